@@ -86,7 +86,7 @@ impl Packet {
         let len = self.len();
         let in_place = core::mem::take(&mut self.in_place);
         match &in_place[..] {
-            // What is behind all other bytes finds room in the packet's own buffer, which is used again.
+            // Data behind all other bytes is appended to the packet's own buffer, which is used again.
             [(at, data)] if *at == self.bytes.len() => data.append_to(&mut self.bytes),
             _ => {
                 let mut bytes = Vec::with_capacity(len);

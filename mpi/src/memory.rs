@@ -95,7 +95,7 @@ static ALLOCATED: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 /// Enough for every type and for vector instructions.
 const ALIGNMENT: usize = 64;
 
-/// Whether private memory of so many bytes is of huge pages: the system gives them, and it has one at least.
+/// Whether private memory of `len` bytes is of huge pages: the system gives them, and it has one at least.
 pub(crate) fn has_huge_pages(len: usize) -> bool {
     huge::page(huge::Kind::Private).is_some_and(|page| len >= page)
 }

@@ -118,7 +118,7 @@ pub(crate) fn processor_time() -> Duration {
 }
 
 /// Has the calling thread run on these cores from now on; true: it does.
-pub(crate) fn go_to(cores: &[usize]) -> bool {
+pub fn go_to(cores: &[usize]) -> bool {
     let mut set = CpuSet::new();
     cores.iter().filter(|&&core| core < CpuSet::MAX_CPU).for_each(|&core| set.set(core));
     set.count() > 0 && sched_setaffinity(None, &set).is_ok()

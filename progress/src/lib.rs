@@ -48,6 +48,7 @@ mod wish;
 mod worker;
 
 pub use bounded::UnknownRequest;
+pub use cores::go_to;
 pub use drive::Step;
 pub use helper::{Doing, Helped};
 pub use idle::Idle;

@@ -1,7 +1,7 @@
 //! Measurements of the host alone: copying in memory, and handing work to another core.
 
 use nmad_engine::{Pair, Probe};
-use rustix::thread::{CpuSet, sched_setaffinity};
+use nmad_progress::go_to;
 use std::hint::{black_box, spin_loop};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,7 +55,7 @@ impl<'a> Host<'a> {
         // Threads of their own: the calling one keeps its mask. They spin, so they live no longer than
         // needed.
         let measure = move || {
-            let mut other = Other::start(to).ok().filter(|_| go_to(from))?;
+            let mut other = Other::start(to).ok().filter(|_| go_to(&[from]))?;
             // Once for the start of the thread.
             other.hand_off().then(|| {
                 repeat(probe, &mut || {
@@ -73,15 +73,6 @@ impl<'a> Host<'a> {
 
 /// The name of the threads that measure.
 const NAME: &str = "nmad-sample";
-
-/// Has the calling thread run on this core; false: it may not.
-fn go_to(core: usize) -> bool {
-    let mut set = CpuSet::new();
-    if core < CpuSet::MAX_CPU {
-        set.set(core);
-    }
-    sched_setaffinity(None, &set).is_ok()
-}
 
 fn repeat(probe: &Probe, once: &mut dyn FnMut()) -> Vec<u64> {
     let each = || {
@@ -129,7 +120,7 @@ impl Other {
         let shared = Arc::<Slots>::default();
         let own = shared.clone();
         let serve = move || {
-            if !go_to(core) {
+            if !go_to(&[core]) {
                 own.taken.0.store(OVER, Ordering::Release);
                 return;
             }
@@ -165,6 +156,7 @@ mod tests {
     use super::*;
     use nmad_engine::Method;
     use nmad_progress::{Topology, own_cores};
+    use rustix::thread::CpuSet;
 
     #[test]
     fn every_repetition_has_its_time() {

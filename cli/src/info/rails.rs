@@ -28,7 +28,7 @@ pub(super) struct Rail {
     peers: Option<u32>,
     /// Why this process cannot open it; none: nothing is known against it.
     hindrance: Option<String>,
-    /// What it has to do without there, and why; none: of nothing.
+    /// A service of the system that it lacks there, and why; none: it lacks nothing.
     lack: Option<String>,
 }
 

@@ -69,7 +69,7 @@ pub(crate) fn thresholds(list: &[ProfileInfo]) -> Table {
     table
 }
 
-/// What it takes to hand work from a core to another one, where that was measured; none: nowhere.
+/// Times of handing work from a core to another one; none: they were measured nowhere.
 pub(crate) fn hand_offs(list: &[ProfileInfo]) -> Option<Table> {
     let header = ["measured with", "to", "cores", "us"];
     let mut table = Table::new("hand-off from a core to another one", &header).words([1, 2]);

@@ -7,7 +7,6 @@
 use super::scratch::Scratch;
 use super::stream::{Broken, Place, Stream, is_packet};
 use super::sys;
-use nmad_engine::memory::Segments;
 use nmad_engine::transfer::driver::Event;
 use nmad_wire::Malformed;
 use rustix::fd::BorrowedFd;
@@ -165,7 +164,7 @@ fn read_chunk(
     place: &mut Place<'_>,
     report: &mut dyn FnMut(Event<'_>),
 ) -> Result<Brought, Ended> {
-    let Some(into) = stream.target(place)?.filter(|into| !is_scattered(into)) else {
+    let Some(into) = stream.target(place)?.filter(|into| !into.is_finer_than(PIECE)) else {
         return read_scratch(fd, stream, scratch, place, report);
     };
     let behind = &mut scratch[..behind];
@@ -180,11 +179,6 @@ fn read_chunk(
         stream.keep(scratch.lend(0..got - filled));
     }
     Ok(if got == asked { Brought::Full } else { Brought::All })
-}
-
-fn is_scattered(into: &Segments) -> bool {
-    let pieces = into.count() as u64;
-    pieces > 1 && into.len() < pieces.saturating_mul(PIECE)
 }
 
 /// Gives the stream what has been read into the scratch buffer.

@@ -160,8 +160,8 @@ fn order_len(order: &Order) -> u64 {
 }
 
 impl Peer {
-    /// Over which idle rails a message of `len` bytes is shared out if so many cores stand by, so near; none:
-    /// it does not pay, or the strategy puts each message into one packet.
+    /// Over which idle rails a message of `len` bytes is shared out if `cores` stand by, as near as `beside`
+    /// says; none: it does not pay, or the strategy puts each message into one packet.
     pub(super) fn parallel(
         &self,
         rails: &[Rail],

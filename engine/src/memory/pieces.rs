@@ -1,6 +1,6 @@
 //! How pieces of memory are kept, and one after the other.
 
-use super::Segment;
+use super::{Segment, Segments};
 use alloc::sync::Arc;
 
 #[derive(Debug, Clone)]
@@ -65,6 +65,16 @@ pub(super) fn found(list: &[Placed], first: usize, offset: u64) -> (usize, usize
     let at = list[first].before + offset;
     let index = first + list[first..].partition_point(|piece| piece.before <= at) - 1;
     (index, (at - list[index].before) as usize)
+}
+
+impl Segments {
+    /// Whether it is in pieces, and these are shorter than so many bytes on the average: to look at each of
+    /// them then costs more than to copy them.
+    #[inline]
+    pub fn is_finer_than(&self, bytes: u64) -> bool {
+        let count = self.count() as u64;
+        count > 1 && self.len() < count.saturating_mul(bytes)
+    }
 }
 
 /// The pieces of a range.

@@ -14,7 +14,7 @@ pub const LEAST: u64 = 64 << 10;
 /// Bytes of a unit, where any would do: pieces of copies begin at whole pages of the range.
 pub const UNIT: u64 = 4 << 10;
 
-/// What is done with the memory; each kind has a speed of its own.
+/// Kinds of work on memory; each has a speed of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Copied within the process.
@@ -32,7 +32,7 @@ impl Kind {
     pub const COUNT: usize = 4;
 }
 
-/// Whoever knows of other cores.
+/// The layer that knows of other cores.
 pub trait Helpers: Sync {
     /// Does each of `units` units of `unit_len` bytes once, on the calling thread and perhaps on others;
     /// returns when all are done.

@@ -166,11 +166,10 @@ impl PacketBuilder {
         if self.bounds.gather == 0 {
             return false;
         }
-        let blocks = entry.data.count();
-        if blocks > 1 && entry.data.len() < (blocks as u64).saturating_mul(self.bounds.block_min as u64) {
+        if entry.data.is_finer_than(self.bounds.block_min as u64) {
             return false;
         }
-        let count = self.gathered + blocks;
+        let count = self.gathered + entry.data.count();
         let fits = count <= self.bounds.gather;
         if fits {
             self.gathered = count;

@@ -75,8 +75,8 @@ impl Default for Limits {
 /// for them, and none of its receive regions is open. One-sided communication chooses by them whether a put
 /// or a get becomes such an access or a message to the peer.
 ///
-/// A driver over RDMA has neither. Its network reaches what is registered, and by its key, which is what a
-/// receive region is; so long puts and gets are written straight into a window by [`Order::Chunk`], whose
+/// A driver over RDMA has neither. Its network reaches registered memory only, and by its key, as that of a
+/// receive region. Long puts and gets are written straight into a window by [`Order::Chunk`], whose
 /// number on the link lets another rail carry it again if this one dies. An access without a number could be
 /// repeated after the peer has changed what it wrote. There is no field for atomics: MPI's have any
 /// operator on any type and have to be atomic against those of the peer's processor, which no network

@@ -156,7 +156,7 @@ fn rest(piece: Segment, used: usize) -> Option<Segment> {
 #[inline]
 fn copy_piece(from: *const u8, into: *mut u8, len: usize) {
     if len as u64 >= LEAST {
-        // SAFETY: both are pieces of buffers of the run; what is read is not written.
+        // SAFETY: both are pieces of buffers of the run; the source is only read.
         let (from, into) =
             unsafe { (Segments::from_raw(from.cast_mut(), len), Segments::from_raw(into, len)) };
         into.copy_from(&from);

@@ -54,6 +54,18 @@ impl Part {
         self.is_other || (self.role.is_none() && !in_place)
     }
 
+    /// The memory of our own block towards a rank: all of it towards the root, none towards others.
+    fn own_block(&self, rank: usize, block: Option<Data>, buffer: *const c_void) -> Result<Segments> {
+        let block = block.filter(|_| rank == self.rank);
+        block.map_or(Ok(Segments::empty()), |block| block.memory(buffer))
+    }
+
+    /// The memory of the block of a rank at the root, whose own is in place unless it `has_block`.
+    fn block_of(&self, rank: usize, row: Option<Row<'_>>, has_block: bool) -> Result<Segments> {
+        let row = row.filter(|_| has_block || rank != self.rank);
+        row.map_or(Ok(Segments::empty()), |row| row.memory(rank))
+    }
+
     fn alike(&self) -> Alike {
         let root = self.role.map_or(Root::Rank(self.rank as u32), Root::from);
         Alike { root: Some(root), ..Alike::default() }
@@ -78,14 +90,8 @@ pub(crate) fn gatherv(
     let recv = part.is_root.then(|| blocks(Buffer::Recv, call.peers(), table)).transpose()?;
     check_sides(&call, (sent.0, send.as_ref()), (received, recv.as_ref()))?;
     let row = part.is_root.then(|| Row::new(received, table)).transpose()?;
-    let out = |rank: usize| match block.filter(|_| rank == part.rank) {
-        Some(block) => block.memory(sent.0),
-        None => Ok(Segments::empty()),
-    };
-    let into = |rank: usize| match row.filter(|_| has_block || rank != call.me()) {
-        Some(row) => row.memory(rank),
-        None => Ok(Segments::empty()),
-    };
+    let out = |rank| part.own_block(rank, block, sent.0);
+    let into = |rank| part.block_of(rank, row, has_block);
     if call.parts_on_board(out, into)? {
         return Ok(call.done());
     }
@@ -132,14 +138,8 @@ pub(crate) fn scatterv(
     let first = send.as_ref().and_then(|send| send.first(call.peers()));
     check_buffers((sent, first), (received.0, recv.as_ref().and_then(Place::first)))?;
     let row = part.is_root.then(|| Row::new(sent, table)).transpose()?;
-    let out = |rank: usize| match row.filter(|_| has_block || rank != call.me()) {
-        Some(row) => row.memory(rank),
-        None => Ok(Segments::empty()),
-    };
-    let into = |rank: usize| match block.filter(|_| rank == part.rank) {
-        Some(block) => block.memory(received.0),
-        None => Ok(Segments::empty()),
-    };
+    let out = |rank| part.block_of(rank, row, has_block);
+    let into = |rank| part.own_block(rank, block, received.0);
     if call.parts_on_board(out, into)? {
         return Ok(call.done());
     }

@@ -206,7 +206,7 @@ fn submit_blank(
 }
 
 fn failed(error: newmadeleine::engine::Error) -> Error {
-    // Whoever has the engine at hand has the lock that the usual words need.
+    // A thread with the engine at hand has the lock already that the usual way to these words takes.
     if let newmadeleine::engine::Error::PeerLost(PeerId(rank)) = error
         && let Some(why) = at_hand::with(|engine| engine.failure(PeerId(rank)).map(|why| why.to_string()))
     {

@@ -2,6 +2,7 @@
 //! ([`super::plan`]).
 
 use super::combine::Combination;
+use super::direct::Direct;
 use super::outgoing::{Ports, Requested};
 use super::plan::{Far, Kind, Plan};
 use super::{Buffer, Target, Window, share};
@@ -18,7 +19,7 @@ use crate::status::Status;
 use crate::task;
 use crate::world::{World, world};
 use newmadeleine::{Segments, across};
-use nmad_rma::{Asking, Operation};
+use nmad_rma::{Asking, Operation, Place};
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -37,29 +38,7 @@ pub(crate) fn put(window: &Window, origin: Buffer, target: Target, asked: Asked<
     {
         return Ok(());
     }
-    put_by(window, plan, (origin, target.0), asked)
-}
-
-#[cold]
-#[inline(never)]
-fn put_by(window: &Window, plan: Plan<'_>, (origin, rank): (Buffer, i32), asked: Asked<'_>) -> Result<()> {
-    let data = |len| window.buffer(rank, origin, len);
-    match plan {
-        Plan::Nowhere => {}
-        Plan::Row(row) => row.direct().put(&data(row.len as u64)?),
-        Plan::Pieces(direct) => direct.put(&data(direct.place.len())?),
-        Plan::Copy(far, process) => {
-            let data = data(far.place.len())?;
-            if across::write(process, &data, far.memory()).is_err() {
-                far.ask(asked, |rank| rank.put(far.place.clone(), &data))?;
-            }
-        }
-        Plan::Ask(far) => {
-            let data = data(far.place.len())?;
-            far.ask(asked, |rank| rank.put(far.place.clone(), &data))?;
-        }
-    }
-    Ok(())
+    move_by(window, (plan, Kind::Put), (origin, target.0), asked)
 }
 
 /// `MPI_Get`
@@ -74,29 +53,42 @@ pub(crate) fn get(window: &Window, origin: Buffer, target: Target, asked: Asked<
     {
         return Ok(());
     }
-    get_by(window, plan, (origin, target.0), asked)
+    move_by(window, (plan, Kind::Get), (origin, target.0), asked)
 }
 
+/// A put or a get, whichever `kind` is, of a buffer to or from a rank.
 #[cold]
 #[inline(never)]
-fn get_by(window: &Window, plan: Plan<'_>, (origin, rank): (Buffer, i32), asked: Asked<'_>) -> Result<()> {
-    let into = |len| window.buffer(rank, origin, len);
+fn move_by(
+    window: &Window,
+    (plan, kind): (Plan<'_>, Kind),
+    (buffer, rank): (Buffer, i32),
+    asked: Asked<'_>,
+) -> Result<()> {
+    let data = |place: &Place| window.buffer(rank, buffer, place.len());
+    let seen = |direct: Direct<'_>| {
+        let data = data(&direct.place)?;
+        if kind == Kind::Put {
+            direct.put(&data)
+        } else {
+            direct.get(&data)
+        }
+        Ok(())
+    };
     match plan {
-        Plan::Nowhere => {}
-        Plan::Row(row) => row.direct().get(&into(row.len as u64)?),
-        Plan::Pieces(direct) => direct.get(&into(direct.place.len())?),
+        Plan::Nowhere => Ok(()),
+        Plan::Row(row) => seen(row.direct()),
+        Plan::Pieces(direct) => seen(direct),
         Plan::Copy(far, process) => {
-            let into = into(far.place.len())?;
-            if across::read(process, &into, far.memory()).is_err() {
-                far.ask(asked, |rank| rank.get(far.place.clone(), &into))?;
-            }
+            let data = data(&far.place)?;
+            let copied = match kind {
+                Kind::Put => across::write(process, &data, far.memory()),
+                _ => across::read(process, &data, far.memory()),
+            };
+            copied.or_else(|_| far.ask_to_move(kind, &data, asked))
         }
-        Plan::Ask(far) => {
-            let into = into(far.place.len())?;
-            far.ask(asked, |rank| rank.get(far.place.clone(), &into))?;
-        }
+        Plan::Ask(far) => far.ask_to_move(kind, &data(&far.place)?, asked),
     }
-    Ok(())
 }
 
 /// `MPI_Accumulate`, and with a result `MPI_Get_accumulate` and `MPI_Fetch_and_op`.
@@ -245,6 +237,15 @@ impl Far<'_> {
         self.window.tidy(world, self.rank)?;
         self.window.ask(world, self.rank, asked, ask);
         Ok(())
+    }
+
+    /// Asks the target for a put or a get.
+    fn ask_to_move(&self, kind: Kind, data: &Segments, asked: Asked<'_>) -> Result<()> {
+        let place = self.place.clone();
+        match kind {
+            Kind::Put => self.ask(asked, |rank| rank.put(place, data)),
+            _ => self.ask(asked, |rank| rank.get(place, data)),
+        }
     }
 
     /// The memory in the target's process, for a copy from process to process.

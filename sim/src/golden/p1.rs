@@ -130,11 +130,9 @@ fn series_of(table: &mut Table, card: &'static Card, network: &str, count: usize
     gains.into_iter().fold(f64::MIN, f64::max)
 }
 
-/// Another library: it has no engine, its eager limit is fixed, and it copies up to half of that.
+/// Another library: it has no engine, and its thresholds are fixed.
 fn others(card: &'static Card, strategy: &str) -> Stage {
-    let mut stage = Stage::new(without_engine(&OPTERON), &[card], strategy);
-    (stage.config.eager_max, stage.config.in_place_min) = (Some(32 << 10), Some(16 << 10));
-    stage
+    Stage::new(without_engine(&OPTERON), &[card], strategy).limited()
 }
 
 /// Figure 4: an indexed datatype of a small and a large block.

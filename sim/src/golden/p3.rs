@@ -201,11 +201,11 @@ pub fn offload() -> String {
     let sizes: Vec<usize> = (6..=15).map(|bits| 1 << bits).collect();
     let profiles = HAND_OFF_NS.map(|ns| profiles(ns, LARGE_MAX));
     let alone = [0, 1].map(|rail: usize| {
-        let stage = limited(stage("split", &RAILS[rail..=rail], &profiles[0][rail..=rail]));
+        let stage = stage("split", &RAILS[rail..=rail], &profiles[0][rail..=rail]).limited();
         sizes.iter().map(|&len| stage.half_ns(len)).collect::<Vec<u64>>()
     });
     let rows = [0, 1, 2].map(|kind: usize| {
-        let stage = limited(with_cores("split", &profiles[kind], &[HAND_OFF_NS[kind]]));
+        let stage = with_cores("split", &profiles[kind], &[HAND_OFF_NS[kind]]).limited();
         sizes.iter().map(|&len| stage.run(&Exchange::one(len))).collect::<Vec<Outcome>>()
     });
     let own = with_cores("split", &profiles[0], &HAND_OFF_NS[..1]);
@@ -270,12 +270,6 @@ fn offload_gain(table: &mut Table, sizes: &[usize], rows: &[Outcome], saved: imp
             )
         }),
     );
-}
-
-/// The paper's eager limit, and copies up to half of it, instead of what the engine samples.
-fn limited(mut stage: Stage) -> Stage {
-    (stage.config.eager_max, stage.config.in_place_min) = (Some(32 << 10), Some(16 << 10));
-    stage
 }
 
 /// What both networks were measured to do on hosts whose cores take this long to hand something over.

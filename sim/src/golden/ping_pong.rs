@@ -115,6 +115,12 @@ impl Stage {
         Stage { config, is_blocking: true, ..Stage::new(machine, cards, strategy) }
     }
 
+    /// The papers' eager limit, 32 KiB, and copies up to half of it, instead of the engine's thresholds.
+    pub fn limited(mut self) -> Stage {
+        (self.config.eager_max, self.config.in_place_min) = (Some(32 << 10), Some(16 << 10));
+        self
+    }
+
     /// Half a round trip of one message, in nanoseconds.
     pub fn half_ns(&self, len: usize) -> u64 {
         self.run(&Exchange::one(len)).half_ns

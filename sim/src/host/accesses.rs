@@ -63,19 +63,22 @@ impl Host {
 
     /// Pushes what was submitted, as the library does, unless it expects a waiting call at once.
     pub(super) fn push(&mut self) {
-        if self.holds_back {
-            return;
+        if !self.holds_back {
+            self.feed(false);
         }
-        let (now, mut clock) = (self.told_time(), self.clock());
-        pump::feed(&mut self.node(), now, &mut clock, false);
     }
 
     /// The application waits: what has gathered leaves before the rails are looked at, as in the library.
     pub(super) fn release(&mut self) {
-        let (now, mut clock) = (self.told_time(), self.clock());
+        let now = self.told_time();
         if self.looks && self.engine.has_orders(now) {
-            pump::feed(&mut self.node(), now, &mut clock, true);
+            self.feed(true);
         }
+    }
+
+    fn feed(&mut self, urgent: bool) {
+        let (now, mut clock) = (self.told_time(), self.clock());
+        pump::feed(&mut self.node(), now, &mut clock, urgent);
     }
 
     /// Does what others have asked of the memory of this host; true: there was something.
@@ -85,8 +88,7 @@ impl Host {
             return false;
         }
         // Others wait for it.
-        let (now, mut clock) = (self.told_time(), self.clock());
-        pump::feed(&mut self.node(), now, &mut clock, true);
+        self.feed(true);
         true
     }
 

@@ -32,7 +32,7 @@ pub struct Out {
     /// The pieces of `from`, where the peer reads them.
     _list: regions::List,
     target: Option<Arc<Remote>>,
-    /// The peer was told where its memory is.
+    /// The peer knows the addresses of its memory.
     is_described: bool,
     /// Parts of it may still go through bounce buffers.
     pub is_bounced: bool,

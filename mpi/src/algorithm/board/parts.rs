@@ -20,7 +20,7 @@ const UNASKED_MAX: u32 = 6;
 /// Calls with parts that are not asked on the board.
 #[derive(Debug, Default)]
 pub(super) struct Unasked {
-    /// So many times in a row parts were too long.
+    /// Number of calls in a row whose parts were too long.
     times: u32,
     /// Calls that are not asked yet.
     left: u32,
@@ -49,7 +49,7 @@ impl Board {
             self.unasked.left -= 1;
             return Ok(false);
         }
-        // What is wrong with an argument shall be said before the others wait for a post.
+        // Errors of arguments are found before the others wait for a post.
         let out: Vec<Segments> = (0..self.size).map(out).collect::<Result<_>>()?;
         let room = (POST_MAX - self.table_len()) as u64;
         let fits = out.iter().try_fold(room, |room, part| room.checked_sub(part.len())).is_some();

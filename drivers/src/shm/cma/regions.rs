@@ -168,3 +168,26 @@ pub fn close(b: &Shared, key: Option<Key>, lives: impl Fn() -> bool) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::memory::Memory;
+    use std::ops::Range;
+
+    #[test]
+    fn memory_in_short_pieces_is_not_described() {
+        let memory = Memory::zeroed(64 << 10);
+        let described = |len: usize| {
+            let every_other: Vec<Range<usize>> =
+                (0..4).map(|piece| 2 * piece * len..2 * piece * len + len).collect();
+            let (_, pieces, list) = describe(&memory.pieces(&every_other));
+            (pieces, list.len())
+        };
+        assert_eq!(
+            [PAGE * 2, PAGE, PAGE / 2, 8].map(|len| described(len as usize)),
+            [(4, 8), (4, 8), (0, 0), (0, 0)]
+        );
+        assert_eq!(describe(&memory.segments()).1, 1, "one piece may be short");
+    }
+}

@@ -5,6 +5,7 @@ use super::lane::{Heard, Lane};
 use super::lateness::Lateness;
 use super::offer::Offered;
 use crate::clock::{Duration, Instant};
+use crate::collect::request::Envelope;
 use crate::collect::sequence::Flows;
 use crate::collect::window::{Entry, Window};
 use crate::packet::{PeerId, RailId, RegionId, RequestId, StrategyId};
@@ -15,7 +16,7 @@ use crate::transfer::credit::Credit;
 use crate::transfer::link::{Arrivals, IN_FLIGHT_MAX, Link, State};
 use crate::transfer::rail::{Rail, busy_until};
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -111,8 +112,8 @@ pub(super) struct Peer {
     /// Receive regions that it asked back before it was heard that they are open: packets overtake each
     /// other. The latest few; a later one still finds a receive region that is closed.
     pub(super) asked_back: VecDeque<RegionId>,
-    /// Large sends that wait for their Cts, oldest first: context, sequence number, request.
-    pub(super) requested: Vec<(u32, u32, u64)>,
+    /// Large sends that wait for their Cts, by context and sequence number: there may be millions.
+    pub(super) requested: BTreeMap<(u32, u32), u64>,
     /// The peer's rails whose links have not opened on this side.
     pub(super) orphans: Vec<Orphan>,
     /// Notices of lost links, for the time when it is clear that the peer is not about to end.
@@ -186,7 +187,7 @@ impl Peer {
             credit: Credit::new(credit),
             rtrs: Vec::new(),
             asked_back: VecDeque::new(),
-            requested: Vec::new(),
+            requested: BTreeMap::new(),
             orphans: Vec::new(),
             unsaid: Vec::new(),
             lost: None,
@@ -291,6 +292,14 @@ impl Peer {
     pub(super) fn take_rtr(&mut self, context: u32, tag: u64) -> Option<Rtr> {
         let index = self.rtrs.iter().position(|p| p.context == context && p.tag == tag)?;
         Some(self.rtrs.swap_remove(index))
+    }
+
+    /// A large send does not wait for its Cts, or not any more.
+    pub(super) fn asks_no_more(&mut self, envelope: &Envelope, request: RequestId) {
+        let names = (envelope.context.0, envelope.seq);
+        if self.requested.get(&names) == Some(&request.0) {
+            self.requested.remove(&names);
+        }
     }
 
     /// Whether there is an Rtr for this context and tag.

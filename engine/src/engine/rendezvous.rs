@@ -30,7 +30,7 @@ impl Engine {
         let Some(peer) = self.peer_mut(peer) else { return false };
         let expects = !unordered && peer.flows.of(context.0).expects_rtr;
         if expects {
-            peer.requested.push((context.0, seq, request.0));
+            peer.requested.insert((context.0, seq), request.0);
             peer.held.push((request, Patience::New));
             let id = peer.id;
             self.make_ready(id);
@@ -80,10 +80,10 @@ impl Engine {
         });
         for request in late {
             let Some(Request::Large(outgoing)) = self.requests.get(request.0) else { continue };
-            let context = outgoing.envelope.context.0;
+            let envelope = outgoing.envelope;
             if let Some(peer) = self.peer_mut(id) {
-                peer.flows.of(context).expects_rtr = false;
-                peer.requested.retain(|&(_, _, other)| other != request.0);
+                peer.flows.of(envelope.context.0).expects_rtr = false;
+                peer.asks_no_more(&envelope, request);
             }
             self.request_to_send(request, None);
         }
@@ -112,7 +112,7 @@ impl Engine {
         let rail = peer.wished(hints.rail);
         peer.window.submit(rail, Entry::rts(frame, Some(request), &hints));
         if !hints.unordered && rtr.is_none() && pushed == 0 {
-            peer.requested.push((envelope.context.0, envelope.seq, request.0));
+            peer.requested.insert((envelope.context.0, envelope.seq), request.0);
         }
         self.make_ready(envelope.peer);
         if let Some(Rtr { region, len, keys, .. }) = rtr {
@@ -124,12 +124,12 @@ impl Engine {
     fn grant(&mut self, request: RequestId, grant: Grant) {
         let Some(Request::Large(outgoing)) = self.requests.get_mut(request.0) else { return };
         let Hints { priority, rail, strategy, .. } = outgoing.hints;
-        let to = outgoing.envelope.peer;
+        let (envelope, to) = (outgoing.envelope, outgoing.envelope.peer);
         let pushed = outgoing.pushed;
         outgoing.grant = Some(grant);
         outgoing.sent = outgoing.sent.min(pushed);
         let Some(peer) = self.peer_mut(to) else { return };
-        peer.requested.retain(|&(_, _, other)| other != request.0);
+        peer.asks_no_more(&envelope, request);
         peer.bodies.retain(|body| body.request != request || body.push);
         if grant.len <= pushed {
             return self.consider_sent(request);
@@ -173,12 +173,13 @@ impl Engine {
                 outgoing.has_fin = true;
                 let (due, answer_ns) = (core::mem::take(&mut outgoing.due), outgoing.answer_ns);
                 let (shared, strategy) = (outgoing.shared.take(), outgoing.hints.strategy);
+                let envelope = outgoing.envelope;
                 if let Some(peer) = self.peer_mut(from) {
                     if let Some((at, len, rails)) = shared {
                         peer.strategy_of(strategy).carried(len, rails, now.since(at));
                     }
                     peer.bodies.retain(|body| body.request != request || body.push);
-                    peer.requested.retain(|&(_, _, other)| other != request.0);
+                    peer.asks_no_more(&envelope, request);
                 }
                 self.note_end(now, from, due, answer_ns);
                 self.consider_sent(request);
@@ -384,15 +385,14 @@ impl Engine {
             }
             return;
         }
-        let waiting = peer.requested.iter().find(|&&(c, seq, _)| c == rtr.context && seq == rtr.seq);
-        let Some(&(_, _, request)) = waiting else { return };
+        let Some(&request) = peer.requested.get(&(rtr.context, rtr.seq)) else { return };
         let Some(Request::Large(outgoing)) = self.requests.get(request) else { return };
         let Some(peer) = self.peers.get_mut(from.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
         if outgoing.envelope.tag.0 == rtr.tag && outgoing.grant.is_none() {
             let request = RequestId(request);
             if let Some(index) = peer.held.iter().position(|(held, _)| *held == request) {
                 peer.held.swap_remove(index);
-                peer.requested.retain(|&(_, _, other)| other != request.0);
+                peer.asks_no_more(&outgoing.envelope, request);
                 return self.request_to_send(request, Some(rtr));
             }
             let len = rtr.len.min(outgoing.envelope.len);

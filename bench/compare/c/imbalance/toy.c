@@ -22,19 +22,32 @@ static unsigned char content(int from, int to, int number, size_t at) {
   return (unsigned char)((size_t)(from * 31 + to * 17 + number * 7) + at + at / 253);
 }
 
+/* Bytes from the beginning of a message to that of the next one: long ones begin with a line of the cache. */
+static size_t room(size_t bytes) {
+  size_t unit = bytes < 64 ? sizeof(double) : 64;
+  return (bytes + unit - 1) / unit * unit;
+}
+
+/* Lists the messages to or from all peers, in one piece of memory: there may be millions of them. */
 static void list(struct message *messages, const struct cell *cell, int is_out) {
   int next = 0;
+  size_t all = 0;
   for (int step = 1; step <= cell->degree; step++)
     for (int number = 0; number < cell->messages; number++) {
       int peer = (is_out ? rank + step : rank + size - step) % size;
       size_t bytes = is_out ? length(cell, rank, peer, number) : length(cell, peer, rank, number);
-      messages[next] = (struct message){peer, number, bytes, memory(bytes)};
-      if (is_out)
-        for (size_t at = 0; at < bytes; at++) messages[next].at[at] = (char)content(rank, peer, number, at);
-      else
-        memset(messages[next].at, 0, bytes);
-      next++;
+      messages[next++] = (struct message){peer, number, bytes, NULL};
+      all += room(bytes);
     }
+  for (int i = 0; i < next; i++) {
+    struct message *message = &messages[i];
+    message->at = i ? messages[i - 1].at + room(messages[i - 1].bytes) : memory(all);
+    if (is_out)
+      for (size_t at = 0; at < message->bytes; at++)
+        message->at[at] = (char)content(rank, message->peer, message->tag, at);
+    else
+      memset(message->at, 0, message->bytes);
+  }
 }
 
 static void stamp(struct message *messages, int count, int iteration) {
@@ -126,10 +139,8 @@ const char *toy(const struct cell *cell, struct times *times) {
   is_right = is_right && is_whole(exchange.in, exchange.in_count);
   exchange_count(&exchange, times);
   exchange_end(&exchange);
-  for (int i = 0; i < exchange.out_count; i++) {
-    free(exchange.out[i].at);
-    free(exchange.in[i].at);
-  }
+  free(exchange.out[0].at);
+  free(exchange.in[0].at);
   free(exchange.out);
   free(exchange.in);
   return is_right ? NULL : "bytes that arrived are not those that were sent";

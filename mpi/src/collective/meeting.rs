@@ -2,7 +2,7 @@
 
 use super::agreement::greatest;
 use crate::comm::Communicator;
-use crate::error::{Class, Result};
+use crate::error::{Class, Error, Result};
 use crate::task;
 use crate::world::World;
 use newmadeleine::SharedMemory;
@@ -93,18 +93,18 @@ impl Wait<'_> {
         let due = (waited.as_micros() / AWAKE.as_micros()) as u32;
         if due > self.checked {
             self.checked = due;
-            return self.look_for_the_lost();
+            return lost(self.world, self.comm).map_or(Ok(()), Err);
         }
         Ok(())
     }
+}
 
-    /// A process that has died never arrives: fail instead of waiting for it.
-    fn look_for_the_lost(&self) -> Result<()> {
-        for &process in self.comm.local().processes() {
-            if let Some(why) = self.world.node().with(|engine| engine.failure(PeerId(process))) {
-                return Err(Class::PROC_ABORTED.error(format!("rank {process} of the job is gone: {why}")));
-            }
-        }
-        Ok(())
-    }
+/// A process that has died never arrives: fail instead of waiting for it.
+#[cold]
+pub(super) fn lost(world: &World, comm: &Communicator) -> Option<Error> {
+    let failure = |&process: &u32| {
+        let why = world.node().with(|engine| engine.failure(PeerId(process)))?;
+        Some(Class::PROC_ABORTED.error(format!("rank {process} of the job is gone: {why}")))
+    };
+    comm.local().processes().iter().find_map(failure)
 }

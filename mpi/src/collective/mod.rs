@@ -13,6 +13,7 @@ mod meeting;
 pub(crate) mod moves;
 pub(crate) mod neighbors;
 mod port;
+mod posted;
 pub(crate) mod reductions;
 mod settings;
 mod shared;

@@ -1,11 +1,9 @@
 //! A call of a collective: its schedule is found or built, and run in one of three forms.
 
 use super::desk::Key;
-use super::direct::Way;
 use super::port::{Free, Held, Within};
-use super::posted::posted;
+use super::posted::{Way, posted};
 use super::settings::settings;
-use crate::algorithm::board::Flag;
 use crate::algorithm::check::{ARGUMENTS, Alike, Form, Kind, Operation, Record};
 use crate::algorithm::choice::{Context, Memory, Problem};
 use crate::algorithm::run::{Caller, Run};
@@ -34,8 +32,8 @@ pub(crate) struct Ready {
     on: Named,
     /// None: it takes place in memory.
     run: Option<Run>,
-    /// Where it has not ended there, what tells.
-    later: Option<Flag>,
+    /// How it went there.
+    way: Way,
     key: Option<Key>,
     send: *mut u8,
     recv: *mut u8,
@@ -49,12 +47,8 @@ impl Call {
 
     /// A call that was done in memory, or was begun there.
     pub(super) fn done(self, way: Way) -> Ready {
-        let later = match way {
-            Way::Ended => None,
-            Way::Later(ended) => Some(ended),
-        };
         let none = std::ptr::null_mut();
-        Ready { on: self.on, run: None, later, key: None, send: none, recv: none }
+        Ready { on: self.on, run: None, way, key: None, send: none, recv: none }
     }
 
     pub(super) fn form(&self) -> Form {
@@ -126,7 +120,7 @@ impl Call {
             run.bind(0, send, recv);
             run.check_buffers()?;
         }
-        Ok(Ready { on: self.on, run: Some(run), later: None, key, send, recv })
+        Ok(Ready { on: self.on, run: Some(run), way: Way::Ended, key, send, recv })
     }
 
     #[cold]
@@ -193,7 +187,7 @@ impl Ready {
 
     /// Nonblocking: a request that ends with it.
     pub(crate) fn begin(self) -> Result<Request> {
-        let Some(mut run) = self.run else { return posted(self.on, self.later) };
+        let Some(mut run) = self.run else { return posted(self.on, self.way) };
         run.bind(self.on.comm.next_in_background(), self.send, self.recv);
         run.start();
         let running = Running { comm: self.on.comm.clone(), run: Some(run), key: self.key };

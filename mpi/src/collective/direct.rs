@@ -2,10 +2,11 @@
 
 use super::call::Call;
 use super::meeting::{Wait, make};
+use super::posted::Way;
 use super::settings::settings;
 use super::shared::{Chosen, Means, Place};
 use crate::algorithm::alltoall::Alltoall;
-use crate::algorithm::board::{Board, Flag, Pause, Turn};
+use crate::algorithm::board::{Board, Pause, Turn};
 use crate::algorithm::check::Form;
 use crate::algorithm::choice::{FIRST, Problem};
 use crate::algorithm::place::{Blocks, Buffer, Spot};
@@ -18,13 +19,6 @@ use std::sync::{Mutex, MutexGuard};
 
 /// Bytes of a part as the choice assumes, since all ranks have to choose alike and none knows all lengths.
 const PART: u64 = 64;
-
-/// How a collective went that took place in memory.
-pub(super) enum Way {
-    Ended,
-    /// It ends when the others have come.
-    Later(Flag),
-}
 
 impl Call {
     /// Does a collective on the board, or begins it there, if that was chosen for such a problem: `len` are

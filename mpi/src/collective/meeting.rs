@@ -1,12 +1,12 @@
 //! How the ranks of a node make memory that all of them see, and wait for each other in it.
 
 use super::agreement::greatest;
+use super::lost::lost;
 use crate::comm::Communicator;
-use crate::error::{Class, Error, Result};
+use crate::error::Result;
 use crate::task;
 use crate::world::World;
 use newmadeleine::SharedMemory;
-use newmadeleine::engine::PeerId;
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
@@ -97,14 +97,4 @@ impl Wait<'_> {
         }
         Ok(())
     }
-}
-
-/// A process that has died never arrives: fail instead of waiting for it.
-#[cold]
-pub(super) fn lost(world: &World, comm: &Communicator) -> Option<Error> {
-    let failure = |&process: &u32| {
-        let why = world.node().with(|engine| engine.failure(PeerId(process)))?;
-        Some(Class::PROC_ABORTED.error(format!("rank {process} of the job is gone: {why}")))
-    };
-    comm.local().processes().iter().find_map(failure)
 }

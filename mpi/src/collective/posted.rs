@@ -1,6 +1,6 @@
 //! Nonblocking collectives on the board: what they posted is there, and they end when somebody looks.
 
-use super::meeting::lost;
+use super::lost::lost;
 use crate::algorithm::board::Flag;
 use crate::comm::{Communicator, Named};
 use crate::error::Result;
@@ -16,9 +16,16 @@ use std::sync::atomic::Ordering;
 /// Looks of a thread of the program between two questions whether somebody is gone.
 const LOOKS: u32 = 1024;
 
-/// A request that ends with an operation on the board; none: it has ended.
-pub(super) fn posted(on: Named, later: Option<Flag>) -> Result<Request> {
-    let Some(ended) = later else { return Ok(State::ended(Status::EMPTY).into_request()) };
+/// How a collective went that took place in memory.
+pub(super) enum Way {
+    Ended,
+    /// It ends when the others have come.
+    Later(Flag),
+}
+
+/// A request that ends with an operation in memory.
+pub(super) fn posted(on: Named, way: Way) -> Result<Request> {
+    let Way::Later(ended) = way else { return Ok(State::ended(Status::EMPTY).into_request()) };
     let work = Posted { comm: on.comm.clone(), ended, looks: 0, _counts: InMemory::new() };
     Ok(State::Task(task::start(world()?, Box::new(work)), on).into_request())
 }

@@ -4,8 +4,8 @@ use super::arguments::{
     Data, Row, blocks, is_in_place, mixed_blocks, refuse_in_place, role, root as root_of,
 };
 use super::call::{Call, Ready};
-use super::direct::Way;
 use super::moves::{Received, Sent};
+use super::posted::Way;
 use crate::algorithm::allgather::Allgather;
 use crate::algorithm::alltoall::Alltoall;
 use crate::algorithm::board::Turn;

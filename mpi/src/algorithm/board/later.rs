@@ -1,6 +1,6 @@
 //! Operations of nonblocking calls: each has its turn in the order of the calls, as those of blocking ones
-//! do, and ends when somebody looks and all is there. What it posts is posted in the call, unless its slot is not
-//! free yet.
+//! do, and ends when somebody looks and all is there. What it posts is posted in the call, unless its slot is
+//! not free yet.
 
 use super::{Board, Turn};
 use std::sync::Arc;

@@ -268,11 +268,11 @@ mod tests {
         for (direction, ours, theirs) in cases() {
             let words = words();
             let joint = JointCopy(&words);
-            let cannot: [fn(&Memory) -> Option<(i32, Segments)>; 2] =
-                [|_| None, |theirs| Some((i32::MAX, theirs.segments()))];
-            for helps in cannot {
+            // Not its memory, or a process that there is none of.
+            for process in [None, Some(i32::MAX)] {
+                let helps = process.map(|process| (process, theirs.segments()));
                 let round = joint.begin(direction, 0, &ours.segments(), 0).expect("nobody has it");
-                assert!(!joint.help(joint.part().expect("work"), helps(&theirs)));
+                assert!(!joint.help(joint.part().expect("work"), helps));
                 assert_eq!(joint.part(), None);
                 joint.copy_with_target(direction, round, &ours.segments(), there(&theirs)).expect("it may");
                 joint.0[HOLDER].store(0, Ordering::Relaxed);

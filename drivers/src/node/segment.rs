@@ -81,8 +81,8 @@ impl Segment {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         let huge = huge::page(Kind::Shared).filter(|&page| len.is_multiple_of(page));
         let base = match huge.map_or(unit, |page| page.max(unit)) {
-            // SAFETY: a new mapping at a place that the system chooses.
             ..=Segment::SHORT_PAGE => {
+                // SAFETY: a new mapping at a place that the system chooses.
                 unsafe { mmap(std::ptr::null_mut(), len, access, MapFlags::SHARED, fd, 0) }?
             }
             unit => {

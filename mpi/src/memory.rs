@@ -109,7 +109,8 @@ fn layout(len: usize, unit: usize) -> Option<Layout> {
     Layout::from_size_align(len.max(1), huge.unwrap_or(ALIGNMENT).max(unit)).ok()
 }
 
-/// Memory for the program at a multiple of `unit` bytes, which is a power of two; of huge pages if it is long.
+/// Memory for the program at a multiple of `unit` bytes, which is a power of two; of huge pages if it is
+/// long.
 pub(crate) fn allocate(len: usize, unit: usize) -> Option<*mut c_void> {
     let layout = layout(len, unit)?;
     // SAFETY: the layout has a size.

@@ -46,8 +46,8 @@ impl Segment {
         Segment::create_at(len, 1)
     }
 
-    /// The same, mapped at a multiple of `unit` bytes: any up to [`Segment::SHORT_PAGE`], or a power of two from
-    /// [`Segment::LONG_PAGE`] on of which `len` is a multiple.
+    /// The same, mapped at a multiple of `unit` bytes: any up to [`Segment::SHORT_PAGE`], or a power of two
+    /// from [`Segment::LONG_PAGE`] on of which `len` is a multiple.
     pub fn create_at(len: usize, unit: usize) -> io::Result<(Segment, OwnedFd)> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         // Systems may demand that nothing in it can be executed (vm.memfd_noexec); old ones do not know that.

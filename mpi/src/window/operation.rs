@@ -246,7 +246,8 @@ impl Far<'_> {
         }
     }
 
-    /// Copies data of a put or a get from process to process. A target that looks meanwhile does a part of it.
+    /// Copies data of a put or a get from process to process. A target that looks meanwhile does a part of
+    /// it.
     fn copy(&self, kind: Kind, process: i32, data: &Segments) -> io::Result<()> {
         let locks = self.window.locks(self.peer);
         if let (&Place::One(place, _), Some(locks)) = (&self.place, locks) {

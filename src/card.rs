@@ -13,20 +13,25 @@ pub(crate) struct Card {
     pub(crate) lacks: Vec<u64>,
     /// Where it may run.
     pub(crate) cores: Cores,
+    /// Which program of the job's command line it runs; 0 also if the launcher does not tell.
+    pub(crate) program: u32,
 }
 
 /// Stand where rails have their number.
 const LACKS: &str = "lacks";
 const CORES: &str = "cores";
+const PROGRAM: &str = "program";
 
 impl Card {
-    /// `0=10.0.0.1/24:4000;1=10.0.1.1/24:4001;lacks=6c62272e07bb0142;cores=3`
+    /// `0=10.0.0.1/24:4000;1=10.0.1.1/24:4001;lacks=6c62272e07bb0142;cores=3;program=1`
     pub(crate) fn encode(&self) -> String {
         let rails = self.rails.iter().map(|(number, address)| format!("{number}={address}"));
         let lacks = self.lacks.iter().map(|name| format!("{LACKS}={name:x}"));
         let cores = Some(&self.cores).filter(|cores| !cores.is_empty());
         let cores = cores.map(|cores| format!("{CORES}={}", cores.encode()));
-        rails.chain(lacks).chain(cores).collect::<Vec<_>>().join(";")
+        let program = Some(self.program).filter(|&program| program > 0);
+        let program = program.map(|program| format!("{PROGRAM}={program}"));
+        rails.chain(lacks).chain(cores).chain(program).collect::<Vec<_>>().join(";")
     }
 
     /// None if the text is not a card.
@@ -36,6 +41,7 @@ impl Card {
             match entry.split_once('=')? {
                 (LACKS, name) => card.lacks.push(u64::from_str_radix(name, 16).ok()?),
                 (CORES, cores) => card.cores = Cores::decode(cores)?,
+                (PROGRAM, program) => card.program = program.parse().ok()?,
                 (number, address) => card.rails.push((number.parse().ok()?, address.to_string())),
             }
         }
@@ -53,8 +59,8 @@ pub(crate) fn exchange(
         return Ok(vec![Card { cores: Cores::own(), ..Card::default() }]);
     }
     let told = opened.iter().map(|rail| (rail.number, rail.driver.address()));
-    let card =
-        Card { rails: told.filter(|(_, address)| !address.is_empty()).collect(), lacks, cores: Cores::own() };
+    let rails = told.filter(|(_, address)| !address.is_empty()).collect();
+    let card = Card { rails, lacks, cores: Cores::own(), program: job.program().unwrap_or(0) };
     job.put(&format!("card-{}", job.rank()), &card.encode())?;
     job.fence()?;
     (0..job.size()).map(|rank| read_card(job, rank)).collect()
@@ -74,12 +80,13 @@ mod tests {
     #[test]
     fn a_card_survives_the_trip_and_garbage_is_refused() {
         let rails = vec![(0, "10.0.0.1/24:1".into()), (3, "fd00::1/64:2".into())];
-        let card = Card { rails, lacks: vec![7, u64::MAX], cores: Cores::own() };
+        let card = Card { rails, lacks: vec![7, u64::MAX], cores: Cores::own(), program: 2 };
         assert_eq!(Card::decode(&card.encode()), Some(card));
         assert_eq!(Card::decode(""), Some(Card::default()));
         assert_eq!(Card::decode("x=1"), None);
         assert_eq!(Card::decode("1"), None);
         assert_eq!(Card::decode("lacks=x"), None);
         assert_eq!(Card::decode("cores=x"), None);
+        assert_eq!(Card::decode("program=x"), None);
     }
 }

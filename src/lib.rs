@@ -85,7 +85,7 @@ pub use error::SessionError;
 pub use futures::AsyncSession;
 pub use info::{Message, RailInfo};
 #[doc(hidden)]
-pub use nmad_drivers::node::{Segment as SharedMemory, across, huge};
+pub use nmad_drivers::node::{Segment as SharedMemory, across, huge, joint};
 // For bindings, benchmarks and tools of this repository, which see the layers below; not for applications.
 pub use nmad_drivers::network::Network;
 #[doc(hidden)]

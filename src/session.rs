@@ -31,6 +31,7 @@ pub struct Session {
     size: u32,
     nodes: Vec<u32>,
     program: Option<u32>,
+    programs: Vec<u32>,
     cores: usize,
     /// Taken when the session closes.
     pub(crate) job: Mutex<Option<Box<dyn Bootstrap>>>,
@@ -133,7 +134,7 @@ impl Session {
         let node = Node::new(engine, drivers, patience, tell).map_err(no_thread)?;
         node.share_cores(cores::of_node(job, cards.iter().map(|card| &card.cores)), cores::arrange);
         let (rank, size, nodes) = (job.rank(), job.size(), job.nodes().to_vec());
-        let program = job.program();
+        let (program, programs) = (job.program(), cards.iter().map(|card| card.program).collect());
         let (job, profiles, trace) = (Mutex::new(None), Vec::new(), None);
         let (options, places) = (Options::default(), Places::behind(rails.len()));
         let receipts = receipts::Kept::default();
@@ -143,6 +144,7 @@ impl Session {
             size,
             nodes,
             program,
+            programs,
             cores,
             job,
             rails,
@@ -198,6 +200,11 @@ impl Session {
     /// Which program of the job's command line this process runs, from 0; none if the launcher does not tell.
     pub fn program(&self) -> Option<u32> {
         self.program
+    }
+
+    /// The same of each rank; 0 also if the launcher does not tell.
+    pub fn programs(&self) -> &[u32] {
+        &self.programs
     }
 
     /// The node of each rank, as the launcher says it: equal numbers share memory.

@@ -6,6 +6,14 @@ use crate::handle::{DYNAMIC, Info};
 use crate::table::Table;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
+/// The key of the alignment of memory, in bytes.
+const ALIGNMENT: &str = "mpi_minimum_memory_alignment";
+/// The most that can be asked for, in bytes: the longest pages of processors.
+const ALIGNMENT_MAX: usize = 1 << 30;
+/// The key that says in what kinds of memory buffers may lie: that of the system, and what MPI has allocated.
+/// The value belongs to the library: what a program has set there is not given back.
+const KINDS: (&str, &str) = ("mpi_memory_alloc_kinds", "mpi,system");
+
 /// Info objects that programs made.
 static INFOS: Table<Infos> = Table::new(DYNAMIC);
 
@@ -24,6 +32,26 @@ impl Infos {
     /// Another one with the same entries.
     pub(crate) fn copy(&self) -> Infos {
         Infos(Mutex::new(self.entries().clone()))
+    }
+
+    /// What a program is told when it asks an object for its info: the entries, and the kinds of memory.
+    pub(crate) fn told(&self) -> Infos {
+        let told = self.copy();
+        told.set(KINDS.0, KINDS.1);
+        told
+    }
+
+    /// Bytes to a multiple of which memory has to be aligned; one: nothing is said.
+    ///
+    /// # Errors
+    /// Class INFO_VALUE if the value is no power of two, or more than [`ALIGNMENT_MAX`].
+    pub(crate) fn alignment(&self) -> Result<usize> {
+        let Some(value) = self.get(ALIGNMENT) else { return Ok(1) };
+        let unit = value.trim().parse().ok();
+        unit.filter(|&unit: &usize| unit.is_power_of_two() && unit <= ALIGNMENT_MAX).ok_or_else(|| {
+            Class::INFO_VALUE
+                .error(format!("{ALIGNMENT}: '{value}' is no power of two from 1 to {ALIGNMENT_MAX}"))
+        })
     }
 
     /// The value of a key.
@@ -75,6 +103,7 @@ fn environment() -> Infos {
         infos.set("wdir", &folder.to_string_lossy());
     }
     infos.set("arch", std::env::consts::ARCH);
+    infos.set(KINDS.0, KINDS.1);
     infos.set("host", &newmadeleine::host_name());
     if let Ok(world) = crate::world::world() {
         infos.set("maxprocs", &world.session().size().to_string());
@@ -167,6 +196,21 @@ mod tests {
         assert_eq!((infos.get("b"), copy.len(), infos.key(1)), (None, 2, None));
         infos.merge(&copy);
         assert_eq!(infos.len(), 2);
+    }
+
+    #[test]
+    fn alignments_are_powers_of_two() {
+        let infos = Infos::default();
+        assert_eq!(infos.alignment(), Ok(1));
+        for (value, expected) in [("1", Some(1)), (" 65536 ", Some(1 << 16)), ("1073741824", Some(1 << 30))] {
+            infos.set(ALIGNMENT, value);
+            assert_eq!(infos.alignment().ok(), expected);
+        }
+        for value in ["0", "24", "-8", "2147483648", "a page", ""] {
+            infos.set(ALIGNMENT, value);
+            let error = infos.alignment().unwrap_err();
+            assert!(error.class() == Class::INFO_VALUE && error.text().contains(ALIGNMENT), "{error}");
+        }
     }
 
     #[test]

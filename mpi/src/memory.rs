@@ -90,8 +90,8 @@ pub(crate) fn tiled(list: &[Segment], stride: isize, count: usize) -> Segments {
     unsafe { Segments::from_tiled(list, stride, count) }
 }
 
-/// Memory allocated for the program: address and size.
-static ALLOCATED: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+/// Memory allocated for the program: by its address, what was asked of the system.
+static ALLOCATED: Mutex<BTreeMap<usize, Layout>> = Mutex::new(BTreeMap::new());
 /// Enough for every type and for vector instructions.
 const ALIGNMENT: usize = 64;
 
@@ -100,33 +100,34 @@ pub(crate) fn has_huge_pages(len: usize) -> bool {
     huge::page(huge::Kind::Private).is_some_and(|page| len >= page)
 }
 
-fn allocated() -> MutexGuard<'static, BTreeMap<usize, usize>> {
+fn allocated() -> MutexGuard<'static, BTreeMap<usize, Layout>> {
     ALLOCATED.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-fn layout(len: usize) -> Option<Layout> {
+fn layout(len: usize, unit: usize) -> Option<Layout> {
     let huge = huge::page(huge::Kind::Private).filter(|_| has_huge_pages(len));
-    Layout::from_size_align(len.max(1), huge.unwrap_or(ALIGNMENT)).ok()
+    Layout::from_size_align(len.max(1), huge.unwrap_or(ALIGNMENT).max(unit)).ok()
 }
 
-/// Memory for the program, of huge pages if it is long.
-pub(crate) fn allocate(len: usize) -> Option<*mut c_void> {
+/// Memory for the program at a multiple of `unit` bytes, which is a power of two; of huge pages if it is
+/// long.
+pub(crate) fn allocate(len: usize, unit: usize) -> Option<*mut c_void> {
+    let layout = layout(len, unit)?;
     // SAFETY: the layout has a size.
-    let start = unsafe { std::alloc::alloc(layout(len)?) };
+    let start = unsafe { std::alloc::alloc(layout) };
     if start.is_null() {
         return None;
     }
     if has_huge_pages(len) {
         huge::ask(start, len);
     }
-    allocated().insert(start.expose_provenance(), len);
+    allocated().insert(start.expose_provenance(), layout);
     Some(start.cast())
 }
 
 /// Takes memory back; false: it is not ours.
 pub(crate) fn release(start: *mut c_void) -> bool {
-    let Some(len) = allocated().remove(&start.addr()) else { return false };
-    let Some(layout) = layout(len) else { return false };
+    let Some(layout) = allocated().remove(&start.addr()) else { return false };
     // SAFETY: allocated with this layout, and taken off the list once.
     unsafe { std::alloc::dealloc(start.cast(), layout) };
     true

@@ -1,17 +1,21 @@
 //! What processes of one node need to reach each other: a segment that two of them share ([`Segment`]) and
 //! the descriptors by which the second one gets it ([`descriptors`]), copies straight from process to process
-//! ([`across`]), huge pages ([`huge`]), and how far their cores are apart.
+//! ([`across`]), copies that both do ([`joint`]), whose pieces are claimed by a protocol for shared work
+//! ([`claim`]), huge pages ([`huge`]), and how far their cores are apart.
 //!
 //! Below the driver `shm`, whose links lie in segments; the layers above take the same for collectives and
 //! windows within a node. It knows neither links nor messages.
 
 #[allow(unsafe_code)]
 pub mod across;
+pub(crate) mod claim;
 pub(crate) mod descriptors;
 #[allow(unsafe_code)]
 pub mod huge;
+pub mod joint;
 #[allow(unsafe_code)]
 mod segment;
+pub(crate) mod word;
 
 pub use segment::Segment;
 

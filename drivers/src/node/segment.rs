@@ -36,8 +36,19 @@ pub struct Segment {
 unsafe impl Send for Segment {}
 
 impl Segment {
+    /// Bytes of a page, of all systems the shortest.
+    pub const SHORT_PAGE: usize = 4096;
+    /// The longest.
+    pub const LONG_PAGE: usize = 1 << 16;
+
     /// Makes `len` bytes of zeroes, and the descriptor by which another process can map them.
     pub fn create(len: usize) -> io::Result<(Segment, OwnedFd)> {
+        Segment::create_at(len, 1)
+    }
+
+    /// The same, mapped at a multiple of `unit` bytes: any up to [`Segment::SHORT_PAGE`], or a power of two
+    /// from [`Segment::LONG_PAGE`] on of which `len` is a multiple.
+    pub fn create_at(len: usize, unit: usize) -> io::Result<(Segment, OwnedFd)> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         // Systems may demand that nothing in it can be executed (vm.memfd_noexec); old ones do not know that.
         let fd = memfd_create("nmad-link", flags | MemfdFlags::NOEXEC_SEAL)
@@ -48,26 +59,34 @@ impl Segment {
         }
         ftruncate(&fd, len as u64)?;
         fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
-        Ok((Segment::map(&fd, len)?, fd))
+        Ok((Segment::map(&fd, len, unit)?, fd))
     }
 
     /// Maps what another process has made, if it is as long as agreed and stays so.
     pub fn adopt(fd: impl AsFd, len: usize) -> io::Result<Segment> {
+        Segment::adopt_at(fd, len, 1)
+    }
+
+    /// The same, mapped as by [`Segment::create_at`].
+    pub fn adopt_at(fd: impl AsFd, len: usize, unit: usize) -> io::Result<Segment> {
         let seals = fcntl_get_seals(&fd)?;
         if fstat(&fd)?.st_size != len as i64 || !seals.contains(SealFlags::SHRINK) {
             return Err(io::Error::other("the shared memory has not the agreed length"));
         }
-        Segment::map(fd, len)
+        Segment::map(fd, len, unit)
     }
 
     /// Where huge pages may be asked for, a segment of some begins on one.
-    fn map(fd: impl AsFd, len: usize) -> io::Result<Segment> {
+    fn map(fd: impl AsFd, len: usize, unit: usize) -> io::Result<Segment> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        let base = match huge::page(Kind::Shared).filter(|&page| len.is_multiple_of(page)) {
-            // SAFETY: a new mapping at a place that the system chooses.
-            None => unsafe { mmap(std::ptr::null_mut(), len, access, MapFlags::SHARED, fd, 0) }?,
-            Some(page) => {
-                let room = room(len, page)?;
+        let huge = huge::page(Kind::Shared).filter(|&page| len.is_multiple_of(page));
+        let base = match huge.map_or(unit, |page| page.max(unit)) {
+            ..=Segment::SHORT_PAGE => {
+                // SAFETY: a new mapping at a place that the system chooses.
+                unsafe { mmap(std::ptr::null_mut(), len, access, MapFlags::SHARED, fd, 0) }?
+            }
+            unit => {
+                let room = room(len, unit)?;
                 // SAFETY: in place of the room, which nobody else knows.
                 unsafe { mmap(room, len, access, MapFlags::SHARED | MapFlags::FIXED, fd, 0) }?
             }
@@ -272,5 +291,15 @@ mod tests {
         let open = memfd_create("open", MemfdFlags::CLOEXEC).expect("shared memory");
         ftruncate(&open, 8192).expect("a length");
         assert!(Segment::adopt(&open, 8192).is_err(), "not sealed");
+    }
+
+    #[test]
+    fn both_may_map_it_at_a_multiple_of_many_pages() {
+        const UNIT: usize = 1 << 20;
+        let (ours, fd) = Segment::create_at(UNIT, UNIT).expect("shared memory");
+        let theirs = Segment::adopt_at(&fd, UNIT, UNIT).expect("the same");
+        assert!([&ours, &theirs].iter().all(|segment| segment.start().addr().is_multiple_of(UNIT)));
+        ours.put(UNIT - 8, b"the last");
+        assert_eq!(theirs.bytes(UNIT - 8, 8), b"the last");
     }
 }

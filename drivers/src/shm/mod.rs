@@ -11,10 +11,10 @@
 //! A message of up to 336 B takes the ring. For a longer one the [`selector`] chooses between the other two
 //! by measured cost, which [`learnt`] hands on to the next job. Parts of large messages are [`chunk`]s, which
 //! both sides copy: which side copies which piece, and how either takes work back, is one protocol,
-//! [`claim`]. Where the system does not let either process access the other's memory, which is tried when a
-//! link opens, bounce buffers carry everything. To the engine the three are one rail: as several rails, each
-//! message would have to be split in advance, although both sides can decide piece by piece, as late as can
-//! be.
+//! [`crate::node::claim`]. Where the system does not let either process access the other's memory, which is
+//! tried when a link opens, bounce buffers carry everything. To the engine the three are one rail: as several
+//! rails, each message would have to be split in advance, although both sides can decide piece by piece, as
+//! late as can be.
 //!
 //! Around them: [`rail`] is the driver, [`link`] one peer, [`opening`] how a link opens, [`home`] what a rail
 //! has before that, [`wakeup`] how sleepers are woken.
@@ -28,7 +28,6 @@
 mod address;
 mod bounce;
 mod chunk;
-mod claim;
 mod cma;
 mod config;
 mod home;
@@ -46,7 +45,6 @@ mod shared;
 mod tests;
 mod turn;
 mod wakeup;
-mod word;
 
 pub use config::ShmConfig;
 pub use rail::ShmRail;

@@ -11,7 +11,7 @@
 //! fence on all cores that run a process of ours (membarrier(2), global expedited), and the writer needs
 //! none.
 
-use crate::shm::word::Word;
+use crate::node::word::Word;
 use rustix::thread::{MembarrierCommand, membarrier};
 use std::sync::OnceLock;
 use std::sync::atomic::{Ordering, compiler_fence};

@@ -238,7 +238,7 @@ pub fn comm_set_info(comm: Comm, info: Info) -> Result<()> {
 /// # Errors
 /// There is no such communicator.
 pub fn comm_get_info(comm: Comm) -> Result<Info> {
-    Ok(info::insert(lookup(comm)?.info().copy()))
+    Ok(info::insert(lookup(comm)?.info().told()))
 }
 
 /// `MPI_Intercomm_create`; `peer_comm` and `remote_leader` matter at the local leader only.

@@ -60,13 +60,13 @@ pub fn abort(_comm: Comm, errorcode: i32) -> ! {
 /// `MPI_Alloc_mem`
 ///
 /// # Errors
-/// A negative size, or no memory is left.
-pub fn alloc_mem(size: i64) -> Result<*mut c_void> {
+/// A negative size, there is no such info object or its alignment is none, or no memory is left.
+pub fn alloc_mem(size: i64, info: Info) -> Result<*mut c_void> {
     let Ok(len) = usize::try_from(size) else {
         return Err(Class::ARG.error(format!("{size} B cannot be allocated")));
     };
     let none = || Class::NO_MEM.error(format!("the system has no {size} B of memory left"));
-    memory::allocate(len).ok_or_else(none)
+    memory::allocate(len, info::optional(info)?.map_or(Ok(1), |info| info.alignment())?).ok_or_else(none)
 }
 
 /// `MPI_Free_mem`

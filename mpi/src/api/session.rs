@@ -9,7 +9,7 @@ use crate::info::{self, Infos};
 use crate::join::{close_session, open_session};
 use crate::objects::hand_out_group;
 use crate::request::State;
-use crate::session::{SETS, group_of, insert, lookup, named, remove, set_errhandler};
+use crate::session::{group_of, insert, lookup, named, remove, set_errhandler, sets};
 use crate::status::Status;
 use crate::task::{self, Async};
 use crate::world::world;
@@ -47,7 +47,7 @@ pub fn session_finalize(session: &mut Session) -> Result<()> {
 /// # Errors
 /// There is no such session.
 pub fn session_get_info(session: Session) -> Result<Info> {
-    Ok(info::insert(lookup(session)?.info().copy()))
+    Ok(info::insert(lookup(session)?.info().told()))
 }
 
 /// `MPI_Session_get_num_psets`
@@ -57,7 +57,7 @@ pub fn session_get_info(session: Session) -> Result<Info> {
 pub fn session_get_num_psets(session: Session, info: Info) -> Result<i32> {
     lookup(session)?;
     info::optional(info)?;
-    Ok(SETS.len() as i32)
+    Ok(sets(world()?).len() as i32)
 }
 
 /// `MPI_Session_get_nth_pset`
@@ -65,9 +65,16 @@ pub fn session_get_num_psets(session: Session, info: Info) -> Result<i32> {
 /// # Errors
 /// There is no such session, info object or set.
 pub fn session_get_nth_pset(session: Session, info: Info, n: i32) -> Result<String> {
-    let count = session_get_num_psets(session, info)?;
-    let none = || Class::ARG.error(format!("there is no process set {n}: there are {count}, from 0"));
-    usize::try_from(n).ok().and_then(|n| SETS.get(n)).map(|name| name.to_string()).ok_or_else(none)
+    lookup(session)?;
+    info::optional(info)?;
+    let mut names = sets(world()?);
+    match usize::try_from(n).ok().filter(|&n| n < names.len()) {
+        Some(n) => Ok(names.swap_remove(n)),
+        None => {
+            let count = names.len();
+            Err(Class::ARG.error(format!("there is no process set {n}: there are {count}, from 0")))
+        }
+    }
 }
 
 /// `MPI_Session_get_pset_info`

@@ -127,7 +127,7 @@ pub fn win_set_info(win: Win, info: Info) -> Result<()> {
 /// # Errors
 /// There is no such window.
 pub fn win_get_info(win: Win) -> Result<Info> {
-    Ok(info::insert(lookup(win)?.info().copy()))
+    Ok(info::insert(lookup(win)?.info().told()))
 }
 
 /// `MPI_Win_get_attr`: the value, an address as a number; for predefined attributes that of a number, or of

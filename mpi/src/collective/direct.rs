@@ -155,7 +155,7 @@ impl Call {
             return Ok(None);
         }
         let (size, me) = (self.team().size(), self.me());
-        let memory = make(&self.on.comm, T::len(size), me)?;
+        let memory = make(&self.on.comm, (T::len(size), 1), me)?;
         let made = memory.map(|memory| Mutex::new(T::new(memory, size, me)));
         Ok(place.made.get_or_init(|| made).as_ref())
     }

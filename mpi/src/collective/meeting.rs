@@ -20,9 +20,14 @@ const SPIN: Duration = Duration::from_micros(50);
 const AWAKE: Duration = Duration::from_millis(10);
 const NAP: Duration = Duration::from_micros(50);
 
-/// Makes memory that all ranks of a node see; none if one of them cannot. Collective.
-pub(crate) fn make(comm: &Communicator, len: usize, me: usize) -> Result<Option<SharedMemory>> {
-    let made = if me == 0 { SharedMemory::create(len).ok() } else { None };
+/// Makes memory that all ranks of a node see, mapped as [`SharedMemory::create_at`] says; none if one of them
+/// cannot. Collective.
+pub(crate) fn make(
+    comm: &Communicator,
+    (len, unit): (usize, usize),
+    me: usize,
+) -> Result<Option<SharedMemory>> {
+    let made = if me == 0 { SharedMemory::create_at(len, unit).ok() } else { None };
     let mut offer = [0.0; 3];
     if let Some((memory, fd)) = &made {
         // A rank that finds other memory under this name, in another namespace say, sees another mark.
@@ -36,7 +41,8 @@ pub(crate) fn make(comm: &Communicator, len: usize, me: usize) -> Result<Option<
     let (memory, kept) = match made {
         Some((memory, fd)) => (Some(memory), Some(fd)),
         None => {
-            (open(process, fd, len).filter(|m| m.word(mark_at(len)).load(Ordering::Acquire) == mark), None)
+            let is_marked = |memory: &SharedMemory| memory.word(mark_at(len)).load(Ordering::Acquire) == mark;
+            (open(process, fd, (len, unit)).filter(is_marked), None)
         }
     };
     let mut missing = [f64::from(u8::from(memory.is_none()))];
@@ -51,9 +57,9 @@ const fn mark_at(len: usize) -> usize {
     len - size_of::<u64>()
 }
 
-fn open(process: u64, fd: u64, len: usize) -> Option<SharedMemory> {
+fn open(process: u64, fd: u64, (len, unit): (usize, usize)) -> Option<SharedMemory> {
     let file = OpenOptions::new().read(true).write(true).open(format!("/proc/{process}/fd/{fd}")).ok()?;
-    SharedMemory::adopt(&file, len).ok()
+    SharedMemory::adopt_at(&file, len, unit).ok()
 }
 
 /// Waiting for other ranks.

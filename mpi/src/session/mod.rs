@@ -13,6 +13,7 @@ use crate::handle::{Comm, DYNAMIC, Session};
 use crate::info::Infos;
 use crate::table::Table;
 use crate::world::World;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Sessions that are initialised.
@@ -25,8 +26,18 @@ struct Opened {
     own: Arc<Communicator>,
 }
 
+/// The process sets of every job: all, this process, those of its node.
+const SETS: [&str; 3] = ["mpi://WORLD", "mpi://SELF", "mpix://SHARED"];
+/// Where the launcher has started several programs, those that run one of them: with its number.
+const PROGRAM: &str = "mpix://PROGRAM/";
+
 /// The process sets that each process knows.
-pub(crate) const SETS: [&str; 3] = ["mpi://WORLD", "mpi://SELF", "mpix://SHARED"];
+pub(crate) fn sets(world: &World) -> Vec<String> {
+    let programs: BTreeSet<u32> = world.session().programs().iter().copied().collect();
+    let programs = programs.iter().filter(|_| programs.len() > 1);
+    let programs = programs.map(|program| format!("{PROGRAM}{program}"));
+    SETS.iter().map(|set| set.to_string()).chain(programs).collect()
+}
 
 /// A new session: its handle.
 pub(crate) fn insert(world: &World, handler: Arc<Handler>, info: Infos) -> Session {
@@ -88,15 +99,18 @@ fn no_session(session: Session) -> Error {
 /// The group of a process set; none if there is no such set.
 pub(crate) fn group_of(world: &World, name: &str) -> Option<Group> {
     let session = world.session();
-    let (me, size) = (session.rank(), session.size());
-    let set = SETS.iter().position(|set| set.eq_ignore_ascii_case(name))?;
+    let (me, nodes, programs) = (session.rank(), session.nodes(), session.programs());
+    let of = |is_in: &dyn Fn(usize) -> bool| {
+        Group::new((0..session.size()).filter(|&rank| is_in(rank as usize)).collect::<Vec<u32>>())
+    };
+    let set = sets(world).iter().position(|set| set.eq_ignore_ascii_case(name))?;
     Some(match set {
-        0 => Group::new((0..size).collect::<Vec<u32>>()),
+        0 => of(&|_| true),
         1 => Group::new([me]),
+        2 => of(&|rank| nodes[rank] == nodes[me as usize]),
         _ => {
-            let nodes = session.nodes();
-            let is_near = |rank: &u32| nodes[*rank as usize] == nodes[me as usize];
-            Group::new((0..size).filter(is_near).collect::<Vec<u32>>())
+            let program = name[PROGRAM.len()..].parse().ok()?;
+            of(&|rank| programs[rank] == program)
         }
     })
 }

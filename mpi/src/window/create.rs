@@ -17,7 +17,7 @@ use crate::info::Infos;
 use crate::memory;
 use crate::world::{World, world};
 use newmadeleine::engine::{PeerId, RemoteAccess};
-use newmadeleine::{across, huge};
+use newmadeleine::{SharedMemory, across, huge};
 use nmad_rma::{Base, Origin, Target};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
@@ -27,7 +27,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// `MPI_WIN_UNIFIED`
 const UNIFIED: i32 = 321;
 /// Windows begin on pages.
-const PAGE: usize = 4096;
+const PAGE: usize = SharedMemory::SHORT_PAGE;
 /// The hint by which the memory of each rank begins on a page of its own.
 const APART: &str = "alloc_shared_noncontig";
 /// The key that says whether our memory is of huge pages.
@@ -82,6 +82,8 @@ struct Node {
     common: Option<Arc<Common>>,
     /// Bytes of the huge pages of what they have in common; none: it has none.
     huge: Option<usize>,
+    /// Bytes to a multiple of which their memory is aligned.
+    unit: usize,
     leader: i64,
 }
 
@@ -96,10 +98,11 @@ pub(crate) fn make(handle: Comm, wish: &Wish) -> Result<Win> {
         return Err(Class::COMM.error("windows are made of intracommunicators: this is an intercommunicator"));
     }
     check(wish)?;
+    let unit = wish.info.as_ref().map_or(Ok(1), |info| info.alignment())?;
     let shares = settings::shares()?;
     let mut own = comm::create::create(handle, &Group::of(old.local().clone()))?;
     let on = Named::of(own)?;
-    let made = Node::find(&on, wish, shares).and_then(|mut node| {
+    let made = Node::find(&on, wish, (shares, unit)).and_then(|mut node| {
         let made = assemble(&on, &node, wish);
         api::comm_free(&mut node.comm)?;
         made
@@ -138,32 +141,36 @@ fn gather<const N: usize>(mine: [i64; N], comm: Comm) -> Result<Vec<[i64; N]>> {
 }
 
 impl Node {
-    fn find(on: &Named, wish: &Wish, shares: bool) -> Result<Node> {
+    fn find(on: &Named, wish: &Wish, (shares, unit): (bool, usize)) -> Result<Node> {
         let comm = comm::by_type::by_type(on.handle, Some(SplitType::Shared), on.comm.rank(), None)?;
         let ranks = comm::share(comm)?;
         let place = ranks.rank().max(0) as usize;
         let is_apart =
             wish.info.as_ref().and_then(|info| info.get(APART)).is_some_and(|value| value == "true");
         let page = huge::page(huge::Kind::Shared).map_or(0, |page| page as i64);
-        let rows = gather([wish.size, i64::from(is_apart), i64::from(shares), page], comm)?;
+        let rows = gather([wish.size, i64::from(is_apart), i64::from(shares), page, unit as i64], comm)?;
         let is_apart = wish.flavor == Flavor::Allocate || rows.iter().all(|row| row[1] != 0);
         let has_memory = matches!(wish.flavor, Flavor::Allocate | Flavor::Shared);
         let sizes: Vec<usize> =
             rows.iter().map(|[size, ..]| if has_memory { *size as usize } else { 0 }).collect();
         // All ranks have to find the same places.
         let huge = rows.iter().map(|row| row[3] as usize).min().filter(|&page| page > 0);
-        let places = Places::of(&sizes, is_apart, huge);
+        let unit = match rows.iter().map(|row| row[4] as usize).fold(PAGE, usize::max) {
+            PAGE => PAGE,
+            longer => longer.max(SharedMemory::LONG_PAGE),
+        };
+        let places = Places::of(&sizes, is_apart, huge, unit);
         let is_shared = rows.iter().all(|row| row[2] != 0) || wish.flavor == Flavor::Shared;
         // A rank alone has memory of its own, which may have huge pages where what is shared has none.
         let is_alone = rows.len() == 1;
         let common = match is_shared && !is_alone {
-            true => share_memory(&ranks, places.len, place)?,
+            true => share_memory(&ranks, (places.len, unit), place)?,
             false => None,
         };
         let common = common.map(|memory| Common::new(memory, places.len, places.huge));
         let huge = places.huge.and(huge);
         let leader = on.comm.local().rank_of(ranks.local().world(0).unwrap_or(0)).unwrap_or(0);
-        Ok(Node { comm, place, starts: places.starts, common, huge, leader: leader.into() })
+        Ok(Node { comm, place, starts: places.starts, common, huge, unit, leader: leader.into() })
     }
 
     /// Whether its ranks can share memory: one needs nobody for that.
@@ -189,14 +196,15 @@ struct Places {
 }
 
 impl Places {
-    /// `is_apart`: each begins on a page of its own. `huge`: the bytes of a huge page.
-    fn of(sizes: &[usize], is_apart: bool, huge: Option<usize>) -> Places {
+    /// `is_apart`: each begins on a page of its own. `huge`: the bytes of a huge page. What begins on a page
+    /// begins at a multiple of `least`, too.
+    fn of(sizes: &[usize], is_apart: bool, huge: Option<usize>, least: usize) -> Places {
         let all: usize = sizes.iter().sum();
         let fills =
             |page: &usize| if is_apart { sizes.iter().any(|size| size >= page) } else { all >= *page };
         let huge = huge.filter(fills);
-        let unit = |size: usize| huge.filter(|&page| size >= page).unwrap_or(PAGE);
-        let begin = (sizes.len() * locks::LEN).next_multiple_of(huge.unwrap_or(PAGE));
+        let unit = |size: usize| huge.filter(|&page| size >= page).unwrap_or(PAGE).max(least);
+        let begin = (sizes.len() * locks::LEN).next_multiple_of(huge.unwrap_or(PAGE).max(least));
         let (mut end, mut starts) = (begin, Vec::new());
         for &size in sizes {
             if is_apart {
@@ -206,7 +214,7 @@ impl Places {
             end += size;
         }
         // The last word is for whoever makes it.
-        let len = (end + size_of::<u64>()).next_multiple_of(huge.unwrap_or(PAGE));
+        let len = (end + size_of::<u64>()).next_multiple_of(huge.unwrap_or(PAGE).max(least));
         Places { starts, len, huge: huge.map(|_| begin) }
     }
 }
@@ -266,7 +274,7 @@ fn own_memory(node: &Node, wish: &Wish) -> (Option<Base>, Option<Base>) {
         Flavor::Shared | Flavor::Allocate => match node.base(node.place) {
             Some(base) => (Some(base), None),
             None => {
-                let base = memory::allocate(wish.size as usize).map(Base::new);
+                let base = memory::allocate(wish.size as usize, node.unit).map(Base::new);
                 (base, base)
             }
         },
@@ -445,7 +453,7 @@ mod tests {
     fn memory_that_fills_a_huge_page_begins_on_one() {
         const HUGE_PAGE: usize = 2 << 20;
         let huge = Some(HUGE_PAGE);
-        let of = |sizes: &[usize], is_apart| Places::of(sizes, is_apart, huge);
+        let of = |sizes: &[usize], is_apart| Places::of(sizes, is_apart, huge, PAGE);
         // Each on a page of its own; the second one is too short for a huge one.
         let apart = of(&[3 << 20, 100, 2 << 20], true);
         assert_eq!(apart.starts, [2 << 20, 5 << 20, 6 << 20]);
@@ -455,9 +463,21 @@ mod tests {
         assert_eq!(dense.starts, [2 << 20, 3 << 20, 4 << 20]);
         assert_eq!((dense.len, dense.huge), (6 << 20, Some(2 << 20)));
         // Nobody fills one, or the system gives none.
-        let small = Places::of(&[5000, 8], true, None);
+        let small = Places::of(&[5000, 8], true, None, PAGE);
         assert_eq!((&small.starts[..], small.len, small.huge), (&[4096, 12288][..], 16384, None));
         assert_eq!(of(&[5000, 8], true), small);
-        assert_eq!(Places::of(&[3 << 20, 100, 2 << 20], true, None).starts[0], 4096);
+        assert_eq!(Places::of(&[3 << 20, 100, 2 << 20], true, None, PAGE).starts[0], 4096);
+    }
+
+    #[test]
+    fn memory_begins_where_the_program_wants_it() {
+        const UNIT: usize = 1 << 16;
+        let apart = Places::of(&[8, 100_000, 8], true, None, UNIT);
+        assert_eq!(apart.starts, [UNIT, 2 * UNIT, 4 * UNIT]);
+        // One behind the other: only the first can be.
+        assert_eq!(Places::of(&[8, 8], false, None, UNIT).starts, [UNIT, UNIT + 8]);
+        // Huge pages are longer, or not.
+        assert_eq!(Places::of(&[2 << 20, 8], true, Some(2 << 20), UNIT).starts, [2 << 20, 4 << 20]);
+        assert_eq!(Places::of(&[2 << 20, 8], true, Some(2 << 20), 4 << 20).starts, [4 << 20, 8 << 20]);
     }
 }

@@ -1,10 +1,11 @@
 //! The locks of a window: one for each rank, which other ranks take shared or alone (`MPI_Win_lock`), and one
-//! that makes accumulates atomic.
+//! that makes accumulates atomic; and beside them the words of copies that the rank does with others.
 //!
 //! They are words, in memory that the ranks of a node have in common where there is such memory. Ranks of
 //! other nodes ask the service of the rank whose lock it is, which takes a ticket for them.
 
 use super::memory::Common;
+use newmadeleine::joint::{self, JointCopy};
 use nmad_rma::locks as rma;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +18,9 @@ pub(super) const LEN: usize = 256;
 const WORDS: usize = LEN / size_of::<u64>();
 /// The process that combines elements; those before are of the lock that ranks take.
 const BUSY: usize = 16;
-const _: () = assert!(rma::WORDS <= BUSY);
+/// The first of the words for joint copies.
+const JOINT: usize = 24;
+const _: () = assert!(rma::WORDS <= BUSY && BUSY < JOINT && JOINT + joint::WORDS <= WORDS);
 
 /// The words of all ranks of a node, or of one rank.
 pub(super) enum Words {
@@ -60,6 +63,12 @@ impl<'a> Locks<'a> {
     #[inline]
     pub(super) fn turns(self) -> rma::Locks<'a> {
         rma::Locks(self.0.first_chunk().expect("it has fewer words"))
+    }
+
+    /// Copies to and from its memory that it has a part in.
+    #[inline]
+    pub(super) fn joint(self) -> JointCopy<'a> {
+        JointCopy(self.0[JOINT..].first_chunk().expect("it has fewer words"))
     }
 
     /// Waits until no accumulate is done at this rank, and keeps it so.

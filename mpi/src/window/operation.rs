@@ -18,9 +18,11 @@ use crate::request::State;
 use crate::status::Status;
 use crate::task;
 use crate::world::{World, world};
+use newmadeleine::joint::{Direction, There};
 use newmadeleine::{Segments, across};
 use nmad_rma::{Asking, Operation, Place};
 use std::ffi::c_void;
+use std::io;
 use std::sync::Arc;
 
 /// The request that an operation may have.
@@ -81,11 +83,7 @@ fn move_by(
         Plan::Pieces(direct) => seen(direct),
         Plan::Copy(far, process) => {
             let data = data(&far.place)?;
-            let copied = match kind {
-                Kind::Put => across::write(process, &data, far.memory()),
-                _ => across::read(process, &data, far.memory()),
-            };
-            copied.or_else(|_| far.ask_to_move(kind, &data, asked))
+            far.copy(kind, process, &data).or_else(|_| far.ask_to_move(kind, &data, asked))
         }
         Plan::Ask(far) => far.ask_to_move(kind, &data(&far.place)?, asked),
     }
@@ -245,6 +243,21 @@ impl Far<'_> {
         match kind {
             Kind::Put => self.ask(asked, |rank| rank.put(place, data)),
             _ => self.ask(asked, |rank| rank.get(place, data)),
+        }
+    }
+
+    /// Copies data of a put or a get from process to process. A target that looks meanwhile does a part of
+    /// it.
+    fn copy(&self, kind: Kind, process: i32, data: &Segments) -> io::Result<()> {
+        let locks = self.window.locks(self.peer);
+        if let (&Place::One(place, _), Some(locks)) = (&self.place, locks) {
+            let direction = if kind == Kind::Put { Direction::Put } else { Direction::Get };
+            let there = There { process, address: self.peer.base.wrapping_add(place), place };
+            return locks.joint().copy(direction, self.window.rank() as u64, data, there);
+        }
+        match kind {
+            Kind::Put => across::write(process, data, self.memory()),
+            _ => across::read(process, data, self.memory()),
         }
     }
 

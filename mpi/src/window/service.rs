@@ -3,16 +3,19 @@
 //! held.
 
 use super::combine::Combination;
-use super::{Flavor, Window, lock};
+use super::{Flavor, Way, Window, lock};
 use crate::error::{Class, Error};
 use crate::world::World;
 use newmadeleine::engine::{Context, Engine, PeerId};
 use newmadeleine::progress::{Served, Service};
 use nmad_rma::{Base, Exposed, Fault, Operator, Place};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Windows that may be accessed.
 static SERVED: Mutex<Vec<Arc<Window>>> = Mutex::new(Vec::new());
+/// How many of them other processes copy to and from: we may have a part in that, which no message announces.
+static COPIED: AtomicUsize = AtomicUsize::new(0);
 
 /// Serves a window from now on.
 pub(super) fn begin(world: &World, window: &Arc<Window>) {
@@ -21,6 +24,7 @@ pub(super) fn begin(world: &World, window: &Arc<Window>) {
         served.push(window.clone());
         served.len() == 1
     };
+    COPIED.fetch_add(window.is_copied().into(), Ordering::Relaxed);
     if is_first {
         world.node().set_service(Some(Box::new(All { is_busy: true })));
     }
@@ -33,6 +37,7 @@ pub(super) fn end(world: &World, window: &Window) {
         served.retain(|other| !std::ptr::eq(&**other, window));
         served.is_empty()
     };
+    COPIED.fetch_sub(window.is_copied().into(), Ordering::Relaxed);
     if is_last {
         world.node().set_service(None);
     }
@@ -47,6 +52,9 @@ struct All {
 impl Service for All {
     fn serve(&mut self, engine: &mut Engine) -> Served {
         let mut served = Served::default();
+        if COPIED.load(Ordering::Relaxed) > 0 {
+            lock(&SERVED).iter().for_each(|window| served.worked |= window.help_to_copy());
+        }
         if !self.is_busy && engine.unexpected() == 0 {
             return served;
         }
@@ -58,6 +66,27 @@ impl Service for All {
             self.is_busy |= serving.is_busy();
         }
         served
+    }
+}
+
+impl Window {
+    /// Whether other processes copy to and from the memory of this one.
+    fn is_copied(&self) -> bool {
+        self.peers.iter().any(|peer| matches!(peer.way, Way::Remote(..)))
+    }
+
+    /// Does a part of a copy that is under way to or from our memory, if there is one.
+    fn help_to_copy(&self) -> bool {
+        let joint = self.own_locks().joint();
+        let Some(part) = joint.part() else { return false };
+        let origin = usize::try_from(part.origin).ok().and_then(|rank| self.peers.get(rank));
+        let process = origin.and_then(|origin| match origin.way {
+            Way::Remote(process, _) => Some(process),
+            _ => None,
+        });
+        let end = part.place.checked_add(part.len).filter(|&end| end <= self.size);
+        let ours = end.map(|_| self.base.segments(part.place, part.len));
+        joint.help(part, process.zip(ours))
     }
 }
 

@@ -9,6 +9,7 @@ mod colls;
 mod comms;
 mod data;
 mod errors;
+mod gathered;
 mod inter;
 mod operator;
 mod point;
@@ -76,6 +77,7 @@ const ALL: &[Case] = &[
     case("no key has the number of a freed one that attributes use", 1, comms::freed_keys),
     case("contexts are used again", 3, comms::many),
     case("more communicators than contexts are an error", 1, comms::too_many),
+    case("more communicators than contexts are an error for all who make one", 3, comms::too_many),
     with("NMAD_MPI_CHECK", "1", case("buffers that overlap are refused", 2, colls::overlapping)),
     case("two groups talk to each other and become one", 5, inter::create_and_merge),
     case("intercommunicators are split and duplicated", 6, inter::split),
@@ -118,8 +120,13 @@ const ALL: &[Case] = &[
         "tcp",
         case("accesses with requests go on while their origin computes", 2, background::accesses),
     ),
+    with("NMAD_DRIVER", "tcp", case("a thousand puts leave in a few packets", 2, gathered::puts)),
+    with("NMAD_DRIVER", "tcp", case("small partitions leave together", 2, gathered::partitions)),
     case("long windows of a rank alone have huge pages where there are some", 1, windows::huge_pages),
     case("long windows of several ranks have huge pages where there are some", 2, windows::huge_pages),
+    case("the memory of a rank alone begins where it wants it", 1, windows::alignments),
+    case("the memory of several ranks begins where one of them wants it", 2, windows::alignments),
+    case("the library says in what memory buffers may lie", 1, windows::kinds_of_memory),
     case(
         "a request that a thread of the program ends does so while another computes",
         2,

@@ -1,7 +1,7 @@
 //! Memory of windows.
 
 use crate::point::{WORLD, rank, size};
-use nmad_mpi::{Info, Win, api};
+use nmad_mpi::{Class, Info, Win, api};
 use std::ffi::c_void;
 
 /// Three huge pages of most systems, and a bit.
@@ -67,4 +67,53 @@ pub fn huge_pages() {
             api::win_free(&mut win).unwrap();
         }
     }
+}
+
+/// An info object that asks for an alignment, and for segments that do not follow each other.
+fn aligned(unit: &str) -> Info {
+    let info = api::info_create();
+    api::info_set(info, "mpi_minimum_memory_alignment", unit).unwrap();
+    api::info_set(info, "alloc_shared_noncontig", "true").unwrap();
+    info
+}
+
+/// Memory begins where the program wants it, also if only one rank does; what is no alignment is refused.
+pub fn alignments() {
+    for (len, unit) in [(100, 1 << 4), (5000, 1 << 13), (100_000, 1 << 16), (1000, 1 << 20), (LEN, 4 << 20)] {
+        let text = unit.to_string();
+        let mut info = aligned(&text);
+        let mut own = if rank() == 0 { info } else { aligned("1") };
+        let allocated = api::win_allocate(len, 1, info, WORLD).unwrap();
+        let shared = api::win_allocate_shared(len, 1, own, WORLD).unwrap();
+        for (at, mut win) in [allocated, shared] {
+            assert!(at.addr().is_multiple_of(unit), "rank {}: {at:?}, asked for {unit}", rank());
+            for other in 0..size() {
+                let (_, _, there) = api::win_shared_query(win, other).unwrap();
+                assert!(there.addr().is_multiple_of(unit), "of rank {other} in {}: {there:?}", rank());
+            }
+            api::win_free(&mut win).unwrap();
+        }
+        let memory = api::alloc_mem(len, info).unwrap();
+        assert!(memory.addr().is_multiple_of(unit), "{memory:?}");
+        api::free_mem(memory).unwrap();
+        if rank() > 0 {
+            api::info_free(&mut own).unwrap();
+        }
+        api::info_free(&mut info).unwrap();
+    }
+    let wrong = aligned("24");
+    assert_eq!(api::alloc_mem(8, wrong).unwrap_err().class(), Class::INFO_VALUE);
+    assert_eq!(api::win_allocate(8, 1, wrong, WORLD).unwrap_err().class(), Class::INFO_VALUE);
+}
+
+/// Communicators and windows say in what kinds of memory buffers may lie, whatever they were given.
+pub fn kinds_of_memory() {
+    let info = api::info_create();
+    api::info_set(info, "mpi_memory_alloc_kinds", "cuda:device").unwrap();
+    let (_, mut win) = api::win_allocate(8, 1, info, WORLD).unwrap();
+    for told in [api::win_get_info(win), api::comm_get_info(WORLD), api::info_create_env()] {
+        let kinds = api::info_get_string(told.unwrap(), "mpi_memory_alloc_kinds").unwrap();
+        assert_eq!(kinds.as_deref(), Some("mpi,system"));
+    }
+    api::win_free(&mut win).unwrap();
 }

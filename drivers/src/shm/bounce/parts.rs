@@ -2,7 +2,7 @@
 //! time.
 
 use crate::node::Segment;
-use crate::shm::claim::{self, Side};
+use crate::node::claim::{self, Side};
 use crate::shm::link::Link;
 use crate::shm::ring::cell::{self, Range};
 use crate::shm::selector::Method;

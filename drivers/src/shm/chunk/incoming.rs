@@ -3,7 +3,7 @@
 
 use super::Silence;
 use crate::node::across::Remote;
-use crate::shm::claim::{self, Round, Side};
+use crate::node::claim::{self, Round, Side};
 use crate::shm::cma::regions;
 use crate::shm::layout::{CHUNKS, CUT};
 use crate::shm::probe::question;

@@ -2,9 +2,9 @@
 //!
 //! [`outgoing`] has the chunks that this side sends, [`incoming`] those that it receives. A cell tells the
 //! receiver of a chunk; its bytes go through bounce buffers ([`crate::shm::bounce`]) or by single copy
-//! ([`crate::shm::cma`]), as the selector chose; which side copies which piece follows [`crate::shm::claim`].
-//! If one side does not do its part, because it computes, the other one copies all of it, whatever was
-//! chosen.
+//! ([`crate::shm::cma`]), as the selector chose; which side copies which piece follows
+//! [`crate::node::claim`]. If one side does not do its part, because it computes, the other one copies all of
+//! it, whatever was chosen.
 
 pub mod incoming;
 pub mod outgoing;

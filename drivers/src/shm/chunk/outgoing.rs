@@ -3,7 +3,7 @@
 
 use super::{Exchange, Silence};
 use crate::node::across::Remote;
-use crate::shm::claim::{self, Round, Side};
+use crate::node::claim::{self, Round, Side};
 use crate::shm::cma::regions::{self, Place};
 use crate::shm::layout::{CHUNKS, CUT, PACKET};
 use crate::shm::probe::Probe;

@@ -5,7 +5,7 @@
 //! - [`offer`]: a message whose sender and receiver both wait: it stays where it is until it was copied.
 //!
 //! One copy instead of two, at the price of what the system asks for each page. Both cores share a long
-//! message: the sender pushes a half while the receiver pulls the other one ([`crate::shm::claim`]). Where
+//! message: the sender pushes a half while the receiver pulls the other one ([`crate::node::claim`]). Where
 //! the system does not let a process access the other's memory, which is tried when a link opens,
 //! [`crate::shm::bounce`] serves.
 

@@ -1,7 +1,7 @@
 //! Offers: a message whose sender and receiver both wait for it is copied straight to where it goes.
 //!
 //! A cell says where the data is. A receiver that waits for the message just then claims it
-//! ([`crate::shm::claim`]) and copies it with one system call. A receiver that does not wait loses nothing:
+//! ([`crate::node::claim`]) and copies it with one system call. A receiver that does not wait loses nothing:
 //! either side withdraws the offer, which leaves a cell that is passed over, and the message goes another
 //! way. Longer messages are chunks, which both sides copy.
 //!
@@ -12,7 +12,7 @@
 
 use super::Offer;
 use crate::node::across::Remote as Memory;
-use crate::shm::claim::{self, LONGEST, Round, Side};
+use crate::node::claim::{self, LONGEST, Round, Side};
 use crate::shm::layout::PACKET;
 use crate::shm::link::Link;
 use crate::shm::ring::CONTENT;

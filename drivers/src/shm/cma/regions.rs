@@ -12,10 +12,10 @@
 
 use crate::node::Segment;
 use crate::node::across::{self, Remote};
-use crate::shm::claim::{self, Round, Side};
+use crate::node::claim::{self, Round, Side};
+use crate::node::word::Word;
 use crate::shm::layout::{CHUNKS, End, REGIONS};
 use crate::shm::shared::Shared;
-use crate::shm::word::Word;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::Key;
 use std::sync::Arc;

@@ -19,7 +19,7 @@ pub mod read;
 pub mod rhythm;
 pub mod write;
 
-use crate::shm::word::Word;
+use crate::node::word::Word;
 use nmad_engine::packet::Packet;
 use std::sync::atomic::Ordering;
 

@@ -1,10 +1,10 @@
 //! The lock-free parts under loom, which tries every order in which two threads may see each other's stores.
 
-use crate::shm::claim::{self, Round, Side, UNIT};
+use crate::node::claim::{self, Round, Side, UNIT};
+use crate::node::word::Word;
 use crate::shm::cma::regions;
 use crate::shm::ring::{self, CONTENT, Cells, Consumer, Head, Producer};
 use crate::shm::wakeup;
-use crate::shm::word::Word;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, fence};

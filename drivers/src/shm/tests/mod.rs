@@ -4,7 +4,7 @@ mod loom;
 mod oversubscribed;
 
 use crate::conformance::memory::Memory;
-use crate::shm::claim::{self, Round};
+use crate::node::claim::{self, Round};
 use crate::shm::layout::{BOUNCE, CELLS, PACKET};
 use crate::shm::ring::CONTENT;
 use crate::shm::ring::cell::{self, Chunk, Range};

@@ -1,7 +1,7 @@
 //! The examples in C, in both binary interfaces.
 
 use crate::library::{ABIS, compile_all, output};
-use nmad_launch::{ExitReport, Job, Stdin};
+use nmad_launch::{ExitReport, Job, Program, Stdin};
 use nmad_mpi_table::Abi;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,6 +21,11 @@ fn run(abi: Abi, file: &str, words: &[&str], ranks: u32, expected: i32) {
 
 /// A program of several files, with variables of the environment.
 fn start(abi: Abi, files: &[&str], words: &[&str], ranks: u32, expected: i32, variables: &[(&str, &str)]) {
+    let code = launch(job(abi, files, words, ranks, variables));
+    assert_eq!(code, expected, "{files:?} {words:?} with {ranks} ranks, {abi:?}, {variables:?}");
+}
+
+fn job(abi: Abi, files: &[&str], words: &[&str], ranks: u32, variables: &[(&str, &str)]) -> Job {
     let sources: Vec<PathBuf> = files.iter().map(|file| source(file)).collect();
     let mut job = Job::new(compile_all("c99", abi, &sources), words.iter().copied(), ranks);
     job.env.extend(variables.iter().map(|&(name, value)| (name.into(), value.into())));
@@ -28,12 +33,15 @@ fn start(abi: Abi, files: &[&str], words: &[&str], ranks: u32, expected: i32, va
     job.stdin = Stdin::None;
     // Time is for what is tested.
     job.env.push(("NMAD_SAMPLE".into(), "off".into()));
+    job
+}
+
+/// The exit code of a job.
+fn launch(job: Job) -> i32 {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     match nmad_launch::run(job) {
-        Ok(ExitReport { code, .. }) => {
-            assert_eq!(code, expected, "{files:?} {words:?} with {ranks} ranks, {abi:?}, {variables:?}")
-        }
-        Err(why) => panic!("{files:?}: {why}"),
+        Ok(ExitReport { code, .. }) => code,
+        Err(why) => panic!("{why}"),
     }
 }
 
@@ -127,6 +135,14 @@ fn sessions_come_and_go_with_and_without_the_world() {
         [1, 3].into_iter().for_each(|ranks| run(abi, "tests/native/sessions.c", &[], ranks, 0));
         run(abi, "tests/native/sessions.c", &["beside"], 2, 0);
     }
+}
+
+#[test]
+fn the_processes_of_each_program_are_a_set() {
+    let mut job = job(ABIS[0], &["tests/native/sessions.c"], &["two"], 1, &[]);
+    let second = Program { count: 2, ..job.programs[0].clone() };
+    job.programs.push(second);
+    assert_eq!(launch(job), 0);
 }
 
 /// How windows are made.

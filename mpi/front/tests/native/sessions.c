@@ -1,4 +1,4 @@
-/* Sessions: without MPI_Init (no argument), or beside it (any argument). */
+/* Sessions: without MPI_Init (no argument), beside it (`beside`), or in a job of two programs (`two`). */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,8 @@ static void sets(MPI_Session session)
         GOOD(MPI_Group_from_session_pset(session, name, &group));
         GOOD(MPI_Group_size(group, &size));
         GOOD(MPI_Group_rank(group, &rank));
-        RIGHT(flag && atoi(text) == size && rank >= 0);
+        int is_foreign = strncmp(name, "mpix://PROGRAM/", 15) == 0;
+        RIGHT(flag && atoi(text) == size && (rank >= 0 || is_foreign));
         has_world |= strcmp(name, "mpi://WORLD") == 0;
         has_self |= strcmp(name, "mpi://SELF") == 0 && size == 1;
         MPI_Info_free(&info);
@@ -160,13 +161,44 @@ static void buffers(MPI_Session session, MPI_Comm comm)
     RIGHT(found == space && len == (int)sizeof space);
 }
 
+/* The processes of each program are a set, and talk to each other. */
+static void programs(MPI_Session session)
+{
+    int count, all = 0, with_us = 0, size, rank;
+    MPI_Group world, group;
+    GOOD(MPI_Session_get_num_psets(session, MPI_INFO_NULL, &count));
+    RIGHT(count == 5);
+    for (int number = 0; number < 2; number++) {
+        char name[32];
+        snprintf(name, sizeof name, "mpix://PROGRAM/%d", number);
+        GOOD(MPI_Group_from_session_pset(session, name, &group));
+        GOOD(MPI_Group_size(group, &size));
+        GOOD(MPI_Group_rank(group, &rank));
+        RIGHT(size == number + 1);
+        all += size;
+        if (rank != MPI_UNDEFINED) {
+            MPI_Comm comm = talk(session, name, "org.example.program");
+            MPI_Comm_free(&comm);
+            with_us++;
+        }
+        MPI_Group_free(&group);
+    }
+    GOOD(MPI_Group_from_session_pset(session, "mpi://WORLD", &world));
+    GOOD(MPI_Group_size(world, &size));
+    MPI_Group_free(&world);
+    RIGHT(with_us == 1 && all == size);
+    GOOD(MPI_Group_from_session_pset(session, "mpix://PROGRAM/2", &group));
+    RIGHT(group == MPI_GROUP_NULL);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Session first, second;
     MPI_Comm one, other;
     MPI_Info info;
     char level[64] = "";
-    int is_beside = argc > 1, flag = 0, len = sizeof level;
+    int is_beside = argc > 1 && strcmp(argv[1], "beside") == 0, is_two = argc > 1 && !is_beside;
+    int flag = 0, len = sizeof level;
     if (is_beside)
         MPI_Init(&argc, &argv);
     MPI_Info_create(&info);
@@ -180,6 +212,8 @@ int main(int argc, char **argv)
     RIGHT(flag && strcmp(level, "MPI_THREAD_MULTIPLE") == 0);
     MPI_Info_free(&info);
     sets(first);
+    if (is_two)
+        programs(first);
     one = talk(first, "mpi://WORLD", "org.example.first");
     GOOD(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &second));
     other = talk(second, "mpi://WORLD", "org.example.second");

@@ -16,10 +16,10 @@
 //!
 //! A side that revokes and then waits until the other one does not copy any more ([`wait`]) knows that nobody
 //! touches the memory after that. Chunks (`chunk/`), single copies that a waiting sender offers
-//! (`cma/offer.rs`) and the end of a receive region (`cma/regions.rs`) all follow this protocol, and
-//! `tests/loom.rs` has its model.
+//! (`cma/offer.rs`), the end of a receive region (`cma/regions.rs`) and joint copies ([`super::joint`]) all
+//! follow this protocol, and `shm/tests/loom.rs` has its model.
 
-use crate::shm::word::Word;
+use crate::node::word::Word;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 

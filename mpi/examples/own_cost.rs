@@ -7,12 +7,16 @@
 //! 100 ns are 300 to 400 instructions on the machines of today. What requests cost varies by a hundred from
 //! one build and one run to the next, for which their budgets leave room. Exit code 1 if one is exceeded, 3
 //! if valgrind is missing.
+//!
+//! With `--traced` it measures instead what a trace costs a call in time: turns without and with what the
+//! functions of C do where a session is traced, one after the other in one process.
 
 use newmadeleine::engine::{Context, Hints, PeerId, Source, Tag, TagMatch};
 use newmadeleine::{RequestId, Segments, Session};
 use nmad_mpi::{Comm, Info, Op, Request, Status, Type, Win, api};
 use std::ffi::c_void;
 use std::process::{Command, ExitCode};
+use std::time::Instant;
 
 /// Instructions of MAD-MPI's own for a send and a receive: blocking, with requests, and with requests that
 /// are waited for together.
@@ -57,6 +61,11 @@ fn main() -> ExitCode {
         run(count);
         return ExitCode::SUCCESS;
     }
+    match arguments.as_slice() {
+        [_, word] if word == "--traced" => return traced(),
+        [_, word] if word == IN_TURNS => return in_turns(),
+        _ => {}
+    }
     match (messages(), accessed()) {
         (Some(messages), Some(accesses)) => ExitCode::from(u8::from(messages || accesses)),
         _ => {
@@ -64,6 +73,79 @@ fn main() -> ExitCode {
             ExitCode::from(3)
         }
     }
+}
+
+/// By which this program begins the part that is measured, with a trace.
+const IN_TURNS: &str = "in-turns";
+/// Pairs of messages of a turn, and turns of each way.
+const TURN: usize = 2_000;
+const TURNS: usize = 201;
+
+/// Runs itself with a trace, in a folder of its own.
+fn traced() -> ExitCode {
+    let folder = std::env::temp_dir().join(format!("own_cost.{}", std::process::id()));
+    let ran = std::env::current_exe().and_then(|own| {
+        std::fs::create_dir(&folder)?;
+        Command::new(own).arg(IN_TURNS).env("NMAD_TRACE", &folder).status()
+    });
+    let _ = std::fs::remove_dir_all(&folder);
+    match ran {
+        Ok(status) if status.success() => ExitCode::SUCCESS,
+        Ok(status) => ExitCode::from(status.code().map_or(3, |code| code as u8)),
+        Err(error) => {
+            eprintln!("cannot run with a trace in {}: {error}", folder.display());
+            ExitCode::from(3)
+        }
+    }
+}
+
+/// Prints by how much a call that is noted takes longer: half of what a pair of messages does.
+fn in_turns() -> ExitCode {
+    api::init().expect("a job of one process");
+    assert!(api::is_traced(), "the trace has begun");
+    let (out, mut into) = ([7u8; 8], [0u8; 8]);
+    let mut turn = |note: fn(&'static str, &mut dyn FnMut())| {
+        let start = Instant::now();
+        for _ in 0..TURN {
+            note("MPI_Send", &mut || {
+                api::send(out.as_ptr().cast(), 8, BYTE, 0, 1, Comm::WORLD).expect("it is sent");
+            });
+            note("MPI_Recv", &mut || {
+                let into = into.as_mut_ptr().cast();
+                api::recv(into, 8, BYTE, 0, 1, Comm::WORLD, None).expect("it is there");
+            });
+        }
+        start.elapsed().as_nanos() as f64 / (2 * TURN) as f64
+    };
+    // The trace is full from then on, as that of a long run.
+    (0..TURNS / 2).for_each(|_| _ = turn(noted));
+    let pairs: Vec<[f64; 2]> = (0..TURNS).map(|_| [turn(plain), turn(noted)]).collect();
+    api::finalize().expect("nobody else is there");
+    let sorted = |of: &dyn Fn(&[f64; 2]) -> f64| {
+        let mut all: Vec<f64> = pairs.iter().map(of).collect();
+        all.sort_by(f64::total_cmp);
+        all
+    };
+    let (without, more) = (sorted(&|pair| pair[0]), sorted(&|pair| pair[1] - pair[0]));
+    let [lower, median, upper] = [1, 2, 3].map(|quarter| more[quarter * TURNS / 4]);
+    println!(
+        "a blocking call with 8 B to oneself: {:.0} ns, {median:.1} ns more where it is noted (quartiles \
+         {lower:.1} .. {upper:.1}); at 1 M calls per second {:.1} % of the time",
+        without[TURNS / 2],
+        median / 10.0
+    );
+    ExitCode::SUCCESS
+}
+
+fn plain(_: &'static str, call: &mut dyn FnMut()) {
+    call();
+}
+
+/// As the functions of C do it.
+fn noted(name: &'static str, call: &mut dyn FnMut()) {
+    api::call_begins();
+    call();
+    api::call_ended(name, Some(Comm::WORLD), 0);
 }
 
 /// Counts messages; true: a budget is exceeded.

@@ -2,10 +2,15 @@
 //!
 //! Runs itself under callgrind with two numbers of messages; the difference is what messages cost, free of
 //! start-up. Exit code 1 if a budget is exceeded, 3 if valgrind is missing or a case fails.
+//!
+//! With `--pairs` it measures instead what a trace costs a message in time: turns without and with one, one
+//! after the other, so that what disturbs one of a pair disturbs the other too.
 
 use std::process::{Command, ExitCode};
+use std::time::Instant;
 
-use nmad_bench::budget::{self, Case};
+use nmad_bench::budget::{self, Case, Couple};
+use nmad_bench::stats::Summary;
 
 /// Messages of the two runs.
 const FEW: u64 = 2_000;
@@ -19,8 +24,17 @@ fn main() -> ExitCode {
         budget::run(case, count);
         return ExitCode::SUCCESS;
     }
+    if let [_, option] = arguments.as_slice()
+        && option == "--pairs"
+    {
+        pairs();
+        return ExitCode::SUCCESS;
+    }
     if arguments.len() > 1 {
-        eprintln!("usage: budget    (counts instructions per message with valgrind --tool=callgrind)");
+        eprintln!(
+            "usage: budget            counts instructions per message with valgrind --tool=callgrind\n       \
+             budget --pairs    measures what a trace costs a message in time"
+        );
         return ExitCode::from(2);
     }
     check_all()
@@ -43,6 +57,39 @@ fn check_all() -> ExitCode {
         exceeded |= each > case.budget();
     }
     ExitCode::from(u8::from(exceeded))
+}
+
+/// Messages of a turn, and turns of each way.
+const TURN: u64 = 20_000;
+const TURNS: usize = 201;
+
+/// Prints what a trace costs, on both sides of a message together, and its part of their time where a rank
+/// sends or receives a million messages in a second.
+fn pairs() {
+    let (mut plain, mut traced) = (Couple::timed(Case::Direct), Couple::timed(Case::Traced));
+    let turn = |couple: &mut Couple| {
+        let start = Instant::now();
+        couple.carry(TURN);
+        start.elapsed().as_nanos() as f64 / TURN as f64
+    };
+    let pairs: Vec<[f64; 2]> = (0..TURNS).map(|_| [turn(&mut plain), turn(&mut traced)]).collect();
+    let summary = |of: &dyn Fn(&[f64; 2]) -> f64| {
+        Summary::of(&pairs.iter().map(of).collect::<Vec<_>>()).expect("there are turns")
+    };
+    let (without, more) = (summary(&|pair| pair[0]), summary(&|pair| pair[1] - pair[0]));
+    // A side has a microsecond for each message.
+    let percent = |ns: f64| ns / 2.0 / 1_000.0 * 100.0;
+    println!(
+        "8 B, past the window, send and receive: {:.0} ns without a trace, {:.1} ns more with one (quartiles \
+         {:.1} .. {:.1}); at 1 M messages per second {:.1} % of each side's time ({:.1} .. {:.1})",
+        without.median,
+        more.median,
+        more.lower,
+        more.upper,
+        percent(more.median),
+        percent(more.lower),
+        percent(more.upper)
+    );
 }
 
 /// Instructions of a whole run, as callgrind counts them.

@@ -16,8 +16,10 @@ use nmad_engine::{
 };
 use rail::FreeRail;
 
-/// Records that a trace of a rail keeps here: more than a window has, and few enough to stay in a cache.
+/// Records that a trace of a rail keeps where instructions are counted: more than a window has.
 const RECORDS: usize = 1 << 12;
+/// The same where time is measured: as many as a session keeps, which is more than a cache holds.
+const ALL_RECORDS: usize = 1 << 18;
 
 /// One counted sequence of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,28 +121,51 @@ impl Host {
 
 /// Carries `count` messages from one engine to another.
 pub fn run(case: Case, count: u64) {
-    let (left, right) = FreeRail::pair();
-    let mut hosts = [(0, left), (1, right)].map(|(me, rail)| {
-        let config = Config { me: PeerId(me), ..Config::default() };
-        let mut engine = Engine::new(config).expect("the default strategy exists");
-        let id = engine.add_rail(rail.limits());
-        engine.add_link(PeerId(1 - me), id);
-        let rail: Box<dyn Driver> = match case {
-            Case::Traced => Box::new(Around::new(rail, Trace::new("free", RECORDS, true))),
-            _ => Box::new(rail),
-        };
-        Host { engine, rails: vec![rail] }
-    });
-    let [sender, receiver] = &mut hosts;
-    for _ in 0..4 {
-        sender.turn();
-        receiver.turn();
+    Couple::of(case, RECORDS).carry(count);
+}
+
+/// Two engines, of which one sends to the other.
+pub struct Couple {
+    case: Case,
+    sender: Host,
+    receiver: Host,
+}
+
+impl Couple {
+    /// As for counting, but with a trace, if there is one, that keeps what a session's does.
+    pub fn timed(case: Case) -> Couple {
+        Couple::of(case, ALL_RECORDS)
     }
-    // The first message goes through the window in any case: it tells how much the peer may send.
-    round(sender, receiver, Case::Eager);
-    let mut received = 0;
-    while received < count {
-        received += round(sender, receiver, case);
+
+    fn of(case: Case, records: usize) -> Couple {
+        let (left, right) = FreeRail::pair();
+        let [sender, receiver] = [(0, left), (1, right)].map(|(me, rail)| {
+            let config = Config { me: PeerId(me), ..Config::default() };
+            let mut engine = Engine::new(config).expect("the default strategy exists");
+            let id = engine.add_rail(rail.limits());
+            engine.add_link(PeerId(1 - me), id);
+            let rail: Box<dyn Driver> = match case {
+                Case::Traced => Box::new(Around::new(rail, Trace::new("free", records, true))),
+                _ => Box::new(rail),
+            };
+            Host { engine, rails: vec![rail] }
+        });
+        let mut couple = Couple { case, sender, receiver };
+        for _ in 0..4 {
+            couple.sender.turn();
+            couple.receiver.turn();
+        }
+        // The first message goes through the window in any case: it tells how much the peer may send.
+        round(&mut couple.sender, &mut couple.receiver, Case::Eager);
+        couple
+    }
+
+    /// Carries `count` messages, or a few more where several share a packet.
+    pub fn carry(&mut self, count: u64) {
+        let mut received = 0;
+        while received < count {
+            received += round(&mut self.sender, &mut self.receiver, self.case);
+        }
     }
 }
 

@@ -57,6 +57,27 @@ pub(super) fn text_on(ground: RGBColor) -> RGBColor {
 mod tests {
     use super::*;
 
+    /// Contrast as WCAG 2 defines it; 3 is its least for bold letters and for graphics.
+    fn contrast(a: RGBColor, b: RGBColor) -> f64 {
+        let linear = |value: u8| match f64::from(value) / 255.0 {
+            low if low <= 0.03928 => low / 12.92,
+            high => ((high + 0.055) / 1.055).powf(2.4),
+        };
+        let light = |RGBColor(r, g, b)| 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+        let (a, b) = (light(a), light(b));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    #[test]
+    fn letters_stand_out_from_what_they_are_on() {
+        for ground in (0..100).map(series).chain([MAIN, BASELINE]) {
+            let ratio = contrast(text_on(ground), ground);
+            assert!(ratio >= 3.0, "{ground:?}: {ratio:.2}");
+        }
+        assert!(contrast(INK, PAPER) >= 7.0 && contrast(INK, BAND) >= 7.0);
+        assert!(contrast(FAINT_INK, PAPER) >= 4.5);
+    }
+
     #[test]
     fn no_colour_comes_twice() {
         let all: Vec<RGBColor> = (0..100).map(series).chain([MAIN, BASELINE, INK, GRID, PAPER]).collect();

@@ -216,7 +216,7 @@ fn the_report_is_one_file_with_all_figures() {
 
 /// Opens the page in a browser without a screen, where there is one: the page has the tables there.
 fn browse(path: &Path) {
-    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let names = ["chromium", "chromium-browser", "google-chrome", "chromium-headless-shell"];
     let started = names.iter().find_map(|name| {
         let page = format!("file://{}", path.display());
         let words = ["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", &page];
@@ -233,6 +233,18 @@ fn a_part_of_the_time_can_be_shown() {
     assert!(ended.out.contains("rts 300 B") && !ended.out.contains("eager 24 B"), "{}", ended.out);
     let (_folder, wrong) = trace(&["--from", "soon"]);
     assert!(wrong.code == Some(2) && wrong.err.contains("2ms"), "{}", wrong.err);
+}
+
+#[test]
+fn a_part_of_the_time_can_be_drawn() {
+    // The first message is on its rail from 2 to 11 us; the trace begins at 1 us.
+    let packets = |from: &str, to: &str| {
+        let (folder, ended) = trace(&["--svg", "DIR/r.svg", "--from", from, "--to", to]);
+        assert_eq!(ended.code, Some(0), "{}", ended.err);
+        let text = fs::read_to_string(folder.path().join("r.svg")).expect("written");
+        text.matches("64 B").count()
+    };
+    assert_eq!((packets("0us", "20us"), packets("20us", "90us")), (1, 0));
 }
 
 #[test]
@@ -283,6 +295,25 @@ fn a_command_is_run_and_its_trace_shown() {
     assert!(!marker.exists());
     let ended = nmad(&[&["trace", "--summary", "--"], &touch[..]].concat());
     assert!(ended.err.contains("no trace") && marker.exists(), "{}", ended.err);
+}
+
+#[test]
+fn a_trace_changes_no_protocol() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let protocols = |traced: bool| {
+        let program = env!("CARGO_BIN_EXE_nmad");
+        let mut command = Command::new(program);
+        command.args(["run", "-n", "2", "--timeout", "60", program, "explain", "--json"]);
+        if traced {
+            command.env("NMAD_TRACE", folder.path());
+        }
+        let ended = run(&mut command);
+        assert_eq!(ended.code, Some(0), "{}", ended.err);
+        ended.json().remove(0)["rails"].take()
+    };
+    let plain = protocols(false);
+    assert_eq!(plain, protocols(true));
+    assert!(folder.path().join("trace.1").is_file());
 }
 
 #[test]

@@ -60,7 +60,7 @@ pub(crate) struct ImbalanceArgs {
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     degree: Vec<u32>,
     /// Messages to each of them [default: 1, of a flood 1024]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     messages: Option<u32>,
     /// Longest messages [default: 32KiB,128KiB,512KiB,2MiB,8MiB]
     #[arg(long, value_name = "BYTES,...", value_delimiter = ',', value_parser = size::parse)]

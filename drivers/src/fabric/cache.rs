@@ -6,11 +6,13 @@
 //! | of a file, shared, too long, or nobody tells | is made for one chunk |
 //!
 //! Kept registrations lock memory, so their number and bytes are bounded, and all that nobody uses end when
-//! the system refuses to register more. The oldest ends first.
+//! the system refuses to register more. The oldest ends first. Memory that is sent and received into has one
+//! registration, that of the receive.
 
 use super::adapter::Purpose;
 use super::unmapped::{self, Notice, PAGE, Unmapped};
 use nmad_engine::memory::Segment;
+use rustix::thread::CapabilitySet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -76,7 +78,7 @@ impl<R> Cache<R> {
             let start = pages.start;
             if notice.is_private(&pages) {
                 self.retain(|kept| {
-                    kept.purpose != purpose || kept.memory.start < start || kept.memory.end > pages.end
+                    !purpose.serves(kept.purpose) || kept.memory.start < start || kept.memory.end > pages.end
                 });
                 self.bytes += pages.len();
                 self.clock += 1;
@@ -107,7 +109,8 @@ impl<R> Cache<R> {
 
     fn find(&mut self, pages: &Range<usize>, purpose: Purpose) -> Option<Registered<R>> {
         let fits = |kept: &&mut Kept<R>| {
-            kept.purpose == purpose && kept.memory.start <= pages.start && pages.end <= kept.memory.end
+            let holds = kept.memory.start <= pages.start && pages.end <= kept.memory.end;
+            holds && kept.purpose.serves(purpose)
         };
         let kept = self.kept.iter_mut().find(fits)?;
         self.clock += 1;
@@ -136,11 +139,15 @@ impl<R> Cache<R> {
         true
     }
 
-    /// Ends all that nobody uses; whether there were any.
+    /// Ends all that nobody uses, and keeps half as much from now on; whether there were any.
     fn forget_unused(&mut self) -> bool {
-        let before = self.kept.len();
+        let (count, bytes) = (self.kept.len(), self.bytes);
         self.retain(|kept| Arc::strong_count(&kept.region) > 1);
-        self.kept.len() < before
+        let has_ended = self.kept.len() < count;
+        if has_ended {
+            self.most_bytes = self.most_bytes.min(bytes / 2);
+        }
+        has_ended
     }
 
     fn retain(&mut self, stays: impl Fn(&Kept<R>) -> bool) {
@@ -160,9 +167,15 @@ fn whole(memory: Segment, pages: &Range<usize>) -> Segment {
 }
 
 /// Bytes that a rail keeps registered: half of the limit of locked memory, so that messages under way have
-/// the other half; without a limit, a quarter of the memory that falls to one core, and so to one rank.
+/// the other half; without a limit, a quarter of the memory that falls to one core, and so to one rank. The
+/// limit does not bind a process that has the right to lock memory, as root has outside of containers.
 fn most_bytes() -> usize {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
+    let rights = rustix::thread::capabilities(None).map(|sets| sets.effective);
+    let may_lock = rights.is_ok_and(|rights| rights.contains(CapabilitySet::IPC_LOCK));
+    let limit = match may_lock {
+        true => None,
+        false => rustix::process::getrlimit(rustix::process::Resource::Memlock).current,
+    };
     let memory = rustix::system::sysinfo();
     let total = (memory.totalram as usize).saturating_mul(memory.mem_unit as usize);
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());

@@ -33,7 +33,8 @@ pub fn run(driver: &str, interface: &str, count: u64) -> Result<u64, String> {
     let network = Network::named(driver)?;
     let all = interfaces().map_err(|e| format!("the system does not tell its interfaces: {e}"))?;
     let found = all.into_iter().find(|found| found.name == interface);
-    let interface = found.ok_or_else(|| format!("there is no interface {interface} (`ip link` lists them)"))?;
+    let interface =
+        found.ok_or_else(|| format!("there is no interface {interface} (`ip link` lists them)"))?;
     let mut world = World::open(network, &interface)?;
     // The first of each side opens the link and tells how much the peer may send.
     (0..2).try_for_each(|side| world.carry(side, false).map(drop))?;

@@ -41,6 +41,8 @@ pub(crate) struct Cache<R> {
     notice: Option<&'static Notice>,
     /// Events of unmapping that were seen.
     seen: u64,
+    /// Mappings that are watched: those of the latest memory, whose other pieces mostly come next.
+    watched: Range<usize>,
     /// Counts uses.
     clock: u64,
     bytes: usize,
@@ -51,7 +53,8 @@ impl<R> Cache<R> {
     /// Keeps registrations if the adapter's outlive a mapping, and if the kernel tells of unmapping.
     pub(crate) fn new(may_keep: bool) -> Cache<R> {
         let notice = may_keep.then(unmapped::get).and_then(Result::ok);
-        Cache { kept: Vec::new(), notice, seen: 0, clock: 0, bytes: 0, most_bytes: most_bytes() }
+        let (kept, watched, most_bytes) = (Vec::new(), 0..0, most_bytes());
+        Cache { kept, notice, seen: 0, watched, clock: 0, bytes: 0, most_bytes }
     }
 
     /// Registers memory by `make`, or finds it registered.
@@ -71,7 +74,7 @@ impl<R> Cache<R> {
         }
         let pages = self.widened(pages, purpose);
         if let Some(notice) = self.notice.filter(|_| knows && self.make_room(pages.len()))
-            && notice.watch(&pages)
+            && self.watch(notice, &pages)
             && let Ok(region) = make(whole(memory, &pages))
         {
             let region = Arc::new(region);
@@ -99,12 +102,30 @@ impl<R> Cache<R> {
         match notice.since(&mut self.seen) {
             Unmapped::Busy => return false,
             Unmapped::Only(gone) if gone.is_empty() => {}
-            Unmapped::Only(gone) => self.retain(|kept| {
-                !gone.iter().any(|gone| gone.start < kept.memory.end && kept.memory.start < gone.end)
-            }),
-            Unmapped::Perhaps => self.retain(|_| false),
+            Unmapped::Only(gone) => {
+                let is_there = |memory: &Range<usize>| {
+                    !gone.iter().any(|gone| gone.start < memory.end && memory.start < gone.end)
+                };
+                self.retain(|kept| is_there(&kept.memory));
+                if !is_there(&self.watched) {
+                    self.watched = 0..0;
+                }
+            }
+            Unmapped::Perhaps => {
+                self.retain(|_| false);
+                self.watched = 0..0;
+            }
         }
         true
+    }
+
+    /// Has the kernel tell of the unmapping of this memory; false: it does not.
+    fn watch(&mut self, notice: &Notice, pages: &Range<usize>) -> bool {
+        if self.watched.start <= pages.start && pages.end <= self.watched.end {
+            return true;
+        }
+        self.watched = notice.watch(pages).unwrap_or(0..0);
+        !self.watched.is_empty()
     }
 
     fn find(&mut self, pages: &Range<usize>, purpose: Purpose) -> Option<Registered<R>> {

@@ -150,6 +150,17 @@ fn memory_that_was_unmapped_is_registered_anew_whatever_is_mapped_there() {
 }
 
 #[test]
+fn memory_of_which_a_part_was_registered_moves_as_a_whole() {
+    let Some(mut world) = World::new() else { return };
+    let (memory, away) = (map(ptr::null_mut(), MapFlags::PRIVATE), map(ptr::null_mut(), MapFlags::PRIVATE));
+    world.is_new(memory.wrapping_byte_add(LEN / 4), LEN / 4, Purpose::Source);
+    // SAFETY: the mappings are the test's, and nobody uses them.
+    let moved = unsafe { mm::mremap_fixed(memory, LEN, LEN, MremapFlags::MAYMOVE, away) };
+    assert_eq!(moved, Ok(away), "it is one mapping as before");
+    assert!(world.is_new(away.wrapping_byte_add(LEN / 4), LEN / 4, Purpose::Source));
+}
+
+#[test]
 fn shared_memory_is_registered_for_each_chunk() {
     let Some(mut world) = World::new() else { return };
     let memory = map(ptr::null_mut(), MapFlags::SHARED);

@@ -7,9 +7,7 @@ use crate::locked::{Core, Outcome};
 use crate::node::Node;
 use crate::shared::Shared;
 use nmad_engine::pump::{self, Tried};
-use nmad_engine::{
-    Caller, Engine, Envelope, Hints, Instant, Protocol, Refused, RequestId, Segments, Submitted, To,
-};
+use nmad_engine::{Caller, Engine, Envelope, Hints, Protocol, Refused, RequestId, Segments, Submitted, To};
 
 impl Node {
     /// Sends a message and waits until its memory may be reused.
@@ -181,7 +179,11 @@ impl Shared {
     ) -> Result<u32, Tried> {
         let mut now = core.now;
         let sent = pump::try_at_once(&mut Held(core), to, message, caller, &mut self.clock.kept_in(&mut now));
-        self.has_sent(core, now);
+        core.now = core.now.max(now);
+        // What has not ended is booked by the second step: nothing else leaves on its rail before.
+        if sent.is_ok() {
+            self.has_sent(core);
+        }
         sent
     }
 
@@ -196,7 +198,8 @@ impl Shared {
     ) -> Result<Submitted, Option<Refused>> {
         let mut now = core.now;
         let sent = pump::go_on(&mut Held(core), to, message, tried, &mut self.clock.kept_in(&mut now));
-        self.has_sent(core, now);
+        core.now = core.now.max(now);
+        self.has_sent(core);
         sent
     }
 
@@ -237,10 +240,9 @@ impl Shared {
         self.push(core, true);
     }
 
-    /// A rail has sent something by `now`.
+    /// A rail has sent something, and that is booked.
     #[inline(always)]
-    fn has_sent(&self, core: &mut Guard<'_, Core>, now: Instant) {
-        core.now = core.now.max(now);
+    fn has_sent(&self, core: &mut Guard<'_, Core>) {
         // What other threads have submitted while the rail worked is left to its user.
         if core.is_shared() && core.has_work() {
             self.push(core, false);

@@ -149,6 +149,8 @@ const ALL: &[Case] = &[
     case("a failed request belongs to its communicator", 2, errors::owned),
     case("a failed request belongs to a communicator that is freed", 2, errors::owned_by_the_freed),
     case("threads talk at the same time", 2, threads::at_once),
+    case("threads take turns with their peers", 2, threads::in_turns),
+    with("NMAD_DRIVER", "tcp", case("threads take turns over tcp", 2, threads::in_turns)),
     case("threads make communicators at the same time", 3, threads::comms),
     Case { code: 134, ..case("a rank that dies ends the job", 4, errors::killed) },
     Case { code: 3, ..case("a rank aborts the job with its code", 2, errors::abort) },

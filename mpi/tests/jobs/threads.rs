@@ -24,6 +24,28 @@ pub fn at_once() {
     });
 }
 
+/// Ping-pong of each thread with the same thread of the other process: sends that end in their call.
+pub fn in_turns() {
+    let (me, other) = (rank(), 1 - rank());
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            scope.spawn(move || {
+                for round in 0..2000 {
+                    let len = [0, 1, 1000][round % 3];
+                    let data = pattern(len, round as i32);
+                    if me == 0 {
+                        api::send(out(&data), len as i64, INT, other, thread, WORLD).unwrap();
+                    }
+                    assert!(recv(len, other, thread, WORLD).0 == data);
+                    if me == 1 {
+                        api::send(out(&data), len as i64, INT, other, thread, WORLD).unwrap();
+                    }
+                }
+            });
+        }
+    });
+}
+
 /// Each thread duplicates a communicator of its own, again and again: numbers are agreed upon at the same
 /// time.
 pub fn comms() {

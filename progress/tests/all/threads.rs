@@ -5,6 +5,7 @@ use nmad_engine::memory::Segments;
 use nmad_engine::transfer::driver::{How, Limits, Sent};
 use nmad_engine::{Context, Hints, RailId, Tag};
 use nmad_progress::Idle;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
@@ -66,4 +67,57 @@ fn two_threads_post_over_two_rails_at_once() {
         }
     });
     assert_eq!(works.count.lock().unwrap().1, 2, "one rail worked after the other");
+}
+
+/// How long a thread waits at most for what another one does meanwhile.
+const MEANWHILE: Duration = Duration::from_secs(10);
+
+/// Tells when it is at work, waits for the word to go on, and notes the numbers of packets.
+struct Numbers {
+    at_work: Sender<()>,
+    go_on: Receiver<()>,
+    numbers: Arc<Mutex<Vec<u32>>>,
+}
+
+impl Special for Numbers {
+    fn limits(&self) -> Limits {
+        Limits { inject: true, single_copy: (0, u64::MAX), ..common::LIMITS }
+    }
+
+    fn numbered(&mut self, number: u32) {
+        self.numbers.lock().unwrap().push(number);
+    }
+
+    fn message(&mut self, how: How) -> Sent {
+        if how != How::SingleCopy {
+            return Sent::Retry;
+        }
+        self.at_work.send(()).unwrap();
+        self.go_on.recv_timeout(MEANWHILE).expect("another thread submits, although this one has the rail");
+        Sent::Done
+    }
+}
+
+#[test]
+fn a_message_that_is_submitted_while_another_one_leaves_gets_the_next_number() {
+    let (at_work, works) = channel();
+    let (goes_on, go_on) = channel();
+    let numbers = Arc::new(Mutex::new(Vec::new()));
+    let node = common::node(Numbers { at_work, go_on, numbers: numbers.clone() }, Idle::SHARED);
+    let send = |tag| node.send(&(PEER, Context(0), Tag(tag)), &Segments::empty(), Hints::default());
+    std::thread::scope(|scope| {
+        // The first one of another thread shows that the node has several.
+        for tag in 0..2 {
+            let first = scope.spawn(move || send(tag));
+            works.recv_timeout(MEANWHILE).expect("the first message leaves in the call");
+            let to = (PEER, Context(0), Tag(9));
+            let second = (tag > 0).then(|| node.submit_send(&to, &Segments::empty(), Hints::default()));
+            goes_on.send(()).unwrap();
+            assert!(first.join().unwrap().is_ok());
+            if let Some(second) = second {
+                assert!(node.wait(second).is_ok());
+            }
+        }
+    });
+    assert_eq!(*numbers.lock().unwrap(), [0, 1, 2]);
 }

@@ -51,6 +51,11 @@ pub trait Special: Send + 'static {
     /// Something is posted.
     fn posted(&mut self) {}
 
+    /// A packet has got this number, and is given to the rail after this.
+    fn numbered(&mut self, number: u32) {
+        let _ = number;
+    }
+
     /// A look for the next packet and at nothing else ([`Scope::Peer`]).
     fn look_for(&mut self, report: &mut dyn FnMut(Event<'_>)) -> bool {
         let _ = report;
@@ -99,9 +104,15 @@ impl<S: Special> Driver for Rail<S> {
 
     fn send(&mut self, departure: Departure<'_>) -> Sent {
         match departure {
-            Departure::Message { how, .. } => self.special.message(how),
+            Departure::Message { how, number, .. } => {
+                self.special.numbered(number);
+                self.special.message(how)
+            }
             Departure::Pushed { .. } => self.special.push(),
             Departure::Order(order) => {
+                if let Order::Packet { number, .. } = &order {
+                    self.special.numbered(*number);
+                }
                 self.special.posted();
                 self.orders.push(order);
                 Sent::Posted

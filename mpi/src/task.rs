@@ -11,7 +11,7 @@ use crate::request::Ended;
 use crate::status::Status;
 use crate::world::{World, world};
 use newmadeleine::RequestId;
-use newmadeleine::engine::Engine;
+use newmadeleine::engine::{Duration, Engine};
 use newmadeleine::progress::{self, Outcome, Patience, Service};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,6 +40,32 @@ pub(crate) enum Served {
     /// It has gone on.
     Moved,
     Ended(Ended),
+}
+
+/// Counts work that goes on when memory changes, of which nothing tells a thread that sleeps.
+pub(crate) struct InMemory(());
+
+static IN_MEMORY: AtomicUsize = AtomicUsize::new(0);
+/// Longest sleep of a thread beside such work.
+const NAP: Duration = Duration::from_us(50);
+
+impl InMemory {
+    pub(crate) fn new() -> InMemory {
+        IN_MEMORY.fetch_add(1, Ordering::Relaxed);
+        InMemory(())
+    }
+}
+
+impl Drop for InMemory {
+    fn drop(&mut self) {
+        IN_MEMORY.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Pauses between two looks at tasks.
+pub(crate) fn pause(world: &World, patience: &mut Patience) {
+    let bound = (IN_MEMORY.load(Ordering::Relaxed) > 0).then_some(NAP);
+    world.node().pause(patience, bound);
 }
 
 /// Work that any waiting thread advances.
@@ -171,7 +197,7 @@ pub(crate) fn run(world: &World, work: &mut dyn Work) -> Ended {
             return ended;
         }
         advance(world);
-        world.node().pause(&mut patience);
+        pause(world, &mut patience);
     }
 }
 

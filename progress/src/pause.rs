@@ -37,8 +37,9 @@ impl Node {
     }
 
     /// Turns the pump once, as a thread that waits; if nothing has happened for long, gives the core to
-    /// others or sleeps as [`crate::Idle`] says, until a request ends or [`Node::rouse`] is called.
-    pub fn pause(&self, patience: &mut Patience) {
+    /// others or sleeps as [`crate::Idle`] says, until a request ends or [`Node::rouse`] is called, for `nap`
+    /// at most where there is such a bound.
+    pub fn pause(&self, patience: &mut Patience, nap: Option<Duration>) {
         let mut core = self.shared.lock();
         self.shared.waits(&mut core);
         let happened = self.shared.turn(&mut core, true);
@@ -53,7 +54,7 @@ impl Node {
             Stage::Spin => {}
             Stage::Yield => drop(self.shared.give_away(core)),
             Stage::Block => {
-                let until = core.now + NAP_MAX;
+                let until = core.now + nap.unwrap_or(NAP_MAX);
                 drop(self.shared.sleep(core, Some(until)));
             }
         }

@@ -19,6 +19,9 @@ pub enum CompareError {
     /// Our own MPI cannot be measured.
     #[error("MAD-MPI cannot be measured: {0}")]
     Ours(String),
+    /// It has failed at some cells; the report is there.
+    #[error("MAD-MPI crashed or hung: {0} cells have no figure of it; the report says which, and why")]
+    Failed(usize),
     /// Figures of an earlier run belong to something else.
     #[error("{} has figures of {what}: --fresh starts over, --out DIR keeps both", path.display())]
     Other {

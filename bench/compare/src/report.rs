@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use crate::CompareError;
 pub use crate::contestant::Described;
 pub use crate::machine::Machine;
 use crate::plan::{Cell, Extent};
+use crate::{CompareError, OURS};
 
 /// Of the file.
 pub(crate) const FORMAT: u32 = 1;
@@ -64,6 +64,13 @@ pub struct FailedRow {
     pub cell: Cell,
     /// Why.
     pub why: String,
+}
+
+impl Report {
+    /// How many cells MAD-MPI has no figure of: it crashed or hung, or was not tried after that.
+    pub fn ours_failed(&self) -> usize {
+        self.failed.iter().filter(|row| row.who == OURS).count()
+    }
 }
 
 /// A geometric mean of ratios.

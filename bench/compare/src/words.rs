@@ -34,6 +34,13 @@ pub fn text(report: &Report) -> String {
             let _ = writeln!(text, "\nno verdict: no cell was measured by both MAD-MPI and a peer");
         }
     }
+    if report.ours_failed() > 0 {
+        let _ = writeln!(
+            text,
+            "MAD-MPI crashed or hung: {} cells without a figure, see below",
+            report.ours_failed()
+        );
+    }
     behind(&mut text, &report.behind);
     if report.busy_figures > 0 {
         let (busy, all) = (report.busy_figures, report.figures);

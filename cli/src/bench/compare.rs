@@ -122,7 +122,10 @@ fn measure(args: &CompareArgs) -> Result<(), CompareError> {
             say_line(format_args!("\n{}", args.out.join("report.html").display()));
         }
     }
-    Ok(())
+    match report.ours_failed() {
+        0 => Ok(()),
+        count => Err(CompareError::Failed(count)),
+    }
 }
 
 /// As it was typed, with `nmad` for the path of this program.

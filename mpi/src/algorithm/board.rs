@@ -5,17 +5,25 @@
 //! with the number of the operation in the same cache line, and the others look. Each rank combines all data
 //! by itself, in the order of ranks.
 //!
-//! A slot is used again after [`RING`] operations. By then all ranks must have seen it: a rank that has
-//! collected a post of every rank knows that every rank is past the operation before ([`Board::safe`]); in
-//! operations in which some ranks do not wait for all others, ranks say when they are done.
+//! A slot is used again after [`RING`] operations. By then all ranks must be done with it, and each says with
+//! what it is done: in the line of each post, so that a rank that waits for the posts of all learns it with
+//! them ([`Board::safe`]), and in a line of its own, for whoever needs to know before.
+//!
+//! Operations of nonblocking calls have their turn in the same order, and end when somebody looks
+//! ([`later`]).
 
+mod later;
 mod parts;
+mod turn;
 
-use super::memory::combine;
-use super::operator::Operator;
+pub use later::Flag;
+pub use turn::Turn;
+
 use super::team::Team;
 use crate::error::Result;
+use later::Later;
 use newmadeleine::{Segments, SharedMemory};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
@@ -25,8 +33,10 @@ pub const POST_MAX: usize = SLOT - HEAD;
 pub const RANKS_MAX: usize = 32;
 
 const SLOT: usize = 2048;
-/// The number of the operation, and room that aligns what follows for any operand.
+/// The number of the operation, and that of the last one up to which the rank is done with all. What follows
+/// is aligned for any operand.
 const HEAD: usize = 16;
+const DONE: usize = 8;
 /// Slots of a rank.
 const RING: u64 = 4;
 const LINE: usize = 64;
@@ -52,8 +62,12 @@ pub struct Board {
     me: usize,
     /// Operations begun.
     number: u64,
+    /// A blocking operation is under way, the last one that was begun.
+    is_busy: bool,
     /// Everybody is done with the operations up to this one.
     safe: u64,
+    /// Operations of nonblocking calls that have not ended; the first one has not.
+    later: VecDeque<Later>,
     unasked: parts::Unasked,
 }
 
@@ -65,182 +79,129 @@ impl Board {
 
     /// The view of rank `me` of `size`, on memory of the right length that was zero at first.
     pub fn new(memory: SharedMemory, size: usize, me: usize) -> Board {
-        Board { memory, size, me, number: 0, safe: 0, unasked: parts::Unasked::default() }
+        let (later, unasked) = (VecDeque::new(), parts::Unasked::default());
+        Board { memory, size, me, number: 0, is_busy: false, safe: 0, later, unasked }
     }
 
-    /// Nobody leaves before everybody has come.
-    pub fn barrier(&mut self, pause: Pause<'_>) -> Result<()> {
-        self.begin(pause)?;
-        self.post(&Segments::empty());
-        self.meet(pause)
-    }
-
-    /// The root posts its data; the others get what `into` holds of it, from byte `from` on. Serves bcast,
-    /// and with a part for each rank scatter.
-    pub fn spread(
-        &mut self,
-        root: usize,
-        posted: &Segments,
-        (from, into): (usize, &Segments),
-        pause: Pause<'_>,
-    ) -> Result<()> {
-        self.begin(pause)?;
-        if self.me == root {
-            self.post(posted);
-        } else {
-            self.look(root, pause)?;
-            self.fetch(root, from, into);
+    /// Does an operation to its end.
+    ///
+    /// # Errors
+    /// What `pause` says.
+    #[inline]
+    pub fn run(&mut self, turn: &Turn<'_>, pause: Pause<'_>) -> Result<()> {
+        let number = self.enter(pause)?;
+        if let Some(posted) = &turn.posted {
+            self.post(number, posted);
         }
-        self.done();
+        self.look(number, turn.awaits.clone(), pause)?;
+        turn.finish(self, number);
+        self.leave(number, turn.is_mutual);
         Ok(())
     }
 
-    /// Each rank posts its data; the root gets all of it. Serves gather.
-    pub fn collect(
-        &mut self,
-        root: usize,
-        posted: &Segments,
-        into: impl Fn(usize) -> Result<Segments>,
-        pause: Pause<'_>,
-    ) -> Result<()> {
-        self.begin(pause)?;
-        self.post(posted);
-        for rank in (0..self.size).filter(|_| self.me == root) {
-            self.look(rank, pause)?;
-            self.fetch(rank, 0, &into(rank)?);
-        }
-        self.done();
-        Ok(())
-    }
-
-    /// Each rank posts its data; everybody gets that of each rank, from byte `from` of it on, into the memory
-    /// that `into` names. Serves allgather, and with a part for each rank alltoall.
-    pub fn exchange(
-        &mut self,
-        posted: &Segments,
-        from: usize,
-        into: impl Fn(usize) -> Result<Segments>,
-        pause: Pause<'_>,
-    ) -> Result<()> {
-        self.begin(pause)?;
-        self.post(posted);
-        self.meet(pause)?;
-        for rank in 0..self.size {
-            self.fetch(rank, from, &into(rank)?);
-        }
-        Ok(())
-    }
-
-    /// Each rank posts its operands; `wanted` of them, combined over all ranks, go into `into`. Serves
-    /// allreduce, and with a part for each rank reduce_scatter.
-    pub fn combine_all(
-        &mut self,
-        posted: &Segments,
-        (operator, wanted): (&Operator, Range<i64>),
-        into: &Segments,
-        pause: Pause<'_>,
-    ) -> Result<()> {
-        self.begin(pause)?;
-        self.post(posted);
-        self.meet(pause)?;
-        self.combine(0..self.size, (operator, wanted), into);
-        Ok(())
-    }
-
-    /// Each rank posts its operands; those of some ranks, combined, go into `into`, if there are any. Serves
-    /// reduce and the scans.
-    pub fn combine_some(
-        &mut self,
-        posted: &Segments,
-        ranks: Range<usize>,
-        (operator, count): (&Operator, i64),
-        into: &Segments,
-        pause: Pause<'_>,
-    ) -> Result<()> {
-        self.begin(pause)?;
-        self.post(posted);
-        for rank in ranks.clone() {
-            self.look(rank, pause)?;
-        }
-        self.combine(ranks, (operator, 0..count), into);
-        self.done();
-        Ok(())
-    }
-
-    /// Begins an operation, when its slot is free.
-    fn begin(&mut self, pause: Pause<'_>) -> Result<()> {
+    /// Begins an operation, when its slot is free and those before it have been posted; its number.
+    #[inline]
+    fn enter(&mut self, pause: Pause<'_>) -> Result<u64> {
         self.number += 1;
-        let last = self.number.saturating_sub(RING);
-        while self.safe < last {
-            let done = |rank: usize| self.memory.word(self.end(rank)).load(Ordering::Acquire);
-            let least = (0..self.size).map(done).min().unwrap_or(0);
-            if least < last {
-                pause()?;
-            }
-            self.safe = self.safe.max(least);
+        self.is_busy = true;
+        while !(self.later.back().is_none_or(Later::is_posted) && self.is_free(self.number)) {
+            pause()?;
+            self.go_on();
         }
-        Ok(())
+        Ok(self.number)
+    }
+
+    /// The operation that was begun last has ended. Where each rank waits for all, the next post tells that
+    /// as early as anybody needs to know.
+    #[inline]
+    fn leave(&mut self, number: u64, is_mutual: bool) {
+        self.is_busy = false;
+        if !is_mutual || !self.later.is_empty() {
+            self.say_done(number);
+        }
+    }
+
+    /// Whether all ranks are done with what was in the slot of an operation.
+    #[inline]
+    fn is_free(&mut self, number: u64) -> bool {
+        let last = number.saturating_sub(RING);
+        self.safe >= last || self.ask_for(last)
+    }
+
+    /// Whether all ranks say that they are done with this operation.
+    fn ask_for(&mut self, last: u64) -> bool {
+        let done = |rank: usize| self.memory.word(self.end(rank)).load(Ordering::Acquire);
+        self.safe = (0..self.size).map(done).min().unwrap_or(0).max(self.safe);
+        self.safe >= last
+    }
+
+    /// Up to which operation we are done with all, if we are with those of blocking calls up to `number`.
+    #[inline]
+    fn done(&self, number: u64) -> u64 {
+        self.later.front().map_or(number, |first| number.min(first.number() - 1))
+    }
+
+    #[inline]
+    fn say_done(&self, number: u64) {
+        self.memory.word(self.end(self.me)).store(self.done(number), Ordering::Release);
     }
 
     /// Shows data of ours to all.
     #[inline]
-    fn post(&self, data: &Segments) {
-        let slot = self.slot(self.me);
-        let mut offset = slot + HEAD;
+    fn post(&self, number: u64, data: &Segments) {
+        let mut offset = self.slot(self.me, number) + HEAD;
         for piece in data.slices() {
             self.memory.put(offset, piece);
             offset += piece.len();
         }
-        self.memory.word(slot).store(self.number, Ordering::Release);
+        self.show(number);
     }
 
-    /// Waits for the post of a rank.
+    /// What is in our slot is all of the post.
     #[inline]
-    fn look(&self, rank: usize, pause: Pause<'_>) -> Result<()> {
-        let word = self.memory.word(self.slot(rank));
-        while word.load(Ordering::Acquire) != self.number {
-            pause()?;
+    fn show(&self, number: u64) {
+        let slot = self.slot(self.me, number);
+        self.memory.word(slot + DONE).store(self.done(number - 1), Ordering::Relaxed);
+        self.memory.word(slot).store(number, Ordering::Release);
+    }
+
+    /// Whether the post of a rank is there.
+    #[inline]
+    fn is_there(&self, rank: usize, number: u64) -> bool {
+        self.memory.word(self.slot(rank, number)).load(Ordering::Acquire) == number
+    }
+
+    /// Waits for the posts of ranks.
+    #[inline]
+    fn look(&mut self, number: u64, ranks: Range<usize>, pause: Pause<'_>) -> Result<()> {
+        for rank in ranks.clone() {
+            while !self.is_there(rank, number) {
+                pause()?;
+                self.go_on();
+            }
         }
+        self.learn(number, &ranks);
         Ok(())
     }
 
-    /// Waits for the posts of all ranks.
+    /// The posts of all ranks, once they are there, say what everybody is done with.
     #[inline]
-    fn meet(&mut self, pause: Pause<'_>) -> Result<()> {
-        for rank in 0..self.size {
-            self.look(rank, pause)?;
-        }
-        self.safe = self.number - 1;
-        Ok(())
-    }
-
-    /// Says that we have seen what we wanted.
-    #[inline]
-    fn done(&self) {
-        self.memory.word(self.end(self.me)).store(self.number, Ordering::Release);
-    }
-
-    /// Copies from the post of a rank as much as `into` holds.
-    #[inline]
-    fn fetch(&self, rank: usize, from: usize, into: &Segments) {
-        into.write(0, self.memory.bytes(self.slot(rank) + HEAD + from, into.len() as usize));
-    }
-
-    /// Combines operands of ranks in a row.
-    fn combine(&self, ranks: Range<usize>, (operator, wanted): (&Operator, Range<i64>), into: &Segments) {
-        let Some(last) = ranks.clone().next_back() else { return };
-        let from = operator.len(wanted.start) as usize;
-        let len = operator.len(wanted.end - wanted.start) as usize;
-        self.fetch(last, from, into);
-        for rank in ranks.rev().skip(1) {
-            let operands = self.memory.bytes(self.slot(rank) + HEAD + from, len);
-            combine(operator, operands, into, wanted.end - wanted.start);
+    fn learn(&mut self, number: u64, ranks: &Range<usize>) {
+        if ranks.len() == self.size {
+            let done = |rank: usize| self.memory.word(self.slot(rank, number) + DONE).load(Ordering::Relaxed);
+            self.safe = (0..self.size).map(done).min().unwrap_or(0).max(self.safe);
         }
     }
 
+    /// The post of a rank, from byte `from` on.
     #[inline]
-    fn slot(&self, rank: usize) -> usize {
-        (rank * RING as usize + (self.number % RING) as usize) * SLOT
+    fn posted(&self, rank: usize, number: u64, from: usize, len: usize) -> &[u8] {
+        self.memory.bytes(self.slot(rank, number) + HEAD + from, len)
+    }
+
+    #[inline]
+    fn slot(&self, rank: usize, number: u64) -> usize {
+        (rank * RING as usize + (number % RING) as usize) * SLOT
     }
 
     /// Where a rank says which operation it is done with.

@@ -14,6 +14,7 @@ use crate::request::list::{self, Found};
 use crate::request::wait::tell;
 use crate::request::{Ended, SLOTS, State, wait};
 use crate::status::Status;
+use crate::task;
 use crate::world::world;
 use std::sync::Arc;
 
@@ -104,7 +105,7 @@ pub fn waitsome(
                 return Ok(());
             }
             Found::At(_) => return list::take_some(world, requests, (outcount, indices), statuses),
-            Found::Pending => world.node().pause(&mut patience),
+            Found::Pending => task::pause(world, &mut patience),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::desk::Key;
 use super::port::{Free, Held, Within};
+use super::posted::{Way, posted};
 use super::settings::settings;
 use crate::algorithm::check::{ARGUMENTS, Alike, Form, Kind, Operation, Record};
 use crate::algorithm::choice::{Context, Memory, Problem};
@@ -29,8 +30,10 @@ pub(super) struct Call {
 /// A call that is ready to run.
 pub(crate) struct Ready {
     on: Named,
-    /// None: it was done already, on the board.
+    /// None: it takes place in memory.
     run: Option<Run>,
+    /// How it went there.
+    way: Way,
     key: Option<Key>,
     send: *mut u8,
     recv: *mut u8,
@@ -42,10 +45,14 @@ impl Call {
         Ok(Call { on: Named::of(comm)?, kind: Kind { operation, form } })
     }
 
-    /// A call that was done already.
-    pub(super) fn done(self) -> Ready {
+    /// A call that was done in memory, or was begun there.
+    pub(super) fn done(self, way: Way) -> Ready {
         let none = std::ptr::null_mut();
-        Ready { on: self.on, run: None, key: None, send: none, recv: none }
+        Ready { on: self.on, run: None, way, key: None, send: none, recv: none }
+    }
+
+    pub(super) fn form(&self) -> Form {
+        self.kind.form
     }
 
     pub(super) fn is_blocking(&self) -> bool {
@@ -113,7 +120,7 @@ impl Call {
             run.bind(0, send, recv);
             run.check_buffers()?;
         }
-        Ok(Ready { on: self.on, run: Some(run), key, send, recv })
+        Ok(Ready { on: self.on, run: Some(run), way: Way::Ended, key, send, recv })
     }
 
     #[cold]
@@ -180,7 +187,7 @@ impl Ready {
 
     /// Nonblocking: a request that ends with it.
     pub(crate) fn begin(self) -> Result<Request> {
-        let Some(mut run) = self.run else { return Ok(State::ended(Status::EMPTY).into_request()) };
+        let Some(mut run) = self.run else { return posted(self.on, self.way) };
         run.bind(self.on.comm.next_in_background(), self.send, self.recv);
         run.start();
         let running = Running { comm: self.on.comm.clone(), run: Some(run), key: self.key };

@@ -2,33 +2,59 @@
 
 use super::call::Call;
 use super::meeting::{Wait, make};
+use super::posted::Way;
 use super::settings::settings;
 use super::shared::{Chosen, Means, Place};
 use crate::algorithm::alltoall::Alltoall;
-use crate::algorithm::board::{Board, Pause};
+use crate::algorithm::board::{Board, Pause, Turn};
+use crate::algorithm::check::Form;
 use crate::algorithm::choice::{FIRST, Problem};
 use crate::algorithm::place::{Blocks, Buffer, Spot};
 use crate::algorithm::pool::Pool;
 use crate::error::Result;
 use crate::world::world;
 use newmadeleine::Segments;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, MutexGuard};
 
 /// Bytes of a part as the choice assumes, since all ranks have to choose alike and none knows all lengths.
 const PART: u64 = 64;
 
 impl Call {
-    /// Does a collective on the board, if that was chosen for such a problem: `len` are the bytes that a rank
-    /// posts, the same on all ranks; none if they do not lie in a row. False: it takes another way.
+    /// Does a collective on the board, or begins it there, if that was chosen for such a problem: `len` are
+    /// the bytes that a rank posts, the same on all ranks; none if they do not lie in a row. None: it takes
+    /// another way.
     #[inline]
-    pub(super) fn on_board<P: Problem>(
+    pub(super) fn on_board<'t, P: Problem>(
         &self,
         problem: &impl Fn() -> P,
         len: Option<u64>,
-        work: impl FnOnce(&mut Board, Pause<'_>) -> Result<()>,
-    ) -> Result<bool> {
-        self.in_memory(problem, len, work)
+        turn: impl FnOnce() -> Result<Turn<'t>>,
+    ) -> Result<Option<Way>> {
+        match self.form() {
+            Form::Blocking => {
+                self.in_memory(problem, len, |board: &mut Board, pause| board.run(&turn()?, pause))
+            }
+            Form::Nonblocking => self.begin_on_board(problem, len, turn),
+            Form::Persistent => Ok(None),
+        }
+    }
+
+    /// The board is not made for that: all ranks would have to wait for each other. Where ranks outnumber
+    /// cores, messages wake whoever sleeps, which the board cannot.
+    fn begin_on_board<'t, P: Problem>(
+        &self,
+        problem: &impl Fn() -> P,
+        len: Option<u64>,
+        turn: impl FnOnce() -> Result<Turn<'t>>,
+    ) -> Result<Option<Way>> {
+        if self.is_crowded() {
+            return Ok(None);
+        }
+        let Some(place) = self.place::<Board, P>(problem, len) else { return Ok(None) };
+        let Some(Some(board)) = place.made.get() else { return Ok(None) };
+        let ended = locked(board).start(turn()?);
+        Ok(Some(if ended.load(Ordering::Acquire) { Way::Ended } else { Way::Later(ended) }))
     }
 
     /// Does a collective with parts of different lengths on the board, if that is chosen for short blocks:
@@ -48,8 +74,11 @@ impl Call {
             is_done = board.parts(out, into, pause)?;
             Ok(())
         };
-        let is_asked = self.on_board(&problem, Some(PART * self.team().size() as u64), exchange)?;
-        Ok(is_asked && is_done)
+        if !self.is_blocking() {
+            return Ok(false);
+        }
+        self.in_memory(&problem, Some(PART * self.team().size() as u64), exchange)?;
+        Ok(is_done)
     }
 
     /// Does a long reduction in the pool, if that was chosen; as [`Call::on_board`].
@@ -58,8 +87,11 @@ impl Call {
         problem: &impl Fn() -> P,
         len: Option<u64>,
         work: impl FnOnce(&mut Pool, Pause<'_>) -> Result<()>,
-    ) -> Result<bool> {
-        self.in_memory(problem, len, work)
+    ) -> Result<Option<Way>> {
+        match self.is_blocking() {
+            true => self.in_memory(problem, len, work),
+            false => Ok(None),
+        }
     }
 
     #[inline]
@@ -68,12 +100,29 @@ impl Call {
         problem: &impl Fn() -> P,
         len: Option<u64>,
         work: impl FnOnce(&mut T, Pause<'_>) -> Result<()>,
-    ) -> Result<bool> {
-        let settings = settings();
-        let Some(len) = len.filter(|_| self.is_blocking() && !settings.check && self.remote().is_none())
-        else {
-            return Ok(false);
+    ) -> Result<Option<Way>> {
+        let Some(place) = self.place::<T, P>(problem, len) else { return Ok(None) };
+        let made = match place.made.get() {
+            Some(made) => made.as_ref(),
+            None => self.consider(place)?,
         };
+        let Some(means) = made else { return Ok(None) };
+        let is_crowded = self.is_crowded();
+        let mut wait =
+            Wait { world: world()?, comm: &self.on.comm, is_crowded, looks: 0, since: None, checked: 0 };
+        work(&mut locked(means), &mut || wait.pause()).map(|()| Some(Way::Ended))
+    }
+
+    /// Others need our core to get on.
+    fn is_crowded(&self) -> bool {
+        self.team().crowd() > settings().cost.cores
+    }
+
+    /// Where the communicator has this method, if it is chosen for such a problem.
+    #[inline]
+    fn place<T: Means, P: Problem>(&self, problem: &impl Fn() -> P, len: Option<u64>) -> Option<&Place<T>> {
+        let settings = settings();
+        let len = len.filter(|_| !settings.check && self.remote().is_none())?;
         let shared = &self.on.comm.desk().shared;
         let Chosen(chosen) = shared.chosen(P::FAMILY, len);
         let number = match chosen.load(Ordering::Relaxed) {
@@ -81,23 +130,14 @@ impl Call {
             known => known,
         };
         if number & !Chosen::TOLD != Chosen::number(Some(T::MEMORY)) {
-            return Ok(false);
+            return None;
         }
         let place = T::place(shared);
-        let made = match place.made.get() {
-            Some(made) => made.as_ref(),
-            None => self.consider(place)?,
-        };
-        let Some(means) = made else { return Ok(false) };
-        if settings.choices.explain && number & Chosen::TOLD == 0 {
+        if settings.choices.explain && number & Chosen::TOLD == 0 && place.made.get().is_some() {
             chosen.store(number | Chosen::TOLD, Ordering::Relaxed);
             self.explain(&problem(), &settings.context(), Some(T::MEMORY));
         }
-        let mut means = means.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let is_crowded = self.team().crowd() > settings.cost.cores;
-        let mut wait =
-            Wait { world: world()?, comm: &self.on.comm, is_crowded, looks: 0, since: None, checked: 0 };
-        work(&mut means, &mut || wait.pause()).map(|()| true)
+        Some(place)
     }
 
     /// All ranks choose alike.
@@ -119,4 +159,8 @@ impl Call {
         let made = memory.map(|memory| Mutex::new(T::new(memory, size, me)));
         Ok(place.made.get_or_init(|| made).as_ref())
     }
+}
+
+fn locked<T>(means: &Mutex<T>) -> MutexGuard<'_, T> {
+    means.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -1,12 +1,12 @@
 //! How the ranks of a node make memory that all of them see, and wait for each other in it.
 
 use super::agreement::greatest;
+use super::lost::lost;
 use crate::comm::Communicator;
-use crate::error::{Class, Result};
+use crate::error::Result;
 use crate::task;
 use crate::world::World;
 use newmadeleine::SharedMemory;
-use newmadeleine::engine::PeerId;
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
@@ -93,17 +93,7 @@ impl Wait<'_> {
         let due = (waited.as_micros() / AWAKE.as_micros()) as u32;
         if due > self.checked {
             self.checked = due;
-            return self.look_for_the_lost();
-        }
-        Ok(())
-    }
-
-    /// A process that has died never arrives: fail instead of waiting for it.
-    fn look_for_the_lost(&self) -> Result<()> {
-        for &process in self.comm.local().processes() {
-            if let Some(why) = self.world.node().with(|engine| engine.failure(PeerId(process))) {
-                return Err(Class::PROC_ABORTED.error(format!("rank {process} of the job is gone: {why}")));
-            }
+            return lost(self.world, self.comm).map_or(Ok(()), Err);
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use crate::algorithm::allgather::Allgather;
 use crate::algorithm::alltoall::Alltoall;
 use crate::algorithm::barrier::Barrier;
 use crate::algorithm::bcast::Bcast;
-use crate::algorithm::board::{Board, Pause};
+use crate::algorithm::board::Turn;
 use crate::algorithm::check::{Alike, Amount, Form, Operation, Root};
 use crate::algorithm::gather::Gather;
 use crate::algorithm::inter::{Groups, Role};
@@ -34,8 +34,8 @@ impl Call {
 
 pub(crate) fn barrier(form: Form, comm: Comm) -> Result<Ready> {
     let call = Call::new(Operation::Barrier, form, comm)?;
-    if call.on_board(&|| Barrier, Some(0), |board, pause| board.barrier(pause))? {
-        return Ok(call.done());
+    if let Some(way) = call.on_board(&|| Barrier, Some(0), || Ok(Turn::barrier(call.size())))? {
+        return Ok(call.done(way));
     }
     let key = call.key(0, false, [None, None]);
     call.ready(Some(key), Alike::default(), (null(), null_mut()), |call, context, builder| {
@@ -60,13 +60,16 @@ pub(crate) fn bcast(
     let rank = if role.is_none() { root_of(&call, root)? } else { 0 };
     let is_bystander = role == Some(Role::Bystander);
     check_buffers((null(), None), (buffer, if is_bystander { None } else { data.first() }))?;
-    let spread = |board: &mut Board, pause: Pause<'_>| {
+    let spread = || {
         let memory = data.memory(buffer)?;
-        board.spread(rank, &memory, (0, &memory), pause)
+        Ok(match call.me() == rank {
+            true => Turn::spread(rank, Some(memory), (0, Segments::empty())),
+            false => Turn::spread(rank, None, (0, memory)),
+        })
     };
     let problem = || Bcast { data: data.place(Buffer::Recv), root: rank };
-    if call.on_board(&problem, Some(data.len()), spread)? {
-        return Ok(call.done());
+    if let Some(way) = call.on_board(&problem, Some(data.len()), spread)? {
+        return Ok(call.done(way));
     }
     let amount = if is_bystander { Amount::default() } else { data.amount() };
     let alike = Alike { root: Some(role.map_or(Root::Rank(rank as u32), Root::from)), ..Alike::of(amount) };
@@ -133,13 +136,13 @@ pub(crate) fn gather(form: Form, sent: Sent, received: Received, root: i32, comm
     }
     let (send, recv) = sides((!in_place, sent), (is_root, received))?;
     let block = recv.or(send).map_or(0, Data::len);
-    let collect = |board: &mut Board, pause: Pause<'_>| {
+    let collect = || {
         let own = match (send, recv) {
             (Some(send), _) => send.memory(sent.0)?,
             (None, recv) => recv.map_or(Ok(Segments::empty()), |recv| recv.block(received.0, rank))?,
         };
-        let into = |rank| recv.map_or(Ok(Segments::empty()), |recv| recv.block(received.0, rank));
-        board.collect(rank, &own, into, pause)
+        let into = recv.map(|recv| recv.blocks_of(call.size()).memory(received.0)).transpose()?;
+        Ok(Turn::collect(call.size(), own, block, into))
     };
     let problem = || Gather {
         send: send.map(|send| send.place(Buffer::Send)),
@@ -147,8 +150,8 @@ pub(crate) fn gather(form: Form, sent: Sent, received: Received, root: i32, comm
         block: Some(block),
         root: rank,
     };
-    if call.on_board(&problem, Some(block), collect)? {
-        return Ok(call.done());
+    if let Some(way) = call.on_board(&problem, Some(block), collect)? {
+        return Ok(call.done(way));
     }
     let alike = Alike { root: Some(Root::Rank(rank as u32)), ..block_of(recv.or(send)) };
     let key = call.key(root, in_place, [send, recv]);
@@ -184,14 +187,10 @@ pub(crate) fn scatter(form: Form, sent: Sent, received: Received, root: i32, com
     }
     let (send, recv) = sides((is_root, sent), (!in_place, received))?;
     let block = send.or(recv).map_or(0, Data::len);
-    let spread = |board: &mut Board, pause: Pause<'_>| {
-        let all = send.map_or(Ok(Segments::empty()), |send| send.blocks_of(call.size()).memory(sent.0))?;
+    let spread = || {
+        let all = send.map(|send| send.blocks_of(call.size()).memory(sent.0)).transpose()?;
         let own = recv.map_or(Ok(Segments::empty()), |recv| recv.memory(received.0))?;
-        board.spread(rank, &all, (call.me() * block as usize, &own), pause)?;
-        if let (true, Some(send)) = (is_root, send) {
-            own.copy_from(&send.block(sent.0, rank)?);
-        }
-        Ok(())
+        Ok(Turn::spread(rank, all, (call.me() * block as usize, own)))
     };
     let problem = || Scatter {
         send: send.map(|send| send.blocks(Buffer::Send)),
@@ -199,8 +198,8 @@ pub(crate) fn scatter(form: Form, sent: Sent, received: Received, root: i32, com
         block: Some(block),
         root: rank,
     };
-    if call.on_board(&problem, Some(block.saturating_mul(call.size() as u64)), spread)? {
-        return Ok(call.done());
+    if let Some(way) = call.on_board(&problem, Some(block.saturating_mul(call.size() as u64)), spread)? {
+        return Ok(call.done(way));
     }
     let alike = Alike { root: Some(Root::Rank(rank as u32)), ..block_of(send.or(recv)) };
     let key = call.key(root, in_place, [send, recv]);
@@ -231,14 +230,15 @@ pub(crate) fn allgather(form: Form, sent: Sent, received: Received, comm: Comm) 
     }
     refuse_in_place(received.0, "the receive buffer")?;
     let (send, recv) = both((!in_place, sent), received)?;
-    let exchange = |board: &mut Board, pause: Pause<'_>| {
+    let exchange = || {
         let own = send.map_or_else(|| recv.block(received.0, call.me()), |send| send.memory(sent.0))?;
-        board.exchange(&own, 0, |rank| recv.block(received.0, rank), pause)
+        let into = recv.blocks_of(call.size()).memory(received.0)?;
+        Ok(Turn::exchange(call.size(), own, 0, recv.len(), into))
     };
     let problem =
         || Allgather { send: send.map(|send| send.place(Buffer::Send)), recv: recv.blocks(Buffer::Recv) };
-    if call.on_board(&problem, Some(recv.len()), exchange)? {
-        return Ok(call.done());
+    if let Some(way) = call.on_board(&problem, Some(recv.len()), exchange)? {
+        return Ok(call.done(way));
     }
     let alike = crossing(&call, send, recv);
     let key = call.key(0, in_place, [send, Some(recv)]);
@@ -259,20 +259,22 @@ pub(crate) fn alltoall(form: Form, sent: Sent, received: Received, comm: Comm) -
     }
     refuse_in_place(received.0, "the receive buffer")?;
     let (send, recv) = both((!in_place, sent), received)?;
-    let exchange = |board: &mut Board, pause: Pause<'_>| {
+    let exchange = || {
         let size = call.size();
         let own = send.map_or((recv, received.0.cast_const()), |send| (send, sent.0));
         let own = own.0.blocks_of(size).memory(own.1)?;
         let from = call.me() * recv.len() as usize;
-        board.exchange(&own, from, |rank| recv.block(received.0, rank), pause)
+        Ok(Turn::exchange(size, own, from, recv.len(), recv.blocks_of(size).memory(received.0)?))
     };
     let problem = || Alltoall {
         send: send.map(|send| send.blocks(Buffer::Send)),
         recv: recv.blocks(Buffer::Recv),
         block: Some(recv.len()),
     };
-    if call.on_board(&problem, Some(recv.len().saturating_mul(call.size() as u64)), exchange)? {
-        return Ok(call.done());
+    if let Some(way) =
+        call.on_board(&problem, Some(recv.len().saturating_mul(call.size() as u64)), exchange)?
+    {
+        return Ok(call.done(way));
     }
     let alike = crossing(&call, send, recv);
     let key = call.key(0, in_place, [send, Some(recv)]);

@@ -7,7 +7,7 @@ use super::call::{Call, Ready};
 use super::desk::Key;
 use super::settings::settings;
 use crate::algorithm::allreduce::Allreduce;
-use crate::algorithm::board::{Board, Pause};
+use crate::algorithm::board::{Pause, Turn};
 use crate::algorithm::check::{Alike, Form, Operation, Root, number};
 use crate::algorithm::inter::Role;
 use crate::algorithm::operands::Operands;
@@ -51,9 +51,11 @@ impl Reduction {
         Alike { operator: told(self.op), ..Alike::of(self.data.amount()) }
     }
 
-    /// Bytes of the vector, if it lies in a row on all ranks alike.
-    fn len(&self) -> Option<u64> {
-        self.operands.is_plain().then(|| self.data.len())
+    /// Bytes of the vector, if it lies in a row on all ranks alike, and what goes on in the background needs
+    /// no function of the program.
+    fn len(&self, call: &Call) -> Option<u64> {
+        let is_own = call.is_blocking() || !self.operands.operator.is_user();
+        (is_own && self.operands.is_plain()).then(|| self.data.len())
     }
 
     /// The beginnings of the parts of `size` ranks, if the vector has the same part for each.
@@ -118,10 +120,10 @@ pub(crate) fn reduce(
         true => reduction.memory(buffers, in_place),
         false => Ok((reduction.data.memory(buffers.0)?, Segments::empty())),
     };
-    let combine = |board: &mut Board, pause: Pause<'_>| {
+    let combine = || {
         let (own, into) = memory()?;
         let ranks = if is_root { 0..call.size() } else { 0..0 };
-        board.combine_some(&own, ranks, (&reduction.operands.operator, count), &into, pause)
+        Ok(Turn::combine(own, ranks, (&reduction.operands.operator, 0..count), into))
     };
     let pooled = |pool: &mut Pool, pause: Pause<'_>| {
         let (own, into) = memory()?;
@@ -134,10 +136,12 @@ pub(crate) fn reduce(
         operands: reduction.operands.clone(),
         root: rank,
     };
-    if call.on_board(&problem, reduction.len(), combine)?
-        || call.in_pool(&problem, reduction.len(), pooled)?
-    {
-        return Ok(call.done());
+    let len = reduction.len(&call);
+    if let Some(way) = call.on_board(&problem, len, combine)? {
+        return Ok(call.done(way));
+    }
+    if let Some(way) = call.in_pool(&problem, len, pooled)? {
+        return Ok(call.done(way));
     }
     let alike = Alike { root: Some(Root::Rank(rank as u32)), ..reduction.alike() };
     let key = reduction.key(&call, root, in_place);
@@ -173,9 +177,9 @@ pub(crate) fn allreduce(
     let reduction = Reduction::new(count, datatype, op)?;
     let in_place = check_in_place(&call, buffers)?;
     reduction.check(buffers, in_place, count)?;
-    let combine = |board: &mut Board, pause: Pause<'_>| {
+    let combine = || {
         let (own, into) = reduction.memory(buffers, in_place)?;
-        board.combine_all(&own, (&reduction.operands.operator, 0..count), &into, pause)
+        Ok(Turn::combine_all(own, call.size(), (&reduction.operands.operator, 0..count), into))
     };
     let pooled = |pool: &mut Pool, pause: Pause<'_>| {
         let (own, into) = reduction.memory(buffers, in_place)?;
@@ -184,10 +188,12 @@ pub(crate) fn allreduce(
     };
     let problem =
         || Allreduce { from: operands_at(in_place), into: RECV, operands: reduction.operands.clone() };
-    if call.on_board(&problem, reduction.len(), combine)?
-        || call.in_pool(&problem, reduction.len(), pooled)?
-    {
-        return Ok(call.done());
+    let len = reduction.len(&call);
+    if let Some(way) = call.on_board(&problem, len, combine)? {
+        return Ok(call.done(way));
+    }
+    if let Some(way) = call.in_pool(&problem, len, pooled)? {
+        return Ok(call.done(way));
     }
     let key = reduction.key(&call, 0, in_place);
     let alike = reduction.alike();
@@ -256,11 +262,11 @@ fn scattered(
     in_place: bool,
 ) -> Result<Ready> {
     reduction.check(buffers, in_place, bounds[call.me() + 1] - bounds[call.me()])?;
-    let combine = |board: &mut Board, pause: Pause<'_>| {
+    let combine = || {
         let (own, _) = reduction.memory(buffers, in_place)?;
         let wanted = bounds[call.me()]..bounds[call.me() + 1];
         let into = Data { count: wanted.end - wanted.start, ..reduction.data }.memory(buffers.1)?;
-        board.combine_all(&own, (&reduction.operands.operator, wanted), &into, pause)
+        Ok(Turn::combine_all(own, call.size(), (&reduction.operands.operator, wanted), into))
     };
     let pooled = |pool: &mut Pool, pause: Pause<'_>| {
         let (own, _) = reduction.memory(buffers, in_place)?;
@@ -274,10 +280,12 @@ fn scattered(
         operands: reduction.operands.clone(),
         bounds: bounds.clone(),
     };
-    if call.on_board(&problem, reduction.len(), combine)?
-        || call.in_pool(&problem, reduction.len(), pooled)?
-    {
-        return Ok(call.done());
+    let len = reduction.len(&call);
+    if let Some(way) = call.on_board(&problem, len, combine)? {
+        return Ok(call.done(way));
+    }
+    if let Some(way) = call.in_pool(&problem, len, pooled)? {
+        return Ok(call.done(way));
     }
     // Where parts begin, which differs if counts do.
     let recvcounts = if settings().check { number(&bounds) } else { None };
@@ -310,12 +318,12 @@ pub(crate) fn scan(
     let ranks = 0..call.me() + usize::from(!is_exclusive);
     // Where there is nothing to combine, the receive buffer says nothing, unless the operands are there.
     reduction.check(buffers, in_place, if ranks.is_empty() { 0 } else { count })?;
-    let combine = |board: &mut Board, pause: Pause<'_>| {
+    let combine = || {
         let (own, into) = match ranks.is_empty() {
             true => (reduction.own(buffers, in_place)?, Segments::empty()),
             false => reduction.memory(buffers, in_place)?,
         };
-        board.combine_some(&own, ranks, (&reduction.operands.operator, count), &into, pause)
+        Ok(Turn::combine(own, ranks.clone(), (&reduction.operands.operator, 0..count), into))
     };
     let problem = || Scan {
         from: operands_at(in_place),
@@ -323,8 +331,8 @@ pub(crate) fn scan(
         operands: reduction.operands.clone(),
         is_exclusive,
     };
-    if call.on_board(&problem, reduction.len(), combine)? {
-        return Ok(call.done());
+    if let Some(way) = call.on_board(&problem, reduction.len(&call), combine)? {
+        return Ok(call.done(way));
     }
     let key = reduction.key(&call, 0, in_place);
     let alike = reduction.alike();

@@ -25,6 +25,11 @@ impl Default for Shared {
 }
 
 impl Shared {
+    /// The board, if it was made.
+    pub(super) fn board(&self) -> Option<&Mutex<Board>> {
+        self.board.made.get()?.as_ref()
+    }
+
     #[inline]
     pub(super) fn chosen(&self, family: Family, len: u64) -> &Chosen {
         let class = |len: u64| (u64::BITS - len.leading_zeros()) as usize;

@@ -5,9 +5,10 @@ use super::arguments::{
 };
 use super::call::{Call, Ready};
 use super::moves::{Received, Sent};
+use super::posted::Way;
 use crate::algorithm::allgather::Allgather;
 use crate::algorithm::alltoall::Alltoall;
-use crate::algorithm::board::{Board, Pause};
+use crate::algorithm::board::Turn;
 use crate::algorithm::check::{Alike, Amount, Form, Operation, Root};
 use crate::algorithm::gather::Gather;
 use crate::algorithm::inter::Role;
@@ -93,7 +94,7 @@ pub(crate) fn gatherv(
     let out = |rank| part.own_block(rank, block, sent.0);
     let into = |rank| part.block_of(rank, row, has_block);
     if call.parts_on_board(out, into)? {
-        return Ok(call.done());
+        return Ok(call.done(Way::Ended));
     }
     call.ready(None, part.alike(), (sent.0, received), |call, context, builder| {
         match (call.groups(), part.role) {
@@ -141,7 +142,7 @@ pub(crate) fn scatterv(
     let out = |rank| part.block_of(rank, row, has_block);
     let into = |rank| part.own_block(rank, block, received.0);
     if call.parts_on_board(out, into)? {
-        return Ok(call.done());
+        return Ok(call.done(Way::Ended));
     }
     call.ready(None, part.alike(), (sent, received.0), |call, context, builder| {
         match (call.groups(), part.role) {
@@ -174,14 +175,15 @@ pub(crate) fn allgatherv(
     let send = own.map(|data| data.place(Buffer::Send));
     check_sides(&call, (sent.0, send.as_ref()), (received, Some(&recv)))?;
     let row = Row::new(received, table)?;
-    let exchange = |board: &mut Board, pause: Pause<'_>| {
+    let exchange = || {
         let own = own.map_or_else(|| row.memory(call.me()), |own| own.memory(sent.0))?;
-        board.exchange(&own, 0, |rank| row.memory(rank), pause)
+        let into = (0..call.size()).map(|rank| row.memory(rank)).collect::<Result<_>>()?;
+        Ok(Turn::exchange_rows(own, into))
     };
     let longest = (0..call.peers()).map(|rank| recv.len(rank)).max();
     let problem = || Allgather { send: send.clone(), recv: recv.clone() };
-    if call.on_board(&problem, longest, exchange)? {
-        return Ok(call.done());
+    if let Some(way) = call.on_board(&problem, longest, exchange)? {
+        return Ok(call.done(way));
     }
     let len = call.remote().is_none().then(|| recv.total(0..call.peers()));
     let alike = Alike::of(Amount { len, signature: None });
@@ -244,7 +246,7 @@ fn exchange(
     let first = |blocks: &Blocks| blocks.first(call.peers());
     check_buffers((sent, send.as_ref().and_then(first)), (received, first(&recv)))?;
     if send.is_some() && on_board(&call)? {
-        return Ok(call.done());
+        return Ok(call.done(Way::Ended));
     }
     call.ready(None, Alike::default(), (sent, received), |call, context, builder| {
         match (call.groups(), &send) {

@@ -74,7 +74,7 @@ fn find<R>(
         looks += 1;
         task::advance(world);
         if waits {
-            world.node().pause(&mut patience);
+            task::pause(world, &mut patience);
         } else {
             world.node().turn();
         }

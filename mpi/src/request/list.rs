@@ -175,7 +175,7 @@ pub(crate) fn wait_any(world: &World, requests: &mut [Request]) -> Result<Option
             Found::Pending => {}
         }
         task::advance(world);
-        world.node().pause(&mut patience);
+        task::pause(world, &mut patience);
     }
 }
 

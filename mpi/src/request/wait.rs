@@ -77,7 +77,7 @@ pub(crate) fn await_state(world: &World, mut state: State) -> Ended {
         if state.settle(world) {
             return state.finish();
         }
-        world.node().pause(&mut patience);
+        task::pause(world, &mut patience);
     }
 }
 
@@ -89,7 +89,7 @@ fn wait_slowly(world: &World, request: &mut Request) -> Result<Ended> {
         if settle(world, *request)? {
             return consume(request);
         }
-        world.node().pause(&mut patience);
+        task::pause(world, &mut patience);
     }
 }
 

@@ -30,7 +30,7 @@ impl Window {
                 return Ok(found);
             }
             task::advance(world);
-            world.node().pause(&mut patience);
+            task::pause(world, &mut patience);
             let since = checked.get_or_insert_with(Instant::now);
             if since.elapsed() > CHECK {
                 *since = Instant::now();
@@ -63,7 +63,7 @@ pub(super) fn end_of(world: &World, request: RequestId) -> Outcome {
                 return outcome;
             }
             task::advance(world);
-            world.node().pause(&mut patience);
+            task::pause(world, &mut patience);
         }
     }
 }

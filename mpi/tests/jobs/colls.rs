@@ -198,6 +198,39 @@ pub fn at_once() {
     assert_eq!((sums, kept), ([sum; 8], [sum; 2]));
 }
 
+/// More nonblocking collectives of short data at once than a rank has places for, blocking ones among them,
+/// and one rank that is elsewhere meanwhile.
+pub fn short_and_many() {
+    let (me, n) = (rank(), size());
+    let wait = |request: &mut Request| api::wait(request, None).unwrap();
+    (0..8).for_each(|_| api::barrier(WORLD).unwrap());
+    for round in 0..200 {
+        let own = [me + round];
+        let sum = n * (n - 1) / 2 + n * round;
+        let (mut sums, mut told, mut all) =
+            ([[0]; 20], [if me == 1 { round } else { -1 }], vec![-1; n as usize]);
+        let begin = |sum: &mut [i32; 1]| api::iallreduce(out(&own), into(sum), 1, INT, SUM, WORLD).unwrap();
+        let mut requests: Vec<Request> = sums.iter_mut().map(begin).collect();
+        requests.push(api::ibarrier(WORLD).unwrap());
+        requests.push(api::ibcast(into(&mut told), 1, INT, 1, WORLD).unwrap());
+        requests.push(api::iallgather(out(&own), 1, INT, into(&mut all), 1, INT, WORLD).unwrap());
+        match round % 4 {
+            // The others wait for what this rank is to do while it is in no call.
+            0 if me == round / 4 % n => std::thread::sleep(std::time::Duration::from_millis(3)),
+            1 => {
+                let mut result = [0];
+                api::allreduce(out(&own), into(&mut result), 1, INT, SUM, WORLD).unwrap();
+                assert_eq!(result, [sum]);
+            }
+            2 => requests.reverse(),
+            _ => {}
+        }
+        requests.iter_mut().for_each(wait);
+        let theirs: Vec<i32> = (round..round + n).collect();
+        assert_eq!((sums, told, all), ([[sum]; 20], [round], theirs));
+    }
+}
+
 /// An operator of the program's that is not commutative.
 pub fn user_operator() {
     let (me, n) = (rank(), size());

@@ -92,6 +92,8 @@ const ALL: &[Case] = &[
     case("collectives of long data", 3, colls::long),
     with("NMAD_MPI_ALLREDUCE", "ring", case("an algorithm that is asked for", 4, colls::long)),
     case("collectives at once, in any order", 4, colls::at_once),
+    case("many collectives at once, short enough for shared memory", 2, colls::short_and_many),
+    case("many collectives at once, where ranks outnumber cores", 5, colls::short_and_many),
     case("operators of programs keep their order", 5, colls::user_operator),
     with(
         "NMAD_MPI_ALLREDUCE",

@@ -20,7 +20,7 @@ fn who_sleeps_sees_what_another_thread_has_done() {
         scope.spawn(|| {
             let mut patience = Patience::default();
             while !done.load(Ordering::Acquire) {
-                node.pause(&mut patience);
+                node.pause(&mut patience, None);
                 pauses.fetch_add(1, Ordering::Release);
             }
         });

@@ -115,3 +115,13 @@ fn variants_are_in_the_order_of_their_numbers() {
     let variants: Vec<&str> = report.cells.iter().map(|row| row.cell.variant.as_str()).collect();
     assert_eq!(variants, ["w1", "w4", "w16", "w256"]);
 }
+
+#[test]
+fn cells_at_which_mad_mpi_failed_are_told_first() {
+    let failure = |who: &str| FailedRow { who: who.into(), cell: cell("threads", 8), why: "hung".into() };
+    let report = Report { failed: vec![failure("mpich"), failure("ours")], ..empty() };
+    assert_eq!(report.ours_failed(), 1);
+    let text = crate::text(&report);
+    let at = |words: &str| text.find(words).expect(words);
+    assert!(at("MAD-MPI crashed or hung: 1 cells") < at("without a figure: 2 cells"), "{text}");
+}

@@ -8,7 +8,6 @@
 use super::{Board, HEAD, POST_MAX, Pause};
 use crate::error::{Class, Result};
 use newmadeleine::Segments;
-use std::sync::atomic::Ordering;
 
 /// In the place of the first entry of a table: the parts are too long.
 const TOO_LONG: u16 = u16::MAX;
@@ -53,16 +52,20 @@ impl Board {
         let out: Vec<Segments> = (0..self.size).map(out).collect::<Result<_>>()?;
         let room = (POST_MAX - self.table_len()) as u64;
         let fits = out.iter().try_fold(room, |room, part| room.checked_sub(part.len())).is_some();
-        self.begin(pause)?;
-        self.post_parts(fits.then_some(&out));
-        self.meet(pause)?;
-        if (0..self.size).any(|rank| self.entry(rank, 0) == TOO_LONG) {
-            self.unasked.too_long();
-            return Ok(false);
+        let number = self.enter(pause)?;
+        self.post_parts(number, fits.then_some(&out));
+        self.look(number, 0..self.size, pause)?;
+        let fits = (0..self.size).all(|rank| self.entry(rank, number, 0) != TOO_LONG);
+        let fetched = match fits {
+            true => (0..self.size).try_for_each(|rank| self.fetch_part(rank, number, &into(rank)?)),
+            false => Ok(()),
+        };
+        self.leave(number, true);
+        match fits {
+            true => self.unasked.times = 0,
+            false => self.unasked.too_long(),
         }
-        self.unasked.times = 0;
-        (0..self.size).try_for_each(|rank| self.fetch_part(rank, &into(rank)?))?;
-        Ok(true)
+        fetched.map(|()| fits)
     }
 
     /// Bytes of a table, which has where each part begins and where the last one ends.
@@ -71,9 +74,8 @@ impl Board {
     }
 
     /// Shows parts to all, or that they are too long.
-    fn post_parts(&self, parts: Option<&Vec<Segments>>) {
-        let slot = self.slot(self.me);
-        let table = slot + HEAD;
+    fn post_parts(&self, number: u64, parts: Option<&Vec<Segments>>) {
+        let table = self.slot(self.me, number) + HEAD;
         match parts {
             None => self.memory.put(table, &TOO_LONG.to_ne_bytes()),
             Some(parts) => {
@@ -88,23 +90,23 @@ impl Board {
                 self.memory.put(table + ENTRY * parts.len(), &(end as u16).to_ne_bytes());
             }
         }
-        self.memory.word(slot).store(self.number, Ordering::Release);
+        self.show(number);
     }
 
     /// An entry of the table of a rank.
-    fn entry(&self, rank: usize, index: usize) -> u16 {
-        let bytes = self.memory.bytes(self.slot(rank) + HEAD + ENTRY * index, ENTRY);
+    fn entry(&self, rank: usize, number: u64, index: usize) -> u16 {
+        let bytes = self.posted(rank, number, ENTRY * index, ENTRY);
         u16::from_ne_bytes([bytes[0], bytes[1]])
     }
 
-    fn fetch_part(&self, rank: usize, into: &Segments) -> Result<()> {
-        let [begin, end] = [self.me, self.me + 1].map(|index| usize::from(self.entry(rank, index)));
+    fn fetch_part(&self, rank: usize, number: u64, into: &Segments) -> Result<()> {
+        let [begin, end] = [self.me, self.me + 1].map(|index| usize::from(self.entry(rank, number, index)));
         let (len, room) = (end.saturating_sub(begin), into.len());
         if len as u64 > room {
             return Err(Class::TRUNCATE
                 .error(format!("rank {rank} sends {len} bytes to this rank, which expects {room} of it")));
         }
-        into.write(0, self.memory.bytes(self.slot(rank) + HEAD + begin, len));
+        into.write(0, self.posted(rank, number, begin, len));
         Ok(())
     }
 }

@@ -1,11 +1,12 @@
 //! The board, between threads: any sequence of operations, more of them than a rank has slots.
 
 use super::types::{reductions, sum};
-use crate::algorithm::board::Board;
+use crate::algorithm::board::{Board, Flag, Turn};
 use crate::algorithm::operator::Operator;
 use crate::datatype::Datatype;
 use crate::memory::contiguous;
 use newmadeleine::{Segments, SharedMemory};
+use std::sync::atomic::Ordering;
 
 /// Operations of one run: several times round the ring.
 const OPERATIONS: usize = 400;
@@ -26,64 +27,115 @@ struct Rank {
     size: usize,
 }
 
+/// An operation under way, and its memory.
+struct Open {
+    index: usize,
+    choice: usize,
+    own: Box<[i32]>,
+    all: Box<[i32]>,
+    ended: Option<Flag>,
+}
+
 impl Rank {
     fn run(&mut self, seed: usize, operator: &Operator) {
+        let mut later = Vec::new();
         for index in 0..OPERATIONS {
             // The same choice on all ranks; some wait a little before some operations.
-            let choice = (index * 7 + seed * 13 + index * index) % 8;
+            let choice = (index * 7 + seed * 13 + index * index) % 7;
             for _ in 0..(index * 31 + self.me * 17) % 5 {
                 std::thread::yield_now();
             }
-            self.operation(choice, index, operator);
+            // Now and then many in a row, more than there are slots.
+            let is_later = (index / 9 + seed).is_multiple_of(3) || (index + self.me).is_multiple_of(5);
+            later.extend(Some(self.begin(choice, index, operator, is_later)));
+            later = self.check_ended(later);
+        }
+        while !later.is_empty() {
+            std::thread::yield_now();
+            self.board.go_on();
+            later = self.check_ended(later);
         }
     }
 
-    fn operation(&mut self, choice: usize, index: usize, operator: &Operator) {
-        let (me, size, root) = (self.me, self.size, index % self.size);
-        let mut own = [datum(index, me)];
-        let mut all = vec![-1; size];
-        let everybody: Vec<i32> = (0..size).map(|rank| datum(index, rank)).collect();
-        let total = |ranks: std::ops::Range<usize>| ranks.map(|rank| datum(index, rank)).sum::<i32>();
-        let own_memory = memory(&mut own);
-        let place = memory(&mut all);
-        let block = |rank: usize| Ok(place.slice(4 * rank as u64, 4));
-        let mut look = || {
-            std::thread::yield_now();
-            Ok(())
+    /// Begins an operation, or does it to its end.
+    fn begin(&mut self, choice: usize, index: usize, operator: &Operator, is_later: bool) -> Open {
+        let own = Box::new([datum(index, self.me)]);
+        let mut open = Open { index, choice, own, all: vec![-1; self.size].into(), ended: None };
+        let turn = self.turn(&mut open, operator);
+        if is_later {
+            open.ended = Some(self.board.start(turn));
+        } else {
+            let mut look = || {
+                std::thread::yield_now();
+                Ok(())
+            };
+            assert_eq!(self.board.run(&turn, &mut look), Ok(()));
+        }
+        open
+    }
+
+    fn root(&self, index: usize) -> usize {
+        index % self.size
+    }
+
+    /// The ranks whose operands are combined for us.
+    fn ranks(&self, choice: usize, index: usize) -> std::ops::Range<usize> {
+        match choice {
+            4 => 0..self.size,
+            5 if self.me == self.root(index) => 0..self.size,
+            5 => 0..0,
+            _ => 0..self.me,
+        }
+    }
+
+    fn turn<'a>(&self, open: &mut Open, operator: &'a Operator) -> Turn<'a> {
+        let (me, size, root) = (self.me, self.size, self.root(open.index));
+        let (own, into) = (memory(&mut open.own), memory(&mut open.all));
+        match open.choice {
+            0 => Turn::barrier(size),
+            1 if me == root => Turn::spread(root, Some(own), (0, Segments::empty())),
+            1 => Turn::spread(root, None, (0, own)),
+            2 => Turn::exchange(size, own, 0, 4, into),
+            3 => Turn::collect(size, own, 4, (me == root).then_some(into)),
+            choice => Turn::combine(own, self.ranks(choice, open.index), (operator, 0..1), into.slice(0, 4)),
+        }
+    }
+
+    /// Compares those that have ended; the others.
+    fn check_ended(&self, open: Vec<Open>) -> Vec<Open> {
+        let has_ended = |one: &Open| one.ended.as_ref().is_none_or(|ended| ended.load(Ordering::Acquire));
+        let (ended, left): (Vec<Open>, Vec<Open>) = open.into_iter().partition(has_ended);
+        ended.iter().for_each(|one| self.check(one));
+        left
+    }
+
+    fn check(&self, open: &Open) {
+        let (me, size, index) = (self.me, self.size, open.index);
+        let root = self.root(index);
+        let data = |ranks: std::ops::Range<usize>| ranks.map(|rank| datum(index, rank));
+        let nothing = vec![-1; size];
+        let expected = match open.choice {
+            2 => data(0..size).collect(),
+            3 if me == root => data(0..size).collect(),
+            0..=3 => nothing,
+            choice => match self.ranks(choice, index) {
+                ranks if ranks.is_empty() => nothing,
+                ranks => vec![data(ranks).sum::<i32>()],
+            },
         };
-        let (done, expected) = match choice {
-            0 => (self.board.barrier(&mut look), vec![-1; size]),
-            1 => (self.board.spread(root, &own_memory, (0, &own_memory), &mut look), vec![-1; size]),
-            2 => (self.board.exchange(&own_memory, 0, block, &mut look), everybody),
-            3 => {
-                let done = self.board.collect(root, &own_memory, block, &mut look);
-                (done, if me == root { everybody } else { vec![-1; size] })
-            }
-            4 | 5 => {
-                let done =
-                    self.board.combine_all(&own_memory, (operator, 0..1), &place.slice(0, 4), &mut look);
-                (done, vec![total(0..size)])
-            }
-            6 => {
-                let ranks = if me == root { 0..size } else { 0..0 };
-                let done =
-                    self.board.combine_some(&own_memory, ranks, (operator, 1), &place.slice(0, 4), &mut look);
-                (done, vec![if me == root { total(0..size) } else { -1 }])
-            }
-            _ => {
-                let done =
-                    self.board.combine_some(&own_memory, 0..me, (operator, 1), &place.slice(0, 4), &mut look);
-                (done, vec![if me > 0 { total(0..me) } else { -1 }])
-            }
-        };
-        assert_eq!(done, Ok(()));
-        assert!(all.starts_with(&expected), "operation {index} ({choice}): {all:?}, not {expected:?}");
-        assert_eq!(own[0], datum(index, if choice == 1 { root } else { me }), "operation {index}");
+        assert!(
+            open.all.starts_with(&expected),
+            "{index} ({}): {:?}, not {expected:?}",
+            open.choice,
+            open.all
+        );
+        let own = datum(index, if open.choice == 1 { root } else { me });
+        assert_eq!(open.own[0], own, "operation {index}");
     }
 }
 
 #[test]
-fn posts_are_seen_by_all_and_slots_are_used_again_in_time() {
+fn posts_are_seen_by_all_and_slots_are_used_again_in_time_whether_ranks_wait_or_not() {
     let operator = sum();
     for size in 1..=5 {
         let (first, fd) = SharedMemory::create(Board::len(size)).expect("shared memory");
@@ -116,8 +168,8 @@ fn operands_are_combined_in_the_order_of_ranks() {
             scope.spawn(move || {
                 let (mut own, mut result) = (super::types::numbers(me, 1), vec![0; 2]);
                 let (own, into) = (memory(&mut own), memory(&mut result));
-                let done =
-                    Board::new(view, size, me).combine_all(&own, (operator, 0..1), &into, &mut || Ok(()));
+                let turn = Turn::combine_all(own, size, (operator, 0..1), into);
+                let done = Board::new(view, size, me).run(&turn, &mut || Ok(()));
                 assert_eq!((done, result), (Ok(()), expected.clone()));
             });
         }
@@ -171,7 +223,7 @@ fn exchange_parts(mut board: Board, me: usize, size: usize) -> Vec<bool> {
             let expected = if done { content(index, from, me) } else { 0 };
             assert!(part.iter().all(|byte| *byte == expected), "operation {index}, from {from}");
         }
-        board.barrier(&mut look).expect("valid");
+        board.run(&Turn::barrier(size), &mut look).expect("valid");
         done
     };
     (0..OPERATIONS).map(&mut exchange).collect()

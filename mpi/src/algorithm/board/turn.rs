@@ -1,0 +1,144 @@
+//! One operation on the board: what a rank posts, for whose posts it waits, and what it does with them.
+
+use super::Board;
+use crate::algorithm::memory::combine;
+use crate::algorithm::operator::Operator;
+use newmadeleine::Segments;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// The part of one rank in an operation.
+#[derive(Debug)]
+pub struct Turn<'a> {
+    /// None: others need nothing of ours.
+    pub(super) posted: Option<Segments>,
+    /// The ranks whose posts we need.
+    pub(super) awaits: Range<usize>,
+    /// Each rank waits for all.
+    pub(super) is_mutual: bool,
+    then: Then<'a>,
+}
+
+/// What is done when they are there.
+#[derive(Debug)]
+enum Then<'a> {
+    Nothing,
+    /// The memory gets what it holds of the post of the one rank, from a byte on.
+    One(usize, Segments),
+    /// Each as many bytes, from this one on, of all posts, one after the other.
+    Blocks(usize, u64, Segments),
+    /// Of the post of each rank what its memory holds.
+    Rows(Vec<Segments>),
+    /// Some operands of all these ranks, combined.
+    Combined(Cow<'a, Operator>, Range<i64>, Segments),
+}
+
+impl<'a> Turn<'a> {
+    /// Nobody leaves before everybody has come.
+    #[inline]
+    pub fn barrier(size: usize) -> Turn<'a> {
+        Turn { posted: Some(Segments::empty()), awaits: 0..size, is_mutual: true, then: Then::Nothing }
+    }
+
+    /// The root posts its data; each rank gets what `into` holds of it, from byte `from` on. Serves bcast,
+    /// and with a part for each rank scatter. None is posted by the others.
+    #[inline]
+    pub fn spread(root: usize, posted: Option<Segments>, (from, into): (usize, Segments)) -> Turn<'a> {
+        Turn { posted, awaits: root..root + 1, is_mutual: false, then: Then::One(from, into) }
+    }
+
+    /// Each rank posts its data; the root, which has memory for it, gets a block of each of `size` ranks.
+    /// Serves gather.
+    #[inline]
+    pub fn collect(size: usize, posted: Segments, len: u64, into: Option<Segments>) -> Turn<'a> {
+        let (awaits, then) = match into {
+            Some(into) => (0..size, Then::Blocks(0, len, into)),
+            None => (0..0, Then::Nothing),
+        };
+        Turn { posted: Some(posted), awaits, is_mutual: false, then }
+    }
+
+    /// Each rank posts its data; everybody gets a block of each of `size` ranks, from byte `from` of its data
+    /// on. Serves allgather, and with a part for each rank alltoall.
+    #[inline]
+    pub fn exchange(size: usize, posted: Segments, from: usize, len: u64, into: Segments) -> Turn<'a> {
+        Turn { posted: Some(posted), awaits: 0..size, is_mutual: true, then: Then::Blocks(from, len, into) }
+    }
+
+    /// The same with memory of its own for the block of each rank. Serves allgatherv.
+    pub fn exchange_rows(posted: Segments, into: Vec<Segments>) -> Turn<'a> {
+        Turn { posted: Some(posted), awaits: 0..into.len(), is_mutual: true, then: Then::Rows(into) }
+    }
+
+    /// Each rank posts its operands; those of `ranks`, combined, go into `into`, `wanted` of them. Serves
+    /// reduce and the scans.
+    #[inline]
+    pub fn combine(
+        posted: Segments,
+        ranks: Range<usize>,
+        (operator, wanted): (&'a Operator, Range<i64>),
+        into: Segments,
+    ) -> Turn<'a> {
+        let then = match ranks.is_empty() {
+            true => Then::Nothing,
+            false => Then::Combined(Cow::Borrowed(operator), wanted, into),
+        };
+        Turn { posted: Some(posted), awaits: ranks, is_mutual: false, then }
+    }
+
+    /// The same of all ranks for each of them. Serves allreduce, and with a part for each rank
+    /// reduce_scatter.
+    #[inline]
+    pub fn combine_all(
+        posted: Segments,
+        size: usize,
+        operands: (&'a Operator, Range<i64>),
+        into: Segments,
+    ) -> Turn<'a> {
+        Turn { is_mutual: true, ..Turn::combine(posted, 0..size, operands, into) }
+    }
+
+    /// The same, for as long as it takes.
+    pub(super) fn into_owned(self) -> Turn<'static> {
+        let Turn { posted, awaits, is_mutual, then } = self;
+        let then = match then {
+            Then::Nothing => Then::Nothing,
+            Then::One(from, into) => Then::One(from, into),
+            Then::Blocks(from, len, into) => Then::Blocks(from, len, into),
+            Then::Rows(into) => Then::Rows(into),
+            Then::Combined(operator, wanted, into) => {
+                Then::Combined(Cow::Owned(operator.into_owned()), wanted, into)
+            }
+        };
+        Turn { posted, awaits, is_mutual, then }
+    }
+
+    /// Does what is to be done: all that is awaited is there.
+    #[inline]
+    pub(super) fn finish(&self, board: &Board, number: u64) {
+        let fetch = |rank: usize, from: usize, into: &Segments| {
+            into.write(0, board.posted(rank, number, from, into.len() as usize));
+        };
+        match &self.then {
+            Then::Nothing => {}
+            Then::One(from, into) => fetch(self.awaits.start, *from, into),
+            Then::Blocks(from, len, into) => {
+                for rank in self.awaits.clone() {
+                    into.write(rank as u64 * len, board.posted(rank, number, *from, *len as usize));
+                }
+            }
+            Then::Rows(into) => {
+                into.iter().enumerate().for_each(|(rank, into)| fetch(rank, 0, into));
+            }
+            Then::Combined(operator, wanted, into) => {
+                let from = operator.len(wanted.start) as usize;
+                let (count, mut ranks) = (wanted.end - wanted.start, self.awaits.clone().rev());
+                let len = operator.len(count) as usize;
+                if let Some(last) = ranks.next() {
+                    fetch(last, from, into);
+                }
+                ranks.for_each(|rank| combine(operator, board.posted(rank, number, from, len), into, count));
+            }
+        }
+    }
+}

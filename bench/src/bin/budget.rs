@@ -1,43 +1,59 @@
 //! The engine's cost in instructions, as a budget that a shared machine can check.
 //!
 //! Runs itself under callgrind with two numbers of messages; the difference is what messages cost, free of
-//! start-up. Exit code 1 if a budget is exceeded, 3 if valgrind is missing or a case fails.
+//! start-up. Exit code 1 if a budget is exceeded, 3 if valgrind is missing or a case fails. `budget over`
+//! does the same with the drivers of networks on an interface.
 //!
-//! With `--pairs` it measures instead what a trace costs a message in time: turns without and with one, one
+//! With `pairs` it measures instead what a trace costs a message in time: turns without and with one, one
 //! after the other, so that what disturbs one of a pair disturbs the other too.
 
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Output};
 use std::time::Instant;
 
-use nmad_bench::budget::{self, Case, Couple};
+use nmad_bench::budget::callgrind::{self, Counted};
+use nmad_bench::budget::{self, Case, Couple, network};
 use nmad_bench::stats::Summary;
 
 /// Messages of the two runs.
 const FEW: u64 = 2_000;
 const MANY: u64 = 12_000;
+/// The same over a network, where each is waited for.
+const FEW_OVER: u64 = 100;
+const MANY_OVER: u64 = 600;
+/// What a driver may cost beside the first that is named.
+const RATIO: f64 = 1.2;
+/// Libraries of providers, whose instructions are not ours.
+const PROVIDERS: [&str; 5] = ["libibverbs", "librxe", "libmlx", "libfabric", "libsiw"];
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().collect();
-    if let [_, case, count] = arguments.as_slice()
-        && let (Some(case), Ok(count)) = (Case::named(case), count.parse())
-    {
-        budget::run(case, count);
-        return ExitCode::SUCCESS;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        [] => check_all(),
+        ["pairs"] => {
+            pairs();
+            ExitCode::SUCCESS
+        }
+        ["over", interface, drivers @ ..] if !drivers.is_empty() => check_over(interface, drivers),
+        ["carry", driver, interface, count] => carry(driver, interface, count),
+        [case, count] => match (Case::named(case), count.parse()) {
+            (Some(case), Ok(count)) => {
+                budget::run(case, count);
+                ExitCode::SUCCESS
+            }
+            _ => usage(),
+        },
+        _ => usage(),
     }
-    if let [_, option] = arguments.as_slice()
-        && option == "--pairs"
-    {
-        pairs();
-        return ExitCode::SUCCESS;
-    }
-    if arguments.len() > 1 {
-        eprintln!(
-            "usage: budget            counts instructions per message with valgrind --tool=callgrind\n       \
-             budget --pairs    measures what a trace costs a message in time"
-        );
-        return ExitCode::from(2);
-    }
-    check_all()
+}
+
+fn usage() -> ExitCode {
+    eprintln!(
+        "usage: budget          counts instructions per message with valgrind --tool=callgrind\n       \
+         budget pairs    measures what a trace costs a message in time\n       \
+         budget over INTERFACE DRIVER...    counts with drivers; none may cost {RATIO} times the first"
+    );
+    ExitCode::from(2)
 }
 
 fn check_all() -> ExitCode {
@@ -94,15 +110,82 @@ fn pairs() {
 
 /// Instructions of a whole run, as callgrind counts them.
 fn instructions(case: Case, count: u64) -> Option<u64> {
-    let own = std::env::current_exe().ok()?;
-    let ran = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(own)
-        .args([case.name(), &count.to_string()])
-        .output()
-        .ok()
-        .filter(|ran| ran.status.success())?;
+    let ran = counted(&["--callgrind-out-file=/dev/null"], &[case.name(), &count.to_string()])?;
     let log = String::from_utf8_lossy(&ran.stderr).into_owned();
     let line = log.lines().find(|line| line.contains("Collected"))?;
     line.rsplit(' ').next()?.trim().parse().ok()
+}
+
+/// Runs this program under callgrind. None: valgrind is missing, or the run has failed, and has said why.
+fn counted(options: &[&str], arguments: &[&str]) -> Option<Output> {
+    let own = std::env::current_exe().ok()?;
+    let mut command = Command::new("valgrind");
+    let ran = command.arg("--tool=callgrind").args(options).arg(own).args(arguments).output().ok()?;
+    if !ran.status.success() {
+        eprint!("{}", String::from_utf8_lossy(&ran.stderr));
+    }
+    ran.status.success().then_some(ran)
+}
+
+fn carry(driver: &str, interface: &str, count: &str) -> ExitCode {
+    let Ok(count) = count.parse() else { return usage() };
+    match network::run(driver, interface, count) {
+        Ok(turns) => {
+            println!("{turns}");
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("{driver}: {why}");
+            ExitCode::from(3)
+        }
+    }
+}
+
+/// Instructions and turns of the pump of each message.
+struct Each {
+    own: f64,
+    libraries: f64,
+    turns: f64,
+}
+
+fn check_over(interface: &str, drivers: &[&str]) -> ExitCode {
+    let (mut first, mut exceeded) = (None, false);
+    for driver in drivers {
+        let Some(Each { own, libraries, turns }) = over(driver, interface) else {
+            eprintln!("{driver}: valgrind is missing or did not run to its end");
+            return ExitCode::from(3);
+        };
+        let ratio = own / *first.get_or_insert(own);
+        let verdict = if ratio <= RATIO { "ok" } else { "EXCEEDED" };
+        println!(
+            "8 B over {driver}, send and receive: {own:.0} instructions, {libraries:.0} more in libraries of \
+             providers, {turns:.2} turns; {ratio:.2} of {}, at most {RATIO}: {verdict}",
+            drivers[0]
+        );
+        exceeded |= ratio > RATIO;
+    }
+    ExitCode::from(u8::from(exceeded))
+}
+
+fn over(driver: &str, interface: &str) -> Option<Each> {
+    let (few, few_turns) = counted_over(driver, interface, FEW_OVER)?;
+    let (many, many_turns) = counted_over(driver, interface, MANY_OVER)?;
+    let each = |few: u64, many: u64| many.saturating_sub(few) as f64 / (MANY_OVER - FEW_OVER) as f64;
+    let own = |counted: Counted| counted.all - counted.libraries;
+    Some(Each {
+        own: each(own(few), own(many)),
+        libraries: each(few.libraries, many.libraries),
+        turns: each(few_turns, many_turns),
+    })
+}
+
+fn counted_over(driver: &str, interface: &str, count: u64) -> Option<(Counted, u64)> {
+    let out = std::env::temp_dir().join(format!("nmad-budget-{}", std::process::id()));
+    let file = format!("--callgrind-out-file={}", out.display());
+    let options = ["--toggle-collect=measured_*", "--compress-strings=no", "--compress-pos=no", &file];
+    let ran = counted(&options, &["carry", driver, interface, &count.to_string()]);
+    let text = std::fs::read_to_string(&out);
+    let _ = std::fs::remove_file(&out);
+    let turns = String::from_utf8_lossy(&ran?.stdout).trim().parse().ok()?;
+    Some((callgrind::read(&text.ok()?, &PROVIDERS)?, turns))
 }

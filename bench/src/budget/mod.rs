@@ -1,4 +1,5 @@
-//! What a message costs the engine, without any network: two engines and rails that cost nothing.
+//! What a message costs the engine, without any network: two engines and rails that cost nothing. And with
+//! one: [`network`].
 //!
 //! P4 section III allows about 100 ns for a decision on the critical path; on the machines of today that
 //! is 300 to 400 instructions. The cases cover what small messages do: one alone, and a window of them
@@ -6,6 +7,8 @@
 
 #![allow(unsafe_code)]
 
+pub mod callgrind;
+pub mod network;
 mod rail;
 
 use nmad_drivers::around::Around;
@@ -20,6 +23,8 @@ use rail::FreeRail;
 const RECORDS: usize = 1 << 12;
 /// The same where time is measured: as many as a session keeps, which is more than a cache holds.
 const ALL_RECORDS: usize = 1 << 18;
+/// Rails that cost nothing are never busy, so that no time passes.
+const NOW: Instant = Instant::from_ns(0);
 
 /// One counted sequence of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,8 +99,7 @@ struct Host {
 }
 
 impl Host {
-    fn turn(&mut self) -> u64 {
-        let now = Instant::from_ns(0);
+    fn turn(&mut self, now: Instant) -> u64 {
         pump::turn(&mut pump::Exclusive(&mut self.engine, &mut self.rails), now, &mut || now, true);
         let mut ended = 0;
         while let Some(completion) = self.engine.next_completion() {
@@ -106,7 +110,7 @@ impl Host {
     }
 
     fn send(&mut self, case: Case, tag: Tag, data: Segments) {
-        let (to, hints, now) = ((PeerId(1), Context(0), tag), Hints::default(), Instant::from_ns(0));
+        let (to, hints, now) = ((PeerId(1), Context(0), tag), Hints::default(), NOW);
         if !case.passes_window() {
             self.engine.send(to.0, to.1, to.2, data, hints);
             return;
@@ -152,8 +156,8 @@ impl Couple {
         });
         let mut couple = Couple { case, sender, receiver };
         for _ in 0..4 {
-            couple.sender.turn();
-            couple.receiver.turn();
+            couple.sender.turn(NOW);
+            couple.receiver.turn(NOW);
         }
         // The first message goes through the window in any case: it tells how much the peer may send.
         round(&mut couple.sender, &mut couple.receiver, Case::Eager);
@@ -180,14 +184,14 @@ fn round(sender: &mut Host, receiver: &mut Host, case: Case) -> u64 {
         let data = unsafe { Segments::from_raw((&raw mut *word).cast(), 8) };
         sender.send(case, Tag(place as u64), data);
     }
-    sender.turn();
+    sender.turn(NOW);
     if case == Case::Unexpected {
-        receiver.turn();
+        receiver.turn(NOW);
         post(receiver, case, &mut memory);
     }
-    let received = receiver.turn();
+    let received = receiver.turn(NOW);
     assert_eq!(received, case.window() as u64, "all of them have come");
-    sender.turn();
+    sender.turn(NOW);
     received
 }
 

@@ -31,10 +31,17 @@ pub(crate) struct Abilities {
 pub(crate) enum Purpose {
     /// Own buffers: messages are sent from it and received into it.
     Messages,
-    /// What a peer reads is written into it.
+    /// What a peer reads is written into it. Where registrations are kept, a peer may read it too.
     Target,
     /// A peer reads it.
     Source,
+}
+
+impl Purpose {
+    /// Whether a registration that is kept for this also serves the other.
+    pub(crate) fn serves(self, other: Purpose) -> bool {
+        self == other || (self, other) == (Purpose::Target, Purpose::Source)
+    }
 }
 
 /// Where a peer finds registered memory.

@@ -6,11 +6,13 @@
 //! | of a file, shared, too long, or nobody tells | is made for one chunk |
 //!
 //! Kept registrations lock memory, so their number and bytes are bounded, and all that nobody uses end when
-//! the system refuses to register more. The oldest ends first.
+//! the system refuses to register more. The oldest ends first. Memory that is sent and received into has one
+//! registration, that of the receive.
 
 use super::adapter::Purpose;
 use super::unmapped::{self, Notice, PAGE, Unmapped};
 use nmad_engine::memory::Segment;
+use rustix::thread::CapabilitySet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -39,6 +41,8 @@ pub(crate) struct Cache<R> {
     notice: Option<&'static Notice>,
     /// Events of unmapping that were seen.
     seen: u64,
+    /// Mappings that are watched: those of the latest memory, whose other pieces mostly come next.
+    watched: Range<usize>,
     /// Counts uses.
     clock: u64,
     bytes: usize,
@@ -49,7 +53,8 @@ impl<R> Cache<R> {
     /// Keeps registrations if the adapter's outlive a mapping, and if the kernel tells of unmapping.
     pub(crate) fn new(may_keep: bool) -> Cache<R> {
         let notice = may_keep.then(unmapped::get).and_then(Result::ok);
-        Cache { kept: Vec::new(), notice, seen: 0, clock: 0, bytes: 0, most_bytes: most_bytes() }
+        let (kept, watched, most_bytes) = (Vec::new(), 0..0, most_bytes());
+        Cache { kept, notice, seen: 0, watched, clock: 0, bytes: 0, most_bytes }
     }
 
     /// Registers memory by `make`, or finds it registered.
@@ -69,14 +74,14 @@ impl<R> Cache<R> {
         }
         let pages = self.widened(pages, purpose);
         if let Some(notice) = self.notice.filter(|_| knows && self.make_room(pages.len()))
-            && notice.watch(&pages)
+            && self.watch(notice, &pages)
             && let Ok(region) = make(whole(memory, &pages))
         {
             let region = Arc::new(region);
             let start = pages.start;
             if notice.is_private(&pages) {
                 self.retain(|kept| {
-                    kept.purpose != purpose || kept.memory.start < start || kept.memory.end > pages.end
+                    !purpose.serves(kept.purpose) || kept.memory.start < start || kept.memory.end > pages.end
                 });
                 self.bytes += pages.len();
                 self.clock += 1;
@@ -97,17 +102,36 @@ impl<R> Cache<R> {
         match notice.since(&mut self.seen) {
             Unmapped::Busy => return false,
             Unmapped::Only(gone) if gone.is_empty() => {}
-            Unmapped::Only(gone) => self.retain(|kept| {
-                !gone.iter().any(|gone| gone.start < kept.memory.end && kept.memory.start < gone.end)
-            }),
-            Unmapped::Perhaps => self.retain(|_| false),
+            Unmapped::Only(gone) => {
+                let is_there = |memory: &Range<usize>| {
+                    !gone.iter().any(|gone| gone.start < memory.end && memory.start < gone.end)
+                };
+                self.retain(|kept| is_there(&kept.memory));
+                if !is_there(&self.watched) {
+                    self.watched = 0..0;
+                }
+            }
+            Unmapped::Perhaps => {
+                self.retain(|_| false);
+                self.watched = 0..0;
+            }
         }
         true
     }
 
+    /// Has the kernel tell of the unmapping of this memory; false: it does not.
+    fn watch(&mut self, notice: &Notice, pages: &Range<usize>) -> bool {
+        if self.watched.start <= pages.start && pages.end <= self.watched.end {
+            return true;
+        }
+        self.watched = notice.watch(pages).unwrap_or(0..0);
+        !self.watched.is_empty()
+    }
+
     fn find(&mut self, pages: &Range<usize>, purpose: Purpose) -> Option<Registered<R>> {
         let fits = |kept: &&mut Kept<R>| {
-            kept.purpose == purpose && kept.memory.start <= pages.start && pages.end <= kept.memory.end
+            let holds = kept.memory.start <= pages.start && pages.end <= kept.memory.end;
+            holds && kept.purpose.serves(purpose)
         };
         let kept = self.kept.iter_mut().find(fits)?;
         self.clock += 1;
@@ -136,11 +160,15 @@ impl<R> Cache<R> {
         true
     }
 
-    /// Ends all that nobody uses; whether there were any.
+    /// Ends all that nobody uses, and keeps half as much from now on; whether there were any.
     fn forget_unused(&mut self) -> bool {
-        let before = self.kept.len();
+        let (count, bytes) = (self.kept.len(), self.bytes);
         self.retain(|kept| Arc::strong_count(&kept.region) > 1);
-        self.kept.len() < before
+        let has_ended = self.kept.len() < count;
+        if has_ended {
+            self.most_bytes = self.most_bytes.min(bytes / 2);
+        }
+        has_ended
     }
 
     fn retain(&mut self, stays: impl Fn(&Kept<R>) -> bool) {
@@ -160,9 +188,15 @@ fn whole(memory: Segment, pages: &Range<usize>) -> Segment {
 }
 
 /// Bytes that a rail keeps registered: half of the limit of locked memory, so that messages under way have
-/// the other half; without a limit, a quarter of the memory that falls to one core, and so to one rank.
+/// the other half; without a limit, a quarter of the memory that falls to one core, and so to one rank. The
+/// limit does not bind a process that has the right to lock memory, as root has outside of containers.
 fn most_bytes() -> usize {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
+    let rights = rustix::thread::capabilities(None).map(|sets| sets.effective);
+    let may_lock = rights.is_ok_and(|rights| rights.contains(CapabilitySet::IPC_LOCK));
+    let limit = match may_lock {
+        true => None,
+        false => rustix::process::getrlimit(rustix::process::Resource::Memlock).current,
+    };
     let memory = rustix::system::sysinfo();
     let total = (memory.totalram as usize).saturating_mul(memory.mem_unit as usize);
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());

@@ -79,6 +79,23 @@ fn memory_that_is_used_again_is_registered_once() {
     assert!(!world.is_new(memory, LEN, Purpose::Source));
     assert!(!world.is_new(memory.wrapping_byte_add(5000), 20_000, Purpose::Source), "a part of it");
     assert!(world.is_new(memory, LEN, Purpose::Target), "reading gives no right to write");
+    assert!(!world.is_new(memory, LEN, Purpose::Source), "what is received into can be sent");
+    assert_eq!((world.cache.kept.len(), world.cache.bytes), (1, LEN), "one registration serves both");
+}
+
+#[test]
+fn memory_that_is_sent_and_received_into_in_turn_takes_no_more_room_than_it_has() {
+    let Some(mut world) = World::new() else { return };
+    world.cache.most_bytes = LEN + LEN / 2;
+    let memory = map(ptr::null_mut(), MapFlags::PRIVATE);
+    for purpose in [Purpose::Source, Purpose::Target] {
+        world.is_new(memory, LEN, purpose);
+    }
+    for _ in 0..3 {
+        for purpose in [Purpose::Source, Purpose::Target] {
+            assert!(!world.is_new(memory, LEN, purpose), "the other purpose has not displaced it");
+        }
+    }
 }
 
 #[test]
@@ -133,6 +150,17 @@ fn memory_that_was_unmapped_is_registered_anew_whatever_is_mapped_there() {
 }
 
 #[test]
+fn memory_of_which_a_part_was_registered_moves_as_a_whole() {
+    let Some(mut world) = World::new() else { return };
+    let (memory, away) = (map(ptr::null_mut(), MapFlags::PRIVATE), map(ptr::null_mut(), MapFlags::PRIVATE));
+    world.is_new(memory.wrapping_byte_add(LEN / 4), LEN / 4, Purpose::Source);
+    // SAFETY: the mappings are the test's, and nobody uses them.
+    let moved = unsafe { mm::mremap_fixed(memory, LEN, LEN, MremapFlags::MAYMOVE, away) };
+    assert_eq!(moved, Ok(away), "it is one mapping as before");
+    assert!(world.is_new(away.wrapping_byte_add(LEN / 4), LEN / 4, Purpose::Source));
+}
+
+#[test]
 fn shared_memory_is_registered_for_each_chunk() {
     let Some(mut world) = World::new() else { return };
     let memory = map(ptr::null_mut(), MapFlags::SHARED);
@@ -176,4 +204,5 @@ fn registrations_that_nobody_uses_end_when_the_system_refuses() {
     let segment = Segment { start: second.cast(), len: LEN };
     world.cache.register(segment, Purpose::Source, refusing).expect("there is room after that");
     assert!(world.is_new(first, LEN, Purpose::Source), "it has made room");
+    assert!(world.cache.most_bytes <= LEN, "less is kept from now on");
 }

@@ -4,12 +4,13 @@
 //! Memory is watched by userfaultfd: not for faults, but for the events of `munmap`, `mmap` over it,
 //! `mremap`, `madvise` and `brk`. The call that unmaps goes on when a thread here has read the event, so a
 //! message that is sent after it finds the event in the log, or that the thread has not logged it yet.
+//! Whole mappings are watched, so that the program finds them as it made them.
 //! Only private anonymous memory is taken: pages of files and of shared memory can be lost without an event
 //! (by truncation, through another mapping, by `shmdt`).
 
 use std::ffi::{c_int, c_void};
 use std::fs::File;
-use std::io;
+use std::io::{self, BufRead, BufReader};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -130,11 +131,14 @@ impl Notice {
         Ok(Notice { fd, pages: File::open("/proc/self/pagemap")?, log })
     }
 
-    /// Watches memory, whose borders are those of pages; false: it cannot be watched.
-    pub(super) fn watch(&self, memory: &Range<usize>) -> bool {
-        let mut register = [memory.start as u64, memory.len() as u64, MODE_WP, 0];
+    /// Watches the mappings that hold this memory, and returns them. None: it cannot be watched. A mapping
+    /// that is watched in part would be two: `mremap` of both together fails.
+    pub(super) fn watch(&self, memory: &Range<usize>) -> Option<Range<usize>> {
+        let all = mappings(memory).ok()??;
+        let mut register = [all.start as u64, all.len() as u64, MODE_WP, 0];
         // SAFETY: `struct uffdio_register` has four words. The call changes no memory and no access to it.
-        unsafe { libc::ioctl(self.fd.as_raw_fd(), IOCTL_REGISTER, register.as_mut_ptr()) >= 0 }
+        let status = unsafe { libc::ioctl(self.fd.as_raw_fd(), IOCTL_REGISTER, register.as_mut_ptr()) };
+        (status >= 0).then_some(all)
     }
 
     /// Whether all of this memory is there, and belongs to this process alone.
@@ -196,6 +200,25 @@ impl Notice {
             self.log.round.fetch_add(1, SeqCst);
         }
     }
+}
+
+/// From the first mapping that has some of this memory to the last one; none: not all of it is mapped.
+fn mappings(memory: &Range<usize>) -> io::Result<Option<Range<usize>>> {
+    let mut maps = BufReader::new(File::open("/proc/self/maps")?);
+    let (mut line, mut found) = (String::new(), None::<Range<usize>>);
+    while maps.read_line(&mut line)? > 0 {
+        let borders = line.split_once(' ').and_then(|(borders, _)| borders.split_once('-'));
+        let address = |text| usize::from_str_radix(text, 16).unwrap_or(0);
+        let (start, end) = borders.map_or((0, 0), |(start, end)| (address(start), address(end)));
+        if start >= memory.end {
+            break;
+        }
+        if end > memory.start {
+            found = Some(found.map_or(start, |found| found.start)..end);
+        }
+        line.clear();
+    }
+    Ok(found.filter(|found| found.start <= memory.start && memory.end <= found.end))
 }
 
 impl Log {

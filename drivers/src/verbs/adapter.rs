@@ -300,7 +300,8 @@ impl Adapter for VerbsAdapter {
 
     fn register(&mut self, memory: Segment, purpose: Purpose) -> Result<Region, String> {
         let access = match purpose {
-            Purpose::Messages | Purpose::Target => IBV_ACCESS_LOCAL_WRITE,
+            Purpose::Messages => IBV_ACCESS_LOCAL_WRITE,
+            Purpose::Target => IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ,
             Purpose::Source => IBV_ACCESS_REMOTE_READ,
         };
         let (f, domain) = (&self.device.functions, self.device.domain.at());

@@ -14,13 +14,16 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { DOORBELLS, OPERATIONS, SIGNALED, COMPLETIONS, REGISTRATIONS, FAILURES, KINDS };
+enum { DOORBELLS, OPERATIONS, SIGNALED, COMPLETIONS, REGISTRATIONS, BUFFERED, DIRECT, FAILURES, KINDS };
 enum { POLL_CQ = (8 + 88) / 8, POST_SEND = (8 + 200) / 8, QPS_ERR = 6, QP_STATE = 1, WC_LEN = 48 };
 
 struct send_wr {
     uint64_t wr_id;
     struct send_wr *next;
-    void *list;
+    struct sge {
+        uint64_t addr;
+        uint32_t len, key;
+    } *list;
     int count;
     uint32_t opcode, flags;
 };
@@ -39,7 +42,8 @@ static void *real(const char *name)
 }
 
 /* Counts since the program began: doorbells, operations, those that ask for a completion, completions (of
- * sends, reads and receives), registrations, failures made. */
+ * sends, reads and receives), registrations, bytes of messages, which travel from buffer to buffer, and of
+ * reads and writes, which need none, failures made. */
 void verbs_counts(long *out)
 {
     for (int kind = 0; kind < KINDS; kind++)
@@ -65,6 +69,10 @@ static int counted_post(void *qp, struct send_wr *list, struct send_wr **bad)
     for (struct send_wr *work = list; work; work = work->next) {
         counts[OPERATIONS]++;
         counts[SIGNALED] += (work->flags & 2) != 0;
+        /* IBV_WR_SEND and the same with immediate data are messages; 0, 1 and 4 write and read. */
+        int kind = work->opcode == 2 || work->opcode == 3 ? BUFFERED : DIRECT;
+        for (int piece = 0; piece < work->count; piece++)
+            counts[kind] += work->list[piece].len;
     }
     return post_send(qp, list, bad);
 }

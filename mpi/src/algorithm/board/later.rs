@@ -1,93 +1,104 @@
-//! Operations of nonblocking calls: each has its turn in the order of the calls, as those of blocking ones
-//! do, and ends when somebody looks and all is there. What it posts is posted in the call, unless its slot is
-//! not free yet.
+//! Operations of nonblocking calls: each has its turn in the order of the calls, and ends when somebody looks
+//! and all is there. What it posts is posted in the call, unless its slot is not free yet.
 
-use super::{Board, Turn};
+use super::Turn;
+use super::ring::Ring;
+use newmadeleine::SharedMemory;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether an operation has ended: known without the board, which another thread may have.
 pub type Flag = Arc<AtomicBool>;
 
+/// All of them.
+#[derive(Debug)]
+pub(super) struct Laters {
+    ring: Ring,
+    /// Operations begun.
+    number: u64,
+    /// Those that have not ended; the first one has not.
+    open: VecDeque<Later>,
+}
+
 /// An operation that has begun.
 #[derive(Debug)]
-pub(super) struct Later {
+struct Later {
     number: u64,
     turn: Turn<'static>,
     is_posted: bool,
     ended: Flag,
 }
 
-impl Later {
-    pub(super) fn number(&self) -> u64 {
-        self.number
+impl Laters {
+    pub(super) fn new(ring: Ring) -> Laters {
+        Laters { ring, number: 0, open: VecDeque::new() }
     }
 
-    pub(super) fn is_posted(&self) -> bool {
-        self.is_posted
-    }
-}
-
-impl Board {
-    /// Begins an operation that ends later, or at once.
-    pub fn start(&mut self, turn: Turn<'_>) -> Flag {
+    pub(super) fn start(&mut self, memory: &SharedMemory, turn: Turn<'_>) -> Flag {
         self.number += 1;
         let ended = Flag::default();
         let (number, turn) = (self.number, turn.into_owned());
-        self.later.push_back(Later { number, turn, is_posted: false, ended: ended.clone() });
-        self.go_on();
+        self.open.push_back(Later { number, turn, is_posted: false, ended: ended.clone() });
+        self.go_on(memory);
         ended
     }
 
-    /// Goes on with such operations, as far as they can.
     #[inline]
-    pub fn go_on(&mut self) {
-        if !self.later.is_empty() {
-            self.go_on_with_all();
+    pub(super) fn go_on(&mut self, memory: &SharedMemory) {
+        if !self.open.is_empty() {
+            self.go_on_with_all(memory);
         }
     }
 
     #[cold]
-    fn go_on_with_all(&mut self) {
+    fn go_on_with_all(&mut self, memory: &SharedMemory) {
         let mut has_ended = false;
-        for index in 0..self.later.len() {
+        for index in 0..self.open.len() {
             // Posts are in order.
-            if !self.later[index].is_posted && !self.post_later(index) {
+            if !self.open[index].is_posted && !self.post(memory, index) {
                 break;
             }
-            has_ended |= self.end_later(index);
+            has_ended |= self.end(memory, index);
         }
-        while self.later.front().is_some_and(|one| one.ended.load(Ordering::Relaxed)) {
-            self.later.pop_front();
+        while self.open.front().is_some_and(|one| one.ended.load(Ordering::Relaxed)) {
+            self.open.pop_front();
         }
         if has_ended {
-            self.say_done(self.number - u64::from(self.is_busy));
+            self.ring.say_done(memory, self.done());
         }
     }
 
+    /// Up to which operation we are done with all.
+    fn done(&self) -> u64 {
+        self.open.front().map_or(self.number, |first| first.number - 1)
+    }
+
     /// Posts what an operation posts, if its slot is free.
-    fn post_later(&mut self, index: usize) -> bool {
-        let number = self.later[index].number;
-        if !self.is_free(number) {
+    fn post(&mut self, memory: &SharedMemory, index: usize) -> bool {
+        let number = self.open[index].number;
+        if !self.ring.is_free(memory, number) {
             return false;
         }
-        if let Some(posted) = &self.later[index].turn.posted {
-            self.post(number, posted);
+        if let Some(posted) = &self.open[index].turn.posted {
+            self.ring.post(memory, number, posted, self.done());
         }
-        self.later[index].is_posted = true;
+        self.open[index].is_posted = true;
         true
     }
 
     /// Ends an operation that was posted and has not ended, if all is there.
-    fn end_later(&mut self, index: usize) -> bool {
-        let Later { number, turn, ended, .. } = &self.later[index];
+    fn end(&mut self, memory: &SharedMemory, index: usize) -> bool {
+        let Later { number, turn, ended, .. } = &self.open[index];
         let (number, ranks) = (*number, turn.awaits.clone());
-        if ended.load(Ordering::Relaxed) || !ranks.clone().all(|rank| self.is_there(rank, number)) {
+        if ended.load(Ordering::Relaxed)
+            || !ranks.clone().all(|rank| self.ring.is_there(memory, rank, number))
+        {
             return false;
         }
-        turn.finish(self, number);
+        turn.finish(&self.ring, memory, number);
         ended.store(true, Ordering::Release);
-        self.learn(number, &ranks);
+        self.ring.learn(memory, number, &ranks);
         true
     }
 }

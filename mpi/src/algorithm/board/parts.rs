@@ -5,7 +5,7 @@
 //! somebody's were. Then they take the way of long parts, and the next calls do so without asking here: one
 //! the first time, then three, seven and so on, on all ranks alike.
 
-use super::{Board, HEAD, POST_MAX, Pause};
+use super::{Board, POST_MAX, Pause};
 use crate::error::{Class, Result};
 use newmadeleine::Segments;
 
@@ -49,18 +49,17 @@ impl Board {
             return Ok(false);
         }
         // Errors of arguments are found before the others wait for a post.
-        let out: Vec<Segments> = (0..self.size).map(out).collect::<Result<_>>()?;
+        let out: Vec<Segments> = (0..self.ring.size).map(out).collect::<Result<_>>()?;
         let room = (POST_MAX - self.table_len()) as u64;
         let fits = out.iter().try_fold(room, |room, part| room.checked_sub(part.len())).is_some();
         let number = self.enter(pause)?;
         self.post_parts(number, fits.then_some(&out));
-        self.look(number, 0..self.size, pause)?;
-        let fits = (0..self.size).all(|rank| self.entry(rank, number, 0) != TOO_LONG);
+        self.look(number, 0..self.ring.size, pause)?;
+        let fits = (0..self.ring.size).all(|rank| self.entry(rank, number, 0) != TOO_LONG);
         let fetched = match fits {
-            true => (0..self.size).try_for_each(|rank| self.fetch_part(rank, number, &into(rank)?)),
+            true => (0..self.ring.size).try_for_each(|rank| self.fetch_part(rank, number, &into(rank)?)),
             false => Ok(()),
         };
-        self.leave(number, true);
         match fits {
             true => self.unasked.times = 0,
             false => self.unasked.too_long(),
@@ -70,43 +69,43 @@ impl Board {
 
     /// Bytes of a table, which has where each part begins and where the last one ends.
     fn table_len(&self) -> usize {
-        (ENTRY * (self.size + 1)).next_multiple_of(size_of::<u64>())
+        (ENTRY * (self.ring.size + 1)).next_multiple_of(size_of::<u64>())
     }
 
     /// Shows parts to all, or that they are too long.
     fn post_parts(&self, number: u64, parts: Option<&Vec<Segments>>) {
-        let table = self.slot(self.me, number) + HEAD;
         match parts {
-            None => self.memory.put(table, &TOO_LONG.to_ne_bytes()),
+            None => self.ring.put(&self.memory, number, 0, &TOO_LONG.to_ne_bytes()),
             Some(parts) => {
                 let mut end = self.table_len();
                 for (rank, part) in parts.iter().enumerate() {
-                    self.memory.put(table + ENTRY * rank, &(end as u16).to_ne_bytes());
+                    self.ring.put(&self.memory, number, ENTRY * rank, &(end as u16).to_ne_bytes());
                     for piece in part.slices() {
-                        self.memory.put(table + end, piece);
+                        self.ring.put(&self.memory, number, end, piece);
                         end += piece.len();
                     }
                 }
-                self.memory.put(table + ENTRY * parts.len(), &(end as u16).to_ne_bytes());
+                self.ring.put(&self.memory, number, ENTRY * parts.len(), &(end as u16).to_ne_bytes());
             }
         }
-        self.show(number);
+        self.ring.show(&self.memory, number, number - 1);
     }
 
     /// An entry of the table of a rank.
     fn entry(&self, rank: usize, number: u64, index: usize) -> u16 {
-        let bytes = self.posted(rank, number, ENTRY * index, ENTRY);
+        let bytes = self.ring.posted(&self.memory, rank, number, ENTRY * index..ENTRY * (index + 1));
         u16::from_ne_bytes([bytes[0], bytes[1]])
     }
 
     fn fetch_part(&self, rank: usize, number: u64, into: &Segments) -> Result<()> {
-        let [begin, end] = [self.me, self.me + 1].map(|index| usize::from(self.entry(rank, number, index)));
+        let [begin, end] =
+            [self.ring.me, self.ring.me + 1].map(|index| usize::from(self.entry(rank, number, index)));
         let (len, room) = (end.saturating_sub(begin), into.len());
         if len as u64 > room {
             return Err(Class::TRUNCATE
                 .error(format!("rank {rank} sends {len} bytes to this rank, which expects {room} of it")));
         }
-        into.write(0, self.posted(rank, number, begin, len));
+        into.write(0, self.ring.posted(&self.memory, rank, number, begin..begin + len));
         Ok(())
     }
 }

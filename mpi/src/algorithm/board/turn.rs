@@ -1,9 +1,9 @@
 //! One operation on the board: what a rank posts, for whose posts it waits, and what it does with them.
 
-use super::Board;
+use super::ring::Ring;
 use crate::algorithm::memory::combine;
 use crate::algorithm::operator::Operator;
-use newmadeleine::Segments;
+use newmadeleine::{Segments, SharedMemory};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -115,16 +115,18 @@ impl<'a> Turn<'a> {
 
     /// Does what is to be done: all that is awaited is there.
     #[inline]
-    pub(super) fn finish(&self, board: &Board, number: u64) {
+    pub(super) fn finish(&self, ring: &Ring, memory: &SharedMemory, number: u64) {
+        let posted =
+            |rank: usize, from: usize, len: usize| ring.posted(memory, rank, number, from..from + len);
         let fetch = |rank: usize, from: usize, into: &Segments| {
-            into.write(0, board.posted(rank, number, from, into.len() as usize));
+            into.write(0, posted(rank, from, into.len() as usize));
         };
         match &self.then {
             Then::Nothing => {}
             Then::One(from, into) => fetch(self.awaits.start, *from, into),
             Then::Blocks(from, len, into) => {
                 for rank in self.awaits.clone() {
-                    into.write(rank as u64 * len, board.posted(rank, number, *from, *len as usize));
+                    into.write(rank as u64 * len, posted(rank, *from, *len as usize));
                 }
             }
             Then::Rows(into) => {
@@ -137,7 +139,7 @@ impl<'a> Turn<'a> {
                 if let Some(last) = ranks.next() {
                     fetch(last, from, into);
                 }
-                ranks.for_each(|rank| combine(operator, board.posted(rank, number, from, len), into, count));
+                ranks.for_each(|rank| combine(operator, posted(rank, from, len), into, count));
             }
         }
     }

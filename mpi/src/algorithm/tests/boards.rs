@@ -46,7 +46,7 @@ impl Rank {
                 std::thread::yield_now();
             }
             // Now and then many in a row, more than there are slots.
-            let is_later = (index / 9 + seed).is_multiple_of(3) || (index + self.me).is_multiple_of(5);
+            let is_later = (index / 9 + seed).is_multiple_of(3) || index.is_multiple_of(5);
             later.extend(Some(self.begin(choice, index, operator, is_later)));
             later = self.check_ended(later);
         }

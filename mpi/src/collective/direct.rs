@@ -1,5 +1,6 @@
 //! Collectives in memory that the ranks of a node share: when it is chosen and made.
 
+use super::agreement::greatest;
 use super::call::Call;
 use super::meeting::{Wait, make};
 use super::posted::Way;
@@ -52,7 +53,11 @@ impl Call {
             return Ok(None);
         }
         let Some(place) = self.place::<Board, P>(problem, len) else { return Ok(None) };
+        let index = place.later.fetch_add(1, Ordering::Relaxed);
         let Some(Some(board)) = place.made.get() else { return Ok(None) };
+        if index < place.later_from.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
         let ended = locked(board).start(turn()?);
         Ok(Some(if ended.load(Ordering::Acquire) { Way::Ended } else { Way::Later(ended) }))
     }
@@ -156,6 +161,10 @@ impl Call {
         }
         let (size, me) = (self.team().size(), self.me());
         let memory = make(&self.on.comm, (T::len(size), 1), me)?;
+        // Those of which some rank has called as many already go by messages everywhere.
+        let mut later = [place.later.load(Ordering::Relaxed) as f64];
+        greatest(&self.on.comm, &mut later)?;
+        place.later_from.store(later[0] as u64, Ordering::Relaxed);
         let made = memory.map(|memory| Mutex::new(T::new(memory, size, me)));
         Ok(place.made.get_or_init(|| made).as_ref())
     }

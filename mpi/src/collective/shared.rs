@@ -4,7 +4,7 @@ use crate::algorithm::board::{Board, POST_MAX};
 use crate::algorithm::choice::{Family, Memory};
 use crate::algorithm::pool::Pool;
 use newmadeleine::SharedMemory;
-use std::sync::atomic::{AtomicU8, AtomicU32};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 use std::sync::{Mutex, OnceLock};
 
 /// Classes of length, by powers of two.
@@ -68,11 +68,16 @@ pub(super) struct Place<T> {
     pub(super) wanted: AtomicU32,
     /// None: it cannot be had.
     pub(super) made: OnceLock<Option<Mutex<T>>>,
+    /// Nonblocking collectives that wanted it, and the first of them that takes it. One rank may call some
+    /// before the blocking one in which it was made that another rank calls behind that.
+    pub(super) later: AtomicU64,
+    pub(super) later_from: AtomicU64,
 }
 
 impl<T> Default for Place<T> {
     fn default() -> Self {
-        Place { wanted: AtomicU32::new(0), made: OnceLock::new() }
+        let (later, later_from) = (AtomicU64::new(0), AtomicU64::new(0));
+        Place { wanted: AtomicU32::new(0), made: OnceLock::new(), later, later_from }
     }
 }
 

@@ -96,6 +96,7 @@ const ALL: &[Case] = &[
     case("collectives at once, in any order", 4, colls::at_once),
     case("many collectives at once, short enough for shared memory", 2, colls::short_and_many),
     case("many collectives at once, where ranks outnumber cores", 5, colls::short_and_many),
+    case("blocking and nonblocking collectives are matched apart", 2, colls::matched_apart),
     case("operators of programs keep their order", 5, colls::user_operator),
     with(
         "NMAD_MPI_ALLREDUCE",

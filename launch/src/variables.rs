@@ -62,11 +62,12 @@ pub const ALL: [&str; 46] = [
 ];
 
 /// Those of our tests, examples and scripts.
-pub const OF_TESTS: [&str; 18] = [
+pub const OF_TESTS: [&str; 19] = [
     "NMAD_CLIENTS",
     "NMAD_INSIDE",
     "NMAD_INSIDE_SLURM",
     "NMAD_MACHINES",
+    "NMAD_RDMA_BUDGET",
     "NMAD_RDMA_CACHE",
     "NMAD_RDMA_LIMIT_S",
     "NMAD_RDMA_MIB",

@@ -47,29 +47,29 @@ fn turned(index: usize) -> RGBColor {
     RGBColor(channel(0.0), channel(8.0), channel(4.0))
 }
 
-/// Black or white, whichever reads better on `ground` (weights of ITU-R BT.601).
+/// Contrast of two colours as WCAG 2 defines it, from 1 to 21.
+fn contrast(a: RGBColor, b: RGBColor) -> f64 {
+    let linear = |value: u8| match f64::from(value) / 255.0 {
+        low if low <= 0.03928 => low / 12.92,
+        high => ((high + 0.055) / 1.055).powf(2.4),
+    };
+    let light = |RGBColor(r, g, b)| 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+    let (a, b) = (light(a), light(b));
+    (a.max(b) + 0.05) / (a.min(b) + 0.05)
+}
+
+/// Black or white, whichever stands out more on `ground`.
 pub(super) fn text_on(ground: RGBColor) -> RGBColor {
-    let light = 299 * u32::from(ground.0) + 587 * u32::from(ground.1) + 114 * u32::from(ground.2);
-    if light > 125_000 { INK } else { PAPER }
+    if contrast(INK, ground) >= contrast(PAPER, ground) { INK } else { PAPER }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Contrast as WCAG 2 defines it; 3 is its least for bold letters and for graphics.
-    fn contrast(a: RGBColor, b: RGBColor) -> f64 {
-        let linear = |value: u8| match f64::from(value) / 255.0 {
-            low if low <= 0.03928 => low / 12.92,
-            high => ((high + 0.055) / 1.055).powf(2.4),
-        };
-        let light = |RGBColor(r, g, b)| 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
-        let (a, b) = (light(a), light(b));
-        (a.max(b) + 0.05) / (a.min(b) + 0.05)
-    }
-
     #[test]
     fn letters_stand_out_from_what_they_are_on() {
+        // The least for bold letters and for graphics.
         for ground in (0..100).map(series).chain([MAIN, BASELINE]) {
             let ratio = contrast(text_on(ground), ground);
             assert!(ratio >= 3.0, "{ground:?}: {ratio:.2}");

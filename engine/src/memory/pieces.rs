@@ -68,8 +68,8 @@ pub(super) fn found(list: &[Placed], first: usize, offset: u64) -> (usize, usize
 }
 
 impl Segments {
-    /// Whether it is in pieces, and these are shorter than so many bytes on the average: to look at each of
-    /// them then costs more than to copy them.
+    /// Whether it is in pieces, and these are shorter than `bytes` on the average: to look at each of them
+    /// then costs more than to copy them.
     #[inline]
     pub fn is_finer_than(&self, bytes: u64) -> bool {
         let count = self.count() as u64;

@@ -1,5 +1,5 @@
-//! Operations of nonblocking calls: each has its turn in the order of the calls, and ends when somebody looks
-//! and all is there. What it posts is posted in the call, unless its slot is not free yet.
+//! Operations of nonblocking calls: each has its turn in the order of the calls, and ends at the first look
+//! that finds all posts it needs. Its own data is posted in the call, unless its slot is not free yet.
 
 use super::Turn;
 use super::ring::Ring;

@@ -1,8 +1,8 @@
 //! The slots of all ranks for one sequence of operations.
 //!
-//! A slot is used again after [`RING`] operations. By then all ranks must have seen it, and each says with
-//! what it is done: in the line of each post, so that a rank that waits for the posts of all learns it with
-//! them, and in a line of its own, for whoever needs to know before.
+//! A slot is used again after [`RING`] operations. By then all ranks must have seen it. Each rank publishes
+//! the number of the last operation up to which it is done with all: in the line of each post, where ranks
+//! that wait for the posts of all read it with them, and in a line of its own for ranks that need it earlier.
 
 use newmadeleine::{Segments, SharedMemory};
 use std::ops::Range;
@@ -12,8 +12,8 @@ use std::sync::atomic::Ordering;
 pub const POST_MAX: usize = SLOT - HEAD;
 
 const SLOT: usize = 2048;
-/// The number of the operation, and that of the last one up to which the rank is done with all. What follows
-/// is aligned for any operand.
+/// The number of the operation, and that of the last one up to which the rank is done with all. The data
+/// behind it is aligned for any operand.
 const HEAD: usize = 16;
 const DONE: usize = 8;
 /// Slots of a rank.
@@ -79,7 +79,7 @@ impl Ring {
         memory.put(self.slot(self.me, number) + HEAD + offset, bytes);
     }
 
-    /// What is in our slot is all of the post.
+    /// Marks our slot as posted.
     #[inline]
     pub(super) fn show(&self, memory: &SharedMemory, number: u64, done: u64) {
         let slot = self.slot(self.me, number);

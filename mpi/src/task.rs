@@ -46,8 +46,8 @@ pub(crate) enum Served {
 pub(crate) struct InMemory(());
 
 static IN_MEMORY: AtomicUsize = AtomicUsize::new(0);
-/// Longest sleep of a thread beside such work.
-const NAP: Duration = Duration::from_us(50);
+/// Longest sleep of a thread that waits for memory to change.
+pub(crate) const NAP: Duration = Duration::from_us(50);
 
 impl InMemory {
     pub(crate) fn new() -> InMemory {

@@ -18,7 +18,7 @@ pub const WORDS: usize = 8;
 
 /// The process that has the words; zero: nobody.
 const HOLDER: usize = 0;
-/// What is claimed of the work.
+/// The claims on the work ([`super::claim`]).
 const WORK: usize = 1;
 /// Who the origin is, as the layer above numbers processes.
 const ORIGIN: usize = 2;
@@ -61,7 +61,7 @@ pub struct JointCopy<'a>(pub &'a [AtomicU64; WORDS]);
 /// The target's part of a copy that is under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
-    /// Who the origin is: what it gave to [`JointCopy::copy`].
+    /// The number of the origin, which it gave to [`JointCopy::copy`].
     pub origin: u64,
     /// What the origin named as its place, and the length, both unchecked.
     pub place: u64,
@@ -86,16 +86,29 @@ impl Direction {
     }
 }
 
-/// Copies between `ours` and memory of another process that is as long.
-fn move_bytes(direction: Direction, process: i32, ours: &Segments, address: u64) -> io::Result<()> {
+/// Copies between `ours` and pieces (address and length, in order) of another process that are as long.
+///
+/// # Errors
+/// As [`across::read`].
+pub fn copy_alone(
+    direction: Direction,
+    process: i32,
+    ours: &Segments,
+    pieces: impl IntoIterator<Item = (u64, u64)>,
+) -> io::Result<()> {
     match direction {
-        Direction::Put => across::write(process, ours, [(address, ours.len())]),
-        Direction::Get => across::read(process, ours, [(address, ours.len())]),
+        Direction::Put => across::write(process, ours, pieces),
+        Direction::Get => across::read(process, ours, pieces),
     }
 }
 
+/// The same with one piece.
+fn move_bytes(direction: Direction, process: i32, ours: &Segments, address: u64) -> io::Result<()> {
+    copy_alone(direction, process, ours, [(address, ours.len())])
+}
+
 impl JointCopy<'_> {
-    /// Copies between memory of ours and the target's; `origin` tells the target who asks.
+    /// Copies between memory of ours and the target's. The target gets the number `origin` of this process.
     ///
     /// # Errors
     /// The system does not permit it, some of the memory is not there, or the target is gone: then nobody
@@ -163,7 +176,7 @@ impl JointCopy<'_> {
         }
         failed?;
         match claim::is_abandoned(work, round) {
-            // The target cannot copy: what it had claimed is not there.
+            // The target cannot copy, and may have claimed pieces that are missing now.
             true => piece(0, len),
             false => Ok(()),
         }
@@ -234,7 +247,7 @@ mod tests {
         There { process: me(), address: start.addr() as u64, place: 40 }
     }
 
-    /// Both directions: what is copied, from where to where, as origin and target have it.
+    /// Both directions, with the memory of the origin and that of the target before the copy.
     fn cases() -> [(Direction, Memory, Memory); 2] {
         let (full, empty) = (|| Memory::pattern(BYTES, 7), || Memory::zeroed(BYTES));
         [(Direction::Put, full(), empty()), (Direction::Get, empty(), full())]

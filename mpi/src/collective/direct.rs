@@ -9,7 +9,7 @@ use super::shared::{Chosen, Means, Place};
 use crate::algorithm::alltoall::Alltoall;
 use crate::algorithm::board::{Board, Pause, Turn};
 use crate::algorithm::check::Form;
-use crate::algorithm::choice::{FIRST, Problem};
+use crate::algorithm::choice::{FIRST, Memory, Problem};
 use crate::algorithm::place::{Blocks, Buffer, Spot};
 use crate::algorithm::pool::Pool;
 use crate::error::Result;
@@ -33,11 +33,8 @@ impl Call {
         turn: impl FnOnce() -> Result<Turn<'t>>,
     ) -> Result<Option<Way>> {
         match self.form() {
-            Form::Blocking => {
-                self.in_memory(problem, len, |board: &mut Board, pause| board.run(&turn()?, pause))
-            }
             Form::Nonblocking => self.begin_on_board(problem, len, turn),
-            Form::Persistent => Ok(None),
+            _ => self.in_memory(problem, len, |board: &mut Board, pause| board.run(&turn()?, pause)),
         }
     }
 
@@ -53,11 +50,8 @@ impl Call {
             return Ok(None);
         }
         let Some(place) = self.place::<Board, P>(problem, len) else { return Ok(None) };
-        let index = place.later.fetch_add(1, Ordering::Relaxed);
-        let Some(Some(board)) = place.made.get() else { return Ok(None) };
-        if index < place.later_from.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
+        let takes_it = self.on.comm.desk().shared.nonblocking.count();
+        let Some(Some(board)) = place.made.get().filter(|_| takes_it) else { return Ok(None) };
         let ended = locked(board).start(turn()?);
         Ok(Some(if ended.load(Ordering::Acquire) { Way::Ended } else { Way::Later(ended) }))
     }
@@ -79,9 +73,6 @@ impl Call {
             is_done = board.parts(out, into, pause)?;
             Ok(())
         };
-        if !self.is_blocking() {
-            return Ok(false);
-        }
         self.in_memory(&problem, Some(PART * self.team().size() as u64), exchange)?;
         Ok(is_done)
     }
@@ -93,12 +84,10 @@ impl Call {
         len: Option<u64>,
         work: impl FnOnce(&mut Pool, Pause<'_>) -> Result<()>,
     ) -> Result<Option<Way>> {
-        match self.is_blocking() {
-            true => self.in_memory(problem, len, work),
-            false => Ok(None),
-        }
+        self.in_memory(problem, len, work)
     }
 
+    /// Does a blocking collective by a method in memory.
     #[inline]
     fn in_memory<T: Means, P: Problem>(
         &self,
@@ -106,6 +95,7 @@ impl Call {
         len: Option<u64>,
         work: impl FnOnce(&mut T, Pause<'_>) -> Result<()>,
     ) -> Result<Option<Way>> {
+        let len = len.filter(|_| self.is_blocking());
         let Some(place) = self.place::<T, P>(problem, len) else { return Ok(None) };
         let made = match place.made.get() {
             Some(made) => made.as_ref(),
@@ -161,10 +151,12 @@ impl Call {
         }
         let (size, me) = (self.team().size(), self.me());
         let memory = make(&self.on.comm, (T::len(size), 1), me)?;
-        // Those of which some rank has called as many already go by messages everywhere.
-        let mut later = [place.later.load(Ordering::Relaxed) as f64];
-        greatest(&self.on.comm, &mut later)?;
-        place.later_from.store(later[0] as u64, Ordering::Relaxed);
+        if T::MEMORY == Memory::Board {
+            let nonblocking = &self.on.comm.desk().shared.nonblocking;
+            let mut called = [nonblocking.called() as f64];
+            greatest(&self.on.comm, &mut called)?;
+            nonblocking.begin(called[0] as u64);
+        }
         let made = memory.map(|memory| Mutex::new(T::new(memory, size, me)));
         Ok(place.made.get_or_init(|| made).as_ref())
     }

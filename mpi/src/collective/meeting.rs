@@ -18,7 +18,6 @@ const LOOKS: u32 = 64;
 const SPIN: Duration = Duration::from_micros(50);
 /// After this we look from time to time, and whether somebody is gone.
 const AWAKE: Duration = Duration::from_millis(10);
-const NAP: Duration = Duration::from_micros(50);
 
 /// Makes memory that all ranks of a node see, mapped as [`SharedMemory::create_at`] says; none if one of them
 /// cannot. Collective.
@@ -91,7 +90,7 @@ impl Wait<'_> {
         task::advance(self.world);
         let waited = self.since.get_or_insert_with(Instant::now).elapsed();
         if waited > AWAKE {
-            std::thread::sleep(NAP);
+            std::thread::sleep(Duration::from_nanos(task::NAP.as_ns()));
         } else if self.is_crowded || waited > SPIN {
             std::thread::yield_now();
         }

@@ -4,7 +4,7 @@ use crate::algorithm::board::{Board, POST_MAX};
 use crate::algorithm::choice::{Family, Memory};
 use crate::algorithm::pool::Pool;
 use newmadeleine::SharedMemory;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 /// Classes of length, by powers of two.
@@ -14,13 +14,15 @@ const CLASSES: usize = 40;
 pub(super) struct Shared {
     board: Place<Board>,
     pool: Place<Pool>,
+    pub(super) nonblocking: Nonblocking,
     chosen: [[Chosen; CLASSES]; Family::ALL.len()],
 }
 
 impl Default for Shared {
     fn default() -> Self {
         let chosen = std::array::from_fn(|_| std::array::from_fn(|_| Chosen::default()));
-        Shared { board: Place::default(), pool: Place::default(), chosen }
+        let nonblocking = Nonblocking::default();
+        Shared { board: Place::default(), pool: Place::default(), nonblocking, chosen }
     }
 }
 
@@ -62,22 +64,43 @@ impl Chosen {
     }
 }
 
+/// Nonblocking collectives for which the board is chosen. A rank may call one of them before the blocking one
+/// in which the board is made, and another rank behind that: the first of them that take the board is agreed
+/// upon, and those before it are messages on all ranks.
+#[derive(Default)]
+pub(super) struct Nonblocking {
+    called: AtomicU64,
+    first: AtomicU64,
+}
+
+impl Nonblocking {
+    /// Counts a call; whether it takes the board, if there is one.
+    pub(super) fn count(&self) -> bool {
+        self.called.fetch_add(1, Ordering::Relaxed) >= self.first.load(Ordering::Relaxed)
+    }
+
+    /// How many were called.
+    pub(super) fn called(&self) -> u64 {
+        self.called.load(Ordering::Relaxed)
+    }
+
+    /// No rank has called more than this number: from there on they take the board.
+    pub(super) fn begin(&self, called: u64) {
+        self.first.store(called, Ordering::Relaxed);
+    }
+}
+
 /// One of them, if there is one.
 pub(super) struct Place<T> {
     /// Collectives that wanted it before it was made.
     pub(super) wanted: AtomicU32,
     /// None: it cannot be had.
     pub(super) made: OnceLock<Option<Mutex<T>>>,
-    /// Nonblocking collectives that wanted it, and the first of them that takes it. One rank may call some
-    /// before the blocking one in which it was made that another rank calls behind that.
-    pub(super) later: AtomicU64,
-    pub(super) later_from: AtomicU64,
 }
 
 impl<T> Default for Place<T> {
     fn default() -> Self {
-        let (later, later_from) = (AtomicU64::new(0), AtomicU64::new(0));
-        Place { wanted: AtomicU32::new(0), made: OnceLock::new(), later, later_from }
+        Place { wanted: AtomicU32::new(0), made: OnceLock::new() }
     }
 }
 

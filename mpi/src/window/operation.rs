@@ -18,8 +18,8 @@ use crate::request::State;
 use crate::status::Status;
 use crate::task;
 use crate::world::{World, world};
-use newmadeleine::joint::{Direction, There};
-use newmadeleine::{Segments, across};
+use newmadeleine::Segments;
+use newmadeleine::joint::{self, Direction, There};
 use nmad_rma::{Asking, Operation, Place};
 use std::ffi::c_void;
 use std::io;
@@ -249,16 +249,13 @@ impl Far<'_> {
     /// Copies data of a put or a get from process to process. A target that looks meanwhile does a part of
     /// it.
     fn copy(&self, kind: Kind, process: i32, data: &Segments) -> io::Result<()> {
+        let direction = if kind == Kind::Put { Direction::Put } else { Direction::Get };
         let locks = self.window.locks(self.peer);
         if let (&Place::One(place, _), Some(locks)) = (&self.place, locks) {
-            let direction = if kind == Kind::Put { Direction::Put } else { Direction::Get };
             let there = There { process, address: self.peer.base.wrapping_add(place), place };
             return locks.joint().copy(direction, self.window.rank() as u64, data, there);
         }
-        match kind {
-            Kind::Put => across::write(process, data, self.memory()),
-            _ => across::read(process, data, self.memory()),
-        }
+        joint::copy_alone(direction, process, data, self.memory())
     }
 
     /// The memory in the target's process, for a copy from process to process.

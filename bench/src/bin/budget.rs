@@ -18,8 +18,8 @@ use nmad_bench::stats::Summary;
 const FEW: u64 = 2_000;
 const MANY: u64 = 12_000;
 /// The same over a network, where each is waited for.
-const FEW_OVER: u64 = 100;
-const MANY_OVER: u64 = 600;
+const FEW_OVER: u64 = 20;
+const MANY_OVER: u64 = 120;
 /// What a driver may cost beside the first that is named.
 const RATIO: f64 = 1.2;
 /// Libraries of providers, whose instructions are not ours.

@@ -2,6 +2,7 @@
 
 use super::health::Health;
 use super::peers::Remote;
+use super::room::Room;
 use super::stream::Stream;
 use super::write::Outbox;
 use crate::watch::{TRUSTED_AFTER, Token, Watch};
@@ -22,6 +23,8 @@ pub struct Link {
     pub stream: Stream,
     /// Whether the peer still answers.
     pub health: Health,
+    /// How much the kernel takes.
+    pub room: Room,
     /// Which of the rail's lists the link is in.
     pub lists: Lists,
     /// Reads with success since the socket was last watched.
@@ -63,13 +66,14 @@ impl Remote for Link {
 
 impl Link {
     /// A link that has just been opened; its socket is watched for what arrives.
-    pub fn new(remote: u8, socket: OwnedFd) -> Self {
+    pub fn new(remote: u8, socket: OwnedFd, room: Room) -> Self {
         Link {
             remote,
             socket,
             out: Outbox::default(),
             stream: Stream::default(),
             health: Health::default(),
+            room,
             lists: Lists::default(),
             reads: Cell::new(0),
             backlog: false,

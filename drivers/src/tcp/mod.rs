@@ -14,6 +14,7 @@ mod padding;
 pub(crate) mod peers;
 mod rail;
 mod read;
+mod room;
 mod scratch;
 pub(crate) mod socket;
 mod stream;

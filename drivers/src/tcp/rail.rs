@@ -4,6 +4,7 @@ use super::address::Address;
 use super::config::TcpConfig;
 use super::link::Link;
 use super::opening::{self, Opening};
+use super::room::Room;
 use super::traffic::Traffic;
 use super::{PACKET, now_ms};
 use crate::connections::Outcome;
@@ -79,7 +80,8 @@ impl TcpRail {
                         continue;
                     }
                     log::debug!("rail {}: link to peer {} is open", self.traffic.name(), peer.0);
-                    self.traffic.peers[index].link = Some(Box::new(Link::new(remote, fd)));
+                    self.traffic.peers[index].link =
+                        Some(Box::new(Link::new(remote, fd, Room::new(self.config.send_buffer))));
                     report(Event::Up { peer, remote });
                 }
                 Outcome::Failed(peer, why) => self.traffic.lost(peer, &why, Vec::new()),

@@ -89,6 +89,24 @@ pub fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<TcpInfo> {
     })
 }
 
+/// Bytes that may still be sent until the peer says that it has more room. None: the kernel does not tell
+/// (before Linux 5.4).
+pub fn peer_window(fd: BorrowedFd<'_>) -> Option<u32> {
+    // Where `struct tcp_info` has them, in words of four bytes (the kernel's `tcp.h`): the length of a
+    // segment, how many are under way (`tcpi_unacked`), and the room that the peer has told of
+    // (`tcpi_snd_wnd`).
+    const SEGMENT: usize = 4;
+    const UNDER_WAY: usize = 6;
+    const WINDOW: usize = 57;
+    let mut info = [0u32; WINDOW + 1];
+    let mut len = size_of_val(&info) as libc::socklen_t;
+    let target = info.as_mut_ptr().cast();
+    // SAFETY: `target` has `len` bytes and the kernel writes no more than that.
+    let rc = unsafe { libc::getsockopt(fd.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, target, &mut len) };
+    let is_whole = rc == 0 && len as usize == size_of_val(&info);
+    is_whole.then(|| info[WINDOW].saturating_sub(info[SEGMENT].saturating_mul(info[UNDER_WAY])))
+}
+
 /// Ties a socket to an interface, so that it does not leave by another one that reaches the same subnet.
 pub fn bind_to_device(fd: BorrowedFd<'_>, interface: &str) -> io::Result<()> {
     set(fd, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, interface.as_bytes())

@@ -226,12 +226,13 @@ impl Engine {
         (data, hints): (&Segments, Hints),
         until: Instant,
     ) -> Submitted {
-        let Engine { peers, rails, .. } = self;
+        let Engine { peers, rails, config, .. } = self;
         let (request, seq, len) = (leaving.request, leaving.seq, data.len());
         let Some(peer) = peers.get_mut(to.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
             return Submitted::Request(request);
         };
         peer.announced += 1;
+        peer.lateness.eager += u32::from(len > config.chunk);
         let link = &mut peer.links[usize::from(leaving.plan.place)];
         let at = &mut rails[link.rail.index()];
         let is_part = sent == Sent::Posted;

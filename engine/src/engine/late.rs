@@ -30,19 +30,29 @@ impl Peer {
     /// Whether a message above the eager limit goes without asking, because the receiver is late.
     #[cold]
     pub(super) fn goes_unasked(&self, len: u64, invited: bool) -> bool {
-        self.may_go_unasked(len, invited) && self.credit.has_for_push(len, 0)
+        self.may_go_unasked(len, invited) && self.credit.has_for_late(len)
+    }
+
+    /// Whether all of a message goes ahead over the one rail that pushes, because the receiver is late to
+    /// answer, and not only as much as keeps the rail busy until a timely answer.
+    #[cold]
+    pub(super) fn pushes_all(&self, len: u64) -> bool {
+        self.outwaits(self.copies_ns(len), false) && self.credit.has_for_late(len)
+    }
+
+    /// Whether a message would wait for its receiver longer than this, and no probe is due.
+    fn outwaits(&self, cost_ns: u64, invited: bool) -> bool {
+        let wait_ns = self.lateness.wait_ns(invited);
+        wait_ns > cost_ns && !self.fixed.has_eager_max() && self.lateness.eager < self.lateness.pause
     }
 
     /// The same if there were credit.
     fn may_go_unasked(&self, len: u64, invited: bool) -> bool {
-        let wait_ns = self.lateness.wait_ns(invited);
-        wait_ns > 0
-            && !self.fixed.has_eager_max()
-            // One reliable rail pushes instead; one that loses packets bounds the bytes in flight.
+        // One reliable rail pushes instead; one that loses packets bounds the bytes in flight.
+        self.lateness.wait_ns(invited) > 0
             && self.may_push.is_none()
             && self.used().all(|(_, link)| !link.lossy)
-            && self.lateness.eager < self.lateness.pause
-            && wait_ns > self.copies_ns(len) + self.one_rail_ns(len)
+            && self.outwaits(self.copies_ns(len) + self.one_rail_ns(len), invited)
     }
 
     /// What copying a message takes, into the retransmission buffer here and out of unexpected data
@@ -85,16 +95,18 @@ impl Peer {
 }
 
 impl Engine {
-    /// A message above the eager limit is about to go; `unasked`: without asking.
+    /// A message above the eager limit is about to go; `unasked`: without asking. Where one rail pushes, that
+    /// is noted when it is known how much goes ahead.
     #[cold]
     pub(super) fn note_way(&mut self, id: PeerId, (len, hints): (u64, Hints), unasked: bool) {
         let budget = self.config.credit / 2;
-        let Some(peer) = self.peer_mut(id).filter(|_| hints.probe.is_none()) else { return };
+        let is_noted = |peer: &&mut Peer| hints.probe.is_none() && peer.may_push.is_none();
+        let Some(peer) = self.peer_mut(id).filter(is_noted) else { return };
         if unasked {
             peer.lateness.eager += 1;
             return;
         }
-        let lacks_credit = peer.may_go_unasked(len, false) && !peer.credit.has_for_push(len, 0);
+        let lacks_credit = peer.may_go_unasked(len, false) && !peer.credit.has_for_late(len);
         if peer.lateness.eager >= peer.lateness.pause {
             peer.lateness.eager = 0;
         }
@@ -120,7 +132,15 @@ impl Engine {
         let Some(peer) = peer.filter(|peer| peer.bodies.is_empty()) else { return };
         let Some(asked_at) = outgoing.asked_at else { return };
         let handshake = |link: &Link| link.forecast.profile().handshake_ns();
-        let usual_ns = peer.used().map(|(_, link)| handshake(link)).min().unwrap_or(0);
+        // What was pushed is before the answer.
+        let pushed = outgoing.pushed;
+        let ahead = |link: &Link| match &link.learning {
+            _ if pushed == 0 => 0,
+            Some(learning) => learning.learned.first_ns(pushed),
+            None => link.forecast.profile().body().ns(pushed),
+        };
+        let usual = |link: &Link| handshake(link).saturating_add(ahead(link));
+        let usual_ns = peer.used().map(|(_, link)| usual(link)).min().unwrap_or(0);
         let wait_ns = now.since(asked_at).as_ns().saturating_sub(usual_ns);
         outgoing.is_timed &= peer.is_prompt(wait_ns);
         match outgoing.wants_fin {

@@ -245,6 +245,12 @@ impl Engine {
         learning.is_some_and(is_told)
     }
 
+    /// Whether the only rail to a peer seems slower than it was measured.
+    pub(super) fn seems_slow(&self, to: PeerId) -> bool {
+        let learning = self.peer(to).and_then(|peer| peer.lone()?.1.learning.as_deref());
+        learning.is_some_and(|learning| learning.learned.seems_slow())
+    }
+
     /// The first chunk of a large message is about to leave.
     #[cold]
     pub(super) fn time_large(&mut self, now: Instant, rail: RailId, to: PeerId, request: RequestId) {

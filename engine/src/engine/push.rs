@@ -28,6 +28,14 @@ impl Engine {
         let chunk = self.config.chunk;
         let Some(peer) = self.peer_mut(envelope.peer) else { return 0 };
         let Some(most) = peer.longest_push(envelope.len, chunk) else { return 0 };
+        if most > chunk && peer.credit.spend(envelope.len) {
+            peer.lateness.eager += 1;
+            return envelope.len;
+        }
+        // This one asks for its rest, so it measures.
+        if envelope.len > chunk && peer.lateness.eager >= peer.lateness.pause {
+            peer.lateness.eager = 0;
+        }
         peer.credit.spend_push(envelope.len, AHEAD.min(most), most)
     }
 
@@ -157,10 +165,12 @@ impl Engine {
 }
 
 impl Peer {
-    /// The longest chunk that may be pushed of a message of `len` bytes, if chunks are no longer than
-    /// `chunk`; none: nothing may be.
+    /// The longest chunk that may be pushed of a message of `len` bytes, if chunks are no longer than `chunk`
+    /// unless the receiver is late; none: nothing may be.
     fn longest_push(&self, len: u64, chunk: u64) -> Option<u64> {
-        self.may_push.filter(|(longest, _)| len <= *longest).map(|(_, longest)| longest.min(chunk))
+        let (_, longest) = self.may_push.filter(|(most, _)| len <= *most)?;
+        let is_whole = len > chunk && len <= longest && self.pushes_all(len);
+        Some(if is_whole { len } else { longest.min(chunk) })
     }
 
     /// Whether a message is larger than what goes in a packet over the only rail, and not too long to be
@@ -174,7 +184,9 @@ impl Peer {
     /// Whether a message would be pushed whole, with nothing else to be told, and credit left for `spare`
     /// more.
     pub(super) fn pushes_whole(&self, len: u64, chunk: u64, spare: u64) -> bool {
-        self.is_one_push(len, chunk) && self.credit.has_for_push(len, spare) && !self.credit.owes_limit()
+        // Longer ones are pushed to late receivers, if there is credit.
+        let has_credit = len > chunk || self.credit.has_for_push(len, spare);
+        self.is_one_push(len, chunk) && has_credit && !self.credit.owes_limit()
     }
 
     /// Whether a part of a message would go ahead of any answer.

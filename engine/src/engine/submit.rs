@@ -137,13 +137,15 @@ impl Engine {
         rtr: Option<nmad_wire::Rtr>,
         refused: Option<Refused>,
     ) -> RequestId {
-        // Whoever measures what a handshake costs gets one.
-        let asks = rtr.is_some() || hints.probe == Some(Method::Rendezvous);
+        let is_timed = self.times_large(envelope.peer, hints);
+        // Whoever measures what a handshake costs gets one. So does what is timed if the rail seems slow: the
+        // answer tells whether the receiver is there, and only then it is the rail that is timed.
+        let is_doubted = is_timed && self.seems_slow(envelope.peer);
+        let asks = rtr.is_some() || is_doubted || hints.probe == Some(Method::Rendezvous);
         let pushed = if asks { 0 } else { self.spend_push(&envelope) };
         let keeps = self.peer(envelope.peer).is_some_and(|peer| peer.keeps);
         // Bytes that go ahead say nothing about the receiver.
         let wants_fin = keeps || (pushed > 0 && hints.synchronous);
-        let is_timed = self.times_large(envelope.peer, hints);
         let outgoing = Outgoing { wants_fin, is_timed, pushed, ..Outgoing::new(envelope, data, hints) };
         let request = self.enter(refused, Request::Large(Box::new(outgoing)));
         if rtr.is_some() || pushed > 0 || !self.expects_rtr(request) {

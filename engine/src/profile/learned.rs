@@ -100,6 +100,12 @@ impl Learned {
         }
     }
 
+    /// What a body of `len` bytes takes as it was measured at first, in nanoseconds: a receiver that was late
+    /// has not changed that.
+    pub(crate) fn first_ns(&self, len: u64) -> u64 {
+        self.base.ns(Way::Body, len) as u64
+    }
+
     /// Whether the way of an answer has to be known first.
     pub(crate) fn wants_empty(&self) -> bool {
         self.empty.wants(ENOUGH, ATTEMPTS_MAX)

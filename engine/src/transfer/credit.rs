@@ -107,6 +107,13 @@ impl Credit {
         charge(len).saturating_mul(1 + more) <= self.limit.saturating_sub(self.spent) / 2
     }
 
+    /// The same for a receiver that is late: what waits for it costs more than what others find used up, so
+    /// only as much is left to small ones as a peer may spend at first.
+    pub(crate) fn has_for_late(&self, len: u64) -> bool {
+        let left = self.limit.saturating_sub(self.spent);
+        charge(len) <= left - INITIAL.min(left / 2)
+    }
+
     /// The peer has room up to `limit`.
     pub(crate) fn granted(&mut self, limit: u64) {
         self.limit = self.limit.max(limit);
@@ -183,6 +190,18 @@ mod tests {
         (0..sent).for_each(|_| receiver.consume(1000));
         sender.granted(receiver.next_limit().expect("all of the budget was consumed"));
         assert!(sender.spend(1000));
+    }
+
+    #[test]
+    fn messages_to_a_late_receiver_leave_some_credit_to_small_ones() {
+        let mut sender = Credit::new(INITIAL);
+        assert!(sender.has_for_late(100 << 10) && !sender.has_for_late(INITIAL / 2));
+        sender.granted(4 << 20);
+        assert!(sender.has_for_late(3 << 20) && !sender.has_for_late(4 << 20));
+        while sender.has_for_late(100 << 10) {
+            sender.spend_known(100 << 10);
+        }
+        assert!(sender.has(INITIAL / 2), "what is left serves others");
     }
 
     #[test]

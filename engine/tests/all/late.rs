@@ -67,6 +67,40 @@ fn a_message_to_a_receiver_that_computes_leaves_before_the_receiver_is_back() {
     assert_eq!(left, 10);
 }
 
+/// One rail that pushes, and chunks shorter than [`LEN`].
+fn pushing(config: Config) -> Net {
+    let limits = Limits { push: u64::MAX, ..rail() };
+    let mut net = Net::new(2, &[limits], &Config { chunk: 64 << 10, ..config }, 1);
+    net.send(0, 1, 0, 0, &[]);
+    net.settle();
+    net
+}
+
+#[test]
+fn all_of_a_message_is_pushed_to_a_receiver_that_computes_but_for_a_few_that_ask() {
+    let mut net = pushing(config());
+    assert!(!overlapped(&mut net, LEN, 1), "the rest of it waits for an answer");
+    let waits: Vec<u64> = (2..40).filter(|&seed| !overlapped(&mut net, LEN, seed)).collect();
+    assert_eq!(waits, [18], "the next one comes after twice as many");
+    let mut net = pushing(Config { eager_max: Some(32 << 10), ..config() });
+    (1..6).for_each(|seed| assert!(!overlapped(&mut net, LEN, seed), "the user has set a limit"));
+}
+
+#[test]
+fn what_is_pushed_to_a_late_receiver_stays_within_the_credit() {
+    let mut net = pushing(Config { credit: 1 << 20, ..config() });
+    overlapped(&mut net, LEN, 1);
+    let sent: Vec<RequestId> = (0..20).map(|seed| net.send(0, 1, 0, 1, &pattern(LEN, seed))).collect();
+    compute(&mut net);
+    let left = sent.iter().filter(|&&sent| net.result(0, sent).is_some()).count();
+    assert!((4..9).contains(&left), "{left} of {LEN} B have left");
+    let recvs: Vec<_> = (0..20).map(|_| net.recv(1, from(0), 0, exact(1), LEN)).collect();
+    net.settle();
+    for (recv, seed) in recvs.into_iter().zip(0..) {
+        assert!(net.got(1, recv, &pattern(LEN, seed)), "message {seed}");
+    }
+}
+
 #[test]
 fn a_receiver_that_computes_does_not_make_rails_seem_slow() {
     let mut net = Net::new(2, &[Limits { packet: 72 << 10, ..rail() }; 2], &config(), 1);

@@ -118,6 +118,12 @@ impl Learned {
         self.base.is_measured && self.refuted.is_none()
     }
 
+    /// Whether the last of the long transfers took clearly longer than was measured, which may be due to the
+    /// rail or to a receiver that looked late.
+    pub(crate) fn seems_slow(&self) -> bool {
+        self.is_trusted() && self.latest > SUSPECT
+    }
+
     /// Whether the corrected profile is the measured one.
     pub(crate) fn is_as_measured(&self) -> bool {
         self.is_trusted() && self.delay.used_ns == 0.0

@@ -1,0 +1,124 @@
+//! Room in the kernel for what a peer does not read: the send buffer of a link grows while its peer lets it
+//! wait.
+//!
+//! A long buffer costs a few percent where the peer reads all the time, since what lies in it leaves the
+//! caches. A peer that computes reads nothing, and then a send can end only if the kernel has room for all
+//! of it (P5 section 4.1). So a buffer begins short, and is doubled each time that the peer has kept its
+//! window shut for a while. What a slow network or a slow acknowledgement delays makes nothing grow.
+
+use super::sys;
+use rustix::fd::BorrowedFd;
+use rustix::net::sockopt;
+
+/// Writes in vain from one question to the kernel to the next: some tens of microseconds for a thread that
+/// does nothing else. That is longer than a reader needs from one call to the next, and short beside a
+/// calculation.
+const EVERY: u32 = 32;
+/// A window below this is shut, in bytes: the kernel cannot send another of its pieces.
+const SHUT: u32 = 64 << 10;
+/// The longest buffer, in bytes: as much as the kernel's own tuning takes at most (`tcp_wmem`).
+const MOST: usize = 4 << 20;
+
+/// The room of one link.
+#[derive(Debug)]
+pub struct Room {
+    /// Writes in vain, one after the other.
+    vain: u32,
+    /// The window was shut when the kernel was last asked about it.
+    is_shut: bool,
+    /// The length that was asked for last.
+    len: usize,
+}
+
+impl Room {
+    /// The room of a link whose buffer has this length, in bytes; none: the kernel tunes it, and it is left
+    /// alone.
+    pub fn new(len: Option<usize>) -> Room {
+        Room { vain: 0, is_shut: false, len: len.unwrap_or(MOST) }
+    }
+
+    /// The kernel has taken something.
+    #[inline]
+    pub fn moved(&mut self) {
+        self.vain = 0;
+    }
+
+    /// The kernel has taken nothing.
+    #[inline]
+    pub fn in_vain(&mut self, fd: BorrowedFd<'_>) {
+        self.vain += 1;
+        if self.len < MOST && self.vain.is_multiple_of(EVERY) {
+            self.consider(fd);
+        }
+    }
+
+    #[cold]
+    fn consider(&mut self, fd: BorrowedFd<'_>) {
+        let is_shut = sys::peer_window(fd).is_some_and(|window| window < SHUT);
+        let stays_shut = is_shut && self.is_shut && self.vain > EVERY;
+        self.is_shut = is_shut;
+        if stays_shut {
+            self.grow(fd);
+        }
+    }
+
+    /// Asks for twice the length. Where the system gives no more (`wmem_max`), that was the last time.
+    fn grow(&mut self, fd: BorrowedFd<'_>) {
+        let has = || sockopt::socket_send_buffer_size(fd).unwrap_or(0);
+        let before = has();
+        self.len = (2 * self.len).min(MOST);
+        let is_longer = sockopt::set_socket_send_buffer_size(fd, self.len).is_ok() && has() > before;
+        if !is_longer {
+            self.len = MOST;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fd::AsFd;
+    use rustix::net::{self, SendFlags};
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+
+    /// Sends until the socket has taken nothing for this number of times; how many bytes it took.
+    fn fill(socket: &TcpStream, room: &mut Room, times: u32) -> usize {
+        let (mut taken, mut vain) = (0, 0);
+        while vain < times {
+            match net::send(socket, &[0; 1 << 16], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+                Ok(len) => {
+                    taken += len;
+                    vain = 0;
+                    room.moved();
+                }
+                Err(_) => {
+                    vain += 1;
+                    room.in_vain(socket.as_fd());
+                }
+            }
+        }
+        taken
+    }
+
+    #[test]
+    fn a_peer_that_does_not_read_gets_more_room_up_to_a_bound() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let socket = TcpStream::connect(listener.local_addr().expect("bound")).expect("accepted");
+        let (mut peer, _) = listener.accept().expect("connected");
+        sockopt::set_socket_send_buffer_size(&socket, 256 << 10).expect("a short buffer");
+        let mut room = Room::new(Some(256 << 10));
+        let first = fill(&socket, &mut room, EVERY);
+        assert_eq!(room.len, 256 << 10, "asked once at most");
+        let more = fill(&socket, &mut room, 100_000);
+        assert!(more >= 1 << 20, "{first} B, then {more} B more");
+        assert_eq!(room.len, MOST);
+        let len = sockopt::socket_send_buffer_size(&socket).expect("a socket");
+        assert_eq!(fill(&socket, &mut room, 100), 0);
+        assert_eq!(sockopt::socket_send_buffer_size(&socket).expect("a socket"), len, "there is a bound");
+        drop(socket);
+        let mut all = Vec::new();
+        peer.read_to_end(&mut all).expect("everything arrives");
+        assert_eq!(all.len(), first + more);
+    }
+}

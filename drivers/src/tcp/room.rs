@@ -46,8 +46,11 @@ impl Room {
     /// The kernel has taken nothing.
     #[inline]
     pub fn in_vain(&mut self, fd: BorrowedFd<'_>) {
-        self.vain += 1;
-        if self.len < MOST && self.vain.is_multiple_of(EVERY) {
+        if self.len >= MOST {
+            return;
+        }
+        self.vain = self.vain.wrapping_add(1);
+        if self.vain.is_multiple_of(EVERY) {
             self.consider(fd);
         }
     }

@@ -4,11 +4,11 @@
 //! A receiver that computes answers no request to send, and says of no message that it has arrived. Both
 //! waits are measured on the messages themselves, beyond what a handshake and the rails take: from the
 //! request to its answer, and from the predicted end of the body to the news of it. Once a message would
-//! wait longer than it loses as eager data, it goes so, in a packet or in parts, as long as that leaves
-//! half of the credit to others: credit is the receiver's memory budget, so a flood falls back to
-//! rendezvous early, and goes on when the receiver has taken something. It loses the copies on both sides
-//! and, if it fits into a packet, the other rails. A receive that is posted in time invites the message
-//! ([`super::rendezvous`]), which spares the first wait but not the second.
+//! wait longer than it loses as eager data, it goes so, in a packet or in parts, or pushed as a whole over
+//! one reliable rail, as long as that leaves some credit to short ones: credit is the receiver's memory
+//! budget, so a flood falls back to rendezvous, and goes on when the receiver has taken something. It loses
+//! the copies on both sides and, if it fits into a packet, the other rails. A receive that is posted in time
+//! invites the message ([`super::rendezvous`]), which spares the first wait but not the second.
 //!
 //! The acknowledgements of such a receiver tell when it has looked at its rails, and not how long those took.
 //! So what they say of all rails alike is forgotten: otherwise the rail that has carried less would seem to

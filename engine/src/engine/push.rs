@@ -1,5 +1,5 @@
 //! Pushed bodies: on a single reliable rail the first part of a large message follows its request to send
-//! without waiting for an answer, as a chunk on the same link; to a late receiver ([`super::late`]) all of it.
+//! without waiting for an answer, as a chunk on the same link; all of it if the receiver is late.
 //!
 //! The receiver's rail holds the link at the chunk until the engine has said where it goes: to the receive
 //! if one was posted, so nothing is copied, or else to a buffer of our own. Both sides charge it like

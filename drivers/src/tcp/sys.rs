@@ -66,17 +66,20 @@ pub struct TcpInfo {
     pub silent_ms: u32,
 }
 
-/// Asks the kernel about a connection.
-pub fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<TcpInfo> {
+/// Asks the kernel; also how many bytes it has told.
+fn ask(fd: BorrowedFd<'_>) -> io::Result<(libc::tcp_info, usize)> {
     // SAFETY: a structure of plain numbers, for which zero is a valid value.
     let mut info: libc::tcp_info = unsafe { mem::zeroed() };
     let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
     let target = (&raw mut info).cast();
     // SAFETY: `target` has `len` bytes and the kernel writes no more than that.
     let rc = unsafe { libc::getsockopt(fd.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, target, &mut len) };
-    if rc < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    if rc < 0 { Err(io::Error::last_os_error()) } else { Ok((info, len as usize)) }
+}
+
+/// Asks the kernel about a connection.
+pub fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<TcpInfo> {
+    let (info, _) = ask(fd)?;
     let mut queued: libc::c_int = 0;
     // SAFETY: this request writes one integer.
     if unsafe { libc::ioctl(fd.as_raw_fd(), libc::TIOCOUTQ, &raw mut queued) } < 0 {
@@ -92,19 +95,10 @@ pub fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<TcpInfo> {
 /// Bytes that may still be sent until the peer says that it has more room. None: the kernel does not tell
 /// (before Linux 5.4).
 pub fn peer_window(fd: BorrowedFd<'_>) -> Option<u32> {
-    // Where `struct tcp_info` has them, in words of four bytes (the kernel's `tcp.h`): the length of a
-    // segment, how many are under way (`tcpi_unacked`), and the room that the peer has told of
-    // (`tcpi_snd_wnd`).
-    const SEGMENT: usize = 4;
-    const UNDER_WAY: usize = 6;
-    const WINDOW: usize = 57;
-    let mut info = [0u32; WINDOW + 1];
-    let mut len = size_of_val(&info) as libc::socklen_t;
-    let target = info.as_mut_ptr().cast();
-    // SAFETY: `target` has `len` bytes and the kernel writes no more than that.
-    let rc = unsafe { libc::getsockopt(fd.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, target, &mut len) };
-    let is_whole = rc == 0 && len as usize == size_of_val(&info);
-    is_whole.then(|| info[WINDOW].saturating_sub(info[SEGMENT].saturating_mul(info[UNDER_WAY])))
+    let (info, len) = ask(fd).ok()?;
+    let under_way = info.tcpi_unacked.saturating_mul(info.tcpi_snd_mss);
+    let is_told = len > mem::offset_of!(libc::tcp_info, tcpi_snd_wnd);
+    is_told.then(|| info.tcpi_snd_wnd.saturating_sub(under_way))
 }
 
 /// Ties a socket to an interface, so that it does not leave by another one that reaches the same subnet.

@@ -232,7 +232,9 @@ impl Engine {
             return Submitted::Request(request);
         };
         peer.announced += 1;
-        peer.lateness.eager += u32::from(len > config.chunk);
+        if len > config.chunk {
+            peer.lateness.unasked();
+        }
         let link = &mut peer.links[usize::from(leaving.plan.place)];
         let at = &mut rails[link.rail.index()];
         let is_part = sent == Sent::Posted;

@@ -37,22 +37,22 @@ impl Peer {
     /// answer, and not only as much as keeps the rail busy until a timely answer.
     #[cold]
     pub(super) fn pushes_all(&self, len: u64) -> bool {
-        self.outwaits(self.copies_ns(len), false) && self.credit.has_for_late(len)
+        self.outwaits(false, || self.copies_ns(len)) && self.credit.has_for_late(len)
     }
 
-    /// Whether a message would wait for its receiver longer than this, and no probe is due.
-    fn outwaits(&self, cost_ns: u64, invited: bool) -> bool {
+    /// Whether a message would wait for its receiver longer than it costs to go without asking, and no probe
+    /// is due.
+    fn outwaits(&self, invited: bool, cost_ns: impl FnOnce() -> u64) -> bool {
         let wait_ns = self.lateness.wait_ns(invited);
-        wait_ns > cost_ns && !self.fixed.has_eager_max() && self.lateness.eager < self.lateness.pause
+        let may = wait_ns > 0 && !self.fixed.has_eager_max() && !self.lateness.is_probe_due();
+        may && wait_ns > cost_ns()
     }
 
     /// The same if there were credit.
     fn may_go_unasked(&self, len: u64, invited: bool) -> bool {
         // One reliable rail pushes instead; one that loses packets bounds the bytes in flight.
-        self.lateness.wait_ns(invited) > 0
-            && self.may_push.is_none()
-            && self.used().all(|(_, link)| !link.lossy)
-            && self.outwaits(self.copies_ns(len) + self.one_rail_ns(len), invited)
+        let may = || self.may_push.is_none() && self.used().all(|(_, link)| !link.lossy);
+        self.outwaits(invited, || self.copies_ns(len) + self.one_rail_ns(len)) && may()
     }
 
     /// What copying a message takes, into the retransmission buffer here and out of unexpected data
@@ -103,13 +103,11 @@ impl Engine {
         let is_noted = |peer: &&mut Peer| hints.probe.is_none() && peer.may_push.is_none();
         let Some(peer) = self.peer_mut(id).filter(is_noted) else { return };
         if unasked {
-            peer.lateness.eager += 1;
+            peer.lateness.unasked();
             return;
         }
         let lacks_credit = peer.may_go_unasked(len, false) && !peer.credit.has_for_late(len);
-        if peer.lateness.eager >= peer.lateness.pause {
-            peer.lateness.eager = 0;
-        }
+        peer.lateness.asks();
         if lacks_credit && len <= budget && !peer.lateness.is_told {
             peer.lateness.is_told = true;
             let text = format!(
@@ -132,7 +130,7 @@ impl Engine {
         let Some(peer) = peer.filter(|peer| peer.bodies.is_empty()) else { return };
         let Some(asked_at) = outgoing.asked_at else { return };
         let handshake = |link: &Link| link.forecast.profile().handshake_ns();
-        // What was pushed is before the answer.
+        // The pushed part arrives before the answer leaves.
         let pushed = outgoing.pushed;
         let ahead = |link: &Link| match &link.learning {
             _ if pushed == 0 => 0,

@@ -14,9 +14,9 @@ pub(super) struct Lateness {
     /// Until it says that it has everything, beyond what the rails take.
     end_ns: u64,
     /// Messages above the eager limit that went without asking since one has asked.
-    pub(super) eager: u32,
+    eager: u32,
     /// After this number of them the next one asks.
-    pub(super) pause: u32,
+    pause: u32,
     /// The user knows that there is not enough credit.
     pub(super) is_told: bool,
 }
@@ -31,6 +31,23 @@ impl Lateness {
     /// How long the next large message would wait; `invited`: its receive is known to be posted.
     pub(super) fn wait_ns(&self, invited: bool) -> u64 {
         if invited { self.end_ns } else { self.answer_ns.saturating_add(self.end_ns) }
+    }
+
+    /// Whether the next message asks, whatever is known, because enough went without asking.
+    pub(super) fn is_probe_due(&self) -> bool {
+        self.eager >= self.pause
+    }
+
+    /// A message that would have asked, had the receiver been timely, goes without asking.
+    pub(super) fn unasked(&mut self) {
+        self.eager += 1;
+    }
+
+    /// A message asks, and so tells whether the receiver is late.
+    pub(super) fn asks(&mut self) {
+        if self.is_probe_due() {
+            self.eager = 0;
+        }
     }
 
     /// For how long acknowledgements of what goes without asking may wait for the receiver; zero: everything

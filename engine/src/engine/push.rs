@@ -28,13 +28,14 @@ impl Engine {
         let chunk = self.config.chunk;
         let Some(peer) = self.peer_mut(envelope.peer) else { return 0 };
         let Some(most) = peer.longest_push(envelope.len, chunk) else { return 0 };
-        if most > chunk && peer.credit.spend(envelope.len) {
-            peer.lateness.eager += 1;
+        if most > chunk {
+            peer.credit.spend_known(envelope.len);
+            peer.lateness.unasked();
             return envelope.len;
         }
-        // This one asks for its rest, so it measures.
-        if envelope.len > chunk && peer.lateness.eager >= peer.lateness.pause {
-            peer.lateness.eager = 0;
+        // It asks for its rest.
+        if envelope.len > chunk {
+            peer.lateness.asks();
         }
         peer.credit.spend_push(envelope.len, AHEAD.min(most), most)
     }

@@ -107,8 +107,8 @@ impl Credit {
         charge(len).saturating_mul(1 + more) <= self.limit.saturating_sub(self.spent) / 2
     }
 
-    /// The same for a receiver that is late: what waits for it costs more than what others find used up, so
-    /// only as much is left to small ones as a peer may spend at first.
+    /// The same for a receiver that is late. A message that waits for it costs more than credit that other
+    /// messages lack, so small ones keep only as much as a peer may spend at first.
     pub(crate) fn has_for_late(&self, len: u64) -> bool {
         let left = self.limit.saturating_sub(self.spent);
         charge(len) <= left - INITIAL.min(left / 2)

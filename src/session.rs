@@ -362,6 +362,9 @@ impl Session {
                     why: why.map_or_else(String::new, |why| why.to_string()),
                 }
             }
+            Error::AccessLost(peer) => {
+                SessionError::PeerLost { rank: peer.0, why: "the link was lost in an access".into() }
+            }
             Error::Cancelled => SessionError::Cancelled,
         }
     }

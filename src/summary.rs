@@ -107,7 +107,8 @@ fn line(rail: &RailInfo, accuracy: Option<Accuracy>) -> Option<String> {
     let RailCounters { packets, packet_bytes, entries, chunks, chunk_bytes, resent, replayed, .. } =
         rail.counters;
     let RailCounters { packets_in, chunks_in, duplicates, left, returned, .. } = rail.counters;
-    if packets + chunks + packets_in + chunks_in == 0 {
+    let RailCounters { accesses, access_bytes, .. } = rail.counters;
+    if packets + chunks + packets_in + chunks_in + accesses == 0 {
         return None;
     }
     let each = entries as f64 / packets.max(1) as f64;
@@ -118,6 +119,10 @@ fn line(rail: &RailInfo, accuracy: Option<Accuracy>) -> Option<String> {
         size(packet_bytes),
         size(chunk_bytes)
     );
+    if accesses > 0 {
+        write!(text, "; {accesses} accesses to memory of peers ({})", size(access_bytes))
+            .expect("strings grow");
+    }
     let rare = [
         (resent, "sent again"),
         (replayed, "taken over"),
@@ -172,6 +177,8 @@ mod tests {
             chunks: 1,
             chunk_bytes: 3 << 20,
             resent: 4,
+            accesses: 7,
+            access_bytes: 5 << 20,
             ..RailCounters::default()
         };
         let counts = counts(12_000, &[RailInfo { address: "10.0.0.1:1".into(), ..rail(counters) }]);
@@ -182,6 +189,7 @@ mod tests {
             "tcp/eth1: sent 10 packets (2.0 KiB",
             "2.5 messages",
             "(3.0 MiB)",
+            "7 accesses to memory of peers (5.0 MiB)",
             "4 sent again",
             "5 % (median)",
         ] {

@@ -34,7 +34,7 @@ pub use engine::{
     PeerView, Plan, Protocol, RailInForce, Receipt, Refused, Submitted, ThresholdOrigin, To, Traffic,
 };
 pub use memory::{Segment, Segments};
-pub use nmad_wire::MAX_RAILS;
+pub use nmad_wire::{Keys, MAX_RAILS};
 pub use packet::{Key, Packet, PeerId, RailId, RegionId, RequestId, StrategyId};
 pub use profile::correction::Accuracy;
 pub use profile::curve::Curve;
@@ -49,9 +49,9 @@ pub use schedule::builder::PacketBuilder;
 pub use schedule::feed::Feed;
 pub use schedule::registry::{Maker, Registry, UnknownStrategy};
 pub use schedule::strategy::{RailView, ShareList, Shares, Strategy, Waiting};
+pub use transfer::access::{Access, Act, Atomics, Came, Exposure, RemoteAccess};
 pub use transfer::congestion::Scheme as CongestionControl;
 pub use transfer::driver::{
-    Departure, Driver, Event, How, Interest, Limits, Order, RemoteAccess, Scope as PollScope, Sent,
-    Statistics,
+    Departure, Driver, Event, How, Interest, Limits, Order, Scope as PollScope, Sent, Statistics,
 };
 pub use transfer::rail::{Opening, RailCounters};

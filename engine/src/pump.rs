@@ -368,7 +368,7 @@ fn feed_one(node: &mut impl Access, id: RailId, now: Instant, urgent: bool) -> b
     }
 }
 
-/// Receive regions to open and close, links to open and close: they need no room and do not wait.
+/// Receive regions to open and close, links to open and close, accesses: they need no room and do not wait.
 #[cold]
 fn errands(node: &mut impl Access) {
     for index in 0..node.rails() {
@@ -399,6 +399,14 @@ fn errands(node: &mut impl Access) {
         }
         if posted {
             node.ask(id, |rail| rail.flush()).expect(IN_PLACE);
+        }
+        let accesses = node.engine().take_accesses(id);
+        if !accesses.is_empty() {
+            let access = |rail: &mut dyn Driver| {
+                accesses.into_iter().for_each(|access| rail.access(access));
+                rail.flush();
+            };
+            node.work(id, access).expect(IN_PLACE);
         }
     }
 }

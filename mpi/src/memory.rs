@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::slice;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 /// Nothing of a program lies in the first page: `NULL`, or a constant that stands for a buffer elsewhere.
@@ -63,6 +64,18 @@ pub(crate) fn copy(from: *const c_void, to: *mut c_void, len: usize) {
     unsafe { copy_overlapping(from.cast(), to.cast(), len) };
 }
 
+/// Changes a word of the program's in one step, against other threads, processes and network adapters; what
+/// was there before. Its address is a multiple of eight.
+pub(crate) fn change_word(at: *mut c_void, mut change: impl FnMut(u64) -> u64) -> u64 {
+    // SAFETY: the caller's promise, see above; whoever else accesses it meanwhile does so in one step, too.
+    let word = unsafe { AtomicU64::from_ptr(at.cast()) };
+    let mut old = word.load(Ordering::Relaxed);
+    while let Err(now) = word.compare_exchange_weak(old, change(old), Ordering::SeqCst, Ordering::Relaxed) {
+        old = now;
+    }
+    old
+}
+
 /// Whether bytes of the program's are the same.
 #[inline(always)]
 pub(crate) fn is_same(one: *const c_void, other: *const c_void, len: usize) -> bool {
@@ -76,6 +89,11 @@ pub(crate) fn is_same(one: *const c_void, other: *const c_void, len: usize) -> b
 pub(crate) fn contiguous(start: *const c_void, len: usize) -> Segments {
     // SAFETY: the caller's promise, see above.
     unsafe { Segments::from_raw(start.cast_mut().cast(), len) }
+}
+
+/// Memory of an access: a word that is kept until it has ended.
+pub(crate) fn word(word: &mut u64) -> Segments {
+    contiguous(std::ptr::from_mut(word).cast(), size_of::<u64>())
 }
 
 /// Memory of a message: `count` pieces of `len` bytes, their begins `stride` bytes apart.

@@ -11,6 +11,7 @@
 //! which networks they belong to.
 #![deny(unsafe_code)]
 
+mod access;
 mod apart;
 mod aside;
 mod bounded;

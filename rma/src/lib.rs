@@ -15,6 +15,7 @@ pub mod locks;
 pub mod origin;
 pub mod place;
 mod port;
+mod reaching;
 mod serving;
 pub mod target;
 
@@ -22,4 +23,5 @@ pub use base::Base;
 pub use origin::{Asking, Element, Failure, Flying, Operation, Origin, To};
 pub use place::Place;
 pub use port::{Claims, Outcome, Port};
+pub use reaching::{Instead, Reaching};
 pub use target::{Exposed, Fault, Operator, Target};

@@ -10,6 +10,7 @@ use crate::base::{lent, lent_mut};
 use crate::frame::{FRAMES, Frame, Kind, answer_tag, data_tag};
 use crate::place::Place;
 use crate::port::{Outcome, Port};
+use crate::reaching::{Instead, Reaching};
 use crate::target::{ACKNOWLEDGEMENT, Fault};
 use nmad_engine::{Context, Error, PeerId, RequestId, Segments, Source, TagMatch};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -40,6 +41,8 @@ pub struct Origin {
 #[derive(Default)]
 struct Lane {
     flying: Vec<Flying>,
+    /// What the network does meanwhile.
+    reaching: Vec<Reaching>,
     /// Frames that have not left.
     gathered: Vec<u8>,
     /// Something was asked of which only an answer to a flush says that it is done.
@@ -122,7 +125,8 @@ impl Origin {
 
     /// Whether it pays to look which of the messages to a rank have left.
     pub fn has_many(&self, rank: usize) -> bool {
-        self.lanes[rank].flying.len() >= MANY
+        let Lane { flying, reaching, .. } = &self.lanes[rank];
+        flying.len() + reaching.len() >= MANY
     }
 
     /// Takes out what is under way to a rank. Its end is the caller's to find, who then says that it has
@@ -139,6 +143,17 @@ impl Origin {
             self.arena.truncate(1);
             self.arena.iter_mut().for_each(Vec::clear);
         }
+    }
+
+    /// The network does something at a rank.
+    pub fn reaches(&mut self, rank: usize, reaching: Reaching) {
+        self.lanes[rank].reaching.push(reaching);
+    }
+
+    /// Takes out what the network does at a rank. Its end is the caller's to find.
+    #[must_use]
+    pub fn take_reaching(&mut self, rank: usize) -> Vec<Reaching> {
+        std::mem::take(&mut self.lanes[rank].reaching)
     }
 
     /// A name for an answer or for data.
@@ -230,6 +245,15 @@ impl<P: Port> Asking<'_, P> {
         let frame = Frame { kind: Kind::Swap, op: element.op, basic: element.basic, id, place };
         self.ask(&frame, &lent(both));
         self.keep();
+    }
+
+    /// Asks for what the network has not done.
+    pub fn instead(self, Reaching { instead, place, data, .. }: Reaching) {
+        match instead {
+            Instead::Put => self.put(place, &data),
+            Instead::Get => self.get(place, &data),
+            Instead::Nothing => {}
+        }
     }
 
     /// Asks when all that was asked before is done, if no answer says so anyway.

@@ -34,6 +34,26 @@ pub trait Operator: Copy {
     /// # Errors
     /// The elements are not of the operator's type.
     fn apply(self, data: &[u8], base: Base, place: &Place) -> Result<(), Fault>;
+
+    /// The same where network adapters change the memory, too: in steps which they cannot come between; what
+    /// was there before, as it travels. None: no adapter does, or [`Operator::apply`] is such a step.
+    fn apply_in_steps(self, data: &[u8], base: Base, place: &Place) -> Option<Vec<u8>> {
+        let _ = (data, base, place);
+        None
+    }
+
+    /// As [`Operator::apply_in_steps`]: the second half of the data replaces what is there if the first is.
+    fn swap_in_a_step(self, both: &[u8], base: Base, place: &Place) -> Option<Vec<u8>> {
+        let _ = (both, base, place);
+        None
+    }
+}
+
+/// What is at a place, as it travels.
+fn packed(base: Base, place: &Place) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    place.runs().for_each(|(offset, len)| base.append_to(offset, len, &mut bytes));
+    bytes
 }
 
 /// The memory of this process that others may access, and who they are.
@@ -316,16 +336,18 @@ impl<E: Exposed, P: Claims> Turn<'_, E, P> {
             return Err(wrong());
         }
         self.exposed.atomically(|| {
-            let mut old = Vec::new();
-            if frame.kind != Kind::Accumulate {
-                place.runs().for_each(|(offset, len)| base.append_to(offset, len, &mut old));
+            let is_swap = frame.kind == Kind::Swap;
+            let in_steps = match is_swap {
+                true => operator.swap_in_a_step(data, base, place),
+                false => operator.apply_in_steps(data, base, place),
+            };
+            if let Some(old) = in_steps {
+                return Ok(if frame.kind == Kind::Accumulate { Vec::new() } else { old });
             }
-            if frame.kind == Kind::Swap {
-                if old == data[..len] {
-                    operator.apply(&data[len..], base, place)?;
-                }
-            } else {
-                operator.apply(data, base, place)?;
+            let old = if frame.kind == Kind::Accumulate { Vec::new() } else { packed(base, place) };
+            let (compare, new) = data.split_at(if is_swap { len } else { 0 });
+            if !is_swap || old == compare {
+                operator.apply(new, base, place)?;
             }
             Ok(old)
         })

@@ -64,6 +64,7 @@ impl Railed {
             self.rail.poll(Scope::All, &mut |event| match event {
                 Event::Moved { .. } | Event::Buffers { .. } | Event::Pushed { .. } => {}
                 Event::Remote { .. } | Event::Declined { .. } | Event::Carrier { .. } => {}
+                Event::Accessed { .. } => {}
                 Event::Up { .. } => seen.up += 1,
                 Event::Sent { packet, .. } => {
                     seen.sent += 1;

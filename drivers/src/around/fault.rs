@@ -6,7 +6,8 @@
 use super::held::Held;
 use super::{Layer, addressee, size};
 use nmad_engine::packet::PeerId;
-use nmad_engine::transfer::driver::{Departure, Driver, Event, Limits, Order, RemoteAccess, Scope, Sent};
+use nmad_engine::transfer::access::RemoteAccess;
+use nmad_engine::transfer::driver::{Departure, Driver, Event, Limits, Order, Scope, Sent};
 
 /// The faults and their rates: each is a probability per packet between zero and one.
 #[derive(Debug, Clone, PartialEq)]
@@ -174,7 +175,7 @@ impl Layer for Fault {
             return limits;
         }
         // What may be lost is neither pushed nor forgotten, and what passes by this layer cannot be lost.
-        let remote = RemoteAccess::NONE;
+        let remote = RemoteAccess::None;
         Limits { lossy: true, push: 0, inject: false, single_copy: (0, 0), remote, ..limits }
     }
 

@@ -28,6 +28,7 @@ impl Held {
             Event::Carrier { peer, lost } => Event::Carrier { peer, lost },
             Event::Sent { to, number, packet } => Event::Sent { to, number, packet },
             Event::Declined { to, number } => Event::Declined { to, number },
+            Event::Accessed { to, request, came } => Event::Accessed { to, request, came },
             Event::Lost { peer, why, unsent } => Event::Lost { peer, why, unsent },
         })
     }
@@ -55,6 +56,7 @@ impl Held {
                 | Event::Landed { from: peer, .. }
                 | Event::Sent { to: peer, .. }
                 | Event::Declined { to: peer, .. }
+                | Event::Accessed { to: peer, .. }
                 | Event::Lost { peer, .. },
             ) => *peer,
         }

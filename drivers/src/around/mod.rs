@@ -15,6 +15,7 @@ pub mod trace;
 
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
+use nmad_engine::transfer::access::Access;
 use nmad_engine::transfer::driver::{
     Departure, Driver, Event, Interest, Limits, Order, Scope, Sent, Statistics,
 };
@@ -36,6 +37,10 @@ pub trait Layer: Send {
     /// Takes something to send.
     fn send(&mut self, rail: &mut impl Driver, departure: Departure<'_>) -> Sent {
         rail.send(departure)
+    }
+    /// Begins an access.
+    fn access(&mut self, rail: &mut impl Driver, access: Access) {
+        rail.access(access);
     }
     /// Reports what happened.
     fn poll(&mut self, rail: &mut impl Driver, scope: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
@@ -77,6 +82,18 @@ impl<D: Driver, L: Layer> Driver for Around<D, L> {
 
     fn close(&mut self, region: RegionId) {
         self.rail.close(region);
+    }
+
+    fn expose(&mut self, memory: Segments) -> Option<Key> {
+        self.rail.expose(memory)
+    }
+
+    fn conceal(&mut self, key: Key) {
+        self.rail.conceal(key);
+    }
+
+    fn access(&mut self, access: Access) {
+        self.layer.access(&mut self.rail, access);
     }
 
     fn room(&self) -> usize {

@@ -2,6 +2,7 @@
 
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
+use nmad_engine::transfer::access::Access;
 use nmad_engine::transfer::driver::{
     Departure, Driver, Event, Interest, Limits, Order, Scope, Sent, Statistics,
 };
@@ -54,7 +55,9 @@ fn event<'a>(peers: &[PeerId], mut event: Event<'a>) -> Event<'a> {
         | Event::Remote { from, .. }
         | Event::Pushed { from, .. }
         | Event::Landed { from, .. } => *from = numbered(peers, *from),
-        Event::Sent { to, .. } | Event::Declined { to, .. } => *to = numbered(peers, *to),
+        Event::Sent { to, .. } | Event::Declined { to, .. } | Event::Accessed { to, .. } => {
+            *to = numbered(peers, *to);
+        }
         Event::Lost { peer, why, unsent } => {
             let rank = std::mem::replace(peer, numbered(peers, *peer));
             // The user knows it by the number that other messages have.
@@ -91,6 +94,19 @@ impl Driver for Renumbered {
 
     fn close(&mut self, region: RegionId) {
         self.rail.close(region);
+    }
+
+    fn expose(&mut self, memory: Segments) -> Option<Key> {
+        self.rail.expose(memory)
+    }
+
+    fn conceal(&mut self, key: Key) {
+        self.rail.conceal(key);
+    }
+
+    fn access(&mut self, access: Access) {
+        let to = self.rank(access.to);
+        self.rail.access(Access { to, ..access });
     }
 
     fn room(&self) -> usize {

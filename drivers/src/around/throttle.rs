@@ -7,7 +7,8 @@
 use super::held::Held;
 use super::{Layer, addressee, size};
 use nmad_engine::packet::PeerId;
-use nmad_engine::transfer::driver::{Departure, Driver, Event, Interest, Limits, RemoteAccess, Scope, Sent};
+use nmad_engine::transfer::access::RemoteAccess;
+use nmad_engine::transfer::driver::{Departure, Driver, Event, Interest, Limits, Scope, Sent};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -78,7 +79,7 @@ impl Layer for Throttle {
         let (looks, single_copy) =
             if self.latency.is_zero() { (limits.looks, limits.single_copy) } else { (false, (0, 0)) };
         // Nothing passes by this layer.
-        let (bandwidth, remote) = (self.bytes_per_second as u64, RemoteAccess::NONE);
+        let (bandwidth, remote) = (self.bytes_per_second as u64, RemoteAccess::None);
         Limits { bandwidth, latency_ns, looks, single_copy, remote, ..limits }
     }
 

@@ -8,6 +8,7 @@ use super::ring::{HEAD, More, Noted, Pen, Ring};
 use super::ticks::Ticks;
 use super::{Layer, addressee, size};
 use nmad_engine::packet::Packet;
+use nmad_engine::transfer::access::{Access, Act, Came};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Scope, Sent};
 use nmad_wire::Eager;
 use std::fmt::Write;
@@ -28,6 +29,10 @@ pub enum What {
     Sent,
     /// The receiver did not copy what was offered to it.
     Declined,
+    /// The engine began an access to memory of the peer.
+    Access,
+    /// An access has ended.
+    Accessed,
     /// A packet arrived.
     Arrived,
     /// A chunk landed.
@@ -58,13 +63,15 @@ pub struct Record {
 }
 
 impl What {
-    const ALL: [What; 11] = [
+    const ALL: [What; 13] = [
         What::Connect,
         What::Close,
         What::PostPacket,
         What::PostChunk,
         What::Sent,
         What::Declined,
+        What::Access,
+        What::Accessed,
         What::Arrived,
         What::Landed,
         What::Up,
@@ -226,6 +233,10 @@ impl Trace {
                 self.note(What::Sent, to.0, *number, len, none);
             }
             Event::Declined { to, number } => self.note(What::Declined, to.0, *number, 0, none),
+            Event::Accessed { to, came, .. } => {
+                let text = if *came == Came::Done { "" } else { "not done" };
+                self.note(What::Accessed, to.0, 0, 0, About::Reason(text));
+            }
             Event::Carrier { peer, lost } => {
                 let text = lost.as_deref().unwrap_or("carries again");
                 self.note(What::Carrier, peer.0, 0, 0, About::Reason(text));
@@ -291,6 +302,16 @@ impl Layer for Trace {
             Departure::Order(_) => self.order(rail, departure),
             Departure::Pushed { .. } => self.pushed(rail, departure),
         }
+    }
+
+    fn access(&mut self, rail: &mut impl Driver, access: Access) {
+        let what = match access.act {
+            Act::Put => "put",
+            Act::Get => "get",
+            Act::Add(_) | Act::Swap(..) => "atomic",
+        };
+        self.note(What::Access, access.to.0, 0, access.here.len(), About::Reason(what));
+        rail.access(access);
     }
 
     fn poll(&mut self, rail: &mut impl Driver, scope: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {

@@ -5,6 +5,7 @@
 //! until what is awaited has happened or a deadline has passed. A case that fails panics and says what
 //! it awaited.
 
+mod accesses;
 mod chunks;
 mod links;
 mod lossy;
@@ -16,6 +17,7 @@ mod world;
 
 pub use world::{Seen, World};
 
+use nmad_engine::transfer::access::RemoteAccess;
 use nmad_engine::transfer::driver::Driver;
 
 /// A fresh pair of rails.
@@ -60,6 +62,8 @@ pub struct Case {
     pub lossy: bool,
     /// For rails that can hold a pushed chunk.
     pub pushes: bool,
+    /// For rails that reach memory which a peer has exposed.
+    pub accesses: bool,
 }
 
 /// Every case.
@@ -87,24 +91,34 @@ pub const CASES: &[Case] = &[
     two("traffic flows in both directions at once", chunks::both_ways),
     two("a peer that ends is lost within 5 s and gives back what was not sent", links::peer_ends),
     two("a link that is given up is answered with what was not sent, and may be opened again", links::closes),
+    accessing("puts and gets of each size are what they say, and touch nothing else", accesses::sizes),
+    accessing("memory here may lie in pieces", accesses::pieces),
+    accessing("a thousand puts at once are all done, and a packet among them", accesses::many),
+    accessing("atomics tell what was there before", accesses::atomics),
+    accessing("without a link nothing is done", accesses::without_a_link),
+    accessing("a link that is lost tells what came of each access first", accesses::lost),
     lossy("what arrives is intact", lossy::intact),
     lossy("so is what leaves at once, among what is posted", lossy::at_once),
 ];
 
 const fn reliable(name: &'static str, run: fn(&mut World)) -> Case {
-    Case { name, run, two_sides: false, lossy: false, pushes: false }
+    Case { name, run, two_sides: false, lossy: false, pushes: false, accesses: false }
 }
 
 const fn two(name: &'static str, run: fn(&mut World)) -> Case {
-    Case { name, run, two_sides: true, lossy: false, pushes: false }
+    Case { two_sides: true, ..reliable(name, run) }
 }
 
 const fn lossy(name: &'static str, run: fn(&mut World)) -> Case {
-    Case { name, run, two_sides: true, lossy: true, pushes: false }
+    Case { lossy: true, ..two(name, run) }
 }
 
 const fn pushing(name: &'static str, run: fn(&mut World)) -> Case {
-    Case { name, run, two_sides: true, lossy: false, pushes: true }
+    Case { pushes: true, ..two(name, run) }
+}
+
+const fn accessing(name: &'static str, run: fn(&mut World)) -> Case {
+    Case { accesses: true, ..reliable(name, run) }
 }
 
 /// Runs every case that suits the subject, each with a fresh pair.
@@ -116,7 +130,8 @@ pub fn check(subject: &str, mut make: impl FnMut() -> Pair) {
         let mut world = World::new(make());
         let suits = case.lossy == world.is_lossy()
             && !(case.two_sides && world.is_alone())
-            && (!case.pushes || world.limits().push > 0);
+            && (!case.pushes || world.limits().push > 0)
+            && (!case.accesses || matches!(world.limits().remote, RemoteAccess::Network(_)));
         if !suits {
             continue;
         }

@@ -2,7 +2,8 @@
 
 use super::Pair;
 use super::memory::{Memory, pattern};
-use nmad_engine::packet::{Key, Packet, PeerId, RegionId};
+use nmad_engine::packet::{Key, Packet, PeerId, RegionId, RequestId};
+use nmad_engine::transfer::access::Came;
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Limits, Order, Scope};
 use nmad_wire::{Header, Kind};
 use std::time::{Duration, Instant};
@@ -23,6 +24,8 @@ pub enum Seen {
     Landed(u32, RegionId, u64, u64, bool),
     /// See [`Event::Sent`]: number, and whether the packet was given back.
     Sent(u32, bool),
+    /// See [`Event::Accessed`].
+    Accessed(RequestId, Came),
     /// See [`Event::Lost`]: why, and the numbers of what was not sent.
     Lost(String, Vec<u32>),
 }
@@ -243,6 +246,7 @@ fn note(event: Event<'_>) -> Option<Seen> {
         Event::Remote { .. } | Event::Declined { .. } | Event::Carrier { .. } => {
             return None;
         }
+        Event::Accessed { request, came, .. } => Seen::Accessed(request, came),
         Event::Pushed { request, len, .. } => Seen::Pushed(request, len),
         Event::Up { peer, remote } => Seen::Up(peer, remote),
         Event::Arrived { from, packet } => Seen::Arrived(from, packet.to_vec()),

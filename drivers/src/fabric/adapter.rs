@@ -4,6 +4,7 @@
 //! of its verbs waits.
 
 use nmad_engine::memory::Segment;
+use nmad_engine::transfer::access::{Act, RemoteAccess};
 use rustix::fd::BorrowedFd;
 
 /// What an adapter can do; constant.
@@ -11,10 +12,12 @@ use rustix::fd::BorrowedFd;
 pub(crate) struct Abilities {
     /// Bytes in all of one message that is copied when it is posted, so that its buffer is free at once.
     pub(crate) inline: usize,
-    /// Longest single read in bytes.
-    pub(crate) read: usize,
+    /// Longest single operation on a peer's memory, in bytes.
+    pub(crate) operation: usize,
     /// Reading a peer's memory is possible; otherwise all data travels in messages.
     pub(crate) reads: bool,
+    /// What peers may do to memory that this side has exposed.
+    pub(crate) remote: RemoteAccess,
     /// Dropping an endpoint ends its operations: none of them touches memory any more, nor is reported.
     /// Otherwise only [`Adapter::end`] does so.
     pub(crate) ends: bool,
@@ -35,6 +38,8 @@ pub(crate) enum Purpose {
     Target,
     /// A peer reads it.
     Source,
+    /// Peers access it as the abilities say.
+    Exposed,
 }
 
 impl Purpose {
@@ -84,11 +89,11 @@ pub(crate) enum Completion {
         /// The buffer.
         slot: u32,
     },
-    /// A read is complete, and its memory is not touched any more.
-    Read {
+    /// An operation on a peer's memory is complete, and the memory here is not touched any more.
+    Operated {
         /// The name that it was posted with.
         token: u32,
-        /// Whether the bytes are there.
+        /// Whether it was done.
         is_good: bool,
     },
     /// An operation of this endpoint has failed. Nothing more will pass through it.
@@ -128,7 +133,7 @@ pub(crate) trait Adapter: Send + 'static {
     /// The system refuses, mostly because of a limit.
     fn register(&mut self, memory: Segment, purpose: Purpose) -> Result<Self::Region, String>;
 
-    /// Where a peer finds the first byte of a [`Purpose::Source`].
+    /// Where a peer finds the first byte of a [`Purpose::Source`] or [`Purpose::Exposed`].
     fn place(&self, region: &Self::Region) -> Place;
 
     /// Gives a buffer for the next message of any peer.
@@ -149,16 +154,17 @@ pub(crate) trait Adapter: Send + 'static {
         slot: u32,
     ) -> Result<Posted, String>;
 
-    /// Posts a read of a peer's memory. It may wait for [`Adapter::flush`].
+    /// Posts an operation on a peer's memory, between it and memory here. It may wait for
+    /// [`Adapter::flush`].
     ///
     /// # Errors
     /// The endpoint has failed.
-    fn read(
+    fn operate(
         &mut self,
         endpoint: &mut Self::Endpoint,
-        into: Segment,
-        region: &Self::Region,
-        from: Place,
+        act: Act,
+        here: (Segment, &Self::Region),
+        there: Place,
         token: u32,
     ) -> Result<Posted, String>;
 

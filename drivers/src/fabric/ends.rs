@@ -6,6 +6,7 @@
 
 use super::adapter::{Adapter, Completion};
 use super::link::Link;
+use super::operations::{Operation, PartOf};
 use super::traffic::Traffic;
 use super::write::Way;
 use nmad_engine::packet::{PeerId, RegionId};
@@ -80,11 +81,12 @@ impl<A: Adapter> Traffic<A> {
 
     /// Ends the endpoint of a link, and then the use of its memory.
     fn dissolve(&mut self, link: Link<A>) -> (OwnedFd, Vec<Order>) {
-        let Link { endpoint, name, socket, mut out, .. } = link;
+        let Link { endpoint, name, socket, mut out, accesses, .. } = link;
         drop(endpoint);
+        self.news.found.extend(accesses.end());
         if self.adapter.abilities().ends {
             self.sends.reclaim(name);
-            self.reads.forget(name);
+            self.operations.forget(name);
         }
         self.peer_of[name as usize] = usize::MAX;
         let _ = self.watch.remove(&socket);
@@ -133,7 +135,7 @@ impl<A: Adapter> Traffic<A> {
             self.adapter.poll(&mut self.found);
             for completion in std::mem::take(&mut self.found) {
                 match completion {
-                    Completion::Read { token, is_good } => self.has_read(token, is_good),
+                    Completion::Operated { token, is_good } => self.has_operated(token, is_good),
                     other => self.found.push(other),
                 }
             }
@@ -154,18 +156,22 @@ impl<A: Adapter> Traffic<A> {
         self.found.iter().any(is_of_it)
     }
 
-    /// A read has ended.
-    pub(super) fn has_read(&mut self, token: u32, is_good: bool) {
-        let Some(read) = self.reads.take(token) else { return };
-        let index = self.peer_of.get(read.endpoint as usize).copied();
-        let peer = index.and_then(|index| self.link_named(index, read.endpoint));
+    /// An operation on a peer's memory has ended.
+    pub(super) fn has_operated(&mut self, token: u32, is_good: bool) {
+        let Some(Operation { endpoint, part_of, len }) = self.operations.take(token) else { return };
+        let index = self.peer_of.get(endpoint as usize).copied();
+        let peer = index.and_then(|index| self.link_named(index, endpoint));
         let Some(peer) = peer else { return };
-        if is_good {
-            self.on_ground(peer, |inbox, ground| inbox.read(read, ground));
-        } else {
-            self.on_ground(peer, |inbox, _| inbox.failed(read.chunk));
-            let why = "cannot be read from any more (has it died?)".into();
-            self.found.push(Completion::Broken { endpoint: Some(read.endpoint), why });
+        match part_of {
+            PartOf::Chunk(chunk) if is_good => {
+                self.on_ground(peer, |inbox, ground| inbox.read((chunk, len), ground));
+            }
+            PartOf::Chunk(chunk) => _ = self.on_ground(peer, |inbox, _| inbox.failed(chunk)),
+            PartOf::Access(request) => self.has_accessed(peer, (request, len, is_good)),
+        }
+        if !is_good {
+            let why = "cannot be reached any more (has it died?)".into();
+            self.found.push(Completion::Broken { endpoint: Some(endpoint), why });
         }
     }
 

@@ -4,8 +4,8 @@ use super::adapter::Adapter;
 use super::cache::Cache;
 use super::link::Link;
 use super::message::{Kind, Prefix};
+use super::operations::Operations;
 use super::read::Ground;
-use super::reads::Reads;
 use crate::news::News;
 use crate::regions::Regions;
 use crate::tcp::peers::Peers;
@@ -19,7 +19,7 @@ pub(super) struct Ears<'a, A: Adapter> {
     pub(super) adapter: &'a mut A,
     pub(super) cache: &'a mut Cache<A::Region>,
     pub(super) regions: &'a Regions,
-    pub(super) reads: &'a mut Reads,
+    pub(super) operations: &'a mut Operations,
     pub(super) news: &'a mut News,
     pub(super) peer_of: &'a [usize],
     pub(super) listed: &'a mut Vec<usize>,
@@ -35,7 +35,7 @@ pub(super) fn hear<A: Adapter>(
     ears: Ears<'_, A>,
     report: &mut dyn FnMut(Event<'_>),
 ) -> Result<bool, (PeerId, String)> {
-    let Ears { peers, adapter, cache, regions, reads, news, peer_of, listed } = ears;
+    let Ears { peers, adapter, cache, regions, operations, news, peer_of, listed } = ears;
     let Some((Prefix { kind, credits, number, token }, rest)) = Prefix::decode(bytes) else {
         return Ok(false);
     };
@@ -79,11 +79,13 @@ pub(super) fn hear<A: Adapter>(
         }
         Kind::Credit | Kind::Packet => Ok(()),
         Kind::Part => {
-            let ground = &mut Ground { adapter, cache, endpoint, name: *name, peer, regions, reads, out };
+            let ground =
+                &mut Ground { adapter, cache, endpoint, name: *name, peer, regions, operations, out };
             inbox.part(number, rest, ground)
         }
         Kind::Chunk | Kind::Whole | Kind::Parted => {
-            let ground = &mut Ground { adapter, cache, endpoint, name: *name, peer, regions, reads, out };
+            let ground =
+                &mut Ground { adapter, cache, endpoint, name: *name, peer, regions, operations, out };
             inbox.chunk(kind, rest, ground)
         }
     };

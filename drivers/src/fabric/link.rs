@@ -3,6 +3,7 @@
 //! The connection on which the link was opened stays: it carries nothing any more, and its end is how the
 //! death of the peer is found out, also while nothing is sent.
 
+use super::access::Accesses;
 use super::adapter::Adapter;
 use super::read::Inbox;
 use super::write::Outbox;
@@ -23,6 +24,8 @@ pub(crate) struct Link<A: Adapter> {
     pub(crate) socket: OwnedFd,
     /// Orders that wait, and those that the peer has not finished with.
     pub(crate) out: Outbox<A::Region>,
+    /// Accesses to the peer's memory.
+    pub(crate) accesses: Accesses<A::Region>,
     /// Incomplete arrivals.
     pub(crate) inbox: Inbox<A::Region>,
     /// The link is in the list of those that have something to post.

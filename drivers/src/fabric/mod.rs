@@ -10,6 +10,7 @@
 //!
 //! It knows headers, never frames; it trusts no process that does not know the secret of the job.
 
+mod access;
 pub(crate) mod adapter;
 mod cache;
 mod ends;
@@ -17,9 +18,9 @@ mod hear;
 mod link;
 mod message;
 mod opening;
+mod operations;
 pub(crate) mod rail;
 mod read;
-mod reads;
 #[allow(unsafe_code)]
 pub(crate) mod slots;
 mod traffic;

@@ -1,6 +1,7 @@
 //! The driver itself: links that open and close, and the traffic on those that are open.
 
-use super::adapter::{Abilities, Adapter};
+use super::access::Accesses;
+use super::adapter::{Abilities, Adapter, Purpose};
 use super::link::Link;
 use super::opening::{Greeter, Handover};
 use super::read::Inbox;
@@ -19,6 +20,7 @@ use crate::tcp::opening::{Opening, Rail};
 use crate::watch::Token;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
+use nmad_engine::transfer::access::{Access, RemoteAccess};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent};
 use nmad_wire::ChunkHeader;
 
@@ -113,6 +115,7 @@ impl<A: Adapter> FabricRail<A> {
             token,
             socket,
             out,
+            accesses: Accesses::default(),
             inbox,
             is_listed: false,
             is_stuck: false,
@@ -137,6 +140,7 @@ impl<A: Adapter> Driver for FabricRail<A> {
             depth: DEPTH,
             push: u64::MAX,
             inject: self.abilities.is_direct,
+            remote: self.abilities.remote,
             returns: true,
             bandwidth: self.bandwidth,
             ..Limits::default()
@@ -149,6 +153,28 @@ impl<A: Adapter> Driver for FabricRail<A> {
 
     fn close(&mut self, region: RegionId) {
         self.traffic.close(region);
+    }
+
+    fn expose(&mut self, memory: Segments) -> Option<Key> {
+        let Traffic { adapter, exposed, .. } = &mut self.traffic;
+        let mut pieces = memory.iter();
+        let piece = pieces.next().filter(|_| self.abilities.remote != RemoteAccess::None)?;
+        if pieces.next().is_some() {
+            return None;
+        }
+        let region = adapter.register(piece, Purpose::Exposed);
+        let region = region.inspect_err(|why| log::info!("peers access memory by messages: {why}")).ok()?;
+        let key = adapter.place(&region).key;
+        exposed.insert(key, region);
+        Some(Key(key))
+    }
+
+    fn conceal(&mut self, key: Key) {
+        self.traffic.exposed.remove(&key.0);
+    }
+
+    fn access(&mut self, access: Access) {
+        self.traffic.access(access);
     }
 
     fn room(&self) -> usize {

@@ -8,11 +8,12 @@
 use super::adapter::{Adapter, Place, Posted, Purpose};
 use super::cache::{Cache, Registered};
 use super::message::{Kind, Lies, decode_places};
-use super::reads::{Read, Reads};
+use super::operations::{Operation, Operations, PartOf};
 use super::write::{Outbox, PART, pays};
 use crate::regions::Regions;
 use nmad_engine::memory::{Segment, Segments};
 use nmad_engine::packet::{Key, PeerId, RegionId};
+use nmad_engine::transfer::access::Act;
 use nmad_engine::transfer::driver::Event;
 use nmad_wire::{ChunkHeader, Header, Malformed};
 use std::collections::VecDeque;
@@ -77,7 +78,7 @@ pub(crate) struct Ground<'a, A: Adapter> {
     pub(crate) name: u32,
     pub(crate) peer: PeerId,
     pub(crate) regions: &'a Regions,
-    pub(crate) reads: &'a mut Reads,
+    pub(crate) operations: &'a mut Operations,
     pub(crate) out: &'a mut Outbox<A::Region>,
 }
 
@@ -154,10 +155,14 @@ impl<R> Inbox<R> {
     }
 
     /// A read of a chunk is complete.
-    pub(crate) fn read<A: Adapter<Region = R>>(&mut self, read: Read, ground: &mut Ground<'_, A>) {
-        let Some(arriving) = self.arriving(read.chunk) else { return };
+    pub(crate) fn read<A: Adapter<Region = R>>(
+        &mut self,
+        (chunk, len): (u32, u64),
+        ground: &mut Ground<'_, A>,
+    ) {
+        let Some(arriving) = self.arriving(chunk) else { return };
         arriving.flying -= 1;
-        arriving.landed += read.len;
+        arriving.landed += len;
         arriving.consider(ground);
     }
 
@@ -319,7 +324,7 @@ impl<R> Arriving<R> {
         let Source::Memory(lies) = &self.source else { return Ok(false) };
         let len = u64::from(self.header.len);
         while self.stage == Stage::Coming && self.flying < READS && self.asked < len {
-            let longest = READ.min(ground.adapter.abilities().read as u64);
+            let longest = READ.min(ground.adapter.abilities().operation as u64);
             let Some(piece) = self.into.slice(self.asked, longest).iter().next() else { break };
             let Some((from, left)) = place(lies, self.asked) else { break };
             let Some((_, region)) =
@@ -328,16 +333,16 @@ impl<R> Arriving<R> {
                 break;
             };
             let piece = Segment { len: piece.len.min(left as usize), ..piece };
-            let read = Read { endpoint: ground.name, chunk: self.header.number, len: piece.len as u64 };
-            let token = ground.reads.add(read);
-            match ground.adapter.read(ground.endpoint, piece, region, from, token) {
+            let (part_of, len) = (PartOf::Chunk(self.header.number), piece.len as u64);
+            let token = ground.operations.add(Operation { endpoint: ground.name, part_of, len });
+            match ground.adapter.operate(ground.endpoint, Act::Get, (piece, region), from, token) {
                 Ok(Posted::Full) => {
-                    ground.reads.take(token);
+                    ground.operations.take(token);
                     return Ok(true);
                 }
                 Ok(_) => {}
                 Err(why) => {
-                    ground.reads.take(token);
+                    ground.operations.take(token);
                     return Err(why);
                 }
             }

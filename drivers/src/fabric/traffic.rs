@@ -1,12 +1,13 @@
 //! Traffic on open links: what the adapter reports, and what follows from it.
 
+use super::access;
 use super::adapter::{Adapter, Completion};
 use super::cache::Cache;
 use super::hear::{Ears, hear};
 use super::link::Link;
 use super::message::Prefix;
+use super::operations::Operations;
 use super::read::{Ground, Inbox};
-use super::reads::Reads;
 use super::slots::{SLOT, Slots};
 use super::write::{WINDOW, Way};
 use crate::carrier::Carrier;
@@ -16,8 +17,10 @@ use crate::regions::Regions;
 use crate::tcp::now_ms;
 use crate::tcp::peers::Peers;
 use crate::watch::{Token, Watch};
+use hashbrown::HashMap;
 use nmad_engine::memory::Segments;
-use nmad_engine::packet::{PeerId, RegionId};
+use nmad_engine::packet::{PeerId, RegionId, RequestId};
+use nmad_engine::transfer::access::{Access, Came};
 use nmad_engine::transfer::driver::{Event, Order};
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags};
@@ -42,6 +45,8 @@ pub(crate) struct Traffic<A: Adapter> {
     pub(crate) sends: Slots<A::Region>,
     pub(crate) receives: Slots<A::Region>,
     pub(super) cache: Cache<A::Region>,
+    /// Memory that peers access, by its key.
+    pub(crate) exposed: HashMap<u64, A::Region>,
     pub(crate) adapter: A,
     pub(crate) watch: Watch,
     pub(crate) regions: Regions,
@@ -53,7 +58,7 @@ pub(crate) struct Traffic<A: Adapter> {
     early: Vec<Vec<u8>>,
     /// The peer of each endpoint, by its name.
     pub(super) peer_of: Vec<usize>,
-    pub(super) reads: Reads,
+    pub(super) operations: Operations,
     pub(super) news: News,
     carrier: Carrier,
     pub(super) found: Vec<Completion>,
@@ -87,6 +92,7 @@ impl<A: Adapter> Traffic<A> {
             sends,
             receives,
             cache: Cache::new(adapter.abilities().keeps),
+            exposed: HashMap::new(),
             adapter,
             watch,
             regions: Regions::default(),
@@ -94,7 +100,7 @@ impl<A: Adapter> Traffic<A> {
             awaited: Vec::new(),
             early: Vec::new(),
             peer_of: Vec::new(),
-            reads: Reads::default(),
+            operations: Operations::default(),
             news: News::default(),
             carrier,
             found: Vec::new(),
@@ -154,6 +160,30 @@ impl<A: Adapter> Traffic<A> {
         };
         link.out.push(order);
         link.list(index, &mut self.listed);
+    }
+
+    /// Takes an access, which leaves with the next flush.
+    pub(crate) fn access(&mut self, access: Access) {
+        let found = self.peers.find(access.to);
+        let link = found.and_then(|index| Some((index, self.peers[index].link.as_deref_mut()?)));
+        let Some((index, link)) = link else {
+            return self.news.found.push(access::ended(&access, Came::Undone));
+        };
+        link.accesses.push(access);
+        link.list(index, &mut self.listed);
+    }
+
+    /// An operation of an access has ended: its request, bytes, and whether it was done.
+    pub(super) fn has_accessed(&mut self, peer: PeerId, operation: (RequestId, u64, bool)) {
+        let Some(index) = self.peers.find(peer) else { return };
+        let Traffic { peers, sends, cache, adapter, news, listed, .. } = self;
+        let Some(link) = peers[index].link.as_deref_mut() else { return };
+        let Link { accesses, endpoint, name, .. } = link;
+        let way = &mut Way { adapter, slots: sends, cache, endpoint, name: *name };
+        accesses.landed(operation, way, &mut news.found);
+        if accesses.waits() {
+            link.list(index, listed);
+        }
     }
 
     /// Sends a packet at once, if nothing waits before it.
@@ -285,7 +315,7 @@ impl<A: Adapter> Traffic<A> {
             }
             Completion::Wasted { slot } => self.again(slot),
             Completion::Sent { slot } => self.sends.completed(slot),
-            Completion::Read { token, is_good } => self.has_read(token, is_good),
+            Completion::Operated { token, is_good } => self.has_operated(token, is_good),
             Completion::Broken { endpoint: Some(name), why } => {
                 let peer = self.peer_of.get(name as usize).and_then(|&index| self.link_named(index, name));
                 if let Some(peer) = peer {
@@ -303,9 +333,10 @@ impl<A: Adapter> Traffic<A> {
 
     #[inline]
     fn received(&mut self, slot: u32, len: usize, report: &mut dyn FnMut(Event<'_>)) {
-        let Traffic { receives, peers, cache, adapter, regions, reads, news, peer_of, listed, .. } = self;
+        let Traffic { receives, peers, cache, adapter, regions, operations, news, peer_of, listed, .. } =
+            self;
         let bytes = receives.bytes(slot, len);
-        let ears = Ears { peers, adapter, cache, regions, reads, news, peer_of, listed };
+        let ears = Ears { peers, adapter, cache, regions, operations, news, peer_of, listed };
         match hear(bytes, ears, report) {
             Ok(true) => {}
             Ok(false) => self.keep_early(slot, len),
@@ -316,8 +347,8 @@ impl<A: Adapter> Traffic<A> {
 
     /// Hears a message that came before its link was open.
     fn hear(&mut self, bytes: &[u8], report: &mut dyn FnMut(Event<'_>)) {
-        let Traffic { peers, cache, adapter, regions, reads, news, peer_of, listed, .. } = self;
-        let ears = Ears { peers, adapter, cache, regions, reads, news, peer_of, listed };
+        let Traffic { peers, cache, adapter, regions, operations, news, peer_of, listed, .. } = self;
+        let ears = Ears { peers, adapter, cache, regions, operations, news, peer_of, listed };
         match hear(bytes, ears, report) {
             Ok(true) => {}
             Ok(false) => self.early.push(bytes.to_vec()),
@@ -350,11 +381,11 @@ impl<A: Adapter> Traffic<A> {
         act: impl FnOnce(&mut Inbox<A::Region>, &mut Ground<'_, A>) -> T,
     ) -> Option<T> {
         let index = self.peers.find(peer)?;
-        let Traffic { peers, cache, adapter, regions, reads, listed, .. } = self;
+        let Traffic { peers, cache, adapter, regions, operations, listed, .. } = self;
         let link = peers[index].link.as_deref_mut()?;
         link.list(index, listed);
         let Link { inbox, out, endpoint, name, .. } = link;
-        let ground = &mut Ground { adapter, cache, endpoint, name: *name, peer, regions, reads, out };
+        let ground = &mut Ground { adapter, cache, endpoint, name: *name, peer, regions, operations, out };
         Some(act(inbox, ground))
     }
 
@@ -400,14 +431,14 @@ impl<A: Adapter> Traffic<A> {
     }
 
     fn write(&mut self, index: usize) -> Result<bool, String> {
-        let Traffic { peers, cache, adapter, regions, reads, sends, news, .. } = self;
+        let Traffic { peers, cache, adapter, regions, operations, sends, news, .. } = self;
         let peer = peers[index].id;
         let Some(link) = peers[index].link.as_deref_mut() else { return Ok(false) };
-        let Link { inbox, out, endpoint, name, .. } = link;
-        let mut ground = Ground { adapter, cache, endpoint, name: *name, peer, regions, reads, out };
+        let Link { inbox, out, accesses, endpoint, name, .. } = link;
+        let mut ground = Ground { adapter, cache, endpoint, name: *name, peer, regions, operations, out };
         let left = inbox.pull(&mut ground)?;
-        let left_too =
-            out.write(&mut Way { adapter, slots: sends, cache, endpoint, name: *name }, &mut news.sent)?;
-        Ok(left || left_too)
+        let way = &mut Way { adapter, slots: sends, cache, endpoint, name: *name };
+        let left = out.write(way, &mut news.sent)? || left;
+        Ok(accesses.write(way, operations, &mut news.found)? || left)
     }
 }

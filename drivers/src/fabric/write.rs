@@ -20,13 +20,13 @@ use std::sync::Arc;
 /// Packets and chunks that one side sends before the other has said that it took some.
 pub(crate) const WINDOW: u32 = 64;
 /// Slots that are left for answers.
-const RESERVE: usize = 16;
+pub(super) const RESERVE: usize = 16;
 /// Bytes of a chunk that travel with its header.
 const WHOLE: u64 = (SLOT - PREFIX - ChunkHeader::LEN) as u64;
 /// Bytes of a part.
 pub(crate) const PART: usize = SLOT - PREFIX;
 /// Shorter pieces of memory are not worth a registration, in bytes.
-const PIECE_MIN: u64 = 4096;
+pub(super) const PIECE_MIN: u64 = 4096;
 
 /// Something that the peer is owed, and that costs no credit.
 #[derive(Debug, Clone, Copy)]
@@ -362,7 +362,7 @@ pub(crate) fn pays(memory: &Segments) -> bool {
 }
 
 /// Copies memory to the beginning of `out`; returns the bytes.
-fn copy(from: &Segments, out: &mut [u8]) -> usize {
+pub(super) fn copy(from: &Segments, out: &mut [u8]) -> usize {
     let mut at = 0;
     for slice in from.slices() {
         out[at..at + slice.len()].copy_from_slice(slice);

@@ -1,8 +1,10 @@
 //! The driver: a queue from the sending to the receiving side of the same process.
 
 use crate::regions::Regions;
+use hashbrown::HashMap;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
+use nmad_engine::transfer::access::{Access, Act, Atomics, Came, RemoteAccess};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Interest, Limits, Order, Scope, Sent};
 use std::mem;
 
@@ -21,6 +23,10 @@ pub struct LoopbackRail {
     moving: Vec<Order>,
     /// Orders that a link had when it was given up.
     unsent: Vec<Order>,
+    /// Memory that is exposed, with its address, and what came of accesses to it.
+    exposed: HashMap<Key, (u64, Segments)>,
+    keys: u64,
+    came: Vec<Event<'static>>,
     /// Packet bytes with the data that was left in place put in.
     whole: Vec<u8>,
 }
@@ -36,6 +42,9 @@ impl LoopbackRail {
             posted: Vec::new(),
             moving: Vec::new(),
             unsent: Vec::new(),
+            exposed: HashMap::new(),
+            keys: 0,
+            came: Vec::new(),
             whole: Vec::new(),
         }
     }
@@ -48,6 +57,34 @@ impl LoopbackRail {
             self.report(order, report);
         }
         self.moving = moving;
+    }
+
+    /// Does an access, if the link is open and the memory is exposed.
+    fn reach(&self, Access { act, at, key, here, .. }: &Access) -> Option<()> {
+        let (start, memory) = self.exposed.get(key).filter(|_| self.up)?;
+        let offset = at.checked_sub(*start)?;
+        let there = memory.slice(offset, here.len());
+        if there.len() != here.len() {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        there.append_to(&mut bytes);
+        let word = bytes.first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
+        match *act {
+            Act::Put => _ = there.copy_from(here),
+            Act::Get => _ = here.copy_from(&there),
+            Act::Add(number) => {
+                here.write(0, &bytes);
+                there.write(0, &word.wrapping_add(number).to_ne_bytes());
+            }
+            Act::Swap(old, new) => {
+                here.write(0, &bytes);
+                if word == old {
+                    there.write(0, &new.to_ne_bytes());
+                }
+            }
+        }
+        Some(())
     }
 
     fn report(&mut self, order: Order, report: &mut dyn FnMut(Event<'_>)) {
@@ -109,6 +146,7 @@ impl Driver for LoopbackRail {
             lossy: false,
             bandwidth: 10_000_000_000,
             latency_ns: 100,
+            remote: RemoteAccess::Network(Atomics::Adapter),
             ..Limits::default()
         }
     }
@@ -119,6 +157,24 @@ impl Driver for LoopbackRail {
 
     fn close(&mut self, region: RegionId) {
         self.regions.close(region);
+    }
+
+    fn expose(&mut self, memory: Segments) -> Option<Key> {
+        let mut pieces = memory.iter();
+        let start = pieces.next().filter(|_| pieces.next().is_none())?.start.addr() as u64;
+        drop(pieces);
+        self.keys += 1;
+        self.exposed.insert(Key(self.keys), (start, memory));
+        Some(Key(self.keys))
+    }
+
+    fn conceal(&mut self, key: Key) {
+        self.exposed.remove(&key);
+    }
+
+    fn access(&mut self, access: Access) {
+        let came = if self.reach(&access).is_some() { Came::Done } else { Came::Undone };
+        self.came.push(Event::Accessed { to: access.to, request: access.request, came });
     }
 
     fn room(&self) -> usize {
@@ -136,6 +192,7 @@ impl Driver for LoopbackRail {
 
     #[inline]
     fn poll(&mut self, _: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        self.came.drain(..).for_each(&mut *report);
         if !self.posted.is_empty() {
             self.move_all(report);
         }

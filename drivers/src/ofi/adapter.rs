@@ -5,6 +5,7 @@ use super::provider::Provider;
 use super::sys::*;
 use crate::fabric::adapter::{Abilities, Adapter, Completion, Place, Posted, Purpose};
 use nmad_engine::memory::Segment;
+use nmad_engine::transfer::access::{Act, RemoteAccess};
 use rustix::fd::BorrowedFd;
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -126,8 +127,10 @@ impl OfiAdapter {
         }
         let abilities = Abilities {
             inline,
-            read: longest.min(READ_MAX),
+            operation: longest.min(READ_MAX),
             reads: provider.reads,
+            // An endpoint serves all peers: what one of them writes that was given up cannot be stopped.
+            remote: RemoteAccess::None,
             ends: false,
             is_direct: provider.is_direct,
             keeps: false,
@@ -197,7 +200,7 @@ impl OfiAdapter {
                 found.push(Completion::Sent { slot: number });
                 found.push(Completion::Broken { endpoint, why });
             }
-            Kind::Read => found.push(Completion::Read { token: number, is_good: false }),
+            Kind::Read => found.push(Completion::Operated { token: number, is_good: false }),
         }
         true
     }
@@ -227,7 +230,7 @@ impl Adapter for OfiAdapter {
         let access = match purpose {
             Purpose::Messages => FI_SEND | FI_RECV,
             Purpose::Target => FI_READ,
-            Purpose::Source => FI_REMOTE_READ,
+            Purpose::Source | Purpose::Exposed => FI_REMOTE_READ,
         };
         self.keys = self.keys.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let (domain, mut at) = (self.fabric.domain.at(), ptr::null_mut());
@@ -295,14 +298,18 @@ impl Adapter for OfiAdapter {
         self.posted(status)
     }
 
-    fn read(
+    /// Reads only, which is all that the abilities tell.
+    fn operate(
         &mut self,
         endpoint: &mut Endpoint,
-        into: Segment,
-        region: &Region,
+        act: Act,
+        (into, region): (Segment, &Region),
         from: Place,
         token: u32,
     ) -> Result<Posted, String> {
+        if act != Act::Get {
+            return Err("cannot be accessed this way".into());
+        }
         let at = self.endpoint_at()?;
         let context = self.reads.of(token, endpoint.name);
         let (start, len, description) = (into.start.cast(), into.len, region.description());
@@ -342,7 +349,7 @@ impl Adapter for OfiAdapter {
             found.push(match context.kind {
                 Kind::Receive => Completion::Received { slot: number, len: entry.len },
                 Kind::Send => Completion::Sent { slot: number },
-                Kind::Read => Completion::Read { token: number, is_good: true },
+                Kind::Read => Completion::Operated { token: number, is_good: true },
             });
         }
     }

@@ -20,8 +20,9 @@ use crate::watch::{Token, Watch};
 use hashbrown::HashMap;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
+use nmad_engine::transfer::access::RemoteAccess;
 use nmad_engine::transfer::driver::{
-    Departure, Driver, Event, How, Interest, Limits, Order, RemoteAccess, Scope, Sent, Statistics,
+    Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent, Statistics,
 };
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -277,7 +278,7 @@ impl Driver for ShmRail {
             inject: true,
             single_copy: if offers { offer::OFFERS } else { (0, 0) },
             // Where the system refuses it after all, the layer above finds out at the first access.
-            remote: RemoteAccess { put: copies, get: copies },
+            remote: if copies { RemoteAccess::Copies } else { RemoteAccess::None },
             looks: true,
             bandwidth: 10_000_000_000,
             latency_ns: 200,

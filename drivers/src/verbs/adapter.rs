@@ -11,6 +11,7 @@ use super::sys::*;
 use crate::fabric::adapter::{Abilities, Adapter, Completion, Place, Posted, Purpose};
 use hashbrown::HashMap;
 use nmad_engine::memory::Segment;
+use nmad_engine::transfer::access::{Act, Atomics, RemoteAccess};
 use rustix::fd::BorrowedFd;
 use std::ffi::c_int;
 use std::io;
@@ -47,7 +48,7 @@ struct Chain {
     queue: u32,
     count: u32,
     slots: Vec<u32>,
-    reads: Vec<u32>,
+    operations: Vec<u32>,
 }
 
 /// A queue pair, as far as completions need it.
@@ -77,7 +78,7 @@ pub(crate) struct Endpoint {
     /// The next list. Its operations point to their pieces when it is posted.
     list: Vec<(SendWr, Sge)>,
     slots: Vec<u32>,
-    reads: Vec<u32>,
+    operations: Vec<u32>,
 }
 
 // SAFETY: pointers in the list are written when it is posted, and read by that call only.
@@ -135,6 +136,12 @@ impl VerbsAdapter {
         Err(format!("gets no link: cannot make a queue pair: {why}{}", remedy(&why)))
     }
 
+    /// What peers may do through an endpoint, and to memory that is exposed.
+    fn remote_access(&self) -> c_int {
+        let all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+        if self.device.atomics == Atomics::None { all } else { all | IBV_ACCESS_REMOTE_ATOMIC }
+    }
+
     fn modify(&self, pair: &Object<Qp>, mut attr: QpAttr, mask: c_int) -> Result<(), String> {
         // SAFETY: the queue pair is open.
         let status = unsafe { (self.device.functions.modify_qp)(pair.at(), &raw mut attr, mask) };
@@ -162,7 +169,8 @@ impl VerbsAdapter {
             queue.busy.fetch_sub(chain.count, Relaxed);
         }
         found.extend(chain.slots.into_iter().map(|slot| Completion::Sent { slot }));
-        found.extend(chain.reads.into_iter().map(|token| Completion::Read { token, is_good: true }));
+        let operated = |token| Completion::Operated { token, is_good: true };
+        found.extend(chain.operations.into_iter().map(operated));
     }
 
     /// Forgets queue pairs that have ended.
@@ -177,7 +185,9 @@ fn failure(status: u32) -> String {
     match status {
         IBV_WC_RETRY_EXC_ERR => "does not answer any more (has it died, or is its port down?)".into(),
         IBV_WC_WR_FLUSH_ERR => "lost the queue pair to it here (was the device removed or reset?)".into(),
-        IBV_WC_REM_ACCESS_ERR => "gave back the memory that was read (has it given the message up?)".into(),
+        IBV_WC_REM_ACCESS_ERR => {
+            "does not give that memory any more (has it given the message up, or freed the window?)".into()
+        }
         status => format!("cannot be reached: its queue pair failed with status {status} (ibv_wc_status)"),
     }
 }
@@ -188,7 +198,7 @@ fn add(
     send_flags: u32,
     memory: Segment,
     lkey: u32,
-    from: Place,
+    there: Place,
 ) -> Posted {
     if endpoint.busy.load(Relaxed) + endpoint.list.len() as u32 >= DEPTH {
         return Posted::Full;
@@ -202,8 +212,8 @@ fn add(
         opcode,
         send_flags,
         imm_data: 0,
-        remote_addr: from.address,
-        rkey: from.key,
+        remote_addr: there.address,
+        rkey: there.key,
         rest: [0; 9],
     };
     endpoint.list.push((work, Sge { addr, length, lkey }));
@@ -215,8 +225,16 @@ impl Adapter for VerbsAdapter {
     type Region = Region;
 
     fn abilities(&self) -> Abilities {
-        let read = self.device.attributes.max_msg_sz.clamp(1 << 16, 1 << 30) as usize;
-        Abilities { inline: 0, read, reads: true, ends: true, is_direct: true, keeps: true, bandwidth: 0 }
+        Abilities {
+            inline: 0,
+            operation: self.device.attributes.max_msg_sz.clamp(1 << 16, 1 << 30) as usize,
+            reads: true,
+            remote: RemoteAccess::Network(self.device.atomics),
+            ends: true,
+            is_direct: true,
+            keeps: true,
+            bandwidth: 0,
+        }
     }
 
     fn endpoint(&mut self, name: u32) -> Result<(Endpoint, Vec<u8>), String> {
@@ -226,7 +244,7 @@ impl Adapter for VerbsAdapter {
         self.tidy();
         let (pair, inline) = self.pair()?;
         let (port, attributes) = (&self.device.port, &self.device.attributes);
-        let access = (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ) as u32;
+        let access = self.remote_access() as u32;
         let attr = QpAttr {
             qp_state: IBV_QPS_INIT,
             qp_access_flags: access,
@@ -246,9 +264,11 @@ impl Adapter for VerbsAdapter {
         self.device.gid.iter().for_each(|half| told.extend_from_slice(&half.to_ne_bytes()));
         let busy = Arc::new(AtomicU32::new(0));
         self.queues.insert(number, Queue { name, busy: busy.clone() });
-        let (list, slots, reads) = (Vec::new(), Vec::new(), Vec::new());
+        let (list, slots, operations) = (Vec::new(), Vec::new(), Vec::new());
         let (quiet, concludes) = (0, false);
-        Ok((Endpoint { pair, number, packets, inline, busy, quiet, concludes, list, slots, reads }, told))
+        let endpoint =
+            Endpoint { pair, number, packets, inline, busy, quiet, concludes, list, slots, operations };
+        Ok((endpoint, told))
     }
 
     fn join(&mut self, endpoint: &mut Endpoint, theirs: &[u8]) -> Result<(), String> {
@@ -303,6 +323,7 @@ impl Adapter for VerbsAdapter {
             Purpose::Messages => IBV_ACCESS_LOCAL_WRITE,
             Purpose::Target => IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ,
             Purpose::Source => IBV_ACCESS_REMOTE_READ,
+            Purpose::Exposed => self.remote_access(),
         };
         let (f, domain) = (&self.device.functions, self.device.domain.at());
         // SAFETY: the domain is open; the memory stays until the region is dropped.
@@ -351,19 +372,30 @@ impl Adapter for VerbsAdapter {
         Ok(posted)
     }
 
-    fn read(
+    fn operate(
         &mut self,
         endpoint: &mut Endpoint,
-        into: Segment,
-        region: &Region,
-        from: Place,
+        act: Act,
+        (here, region): (Segment, &Region),
+        there: Place,
         token: u32,
     ) -> Result<Posted, String> {
         // SAFETY: the registration is open.
         let lkey = unsafe { (*region.at.at()).lkey };
-        let posted = add(endpoint, IBV_WR_RDMA_READ, 0, into, lkey, from);
+        let opcode = match act {
+            Act::Put => IBV_WR_RDMA_WRITE,
+            Act::Get => IBV_WR_RDMA_READ,
+            Act::Add(_) => IBV_WR_ATOMIC_FETCH_AND_ADD,
+            Act::Swap(..) => IBV_WR_ATOMIC_CMP_AND_SWP,
+        };
+        let posted = add(endpoint, opcode, 0, here, lkey, there);
         if posted == Posted::Taken {
-            endpoint.reads.push(token);
+            endpoint.operations.push(token);
+            if let (Act::Add(first) | Act::Swap(first, _), Some((work, _))) = (act, endpoint.list.last_mut())
+            {
+                let second = if let Act::Swap(_, second) = act { second } else { 0 };
+                (work.rkey, work.rest[0], work.rest[1]) = (first, second, there.key);
+            }
         }
         Ok(posted)
     }
@@ -393,9 +425,10 @@ impl Adapter for VerbsAdapter {
         if is_quiet {
             self.copied.extend(endpoint.slots.drain(..).map(|slot| (endpoint.number, slot)));
         } else {
-            let (slots, reads) = (std::mem::take(&mut endpoint.slots), std::mem::take(&mut endpoint.reads));
+            let slots = std::mem::take(&mut endpoint.slots);
+            let operations = std::mem::take(&mut endpoint.operations);
             let (queue, count) = (endpoint.number, std::mem::take(&mut endpoint.quiet));
-            self.chains.insert(self.posted, Chain { queue, count, slots, reads });
+            self.chains.insert(self.posted, Chain { queue, count, slots, operations });
         }
         match status {
             0 => Ok(()),

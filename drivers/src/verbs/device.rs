@@ -3,6 +3,7 @@
 use super::port::Port;
 use super::sys::*;
 use crate::library::Library;
+use nmad_engine::transfer::access::Atomics;
 use rustix::fd::BorrowedFd;
 use std::ffi::{CStr, c_int};
 use std::io;
@@ -34,6 +35,7 @@ fn load() -> Result<Functions, String> {
             get_device_name: library.function(c"ibv_get_device_name").map_err(missing)?,
             open_device: library.function(c"ibv_open_device").map_err(missing)?,
             close_device: library.function(c"ibv_close_device").map_err(missing)?,
+            query_device: library.function(c"ibv_query_device").map_err(missing)?,
             query_port: library.function(c"ibv_query_port").map_err(missing)?,
             query_gid: library.function(c"ibv_query_gid").map_err(missing)?,
             alloc_pd: library.function(c"ibv_alloc_pd").map_err(missing)?,
@@ -99,6 +101,8 @@ pub(super) struct Device {
     pub(super) functions: Functions,
     pub(super) port: Port,
     pub(super) attributes: PortAttr,
+    /// Its atomics.
+    pub(super) atomics: Atomics,
     /// This side's identifier.
     pub(super) gid: [u64; 2],
 }
@@ -114,16 +118,17 @@ impl Device {
             format!("cannot make {what} of RDMA device {}: {e}{}", port.device, remedy(&e))
         };
         let context = context(f, &port)?;
-        let (mut attributes, mut gid) = (PortAttr::default(), [0; 2]);
+        let (mut attributes, mut gid, mut device) = (PortAttr::default(), [0; 2], DeviceAttr::default());
         // SAFETY: the device is open; both write into memory of their types.
         let answers = unsafe {
             let identifier = c_int::from(port.identifier);
             [
                 (f.query_port)(context.at(), port.number, &raw mut attributes),
                 (f.query_gid)(context.at(), port.number, identifier, &raw mut gid),
+                (f.query_device)(context.at(), &raw mut device),
             ]
         };
-        if answers != [0, 0] {
+        if answers != [0; 3] {
             return Err(format!("RDMA device {} does not tell of its port {}", port.device, port.number));
         }
         if attributes.state != IBV_PORT_ACTIVE {
@@ -163,6 +168,11 @@ impl Device {
             functions,
             port,
             attributes,
+            atomics: match device.atomic_cap {
+                IBV_ATOMIC_HCA => Atomics::Adapter,
+                IBV_ATOMIC_GLOB => Atomics::Processor,
+                _ => Atomics::None,
+            },
             gid,
         }))
     }

@@ -8,13 +8,20 @@ use std::ffi::{c_char, c_int, c_void};
 type Opaque = c_void;
 
 pub(super) const IBV_ACCESS_LOCAL_WRITE: c_int = 1;
+pub(super) const IBV_ACCESS_REMOTE_WRITE: c_int = 1 << 1;
 pub(super) const IBV_ACCESS_REMOTE_READ: c_int = 1 << 2;
+pub(super) const IBV_ACCESS_REMOTE_ATOMIC: c_int = 1 << 3;
+pub(super) const IBV_ATOMIC_HCA: u32 = 1;
+pub(super) const IBV_ATOMIC_GLOB: u32 = 2;
 pub(super) const IBV_WC_SUCCESS: u32 = 0;
 pub(super) const IBV_WC_WR_FLUSH_ERR: u32 = 5;
 pub(super) const IBV_WC_REM_ACCESS_ERR: u32 = 10;
 pub(super) const IBV_WC_RETRY_EXC_ERR: u32 = 12;
+pub(super) const IBV_WR_RDMA_WRITE: u32 = 0;
 pub(super) const IBV_WR_SEND: u32 = 2;
 pub(super) const IBV_WR_RDMA_READ: u32 = 4;
+pub(super) const IBV_WR_ATOMIC_CMP_AND_SWP: u32 = 5;
+pub(super) const IBV_WR_ATOMIC_FETCH_AND_ADD: u32 = 6;
 pub(super) const IBV_SEND_SIGNALED: u32 = 1 << 1;
 pub(super) const IBV_SEND_INLINE: u32 = 1 << 3;
 pub(super) const IBV_QPT_RC: u32 = 2;
@@ -111,7 +118,9 @@ pub(super) struct Sge {
     pub(super) lkey: u32,
 }
 
-/// `struct ibv_send_wr`, with the member of each union that is used, and room for the longest.
+/// `struct ibv_send_wr`, with the member of each union that is used, and room for the longest. Of an atomic
+/// the second union has other members: the remote address, what is compared with or added (in the place of
+/// `rkey`), what is written (`rest[0]`), and the key (`rest[1]`).
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct SendWr {
@@ -236,6 +245,20 @@ pub(super) struct QpAttr {
     pub(super) rate_limit: u32,
 }
 
+/// `struct ibv_device_attr`, of which one member is used, and more room than it has.
+#[repr(C)]
+pub(super) struct DeviceAttr {
+    before_atomic_cap: [u32; 41],
+    pub(super) atomic_cap: u32,
+    rest: [u64; 32],
+}
+
+impl Default for DeviceAttr {
+    fn default() -> Self {
+        DeviceAttr { before_atomic_cap: [0; 41], atomic_cap: 0, rest: [0; 32] }
+    }
+}
+
 /// `struct ibv_port_attr`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
@@ -272,6 +295,7 @@ pub(super) struct Functions {
     pub(super) get_device_name: unsafe extern "C" fn(*mut Opaque) -> *const c_char,
     pub(super) open_device: unsafe extern "C" fn(*mut Opaque) -> *mut Context,
     pub(super) close_device: unsafe extern "C" fn(*mut Context) -> c_int,
+    pub(super) query_device: unsafe extern "C" fn(*mut Context, *mut DeviceAttr) -> c_int,
     pub(super) query_port: unsafe extern "C" fn(*mut Context, u8, *mut PortAttr) -> c_int,
     pub(super) query_gid: unsafe extern "C" fn(*mut Context, u8, c_int, *mut [u64; 2]) -> c_int,
     pub(super) alloc_pd: unsafe extern "C" fn(*mut Context) -> *mut Pd,
@@ -299,5 +323,6 @@ const _: () =
 const _: () =
     assert!(std::mem::offset_of!(Ops, post_send) == 200 && std::mem::offset_of!(Ops, poll_cq) == 88);
 const _: () = assert!(std::mem::offset_of!(Ops, post_srq_recv) == 160);
+const _: () = assert!(std::mem::offset_of!(DeviceAttr, atomic_cap) == 164);
 const _: () = assert!(std::mem::offset_of!(Qp, qp_num) == 52 && std::mem::offset_of!(Mr, lkey) == 36);
 const _: () = assert!(std::mem::offset_of!(QpAttr, pkey_index) == 120);

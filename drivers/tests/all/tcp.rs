@@ -24,7 +24,7 @@ fn poll(rail: &mut TcpRail) -> Vec<String> {
     let mut seen = Vec::new();
     rail.poll(Scope::All, &mut |event| {
         seen.push(match event {
-            Event::Moved { .. } | Event::Declined { .. } => return,
+            Event::Moved { .. } | Event::Declined { .. } | Event::Accessed { .. } => return,
             Event::Buffers { .. } | Event::Carrier { .. } => return,
             Event::Up { peer, .. } => format!("up {}", peer.0),
             Event::Lost { why, .. } => format!("lost: {why}"),

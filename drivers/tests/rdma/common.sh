@@ -9,11 +9,11 @@ mixed="-genv NMAD_RAILS verbs/rd0,tcp/rd1"
 # Not the one of busybox, which its shell would take.
 ip=/usr/bin/ip
 
-# job WHAT OPTIONS...: two ranks, or one for each part of the options.
+# job WHAT OPTIONS...: two ranks (or $ranks), or one for each part of the options.
 job() {
   echo "== $1"
   shift
-  local count=2
+  local count=${ranks:-2}
   case " $* " in *' : '*) count=1 ;; esac
   timeout 400 mpiexec -n $count "$@" 2>&1 || { echo "FAILED with $?: $*"; failed=1; }
 }

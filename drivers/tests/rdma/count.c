@@ -5,7 +5,8 @@
  *   VERBS_FAIL_EVERY=N  every N-th call that posts is preceded by the error state of its queue pair
  *   VERBS_REFUSE=1      memory of 1 to 4 MiB is not registered, as beyond the limit of locked memory
  *   VERBS_MTU=N         every port has this MTU: 1 is 256 B, 5 is 4096
- *   VERBS_PORT_STATE=N  every port is in this state: 1 is down, 4 is active */
+ *   VERBS_PORT_STATE=N  every port is in this state: 1 is down, 4 is active
+ *   VERBS_ATOMIC=N      atomics of every device: 0 none, 1 against the device itself, 2 against processors, too */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -116,6 +117,15 @@ int ibv_query_port(void *context, uint8_t port, uint32_t *attr)
         attr[0] = atoi(getenv("VERBS_PORT_STATE"));
     if (getenv("VERBS_MTU"))
         attr[2] = atoi(getenv("VERBS_MTU"));
+    return status;
+}
+
+int ibv_query_device(void *context, uint32_t *attr)
+{
+    int (*query)(void *, uint32_t *) = real("ibv_query_device");
+    int status = query(context, attr);
+    if (getenv("VERBS_ATOMIC"))
+        attr[41] = atoi(getenv("VERBS_ATOMIC"));
     return status;
 }
 

@@ -12,6 +12,12 @@ job "queue pairs of the sender fail, tcp carries on" \
 job "queue pairs of the receiver fail, tcp carries on" \
   $mixed $count $stream : -n 1 -env $seldom  $stream
 
+apart="-genv NMAD_MPI_WINDOW network"
+job "queue pairs fail under puts and gets, tcp carries on" \
+  $mixed $apart $count -genv VERBS_FAIL_EVERY 60 windows stream $((MIB + 20))
+job "the same over two rails over verbs" \
+  $two $apart $count -genv VERBS_FAIL_EVERY 60 windows stream $((MIB + 20))
+
 echo "== an interface is switched off and on again while it is in use"
 (sleep 3; $ip link set rd0 down; sleep 2; $ip link set rd0 up) &
 job "tcp carries on" $mixed  $stream

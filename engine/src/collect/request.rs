@@ -133,6 +133,9 @@ pub enum Error {
     PeerLost(PeerId),
     /// The receive was cancelled before it matched.
     Cancelled,
+    /// The link that an access went over is lost, or could not be used: the access may have been done, and
+    /// nothing of it happens any more.
+    AccessLost(PeerId),
 }
 
 impl fmt::Display for Error {
@@ -145,6 +148,7 @@ impl fmt::Display for Error {
             ),
             Error::PeerLost(peer) => write!(f, "peer {} is gone", peer.0),
             Error::Cancelled => write!(f, "cancelled"),
+            Error::AccessLost(peer) => write!(f, "the link to peer {} was lost in an access", peer.0),
         }
     }
 }
@@ -169,6 +173,8 @@ pub(crate) enum Request {
     Large(Box<Outgoing>),
     /// A receive.
     Recv(Recv),
+    /// An access to memory of a peer.
+    OneSided(OneSided),
     /// It has ended, and that was not reported yet.
     Ended(Result<Envelope, Error>),
 }
@@ -185,7 +191,7 @@ impl Request {
             Request::Large(outgoing) => outgoing.envelope.context == context,
             Request::Recv(recv) => recv.context == context,
             Request::Ended(Err(Error::PeerLost(_))) => true,
-            Request::Ended(Err(Error::Cancelled)) => false,
+            Request::OneSided(_) | Request::Ended(Err(Error::Cancelled | Error::AccessLost(_))) => false,
         }
     }
 }
@@ -267,6 +273,16 @@ pub(crate) struct Grant {
     pub(crate) region: RegionId,
     pub(crate) len: u64,
     pub(crate) keys: nmad_wire::Keys,
+}
+
+/// State of an access to memory of a peer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OneSided {
+    pub(crate) envelope: Envelope,
+    /// The rail that does it.
+    pub(crate) rail: RailId,
+    /// The rail has lost the link, and does not know what came of it.
+    pub(crate) is_unknown: bool,
 }
 
 /// State of a receive.

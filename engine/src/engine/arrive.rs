@@ -73,6 +73,7 @@ impl Engine {
                     self.violate(from, why);
                 }
             }
+            Event::Accessed { request, came, .. } => self.on_accessed(request, came),
             Event::Declined { to, number } => self.on_declined(rail, to, number),
             Event::Moved { peer } => {
                 let link = self.peer_mut(peer).and_then(|p| p.link_mut(rail));

@@ -112,7 +112,7 @@ impl Engine {
             self.closing -= 1;
         }
         if errand.is_none() {
-            self.has_errands = self.rails.iter().any(|r| !r.errands.is_empty() || !r.openings.is_empty());
+            self.count_errands();
         }
         errand
     }

@@ -71,10 +71,12 @@ impl Engine {
     pub(super) fn on_link_down(&mut self, from: PeerId, remote: u8) {
         let Some(peer) = self.peer_mut(from) else { return };
         let known = peer.links.iter_mut().find(|link| link.remote == Some(remote));
-        if let Some(notes) = known.and_then(|link| link.notes.as_mut()).filter(|notes| notes.downs_due > 0) {
+        let known = known.and_then(|link| Some((link.rail, link.notes.as_mut()?)));
+        if let Some((rail, notes)) = known.filter(|(_, notes)| notes.downs_due > 0) {
             // It speaks of the link that was before this one.
             notes.downs_due -= 1;
-            return;
+            let settled = (notes.downs_due == 0).then_some(rail);
+            return settled.into_iter().for_each(|rail| self.end_unknown(from, rail));
         }
         let link = peer.links.iter().find(|link| link.remote == Some(remote) && link.is_up());
         match link.map(|link| link.rail) {
@@ -84,8 +86,10 @@ impl Engine {
                 }
                 self.give_up(rail, from, "the peer gave it up");
             }
-            None if peer.links.iter().any(|link| link.remote == Some(remote)) => {}
-            None => peer.orphan(remote).down = true,
+            None => match peer.links.iter().find(|link| link.remote == Some(remote)).map(|link| link.rail) {
+                Some(rail) => self.end_unknown(from, rail),
+                None => peer.orphan(remote).down = true,
+            },
         }
     }
 
@@ -177,6 +181,9 @@ impl Engine {
             self.wait_for(now, rail, id, why);
         }
         self.move_over(rail, id, lost, returns);
+        if remote_knew {
+            self.end_unknown(id, rail);
+        }
         if self.has_useless_grant(id) {
             return self.violate(id, NO_KEY);
         }
@@ -371,6 +378,7 @@ impl Engine {
         closed.into_iter().for_each(|rail| self.close_link(rail, id));
         for rail in &mut self.rails {
             rail.prepared.take_if(|prepared| prepared.to == id);
+            rail.accesses.retain(|access| access.to != id);
         }
         if !leaving {
             self.notices.push_back(Notice { peer: id, text: String::from(why) });
@@ -394,6 +402,7 @@ impl Engine {
                 let region = recv.region.and_then(|region| self.regions.get(region.0));
                 region.is_some_and(|region| region.from == id) || recv.from == Source::Peer(id)
             }
+            Request::OneSided(access) => access.envelope.peer == id,
             Request::Ended(_) => false,
         };
         let mut found: Vec<_> =

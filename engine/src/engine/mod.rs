@@ -7,12 +7,13 @@
 //! application), `plain` (the same for a packet with one message), `kept` (timers of lossy rails),
 //! `rendezvous` (large messages both ways), `push` (their beginnings that do not wait), `late` (receivers
 //! that let them wait: `lateness`), `parts` (eager messages longer than a packet), `parallel` (eager messages
-//! that several cores post), `failure` (links and peers that are gone), `suspect` (links that may be), `part`
-//! (peers that come and go), `peer` (what the layers keep for one peer: `lane`, `fixed`), `short_way` (past
-//! the window), `forecast` (what profiles say for it), `in_force` (the thresholds that follow), `learn`
-//! (profiles that transfers correct), `receipt` (how messages went), `traffic` (how many there were),
-//! `outcome` (how requests ended).
+//! that several cores post), `access` (memory that peers have exposed), `failure` (links and peers that are
+//! gone), `suspect` (links that may be), `part` (peers that come and go), `peer` (what the layers keep for
+//! one peer: `lane`, `fixed`), `short_way` (past the window), `forecast` (what profiles say for it),
+//! `in_force` (the thresholds that follow), `learn` (profiles that transfers correct), `receipt` (how
+//! messages went), `traffic` (how many there were), `outcome` (how requests ended).
 
+mod access;
 mod arrive;
 mod chunks;
 mod claim;

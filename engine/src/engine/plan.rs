@@ -12,7 +12,6 @@ use crate::clock::Instant;
 use crate::collect::request::{Context, Hints, Outgoing, Tag};
 use crate::packet::PeerId;
 use crate::profile::sample::Method;
-use crate::transfer::driver::RemoteAccess;
 use crate::transfer::link::Link;
 use crate::transfer::rail::Rail;
 
@@ -41,19 +40,6 @@ impl Engine {
             }
             Plan { protocol, rail: peer.wished(hints.rail), place: 0 }
         }))
-    }
-}
-
-impl Engine {
-    /// What the rails to a peer do to its memory without its help, for one-sided communication: what any of
-    /// them can do.
-    pub fn remote(&self, to: PeerId) -> RemoteAccess {
-        let peer = self.peer(to).filter(|peer| !peer.is_gone());
-        let links = peer.iter().flat_map(|peer| &peer.links);
-        links.map(|link| self.rails[link.rail.index()].limits.remote).fold(
-            RemoteAccess::NONE,
-            |all, remote| RemoteAccess { put: all.put | remote.put, get: all.get | remote.get },
-        )
     }
 }
 

@@ -3,8 +3,9 @@
 //! A driver sees bytes and orders, never frames or requests. None of its verbs blocks. `docs/driver.md`
 //! shows how to write one.
 
+use super::access::{Access, Came, RemoteAccess};
 use crate::memory::Segments;
-use crate::packet::{Key, Packet, PeerId, RegionId};
+use crate::packet::{Key, Packet, PeerId, RegionId, RequestId};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -33,7 +34,7 @@ pub struct Limits {
     /// Lengths of data for which [`How::SingleCopy`] may pay, from the first number on and below the second;
     /// twice the same if for none.
     pub single_copy: (u64, u64),
-    /// What can be done to memory of a peer that has opened no receive region for it.
+    /// What can be done to memory of a peer without the peer's help.
     pub remote: RemoteAccess,
     /// [`Scope::Peer`] is cheaper than [`Scope::All`].
     pub looks: bool,
@@ -62,36 +63,13 @@ impl Default for Limits {
             push: 0,
             inject: false,
             single_copy: (0, 0),
-            remote: RemoteAccess::NONE,
+            remote: RemoteAccess::None,
             looks: false,
             returns: false,
             bandwidth: 0,
             latency_ns: 0,
         }
     }
-}
-
-/// Accesses to the memory of a peer by its addresses, complete when the call returns: the peer does nothing
-/// for them, and none of its receive regions is open. One-sided communication chooses by them whether a put
-/// or a get becomes such an access or a message to the peer.
-///
-/// A driver over RDMA has neither. Its network reaches registered memory only, and by its key, as that of a
-/// receive region. Long puts and gets are written straight into a window by [`Order::Chunk`], whose
-/// number on the link lets another rail carry it again if this one dies. An access without a number could be
-/// repeated after the peer has changed what it wrote. There is no field for atomics: MPI's have any
-/// operator on any type and have to be atomic against those of the peer's processor, which no network
-/// adapter's are (`IBV_ATOMIC_HCA`; add and compare, 8 B).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RemoteAccess {
-    /// Memory of a peer can be written.
-    pub put: bool,
-    /// Memory of a peer can be read.
-    pub get: bool,
-}
-
-impl RemoteAccess {
-    /// Nothing can be done.
-    pub const NONE: RemoteAccess = RemoteAccess { put: false, get: false };
 }
 
 /// One thing for a rail to do.
@@ -334,6 +312,15 @@ pub enum Event<'a> {
         /// Number of the message.
         number: u32,
     },
+    /// An access has ended ([`Driver::access`]). Of a link that is lost this is reported before the loss.
+    Accessed {
+        /// Whose memory it was.
+        to: PeerId,
+        /// The access.
+        request: RequestId,
+        /// What came of it.
+        came: Came,
+    },
     /// Bytes went to or came from a peer without anything being complete. Tells who waits that it is worth
     /// looking again at once; nothing else depends on it.
     Moved {
@@ -387,6 +374,21 @@ pub trait Driver: Send {
     fn open(&mut self, region: RegionId, from: PeerId, into: Segments) -> Key;
     /// Forgets a receive region. Its memory is not touched after this call; chunks for it are discarded.
     fn close(&mut self, region: RegionId);
+    /// Exposes memory to accesses of every peer on this rail; none: the rail has none
+    /// ([`Limits::remote`]), or the system refuses. The memory stays until [`Driver::conceal`].
+    fn expose(&mut self, memory: Segments) -> Option<Key> {
+        let _ = memory;
+        None
+    }
+    /// Ends what [`Driver::expose`] began: no peer reaches the memory after this call.
+    fn conceal(&mut self, key: Key) {
+        let _ = key;
+    }
+    /// Begins an access, which may wait for [`Driver::flush`]. It is taken even without room, in no order
+    /// with packets and chunks. Only asked with [`RemoteAccess::Network`].
+    fn access(&mut self, access: Access) {
+        let _ = access;
+    }
     /// Orders that it takes now; zero: busy.
     fn room(&self) -> usize;
     /// Takes something to send. What an [`Order`] costs may be put off until [`Driver::flush`]; the others

@@ -4,6 +4,7 @@
 //! be kept for sending again), receive regions of large messages and byte credits. This layer never looks
 //! into a request or a window.
 
+pub mod access;
 pub mod congestion;
 pub(crate) mod credit;
 pub mod driver;

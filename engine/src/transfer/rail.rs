@@ -1,5 +1,6 @@
 //! A rail as the engine sees it: its limits, until when it is busy, and its counters.
 
+use super::access::Access;
 use super::driver::{Limits, Order};
 use crate::clock::{Duration, Instant};
 use crate::memory::{Buffer, Segments};
@@ -10,6 +11,7 @@ use crate::schedule::builder::Built;
 use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 /// A bandwidth of which nothing is known for any rail, in bytes per second: then all count the same.
 pub(crate) const BANDWIDTH_GUESS: u64 = 1_000_000_000;
@@ -35,6 +37,10 @@ pub struct RailCounters {
     pub again_bytes: u64,
     /// Packets and chunks that arrived twice.
     pub duplicates: u64,
+    /// Accesses to memory that peers have exposed.
+    pub accesses: u64,
+    /// Their bytes.
+    pub access_bytes: u64,
     /// Links that were lost or left, by this side or the peer, and may come back.
     pub left: u64,
     /// Links that were used again after they had been left or lost.
@@ -98,6 +104,8 @@ pub(crate) struct Rail {
     pub(crate) openings: VecDeque<Opening>,
     /// Connects and closes; they go first and do not wait.
     pub(crate) errands: VecDeque<Order>,
+    /// Accesses to memory that peers have exposed; they do not wait for packets.
+    pub(crate) accesses: Vec<Access>,
     /// What the wire takes, in nanoseconds, for what was given since the last report of a post.
     given_ns: u64,
     /// To whom everything goes that it was given since it was last idle; none if to several.
@@ -143,6 +151,7 @@ impl Rail {
             counters: RailCounters::default(),
             openings: VecDeque::new(),
             errands: VecDeque::new(),
+            accesses: Vec::new(),
             given_ns: 0,
             only: None,
             post_cost: Duration::ZERO,
@@ -150,6 +159,11 @@ impl Rail {
             profile: None,
             nominal: Forecast::nominal(limits.latency_ns, limits.bandwidth, BANDWIDTH_GUESS),
         }
+    }
+
+    /// Whether there is something that needs no room and does not wait.
+    pub(crate) fn has_errands(&self) -> bool {
+        !(self.errands.is_empty() && self.openings.is_empty() && self.accesses.is_empty())
     }
 
     /// When it will have carried what was given to it, also what was given in this very pass.

@@ -11,6 +11,7 @@ mod net;
 #[path = "common/short.rs"]
 mod short;
 
+mod accesses;
 mod budget;
 mod claims;
 mod correction;

@@ -74,7 +74,7 @@ const fn variable(name: &'static str, kind: Kind, reader: Reader, about: &'stati
 }
 
 /// All of them.
-pub(crate) const ALL: [Performance; 28] = [
+pub(crate) const ALL: [Performance; 30] = [
     variable(
         "nmad_rail",
         Kind::State,
@@ -116,6 +116,18 @@ pub(crate) const ALL: [Performance; 28] = [
         Kind::Counter,
         Reader::Rail(|rail| rail.counters.chunk_bytes),
         "Bytes of those chunks",
+    ),
+    variable(
+        "nmad_rail_accesses",
+        Kind::Counter,
+        Reader::Rail(|rail| rail.counters.accesses),
+        "Accesses to memory of other processes that the network did without their help",
+    ),
+    variable(
+        "nmad_rail_access_bytes",
+        Kind::Counter,
+        Reader::Rail(|rail| rail.counters.access_bytes),
+        "Bytes of those accesses",
     ),
     variable(
         "nmad_rail_packets_received",

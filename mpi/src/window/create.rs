@@ -4,6 +4,7 @@ use super::dynamic::Attached;
 use super::epoch::Epoch;
 use super::locks::{self, Words};
 use super::memory::Common;
+use super::row::{Row, can_read, gather, mark};
 use super::{Flavor, Peer, Predefined, WINDOWS, Way, Window, lock, service, settings};
 use crate::api;
 use crate::collective::share_memory;
@@ -12,17 +13,16 @@ use crate::constant::SplitType;
 use crate::errhandler;
 use crate::error::{Class, Error, Result};
 use crate::group::Group;
-use crate::handle::{Comm, Type, Win};
+use crate::handle::{Comm, Win};
 use crate::info::Infos;
 use crate::memory;
 use crate::world::{World, world};
-use newmadeleine::engine::{PeerId, RemoteAccess};
-use newmadeleine::{SharedMemory, across, huge};
+use newmadeleine::engine::{Exposure, PeerId};
+use newmadeleine::{SharedMemory, huge};
 use nmad_rma::{Base, Origin, Target};
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// `MPI_WIN_UNIFIED`
 const UNIFIED: i32 = 321;
@@ -52,27 +52,6 @@ pub(crate) struct Wish {
     pub(crate) info: Option<Arc<Infos>>,
 }
 
-/// What a rank tells all others.
-#[derive(Debug, Clone, Copy)]
-struct Row {
-    size: i64,
-    unit: i64,
-    base: i64,
-    process: i64,
-    /// Where its mark is, and what is there.
-    mark: [i64; 2],
-    /// The first rank of its node.
-    leader: i64,
-    /// Its place on the node.
-    place: i64,
-    /// The ranks of its node have memory in common.
-    has_common: i64,
-    /// It has no memory left.
-    failed: i64,
-}
-
-const ROW: usize = size_of::<Row>() / size_of::<i64>();
-
 /// The ranks of our node.
 struct Node {
     comm: Comm,
@@ -99,7 +78,7 @@ pub(crate) fn make(handle: Comm, wish: &Wish) -> Result<Win> {
     }
     check(wish)?;
     let unit = wish.info.as_ref().map_or(Ok(1), |info| info.alignment())?;
-    let shares = settings::shares()?;
+    let shares = settings::allowed()?.shares;
     let mut own = comm::create::create(handle, &Group::of(old.local().clone()))?;
     let on = Named::of(own)?;
     let made = Node::find(&on, wish, (shares, unit)).and_then(|mut node| {
@@ -129,15 +108,6 @@ fn check(wish: &Wish) -> Result<()> {
         return Err(Class::BASE.error(format!("a window of {size} B at NULL: it must have memory")));
     }
     Ok(())
-}
-
-fn gather<const N: usize>(mine: [i64; N], comm: Comm) -> Result<Vec<[i64; N]>> {
-    let count = comm::lookup(comm)?.local().len() as usize;
-    let mut all = vec![[0; N]; count];
-    let len = (N * size_of::<i64>()) as i64;
-    let into = all.as_mut_ptr().cast::<c_void>();
-    api::allgather(mine.as_ptr().cast(), len, Type::BYTE, into, len, Type::BYTE, comm)?;
-    Ok(all)
 }
 
 impl Node {
@@ -219,28 +189,11 @@ impl Places {
     }
 }
 
-/// A number in this process that others find only if they read this very process.
-fn mark() -> &'static AtomicU64 {
-    static MARK: AtomicU64 = AtomicU64::new(0);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64);
-    let value = (now ^ u64::from(std::process::id()) << 40) | 1;
-    // The first one stays.
-    let _ = MARK.compare_exchange(0, value, Ordering::Relaxed, Ordering::Relaxed);
-    &MARK
-}
-
-/// Whether this process may read the memory of another one.
-fn can_read(row: &Row) -> bool {
-    let mut found = 0_u64;
-    let into = memory::contiguous((&raw mut found).cast(), size_of::<u64>());
-    let at = (row.mark[0] as u64, size_of::<u64>() as u64);
-    across::read(row.process as i32, &into, [at]).is_ok() && found == row.mark[1] as u64
-}
-
 fn assemble(on: &Named, node: &Node, wish: &Wish) -> Result<Win> {
     let (base, allocated) = own_memory(node, wish);
     let failed = base.is_none();
     let base = base.unwrap_or(Base::BOTTOM);
+    let exposure = expose(base, wish, on.comm.local().len());
     let mark = mark();
     let row = Row {
         size: wish.size,
@@ -252,14 +205,18 @@ fn assemble(on: &Named, node: &Node, wish: &Wish) -> Result<Win> {
         place: node.place as i64,
         has_common: node.shares().into(),
         failed: failed.into(),
+        keys: Default::default(),
+        atomic: 0,
     };
+    let row = row.exposed(&exposure);
     let rows: Vec<Row> = gather(row.numbers(), on.handle)?.iter().map(Row::of).collect();
     let refused = refusal(wish, &rows);
     if let Some(error) = refused {
+        world()?.node().conceal(&exposure);
         allocated.iter().for_each(|base| _ = memory::release(base.pointer()));
         return Err(error);
     }
-    let window = Arc::new(window(on, node, wish, &rows, (base, allocated)));
+    let window = Arc::new(window(on, node, wish, &rows, (base, allocated, exposure)));
     let handle = Win(WINDOWS.insert(window.clone()));
     window.handle.store(handle.0, Ordering::Relaxed);
     service::begin(world()?, &window);
@@ -281,6 +238,14 @@ fn own_memory(node: &Node, wish: &Wish) -> (Option<Base>, Option<Base>) {
     }
 }
 
+/// Has the network reach our memory, if there is some and somebody to reach it.
+fn expose(base: Base, wish: &Wish, ranks: i32) -> Exposure {
+    let has_some = wish.size > 0 && wish.flavor != Flavor::Dynamic && base != Base::BOTTOM && ranks > 1;
+    let may = settings::allowed().is_ok_and(|allowed| allowed.network);
+    let world = world().ok().filter(|_| has_some && may);
+    world.map_or_else(Exposure::default, |world| world.node().expose(&base.segments(0, wish.size as u64)))
+}
+
 /// Why there cannot be such a window; the same in all ranks.
 fn refusal(wish: &Wish, rows: &[Row]) -> Option<Error> {
     let is_common = rows.iter().all(|row| row.leader == rows[0].leader && row.has_common != 0);
@@ -299,7 +264,7 @@ fn window(
     node: &Node,
     wish: &Wish,
     rows: &[Row],
-    (base, allocated): (Base, Option<Base>),
+    (base, allocated, exposure): (Base, Option<Base>, Exposure),
 ) -> Window {
     let me = on.comm.rank() as usize;
     let peers: Box<[Peer]> =
@@ -331,6 +296,8 @@ fn window(
         flushing: Mutex::new(()),
         serving: Mutex::new(Target::new(ranks)),
         attached: Mutex::new(Attached::default()),
+        exposure,
+        adapters_change: rows.iter().any(|row| row.atomic != 0),
         allocated,
         attributes: crate::attribute::Attributes::default(),
         predefined: Predefined {
@@ -356,10 +323,14 @@ fn peer(on: &Named, node: &Node, flavor: Flavor, rows: &[Row], rank: usize, me: 
         _ => None,
     };
     let process = on.comm.local().world(rank as i32).unwrap_or(u32::MAX);
-    let remote = |world: &World| world.node().with(|engine| engine.remote(PeerId(process)));
-    let remote = world().map_or(RemoteAccess::NONE, remote);
-    let is_found = || flavor == Flavor::Create && is_near && can_read(row);
-    let way = Way::of(seen, remote, || is_found().then_some(row.process as i32));
+    let copies = |world: &World| world.node().with(|engine| engine.copies(PeerId(process)));
+    let is_found = || {
+        let may = flavor == Flavor::Create && is_near && world().is_ok_and(copies);
+        may && can_read(row)
+    };
+    let exposure = row.exposure();
+    let is_reached = || !exposure.is_empty();
+    let way = Way::of(seen, || is_found().then_some(row.process as i32), is_reached);
     let locks = match is_near {
         true => Some(row.place as usize),
         false => (rank == me).then_some(0),
@@ -370,24 +341,9 @@ fn peer(on: &Named, node: &Node, flavor: Flavor, rows: &[Row], rank: usize, me: 
         unit: row.unit,
         base: row.base as u64,
         way,
+        exposure: (way == Way::Network).then(|| Box::new(exposure)),
         locks,
         is_asked: AtomicBool::new(false),
-    }
-}
-
-impl Row {
-    fn numbers(&self) -> [i64; ROW] {
-        let Row { size, unit, base, process, mark, leader, place, has_common, failed } = *self;
-        [size, unit, base, process, mark[0], mark[1], leader, place, has_common, failed]
-    }
-
-    fn of(numbers: &[i64; ROW]) -> Row {
-        let [size, unit, base, process, at, value, leader, place, has_common, failed] = *numbers;
-        Row { size, unit, base, process, mark: [at, value], leader, place, has_common, failed }
-    }
-
-    fn base(&self) -> Base {
-        Base::new(std::ptr::with_exposed_provenance_mut(self.base as usize))
     }
 }
 
@@ -409,6 +365,8 @@ pub(crate) fn free(win: &mut Win) -> Result<()> {
     // Others have their answers; the engine may still want to send them again.
     window.until(world, "MPI_Win_free", || Ok((!lock(&window.serving).is_busy()).then_some(())))?;
     service::end(world, &window);
+    // Nobody accesses it any more.
+    world.node().conceal(&window.exposure);
     let mut own = window.on.handle;
     WINDOWS.remove(win.0);
     *win = Win::NULL;

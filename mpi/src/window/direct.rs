@@ -4,6 +4,7 @@
 
 use super::combine::Combination;
 use super::locks::Held;
+use super::word::{WORD, swap_word};
 use super::{Buffer, Peer, Target, Window};
 use crate::error::Result;
 use crate::handle::Op;
@@ -13,6 +14,13 @@ use newmadeleine::Segments;
 use nmad_rma::origin::STEP;
 use nmad_rma::{Base, Place};
 use std::ffi::c_void;
+
+/// A word of the program's.
+fn word_at(at: *const c_void) -> u64 {
+    let mut word = 0_u64;
+    copy(at, (&raw mut word).cast(), size_of::<u64>());
+    word
+}
 
 /// Keeps all others from combining elements at a rank.
 #[inline(always)]
@@ -71,6 +79,9 @@ impl<'a> Row<'a> {
         op: Op,
     ) -> Option<()> {
         let combination = Combination::known(op, target.3)?;
+        if self.window.adapters_change && combination.is_of_words() {
+            return None;
+        }
         let from = if combination.reads() { like(target, origin)? } else { origin.0 };
         let into = match result {
             Some(result) => Some(like(target, result)?.cast_mut()),
@@ -93,6 +104,11 @@ impl<'a> Row<'a> {
     pub(super) fn swap(self, (new, compare): (*const c_void, *const c_void), into: *mut c_void) {
         let Row { window, peer, at, len } = self;
         let _held = hold(window, peer);
+        if window.adapters_change && len as u64 == WORD && at.addr().is_multiple_of(len) {
+            let [compare, new] = [compare, new].map(word_at);
+            let old = swap_word(at, compare, new);
+            return copy((&raw const old).cast(), into, len);
+        }
         let is_same = is_same(at, compare, len);
         copy(at, into, len);
         if is_same {
@@ -156,6 +172,12 @@ impl Direct<'_> {
 
     fn step(&self, combination: Combination, data: &[u8], into: Option<&Segments>) -> Result<()> {
         let _held = hold(self.window, self.peer);
+        if self.window.adapters_change
+            && let Some(old) = combination.change_words(data, self.base, &self.place)
+        {
+            into.into_iter().for_each(|into| _ = into.write(0, &old));
+            return Ok(());
+        }
         if let Some(into) = into {
             self.get(into);
         }

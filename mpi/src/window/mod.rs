@@ -9,8 +9,9 @@
 //!
 //! The origin's side is [`plan`] (how each access travels), [`operation`] (puts, gets, accumulates and their
 //! like), [`direct`] (those to memory that it sees), [`outgoing`] (how the rest leaves and ends) and the
-//! epochs in which that is allowed ([`epoch`], [`fence`], [`passive`], [`active`]). The target's side is
-//! [`service`], which the node runs after each look at the rails, in whichever thread looks.
+//! epochs in which that is allowed ([`epoch`], [`fence`], [`passive`], [`active`]). Words that network
+//! adapters change as well are in [`word`]. The target's side is [`service`], which the node runs after each
+//! look at the rails, in whichever thread looks.
 
 mod active;
 mod combine;
@@ -26,9 +27,11 @@ pub(crate) mod operation;
 mod outgoing;
 mod passive;
 mod plan;
+mod row;
 mod service;
 mod settings;
 mod wait;
+mod word;
 
 use crate::attribute::Attributes;
 use crate::comm::Named;
@@ -42,7 +45,7 @@ use crate::table::Table;
 use dynamic::Attached;
 use epoch::Epoch;
 use locks::{Locks, Words};
-use newmadeleine::engine::RemoteAccess;
+use newmadeleine::engine::Exposure;
 use nmad_rma::{self as rma, Base, Origin};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32};
@@ -75,8 +78,10 @@ pub enum Flavor {
 enum Way {
     /// It begins here.
     Direct(Base),
-    /// By copies to and from this process of the node, where a rail does that without its help.
-    Remote(i32, RemoteAccess),
+    /// By copies to and from this process of the node.
+    Copies(i32),
+    /// By the network, which reaches it without its help; else with frames.
+    Network,
     /// With frames.
     Frames,
 }
@@ -92,6 +97,8 @@ struct Peer {
     /// Where its memory begins in its own process.
     base: u64,
     way: Way,
+    /// How the network reaches it, if it does.
+    exposure: Option<Box<Exposure>>,
     /// Its place among the locks that are here; none: they are on another node.
     locks: Option<usize>,
     /// Something was asked of it with frames since the last flush.
@@ -122,6 +129,10 @@ pub(crate) struct Window {
     flushing: Mutex<()>,
     serving: Mutex<rma::Target>,
     attached: Mutex<Attached>,
+    /// How the network reaches our memory.
+    exposure: Exposure,
+    /// Network adapters may change words of the memory of some ranks.
+    adapters_change: bool,
     /// Memory of ours that MPI allocated for this window.
     allocated: Option<Base>,
     attributes: Attributes,

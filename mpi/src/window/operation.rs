@@ -5,6 +5,7 @@ use super::combine::Combination;
 use super::direct::Direct;
 use super::outgoing::{Ports, Requested};
 use super::plan::{Far, Kind, Plan};
+use super::word::{WORD, is_word};
 use super::{Buffer, Target, Window, share};
 use crate::constant::PROC_NULL;
 use crate::datatype::{Basic, Datatype};
@@ -19,8 +20,9 @@ use crate::status::Status;
 use crate::task;
 use crate::world::{World, world};
 use newmadeleine::Segments;
+use newmadeleine::engine::Act;
 use newmadeleine::joint::{self, Direction, There};
-use nmad_rma::{Asking, Operation, Place};
+use nmad_rma::{Asking, Instead, Operation, Place};
 use std::ffi::c_void;
 use std::io;
 use std::sync::Arc;
@@ -85,6 +87,7 @@ fn move_by(
             let data = data(&far.place)?;
             far.copy(kind, process, &data).or_else(|_| far.ask_to_move(kind, &data, asked))
         }
+        Plan::Reach(far) => far.reach(kind, &data(&far.place)?, asked),
         Plan::Ask(far) => far.ask_to_move(kind, &data(&far.place)?, asked),
     }
 }
@@ -146,7 +149,8 @@ fn accumulate_by(
         Plan::Nowhere => Ok(()),
         Plan::Row(row) => row.direct().combine(combination, &data, into.as_ref()),
         Plan::Pieces(direct) => direct.combine(combination, &data, into.as_ref()),
-        Plan::Copy(far, _) | Plan::Ask(far) => {
+        Plan::Reach(far) if far.reach_word(combination, &data, into.as_ref(), asked)? => Ok(()),
+        Plan::Copy(far, _) | Plan::Reach(far) | Plan::Ask(far) => {
             let data = combination.reads().then_some(&data);
             far.ask(asked, |rank| rank.combine(combination.element(), &far.place, data, into.as_ref()))
         }
@@ -181,7 +185,8 @@ pub(crate) fn compare_and_swap(
         [origin, compare, result.cast_const()].map(|buffer| window.buffer(rank, (buffer, 1, datatype), len));
     let (new, compare, into) = (new?, compare?, into?);
     match plan {
-        Plan::Copy(far, _) | Plan::Ask(far) => {
+        Plan::Reach(far) if far.reach_to_swap(basic, (&compare, &new), &into)? => Ok(()),
+        Plan::Copy(far, _) | Plan::Reach(far) | Plan::Ask(far) => {
             let mut both = Vec::new();
             compare.append_to(&mut both);
             new.append_to(&mut both);
@@ -223,7 +228,7 @@ impl Plan<'_> {
             Plan::Nowhere => 0,
             Plan::Row(row) => row.len as u64,
             Plan::Pieces(direct) => direct.place.len(),
-            Plan::Copy(far, _) | Plan::Ask(far) => far.place.len(),
+            Plan::Copy(far, _) | Plan::Reach(far) | Plan::Ask(far) => far.place.len(),
         }
     }
 }
@@ -244,6 +249,49 @@ impl Far<'_> {
             Kind::Put => self.ask(asked, |rank| rank.put(place, data)),
             _ => self.ask(asked, |rank| rank.get(place, data)),
         }
+    }
+
+    /// Has the network do a put or a get, if a rail is open that can. One with a request is asked for with
+    /// frames, whose ends a request knows.
+    fn reach(&self, kind: Kind, data: &Segments, asked: Asked<'_>) -> Result<()> {
+        let world = world()?;
+        self.window.tidy(world, self.rank)?;
+        let (act, instead) =
+            if kind == Kind::Put { (Act::Put, Instead::Put) } else { (Act::Get, Instead::Get) };
+        if asked.is_some() || !self.window.reach(world, self, (act, instead), Some(data)) {
+            return self.ask_to_move(kind, data, asked);
+        }
+        Ok(())
+    }
+
+    /// Has the network combine a word; false: it cannot, or no rail is open that can.
+    fn reach_word(
+        &self,
+        combination: Combination,
+        data: &Segments,
+        into: Option<&Segments>,
+        asked: Asked<'_>,
+    ) -> Result<bool> {
+        let act = combination.act(word_of(data)).filter(|_| asked.is_none() && self.place.len() == WORD);
+        let Some(act) = act else { return Ok(false) };
+        let world = world()?;
+        self.window.tidy(world, self.rank)?;
+        Ok(self.window.reach(world, self, (act, Instead::Nothing), into))
+    }
+
+    /// The same for a swap.
+    fn reach_to_swap(
+        &self,
+        basic: Basic,
+        (compare, new): (&Segments, &Segments),
+        into: &Segments,
+    ) -> Result<bool> {
+        let (true, Some(compare), Some(new)) = (is_word(basic), word_of(compare), word_of(new)) else {
+            return Ok(false);
+        };
+        let world = world()?;
+        self.window.tidy(world, self.rank)?;
+        Ok(self.window.reach(world, self, (Act::Swap(compare, new), Instead::Nothing), Some(into)))
     }
 
     /// Copies data of a put or a get from process to process. A target that looks meanwhile does a part of
@@ -293,6 +341,13 @@ impl Window {
         let text = format_args!("rank {rank} as the target: {target} B there, but {origin} B at the origin");
         self.error(Class::TYPE, text)
     }
+}
+
+/// The word that memory of that length holds.
+fn word_of(memory: &Segments) -> Option<u64> {
+    let mut bytes = Vec::new();
+    memory.append_to(&mut bytes);
+    bytes.try_into().ok().map(u64::from_ne_bytes)
 }
 
 /// A request for an operation.

@@ -1,17 +1,20 @@
 //! The origin's side of windows: operations on the memory of other ranks leave through the node, and calls
 //! wait for their end.
 
+use super::plan::Far;
 use super::wait::end_of;
+use super::word::WORD;
 use super::{Window, lock};
 use crate::error::{Class, Error, Result};
+use crate::memory;
 use crate::point::send::STANDARD;
 use crate::request::Ended;
 use crate::status::Status;
 use crate::task::{Served, Work};
 use crate::world::{World, from_session};
-use newmadeleine::engine::{Context, Engine, Envelope, PeerId, Source, TagMatch, To};
+use newmadeleine::engine::{Act, Context, Engine, Envelope, Error as Lost, PeerId, Source, TagMatch, To};
 use newmadeleine::{RequestId, Segments};
-use nmad_rma::{self as rma, Asking, Failure, Flying, Operation, Outcome, Port};
+use nmad_rma::{self as rma, Asking, Failure, Flying, Instead, Operation, Outcome, Place, Port, Reaching};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -62,14 +65,73 @@ impl Window {
         }
         let _one_at_a_time = lock(&self.flushing);
         let asked: Vec<i32> = ranks.filter(is_asked).collect();
+        let mut ended = Ok(());
+        for &rank in &asked {
+            ended = ended.and(self.land_reaching(world, rank));
+        }
         if at_target {
             asked.iter().for_each(|&rank| self.ask(world, rank, None, |to| to.flush()));
         }
-        let mut ended = Ok(());
         for rank in asked {
             ended = ended.and(self.land(world, rank));
         }
         ended
+    }
+
+    /// Has the network access a place in one run; false: no rail is open that can. Without memory of the
+    /// caller's nobody wants what an atomic has found.
+    pub(super) fn reach(
+        &self,
+        world: &World,
+        far: &Far<'_>,
+        (act, instead): (Act, Instead),
+        data: Option<&Segments>,
+    ) -> bool {
+        let (&Place::One(offset, _), Some(exposure)) = (&far.place, &far.peer.exposure) else { return false };
+        let at = far.peer.base.wrapping_add(offset);
+        if act.is_atomic() && !at.is_multiple_of(WORD) {
+            return false;
+        }
+        let mut scratch = data.is_none().then(|| Box::new(0));
+        let data = data
+            .cloned()
+            .or_else(|| scratch.as_deref_mut().map(memory::word))
+            .unwrap_or_else(Segments::empty);
+        let begun = world.node().access(PeerId(far.peer.process), act, (at, exposure), &data);
+        let Some(request) = begun else { return false };
+        let reaching = Reaching { request, instead, place: far.place.clone(), data, scratch };
+        lock(&self.origin).reaches(far.rank as usize, reaching);
+        far.peer.is_asked.store(true, Ordering::Relaxed);
+        true
+    }
+
+    /// Waits until the network has done what it was to do at some ranks.
+    ///
+    /// # Errors
+    /// A rank is gone.
+    pub(super) fn settle(&self, world: &World, ranks: Range<i32>) -> Result<()> {
+        let _one_at_a_time = lock(&self.flushing);
+        let mut ended = Ok(());
+        for rank in ranks.filter(|&rank| self.peer(rank).is_asked.load(Ordering::Relaxed)) {
+            ended = ended.and(self.land_reaching(world, rank));
+        }
+        ended
+    }
+
+    /// Waits until the network has done what it was to do at a rank, and asks for what it has not done.
+    fn land_reaching(&self, world: &World, rank: i32) -> Result<()> {
+        let reaching = lock(&self.origin).take_reaching(rank as usize);
+        let mut failed = Ok(());
+        for each in reaching {
+            match end_of(world, each.request) {
+                Ok(_) => {}
+                Err(Lost::AccessLost(_)) if each.instead != Instead::Nothing => {
+                    self.ask(world, rank, None, |to| to.instead(each));
+                }
+                Err(error) => failed = failed.and(self.meaning(world, rank, Err(Failure::Lost(error)))),
+            }
+        }
+        failed
     }
 
     /// Waits for everything that is under way to and from a rank.
@@ -133,6 +195,7 @@ impl Window {
     pub(super) fn tidy(&self, world: &World, rank: i32) -> Result<()> {
         if lock(&self.origin).has_many(rank as usize) {
             let _one_at_a_time = lock(&self.flushing);
+            self.land_reaching(world, rank)?;
             self.land(world, rank)?;
         }
         Ok(())

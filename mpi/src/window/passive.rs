@@ -120,12 +120,14 @@ impl Window {
         if single == Single::Unchecked {
             return self.flush(world, ranks, true);
         }
+        // Frames follow each other, but nothing that the network does.
+        let settled = self.settle(world, ranks.clone());
         let alone = single == Single::Alone;
         let far = |rank: &i32| self.peer(*rank).locks.is_none();
         for rank in ranks.clone().filter(far) {
             self.ask(world, rank, None, |rank| rank.unlock(alone));
         }
-        let ended = self.flush(world, ranks.clone(), true);
+        let ended = settled.and(self.flush(world, ranks.clone(), true));
         fence(Ordering::SeqCst);
         for rank in ranks {
             if let Some(locks) = self.locks(self.peer(rank)) {

@@ -1,14 +1,15 @@
 //! How an access to the memory of a rank travels, decided here and nowhere else.
 //!
 //! When a window is made, [`Way::of`] settles what there is to each rank: memory that this process sees, or
-//! what a rail says that it does without the rank's help ([`RemoteAccess`]), or nothing but messages. Each
-//! access then has a plan:
+//! what can be done without the rank's help, or nothing but messages. Each access then has
+//! a plan:
 //!
 //! | plan | when | done by |
 //! |---|---|---|
 //! | [`Plan::Row`] | elements in a row, in memory that this process sees | loads and stores |
 //! | [`Plan::Pieces`] | elements with gaps, in such memory | loads and stores |
-//! | [`Plan::Copy`] | puts and gets where a rail has remote access | one copy from process to process |
+//! | [`Plan::Copy`] | puts and gets within a node | one copy from process to process |
+//! | [`Plan::Reach`] | in a row, where the network reaches the memory | its adapters (RDMA), or frames |
 //! | [`Plan::Ask`] | all others | frames, which the engine gathers and splits over all rails |
 //!
 //! Most accesses on a node are of the first kind and take some ten instructions of memory, so what tells
@@ -19,7 +20,6 @@ use super::{Flavor, Peer, Target, Way, Window, lock};
 use crate::datatype::Datatype;
 use crate::error::{Class, Error, Result};
 use crate::objects::{committed, dense_len};
-use newmadeleine::engine::RemoteAccess;
 use nmad_rma::{Base, Place};
 
 /// What is done to the memory.
@@ -39,6 +39,8 @@ pub(super) enum Plan<'a> {
     Pieces(Direct<'a>),
     /// To memory of this process of the node.
     Copy(Far<'a>, i32),
+    /// To memory that the network reaches.
+    Reach(Far<'a>),
     Ask(Far<'a>),
 }
 
@@ -51,24 +53,20 @@ pub(super) struct Far<'a> {
 }
 
 impl Way {
-    /// The way to a rank whose memory begins at `seen` in this process (none: it is not seen), which has a
-    /// process of this node if `process` finds one, and to whose memory the rails do `remote`.
-    pub(super) fn of(seen: Option<Base>, remote: RemoteAccess, process: impl FnOnce() -> Option<i32>) -> Way {
+    /// The way to a rank whose memory begins at `seen` in this process (none: it is not seen), or can be
+    /// copied to and from if `process` finds its process on this node, or that the network reaches.
+    pub(super) fn of(
+        seen: Option<Base>,
+        process: impl FnOnce() -> Option<i32>,
+        is_reached: impl FnOnce() -> bool,
+    ) -> Way {
         if let Some(base) = seen {
             return Way::Direct(base);
         }
-        let process = if remote == RemoteAccess::NONE { None } else { process() };
-        process.map_or(Way::Frames, |process| Way::Remote(process, remote))
-    }
-}
-
-impl Kind {
-    /// Whether a rail does it without the target's help.
-    fn is_of(self, remote: RemoteAccess) -> bool {
-        match self {
-            Kind::Put => remote.put,
-            Kind::Get => remote.get,
-            Kind::Combine => false,
+        match process() {
+            Some(process) => Way::Copies(process),
+            None if is_reached() => Way::Network,
+            None => Way::Frames,
         }
     }
 }
@@ -128,10 +126,13 @@ impl Window {
                     place => Plan::Pieces(Direct { window: self, peer, base, place }),
                 }
             }
-            (Way::Remote(process, remote), place) if kind.is_of(remote) => {
+            (Way::Copies(process), place) if kind != Kind::Combine => {
                 Plan::Copy(Far { window: self, peer, rank, place }, process)
             }
-            (Way::Remote(..) | Way::Frames, place) => Plan::Ask(Far { window: self, peer, rank, place }),
+            (Way::Network, place @ Place::One(..)) => Plan::Reach(Far { window: self, peer, rank, place }),
+            (Way::Copies(_) | Way::Network | Way::Frames, place) => {
+                Plan::Ask(Far { window: self, peer, rank, place })
+            }
         })
     }
 
@@ -205,15 +206,12 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_copied_only_where_a_rail_says_that_it_can() {
-        let both = RemoteAccess { put: true, get: true };
+    fn memory_is_seen_or_copied_or_reached_or_asked_for() {
         let near = || Some(7);
-        assert_eq!(Way::of(None, both, near), Way::Remote(7, both));
-        assert_eq!(Way::of(None, both, || None), Way::Frames);
-        assert_eq!(Way::of(None, RemoteAccess::NONE, || panic!("nobody asks")), Way::Frames);
-        assert_eq!(Way::of(Some(Base::BOTTOM), both, || panic!("nobody asks")), Way::Direct(Base::BOTTOM));
-        let puts = RemoteAccess { put: true, get: false };
-        let of = |remote| [Kind::Put, Kind::Get, Kind::Combine].map(|kind| kind.is_of(remote));
-        assert_eq!((of(both), of(puts)), ([true, true, false], [true, false, false]));
+        assert_eq!(Way::of(None, near, || panic!("nobody asks")), Way::Copies(7));
+        assert_eq!(Way::of(None, || None, || true), Way::Network);
+        assert_eq!(Way::of(None, || None, || false), Way::Frames);
+        let seen = Way::of(Some(Base::BOTTOM), || panic!("nobody asks"), || panic!("nobody asks"));
+        assert_eq!(seen, Way::Direct(Base::BOTTOM));
     }
 }

@@ -3,6 +3,7 @@
 //! held.
 
 use super::combine::Combination;
+use super::word::{WORD, swap_word};
 use super::{Flavor, Way, Window, lock};
 use crate::error::{Class, Error};
 use crate::world::World;
@@ -72,7 +73,7 @@ impl Service for All {
 impl Window {
     /// Whether other processes copy to and from the memory of this one.
     fn is_copied(&self) -> bool {
-        self.peers.iter().any(|peer| matches!(peer.way, Way::Remote(..)))
+        self.peers.iter().any(|peer| matches!(peer.way, Way::Copies(_)))
     }
 
     /// Does a part of a copy that is under way to or from our memory, if there is one.
@@ -81,7 +82,7 @@ impl Window {
         let Some(part) = joint.part() else { return false };
         let origin = usize::try_from(part.origin).ok().and_then(|rank| self.peers.get(rank));
         let process = origin.and_then(|origin| match origin.way {
-            Way::Remote(process, _) => Some(process),
+            Way::Copies(process) => Some(process),
             _ => None,
         });
         let end = part.place.checked_add(part.len).filter(|&end| end <= self.size);
@@ -91,7 +92,7 @@ impl Window {
 }
 
 impl Exposed for Window {
-    type Operator = Combination;
+    type Operator = Combining;
     const BREACH: i32 = Class::INTERN.0;
 
     fn context(&self) -> Context {
@@ -123,8 +124,9 @@ impl Exposed for Window {
         text.map_or(Ok(()), |text| Err(Fault { class: Class::RMA_RANGE.0, text }))
     }
 
-    fn operator(&self, op: u8, basic: u8) -> Option<Combination> {
-        Combination::decode(op, basic)
+    fn operator(&self, op: u8, basic: u8) -> Option<Combining> {
+        let by_words = self.adapters_change;
+        Combination::decode(op, basic).map(|combination| Combining { combination, by_words })
     }
 
     fn locks(&self) -> nmad_rma::locks::Locks<'_> {
@@ -137,13 +139,33 @@ impl Exposed for Window {
     }
 }
 
-impl Operator for Combination {
+/// What combines data with our memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Combining {
+    combination: Combination,
+    /// Network adapters change words of it, too.
+    by_words: bool,
+}
+
+impl Operator for Combining {
     fn reads(self) -> bool {
-        Combination::reads(self)
+        self.combination.reads()
     }
 
     fn apply(self, data: &[u8], base: Base, place: &Place) -> Result<(), Fault> {
         let fault = |error: Error| Fault { class: error.class().0, text: error.text().to_string() };
-        Combination::apply(self, data, base, place).map_err(fault)
+        self.combination.apply(data, base, place).map_err(fault)
+    }
+
+    fn apply_in_steps(self, data: &[u8], base: Base, place: &Place) -> Option<Vec<u8>> {
+        if self.by_words { self.combination.change_words(data, base, place) } else { None }
+    }
+
+    fn swap_in_a_step(self, both: &[u8], base: Base, place: &Place) -> Option<Vec<u8>> {
+        let both = both.as_chunks().0.first_chunk::<2>().filter(|_| self.by_words)?;
+        let [compare, new] = both.map(u64::from_ne_bytes);
+        let (&Place::One(offset, WORD), true) = (place, self.combination.is_of_words()) else { return None };
+        let at = base.operand(offset);
+        at.addr().is_multiple_of(WORD as usize).then(|| swap_word(at, compare, new).to_ne_bytes().into())
     }
 }

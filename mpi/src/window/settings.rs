@@ -6,26 +6,36 @@ use std::sync::OnceLock;
 /// What the environment says about it.
 const VARIABLE: &str = "NMAD_MPI_WINDOW";
 
-/// Whether ranks of a node may have memory in common, and reach each other's memory otherwise than with
-/// frames.
+/// How ranks may reach each other's memory besides with frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Allowed {
+    /// Those of a node may have memory in common, and copy to and from each other's.
+    pub(super) shares: bool,
+    /// The network's adapters may access it.
+    pub(super) network: bool,
+}
+
+/// What the user allows.
 ///
 /// # Errors
 /// The environment says something that means nothing.
-pub(super) fn shares() -> Result<bool> {
-    static SHARES: OnceLock<bool> = OnceLock::new();
-    if let Some(known) = SHARES.get() {
+pub(super) fn allowed() -> Result<Allowed> {
+    static ALLOWED: OnceLock<Allowed> = OnceLock::new();
+    if let Some(known) = ALLOWED.get() {
         return Ok(*known);
     }
     let read = read(&std::env::var(VARIABLE).unwrap_or_default())?;
-    Ok(*SHARES.get_or_init(|| read))
+    Ok(*ALLOWED.get_or_init(|| read))
 }
 
-fn read(value: &str) -> Result<bool> {
+fn read(value: &str) -> Result<Allowed> {
     match value {
-        "" | "auto" => Ok(true),
-        "frames" => Ok(false),
-        _ => Err(Class::ARG
-            .error(format!("{VARIABLE}: '{value}' is no way to access windows (there are: auto, frames)"))),
+        "" | "auto" => Ok(Allowed { shares: true, network: true }),
+        "network" => Ok(Allowed { shares: false, network: true }),
+        "frames" => Ok(Allowed { shares: false, network: false }),
+        _ => Err(Class::ARG.error(format!(
+            "{VARIABLE}: '{value}' is no way to access windows (there are: auto, network, frames)"
+        ))),
     }
 }
 
@@ -35,7 +45,9 @@ mod tests {
 
     #[test]
     fn ways_have_names() {
-        assert_eq!([read(""), read("auto"), read("frames")], [Ok(true), Ok(true), Ok(false)]);
+        assert_eq!(read(""), read("auto"));
+        assert_eq!(read("network"), Ok(Allowed { shares: false, network: true }));
+        assert_eq!(read("frames"), Ok(Allowed { shares: false, network: false }));
         let error = read("fast").unwrap_err();
         assert!(error.text().contains(VARIABLE) && error.text().contains("frames"), "{error}");
     }

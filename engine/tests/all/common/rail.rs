@@ -7,7 +7,8 @@
 
 use super::memory::Memory;
 use nmad_engine::{
-    Departure, Driver, Event, Key, Limits, Order, Packet, PeerId, PollScope, RegionId, Segments, Sent,
+    Access, Came, Departure, Driver, Event, Key, Limits, Order, Packet, PeerId, PollScope, RegionId,
+    Segments, Sent,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -133,6 +134,9 @@ pub struct MemoryRail {
     held: Vec<Order>,
     /// Given after the link was gone, before that was reported.
     late: Vec<Order>,
+    /// Accesses that were not done, and what came of others.
+    accesses: Vec<Access>,
+    came: Vec<Event<'static>>,
     /// Carried but not reported: the memory is in use.
     unreported: Vec<(PeerId, u32, Option<Packet>, Vec<Segments>)>,
     up: BTreeSet<u32>,
@@ -167,6 +171,8 @@ impl MemoryRail {
             wires,
             held: Vec::new(),
             late: Vec::new(),
+            accesses: Vec::new(),
+            came: Vec::new(),
             unreported: Vec::new(),
             up: BTreeSet::new(),
             regions: BTreeMap::new(),
@@ -205,6 +211,8 @@ impl MemoryRail {
             self.pushed.remove(&peer);
             if self.lost.insert(peer) {
                 let unsent = self.give_back(peer);
+                self.end_accesses(|access| (access.to.0 == peer).then_some(Came::Unknown));
+                self.came.drain(..).for_each(&mut *report);
                 report(Event::Lost { peer: PeerId(peer), why: "the link was cut".into(), unsent });
             }
         }
@@ -231,6 +239,27 @@ impl MemoryRail {
             }
         }
         unsent
+    }
+
+    /// Accesses end of which `came` tells what came.
+    fn end_accesses(&mut self, came: impl Fn(&Access) -> Option<Came>) {
+        let of = |access: &Access| {
+            let (to, request) = (access.to, access.request);
+            came(access).map(|came| Event::Accessed { to, request, came })
+        };
+        self.came.extend(self.accesses.iter().filter_map(of));
+        self.accesses.retain(|access| came(access).is_none());
+    }
+
+    /// Does accesses, unless the rail holds what it is given.
+    fn reach(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+        let is_stalled = {
+            let wires = self.wires.lock().unwrap();
+            self.accesses.iter().for_each(|access| wires.memory.check_lent(&access.here));
+            wires.stalled.contains(&(self.number, self.me))
+        };
+        self.end_accesses(|_| (!is_stalled).then_some(Came::Done));
+        self.came.drain(..).for_each(report);
     }
 
     /// Reads user memory and puts the bytes on the wire.
@@ -396,6 +425,14 @@ impl Driver for MemoryRail {
         self.wires.lock().unwrap().own.remove(&(self.number, self.me, region.0));
         self.regions.remove(&region.0);
     }
+    fn access(&mut self, access: Access) {
+        let (to, request, came) = (access.to, access.request, Came::Undone);
+        let cut = self.wires.lock().unwrap().dead.contains(&(self.number, self.me, to.0));
+        match cut || self.lost.contains(&to.0) {
+            true => self.came.push(Event::Accessed { to, request, came }),
+            false => self.accesses.push(access),
+        }
+    }
     fn room(&self) -> usize {
         16 - self.held.len().min(16)
     }
@@ -421,6 +458,7 @@ impl Driver for MemoryRail {
     fn poll(&mut self, scope: PollScope, report: &mut dyn FnMut(Event<'_>)) -> bool {
         assert_eq!(scope, PollScope::All, "asked for what the limits do not offer");
         self.report_links(report);
+        self.reach(report);
         self.transmit();
         self.report_sent(report);
         let mut arrived: VecDeque<_> = std::mem::take(&mut self.accepted).into();

@@ -3,10 +3,8 @@
 
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, RegionId};
-use nmad_engine::transfer::driver::{
-    Departure, Driver, Event, How, Interest, Limits, Order, RemoteAccess, Scope, Sent,
-};
-use nmad_engine::{Config, Engine, PeerId};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent};
+use nmad_engine::{Config, Engine, PeerId, RemoteAccess};
 use nmad_progress::{Idle, Node};
 use nmad_wire::{Eager, Header, Kind};
 
@@ -23,7 +21,7 @@ pub const LIMITS: Limits = Limits {
     push: 0,
     inject: false,
     single_copy: (0, 0),
-    remote: RemoteAccess::NONE,
+    remote: RemoteAccess::None,
     looks: false,
     returns: false,
     bandwidth: 1_000_000_000,

@@ -1,0 +1,124 @@
+//! Accesses to memory that peers have exposed: the network does them without the peer's help and without a
+//! packet.
+//!
+//! They have no number on their link, so nothing tells what became of one whose link is lost: it may have
+//! been done, and a write of it may still be on its way. It ends when the peer has given up the link as
+//! well, which it says over another rail, or over the same one when it is open again: from then on nothing
+//! of it can happen any more, and whoever asked for a put or a get asks the peer with a message instead. Of
+//! an atomic nobody can know whether it was done.
+
+use super::Engine;
+use crate::clock::Instant;
+use crate::collect::request::{Context, Envelope, Error, OneSided, Request, Tag};
+use crate::memory::Segments;
+use crate::packet::{Key, PeerId, RailId, RequestId};
+use crate::transfer::access::{Access, Act, Atomics, Came, Exposure, RemoteAccess};
+use crate::transfer::link::{Link, State};
+use crate::transfer::rail::Rail;
+use alloc::vec::Vec;
+use nmad_wire::Keys;
+
+/// The context of the envelopes of accesses: of no message.
+const NONE: Context = Context(u32::MAX);
+
+impl Engine {
+    /// Whether the caller can copy to and from the memory of a peer itself, as one of the rails to it says.
+    pub fn copies(&self, to: PeerId) -> bool {
+        let peer = self.peer(to).filter(|peer| !peer.is_gone());
+        let mut links = peer.iter().flat_map(|peer| &peer.links);
+        links.any(|link| self.rails[link.rail.index()].limits.remote == RemoteAccess::Copies)
+    }
+
+    /// Begins an access to memory that a peer has exposed, from this address of its process on. It ends well
+    /// when it is complete here and at the peer, and else with [`Error::AccessLost`] or [`Error::PeerLost`].
+    /// None: it goes by no rail, and has to be asked for with a message.
+    pub fn access(
+        &mut self,
+        now: Instant,
+        to: PeerId,
+        act: Act,
+        (at, exposure): (u64, &Exposure),
+        here: Segments,
+    ) -> Option<RequestId> {
+        let len = here.len();
+        let (rail, key) = self.accessible(now, to, (act, len), exposure.keys_for(act))?;
+        let envelope = Envelope { peer: to, context: NONE, tag: Tag(0), len, seq: 0 };
+        let access = OneSided { envelope, rail, is_unknown: false };
+        let request = RequestId(self.requests.insert(Request::OneSided(access)));
+        let ns = self.peer(to).and_then(|peer| peer.link(rail)).map_or(0, |link| link.forecast.busy_ns(len));
+        let rail = &mut self.rails[rail.index()];
+        rail.give(now, to, ns);
+        rail.counters.accesses += 1;
+        rail.counters.access_bytes += len;
+        rail.accesses.push(Access { to, request, act, at, key, here });
+        self.has_errands = true;
+        Some(request)
+    }
+
+    /// The rail that an access goes by: the first that will be done with it. What several rails would share
+    /// out goes by none, since a message does that.
+    fn accessible(
+        &mut self,
+        now: Instant,
+        to: PeerId,
+        (act, len): (Act, u64),
+        keys: &Keys,
+    ) -> Option<(RailId, Key)> {
+        let peer = self.peer(to).filter(|peer| !peer.is_gone())?;
+        let reaches = |link: &Link| match self.rails[link.rail.index()].limits.remote {
+            RemoteAccess::Network(atomics) => !act.is_atomic() || atomics != Atomics::None,
+            RemoteAccess::None | RemoteAccess::Copies => false,
+        };
+        let key = |link: &Link| Some((link.rail, Key(keys.get(link.remote.filter(|_| link.is_up())?)?)));
+        let shared = peer.links.iter().filter(|link| link.is_up()).count() > 1;
+        if shared && !act.is_atomic() && len > peer.longest_eager() as u64 {
+            return None;
+        }
+        let done_at = |link: &Link| {
+            let busy_until = self.rails[link.rail.index()].busy_until(now).max(now);
+            busy_until.as_ns() + link.forecast.busy_ns(len)
+        };
+        let links = peer.links.iter().filter(|link| reaches(link));
+        let found = links.filter_map(|link| Some((done_at(link), key(link)?))).min_by_key(|(at, _)| *at);
+        if found.is_none() && peer.links.iter().any(|link| link.state == State::Cold && reaches(link)) {
+            self.meet(to);
+        }
+        found.map(|(_, found)| found)
+    }
+
+    /// Takes note whether rails have errands left.
+    pub(super) fn count_errands(&mut self) {
+        self.has_errands = self.rails.iter().any(Rail::has_errands);
+    }
+
+    /// What a rail shall access now.
+    pub fn take_accesses(&mut self, rail: RailId) -> Vec<Access> {
+        let taken = core::mem::take(&mut self.rails[rail.index()].accesses);
+        self.count_errands();
+        taken
+    }
+
+    /// A rail tells what came of an access.
+    pub(super) fn on_accessed(&mut self, request: RequestId, came: Came) {
+        let Some(Request::OneSided(access)) = self.requests.get_mut(request.0) else { return };
+        let envelope = access.envelope;
+        match came {
+            Came::Done => self.complete(request, Ok(envelope)),
+            Came::Undone => self.fail_request(request, Error::AccessLost(envelope.peer)),
+            Came::Unknown => access.is_unknown = true,
+        }
+    }
+
+    /// Both sides have given up a link: what was accessed over it ends.
+    pub(super) fn end_unknown(&mut self, id: PeerId, rail: RailId) {
+        let is_of_it = |request: &Request| match request {
+            Request::OneSided(access) => {
+                access.is_unknown && access.rail == rail && access.envelope.peer == id
+            }
+            _ => false,
+        };
+        let ended: Vec<u64> =
+            self.requests.iter().filter(|(_, r)| is_of_it(r)).map(|(name, _)| name).collect();
+        ended.into_iter().for_each(|name| self.fail_request(RequestId(name), Error::AccessLost(id)));
+    }
+}

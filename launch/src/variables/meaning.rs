@@ -33,7 +33,7 @@ const MEANINGS: [(&str, &str); 46] = [
     ("NMAD_MPI_REDUCE_SCATTER", "The algorithm of MPI_Reduce_scatter"),
     ("NMAD_MPI_SCAN", "The algorithm of MPI_Scan"),
     ("NMAD_MPI_SCATTER", "The algorithm of MPI_Scatter"),
-    ("NMAD_MPI_WINDOW", "frames: access windows of other processes with messages only"),
+    ("NMAD_MPI_WINDOW", "How windows of other processes are accessed: auto, network, frames (messages only)"),
     ("NMAD_PMIX", "The PMIx library that is loaded"),
     ("NMAD_PROFILE", "A file of profiles, used instead of those that were measured here"),
     ("NMAD_PROGRESS", "What moves messages while the program computes: off, auto, idle, dedicated:CORES"),

@@ -56,10 +56,10 @@ fn record(line: &str) -> Option<Record> {
 /// When one cannot be drawn.
 pub fn pictures(records: &[Record]) -> Result<[(&'static str, String); 2], PlotError> {
     let cases = [
-        ("ping-pong 8 B", "8 B, half round trip"),
-        ("8 B, window of 64", "8 B, a message in a window of 64"),
-        ("16 x 64 B, 16 communicators", "16 messages of 64 B on 16 communicators"),
-        ("1 x (64 B + 256 KiB), indexed", "64 B and 256 KiB in one indexed datatype"),
+        ("pingpong - 8 B", "8 B, half round trip"),
+        ("oneway w64 8 B", "8 B, a message in a window of 64"),
+        ("rate c16 64 B", "64 B, a message over 16 communicators"),
+        ("types mixed 32 KiB", "32 KiB in blocks of 64 B and 16 KiB, half round trip"),
     ];
     Ok([
         (

@@ -5,17 +5,17 @@
 //! lifetime can express for an MPI or C caller. So the promise is made once, where segments are made
 //! ([`Segments::from_raw`], [`Segments::from_list`]), and everything else in the engine is safe code.
 
+mod buffer;
 mod copying;
 mod pieces;
 pub mod together;
 
+pub use buffer::Buffer;
+pub(crate) use buffer::{Spare, UNIT};
 pub use copying::{copy, copy_overlapping};
 
-use alloc::boxed::Box;
 use alloc::sync::Arc;
-use alloc::vec;
 use alloc::vec::Vec;
-use core::cell::UnsafeCell;
 use pieces::{Iter, Pieces, Tile, found, placed};
 use together::{Kind, LEAST, bytes_together};
 
@@ -352,30 +352,6 @@ impl Segment {
     }
 }
 
-/// Memory of the engine's own, for data that arrives before anybody has asked for it.
-///
-/// Whoever makes segments of it keeps the buffer until no rail uses them.
-#[derive(Debug)]
-pub struct Buffer(Box<[UnsafeCell<u8>]>);
-
-// SAFETY: as for segments, which are the only way to its bytes.
-unsafe impl Sync for Buffer {}
-
-impl Buffer {
-    pub(crate) fn new(len: usize) -> Buffer {
-        let zeros: Box<[u8]> = vec![0; len].into();
-        // SAFETY: a cell has the layout of what is in it; the box is rebuilt from its own pointer.
-        Buffer(unsafe { Box::from_raw(Box::into_raw(zeros) as *mut [UnsafeCell<u8>]) })
-    }
-
-    pub(crate) fn segments(&self) -> Segments {
-        let start = UnsafeCell::raw_get(self.0.as_ptr());
-        // SAFETY: valid as long as the buffer, which its receive region keeps until the rails have closed it;
-        // the cells may be written through a shared reference.
-        unsafe { Segments::from_raw(start, self.0.len()) }
-    }
-}
-
 #[inline]
 fn append(piece: Segment, out: &mut Vec<u8>) {
     let end = out.len();
@@ -397,6 +373,7 @@ fn fill(piece: Segment, data: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
     use proptest::prelude::*;
 
     /// The same bytes of `memory` as a list and as strided pieces.

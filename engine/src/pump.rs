@@ -388,7 +388,7 @@ fn errands(node: &mut impl Access) {
                 }
                 Opening::Close(region, memory) => {
                     node.ask(id, |rail| rail.close(region)).expect(IN_PLACE);
-                    drop(memory);
+                    node.engine().give_back(memory);
                 }
             }
         }

@@ -76,7 +76,8 @@ pub(crate) fn map(report: &Report, place: &str) -> Option<String> {
     let _ = write!(
         svg,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"heat\" width=\"{width}\" height=\"{height}\" \
-         viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">",
+         viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\" \
+         font-family=\"system-ui, sans-serif\" font-size=\"10\" style=\"background:#fff\">",
         escaped(&format!("Ratios at {place}"))
     );
     for (index, size) in columns.iter().enumerate() {

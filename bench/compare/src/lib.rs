@@ -17,7 +17,7 @@
 //! | `measure`, `pace` | the turns; how long samples may be, and how long the rest takes |
 //! | `imbalance` | the programs of P5, with their own cells and turns |
 //! | `statistics`, `verdict`, `diff` | intervals; a report from figures; two reports compared |
-//! | `page`, `heat`, `words` | the report as HTML, its pictures, and in words |
+//! | `page`, `markdown`, `heat`, `words` | the report as HTML and as Markdown, its pictures, and in words |
 #![forbid(unsafe_code)]
 
 mod contestant;
@@ -30,6 +30,7 @@ mod imbalance;
 mod job;
 mod launch;
 mod machine;
+mod markdown;
 mod measure;
 mod pace;
 mod page;

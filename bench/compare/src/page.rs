@@ -185,7 +185,7 @@ pub(crate) fn remark(row: &BehindRow) -> &'static str {
 }
 
 /// The medians of both in a cell.
-fn times(report: &Report, row: &BehindRow) -> (String, String) {
+pub(crate) fn times(report: &Report, row: &BehindRow) -> (String, String) {
     let cell = report.cells.iter().find(|cell| cell.cell == row.cell);
     let of = |who: &str| {
         let times = cell.and_then(|cell| cell.times.get(who));

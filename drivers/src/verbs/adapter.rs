@@ -5,7 +5,7 @@
 //! all of it. Of short messages only each sixteenth asks for a completion: the device has copied the bytes
 //! when the call returns.
 
-use super::device::{Device, Object, remedy};
+use super::device::{Device, Object, failure, remedy};
 use super::port::Port;
 use super::sys::*;
 use crate::fabric::adapter::{Abilities, Adapter, Completion, Place, Posted, Purpose};
@@ -180,18 +180,6 @@ impl VerbsAdapter {
     }
 }
 
-/// What the state of a failed operation means.
-fn failure(status: u32) -> String {
-    match status {
-        IBV_WC_RETRY_EXC_ERR => "does not answer any more (has it died, or is its port down?)".into(),
-        IBV_WC_WR_FLUSH_ERR => "lost the queue pair to it here (was the device removed or reset?)".into(),
-        IBV_WC_REM_ACCESS_ERR => {
-            "does not give that memory any more (has it given the message up, or freed the window?)".into()
-        }
-        status => format!("cannot be reached: its queue pair failed with status {status} (ibv_wc_status)"),
-    }
-}
-
 fn add(
     endpoint: &mut Endpoint,
     opcode: u32,
@@ -266,9 +254,10 @@ impl Adapter for VerbsAdapter {
         self.queues.insert(number, Queue { name, busy: busy.clone() });
         let (list, slots, operations) = (Vec::new(), Vec::new(), Vec::new());
         let (quiet, concludes) = (0, false);
-        let endpoint =
-            Endpoint { pair, number, packets, inline, busy, quiet, concludes, list, slots, operations };
-        Ok((endpoint, told))
+        Ok((
+            Endpoint { pair, number, packets, inline, busy, quiet, concludes, list, slots, operations },
+            told,
+        ))
     }
 
     fn join(&mut self, endpoint: &mut Endpoint, theirs: &[u8]) -> Result<(), String> {
@@ -326,10 +315,17 @@ impl Adapter for VerbsAdapter {
             Purpose::Exposed => self.remote_access(),
         };
         let (f, domain) = (&self.device.functions, self.device.domain.at());
-        // SAFETY: the domain is open; the memory stays until the region is dropped.
-        let at =
-            unsafe { Object::new((f.reg_mr)(domain, memory.start.cast(), memory.len, access), f.dereg_mr) };
+        let register = |access| {
+            // SAFETY: the domain is open; the memory stays until the region is dropped.
+            unsafe { Object::new((f.reg_mr)(domain, memory.start.cast(), memory.len, access), f.dereg_mr) }
+        };
         let failed = |e| format!("cannot register {} B: {e}{}", memory.len, remedy(&e));
+        // What the system does not lock a device can use that faults pages in by itself. Not own buffers: few
+        // devices receive messages into such memory.
+        let at = register(access).or_else(|e| match purpose {
+            Purpose::Messages => Err(e),
+            _ => register(access | IBV_ACCESS_ON_DEMAND).or(Err(e)),
+        });
         Ok(Region { at: at.map_err(failed)?, start: memory.start.expose_provenance() as u64 })
     }
 

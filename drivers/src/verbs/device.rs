@@ -190,6 +190,18 @@ pub(super) fn remedy(e: &io::Error) -> &'static str {
     }
 }
 
+/// What the state of a failed operation means.
+pub(super) fn failure(status: u32) -> String {
+    match status {
+        IBV_WC_RETRY_EXC_ERR => "does not answer any more (has it died, or is its port down?)".into(),
+        IBV_WC_WR_FLUSH_ERR => "lost the queue pair to it here (was the device removed or reset?)".into(),
+        IBV_WC_REM_ACCESS_ERR => {
+            "does not give that memory any more (has it given the message up, or freed the window?)".into()
+        }
+        status => format!("cannot be reached: its queue pair failed with status {status} (ibv_wc_status)"),
+    }
+}
+
 /// Opens a device by its name.
 fn context(f: Functions, port: &Port) -> Result<Object<Context>, String> {
     let mut count = 0;

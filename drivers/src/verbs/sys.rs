@@ -11,6 +11,7 @@ pub(super) const IBV_ACCESS_LOCAL_WRITE: c_int = 1;
 pub(super) const IBV_ACCESS_REMOTE_WRITE: c_int = 1 << 1;
 pub(super) const IBV_ACCESS_REMOTE_READ: c_int = 1 << 2;
 pub(super) const IBV_ACCESS_REMOTE_ATOMIC: c_int = 1 << 3;
+pub(super) const IBV_ACCESS_ON_DEMAND: c_int = 1 << 6;
 pub(super) const IBV_ATOMIC_HCA: u32 = 1;
 pub(super) const IBV_ATOMIC_GLOB: u32 = 2;
 pub(super) const IBV_WC_SUCCESS: u32 = 0;

@@ -4,6 +4,7 @@
  * context of a device, whose entries are replaced when it is opened (layout: binary interface since 1.1).
  *   VERBS_FAIL_EVERY=N  every N-th call that posts is preceded by the error state of its queue pair
  *   VERBS_REFUSE=1      memory of 1 to 4 MiB is not registered, as beyond the limit of locked memory
+ *   VERBS_ON_DEMAND=1   but it is where the device shall fault its pages in (which this one then need not)
  *   VERBS_MTU=N         every port has this MTU: 1 is 256 B, 5 is 4096
  *   VERBS_PORT_STATE=N  every port is in this state: 1 is down, 4 is active
  *   VERBS_ATOMIC=N      atomics of every device: 0 none, 1 against the device itself, 2 against processors, too */
@@ -17,6 +18,7 @@
 
 enum { DOORBELLS, OPERATIONS, SIGNALED, COMPLETIONS, REGISTRATIONS, BUFFERED, DIRECT, FAILURES, KINDS };
 enum { POLL_CQ = (8 + 88) / 8, POST_SEND = (8 + 200) / 8, QPS_ERR = 6, QP_STATE = 1, WC_LEN = 48 };
+enum { ON_DEMAND = 1 << 6 };
 
 struct send_wr {
     uint64_t wr_id;
@@ -100,9 +102,16 @@ void *ibv_open_device(void *device)
     return context;
 }
 
-static int refuses(size_t len)
+/* Whether memory is not registered; takes out of `access` what a device that faults pages in has. */
+static int refuses(void *start, size_t len, unsigned *access)
 {
-    if (!getenv("VERBS_REFUSE") || len < 1 << 20 || len >= 4 << 20)
+    /* The library may ask once more, by its other function. */
+    static __thread void *faulted_in;
+    int faults_in = start == faulted_in || (*access & ON_DEMAND && getenv("VERBS_ON_DEMAND") != NULL);
+    faulted_in = faults_in ? start : NULL;
+    if (faults_in)
+        *access &= ~ON_DEMAND;
+    if (faults_in || !getenv("VERBS_REFUSE") || len < 1 << 20 || len >= 4 << 20)
         return 0;
     errno = ENOMEM;
     return 1;
@@ -132,13 +141,14 @@ int ibv_query_device(void *context, uint32_t *attr)
 void *ibv_reg_mr(void *pd, void *start, size_t len, int access)
 {
     void *(*reg)(void *, void *, size_t, int) = real("ibv_reg_mr");
+    unsigned wanted = access;
     counts[REGISTRATIONS]++;
-    return refuses(len) ? NULL : reg(pd, start, len, access);
+    return refuses(start, len, &wanted) ? NULL : reg(pd, start, len, wanted);
 }
 
 void *ibv_reg_mr_iova2(void *pd, void *start, size_t len, uint64_t iova, unsigned access)
 {
     void *(*reg)(void *, void *, size_t, uint64_t, unsigned) = real("ibv_reg_mr_iova2");
     counts[REGISTRATIONS]++;
-    return refuses(len) ? NULL : reg(pd, start, len, iova, access);
+    return refuses(start, len, &access) ? NULL : reg(pd, start, len, iova, access);
 }

@@ -1,6 +1,8 @@
 # Memory, sides and devices that do not fit, and what is said of them.
 job "memory that cannot be registered is copied" $verbs $count -genv VERBS_REFUSE 1 -genv NO_NOTICE 1 \
   stream bytes 16
+job "memory that a device faults in is not copied" $verbs $count -genv VERBS_REFUSE 1 -genv VERBS_ON_DEMAND 1 \
+  stream counts
 echo "== two sides with different MTU"
 timeout 100 mpiexec $verbs $count -n 1 -env VERBS_MTU 2 ring : -n 1 ring ||
   { echo "FAILED: two MTU"; failed=1; }

@@ -6,6 +6,7 @@
 use super::lists::{ListKey, Listed, Lists, Neighbours};
 use super::request::{Context, Envelope, Source, TagMatch};
 use super::run::Run;
+use crate::memory::{Buffer, Spare, UNIT};
 use crate::packet::{PeerId, RegionId, RequestId};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -20,6 +21,8 @@ pub(crate) enum Arrived {
     Inline([u8; INLINE], u8),
     /// The data of a larger eager message, stored at its own size.
     Stored(Box<[u8]>),
+    /// The same in memory that is used again.
+    Kept(Buffer),
     /// Only the request to send, whether its sender waits for a Fin, and how the body comes.
     Rts { fin: bool, body: Comes },
 }
@@ -40,6 +43,16 @@ pub(crate) enum Comes {
 }
 
 impl Arrived {
+    /// A copy of data; of much in memory that was used before.
+    pub(crate) fn store(data: &[u8], spare: &mut Spare) -> Arrived {
+        if data.len() < UNIT {
+            return Arrived::copy(data);
+        }
+        let buffer = spare.take(data.len());
+        buffer.segments().write(0, data);
+        Arrived::Kept(buffer)
+    }
+
     pub(crate) fn copy(data: &[u8]) -> Arrived {
         if data.len() > INLINE {
             return Arrived::Stored(Box::from(data));
@@ -66,7 +79,7 @@ impl Unexpected {
         match self.body {
             Arrived::Rts { body: Comes::Stored(region), .. } => here(&self.envelope, region),
             Arrived::Rts { .. } => false,
-            Arrived::Inline(..) | Arrived::Stored(_) => true,
+            Arrived::Inline(..) | Arrived::Stored(_) | Arrived::Kept(_) => true,
         }
     }
 
@@ -74,7 +87,9 @@ impl Unexpected {
     fn stored_len(&self) -> u64 {
         match self.body {
             Arrived::Rts { body: Comes::Asked | Comes::Invited(_), .. } => 0,
-            Arrived::Rts { .. } | Arrived::Inline(..) | Arrived::Stored(_) => self.envelope.len,
+            Arrived::Rts { .. } | Arrived::Inline(..) | Arrived::Stored(_) | Arrived::Kept(_) => {
+                self.envelope.len
+            }
         }
     }
 

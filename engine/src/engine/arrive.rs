@@ -310,7 +310,7 @@ impl Engine {
         }
         match self.matching.arrive(&envelope) {
             Some(request) => self.deliver(request, envelope, data, eager.request),
-            None => self.matching.keep(envelope, Arrived::copy(data), eager.request),
+            None => self.matching.keep(envelope, Arrived::store(data, &mut self.spare), eager.request),
         }
         if followed {
             self.continue_flow(from, eager.context);
@@ -366,11 +366,7 @@ impl Engine {
             let body = self.without_receive(envelope.peer, body, theirs);
             return self.matching.keep(envelope, body, theirs);
         };
-        match body {
-            Arrived::Inline(data, len) => self.deliver(request, envelope, &data[..usize::from(len)], theirs),
-            Arrived::Stored(data) => self.deliver(request, envelope, &data, theirs),
-            Arrived::Rts { fin, body } => self.grant_region(request, envelope, theirs, fin, body),
-        }
+        self.deliver_body(request, envelope, body, theirs);
     }
 
     fn park_request(&mut self, envelope: Envelope, body: Arrived, request: u64) -> Result<(), &'static str> {

@@ -105,6 +105,12 @@ impl Engine {
         }
     }
 
+    /// Whether a rail is to open or close something, or to access memory of a peer.
+    #[inline]
+    pub fn has_errands(&self) -> bool {
+        self.has_errands
+    }
+
     /// A link to open or to give up on this rail.
     pub fn next_errand(&mut self, rail: RailId) -> Option<Order> {
         let errand = self.rails.get_mut(rail.index())?.errands.pop_front();

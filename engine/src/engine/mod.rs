@@ -51,6 +51,7 @@ use crate::collect::ended::Ended;
 use crate::collect::matching::Matching;
 use crate::collect::message::Unpacked;
 use crate::collect::request::Request;
+use crate::memory::Spare;
 use crate::packet::{Packet, PeerId, RailId, RequestId};
 use crate::profile::sample::Pair;
 use crate::schedule::feed::Feed;
@@ -232,6 +233,8 @@ pub struct Engine {
     /// The strategy of the session, if it chooses between peers.
     chooser: Option<Box<dyn Strategy>>,
     buffers: Vec<Packet>,
+    /// Memory of our own for data that nobody has asked for.
+    spare: Spare,
     /// Reused by packet builders.
     staged: Vec<RequestId>,
     notices: VecDeque<Notice>,
@@ -272,6 +275,7 @@ impl Engine {
             peers: Vec::new(),
             ready: VecDeque::new(),
             buffers: Vec::new(),
+            spare: Spare::default(),
             staged: Vec::new(),
             notices: VecDeque::new(),
             receipts: None,
@@ -461,12 +465,6 @@ impl Engine {
         };
         let any = |peer: &Peer| peer.links.iter().any(|link| stuck(peer, link));
         self.ready.iter().any(|&peer| self.peer(peer).is_some_and(any))
-    }
-
-    /// Whether a receive region or a link waits to be opened or closed.
-    #[inline]
-    pub fn has_errands(&self) -> bool {
-        self.has_errands
     }
 
     fn peer(&self, peer: PeerId) -> Option<&Peer> {

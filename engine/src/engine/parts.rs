@@ -91,7 +91,8 @@ impl Engine {
 
     /// Memory of our own for parts that no receive has asked for yet.
     pub(super) fn store_parts(&mut self, from: PeerId, request: u64, len: u64, named: bool) -> RegionId {
-        let region = Region::stored(from, len, core::iter::empty());
+        let buffer = self.spare.take(len as usize);
+        let region = Region::stored(from, buffer, core::iter::empty());
         let region = RegionId(self.regions.insert(region));
         if let Some(peer) = self.peer_mut(from) {
             peer.parts.push(Parts { request, region, len, named });

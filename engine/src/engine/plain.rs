@@ -331,7 +331,7 @@ impl Engine {
     fn place(&mut self, receive: Option<RequestId>, envelope: Envelope, data: &[u8]) {
         match receive {
             Some(request) => self.deliver(request, envelope, data, 0),
-            None => self.matching.keep(envelope, Arrived::copy(data), 0),
+            None => self.matching.keep(envelope, Arrived::store(data, &mut self.spare), 0),
         }
     }
 

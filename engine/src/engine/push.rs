@@ -64,7 +64,8 @@ impl Engine {
     /// Memory of our own for a chunk that nobody has asked for yet.
     pub(super) fn store_push(&mut self, from: PeerId, theirs: u64, len: u64) -> RegionId {
         let rails = self.peer(from).map(Self::living_rails).unwrap_or_default();
-        let region = Region::stored(from, len, rails.iter().copied());
+        let buffer = self.spare.take(len as usize);
+        let region = Region::stored(from, buffer, rails.iter().copied());
         let into = region.into.clone();
         let id = RegionId(self.regions.insert(region));
         for rail in rails {

@@ -7,6 +7,7 @@ use crate::clock::Instant;
 use crate::collect::matching::Comes;
 use crate::collect::request::{Context, Envelope, Error, Grant, Hints, Request, Source, TagMatch};
 use crate::collect::window::Entry;
+use crate::memory::Buffer;
 use crate::packet::{Key, PeerId, RailId, RegionId, RequestId};
 use crate::schedule::body::Body;
 use crate::transfer::link::{Link, State};
@@ -484,5 +485,12 @@ impl Engine {
         for rail in region.rails() {
             self.open_on(rail, Opening::Close(id, memory.clone()));
         }
+        self.give_back(memory);
+    }
+
+    /// A rail uses this memory of the engine's own no more; when none does, it is used again.
+    pub(crate) fn give_back(&mut self, memory: Option<Arc<Buffer>>) {
+        let unused = memory.and_then(|memory| Arc::try_unwrap(memory).ok());
+        unused.into_iter().for_each(|buffer| self.spare.give(buffer));
     }
 }

@@ -218,12 +218,28 @@ impl Engine {
 
     pub(super) fn deliver_unexpected(&mut self, request: RequestId, unexpected: Unexpected) {
         let Unexpected { envelope, body, request: theirs, .. } = unexpected;
-        match &body {
-            Arrived::Inline(data, len) => self.deliver(request, envelope, &data[..usize::from(*len)], theirs),
-            Arrived::Stored(data) => self.deliver(request, envelope, data, theirs),
-            &Arrived::Rts { fin, body } => self.grant_region(request, envelope, theirs, fin, body),
-        }
+        self.deliver_body(request, envelope, body, theirs);
         self.consider_credit(envelope.peer);
+    }
+
+    /// A receive gets a message that was here before, or its body now.
+    pub(super) fn deliver_body(
+        &mut self,
+        request: RequestId,
+        envelope: Envelope,
+        body: Arrived,
+        theirs: u64,
+    ) {
+        match body {
+            Arrived::Inline(data, len) => self.deliver(request, envelope, &data[..usize::from(len)], theirs),
+            Arrived::Stored(data) => self.deliver(request, envelope, &data, theirs),
+            Arrived::Kept(buffer) => {
+                let data = buffer.segments();
+                self.deliver(request, envelope, data.contiguous().unwrap_or_default(), theirs);
+                self.spare.give(buffer);
+            }
+            Arrived::Rts { fin, body } => self.grant_region(request, envelope, theirs, fin, body),
+        }
     }
 
     /// What a receive with these names would get now, without taking it.

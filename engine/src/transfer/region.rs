@@ -48,9 +48,8 @@ impl Region {
         Region { request, from, into, keys, awaited, open: 0, announced: None, buffer: None, ranges }
     }
 
-    /// A receive region of our own for `len` bytes that `from` pushes.
-    pub(crate) fn stored(from: PeerId, len: u64, rails: impl Iterator<Item = RailId>) -> Self {
-        let buffer = Buffer::new(len as usize);
+    /// A receive region of our own for what `from` pushes.
+    pub(crate) fn stored(from: PeerId, buffer: Buffer, rails: impl Iterator<Item = RailId>) -> Self {
         let region = Region::new(RequestId::NONE, from, buffer.segments(), rails);
         Region { buffer: Some(buffer), ..region }
     }

@@ -72,7 +72,7 @@ impl<P: Combines> Direct<P> {
     pub const IN_POOL: Direct<P> = Direct {
         memory: Memory::Pool,
         fits: |p, team| p.operands().is_plain() && pool::serves(team, p.len()),
-        cost: |p, team, cost| cost.pooled(team, p.len()),
+        cost: |p, team, cost| cost.pooled(team, p.len(), !matches!(P::FAMILY, Family::ReduceScatter)),
     };
 }
 

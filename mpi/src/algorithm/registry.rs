@@ -79,13 +79,18 @@ mod tests {
     use crate::datatype::{Basic, Datatype};
     use crate::op::{Op, Predefined};
 
-    /// The shared memory of an allreduce of `len` bytes over ranks on these nodes, and the line about it.
+    /// The shared memory of an allreduce of `len` bytes over ranks on these nodes, of 32 cores or so many,
+    /// and the line about it.
     fn direct(choices: &Choices, nodes: &[u32], len: i64) -> (Option<Memory>, String) {
+        direct_on(32, choices, nodes, len)
+    }
+
+    fn direct_on(cores: usize, choices: &Choices, nodes: &[u32], len: i64) -> (Option<Memory>, String) {
         let sum = Operator::new(&Op::Predefined(Predefined::Sum), Datatype::predefined(Basic::Double));
         let operands = Operands { operator: sum.expect("numbers have sums"), count: len / 8 };
         let (from, into) = (Spot::start(Buffer::Send), Spot::start(Buffer::Recv));
         let (problem, team) = (Allreduce { from, into, operands }, Team::new(nodes, 0));
-        let context = Context { cost: &Cost { cores: 32, ..Cost::default() }, choices, inner: false };
+        let context = Context { cost: &Cost { cores, ..Cost::default() }, choices, inner: false };
         let memory = context.direct(&problem, &team);
         (memory, context.explain(&problem, &team, memory))
     }
@@ -95,7 +100,7 @@ mod tests {
         let free = Choices::default();
         let (memory, line) = direct(&free, &[0; 2], 8);
         assert!(memory == Some(Memory::Board) && line.contains("2 ranks: board, "), "{line}");
-        let (memory, line) = direct(&free, &[0; 2], 1 << 20);
+        let (memory, line) = direct_on(2, &free, &[0; 4], 1 << 20);
         assert!(memory == Some(Memory::Pool) && line.contains("board does not fit, pool "), "{line}");
         assert_eq!(direct(&free, &[0; 32], 2000).0, None, "each rank would combine what all have");
         assert_eq!(direct(&free, &[0, 0, 1, 1], 8).0, None, "no memory of two nodes");
@@ -104,7 +109,7 @@ mod tests {
         let (memory, line) = direct(&named("board"), &[0; 32], 2000);
         let asked = line.contains("board (asked for by NMAD_MPI_ALLREDUCE");
         assert!(memory == Some(Memory::Board) && asked, "{line}");
-        let (memory, line) = direct(&named("board"), &[0; 2], 1 << 20);
+        let (memory, line) = direct_on(2, &named("board"), &[0; 4], 1 << 20);
         assert!(memory == Some(Memory::Pool) && !line.contains("asked for"), "as auto chooses: {line}");
     }
 

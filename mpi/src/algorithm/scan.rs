@@ -1,5 +1,6 @@
 //! Scan and exscan: each rank gets what the ranks up to it, or before it, combine to.
 
+use super::bcast::PIECE;
 use super::choice::{Algorithm, Combines, Direct, Family, Problem};
 use super::cost::log2_ceil;
 use super::operands::Operands;
@@ -23,6 +24,11 @@ pub struct Scan {
 impl Scan {
     fn scratch(&self, builder: &mut Builder) -> Spot {
         builder.scratch_elements(self.operands.count, self.operands.operator.datatype())
+    }
+
+    /// Our operands are where the result goes.
+    fn is_in_place(&self) -> bool {
+        self.from == self.into
     }
 
     fn copy(&self, from: Spot, into: Spot, after: &[Step], builder: &mut Builder) -> Step {
@@ -54,16 +60,24 @@ impl Problem for Scan {
                     name: "recursive_doubling",
                     fits: |_, _| true,
                     cost: |p, team, cost| {
+                        // In the last round half of the ranks only send.
                         let round = cost.exchange(team, p.len()) + 2.0 * cost.reduce(team, p.len());
-                        f64::from(log2_ceil(team.size())) * round
+                        let last = cost.hop(team, p.len()) + cost.reduce(team, p.len());
+                        (f64::from(log2_ceil(team.size())) - 1.0).max(0.0) * round + last
                     },
                     build: |p, team, _, builder| doubling(p, team, builder),
                 },
                 Algorithm {
                     name: "chain",
-                    fits: |_, _| true,
+                    fits: |_, team| team.size() > 2,
                     cost: |p, team, cost| {
-                        (team.size() - 1) as f64 * (cost.hop(team, p.len()) + cost.reduce(team, p.len()))
+                        let pieces = p.len().div_ceil(PIECE).clamp(1, super::operands::MOST_PIECES);
+                        let piece = p.len() / pieces;
+                        // The first piece goes from rank to rank, one of which works at a time; with the
+                        // others all of them do.
+                        let first = cost.hop(team, piece) + cost.reduce_alone(piece);
+                        let further = cost.exchange(team, piece) + cost.reduce(team, piece);
+                        (team.size() - 1) as f64 * first + (pieces - 1) as f64 * further
                     },
                     build: |p, team, _, builder| chain(p, team, builder),
                 },
@@ -72,58 +86,99 @@ impl Problem for Scan {
     }
 }
 
-/// From rank to rank: the least work in all.
+/// From rank to rank, in pieces: each rank combines one piece while the next one arrives. The least work in
+/// all.
 fn chain(problem: &Scan, team: &Team, builder: &mut Builder) {
     let (me, operands) = (team.me(), &problem.operands);
-    // The operands that go on to the next rank: all up to ours.
-    let mut up_to = problem.from;
-    let mut done: Option<Step> = None;
-    if me > 0 {
-        let before = problem.scratch(builder);
-        let arrived = builder.recv(team.party(me - 1), 0, operands.place(before), &[]);
-        let ours = if problem.is_exclusive { problem.scratch(builder) } else { problem.into };
-        let copied = problem.copy(problem.from, ours, &[], builder);
-        done = Some(builder.reduce(before, ours, operands.count, &[arrived, copied]));
-        if problem.is_exclusive {
-            problem.copy(before, problem.into, &[arrived, copied], builder);
+    let passes_on = me + 1 < team.size();
+    let Scan { from, into, is_exclusive, .. } = *problem;
+    let lands = is_exclusive && !problem.is_in_place();
+    let before = if lands || me == 0 { into } else { problem.scratch(builder) };
+    // What all ranks up to ours combine to.
+    let up_to = match is_exclusive {
+        true if me == 0 => from,
+        true => problem.scratch(builder),
+        false => into,
+    };
+    for (slot, piece) in (0..).zip(operands.pieces(0..operands.count, PIECE)) {
+        let part = |spot: Spot| operands.part(spot, &piece);
+        let mut done: Vec<Step> = Vec::new();
+        if up_to != from && (passes_on || !is_exclusive) {
+            done.push(builder.copy(part(from), part(up_to), &[]));
         }
-        up_to = ours;
-    } else if !problem.is_exclusive {
-        problem.copy(problem.from, problem.into, &[], builder);
-    }
-    if me + 1 < team.size() {
-        builder.send(team.party(me + 1), 0, operands.place(up_to), done.as_slice());
+        if me > 0 {
+            let arrived = builder.recv(team.party(me - 1), slot, part(before), &[]);
+            let after: Vec<Step> = done.drain(..).chain([arrived]).collect();
+            if is_exclusive && !lands {
+                builder.copy(part(before), part(into), &after);
+            }
+            if passes_on || !is_exclusive {
+                let (left, right) = (operands.at(before, piece.start), operands.at(up_to, piece.start));
+                done.push(builder.reduce(left, right, piece.end - piece.start, &after));
+            }
+        }
+        if passes_on {
+            builder.send(team.party(me + 1), slot, part(up_to), &done);
+        }
     }
 }
 
-/// Round k: with the rank that differs in bit k. Operands from the left count for our result too.
+/// The rounds of a rank, and its partner in each: the rank that differs in this bit.
+fn rounds(rank: usize, size: usize) -> impl Iterator<Item = (u32, usize)> {
+    let bits =
+        (0..).take_while(move |round| 1 << round < size).map(move |round| (round, rank ^ (1 << round)));
+    bits.filter(move |&(_, partner)| partner < size)
+}
+
+/// Whether what a rank has after a round counts later: it goes to a rank behind it, or to one before it that
+/// needs it.
+fn is_needed(rank: usize, round: u32, size: usize) -> bool {
+    let later = rounds(rank, size).filter(|&(other, _)| other > round);
+    later.into_iter().any(|(later, partner)| partner > rank || is_needed(partner, later, size))
+}
+
+/// Operands from the left count for our result; those from the right only for what we send later.
 fn doubling(problem: &Scan, team: &Team, builder: &mut Builder) {
     let (size, me, operands) = (team.size(), team.me(), &problem.operands);
-    let (mut all, mut theirs) = (problem.scratch(builder), problem.scratch(builder));
-    problem.copy(problem.from, all, &[], builder);
-    if !problem.is_exclusive {
-        problem.copy(problem.from, problem.into, &[], builder);
+    let Scan { from, into, is_exclusive, .. } = *problem;
+    // What those combine to that we have heard of. It begins with our operands, which are not changed.
+    let mut all = from;
+    if problem.is_in_place() {
+        all = problem.scratch(builder);
+        problem.copy(from, all, &[], builder);
+    } else if !is_exclusive {
+        problem.copy(from, into, &[], builder);
     }
-    let mut has_result = !problem.is_exclusive;
-    for (round, bit) in (0..).map(|k| (k, 1 << k)).take_while(|&(_, bit)| bit < size) {
-        let partner = me ^ bit;
-        if partner >= size {
+    let mut has_result = !is_exclusive;
+    for (round, partner) in rounds(me, size) {
+        builder.round();
+        let goes_on = is_needed(me, round, size);
+        let sent = (partner > me || is_needed(partner, round, size))
+            .then(|| builder.send(team.party(partner), round, operands.place(all), &[]));
+        if partner > me && !goes_on {
             continue;
         }
-        builder.round();
-        let sent = builder.send(team.party(partner), round, operands.place(all), &[]);
+        let lands = partner < me && !has_result && !problem.is_in_place();
+        let theirs = if lands { into } else { problem.scratch(builder) };
         let arrived = builder.recv(team.party(partner), round, operands.place(theirs), &[]);
         if partner > me {
-            builder.reduce(all, theirs, operands.count, &[sent, arrived]);
-            std::mem::swap(&mut all, &mut theirs);
+            builder.reduce(all, theirs, operands.count, &[arrived]);
+            all = theirs;
             continue;
         }
         if has_result {
-            builder.reduce(theirs, problem.into, operands.count, &[arrived]);
-        } else {
-            problem.copy(theirs, problem.into, &[arrived], builder);
-            has_result = true;
+            builder.reduce(theirs, into, operands.count, &[arrived]);
+        } else if !lands {
+            problem.copy(theirs, into, &[arrived], builder);
         }
-        builder.reduce(theirs, all, operands.count, &[sent, arrived]);
+        has_result = true;
+        if goes_on {
+            let mut after: Vec<Step> = sent.into_iter().chain([arrived]).collect();
+            if all == from {
+                all = problem.scratch(builder);
+                after.push(problem.copy(from, all, &[], builder));
+            }
+            builder.reduce(theirs, all, operands.count, &after);
+        }
     }
 }

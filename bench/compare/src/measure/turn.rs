@@ -16,7 +16,7 @@ use crate::plan::{Cell, Family};
 use crate::report::{FORMAT, Report};
 use crate::store::Figure;
 use crate::verdict::judge;
-use crate::{CompareError, page};
+use crate::{CompareError, heat, markdown, page};
 
 /// A batch is begun again without the cell that ended it, but only so often.
 const JOBS_MAX: u32 = 4;
@@ -185,8 +185,18 @@ impl Course<'_> {
             what: format!("the report cannot be written: {error}"),
             path: self.request.out.clone(),
         })?;
-        for (name, text) in [("report.json", json), ("report.html", page::html(report))] {
-            let path = self.request.out.join(name);
+        let mut files = vec![
+            ("report.json".to_string(), json),
+            ("report.html".into(), page::html(report)),
+            ("report.md".into(), markdown::markdown(report)),
+        ];
+        let pictures = report
+            .places
+            .iter()
+            .filter_map(|row| Some((markdown::picture(&row.name), heat::map(report, &row.name)?)));
+        files.extend(pictures);
+        for (name, text) in files {
+            let path = self.request.out.join(&name);
             let new = self.request.out.join(format!(".{name}.new"));
             fs::write(&new, text).map_err(CompareError::file("write", &new))?;
             fs::rename(&new, &path).map_err(CompareError::file("write", &path))?;

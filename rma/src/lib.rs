@@ -23,5 +23,5 @@ pub use base::Base;
 pub use origin::{Asking, Element, Failure, Flying, Operation, Origin, To};
 pub use place::Place;
 pub use port::{Claims, Outcome, Port};
-pub use reaching::{Instead, Reaching};
+pub use reaching::Reaching;
 pub use target::{Exposed, Fault, Operator, Target};

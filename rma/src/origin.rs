@@ -10,9 +10,9 @@ use crate::base::{lent, lent_mut};
 use crate::frame::{FRAMES, Frame, Kind, answer_tag, data_tag};
 use crate::place::Place;
 use crate::port::{Outcome, Port};
-use crate::reaching::{Instead, Reaching};
+use crate::reaching::Reaching;
 use crate::target::{ACKNOWLEDGEMENT, Fault};
-use nmad_engine::{Context, Error, PeerId, RequestId, Segments, Source, TagMatch};
+use nmad_engine::{Act, Context, Error, PeerId, RequestId, Segments, Source, TagMatch};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Data of up to this many bytes travel in the frame.
@@ -247,12 +247,12 @@ impl<P: Port> Asking<'_, P> {
         self.keep();
     }
 
-    /// Asks for what the network has not done.
-    pub fn instead(self, Reaching { instead, place, data, .. }: Reaching) {
-        match instead {
-            Instead::Put => self.put(place, &data),
-            Instead::Get => self.get(place, &data),
-            Instead::Nothing => {}
+    /// Asks for a put or a get that the network has not done. An atomic is not asked for again.
+    pub fn instead(self, Reaching { act, place, data, .. }: Reaching) {
+        match act {
+            Act::Put => self.put(place, &data),
+            Act::Get => self.get(place, &data),
+            Act::Add(_) | Act::Swap(..) => {}
         }
     }
 

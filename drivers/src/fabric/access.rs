@@ -1,17 +1,15 @@
 //! Accesses to memory that a peer has exposed. Long ones work on the memory as it lies, registered like that
 //! of chunks; short ones through a slot, which is registered already.
 
-use super::adapter::{Adapter, Place, Posted, Purpose};
-use super::cache::Registered;
+use super::adapter::{Adapter, Place, Purpose};
 use super::operations::{Operation, Operations, PartOf};
+use super::pinned::Pinned;
 use super::slots::SLOT;
-use super::write::{PIECE_MIN, RESERVE, Way, copy, pays};
+use super::write::{RESERVE, Way, copy, pays};
 use nmad_engine::packet::RequestId;
 use nmad_engine::transfer::access::{Access, Act, Came};
 use nmad_engine::transfer::driver::Event;
 use std::collections::VecDeque;
-use std::ops::Range;
-use std::sync::Arc;
 
 /// Operations of a link at once: its endpoint takes more, which are left to messages and reads of chunks.
 const AT_ONCE: u32 = 32;
@@ -39,8 +37,8 @@ enum Through<R> {
     None,
     /// A slot.
     Slot(u32),
-    /// The application's: the addresses of each piece, and its registration.
-    Memory(Vec<(Range<usize>, Arc<R>)>),
+    /// The application's.
+    Memory(Pinned<R>),
 }
 
 impl<R> Default for Accesses<R> {
@@ -49,7 +47,7 @@ impl<R> Default for Accesses<R> {
     }
 }
 
-/// What came of an access, as an event.
+/// The event that reports the end of an access.
 pub(crate) fn ended(access: &Access, came: Came) -> Event<'static> {
     Event::Accessed { to: access.to, request: access.request, came }
 }
@@ -60,7 +58,7 @@ impl<R> Accesses<R> {
         self.list.push_back(Accessing { access, through: Through::None, asked: 0, landed: 0 });
     }
 
-    /// Posts what can be posted; whether something is left for which there was no room. What has ended is
+    /// Posts operations while there is room; whether some are left. Events of accesses that have ended are
     /// added to `events`.
     ///
     /// # Errors
@@ -127,7 +125,7 @@ impl<R> Accesses<R> {
         self.list.back().is_some_and(|last| !last.is_asked())
     }
 
-    /// The link has ended, and its operations with it: what came of each access.
+    /// The link has ended, and its operations with it: an event for each access.
     pub(crate) fn end(self) -> impl Iterator<Item = Event<'static>> {
         self.list.into_iter().map(|one| {
             let came = if one.asked > 0 { Came::Unknown } else { Came::Undone };
@@ -152,17 +150,23 @@ impl<R> Accessing<R> {
 
     /// Chooses the memory here that operations work on.
     fn begin<A: Adapter<Region = R>>(&mut self, way: &mut Way<'_, A>) -> Begun {
-        let here = &self.access.here;
+        let Access { act, ref here, .. } = self.access;
         if !matches!(self.through, Through::None) {
             return Begun::Ready;
         }
         if here.is_empty() {
             return Begun::Over(Came::Done);
         }
-        if (here.len() >= PIECE_MIN && pays(here)) && self.register(way) {
-            return Begun::Ready;
+        if pays(here) {
+            let purpose = if act == Act::Put { Purpose::Source } else { Purpose::Target };
+            match Pinned::new(here, purpose, (&mut *way.adapter, &mut *way.cache)) {
+                Ok(pinned) => {
+                    self.through = Through::Memory(pinned);
+                    return Begun::Ready;
+                }
+                Err(why) => log::debug!("an access goes in a message, or is copied: {why}"),
+            }
         }
-        let here = &self.access.here;
         if here.len() > SLOT as u64 {
             // In a message it is copied in parts.
             return Begun::Over(Came::Undone);
@@ -171,33 +175,12 @@ impl<R> Accessing<R> {
             return Begun::NoRoom;
         }
         let Some(slot) = way.slots.take() else { return Begun::NoRoom };
-        if self.access.act == Act::Put {
+        if act == Act::Put {
             copy(here, way.slots.bytes_mut(slot));
         }
         way.slots.posted(slot, way.name);
         self.through = Through::Slot(slot);
         Begun::Ready
-    }
-
-    /// Registers the memory here; false: the system refuses.
-    fn register<A: Adapter<Region = R>>(&mut self, way: &mut Way<'_, A>) -> bool {
-        let Way { adapter, cache, .. } = way;
-        let purpose = if self.access.act == Act::Put { Purpose::Source } else { Purpose::Target };
-        let mut pieces = Vec::new();
-        for piece in self.access.here.iter() {
-            match cache.register(piece, purpose, |memory| adapter.register(memory, purpose)) {
-                Ok(Registered { region, .. }) => {
-                    let start = piece.start.addr();
-                    pieces.push((start..start + piece.len, region));
-                }
-                Err(why) => {
-                    log::debug!("an access goes in a message: {why}");
-                    return false;
-                }
-            }
-        }
-        self.through = Through::Memory(pieces);
-        true
     }
 
     /// Asks for what is still to be asked for; whether there was no room.
@@ -210,32 +193,20 @@ impl<R> Accessing<R> {
         let Access { act, at, key, request, ref here, .. } = self.access;
         let longest = STEP.min(way.adapter.abilities().operation as u64);
         while self.asked < here.len() && *flying < AT_ONCE {
-            let (piece, region) = match &self.through {
-                Through::Slot(slot) => (way.slots.segment(*slot, here.len() as usize), way.slots.region()),
-                Through::Memory(pieces) => {
-                    let Some(piece) = here.slice(self.asked, longest).iter().next() else { break };
-                    let start = piece.start.addr();
-                    let Some((_, region)) = pieces.iter().find(|(all, _)| all.contains(&start)) else {
-                        break;
-                    };
-                    (piece, &**region)
+            let memory = match &self.through {
+                Through::Slot(slot) => {
+                    Some((way.slots.segment(*slot, here.len() as usize), way.slots.region()))
                 }
-                Through::None => break,
+                Through::Memory(pinned) => pinned.run(here, self.asked, longest),
+                Through::None => None,
             };
+            let Some((piece, region)) = memory else { break };
             let len = piece.len as u64;
-            let part_of = PartOf::Access(request);
-            let token = operations.add(Operation { endpoint: way.name, part_of, len });
+            let operation = Operation { endpoint: way.name, part_of: PartOf::Access(request), len };
             let there = Place { address: at.wrapping_add(self.asked), key: key.0 };
-            match way.adapter.operate(way.endpoint, act, (piece, region), there, token) {
-                Ok(Posted::Full) => {
-                    operations.take(token);
-                    return Ok(true);
-                }
-                Ok(_) => {}
-                Err(why) => {
-                    operations.take(token);
-                    return Err(why);
-                }
+            let to = (&mut *way.adapter, &mut *way.endpoint);
+            if !operations.post(operation, to, act, (piece, region), there)? {
+                return Ok(true);
             }
             *flying += 1;
             self.asked += len;

@@ -19,6 +19,7 @@ mod link;
 mod message;
 mod opening;
 mod operations;
+mod pinned;
 pub(crate) mod rail;
 mod read;
 #[allow(unsafe_code)]

@@ -1,6 +1,9 @@
 //! Operations on peers' memory that are under way: what each is a part of.
 
+use super::adapter::{Adapter, Place, Posted};
+use nmad_engine::memory::Segment;
 use nmad_engine::packet::RequestId;
+use nmad_engine::transfer::access::Act;
 
 /// What an operation is a part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +19,7 @@ pub(crate) enum PartOf {
 pub(crate) struct Operation {
     /// The link, by the name of its endpoint.
     pub(crate) endpoint: u32,
-    /// What it is a part of.
+    /// The chunk or the access that it belongs to.
     pub(crate) part_of: PartOf,
     /// Bytes.
     pub(crate) len: u64,
@@ -30,8 +33,28 @@ pub(crate) struct Operations {
 }
 
 impl Operations {
+    /// Posts one between memory here and there; false: there is no room for it.
+    ///
+    /// # Errors
+    /// The endpoint has failed.
+    pub(crate) fn post<A: Adapter>(
+        &mut self,
+        operation: Operation,
+        (adapter, endpoint): (&mut A, &mut A::Endpoint),
+        act: Act,
+        here: (Segment, &A::Region),
+        there: Place,
+    ) -> Result<bool, String> {
+        let token = self.add(operation);
+        let posted = adapter.operate(endpoint, act, here, there, token);
+        if matches!(posted, Ok(Posted::Full) | Err(_)) {
+            self.take(token);
+        }
+        Ok(posted? != Posted::Full)
+    }
+
     /// Adds one; its token.
-    pub(crate) fn add(&mut self, operation: Operation) -> u32 {
+    fn add(&mut self, operation: Operation) -> u32 {
         match self.free.pop() {
             Some(token) => {
                 self.list[token as usize] = Some(operation);

@@ -5,10 +5,11 @@
 //! receive region that is closed is closed: this side knows which reads are under way, waits for them, and
 //! posts no more. A write by the sender could be under way to memory that was given back meanwhile.
 
-use super::adapter::{Adapter, Place, Posted, Purpose};
-use super::cache::{Cache, Registered};
+use super::adapter::{Adapter, Place, Purpose};
+use super::cache::Cache;
 use super::message::{Kind, Lies, decode_places};
 use super::operations::{Operation, Operations, PartOf};
+use super::pinned::Pinned;
 use super::write::{Outbox, PART, pays};
 use crate::regions::Regions;
 use nmad_engine::memory::{Segment, Segments};
@@ -17,8 +18,6 @@ use nmad_engine::transfer::access::Act;
 use nmad_engine::transfer::driver::Event;
 use nmad_wire::{ChunkHeader, Header, Malformed};
 use std::collections::VecDeque;
-use std::ops::Range;
-use std::sync::Arc;
 
 /// Reads of one chunk at once.
 const READS: u32 = 4;
@@ -49,8 +48,8 @@ struct Arriving<R> {
     landed: u64,
     /// Reads under way.
     flying: u32,
-    /// The target's pieces, as long as they are registered.
-    regions: Vec<(Range<usize>, Arc<R>)>,
+    /// The target, as long as it is registered.
+    pinned: Pinned<R>,
 }
 
 /// Where the bytes of a chunk come from.
@@ -280,21 +279,9 @@ impl<R> Arriving<R> {
         if !pays(&self.into) {
             return false;
         }
-        let Ground { adapter, cache, .. } = ground;
-        for piece in self.into.iter() {
-            match cache.register(piece, Purpose::Target, |memory| adapter.register(memory, Purpose::Target)) {
-                Ok(Registered { region, .. }) => {
-                    let begin = piece.start.addr();
-                    self.regions.push((begin..begin + piece.len, region));
-                }
-                Err(why) => {
-                    log::debug!("data is copied that could have been read: {why}");
-                    self.regions.clear();
-                    return false;
-                }
-            }
-        }
-        true
+        let pinned = Pinned::new(&self.into, Purpose::Target, (&mut *ground.adapter, &mut *ground.cache));
+        let pinned = pinned.inspect_err(|why| log::debug!("data is copied that could have been read: {why}"));
+        pinned.map(|pinned| self.pinned = pinned).is_ok()
     }
 
     fn part<A: Adapter<Region = R>>(
@@ -325,29 +312,17 @@ impl<R> Arriving<R> {
         let len = u64::from(self.header.len);
         while self.stage == Stage::Coming && self.flying < READS && self.asked < len {
             let longest = READ.min(ground.adapter.abilities().operation as u64);
-            let Some(piece) = self.into.slice(self.asked, longest).iter().next() else { break };
+            let Some((piece, region)) = self.pinned.run(&self.into, self.asked, longest) else { break };
             let Some((from, left)) = place(lies, self.asked) else { break };
-            let Some((_, region)) =
-                self.regions.iter().find(|(target, _)| target.contains(&piece.start.addr()))
-            else {
-                break;
-            };
             let piece = Segment { len: piece.len.min(left as usize), ..piece };
             let (part_of, len) = (PartOf::Chunk(self.header.number), piece.len as u64);
-            let token = ground.operations.add(Operation { endpoint: ground.name, part_of, len });
-            match ground.adapter.operate(ground.endpoint, Act::Get, (piece, region), from, token) {
-                Ok(Posted::Full) => {
-                    ground.operations.take(token);
-                    return Ok(true);
-                }
-                Ok(_) => {}
-                Err(why) => {
-                    ground.operations.take(token);
-                    return Err(why);
-                }
+            let read = Operation { endpoint: ground.name, part_of, len };
+            let to = (&mut *ground.adapter, &mut *ground.endpoint);
+            if !ground.operations.post(read, to, Act::Get, (piece, region), from)? {
+                return Ok(true);
             }
             self.flying += 1;
-            self.asked += piece.len as u64;
+            self.asked += len;
         }
         Ok(false)
     }
@@ -366,7 +341,7 @@ impl<R> Arriving<R> {
             out.say_done(self.header.number);
         }
         self.stage = Stage::Over(kept);
-        self.regions.clear();
+        self.pinned = Pinned::default();
         self.into = Segments::empty();
     }
 
@@ -400,8 +375,8 @@ fn decode<R>(kind: Kind, bytes: &[u8]) -> Result<Arriving<R>, Malformed> {
         _ if rest.len() as u64 == len => Source::Here(rest.to_vec()),
         _ => return Err(Malformed("length of a chunk")),
     };
-    let (stage, into, regions) = (Stage::Held(false), Segments::empty(), Vec::new());
-    Ok(Arriving { header, source, stage, into, asked: 0, landed: 0, flying: 0, regions })
+    let (stage, into, pinned) = (Stage::Held(false), Segments::empty(), Pinned::default());
+    Ok(Arriving { header, source, stage, into, asked: 0, landed: 0, flying: 0, pinned })
 }
 
 /// Where the byte at `at` of a chunk lies, and how many follow it there.

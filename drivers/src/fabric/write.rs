@@ -26,7 +26,7 @@ const WHOLE: u64 = (SLOT - PREFIX - ChunkHeader::LEN) as u64;
 /// Bytes of a part.
 pub(crate) const PART: usize = SLOT - PREFIX;
 /// Shorter pieces of memory are not worth a registration, in bytes.
-pub(super) const PIECE_MIN: u64 = 4096;
+const PIECE_MIN: u64 = 4096;
 
 /// Something that the peer is owed, and that costs no credit.
 #[derive(Debug, Clone, Copy)]

@@ -75,8 +75,10 @@ impl Engine {
         if let Some((rail, notes)) = known.filter(|(_, notes)| notes.downs_due > 0) {
             // It speaks of the link that was before this one.
             notes.downs_due -= 1;
-            let settled = (notes.downs_due == 0).then_some(rail);
-            return settled.into_iter().for_each(|rail| self.end_unknown(from, rail));
+            if notes.downs_due == 0 {
+                self.end_unknown(from, rail);
+            }
+            return;
         }
         let link = peer.links.iter().find(|link| link.remote == Some(remote) && link.is_up());
         match link.map(|link| link.rail) {

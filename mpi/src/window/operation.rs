@@ -22,7 +22,7 @@ use crate::world::{World, world};
 use newmadeleine::Segments;
 use newmadeleine::engine::Act;
 use newmadeleine::joint::{self, Direction, There};
-use nmad_rma::{Asking, Instead, Operation, Place};
+use nmad_rma::{Asking, Operation, Place};
 use std::ffi::c_void;
 use std::io;
 use std::sync::Arc;
@@ -254,14 +254,11 @@ impl Far<'_> {
     /// Has the network do a put or a get, if a rail is open that can. One with a request is asked for with
     /// frames, whose ends a request knows.
     fn reach(&self, kind: Kind, data: &Segments, asked: Asked<'_>) -> Result<()> {
-        let world = world()?;
-        self.window.tidy(world, self.rank)?;
-        let (act, instead) =
-            if kind == Kind::Put { (Act::Put, Instead::Put) } else { (Act::Get, Instead::Get) };
-        if asked.is_some() || !self.window.reach(world, self, (act, instead), Some(data)) {
-            return self.ask_to_move(kind, data, asked);
+        let act = if kind == Kind::Put { Act::Put } else { Act::Get };
+        if asked.is_none() && self.window.reach(world()?, self, act, Some(data))? {
+            return Ok(());
         }
-        Ok(())
+        self.ask_to_move(kind, data, asked)
     }
 
     /// Has the network combine a word; false: it cannot, or no rail is open that can.
@@ -273,10 +270,7 @@ impl Far<'_> {
         asked: Asked<'_>,
     ) -> Result<bool> {
         let act = combination.act(word_of(data)).filter(|_| asked.is_none() && self.place.len() == WORD);
-        let Some(act) = act else { return Ok(false) };
-        let world = world()?;
-        self.window.tidy(world, self.rank)?;
-        Ok(self.window.reach(world, self, (act, Instead::Nothing), into))
+        act.map_or(Ok(false), |act| self.window.reach(world()?, self, act, into))
     }
 
     /// The same for a swap.
@@ -289,9 +283,7 @@ impl Far<'_> {
         let (true, Some(compare), Some(new)) = (is_word(basic), word_of(compare), word_of(new)) else {
             return Ok(false);
         };
-        let world = world()?;
-        self.window.tidy(world, self.rank)?;
-        Ok(self.window.reach(world, self, (Act::Swap(compare, new), Instead::Nothing), Some(into)))
+        self.window.reach(world()?, self, Act::Swap(compare, new), Some(into))
     }
 
     /// Copies data of a put or a get from process to process. A target that looks meanwhile does a part of

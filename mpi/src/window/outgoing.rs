@@ -14,7 +14,7 @@ use crate::task::{Served, Work};
 use crate::world::{World, from_session};
 use newmadeleine::engine::{Act, Context, Engine, Envelope, Error as Lost, PeerId, Source, TagMatch, To};
 use newmadeleine::{RequestId, Segments};
-use nmad_rma::{self as rma, Asking, Failure, Flying, Instead, Operation, Outcome, Place, Port, Reaching};
+use nmad_rma::{self as rma, Asking, Failure, Flying, Operation, Outcome, Place, Port, Reaching};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -65,10 +65,7 @@ impl Window {
         }
         let _one_at_a_time = lock(&self.flushing);
         let asked: Vec<i32> = ranks.filter(is_asked).collect();
-        let mut ended = Ok(());
-        for &rank in &asked {
-            ended = ended.and(self.land_reaching(world, rank));
-        }
+        let mut ended = self.land_all_reaching(world, asked.iter().copied());
         if at_target {
             asked.iter().for_each(|&rank| self.ask(world, rank, None, |to| to.flush()));
         }
@@ -80,17 +77,23 @@ impl Window {
 
     /// Has the network access a place in one run; false: no rail is open that can. Without memory of the
     /// caller's nobody wants what an atomic has found.
+    ///
+    /// # Errors
+    /// Something before it has failed, or the rank is gone.
     pub(super) fn reach(
         &self,
         world: &World,
         far: &Far<'_>,
-        (act, instead): (Act, Instead),
+        act: Act,
         data: Option<&Segments>,
-    ) -> bool {
-        let (&Place::One(offset, _), Some(exposure)) = (&far.place, &far.peer.exposure) else { return false };
+    ) -> Result<bool> {
+        self.tidy(world, far.rank)?;
+        let (&Place::One(offset, _), Some(exposure)) = (&far.place, &far.peer.exposure) else {
+            return Ok(false);
+        };
         let at = far.peer.base.wrapping_add(offset);
         if act.is_atomic() && !at.is_multiple_of(WORD) {
-            return false;
+            return Ok(false);
         }
         let mut scratch = data.is_none().then(|| Box::new(0));
         let data = data
@@ -98,11 +101,11 @@ impl Window {
             .or_else(|| scratch.as_deref_mut().map(memory::word))
             .unwrap_or_else(Segments::empty);
         let begun = world.node().access(PeerId(far.peer.process), act, (at, exposure), &data);
-        let Some(request) = begun else { return false };
-        let reaching = Reaching { request, instead, place: far.place.clone(), data, scratch };
+        let Some(request) = begun else { return Ok(false) };
+        let reaching = Reaching { request, act, place: far.place.clone(), data, scratch };
         lock(&self.origin).reaches(far.rank as usize, reaching);
         far.peer.is_asked.store(true, Ordering::Relaxed);
-        true
+        Ok(true)
     }
 
     /// Waits until the network has done what it was to do at some ranks.
@@ -111,8 +114,13 @@ impl Window {
     /// A rank is gone.
     pub(super) fn settle(&self, world: &World, ranks: Range<i32>) -> Result<()> {
         let _one_at_a_time = lock(&self.flushing);
+        let asked = ranks.filter(|&rank| self.peer(rank).is_asked.load(Ordering::Relaxed));
+        self.land_all_reaching(world, asked)
+    }
+
+    fn land_all_reaching(&self, world: &World, ranks: impl Iterator<Item = i32>) -> Result<()> {
         let mut ended = Ok(());
-        for rank in ranks.filter(|&rank| self.peer(rank).is_asked.load(Ordering::Relaxed)) {
+        for rank in ranks {
             ended = ended.and(self.land_reaching(world, rank));
         }
         ended
@@ -125,7 +133,7 @@ impl Window {
         for each in reaching {
             match end_of(world, each.request) {
                 Ok(_) => {}
-                Err(Lost::AccessLost(_)) if each.instead != Instead::Nothing => {
+                Err(Lost::AccessLost(_)) if !each.act.is_atomic() => {
                     self.ask(world, rank, None, |to| to.instead(each));
                 }
                 Err(error) => failed = failed.and(self.meaning(world, rank, Err(Failure::Lost(error)))),

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::heat::interval;
-use crate::page::{remark, times};
+use crate::page::{remark, rounds, times};
 use crate::place::Place;
 use crate::report::{BehindRow, Mean, PatternRow, Report};
 
@@ -18,12 +18,12 @@ pub(crate) fn markdown(report: &Report) -> String {
     let machine = &report.machine;
     let _ = write!(
         page,
-        "# MAD-MPI beside other MPIs\n\n{}, {} cores, Linux {}; {}; {} rounds:\n\n    {}\n\n",
+        "# MAD-MPI beside other MPIs\n\n{}, {} cores, Linux {}; {}; {}:\n\n    {}\n\n",
         cell(&machine.processor),
         machine.cores,
         cell(&machine.kernel),
         cell(&report.made),
-        report.rounds,
+        rounds(report),
         report.command
     );
     if let Some(Mean { ratio, low, high, cells, behind }) = report.overall {

@@ -70,7 +70,7 @@ fn head(page: &mut String, report: &Report) {
         None => "No verdict: there is no cell that both MAD-MPI and a peer have measured.".into(),
     };
     let _ = write!(page, "<p class=\"verdict\">{verdict}</p>\n<p>{}", escaped(&report.method));
-    let _ = writeln!(page, " {} rounds.</p>", report.rounds);
+    let _ = writeln!(page, " {}.</p>", rounds(report));
 }
 
 fn warnings(page: &mut String, report: &Report) {
@@ -182,6 +182,11 @@ pub(crate) fn remark(row: &BehindRow) -> &'static str {
         (false, Some(low)) if low <= 1.0 => "not certain",
         _ => "",
     }
+}
+
+/// How many rounds there were.
+pub(crate) fn rounds(report: &Report) -> String {
+    format!("{} round{}", report.rounds, if report.rounds == 1 { "" } else { "s" })
 }
 
 /// The medians of both in a cell.

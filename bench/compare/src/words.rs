@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::heat::{duration, interval};
-use crate::page::remark;
+use crate::page::{remark, rounds};
 use crate::place::Place;
 use crate::report::{BehindRow, PatternRow, Report};
 use crate::{Change, Diff};
@@ -15,7 +15,7 @@ const LISTED: usize = 25;
 pub fn text(report: &Report) -> String {
     let mut text = String::new();
     let machine = &report.machine;
-    let _ = writeln!(text, "{}, {} cores, {} rounds", machine.processor, machine.cores, report.rounds);
+    let _ = writeln!(text, "{}, {} cores, {}", machine.processor, machine.cores, rounds(report));
     table(&mut text, "pattern", &report.patterns, |name| name.to_string());
     table(&mut text, "place", &report.places, |name| Place::title_of(name).to_string());
     match &report.overall {

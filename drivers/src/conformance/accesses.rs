@@ -21,7 +21,7 @@ fn access(
     world.rail(A).flush();
 }
 
-/// What came of the accesses so far, in the order in which it was told.
+/// The results of accesses so far, in the order of their events.
 fn came(world: &World) -> Vec<(u64, Came)> {
     let of = |seen: &Seen| match seen {
         Seen::Accessed(request, came) => Some((request.0, *came)),
@@ -73,7 +73,7 @@ pub(super) fn pieces(world: &mut World) {
     out.append_to(&mut bytes);
     assert!(there.bytes()[1..=bytes.len()] == bytes[..]);
     ranges.into_iter().for_each(|range| assert!(into.bytes()[range.clone()] == from.bytes()[range]));
-    // What is not contiguous there is not exposed.
+    // Memory in several pieces cannot be exposed.
     assert_eq!(world.rail(B).expose(there.pieces(&[0..10, 20..30])), None);
     world.rail(B).conceal(key);
     world.kept.extend([there, from, into]);

@@ -120,8 +120,8 @@ pub(super) struct Sge {
 }
 
 /// `struct ibv_send_wr`, with the member of each union that is used, and room for the longest. Of an atomic
-/// the second union has other members: the remote address, what is compared with or added (in the place of
-/// `rkey`), what is written (`rest[0]`), and the key (`rest[1]`).
+/// the second union has other members: the remote address, the number to add or to compare with (in the place
+/// of `rkey`), the number to write (`rest[0]`), and the key (`rest[1]`).
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct SendWr {

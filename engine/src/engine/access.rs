@@ -109,7 +109,7 @@ impl Engine {
         }
     }
 
-    /// Both sides have given up a link: what was accessed over it ends.
+    /// Both sides have closed a link: accesses over it whose result is unknown end.
     pub(super) fn end_unknown(&mut self, id: PeerId, rail: RailId) {
         let is_of_it = |request: &Request| match request {
             Request::OneSided(access) => {

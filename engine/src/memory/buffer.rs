@@ -68,7 +68,7 @@ impl Spare {
         }
     }
 
-    /// Keeps a buffer, and so many of the others as there is room for.
+    /// Keeps a buffer. The oldest others go, until all that are kept fit into [`MOST`].
     pub(crate) fn give(&mut self, buffer: Buffer) {
         if buffer.capacity() > MOST {
             return;

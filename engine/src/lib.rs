@@ -52,6 +52,6 @@ pub use schedule::strategy::{RailView, ShareList, Shares, Strategy, Waiting};
 pub use transfer::access::{Access, Act, Atomics, Came, Exposure, RemoteAccess};
 pub use transfer::congestion::Scheme as CongestionControl;
 pub use transfer::driver::{
-    Departure, Driver, Event, How, Interest, Limits, Order, Scope as PollScope, Sent, Statistics,
+    Departure, Driver, Event, How, Interest, Limits, Order, Reads, Scope as PollScope, Sent, Statistics,
 };
 pub use transfer::rail::{Opening, RailCounters};

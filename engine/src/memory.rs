@@ -331,6 +331,11 @@ impl Segments {
         Some(unsafe { core::slice::from_raw_parts(start, self.len as usize) })
     }
 
+    /// Where it begins, if it is one piece, for other processes that read it.
+    pub fn address(&self) -> Option<u64> {
+        self.contiguous().map(|bytes| bytes.as_ptr().expose_provenance() as u64)
+    }
+
     /// The pieces as slices to read, for drivers that gather.
     pub fn slices(&self) -> impl Iterator<Item = &[u8]> + '_ {
         self.slices_from(0)

@@ -9,7 +9,8 @@ use crate::engine::{Caller, Engine, Leaving, Protocol, Refused, Submitted, To};
 use crate::memory::Segments;
 use crate::packet::{PeerId, RailId};
 use crate::profile::sample::Pair;
-use crate::transfer::driver::{Departure, Driver, Event, Order, Scope, Sent};
+use crate::transfer::access::Access as Accessing;
+use crate::transfer::driver::{Departure, Driver, Event, How, Order, Scope, Sent};
 use crate::transfer::rail::Opening;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -331,12 +332,27 @@ fn give(node: &mut impl Access, leaving: &Leaving, to: &To, data: &Segments) -> 
         let leaving = *leaving;
         return push(node, &leaving, to, data);
     }
+    if protocol == Protocol::Read {
+        let leaving = *leaving;
+        return announce(node, &leaving, to, data);
+    }
     let (head, number, how) = (leaving.head(to, data.len()), leaving.number(), protocol.how());
     let send =
         |rail: &mut dyn Driver| rail.send(Departure::Message { to: to.0, number, head: &head, data, how });
     // A copy of a small message takes no longer than to let others have the engine.
     let sent = if protocol == Protocol::Inject { node.ask(rail, send) } else { node.work(rail, send) };
     sent.unwrap_or(Sent::Retry)
+}
+
+/// Gives the request to send of a message that its receiver reads. Data in pieces goes another way.
+#[inline(never)]
+fn announce(node: &mut impl Access, leaving: &Leaving, to: &To, data: &Segments) -> Sent {
+    let Some(address) = data.address() else { return Sent::Retry };
+    let (head, number) = (leaving.read(to, data.len(), address), leaving.number());
+    let (data, how) = (&Segments::empty(), How::Inject);
+    let send =
+        |rail: &mut dyn Driver| rail.send(Departure::Message { to: to.0, number, head: &head, data, how });
+    node.ask(leaving.rail(), send).unwrap_or(Sent::Retry)
 }
 
 #[inline(never)]
@@ -403,10 +419,14 @@ fn errands(node: &mut impl Access) {
         let accesses = node.engine().take_accesses(id);
         if !accesses.is_empty() {
             let access = |rail: &mut dyn Driver| {
-                accesses.into_iter().for_each(|access| rail.access(access));
+                let begin = |access: Accessing| (access.request, rail.access(access));
+                let ended: Vec<_> = accesses.into_iter().map(begin).collect();
                 rail.flush();
+                ended
             };
-            node.work(id, access).expect(IN_PLACE);
+            for (request, came) in node.work(id, access).expect(IN_PLACE) {
+                came.into_iter().for_each(|came| node.engine().on_accessed(request, came));
+            }
         }
     }
 }

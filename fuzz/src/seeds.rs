@@ -24,7 +24,8 @@ fn eager(seq: u32, flags: u8) -> Eager {
 }
 
 fn rts(seq: u32, flags: u8, len: u64) -> Rts {
-    Rts { flags, context: 1, tag: 11, seq, len, request: NAME | 2, region: NAME, pushed: len.min(1) }
+    let (region, pushed) = (NAME, len.min(1));
+    Rts { flags, context: 1, tag: 11, seq, len, request: NAME | 2, region, pushed, address: 0 }
 }
 
 fn keys(rails: u8) -> Keys {
@@ -54,6 +55,7 @@ fn good_packets() -> Vec<(&'static str, Vec<u8>)> {
         ("rts", one(Frame::Rts(rts(2, flags::FIN, 50_000)))),
         ("rts-invited", one(Frame::Rts(rts(2, flags::INVITED, 50_000)))),
         ("rts-parts", one(Frame::Rts(rts(2, flags::PARTS, 300)))),
+        ("rts-read", one(Frame::Rts(rts(2, flags::READ | flags::FIN, 50_000)))),
         ("part", one(Frame::Part(Part { request: NAME, offset: 200, total: 300, len: 100 }, &[7; 100]))),
         ("cts", one(Frame::Cts(cts))),
         ("rtr", one(Frame::Rtr(rtr))),

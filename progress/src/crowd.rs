@@ -12,7 +12,8 @@ use nmad_engine::Duration;
 /// Giving the core away takes less where nobody else wants it (0.3 us), and more when somebody takes it, if
 /// only to answer and to give it back (3 us).
 const SWITCH: Duration = Duration::from_ns(1_500);
-/// The surplus of waits that ended after a switch over those that ended without one.
+/// The surplus of waits that ended after a switch over those that have lasted for as long and ended without
+/// one. A message that is there at once tells nothing: whoever sent it may have had this core before.
 const SURE: u8 = 2;
 const MOST: u8 = 4;
 /// A thread that shares a core by plan spins for a microsecond once in TRIAL waits all the same: ranks that
@@ -30,8 +31,10 @@ const GLANCE: Duration = Duration::from_us(20);
 #[derive(Debug, Default)]
 pub(crate) struct Crowd {
     switches: u8,
-    /// The core was given away, and somebody else has run.
-    switched: bool,
+    /// The core was given away: whether somebody else has run.
+    switched: Option<bool>,
+    /// For how long this wait has spun.
+    spun: Duration,
     waits: u8,
     /// How often this wait has given the core away while it spun.
     glances: u64,
@@ -43,6 +46,7 @@ impl Crowd {
     pub(crate) fn stage(&mut self, usual: Idle, quiet: Duration) -> Stage {
         let stage = self.next(usual, quiet);
         self.glances += u64::from(stage == Stage::Yield);
+        self.spun = quiet;
         stage
     }
 
@@ -59,7 +63,7 @@ impl Crowd {
 
     /// The core was given away, and was back after this time.
     pub(crate) fn gave_away(&mut self, took: Duration) {
-        self.switched = took > SWITCH;
+        self.switched = Some(took > SWITCH);
     }
 
     /// The awaited event, or another one, has happened.
@@ -67,9 +71,11 @@ impl Crowd {
     pub(crate) fn happened(&mut self) {
         self.waits = self.waits.wrapping_add(1);
         self.glances = 0;
-        self.switches = match std::mem::take(&mut self.switched) {
-            true => (self.switches + 1).min(MOST),
-            false => self.switches.saturating_sub(1),
+        let is_alone = std::mem::take(&mut self.spun) > SWITCH;
+        self.switches = match self.switched.take().or(is_alone.then_some(false)) {
+            Some(true) => (self.switches + 1).min(MOST),
+            Some(false) => self.switches.saturating_sub(1),
+            None => self.switches,
         };
     }
 }
@@ -88,7 +94,14 @@ mod tests {
             crowd.happened();
         }
         assert_eq!(stage(&mut crowd), Stage::Yield);
+        crowd.gave_away(Duration::from_us(50));
+        crowd.happened();
         (0..MOST).for_each(|_| crowd.happened());
+        assert_eq!(stage(&mut crowd), Stage::Yield, "what was there at once tells nothing");
+        for _ in 0..MOST {
+            crowd.gave_away(Duration::from_ns(300));
+            crowd.happened();
+        }
         assert_eq!(stage(&mut crowd), Stage::Spin);
     }
 

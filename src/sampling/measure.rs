@@ -11,7 +11,7 @@ use super::queue::Queue;
 use super::talk::{Broken, Talk};
 use crate::error::SessionError;
 use nmad_engine::{
-    Effort, LinkView, Method, Pair, PeerId, Probe, Profile, Provenance, RailId, Reach, Sampler,
+    Effort, LinkView, Method, Pair, PeerId, Probe, Profile, Provenance, RailId, Reach, Reads, Sampler,
 };
 use nmad_progress::Node;
 use std::fmt;
@@ -247,6 +247,7 @@ fn reach(node: &Node, task: &Task<'_>) -> Reach {
         gathers: limits.gather > 0,
         // Inject is never worse than push where a driver has both, so there is nothing to compare.
         pushes: limits.push > 0 && !limits.inject,
+        reads: limits.reads != Reads::Never,
         host: true,
         hand_offs: Pair::ALL.map(|pair| task.pairs.iter().any(|(kind, _)| *kind == pair)),
     }

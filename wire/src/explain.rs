@@ -79,6 +79,8 @@ impl fmt::Display for Frame<'_> {
                     write!(f, " to open region {:#x}", r.region)
                 } else if r.flags & flags::PUSHED != 0 {
                     write!(f, " of which {} B are pushed", r.pushed)
+                } else if r.flags & flags::READ != 0 {
+                    write!(f, " to be read at {:#x}", r.address)
                 } else if r.flags & flags::PARTS != 0 {
                     write!(f, " in parts")
                 } else {

@@ -12,6 +12,8 @@ pub const PUSHED: u8 = 8;
 /// A message that is sent without asking although it is longer than a packet: all of its bytes come in
 /// [`super::Part`] frames.
 pub const PARTS: u8 = 16;
+/// A rendezvous request whose receiver may read the message from the sender's memory; its address follows.
+pub const READ: u8 = 32;
 
 /// The byte with these bits.
 #[inline]

@@ -24,11 +24,15 @@ pub struct Rts {
     pub region: u64,
     /// How many bytes of the message are pushed, with [`flags::PUSHED`]; not on the wire otherwise.
     pub pushed: u64,
+    /// Where the message begins in the sender's process, with [`flags::READ`]; not on the wire otherwise.
+    pub address: u64,
 }
 
 impl Rts {
     /// Bytes on the wire of one with [`flags::PUSHED`].
     const PUSHED_LEN: usize = 42;
+    /// The same with [`flags::READ`], and a pad behind it: a packet that holds nothing else is whole words.
+    const READ_PAD: usize = 6;
     /// Bytes of a packet that holds nothing else.
     pub const ALONE_LEN: usize = Header::LEN + Self::PUSHED_LEN;
 
@@ -49,6 +53,30 @@ impl Rts {
         packet
     }
 
+    /// The whole packet of one with [`flags::READ`] that has nothing beside it, in words.
+    #[inline]
+    pub fn alone_to_read(&self, number: u32, ack: u32) -> [u64; (Self::ALONE_LEN + Self::READ_PAD) / 8] {
+        debug_assert!(self.flags & (flags::READ | flags::INVITED | flags::PUSHED) == flags::READ);
+        let bytes = Self::ALONE_LEN + Self::READ_PAD;
+        let header = Header { kind: Kind::Packet, len: bytes as u32, number, ack }.encode();
+        let word = |at: usize| u64::from_ne_bytes(core::array::from_fn(|byte| header[at + byte]));
+        // Behind the two bytes of the frame everything is shifted by them.
+        let fields = [
+            u64::from(self.context) | u64::from(self.seq) << 32,
+            self.tag,
+            self.len,
+            self.request,
+            self.address,
+            0,
+        ];
+        let begin = u64::from(RTS) | u64::from(self.flags) << 8;
+        let shifted = core::array::from_fn::<u64, 6, _>(|at| {
+            let before = if at == 0 { begin } else { fields[at - 1] >> 48 };
+            (before | fields[at] << 16).to_le()
+        });
+        [word(0), word(8), shifted[0], shifted[1], shifted[2], shifted[3], shifted[4], shifted[5]]
+    }
+
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&[RTS, self.flags]);
         out.extend_from_slice(&self.context.to_le_bytes());
@@ -62,24 +90,35 @@ impl Rts {
         if self.flags & flags::PUSHED != 0 {
             out.extend_from_slice(&self.pushed.to_le_bytes());
         }
+        if self.flags & flags::READ != 0 {
+            out.extend_from_slice(&self.address.to_le_bytes());
+            out.extend_from_slice(&[0; Self::READ_PAD]);
+        }
     }
 }
 
 /// The frame behind its first two bytes.
 pub(crate) fn rts(c: &mut Cursor<'_>, bits: u8) -> Result<Rts, Malformed> {
     const SHORT: &str = "Rts cut short";
-    if bits & !(flags::FIN | flags::UNORDERED | flags::INVITED | flags::PUSHED | flags::PARTS) != 0 {
+    const WAYS: u8 = flags::INVITED | flags::PUSHED | flags::PARTS | flags::READ;
+    if bits & !(flags::FIN | flags::UNORDERED | WAYS) != 0 {
         return Err(Malformed("unknown flags of an Rts"));
     }
-    if (bits & (flags::INVITED | flags::PUSHED | flags::PARTS)).count_ones() > 1 {
+    if (bits & WAYS).count_ones() > 1 {
         return Err(Malformed("an Rts whose bytes come in several ways"));
     }
     let (context, seq) = (c.u32(SHORT)?, c.u32(SHORT)?);
     let (tag, len, request) = (c.u64(SHORT)?, c.u64(SHORT)?, c.u64(SHORT)?);
     let region = if bits & flags::INVITED != 0 { c.u64(SHORT)? } else { 0 };
     let pushed = if bits & flags::PUSHED != 0 { c.u64(SHORT)? } else { 0 };
+    let reads = bits & flags::READ != 0;
+    let address = if reads { c.u64(SHORT)? } else { 0 };
+    let pad = c.take(if reads { Rts::READ_PAD } else { 0 }, SHORT)?;
+    if pad.iter().any(|&byte| byte != 0) {
+        return Err(Malformed("an Rts with something in its pad"));
+    }
     if pushed > len {
         return Err(Malformed("an Rts that pushes more than its message"));
     }
-    Ok(Rts { flags: bits, context, tag, seq, len, request, region, pushed })
+    Ok(Rts { flags: bits, context, tag, seq, len, request, region, pushed, address })
 }

@@ -81,7 +81,8 @@ pub(super) fn decide(question: &Question) -> Result<Answer, String> {
     let mut maker = Registry::default().make(strategy).map_err(|error| error.to_string())?;
     let pushes = lanes.len() == 1 && push_min(&lanes[fastest]).is_some();
     let rendezvous_from = question.eager_max.unwrap_or_else(|| threshold(&lanes[fastest], pushes)) + 1;
-    let is_eager = *len < rendezvous_from;
+    let reads = lanes.len() == 1 && is_read(&lanes[fastest], *len);
+    let is_eager = *len < rendezvous_from && !reads;
     // None: the rail gets nothing, which is not the same as a message of no bytes.
     let shares: Vec<Option<u64>> = if is_eager {
         let chosen = eager_rail(question, fastest);
@@ -94,7 +95,8 @@ pub(super) fn decide(question: &Question) -> Result<Answer, String> {
         let shares = shares_of(&wire::split(&mut *maker, NOW, *len, &views), question);
         shares.into_iter().map(|share| Some(share).filter(|&share| share > 0)).collect()
     };
-    let handshake_ns = if is_eager || pushes { 0 } else { 2 * lanes[fastest].forecast.eager_ns(SHORT) };
+    let handshake_ns =
+        if is_eager || pushes || reads { 0 } else { 2 * lanes[fastest].forecast.eager_ns(SHORT) };
     let ends_ns = |lane: &Lane, share: u64| match is_eager {
         true => lane.busy_ns + lane.forecast.eager_ns(share),
         // The request and its answer go while the rail still has something to do.
@@ -118,6 +120,7 @@ pub(super) fn decide(question: &Question) -> Result<Answer, String> {
         strategy: strategy.clone(),
         method: match is_eager {
             true => "eager",
+            false if reads => "read",
             false if pushes => "pushed",
             false => "rendezvous",
         },
@@ -148,6 +151,12 @@ fn threshold(lane: &Lane, pushes: bool) -> u64 {
 /// From which size on data follows its announcement at once, if the rail is alone and does that.
 fn push_min(lane: &Lane) -> Option<u64> {
     Some(lane.forecast.profile().thresholds()?.push_min).filter(|&from| from != u64::MAX)
+}
+
+/// Whether the receiver reads such a message from the sender's memory, where the rail is alone.
+fn is_read(lane: &Lane, len: u64) -> bool {
+    let measured = lane.forecast.profile().thresholds();
+    measured.is_some_and(|thresholds| (thresholds.read_min..thresholds.read_max).contains(&len))
 }
 
 /// Where a short message goes, as the strategies say.

@@ -42,10 +42,11 @@ fn from(info: &ProfileInfo) -> String {
 }
 
 /// The heads of columns of thresholds.
-const THRESHOLDS: [&str; 6] = [
+const THRESHOLDS: [&str; 7] = [
     "in place from",
     "rendezvous from",
     "pushed from",
+    "read from",
     "together up to",
     "blocks in place from",
     "chunks from",
@@ -54,7 +55,7 @@ const THRESHOLDS: [&str; 6] = [
 /// An empty table of thresholds.
 fn of_thresholds(title: &str) -> Table {
     let header: Vec<&str> = ["rail", "to"].into_iter().chain(THRESHOLDS).chain(["origin"]).collect();
-    Table::new(title, &header).words([1, 8])
+    Table::new(title, &header).words([1, 9])
 }
 
 /// The thresholds of each rail, and whether somebody has measured them.
@@ -109,17 +110,18 @@ pub(crate) fn in_force(list: &[InForce]) -> Table {
     table
 }
 
-fn cells(thresholds: Option<&Thresholds>) -> [String; 6] {
+fn cells(thresholds: Option<&Thresholds>) -> [String; 7] {
     match thresholds {
         Some(t) => [
             from_size(t.in_place_min),
             from_size(t.rendezvous_min),
             from_size(t.push_min),
+            from_size(t.read_min),
             if t.aggregate_max == u64::MAX { "any".into() } else { t.aggregate_max.to_string() },
             from_size(t.block_min),
             from_size(t.chunk_min),
         ],
-        None => ["default"; 6].map(String::from),
+        None => ["default"; 7].map(String::from),
     }
 }
 

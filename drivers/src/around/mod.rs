@@ -15,7 +15,7 @@ pub mod trace;
 
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
-use nmad_engine::transfer::access::Access;
+use nmad_engine::transfer::access::{Access, Came};
 use nmad_engine::transfer::driver::{
     Departure, Driver, Event, Interest, Limits, Order, Scope, Sent, Statistics,
 };
@@ -39,8 +39,8 @@ pub trait Layer: Send {
         rail.send(departure)
     }
     /// Begins an access.
-    fn access(&mut self, rail: &mut impl Driver, access: Access) {
-        rail.access(access);
+    fn access(&mut self, rail: &mut impl Driver, access: Access) -> Option<Came> {
+        rail.access(access)
     }
     /// Reports what happened.
     fn poll(&mut self, rail: &mut impl Driver, scope: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
@@ -92,8 +92,8 @@ impl<D: Driver, L: Layer> Driver for Around<D, L> {
         self.rail.conceal(key);
     }
 
-    fn access(&mut self, access: Access) {
-        self.layer.access(&mut self.rail, access);
+    fn access(&mut self, access: Access) -> Option<Came> {
+        self.layer.access(&mut self.rail, access)
     }
 
     fn room(&self) -> usize {

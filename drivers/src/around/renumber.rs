@@ -2,7 +2,7 @@
 
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
-use nmad_engine::transfer::access::Access;
+use nmad_engine::transfer::access::{Access, Came};
 use nmad_engine::transfer::driver::{
     Departure, Driver, Event, Interest, Limits, Order, Scope, Sent, Statistics,
 };
@@ -104,9 +104,9 @@ impl Driver for Renumbered {
         self.rail.conceal(key);
     }
 
-    fn access(&mut self, access: Access) {
+    fn access(&mut self, access: Access) -> Option<Came> {
         let to = self.rank(access.to);
-        self.rail.access(Access { to, ..access });
+        self.rail.access(Access { to, ..access })
     }
 
     fn room(&self) -> usize {

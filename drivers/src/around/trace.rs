@@ -166,6 +166,11 @@ fn bytes(words: [u64; HEAD / 8]) -> [u8; HEAD] {
 }
 
 impl Trace {
+    fn note_accessed(&mut self, to: u32, came: Came) {
+        let text = if came == Came::Done { "" } else { "not done" };
+        self.note(What::Accessed, to, 0, 0, About::Reason(text));
+    }
+
     /// Keeps the latest `most` records; `explain`: they say what is in each packet.
     pub fn new(rail: &str, most: usize, explain: bool) -> Self {
         let (rail, ticks) = (rail.into(), Ticks::start());
@@ -233,10 +238,7 @@ impl Trace {
                 self.note(What::Sent, to.0, *number, len, none);
             }
             Event::Declined { to, number } => self.note(What::Declined, to.0, *number, 0, none),
-            Event::Accessed { to, came, .. } => {
-                let text = if *came == Came::Done { "" } else { "not done" };
-                self.note(What::Accessed, to.0, 0, 0, About::Reason(text));
-            }
+            Event::Accessed { to, came, .. } => self.note_accessed(to.0, *came),
             Event::Carrier { peer, lost } => {
                 let text = lost.as_deref().unwrap_or("carries again");
                 self.note(What::Carrier, peer.0, 0, 0, About::Reason(text));
@@ -304,14 +306,17 @@ impl Layer for Trace {
         }
     }
 
-    fn access(&mut self, rail: &mut impl Driver, access: Access) {
+    fn access(&mut self, rail: &mut impl Driver, access: Access) -> Option<Came> {
         let what = match access.act {
             Act::Put => "put",
             Act::Get => "get",
             Act::Add(_) | Act::Swap(..) => "atomic",
         };
         self.note(What::Access, access.to.0, 0, access.here.len(), About::Reason(what));
-        rail.access(access);
+        let to = access.to.0;
+        let came = rail.access(access);
+        came.into_iter().for_each(|came| self.note_accessed(to, came));
+        came
     }
 
     fn poll(&mut self, rail: &mut impl Driver, scope: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {

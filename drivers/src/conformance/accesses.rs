@@ -17,7 +17,8 @@ fn access(
 ) {
     let at = there.bytes().as_ptr().expose_provenance() as u64 + offset;
     let (to, request) = (world.id(B), RequestId(request));
-    world.rail(A).access(Access { to, request, act, at, key, here });
+    let came = world.rail(A).access(Access { to, request, act, at, key, here });
+    came.into_iter().for_each(|came| world.see(A, Seen::Accessed(request, came)));
     world.rail(A).flush();
 }
 

@@ -103,6 +103,12 @@ impl World {
         self.sides[self.place(side)].rail.as_ref().map_or(0, |rail| rail.room())
     }
 
+    /// Adds what a call has told to what a side reported.
+    pub fn see(&mut self, side: usize, told: Seen) {
+        let place = self.place(side);
+        self.sides[place].seen.push(told);
+    }
+
     /// What a side reported so far.
     pub fn seen(&self, side: usize) -> &[Seen] {
         &self.sides[self.place(side)].seen

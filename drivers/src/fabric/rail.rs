@@ -20,7 +20,7 @@ use crate::tcp::opening::{Opening, Rail};
 use crate::watch::Token;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
-use nmad_engine::transfer::access::{Access, RemoteAccess};
+use nmad_engine::transfer::access::{Access, Came, RemoteAccess};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent};
 use nmad_wire::ChunkHeader;
 
@@ -173,8 +173,8 @@ impl<A: Adapter> Driver for FabricRail<A> {
         self.traffic.exposed.remove(&key.0);
     }
 
-    fn access(&mut self, access: Access) {
-        self.traffic.access(access);
+    fn access(&mut self, access: Access) -> Option<Came> {
+        self.traffic.access(access)
     }
 
     fn room(&self) -> usize {

@@ -1,6 +1,5 @@
 //! Traffic on open links: what the adapter reports, and what follows from it.
 
-use super::access;
 use super::adapter::{Adapter, Completion};
 use super::cache::Cache;
 use super::hear::{Ears, hear};
@@ -163,14 +162,13 @@ impl<A: Adapter> Traffic<A> {
     }
 
     /// Takes an access, which leaves with the next flush.
-    pub(crate) fn access(&mut self, access: Access) {
+    pub(crate) fn access(&mut self, access: Access) -> Option<Came> {
         let found = self.peers.find(access.to);
         let link = found.and_then(|index| Some((index, self.peers[index].link.as_deref_mut()?)));
-        let Some((index, link)) = link else {
-            return self.news.found.push(access::ended(&access, Came::Undone));
-        };
+        let Some((index, link)) = link else { return Some(Came::Undone) };
         link.accesses.push(access);
         link.list(index, &mut self.listed);
+        None
     }
 
     /// An operation of an access has ended: its request, bytes, and whether it was done.

@@ -32,7 +32,7 @@ pub const REGIONS: usize = 64;
 pub const CUT: u64 = 1 << 63;
 
 /// Says that this is a segment, and of which version.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"nmadshm9");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"nmadshma");
 const LINE: usize = 64;
 const SIDES: usize = 512;
 const SIDE: usize = 512;
@@ -121,6 +121,12 @@ impl End {
     /// Which side copies what of the message that this side offers.
     pub fn offer(self) -> usize {
         self.side(4)
+    }
+
+    /// Not zero: this side has given the link up, and what the peer has read of its memory since may be
+    /// anything.
+    pub fn closed(self) -> usize {
+        self.side(5)
     }
 
     /// Which side copies what of this side's chunk number `place`.
@@ -237,7 +243,7 @@ mod tests {
     fn nothing_overlaps() {
         let mut ranges = vec![(End::magic(), LINE)];
         for end in [End::Opened, End::Answered] {
-            let lines = [end.probe(), end.can(), end.asleep(), end.taken(), end.offer()];
+            let lines = [end.probe(), end.can(), end.asleep(), end.taken(), end.offer(), end.closed()];
             ranges.extend(lines.map(|at| (at, LINE)));
             ranges.extend((0..CHUNKS).map(|place| (end.claim(place), CLAIM)));
             ranges.extend((0..REGIONS).map(|place| (end.region(place), ENTRY)));

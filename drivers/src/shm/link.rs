@@ -297,6 +297,7 @@ impl Link {
     /// were not sent.
     pub fn give_up(&mut self) -> Vec<Order> {
         self.end_offer();
+        self.close_reads();
         regions::close(&self.shared, None, || self.is_there());
         let mut outgoing = std::mem::take(&mut self.outgoing);
         let mut unsent = outgoing.give_up(&self.shared, || self.is_there());

@@ -20,9 +20,9 @@ use crate::watch::{Token, Watch};
 use hashbrown::HashMap;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
-use nmad_engine::transfer::access::RemoteAccess;
+use nmad_engine::transfer::access::{Access, Came, RemoteAccess};
 use nmad_engine::transfer::driver::{
-    Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent, Statistics,
+    Departure, Driver, Event, How, Interest, Limits, Order, Reads, Scope, Sent, Statistics,
 };
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -277,6 +277,11 @@ impl Driver for ShmRail {
             push: if copies && !offers { 0 } else { PUSH },
             inject: true,
             single_copy: if offers { offer::OFFERS } else { (0, 0) },
+            reads: match copies {
+                false => Reads::Never,
+                true if offers => Reads::Measured,
+                true => Reads::From(PACKET as u64),
+            },
             // Where the system refuses it after all, the layer above finds out at the first access.
             remote: if copies { RemoteAccess::Copies } else { RemoteAccess::None },
             looks: true,
@@ -305,6 +310,12 @@ impl Driver for ShmRail {
         {
             link.close(key);
         }
+    }
+
+    fn access(&mut self, access: Access) -> Option<Came> {
+        let Access { to, at, here, .. } = access;
+        let link = self.peers.link_mut(to);
+        Some(link.map_or(Came::Undone, |link| link.read_message(at, &here)))
     }
 
     fn room(&self) -> usize {

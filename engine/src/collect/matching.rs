@@ -32,6 +32,8 @@ pub(crate) enum Arrived {
 pub(crate) enum Comes {
     /// Its sender waits for a receive region.
     Asked,
+    /// It is read from this address of its sender's process.
+    Read(u64),
     /// It goes to this receive region, which was opened before it was announced.
     Invited(RegionId),
     /// This number of its bytes is on the way.
@@ -86,7 +88,7 @@ impl Unexpected {
     /// Bytes of its data that lie in memory of the engine's own.
     fn stored_len(&self) -> u64 {
         match self.body {
-            Arrived::Rts { body: Comes::Asked | Comes::Invited(_), .. } => 0,
+            Arrived::Rts { body: Comes::Asked | Comes::Invited(_) | Comes::Read(_), .. } => 0,
             Arrived::Rts { .. } | Arrived::Inline(..) | Arrived::Stored(_) | Arrived::Kept(_) => {
                 self.envelope.len
             }

@@ -175,6 +175,8 @@ pub(crate) enum Request {
     Recv(Recv),
     /// An access to memory of a peer.
     OneSided(OneSided),
+    /// A message that is read from its sender's memory.
+    Reading(Reading),
     /// It has ended, and that was not reported yet.
     Ended(Result<Envelope, Error>),
 }
@@ -190,6 +192,7 @@ impl Request {
             }
             Request::Large(outgoing) => outgoing.envelope.context == context,
             Request::Recv(recv) => recv.context == context,
+            Request::Reading(reading) => reading.envelope.context == context,
             Request::Ended(Err(Error::PeerLost(_))) => true,
             Request::OneSided(_) | Request::Ended(Err(Error::Cancelled | Error::AccessLost(_))) => false,
         }
@@ -232,6 +235,8 @@ pub(crate) struct Outgoing {
     pub(crate) sent: u64,
     /// Bytes that go ahead of any answer, zero for none.
     pub(crate) pushed: u64,
+    /// Where it lies, for a receiver that reads it; zero: it is not read.
+    pub(crate) address: u64,
     /// The receiver has invited it.
     pub(crate) invited: bool,
     /// When its request to send left, where that is known.
@@ -258,6 +263,7 @@ impl Outgoing {
             at_rails: 0,
             sent: 0,
             pushed: 0,
+            address: 0,
             invited: false,
             asked_at: None,
             answer_ns: None,
@@ -283,6 +289,16 @@ pub(crate) struct OneSided {
     pub(crate) rail: RailId,
     /// The rail has lost the link, and does not know what came of it.
     pub(crate) is_unknown: bool,
+}
+
+/// State of a message that a receive has matched and that is read from its sender's memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reading {
+    pub(crate) envelope: Envelope,
+    /// The receive.
+    pub(crate) recv: RequestId,
+    /// The sender's request.
+    pub(crate) theirs: u64,
 }
 
 /// State of a receive.

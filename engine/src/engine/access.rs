@@ -99,7 +99,10 @@ impl Engine {
     }
 
     /// A rail tells what came of an access.
-    pub(super) fn on_accessed(&mut self, request: RequestId, came: Came) {
+    pub(crate) fn on_accessed(&mut self, request: RequestId, came: Came) {
+        if let Some(Request::Reading(_)) = self.requests.get(request.0) {
+            return self.on_read(request, came);
+        }
         let Some(Request::OneSided(access)) = self.requests.get_mut(request.0) else { return };
         let envelope = access.envelope;
         match came {

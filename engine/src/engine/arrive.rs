@@ -325,6 +325,7 @@ impl Engine {
             Rts { flags, .. } if flags & flags::PARTS != 0 => self.name_parts(from, &rts)?,
             Rts { pushed: 1.., .. } => Comes::Pushed(rts.pushed),
             Rts { flags, .. } if flags & flags::INVITED != 0 => Comes::Invited(RegionId(rts.region)),
+            Rts { flags, .. } if flags & flags::READ != 0 => Comes::Read(rts.address),
             _ => Comes::Asked,
         };
         let fin = rts.flags & flags::FIN != 0;

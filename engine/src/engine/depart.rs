@@ -93,11 +93,13 @@ impl Engine {
                 seq
             }
         };
-        if plan.protocol != Protocol::SingleCopy {
+        if plan.protocol.spends() {
             peer.credit.spend_known(len);
         }
         let request = match plan.protocol {
-            Protocol::Push => RequestId(requests.insert(Request::Ended(Err(crate::Error::Cancelled)))),
+            Protocol::Push | Protocol::Read => {
+                RequestId(requests.insert(Request::Ended(Err(crate::Error::Cancelled))))
+            }
             _ => RequestId(0),
         };
         Some(Leaving { plan, seq, number, ack, request, began })
@@ -144,6 +146,7 @@ impl Engine {
         let until = clock();
         let submitted = match leaving.plan.protocol {
             Protocol::Push => self.push_departed(leaving, sent, *to, (data, hints), until),
+            Protocol::Read => self.read_departed(leaving, *to, (data, hints), until),
             Protocol::SingleCopy if sent == Sent::Posted => self.offered(leaving, to, data, hints),
             Protocol::Inject | Protocol::SingleCopy => {
                 self.injected(leaving, to.0, data.len());
@@ -165,10 +168,10 @@ impl Engine {
 
     /// A rail has refused: all reservations but the number in the flow are undone.
     fn take_back(&mut self, leaving: &Leaving, to: PeerId, len: u64) {
-        if leaving.plan.protocol == Protocol::Push {
+        if matches!(leaving.plan.protocol, Protocol::Push | Protocol::Read) {
             self.requests.remove(leaving.request.0);
         }
-        if leaving.plan.protocol != Protocol::SingleCopy
+        if leaving.plan.protocol.spends()
             && let Some(peer) = self.peer_mut(to)
         {
             peer.credit.give_back(len);
@@ -232,7 +235,7 @@ impl Engine {
             return Submitted::Request(request);
         };
         peer.announced += 1;
-        if len > config.chunk {
+        if len > config.chunk || peer.is_readable(len) {
             peer.lateness.unasked();
         }
         let link = &mut peer.links[usize::from(leaving.plan.place)];
@@ -264,6 +267,37 @@ impl Engine {
         if self.peer(to).is_none_or(|peer| peer.is_gone()) {
             self.complete(request, Err(crate::Error::PeerLost(to)));
         }
+        Submitted::Request(request)
+    }
+
+    /// The request to send of a message that its receiver reads has left.
+    fn read_departed(
+        &mut self,
+        leaving: &Leaving,
+        (to, context, tag): To,
+        (data, hints): (&Segments, Hints),
+        until: Instant,
+    ) -> Submitted {
+        let Engine { peers, rails, requests, .. } = self;
+        let (request, seq, len) = (leaving.request, leaving.seq, data.len());
+        let envelope = Envelope { peer: to, context, tag, len, seq };
+        let (address, asked_at) = (data.address().unwrap_or(0), Some(until));
+        let outgoing = Outgoing::new(envelope, data.clone(), hints);
+        if let Some(place) = requests.get_mut(request.0) {
+            *place = Request::Large(Box::new(Outgoing { wants_fin: true, address, asked_at, ..outgoing }));
+        }
+        let peer = peers.get_mut(to.0 as usize).and_then(|peer| peer.as_deref_mut());
+        // Another thread may have found meanwhile that the peer is gone.
+        let Some(peer) = peer.filter(|peer| !peer.is_gone()) else {
+            self.complete(request, Err(crate::Error::PeerLost(to)));
+            return Submitted::Request(request);
+        };
+        peer.announced += 1;
+        peer.lateness.asks();
+        let link = &mut peer.links[usize::from(leaving.plan.place)];
+        let at = &mut rails[link.rail.index()];
+        let len = leaving.read(&(to, context, tag), len, address).len() as u64 * 8;
+        book(until, to, link, at, Load { entries: Some(1), len, busy: 0, kept: None });
         Submitted::Request(request)
     }
 

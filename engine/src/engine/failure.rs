@@ -7,7 +7,7 @@ use super::peer::{Lost, Peer, Standing};
 use super::rendezvous::NO_KEY;
 use super::{Engine, Notice};
 use crate::clock::Instant;
-use crate::collect::request::{Envelope, Error, Request, Source};
+use crate::collect::request::{Envelope, Error, Reading, Request, Source};
 use crate::collect::window::Entry;
 use crate::packet::{Packet, PeerId, RailId, RegionId, RequestId};
 use crate::schedule::body::Body;
@@ -405,6 +405,7 @@ impl Engine {
                 region.is_some_and(|region| region.from == id) || recv.from == Source::Peer(id)
             }
             Request::OneSided(access) => access.envelope.peer == id,
+            Request::Reading(reading) => reading.envelope.peer == id,
             Request::Ended(_) => false,
         };
         let mut found: Vec<_> =
@@ -414,6 +415,10 @@ impl Engine {
     }
 
     fn end_with_peer(&mut self, request: RequestId, id: PeerId) {
+        if let Some(&Request::Reading(Reading { recv, .. })) = self.requests.get(request.0) {
+            self.requests.remove(request.0);
+            return self.fail_request(recv, Error::PeerLost(id));
+        }
         if let Some(Request::Recv(recv)) = self.requests.get(request.0) {
             let (posted, region) = (recv.posted, recv.region);
             if let Some(place) = posted {

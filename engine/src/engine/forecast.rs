@@ -93,6 +93,7 @@ impl Peer {
         let longest = self.longest_eager();
         let mut derived = || passes.or_else(|| self.measured_eager_max(rails)).unwrap_or(Config::EAGER_MAX);
         self.eager_max = eager_max.unwrap_or_else(|| derived().min(longest));
+        self.derive_reads();
         self.mark_lane(rails);
         self.derive_parallel(rails);
     }

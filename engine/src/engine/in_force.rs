@@ -85,6 +85,8 @@ fn of(peer: &Peer, link: &Link) -> RailInForce {
     let thresholds = Thresholds {
         in_place_min: bytes(link.in_place_min),
         rendezvous_min: own.map_or(bytes(peer.eager_max) + 1, |own| own.rendezvous_min),
+        read_min: peer.reads.0,
+        read_max: peer.reads.1,
         push_min: own.map_or(u64::MAX, |own| own.push_min),
         aggregate_max: bytes(link.aggregate_max),
         block_min: bytes(link.block_min),

@@ -21,7 +21,7 @@
 use super::Engine;
 use super::peer::Peer;
 use crate::clock::{Duration, Instant};
-use crate::collect::request::{Hints, Request};
+use crate::collect::request::{Envelope, Hints, Request};
 use crate::packet::{PeerId, RequestId};
 use crate::transfer::link::Link;
 use alloc::format;
@@ -46,6 +46,13 @@ impl Peer {
         let wait_ns = self.lateness.wait_ns(invited);
         let may = wait_ns > 0 && !self.fixed.has_eager_max() && !self.lateness.is_probe_due();
         may && wait_ns > cost_ns()
+    }
+
+    /// Whether the receiver is late to read messages: they are pushed then. Where nothing is pushed there are
+    /// more processes than cores, and a wait tells nothing but that another one runs.
+    #[inline]
+    pub(super) fn is_late_to_read(&self, len: u64) -> bool {
+        self.may_push.is_some() && self.lateness.wait_ns(false) > 0 && self.pushes_all(len)
     }
 
     /// The same if there were credit.
@@ -145,6 +152,27 @@ impl Engine {
             true => outgoing.answer_ns = Some(wait_ns),
             // A reliable rail has it when it has left: nothing else is waited for.
             false => peer.lateness.measured(Some(wait_ns), 0),
+        }
+    }
+
+    /// The receiver has read a message, if it was one to be read: notes how long that took, counted from when
+    /// the message before it was read. A sender that did not look meanwhile finds it late without reason, and
+    /// pushes the next messages: a copy more, which is little beside what it did instead of looking.
+    pub(super) fn note_read(&mut self, now: Instant, request: RequestId) {
+        let Engine { requests, peers, .. } = self;
+        let Some(Request::Large(outgoing)) = requests.get(request.0) else { return };
+        let Envelope { peer, len, .. } = outgoing.envelope;
+        let peer = peers.get_mut(peer.0 as usize).and_then(|peer| peer.as_deref_mut());
+        let Some(peer) = peer.filter(|_| outgoing.address > 0 && outgoing.grant.is_none()) else { return };
+        let since = outgoing.asked_at.map(|asked_at| asked_at.max(peer.read_at));
+        peer.read_at = now;
+        let usual = |link: &Link| {
+            let profile = link.forecast.profile();
+            profile.handshake_ns().saturating_add(profile.body().ns(len))
+        };
+        let usual_ns = peer.used().map(|(_, link)| usual(link)).min().unwrap_or(0);
+        if let Some(since) = since {
+            peer.lateness.measured(Some(now.since(since).as_ns().saturating_sub(usual_ns)), 0);
         }
     }
 

@@ -90,11 +90,21 @@ impl Leaving {
         frame.alone_head(&Header { kind: Kind::Packet, len, number, ack })
     }
 
+    /// The packet with the request to send of a message that its receiver reads from this address, in words.
+    pub(crate) fn read(&self, &(_, context, tag): &To, len: u64, address: u64) -> [u64; 8] {
+        let (seq, request) = (self.seq, self.request.0);
+        let flags = flags::READ | flags::FIN;
+        let (context, tag) = (context.0, tag.0);
+        let rts = Rts { flags, context, tag, seq, len, request, region: 0, pushed: 0, address };
+        rts.alone_to_read(self.number, self.ack)
+    }
+
     /// The packet with the request to send of a message that is pushed, and the chunk behind it.
     pub(crate) fn pushed(&self, to: &To, data: &Segments) -> ([u8; Rts::ALONE_LEN], Order) {
         let &(peer, Context(context), Tag(tag)) = to;
         let (seq, len, request) = (self.seq, data.len(), self.request.0);
-        let rts = Rts { flags: flags::PUSHED, context, tag, seq, len, request, region: 0, pushed: len };
+        let rts =
+            Rts { flags: flags::PUSHED, context, tag, seq, len, request, region: 0, pushed: len, address: 0 };
         let chunk = Order::Chunk {
             to: peer,
             number: self.number.wrapping_add(1),

@@ -39,6 +39,7 @@ mod plain;
 mod plan;
 mod protocol;
 mod push;
+mod read;
 mod receipt;
 mod rendezvous;
 mod short_way;

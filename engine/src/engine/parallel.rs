@@ -138,6 +138,7 @@ impl Engine {
             request: request.0,
             region: 0,
             pushed: 0,
+            address: 0,
         };
         let parts = parallel.shares.iter().map(|&(rail, len)| (Some(rail), len));
         peer.submit_parts(names, parts, (&data, request), &hints);

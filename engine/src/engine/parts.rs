@@ -44,7 +44,7 @@ impl Engine {
         let Some(peer) = self.peer_mut(to) else { return request };
         let flags = flags::of(hints.synchronous, hints.unordered, false) | flags::PARTS;
         let (context, tag, name) = (context.0, tag.0, request.0);
-        let names = Rts { flags, context, tag, seq, len, request: name, region: 0, pushed: 0 };
+        let names = Rts { flags, context, tag, seq, len, request: name, region: 0, pushed: 0, address: 0 };
         let mut offset = 0;
         let parts = core::iter::from_fn(|| {
             let size = part_len(offset, len, longest);

@@ -13,6 +13,7 @@ use crate::schedule::body::Body;
 use crate::schedule::registry::Registry;
 use crate::schedule::strategy::{RailView, Strategy};
 use crate::transfer::credit::Credit;
+use crate::transfer::driver::{Limits, Reads};
 use crate::transfer::link::{Arrivals, IN_FLIGHT_MAX, Link, State};
 use crate::transfer::rail::{Rail, busy_until};
 use alloc::boxed::Box;
@@ -48,6 +49,9 @@ pub(super) struct Orphan {
     pub(super) rx: Arrivals,
     pub(super) down: bool,
 }
+
+/// No message is read.
+pub(super) const NO_READS: (u64, u64) = (u64::MAX, 0);
 
 /// Bytes of a short message, by which latencies are compared.
 const SHORT: u64 = 64;
@@ -144,6 +148,15 @@ pub(super) struct Peer {
     /// Longest message of which a chunk may go ahead of any answer, and longest chunk: one reliable rail is
     /// left, whose driver can hold it.
     pub(super) may_push: Option<(u64, u64)>,
+    /// The peer can read messages from our memory: one reliable rail is left, whose driver does that, and
+    /// the peer has not asked for a message that it could have read.
+    pub(super) may_read: Option<Reads>,
+    /// Lengths of messages that it does read, from the first number on and below the second.
+    pub(super) reads: (u64, u64),
+    /// When it has read the last one.
+    pub(super) read_at: Instant,
+    /// It has asked for a message that it could have read: the system does not let it.
+    pub(super) declines_reads: bool,
     /// Packets have to be kept until acknowledged: another rail could carry them, or the rail is lossy.
     pub(super) keeps: bool,
     pub(super) primary: RailId,
@@ -200,6 +213,10 @@ impl Peer {
             heard: Heard::default(),
             may_inject: false,
             may_push: None,
+            may_read: None,
+            reads: NO_READS,
+            read_at: Instant::default(),
+            declines_reads: false,
             announced: 0,
             held: Vec::new(),
             keeps: false,
@@ -249,6 +266,8 @@ impl Peer {
         let lone = self.lone().map(|(_, link)| limits(link));
         self.may_push =
             lone.filter(|limits| limits.push > 0 && !self.keeps).map(|limits| (limits.push, limits.chunk));
+        let may_read = |limits: &Limits| limits.reads != Reads::Never && !self.keeps && !self.declines_reads;
+        self.may_read = lone.filter(may_read).map(|limits| limits.reads);
         self.may_inject = !self.keeps && self.lone().is_some_and(|(_, link)| limits(link).inject);
         let overhead = nmad_wire::MAX_RAILS * Replay::LEN;
         self.forecast_anew(rails);

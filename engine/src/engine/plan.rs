@@ -48,6 +48,7 @@ impl Outgoing {
     pub(super) fn protocol(&self) -> Protocol {
         match self {
             Outgoing { invited: true, .. } => Protocol::Rtr,
+            Outgoing { grant: None, address: 1.., .. } => Protocol::Read,
             Outgoing { pushed: 1.., .. } => Protocol::Push,
             _ => Protocol::Rendezvous,
         }
@@ -94,6 +95,10 @@ impl Peer {
             return None;
         }
         if len >= below {
+            if self.reads(len) {
+                let may = injects && clear && refused != Some(Protocol::Read) && !self.credit.owes_limit();
+                return if may { Plan::at_once(Protocol::Read, rail, place) } else { None };
+            }
             // A caller that waits looks for credit before it is spent.
             let spare = if caller == Caller::Waits { SPARE } else { 0 };
             let may = caller.waits() || (injects && caller == Caller::GoesOn);
@@ -149,7 +154,7 @@ impl Peer {
         let small = match hints.probe {
             None if len as usize > self.longest_eager() => self.goes_in_parts(len),
             None => len as usize <= self.eager_max || self.goes_unasked(len, false),
-            Some(Method::Rendezvous | Method::Pushed) => false,
+            Some(Method::Rendezvous | Method::Pushed | Method::Read) => false,
             Some(_) => len as usize <= self.longest_eager(),
         };
         small && self.credit.has(len)
@@ -171,6 +176,9 @@ impl Peer {
         hints: Hints,
     ) -> Protocol {
         let invited = !hints.unordered && self.has_rtr(context.0, tag.0);
+        if !invited && self.would_read(len, hints) {
+            return Protocol::Read;
+        }
         if self.goes_eager(len, hints) && !(invited && self.takes_invitation(len)) {
             if len as usize > self.longest_eager() {
                 return Protocol::EagerParts;

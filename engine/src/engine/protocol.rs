@@ -21,6 +21,8 @@ pub enum Protocol {
     SingleCopy,
     /// Its first part, or all of it, follows its request to send without waiting for an answer.
     Push,
+    /// The receiver reads it from the sender's memory when a receive has matched its request to send.
+    Read,
     /// The receiver is asked first (Rts, Cts).
     Rendezvous,
     /// The receiver has invited it: chunks follow the request to send at once.
@@ -38,6 +40,7 @@ impl Protocol {
             Protocol::EagerParallel => "eager-parallel",
             Protocol::SingleCopy => "single-copy",
             Protocol::Push => "push",
+            Protocol::Read => "read",
             Protocol::Rendezvous => "rendezvous",
             Protocol::Rtr => "rtr",
         }
@@ -46,6 +49,12 @@ impl Protocol {
     /// Whether the message goes in one packet.
     pub fn is_eager(self) -> bool {
         matches!(self, Protocol::Inject | Protocol::Eager | Protocol::EagerZcopy | Protocol::SingleCopy)
+    }
+
+    /// Whether it takes credit: the receiver may have to keep the message.
+    #[inline(always)]
+    pub(super) fn spends(self) -> bool {
+        !matches!(self, Protocol::SingleCopy | Protocol::Read)
     }
 
     /// What a driver is asked to do with a message of this protocol that leaves at once.

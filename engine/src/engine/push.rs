@@ -33,6 +33,9 @@ impl Engine {
             peer.lateness.unasked();
             return envelope.len;
         }
+        if peer.is_readable(envelope.len) {
+            peer.lateness.unasked();
+        }
         // It asks for its rest.
         if envelope.len > chunk {
             peer.lateness.asks();

@@ -96,9 +96,14 @@ impl Engine {
         outgoing.invited = rtr.is_some();
         let (envelope, hints) = (outgoing.envelope, outgoing.hints);
         let pushed = outgoing.pushed;
-        let push = if pushed > 0 { flags::PUSHED } else { 0 };
+        let address = if rtr.is_none() { outgoing.address } else { 0 };
+        let way = match (pushed, address) {
+            (1.., _) => flags::PUSHED,
+            (_, 1..) => flags::READ,
+            _ => 0,
+        };
         let rts = Rts {
-            flags: flags::of(outgoing.wants_fin || outgoing.is_timed, hints.unordered, rtr.is_some()) | push,
+            flags: flags::of(outgoing.wants_fin || outgoing.is_timed, hints.unordered, rtr.is_some()) | way,
             context: envelope.context.0,
             tag: envelope.tag.0,
             seq: envelope.seq,
@@ -106,13 +111,17 @@ impl Engine {
             request: request.0,
             region: rtr.map_or(0, |p| p.region),
             pushed,
+            address,
         };
         let frame = Frame::Rts(rts).to_vec();
         let Some(peer) = self.peer_mut(envelope.peer) else { return };
         peer.announced += 1;
+        if address > 0 {
+            peer.lateness.asks();
+        }
         let rail = peer.wished(hints.rail);
         peer.window.submit(rail, Entry::rts(frame, Some(request), &hints));
-        if !hints.unordered && rtr.is_none() && pushed == 0 {
+        if !hints.unordered && rtr.is_none() && pushed == 0 && address == 0 {
             peer.requested.insert((envelope.context.0, envelope.seq), request.0);
         }
         self.make_ready(envelope.peer);
@@ -150,6 +159,9 @@ impl Engine {
         if outgoing.grant.is_some_and(|grant| grant.region.0 == cts.region) {
             return Ok(());
         }
+        if outgoing.address > 0 {
+            self.no_more_reads(from);
+        }
         let grant = Grant { region: RegionId(cts.region), len: cts.len, keys: cts.keys };
         if !self.peer(from).is_some_and(|peer| peer.can_use(&grant.keys)) {
             return Err(NO_KEY);
@@ -162,6 +174,7 @@ impl Engine {
     pub(super) fn on_fin(&mut self, now: Instant, from: PeerId, fin: Fin) -> Result<(), &'static str> {
         let request = RequestId(fin.request);
         self.timed_large(now, from, fin.request);
+        self.note_read(now, request);
         match self.requests.get_mut(fin.request) {
             Some(Request::Eager(eager)) if eager.envelope.peer == from => {
                 if !eager.wants_fin {
@@ -234,7 +247,7 @@ impl Engine {
                 return self.claim_stored(request, envelope, theirs, fin, stored);
             }
             Comes::Pushed(len) | Comes::Parts(len) => len,
-            Comes::Asked | Comes::Invited(_) => 0,
+            Comes::Asked | Comes::Invited(_) | Comes::Read(_) => 0,
         };
         if into.is_empty() || envelope.len == 0 {
             peer.control(&Frame::Fin(Fin { request: theirs }));
@@ -243,6 +256,9 @@ impl Engine {
                 self.close_region(region);
             }
             return self.end_recv(request, envelope);
+        }
+        if let Comes::Read(address) = body {
+            return self.read(request, envelope, theirs, address);
         }
         let id = invited.unwrap_or_else(|| match parts {
             true => self.new_region_on(request, envelope.peer, Vec::new()),
@@ -352,7 +368,10 @@ impl Engine {
             return;
         }
         let pushed = peer.may_push.is_some_and(|(longest, _)| room <= longest);
-        let pays = !pushed && peer.flows.of(context).large && peer.links.iter().any(Link::is_up);
+        let pays = !pushed
+            && !peer.reads(room)
+            && peer.flows.of(context).large
+            && peer.links.iter().any(Link::is_up);
         if pays && self.matching.is_first(place) {
             self.new_region(request, from);
         }

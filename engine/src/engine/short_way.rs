@@ -41,6 +41,7 @@ impl Peer {
         let open = self.lone().filter(|(_, link)| usual && link.is_up());
         let chosen = self.choose(rails, Instant::default(), 0);
         let below = chosen.map_or(0, |_| self.eager_max.min(self.longest_eager()) as u64 + 1);
+        let below = below.min(self.reads.0);
         let injects = self.may_inject;
         let single_copy = open.map_or((0, 0), |(_, link)| rails[link.rail.index()].limits.single_copy);
         let single_copy = if injects && below > 0 { single_copy } else { (u64::MAX, 0) };

@@ -2,6 +2,7 @@
 
 use super::Engine;
 use super::leaving::{Refused, To};
+use super::peer::Peer;
 use crate::collect::matching::{Arrived, Unexpected};
 use crate::collect::message::{self, Packing, Unpacked, Unpacking};
 use crate::collect::request::{
@@ -55,26 +56,21 @@ impl Engine {
         if hints.depends && !peer.held.is_empty() {
             return self.send_behind_held((to, context, tag), data, hints, refused);
         }
-        let flow = peer.flows.of(context.0);
-        // A permission that is not used where Rtrs are, which rely on the order.
-        let hints = Hints { unordered: hints.unordered && !flow.invited, ..hints };
-        if hints.unordered {
-            flow.relaxed = true;
-        } else if let Some(refused) = refused {
-            envelope.seq = refused.seq;
-        } else {
-            envelope.seq = flow.send_next;
-            flow.send_next = flow.send_next.wrapping_add(1);
-        }
-        let goes_eager = peer.goes_eager(len, hints);
+        let hints = peer.number(&mut envelope, hints, refused);
         let rtr =
             if peer.rtrs.is_empty() || hints.unordered { None } else { peer.take_rtr(context.0, tag.0) };
+        let reads = rtr.is_none() && peer.would_read(len, hints) && data.address().is_some();
+        let goes_eager = !reads && peer.goes_eager(len, hints);
         let in_parts = len as usize > peer.longest_eager();
         let (is_long, invited) = (len as usize > peer.eager_max, rtr.is_some());
         // A long message goes straight to its place, if the receiver has said where that is.
         let unasked = goes_eager && !(invited && peer.takes_invitation(len));
         if unasked {
             peer.credit.spend_known(len);
+            // It would have been read, had the receiver not been late.
+            if peer.is_readable(len) {
+                peer.lateness.unasked();
+            }
         }
         if is_long {
             self.note_way(to, (len, hints), unasked);
@@ -141,14 +137,18 @@ impl Engine {
         // Whoever measures what a handshake costs gets one. So does what is timed if the rail seems slow: the
         // answer tells whether the receiver is there, and only then it is the rail that is timed.
         let is_doubted = is_timed && self.seems_slow(envelope.peer);
-        let asks = rtr.is_some() || is_doubted || hints.probe == Some(Method::Rendezvous);
+        let reads = |peer: &Peer| peer.would_read(envelope.len, hints);
+        let reads = rtr.is_none() && !is_timed && self.peer(envelope.peer).is_some_and(reads);
+        let address = data.address().filter(|_| reads).unwrap_or(0);
+        let asks = address > 0 || rtr.is_some() || is_doubted || hints.probe == Some(Method::Rendezvous);
         let pushed = if asks { 0 } else { self.spend_push(&envelope) };
         let keeps = self.peer(envelope.peer).is_some_and(|peer| peer.keeps);
         // Bytes that go ahead say nothing about the receiver.
-        let wants_fin = keeps || (pushed > 0 && hints.synchronous);
-        let outgoing = Outgoing { wants_fin, is_timed, pushed, ..Outgoing::new(envelope, data, hints) };
+        let wants_fin = keeps || address > 0 || (pushed > 0 && hints.synchronous);
+        let outgoing =
+            Outgoing { wants_fin, is_timed, pushed, address, ..Outgoing::new(envelope, data, hints) };
         let request = self.enter(refused, Request::Large(Box::new(outgoing)));
-        if rtr.is_some() || pushed > 0 || !self.expects_rtr(request) {
+        if rtr.is_some() || pushed > 0 || address > 0 || !self.expects_rtr(request) {
             self.request_to_send(request, rtr);
         }
         request
@@ -366,5 +366,25 @@ impl Engine {
         if let Some(message) = message {
             self.first_piece_failed(message, error);
         }
+    }
+}
+
+impl Peer {
+    /// Gives a message its number in its flow, or notes that the flow has messages without; the hints that
+    /// hold then.
+    #[inline]
+    fn number(&mut self, envelope: &mut Envelope, hints: Hints, refused: Option<Refused>) -> Hints {
+        let flow = self.flows.of(envelope.context.0);
+        // A permission that is not used where Rtrs are, which rely on the order.
+        let hints = Hints { unordered: hints.unordered && !flow.invited, ..hints };
+        if hints.unordered {
+            flow.relaxed = true;
+        } else if let Some(refused) = refused {
+            envelope.seq = refused.seq;
+        } else {
+            envelope.seq = flow.send_next;
+            flow.send_next = flow.send_next.wrapping_add(1);
+        }
+        hints
     }
 }

@@ -272,7 +272,7 @@ impl Learned {
         let way = match method {
             Method::Copy | Method::Pair | Method::Aggregate => Way::Copy,
             Method::InPlace => Way::InPlace,
-            Method::Pushed | Method::Rendezvous => Way::Body,
+            Method::Pushed | Method::Read | Method::Rendezvous => Way::Body,
             Method::Memcpy | Method::HandOff(_) => return sample,
         };
         let factor = self.ns(way, len, empty_ns) as f64 / self.base.ns(way, len).max(1.0);

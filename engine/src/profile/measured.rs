@@ -62,33 +62,30 @@ impl Profile {
             }
         }
         let of = |method: Method| &by_method[method.index()][..];
-        let copy_or_in_place = threshold::crossing(
-            &threshold::points(of(Method::Copy)),
-            &threshold::points(of(Method::InPlace)),
-        );
-        let memcpy = Curve::through(threshold::points(of(Method::Memcpy)));
-        let in_place_min = copy_or_in_place.unwrap_or(u64::MAX);
+        let points = |method: Method| threshold::points(of(method));
+        let crossing = |first, second| threshold::crossing(&points(first), &points(second));
+        let memcpy = Curve::through(points(Method::Memcpy));
+        let in_place_min = crossing(Method::Copy, Method::InPlace).unwrap_or(u64::MAX);
         let eager = threshold::best_eager(of(Method::Copy), of(Method::InPlace), in_place_min);
-        let rendezvous = threshold::points(of(Method::Rendezvous));
+        let rendezvous = points(Method::Rendezvous);
         let (body, handshake_ns) = body(&eager, &rendezvous);
         if body.len() < 2 {
             return Err(TooFew);
         }
         let eager_curve = if eager.len() < 2 { &body } else { &eager };
         let eager_curve = Curve::through(eager_curve.iter().copied()).ok_or(TooFew)?;
-        let copied = threshold::points(of(Method::Copy));
+        let copied = points(Method::Copy);
         let copied = if copied.len() < 2 { None } else { Curve::through(copied) };
         let copied = copied.unwrap_or_else(|| eager_curve.clone());
+        let (read_min, read_max) = threshold::read(&eager, &points(Method::Read), &body);
         let body = Curve::through(body).ok_or(TooFew)?;
         let crossings = Thresholds {
             in_place_min,
             rendezvous_min: threshold::rendezvous_min(&eager, &rendezvous, memcpy.as_ref()),
-            push_min: threshold::push_min(&eager, &threshold::points(of(Method::Pushed)), memcpy.as_ref()),
-            aggregate_max: threshold::crossing(
-                &threshold::points(of(Method::Aggregate)),
-                &threshold::points(of(Method::Pair)),
-            )
-            .unwrap_or(u64::MAX),
+            push_min: threshold::push_min(&eager, &points(Method::Pushed), memcpy.as_ref()),
+            read_min,
+            read_max,
+            aggregate_max: crossing(Method::Aggregate, Method::Pair).unwrap_or(u64::MAX),
             block_min: threshold::block_min(
                 of(Method::Copy),
                 of(Method::InPlace),

@@ -40,6 +40,8 @@ pub enum Method {
     /// A message whose data follows its Rts without waiting for an answer (see `limits.push`): half a round
     /// trip.
     Pushed,
+    /// A message that its receiver reads from the sender's memory (see `limits.reads`): half a round trip.
+    Read,
     /// Two messages of this size in two packets: half a round trip of both.
     Pair,
     /// Two messages of this size in one packet: half a round trip of both.
@@ -53,11 +55,12 @@ pub enum Method {
 
 impl Method {
     /// All methods, in the order of their names in files.
-    pub const ALL: [Method; 11] = [
+    pub const ALL: [Method; 12] = [
         Method::Copy,
         Method::InPlace,
         Method::Rendezvous,
         Method::Pushed,
+        Method::Read,
         Method::Pair,
         Method::Aggregate,
         Method::Memcpy,
@@ -74,6 +77,7 @@ impl Method {
             Method::InPlace => "in-place",
             Method::Rendezvous => "rendezvous",
             Method::Pushed => "pushed",
+            Method::Read => "read",
             Method::Pair => "pair",
             Method::Aggregate => "aggregate",
             Method::Memcpy => "memcpy",
@@ -95,10 +99,11 @@ impl Method {
             Method::InPlace => 1,
             Method::Rendezvous => 2,
             Method::Pushed => 3,
-            Method::Pair => 4,
-            Method::Aggregate => 5,
-            Method::Memcpy => 6,
-            Method::HandOff(pair) => 7 + pair as usize,
+            Method::Read => 4,
+            Method::Pair => 5,
+            Method::Aggregate => 6,
+            Method::Memcpy => 7,
+            Method::HandOff(pair) => 8 + pair as usize,
         }
     }
 }

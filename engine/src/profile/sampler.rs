@@ -41,6 +41,8 @@ use alloc::vec::Vec;
 const MEMCPY: (u64, u64) = (256, 1 << 20);
 /// Shortest message that is announced: below it nobody would.
 const RENDEZVOUS_MIN: u64 = 1 << 10;
+/// Longest message of which it is measured how long it takes to be read by one core alone.
+const READ_MAX: u64 = 1 << 20;
 /// Ratio of one size of the outline to the next; a power of the ratio of sizes.
 const OUTLINE_RATIO: u64 = 16;
 /// Up to this multiple of the time of shorter messages, that of a longer one says nothing of its bytes.
@@ -61,6 +63,8 @@ pub struct Reach {
     pub gathers: bool,
     /// Data can follow its announcement at once.
     pub pushes: bool,
+    /// Receivers can read messages from their sender's memory.
+    pub reads: bool,
     /// Copying is measured too: once for each host is enough.
     pub host: bool,
     /// Handing work over is, between such pairs of cores ([`Pair::ALL`]).
@@ -270,7 +274,7 @@ impl Sampler {
     /// All points of one round, short sizes first, the methods of one size together: what they are compared
     /// with was measured at the same time.
     fn grid(&self) -> VecDeque<Point> {
-        let Reach { packet_max, gathers, pushes, host, hand_offs, .. } = self.reach;
+        let Reach { packet_max, gathers, pushes, reads, host, hand_offs, .. } = self.reach;
         let mut points = VecDeque::new();
         let mut len = 1;
         while len <= self.longest() {
@@ -282,6 +286,7 @@ impl Sampler {
                 (Method::Aggregate, two),
                 (Method::Rendezvous, len >= RENDEZVOUS_MIN),
                 (Method::Pushed, pushes && (RENDEZVOUS_MIN..=packet_max).contains(&len)),
+                (Method::Read, reads && (RENDEZVOUS_MIN..=READ_MAX).contains(&len)),
                 (Method::Memcpy, host && (MEMCPY.0..=MEMCPY.1).contains(&len)),
             ];
             points.extend(ways.into_iter().filter(|(_, possible)| *possible).map(|(way, _)| (way, len)));
@@ -322,11 +327,15 @@ impl Sampler {
         let eager = unexpected(&best_eager(&copy, &in_place, in_place_min), memcpy.as_ref());
         let rendezvous = points(&self.curve_of(Method::Rendezvous));
         let pushed = points(&self.curve_of(Method::Pushed));
+        let packets = best_eager(&copy, &in_place, in_place_min);
+        let read = points(&self.curve_of(Method::Read));
         let together = (points(&self.curve_of(Method::Aggregate)), points(&self.curve_of(Method::Pair)));
-        let crossings: [(_, &[Method]); 4] = [
+        let crossings: [(_, &[Method]); 6] = [
             (iovec, &[Method::Copy, Method::InPlace]),
             (changes_at(&eager, &rendezvous), &[Method::Copy, Method::InPlace, Method::Rendezvous]),
             (changes_at(&eager, &pushed), &[Method::Copy, Method::InPlace, Method::Pushed]),
+            (changes_at(&packets, &read), &[Method::Copy, Method::InPlace, Method::Read]),
+            (changes_at(&read, &rendezvous), &[Method::Read, Method::Rendezvous]),
             (changes_at(&together.0, &together.1), &[Method::Aggregate, Method::Pair]),
         ];
         for (crossing, methods) in crossings {
@@ -446,8 +455,15 @@ mod tests {
     /// A rail of 1 GB/s whose points were visited twice, but for what `odd` visits.
     fn profile(odd: (u64, u64)) -> Profile {
         let (packet_max, hand_offs) = (1 << 16, [false; 4]);
-        let reach =
-            Reach { packet_max, len_max: 1 << 20, gathers: false, pushes: false, host: false, hand_offs };
+        let reach = Reach {
+            packet_max,
+            len_max: 1 << 20,
+            gathers: false,
+            pushes: false,
+            reads: false,
+            host: false,
+            hand_offs,
+        };
         let mut sampler = Sampler::new(reach, Effort::QUICK);
         let mut visit = |method, len: u64, ns| {
             sampler.measured(&Probe { method, len, repetitions: 1, round_trips: 1 }, &mut [ns]);

@@ -1,7 +1,7 @@
-//! Profiles as text: the form of files, version 2.
+//! Profiles as text: the form of files, version 3.
 //!
 //! ```text
-//! nmad profile 2
+//! nmad profile 3
 //! key tcp r0 4000 Mbit/s
 //! when 2026-03-01 12:00
 //! place h0 h1
@@ -28,7 +28,7 @@ use alloc::vec::Vec;
 use core::fmt::{self, Write};
 
 const FIRST: &str = "nmad profile ";
-const VERSION: &str = "2";
+const VERSION: &str = "3";
 /// More lines than this are no profile.
 const LINES_MAX: usize = 10_000;
 
@@ -130,15 +130,17 @@ fn one_line(words: &str) -> String {
 
 /// For people who read the file.
 fn remark(thresholds: &Thresholds) -> String {
-    let Thresholds { in_place_min, rendezvous_min, push_min, aggregate_max, block_min, chunk_min } =
-        thresholds;
+    let Thresholds { in_place_min, rendezvous_min, push_min, aggregate_max, .. } = thresholds;
+    let Thresholds { read_min, read_max, block_min, chunk_min, .. } = thresholds;
     let bytes = |value: &u64| if *value == u64::MAX { String::from("-") } else { format!("{value} B") };
     format!(
-        "# in place from {}, rendezvous from {}, pushed from {}, together up to {}, blocks in place from {}, \
-         chunks from {}\n",
+        "# in place from {}, rendezvous from {}, pushed from {}, read from {} up to {}, together up to {}, \
+         blocks in place from {}, chunks from {}\n",
         bytes(in_place_min),
         bytes(rendezvous_min),
         bytes(push_min),
+        bytes(read_min),
+        bytes(read_max),
         bytes(aggregate_max),
         bytes(block_min),
         bytes(chunk_min)

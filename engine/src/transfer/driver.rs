@@ -34,6 +34,8 @@ pub struct Limits {
     /// Lengths of data for which [`How::SingleCopy`] may pay, from the first number on and below the second;
     /// twice the same if for none.
     pub single_copy: (u64, u64),
+    /// Which messages peers read from their sender's memory. Only with [`RemoteAccess::Copies`].
+    pub reads: Reads,
     /// What can be done to memory of a peer without the peer's help.
     pub remote: RemoteAccess,
     /// [`Scope::Peer`] is cheaper than [`Scope::All`].
@@ -44,6 +46,20 @@ pub struct Limits {
     pub bandwidth: u64,
     /// Nominal latency in nanoseconds, zero if unknown.
     pub latency_ns: u64,
+}
+
+/// Which messages a peer reads from their sender's memory ([`Driver::access`]), once a receive has matched
+/// their requests to send, instead of asking for them. Such a message is copied once, expected or not, and
+/// nothing else waits for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reads {
+    /// None.
+    Never,
+    /// Those for which that was measured to be fastest
+    /// ([`Thresholds::read_min`](crate::profile::threshold::Thresholds::read_min)).
+    Measured,
+    /// All from this length on, whatever was measured.
+    From(u64),
 }
 
 impl Limits {
@@ -63,6 +79,7 @@ impl Default for Limits {
             push: 0,
             inject: false,
             single_copy: (0, 0),
+            reads: Reads::Never,
             remote: RemoteAccess::None,
             looks: false,
             returns: false,
@@ -385,9 +402,11 @@ pub trait Driver: Send {
         let _ = key;
     }
     /// Begins an access, which may wait for [`Driver::flush`]. It is taken even without room, in no order
-    /// with packets and chunks. Only asked with [`RemoteAccess::Network`].
-    fn access(&mut self, access: Access) {
+    /// with packets and chunks. Its result, if it has ended already; otherwise [`Event::Accessed`] tells it.
+    /// With [`RemoteAccess::Copies`] only gets are asked for, of any memory of the peer: they have no key.
+    fn access(&mut self, access: Access) -> Option<Came> {
         let _ = access;
+        Some(Came::Undone)
     }
     /// Orders that it takes now; zero: busy.
     fn room(&self) -> usize;

@@ -36,6 +36,7 @@ mod plan;
 mod profile;
 mod pushed_now;
 mod pushes;
+mod reads;
 mod receipts;
 mod regressions;
 mod regressions_rails;

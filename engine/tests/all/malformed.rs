@@ -144,7 +144,7 @@ fn eager(seq: u32, len: u32) -> Eager {
 }
 
 fn rts(seq: u32) -> Rts {
-    Rts { flags: 0, context: 0, tag: 9, seq, len: 1, request: 1, region: 0, pushed: 0 }
+    Rts { flags: 0, context: 0, tag: 9, seq, len: 1, request: 1, region: 0, pushed: 0, address: 0 }
 }
 
 #[test]

@@ -187,7 +187,7 @@ fn a_damaged_text_is_refused_wherever_it_is_cut_or_changed() {
 #[test]
 fn a_wrong_line_is_named() {
     let refused = |line: &str, words: &str| {
-        let body = format!("nmad profile 2\nkey k\n{line}\ncopy 8 9 9 9 1\ncopy 9 10 10 10 1\n");
+        let body = format!("nmad profile 3\nkey k\n{line}\ncopy 8 9 9 9 1\ncopy 9 10 10 10 1\n");
         let text = format!("{body}check {:016x}\n", fnv(&body));
         let error = Profile::parse(&text).unwrap_err().to_string();
         assert!(error.starts_with("line 3: ") && error.contains(words), "{line}: {error}");
@@ -198,9 +198,9 @@ fn a_wrong_line_is_named() {
     refused("memcpy 8 3 2 4 0", "cannot have been measured");
     refused("memcpy 99999999999999 3 2 4 1", "cannot have been measured");
     let old = Profile::parse("nmad profile 7\n").unwrap_err().to_string();
-    assert!(old.contains("version 7 of profiles; 2 is understood"), "{old}");
+    assert!(old.contains("version 7 of profiles; 3 is understood"), "{old}");
     assert!(Profile::parse("[settings]\n").unwrap_err().to_string().contains("not a profile"));
-    let body = "nmad profile 2\nkey k\n";
+    let body = "nmad profile 3\nkey k\n";
     let empty = Profile::parse(&format!("{body}check {:016x}\n", fnv(body))).unwrap_err().to_string();
     assert!(empty.contains("at two sizes"), "{empty}");
 }

@@ -37,6 +37,7 @@ impl Rail {
             Method::Copy => latency_ns + len * (ns_per_byte + copy),
             Method::InPlace => latency_ns + 300.0 + len * ns_per_byte,
             Method::Rendezvous => 3.0 * latency_ns + len * ns_per_byte,
+            Method::Read => 2.0 * latency_ns + len * ns_per_byte,
             Method::Pushed => 1.5 * latency_ns + len * ns_per_byte,
             Method::Pair => 1.3 * latency_ns + 2.0 * len * ns_per_byte,
             Method::Aggregate => latency_ns + 2.0 * len * (ns_per_byte + copy),
@@ -72,6 +73,7 @@ const REACH: Reach = Reach {
     len_max: 4 << 20,
     gathers: true,
     pushes: true,
+    reads: false,
     host: true,
     hand_offs: [true, false, true, false],
 };
@@ -258,7 +260,15 @@ fn beside_other_programs_long_messages_are_measured_all_the_same() {
 #[test]
 fn what_a_rail_cannot_do_is_not_asked_of_it() {
     let (packet_max, hand_offs) = (8_000, [false; 4]);
-    let reach = Reach { packet_max, len_max: 100_000, gathers: false, pushes: false, host: false, hand_offs };
+    let reach = Reach {
+        packet_max,
+        len_max: 100_000,
+        gathers: false,
+        pushes: false,
+        reads: false,
+        host: false,
+        hand_offs,
+    };
     let mut sampler = Sampler::new(reach, Effort::QUICK);
     let mut rail = Rail::new(5_000.0, 2.0, 1);
     let mut count = 0;

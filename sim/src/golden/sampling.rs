@@ -65,6 +65,7 @@ impl Bench {
             packet_max,
             len_max: len_max as u64,
             gathers,
+            reads: false,
             pushes: self.card.limits().push > 0,
             host: true,
             hand_offs: [false, false, false, true],

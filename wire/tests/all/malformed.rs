@@ -152,7 +152,7 @@ fn unknown_frames_and_flags_are_refused() {
             bytes[1] = bits;
             let known = match good[0] {
                 1 => bits & !3 == 0,
-                2 => bits & !31 == 0 && (bits & 28).count_ones() <= 1,
+                2 => bits & !63 == 0 && (bits & 60).count_ones() <= 1,
                 8 | 9 | 14 | 15 => usize::from(bits) < MAX_RAILS,
                 11 => bits <= 1,
                 _ => bits == 0,

@@ -3,6 +3,7 @@
 //!
 //! - [`regions`]: receive regions that a sender may write into.
 //! - [`offer`]: a message whose sender and receiver both wait: it stays where it is until it was copied.
+//! - [`read`]: a message that its receiver copies when a receive has matched it.
 //!
 //! One copy instead of two, at the price of what the system asks for each page. Both cores share a long
 //! message: the sender pushes a half while the receiver pulls the other one ([`crate::node::claim`]). Where
@@ -10,6 +11,7 @@
 //! [`crate::shm::bounce`] serves.
 
 pub mod offer;
+mod read;
 pub mod regions;
 
 use crate::shm::selector::Choice;

@@ -96,6 +96,8 @@ impl Delay {
         let ways = match method {
             Method::Memcpy | Method::HandOff(_) => 0,
             Method::Copy | Method::InPlace | Method::Pushed | Method::Pair | Method::Aggregate => 1,
+            // The request to send, and that the message was read.
+            Method::Read => 2,
             Method::Rendezvous => 3,
         };
         let more_ns = ways * self.used_ns as u64;

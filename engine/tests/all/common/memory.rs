@@ -98,6 +98,15 @@ impl Memory {
         })
     }
 
+    /// What lies at an address that a peer was told.
+    pub fn at(&self, address: u64, len: u64) -> Segments {
+        let start = std::ptr::with_exposed_provenance_mut(address as usize);
+        // SAFETY: a part of one of the buffers, as the next line makes sure before anybody looks at it.
+        let segments = unsafe { Segments::from_list(&[Segment { start, len: len as usize }]) };
+        self.check_lent(&segments);
+        segments
+    }
+
     /// Looks at all fences and at everything that ended.
     pub fn check(&self) {
         for (index, buffer) in self.buffers.iter().enumerate() {

@@ -7,8 +7,8 @@
 
 use super::memory::Memory;
 use nmad_engine::{
-    Access, Came, Departure, Driver, Event, Key, Limits, Order, Packet, PeerId, PollScope, RegionId,
-    Segments, Sent,
+    Access, Act, Came, Departure, Driver, Event, Key, Limits, Order, Packet, PeerId, PollScope, RegionId,
+    RemoteAccess, Segments, Sent,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -68,6 +68,8 @@ pub struct Wires {
     pub tardy: BTreeSet<(usize, u32)>,
     /// What becomes of what is to leave at once, in turns; refused if there is nothing.
     pub at_once: VecDeque<Sent>,
+    /// The system lets no process read another one's memory.
+    pub refuses_copies: bool,
 }
 
 impl Wires {
@@ -251,6 +253,18 @@ impl MemoryRail {
         self.accesses.retain(|access| came(access).is_none());
     }
 
+    /// Copies from the memory of another host, which it has lent.
+    fn copy(&self, access: &Access) -> Came {
+        let wires = self.wires.lock().unwrap();
+        assert_eq!(access.act, Act::Get);
+        if wires.refuses_copies {
+            return Came::Undone;
+        }
+        wires.memory.check_lent(&access.here);
+        access.here.copy_from(&wires.memory.at(access.at, access.here.len()));
+        Came::Done
+    }
+
     /// Does accesses, unless the rail holds what it is given.
     fn reach(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         let is_stalled = {
@@ -425,13 +439,16 @@ impl Driver for MemoryRail {
         self.wires.lock().unwrap().own.remove(&(self.number, self.me, region.0));
         self.regions.remove(&region.0);
     }
-    fn access(&mut self, access: Access) {
-        let (to, request, came) = (access.to, access.request, Came::Undone);
-        let cut = self.wires.lock().unwrap().dead.contains(&(self.number, self.me, to.0));
-        match cut || self.lost.contains(&to.0) {
-            true => self.came.push(Event::Accessed { to, request, came }),
-            false => self.accesses.push(access),
+    fn access(&mut self, access: Access) -> Option<Came> {
+        let cut = self.wires.lock().unwrap().dead.contains(&(self.number, self.me, access.to.0));
+        if cut || self.lost.contains(&access.to.0) {
+            return Some(Came::Undone);
         }
+        if self.limits.remote == RemoteAccess::Copies {
+            return Some(self.copy(&access));
+        }
+        self.accesses.push(access);
+        None
     }
     fn room(&self) -> usize {
         16 - self.held.len().min(16)

@@ -3,7 +3,9 @@
 
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, RegionId};
-use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent};
+use nmad_engine::transfer::driver::{
+    Departure, Driver, Event, How, Interest, Limits, Order, Reads, Scope, Sent,
+};
 use nmad_engine::{Config, Engine, PeerId, RemoteAccess};
 use nmad_progress::{Idle, Node};
 use nmad_wire::{Eager, Header, Kind};
@@ -21,6 +23,7 @@ pub const LIMITS: Limits = Limits {
     push: 0,
     inject: false,
     single_copy: (0, 0),
+    reads: Reads::Never,
     remote: RemoteAccess::None,
     looks: false,
     returns: false,

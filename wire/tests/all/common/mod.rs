@@ -62,11 +62,13 @@ fn eager() -> impl Strategy<Value = Owned> {
 }
 
 fn rts() -> impl Strategy<Value = Owned> {
-    let fields = (prop_oneof![0..12u8, 16..20u8], narrow(), wide(), narrow(), wide(), wide(), wide());
+    let fields =
+        (prop_oneof![0..12u8, 16..20u8, 32..36u8], narrow(), wide(), narrow(), wide(), wide(), wide());
     fields.prop_map(|(flags, context, tag, seq, len, request, detail)| {
         let region = if flags & flags::INVITED != 0 { detail } else { 0 };
         let pushed = if flags & flags::PUSHED != 0 { detail.min(len) } else { 0 };
-        without_data(Frame::Rts(Rts { flags, context, tag, seq, len, request, region, pushed }))
+        let address = if flags & flags::READ != 0 { detail } else { 0 };
+        without_data(Frame::Rts(Rts { flags, context, tag, seq, len, request, region, pushed, address }))
     })
 }
 
@@ -126,9 +128,11 @@ pub fn one_of_each() -> Vec<Owned> {
     (0..3).for_each(|rail| keys.push(rail, 100 + u64::from(rail)));
     let eager = Eager { flags: 0, context: 1, tag: 2, seq: 3, len: 5, request: 0 };
     let data = vec![9; 5];
-    let rts = Rts { flags: 0, context: 1, tag: 2, seq: 3, len: 4, request: 5, region: 0, pushed: 0 };
+    let rts =
+        Rts { flags: 0, context: 1, tag: 2, seq: 3, len: 4, request: 5, region: 0, pushed: 0, address: 0 };
     let invited = Rts { flags: flags::INVITED | flags::FIN, region: 6, ..rts };
     let pushed = Rts { flags: flags::PUSHED | flags::UNORDERED, pushed: 4, ..rts };
+    let read = Rts { flags: flags::READ | flags::FIN, address: 1 << 40, ..rts };
     let synchronous = Eager { flags: flags::FIN, request: 7, ..eager };
     let mut list = vec![
         Owned { frame: Frame::Eager(eager, &[]), data: data.clone() },
@@ -144,6 +148,7 @@ pub fn one_of_each() -> Vec<Owned> {
         Frame::Rts(invited),
         Frame::Rts(pushed),
         Frame::Rts(Rts { flags: flags::PARTS, ..rts }),
+        Frame::Rts(read),
         Frame::Cts(Cts { request: 1, region: 2, len: 3, keys }),
         Frame::Rtr(Rtr { context: 1, tag: 2, seq: 3, region: 4, len: 5, keys }),
         Frame::Fin(Fin { request: 1 }),

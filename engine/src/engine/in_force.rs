@@ -56,6 +56,9 @@ pub struct InForce {
     pub is_eager_max_set: bool,
     /// The user has set from which size on data stays in place.
     pub is_in_place_min_set: bool,
+    /// Lengths of messages that the peer reads from our memory, from the first number on and below the second;
+    /// none, if the first is not below.
+    pub reads: (u64, u64),
     /// The open rails.
     pub rails: Vec<RailInForce>,
 }
@@ -69,6 +72,7 @@ impl Engine {
             eager_max: peer.eager_max,
             is_eager_max_set: peer.fixed.has_eager_max(),
             is_in_place_min_set: peer.fixed.has_in_place_min(),
+            reads: peer.reads,
             rails: open.map(|link| of(peer, link)).collect(),
         })
     }
@@ -85,8 +89,8 @@ fn of(peer: &Peer, link: &Link) -> RailInForce {
     let thresholds = Thresholds {
         in_place_min: bytes(link.in_place_min),
         rendezvous_min: own.map_or(bytes(peer.eager_max) + 1, |own| own.rendezvous_min),
-        read_min: peer.reads.0,
-        read_max: peer.reads.1,
+        read_min: own.map_or(u64::MAX, |own| own.read_min),
+        read_max: own.map_or(u64::MAX, |own| own.read_max),
         push_min: own.map_or(u64::MAX, |own| own.push_min),
         aggregate_max: bytes(link.aggregate_max),
         block_min: bytes(link.block_min),

@@ -8,7 +8,7 @@ use super::team::Team;
 /// Sizes at which curves have figures, in bytes.
 pub const SIZES: [u64; 7] = [8, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20];
 /// Figures of a cost.
-pub const FIGURES: usize = 2 * SIZES.len() + 1;
+pub const FIGURES: usize = 2 * SIZES.len() + 3;
 
 /// Part of the latency of a short message for which a core is busy, at each end (LogP's o).
 const OVERHEAD: f64 = 0.4;
@@ -65,25 +65,37 @@ pub struct Cost {
     pub far: Curve,
     /// Cores that the ranks of a node share.
     pub cores: usize,
+    /// Lengths of messages of a node that their receivers copy by themselves, from the first number on and
+    /// below the second: their sender only announces them.
+    pub reads: (u64, u64),
 }
 
 impl Default for Cost {
     /// Nominal figures: shared memory and a fast Ethernet.
     fn default() -> Self {
-        Cost { near: Curve::line(400.0, 0.04), far: Curve::line(6000.0, 0.2), cores: 2 }
+        Cost { near: Curve::line(400.0, 0.04), far: Curve::line(6000.0, 0.2), cores: 2, reads: (u64::MAX, 0) }
     }
 }
 
 impl Cost {
     /// The figures that ranks agree on: each takes the largest that any rank names. Zero: not known here.
-    pub fn figures(near: Option<Curve>, far: Option<Curve>, cores: usize) -> [f64; FIGURES] {
+    pub fn figures(
+        near: Option<Curve>,
+        far: Option<Curve>,
+        cores: usize,
+        reads: (u64, u64),
+    ) -> [f64; FIGURES] {
         let mut figures = [0.0; FIGURES];
         for (place, curve) in [near, far].into_iter().enumerate() {
             let Some(Curve(ns)) = curve else { continue };
             figures[place * SIZES.len()..][..SIZES.len()].copy_from_slice(&ns);
         }
         // The fewest cores count.
-        figures[FIGURES - 1] = 1.0 / cores.max(1) as f64;
+        figures[FIGURES - 3] = 1.0 / cores.max(1) as f64;
+        // And the widest range.
+        if reads.0 < reads.1 {
+            figures[FIGURES - 2..].copy_from_slice(&[1.0 / reads.0.max(1) as f64, reads.1 as f64]);
+        }
         figures
     }
 
@@ -95,8 +107,12 @@ impl Cost {
             ns.copy_from_slice(&figures[place * SIZES.len()..][..SIZES.len()]);
             if ns.iter().all(|&ns| ns > 0.0) { Curve(ns) } else { nominal }
         };
-        let cores = (1.0 / figures[FIGURES - 1]).round().max(1.0) as usize;
-        Cost { near: curve(0, nominal.near), far: curve(1, nominal.far), cores }
+        let cores = (1.0 / figures[FIGURES - 3]).round().max(1.0) as usize;
+        let reads = match figures[FIGURES - 1] as u64 {
+            0 => nominal.reads,
+            below => ((1.0 / figures[FIGURES - 2]).round() as u64, below),
+        };
+        Cost { near: curve(0, nominal.near), far: curve(1, nominal.far), cores, reads }
     }
 
     fn curve(&self, team: &Team) -> &Curve {
@@ -136,6 +152,18 @@ impl Cost {
             0 => 0.0,
             _ => self.hop(team, len) + (messages - 1) as f64 * self.curve(team).further_ns(len),
         }
+    }
+
+    /// The same from one rank to as many others. What they read they copy at the same time, as many of them
+    /// as have a core.
+    pub fn fan_out(&self, team: &Team, messages: usize, len: u64) -> f64 {
+        if messages == 0 || team.spans_nodes() || !(self.reads.0..self.reads.1).contains(&len) {
+            return self.row(team, messages, len);
+        }
+        let announced = (messages - 1) as f64 * OVERHEAD * self.near.0[0];
+        let copies_in_a_row = (messages as f64 / self.cores as f64).max(1.0);
+        let copy = (self.near.ns(len) - self.near.0[0]).max(0.0);
+        self.hop(team, len) + announced + (copies_in_a_row - 1.0) * copy
     }
 
     /// Every rank sends `messages` messages in a row, and receives as many.

@@ -29,7 +29,8 @@ pub(crate) fn agree(world: &World, all: &Communicator) -> Result<()> {
     let check = std::env::var(CHECK).is_ok_and(|value| !matches!(&*value, "" | "0"));
     let cores = world.session().cores();
     let mut figures = [0.0; AGREED];
-    figures[..FIGURES].copy_from_slice(&Cost::figures(curve(world, true), curve(world, false), cores));
+    let (near, far) = (curve(world, true), curve(world, false));
+    figures[..FIGURES].copy_from_slice(&Cost::figures(near, far, cores, reads(world)));
     figures[FIGURES..AGREED - 1].copy_from_slice(&choices.figures());
     figures[AGREED - 1] = f64::from(u8::from(check));
     greatest(all, &mut figures)?;
@@ -63,12 +64,24 @@ pub(super) fn greatest(all: &Communicator, figures: &mut [f64]) -> Result<()> {
     super::call::complete(all, &mut run)
 }
 
-/// What messages take to a process on our node, or on another one; none if there is no such process.
-fn curve(world: &World, near: bool) -> Option<Curve> {
+/// A process on our node, or on another one; none if there is no such process.
+fn someone(world: &World, near: bool) -> Option<u32> {
     let (session, me) = (world.session(), world.session().rank());
     let nodes = session.nodes();
     let own = nodes.get(me as usize)?;
-    let peer = (0..session.size()).find(|&rank| rank != me && (nodes[rank as usize] == *own) == near)?;
+    (0..session.size()).find(|&rank| rank != me && (nodes[rank as usize] == *own) == near)
+}
+
+/// Lengths of messages that processes of our node read from each other's memory.
+fn reads(world: &World) -> (u64, u64) {
+    let in_force = |peer| world.node().with(|engine| engine.in_force(PeerId(peer)));
+    someone(world, true).and_then(in_force).map_or((u64::MAX, 0), |in_force| in_force.reads)
+}
+
+/// What messages take to a process on our node, or on another one.
+fn curve(world: &World, near: bool) -> Option<Curve> {
+    let session = world.session();
+    let peer = someone(world, near)?;
     let rails = session.rails().len() as u8;
     let predict = |engine: &mut Engine| SIZES.map(|len| predicted_ns(engine, PeerId(peer), rails, len));
     let ns = world.node().with(predict);

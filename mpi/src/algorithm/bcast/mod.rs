@@ -52,7 +52,7 @@ impl Problem for Bcast {
                 Algorithm {
                     name: "flat",
                     fits: |_, _| true,
-                    cost: |p, team, cost| cost.row(team, team.size() - 1, p.len()),
+                    cost: |p, team, cost| cost.fan_out(team, team.size() - 1, p.len()),
                     build: |p, team, _, builder| trees::flat(p, team, builder),
                 },
                 Algorithm {

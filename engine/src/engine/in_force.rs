@@ -56,7 +56,7 @@ pub struct InForce {
     pub is_eager_max_set: bool,
     /// The user has set from which size on data stays in place.
     pub is_in_place_min_set: bool,
-    /// Lengths of messages that the peer reads from our memory, from the first number on and below the second;
+    /// Lengths of messages that the peer reads from our memory, from the first number on and below the other;
     /// none, if the first is not below.
     pub reads: (u64, u64),
     /// The open rails.

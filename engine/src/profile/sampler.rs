@@ -41,8 +41,9 @@ use alloc::vec::Vec;
 const MEMCPY: (u64, u64) = (256, 1 << 20);
 /// Shortest message that is announced: below it nobody would.
 const RENDEZVOUS_MIN: u64 = 1 << 10;
-/// Longest message of which it is measured how long it takes to be read by one core alone.
-const READ_MAX: u64 = 1 << 20;
+/// Longest message of which it is measured how long it takes to be read by one core alone: two cores copy it
+/// faster by far.
+const READ_MAX: u64 = 256 << 10;
 /// Ratio of one size of the outline to the next; a power of the ratio of sizes.
 const OUTLINE_RATIO: u64 = 16;
 /// Up to this multiple of the time of shorter messages, that of a longer one says nothing of its bytes.

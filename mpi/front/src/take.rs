@@ -4,7 +4,7 @@ use crate::abi::{Abi, Kind, Numbers, Weights};
 use crate::codes;
 use nmad_mpi::Status;
 use nmad_mpi::api::{self, Code};
-use nmad_mpi::constant::{IN_PLACE, ROOT, SplitType, ThreadLevel, UNDEFINED};
+use nmad_mpi::constant::{IN_PLACE, SplitType, ThreadLevel, UNDEFINED};
 use nmad_mpi::error::{Class, Error, Result};
 use nmad_mpi::handle::{
     Comm, Errhandler, Group, Info, KEYVALS, Keyval, Message, Op, Request, Session, Type, Win,
@@ -331,9 +331,7 @@ pub(crate) fn members(comm: Comm) -> Result<usize> {
 
 /// As [`peers`] at the root, none elsewhere.
 pub(crate) fn peers_at_root(comm: Comm, root: i32) -> Result<usize> {
-    let inter = api::comm_test_inter(comm)?;
-    let is_root = if inter { root == ROOT } else { root == api::comm_rank(comm)? };
-    if is_root { peers(comm) } else { Ok(0) }
+    api::peers_at_root(comm, root)
 }
 
 /// As [`peers`], none if the send buffer is MPI_IN_PLACE.

@@ -21,8 +21,8 @@ pub use turn::Turn;
 use super::team::Team;
 use crate::error::Result;
 use later::Laters;
-use newmadeleine::SharedMemory;
-use ring::Ring;
+use newmadeleine::{Segments, SharedMemory};
+use ring::{Post, Ring};
 use std::ops::Range;
 
 /// Most ranks: everybody looks at everybody's slot.
@@ -50,6 +50,8 @@ pub struct Board {
     number: u64,
     later: Laters,
     unasked: parts::Unasked,
+    /// The parts that we post; none between operations, only their memory is kept.
+    outgoing: Vec<Segments>,
 }
 
 impl Board {
@@ -62,7 +64,7 @@ impl Board {
     pub fn new(memory: SharedMemory, size: usize, me: usize) -> Board {
         let ring = Ring::new(0, size, me);
         let later = Laters::new(Ring::new(Ring::len(size), size, me));
-        Board { memory, ring, number: 0, later, unasked: parts::Unasked::default() }
+        Board { memory, ring, number: 0, later, unasked: parts::Unasked::default(), outgoing: Vec::new() }
     }
 
     /// Does an operation to its end.
@@ -71,16 +73,14 @@ impl Board {
     /// What `pause` says.
     #[inline]
     pub fn run(&mut self, turn: &Turn<'_>, pause: Pause<'_>) -> Result<()> {
-        let number = self.enter(pause)?;
+        self.number += 1;
         if let Some(posted) = &turn.posted {
-            self.ring.post(&self.memory, number, posted, number - 1);
+            let post = self.open(posted.len() as usize, pause)?;
+            self.ring.post(&self.memory, post, posted);
         }
-        self.look(number, turn.awaits.clone(), pause)?;
-        turn.finish(&self.ring, &self.memory, number);
-        // Where each rank waits for all, the next post tells that as early as anybody needs to know.
-        if !turn.is_mutual {
-            self.ring.say_done(&self.memory, number);
-        }
+        self.look(turn.awaits.clone(), pause)?;
+        turn.finish(&self.ring, &self.memory, self.number);
+        self.ring.say_done(&self.memory, self.number);
         Ok(())
     }
 
@@ -95,28 +95,28 @@ impl Board {
         self.later.go_on(&self.memory);
     }
 
-    /// Begins an operation, when its slot is free; its number.
+    /// The place of our post in this operation, when it is free.
     #[inline]
-    fn enter(&mut self, pause: Pause<'_>) -> Result<u64> {
-        self.number += 1;
-        while !self.ring.is_free(&self.memory, self.number) {
+    fn open(&mut self, len: usize, pause: Pause<'_>) -> Result<Post> {
+        loop {
+            if let Some(post) = self.ring.open(&self.memory, self.number, len) {
+                return Ok(post);
+            }
             pause()?;
             self.go_on();
         }
-        Ok(self.number)
     }
 
-    /// Waits for the posts of ranks.
+    /// Waits for the posts of ranks in this operation.
     #[inline]
-    fn look(&mut self, number: u64, ranks: Range<usize>, pause: Pause<'_>) -> Result<()> {
-        for rank in ranks.clone() {
-            while !self.ring.is_there(&self.memory, rank, number) {
+    fn look(&mut self, ranks: Range<usize>, pause: Pause<'_>) -> Result<()> {
+        for rank in ranks {
+            while !self.ring.is_there(&self.memory, rank, self.number) {
                 pause()?;
                 // Others may wait for what nobody else can do while this call has the board.
                 self.go_on();
             }
         }
-        self.ring.learn(&self.memory, number, &ranks);
         Ok(())
     }
 }

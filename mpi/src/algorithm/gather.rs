@@ -19,6 +19,14 @@ pub struct Gather {
     pub block: Option<u64>,
     /// Who gets them.
     pub root: usize,
+    /// The ranks whose blocks are still to come, of those that we know of; none: all.
+    pub left: Option<Vec<usize>>,
+}
+
+impl Gather {
+    fn is_left(&self, rank: usize) -> bool {
+        self.left.as_ref().is_none_or(|left| left.contains(&rank))
+    }
 }
 
 impl Problem for Gather {
@@ -63,14 +71,15 @@ impl Problem for Gather {
 
 /// Each sends to the root.
 fn flat(problem: &Gather, team: &Team, builder: &mut Builder) {
+    let own = problem.send.as_ref().filter(|_| problem.is_left(team.me()));
     if let Some(recv) = problem.recv.as_ref().filter(|_| team.me() == problem.root) {
-        for rank in team.others() {
+        for rank in team.others().filter(|rank| problem.is_left(*rank)) {
             builder.recv(team.party(rank), 0, recv.place(rank), &[]);
         }
-        if let Some(own) = &problem.send {
+        if let Some(own) = own {
             builder.copy(own.clone(), recv.place(team.me()), &[]);
         }
-    } else if let Some(own) = &problem.send {
+    } else if let Some(own) = own {
         builder.send(team.party(problem.root), 0, own.clone(), &[]);
     }
 }

@@ -5,7 +5,7 @@ use crate::collective::announce;
 use crate::comm::by_type::by_type;
 use crate::comm::foreign::port;
 use crate::comm::{self, COMMS, Communicator, create, inter, lookup, share};
-use crate::constant::{Comparison, SplitType, UNDEFINED};
+use crate::constant::{Comparison, ROOT, SplitType, UNDEFINED};
 use crate::errhandler;
 use crate::error::{Class, Result};
 use crate::group::Group as Processes;
@@ -50,6 +50,19 @@ fn remote(comm: Comm) -> Result<&'static Arc<comm::Members>> {
 /// There is no such communicator.
 pub fn comm_test_inter(comm: Comm) -> Result<bool> {
     Ok(lookup(comm)?.remote().is_some())
+}
+
+/// How many processes the lists of a collective with this root name in our call.
+///
+/// # Errors
+/// There is no such communicator.
+pub fn peers_at_root(comm: Comm, root: i32) -> Result<usize> {
+    let comm = lookup(comm)?;
+    let (is_root, peers) = match comm.remote() {
+        Some(remote) => (root == ROOT, remote.len()),
+        None => (root == comm.rank(), comm.local().len()),
+    };
+    Ok(if is_root { peers as usize } else { 0 })
 }
 
 /// `MPI_Comm_compare`

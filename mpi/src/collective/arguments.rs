@@ -143,7 +143,8 @@ pub(super) fn each<'a>(list: &'a [i64], ranks: usize, name: &str) -> Result<&'a 
         .ok_or_else(|| Class::ARG.error(format!("{name} has {} entries, {ranks} are needed", list.len())))
 }
 
-/// The blocks of a vector collective where they lie in a buffer.
+/// Blocks with counts and displacements of one type, where they lie in a buffer. They are asked for one by
+/// one, and listed for messages only.
 #[derive(Clone, Copy)]
 pub(super) struct Row<'a> {
     buffer: *const c_void,
@@ -153,34 +154,44 @@ pub(super) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// With counts and displacements in extents, which were checked.
+    /// Checks counts, displacements in extents, and the type.
     pub(super) fn new(
         buffer: *const c_void,
+        ranks: usize,
         (counts, displacements, datatype): (&'a [i64], &'a [i64], Type),
     ) -> Result<Row<'a>> {
-        Ok(Row { buffer, counts, displacements, datatype: objects::committed(datatype)? })
+        let (counts, displacements) =
+            (each(counts, ranks, "counts")?, each(displacements, ranks, "displacements")?);
+        let datatype = objects::committed(datatype)?;
+        for &count in counts {
+            check_count(count, datatype)?;
+        }
+        Ok(Row { buffer, counts, displacements, datatype })
     }
 
-    /// The block of a rank.
+    /// The memory of the block of a rank.
     pub(super) fn memory(&self, rank: usize) -> Result<Segments> {
         let offset = self.displacements[rank].wrapping_mul(self.datatype.extent());
         message::of(self.buffer.wrapping_byte_offset(offset as isize), self.counts[rank], self.datatype)
     }
-}
 
-/// Blocks with counts and displacements of one type.
-pub(super) fn blocks(
-    buffer: Buffer,
-    ranks: usize,
-    (counts, displacements, datatype): (&[i64], &[i64], Type),
-) -> Result<Blocks> {
-    let (counts, displacements) =
-        (each(counts, ranks, "counts")?, each(displacements, ranks, "displacements")?);
-    let datatype = objects::committed(datatype)?;
-    for &count in counts {
-        check_count(count, datatype)?;
+    /// Bytes of data of the longest block.
+    pub(super) fn longest(&self) -> u64 {
+        self.counts.iter().max().map_or(0, |count| (count * self.datatype.size()) as u64)
     }
-    Ok(Blocks::uneven(buffer, counts, displacements, datatype))
+
+    /// The lowest offset at which a block begins, if they have any data.
+    pub(super) fn first(&self) -> Option<i64> {
+        let begin = |(count, displacement): (&i64, &i64)| {
+            Some(self.datatype.first(*count)? + displacement * self.datatype.extent())
+        };
+        self.counts.iter().zip(self.displacements).filter_map(begin).min()
+    }
+
+    /// All of them.
+    pub(super) fn blocks(&self, buffer: Buffer) -> Blocks {
+        Blocks::uneven(buffer, self.counts, self.displacements, self.datatype)
+    }
 }
 
 /// Blocks with counts, displacements in bytes, and types.

@@ -6,20 +6,19 @@ use super::meeting::{Wait, make};
 use super::posted::Way;
 use super::settings::settings;
 use super::shared::{Chosen, Means, Place};
-use crate::algorithm::alltoall::Alltoall;
 use crate::algorithm::board::{Board, Pause, Turn};
 use crate::algorithm::check::Form;
 use crate::algorithm::choice::{FIRST, Memory, Problem};
-use crate::algorithm::place::{Blocks, Buffer, Spot};
 use crate::algorithm::pool::Pool;
 use crate::error::Result;
 use crate::world::world;
 use newmadeleine::Segments;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 /// Bytes of a part as the choice assumes, since all ranks have to choose alike and none knows all lengths.
-const PART: u64 = 64;
+pub(super) const PART: u64 = 64;
 
 impl Call {
     /// Does a collective on the board, or begins it there, if that was chosen for such a problem: `len` are
@@ -57,24 +56,44 @@ impl Call {
     }
 
     /// Does a collective with parts of different lengths on the board, if that is chosen for short blocks:
-    /// sends the part for each rank that `out` names, and puts what each rank has for this one where `into`
-    /// says. False: it takes another way.
-    pub(super) fn parts_on_board(
+    /// each of `senders` sends the part for each rank that `out` names, and what each of them has for this
+    /// one goes where `into` says. False: it takes another way.
+    pub(super) fn parts_on_board<P: Problem>(
         &self,
+        problem: &impl Fn() -> P,
+        senders: Range<usize>,
         out: impl Fn(usize) -> Result<Segments>,
         into: impl Fn(usize) -> Result<Segments>,
     ) -> Result<bool> {
-        let problem = || {
-            let recv = Blocks::rows(Spot::start(Buffer::Recv), std::iter::repeat_n(PART, self.team().size()));
-            Alltoall { send: None, recv, block: Some(PART) }
-        };
         let mut is_done = false;
         let exchange = |board: &mut Board, pause: Pause<'_>| {
-            is_done = board.parts(out, into, pause)?;
+            is_done = board.parts(senders, out, into, pause)?;
             Ok(())
         };
-        self.in_memory(&problem, Some(PART * self.team().size() as u64), exchange)?;
+        self.in_memory(problem, Some(PART * self.team().size() as u64), exchange)?;
         Ok(is_done)
+    }
+
+    /// Gathers a part of each rank on the board, if that is chosen for short blocks: our `own`, and at the
+    /// root those of all, which go where `into` says. None: it takes another way; otherwise the ranks whose
+    /// parts are left to messages, see [`Board::collect_parts`].
+    pub(super) fn collect_on_board<P: Problem>(
+        &self,
+        problem: &impl Fn() -> P,
+        own: impl FnOnce() -> Result<Segments>,
+        into: Option<impl Fn(usize) -> Result<Segments>>,
+    ) -> Result<Option<Vec<usize>>> {
+        let mut left = Vec::new();
+        let collect = |board: &mut Board, pause: Pause<'_>| {
+            left = board.collect_parts(&own()?, into, pause)?;
+            Ok(())
+        };
+        let way = self.in_memory(problem, Some(PART), collect);
+        if left.is_empty() && !matches!(way, Ok(None)) {
+            // Other ranks may count an operation with messages.
+            self.on.comm.next_operation();
+        }
+        Ok(way?.map(|_| left))
     }
 
     /// Does a long reduction in the pool, if that was chosen; as [`Call::on_board`].

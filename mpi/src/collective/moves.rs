@@ -149,6 +149,7 @@ pub(crate) fn gather(form: Form, sent: Sent, received: Received, root: i32, comm
         recv: recv.map(|recv| recv.blocks(Buffer::Recv)),
         block: Some(block),
         root: rank,
+        left: None,
     };
     if let Some(way) = call.on_board(&problem, Some(block), collect)? {
         return Ok(call.done(way));

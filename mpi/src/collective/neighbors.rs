@@ -1,6 +1,6 @@
 //! Collectives along the edges of a topology.
 
-use super::arguments::{Data, blocks, mixed_blocks, refuse_in_place, refuse_inter};
+use super::arguments::{Data, Row, mixed_blocks, refuse_in_place, refuse_inter};
 use super::call::{Call, Ready};
 use super::moves::{Received, Sent};
 use super::vectors::{MixedTable, Table};
@@ -76,7 +76,7 @@ pub(crate) fn allgatherv(
 ) -> Result<Ready> {
     let call = call(Operation::NeighborAllgatherv, form, comm)?;
     let send = Data::new(sent.1, sent.2)?.place(Buffer::Send);
-    let recv = blocks(Buffer::Recv, call.edge_counts()?.0, table)?;
+    let recv = Row::new(received, call.edge_counts()?.0, table)?.blocks(Buffer::Recv);
     gathered(call, (sent.0, send), (received, recv))
 }
 
@@ -95,8 +95,8 @@ pub(crate) fn alltoallv(
 ) -> Result<Ready> {
     let call = call(Operation::NeighborAlltoallv, form, comm)?;
     let (sources, destinations) = call.edge_counts()?;
-    let send = blocks(Buffer::Send, destinations, out)?;
-    let recv = blocks(Buffer::Recv, sources, table)?;
+    let send = Row::new(sent, destinations, out)?.blocks(Buffer::Send);
+    let recv = Row::new(received, sources, table)?.blocks(Buffer::Recv);
     exchanged(call, (sent, send), (received, recv))
 }
 

@@ -1,9 +1,8 @@
 //! Collectives that move blocks of different sizes: gatherv, scatterv, allgatherv, alltoallv, alltoallw.
 
-use super::arguments::{
-    Data, Row, blocks, is_in_place, mixed_blocks, refuse_in_place, role, root as root_of,
-};
+use super::arguments::{Data, Row, is_in_place, mixed_blocks, refuse_in_place, role, root as root_of};
 use super::call::{Call, Ready};
+use super::direct::PART;
 use super::moves::{Received, Sent};
 use super::posted::Way;
 use crate::algorithm::allgather::Allgather;
@@ -12,7 +11,7 @@ use crate::algorithm::board::Turn;
 use crate::algorithm::check::{Alike, Amount, Form, Operation, Root};
 use crate::algorithm::gather::Gather;
 use crate::algorithm::inter::Role;
-use crate::algorithm::place::{Blocks, Buffer, Place};
+use crate::algorithm::place::{Blocks, Buffer, Spot};
 use crate::algorithm::scatter::Scatter;
 use crate::error::Result;
 use crate::handle::{Comm, Type};
@@ -55,12 +54,6 @@ impl Part {
         self.is_other || (self.role.is_none() && !in_place)
     }
 
-    /// The memory of our own block towards a rank: all of it towards the root, none towards others.
-    fn own_block(&self, rank: usize, block: Option<Data>, buffer: *const c_void) -> Result<Segments> {
-        let block = block.filter(|_| rank == self.rank);
-        block.map_or(Ok(Segments::empty()), |block| block.memory(buffer))
-    }
-
     /// The memory of the block of a rank at the root, whose own is in place unless it `has_block`.
     fn block_of(&self, rank: usize, row: Option<Row<'_>>, has_block: bool) -> Result<Segments> {
         let row = row.filter(|_| has_block || rank != self.rank);
@@ -71,6 +64,11 @@ impl Part {
         let root = self.role.map_or(Root::Rank(self.rank as u32), Root::from);
         Alike { root: Some(root), ..Alike::default() }
     }
+}
+
+/// The memory of our own block, unless it is in its place already.
+fn own_block(block: Option<Data>, buffer: *const c_void) -> Result<Segments> {
+    block.map_or(Ok(Segments::empty()), |block| block.memory(buffer))
 }
 
 pub(crate) fn gatherv(
@@ -87,37 +85,29 @@ pub(crate) fn gatherv(
     }
     let has_block = part.has_block(is_in_place(sent.0));
     let block = has_block.then(|| Data::new(sent.1, sent.2)).transpose()?;
-    let send = block.map(|data| data.place(Buffer::Send));
-    let recv = part.is_root.then(|| blocks(Buffer::Recv, call.peers(), table)).transpose()?;
-    check_sides(&call, (sent.0, send.as_ref()), (received, recv.as_ref()))?;
-    let row = part.is_root.then(|| Row::new(received, table)).transpose()?;
-    let out = |rank| part.own_block(rank, block, sent.0);
-    let into = |rank| part.block_of(rank, row, has_block);
-    if call.parts_on_board(out, into)? {
+    let row = part.is_root.then(|| Row::new(received, call.peers(), table)).transpose()?;
+    check_buffers((sent.0, block.and_then(Data::first)), (received, row.and_then(|row| row.first())))?;
+    let short = || Gather { send: None, recv: None, block: Some(PART), root: part.rank, left: None };
+    let own = || own_block(block, sent.0);
+    let into = part.is_root.then_some(|rank| part.block_of(rank, row, has_block));
+    let left = call.collect_on_board(&short, own, into)?;
+    if left.as_ref().is_some_and(Vec::is_empty) {
         return Ok(call.done(Way::Ended));
     }
     call.ready(None, part.alike(), (sent.0, received), |call, context, builder| {
+        let send = block.map(|data| data.place(Buffer::Send));
+        let recv = row.map(|row| row.blocks(Buffer::Recv));
         match (call.groups(), part.role) {
             (Some(groups), Some(role)) => {
                 groups.gather(role, send.as_ref(), recv.as_ref(), builder);
                 Ok(())
             }
             _ => {
-                call.solve(&Gather { send, recv, block: None, root: part.rank }, context, builder);
+                call.solve(&Gather { send, recv, block: None, root: part.rank, left }, context, builder);
                 Ok(())
             }
         }
     })
-}
-
-/// Checks the buffers of one block to send and several to receive, where each counts.
-fn check_sides(
-    call: &Call,
-    (sent, send): (*const c_void, Option<&Place>),
-    (received, recv): (*mut c_void, Option<&Blocks>),
-) -> Result<()> {
-    let first = recv.and_then(|recv| recv.first(call.peers()));
-    check_buffers((sent, send.and_then(Place::first)), (received, first))
 }
 
 pub(crate) fn scatterv(
@@ -133,18 +123,18 @@ pub(crate) fn scatterv(
         refuse_in_place(received.0, "the receive buffer of a rank that is not the root")?;
     }
     let has_block = part.has_block(is_in_place(received.0));
-    let send = part.is_root.then(|| blocks(Buffer::Send, call.peers(), table)).transpose()?;
+    let row = part.is_root.then(|| Row::new(sent, call.peers(), table)).transpose()?;
     let block = has_block.then(|| Data::new(received.1, received.2)).transpose()?;
-    let recv = block.map(|data| data.place(Buffer::Recv));
-    let first = send.as_ref().and_then(|send| send.first(call.peers()));
-    check_buffers((sent, first), (received.0, recv.as_ref().and_then(Place::first)))?;
-    let row = part.is_root.then(|| Row::new(sent, table)).transpose()?;
+    check_buffers((sent, row.and_then(|row| row.first())), (received.0, block.and_then(Data::first)))?;
+    let short = || Scatter { send: None, recv: None, block: Some(PART), root: part.rank };
     let out = |rank| part.block_of(rank, row, has_block);
-    let into = |rank| part.own_block(rank, block, received.0);
-    if call.parts_on_board(out, into)? {
+    let into = |_| own_block(block, received.0);
+    if call.parts_on_board(&short, part.rank..part.rank + 1, out, into)? {
         return Ok(call.done(Way::Ended));
     }
     call.ready(None, part.alike(), (sent, received.0), |call, context, builder| {
+        let send = row.map(|row| row.blocks(Buffer::Send));
+        let recv = block.map(|data| data.place(Buffer::Recv));
         match (call.groups(), part.role) {
             (Some(groups), Some(role)) => {
                 groups.scatter(role, send.as_ref(), recv.as_ref(), builder);
@@ -170,21 +160,23 @@ pub(crate) fn allgatherv(
         refuse_in_place(sent.0, "the send buffer on an intercommunicator")?;
     }
     refuse_in_place(received, "the receive buffer")?;
-    let recv = blocks(Buffer::Recv, call.peers(), table)?;
+    let row = Row::new(received, call.peers(), table)?;
     let own = (!in_place).then(|| Data::new(sent.1, sent.2)).transpose()?;
-    let send = own.map(|data| data.place(Buffer::Send));
-    check_sides(&call, (sent.0, send.as_ref()), (received, Some(&recv)))?;
-    let row = Row::new(received, table)?;
+    check_buffers((sent.0, own.and_then(Data::first)), (received, row.first()))?;
     let exchange = || {
         let own = own.map_or_else(|| row.memory(call.me()), |own| own.memory(sent.0))?;
         let into = (0..call.size()).map(|rank| row.memory(rank)).collect::<Result<_>>()?;
         Ok(Turn::exchange_rows(own, into))
     };
-    let longest = (0..call.peers()).map(|rank| recv.len(rank)).max();
-    let problem = || Allgather { send: send.clone(), recv: recv.clone() };
-    if let Some(way) = call.on_board(&problem, longest, exchange)? {
+    let blocks = || (own.map(|data| data.place(Buffer::Send)), row.blocks(Buffer::Recv));
+    let problem = || {
+        let (send, recv) = blocks();
+        Allgather { send, recv }
+    };
+    if let Some(way) = call.on_board(&problem, Some(row.longest()), exchange)? {
         return Ok(call.done(way));
     }
+    let (send, recv) = blocks();
     let len = call.remote().is_none().then(|| recv.total(0..call.peers()));
     let alike = Alike::of(Amount { len, signature: None });
     call.ready(None, alike, (sent.0, received), |call, context, builder| match (call.groups(), &send) {
@@ -206,16 +198,21 @@ pub(crate) fn alltoallv(
     comm: Comm,
 ) -> Result<Ready> {
     let call = Call::new(Operation::Alltoallv, form, comm)?;
-    let send = match is_in_place(sent) {
-        true => None,
-        false => Some(blocks(Buffer::Send, call.peers(), out)?),
+    let send = (!is_in_place(sent)).then(|| Row::new(sent, call.peers(), out)).transpose()?;
+    let recv = Row::new(received, call.peers(), table)?;
+    check_exchange(&call, (sent, send.and_then(|row| row.first())), (received, recv.first()))?;
+    let (size, all) = (call.size(), 0..call.size());
+    let short = || {
+        let recv = Blocks::rows(Spot::start(Buffer::Recv), std::iter::repeat_n(PART, size));
+        Alltoall { send: None, recv, block: Some(PART) }
     };
-    let recv = blocks(Buffer::Recv, call.peers(), table)?;
-    let rows = (Row::new(sent, out), Row::new(received, table)?);
-    exchange(call, (sent, send), (received, recv), |call| match &rows.0 {
-        Ok(row) => call.parts_on_board(|rank| row.memory(rank), |rank| rows.1.memory(rank)),
-        Err(_) => Ok(false),
-    })
+    if let Some(send) = send
+        && call.parts_on_board(&short, all, |rank| send.memory(rank), |rank| recv.memory(rank))?
+    {
+        return Ok(call.done(Way::Ended));
+    }
+    let send = send.map(|row| row.blocks(Buffer::Send));
+    exchange(call, (sent, send), (received, recv.blocks(Buffer::Recv)))
 }
 
 pub(crate) fn alltoallw(
@@ -230,24 +227,29 @@ pub(crate) fn alltoallw(
         false => Some(mixed_blocks(Buffer::Send, call.peers(), out)?),
     };
     let recv = mixed_blocks(Buffer::Recv, call.peers(), table)?;
-    exchange(call, (sent, send), (received, recv), |_| Ok(false))
+    let first = |blocks: &Blocks| blocks.first(call.peers());
+    check_exchange(&call, (sent, send.as_ref().and_then(first)), (received, first(&recv)))?;
+    exchange(call, (sent, send), (received, recv))
+}
+
+/// Checks the buffers, and the offsets at which data begins in them.
+fn check_exchange(
+    call: &Call,
+    (sent, out): (*const c_void, Option<i64>),
+    (received, into): (*mut c_void, Option<i64>),
+) -> Result<()> {
+    if call.remote().is_some() {
+        refuse_in_place(sent, "the send buffer on an intercommunicator")?;
+    }
+    refuse_in_place(received, "the receive buffer")?;
+    check_buffers((sent, out), (received, into))
 }
 
 fn exchange(
     call: Call,
     (sent, send): (*const c_void, Option<Blocks>),
     (received, recv): (*mut c_void, Blocks),
-    on_board: impl FnOnce(&Call) -> Result<bool>,
 ) -> Result<Ready> {
-    if call.remote().is_some() {
-        refuse_in_place(sent, "the send buffer on an intercommunicator")?;
-    }
-    refuse_in_place(received, "the receive buffer")?;
-    let first = |blocks: &Blocks| blocks.first(call.peers());
-    check_buffers((sent, send.as_ref().and_then(first)), (received, first(&recv)))?;
-    if send.is_some() && on_board(&call)? {
-        return Ok(call.done(Way::Ended));
-    }
     call.ready(None, Alike::default(), (sent, received), |call, context, builder| {
         match (call.groups(), &send) {
             (Some(groups), Some(send)) => {

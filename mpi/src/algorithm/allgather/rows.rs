@@ -60,6 +60,7 @@ pub(super) fn two_level(problem: &Allgather, team: &Team, context: &Context<'_>,
         recv: Some(Blocks::rows(rows.place(first).spot, own)),
         block: None,
         root: 0,
+        left: None,
     };
     let context = context.within();
     builder.stage(1, |builder| gather.build(&local, &context, builder));

@@ -1,5 +1,5 @@
 //! Operations of nonblocking calls: each has its turn in the order of the calls, and ends at the first look
-//! that finds all posts it needs. Its own data is posted in the call, unless its slot is not free yet.
+//! that finds all posts it needs. Its own data is posted in the call, unless its place is not free yet.
 
 use super::Turn;
 use super::ring::Ring;
@@ -65,7 +65,8 @@ impl Laters {
             self.open.pop_front();
         }
         if has_ended {
-            self.ring.say_done(memory, self.done());
+            let done = self.done();
+            self.ring.say_done(memory, done);
         }
     }
 
@@ -74,14 +75,12 @@ impl Laters {
         self.open.front().map_or(self.number, |first| first.number - 1)
     }
 
-    /// Posts what an operation posts, if its slot is free.
+    /// Posts what an operation posts, if the place for it is free.
     fn post(&mut self, memory: &SharedMemory, index: usize) -> bool {
-        let number = self.open[index].number;
-        if !self.ring.is_free(memory, number) {
-            return false;
-        }
-        if let Some(posted) = &self.open[index].turn.posted {
-            self.ring.post(memory, number, posted, self.done());
+        let Later { number, turn, .. } = &self.open[index];
+        if let Some(posted) = &turn.posted {
+            let Some(post) = self.ring.open(memory, *number, posted.len() as usize) else { return false };
+            self.ring.post(memory, post, posted);
         }
         self.open[index].is_posted = true;
         true
@@ -90,15 +89,14 @@ impl Laters {
     /// Ends an operation that was posted and has not ended, if all is there.
     fn end(&mut self, memory: &SharedMemory, index: usize) -> bool {
         let Later { number, turn, ended, .. } = &self.open[index];
-        let (number, ranks) = (*number, turn.awaits.clone());
+        let number = *number;
         if ended.load(Ordering::Relaxed)
-            || !ranks.clone().all(|rank| self.ring.is_there(memory, rank, number))
+            || !turn.awaits.clone().all(|rank| self.ring.is_there(memory, rank, number))
         {
             return false;
         }
         turn.finish(&self.ring, memory, number);
         ended.store(true, Ordering::Release);
-        self.ring.learn(memory, number, &ranks);
         true
     }
 }

@@ -14,8 +14,6 @@ pub struct Turn<'a> {
     pub(super) posted: Option<Segments>,
     /// The ranks whose posts we need.
     pub(super) awaits: Range<usize>,
-    /// Each rank waits for all.
-    pub(super) is_mutual: bool,
     then: Then<'a>,
 }
 
@@ -37,14 +35,15 @@ impl<'a> Turn<'a> {
     /// Nobody leaves before everybody has come.
     #[inline]
     pub fn barrier(size: usize) -> Turn<'a> {
-        Turn { posted: Some(Segments::empty()), awaits: 0..size, is_mutual: true, then: Then::Nothing }
+        Turn { posted: Some(Segments::empty()), awaits: 0..size, then: Then::Nothing }
     }
 
     /// The root posts its data; each rank gets what `into` holds of it, from byte `from` on. Serves bcast,
     /// and with a part for each rank scatter. None is posted by the others.
     #[inline]
     pub fn spread(root: usize, posted: Option<Segments>, (from, into): (usize, Segments)) -> Turn<'a> {
-        Turn { posted, awaits: root..root + 1, is_mutual: false, then: Then::One(from, into) }
+        let then = if into.is_empty() { Then::Nothing } else { Then::One(from, into) };
+        Turn { posted, awaits: root..root + 1, then }
     }
 
     /// Each rank posts its data; the root, which has memory for it, gets a block of each of `size` ranks.
@@ -55,19 +54,19 @@ impl<'a> Turn<'a> {
             Some(into) => (0..size, Then::Blocks(0, len, into)),
             None => (0..0, Then::Nothing),
         };
-        Turn { posted: Some(posted), awaits, is_mutual: false, then }
+        Turn { posted: Some(posted), awaits, then }
     }
 
     /// Each rank posts its data; everybody gets a block of each of `size` ranks, from byte `from` of its data
     /// on. Serves allgather, and with a part for each rank alltoall.
     #[inline]
     pub fn exchange(size: usize, posted: Segments, from: usize, len: u64, into: Segments) -> Turn<'a> {
-        Turn { posted: Some(posted), awaits: 0..size, is_mutual: true, then: Then::Blocks(from, len, into) }
+        Turn { posted: Some(posted), awaits: 0..size, then: Then::Blocks(from, len, into) }
     }
 
     /// The same with memory of its own for the block of each rank. Serves allgatherv.
     pub fn exchange_rows(posted: Segments, into: Vec<Segments>) -> Turn<'a> {
-        Turn { posted: Some(posted), awaits: 0..into.len(), is_mutual: true, then: Then::Rows(into) }
+        Turn { posted: Some(posted), awaits: 0..into.len(), then: Then::Rows(into) }
     }
 
     /// Each rank posts its operands; those of `ranks`, combined, go into `into`, `wanted` of them. Serves
@@ -83,7 +82,7 @@ impl<'a> Turn<'a> {
             true => Then::Nothing,
             false => Then::Combined(Cow::Borrowed(operator), wanted, into),
         };
-        Turn { posted: Some(posted), awaits: ranks, is_mutual: false, then }
+        Turn { posted: Some(posted), awaits: ranks, then }
     }
 
     /// The same of all ranks for each of them. Serves allreduce, and with a part for each rank
@@ -95,12 +94,12 @@ impl<'a> Turn<'a> {
         operands: (&'a Operator, Range<i64>),
         into: Segments,
     ) -> Turn<'a> {
-        Turn { is_mutual: true, ..Turn::combine(posted, 0..size, operands, into) }
+        Turn::combine(posted, 0..size, operands, into)
     }
 
     /// The same, for as long as it takes.
     pub(super) fn into_owned(self) -> Turn<'static> {
-        let Turn { posted, awaits, is_mutual, then } = self;
+        let Turn { posted, awaits, then } = self;
         let then = match then {
             Then::Nothing => Then::Nothing,
             Then::One(from, into) => Then::One(from, into),
@@ -110,7 +109,7 @@ impl<'a> Turn<'a> {
                 Then::Combined(Cow::Owned(operator.into_owned()), wanted, into)
             }
         };
-        Turn { posted, awaits, is_mutual, then }
+        Turn { posted, awaits, then }
     }
 
     /// Does what is to be done: all that is awaited is there.

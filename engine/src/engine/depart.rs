@@ -293,7 +293,7 @@ impl Engine {
             return Submitted::Request(request);
         };
         peer.announced += 1;
-        peer.lateness.asks();
+        peer.offers_to_read();
         let link = &mut peer.links[usize::from(leaving.plan.place)];
         let at = &mut rails[link.rail.index()];
         let len = leaving.read(&(to, context, tag), len, address).len() as u64 * 8;

@@ -166,14 +166,17 @@ impl Engine {
         let Some(peer) = peer.filter(|_| outgoing.address > 0 && outgoing.grant.is_none()) else { return };
         let since = outgoing.asked_at.map(|asked_at| asked_at.max(peer.read_at));
         peer.read_at = now;
+        peer.unread = peer.unread.saturating_sub(1);
         let usual = |link: &Link| {
             let profile = link.forecast.profile();
             profile.handshake_ns().saturating_add(profile.body().ns(len))
         };
         let usual_ns = peer.used().map(|(_, link)| usual(link)).min().unwrap_or(0);
-        if let Some(since) = since {
-            peer.lateness.measured(Some(now.since(since).as_ns().saturating_sub(usual_ns)), 0);
-        }
+        let Some(since) = since else { return };
+        let wait_ns = now.since(since).as_ns().saturating_sub(usual_ns);
+        // A receiver that computes is late again and again. Once may be the system's doing.
+        let before_ns = core::mem::replace(&mut peer.read_wait_ns, wait_ns);
+        peer.lateness.measured(Some(wait_ns.min(before_ns)), 0);
     }
 
     /// The receiver has said that it has a message, which was due at `due`; zero: nobody has predicted it.

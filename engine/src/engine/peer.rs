@@ -153,8 +153,11 @@ pub(super) struct Peer {
     pub(super) may_read: Option<Reads>,
     /// Lengths of messages that it does read, from the first number on and below the second.
     pub(super) reads: (u64, u64),
-    /// When it has read the last one.
+    /// Messages that it has been offered to read, and has not.
+    pub(super) unread: u32,
+    /// When it has read the last one, and how long that had waited, in nanoseconds.
     pub(super) read_at: Instant,
+    pub(super) read_wait_ns: u64,
     /// It has asked for a message that it could have read: the system does not let it.
     pub(super) declines_reads: bool,
     /// Packets have to be kept until acknowledged: another rail could carry them, or the rail is lossy.
@@ -215,7 +218,9 @@ impl Peer {
             may_push: None,
             may_read: None,
             reads: NO_READS,
+            unread: 0,
             read_at: Instant::default(),
+            read_wait_ns: 0,
             declines_reads: false,
             announced: 0,
             held: Vec::new(),

@@ -18,6 +18,12 @@ use crate::transfer::driver::Reads;
 use crate::transfer::link::Link;
 use nmad_wire::{Fin, Frame};
 
+/// Messages that a peer may have to read. It copies them alone, and a sender that is so far ahead has time to
+/// copy the next ones, in packets or pushed. Two cores of a Xeon with AMX, windows of 64: 64 KiB take 9.4 us
+/// without a bound, 16 KiB 1.7. With a quarter of this windows of 16 mix both ways, and take 1.2 to 1.3 times
+/// as long.
+const UNREAD_MAX: u32 = 16;
+
 impl Engine {
     /// A receive has matched a message that lies in its sender's memory: a rail reads it, as much as the
     /// receive has room for.
@@ -67,7 +73,7 @@ impl Engine {
         let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
             return;
         };
-        peer.declines_reads = true;
+        (peer.declines_reads, peer.unread) = (true, 0);
         peer.topology_changed(&self.rails);
     }
 }
@@ -76,10 +82,22 @@ impl Peer {
     /// Whether a message of `len` bytes is read by its receiver.
     #[inline(always)]
     pub(super) fn reads(&self, len: u64) -> bool {
-        self.is_readable(len) && !self.is_late_to_read(len)
+        self.is_readable(len) && !self.is_behind() && !self.is_late_to_read(len)
     }
 
-    /// Whether it would be, if the receiver were not late.
+    /// Whether the receiver has enough to read. With more processes than cores, where nothing is pushed, its
+    /// sender has no time to spare.
+    fn is_behind(&self) -> bool {
+        self.may_push.is_some() && self.unread >= UNREAD_MAX
+    }
+
+    /// A message was offered to be read.
+    pub(super) fn offers_to_read(&mut self) {
+        self.unread += 1;
+        self.lateness.asks();
+    }
+
+    /// Whether it would be, if the receiver were not late or behind.
     #[inline]
     pub(super) fn is_readable(&self, len: u64) -> bool {
         self.reads.0 <= len && len < self.reads.1

@@ -117,7 +117,7 @@ impl Engine {
         let Some(peer) = self.peer_mut(envelope.peer) else { return };
         peer.announced += 1;
         if address > 0 {
-            peer.lateness.asks();
+            peer.offers_to_read();
         }
         let rail = peer.wished(hints.rail);
         peer.window.submit(rail, Entry::rts(frame, Some(request), &hints));

@@ -37,17 +37,14 @@ impl Call {
         }
     }
 
-    /// The board is not made for that: all ranks would have to wait for each other. Where ranks outnumber
-    /// cores, messages wake whoever sleeps, which the board cannot.
+    /// The board is not made for that: all ranks would have to wait for each other. A post wakes nobody, so
+    /// who waits for one sleeps for [`crate::task::NAP`] at most.
     fn begin_on_board<'t, P: Problem>(
         &self,
         problem: &impl Fn() -> P,
         len: Option<u64>,
         turn: impl FnOnce() -> Result<Turn<'t>>,
     ) -> Result<Option<Way>> {
-        if self.is_crowded() {
-            return Ok(None);
-        }
         let Some(place) = self.place::<Board, P>(problem, len) else { return Ok(None) };
         let takes_it = self.on.comm.desk().shared.nonblocking.count();
         let Some(Some(board)) = place.made.get().filter(|_| takes_it) else { return Ok(None) };

@@ -2,8 +2,8 @@
 
 use crate::rng::Rng;
 use nmad_wire::{
-    Ack, Ask, ChunkHeader, Credit, Cts, Eager, Fin, Frame, Header, Keys, Kind, LinkDown, Part, Rtr,
-    Replay, Rts, Seen, Withdraw, Withdrawn,
+    Ack, Ask, ChunkHeader, Credit, Cts, Eager, Fin, Frame, Header, Keys, Kind, LinkDown, Part, Replay, Rtr,
+    Rts, Seen, Withdraw, Withdrawn,
 };
 
 /// A stream of packets, mostly well-formed.
@@ -124,11 +124,12 @@ fn frame(rng: &mut Rng, out: &mut Vec<u8>, depth: usize) {
             return Frame::Eager(eager, &data).encode(out);
         }
         2 | 3 => {
-            let (flags, len) = (rng.below(32) as u8, rng.of(&[0, 1, 50_000, 60_000, u64::MAX]));
+            let (flags, len) = (rng.below(64) as u8, rng.of(&[0, 1, 50_000, 60_000, u64::MAX]));
             let pushed = rng.of(&[0, 1, len / 2, len, u64::MAX]);
             let (context, tag, seq) = (context(rng), tag(rng), seq(rng));
             let (request, region) = (field(rng), field(rng));
-            Frame::Rts(Rts { flags, context, tag, seq, len, request, region, pushed })
+            let address = field(rng);
+            Frame::Rts(Rts { flags, context, tag, seq, len, request, region, pushed, address })
         }
         4 | 5 => Frame::Cts(Cts {
             request: field(rng),

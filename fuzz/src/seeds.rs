@@ -2,8 +2,8 @@
 
 use crate::rng::Rng;
 use nmad_wire::{
-    Ack, Ask, ChunkHeader, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, LinkDown, Part,
-    Rtr, Proof, Refusal, RefusalCode, Replay, Rts, Seen, Welcome, Withdraw, Withdrawn, flags,
+    Ack, Ask, ChunkHeader, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, LinkDown,
+    Part, Proof, Refusal, RefusalCode, Replay, Rtr, Rts, Seen, Welcome, Withdraw, Withdrawn, flags,
 };
 
 const SEEN: Seen = Seen { rail: 0, question: 1, below: 1, beyond: 4, moved: 2 };

@@ -8,7 +8,7 @@ use crate::heap;
 use crate::net::memory::BufferId;
 use crate::net::{Net, exact, from, limits, pattern};
 use nmad_engine::{
-    Config, Event, Hints, Instant, Key, RegionId, PeerId, RailId, RequestId, Source, TagMatch,
+    Config, Event, Hints, Instant, Key, PeerId, RailId, RegionId, RequestId, Source, TagMatch,
 };
 use nmad_wire::{ChunkHeader, Header, Kind};
 

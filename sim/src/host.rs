@@ -402,7 +402,7 @@ impl Host {
     }
 
     /// Whether the probe for this receive is answered.
-    fn probe(&self, plan: &Plan, op: Op) -> Result<bool, Objection> {
+    fn probe(&mut self, plan: &Plan, op: Op) -> Result<bool, Objection> {
         let What::Recv { from, context, tag } = plan.asks[op].what else { return Ok(true) };
         let (source, tag_match) = names(from, tag);
         let Some(envelope) = self.engine.probe(source, Context(context), tag_match) else {

@@ -2,8 +2,10 @@
 //! whatever their number.
 //!
 //! An entry is in one list for each of its classes (a posted receive has one key; an unexpected message
-//! can be asked for in four ways). The hash table holds only the place of each list's first entry and
-//! reads the key from the entry itself: a few bytes a list.
+//! can be asked for in four ways). Until somebody asks for another one ([`Lists::widen`]) only lists of the
+//! first class are kept, and of the last one, which tells the order: each list costs an entry some 10 ns. The
+//! hash table holds only the place of each list's first entry and reads the key from the entry itself: a few
+//! bytes a list.
 
 use alloc::vec::Vec;
 use hashbrown::HashTable;
@@ -51,6 +53,12 @@ impl ListKey {
         self.wild != 0
     }
 
+    /// Whether it has one name and one wildcard.
+    #[inline]
+    pub(crate) fn is_half_wild(&self) -> bool {
+        self.wild == Self::ANY_PEER || self.wild == Self::ANY_TAG
+    }
+
     /// A fixed mixing function, so that runs repeat bit for bit (multiply and fold, as in wyhash).
     #[inline]
     fn hash(&self) -> u64 {
@@ -79,11 +87,13 @@ pub(crate) struct Lists<T, const N: usize> {
     places: Vec<Option<T>>,
     free: Vec<u32>,
     heads: HashTable<u32>,
+    /// Lists of all classes are kept.
+    is_wide: bool,
 }
 
 impl<T, const N: usize> Default for Lists<T, N> {
     fn default() -> Self {
-        Lists { places: Vec::new(), free: Vec::new(), heads: HashTable::new() }
+        Lists { places: Vec::new(), free: Vec::new(), heads: HashTable::new(), is_wide: false }
     }
 }
 
@@ -118,17 +128,46 @@ impl<T: Listed<N>, const N: usize> Lists<T, N> {
     #[inline]
     pub(crate) fn insert(&mut self, entry: T) -> u32 {
         let place = self.store(entry);
-        for class in 0..N {
+        for class in self.classes() {
             self.append(place, class);
         }
         place
+    }
+
+    /// Classes of which lists are kept.
+    #[inline]
+    fn classes(&self) -> impl Iterator<Item = usize> + use<T, N> {
+        let is_wide = self.is_wide;
+        (0..N).filter(move |&class| is_wide || class == 0 || class == N - 1)
+    }
+
+    /// Keeps lists of all classes from now on. Those of the last class have the order of all entries that
+    /// can be in one list of another class.
+    pub(crate) fn widen(&mut self) {
+        if self.is_wide {
+            return;
+        }
+        self.is_wide = true;
+        let last = N - 1;
+        let firsts = self.heads.iter().filter(|&&head| head as usize % N == last);
+        let firsts: Vec<u32> = firsts.map(|&head| head / N as u32).collect();
+        for first in firsts {
+            let mut place = first;
+            loop {
+                (1..last).for_each(|class| self.append(place, class));
+                place = self.at(place).neighbours()[last].next;
+                if place == first {
+                    break;
+                }
+            }
+        }
     }
 
     /// Takes an entry out of all its lists.
     #[inline]
     pub(crate) fn remove(&mut self, place: u32) -> Option<T> {
         self.get(place)?;
-        for class in 0..N {
+        for class in self.classes() {
             self.unlink(place, class);
         }
         let entry = self.places.get_mut(place as usize)?.take()?;
@@ -199,7 +238,7 @@ impl<T: Listed<1>> Lists<T, 1> {
     /// Takes the first entry with this key.
     #[inline]
     pub(crate) fn pop(&mut self, key: &ListKey) -> Option<T> {
-        let Lists { places, free, heads } = self;
+        let Lists { places, free, heads, .. } = self;
         let mut found = heads.find_entry(key.hash(), |&head| head_key::<T, 1>(places, head) == *key).ok()?;
         let place = *found.get();
         let mut entry = places.get_mut(place as usize)?.take()?;

@@ -149,11 +149,15 @@ pub(crate) struct Matching {
 impl Matching {
     /// The unexpected message that such a receive would get.
     #[inline]
-    pub(crate) fn peek(&self, from: Source, context: Context, tag: TagMatch) -> Option<u32> {
+    pub(crate) fn peek(&mut self, from: Source, context: Context, tag: TagMatch) -> Option<u32> {
         if self.unexpected.len() == 0 {
             return None;
         }
-        self.unexpected.first(&key(from, context, tag))
+        let key = key(from, context, tag);
+        if key.is_half_wild() {
+            self.unexpected.widen();
+        }
+        self.unexpected.first(&key)
     }
 
     pub(crate) fn unexpected(&self, place: u32) -> Option<&Unexpected> {

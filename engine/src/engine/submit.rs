@@ -243,7 +243,7 @@ impl Engine {
     }
 
     /// What a receive with these names would get now, without taking it.
-    pub fn probe(&self, from: Source, context: Context, tag: TagMatch) -> Option<Envelope> {
+    pub fn probe(&mut self, from: Source, context: Context, tag: TagMatch) -> Option<Envelope> {
         let place = self.matching.peek(from, context, tag)?;
         self.matching.unexpected(place).map(|unexpected| unexpected.envelope)
     }

@@ -152,7 +152,7 @@ impl Reference {
     }
 }
 
-fn probe(lone: &Lone, (from, context, tag): Names) -> Option<(u32, u32, u64)> {
+fn probe(lone: &mut Lone, (from, context, tag): Names) -> Option<(u32, u32, u64)> {
     let source = from.map_or(Source::Any, |peer| Source::Peer(PeerId(peer)));
     let tag = tag.map_or(TagMatch::Any, |tag| TagMatch::Exact(Tag(tag)));
     let envelope = lone.engine.probe(source, Context(context), tag)?;
@@ -171,7 +171,7 @@ proptest! {
             match step {
                 Step::Post { from, context, tag } => {
                     let names = (from, context, tag);
-                    prop_assert_eq!(probe(&lone, names), reference.first(names));
+                    prop_assert_eq!(probe(&mut lone, names), reference.first(names));
                     reference.post(receives.len(), names);
                     receives.push(lone.recv(from, context, tag, 8));
                 }

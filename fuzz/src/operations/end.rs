@@ -61,8 +61,8 @@ impl World {
     }
 
     /// No message waits for a receive that waits for it.
-    fn nothing_missed(&self) {
-        for host in &self.net.hosts {
+    fn nothing_missed(&mut self) {
+        for host in &mut self.net.hosts {
             let mut waiting = 0;
             for context in [0, 5] {
                 let any = host.engine.probe(Source::Any, Context(context), TagMatch::Any);

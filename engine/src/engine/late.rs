@@ -8,7 +8,7 @@
 //! one reliable rail, as long as that leaves some credit to short ones: credit is the receiver's memory
 //! budget, so a flood falls back to rendezvous, and goes on when the receiver has taken something. It loses
 //! the copies on both sides and, if it fits into a packet, the other rails. A receive that is posted in time
-//! invites the message ([`super::rendezvous`]), which spares the first wait but not the second.
+//! invites the message ([`super::invite`]), which spares the first wait but not the second.
 //!
 //! The acknowledgements of such a receiver tell when it has looked at its rails, and not how long those took.
 //! So what they say of all rails alike is forgotten: otherwise the rail that has carried less would seem to

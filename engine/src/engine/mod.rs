@@ -23,6 +23,7 @@ mod failure;
 mod fixed;
 mod forecast;
 mod in_force;
+mod invite;
 mod kept;
 mod lane;
 mod late;

@@ -11,17 +11,20 @@
 
 mod later;
 mod parts;
+mod ranks;
 mod ring;
+mod table;
 mod turn;
 
 pub use later::Flag;
+pub use ranks::Ranks;
 pub use ring::POST_MAX;
 pub use turn::Turn;
 
 use super::team::Team;
 use crate::error::Result;
 use later::Laters;
-use newmadeleine::{Segments, SharedMemory};
+use newmadeleine::SharedMemory;
 use ring::{Post, Ring};
 use std::ops::Range;
 
@@ -50,8 +53,7 @@ pub struct Board {
     number: u64,
     later: Laters,
     unasked: parts::Unasked,
-    /// The parts that we post; none between operations, only their memory is kept.
-    outgoing: Vec<Segments>,
+    lists: parts::Lists,
 }
 
 impl Board {
@@ -64,35 +66,37 @@ impl Board {
     pub fn new(memory: SharedMemory, size: usize, me: usize) -> Board {
         let ring = Ring::new(0, size, me);
         let later = Laters::new(Ring::new(Ring::len(size), size, me));
-        Board { memory, ring, number: 0, later, unasked: parts::Unasked::default(), outgoing: Vec::new() }
+        let (unasked, lists) = Default::default();
+        Board { memory, ring, number: 0, later, unasked, lists }
     }
 
-    /// Does an operation to its end.
+    /// Does an operation to its end. Returns the ranks whose parts are too long to be posted, as far as they
+    /// matter to this one: they are left to messages.
     ///
     /// # Errors
-    /// What `pause` says.
+    /// A part is longer than its receiver expects (`MPI_ERR_TRUNCATE`), or what `pause` says.
     #[inline]
-    pub fn run(&mut self, turn: &Turn<'_>, pause: Pause<'_>) -> Result<()> {
+    pub fn run(&mut self, turn: &Turn<'_>, pause: Pause<'_>) -> Result<Ranks> {
         self.number += 1;
         if let Some(posted) = &turn.posted {
             let post = self.open(posted.len() as usize, pause)?;
-            self.ring.post(&self.memory, post, posted);
+            posted.post(&self.ring, &self.memory, post);
         }
         self.look(turn.awaits.clone(), pause)?;
-        turn.finish(&self.ring, &self.memory, self.number);
+        let left = turn.finish(&self.ring, &self.memory, self.number);
         self.ring.say_done(&self.memory, self.number);
-        Ok(())
+        left
     }
 
     /// Begins an operation that ends later, or at once.
     pub fn start(&mut self, turn: Turn<'_>) -> Flag {
-        self.later.start(&self.memory, turn)
+        self.later.start(&self.memory, turn, &mut self.lists)
     }
 
     /// Goes on with such operations, as far as they can.
     #[inline]
     pub fn go_on(&mut self) {
-        self.later.go_on(&self.memory);
+        self.later.go_on(&self.memory, &mut self.lists);
     }
 
     /// The place of our post in this operation, when it is free.

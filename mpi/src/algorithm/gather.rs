@@ -1,6 +1,6 @@
 //! Gather: a block of each rank goes to the root.
 
-use super::board;
+use super::board::{self, Ranks};
 use super::choice::{Algorithm, Direct, Family, Memory, Problem};
 use super::cost::log2_ceil;
 use super::place::{Blocks, Place};
@@ -20,12 +20,12 @@ pub struct Gather {
     /// Who gets them.
     pub root: usize,
     /// The ranks whose blocks are still to come, of those that we know of; none: all.
-    pub left: Option<Vec<usize>>,
+    pub left: Option<Ranks>,
 }
 
 impl Gather {
     fn is_left(&self, rank: usize) -> bool {
-        self.left.as_ref().is_none_or(|left| left.contains(&rank))
+        self.left.is_none_or(|left| left.contains(rank))
     }
 }
 

@@ -11,17 +11,29 @@ use newmadeleine::engine::memory::together::LEAST;
 use newmadeleine::{Segment, Segments};
 use std::cell::UnsafeCell;
 
+/// The addresses of the caller's buffers.
+#[derive(Debug, Clone, Copy)]
+pub struct Buffers {
+    /// What it sends.
+    pub send: *mut u8,
+    /// Where it receives.
+    pub recv: *mut u8,
+}
+
+// SAFETY: plain addresses; the caller's buffers are lent to the library, not to a thread.
+unsafe impl Send for Buffers {}
+
+impl Buffers {
+    /// No buffers.
+    pub const NONE: Buffers = Buffers { send: std::ptr::null_mut(), recv: std::ptr::null_mut() };
+}
+
 /// Where the buffers of a run are.
 pub(super) struct Memory {
-    send: *mut u8,
-    recv: *mut u8,
+    buffers: Buffers,
     /// In units of the strictest alignment that an operand may need.
     scratch: Box<[UnsafeCell<u128>]>,
 }
-
-// SAFETY: plain addresses and memory that only the one who holds the run uses; the caller's buffers are
-// lent to the library, not to a thread.
-unsafe impl Send for Memory {}
 
 impl Memory {
     /// No buffers yet, and `scratch` bytes of scratch.
@@ -30,19 +42,19 @@ impl Memory {
         let zeros: Box<[u128]> = vec![0; scratch.div_ceil(size_of::<u128>())].into();
         // SAFETY: a cell has the layout of what is in it; the box is rebuilt from its own pointer.
         let scratch = unsafe { Box::from_raw(Box::into_raw(zeros) as *mut [UnsafeCell<u128>]) };
-        Memory { send: std::ptr::null_mut(), recv: std::ptr::null_mut(), scratch }
+        Memory { buffers: Buffers::NONE, scratch }
     }
 
     /// Binds the caller's buffers.
-    pub(super) fn bind(&mut self, send: *mut u8, recv: *mut u8) {
-        (self.send, self.recv) = (send, recv);
+    pub(super) fn bind(&mut self, buffers: Buffers) {
+        self.buffers = buffers;
     }
 
     #[inline]
     fn address(&self, spot: Spot) -> *mut u8 {
         let base = match spot.buffer {
-            Buffer::Send => self.send,
-            Buffer::Recv => self.recv,
+            Buffer::Send => self.buffers.send,
+            Buffer::Recv => self.buffers.recv,
             Buffer::Scratch => UnsafeCell::raw_get(self.scratch.as_ptr()).cast(),
         };
         base.wrapping_add(spot.offset as usize)

@@ -24,7 +24,7 @@ pub mod gather;
 pub mod halving;
 pub mod inter;
 #[allow(unsafe_code)]
-mod memory;
+pub mod memory;
 pub mod neighbor;
 pub mod operands;
 #[allow(unsafe_code)]

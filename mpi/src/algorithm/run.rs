@@ -2,7 +2,7 @@
 
 use super::alias;
 use super::compare::compare;
-use super::memory::Memory;
+use super::memory::{Buffers, Memory};
 use super::schedule::{Action, SLOT_BITS, Schedule};
 use super::transport::Transport;
 use crate::error::{Class, Error, Result};
@@ -73,9 +73,9 @@ impl Run {
     /// Says which buffers it works on, which are lent to it while it runs. `sequence` numbers the
     /// collective on its communicator, the same on all ranks. A run that is started again may keep its
     /// number, since messages of one tag stay in order.
-    pub fn bind(&mut self, sequence: u64, send: *mut u8, recv: *mut u8) {
+    pub fn bind(&mut self, sequence: u64, buffers: Buffers) {
         debug_assert!(self.is_over());
-        self.memory.bind(send, recv);
+        self.memory.bind(buffers);
         self.tag = sequence << SLOT_BITS;
     }
 

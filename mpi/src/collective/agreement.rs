@@ -5,6 +5,7 @@ use crate::algorithm::allreduce::Allreduce;
 use crate::algorithm::check::CHECK;
 use crate::algorithm::choice::{Choices, Context, Family, Problem};
 use crate::algorithm::cost::{Cost, Curve, FIGURES, SIZES};
+use crate::algorithm::memory::Buffers;
 use crate::algorithm::operands::Operands;
 use crate::algorithm::operator::Operator;
 use crate::algorithm::place::{Buffer, Spot};
@@ -60,8 +61,8 @@ pub(super) fn greatest(all: &Communicator, figures: &mut [f64]) -> Result<()> {
     problem.build(all.team()?, &context, &mut builder);
     let mut run = Run::new(Arc::new(builder.finish()));
     let buffer = figures.as_mut_ptr().cast();
-    run.bind(all.next_operation(), buffer, buffer);
-    super::call::complete(all, &mut run)
+    run.bind(all.next_operation(), Buffers { send: buffer, recv: buffer });
+    super::running::complete(all, &mut run)
 }
 
 /// A process on our node, or on another one; none if there is no such process.

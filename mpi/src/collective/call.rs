@@ -1,22 +1,23 @@
 //! A call of a collective: its schedule is found or built, and run in one of three forms.
 
 use super::desk::Key;
-use super::port::{Free, Held, Within};
-use super::posted::{Way, posted};
+use super::posted::{Rest, Way, posted};
+use super::running::{Again, Running, complete};
 use super::settings::settings;
+use crate::algorithm::board::Ranks;
 use crate::algorithm::check::{ARGUMENTS, Alike, Form, Kind, Operation, Record};
 use crate::algorithm::choice::{Context, Memory, Problem};
-use crate::algorithm::run::{Caller, Run};
+use crate::algorithm::memory::Buffers;
+use crate::algorithm::run::Run;
 use crate::algorithm::schedule::Builder;
 use crate::algorithm::team::Team;
-use crate::comm::{Communicator, Named};
+use crate::comm::Named;
 use crate::error::Result;
 use crate::handle::{Comm, Request};
-use crate::request::{Ended, Persistent, State};
+use crate::request::{Persistent, State};
 use crate::status::Status;
-use crate::task::{self, Served, Task, Work};
-use crate::world::{World, world};
-use newmadeleine::engine::Engine;
+use crate::task::{self, Task};
+use crate::world::world;
 use newmadeleine::tell_user;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
@@ -35,8 +36,7 @@ pub(crate) struct Ready {
     /// How it went there.
     way: Way,
     key: Option<Key>,
-    send: *mut u8,
-    recv: *mut u8,
+    buffers: Buffers,
 }
 
 impl Call {
@@ -47,8 +47,7 @@ impl Call {
 
     /// A call that was done in memory, or was begun there.
     pub(super) fn done(self, way: Way) -> Ready {
-        let none = std::ptr::null_mut();
-        Ready { on: self.on, run: None, way, key: None, send: none, recv: none }
+        Ready { on: self.on, run: None, way, key: None, buffers: Buffers::NONE }
     }
 
     pub(super) fn form(&self) -> Form {
@@ -115,12 +114,12 @@ impl Call {
             Some(run) => run,
             None => self.build(alike, build)?,
         };
-        let (send, recv) = (send.cast_mut().cast(), recv.cast());
+        let buffers = Buffers { send: send.cast_mut().cast(), recv: recv.cast() };
         if settings().check {
-            run.bind(0, send, recv);
+            run.bind(0, buffers);
             run.check_buffers()?;
         }
-        Ok(Ready { on: self.on, run: Some(run), way: Way::Ended, key, send, recv })
+        Ok(Ready { on: self.on, run: Some(run), way: Way::Ended, key, buffers })
     }
 
     #[cold]
@@ -136,6 +135,29 @@ impl Call {
         }
         build(self, &settings.context(), &mut builder)?;
         Ok(Run::new(Arc::new(builder.finish())))
+    }
+
+    /// The messages of a problem that are begun later, when the ranks are known whose parts are left to them:
+    /// the operation is counted now, as on the ranks that begin with messages.
+    pub(super) fn later<P: Problem>(
+        &self,
+        (send, recv): (*const c_void, *mut c_void),
+        problem: impl FnOnce(Option<Ranks>) -> P + Send + 'static,
+    ) -> Rest {
+        let number = self.on.comm.next_in_background();
+        let buffers = Buffers { send: send.cast_mut().cast(), recv: recv.cast() };
+        let call = Call { on: self.on.clone(), kind: self.kind };
+        Box::new(move |left| {
+            let problem = problem(Some(left));
+            let solve = |call: &Call, context: &Context<'_>, builder: &mut Builder| {
+                call.solve(&problem, context, builder);
+                Ok(())
+            };
+            let mut run = call.build(Alike::default(), solve)?;
+            run.bind(number, buffers);
+            run.start();
+            Ok(run)
+        })
     }
 
     /// Tells everybody what we call, and compares.
@@ -177,7 +199,7 @@ impl Ready {
             true => self.on.comm.next_in_background(),
             false => self.on.comm.next_operation(),
         };
-        run.bind(number, self.send, self.recv);
+        run.bind(number, self.buffers);
         let ended = complete(&self.on.comm, &mut run);
         if let Some(key) = self.key {
             self.on.comm.desk().put(key, run);
@@ -188,7 +210,7 @@ impl Ready {
     /// Nonblocking: a request that ends with it.
     pub(crate) fn begin(self) -> Result<Request> {
         let Some(mut run) = self.run else { return posted(self.on, self.way) };
-        run.bind(self.on.comm.next_in_background(), self.send, self.recv);
+        run.bind(self.on.comm.next_in_background(), self.buffers);
         run.start();
         let running = Running { comm: self.on.comm.clone(), run: Some(run), key: self.key };
         Ok(State::Task(task::start(world()?, Box::new(running)), self.on).into_request())
@@ -197,7 +219,7 @@ impl Ready {
     /// Persistent: a request that can be started again and again.
     pub(crate) fn keep(self) -> Result<Request> {
         let Some(mut run) = self.run else { return Ok(State::ended(Status::EMPTY).into_request()) };
-        run.bind(self.on.comm.next_in_background(), self.send, self.recv);
+        run.bind(self.on.comm.next_in_background(), self.buffers);
         let (on, run) = (self.on, Arc::new(Mutex::new(run)));
         let make = move || {
             run.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).start();
@@ -206,108 +228,5 @@ impl Ready {
             Ok(State::Task(task, on.clone()))
         };
         Ok(State::Persistent(Persistent::new(make)).into_request())
-    }
-}
-
-/// Runs to the end on the caller's thread.
-pub(super) fn complete(comm: &Communicator, run: &mut Run) -> Result<()> {
-    let world = world()?;
-    run.start();
-    if !run.calls_user() && !task::any() {
-        let ended = world
-            .node()
-            .drive(|step| run.advance(&mut Held { step, comm, is_urgent: true }, Caller::Program), task::any);
-        if let Some(ended) = ended {
-            return ended;
-        }
-    }
-    task::run(world, &mut Borrowed { comm, run }).answer().map(drop)
-}
-
-/// Takes a step of a run.
-fn advance(world: &World, comm: &Communicator, run: &mut Run) -> Option<Ended> {
-    let ended = match run.calls_user() {
-        true => run.advance(&mut Free { world, comm }, Caller::Program),
-        false => {
-            let go = |step: &mut newmadeleine::progress::Step<'_, '_>| {
-                run.advance(&mut Held { step, comm, is_urgent: false }, Caller::Program)
-            };
-            world.node().step(go)
-        }
-    };
-    ended.map(told)
-}
-
-/// The same on a thread of the library's own, which has the engine: what needs a function of the program
-/// waits for a call.
-fn serve(engine: &mut Engine, comm: &Communicator, run: &mut Run) -> Served {
-    let before = run.place();
-    match run.advance(&mut Within { engine, comm }, Caller::Library) {
-        Some(ended) => Served::Ended(told(ended)),
-        None if run.place() != before => Served::Moved,
-        None => Served::Nothing,
-    }
-}
-
-fn told(ended: Result<()>) -> Ended {
-    match ended {
-        Ok(()) => Ended::well(Status::EMPTY),
-        Err(error) => Ended::badly(Status::EMPTY, error),
-    }
-}
-
-/// A run of a blocking call.
-struct Borrowed<'a> {
-    comm: &'a Communicator,
-    run: &'a mut Run,
-}
-
-impl Work for Borrowed<'_> {
-    fn advance(&mut self, world: &World) -> Option<Ended> {
-        advance(world, self.comm, self.run)
-    }
-}
-
-/// A run of a nonblocking call; when it has ended, it is kept for the next one.
-struct Running {
-    comm: Arc<Communicator>,
-    run: Option<Run>,
-    key: Option<Key>,
-}
-
-impl Work for Running {
-    fn advance(&mut self, world: &World) -> Option<Ended> {
-        advance(world, &self.comm, self.run.as_mut()?)
-    }
-
-    fn serve(&mut self, engine: &mut Engine) -> Served {
-        self.run.as_mut().map_or(Served::Nothing, |run| serve(engine, &self.comm, run))
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let Some(run) = self.run.take().filter(Run::is_over) else { return };
-        if let Some(key) = self.key.take() {
-            self.comm.desk().put(key, run);
-        }
-    }
-}
-
-/// A run of a persistent request, which keeps it.
-struct Again {
-    comm: Arc<Communicator>,
-    run: Arc<Mutex<Run>>,
-}
-
-impl Work for Again {
-    fn advance(&mut self, world: &World) -> Option<Ended> {
-        let mut run = self.run.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        advance(world, &self.comm, &mut run)
-    }
-
-    fn serve(&mut self, engine: &mut Engine) -> Served {
-        // A thread of the program that has it waits for the engine.
-        self.run.try_lock().map_or(Served::Busy, |mut run| serve(engine, &self.comm, &mut run))
     }
 }

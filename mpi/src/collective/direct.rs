@@ -3,19 +3,25 @@
 use super::agreement::greatest;
 use super::call::Call;
 use super::meeting::{Wait, make};
-use super::posted::Way;
+use super::posted::{Rest, Way};
 use super::settings::settings;
 use super::shared::{Chosen, Means, Place};
-use crate::algorithm::board::{Board, Pause, Turn};
+use crate::algorithm::board::{Board, Flag, Pause, Ranks, Turn};
 use crate::algorithm::check::Form;
 use crate::algorithm::choice::{FIRST, Memory, Problem};
 use crate::algorithm::pool::Pool;
 use crate::error::Result;
 use crate::world::world;
-use newmadeleine::Segments;
-use std::ops::Range;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard};
+
+/// What the board does of a collective with parts of different lengths.
+pub(super) enum Parted {
+    /// All of it, or it begins with that.
+    Here(Way),
+    /// The parts of these ranks are left to messages, as [`Board::run`] says; none: those of all.
+    Left(Option<Ranks>),
+}
 
 /// Bytes of a part as the choice assumes, since all ranks have to choose alike and none knows all lengths.
 pub(super) const PART: u64 = 64;
@@ -32,8 +38,15 @@ impl Call {
         turn: impl FnOnce() -> Result<Turn<'t>>,
     ) -> Result<Option<Way>> {
         match self.form() {
-            Form::Nonblocking => self.begin_on_board(problem, len, turn),
-            _ => self.in_memory(problem, len, |board: &mut Board, pause| board.run(&turn()?, pause)),
+            Form::Nonblocking => {
+                Ok(self.begin_on_board(problem, len, |_| turn())?.map(|ended| match ended.get() {
+                    Some(Ok(_)) => Way::Ended,
+                    _ => Way::Later(ended, None),
+                }))
+            }
+            _ => {
+                self.in_memory(problem, len, |board: &mut Board, pause| board.run(&turn()?, pause).map(drop))
+            }
         }
     }
 
@@ -43,54 +56,93 @@ impl Call {
         &self,
         problem: &impl Fn() -> P,
         len: Option<u64>,
-        turn: impl FnOnce() -> Result<Turn<'t>>,
-    ) -> Result<Option<Way>> {
+        turn: impl FnOnce(&mut Board) -> Result<Turn<'t>>,
+    ) -> Result<Option<Flag>> {
         let Some(place) = self.place::<Board, P>(problem, len) else { return Ok(None) };
         let takes_it = self.on.comm.desk().shared.nonblocking.count();
         let Some(Some(board)) = place.made.get().filter(|_| takes_it) else { return Ok(None) };
-        let ended = locked(board).start(turn()?);
-        Ok(Some(if ended.load(Ordering::Acquire) { Way::Ended } else { Way::Later(ended) }))
+        let mut board = locked(board);
+        let turn = turn(&mut board)?;
+        Ok(Some(board.start(turn)))
     }
 
-    /// Does a collective with parts of different lengths on the board, if that is chosen for short blocks:
-    /// each of `senders` sends the part for each rank that `out` names, and what each of them has for this
-    /// one goes where `into` says. False: it takes another way.
-    pub(super) fn parts_on_board<P: Problem>(
+    /// Does a collective with parts of different lengths on the board, or begins it there, if that is chosen
+    /// for short blocks: each of some ranks has a part for each rank, as [`Board::parts`] says. `rest`: the
+    /// messages to begin with if parts turn out to be too long later.
+    pub(super) fn parts_on_board<'t, P: Problem>(
         &self,
         problem: &impl Fn() -> P,
-        senders: Range<usize>,
-        out: impl Fn(usize) -> Result<Segments>,
-        into: impl Fn(usize) -> Result<Segments>,
-    ) -> Result<bool> {
-        let mut is_done = false;
-        let exchange = |board: &mut Board, pause: Pause<'_>| {
-            is_done = board.parts(senders, out, into, pause)?;
-            Ok(())
-        };
-        self.in_memory(problem, Some(PART * self.team().size() as u64), exchange)?;
-        Ok(is_done)
-    }
-
-    /// Gathers a part of each rank on the board, if that is chosen for short blocks: our `own`, and at the
-    /// root those of all, which go where `into` says. None: it takes another way; otherwise the ranks whose
-    /// parts are left to messages, see [`Board::collect_parts`].
-    pub(super) fn collect_on_board<P: Problem>(
-        &self,
-        problem: &impl Fn() -> P,
-        own: impl FnOnce() -> Result<Segments>,
-        into: Option<impl Fn(usize) -> Result<Segments>>,
-    ) -> Result<Option<Vec<usize>>> {
-        let mut left = Vec::new();
-        let collect = |board: &mut Board, pause: Pause<'_>| {
-            left = board.collect_parts(&own()?, into, pause)?;
-            Ok(())
-        };
-        let way = self.in_memory(problem, Some(PART), collect);
-        if left.is_empty() && !matches!(way, Ok(None)) {
-            // Other ranks may count an operation with messages.
-            self.on.comm.next_operation();
+        turn: impl FnOnce(&mut Board) -> Result<Turn<'t>>,
+        rest: impl FnOnce() -> Rest,
+    ) -> Result<Parted> {
+        let len = PART * self.team().size() as u64;
+        match self.form() {
+            Form::Nonblocking => self.begin_parts(problem, len, turn, rest),
+            _ => self.parted(problem, len, |board, pause| board.ask_parts(turn, pause)),
         }
-        Ok(way?.map(|_| left))
+    }
+
+    /// The same of a part of each rank for the root, as [`Board::collect_parts`] says.
+    pub(super) fn collect_on_board<'t, P: Problem>(
+        &self,
+        problem: &impl Fn() -> P,
+        turn: impl FnOnce(&mut Board) -> Result<Turn<'t>>,
+        rest: impl FnOnce() -> Rest,
+    ) -> Result<Parted> {
+        match self.form() {
+            Form::Nonblocking => self.begin_parts(problem, PART, turn, rest),
+            _ => {
+                let collect = |board: &mut Board, pause: Pause<'_>| {
+                    let turn = turn(board)?;
+                    board.run_parts(turn, pause)
+                };
+                let parted = self.parted(problem, PART, collect);
+                if !matches!(parted, Ok(Parted::Left(_))) {
+                    // Other ranks may count an operation with messages.
+                    self.on.comm.next_operation();
+                }
+                parted
+            }
+        }
+    }
+
+    fn parted<P: Problem>(
+        &self,
+        problem: &impl Fn() -> P,
+        len: u64,
+        work: impl FnOnce(&mut Board, Pause<'_>) -> Result<Ranks>,
+    ) -> Result<Parted> {
+        let mut left = Ranks::NONE;
+        let exchange = |board: &mut Board, pause: Pause<'_>| {
+            left = work(board, pause)?;
+            Ok(())
+        };
+        Ok(match self.in_memory(problem, Some(len), exchange)? {
+            Some(way) if left.is_empty() => Parted::Here(way),
+            Some(_) => Parted::Left(Some(left)),
+            None => Parted::Left(None),
+        })
+    }
+
+    fn begin_parts<'t, P: Problem>(
+        &self,
+        problem: &impl Fn() -> P,
+        len: u64,
+        turn: impl FnOnce(&mut Board) -> Result<Turn<'t>>,
+        rest: impl FnOnce() -> Rest,
+    ) -> Result<Parted> {
+        let Some(ended) = self.begin_on_board(problem, Some(len), turn)? else {
+            return Ok(Parted::Left(None));
+        };
+        Ok(match ended.get() {
+            Some(Ok(left)) if left.is_empty() => {
+                // As above.
+                self.on.comm.next_in_background();
+                Parted::Here(Way::Ended)
+            }
+            Some(Ok(left)) => Parted::Left(Some(*left)),
+            _ => Parted::Here(Way::Later(ended, Some(rest()))),
+        })
     }
 
     /// Does a long reduction in the pool, if that was chosen; as [`Call::on_board`].

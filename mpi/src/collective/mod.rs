@@ -16,6 +16,7 @@ pub(crate) mod neighbors;
 mod port;
 mod posted;
 pub(crate) mod reductions;
+mod running;
 mod settings;
 mod shared;
 mod team;

@@ -1,7 +1,10 @@
-//! Nonblocking collectives on the board: what they posted is there, and they end when somebody looks.
+//! Nonblocking collectives on the board: what they posted is there, and they end when somebody looks, or go
+//! on with messages of what was too long to be posted.
 
 use super::lost::lost;
-use crate::algorithm::board::Flag;
+use super::running;
+use crate::algorithm::board::{Flag, Ranks};
+use crate::algorithm::run::Run;
 use crate::comm::{Communicator, Named};
 use crate::error::Result;
 use crate::handle::Request;
@@ -11,61 +14,89 @@ use crate::task::{self, InMemory, Served, Work};
 use crate::world::{World, world};
 use newmadeleine::engine::Engine;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// Looks of a thread of the program between two questions whether somebody is gone.
 const LOOKS: u32 = 1024;
 
+/// Starts the messages that are left, from these ranks or to them.
+pub(super) type Rest = Box<dyn FnOnce(Ranks) -> Result<Run> + Send>;
+
 /// How a collective went that took place in memory.
 pub(super) enum Way {
     Ended,
-    /// It ends when the others have come.
-    Later(Flag),
+    /// It ends when the others have come, or goes on with messages then.
+    Later(Flag, Option<Rest>),
 }
 
 /// A request that ends with an operation in memory.
 pub(super) fn posted(on: Named, way: Way) -> Result<Request> {
-    let Way::Later(ended) = way else { return Ok(State::ended(Status::EMPTY).into_request()) };
-    let work = Posted { comm: on.comm.clone(), ended, looks: 0, _counts: InMemory::new() };
+    let Way::Later(ended, rest) = way else { return Ok(State::ended(Status::EMPTY).into_request()) };
+    let stage = Stage::Memory { ended, rest, looks: 0, _counts: InMemory::new() };
+    let work = Posted { comm: on.comm.clone(), stage };
     Ok(State::Task(task::start(world()?, Box::new(work)), on).into_request())
 }
 
 struct Posted {
     comm: Arc<Communicator>,
-    ended: Flag,
-    looks: u32,
-    _counts: InMemory,
+    stage: Stage,
+}
+
+enum Stage {
+    Memory { ended: Flag, rest: Option<Rest>, looks: u32, _counts: InMemory },
+    Messages(Run),
 }
 
 impl Posted {
-    /// Whether it has ended. Another thread that has the board goes on with this operation, too.
-    fn look(&self) -> bool {
-        if !self.ended.load(Ordering::Acquire)
+    /// Looks whether the operation in memory has ended; if that leaves messages, they are started. Another
+    /// thread that has the board goes on with this operation, too.
+    fn look(&mut self) -> Option<Ended> {
+        let Stage::Memory { ended, rest, .. } = &mut self.stage else { return None };
+        if ended.get().is_none()
             && let Some(Ok(mut board)) = self.comm.desk().shared.board().map(|board| board.try_lock())
         {
             board.go_on();
         }
-        self.ended.load(Ordering::Acquire)
+        let rest = match ended.get()? {
+            Ok(left) if left.is_empty() => None,
+            Ok(left) => rest.take().map(|rest| rest(*left)),
+            Err(error) => Some(Err(error.clone())),
+        };
+        match rest {
+            None => Some(Ended::well(Status::EMPTY)),
+            Some(Ok(run)) => {
+                self.stage = Stage::Messages(run);
+                None
+            }
+            Some(Err(error)) => Some(Ended::badly(Status::EMPTY, error)),
+        }
     }
 }
 
 impl Work for Posted {
     fn advance(&mut self, world: &World) -> Option<Ended> {
-        if self.look() {
-            return Some(Ended::well(Status::EMPTY));
+        if let Some(ended) = self.look() {
+            return Some(ended);
         }
-        self.looks += 1;
-        if !self.looks.is_multiple_of(LOOKS) {
-            return None;
+        match &mut self.stage {
+            Stage::Messages(run) => running::advance(world, &self.comm, run),
+            Stage::Memory { looks, .. } => {
+                *looks += 1;
+                if !looks.is_multiple_of(LOOKS) {
+                    return None;
+                }
+                lost(world, &self.comm).map(|error| Ended::badly(Status::EMPTY, error))
+            }
         }
-        lost(world, &self.comm).map(|error| Ended::badly(Status::EMPTY, error))
     }
 
     /// Others wait for our slot, or for what is still to be posted: no arrival tells when that can go on.
-    fn serve(&mut self, _: &mut Engine) -> Served {
-        match self.look() {
-            true => Served::Ended(Ended::well(Status::EMPTY)),
-            false => Served::Busy,
+    fn serve(&mut self, engine: &mut Engine) -> Served {
+        if let Some(ended) = self.look() {
+            return Served::Ended(ended);
+        }
+        match &mut self.stage {
+            Stage::Messages(run) => running::serve(engine, &self.comm, run),
+            Stage::Memory { .. } => Served::Busy,
         }
     }
 }

@@ -2,12 +2,11 @@
 
 use super::arguments::{Data, Row, is_in_place, mixed_blocks, refuse_in_place, role, root as root_of};
 use super::call::{Call, Ready};
-use super::direct::PART;
+use super::direct::{PART, Parted};
 use super::moves::{Received, Sent};
-use super::posted::Way;
 use crate::algorithm::allgather::Allgather;
 use crate::algorithm::alltoall::Alltoall;
-use crate::algorithm::board::Turn;
+use crate::algorithm::board::{Board, Ranks, Turn};
 use crate::algorithm::check::{Alike, Amount, Form, Operation, Root};
 use crate::algorithm::gather::Gather;
 use crate::algorithm::inter::Role;
@@ -88,25 +87,29 @@ pub(crate) fn gatherv(
     let row = part.is_root.then(|| Row::new(received, call.peers(), table)).transpose()?;
     check_buffers((sent.0, block.and_then(Data::first)), (received, row.and_then(|row| row.first())))?;
     let short = || Gather { send: None, recv: None, block: Some(PART), root: part.rank, left: None };
-    let own = || own_block(block, sent.0);
-    let into = part.is_root.then_some(|rank| part.block_of(rank, row, has_block));
-    let left = call.collect_on_board(&short, own, into)?;
-    if left.as_ref().is_some_and(Vec::is_empty) {
-        return Ok(call.done(Way::Ended));
-    }
-    call.ready(None, part.alike(), (sent.0, received), |call, context, builder| {
+    let collect = |board: &mut Board| {
+        let into = part.is_root.then_some(|rank| part.block_of(rank, row, has_block));
+        board.collect_parts(own_block(block, sent.0)?, into)
+    };
+    let (root, buffers) = (part.rank, (sent.0, received));
+    let messages = || {
         let send = block.map(|data| data.place(Buffer::Send));
         let recv = row.map(|row| row.blocks(Buffer::Recv));
+        move |left: Option<Ranks>| Gather { send, recv, block: None, root, left }
+    };
+    let left = match call.collect_on_board(&short, collect, || call.later(buffers, messages()))? {
+        Parted::Here(way) => return Ok(call.done(way)),
+        Parted::Left(left) => left,
+    };
+    call.ready(None, part.alike(), buffers, |call, context, builder| {
+        let problem = messages()(left);
         match (call.groups(), part.role) {
             (Some(groups), Some(role)) => {
-                groups.gather(role, send.as_ref(), recv.as_ref(), builder);
-                Ok(())
+                groups.gather(role, problem.send.as_ref(), problem.recv.as_ref(), builder);
             }
-            _ => {
-                call.solve(&Gather { send, recv, block: None, root: part.rank, left }, context, builder);
-                Ok(())
-            }
+            _ => call.solve(&problem, context, builder),
         }
+        Ok(())
     })
 }
 
@@ -127,24 +130,28 @@ pub(crate) fn scatterv(
     let block = has_block.then(|| Data::new(received.1, received.2)).transpose()?;
     check_buffers((sent, row.and_then(|row| row.first())), (received.0, block.and_then(Data::first)))?;
     let short = || Scatter { send: None, recv: None, block: Some(PART), root: part.rank };
-    let out = |rank| part.block_of(rank, row, has_block);
-    let into = |_| own_block(block, received.0);
-    if call.parts_on_board(&short, part.rank..part.rank + 1, out, into)? {
-        return Ok(call.done(Way::Ended));
-    }
-    call.ready(None, part.alike(), (sent, received.0), |call, context, builder| {
+    let (root, buffers) = (part.rank, (sent, received.0));
+    let spread = |board: &mut Board| {
+        let out = |rank| part.block_of(rank, row, has_block);
+        board.parts(root..root + 1, out, |_| own_block(block, received.0))
+    };
+    let messages = || {
         let send = row.map(|row| row.blocks(Buffer::Send));
         let recv = block.map(|data| data.place(Buffer::Recv));
+        move |_: Option<Ranks>| Scatter { send, recv, block: None, root }
+    };
+    if let Parted::Here(way) = call.parts_on_board(&short, spread, || call.later(buffers, messages()))? {
+        return Ok(call.done(way));
+    }
+    call.ready(None, part.alike(), buffers, |call, context, builder| {
+        let problem = messages()(None);
         match (call.groups(), part.role) {
             (Some(groups), Some(role)) => {
-                groups.scatter(role, send.as_ref(), recv.as_ref(), builder);
-                Ok(())
+                groups.scatter(role, problem.send.as_ref(), problem.recv.as_ref(), builder);
             }
-            _ => {
-                call.solve(&Scatter { send, recv, block: None, root: part.rank }, context, builder);
-                Ok(())
-            }
+            _ => call.solve(&problem, context, builder),
         }
+        Ok(())
     })
 }
 
@@ -201,18 +208,25 @@ pub(crate) fn alltoallv(
     let send = (!is_in_place(sent)).then(|| Row::new(sent, call.peers(), out)).transpose()?;
     let recv = Row::new(received, call.peers(), table)?;
     check_exchange(&call, (sent, send.and_then(|row| row.first())), (received, recv.first()))?;
-    let (size, all) = (call.size(), 0..call.size());
+    let (size, buffers) = (call.size(), (sent, received));
     let short = || {
         let recv = Blocks::rows(Spot::start(Buffer::Recv), std::iter::repeat_n(PART, size));
         Alltoall { send: None, recv, block: Some(PART) }
     };
-    if let Some(send) = send
-        && call.parts_on_board(&short, all, |rank| send.memory(rank), |rank| recv.memory(rank))?
-    {
-        return Ok(call.done(Way::Ended));
+    let blocks = || (send.map(|row| row.blocks(Buffer::Send)), recv.blocks(Buffer::Recv));
+    let messages = || {
+        let (send, recv) = blocks();
+        move |_: Option<Ranks>| Alltoall { send, recv, block: None }
+    };
+    if let Some(send) = send {
+        let parts =
+            |board: &mut Board| board.parts(0..size, |rank| send.memory(rank), |rank| recv.memory(rank));
+        if let Parted::Here(way) = call.parts_on_board(&short, parts, || call.later(buffers, messages()))? {
+            return Ok(call.done(way));
+        }
     }
-    let send = send.map(|row| row.blocks(Buffer::Send));
-    exchange(call, (sent, send), (received, recv.blocks(Buffer::Recv)))
+    let (send, recv) = blocks();
+    exchange(call, (sent, send), (received, recv))
 }
 
 pub(crate) fn alltoallw(

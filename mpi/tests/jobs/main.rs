@@ -12,6 +12,7 @@ mod errors;
 mod gathered;
 mod inter;
 mod operator;
+mod parts;
 mod point;
 mod requests;
 mod threads;
@@ -96,6 +97,10 @@ const ALL: &[Case] = &[
     case("collectives at once, in any order", 4, colls::at_once),
     case("many collectives at once, short enough for shared memory", 2, colls::short_and_many),
     case("many collectives at once, where ranks outnumber cores", 5, colls::short_and_many),
+    case("parts of all lengths, many at once, come in any order", 3, parts::in_any_order),
+    case("parts of all lengths come where ranks outnumber cores", 5, parts::in_any_order),
+    with("NMAD_MPI_CHECK", "1", case("parts of all lengths are checked", 2, parts::in_any_order)),
+    case("a part that is too long for its receiver is an error of that request", 3, parts::truncated),
     case("blocking and nonblocking collectives are matched apart", 2, colls::matched_apart),
     case("operators of programs keep their order", 5, colls::user_operator),
     with(

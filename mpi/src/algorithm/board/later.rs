@@ -1,15 +1,17 @@
 //! Operations of nonblocking calls: each has its turn in the order of the calls, and ends at the first look
 //! that finds all posts it needs. Its own data is posted in the call, unless its place is not free yet.
 
-use super::Turn;
+use super::parts::Lists;
 use super::ring::Ring;
+use super::{Ranks, Turn};
+use crate::error::Result;
 use newmadeleine::SharedMemory;
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
-/// Whether an operation has ended: known without the board, which another thread may have.
-pub type Flag = Arc<AtomicBool>;
+/// Whether an operation has ended, and how, as [`super::Board::run`] says: known without the board, which
+/// another thread may have.
+pub type Flag = Arc<OnceLock<Result<Ranks>>>;
 
 /// All of them.
 #[derive(Debug)]
@@ -35,24 +37,24 @@ impl Laters {
         Laters { ring, number: 0, open: VecDeque::new() }
     }
 
-    pub(super) fn start(&mut self, memory: &SharedMemory, turn: Turn<'_>) -> Flag {
+    pub(super) fn start(&mut self, memory: &SharedMemory, turn: Turn<'_>, lists: &mut Lists) -> Flag {
         self.number += 1;
         let ended = Flag::default();
         let (number, turn) = (self.number, turn.into_owned());
         self.open.push_back(Later { number, turn, is_posted: false, ended: ended.clone() });
-        self.go_on(memory);
+        self.go_on(memory, lists);
         ended
     }
 
     #[inline]
-    pub(super) fn go_on(&mut self, memory: &SharedMemory) {
+    pub(super) fn go_on(&mut self, memory: &SharedMemory, lists: &mut Lists) {
         if !self.open.is_empty() {
-            self.go_on_with_all(memory);
+            self.go_on_with_all(memory, lists);
         }
     }
 
     #[cold]
-    fn go_on_with_all(&mut self, memory: &SharedMemory) {
+    fn go_on_with_all(&mut self, memory: &SharedMemory, lists: &mut Lists) {
         let mut has_ended = false;
         for index in 0..self.open.len() {
             // Posts are in order.
@@ -61,8 +63,8 @@ impl Laters {
             }
             has_ended |= self.end(memory, index);
         }
-        while self.open.front().is_some_and(|one| one.ended.load(Ordering::Relaxed)) {
-            self.open.pop_front();
+        while let Some(first) = self.open.pop_front_if(|one| one.ended.get().is_some()) {
+            lists.keep(first.turn);
         }
         if has_ended {
             let done = self.done();
@@ -80,7 +82,7 @@ impl Laters {
         let Later { number, turn, .. } = &self.open[index];
         if let Some(posted) = &turn.posted {
             let Some(post) = self.ring.open(memory, *number, posted.len() as usize) else { return false };
-            self.ring.post(memory, post, posted);
+            posted.post(&self.ring, memory, post);
         }
         self.open[index].is_posted = true;
         true
@@ -90,13 +92,11 @@ impl Laters {
     fn end(&mut self, memory: &SharedMemory, index: usize) -> bool {
         let Later { number, turn, ended, .. } = &self.open[index];
         let number = *number;
-        if ended.load(Ordering::Relaxed)
-            || !turn.awaits.clone().all(|rank| self.ring.is_there(memory, rank, number))
+        if ended.get().is_some() || !turn.awaits.clone().all(|rank| self.ring.is_there(memory, rank, number))
         {
             return false;
         }
-        turn.finish(&self.ring, memory, number);
-        ended.store(true, Ordering::Release);
-        true
+        // Nobody else sets it.
+        ended.set(turn.finish(&self.ring, memory, number)).is_ok()
     }
 }

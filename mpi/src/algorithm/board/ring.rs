@@ -202,6 +202,7 @@ impl Ring {
     }
 
     /// How long it is; none if it is too long to be here.
+    #[inline]
     pub(super) fn posted_len(&self, memory: &SharedMemory, rank: usize, number: u64) -> Option<usize> {
         Some(self.told(memory, rank, number).len()).filter(|len| *len <= POST_MAX)
     }

@@ -1,8 +1,10 @@
 //! One operation on the board: what a rank posts, for whose posts it waits, and what it does with them.
 
-use super::ring::Ring;
+use super::ring::{Post, Ring};
+use super::{Ranks, table};
 use crate::algorithm::memory::combine;
 use crate::algorithm::operator::Operator;
+use crate::error::Result;
 use newmadeleine::{Segments, SharedMemory};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,15 +13,41 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct Turn<'a> {
     /// None: others need nothing of ours.
-    pub(super) posted: Option<Segments>,
+    pub(super) posted: Option<Outgoing>,
     /// The ranks whose posts we need.
     pub(super) awaits: Range<usize>,
-    then: Then<'a>,
+    pub(super) then: Then<'a>,
+}
+
+/// What a rank posts.
+#[derive(Debug)]
+pub(super) enum Outgoing {
+    Data(Segments),
+    /// A part for each rank.
+    Parts(Vec<Segments>),
+}
+
+impl Outgoing {
+    #[inline]
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Outgoing::Data(data) => data.len(),
+            Outgoing::Parts(parts) => table::len(parts),
+        }
+    }
+
+    #[inline]
+    pub(super) fn post(&self, ring: &Ring, memory: &SharedMemory, post: Post) {
+        match self {
+            Outgoing::Data(data) => ring.post(memory, post, data),
+            Outgoing::Parts(parts) => table::post(ring, memory, post, parts),
+        }
+    }
 }
 
 /// What is done when they are there.
 #[derive(Debug)]
-enum Then<'a> {
+pub(super) enum Then<'a> {
     Nothing,
     /// The memory gets what it holds of the post of the one rank, from a byte on.
     One(usize, Segments),
@@ -29,13 +57,19 @@ enum Then<'a> {
     Rows(Vec<Segments>),
     /// Some operands of all these ranks, combined.
     Combined(Cow<'a, Operator>, Range<i64>, Segments),
+    /// Of the post of each of these ranks the part for us, unless somebody's parts are too long.
+    Parts(Vec<Segments>),
+    /// The posts of all ranks, as long as they are, but for those that are too long.
+    Wholes(Vec<Segments>),
+    /// The data of these ranks is too long, which nobody has to wait for.
+    Leave(Ranks),
 }
 
 impl<'a> Turn<'a> {
     /// Nobody leaves before everybody has come.
     #[inline]
     pub fn barrier(size: usize) -> Turn<'a> {
-        Turn { posted: Some(Segments::empty()), awaits: 0..size, then: Then::Nothing }
+        Turn { posted: Some(Outgoing::Data(Segments::empty())), awaits: 0..size, then: Then::Nothing }
     }
 
     /// The root posts its data; each rank gets what `into` holds of it, from byte `from` on. Serves bcast,
@@ -43,7 +77,7 @@ impl<'a> Turn<'a> {
     #[inline]
     pub fn spread(root: usize, posted: Option<Segments>, (from, into): (usize, Segments)) -> Turn<'a> {
         let then = if into.is_empty() { Then::Nothing } else { Then::One(from, into) };
-        Turn { posted, awaits: root..root + 1, then }
+        Turn { posted: posted.map(Outgoing::Data), awaits: root..root + 1, then }
     }
 
     /// Each rank posts its data; the root, which has memory for it, gets a block of each of `size` ranks.
@@ -54,19 +88,19 @@ impl<'a> Turn<'a> {
             Some(into) => (0..size, Then::Blocks(0, len, into)),
             None => (0..0, Then::Nothing),
         };
-        Turn { posted: Some(posted), awaits, then }
+        Turn { posted: Some(Outgoing::Data(posted)), awaits, then }
     }
 
     /// Each rank posts its data; everybody gets a block of each of `size` ranks, from byte `from` of its data
     /// on. Serves allgather, and with a part for each rank alltoall.
     #[inline]
     pub fn exchange(size: usize, posted: Segments, from: usize, len: u64, into: Segments) -> Turn<'a> {
-        Turn { posted: Some(posted), awaits: 0..size, then: Then::Blocks(from, len, into) }
+        Turn { posted: Some(Outgoing::Data(posted)), awaits: 0..size, then: Then::Blocks(from, len, into) }
     }
 
     /// The same with memory of its own for the block of each rank. Serves allgatherv.
     pub fn exchange_rows(posted: Segments, into: Vec<Segments>) -> Turn<'a> {
-        Turn { posted: Some(posted), awaits: 0..into.len(), then: Then::Rows(into) }
+        Turn { posted: Some(Outgoing::Data(posted)), awaits: 0..into.len(), then: Then::Rows(into) }
     }
 
     /// Each rank posts its operands; those of `ranks`, combined, go into `into`, `wanted` of them. Serves
@@ -82,7 +116,7 @@ impl<'a> Turn<'a> {
             true => Then::Nothing,
             false => Then::Combined(Cow::Borrowed(operator), wanted, into),
         };
-        Turn { posted: Some(posted), awaits: ranks, then }
+        Turn { posted: Some(Outgoing::Data(posted)), awaits: ranks, then }
     }
 
     /// The same of all ranks for each of them. Serves allreduce, and with a part for each rank
@@ -105,6 +139,9 @@ impl<'a> Turn<'a> {
             Then::One(from, into) => Then::One(from, into),
             Then::Blocks(from, len, into) => Then::Blocks(from, len, into),
             Then::Rows(into) => Then::Rows(into),
+            Then::Parts(into) => Then::Parts(into),
+            Then::Wholes(into) => Then::Wholes(into),
+            Then::Leave(ranks) => Then::Leave(ranks),
             Then::Combined(operator, wanted, into) => {
                 Then::Combined(Cow::Owned(operator.into_owned()), wanted, into)
             }
@@ -112,9 +149,9 @@ impl<'a> Turn<'a> {
         Turn { posted, awaits, then }
     }
 
-    /// Does what is to be done: all that is awaited is there.
+    /// Does what is to be done: all that is awaited is there. Returns what [`super::Board::run`] does.
     #[inline]
-    pub(super) fn finish(&self, ring: &Ring, memory: &SharedMemory, number: u64) {
+    pub(super) fn finish(&self, ring: &Ring, memory: &SharedMemory, number: u64) -> Result<Ranks> {
         let posted =
             |rank: usize, from: usize, len: usize| ring.posted(memory, rank, number, from..from + len);
         let fetch = |rank: usize, from: usize, into: &Segments| {
@@ -140,6 +177,45 @@ impl<'a> Turn<'a> {
                 }
                 ranks.for_each(|rank| combine(operator, posted(rank, from, len), into, count));
             }
+            Then::Parts(into) => return self.finish_parts(ring, (memory, number), into),
+            Then::Wholes(into) => return self.finish_wholes(ring, (memory, number), into),
+            Then::Leave(ranks) => return Ok(*ranks),
         }
+        Ok(Ranks::NONE)
+    }
+
+    #[inline]
+    fn finish_parts(
+        &self,
+        ring: &Ring,
+        (memory, number): (&SharedMemory, u64),
+        into: &[Segments],
+    ) -> Result<Ranks> {
+        let is_long = |rank: &usize| ring.posted_len(memory, *rank, number).is_none();
+        let long: Ranks = self.awaits.clone().filter(is_long).collect();
+        if long.is_empty() {
+            for (rank, into) in self.awaits.clone().zip(into) {
+                let part = table::own_part(ring, memory, (rank, number));
+                table::fetch(ring, memory, (rank, number), part, into)?;
+            }
+        }
+        Ok(long)
+    }
+
+    #[inline]
+    fn finish_wholes(
+        &self,
+        ring: &Ring,
+        (memory, number): (&SharedMemory, u64),
+        into: &[Segments],
+    ) -> Result<Ranks> {
+        let mut long = Ranks::NONE;
+        for (rank, into) in self.awaits.clone().zip(into) {
+            match ring.posted_len(memory, rank, number) {
+                Some(len) => table::fetch(ring, memory, (rank, number), 0..len, into)?,
+                None => long.insert(rank),
+            }
+        }
+        Ok(long)
     }
 }

@@ -1,30 +1,29 @@
 //! The board, between threads: any sequence of operations, more of them than a rank may be ahead.
 
 use super::types::{reductions, sum};
-use crate::algorithm::board::{Board, Flag, Turn};
+use crate::algorithm::board::{Board, Flag, Ranks, Turn};
 use crate::algorithm::operator::Operator;
 use crate::datatype::Datatype;
 use crate::error::{Class, Result};
 use crate::memory::contiguous;
 use newmadeleine::{Segments, SharedMemory};
-use std::sync::atomic::Ordering;
 
 /// Operations of one run: several windows.
-const OPERATIONS: usize = 400;
+pub(super) const OPERATIONS: usize = 400;
 
-fn memory<T>(data: &mut [T]) -> Segments {
+pub(super) fn memory<T>(data: &mut [T]) -> Segments {
     contiguous(data.as_mut_ptr().cast(), size_of_val(data))
 }
 
 /// The boards of `size` ranks.
-fn boards(size: usize) -> Vec<Board> {
+pub(super) fn boards(size: usize) -> Vec<Board> {
     let (first, fd) = SharedMemory::create(Board::len(size)).expect("shared memory");
     let adopt = |_| SharedMemory::adopt(&fd, Board::len(size)).expect("the same");
     let views = std::iter::once(first).chain((1..size).map(adopt));
     views.enumerate().map(|(me, view)| Board::new(view, size, me)).collect()
 }
 
-fn look() -> Result<()> {
+pub(super) fn look() -> Result<()> {
     std::thread::yield_now();
     Ok(())
 }
@@ -86,7 +85,7 @@ impl Rank {
         if is_later {
             open.ended = Some(self.board.start(turn));
         } else {
-            assert_eq!(self.board.run(&turn, &mut look), Ok(()));
+            assert_eq!(self.board.run(&turn, &mut look), Ok(Ranks::NONE));
         }
         open
     }
@@ -123,7 +122,7 @@ impl Rank {
 
     /// Compares those that have ended; the others.
     fn check_ended(&self, open: Vec<Open>) -> Vec<Open> {
-        let has_ended = |one: &Open| one.ended.as_ref().is_none_or(|ended| ended.load(Ordering::Acquire));
+        let has_ended = |one: &Open| one.ended.as_ref().is_none_or(|ended| ended.get().is_some());
         let (ended, left): (Vec<Open>, Vec<Open>) = open.into_iter().partition(has_ended);
         ended.iter().for_each(|one| self.check(one));
         left
@@ -185,7 +184,7 @@ fn run_ahead(count: impl Fn(usize) -> usize) -> (usize, Option<usize>) {
             let mut into = vec![0; count(read[slowest])];
             let turn = Turn::spread(0, None, (0, memory(&mut into)));
             let refuse = &mut || Err(Class::INTERN.error("waits"));
-            assert_eq!(readers[slowest].run(&turn, refuse), Ok(()), "operation {}", read[slowest]);
+            assert_eq!(readers[slowest].run(&turn, refuse), Ok(Ranks::NONE), "operation {}", read[slowest]);
             assert_eq!(into, data(read[slowest]));
             read[slowest] += 1;
         };
@@ -196,7 +195,7 @@ fn run_ahead(count: impl Fn(usize) -> usize) -> (usize, Option<usize>) {
             next();
             Ok(())
         };
-        assert_eq!(root.run(&turn, pause), Ok(()));
+        assert_eq!(root.run(&turn, pause), Ok(Ranks::NONE));
         waits += usize::from(has_waited);
         first = first.or(has_waited.then_some(index));
     }
@@ -229,102 +228,8 @@ fn operands_are_combined_in_the_order_of_ranks() {
                 let (own, into) = (memory(&mut own), memory(&mut result));
                 let turn = Turn::combine_all(own, size, (operator, 0..1), into);
                 let done = board.run(&turn, &mut || Ok(()));
-                assert_eq!((done, result), (Ok(()), expected.clone()));
+                assert_eq!((done, result), (Ok(Ranks::NONE), expected.clone()));
             });
         }
     });
-}
-
-/// Bytes that rank `from` has for rank `to` in operation `index`: now and then more than a post takes.
-fn part_len(index: usize, from: usize, to: usize, size: usize) -> usize {
-    match index % 16 {
-        9 | 10 if from == index % size => 2500,
-        _ => (index * 5 + from * 3 + to * 7) % 90,
-    }
-}
-
-/// Parts that go from each of some ranks to each of some, as one rank has them.
-struct Parts {
-    index: usize,
-    me: usize,
-    out: Vec<Vec<u8>>,
-    into: Vec<Vec<u8>>,
-}
-
-impl Parts {
-    fn new(index: usize, me: usize, size: usize) -> Parts {
-        let out = |to| vec![Parts::content(index, me, to); part_len(index, me, to, size)];
-        let into = |from| vec![0; part_len(index, from, me, size)];
-        Parts { index, me, out: (0..size).map(out).collect(), into: (0..size).map(into).collect() }
-    }
-
-    fn content(index: usize, from: usize, to: usize) -> u8 {
-        (index + 10 * from + 100 * to) as u8 | 1
-    }
-
-    fn memory(parts: &mut [Vec<u8>]) -> impl Fn(usize) -> Result<Segments> + use<> {
-        let all: Vec<Segments> = parts.iter_mut().map(|part| memory(part)).collect();
-        move |rank| Ok(all[rank].clone())
-    }
-
-    /// Whether we have the parts of these ranks, and of no others.
-    fn check(&self, came: impl Fn(usize) -> bool) {
-        let Parts { index, me, into, .. } = self;
-        for (from, part) in into.iter().enumerate() {
-            let expected = if came(from) { Parts::content(*index, from, *me) } else { 0 };
-            assert!(part.iter().all(|byte| *byte == expected), "operation {index}, from {from} to {me}");
-        }
-    }
-}
-
-#[test]
-fn parts_of_all_lengths_are_exchanged_by_all_or_none() {
-    for size in 1..=4 {
-        let answers: Vec<Vec<bool>> = std::thread::scope(|scope| {
-            let run = |(me, board)| scope.spawn(move || exchange_parts(board, me, size));
-            let threads: Vec<_> = boards(size).into_iter().enumerate().map(run).collect();
-            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
-        });
-        assert!(answers.iter().all(|of| *of == answers[0]), "all ranks alike");
-        let count = answers[0].iter().filter(|answer| **answer).count();
-        assert!((OPERATIONS / 2..OPERATIONS).contains(&count), "{count} of {OPERATIONS}, {size} ranks");
-    }
-}
-
-/// What the board has answered: all ranks send, or one after the other; or they do to one.
-fn exchange_parts(mut board: Board, me: usize, size: usize) -> Vec<bool> {
-    let mut exchange = |index: usize| {
-        let mut parts = Parts::new(index, me, size);
-        let (out, into) = (Parts::memory(&mut parts.out), Parts::memory(&mut parts.into));
-        let root = index / 3 % size;
-        let senders = if index.is_multiple_of(3) { 0..size } else { root..root + 1 };
-        if index % 3 < 2 {
-            let done = board.parts(senders.clone(), out, into, &mut look).expect("valid");
-            parts.check(|from| done && senders.contains(&from));
-            return Some(done);
-        }
-        let is_left = |from: usize| part_len(index, from, root, size) > 2048;
-        let own = out(root).expect("valid");
-        let left = board.collect_parts(&own, (me == root).then_some(into), &mut look).expect("valid");
-        parts.check(|from| me == root && !is_left(from));
-        let knows = |rank: &usize| is_left(*rank) && (me == root || me == *rank);
-        assert_eq!(left, (0..size).filter(knows).collect::<Vec<_>>(), "operation {index}");
-        None
-    };
-    (0..OPERATIONS * 2).filter_map(&mut exchange).take(OPERATIONS).collect()
-}
-
-#[test]
-fn a_part_that_is_longer_than_expected_is_an_error_and_the_board_goes_on() {
-    let [mut board] = <[Board; 1]>::try_from(boards(1)).expect("one");
-    let (mut from, mut into) = ([7u8; 8], [0u8; 4]);
-    let [from, into] = [&mut from[..], &mut into].map(memory);
-    for _ in 0..OPERATIONS {
-        let done = board.parts(0..1, |_| Ok(from.clone()), |_| Ok(into.clone()), &mut look);
-        assert_eq!(done.map_err(|error| error.class()), Err(Class::TRUNCATE));
-        let done = board.collect_parts(&from, Some(|_| Ok(into.clone())), &mut look);
-        assert_eq!(done.map_err(|error| error.class()), Err(Class::TRUNCATE));
-    }
-    let done = board.parts(0..1, |_| Ok(from.clone()), |_| Ok(from.clone()), &mut look);
-    assert_eq!(done, Ok(true));
 }

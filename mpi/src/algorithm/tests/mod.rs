@@ -5,6 +5,7 @@
 mod boards;
 mod mesh;
 mod moves;
+mod parts;
 mod pools;
 mod reductions;
 #[allow(unsafe_code)]

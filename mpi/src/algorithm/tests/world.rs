@@ -3,6 +3,7 @@
 use super::mesh::{Mesh, Port};
 use crate::algorithm::choice::{Algorithm, Choices, Context, Problem};
 use crate::algorithm::cost::Cost;
+use crate::algorithm::memory;
 use crate::algorithm::operator::Operator;
 use crate::algorithm::run::{Caller, Run};
 use crate::algorithm::schedule::{Builder, Schedule};
@@ -80,7 +81,8 @@ pub(super) fn run_again(runs: &mut [Run], buffers: &mut Buffers, seed: u64) -> V
     let mut mesh = Mesh::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), seed.is_multiple_of(2));
     let mut ended: Vec<Option<Result<()>>> = vec![None; runs.len()];
     for (rank, run) in runs.iter_mut().enumerate() {
-        run.bind(7, buffers.send[rank].address(), buffers.recv[rank].address());
+        let (send, recv) = (buffers.send[rank].address(), buffers.recv[rank].address());
+        run.bind(7, memory::Buffers { send, recv });
         run.start();
     }
     let mut idle = 0;

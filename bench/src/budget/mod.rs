@@ -79,7 +79,7 @@ impl Case {
             Case::Traced => 2370,
             Case::Eager => 3710,
             Case::Window => 1835,
-            Case::Unexpected => 5275,
+            Case::Unexpected => 4960,
         }
     }
 

@@ -104,6 +104,7 @@ impl Peer {
     }
 
     /// The same of one that may have been told to go in a certain way.
+    #[inline(always)]
     pub(super) fn would_read(&self, len: u64, hints: Hints) -> bool {
         match hints.probe {
             None => self.reads(len),

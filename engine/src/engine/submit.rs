@@ -372,7 +372,7 @@ impl Engine {
 impl Peer {
     /// Gives a message its number in its flow, or notes that the flow has messages without; the hints that
     /// hold then.
-    #[inline]
+    #[inline(always)]
     fn number(&mut self, envelope: &mut Envelope, hints: Hints, refused: Option<Refused>) -> Hints {
         let flow = self.flows.of(envelope.context.0);
         // A permission that is not used where Rtrs are, which rely on the order.

@@ -22,7 +22,7 @@ use nmad_wire::{Fin, Frame};
 /// copy the next ones, in packets or pushed. Two cores of a Xeon with AMX, windows of 64: 64 KiB take 9.4 us
 /// without a bound, 16 KiB 1.7. With a quarter of this windows of 16 mix both ways, and take 1.2 to 1.3 times
 /// as long.
-const UNREAD_MAX: u32 = 16;
+const UNREAD_MAX: u32 = 32;
 
 impl Engine {
     /// A receive has matched a message that lies in its sender's memory: a rail reads it, as much as the

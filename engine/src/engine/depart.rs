@@ -286,10 +286,8 @@ impl Engine {
         if let Some(place) = requests.get_mut(request.0) {
             *place = Request::Large(Box::new(Outgoing { wants_fin: true, address, asked_at, ..outgoing }));
         }
-        let peer = peers.get_mut(to.0 as usize).and_then(|peer| peer.as_deref_mut());
-        // Another thread may have found meanwhile that the peer is gone.
-        let Some(peer) = peer.filter(|peer| !peer.is_gone()) else {
-            self.complete(request, Err(crate::Error::PeerLost(to)));
+        // The engine was not let go since the message was planned: the peer is still there.
+        let Some(peer) = peers.get_mut(to.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
             return Submitted::Request(request);
         };
         peer.announced += 1;

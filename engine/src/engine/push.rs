@@ -14,7 +14,6 @@ use crate::packet::{PeerId, RailId, RegionId, RequestId};
 use crate::schedule::body::Body;
 use crate::transfer::rail::Opening;
 use crate::transfer::region::{Announced, Region};
-use nmad_wire::{Fin, Frame};
 
 /// The least that is pushed of a message that cannot be pushed whole: the answer is there before that is
 /// over. A whole chunk is better, where there is credit for it: each call that sends less than there is costs
@@ -137,11 +136,8 @@ impl Engine {
                 Announced { envelope, request: theirs, fin, knows_keys: false },
             );
         }
-        if (fin || pushed < envelope.len)
-            && let Some(peer) = self.peer_mut(envelope.peer)
-        {
-            peer.control(&Frame::Fin(Fin { request: theirs }));
-            self.make_ready(envelope.peer);
+        if fin || pushed < envelope.len {
+            self.tell_end(envelope.peer, theirs);
         }
         self.end_recv(request, envelope);
     }

@@ -16,7 +16,6 @@ use crate::profile::sample::Method;
 use crate::transfer::access::{Access, Act, Came, RemoteAccess};
 use crate::transfer::driver::Reads;
 use crate::transfer::link::Link;
-use nmad_wire::{Fin, Frame};
 
 /// Messages that a peer may have to read. It copies them alone, and a sender that is so far ahead has time to
 /// copy the next ones, in packets or pushed. Two cores of a Xeon with AMX, windows of 64: 64 KiB take 9.4 us
@@ -60,10 +59,7 @@ impl Engine {
         if came != Came::Done {
             return self.ask_instead(recv, envelope, theirs);
         }
-        if let Some(peer) = self.peer_mut(envelope.peer) {
-            peer.control(&Frame::Fin(Fin { request: theirs }));
-            self.make_ready(envelope.peer);
-        }
+        self.tell_end(envelope.peer, theirs);
         self.end_recv(recv, envelope);
     }
 

@@ -180,8 +180,7 @@ impl Engine {
             Comes::Asked | Comes::Invited(_) | Comes::Read(_) => 0,
         };
         if into.is_empty() || envelope.len == 0 {
-            peer.control(&Frame::Fin(Fin { request: theirs }));
-            self.make_ready(envelope.peer);
+            self.tell_end(envelope.peer, theirs);
             if let Some(region) = invited {
                 self.close_region(region);
             }
@@ -309,11 +308,17 @@ impl Engine {
         let (request, announced) = (region.request, region.announced);
         self.close_region(id);
         let Some(Announced { envelope, request: theirs, fin, .. }) = announced else { return };
-        if fin && let Some(peer) = self.peer_mut(envelope.peer) {
-            peer.control(&Frame::Fin(Fin { request: theirs }));
-            self.make_ready(envelope.peer);
+        if fin {
+            self.tell_end(envelope.peer, theirs);
         }
         self.end_recv(request, envelope);
+    }
+
+    /// Tells a sender that its message is here (Fin), by the number of its request.
+    pub(super) fn tell_end(&mut self, to: PeerId, theirs: u64) {
+        let Some(peer) = self.peer_mut(to) else { return };
+        peer.control(&Frame::Fin(Fin { request: theirs }));
+        self.make_ready(to);
     }
 
     /// A receive has its message, whole or cut.

@@ -237,6 +237,15 @@ mod tests {
     }
 
     #[test]
+    fn messages_are_read_where_a_packet_is_slower_by_far_and_a_body_not_faster() {
+        let (eager, read, body) = (line(1_000, 1.0), line(1_600, 0.25), line(3_000, 0.125));
+        let (from, below) = super::read(&eager, &read, &body);
+        assert!((1_690..1_710).contains(&from), "{from}: three quarters of a packet take as long there");
+        assert!((11_100..11_300).contains(&below), "{below}");
+        assert_eq!(super::read(&eager, &[], &body), (u64::MAX, u64::MAX), "nobody measured it");
+    }
+
+    #[test]
     fn what_was_never_announced_is_not() {
         // Two ranks on one core: each eager message waited for the other's patience to end.
         let (eager, rendezvous) = (line(541_000, 1.0), line(6_000, 1.0).split_off(10));

@@ -118,6 +118,26 @@ fn memory_in_pieces_goes_another_way() {
 }
 
 #[test]
+fn a_sender_that_is_far_ahead_of_its_receiver_pushes() {
+    let len = 20_000;
+    for (push, expected) in [(u64::MAX, Protocol::Push), (0, Protocol::Read)] {
+        let mut net = net_of(&[Limits { push, ..rail() }]);
+        for seed in 0..32 {
+            assert_eq!(protocol(&net, len), Protocol::Read, "message {seed}");
+            net.send(0, 1, 0, 1, &pattern(len, seed));
+            net.settle();
+        }
+        assert_eq!(protocol(&net, len), expected, "where nothing is pushed the receiver reads all");
+        for seed in 0..32 {
+            let posted = net.recv(1, from(0), 0, exact(1), len);
+            net.settle();
+            assert!(net.got(1, posted, &pattern(len, seed)));
+        }
+        assert_eq!(protocol(&net, len), Protocol::Read);
+    }
+}
+
+#[test]
 fn messages_are_not_read_where_several_rails_share_them() {
     let net = net_of(&[rail(), rail()]);
     assert_eq!(protocol(&net, 100_000), Protocol::Rendezvous);

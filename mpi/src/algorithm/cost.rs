@@ -154,8 +154,8 @@ impl Cost {
         }
     }
 
-    /// The same from one rank to as many others. What they read they copy at the same time, as many of them
-    /// as have a core.
+    /// The same from one rank to as many others. Ranks copy the messages that they read at the same time, as
+    /// many of them as have a core.
     pub fn fan_out(&self, team: &Team, messages: usize, len: u64) -> f64 {
         if messages == 0 || team.spans_nodes() || !(self.reads.0..self.reads.1).contains(&len) {
             return self.row(team, messages, len);

@@ -14,9 +14,9 @@ use std::cell::UnsafeCell;
 /// The addresses of the caller's buffers.
 #[derive(Debug, Clone, Copy)]
 pub struct Buffers {
-    /// What it sends.
+    /// The send buffer.
     pub send: *mut u8,
-    /// Where it receives.
+    /// The receive buffer.
     pub recv: *mut u8,
 }
 

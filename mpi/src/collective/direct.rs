@@ -51,7 +51,7 @@ impl Call {
     }
 
     /// The board is not made for that: all ranks would have to wait for each other. A post wakes nobody, so
-    /// who waits for one sleeps for [`crate::task::NAP`] at most.
+    /// a rank that waits for one sleeps for [`crate::task::NAP`] at most.
     fn begin_on_board<'t, P: Problem>(
         &self,
         problem: &impl Fn() -> P,

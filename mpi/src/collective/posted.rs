@@ -1,5 +1,5 @@
-//! Nonblocking collectives on the board: what they posted is there, and they end when somebody looks, or go
-//! on with messages of what was too long to be posted.
+//! Nonblocking collectives on the board: their data was posted in the call, and they end at a later look, or
+//! go on with messages for parts that were too long to be posted.
 
 use super::lost::lost;
 use super::running;

@@ -98,7 +98,7 @@ impl Memory {
         })
     }
 
-    /// What lies at an address that a peer was told.
+    /// The memory at an address that a peer has announced.
     pub fn at(&self, address: u64, len: u64) -> Segments {
         let start = std::ptr::with_exposed_provenance_mut(address as usize);
         // SAFETY: a part of one of the buffers, as the next line makes sure before anybody looks at it.

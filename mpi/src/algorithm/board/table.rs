@@ -9,7 +9,7 @@ use std::ops::Range;
 /// Bytes of an entry of a table.
 const ENTRY: usize = size_of::<u16>();
 
-/// Bytes of the table for so many parts.
+/// Bytes of the table for this number of parts.
 const fn table_len(parts: usize) -> usize {
     (ENTRY * (parts + 1)).next_multiple_of(size_of::<u64>())
 }

@@ -231,3 +231,21 @@ impl Cost {
 pub fn log2_ceil(n: usize) -> u32 {
     n.next_power_of_two().ilog2()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_who_read_a_message_copy_it_at_the_same_time() {
+        let reads = (32 << 10, 1 << 20);
+        let cost = Cost { cores: 4, reads, ..Cost::default() };
+        let (near, far) = (Team::new(&[0; 5], 0), Team::new(&[0, 1, 2, 3, 4], 0));
+        let ratio = |team: &Team, len: u64| cost.fan_out(team, 4, len) / cost.row(team, 4, len);
+        assert!(ratio(&near, 256 << 10) < 0.5, "four cores copy");
+        for (team, len) in [(&near, 1 << 10), (&near, 1 << 20), (&far, 256 << 10)] {
+            assert!((ratio(team, len) - 1.0).abs() < 1e-9, "nobody reads {len} B");
+        }
+        assert_eq!(Cost::from_figures(&Cost::figures(None, None, 4, reads)).reads, reads);
+    }
+}

@@ -15,11 +15,14 @@ extern crate alloc;
 
 pub mod clock;
 pub mod collect;
+mod config;
 mod engine;
 #[allow(unsafe_code)]
 pub mod memory;
+mod observe;
 pub mod packet;
 pub mod profile;
+mod protocol;
 pub mod pump;
 pub mod schedule;
 mod slab;
@@ -29,12 +32,13 @@ pub use clock::{Duration, Instant};
 pub use collect::message::{Packing, Unpacking};
 pub use collect::request::{Completion, Context, Envelope, Error, Hints, Prefer, Source, Tag, TagMatch};
 pub use collect::window::{Entry, Names, Scope, Window};
-pub use engine::{
-    Caller, Candidate, Claim, Config, Cores, Engine, InForce, Leaving, LinkView, Met, NotWell, Notice,
-    PeerView, Plan, Protocol, RailInForce, Receipt, Refused, Submitted, ThresholdOrigin, To, Traffic,
-};
+pub use config::Config;
+pub use engine::{Claim, Engine, LinkView, Met, NotWell, Notice, PeerView};
 pub use memory::{Segment, Segments};
 pub use nmad_wire::{Keys, MAX_RAILS};
+pub use observe::in_force::{InForce, RailInForce, ThresholdOrigin};
+pub use observe::receipt::{Candidate, Receipt};
+pub use observe::traffic::Traffic;
 pub use packet::{Key, Packet, PeerId, RailId, RegionId, RequestId, StrategyId};
 pub use profile::correction::Accuracy;
 pub use profile::curve::Curve;
@@ -45,6 +49,9 @@ pub use profile::measured::{Profile, Provenance};
 pub use profile::sample::{Method, Pair, Sample};
 pub use profile::sampler::{Effort, Probe, Reach, Sampler};
 pub use profile::threshold::Thresholds;
+pub use protocol::leaving::{Leaving, Refused, Submitted, To};
+pub use protocol::parallel::Cores;
+pub use protocol::{Caller, Plan, Protocol};
 pub use schedule::builder::PacketBuilder;
 pub use schedule::feed::Feed;
 pub use schedule::registry::{Maker, Registry, UnknownStrategy};

@@ -5,10 +5,12 @@
 
 use crate::clock::Instant;
 use crate::collect::request::Hints;
-use crate::engine::{Caller, Engine, Leaving, Protocol, Refused, Submitted, To};
+use crate::engine::Engine;
 use crate::memory::Segments;
 use crate::packet::{PeerId, RailId};
 use crate::profile::sample::Pair;
+use crate::protocol::leaving::{Leaving, Refused, Submitted, To};
+use crate::protocol::{Caller, Protocol};
 use crate::transfer::access::Access as Accessing;
 use crate::transfer::driver::{Departure, Driver, Event, How, Order, Scope, Sent};
 use crate::transfer::rail::Opening;

@@ -32,7 +32,7 @@ impl Node {
     ) -> Outcome {
         match self.shared.go_on(&mut core, to, message, (Caller::Waits, tried)) {
             Ok(Submitted::Ended(seq)) => Ok(envelope(to, message.0, seq)),
-            Ok(Submitted::Request(request)) => self.finish_sent(core, to, request),
+            Ok(Submitted::Request(request)) => self.finish(core, request),
             Err(refused) => self.send_slowly(core, to, message, refused),
         }
     }
@@ -50,22 +50,11 @@ impl Node {
             self.shared.turn(&mut core, true);
             match self.shared.send_at_once(&mut core, to, (data, hints), Caller::Looked) {
                 Ok(Submitted::Ended(seq)) => return Ok(envelope(to, data, seq)),
-                Ok(Submitted::Request(request)) => return self.finish_sent(core, to, request),
+                Ok(Submitted::Request(request)) => return self.finish(core, request),
                 Err(again) => refused = again,
             }
         }
         let request = core.engine.send_as(*to, data.clone(), hints, refused);
-        self.finish(core, request)
-    }
-
-    /// Waits for the end of a message. The receiver copies it in some microseconds, if that was offered.
-    #[inline(never)]
-    fn finish_sent(&self, mut core: Guard<'_, Core>, to: &To, request: RequestId) -> Outcome {
-        while core.engine.is_offering(to.0) {
-            if !self.shared.look_for(&mut core, to.0) {
-                self.shared.turn(&mut core, true);
-            }
-        }
         self.finish(core, request)
     }
 

@@ -170,6 +170,16 @@ impl Drop for Buffer {
     }
 }
 
+/// Copies memory of another simulated process, from this address on.
+pub fn read(address: u64, into: &Segments) {
+    let start = std::ptr::with_exposed_provenance_mut(address as usize);
+    let Ok(len) = usize::try_from(into.len()) else { return };
+    // SAFETY: a request to send has told the address of a buffer and its length, and buffers live until the
+    // end of the run, on this thread.
+    let there = unsafe { Segments::from_list(&[Segment { start, len }]) };
+    into.copy_from(&there);
+}
+
 fn first_difference(a: &[u8], b: &[u8]) -> Option<usize> {
     if a == b { None } else { a.iter().zip(b).position(|(a, b)| a != b) }
 }

@@ -4,7 +4,8 @@
 //! for a number of bytes. It knows nothing of links or packets, and of hosts only that they copy: how fast is
 //! the business of a [`crate::machine::Machine`].
 
-use nmad_engine::transfer::driver::Limits;
+use nmad_engine::transfer::access::RemoteAccess;
+use nmad_engine::transfer::driver::{Limits, Reads};
 use std::fmt::Debug;
 
 /// One post to a rail.
@@ -117,8 +118,8 @@ pub struct Line {
     pub lossy: bool,
     /// Shared memory: the core brings a packet to its receiver itself.
     pub inject: bool,
-    /// Lengths of messages that their receivers copy from their senders' memory.
-    pub single_copy: (u64, u64),
+    /// Which messages their receivers read from their senders' memory.
+    pub reads: Reads,
 }
 
 /// Nanoseconds for `len` bytes at `bandwidth` bytes per second; none if the bandwidth is zero.
@@ -159,7 +160,8 @@ impl Model for Line {
             // An interface that writes remotely has no stream that could stand still.
             push: if self.lossy || self.remote_write { 0 } else { u64::MAX },
             inject: self.inject,
-            single_copy: self.single_copy,
+            reads: self.reads,
+            remote: if self.reads == Reads::Never { RemoteAccess::None } else { RemoteAccess::Copies },
             bandwidth: self.bandwidth,
             latency_ns: self.latency_ns,
             ..Limits::default()
@@ -197,7 +199,7 @@ const MYRINET: Line = Line {
     depth: 8,
     lossy: false,
     inject: false,
-    single_copy: (0, 0),
+    reads: Reads::Never,
 };
 
 /// Datagrams, as of UDP on Ethernet.
@@ -238,7 +240,7 @@ pub const SHARED_MEMORY: Line = Line {
     // What its cores bring leaves at once, and long messages may be pushed.
     remote_write: false,
     inject: true,
-    single_copy: (2 << 10, 256 << 10),
+    reads: Reads::From(2 << 10),
     ..MYRINET
 };
 

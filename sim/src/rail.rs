@@ -4,7 +4,8 @@ use crate::model::Model;
 use crate::network::{Inbound, Key, Shared, Standing, lock};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key as RegionKey, Packet, PeerId, RegionId};
-use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Limits, Order, Remote, Scope, Sent};
+use nmad_engine::transfer::access::{Access, Act, Came};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Limits, Order, Scope, Sent};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -60,6 +61,11 @@ impl Driver for SimRail {
         lock(&self.network).close(self.fabric, self.host, region);
     }
 
+    fn access(&mut self, access: Access) -> Option<Came> {
+        let Access { to, act: Act::Get, at, here, .. } = access else { return Some(Came::Undone) };
+        Some(lock(&self.network).read(self.key(to), at, &here))
+    }
+
     fn room(&self) -> usize {
         lock(&self.network).room(self.fabric, self.host).saturating_sub(self.posted.len())
     }
@@ -75,10 +81,6 @@ impl Driver for SimRail {
                 let mut packet = Packet::default();
                 data.append_behind(head, &mut packet.bytes);
                 lock(&self.network).inject(self.key(to), Order::Packet { to, number, packet }).into()
-            }
-            Departure::Message { to, number, head, data, how: How::SingleCopy } if self.posted.is_empty() => {
-                let offered = lock(&self.network).offer(self.key(to), number, head, data);
-                if offered { Sent::Posted } else { Sent::Retry }
             }
             Departure::Pushed { packet, chunk: chunk @ Order::Chunk { to, number, .. } }
                 if self.posted.is_empty() =>
@@ -161,12 +163,12 @@ impl SimRail {
     /// Keeps back a pushed chunk and all that its sender has sent behind it.
     fn hold(&mut self, inbound: Inbound, report: &mut dyn FnMut(Event<'_>)) -> Option<Inbound> {
         let from = match &inbound {
-            Inbound::Packet { from, .. } | Inbound::Chunk { from, .. } | Inbound::Offer { from, .. } => *from,
+            Inbound::Packet { from, .. } | Inbound::Chunk { from, .. } => *from,
             Inbound::Lost { peer, .. } => {
                 self.held.remove(peer);
                 return Some(inbound);
             }
-            Inbound::Up { .. } | Inbound::Sent { .. } | Inbound::Declined { .. } => return Some(inbound),
+            Inbound::Up { .. } | Inbound::Sent { .. } => return Some(inbound),
             Inbound::Carrier { .. } | Inbound::Moved { .. } => return Some(inbound),
         };
         if let Some(held) = self.held.get_mut(&from) {
@@ -208,8 +210,6 @@ impl SimRail {
                     kept: written.unwrap_or(false),
                 });
             }
-            Inbound::Offer { from, id } => self.report_offer(PeerId(from as u32), id, report),
-            Inbound::Declined { to, number } => report(Event::Declined { to: PeerId(to as u32), number }),
             Inbound::Sent { to, number, packet } => {
                 report(Event::Sent { to: PeerId(to as u32), number, packet });
             }
@@ -222,16 +222,6 @@ impl SimRail {
                 report(Event::Lost { peer: PeerId(peer as u32), why, unsent });
             }
         }
-    }
-
-    /// A message that can be copied now and not later.
-    fn report_offer(&self, from: PeerId, id: u64, report: &mut dyn FnMut(Event<'_>)) {
-        let Some((head, data)) = lock(&self.network).offered(id) else { return };
-        let mut taken = false;
-        let mut fetch = |into: &Segments| into.copy_from(&data) == data.len();
-        let (len, fetch, is_taken) = (data.len(), &mut fetch, &mut taken);
-        report(Event::Remote { from, message: Remote { head: &head, len, fetch, taken: is_taken } });
-        lock(&self.network).end_offer(id, taken);
     }
 
     fn tell(&self, peer: usize, standing: Standing) {

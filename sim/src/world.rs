@@ -179,7 +179,6 @@ impl World {
             Happening::Drained(id) => network.drained(now, id),
             Happening::Reach(transit) => network.reach(now, transit),
             Happening::Deliver(transit) => network.deliver(now, transit),
-            Happening::Withdraw(id) => network.withdraw(now, id),
             Happening::Open(key) => network.opened(now, key),
             Happening::Notice(key, epoch) => network.noticed_of(now, key, epoch),
             Happening::Carrier(number, is_back) => network.carrier(now, number, is_back),

@@ -38,7 +38,6 @@ impl Message {
         match (&*self.protocol, self.receipt) {
             ("inject" | "eager" | "eager-zcopy", _) => "at most the eager limit: sent without asking",
             ("eager-parts", _) => "longer than a packet, and the receivers are late or the limit is set",
-            ("single-copy", _) => "sender and receiver waited: the receiver copied it",
             ("push", _) => "one reliable rail: the body follows its request",
             ("rtr", _) => "the receive was posted and had invited it",
             (_, Some(receipt)) if self.len <= receipt.eager_max => {

@@ -63,7 +63,7 @@ impl Railed {
             let seen = &mut self.seen;
             self.rail.poll(Scope::All, &mut |event| match event {
                 Event::Moved { .. } | Event::Buffers { .. } | Event::Pushed { .. } => {}
-                Event::Remote { .. } | Event::Declined { .. } | Event::Carrier { .. } => {}
+                Event::Carrier { .. } => {}
                 Event::Accessed { .. } => {}
                 Event::Up { .. } => seen.up += 1,
                 Event::Sent { packet, .. } => {

@@ -135,7 +135,7 @@ impl Fault {
         match event {
             Event::Arrived { from, packet } => return self.arrive(from, packet, lossy, report),
             Event::Landed { .. } if lossy && self.happens(self.faults.drop) => return,
-            Event::Sent { to, .. } | Event::Declined { to, .. } => {
+            Event::Sent { to, .. } => {
                 self.link(to).inside = self.link(to).inside.saturating_sub(1);
             }
             Event::Lost { peer, why, mut unsent } => {
@@ -176,7 +176,7 @@ impl Layer for Fault {
         }
         // What may be lost is neither pushed nor forgotten, and what passes by this layer cannot be lost.
         let remote = RemoteAccess::None;
-        Limits { lossy: true, push: 0, inject: false, single_copy: (0, 0), remote, ..limits }
+        Limits { lossy: true, push: 0, inject: false, remote, ..limits }
     }
 
     fn send(&mut self, rail: &mut impl Driver, departure: Departure<'_>) -> Sent {

@@ -13,10 +13,9 @@ pub enum Held {
 }
 
 impl Held {
-    /// Copies what is borrowed. What can be had just now only cannot be kept: it is left to its sender.
+    /// Copies what is borrowed.
     pub fn new(event: Event<'_>) -> Self {
         Held::Other(match event {
-            Event::Remote { from, .. } => Event::Moved { peer: from },
             Event::Arrived { from, packet } => return Held::Arrived(from, packet.to_vec()),
             Event::Up { peer, remote } => Event::Up { peer, remote },
             Event::Landed { from, number, ack, region, offset, len, kept } => {
@@ -27,7 +26,6 @@ impl Held {
             Event::Buffers { peer, len } => Event::Buffers { peer, len },
             Event::Carrier { peer, lost } => Event::Carrier { peer, lost },
             Event::Sent { to, number, packet } => Event::Sent { to, number, packet },
-            Event::Declined { to, number } => Event::Declined { to, number },
             Event::Accessed { to, request, came } => Event::Accessed { to, request, came },
             Event::Lost { peer, why, unsent } => Event::Lost { peer, why, unsent },
         })
@@ -47,7 +45,6 @@ impl Held {
             Held::Arrived(peer, _)
             | Held::Other(
                 Event::Arrived { from: peer, .. }
-                | Event::Remote { from: peer, .. }
                 | Event::Up { peer, .. }
                 | Event::Pushed { from: peer, .. }
                 | Event::Moved { peer }
@@ -55,7 +52,6 @@ impl Held {
                 | Event::Carrier { peer, .. }
                 | Event::Landed { from: peer, .. }
                 | Event::Sent { to: peer, .. }
-                | Event::Declined { to: peer, .. }
                 | Event::Accessed { to: peer, .. }
                 | Event::Lost { peer, .. },
             ) => *peer,

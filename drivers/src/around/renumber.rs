@@ -51,11 +51,10 @@ fn event<'a>(peers: &[PeerId], mut event: Event<'a>) -> Event<'a> {
         | Event::Moved { peer }
         | Event::Carrier { peer, .. }
         | Event::Buffers { peer, .. } => *peer = numbered(peers, *peer),
-        Event::Arrived { from, .. }
-        | Event::Remote { from, .. }
-        | Event::Pushed { from, .. }
-        | Event::Landed { from, .. } => *from = numbered(peers, *from),
-        Event::Sent { to, .. } | Event::Declined { to, .. } | Event::Accessed { to, .. } => {
+        Event::Arrived { from, .. } | Event::Pushed { from, .. } | Event::Landed { from, .. } => {
+            *from = numbered(peers, *from)
+        }
+        Event::Sent { to, .. } | Event::Accessed { to, .. } => {
             *to = numbered(peers, *to);
         }
         Event::Lost { peer, why, unsent } => {

@@ -24,8 +24,6 @@ struct Posted {
     to: PeerId,
     number: u32,
     leaves_at: Instant,
-    /// Bytes of all that was given together.
-    len: u64,
 }
 
 /// Limits the rate of posting and delays what arrives.
@@ -74,13 +72,11 @@ impl Layer for Throttle {
     fn limits(&self, rail: &impl Driver) -> Limits {
         let limits = rail.limits();
         let latency_ns = limits.latency_ns + self.latency.as_nanos() as u64;
-        // Arriving packets are held back, so a look finds nothing, and data cannot be copied at the moment it
-        // arrives.
-        let (looks, single_copy) =
-            if self.latency.is_zero() { (limits.looks, limits.single_copy) } else { (false, (0, 0)) };
+        // Arriving packets are held back, so a look finds nothing.
+        let looks = limits.looks && self.latency.is_zero();
         // Nothing passes by this layer.
         let (bandwidth, remote) = (self.bytes_per_second as u64, RemoteAccess::None);
-        Limits { bandwidth, latency_ns, looks, single_copy, remote, ..limits }
+        Limits { bandwidth, latency_ns, looks, remote, ..limits }
     }
 
     /// None: held events become due by time, which no descriptor reports.
@@ -105,7 +101,7 @@ impl Layer for Throttle {
                 // Of a packet and the chunk behind it the number is that of the chunk.
                 let first = number.wrapping_sub(count as u32 - 1);
                 let number = |i| first.wrapping_add(i);
-                let posted = (0..count as u32).map(|i| Posted { to, number: number(i), leaves_at, len });
+                let posted = (0..count as u32).map(|i| Posted { to, number: number(i), leaves_at });
                 self.posted.extend(posted);
             }
         }
@@ -114,12 +110,7 @@ impl Layer for Throttle {
 
     fn poll(&mut self, rail: &mut impl Driver, scope: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
         let now = Instant::now();
-        let looked = rail.poll(scope, &mut |event| match event {
-            // It cannot wait: it passes, unless it would overtake something.
-            Event::Remote { .. } if self.arriving.is_empty() => report(event),
-            Event::Remote { .. } => {}
-            event => self.hold(event, now),
-        });
+        let looked = rail.poll(scope, &mut |event| self.hold(event, now));
         while self.sent.front().is_some_and(|(at, _)| *at <= now) {
             self.sent.pop_front().into_iter().for_each(|(_, held)| held.report(report));
         }
@@ -140,12 +131,6 @@ impl Throttle {
             Event::Sent { to, number, .. } => {
                 let leaves_at = self.take(*to, *number).map_or(now, |posted| posted.leaves_at);
                 self.sent.push_back((leaves_at, Held::new(event)));
-            }
-            Event::Declined { to, number } => {
-                // It was not sent.
-                let len = self.take(*to, *number).map_or(0, |posted| posted.len);
-                self.empty_at -= self.duration(len);
-                self.arriving.push_back((now + self.latency, Held::new(event)));
             }
             Event::Lost { peer, .. } => {
                 self.posted.retain(|posted| posted.to != *peer);

@@ -27,8 +27,6 @@ pub enum What {
     PostChunk,
     /// The rail has sent a packet or chunk.
     Sent,
-    /// The receiver did not copy what was offered to it.
-    Declined,
     /// The engine began an access to memory of the peer.
     Access,
     /// An access has ended.
@@ -63,13 +61,12 @@ pub struct Record {
 }
 
 impl What {
-    const ALL: [What; 13] = [
+    const ALL: [What; 12] = [
         What::Connect,
         What::Close,
         What::PostPacket,
         What::PostChunk,
         What::Sent,
-        What::Declined,
         What::Access,
         What::Accessed,
         What::Arrived,
@@ -208,9 +205,10 @@ impl Trace {
         }
     }
 
-    /// A packet of `len` bytes has come.
+    /// A packet has come.
     #[inline(always)]
-    fn note_arrival(&mut self, from: u32, packet: &[u8], len: u64) {
+    fn note_arrival(&mut self, from: u32, packet: &[u8]) {
+        let len = packet.len() as u64;
         let alone = packet.first_chunk().and_then(|head| Some((alone(head, len)?.0.number, words(head))));
         match alone {
             Some((number, head)) => self.note(What::Arrived, from, number, len, About::Alone(head)),
@@ -226,18 +224,12 @@ impl Trace {
         let none = About::Nothing;
         match event {
             Event::Up { peer, remote } => self.note(What::Up, peer.0, u32::from(*remote), 0, none),
-            Event::Arrived { from, packet } => {
-                self.note_arrival(from.0, packet, packet.len() as u64);
-            }
+            Event::Arrived { from, packet } => self.note_arrival(from.0, packet),
             Event::Landed { from, number, len, .. } => self.note(What::Landed, from.0, *number, *len, none),
-            Event::Remote { from, message } => {
-                self.note_arrival(from.0, message.head, message.head.len() as u64 + message.len);
-            }
             Event::Sent { to, number, packet } => {
                 let len = packet.as_ref().map_or(0, |packet| packet.len() as u64);
                 self.note(What::Sent, to.0, *number, len, none);
             }
-            Event::Declined { to, number } => self.note(What::Declined, to.0, *number, 0, none),
             Event::Accessed { to, came, .. } => self.note_accessed(to.0, *came),
             Event::Carrier { peer, lost } => {
                 let text = lost.as_deref().unwrap_or("carries again");

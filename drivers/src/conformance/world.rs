@@ -249,7 +249,7 @@ pub fn packet(number: u32, len: usize) -> Vec<u8> {
 fn note(event: Event<'_>) -> Option<Seen> {
     Some(match event {
         Event::Moved { .. } | Event::Buffers { .. } => return None,
-        Event::Remote { .. } | Event::Declined { .. } | Event::Carrier { .. } => {
+        Event::Carrier { .. } => {
             return None;
         }
         Event::Accessed { request, came, .. } => Seen::Accessed(request, came),

@@ -21,7 +21,7 @@ use crate::watch::Token;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::access::{Access, Came, RemoteAccess};
-use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, Interest, Limits, Order, Scope, Sent};
 use nmad_wire::ChunkHeader;
 
 /// Orders taken at once; each link has its own, smaller depth.
@@ -184,10 +184,10 @@ impl<A: Adapter> Driver for FabricRail<A> {
     #[inline]
     fn send(&mut self, departure: Departure<'_>) -> Sent {
         match departure {
-            Departure::Message { to, head, data, how: How::Send | How::Inject, .. } => {
+            Departure::Message { to, head, data, .. } => {
                 return self.traffic.send_now(to, head, data).into();
             }
-            Departure::Message { .. } | Departure::Pushed { .. } => return Sent::Retry,
+            Departure::Pushed { .. } => return Sent::Retry,
             Departure::Order(order) => match order {
                 Order::Packet { to, .. } | Order::Chunk { to, .. } => self.traffic.post(to, order),
                 Order::Accept { from, region } => self.traffic.accept(from, region),

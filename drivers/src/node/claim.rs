@@ -11,12 +11,10 @@
 //! | [`begin`] | sender | the word describes new work |
 //! | [`claim`], [`claim_at_most`] | either | takes a piece from its own end, sets its bit |
 //! | [`end`] | either | clears its bit; a piece that it could not copy is unclaimed again |
-//! | [`withdraw`] | either | takes back an offer of which nobody has claimed anything |
 //! | [`revoke`] | either | takes all that is unclaimed, for good |
 //!
 //! A side that revokes and then waits until the other one does not copy any more ([`wait`]) knows that nobody
-//! touches the memory after that. Chunks (`chunk/`), single copies that a waiting sender offers
-//! (`cma/offer.rs`), the end of a receive region (`cma/regions.rs`) and joint copies ([`super::joint`]) all
+//! touches the memory after that. Chunks (`chunk/`), the end of a receive region (`cma/regions.rs`) and joint copies ([`super::joint`]) all
 //! follow this protocol, and `shm/tests/loom.rs` has its model.
 
 use crate::node::word::Word;
@@ -200,15 +198,6 @@ pub fn decline(word: &impl Word, round: Round) {
     change(word, round, |old| closed(old) & !PULLING | ABANDONED);
 }
 
-/// Takes back work of `len` bytes of which nobody has claimed anything yet; false: somebody has, or it is
-/// over.
-pub fn withdraw(word: &impl Word, round: Round, len: u64) -> bool {
-    [false, true].into_iter().any(|turned| {
-        let old = fresh(round, len, turned);
-        word.replace(old, closed(old) | ABANDONED)
-    })
-}
-
 /// With nothing left to claim.
 fn closed(word: u64) -> u64 {
     word & !END_MASK | word >> END_BITS & END_MASK
@@ -221,12 +210,6 @@ fn change(word: &impl Word, round: Round, new: impl Fn(u64) -> u64) {
             return;
         }
     }
-}
-
-/// Whether the receiver has claimed some of it: only then does the sender know where it goes.
-pub fn is_accepted(word: &impl Word, round: Round) -> bool {
-    let now = word.load(Ordering::Acquire);
-    round.is_in(now) && now & PULLING != 0
 }
 
 /// Whether `side` copies just now.
@@ -251,7 +234,7 @@ pub fn is_complete(word: &impl Word, round: Round) -> bool {
     !round.is_in(now) || (is_all_claimed(now) && now & (PUSHING | PULLING | ABANDONED) == 0)
 }
 
-/// Whether it was withdrawn, revoked by its sender or declined.
+/// Whether it was revoked by its sender or declined.
 pub fn is_abandoned(word: &impl Word, round: Round) -> bool {
     let now = word.load(Ordering::Acquire);
     round.is_in(now) && now & ABANDONED != 0
@@ -322,27 +305,24 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_is_claimed_or_withdrawn_and_a_declined_one_is_not_complete() {
+    fn work_is_claimed_and_what_was_declined_is_not_complete() {
         let word = AtomicU64::new(0);
         let len = 10 * UNIT + 1;
         for (number, turned) in [(1, false), (1 << 50, true), (2, false)] {
             let (round, old) = (Round::of(number), Round::of(number.wrapping_sub(1)));
             assert!(is_over(&word, round) || number == 1 << 50, "it has not begun");
             begin(&word, round, len, turned);
-            assert!(!withdraw(&word, old, len) && claim_at_most(&word, old, Side::Pull, len).is_none());
-            assert!(!is_accepted(&word, round) && !is_abandoned(&word, round));
+            assert!(claim_at_most(&word, old, Side::Pull, len).is_none());
+            assert!(!is_abandoned(&word, round));
             let whole = claim_at_most(&word, round, Side::Pull, LONGEST).expect("all of it");
             assert_eq!(whole, (0, 11 * UNIT));
-            assert!(is_accepted(&word, round) && !withdraw(&word, round, len) && !is_complete(&word, round));
+            assert!(!is_complete(&word, round));
             end(&word, round, Side::Pull, whole, true);
-            assert!(is_complete(&word, round) && !withdraw(&word, round, len));
+            assert!(is_complete(&word, round));
             begin(&word, round, len, turned);
             claim(&word, round, Side::Pull, len, false).expect("half");
             decline(&word, round);
             assert!(is_abandoned(&word, round) && claim(&word, round, Side::Push, len, false).is_none());
-            begin(&word, round, len, turned);
-            assert!(withdraw(&word, round, len) && !withdraw(&word, round, len));
-            assert!(is_abandoned(&word, round) && claim(&word, round, Side::Pull, len, false).is_none());
         }
     }
 

@@ -118,11 +118,6 @@ impl End {
         self.taken() + 8
     }
 
-    /// Which side copies what of the message that this side offers.
-    pub fn offer(self) -> usize {
-        self.side(4)
-    }
-
     /// Not zero: this side has given the link up, and what the peer has read of its memory since may be
     /// anything.
     pub fn closed(self) -> usize {
@@ -243,7 +238,7 @@ mod tests {
     fn nothing_overlaps() {
         let mut ranges = vec![(End::magic(), LINE)];
         for end in [End::Opened, End::Answered] {
-            let lines = [end.probe(), end.can(), end.asleep(), end.taken(), end.offer(), end.closed()];
+            let lines = [end.probe(), end.can(), end.asleep(), end.taken(), end.closed()];
             ranges.extend(lines.map(|at| (at, LINE)));
             ranges.extend((0..CHUNKS).map(|place| (end.claim(place), CLAIM)));
             ranges.extend((0..REGIONS).map(|place| (end.region(place), ENTRY)));

@@ -1,13 +1,12 @@
 //! What the selector has learnt, as lines that are kept with the profile of the rail: the next job begins
 //! with it, for all pairs of cores at the same distance.
 //!
-//! A line is the name of a row (distance, contention, shortest length of the class in bytes) and the speed of
-//! each method in bytes a nanosecond: `near-busy-8192 bounce 8.100 cma 6.900`.
+//! A line is the name of a row (distance, shortest length of the class in bytes) and the speed of
+//! each method in bytes a nanosecond: `near-8192 bounce 8.100 cma 6.900`.
 
 use super::selector::{CLASSES, LEAST, Method, Row, Selector};
 
 const DISTANCES: [&str; 2] = ["far", "near"];
-const CONTENTIONS: [&str; 2] = ["idle", "busy"];
 /// No memory is as fast, in bytes a nanosecond: a line that says so is damaged.
 const SPEED_MAX: f64 = 1e6;
 
@@ -24,22 +23,19 @@ impl Selector {
 
     /// The rows in which another method has turned out to be the fastest than earlier jobs had found.
     pub fn learnt(&self) -> Vec<String> {
-        let rows = self.rows.iter().flatten().flatten().zip(names());
+        let rows = self.rows.iter().flatten().zip(names());
         rows.filter_map(|(row, name)| Some(print(&name, row.news()?))).collect()
     }
 
     fn named(&mut self) -> impl Iterator<Item = (String, &mut Row)> {
-        names().zip(self.rows.iter_mut().flatten().flatten())
+        names().zip(self.rows.iter_mut().flatten())
     }
 }
 
 /// The names of all rows, in their order.
 fn names() -> impl Iterator<Item = String> {
-    let of = |distance| CONTENTIONS.into_iter().map(move |contention| (distance, contention));
-    let kinds = DISTANCES.into_iter().flat_map(of);
-    kinds.flat_map(|(distance, contention)| {
-        (0..CLASSES).map(move |class| format!("{distance}-{contention}-{}", LEAST << class))
-    })
+    let of = |distance| (0..CLASSES).map(move |class| format!("{distance}-{}", LEAST << class));
+    DISTANCES.into_iter().flat_map(of)
 }
 
 fn print(name: &str, speeds: [f64; 3]) -> String {
@@ -62,7 +58,6 @@ fn parse(line: &str) -> Option<(&str, [f64; 3])> {
 mod tests {
     use super::*;
     use crate::shm::probe::Probe;
-    use crate::shm::selector::Contention;
     use std::time::Duration;
 
     const LEN: u64 = 100_000;
@@ -71,7 +66,7 @@ mod tests {
     fn taken(selector: &mut Selector, speeds: [u64; 3]) -> [usize; 3] {
         let (probe, mut taken) = (Probe::default(), [0; 3]);
         for _ in 0..100 {
-            let choice = probe.choose(selector, (Contention::Busy, LEN), Method::ALL, false);
+            let choice = probe.choose(selector, LEN, Method::ALL, false);
             selector.note(choice, Some(Duration::from_micros(1000 / speeds[choice.method as usize])));
             taken[choice.method as usize] += 1;
         }
@@ -84,10 +79,7 @@ mod tests {
         assert!(first.learnt().is_empty(), "nothing yet");
         let [_, cma, _] = taken(&mut first, [10, 20, 5]);
         let lines = first.learnt();
-        assert!(
-            lines.len() == 1 && lines[0].starts_with("far-busy-65536 bounce 1.000 cma 2.000"),
-            "{lines:?}"
-        );
+        assert!(lines.len() == 1 && lines[0].starts_with("far-65536 bounce 1.000 cma 2.000"), "{lines:?}");
         let mut second = Selector::default();
         second.recall(&lines);
         let [_, more, _] = taken(&mut second, [10, 20, 5]);
@@ -105,8 +97,8 @@ mod tests {
         let mut whole = Selector::default();
         taken(&mut whole, [10, 20, 5]);
         let line = &whole.learnt()[0];
-        let foreign = ["", "far", "far-busy-65537 cma 2.0", "far-busy-65536 cma", "far-busy-65536 cma -1"];
-        let more = ["far-busy-65536 cma NaN", "far-busy-65536 cma inf", "far-busy-65536 dma 2.0"];
+        let foreign = ["", "far", "far-65537 cma 2.0", "far-65536 cma", "far-65536 cma -1"];
+        let more = ["far-65536 cma NaN", "far-65536 cma inf", "far-65536 dma 2.0"];
         let cut: Vec<String> = (0..line.len() - 20).map(|end| line[..end].to_string()).collect();
         let mut selector = Selector::default();
         selector.recall(&foreign.into_iter().chain(more).map(String::from).chain(cut).collect::<Vec<_>>());
@@ -118,6 +110,6 @@ mod tests {
     fn rows_have_names_of_their_own() {
         let all: std::collections::BTreeSet<String> = names().collect();
         assert_eq!(all.len(), Selector::default().named().count());
-        assert!(all.contains("near-idle-4096") && all.contains("far-busy-1048576"), "{all:?}");
+        assert!(all.contains("near-4096") && all.contains("far-1048576"), "{all:?}");
     }
 }

@@ -3,13 +3,12 @@
 use super::bounce::ranges::Ranges;
 use super::chunk::incoming::Incoming;
 use super::chunk::outgoing::Outgoing;
-use super::cma::{Offer, regions};
+use super::cma::regions;
 use super::layout::BOUNCE;
 use super::probe::Probe;
 use super::ring::cell;
 use super::ring::rhythm::Rhythm;
 use super::ring::{CONTENT, Consumer, Found, Producer};
-use super::selector::Choice;
 use super::shared::{Obstacle, Shared};
 use super::turn::Turn;
 use super::wakeup::{self, Fence};
@@ -51,14 +50,6 @@ pub struct Link {
     /// The ranges of our bounce buffer.
     pub(super) ranges: Ranges,
     pub(super) probe: Probe,
-    /// Length and method of a message that was not offered and leaves next.
-    pub(super) chosen: Option<(u64, Choice)>,
-    /// Messages that this side has offered.
-    pub(super) offers: u64,
-    /// The one of them of which it is not known what becomes of it.
-    pub(super) offer: Option<Offer>,
-    /// The peer offers one, which was not looked at yet.
-    pub(super) is_offered: bool,
     /// Bytes of the last packet in the bounce buffer, as far as they are worth fetching for the next one.
     pub(super) ready: usize,
     pub(super) consumer: Consumer,
@@ -95,10 +86,6 @@ impl Link {
             queue: VecDeque::new(),
             producer: Producer::default(),
             ranges: Ranges::new(BOUNCE),
-            chosen: None,
-            offers: 0,
-            offer: None,
-            is_offered: false,
             ready: 0,
             consumer: Consumer::default(),
             row: 1,
@@ -151,11 +138,6 @@ impl Link {
         }
     }
 
-    /// Whether the peer sleeps, as far as can be seen without a fence.
-    pub(super) fn peer_sleeps(&self) -> bool {
-        self.shared.segment.word(self.shared.end.other().asleep()).load(Ordering::Relaxed) != 0
-    }
-
     /// Says that this side is about to sleep. [`wakeup::fence_all`] comes next, then [`Link::is_busy`].
     pub fn doze(&self) {
         wakeup::raise(self.shared.segment.word(self.shared.end.asleep()));
@@ -167,7 +149,6 @@ impl Link {
         self.has_cells()
             || self.outgoing.has_work(b)
             || self.incoming.has_work(b)
-            || self.offer.is_some()
             || ((!self.queue.is_empty() || self.outgoing.has_rest(b)) && self.may_write())
     }
 
@@ -181,7 +162,7 @@ impl Link {
     /// Whether nothing is under way but packets that may come.
     #[inline]
     pub(super) fn is_calm(&self) -> bool {
-        self.queue.is_empty() && !self.is_copying() && !self.left && self.offer.is_none()
+        self.queue.is_empty() && !self.is_copying() && !self.left
     }
 
     /// This side is awake again.
@@ -273,9 +254,6 @@ impl Link {
     pub fn advance(&mut self, turn: &mut Turn<'_>) -> Result<bool, String> {
         let found = self.read(turn)?;
         let mut moved = found != Found::Nothing;
-        if self.offer.is_some() {
-            moved |= self.follow(turn.peer, turn.selector, turn.report);
-        }
         if !self.queue.is_empty() {
             let before = self.producer.next();
             self.write(turn.sent, turn.selector)?;
@@ -296,7 +274,6 @@ impl Link {
     /// Ends the link: nobody touches the memory of its orders or receive regions after this. The orders that
     /// were not sent.
     pub fn give_up(&mut self) -> Vec<Order> {
-        self.end_offer();
         self.close_reads();
         regions::close(&self.shared, None, || self.is_there());
         let mut outgoing = std::mem::take(&mut self.outgoing);

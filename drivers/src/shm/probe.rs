@@ -1,6 +1,6 @@
 //! What the selector learns on one link: which messages are measured, and how.
 
-use super::selector::{Choice, Contention, LEAST, Method, Selector};
+use super::selector::{Choice, LEAST, Method, Selector};
 use crate::shm::shared::Shared;
 use std::time::{Duration, Instant};
 
@@ -45,33 +45,24 @@ impl Probe {
     /// How a message goes. While the answer about another one is out, it goes as the last one did; so it does
     /// after those of several methods (`mixed`), which delay each other: in a stream all chunks of a trial
     /// would otherwise be measured behind those of the method before it.
-    pub fn choose(
-        &self,
-        selector: &mut Selector,
-        of: (Contention, u64),
-        among: &[Method],
-        mixed: bool,
-    ) -> Choice {
-        selector.choose(self.is_near, of, among, self.asked.is_none() && !mixed)
+    pub fn choose(&self, selector: &mut Selector, len: u64, among: &[Method], mixed: bool) -> Choice {
+        selector.choose(self.is_near, len, among, self.asked.is_none() && !mixed)
     }
 
-    /// How to write a packet with `len` bytes of data, unless that was chosen, and since when it is written
-    /// if that is to be measured.
+    /// How to write a packet with `len` bytes of data, and since when it is written if that is to be measured.
     #[inline]
     pub fn begin(
         &mut self,
         b: &Shared,
         selector: &mut Selector,
         len: u64,
-        chosen: Option<Choice>,
     ) -> Option<(Choice, Option<Instant>)> {
         // Processes that share a core share its cache.
         if len < LEAST || b.is_oversubscribed || Method::BOUNCED.len() < 2 {
             return None;
         }
         self.learn(b, selector);
-        let choose = || self.choose(selector, (Contention::Busy, len), Method::BOUNCED, false);
-        let choice = chosen.unwrap_or_else(choose);
+        let choice = self.choose(selector, len, Method::BOUNCED, false);
         self.packets = self.packets.wrapping_add(1);
         let is_sampled = choice.is_trial || self.packets.is_multiple_of(SAMPLE);
         Some((choice, (self.asked.is_none() && is_sampled).then(Instant::now)))
@@ -126,7 +117,7 @@ mod tests {
     use crate::shm::selector::ROW;
     use crate::shm::shared::tests::pair;
 
-    const BUSY: (Contention, u64) = (Contention::Busy, 100_000);
+    const LEN: u64 = 100_000;
 
     /// How many of a thousand packets are written past the caches, when reading takes so long.
     fn non_temporal(
@@ -136,7 +127,7 @@ mod tests {
         read_in: [u64; 2],
     ) -> usize {
         let mut one = || {
-            let writing = probe.begin(b, selector, len, None);
+            let writing = probe.begin(b, selector, len);
             let is_non_temporal = writing.is_some_and(|(choice, _)| choice.method == Method::NonTemporal);
             let question = probe.end(writing);
             if question != 0 {
@@ -165,7 +156,7 @@ mod tests {
     fn a_reader_that_does_not_answer_is_not_asked_again() {
         let ([b, _], mut probe, mut selector) = (pair(), Probe::default(), Selector::default());
         let questions = (0..100).filter(|_| {
-            let writing = probe.begin(&b, &mut selector, LEAST, None);
+            let writing = probe.begin(&b, &mut selector, LEAST);
             probe.end(writing) != 0
         });
         assert_eq!(questions.count(), 1);
@@ -174,7 +165,7 @@ mod tests {
     #[test]
     fn while_methods_are_mixed_messages_go_on_as_the_last_and_no_trial_is_used_up() {
         let (probe, mut selector) = (Probe::default(), Selector::default());
-        let mut choose = |mixed| probe.choose(&mut selector, BUSY, Method::ALL, mixed);
+        let mut choose = |mixed| probe.choose(&mut selector, LEN, Method::ALL, mixed);
         let first = choose(false);
         assert!(first.is_trial);
         let mixed = (0..100).map(|_| choose(true));
@@ -189,10 +180,10 @@ mod tests {
         let ([b, peer], mut probe, mut selector) = (pair(), Probe::default(), Selector::default());
         let mut message = |name| {
             probe.learn(&b, &mut selector);
-            let chosen = probe.choose(&mut selector, BUSY, Method::ALL, false);
+            let chosen = probe.choose(&mut selector, LEN, Method::ALL, false);
             assert!(probe.ask(chosen, name));
             for _ in 0..3 {
-                let next = probe.choose(&mut selector, BUSY, Method::ALL, false);
+                let next = probe.choose(&mut selector, LEN, Method::ALL, false);
                 assert!(next.method == chosen.method && !probe.ask(next, name + 1), "one at a time");
             }
             let took = Duration::from_micros(if chosen.method == Method::Cma { 50 } else { 100 });

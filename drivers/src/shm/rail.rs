@@ -1,6 +1,6 @@
 //! The driver itself: links that open and close, and the traffic on those that are open.
 
-use super::cma::{offer, regions};
+use super::cma::regions;
 use super::config::{self, ShmConfig};
 use super::home::Home;
 use super::layout::{CHUNKS, PACKET, PUSH};
@@ -243,9 +243,6 @@ impl ShmRail {
     /// Ends a link, and reports what it leaves behind.
     fn end(&mut self, peer: PeerId, link: Option<Box<Link>>, why: &str) {
         let Some(mut link) = link else { return self.lost(peer, why, Vec::new()) };
-        if let Some(number) = link.end_offer() {
-            self.news.found.push(Event::Sent { to: peer, number, packet: None });
-        }
         let unsent = link.give_up();
         self.lost(peer, why, unsent);
     }
@@ -268,19 +265,18 @@ impl Driver for ShmRail {
 
     fn limits(&self) -> Limits {
         let copies = self.config.cross_memory;
-        let offers = copies && !self.is_oversubscribed();
+        let is_oversubscribed = self.is_oversubscribed();
         Limits {
             packet: PACKET,
             chunk: claim::LONGEST.min(1 << 30),
             gather: GATHER,
             depth: DEPTH,
-            push: if copies && !offers { 0 } else { PUSH },
+            push: if copies && is_oversubscribed { 0 } else { PUSH },
             inject: true,
-            single_copy: if offers { offer::OFFERS } else { (0, 0) },
             reads: match copies {
                 false => Reads::Never,
-                true if offers => Reads::Measured,
-                true => Reads::From(PACKET as u64),
+                true if is_oversubscribed => Reads::From(PACKET as u64),
+                true => Reads::Measured,
             },
             // Where the system refuses it after all, the layer above finds out at the first access.
             remote: if copies { RemoteAccess::Copies } else { RemoteAccess::None },
@@ -328,9 +324,6 @@ impl Driver for ShmRail {
             Departure::Message { to, head, data, how: How::Inject, .. } => {
                 self.at_once(to, |link, _, selector| link.inject(head, data, selector))
             }
-            Departure::Message { to, number, head, data, how: How::SingleCopy } => {
-                self.at_once(to, |link, _, selector| link.offer(number, head, data, selector))
-            }
             Departure::Pushed { packet, chunk: chunk @ Order::Chunk { to, .. } } => {
                 self.at_once(to, |link, sent, selector| link.push_now((packet, chunk), sent, selector))
             }
@@ -365,9 +358,7 @@ impl Driver for ShmRail {
     fn poll(&mut self, scope: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
         if let Scope::Peer(from) = scope {
             return match self.peers.link_mut(from) {
-                Some(link) if !self.dozing.get() => {
-                    link.look_for(from, report) || link.look_at_offer(from, &mut self.selector, report)
-                }
+                Some(link) if !self.dozing.get() => link.look_for(from, report),
                 _ => false,
             };
         }

@@ -6,8 +6,8 @@
 //! the two cores, on the pages and on the system, by a factor of two either way, so the selector measures it
 //! on the messages that pass.
 //!
-//! A rail has one selector. It keeps one row for each distance of cores (they share a cache, or not),
-//! contention and class of length, for all peers together: the first messages to one peer serve all others at
+//! A rail has one selector. It keeps one row for each distance of cores (they share a cache, or not)
+//! and class of length, for all peers together: the first messages to one peer serve all others at
 //! that distance, and the next job begins with them ([`super::learnt`]). What needs no measurement is a rule,
 //! and stands where it applies: short data takes bounce buffers; when oversubscribed or in an exchange the
 //! receiver copies, since every core has enough to do.
@@ -64,15 +64,6 @@ impl Method {
     }
 }
 
-/// What else the two cores do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Contention {
-    /// The sender waits for this message alone, so both may copy it.
-    Idle,
-    /// Other messages are under way, or it is not known.
-    Busy,
-}
-
 /// A decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice {
@@ -80,14 +71,13 @@ pub struct Choice {
     /// It is taken to learn about it, so it shall be measured.
     pub is_trial: bool,
     is_near: bool,
-    contention: Contention,
     len: u64,
 }
 
-/// The speeds of the methods, by distance, contention and class of length.
+/// The speeds of the methods, by distance and class of length.
 #[derive(Debug, Default)]
 pub struct Selector {
-    pub(super) rows: [[[Row; CLASSES]; 2]; 2],
+    pub(super) rows: [[Row; CLASSES]; 2],
 }
 
 /// The class of a length.
@@ -97,30 +87,24 @@ pub fn class(len: u64) -> usize {
 }
 
 impl Selector {
-    pub(super) fn choose(
-        &mut self,
-        is_near: bool,
-        (contention, len): (Contention, u64),
-        among: &[Method],
-        can_measure: bool,
-    ) -> Choice {
-        let row = self.row(is_near, contention, len);
+    pub(super) fn choose(&mut self, is_near: bool, len: u64, among: &[Method], can_measure: bool) -> Choice {
+        let row = self.row(is_near, len);
         let (method, is_trial) = match row.last.filter(|last| !can_measure && among.contains(last)) {
             Some(last) => (last, false),
             None => row.next(among),
         };
         row.last = Some(method);
-        Choice { method, is_trial: is_trial && can_measure, is_near, contention, len }
+        Choice { method, is_trial: is_trial && can_measure, is_near, len }
     }
 
-    /// The time that a message took with the method that was chosen; none: the peer did not take it.
+    /// The time that a message took with the method that was chosen; none: it was never done.
     pub fn note(&mut self, of: Choice, took: Option<Duration>) {
         let speed = took.map_or(0.0, |took| of.len as f64 / (took.as_nanos() as f64).max(1.0));
-        self.row(of.is_near, of.contention, of.len).speeds[of.method as usize].note(speed);
+        self.row(of.is_near, of.len).speeds[of.method as usize].note(speed);
     }
 
-    fn row(&mut self, is_near: bool, contention: Contention, len: u64) -> &mut Row {
-        &mut self.rows[usize::from(is_near)][contention as usize][class(len)]
+    fn row(&mut self, is_near: bool, len: u64) -> &mut Row {
+        &mut self.rows[usize::from(is_near)][class(len)]
     }
 }
 
@@ -214,13 +198,13 @@ impl Speed {
 mod tests {
     use super::*;
 
-    const BUSY: (Contention, u64) = (Contention::Busy, 100_000);
+    const LEN: u64 = 100_000;
 
     /// How many of a thousand messages take each method, when methods are so fast.
     fn taken(selector: &mut Selector, speeds: [u64; 3], among: &[Method]) -> [usize; 3] {
         let mut taken = [0; 3];
         for _ in 0..1000 {
-            let choice = selector.choose(true, BUSY, among, true);
+            let choice = selector.choose(true, LEN, among, true);
             selector.note(choice, Some(Duration::from_micros(1000 / speeds[choice.method as usize])));
             taken[choice.method as usize] += 1;
         }
@@ -258,8 +242,8 @@ mod tests {
     fn a_message_that_cannot_be_measured_uses_up_no_trial() {
         let mut selector = Selector::default();
         let mut four = |_| {
-            let choice = selector.choose(true, BUSY, TWO, true);
-            let next = |_| selector.choose(true, BUSY, TWO, false);
+            let choice = selector.choose(true, LEN, TWO, true);
+            let next = |_| selector.choose(true, LEN, TWO, false);
             assert!((0..3).map(next).all(|next| next.method == choice.method && !next.is_trial));
             let speed = [10, 20][choice.method as usize];
             selector.note(choice, Some(Duration::from_micros(1000 / speed)));
@@ -273,7 +257,7 @@ mod tests {
     fn a_slow_beginning_is_soon_forgotten() {
         let mut selector = Selector::default();
         for _ in 0..2 * TRIALS * ROW {
-            let choice = selector.choose(true, BUSY, TWO, true);
+            let choice = selector.choose(true, LEN, TWO, true);
             selector.note(choice, Some(Duration::from_micros([100, 125][choice.method as usize])));
         }
         let [_, cma, _] = taken(&mut selector, [10, 20, 1], TWO);
@@ -284,27 +268,27 @@ mod tests {
     fn a_method_that_was_slow_or_fast_for_once_is_judged_as_before() {
         let mut selector = Selector::default();
         taken(&mut selector, [20, 10, 1], TWO);
-        let row = selector.row(true, BUSY.0, BUSY.1);
+        let row = selector.row(true, LEN);
         (0..3).for_each(|_| row.speeds[0].note(0.01));
         row.speeds[1].note(1e9);
-        let next = selector.choose(true, BUSY, TWO, true);
+        let next = selector.choose(true, LEN, TWO, true);
         assert!(!next.is_trial && next.method == Method::Bounce, "{next:?}");
     }
 
     #[test]
-    fn offers_that_nobody_takes_are_left_and_rows_are_apart() {
+    fn a_method_that_is_never_done_is_left_and_rows_are_apart() {
         let mut selector = Selector::default();
-        let mut offered = |len, took: [Option<u64>; 3]| {
+        let mut taken = |len, took: [Option<u64>; 3]| {
             let one = |_: &i32| {
-                let choice = selector.choose(false, (Contention::Idle, len), Method::ALL, true);
+                let choice = selector.choose(false, len, Method::ALL, true);
                 selector.note(choice, took[choice.method as usize].map(Duration::from_micros));
                 choice.method == Method::Cma
             };
             (0..1000).filter(one).count()
         };
-        assert!(offered(100_000, [Some(10), Some(5), Some(10)]) > 900);
-        assert!(offered(100_000, [Some(10), None, Some(10)]) < 500);
-        assert!(offered(100_000, [Some(10), Some(20), Some(10)]) < 100);
-        assert!(offered(16 << 10, [Some(10), Some(5), Some(10)]) > 900, "another class");
+        assert!(taken(100_000, [Some(10), Some(5), Some(10)]) > 900);
+        assert!(taken(100_000, [Some(10), None, Some(10)]) < 500);
+        assert!(taken(100_000, [Some(10), Some(20), Some(10)]) < 100);
+        assert!(taken(16 << 10, [Some(10), Some(5), Some(10)]) > 900, "another class");
     }
 }

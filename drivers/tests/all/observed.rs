@@ -6,7 +6,7 @@ use nmad_drivers::around::trace::Trace;
 use nmad_drivers::around::{Around, Layer};
 use nmad_drivers::conformance::memory::Memory;
 use nmad_engine::packet::{Key, RegionId};
-use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Limits, Order, Remote, Scope, Sent};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, Limits, Order, Scope, Sent};
 use nmad_engine::{
     Caller, Config, Context, Engine, Hints, Instant, Met, PeerId, Plan, Segments, Source, Submitted, Tag,
     TagMatch, pump,
@@ -27,9 +27,8 @@ struct Recording {
     given: Given,
     is_up: bool,
     posted: Vec<Order>,
-    /// What becomes of the next message whose receiver shall copy it.
-    copies: bool,
-    lent: Option<Segments>,
+    /// The packet that the next look finds.
+    arriving: Option<Vec<u8>>,
 }
 
 impl Driver for Recording {
@@ -48,10 +47,6 @@ impl Driver for Recording {
     }
     fn send(&mut self, departure: Departure<'_>) -> Sent {
         let (what, sent) = match &departure {
-            Departure::Message { how: How::SingleCopy, data, .. } => {
-                self.copies = !self.copies;
-                (format!("single copy of {} B", data.len()), Sent::from(!self.copies))
-            }
             Departure::Message { how, data, .. } => (format!("{how:?} of {} B", data.len()), Sent::Done),
             Departure::Pushed { chunk, .. } => (format!("pushed {}", len(chunk)), Sent::Done),
             Departure::Order(order) => (format!("order of {}", len(order)), Sent::Posted),
@@ -65,7 +60,10 @@ impl Driver for Recording {
     fn poll(&mut self, scope: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
         if let Scope::Peer(from) = scope {
             self.given.lock().unwrap().push("look".into());
-            return self.lend(from, report);
+            if let Some(packet) = self.arriving.take() {
+                report(Event::Arrived { from, packet: &packet });
+            }
+            return true;
         }
         if !std::mem::replace(&mut self.is_up, true) {
             report(Event::Up { peer: PEER, remote: 0 });
@@ -83,23 +81,12 @@ impl Driver for Recording {
     }
 }
 
-impl Recording {
-    fn lend(&mut self, from: PeerId, report: &mut dyn FnMut(Event<'_>)) -> bool {
-        let Some(data) = self.lent.take() else { return true };
-        let len = (Eager::ALONE_LEN as u64 + data.len()) as u32;
-        let header = Header { kind: Kind::Packet, len, number: 0, ack: 0 };
-        let eager = Eager { flags: 0, context: 0, tag: 9, seq: 0, len: data.len() as u32, request: 0 };
-        let head = eager.alone_head(&header).map(u64::to_ne_bytes);
-        let mut fetch = |into: &Segments| {
-            into.copy_from(&data);
-            true
-        };
-        let mut taken = false;
-        let (head, len) = (head.as_flattened(), data.len());
-        let message = Remote { head, len, fetch: &mut fetch, taken: &mut taken };
-        report(Event::Remote { from, message });
-        taken
-    }
+/// A packet with a message of `len` bytes.
+fn message(len: usize) -> Vec<u8> {
+    let header = Header { kind: Kind::Packet, len: (Eager::ALONE_LEN + len) as u32, number: 0, ack: 0 };
+    let eager = Eager { flags: 0, context: 0, tag: 9, seq: 0, len: len as u32, request: 0 };
+    let head = eager.alone_head(&header).map(u64::to_ne_bytes);
+    [head.as_flattened(), &vec![1; len]].concat()
 }
 
 fn len(order: &Order) -> String {
@@ -121,10 +108,8 @@ type Way = (Option<Plan>, bool, Vec<String>);
 fn ways(limits: Limits, receipts: Option<u64>, wrap: impl Fn(Recording) -> Box<dyn Driver>) -> Vec<Way> {
     let given = Given::default();
     let memory = Memory::pattern(3 << 20, 1);
-    let source = Memory::pattern(5_000, 2);
-    let lent = Some(source.segments());
-    let rail =
-        Recording { limits, given: given.clone(), is_up: false, posted: Vec::new(), copies: false, lent };
+    let arriving = Some(message(5_000));
+    let rail = Recording { limits, given: given.clone(), is_up: false, posted: Vec::new(), arriving };
     let mut rails = [wrap(rail)];
     let mut engine =
         Engine::new(Config { in_place_min: Some(2_000), ..Config::default() }).expect("a strategy");
@@ -189,7 +174,7 @@ fn who_looks_on_changes_the_way_of_no_message() {
         bandwidth: 1_000_000_000,
         ..Limits::default()
     };
-    let injects = Limits { inject: true, single_copy: (4_000, 100_000), looks: true, ..usual };
+    let injects = Limits { inject: true, looks: true, ..usual };
     let mut kinds = String::new();
     for limits in [usual, injects, Limits { push: 0, ..usual }] {
         let bare = ways(limits, None, |rail| Box::new(rail));
@@ -207,7 +192,7 @@ fn who_looks_on_changes_the_way_of_no_message() {
         let throttle = || Throttle::new(1 << 50, Duration::ZERO);
         assert_eq!(ways(limits, None, around(throttle)), bare, "slowed down to what it never reaches");
     }
-    for kind in ["Inject of", "Send of", "single copy of", "pushed a chunk", "order of a packet", "look"] {
+    for kind in ["Inject of", "Send of", "pushed a chunk", "order of a packet", "look"] {
         assert!(kinds.contains(kind), "{kind}: {kinds}");
     }
 }

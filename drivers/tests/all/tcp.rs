@@ -24,13 +24,12 @@ fn poll(rail: &mut TcpRail) -> Vec<String> {
     let mut seen = Vec::new();
     rail.poll(Scope::All, &mut |event| {
         seen.push(match event {
-            Event::Moved { .. } | Event::Declined { .. } | Event::Accessed { .. } => return,
+            Event::Moved { .. } | Event::Accessed { .. } => return,
             Event::Buffers { .. } | Event::Carrier { .. } => return,
             Event::Up { peer, .. } => format!("up {}", peer.0),
             Event::Lost { why, .. } => format!("lost: {why}"),
             Event::Arrived { packet, .. } => format!("arrived {}", packet.len()),
             Event::Pushed { len, .. } => format!("pushed {len}"),
-            Event::Remote { .. } => panic!("TCP copies nothing across"),
             Event::Sent { number, .. } => format!("sent {number}"),
             Event::Landed { number, .. } => format!("landed {number}"),
         });

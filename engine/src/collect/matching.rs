@@ -278,16 +278,6 @@ impl Matching {
         Some(posted.request)
     }
 
-    /// The receive that would take this message.
-    pub(crate) fn next(&self, envelope: &Envelope) -> Option<RequestId> {
-        let exact = ListKey::exact(envelope.context.0, envelope.peer.0, envelope.tag.0);
-        let listed = self.first(exact);
-        if self.run.has(&exact) && self.run_leads(listed) {
-            return self.run.first();
-        }
-        self.posted.get(listed?).map(|posted| posted.request)
-    }
-
     fn lists_no(&self, key: &ListKey) -> bool {
         self.posted.first(key).is_none()
     }

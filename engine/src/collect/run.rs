@@ -59,11 +59,6 @@ impl Run {
         self.key
     }
 
-    /// The first.
-    pub(crate) fn first(&self) -> Option<RequestId> {
-        self.receives.front().map(|&(request, _)| request)
-    }
-
     /// The turn of the first.
     #[inline]
     pub(crate) fn turn(&self) -> Option<u64> {

@@ -1,34 +1,42 @@
-//! Rail to application: what a rail reports.
+//! Rail to application. What a rail reports is checked, acknowledged, put in order and matched here; each frame
+//! then goes to the protocol whose state it moves.
 
-use super::Engine;
-use super::peer::Standing;
 use crate::clock::{Duration, Instant};
 use crate::collect::matching::{Arrived, Comes};
-use crate::collect::request::{Context, Envelope, Request, Tag};
+use crate::collect::request::{Context, Envelope, Recv, Request, Tag};
 use crate::collect::sequence::{Early, Place};
+use crate::engine::Engine;
+use crate::engine::expected::Expected;
+use crate::engine::peer::Standing;
 use crate::packet::{PeerId, RailId, RegionId, RequestId};
 use crate::transfer::driver::Event;
 use crate::transfer::link::Link;
 use crate::transfer::retention::Released;
-use nmad_wire::{Credit, Eager, Fin, Frame, Header, Kind, Rts, flags, frames};
+use nmad_wire::{Credit, Eager, Frame, Header, Kind, Rts, flags, frames};
 
 /// Replays of replays come with each further rail that dies; there are no more than rails.
 const REPLAY_DEPTH: usize = nmad_wire::MAX_RAILS;
 /// Packet buffers kept for reuse.
 const BUFFERS_MAX: usize = 64;
 
+/// How a peer has broken the protocol; it is closed for that.
+pub(crate) type Wrong = &'static str;
+
 impl Engine {
-    /// A rail reports something.
+    /// Takes what a rail reports.
     #[inline]
     pub fn handle(&mut self, now: Instant, rail: RailId, event: Event<'_>) {
-        self.hear();
-        self.stir();
+        self.book_deferred_ack();
+        self.reset_timers();
         self.date_receipts(now);
         let Event::Arrived { from, packet } = event else { return self.on_other(now, rail, event) };
-        match self.on_plain(now, rail, from, packet) {
-            Ok(true) => {}
-            Ok(false) => self.on_any(now, rail, from, packet),
-            Err(why) => self.violate(from, why),
+        // Most packets hold one message and nothing else; their header and frame are read in one step.
+        let taken = match Eager::alone(packet) {
+            Some((header, eager, data)) => self.on_lone_message(now, rail, from, (header, eager, data)),
+            None => self.on_packet(now, rail, from, packet),
+        };
+        if let Err(why) = taken {
+            self.close_violator(from, why);
         }
     }
 
@@ -40,41 +48,31 @@ impl Engine {
         }
     }
 
-    /// A packet that does not go the short way.
+    /// Takes what is no packet.
     #[inline(never)]
-    fn on_any(&mut self, now: Instant, rail: RailId, from: PeerId, packet: &[u8]) {
-        self.post_expected();
-        if let Err(why) = self.on_packet(now, rail, from, packet) {
-            self.violate(from, why);
+    fn on_other(&mut self, now: Instant, rail: RailId, event: Event<'_>) {
+        let (from, taken) = match event {
+            Event::Arrived { from, packet } => (from, self.on_packet(now, rail, from, packet)),
+            Event::Landed { from, number, ack, region, offset, len, kept } => {
+                self.note_arrival(rail, from, len);
+                self.on_ack(now, rail, from, ack, 0);
+                self.on_number(now, rail, from, number);
+                self.rails[rail.index()].counters.chunks_in += 1;
+                (from, if kept { self.on_landed(from, region, offset, len) } else { Ok(()) })
+            }
+            Event::Pushed { from, request, len } => (from, self.on_pushed(rail, from, request, len)),
+            other => return self.on_link_event(now, rail, other),
+        };
+        if let Err(why) = taken {
+            self.close_violator(from, why);
         }
     }
 
-    /// Anything but a packet.
-    #[inline(never)]
-    fn on_other(&mut self, now: Instant, rail: RailId, event: Event<'_>) {
+    /// Takes what a rail reports of its links and of its own orders.
+    fn on_link_event(&mut self, now: Instant, rail: RailId, event: Event<'_>) {
         match event {
-            Event::Arrived { from, packet } => self.on_any(now, rail, from, packet),
             Event::Sent { to, number, packet } => self.on_sent(rail, to, number, packet),
-            Event::Landed { from, number, ack, region, offset, len, kept } => {
-                self.note_arrival(rail, from, len);
-                self.on_number(now, rail, from, number, ack);
-                self.rails[rail.index()].counters.chunks_in += 1;
-                if kept && let Err(why) = self.on_landed(from, region, offset, len) {
-                    self.violate(from, why);
-                }
-            }
-            Event::Pushed { from, request, len } => {
-                if let Err(why) = self.on_pushed(rail, from, request, len) {
-                    self.violate(from, why);
-                }
-            }
-            Event::Remote { from, message } => {
-                if let Err(why) = self.on_remote(now, rail, from, message) {
-                    self.violate(from, why);
-                }
-            }
             Event::Accessed { request, came, .. } => self.on_accessed(request, came),
-            Event::Declined { to, number } => self.on_declined(rail, to, number),
             Event::Moved { peer } => {
                 let link = self.peer_mut(peer).and_then(|p| p.link_mut(rail));
                 link.into_iter().for_each(Link::moved);
@@ -85,7 +83,90 @@ impl Engine {
             }
             Event::Up { peer, remote } => self.on_up(now, rail, peer, remote),
             Event::Lost { peer, why, unsent } => self.on_lost(now, rail, peer, &why, unsent),
+            Event::Arrived { .. } | Event::Landed { .. } | Event::Pushed { .. } => {}
         }
+    }
+
+    /// Takes a packet that holds one message and nothing else.
+    #[inline(always)]
+    fn on_lone_message(
+        &mut self,
+        now: Instant,
+        rail: RailId,
+        from: PeerId,
+        (header, eager, data): (Header, Eager, &[u8]),
+    ) -> Result<(), Wrong> {
+        let Some(acknowledges) = self.on_header(now, rail, from, &header)? else { return Ok(()) };
+        self.on_eager(from, eager, data)?;
+        if acknowledges {
+            match self.expected {
+                // The thread that waits for the message goes on first.
+                Expected::Met(_) => self.deferred_ack = Some((now, rail, from, header.ack)),
+                _ => self.on_ack(now, rail, from, header.ack, 0),
+            }
+        }
+        self.after_packet(from);
+        Ok(())
+    }
+
+    /// Takes any other packet.
+    #[inline(never)]
+    fn on_packet(&mut self, now: Instant, rail: RailId, from: PeerId, packet: &[u8]) -> Result<(), Wrong> {
+        let header = Header::decode(packet).map_err(|e| e.0)?;
+        if header.len as usize != packet.len() {
+            return Err("length of the packet is not what arrived");
+        }
+        let Some(acknowledges) = self.on_header(now, rail, from, &header)? else { return Ok(()) };
+        if acknowledges {
+            self.on_ack(now, rail, from, header.ack, 0);
+        }
+        self.on_frames(now, rail, from, header.ack, &packet[Header::LEN..], 0)?;
+        self.after_packet(from);
+        Ok(())
+    }
+
+    /// Takes note of the number in a packet's header. Whether its acknowledgement may be news; none: nothing in
+    /// the packet is, or the peer is gone.
+    #[inline(always)]
+    fn on_header(
+        &mut self,
+        now: Instant,
+        rail: RailId,
+        from: PeerId,
+        header: &Header,
+    ) -> Result<Option<bool>, Wrong> {
+        let Engine { peers, rails, .. } = self;
+        let peer = peers.get_mut(from.0 as usize).and_then(|peer| peer.as_deref_mut());
+        let Some(peer) = peer.filter(|peer| !peer.is_gone()) else { return Ok(None) };
+        let counters = &mut rails[rail.index()].counters;
+        counters.packets_in += 1;
+        match header.kind {
+            Kind::Packet => {}
+            Kind::Notice => return Ok(Some(true)),
+            Kind::Chunk | Kind::Control => return Err("chunk or control message as a packet"),
+        }
+        let Some(place) = peer.links.iter().position(|link| link.rail == rail) else { return Ok(None) };
+        let link = &mut peer.links[place];
+        if link.rx.is_impossible(header.number) {
+            return Err("number impossibly far ahead");
+        }
+        if peer.keeps {
+            // The sender wants to know how long each of several rails takes.
+            link.rx.note(u64::from(header.len));
+            peer.heard.note(place);
+        }
+        let acknowledges = peer.keeps || link.tx.len() > 0;
+        let is_new = link.rx.accept(now, header.number);
+        // On a lossy link the timers see to the acknowledgement.
+        let is_due = !link.lossy && link.ack_is_due(now);
+        counters.duplicates += u64::from(!is_new);
+        if is_due {
+            self.make_ready(from);
+        }
+        if !is_new && acknowledges {
+            self.on_ack(now, rail, from, header.ack, 0);
+        }
+        Ok(is_new.then_some(acknowledges))
     }
 
     /// With several rails the sender wants to know how long each takes.
@@ -97,22 +178,26 @@ impl Engine {
         }
     }
 
-    /// Takes note of a number and an acknowledgement; false if the number was there before.
-    #[inline]
-    fn on_number(&mut self, now: Instant, rail: RailId, from: PeerId, number: u32, ack: u32) -> bool {
-        self.on_ack(now, rail, from, ack, 0);
-        let Some(peer) = self.peer_mut(from) else { return false };
-        let Some(link) = peer.link_mut(rail) else { return false };
-        let new = link.rx.accept(now, number);
+    /// Takes note of a chunk's number.
+    fn on_number(&mut self, now: Instant, rail: RailId, from: PeerId, number: u32) {
+        let Some(link) = self.peer_mut(from).and_then(|peer| peer.link_mut(rail)) else { return };
+        let is_new = link.rx.accept(now, number);
         if !link.lossy && link.ack_is_due(now) {
             self.make_ready(from);
         }
-        self.rails[rail.index()].counters.duplicates += u64::from(!new);
-        new
+        self.rails[rail.index()].counters.duplicates += u64::from(!is_new);
+    }
+
+    /// Books an acknowledgement that came with a message for which a thread waited.
+    #[inline]
+    pub(crate) fn book_deferred_ack(&mut self) {
+        if let Some((came_at, rail, from, ack)) = self.deferred_ack.take() {
+            self.on_ack(came_at, rail, from, ack, 0);
+        }
     }
 
     #[inline(never)]
-    pub(super) fn on_ack(&mut self, now: Instant, rail: RailId, from: PeerId, ack: u32, beyond: u64) {
+    pub(crate) fn on_ack(&mut self, now: Instant, rail: RailId, from: PeerId, ack: u32, beyond: u64) {
         let buffers = &mut self.buffers;
         let Some(peer) = self.peers.get_mut(from.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
         let several = peer.keeps;
@@ -128,7 +213,7 @@ impl Engine {
         let in_flight = link.tx.pending();
         let news = link.tx.acknowledge(ack, beyond, &mut free);
         if news.any {
-            link.stir();
+            link.reconsider();
             link.rtt.progress();
             link.vain.restart(now);
         }
@@ -163,59 +248,6 @@ impl Engine {
         }
     }
 
-    #[inline]
-    fn on_packet(
-        &mut self,
-        now: Instant,
-        rail: RailId,
-        from: PeerId,
-        packet: &[u8],
-    ) -> Result<(), &'static str> {
-        let header = Header::decode(packet).map_err(|e| e.0)?;
-        if header.len as usize != packet.len() {
-            return Err("length of the packet is not what arrived");
-        }
-        let Some(peer) = self.peers.get_mut(from.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
-            return Ok(());
-        };
-        if peer.is_gone() {
-            return Ok(());
-        }
-        self.rails[rail.index()].counters.packets_in += 1;
-        match header.kind {
-            Kind::Packet => {
-                let keeps = peer.keeps;
-                let Some(link) = peer.link_mut(rail) else { return Ok(()) };
-                if link.rx.is_impossible(header.number) {
-                    return Err("number impossibly far ahead");
-                }
-                // Nothing waits for this acknowledgement, and nobody measures the rail.
-                if !keeps && link.tx.len() == 0 {
-                    let new = link.rx.accept(now, header.number);
-                    if link.ack_is_due(now) {
-                        self.make_ready(from);
-                    }
-                    if !new {
-                        return Ok(());
-                    }
-                } else {
-                    self.note_arrival(rail, from, packet.len() as u64);
-                    if !self.on_number(now, rail, from, header.number, header.ack) {
-                        return Ok(());
-                    }
-                }
-            }
-            Kind::Notice => self.on_ack(now, rail, from, header.ack, 0),
-            Kind::Chunk | Kind::Control => return Err("chunk or control message as a packet"),
-        }
-        self.on_frames(now, rail, from, header.ack, &packet[Header::LEN..], 0)?;
-        self.consider_credit(from);
-        if self.peer(from).is_some_and(|peer| !peer.unsaid.is_empty()) {
-            self.tell_unsaid(from);
-        }
-        Ok(())
-    }
-
     fn on_frames(
         &mut self,
         now: Instant,
@@ -224,7 +256,7 @@ impl Engine {
         ack: u32,
         bytes: &[u8],
         depth: usize,
-    ) -> Result<(), &'static str> {
+    ) -> Result<(), Wrong> {
         for frame in frames(bytes) {
             match frame.map_err(|e| e.0)? {
                 Frame::Eager(eager, data) => self.on_eager(from, eager, data)?,
@@ -281,44 +313,62 @@ impl Engine {
         }
     }
 
-    #[inline]
-    fn on_eager(&mut self, from: PeerId, eager: Eager, data: &[u8]) -> Result<(), &'static str> {
-        let envelope = Envelope {
-            peer: from,
-            context: Context(eager.context),
-            tag: Tag(eager.tag),
-            len: data.len() as u64,
-            seq: eager.seq,
+    /// Takes a small message: charges it, and gives it to the receive that matches.
+    #[inline(always)]
+    fn on_eager(&mut self, from: PeerId, eager: Eager, data: &[u8]) -> Result<(), Wrong> {
+        let Engine { peers, expected, .. } = self;
+        let Some(peer) = peers.get_mut(from.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
+            return Ok(());
         };
-        let Some(peer) = self.peer_mut(from) else { return Ok(()) };
+        let (context, tag) = (Context(eager.context), Tag(eager.tag));
+        let envelope = Envelope { peer: from, context, tag, len: data.len() as u64, seq: eager.seq };
         if !peer.credit.received(envelope.len) {
             return Err("more eager data than it was granted");
         }
         let flow = peer.flows.of(eager.context);
         flow.large = false;
-        let followed = flow.has_early();
         if eager.flags & flags::UNORDERED == 0 {
             match flow.place(eager.seq) {
                 Place::Next => flow.recv_next = flow.recv_next.wrapping_add(1),
                 Place::Past => return Err("sequence number of an earlier message"),
                 Place::Early => {
                     let body = Arrived::copy(data);
-                    let early = Early { envelope, body, request: eager.request };
-                    return if flow.park(early) { Ok(()) } else { Err("sequence number used twice") };
+                    return self.park(Early { envelope, body, request: eager.request });
                 }
             }
         }
-        match self.matching.arrive(&envelope) {
-            Some(request) => self.deliver(request, envelope, data, eager.request),
-            None => self.matching.keep(envelope, Arrived::store(data, &mut self.spare), eager.request),
+        let is_followed = flow.has_early();
+        if expected.take(&envelope, data) {
+            peer.credit.consume(envelope.len);
+            if eager.request != 0 {
+                self.send_fin(from, eager.request);
+            }
+        } else {
+            self.match_eager(envelope, data, eager.request);
         }
-        if followed {
+        if is_followed {
             self.continue_flow(from, eager.context);
         }
         Ok(())
     }
 
-    fn on_rts(&mut self, from: PeerId, rts: Rts) -> Result<(), &'static str> {
+    /// Gives a small message to the receive that matches, or keeps it.
+    #[inline(always)]
+    fn match_eager(&mut self, envelope: Envelope, data: &[u8], theirs: u64) {
+        self.post_expected_for(&envelope);
+        match self.matching.arrive(&envelope) {
+            Some(request) => self.deliver(request, envelope, data, theirs),
+            None => self.keep_unexpected(envelope, data, theirs),
+        }
+    }
+
+    /// Keeps a small message that no receive takes.
+    #[inline(never)]
+    fn keep_unexpected(&mut self, envelope: Envelope, data: &[u8], theirs: u64) {
+        self.matching.keep(envelope, Arrived::store(data, &mut self.spare), theirs);
+    }
+
+    fn on_rts(&mut self, from: PeerId, rts: Rts) -> Result<(), Wrong> {
         let (context, tag) = (Context(rts.context), Tag(rts.tag));
         let envelope = Envelope { peer: from, context, tag, len: rts.len, seq: rts.seq };
         let mut body = match rts {
@@ -340,7 +390,11 @@ impl Engine {
                 Place::Past => return Err("sequence number of an earlier message"),
                 Place::Early => {
                     body = self.stored(from, body, rts.request);
-                    return self.park_request(envelope, Arrived::Rts { fin, body }, rts.request);
+                    return self.park(Early {
+                        envelope,
+                        body: Arrived::Rts { fin, body },
+                        request: rts.request,
+                    });
                 }
             }
         }
@@ -362,6 +416,7 @@ impl Engine {
     }
 
     fn match_parked(&mut self, early: Early) {
+        self.post_expected_for(&early.envelope);
         let Early { envelope, body, request: theirs } = early;
         let Some(request) = self.matching.arrive(&envelope) else {
             let body = self.without_receive(envelope.peer, body, theirs);
@@ -370,10 +425,11 @@ impl Engine {
         self.deliver_body(request, envelope, body, theirs);
     }
 
-    fn park_request(&mut self, envelope: Envelope, body: Arrived, request: u64) -> Result<(), &'static str> {
-        let Some(peer) = self.peer_mut(envelope.peer) else { return Ok(()) };
-        let parked = peer.flows.of(envelope.context.0).park(Early { envelope, body, request });
-        if parked { Ok(()) } else { Err("sequence number used twice") }
+    /// Keeps a message until the earlier ones of its flow have come.
+    fn park(&mut self, early: Early) -> Result<(), Wrong> {
+        let Some(peer) = self.peer_mut(early.envelope.peer) else { return Ok(()) };
+        let is_first = peer.flows.of(early.envelope.context.0).park(early);
+        if is_first { Ok(()) } else { Err("sequence number used twice") }
     }
 
     /// What becomes of a message's body when no receive takes it yet.
@@ -397,9 +453,30 @@ impl Engine {
         }
     }
 
-    /// A receive has matched a small message.
-    #[inline]
-    pub(super) fn deliver(&mut self, request: RequestId, envelope: Envelope, data: &[u8], theirs: u64) {
+    /// Gives a small message to the receive that has matched it.
+    #[inline(always)]
+    pub(crate) fn deliver(&mut self, request: RequestId, envelope: Envelope, data: &[u8], theirs: u64) {
+        let Engine { peers, requests, ended, untold, receipts, .. } = self;
+        if theirs == 0
+            && receipts.is_none()
+            && let Some(place) = requests.get_mut(request.0)
+            && is_plain(place).is_some_and(|recv| recv.into.write_whole(data))
+        {
+            // The receive has nothing that would have to be dropped.
+            core::mem::forget(core::mem::replace(place, Request::Ended(Ok(envelope))));
+            if let Some(peer) = peers.get_mut(envelope.peer.0 as usize).and_then(|peer| peer.as_deref_mut()) {
+                peer.credit.consume(envelope.len);
+            }
+            *untold += 1;
+            return ended.push(request);
+        }
+        self.deliver_any(request, envelope, data, theirs);
+    }
+
+    /// Gives a small message to a receive that may be one of several pieces, invite its message, or be too
+    /// short for it.
+    #[inline(never)]
+    fn deliver_any(&mut self, request: RequestId, envelope: Envelope, data: &[u8], theirs: u64) {
         let Some(Request::Recv(recv)) = self.requests.get(request.0) else { return };
         recv.into.write(0, data);
         let (region, message) = (recv.region, recv.message);
@@ -411,18 +488,26 @@ impl Engine {
         }
         if let Some(peer) = self.peer_mut(envelope.peer) {
             peer.credit.consume(envelope.len);
-            if theirs != 0 {
-                peer.control(&Frame::Fin(Fin { request: theirs }));
-                self.make_ready(envelope.peer);
-            }
+        }
+        if theirs != 0 {
+            self.send_fin(envelope.peer, theirs);
         }
         self.end_recv(request, envelope);
+    }
+
+    /// Does what a packet has made due: a new limit, and notices of links that the peer has lost.
+    #[inline]
+    fn after_packet(&mut self, from: PeerId) {
+        self.consider_credit(from);
+        if self.peer(from).is_some_and(|peer| !peer.unsaid.is_empty()) {
+            self.tell_unsaid(from);
+        }
     }
 
     /// Tells the peer its new limit when it is worth a packet of its own; otherwise the next packet carries
     /// it. Also asked for when a receive consumes a message.
     #[inline]
-    pub(super) fn consider_credit(&mut self, id: PeerId) {
+    pub(crate) fn consider_credit(&mut self, id: PeerId) {
         let Some(peer) = self.peer_mut(id) else { return };
         if peer.credit.is_short()
             && let Some(limit) = peer.credit.next_limit()
@@ -442,14 +527,11 @@ impl Engine {
             return self.recycle(packet);
         }
         let Some(peer) = self.peer_mut(to) else { return };
-        if peer.offered.as_ref().is_some_and(|offered| offered.is(rail, number)) {
-            return self.on_taken(to);
-        }
         let keep = peer.keeps;
         let more = !peer.has_nothing();
         let Some(link) = peer.link_mut(rail) else { return };
         let Released { packet, in_place, chunk } = link.tx.sent(number, packet, keep);
-        link.stir();
+        link.reconsider();
         if more {
             self.make_ready(to);
         }
@@ -483,7 +565,16 @@ impl Engine {
     }
 }
 
+/// A receive of one piece that nothing else belongs to.
+#[inline(always)]
+fn is_plain(request: &Request) -> Option<&Recv> {
+    match request {
+        Request::Recv(recv) if recv.region.is_none() && recv.message.is_none() => Some(recv),
+        _ => None,
+    }
+}
+
 /// Whether a packet has no number of its own.
-pub(super) fn is_notice(packet: &crate::packet::Packet) -> bool {
+pub(crate) fn is_notice(packet: &crate::packet::Packet) -> bool {
     packet.bytes.get(4) == Some(&(Kind::Notice as u8))
 }

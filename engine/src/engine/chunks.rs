@@ -1,11 +1,11 @@
 //! Bodies of large messages to rails: shares, chunks, and new shares when reality departs from the plan.
 
-use super::Engine;
-use super::depart::{Load, book};
-use super::peer::{Peer, brisk, has_enough, strategy_of, view};
-use super::receipt::Receipts;
 use crate::clock::{Duration, Instant};
 use crate::collect::request::{Outgoing, Request};
+use crate::engine::Engine;
+use crate::engine::depart::{Load, book};
+use crate::engine::peer::{Peer, brisk, has_enough, strategy_of, view};
+use crate::observe::receipt::Receipts;
 use crate::packet::{Key, PeerId, RailId, RegionId};
 use crate::schedule::body::Body;
 use crate::schedule::strategy::{RailView, Shares};
@@ -23,7 +23,7 @@ use nmad_wire::ChunkHeader;
 const PAUSE: Duration = Duration::from_us(20);
 
 impl Engine {
-    pub(super) fn chunk_for(&mut self, now: Instant, rail: RailId, id: PeerId) -> Option<Order> {
+    pub(crate) fn chunk_for(&mut self, now: Instant, rail: RailId, id: PeerId) -> Option<Order> {
         let peer = self.peers[id.0 as usize].as_deref_mut()?;
         // While one rail is measured, pushed chunks go over it alone, too.
         if peer.bodies.is_empty() || peer.only.is_some_and(|only| only != rail) {

@@ -2,16 +2,16 @@
 //!
 //! A message that leaves in the call that submits it takes three steps. [`Engine::begin`] plans it and takes
 //! its number in its flow, the driver sends it, and [`Engine::departed`] books what came of that. What waits
-//! in the window is built into packets and cut into chunks when a rail asks ([`super::dispatch`],
-//! [`super::chunks`]), and booked by the same function.
+//! in the window is built into packets and cut into chunks when a rail asks ([`crate::engine::dispatch`],
+//! [`crate::engine::chunks`]), and booked by the same function.
 
-use super::Engine;
-use super::leaving::{Leaving, Refused, Submitted, To};
-use super::protocol::{Caller, Protocol, Wanted};
 use crate::clock::Instant;
 use crate::collect::request::{Envelope, Hints, Outgoing, Request};
+use crate::engine::Engine;
 use crate::memory::Segments;
 use crate::packet::{Key, Packet, PeerId, RegionId, RequestId};
+use crate::protocol::leaving::{Leaving, Refused, Submitted, To};
+use crate::protocol::{Caller, Protocol, Wanted};
 use crate::transfer::driver::Sent;
 use crate::transfer::link::Link;
 use crate::transfer::rail::Rail;
@@ -21,22 +21,22 @@ use alloc::vec::Vec;
 use nmad_wire::{ChunkHeader, Eager, Rts};
 
 /// A departure, for the books.
-pub(super) struct Load {
+pub(crate) struct Load {
     /// Messages and control frames of a packet; none: it is a chunk.
-    pub(super) entries: Option<u32>,
+    pub(crate) entries: Option<u32>,
     /// Bytes of the packet, or of the chunk's data.
-    pub(super) len: u64,
+    pub(crate) len: u64,
     /// Bytes for which the rail is busy by its clock, headers included; zero: it takes no time.
-    pub(super) busy: u64,
+    pub(crate) busy: u64,
     /// Its retransmission buffer, and the requests that end when it has left. None: it has
     /// left, and nobody will ask for it again.
-    pub(super) kept: Option<(Cargo, Vec<RequestId>)>,
+    pub(crate) kept: Option<(Cargo, Vec<RequestId>)>,
 }
 
 /// Books a departure: number, retransmission, acknowledgement of the other direction, the rail's clock and
 /// its counters.
 #[inline]
-pub(super) fn book(now: Instant, to: PeerId, link: &mut Link, at: &mut Rail, load: Load) {
+pub(crate) fn book(now: Instant, to: PeerId, link: &mut Link, at: &mut Rail, load: Load) {
     let Load { entries, len, busy, kept } = load;
     // A chunk says what has arrived in order only.
     if entries.is_some() || link.rx.beyond() == 0 {
@@ -119,7 +119,7 @@ impl Engine {
 
     /// Books a message that took no time: the rail has no clock for it.
     #[inline(always)]
-    pub(super) fn injected(&mut self, leaving: &Leaving, to: PeerId, len: u64) {
+    pub(crate) fn injected(&mut self, leaving: &Leaving, to: PeerId, len: u64) {
         let Engine { peers, rails, .. } = self;
         let Some(peer) = peers.get_mut(to.0 as usize).and_then(|peer| peer.as_deref_mut()) else { return };
         let link = &mut peer.links[usize::from(leaving.plan.place)];
@@ -147,8 +147,7 @@ impl Engine {
         let submitted = match leaving.plan.protocol {
             Protocol::Push => self.push_departed(leaving, sent, *to, (data, hints), until),
             Protocol::Read => self.read_departed(leaving, *to, (data, hints), until),
-            Protocol::SingleCopy if sent == Sent::Posted => self.offered(leaving, to, data, hints),
-            Protocol::Inject | Protocol::SingleCopy => {
+            Protocol::Inject => {
                 self.injected(leaving, to.0, data.len());
                 Submitted::Ended(leaving.seq)
             }
@@ -187,7 +186,7 @@ impl Engine {
         data: &Segments,
         until: Instant,
     ) -> Submitted {
-        self.hear();
+        self.book_deferred_ack();
         let Engine { peers, rails, buffers, rests_until, cores, .. } = self;
         let Some(peer) = peers.get_mut(to.0.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
             return Submitted::Ended(leaving.seq);
@@ -210,7 +209,7 @@ impl Engine {
             packet.bytes.clear();
             data.append_behind(&leaving.head(to, data.len()), &mut packet.bytes);
             link.tx.sent(leaving.number, Some(packet), true);
-            link.stir();
+            link.reconsider();
             *rests_until = Instant::default();
         }
         // What the call took does not count as the cost of posting: the rail would be busy for as long again,
@@ -309,7 +308,7 @@ impl Engine {
 }
 
 /// A packet that is put together from what was in the window.
-pub(super) fn packet_load(packet: &Packet, entries: u32, in_place: Vec<RequestId>) -> Load {
+pub(crate) fn packet_load(packet: &Packet, entries: u32, in_place: Vec<RequestId>) -> Load {
     let len = packet.len() as u64;
     Load { entries: Some(entries), len, busy: len, kept: Some((Cargo::Packet(None), in_place)) }
 }

@@ -1,12 +1,11 @@
 //! Window to rail: what an idle rail asks for.
 
-use super::Engine;
-use super::depart::{book, packet_load};
-use super::peer::{Peer, strategy_of, view, view_of_any};
-use super::protocol::Protocol;
 use crate::clock::Instant;
-use crate::collect::request::Request;
+use crate::engine::Engine;
+use crate::engine::depart::{book, packet_load};
+use crate::engine::peer::{Peer, strategy_of, view, view_of_any};
 use crate::packet::{Packet, PeerId, RailId, RequestId, StrategyId};
+use crate::protocol::Protocol;
 use crate::schedule::body::Body;
 use crate::schedule::builder::{Bounds, Built, PacketBuilder, seal};
 use crate::schedule::feed::Feed;
@@ -14,7 +13,7 @@ use crate::schedule::strategy::{RailView, Waiting};
 use crate::transfer::driver::Order;
 use crate::transfer::link::Link;
 use crate::transfer::rail::{Prepared, Rail};
-use crate::transfer::retention::{Cargo, ChunkCargo};
+
 use alloc::vec::Vec;
 use nmad_wire::{Ack, Credit, Frame, Header, Kind, begins_eager};
 
@@ -243,7 +242,7 @@ impl Engine {
     }
 
     #[inline]
-    pub(super) fn depart(
+    pub(crate) fn depart(
         &mut self,
         now: Instant,
         rail: RailId,
@@ -277,7 +276,7 @@ impl Engine {
 
     /// Messages whose data was copied into a packet have ended for their sender.
     #[inline]
-    pub(super) fn end_staged(&mut self, now: Option<Instant>, staged: &[RequestId]) {
+    pub(crate) fn end_staged(&mut self, now: Option<Instant>, staged: &[RequestId]) {
         for &request in staged {
             self.entry_left(now, request);
         }
@@ -305,7 +304,7 @@ impl Engine {
     }
 
     /// A packet that only acknowledges.
-    fn notice_for(&mut self, rail: RailId, id: PeerId) -> Option<Order> {
+    pub(crate) fn notice_for(&mut self, rail: RailId, id: PeerId) -> Option<Order> {
         let buffer = self.buffers.pop().unwrap_or_default();
         let link = self.peers[id.0 as usize].as_deref_mut()?.link_mut(rail)?;
         let bounds = Bounds { len: usize::MAX, in_place_min: 0, block_min: 0, aggregate_max: 0, gather: 0 };
@@ -318,72 +317,6 @@ impl Engine {
         link.notices += 1;
         self.rails[rail.index()].counters.packets += 1;
         Some(Order::Packet { to: id, number: 0, packet })
-    }
-
-    /// On a lossy rail: an acknowledgement that is due, or something to send again.
-    fn timed_order(&mut self, now: Instant, rail: RailId) -> Option<Order> {
-        self.hear();
-        let depth = self.rails[rail.index()].limits.depth;
-        for index in 0..self.timed.len() {
-            let (id, on) = self.timed[index];
-            if on != rail {
-                continue;
-            }
-            let Some(link) = self.peer(id).and_then(|p| p.link(rail)).filter(|l| l.is_up()) else { continue };
-            if link.is_calm(now) || link.at_rail() >= depth {
-                continue;
-            }
-            if link.ack_is_due(now) {
-                return self.notice_for(rail, id);
-            }
-            if let Some(order) = self.resend(now, rail, id) {
-                return Some(order);
-            }
-        }
-        None
-    }
-
-    fn resend(&mut self, now: Instant, rail: RailId, id: PeerId) -> Option<Order> {
-        let peer = self.peers[id.0 as usize].as_deref_mut()?;
-        let alone = peer.links.iter().filter(|link| link.is_up()).count() == 1;
-        let link = peer.link_mut(rail)?;
-        let number = link.overdue(now)?;
-        if link.is_hopeless(alone) {
-            self.give_up(rail, id, "no acknowledgement although everything was sent again and again");
-            return None;
-        }
-        let ack = link.rx.below();
-        link.note_resend();
-        link.tx.resend(number, now);
-        let order = match &mut link.tx.entry(number)?.cargo {
-            Cargo::Packet(packet) => Order::Packet { to: id, number, packet: packet.take()? },
-            Cargo::Chunk(ChunkCargo { request, region, key, offset, from }) => {
-                match self.requests.get_mut(request.0) {
-                    Some(Request::Large(outgoing)) => outgoing.at_rails += 1,
-                    // The request has ended, its memory is no longer ours; only the number is missing.
-                    _ => *from = from.slice(0, 0),
-                }
-                Order::Chunk {
-                    to: id,
-                    number,
-                    ack,
-                    region: *region,
-                    key: *key,
-                    offset: *offset,
-                    from: from.clone(),
-                }
-            }
-        };
-        let len = match &order {
-            Order::Packet { packet, .. } => packet.len() as u64,
-            Order::Chunk { from, .. } => from.len(),
-            _ => 0,
-        };
-        let state = &mut self.rails[rail.index()];
-        state.counters.resent += 1;
-        state.counters.again_bytes += len;
-        state.give(now, id, link.forecast.busy_ns(len));
-        Some(order)
     }
 }
 
@@ -433,7 +366,7 @@ fn fill_by_turns(
 }
 
 /// The frames of a packet, without its header.
-pub(super) fn frames_of(mut packet: Packet) -> Vec<u8> {
+pub(crate) fn frames_of(mut packet: Packet) -> Vec<u8> {
     if !packet.in_place.is_empty() {
         packet.gather();
     }

@@ -1,36 +1,36 @@
 //! What the user has set, which overrules what was measured.
 
-use super::Config;
+use crate::config::Config;
 use crate::packet::PeerId;
 
 /// Thresholds that the user has set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fixed {
-    pub(super) eager_max: Option<usize>,
-    pub(super) in_place_min: Option<usize>,
-    pub(super) aggregate_max: Option<usize>,
+pub(crate) struct Fixed {
+    pub(crate) eager_max: Option<usize>,
+    pub(crate) in_place_min: Option<usize>,
+    pub(crate) aggregate_max: Option<usize>,
     adapts: bool,
 }
 
 impl Fixed {
     /// Those for one peer. Messages of a process to itself cross no network, so nothing is learnt from them.
-    pub(super) fn of(config: &Config, peer: PeerId) -> Fixed {
+    pub(crate) fn of(config: &Config, peer: PeerId) -> Fixed {
         let Config { eager_max, in_place_min, aggregate_max, adapts, me, .. } = *config;
         Fixed { eager_max, in_place_min, aggregate_max, adapts: adapts && peer != me }
     }
 
     /// Whether transfers correct what is known of rails.
-    pub(super) fn adapts(&self) -> bool {
+    pub(crate) fn adapts(&self) -> bool {
         self.adapts
     }
 
     /// Whether it is the user's choice what stays in place.
-    pub(super) fn has_in_place_min(&self) -> bool {
+    pub(crate) fn has_in_place_min(&self) -> bool {
         self.in_place_min.is_some()
     }
 
     /// Whether the longest message that goes without asking is the user's choice.
-    pub(super) fn has_eager_max(&self) -> bool {
+    pub(crate) fn has_eager_max(&self) -> bool {
         self.eager_max.is_some()
     }
 }

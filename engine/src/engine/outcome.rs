@@ -4,9 +4,9 @@
 //! while a rail still has to close a receive region in user memory, or a link: until then it may use that
 //! memory.
 
-use super::Engine;
 use crate::clock::Instant;
 use crate::collect::request::{Completion, Context, Envelope, Error, Request};
+use crate::engine::Engine;
 use crate::packet::RequestId;
 
 /// A request that has ended with an error, or that does not exist.
@@ -17,7 +17,7 @@ impl Engine {
     /// A small message has left its sender's memory, or the request to send a large one is on its way; no
     /// time: it is not known when.
     #[inline]
-    pub(super) fn entry_left(&mut self, now: Option<Instant>, request: RequestId) {
+    pub(crate) fn entry_left(&mut self, now: Option<Instant>, request: RequestId) {
         match self.requests.get_mut(request.0) {
             Some(Request::Eager(eager)) => {
                 eager.waiting = eager.waiting.saturating_sub(1);
@@ -35,7 +35,7 @@ impl Engine {
 
     /// A small message ends when its memory is free and, if it is synchronous, the receiver has matched it.
     #[inline]
-    pub(super) fn consider_eager(&mut self, request: RequestId) {
+    pub(crate) fn consider_eager(&mut self, request: RequestId) {
         if let Some(&Request::Eager(eager)) = self.requests.get(request.0)
             && eager.waiting == 0
             && (eager.has_fin || !eager.wants_fin)
@@ -128,7 +128,7 @@ impl Engine {
 
     /// A request ends; its state is dropped.
     #[inline]
-    pub(super) fn complete(&mut self, request: RequestId, result: Result<Envelope, Error>) {
+    pub(crate) fn complete(&mut self, request: RequestId, result: Result<Envelope, Error>) {
         if let Some(receipts) = &mut self.receipts {
             receipts.ended(request);
         }

@@ -1,7 +1,7 @@
 //! Peers and rails that come and go while the engine runs: processes of other jobs.
 
-use super::peer::Standing;
-use super::{Engine, PeerView};
+use crate::engine::peer::Standing;
+use crate::engine::{Engine, PeerView};
 use crate::packet::{PeerId, RailId};
 use crate::transfer::driver::Limits;
 use crate::transfer::rail::Rail;

@@ -1,13 +1,12 @@
 //! What the three layers keep for one peer.
 
-use super::fixed::Fixed;
-use super::lane::{Heard, Lane};
-use super::lateness::Lateness;
-use super::offer::Offered;
 use crate::clock::{Duration, Instant};
 use crate::collect::request::Envelope;
 use crate::collect::sequence::Flows;
 use crate::collect::window::{Entry, Window};
+use crate::engine::fixed::Fixed;
+use crate::engine::lane::{Heard, Lane};
+use crate::observe::lateness::Lateness;
 use crate::packet::{PeerId, RailId, RegionId, RequestId, StrategyId};
 use crate::schedule::body::Body;
 use crate::schedule::registry::Registry;
@@ -25,7 +24,7 @@ use core::fmt;
 use nmad_wire::{Eager, Header, Replay, Rtr};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(crate) enum Standing {
     Here,
     /// It said goodbye; the end of its links is no failure.
     Leaving,
@@ -34,24 +33,24 @@ pub(super) enum Standing {
 
 /// All links are lost, and some may come back.
 #[derive(Debug)]
-pub(super) struct Lost {
+pub(crate) struct Lost {
     /// Until when that is waited for.
-    pub(super) until: Instant,
+    pub(crate) until: Instant,
     /// What ended the last one.
-    pub(super) why: String,
+    pub(crate) why: String,
 }
 
 /// A rail of the peer of which the peer told before our own rail did: packets that were replayed elsewhere
 /// may still arrive on it, and it may be down already.
 #[derive(Debug, Default)]
-pub(super) struct Orphan {
-    pub(super) remote: u8,
-    pub(super) rx: Arrivals,
-    pub(super) down: bool,
+pub(crate) struct Orphan {
+    pub(crate) remote: u8,
+    pub(crate) rx: Arrivals,
+    pub(crate) down: bool,
 }
 
 /// No message is read.
-pub(super) const NO_READS: (u64, u64) = (u64::MAX, 0);
+pub(crate) const NO_READS: (u64, u64) = (u64::MAX, 0);
 
 /// Bytes of a short message, by which latencies are compared.
 const SHORT: u64 = 64;
@@ -67,11 +66,11 @@ const AHEAD: u64 = 2;
 
 /// How long a request to send waits for an Rtr that usually comes. One that comes later has cost a
 /// system call and an answer; a receiver that posts while the last message is still arriving is this fast.
-pub(super) const PATIENCE: Duration = Duration::from_us(5);
+pub(crate) const PATIENCE: Duration = Duration::from_us(5);
 
 /// How long a large send has waited for an Rtr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Patience {
+pub(crate) enum Patience {
     New,
     Seen,
     Since(Instant),
@@ -79,117 +78,115 @@ pub(super) enum Patience {
 
 /// A chunk that goes ahead of any answer, before it has begun to arrive.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Push {
+pub(crate) struct Push {
     /// The sender's request.
-    pub(super) request: u64,
-    pub(super) region: RegionId,
-    pub(super) len: u64,
+    pub(crate) request: u64,
+    pub(crate) region: RegionId,
+    pub(crate) len: u64,
 }
 
 /// A message of which parts come.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Parts {
+pub(crate) struct Parts {
     /// The sender's request.
-    pub(super) request: u64,
-    pub(super) region: RegionId,
-    pub(super) len: u64,
+    pub(crate) request: u64,
+    pub(crate) region: RegionId,
+    pub(crate) len: u64,
     /// Its request to send has come.
-    pub(super) named: bool,
+    pub(crate) named: bool,
 }
 
-pub(super) struct Peer {
-    pub(super) id: PeerId,
-    pub(super) standing: Standing,
+pub(crate) struct Peer {
+    pub(crate) id: PeerId,
+    pub(crate) standing: Standing,
     // collect
-    pub(super) flows: Flows,
-    pub(super) window: Window,
+    pub(crate) flows: Flows,
+    pub(crate) window: Window,
     // schedule
-    pub(super) strategy: Box<dyn Strategy>,
+    pub(crate) strategy: Box<dyn Strategy>,
     /// Strategies that messages have chosen for themselves.
-    pub(super) chosen: Vec<(StrategyId, Box<dyn Strategy>)>,
-    pub(super) bodies: VecDeque<Body>,
+    pub(crate) chosen: Vec<(StrategyId, Box<dyn Strategy>)>,
+    pub(crate) bodies: VecDeque<Body>,
     // transfer
-    pub(super) links: Vec<Link>,
-    pub(super) credit: Credit,
+    pub(crate) links: Vec<Link>,
+    pub(crate) credit: Credit,
     /// Receive regions that the peer has open for messages we have not sent yet.
-    pub(super) rtrs: Vec<Rtr>,
+    pub(crate) rtrs: Vec<Rtr>,
     /// Receive regions that it asked back before it was heard that they are open: packets overtake each
     /// other. The latest few; a later one still finds a receive region that is closed.
-    pub(super) asked_back: VecDeque<RegionId>,
+    pub(crate) asked_back: VecDeque<RegionId>,
     /// Large sends that wait for their Cts, by context and sequence number: there may be millions.
-    pub(super) requested: BTreeMap<(u32, u32), u64>,
+    pub(crate) requested: BTreeMap<(u32, u32), u64>,
     /// The peer's rails whose links have not opened on this side.
-    pub(super) orphans: Vec<Orphan>,
+    pub(crate) orphans: Vec<Orphan>,
     /// Notices of lost links, for the time when it is clear that the peer is not about to end.
-    pub(super) unsaid: Vec<String>,
+    pub(crate) unsaid: Vec<String>,
     /// No link is there.
-    pub(super) lost: Option<Lost>,
+    pub(crate) lost: Option<Lost>,
     /// What the peer has announced to push and has not begun to.
-    pub(super) pushes: Vec<Push>,
+    pub(crate) pushes: Vec<Push>,
     /// Packets that a dead link has not given back: rail, number, and the requests whose memory they refer
     /// to.
-    pub(super) late: Vec<(RailId, u32, Vec<RequestId>)>,
+    pub(crate) late: Vec<(RailId, u32, Vec<RequestId>)>,
     /// Messages of which parts have come, or will.
-    pub(super) parts: Vec<Parts>,
+    pub(crate) parts: Vec<Parts>,
     /// Messages that were announced with a request to send.
-    pub(super) announced: u64,
+    pub(crate) announced: u64,
     /// Large sends that wait a little for an Rtr, and since when.
-    pub(super) held: Vec<(RequestId, Patience)>,
+    pub(crate) held: Vec<(RequestId, Patience)>,
     /// The only rail that is left, if its link is open.
-    pub(super) lane: Option<Lane>,
+    pub(crate) lane: Option<Lane>,
     /// Several rails are left: messages shorter than this may go past the window over one of them.
-    pub(super) several: Option<u64>,
-    /// What the peer is offered to copy.
-    pub(super) offered: Option<Box<Offered>>,
+    pub(crate) several: Option<u64>,
     /// On which of several rails packets came last, and how many one after the other.
-    pub(super) heard: Heard,
+    pub(crate) heard: Heard,
     /// Messages may leave without being remembered: one reliable rail is left, whose driver takes them so.
-    pub(super) may_inject: bool,
+    pub(crate) may_inject: bool,
     /// Longest message of which a chunk may go ahead of any answer, and longest chunk: one reliable rail is
     /// left, whose driver can hold it.
-    pub(super) may_push: Option<(u64, u64)>,
+    pub(crate) may_push: Option<(u64, u64)>,
     /// The peer can read messages from our memory: one reliable rail is left, whose driver does that, and
     /// the peer has not asked for a message that it could have read.
-    pub(super) may_read: Option<Reads>,
+    pub(crate) may_read: Option<Reads>,
     /// Lengths of messages that it does read, from the first number on and below the second.
-    pub(super) reads: (u64, u64),
+    pub(crate) reads: (u64, u64),
     /// Messages that it has been offered to read, and has not.
-    pub(super) unread: u32,
+    pub(crate) unread: u32,
     /// When it has read the last one, and how long that had waited, in nanoseconds.
-    pub(super) read_at: Instant,
-    pub(super) read_wait_ns: u64,
+    pub(crate) read_at: Instant,
+    pub(crate) read_wait_ns: u64,
     /// It has asked for a message that it could have read: the system does not let it.
-    pub(super) declines_reads: bool,
+    pub(crate) declines_reads: bool,
     /// Packets have to be kept until acknowledged: another rail could carry them, or the rail is lossy.
-    pub(super) keeps: bool,
-    pub(super) primary: RailId,
-    pub(super) fastest: RailId,
+    pub(crate) keeps: bool,
+    pub(crate) primary: RailId,
+    pub(crate) fastest: RailId,
     /// Longest packet that every rail to this peer carries, with room for what a replay adds.
-    pub(super) packet_max: usize,
+    pub(crate) packet_max: usize,
     /// The rail that is measured: it carries everything.
-    pub(super) only: Option<RailId>,
+    pub(crate) only: Option<RailId>,
     /// Thresholds that the user has set; they overrule the measured ones.
-    pub(super) fixed: Fixed,
+    pub(crate) fixed: Fixed,
     /// Longest message that is sent without asking, unless the receiver is late.
-    pub(super) eager_max: usize,
-    pub(super) lateness: Lateness,
+    pub(crate) eager_max: usize,
+    pub(crate) lateness: Lateness,
     /// Shortest eager message, or sum of them, of which other cores may post a part.
-    pub(super) parallel_min: u64,
+    pub(crate) parallel_min: u64,
     /// Something is to be learnt of its rails.
-    pub(super) is_curious: bool,
+    pub(crate) is_curious: bool,
     /// Messages one after the other of which enough was known.
-    pub(super) bored: u32,
+    pub(crate) bored: u32,
     /// Looks at its measured profiles.
-    pub(super) looks: u32,
+    pub(crate) looks: u32,
     /// Its new rails are asked how long an answer takes, and nothing else goes before.
-    pub(super) greets_until: Instant,
-    pub(super) is_ready: bool,
+    pub(crate) greets_until: Instant,
+    pub(crate) is_ready: bool,
     /// Its links were asked for.
-    pub(super) is_met: bool,
+    pub(crate) is_met: bool,
 }
 
 impl Peer {
-    pub(super) fn new(id: PeerId, mut strategy: Box<dyn Strategy>, credit: u64, fixed: Fixed) -> Self {
+    pub(crate) fn new(id: PeerId, mut strategy: Box<dyn Strategy>, credit: u64, fixed: Fixed) -> Self {
         strategy.meet(id);
         Peer {
             id,
@@ -212,7 +209,6 @@ impl Peer {
             late: Vec::new(),
             lane: None,
             several: None,
-            offered: None,
             heard: Heard::default(),
             may_inject: false,
             may_push: None,
@@ -243,27 +239,27 @@ impl Peer {
     }
 
     #[inline]
-    pub(super) fn link(&self, rail: RailId) -> Option<&Link> {
+    pub(crate) fn link(&self, rail: RailId) -> Option<&Link> {
         self.links.iter().find(|link| link.rail == rail)
     }
 
     #[inline]
-    pub(super) fn link_mut(&mut self, rail: RailId) -> Option<&mut Link> {
+    pub(crate) fn link_mut(&mut self, rail: RailId) -> Option<&mut Link> {
         self.links.iter_mut().find(|link| link.rail == rail)
     }
 
     #[inline]
-    pub(super) fn is_gone(&self) -> bool {
+    pub(crate) fn is_gone(&self) -> bool {
         matches!(self.standing, Standing::Gone(_))
     }
 
     /// Most data that fits into a packet.
-    pub(super) fn longest_eager(&self) -> usize {
+    pub(crate) fn longest_eager(&self) -> usize {
         self.packet_max.saturating_sub(Header::LEN + Eager::MAX_LEN)
     }
 
     /// Links came, went, or opened: what depends on them is derived anew.
-    pub(super) fn topology_changed(&mut self, rails: &[Rail]) {
+    pub(crate) fn topology_changed(&mut self, rails: &[Rail]) {
         let limits = |link: &Link| rails[link.rail.index()].limits;
         // One that was left may come back, and then the one that is there may be left.
         let kept = || self.used().map(|(_, link)| link).chain(self.left());
@@ -297,14 +293,14 @@ impl Peer {
 
     /// Whether some rail that is left, or still to open, may carry chunks to a receive region with these
     /// keys.
-    pub(super) fn can_use(&self, keys: &nmad_wire::Keys) -> bool {
+    pub(crate) fn can_use(&self, keys: &nmad_wire::Keys) -> bool {
         let usable = |link: &Link| link.remote.is_none_or(|remote| keys.get(remote).is_some());
         self.links.iter().any(|link| link.state != State::Dead && usable(link))
             && keys.iter().next().is_some()
     }
 
     /// Submits control frames to the common list.
-    pub(super) fn control(&mut self, frame: &nmad_wire::Frame<'_>) {
+    pub(crate) fn control(&mut self, frame: &nmad_wire::Frame<'_>) {
         if self.is_gone() {
             return;
         }
@@ -313,13 +309,13 @@ impl Peer {
     }
 
     /// Takes the Rtr for this context and tag, if there is one.
-    pub(super) fn take_rtr(&mut self, context: u32, tag: u64) -> Option<Rtr> {
+    pub(crate) fn take_rtr(&mut self, context: u32, tag: u64) -> Option<Rtr> {
         let index = self.rtrs.iter().position(|p| p.context == context && p.tag == tag)?;
         Some(self.rtrs.swap_remove(index))
     }
 
     /// A large send does not wait for its Cts, or not any more.
-    pub(super) fn asks_no_more(&mut self, envelope: &Envelope, request: RequestId) {
+    pub(crate) fn asks_no_more(&mut self, envelope: &Envelope, request: RequestId) {
         let names = (envelope.context.0, envelope.seq);
         if self.requested.get(&names) == Some(&request.0) {
             self.requested.remove(&names);
@@ -327,19 +323,19 @@ impl Peer {
     }
 
     /// Whether there is an Rtr for this context and tag.
-    pub(super) fn has_rtr(&self, context: u32, tag: u64) -> bool {
+    pub(crate) fn has_rtr(&self, context: u32, tag: u64) -> bool {
         self.rtrs.iter().any(|p| p.context == context && p.tag == tag)
     }
 
     /// Takes back an Rtr by its receive region; false if it was used or never kept.
-    pub(super) fn drop_rtr(&mut self, region: RegionId) -> bool {
+    pub(crate) fn drop_rtr(&mut self, region: RegionId) -> bool {
         let before = self.rtrs.len();
         self.rtrs.retain(|p| p.region != region.0);
         self.rtrs.len() < before
     }
 
     /// A receive region is asked back of which nothing is known: if its Rtr comes, it comes too late.
-    pub(super) fn expect_no_rtr(&mut self, region: RegionId) {
+    pub(crate) fn expect_no_rtr(&mut self, region: RegionId) {
         if self.asked_back.len() >= IN_FLIGHT_MAX {
             self.asked_back.pop_front();
         }
@@ -347,7 +343,7 @@ impl Peer {
     }
 
     /// A rail of the peer whose link has not opened on this side.
-    pub(super) fn orphan(&mut self, remote: u8) -> &mut Orphan {
+    pub(crate) fn orphan(&mut self, remote: u8) -> &mut Orphan {
         let known = self.orphans.iter().position(|orphan| orphan.remote == remote);
         let index = known.unwrap_or_else(|| {
             self.orphans.push(Orphan { remote, ..Orphan::default() });
@@ -359,17 +355,17 @@ impl Peer {
     /// The rail that the application wishes, or the one that is measured, if it may still carry something to
     /// this peer.
     #[inline]
-    pub(super) fn wished(&self, rail: Option<RailId>) -> Option<RailId> {
+    pub(crate) fn wished(&self, rail: Option<RailId>) -> Option<RailId> {
         rail.or(self.only).filter(|&rail| self.link(rail).is_some_and(Link::is_there))
     }
 
     /// Whether there is nothing but large sends that wait for an Rtr, and for how long they will.
-    pub(super) fn only_waits(&self) -> bool {
+    pub(crate) fn only_waits(&self) -> bool {
         self.window.is_empty() && self.bodies.is_empty() && self.patient_until().is_some()
     }
 
     /// When the first of the sends that wait for an Rtr will wait no longer.
-    pub(super) fn patient_until(&self) -> Option<Instant> {
+    pub(crate) fn patient_until(&self) -> Option<Instant> {
         let until = self.held.iter().map(|(_, patience)| match patience {
             Patience::New | Patience::Seen => None,
             Patience::Since(since) => Some(*since + PATIENCE),
@@ -379,7 +375,7 @@ impl Peer {
 
     /// A message has chosen a strategy of its own.
     #[cold]
-    pub(super) fn know(&mut self, chosen: StrategyId, registry: &Registry) {
+    pub(crate) fn know(&mut self, chosen: StrategyId, registry: &Registry) {
         if self.chosen.iter().all(|(id, _)| *id != chosen)
             && let Some(mut made) = registry.make_at(chosen)
         {
@@ -390,36 +386,36 @@ impl Peer {
 
     /// The strategy that decides about a message.
     #[inline]
-    pub(super) fn strategy_of(&mut self, chosen: Option<StrategyId>) -> &mut dyn Strategy {
+    pub(crate) fn strategy_of(&mut self, chosen: Option<StrategyId>) -> &mut dyn Strategy {
         strategy_of(&mut self.strategy, &mut self.chosen, chosen)
     }
 
     /// Whether shares of bodies may be revised, so that a rail gets no more than it needs to be busy.
-    pub(super) fn revises(&self) -> bool {
+    pub(crate) fn revises(&self) -> bool {
         self.links.len() > 1 && self.strategy.revises()
     }
 
     /// Whether a rail has enough of bodies, and there is nothing else for it.
-    pub(super) fn holds_back(&self, link: &Link) -> bool {
+    pub(crate) fn holds_back(&self, link: &Link) -> bool {
         self.window.is_empty() && self.revises() && has_enough(link)
     }
 
     /// Whether a message would be alone, and would not be needed for an Rtr.
     #[inline]
-    pub(super) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.has_nothing() && self.rtrs.is_empty()
     }
 
     /// Whether no rail would get anything.
     #[inline]
-    pub(super) fn has_nothing(&self) -> bool {
+    pub(crate) fn has_nothing(&self) -> bool {
         self.window.is_empty() && self.bodies.is_empty() && self.held.is_empty()
     }
 }
 
 /// The strategy that decides about a message: its own, or that of the peer.
 #[inline]
-pub(super) fn strategy_of<'a>(
+pub(crate) fn strategy_of<'a>(
     usual: &'a mut Box<dyn Strategy>,
     chosen: &'a mut [(StrategyId, Box<dyn Strategy>)],
     own: Option<StrategyId>,
@@ -429,19 +425,19 @@ pub(super) fn strategy_of<'a>(
 }
 
 /// Longest chunk of a body whose shares may be revised.
-pub(super) fn brisk(link: &Link) -> u64 {
+pub(crate) fn brisk(link: &Link) -> u64 {
     let carried = (link.forecast.bandwidth() * CHUNK_TIME.as_ns() as f64) as u64;
     carried.max(CHUNK_FLOOR)
 }
 
 /// Whether a rail holds as much as it needs to be busy.
-pub(super) fn has_enough(link: &Link) -> bool {
+pub(crate) fn has_enough(link: &Link) -> bool {
     link.at_rail() > 1 && link.tx.bytes_at_rail() >= AHEAD * brisk(link)
 }
 
 /// A rail to this peer as a strategy sees it.
 #[inline]
-pub(super) fn view<'a>(
+pub(crate) fn view<'a>(
     now: Instant,
     link: &'a Link,
     rails: &[Rail],
@@ -464,7 +460,7 @@ pub(super) fn view<'a>(
 
 /// The same of one that may be full, and is busy then, whatever its clock says.
 #[inline]
-pub(super) fn view_of_any<'a>(
+pub(crate) fn view_of_any<'a>(
     now: Instant,
     link: &'a Link,
     rails: &[Rail],

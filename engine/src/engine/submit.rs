@@ -1,17 +1,17 @@
 //! Application to window: send, receive, probe, cancel, and incremental messages.
 
-use super::Engine;
-use super::leaving::{Refused, To};
-use super::peer::Peer;
 use crate::collect::matching::{Arrived, Unexpected};
 use crate::collect::message::{self, Packing, Unpacked, Unpacking};
 use crate::collect::request::{
     Context, EagerSend, Envelope, Error, Hints, Outgoing, Recv, Request, Source, Tag, TagMatch,
 };
 use crate::collect::window::Entry;
+use crate::engine::Engine;
+use crate::engine::peer::Peer;
 use crate::memory::Segments;
 use crate::packet::{PeerId, RequestId};
 use crate::profile::sample::Method;
+use crate::protocol::leaving::{Refused, To};
 use alloc::boxed::Box;
 use nmad_wire::{Eager, flags};
 
@@ -116,7 +116,7 @@ impl Engine {
 
     /// A send's request: a new one, unless the message has one.
     #[inline]
-    pub(super) fn enter(&mut self, refused: Option<Refused>, send: Request) -> RequestId {
+    pub(crate) fn enter(&mut self, refused: Option<Refused>, send: Request) -> RequestId {
         let known = refused.and_then(|refused| refused.request);
         let Some(place) = known.and_then(|known| self.requests.get_mut(known.0)) else {
             return RequestId(self.requests.insert(send));
@@ -216,14 +216,14 @@ impl Engine {
         self.consider_rtr(request);
     }
 
-    pub(super) fn deliver_unexpected(&mut self, request: RequestId, unexpected: Unexpected) {
+    pub(crate) fn deliver_unexpected(&mut self, request: RequestId, unexpected: Unexpected) {
         let Unexpected { envelope, body, request: theirs, .. } = unexpected;
         self.deliver_body(request, envelope, body, theirs);
         self.consider_credit(envelope.peer);
     }
 
     /// A receive gets a message that was here before, or its body now.
-    pub(super) fn deliver_body(
+    pub(crate) fn deliver_body(
         &mut self,
         request: RequestId,
         envelope: Envelope,
@@ -331,7 +331,7 @@ impl Engine {
 
     /// The first piece of a message is matched: the others know their names now.
     #[cold]
-    pub(super) fn first_piece_matched(&mut self, message: u64, envelope: &Envelope) {
+    pub(crate) fn first_piece_matched(&mut self, message: u64, envelope: &Envelope) {
         let Some(unpacked) = self.messages.get_mut(message) else { return };
         unpacked.origin = Some((envelope.peer, envelope.seq));
         let (waiting, ended) = (core::mem::take(&mut unpacked.waiting), unpacked.ended);
@@ -344,7 +344,7 @@ impl Engine {
     }
 
     /// The first piece of a message has failed: its other pieces fail too.
-    pub(super) fn first_piece_failed(&mut self, message: u64, error: Error) {
+    pub(crate) fn first_piece_failed(&mut self, message: u64, error: Error) {
         let Some(unpacked) = self.messages.get_mut(message) else { return };
         unpacked.failed = Some(error);
         let (waiting, ended) = (core::mem::take(&mut unpacked.waiting), unpacked.ended);
@@ -356,7 +356,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn fail_request(&mut self, request: RequestId, error: Error) {
+    pub(crate) fn fail_request(&mut self, request: RequestId, error: Error) {
         let message = match self.requests.get(request.0) {
             None | Some(Request::Ended(_)) => return,
             Some(Request::Recv(recv)) => recv.message,

@@ -8,7 +8,6 @@ use crate::memory::Segments;
 use crate::packet::{Key, Packet, PeerId, RegionId, RequestId};
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
 
 /// What a rail can do. Constant for the life of the rail.
 /// The default is what every network can do that loses nothing: packets of [`Limits::PACKET_MIN`] bytes,
@@ -31,9 +30,6 @@ pub struct Limits {
     pub push: u64,
     /// [`How::Inject`] is possible: taking a packet costs no more than a copy.
     pub inject: bool,
-    /// Lengths of data for which [`How::SingleCopy`] may pay, from the first number on and below the second;
-    /// twice the same if for none.
-    pub single_copy: (u64, u64),
     /// Which messages peers read from their sender's memory. Only with [`RemoteAccess::Copies`].
     pub reads: Reads,
     /// What can be done to memory of a peer without the peer's help.
@@ -78,7 +74,6 @@ impl Default for Limits {
             lossy: false,
             push: 0,
             inject: false,
-            single_copy: (0, 0),
             reads: Reads::Never,
             remote: RemoteAccess::None,
             looks: false,
@@ -149,13 +144,6 @@ pub enum How {
     Inject,
     /// It leaves with a system call of its own, for a caller that waits.
     Send,
-    /// The receiver, if it waits just now and it pays, copies the data itself, straight from the sender's
-    /// memory. [`Sent::Posted`]: it is offered, and one of the next polls tells what came of it, some
-    /// microseconds later at most if the receiver does not look: [`Event::Sent`] if it has the message,
-    /// [`Event::Declined`] if not. Nothing else is given to the link until then. Neither side charges for
-    /// what nobody has to keep, and the packet may be longer than others. Only asked for data of
-    /// [`Limits::single_copy`] bytes.
-    SingleCopy,
 }
 
 /// What a rail is given to send ([`Driver::send`]). It goes behind what was given before.
@@ -242,24 +230,6 @@ pub struct Statistics {
     pub learnt: Vec<String>,
 }
 
-/// A message whose data is still in its sender's memory ([`How::SingleCopy`]).
-pub struct Remote<'a> {
-    /// The bytes before the data, as on the wire.
-    pub head: &'a [u8],
-    /// Bytes of data.
-    pub len: u64,
-    /// Copies the data into memory of that length; false: it cannot be had, and nothing was taken.
-    pub fetch: &'a mut (dyn FnMut(&Segments) -> bool + Send),
-    /// Set when the message is taken. If it is not, its sender sends it in another way.
-    pub taken: &'a mut bool,
-}
-
-impl fmt::Debug for Remote<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Remote").field("head", &self.head).field("len", &self.len).finish_non_exhaustive()
-    }
-}
-
 /// What a rail reports from [`Driver::poll`].
 #[derive(Debug)]
 pub enum Event<'a> {
@@ -276,13 +246,6 @@ pub enum Event<'a> {
         from: PeerId,
         /// Header and frames.
         packet: &'a [u8],
-    },
-    /// The data of a whole packet can be copied from its sender's memory, just now and not later.
-    Remote {
-        /// Its sender.
-        from: PeerId,
-        /// The message.
-        message: Remote<'a>,
     },
     /// A chunk with [`Key::PUSH`] has begun to arrive; the link stands still until [`Order::Accept`].
     /// Its arrival is reported as [`Event::Landed`] like that of any other.
@@ -320,14 +283,6 @@ pub enum Event<'a> {
         number: u32,
         /// The packet, given back; none for a chunk.
         packet: Option<Packet>,
-    },
-    /// The receiver does not copy a message that was offered to it ([`How::SingleCopy`]): its memory is no
-    /// longer in use by the rail, and its number on the link is free again.
-    Declined {
-        /// Receiver.
-        to: PeerId,
-        /// Number of the message.
-        number: u32,
     },
     /// An access has ended ([`Driver::access`]). Of a link that is lost this is reported before the loss.
     Accessed {

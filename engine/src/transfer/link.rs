@@ -78,8 +78,6 @@ pub(crate) struct Link {
     pub(crate) told: bool,
     /// The rail has the order to close it.
     pub(crate) closing: bool,
-    /// The peer is offered a message to copy, and what becomes of that is not known.
-    pub(crate) is_offering: bool,
     /// Notes, if it is one of several or its interface has reported something.
     pub(crate) notes: Option<Box<Notes>>,
 }
@@ -123,7 +121,6 @@ impl Link {
             notices: 0,
             told: false,
             closing: false,
-            is_offering: false,
             notes: None,
         }
     }
@@ -197,8 +194,7 @@ impl Link {
     /// Whether another order may go to the rail.
     #[inline]
     pub(crate) fn accepts(&self, depth: usize) -> bool {
-        let is_free = self.state == State::Up && !self.is_offering;
-        is_free && self.at_rail() < depth && (!self.lossy || self.has_space())
+        self.state == State::Up && self.at_rail() < depth && (!self.lossy || self.has_space())
     }
 
     /// Whether more may be in flight on a lossy link: numbers, and bytes that the way and the peer hold.
@@ -253,7 +249,7 @@ impl Link {
 
     /// An order has left, or was acknowledged: retransmission is decided anew.
     #[inline]
-    pub(crate) fn stir(&mut self) {
+    pub(crate) fn reconsider(&mut self) {
         self.calm_until = Instant::default();
     }
 
@@ -365,22 +361,6 @@ impl Arrivals {
                 self.accept_ahead(number, ahead)
             }
         }
-    }
-
-    /// Takes note of a number that [`Arrivals::is_next`].
-    #[inline]
-    pub(crate) fn accept_next(&mut self, now: Instant) {
-        if self.unacknowledged == 0 {
-            self.since = now;
-        }
-        self.unacknowledged += 1;
-        self.below = self.below.wrapping_add(1);
-    }
-
-    /// Whether this number comes next, with nothing missing before it and nothing there behind it.
-    #[inline]
-    pub(crate) fn is_next(&self, number: u32) -> bool {
-        number == self.below && self.beyond == 0 && self.far.is_empty()
     }
 
     /// `len` bytes have arrived of what other rails share: how long they took says how the next ones should

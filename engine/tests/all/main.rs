@@ -24,7 +24,6 @@ mod kept;
 mod late;
 mod learning;
 mod leaving;
-mod lend;
 mod malformed;
 mod matching;
 mod messages;

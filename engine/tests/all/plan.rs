@@ -27,7 +27,6 @@ impl Driver for Recording {
         let what = match &departure {
             Departure::Message { how: How::Inject, .. } => "injected",
             Departure::Message { how: How::Send, .. } => "sent",
-            Departure::Message { how: How::SingleCopy, .. } => "copied once",
             Departure::Pushed { .. } => "pushed",
             Departure::Order(Order::Packet { packet, .. }) if packet.in_place.is_empty() => "packet",
             Departure::Order(Order::Packet { .. }) => "packet with data in place",
@@ -143,23 +142,6 @@ fn what_fits_a_packet_is_injected_or_sent_or_waits() {
     check(case(limits(), 4_000, Caller::GoesOn), Protocol::EagerZcopy, false, first);
     let copies = Limits { gather: 0, ..limits() };
     check(case(copies, 4_000, Caller::GoesOn), Protocol::Eager, false, &["packet"]);
-}
-
-#[test]
-fn who_waits_and_only_he_lets_the_receiver_copy() {
-    let crosses = Limits { inject: true, single_copy: (1_000, 8_001), ..limits() };
-    for (len, caller, copied) in [
-        (999, Caller::Waits, false),
-        (1_000, Caller::Waits, true),
-        (8_000, Caller::Looked, true),
-        (8_001, Caller::Waits, false),
-        (4_000, Caller::GoesOn, false),
-        (4_000, Caller::Steps, false),
-    ] {
-        let (protocol, first) =
-            if copied { (Protocol::SingleCopy, "copied once") } else { (Protocol::Inject, "injected") };
-        check(case(crosses, len, caller), protocol, true, &[first]);
-    }
 }
 
 #[test]

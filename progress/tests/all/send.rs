@@ -2,7 +2,7 @@
 
 use crate::common::{self, PEER, Special};
 use nmad_engine::memory::Segments;
-use nmad_engine::transfer::driver::{How, Limits, Sent};
+use nmad_engine::transfer::driver::{Limits, Sent};
 use nmad_engine::{Context, Hints, Tag};
 use nmad_progress::Idle;
 use std::sync::Arc;
@@ -77,39 +77,4 @@ fn it_is_posted_where_the_rail_refuses_or_a_call_may_serve_several() {
     let rail = Hungry { takes: Some(Sent::Done), ..Hungry::default() };
     let (ended, pushed, posted) = begin(rail);
     assert!(!ended && pushed == 0 && posted >= 1, "not asked: {posted}");
-}
-
-/// A rail whose peer copies whatever it is asked to copy.
-struct Lending(Arc<AtomicU32>);
-
-impl Special for Lending {
-    fn limits(&self) -> Limits {
-        Limits { inject: true, single_copy: (1, u64::MAX), ..common::LIMITS }
-    }
-
-    fn message(&mut self, how: How) -> Sent {
-        if how != How::SingleCopy {
-            return Sent::Retry;
-        }
-        self.0.fetch_add(1, Ordering::Relaxed);
-        Sent::Done
-    }
-}
-
-#[test]
-fn only_who_waits_has_it_copied_by_its_receiver() {
-    let lent = Arc::<AtomicU32>::default();
-    let node = common::node(Lending(lent.clone()), Idle::DEDICATED);
-    // Short enough that it leaves by itself if it is not copied so.
-    const LEN: usize = 1000;
-    let mut memory = vec![7; LEN];
-    // SAFETY: the memory outlives the node, which is dropped first.
-    #[allow(unsafe_code)]
-    let data = unsafe { Segments::from_raw(memory.as_mut_ptr(), LEN) };
-    let to = (PEER, Context(0), Tag(3));
-    let sent = node.send(&to, &data, Hints::default()).expect("the peer has taken it");
-    assert_eq!((sent.len, sent.seq, lent.load(Ordering::Relaxed)), (LEN as u64, 0, 1));
-    let _request = node.begin_send(&to, &data, Hints::default());
-    assert_eq!(lent.load(Ordering::Relaxed), 1, "who does not wait is not held up");
-    drop(node);
 }

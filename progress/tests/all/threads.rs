@@ -81,7 +81,7 @@ struct Numbers {
 
 impl Special for Numbers {
     fn limits(&self) -> Limits {
-        Limits { inject: true, single_copy: (0, u64::MAX), ..common::LIMITS }
+        common::LIMITS
     }
 
     fn numbered(&mut self, number: u32) {
@@ -89,7 +89,7 @@ impl Special for Numbers {
     }
 
     fn message(&mut self, how: How) -> Sent {
-        if how != How::SingleCopy {
+        if how != How::Send {
             return Sent::Retry;
         }
         self.at_work.send(()).unwrap();

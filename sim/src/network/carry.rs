@@ -46,8 +46,6 @@ pub struct Transit {
 pub(super) enum Cargo {
     Packet(Vec<u8>),
     Chunk(ChunkHead, Vec<u8>),
-    /// Word of a message that is offered.
-    Offer(u64),
 }
 
 impl Cargo {
@@ -55,7 +53,6 @@ impl Cargo {
         match self {
             Cargo::Packet(bytes) => bytes.len() as u64,
             Cargo::Chunk(head, _) => head.len + nmad_wire::ChunkHeader::LEN as u64,
-            Cargo::Offer(_) => 0,
         }
     }
 
@@ -66,7 +63,6 @@ impl Cargo {
                 Header::decode(bytes).ok().filter(|h| h.kind != Kind::Notice).map(|header| header.number)
             }
             Cargo::Chunk(head, _) => Some(head.number),
-            Cargo::Offer(_) => None,
         }
     }
 
@@ -81,7 +77,6 @@ impl Cargo {
                 let (number, len, region) = (c.number, c.len, c.region.0);
                 format!("chunk #{number} of {len} B to region {region:#x} at {}, ack {}", c.offset, c.ack)
             }
-            Cargo::Offer(_) => String::from("offer"),
         }
     }
 
@@ -97,7 +92,6 @@ impl Cargo {
                     head.iter().flat_map(|word| word.to_le_bytes()).fold(1, |sum, byte| add(sum, &byte));
                 bytes.iter().fold(head, add)
             }
-            Cargo::Offer(id) => id.to_le_bytes().iter().fold(2, add),
         }
     }
 
@@ -107,8 +101,6 @@ impl Cargo {
             Cargo::Packet(bytes) => bytes,
             Cargo::Chunk(head, bytes) if bytes.is_empty() => return head.number ^= 1,
             Cargo::Chunk(_, bytes) => bytes,
-            // Only what is not lossy offers anything, and that damages nothing.
-            Cargo::Offer(_) => return,
         };
         let bit = at % (8 * bytes.len() as u64);
         bytes[bit as usize / 8] ^= 1 << (bit % 8);
@@ -296,7 +288,6 @@ impl Network {
                 self.trace.bytes(&head.offset.to_le_bytes());
                 11
             }
-            Cargo::Offer(_) => 17,
         };
         let facts = [
             kind,
@@ -414,7 +405,6 @@ impl Network {
                 let written = remote.then(|| self.write_chunk(key.fabric, key.peer, from, &head, &bytes));
                 Inbound::Chunk { from, head, bytes, written }
             }
-            Cargo::Offer(id) => Inbound::Offer { from, id },
         };
         self.arrive(now, key.fabric, key.peer, inbound);
     }

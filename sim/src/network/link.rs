@@ -181,7 +181,6 @@ impl Network {
         }
         self.side(key).standing = Standing::Gone;
         self.side(key).cut = true;
-        self.end_offers(key);
         let unsent = self.take_waiting(key);
         self.trace.note(now, key.me, &[4, key.fabric as u64, key.peer as u64, unsent.len() as u64], || {
             format!("net{} link to h{} is lost, {} orders given back", key.fabric, key.peer, unsent.len())
@@ -198,10 +197,7 @@ impl Network {
         self.trace.note(now, key.me, &[5, key.fabric as u64, key.peer as u64], || {
             format!("net{} closes its link to h{}", key.fabric, key.peer)
         });
-        let arrived = |inbound: &Inbound| {
-            matches!(inbound, Inbound::Packet { .. } | Inbound::Chunk { .. } | Inbound::Offer { .. })
-        };
-        self.end_offers(key);
+        let arrived = |inbound: &Inbound| matches!(inbound, Inbound::Packet { .. } | Inbound::Chunk { .. });
         let inbox = &mut self.port(key.fabric, key.me).inbox;
         inbox.retain(|inbound| inbound.peer() != key.peer || !arrived(inbound));
         if self.side(key).standing == Standing::Gone {
@@ -238,8 +234,8 @@ impl Inbound {
     fn peer(&self) -> usize {
         match self {
             Inbound::Up { peer, .. } | Inbound::Lost { peer, .. } => *peer,
-            Inbound::Packet { from, .. } | Inbound::Chunk { from, .. } | Inbound::Offer { from, .. } => *from,
-            Inbound::Sent { to, .. } | Inbound::Declined { to, .. } => *to,
+            Inbound::Packet { from, .. } | Inbound::Chunk { from, .. } => *from,
+            Inbound::Sent { to, .. } => *to,
             Inbound::Carrier { peer, .. } => *peer,
             Inbound::Moved { from } => *from,
         }

@@ -9,8 +9,8 @@ mod bus;
 mod carry;
 mod expense;
 mod link;
-mod offer;
 mod port;
+mod reading;
 
 pub use crate::key::Key;
 pub use link::Standing;
@@ -27,7 +27,6 @@ use crate::trace::Trace;
 use bus::Buses;
 use carry::Flight;
 use link::Side;
-use offer::Offer;
 use port::Port;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -57,8 +56,6 @@ pub enum Happening {
     Reach(Box<carry::Transit>),
     /// A cargo is at the disposal of its receiver.
     Deliver(Box<carry::Transit>),
-    /// A message is no longer offered to a receiver that does not look.
-    Withdraw(u64),
     /// One side of a link is open.
     Open(Key),
     /// One side of a link learns that it is gone, if it was not opened again since.
@@ -144,7 +141,6 @@ pub struct Network {
     /// Links that a fault has hit, as fabric and both hosts in ascending order.
     struck: BTreeSet<(usize, usize, usize)>,
     flights: BTreeMap<u64, Flight>,
-    offers: BTreeMap<u64, Offer>,
     next_flight: u64,
     next_key: u64,
     in_transit: u64,
@@ -177,7 +173,6 @@ impl Network {
             outages: Vec::new(),
             struck: BTreeSet::new(),
             flights: BTreeMap::new(),
-            offers: BTreeMap::new(),
             next_flight: 0,
             next_key: 1,
             in_transit: 0,
@@ -226,7 +221,6 @@ impl Network {
     pub fn is_idle(&self) -> bool {
         self.in_transit == 0
             && self.flights.is_empty()
-            && self.offers.is_empty()
             && self.ports.iter().all(|(&(_, host), port)| self.doing[host].dead || port.inbox.is_empty())
     }
 
@@ -234,7 +228,6 @@ impl Network {
     pub fn kill_host(&mut self, host: usize, now: u64, notice_ns: u64) {
         self.doing[host].dead = true;
         self.flights.retain(|_, flight| flight.key.me != host);
-        self.offers.retain(|_, offer| offer.sender() != host);
         let fabrics: Vec<usize> =
             self.ports.keys().filter(|&&(_, h)| h == host).map(|&(fabric, _)| fabric).collect();
         for fabric in fabrics {

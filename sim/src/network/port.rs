@@ -33,20 +33,6 @@ pub enum Inbound {
         /// They were written on arrival, and whether a receive region took them.
         written: Option<bool>,
     },
-    /// A message that may be copied from its sender's memory.
-    Offer {
-        /// Who offers it.
-        from: usize,
-        /// Which.
-        id: u64,
-    },
-    /// A message that was offered is not copied.
-    Declined {
-        /// To whom.
-        to: usize,
-        /// Its number.
-        number: u32,
-    },
     /// An order has left.
     Sent {
         /// To whom.

@@ -29,8 +29,7 @@ impl Link {
         let Some(start) = self.range(len as u32)? else { return Ok(false) };
         let Shared { segment, end, .. } = &self.shared;
         let data = len.saturating_sub(size_of::<AloneHead>()) as u64;
-        let chosen = self.chosen.take().filter(|(of, _)| *of == data).map(|(_, choice)| choice);
-        let writing = self.probe.begin(&self.shared, selector, data, chosen);
+        let writing = self.probe.begin(&self.shared, selector, data);
         let is_non_temporal = writing.is_some_and(|(choice, _)| choice.method == Method::NonTemporal);
         let put = if is_non_temporal { Segment::put_non_temporal } else { Segment::put };
         let mut at = end.bounce(start);

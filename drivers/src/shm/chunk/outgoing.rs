@@ -8,7 +8,7 @@ use crate::shm::cma::regions::{self, Place};
 use crate::shm::layout::{CHUNKS, CUT, PACKET};
 use crate::shm::probe::Probe;
 use crate::shm::ring::cell::{About, Chunk};
-use crate::shm::selector::{self, Choice, Contention, Method, Selector};
+use crate::shm::selector::{self, Method, Selector};
 use crate::shm::shared::{Obstacle, Shared};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::Key;
@@ -186,13 +186,13 @@ impl Outgoing {
     }
 
     /// Takes a chunk, whose cell gets this number; the content of the cell. `theirs` is the method of what
-    /// the peer sends just now; `chosen` the one that was chosen for this message already.
+    /// the peer sends just now.
     pub fn add(
         &mut self,
         b: &Shared,
         (order, cell): (Order, u64),
         theirs: Option<Method>,
-        (probe, selector, chosen): (&mut Probe, &mut Selector, Option<Choice>),
+        (probe, selector): (&mut Probe, &mut Selector),
     ) -> Option<(About, Chunk)> {
         let Order::Chunk { number, ack, region, key, offset, ref from, .. } = order else { return None };
         let (from, place, round) = (from.clone(), self.next % CHUNKS, Round::of((self.next / CHUNKS) as u64));
@@ -234,8 +234,7 @@ impl Outgoing {
             probe.learn(b, selector);
             let class = selector::class(len);
             let among = if can_cma { Method::ALL } else { Method::BOUNCED };
-            let choose = || probe.choose(selector, (Contention::Busy, len), among, self.is_mixed(class));
-            let choice = chosen.unwrap_or_else(choose);
+            let choice = probe.choose(selector, len, among, self.is_mixed(class));
             out.method = choice.method;
             asks = self.goes_by(class, choice.method) && probe.ask(choice, out.name());
             out.begun = asks.then(Instant::now);

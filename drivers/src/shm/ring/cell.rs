@@ -3,7 +3,6 @@
 use super::CONTENT;
 use crate::shm::selector::Method;
 use nmad_engine::packet::{Key, RegionId};
-use nmad_wire::AloneHead;
 
 /// A packet; the value is its length, the content its bytes, which go on in the next cells if there are more.
 pub const PACKET: u8 = 1;
@@ -12,8 +11,6 @@ pub const PACKET: u8 = 1;
 pub const ROW: usize = 6;
 /// A packet in a bounce buffer; the value is its length, the content [`Range`].
 pub const BOUNCED_PACKET: u8 = 2;
-/// A packet whose data is in its sender's memory; the value is its length, the content [`Offered`].
-pub const OFFERED_PACKET: u8 = 3;
 /// A chunk that the two sides copy; the value is [`About`] it, the content [`Chunk`].
 pub const CHUNK: u8 = 4;
 /// Bytes of a chunk in a bounce buffer; the value is their number, the content [`Range`].
@@ -123,26 +120,6 @@ impl Range {
     }
 }
 
-/// A packet whose data is offered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Offered {
-    pub head: AloneHead,
-    pub address: u64,
-    pub number: u64,
-}
-
-impl Offered {
-    pub fn encode(&self) -> [u8; CONTENT] {
-        let [a, b, c, d, e] = self.head;
-        of_words([a, b, c, d, e, self.address, self.number])
-    }
-
-    pub fn decode(content: &[u8; CONTENT]) -> Offered {
-        let [head @ .., address, number] = words(content);
-        Offered { head, address, number }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,12 +132,6 @@ mod tests {
             assert_eq!(About::decode(about.encode()), Some(about));
         }
         assert_eq!(About::decode(3 << 16), None);
-    }
-
-    #[test]
-    fn an_offer_survives_the_trip() {
-        let offered = Offered { head: [1, 2, 3, 4, u64::MAX], address: 6, number: 7 };
-        assert_eq!(Offered::decode(&offered.encode()), offered);
     }
 
     #[test]

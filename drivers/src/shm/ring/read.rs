@@ -55,13 +55,6 @@ impl Link {
                 self.tell_of_much();
                 continue;
             }
-            if head.kind == cell::OFFERED_PACKET {
-                // Only a receiver that waits for it takes it; its sender will not wait long.
-                if !self.pass_over()? {
-                    break;
-                }
-                continue;
-            }
             found = found.max(if head.kind == cell::PART { Found::Parts } else { Found::News });
             self.take_other(head, turn)?;
             count += 1;
@@ -76,7 +69,7 @@ impl Link {
     /// from a peer that writes one packet after the other.
     #[inline]
     pub fn look_for(&mut self, from: PeerId, report: Report<'_>) -> bool {
-        if !(self.rhythm.is_turn() || self.is_offered) || !self.is_calm() {
+        if !self.rhythm.is_turn() || !self.is_calm() {
             return false;
         }
         self.look_ahead();
@@ -90,8 +83,6 @@ impl Link {
         if let Some(packet) = self.short(head) {
             report(Event::Arrived { from, packet });
             self.taken(1);
-        } else if head.kind == cell::OFFERED_PACKET {
-            return self.take_offer(from, report);
         } else if self.take_longer(head, from, report) != Ok(true) {
             return false;
         }

@@ -233,10 +233,8 @@ impl Link {
     /// Begins a chunk.
     fn begin(&mut self, order: Order, selector: &mut Selector) {
         let theirs = self.incoming.method();
-        let len = if let Order::Chunk { from, .. } = &order { from.len() } else { 0 };
-        let chosen = self.chosen.take().filter(|(of, _)| *of == len).map(|(_, choice)| choice);
         let (cell, probe) = (self.producer.next(), &mut self.probe);
-        let told = self.outgoing.add(&self.shared, (order, cell), theirs, (probe, selector, chosen));
+        let told = self.outgoing.add(&self.shared, (order, cell), theirs, (probe, selector));
         if let Some((about, chunk)) = told {
             self.push(cell::CHUNK, about.encode(), &chunk.encode());
         }

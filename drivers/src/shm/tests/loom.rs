@@ -361,25 +361,7 @@ fn nobody_reads_the_memory_of_a_chunk_that_was_given_up() {
 }
 
 #[test]
-fn an_offer_is_taken_or_withdrawn_and_its_memory_is_free_after_that() {
-    check(|| {
-        let (work, round) = Work::begun();
-        let theirs = work.clone();
-        let receiver = thread::spawn(move || {
-            let all = claim::claim_at_most(&theirs.word, round, Side::Pull, claim::LONGEST);
-            all.map(|range| theirs.copy(round, Side::Pull, range)).is_some()
-        });
-        let withdrawn = claim::withdraw(&work.word, round, UNITS * UNIT);
-        while !claim::is_abandoned(&work.word, round) && !claim::is_complete(&work.word, round) {
-            thread::yield_now();
-        }
-        work.own();
-        assert_eq!(receiver.join().expect("it ends"), !withdrawn, "one of both");
-    });
-}
-
-#[test]
-fn an_offer_that_both_copy_is_copied_once_and_by_nobody_after_its_end() {
+fn work_that_both_copy_is_copied_once_and_by_nobody_after_its_end() {
     check(|| {
         let (work, round) = Work::begun();
         let theirs = work.clone();
@@ -394,9 +376,7 @@ fn an_offer_that_both_copy_is_copied_once_and_by_nobody_after_its_end() {
         });
         let mut units = 0;
         while !claim::is_complete(&work.word, round) {
-            if claim::is_accepted(&work.word, round) {
-                units += work.copy_all(round, Side::Push);
-            }
+            units += work.copy_all(round, Side::Push);
             thread::yield_now();
         }
         assert_eq!(units + receiver.join().expect("it ends"), UNITS);
@@ -404,7 +384,7 @@ fn an_offer_that_both_copy_is_copied_once_and_by_nobody_after_its_end() {
 }
 
 #[test]
-fn a_declined_offer_is_not_touched_after_both_have_ended() {
+fn declined_work_is_not_touched_after_both_have_ended() {
     check(|| {
         let (work, round) = Work::begun();
         let theirs = work.clone();
@@ -416,7 +396,7 @@ fn a_declined_offer_is_not_touched_after_both_have_ended() {
             }
         });
         while !claim::is_abandoned(&work.word, round) {
-            if claim::is_accepted(&work.word, round)
+            if claim::is_copying(&work.word, round, Side::Pull)
                 && let Some(range) = work.claim(round, Side::Push)
             {
                 work.copy(round, Side::Push, range);

@@ -22,7 +22,6 @@ pub const LIMITS: Limits = Limits {
     lossy: false,
     push: 0,
     inject: false,
-    single_copy: (0, 0),
     reads: Reads::Never,
     remote: RemoteAccess::None,
     looks: false,

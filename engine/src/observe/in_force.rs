@@ -1,8 +1,8 @@
 //! The thresholds by which messages to a peer go now, and where they come from.
 
-use super::Engine;
-use super::peer::Peer;
 use crate::clock::Instant;
+use crate::engine::Engine;
+use crate::engine::peer::Peer;
 use crate::packet::{PeerId, RailId};
 use crate::profile::threshold::Thresholds;
 use crate::transfer::link::Link;

@@ -5,17 +5,17 @@
 //! so that all parts are predicted to arrive at the same time, if that and the hand-off to another core take
 //! less time than the best rail alone: equation (1) of P3, T = T_O + max(T_D(share of each rail)). T_O is the
 //! hand-off that the profiles have measured for the caller's core and the furthest core that takes part.
-//! Parts go as those of [`super::parts`], each in the list of its rail; the pump has other cores post all but
+//! Parts go as those of [`crate::protocol::parts`], each in the list of its rail; the pump has other cores post all but
 //! the first one.
 
-use super::Engine;
-use super::parts::NAMES_LEN;
-use super::peer::{Peer, view_of_any};
 use crate::clock::Instant;
 use crate::collect::request::Request;
 use crate::collect::window::{Entry, Head};
+use crate::engine::Engine;
+use crate::engine::peer::{Peer, view_of_any};
 use crate::packet::{PeerId, RailId};
 use crate::profile::sample::Pair;
+use crate::protocol::parts::NAMES_LEN;
 use crate::schedule::split::{Packets, equal_finish, retain};
 use crate::schedule::strategy::{RailView, ShareList};
 use crate::transfer::driver::Order;
@@ -60,14 +60,14 @@ impl Cores {
 }
 
 /// How near the cores that stand by are to the caller's, the nearest first, as far as is known.
-pub(super) type Beside = [Pair; MAX_RAILS];
+pub(crate) type Beside = [Pair; MAX_RAILS];
 
 /// How an eager message is shared out.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Parallel {
-    pub(super) shares: ShareList,
+pub(crate) struct Parallel {
+    pub(crate) shares: ShareList,
     /// From now to its arrival, the hand-off included.
-    pub(super) predicted_ns: u64,
+    pub(crate) predicted_ns: u64,
 }
 
 impl Engine {
@@ -114,7 +114,7 @@ impl Engine {
     /// it is shared out.
     #[cold]
     #[inline(never)]
-    pub(super) fn consider_parallel(&mut self, now: Instant, id: PeerId) {
+    pub(crate) fn consider_parallel(&mut self, now: Instant, id: PeerId) {
         self.cores.ask();
         let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
             return;
@@ -163,7 +163,7 @@ fn order_len(order: &Order) -> u64 {
 impl Peer {
     /// Over which idle rails a message of `len` bytes is shared out if `cores` stand by, as near as `beside`
     /// says; none: it does not pay, or the strategy puts each message into one packet.
-    pub(super) fn parallel(
+    pub(crate) fn parallel(
         &self,
         rails: &[Rail],
         (now, len): (Instant, u64),
@@ -192,7 +192,7 @@ impl Peer {
     }
 
     /// Derives the shortest message that is worth two cores, the nearest ones, while all rails are idle.
-    pub(super) fn derive_parallel(&mut self, rails: &[Rail]) {
+    pub(crate) fn derive_parallel(&mut self, rails: &[Rail]) {
         self.parallel_min = self.measured_parallel_min(rails).unwrap_or(u64::MAX);
     }
 

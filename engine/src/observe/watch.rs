@@ -4,9 +4,9 @@
 //! several links are watched, once in a millisecond. Questions and answers are packets without a number, and
 //! leave whatever the strategy does.
 
-use super::Engine;
-use super::peer::{Peer, Standing};
 use crate::clock::{Duration, Instant};
+use crate::engine::Engine;
+use crate::engine::peer::{Peer, Standing};
 use crate::packet::{PeerId, RailId};
 use crate::schedule::builder::{Bounds, PacketBuilder, seal};
 use crate::transfer::driver::Order;
@@ -29,7 +29,7 @@ const DATAGRAM: u64 = 1400;
 
 /// A question or an answer that waits for a rail.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Query {
+pub(crate) struct Query {
     to: PeerId,
     over: RailId,
     about: About,
@@ -46,13 +46,13 @@ enum About {
 
 /// Peers with several links.
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(crate) struct Watched {
     peers: Vec<PeerId>,
     /// When their links are looked at next.
     look_at: Instant,
     /// When somebody has to look whether it is time, or whether a query can leave.
-    pub(super) due_at: Instant,
-    pub(super) queries: VecDeque<Query>,
+    pub(crate) due_at: Instant,
+    pub(crate) queries: VecDeque<Query>,
     /// Longest time for which a peer acknowledged nothing of what was under way to it.
     longest_stall: Duration,
 }
@@ -71,24 +71,24 @@ impl Default for Watched {
 }
 
 impl Watched {
-    pub(super) fn add(&mut self, peer: PeerId) {
+    pub(crate) fn add(&mut self, peer: PeerId) {
         self.peers.push(peer);
         self.look_now();
     }
 
     /// A peer is gone for good.
-    pub(super) fn forget(&mut self, peer: PeerId) {
+    pub(crate) fn forget(&mut self, peer: PeerId) {
         self.peers.retain(|each| *each != peer);
     }
 
     /// A question that is timed leaves as soon as its rail takes it.
-    pub(super) fn ask_timed(&mut self, to: PeerId, over: RailId, question: u32) {
+    pub(crate) fn ask_timed(&mut self, to: PeerId, over: RailId, question: u32) {
         self.queries.push_back(Query { to, over, about: About::Ours(over, question) });
         self.due_at = Instant::default();
     }
 
     /// The next turn looks at them.
-    pub(super) fn look_now(&mut self) {
+    pub(crate) fn look_now(&mut self) {
         if !self.peers.is_empty() {
             (self.look_at, self.due_at) = (Instant::default(), Instant::default());
         }
@@ -98,7 +98,7 @@ impl Watched {
 impl Engine {
     /// Looks at the links of peers that have several, if it is time. True: there is something for a rail.
     #[cold]
-    pub(super) fn watch(&mut self, now: Instant) -> bool {
+    pub(crate) fn watch(&mut self, now: Instant) -> bool {
         if now >= self.watched.look_at {
             let more_ns = LOOK_EVERY_PEER_NS * self.watched.peers.len() as u64;
             self.watched.look_at = now + Duration::from_ns(LOOK_EVERY.as_ns() + more_ns);
@@ -217,7 +217,7 @@ impl Engine {
     }
 
     /// The other side has opened a link that this side was about to stop trying.
-    pub(super) fn forget_closing(&mut self, rail: RailId, id: PeerId) {
+    pub(crate) fn forget_closing(&mut self, rail: RailId, id: PeerId) {
         let errands = &mut self.rails[rail.index()].errands;
         let before = errands.len();
         errands.retain(|order| !matches!(order, Order::Close { to } if *to == id));
@@ -239,7 +239,7 @@ impl Engine {
     }
 
     /// The peer asks what has arrived from one of its rails.
-    pub(super) fn on_ask(&mut self, over: RailId, from: PeerId, ask: Ask) {
+    pub(crate) fn on_ask(&mut self, over: RailId, from: PeerId, ask: Ask) {
         let Ask { rail, question } = ask;
         // One answer to all questions that came together.
         let is_about = |query: &Query| matches!(query.about, About::Theirs(other, _) if other == rail);
@@ -250,7 +250,7 @@ impl Engine {
     }
 
     /// The peer tells what has arrived from one of our rails.
-    pub(super) fn on_seen(&mut self, now: Instant, from: PeerId, seen: Seen) {
+    pub(crate) fn on_seen(&mut self, now: Instant, from: PeerId, seen: Seen) {
         if self.on_timed(now, from, &seen) {
             return;
         }
@@ -262,7 +262,7 @@ impl Engine {
         }
         let news = link.tx.acknowledge(seen.below, seen.beyond, &mut drop);
         if news.any {
-            link.stir();
+            link.reconsider();
             link.rtt.progress();
             link.vain.restart(now);
         }
@@ -272,7 +272,7 @@ impl Engine {
     }
 
     /// A link has opened, for the first time or again.
-    pub(super) fn on_up(&mut self, now: Instant, rail: RailId, id: PeerId, remote: u8) {
+    pub(crate) fn on_up(&mut self, now: Instant, rail: RailId, id: PeerId, remote: u8) {
         let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
         let (gone, is_here) = (peer.is_gone(), peer.standing == Standing::Here);
         let Some(link) = peer.link_mut(rail) else { return };
@@ -306,7 +306,7 @@ impl Engine {
     }
 
     /// The interface of a rail carries nothing any more, or carries again.
-    pub(super) fn on_carrier(&mut self, now: Instant, rail: RailId, id: PeerId, lost: Option<String>) {
+    pub(crate) fn on_carrier(&mut self, now: Instant, rail: RailId, id: PeerId, lost: Option<String>) {
         let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
         let is_alone = !peer.links.iter().any(|link| link.rail != rail && carries(link));
         let is_here = peer.standing == Standing::Here;
@@ -327,17 +327,17 @@ impl Engine {
     }
 
     /// Tells the user something of a rail.
-    pub(super) fn tell(&mut self, rail: RailId, id: PeerId, text: &str) {
+    pub(crate) fn tell(&mut self, rail: RailId, id: PeerId, text: &str) {
         let text = match &self.rails[rail.index()].name {
             name if name.is_empty() => format!("rail {} to peer {}: {text}", rail.0, id.0),
             name => format!("rail {name} to peer {}: {text}", id.0),
         };
-        self.notices.push_back(super::Notice { peer: id, text });
+        self.notices.push_back(crate::engine::Notice { peer: id, text });
     }
 
     /// A question or answer that waits for this rail.
     #[cold]
-    pub(super) fn query_for(&mut self, now: Instant, rail: RailId) -> Option<Order> {
+    pub(crate) fn query_for(&mut self, now: Instant, rail: RailId) -> Option<Order> {
         let depth = self.rails[rail.index()].limits.depth;
         let mut place = 0;
         while let Some(&Query { to, over, about }) = self.watched.queries.get(place) {
@@ -378,7 +378,7 @@ impl Engine {
     }
 
     /// When links that are watched want to be looked at, though nothing happens.
-    pub(super) fn watch_due_at(&self) -> Option<Instant> {
+    pub(crate) fn watch_due_at(&self) -> Option<Instant> {
         if self.a_query_leaves() {
             return Some(Instant::default());
         }

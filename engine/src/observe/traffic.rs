@@ -1,6 +1,6 @@
 //! Counts of messages by peer, computed when somebody asks: numbers of flows, and what waits in the tables.
 
-use super::Engine;
+use crate::engine::Engine;
 use crate::packet::PeerId;
 
 /// Messages to and from one peer.

@@ -1,4 +1,4 @@
-//! How long large messages to a peer wait for its receives ([`super::late`]), and how often that is measured.
+//! How long large messages to a peer wait for its receives ([`crate::observe::late`]), and how often that is measured.
 
 /// Eager messages from one that asks to the next, at first and at most. A receiver that has become timely
 /// is found out after as many; the probes of one that stays late cost a sixteenth of what is gained at
@@ -8,7 +8,7 @@ const MOST: u32 = 1024;
 
 /// What large messages to a peer wait for, and what went without asking because of it.
 #[derive(Debug)]
-pub(super) struct Lateness {
+pub(crate) struct Lateness {
     /// Until the receiver answers a request to send, beyond a handshake, in nanoseconds.
     answer_ns: u64,
     /// Until it says that it has everything, beyond what the rails take.
@@ -18,7 +18,7 @@ pub(super) struct Lateness {
     /// After this number of them the next one asks.
     pause: u32,
     /// The user knows that there is not enough credit.
-    pub(super) is_told: bool,
+    pub(crate) is_told: bool,
 }
 
 impl Default for Lateness {
@@ -29,22 +29,22 @@ impl Default for Lateness {
 
 impl Lateness {
     /// How long the next large message would wait; `invited`: its receive is known to be posted.
-    pub(super) fn wait_ns(&self, invited: bool) -> u64 {
+    pub(crate) fn wait_ns(&self, invited: bool) -> u64 {
         if invited { self.end_ns } else { self.answer_ns.saturating_add(self.end_ns) }
     }
 
     /// Whether the next message asks, whatever is known, because enough went without asking.
-    pub(super) fn is_probe_due(&self) -> bool {
+    pub(crate) fn is_probe_due(&self) -> bool {
         self.eager >= self.pause
     }
 
     /// A message that would have asked, had the receiver been timely, goes without asking.
-    pub(super) fn unasked(&mut self) {
+    pub(crate) fn unasked(&mut self) {
         self.eager += 1;
     }
 
     /// A message asks, and so tells whether the receiver is late.
-    pub(super) fn asks(&mut self) {
+    pub(crate) fn asks(&mut self) {
         if self.is_probe_due() {
             self.eager = 0;
         }
@@ -53,14 +53,14 @@ impl Lateness {
     /// For how long acknowledgements of what goes without asking may wait for the receiver; zero: everything
     /// asks, so that the receiver has answered before.
     #[inline]
-    pub(super) fn hidden_ns(&self) -> u64 {
+    pub(crate) fn hidden_ns(&self) -> u64 {
         if self.eager > 0 { self.answer_ns } else { 0 }
     }
 
     /// A message has waited for the answer for `answer_ns`, if it has asked and nothing else was under way,
     /// and for the news of its end. It counts as much as all before it: receivers change with the phases of a
     /// program. The pause grows while they agree.
-    pub(super) fn measured(&mut self, answer_ns: Option<u64>, end_ns: u64) {
+    pub(crate) fn measured(&mut self, answer_ns: Option<u64>, end_ns: u64) {
         let usual_ns = self.wait_ns(answer_ns.is_none());
         let is_late_again = usual_ns > 0 && answer_ns.unwrap_or(0).saturating_add(end_ns) >= usual_ns / 2;
         self.pause = if is_late_again { (2 * self.pause).min(MOST) } else { FIRST };

@@ -1,4 +1,14 @@
-//! The ways of a message, and what is asked of the one function that chooses between them ([`super::plan`]).
+//! The ways of a message, and what is asked of the one function that chooses between them ([`crate::protocol::plan`]).
+
+pub(crate) mod access;
+pub(crate) mod leaving;
+pub(crate) mod parallel;
+pub(crate) mod parts;
+pub(crate) mod plan;
+pub(crate) mod push;
+pub(crate) mod read;
+pub(crate) mod rendezvous;
+pub(crate) mod rtr;
 
 use crate::collect::request::Hints;
 use crate::packet::RailId;
@@ -17,8 +27,6 @@ pub enum Protocol {
     EagerParts,
     /// In parts, each in a packet over a rail of its own that another core posts.
     EagerParallel,
-    /// The receiver copies it, straight from the sender's memory.
-    SingleCopy,
     /// Its first part, or all of it, follows its request to send without waiting for an answer.
     Push,
     /// The receiver reads it from the sender's memory when a receive has matched its request to send.
@@ -38,7 +46,6 @@ impl Protocol {
             Protocol::EagerZcopy => "eager-zcopy",
             Protocol::EagerParts => "eager-parts",
             Protocol::EagerParallel => "eager-parallel",
-            Protocol::SingleCopy => "single-copy",
             Protocol::Push => "push",
             Protocol::Read => "read",
             Protocol::Rendezvous => "rendezvous",
@@ -48,13 +55,13 @@ impl Protocol {
 
     /// Whether the message goes in one packet.
     pub fn is_eager(self) -> bool {
-        matches!(self, Protocol::Inject | Protocol::Eager | Protocol::EagerZcopy | Protocol::SingleCopy)
+        matches!(self, Protocol::Inject | Protocol::Eager | Protocol::EagerZcopy)
     }
 
     /// Whether it takes credit: the receiver may have to keep the message.
     #[inline(always)]
-    pub(super) fn spends(self) -> bool {
-        !matches!(self, Protocol::SingleCopy | Protocol::Read)
+    pub(crate) fn spends(self) -> bool {
+        self != Protocol::Read
     }
 
     /// What a driver is asked to do with a message of this protocol that leaves at once.
@@ -62,7 +69,6 @@ impl Protocol {
     pub(crate) fn how(self) -> How {
         match self {
             Protocol::Inject => How::Inject,
-            Protocol::SingleCopy => How::SingleCopy,
             _ => How::Send,
         }
     }
@@ -83,7 +89,7 @@ pub enum Caller {
 
 impl Caller {
     #[inline(always)]
-    pub(super) fn waits(self) -> bool {
+    pub(crate) fn waits(self) -> bool {
         matches!(self, Caller::Waits | Caller::Looked)
     }
 }
@@ -96,22 +102,22 @@ pub struct Plan {
     /// The rail, if it leaves at once; otherwise the strategy chooses when a rail asks.
     pub rail: Option<RailId>,
     /// Place of the rail's link among those of the peer.
-    pub(super) place: u8,
+    pub(crate) place: u8,
 }
 
 impl Plan {
     #[inline]
-    pub(super) fn at_once(protocol: Protocol, rail: RailId, place: usize) -> Option<Plan> {
+    pub(crate) fn at_once(protocol: Protocol, rail: RailId, place: usize) -> Option<Plan> {
         Some(Plan { protocol, rail: Some(rail), place: place as u8 })
     }
 }
 
 /// The figures of a message that decide, and what was tried.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
-    pub(super) len: u64,
-    pub(super) hints: Hints,
-    pub(super) caller: Caller,
+pub(crate) struct Wanted {
+    pub(crate) len: u64,
+    pub(crate) hints: Hints,
+    pub(crate) caller: Caller,
     /// The rail has refused this; something else is to be found.
-    pub(super) refused: Option<Protocol>,
+    pub(crate) refused: Option<Protocol>,
 }

@@ -1,9 +1,10 @@
 //! Profiles to links: what the measured thresholds are for each peer.
 
-use super::fixed::Fixed;
-use super::peer::{Peer, view};
-use super::{Config, Engine};
 use crate::clock::Instant;
+use crate::config::Config;
+use crate::engine::Engine;
+use crate::engine::fixed::Fixed;
+use crate::engine::peer::{Peer, view};
 use crate::packet::{PeerId, RailId};
 use crate::profile::forecast::Forecast;
 use crate::profile::measured::Profile;
@@ -56,7 +57,7 @@ impl Engine {
 
 impl Peer {
     /// Links without a profile are judged by nominal figures; one without even those like the slowest other.
-    pub(super) fn forecast_anew(&mut self, rails: &[Rail]) {
+    pub(crate) fn forecast_anew(&mut self, rails: &[Rail]) {
         let limits = |link: &Link| rails[link.rail.index()].limits;
         let known = self.links.iter().map(|link| limits(link).bandwidth).filter(|&bandwidth| bandwidth > 0);
         let guess = known.min().unwrap_or(BANDWIDTH_GUESS);
@@ -73,7 +74,7 @@ impl Peer {
     }
 
     /// Derives what governs the paths: what the user has set, else what was measured, else a default.
-    pub(super) fn derive_thresholds(&mut self, rails: &[Rail]) {
+    pub(crate) fn derive_thresholds(&mut self, rails: &[Rail]) {
         // A measurement shall find what it measures, and nothing else.
         self.is_curious = self.only.is_none() && (self.is_curious || self.is_new());
         let Fixed { eager_max, in_place_min, aggregate_max, .. } = self.fixed;

@@ -1,10 +1,10 @@
-//! A message that leaves in the call that submits it, from its plan to what became of it ([`super::depart`]).
+//! A message that leaves in the call that submits it, from its plan to what became of it ([`crate::engine::depart`]).
 
-use super::protocol::{Plan, Protocol};
 use crate::clock::Instant;
 use crate::collect::request::{Context, Tag};
 use crate::memory::Segments;
 use crate::packet::{Key, PeerId, RailId, RegionId, RequestId};
+use crate::protocol::{Plan, Protocol};
 use crate::transfer::driver::Order;
 use nmad_wire::{AloneHead, Eager, Header, Kind, Rts, flags};
 
@@ -23,10 +23,10 @@ pub enum Submitted {
 /// What a rail has refused: the message is still to be sent, and has its number in its flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused {
-    pub(super) protocol: Protocol,
-    pub(super) seq: u32,
+    pub(crate) protocol: Protocol,
+    pub(crate) seq: u32,
     /// Its request, if it has one already.
-    pub(super) request: Option<RequestId>,
+    pub(crate) request: Option<RequestId>,
 }
 
 impl Refused {
@@ -39,15 +39,15 @@ impl Refused {
 /// A message that is about to leave.
 #[derive(Debug, Clone, Copy)]
 pub struct Leaving {
-    pub(super) plan: Plan,
+    pub(crate) plan: Plan,
     /// Its number in its flow, which is its own from now on.
-    pub(super) seq: u32,
-    pub(super) number: u32,
-    pub(super) ack: u32,
+    pub(crate) seq: u32,
+    pub(crate) number: u32,
+    pub(crate) ack: u32,
     /// The request that it becomes if the network takes but a part.
-    pub(super) request: RequestId,
+    pub(crate) request: RequestId,
     /// When it was planned, where that is measured; zero elsewhere.
-    pub(super) began: Instant,
+    pub(crate) began: Instant,
 }
 
 impl Leaving {

@@ -1,12 +1,12 @@
 //! Receivers that have posted early and say so (Rtr): the body of a large message follows its request at once
 //! (P5 section 7), and what becomes of an Rtr whose receive is cancelled.
 
-use super::Engine;
-use super::peer::{PATIENCE, Patience};
-use super::rendezvous::NO_KEY;
 use crate::clock::Instant;
 use crate::collect::request::{Context, Envelope, Error, Grant, Request, Source, TagMatch};
+use crate::engine::Engine;
+use crate::engine::peer::{PATIENCE, Patience};
 use crate::packet::{PeerId, RegionId, RequestId};
+use crate::protocol::rendezvous::NO_KEY;
 use crate::transfer::link::Link;
 use alloc::vec::Vec;
 use nmad_wire::{Frame, Rtr, Withdraw, Withdrawn};
@@ -17,7 +17,7 @@ const RTRS_MAX: usize = 1024;
 impl Engine {
     /// Whether the receiver usually invites messages of this flow: then the request waits a little for
     /// the Rtr, and is on the list of those that do.
-    pub(super) fn expects_rtr(&mut self, request: RequestId) -> bool {
+    pub(crate) fn expects_rtr(&mut self, request: RequestId) -> bool {
         let Some(Request::Large(outgoing)) = self.requests.get(request.0) else { return false };
         let (Envelope { peer, context, seq, .. }, unordered) = (outgoing.envelope, outgoing.hints.unordered);
         let Some(peer) = self.peer_mut(peer) else { return false };
@@ -33,7 +33,7 @@ impl Engine {
 
     /// Announces those large messages that have waited long enough for an Rtr.
     #[cold]
-    pub(super) fn release_held(&mut self, now: Instant, id: PeerId) {
+    pub(crate) fn release_held(&mut self, now: Instant, id: PeerId) {
         self.ask_for_held(id, |patience| match *patience {
             // The time at first sight may be old; the next turn's is not.
             Patience::New => {
@@ -61,7 +61,7 @@ impl Engine {
     }
 
     /// Announces those large messages that wait for an Rtr no longer.
-    pub(super) fn ask_for_held(&mut self, id: PeerId, mut waits: impl FnMut(&mut Patience) -> bool) {
+    pub(crate) fn ask_for_held(&mut self, id: PeerId, mut waits: impl FnMut(&mut Patience) -> bool) {
         let Some(peer) = self.peer_mut(id) else { return };
         let mut late = Vec::new();
         peer.held.retain_mut(|(request, patience)| {
@@ -85,7 +85,7 @@ impl Engine {
     /// Whether it pays to tell the peer that this receive is posted: it names peer and tag, is first in
     /// line, has room for a large message, and the last message of the flow was large.
     #[inline]
-    pub(super) fn consider_rtr(&mut self, request: RequestId) {
+    pub(crate) fn consider_rtr(&mut self, request: RequestId) {
         let Some(Request::Recv(recv)) = self.requests.get(request.0) else { return };
         let (Source::Peer(from), TagMatch::Exact(_), Some(place)) = (recv.from, recv.tag, recv.posted) else {
             return;
@@ -107,7 +107,7 @@ impl Engine {
 
     /// The peer has a receive region open for a message that we have perhaps not sent yet. An Rtr is of use
     /// if nothing of the flow went since it was made, or just the request that it answers.
-    pub(super) fn on_rtr(&mut self, from: PeerId, rtr: Rtr) -> Result<(), &'static str> {
+    pub(crate) fn on_rtr(&mut self, from: PeerId, rtr: Rtr) -> Result<(), &'static str> {
         let Some(peer) = self.peer_mut(from) else { return Ok(()) };
         if !peer.can_use(&rtr.keys) {
             return Err(NO_KEY);
@@ -150,14 +150,14 @@ impl Engine {
     }
 
     /// Asks for an Rtr back, because its receive is cancelled.
-    pub(super) fn withdraw(&mut self, peer: PeerId, region: RegionId) {
+    pub(crate) fn withdraw(&mut self, peer: PeerId, region: RegionId) {
         if let Some(peer) = self.peer_mut(peer) {
             peer.control(&Frame::Withdraw(Withdraw { region: region.0 }));
         }
         self.make_ready(peer);
     }
 
-    pub(super) fn on_withdraw(&mut self, from: PeerId, region: u64) {
+    pub(crate) fn on_withdraw(&mut self, from: PeerId, region: u64) {
         let is_used = |request: &Request| match request {
             Request::Large(o) => o.envelope.peer == from && o.grant.is_some_and(|g| g.region.0 == region),
             _ => false,
@@ -171,7 +171,7 @@ impl Engine {
         self.make_ready(from);
     }
 
-    pub(super) fn on_withdrawn(&mut self, from: PeerId, answer: Withdrawn) {
+    pub(crate) fn on_withdrawn(&mut self, from: PeerId, answer: Withdrawn) {
         let Some(region) = self.regions.get(answer.region).filter(|l| l.from == from) else { return };
         let request = region.request;
         let Some(Request::Recv(recv)) = self.requests.get(request.0) else { return };

@@ -1,11 +1,11 @@
 //! Large messages, both ways: Rts, Cts and Fin, and receive regions. Receives that were posted early save the
-//! handshake ([`super::invite`]).
+//! handshake ([`crate::protocol::rtr`]).
 
-use super::Engine;
 use crate::clock::Instant;
 use crate::collect::matching::Comes;
 use crate::collect::request::{Context, Envelope, Error, Grant, Hints, Request, TagMatch};
 use crate::collect::window::Entry;
+use crate::engine::Engine;
 use crate::memory::Buffer;
 use crate::packet::{Key, PeerId, RailId, RegionId, RequestId};
 use crate::schedule::body::Body;
@@ -17,11 +17,11 @@ use alloc::vec::Vec;
 use nmad_wire::{Cts, Fin, Frame, Rtr, Rts, flags};
 
 /// A grant that nobody can use.
-pub(super) const NO_KEY: &str = "region without a key for any rail that is left";
+pub(crate) const NO_KEY: &str = "region without a key for any rail that is left";
 
 impl Engine {
     /// Announces a large message; with an Rtr its body follows at once.
-    pub(super) fn request_to_send(&mut self, request: RequestId, rtr: Option<Rtr>) {
+    pub(crate) fn request_to_send(&mut self, request: RequestId, rtr: Option<Rtr>) {
         let Some(Request::Large(outgoing)) = self.requests.get_mut(request.0) else { return };
         outgoing.invited = rtr.is_some();
         let (envelope, hints) = (outgoing.envelope, outgoing.hints);
@@ -61,7 +61,7 @@ impl Engine {
     }
 
     /// The receiver's receive region is known: the body may go.
-    pub(super) fn grant(&mut self, request: RequestId, grant: Grant) {
+    pub(crate) fn grant(&mut self, request: RequestId, grant: Grant) {
         let Some(Request::Large(outgoing)) = self.requests.get_mut(request.0) else { return };
         let Hints { priority, rail, strategy, .. } = outgoing.hints;
         let (envelope, to) = (outgoing.envelope, outgoing.envelope.peer);
@@ -80,7 +80,7 @@ impl Engine {
         self.make_ready(to);
     }
 
-    pub(super) fn on_cts(&mut self, now: Instant, from: PeerId, cts: Cts) -> Result<(), &'static str> {
+    pub(crate) fn on_cts(&mut self, now: Instant, from: PeerId, cts: Cts) -> Result<(), &'static str> {
         let Some(Request::Large(outgoing)) = self.requests.get(cts.request) else { return Ok(()) };
         if outgoing.envelope.peer != from || cts.len > outgoing.envelope.len {
             return Err("Cts for a request that is not its own");
@@ -101,7 +101,7 @@ impl Engine {
         Ok(())
     }
 
-    pub(super) fn on_fin(&mut self, now: Instant, from: PeerId, fin: Fin) -> Result<(), &'static str> {
+    pub(crate) fn on_fin(&mut self, now: Instant, from: PeerId, fin: Fin) -> Result<(), &'static str> {
         let request = RequestId(fin.request);
         self.timed_large(now, from, fin.request);
         self.note_read(now, request);
@@ -135,7 +135,7 @@ impl Engine {
 
     /// A large send ends when no rail holds a chunk of it and everything has arrived, or, where nothing
     /// has to be kept, has left.
-    pub(super) fn consider_sent(&mut self, request: RequestId) {
+    pub(crate) fn consider_sent(&mut self, request: RequestId) {
         let Some(Request::Large(outgoing)) = self.requests.get(request.0) else { return };
         let all = outgoing.grant.map_or(outgoing.envelope.len, |grant| grant.len.max(outgoing.pushed));
         // Bytes that were announced as pushed are sent, whatever becomes of them.
@@ -148,7 +148,7 @@ impl Engine {
     }
 
     /// A receive has matched a large message: its memory becomes a receive region.
-    pub(super) fn grant_region(
+    pub(crate) fn grant_region(
         &mut self,
         request: RequestId,
         envelope: Envelope,
@@ -180,7 +180,7 @@ impl Engine {
             Comes::Asked | Comes::Invited(_) | Comes::Read(_) => 0,
         };
         if into.is_empty() || envelope.len == 0 {
-            self.tell_end(envelope.peer, theirs);
+            self.send_fin(envelope.peer, theirs);
             if let Some(region) = invited {
                 self.close_region(region);
             }
@@ -211,7 +211,7 @@ impl Engine {
         self.consider_landed(id);
     }
 
-    pub(super) fn new_region(&mut self, request: RequestId, from: PeerId) -> RegionId {
+    pub(crate) fn new_region(&mut self, request: RequestId, from: PeerId) -> RegionId {
         let rails: Vec<RailId> = self.peer(from).map(Self::living_rails).unwrap_or_default();
         self.new_region_on(request, from, rails)
     }
@@ -232,7 +232,7 @@ impl Engine {
     }
 
     /// Rails that may carry chunks now or later: also those whose link is still to open.
-    pub(super) fn living_rails(peer: &super::peer::Peer) -> Vec<RailId> {
+    pub(crate) fn living_rails(peer: &crate::engine::peer::Peer) -> Vec<RailId> {
         peer.links.iter().filter(|link| link.state != State::Dead).map(|link: &Link| link.rail).collect()
     }
 
@@ -257,7 +257,7 @@ impl Engine {
     }
 
     /// All rails have opened a receive region: tells its keys, as the answer to a request or as an Rtr.
-    pub(super) fn tell_keys(&mut self, id: RegionId) {
+    pub(crate) fn tell_keys(&mut self, id: RegionId) {
         let Some(region) = self.regions.get(id.0) else { return };
         let (from, keys, len) = (region.from, region.keys, region.into.len());
         let frame = match region.announced {
@@ -284,7 +284,7 @@ impl Engine {
     }
 
     /// A chunk lies in a receive region.
-    pub(super) fn on_landed(
+    pub(crate) fn on_landed(
         &mut self,
         from: PeerId,
         id: RegionId,
@@ -303,33 +303,33 @@ impl Engine {
         Ok(())
     }
 
-    pub(super) fn consider_landed(&mut self, id: RegionId) {
+    pub(crate) fn consider_landed(&mut self, id: RegionId) {
         let Some(region) = self.regions.get(id.0).filter(|region| region.is_complete()) else { return };
         let (request, announced) = (region.request, region.announced);
         self.close_region(id);
         let Some(Announced { envelope, request: theirs, fin, .. }) = announced else { return };
         if fin {
-            self.tell_end(envelope.peer, theirs);
+            self.send_fin(envelope.peer, theirs);
         }
         self.end_recv(request, envelope);
     }
 
     /// Tells a sender that its message is here (Fin), by the number of its request.
-    pub(super) fn tell_end(&mut self, to: PeerId, theirs: u64) {
+    pub(crate) fn send_fin(&mut self, to: PeerId, theirs: u64) {
         let Some(peer) = self.peer_mut(to) else { return };
         peer.control(&Frame::Fin(Fin { request: theirs }));
         self.make_ready(to);
     }
 
     /// A receive has its message, whole or cut.
-    pub(super) fn end_recv(&mut self, request: RequestId, envelope: Envelope) {
+    pub(crate) fn end_recv(&mut self, request: RequestId, envelope: Envelope) {
         let Some(Request::Recv(recv)) = self.requests.get(request.0) else { return };
         let capacity = recv.into.len();
         let cut = envelope.len > capacity;
         self.complete(request, if cut { Err(Error::Truncated { envelope, capacity }) } else { Ok(envelope) });
     }
 
-    pub(super) fn close_region(&mut self, id: RegionId) {
+    pub(crate) fn close_region(&mut self, id: RegionId) {
         let Some(mut region) = self.regions.remove(id.0) else { return };
         let memory = region.buffer.take().map(Arc::new);
         for rail in region.rails() {

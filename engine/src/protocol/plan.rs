@@ -3,15 +3,15 @@
 //! A message that finds its rail idle leaves in the call that submits it ([`Peer::at_once`]); any other waits
 //! in the window ([`Peer::queued`]), from where a rail takes it when it asks.
 
-use super::Engine;
-use super::lane::Lane;
-use super::parallel::Cores;
-use super::peer::Peer;
-use super::protocol::{Caller, Plan, Protocol, Wanted};
 use crate::clock::Instant;
 use crate::collect::request::{Context, Hints, Outgoing, Tag};
+use crate::engine::Engine;
+use crate::engine::lane::Lane;
+use crate::engine::peer::Peer;
 use crate::packet::PeerId;
 use crate::profile::sample::Method;
+use crate::protocol::parallel::Cores;
+use crate::protocol::{Caller, Plan, Protocol, Wanted};
 use crate::transfer::link::Link;
 use crate::transfer::rail::Rail;
 
@@ -45,7 +45,7 @@ impl Engine {
 
 impl Outgoing {
     /// The protocol of a large message.
-    pub(super) fn protocol(&self) -> Protocol {
+    pub(crate) fn protocol(&self) -> Protocol {
         match self {
             Outgoing { invited: true, .. } => Protocol::Rtr,
             Outgoing { grant: None, address: 1.., .. } => Protocol::Read,
@@ -68,7 +68,7 @@ impl Peer {
     /// How a message leaves at once; none: it waits in the window, since something else is there, or has to
     /// be told, or the strategy wants to see it.
     #[inline(always)]
-    pub(super) fn at_once(
+    pub(crate) fn at_once(
         &self,
         (rails, cores): (&[Rail], &Cores),
         chunk: u64,
@@ -79,7 +79,7 @@ impl Peer {
         if !hints.are_plain() || !self.is_idle() {
             return None;
         }
-        let Some(Lane { rail, place, below, injects, single_copy }) = self.lane else {
+        let Some(Lane { rail, place, below, injects }) = self.lane else {
             return self.over_one_of_several((rails, cores), wanted, clock);
         };
         let (link, at) = (&self.links[place], &rails[rail.index()]);
@@ -87,16 +87,12 @@ impl Peer {
             return None;
         }
         let clear = link.tx.len() == 0;
-        let may_copy = caller.waits() && single_copy.0 <= len && len < single_copy.1;
-        if may_copy && clear && refused.is_none() {
-            return Plan::at_once(Protocol::SingleCopy, rail, place);
-        }
-        if !matches!(refused, None | Some(Protocol::SingleCopy)) {
+        if refused.is_some() {
             return None;
         }
         if len >= below {
             if self.reads(len) {
-                let may = injects && clear && refused != Some(Protocol::Read) && !self.credit.owes_limit();
+                let may = injects && clear && !self.credit.owes_limit();
                 return if may { Plan::at_once(Protocol::Read, rail, place) } else { None };
             }
             // A caller that waits looks for credit before it is spent.
@@ -150,7 +146,7 @@ impl Peer {
     /// takes what is longer than a packet in one call ([`Protocol::Push`]), that does not ask either, and
     /// copies less.
     #[inline(always)]
-    pub(super) fn goes_eager(&self, len: u64, hints: Hints) -> bool {
+    pub(crate) fn goes_eager(&self, len: u64, hints: Hints) -> bool {
         let small = match hints.probe {
             None if len as usize > self.longest_eager() => self.goes_in_parts(len),
             None => len as usize <= self.eager_max || self.goes_unasked(len, false),
@@ -167,7 +163,7 @@ impl Peer {
     }
 
     /// The protocol of a message that waits in the window.
-    pub(super) fn queued(
+    pub(crate) fn queued(
         &self,
         rails: &[Rail],
         chunk: u64,

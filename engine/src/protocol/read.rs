@@ -5,12 +5,12 @@
 //! copies it, and a Fin tells the sender that its memory is free. The sender waits for no answer before the
 //! copy, no message is copied twice, unexpected ones neither, and the link is free for other messages
 //! meanwhile. A receiver whose rail cannot read asks with a Cts, and the sender offers it no more messages
-//! to read then. A receiver that is late to read gets messages without being asked, as in [`super::late`].
+//! to read then. A receiver that is late to read gets messages without being asked, as in [`crate::observe::late`].
 
-use super::Engine;
-use super::peer::{NO_READS, Peer};
 use crate::collect::matching::Comes;
 use crate::collect::request::{Envelope, Hints, Reading, Request};
+use crate::engine::Engine;
+use crate::engine::peer::{NO_READS, Peer};
 use crate::packet::{Key, PeerId, RequestId};
 use crate::profile::sample::Method;
 use crate::transfer::access::{Access, Act, Came, RemoteAccess};
@@ -26,7 +26,7 @@ const UNREAD_MAX: u32 = 32;
 impl Engine {
     /// A receive has matched a message that lies in its sender's memory: a rail reads it, as much as the
     /// receive has room for.
-    pub(super) fn read(&mut self, request: RequestId, envelope: Envelope, theirs: u64, at: u64) {
+    pub(crate) fn read(&mut self, request: RequestId, envelope: Envelope, theirs: u64, at: u64) {
         let from = envelope.peer;
         let reads = |link: &&Link| {
             link.is_up() && self.rails[link.rail.index()].limits.remote == RemoteAccess::Copies
@@ -51,7 +51,7 @@ impl Engine {
     }
 
     /// A rail has read a message, or could not.
-    pub(super) fn on_read(&mut self, request: RequestId, came: Came) {
+    pub(crate) fn on_read(&mut self, request: RequestId, came: Came) {
         let Some(Request::Reading(Reading { envelope, recv, theirs })) = self.requests.remove(request.0)
         else {
             return;
@@ -59,13 +59,13 @@ impl Engine {
         if came != Came::Done {
             return self.ask_instead(recv, envelope, theirs);
         }
-        self.tell_end(envelope.peer, theirs);
+        self.send_fin(envelope.peer, theirs);
         self.end_recv(recv, envelope);
     }
 
     /// The peer cannot read messages here.
     #[cold]
-    pub(super) fn no_more_reads(&mut self, id: PeerId) {
+    pub(crate) fn no_more_reads(&mut self, id: PeerId) {
         let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
             return;
         };
@@ -77,7 +77,7 @@ impl Engine {
 impl Peer {
     /// Whether a message of `len` bytes is read by its receiver.
     #[inline(always)]
-    pub(super) fn reads(&self, len: u64) -> bool {
+    pub(crate) fn reads(&self, len: u64) -> bool {
         self.is_readable(len) && !self.is_behind() && !self.is_late_to_read(len)
     }
 
@@ -88,20 +88,20 @@ impl Peer {
     }
 
     /// A message was offered to be read.
-    pub(super) fn offers_to_read(&mut self) {
+    pub(crate) fn offers_to_read(&mut self) {
         self.unread += 1;
         self.lateness.asks();
     }
 
     /// Whether it would be, if the receiver were not late or behind.
     #[inline]
-    pub(super) fn is_readable(&self, len: u64) -> bool {
+    pub(crate) fn is_readable(&self, len: u64) -> bool {
         self.reads.0 <= len && len < self.reads.1
     }
 
     /// The same of one that may have been told to go in a certain way.
     #[inline(always)]
-    pub(super) fn would_read(&self, len: u64, hints: Hints) -> bool {
+    pub(crate) fn would_read(&self, len: u64, hints: Hints) -> bool {
         match hints.probe {
             None => self.reads(len),
             Some(method) => method == Method::Read && self.may_read.is_some(),
@@ -109,7 +109,7 @@ impl Peer {
     }
 
     /// Derives which messages are read.
-    pub(super) fn derive_reads(&mut self) {
+    pub(crate) fn derive_reads(&mut self) {
         let measured = self.lone().and_then(|(_, link)| link.forecast.profile().thresholds());
         self.reads = match (self.may_read, measured) {
             (Some(Reads::From(len)), _) => (len, u64::MAX),

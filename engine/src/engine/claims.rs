@@ -1,17 +1,17 @@
 //! Messages that are found now and received later, by whoever found them and nobody else (MPI's matching
 //! probe).
 
-use super::Engine;
-use super::failure::is_here;
 use crate::collect::matching::Unexpected;
 use crate::collect::request::{Context, Envelope, Error, Recv, Request, Source, TagMatch};
+use crate::engine::Engine;
+use crate::engine::fail::is_here;
 use crate::memory::Segments;
 use crate::packet::{PeerId, RegionId, RequestId};
 use crate::slab::Slab;
 use alloc::vec::Vec;
 
 /// Messages that were claimed and are not received yet.
-pub(super) type Claimed = Slab<Unexpected>;
+pub(crate) type Claimed = Slab<Unexpected>;
 
 /// A message that was claimed: no receive gets it but [`Engine::recv_claimed`], once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,12 +53,12 @@ impl Engine {
     }
 
     /// Whether a claimed message lies in this receive region of our own.
-    pub(super) fn claims(&self, stored: RegionId) -> bool {
+    pub(crate) fn claims(&self, stored: RegionId) -> bool {
         self.claimed.iter().any(|(_, message)| message.lies_in(stored))
     }
 
     /// The peer is gone: messages that it had only announced will not come.
-    pub(super) fn forget_claims(&mut self, peer: PeerId) {
+    pub(crate) fn forget_claims(&mut self, peer: PeerId) {
         let here = |message: &Envelope, stored| is_here(&self.regions, message, stored);
         let lost = |message: &Unexpected| message.envelope.peer == peer && !message.is_here(here);
         let lost: Vec<u64> = self.claimed.iter().filter(|(_, m)| lost(m)).map(|(name, _)| name).collect();

@@ -7,9 +7,9 @@
 //! of it can happen any more, and whoever asked for a put or a get asks the peer with a message instead. Of
 //! an atomic nobody can know whether it was done.
 
-use super::Engine;
 use crate::clock::Instant;
 use crate::collect::request::{Context, Envelope, Error, OneSided, Request, Tag};
+use crate::engine::Engine;
 use crate::memory::Segments;
 use crate::packet::{Key, PeerId, RailId, RequestId};
 use crate::transfer::access::{Access, Act, Atomics, Came, Exposure, RemoteAccess};
@@ -81,13 +81,13 @@ impl Engine {
         let links = peer.links.iter().filter(|link| reaches(link));
         let found = links.filter_map(|link| Some((done_at(link), key(link)?))).min_by_key(|(at, _)| *at);
         if found.is_none() && peer.links.iter().any(|link| link.state == State::Cold && reaches(link)) {
-            self.meet(to);
+            self.open_links(to);
         }
         found.map(|(_, found)| found)
     }
 
     /// Takes note whether rails have errands left.
-    pub(super) fn count_errands(&mut self) {
+    pub(crate) fn count_errands(&mut self) {
         self.has_errands = self.rails.iter().any(Rail::has_errands);
     }
 
@@ -113,7 +113,7 @@ impl Engine {
     }
 
     /// Both sides have closed a link: accesses over it whose result is unknown end.
-    pub(super) fn end_unknown(&mut self, id: PeerId, rail: RailId) {
+    pub(crate) fn end_unknown(&mut self, id: PeerId, rail: RailId) {
         let is_of_it = |request: &Request| match request {
             Request::OneSided(access) => {
                 access.is_unknown && access.rail == rail && access.envelope.peer == id

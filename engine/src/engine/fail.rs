@@ -1,15 +1,15 @@
 //! Links that open and die, peers that are gone. Loss of a packet and loss of a rail are the same case:
 //! what the peer may not have goes over another rail.
 
-use super::arrive::is_notice;
-use super::dispatch::frames_of;
-use super::peer::{Lost, Peer, Standing};
-use super::rendezvous::NO_KEY;
-use super::{Engine, Notice};
 use crate::clock::Instant;
 use crate::collect::request::{Envelope, Error, Reading, Request, Source};
 use crate::collect::window::Entry;
+use crate::engine::arrive::is_notice;
+use crate::engine::dispatch::frames_of;
+use crate::engine::peer::{Lost, Peer, Standing};
+use crate::engine::{Engine, Notice};
 use crate::packet::{Packet, PeerId, RailId, RegionId, RequestId};
+use crate::protocol::rendezvous::NO_KEY;
 use crate::schedule::body::Body;
 use crate::schedule::builder::Built;
 use crate::slab::Slab;
@@ -25,7 +25,7 @@ use nmad_wire::{Frame, LinkDown, Replay, frames};
 
 impl Engine {
     /// Asks for all links to a peer that nobody has opened yet; the first that opens is used at once.
-    pub(super) fn meet(&mut self, id: PeerId) {
+    pub(crate) fn open_links(&mut self, id: PeerId) {
         let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
         peer.is_met = true;
         for link in peer.links.iter_mut().filter(|link| link.state == State::Cold) {
@@ -56,19 +56,19 @@ impl Engine {
                     true => link.tx.len() == 0 || !link.is_up(),
                     false => link.tx.at_rail() == 0,
                 };
-                peer.has_nothing() && peer.offered.is_none() && peer.links.iter().all(sent)
+                peer.has_nothing() && peer.links.iter().all(sent)
             })
     }
 
     /// The peer broke the protocol: it is closed with one message, and nothing else is touched.
     #[cold]
-    pub(super) fn violate(&mut self, id: PeerId, why: &'static str) {
+    pub(crate) fn close_violator(&mut self, id: PeerId, why: &'static str) {
         let me = self.config.me.0;
         self.fail_peer(id, &format!("peer {} sent a malformed packet ({why}); closed by rank {me}", id.0));
     }
 
     /// The other side gave up a link: so do we, and what it may not have got is replayed.
-    pub(super) fn on_link_down(&mut self, from: PeerId, remote: u8) {
+    pub(crate) fn on_link_down(&mut self, from: PeerId, remote: u8) {
         let Some(peer) = self.peer_mut(from) else { return };
         let known = peer.links.iter_mut().find(|link| link.remote == Some(remote));
         let known = known.and_then(|link| Some((link.rail, link.notes.as_mut()?)));
@@ -111,14 +111,14 @@ impl Engine {
     }
 
     /// Has a rail close the link to a peer.
-    pub(super) fn close_link(&mut self, rail: RailId, id: PeerId) {
+    pub(crate) fn close_link(&mut self, rail: RailId, id: PeerId) {
         self.rails[rail.index()].errands.push_back(Order::Close { to: id });
         self.has_errands = true;
         self.closing += 1;
     }
 
     /// Closes a link; the rail answers with what it has not sent.
-    pub(super) fn give_up(&mut self, rail: RailId, id: PeerId, why: &str) {
+    pub(crate) fn give_up(&mut self, rail: RailId, id: PeerId, why: &str) {
         let Some(link) = self.peer_mut(id).and_then(|peer| peer.link_mut(rail)) else { return };
         if link.closing {
             return;
@@ -129,7 +129,7 @@ impl Engine {
     }
 
     /// A rail reports the end of a link.
-    pub(super) fn on_lost(&mut self, now: Instant, rail: RailId, id: PeerId, why: &str, unsent: Vec<Order>) {
+    pub(crate) fn on_lost(&mut self, now: Instant, rail: RailId, id: PeerId, why: &str, unsent: Vec<Order>) {
         let may_return = self.rails[rail.index()].limits.returns;
         let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
         let leaving = peer.standing != Standing::Here;
@@ -176,9 +176,6 @@ impl Engine {
             peer.unsaid.push(format!("{why}; the other rails to peer {} carry its traffic", id.0));
             peer.mark_lane(&self.rails);
         }
-        if peer.offered.as_ref().is_some_and(|offered| offered.rail() == rail) {
-            self.send_declined(id);
-        }
         if is_last {
             self.wait_for(now, rail, id, why);
         }
@@ -187,9 +184,9 @@ impl Engine {
             self.end_unknown(id, rail);
         }
         if self.has_useless_grant(id) {
-            return self.violate(id, NO_KEY);
+            return self.close_violator(id, NO_KEY);
         }
-        self.meet(id);
+        self.open_links(id);
         self.make_ready(id);
     }
 
@@ -226,7 +223,7 @@ impl Engine {
     /// peer that ends closes its links one after the other, and the first may be seen before the goodbye on
     /// another.
     #[cold]
-    pub(super) fn tell_unsaid(&mut self, id: PeerId) {
+    pub(crate) fn tell_unsaid(&mut self, id: PeerId) {
         let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
         let unsaid = core::mem::take(&mut peer.unsaid);
         peer.mark_lane(&self.rails);
@@ -355,7 +352,7 @@ impl Engine {
     }
 
     /// The peer is gone: every request that needs it ends with an error.
-    pub(super) fn fail_peer(&mut self, id: PeerId, why: &str) {
+    pub(crate) fn fail_peer(&mut self, id: PeerId, why: &str) {
         let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
         if peer.is_gone() {
             return;
@@ -369,7 +366,6 @@ impl Engine {
         peer.held.clear();
         peer.requested.clear();
         peer.pushes.clear();
-        peer.offered = None;
         let mut closed = Vec::new();
         for link in peer.links.iter_mut().filter(|link| link.state != State::Dead) {
             let _ = link.tx.take_all().count();
@@ -433,6 +429,6 @@ impl Engine {
 }
 
 /// Whether all of a message has arrived in a receive region of our own.
-pub(super) fn is_here(regions: &Slab<Region>, message: &Envelope, stored: RegionId) -> bool {
+pub(crate) fn is_here(regions: &Slab<Region>, message: &Envelope, stored: RegionId) -> bool {
     regions.get(stored.0).is_some_and(|region| region.is_full() && region.into.len() == message.len)
 }

@@ -9,11 +9,11 @@
 //! learnt, messages pass the window instead of the short way, and those of lengths of which too little is
 //! known are carried in one way after the other. Afterwards the peer is looked at again from time to time.
 
-use super::Engine;
-use super::peer::Peer;
-use super::suspect::Watched;
 use crate::clock::{Duration, Instant};
 use crate::collect::request::{Hints, Request};
+use crate::engine::Engine;
+use crate::engine::peer::Peer;
+use crate::observe::watch::Watched;
 use crate::packet::{PeerId, RailId, RequestId};
 use crate::profile::doubt::Doubt;
 use crate::profile::learning::{Learning, TIMED, Taught};
@@ -62,7 +62,7 @@ fn is_idle(now: Instant, ns: u64, link: &Link, rail: &Rail) -> bool {
 
 impl Peer {
     /// Whether something is to be learnt, now that links came, went or opened.
-    pub(super) fn is_new(&self) -> bool {
+    pub(crate) fn is_new(&self) -> bool {
         let is_unknown = |link: &Link| link.is_up() && !link.forecast.is_measured();
         self.fixed.adapts() && !self.may_inject && self.links.iter().any(is_unknown)
     }
@@ -74,7 +74,7 @@ impl Peer {
 
     /// Whether the receiver looks at its rails, if that counts: `wait_ns` is the time that a large message
     /// has waited for its answer, beyond a handshake.
-    pub(super) fn is_prompt(&self, wait_ns: u64) -> bool {
+    pub(crate) fn is_prompt(&self, wait_ns: u64) -> bool {
         let learning = self.lone().and_then(|(_, link)| link.learning.as_ref());
         wait_ns < POSTED_NS || !learning.is_some_and(|learning| learning.learned.is_trusted())
     }
@@ -90,7 +90,7 @@ impl Peer {
 
     /// How a message goes while something is to be learnt.
     #[cold]
-    pub(super) fn wonder(&mut self, rails: &[Rail], watched: &mut Watched, len: u64, hints: Hints) -> Hints {
+    pub(crate) fn wonder(&mut self, rails: &[Rail], watched: &mut Watched, len: u64, hints: Hints) -> Hints {
         if self.only.is_some() || hints.probe.is_some() {
             return hints;
         }
@@ -171,7 +171,7 @@ impl Peer {
             let rail = link.rail;
             if link.learning.is_none() {
                 let (in_place_min, pushes) =
-                    (super::Config::IN_PLACE_MIN as u64, rails[rail.index()].limits.push > 0);
+                    (crate::config::Config::IN_PLACE_MIN as u64, rails[rail.index()].limits.push > 0);
                 link.learning = Some(Learning::new(link.forecast.profile(), in_place_min, pushes));
             }
             let Some(learning) = link.learning.as_mut().filter(|l| l.learned.wants_empty()) else { continue };
@@ -188,7 +188,7 @@ impl Peer {
     }
 
     /// A link has opened: if nothing is known of its rail it is asked about first.
-    pub(super) fn greet(&mut self, now: Instant, rails: &[Rail], watched: &mut Watched) {
+    pub(crate) fn greet(&mut self, now: Instant, rails: &[Rail], watched: &mut Watched) {
         let is_reliable = self.links.iter().all(|link| !link.lossy);
         if self.is_curious && self.ask_nothing(rails, watched) && is_reliable {
             self.greets_until = now + GREETING;
@@ -197,7 +197,7 @@ impl Peer {
 
     /// A packet with one entry is about to leave: the question that it carries if it is timed.
     #[cold]
-    pub(super) fn time_packet(
+    pub(crate) fn time_packet(
         &mut self,
         now: Instant,
         (rail, at): (RailId, &Rail),
@@ -221,7 +221,7 @@ impl Peer {
 
 impl Engine {
     /// A question without anything before it leaves.
-    pub(super) fn asked_nothing(&mut self, now: Instant, to: PeerId, rail: RailId, question: u32) {
+    pub(crate) fn asked_nothing(&mut self, now: Instant, to: PeerId, rail: RailId, question: u32) {
         let Engine { peers, rails, .. } = self;
         let link = peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut()?.link_mut(rail));
         let Some(link) = link else { return };
@@ -237,7 +237,7 @@ impl Engine {
     }
 
     /// A large message is submitted: whether the receiver shall say when it has it.
-    pub(super) fn times_large(&self, to: PeerId, hints: Hints) -> bool {
+    pub(crate) fn times_large(&self, to: PeerId, hints: Hints) -> bool {
         let asks = hints.probe == Some(Method::Rendezvous);
         let is_told = |learning: &Learning| asks || !learning.learned.is_trusted();
         let peer = self.peer(to).filter(|peer| peer.is_curious && !peer.keeps);
@@ -246,14 +246,14 @@ impl Engine {
     }
 
     /// Whether the only rail to a peer seems slower than it was measured.
-    pub(super) fn seems_slow(&self, to: PeerId) -> bool {
+    pub(crate) fn seems_slow(&self, to: PeerId) -> bool {
         let learning = self.peer(to).and_then(|peer| peer.lone()?.1.learning.as_deref());
         learning.is_some_and(|learning| learning.learned.seems_slow())
     }
 
     /// The first chunk of a large message is about to leave.
     #[cold]
-    pub(super) fn time_large(&mut self, now: Instant, rail: RailId, to: PeerId, request: RequestId) {
+    pub(crate) fn time_large(&mut self, now: Instant, rail: RailId, to: PeerId, request: RequestId) {
         let Engine { peers, rails, requests, .. } = self;
         let Some(Request::Large(outgoing)) = requests.get(request.0) else { return };
         let peer = peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut());
@@ -266,7 +266,7 @@ impl Engine {
     }
 
     /// The receiver has a large message.
-    pub(super) fn timed_large(&mut self, now: Instant, from: PeerId, request: u64) {
+    pub(crate) fn timed_large(&mut self, now: Instant, from: PeerId, request: u64) {
         let peer = self.peer_mut(from).filter(|peer| !peer.keeps);
         let link = peer.and_then(|peer| peer.links.iter_mut().find(|link| link.learning.is_some()));
         let Some((rail, learning)) = link.and_then(|link| Some((link.rail, link.learning.as_mut()?))) else {
@@ -279,7 +279,7 @@ impl Engine {
     /// Several rails share messages, and one has carried `len` bytes of them; `is_alone`: it had nothing to
     /// do before.
     #[cold]
-    pub(super) fn timed_share(
+    pub(crate) fn timed_share(
         &mut self,
         now: Instant,
         (from, rail): (PeerId, RailId),
@@ -301,7 +301,7 @@ impl Engine {
     }
 
     /// The answer about what was timed; false: the question was another one.
-    pub(super) fn on_timed(&mut self, now: Instant, from: PeerId, seen: &Seen) -> bool {
+    pub(crate) fn on_timed(&mut self, now: Instant, from: PeerId, seen: &Seen) -> bool {
         if seen.question & TIMED == 0 {
             return false;
         }
@@ -380,7 +380,7 @@ impl Engine {
 
     /// A packet with this number leaves: now and then the peer is looked at again.
     #[inline(always)]
-    pub(super) fn note_number(&mut self, to: PeerId, number: u32) {
+    pub(crate) fn note_number(&mut self, to: PeerId, number: u32) {
         if number % PACKETS == PACKETS - 1 {
             self.look(to);
         }
@@ -407,7 +407,7 @@ impl Engine {
     }
 
     /// The same of a chunk, which a measured profile is checked by, too; the rail has counted it.
-    pub(super) fn note_chunk(&mut self, to: PeerId, rail: RailId) {
+    pub(crate) fn note_chunk(&mut self, to: PeerId, rail: RailId) {
         if self.rails[rail.index()].counters.chunks.is_multiple_of(u64::from(CHUNKS)) {
             self.look_again(to, |_| true);
         }

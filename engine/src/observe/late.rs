@@ -8,20 +8,20 @@
 //! one reliable rail, as long as that leaves some credit to short ones: credit is the receiver's memory
 //! budget, so a flood falls back to rendezvous, and goes on when the receiver has taken something. It loses
 //! the copies on both sides and, if it fits into a packet, the other rails. A receive that is posted in time
-//! invites the message ([`super::invite`]), which spares the first wait but not the second.
+//! invites the message ([`crate::protocol::rtr`]), which spares the first wait but not the second.
 //!
 //! The acknowledgements of such a receiver tell when it has looked at its rails, and not how long those took.
 //! So what they say of all rails alike is forgotten: otherwise the rail that has carried less would seem to
 //! be the slower one, and would carry even less.
 //!
-//! Eager messages measure nothing, so now and then one asks: after some of them ([`super::lateness`]), and
+//! Eager messages measure nothing, so now and then one asks: after some of them ([`crate::observe::lateness`]), and
 //! after twice as many each time that the receiver was late again. A probe costs one wait, so that is what
 //! the loss is bounded by.
 
-use super::Engine;
-use super::peer::Peer;
 use crate::clock::{Duration, Instant};
 use crate::collect::request::{Envelope, Hints, Request};
+use crate::engine::Engine;
+use crate::engine::peer::Peer;
 use crate::packet::{PeerId, RequestId};
 use crate::transfer::link::Link;
 use alloc::format;
@@ -29,14 +29,14 @@ use alloc::format;
 impl Peer {
     /// Whether a message above the eager limit goes without asking, because the receiver is late.
     #[cold]
-    pub(super) fn goes_unasked(&self, len: u64, invited: bool) -> bool {
+    pub(crate) fn goes_unasked(&self, len: u64, invited: bool) -> bool {
         self.may_go_unasked(len, invited) && self.credit.has_for_late(len)
     }
 
     /// Whether all of a message goes ahead over the one rail that pushes, because the receiver is late to
     /// answer, and not only as much as keeps the rail busy until a timely answer.
     #[cold]
-    pub(super) fn pushes_all(&self, len: u64) -> bool {
+    pub(crate) fn pushes_all(&self, len: u64) -> bool {
         self.outwaits(false, || self.copies_ns(len)) && self.credit.has_for_late(len)
     }
 
@@ -51,7 +51,7 @@ impl Peer {
     /// Whether the receiver is late to read messages: they are pushed then. Where nothing is pushed there are
     /// more processes than cores, and a wait tells nothing but that another one runs.
     #[inline]
-    pub(super) fn is_late_to_read(&self, len: u64) -> bool {
+    pub(crate) fn is_late_to_read(&self, len: u64) -> bool {
         self.may_push.is_some() && self.lateness.wait_ns(false) > 0 && self.pushes_all(len)
     }
 
@@ -74,7 +74,7 @@ impl Peer {
     /// A rail was observed to carry what usually takes this long. Where the receiver may have been late to
     /// acknowledge it, what all rails have in common is forgotten. What delays one of them alone is that
     /// rail's doing and stays known.
-    pub(super) fn consider_hidden(&mut self, usual_ns: u64) {
+    pub(crate) fn consider_hidden(&mut self, usual_ns: u64) {
         let is_hidden = self.lateness.hidden_ns() > usual_ns;
         if is_hidden && self.used().all(|(_, link)| link.forecast.load() > 1.0) {
             self.links.iter_mut().for_each(|link| link.forecast.forgive());
@@ -95,7 +95,7 @@ impl Peer {
     /// Whether a message whose receive is posted goes straight to its place: it is above the limit, and the
     /// receiver is not late to say that it has arrived.
     #[cold]
-    pub(super) fn takes_invitation(&self, len: u64) -> bool {
+    pub(crate) fn takes_invitation(&self, len: u64) -> bool {
         let is_long = len as usize > self.eager_max.min(self.longest_eager());
         is_long && !self.goes_unasked(len, true)
     }
@@ -105,7 +105,7 @@ impl Engine {
     /// A message above the eager limit is about to go; `unasked`: without asking. Where one rail pushes, that
     /// is noted when it is known how much goes ahead.
     #[cold]
-    pub(super) fn note_way(&mut self, id: PeerId, (len, hints): (u64, Hints), unasked: bool) {
+    pub(crate) fn note_way(&mut self, id: PeerId, (len, hints): (u64, Hints), unasked: bool) {
         let budget = self.config.credit / 2;
         let is_noted = |peer: &&mut Peer| hints.probe.is_none() && peer.may_push.is_none();
         let Some(peer) = self.peer_mut(id).filter(is_noted) else { return };
@@ -123,13 +123,13 @@ impl Engine {
                  NMAD_CREDIT there lets more wait; this is said once)",
                 id.0
             );
-            self.notices.push_back(super::Notice { peer: id, text });
+            self.notices.push_back(crate::engine::Notice { peer: id, text });
         }
     }
 
     /// A request to send was answered. What the rails carried for this peer meanwhile would have delayed the
     /// message anyway, so then nothing is learned.
-    pub(super) fn note_answer(&mut self, now: Instant, request: RequestId) {
+    pub(crate) fn note_answer(&mut self, now: Instant, request: RequestId) {
         let Engine { requests, peers, .. } = self;
         let Some(Request::Large(outgoing)) = requests.get_mut(request.0) else { return };
         let place = outgoing.envelope.peer.0 as usize;
@@ -158,7 +158,7 @@ impl Engine {
     /// The receiver has read a message, if it was one to be read: notes how long that took, counted from when
     /// the message before it was read. A sender that did not look meanwhile finds it late without reason, and
     /// pushes the next messages: a copy more, which is little beside what it did instead of looking.
-    pub(super) fn note_read(&mut self, now: Instant, request: RequestId) {
+    pub(crate) fn note_read(&mut self, now: Instant, request: RequestId) {
         let Engine { requests, peers, .. } = self;
         let Some(Request::Large(outgoing)) = requests.get(request.0) else { return };
         let Envelope { peer, len, .. } = outgoing.envelope;
@@ -180,7 +180,7 @@ impl Engine {
     }
 
     /// The receiver has said that it has a message, which was due at `due`; zero: nobody has predicted it.
-    pub(super) fn note_end(&mut self, now: Instant, from: PeerId, due: Instant, answer_ns: Option<u64>) {
+    pub(crate) fn note_end(&mut self, now: Instant, from: PeerId, due: Instant, answer_ns: Option<u64>) {
         let Some(peer) = self.peer_mut(from).filter(|_| due != Instant::default()) else { return };
         let back = |link: &Link| link.forecast.profile().eager().start_ns();
         let back_ns = peer.used().map(|(_, link)| back(link)).min().unwrap_or(0);

@@ -4,26 +4,26 @@
 //! A request to send with the names goes first and says that all bytes come in parts; nobody is asked. Rails
 //! overtake each other, so a part may come before the names, and goes to memory of our own then, as
 //! everything does for which no receive is posted. Both sides charge the message like any eager one. Its end
-//! is that of a pushed message ([`super::push`]).
+//! is that of a pushed message ([`crate::protocol::push`]).
 
-use super::Engine;
-use super::leaving::Refused;
-use super::peer::{Parts, Peer};
 use crate::collect::matching::Comes;
 use crate::collect::request::{EagerSend, Envelope, Hints, Request};
 use crate::collect::window::Entry;
+use crate::engine::Engine;
+use crate::engine::peer::{Parts, Peer};
 use crate::memory::Segments;
 use crate::packet::{PeerId, RailId, RegionId, RequestId};
+use crate::protocol::leaving::Refused;
 use crate::transfer::region::Region;
 use nmad_wire::{Eager, Frame, Part, Rts, flags};
 
 /// Bytes of the request to send, which shares a packet with the first part.
-pub(super) const NAMES_LEN: u64 = 34;
+pub(crate) const NAMES_LEN: u64 = 34;
 
 impl Engine {
     /// Submits a message in parts; it has credit.
     #[cold]
-    pub(super) fn send_in_parts(
+    pub(crate) fn send_in_parts(
         &mut self,
         envelope: Envelope,
         data: Segments,
@@ -57,7 +57,7 @@ impl Engine {
     }
 
     /// The names of a message whose bytes come in parts have come.
-    pub(super) fn name_parts(&mut self, from: PeerId, rts: &Rts) -> Result<Comes, Wrong> {
+    pub(crate) fn name_parts(&mut self, from: PeerId, rts: &Rts) -> Result<Comes, Wrong> {
         let Some(region) = self.parts_of(from, rts.request, rts.len)? else {
             return Ok(Comes::Parts(rts.len));
         };
@@ -82,7 +82,7 @@ impl Engine {
     }
 
     /// Bytes of this message will come in parts, for this receive region.
-    pub(super) fn await_parts(&mut self, from: PeerId, request: u64, region: RegionId, len: u64) {
+    pub(crate) fn await_parts(&mut self, from: PeerId, request: u64, region: RegionId, len: u64) {
         if let Some(peer) = self.peer_mut(from) {
             peer.parts.push(Parts { request, region, len, named: true });
             peer.credit.consume(len);
@@ -90,7 +90,7 @@ impl Engine {
     }
 
     /// Memory of our own for parts that no receive has asked for yet.
-    pub(super) fn store_parts(&mut self, from: PeerId, request: u64, len: u64, named: bool) -> RegionId {
+    pub(crate) fn store_parts(&mut self, from: PeerId, request: u64, len: u64, named: bool) -> RegionId {
         let buffer = self.spare.take(len as usize);
         let region = Region::stored(from, buffer, core::iter::empty());
         let region = RegionId(self.regions.insert(region));
@@ -101,7 +101,7 @@ impl Engine {
     }
 
     /// A part has arrived.
-    pub(super) fn on_part(&mut self, from: PeerId, part: Part, data: &[u8]) -> Result<(), Wrong> {
+    pub(crate) fn on_part(&mut self, from: PeerId, part: Part, data: &[u8]) -> Result<(), Wrong> {
         let Part { request, offset, total, .. } = part;
         if data.is_empty() {
             return Err("an empty part");
@@ -139,7 +139,7 @@ impl Engine {
 impl Peer {
     /// Puts the names of a message into the window, and its parts: for each the rail, if it is meant for one,
     /// and its bytes. The names go with the first part.
-    pub(super) fn submit_parts(
+    pub(crate) fn submit_parts(
         &mut self,
         names: Rts,
         parts: impl Iterator<Item = (Option<RailId>, u64)>,
@@ -159,7 +159,7 @@ impl Peer {
 }
 
 /// Bytes of the part that begins at `offset`, if none is longer than `longest`.
-pub(super) fn part_len(offset: u64, len: u64, longest: u64) -> u64 {
+pub(crate) fn part_len(offset: u64, len: u64, longest: u64) -> u64 {
     let most = if offset == 0 { longest - NAMES_LEN } else { longest };
     most.min(len - offset)
 }

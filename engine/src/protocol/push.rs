@@ -6,10 +6,10 @@
 //! eager data, so that what nobody has asked for stays within the credit. What the sender could not push
 //! goes the usual way, while the pushed part keeps the wire busy.
 
-use super::Engine;
-use super::lane::Lane;
-use super::peer::{Peer, Push};
 use crate::collect::request::{Envelope, Request};
+use crate::engine::Engine;
+use crate::engine::lane::Lane;
+use crate::engine::peer::{Peer, Push};
 use crate::packet::{PeerId, RailId, RegionId, RequestId};
 use crate::schedule::body::Body;
 use crate::transfer::rail::Opening;
@@ -23,7 +23,7 @@ const AHEAD: u64 = 256 << 10;
 
 impl Engine {
     /// How many bytes of a large message go ahead; they are charged.
-    pub(super) fn spend_push(&mut self, envelope: &Envelope) -> u64 {
+    pub(crate) fn spend_push(&mut self, envelope: &Envelope) -> u64 {
         let chunk = self.config.chunk;
         let Some(peer) = self.peer_mut(envelope.peer) else { return 0 };
         let Some(most) = peer.longest_push(envelope.len, chunk) else { return 0 };
@@ -44,7 +44,7 @@ impl Engine {
 
     /// The request to send is on its way, and what goes ahead follows it.
     #[cold]
-    pub(super) fn push_body(&mut self, request: RequestId) {
+    pub(crate) fn push_body(&mut self, request: RequestId) {
         let Some(Request::Large(outgoing)) = self.requests.get(request.0) else { return };
         let (to, priority, len) = (outgoing.envelope.peer, outgoing.hints.priority, outgoing.pushed);
         let Some(peer) = self.peer_mut(to) else { return };
@@ -54,7 +54,7 @@ impl Engine {
     }
 
     /// A chunk of `len` bytes will come from the peer, for this receive region.
-    pub(super) fn await_push(&mut self, from: PeerId, theirs: u64, region: RegionId, len: u64) {
+    pub(crate) fn await_push(&mut self, from: PeerId, theirs: u64, region: RegionId, len: u64) {
         let stored = self.regions.get(region.0).is_some_and(|region| region.buffer.is_some());
         let Some(peer) = self.peer_mut(from) else { return };
         peer.pushes.push(Push { request: theirs, region, len });
@@ -64,7 +64,7 @@ impl Engine {
     }
 
     /// Memory of our own for a chunk that nobody has asked for yet.
-    pub(super) fn store_push(&mut self, from: PeerId, theirs: u64, len: u64) -> RegionId {
+    pub(crate) fn store_push(&mut self, from: PeerId, theirs: u64, len: u64) -> RegionId {
         let rails = self.peer(from).map(Self::living_rails).unwrap_or_default();
         let buffer = self.spare.take(len as usize);
         let region = Region::stored(from, buffer, rails.iter().copied());
@@ -78,7 +78,7 @@ impl Engine {
     }
 
     /// A pushed chunk has begun to arrive: its link goes on when it knows the receive region.
-    pub(super) fn on_pushed(
+    pub(crate) fn on_pushed(
         &mut self,
         rail: RailId,
         from: PeerId,
@@ -96,7 +96,7 @@ impl Engine {
     }
 
     /// A receive has matched a message whose beginning is stored here, or about to be.
-    pub(super) fn claim_stored(
+    pub(crate) fn claim_stored(
         &mut self,
         request: RequestId,
         envelope: Envelope,
@@ -116,7 +116,7 @@ impl Engine {
 
     /// All that was pushed is stored and a receive has matched it: the receive gets it and, if there is
     /// more, asks for the rest.
-    pub(super) fn consider_stored(&mut self, stored: RegionId) {
+    pub(crate) fn consider_stored(&mut self, stored: RegionId) {
         let Some(region) = self.regions.get(stored.0).filter(|region| region.is_full()) else { return };
         let (request, pushed) = (region.request, region.into.len());
         let Some(Announced { envelope, request: theirs, fin, .. }) = region.announced else { return };
@@ -137,7 +137,7 @@ impl Engine {
             );
         }
         if fin || pushed < envelope.len {
-            self.tell_end(envelope.peer, theirs);
+            self.send_fin(envelope.peer, theirs);
         }
         self.end_recv(request, envelope);
     }
@@ -153,7 +153,7 @@ impl Engine {
     }
 
     /// The peer is gone: what of its messages is incomplete, or can match no more, is dropped.
-    pub(super) fn forget_stored(&mut self, from: PeerId) {
+    pub(crate) fn forget_stored(&mut self, from: PeerId) {
         let of_peer = |region: &Region| region.from == from && region.buffer.is_some();
         let stored = self.regions.iter().filter(|(_, region)| of_peer(region));
         let stored: alloc::vec::Vec<_> = stored.map(|(name, _)| RegionId(name)).collect();
@@ -177,21 +177,21 @@ impl Peer {
     /// Whether a message is larger than what goes in a packet over the only rail, and not too long to be
     /// pushed whole.
     #[inline]
-    pub(super) fn is_one_push(&self, len: u64, chunk: u64) -> bool {
+    pub(crate) fn is_one_push(&self, len: u64, chunk: u64) -> bool {
         let large = |lane: Lane| lane.below > 0 && lane.below <= len;
         self.lane.is_some_and(large) && self.longest_push(len, chunk).is_some_and(|longest| len <= longest)
     }
 
     /// Whether a message would be pushed whole, with nothing else to be told, and credit left for `spare`
     /// more.
-    pub(super) fn pushes_whole(&self, len: u64, chunk: u64, spare: u64) -> bool {
+    pub(crate) fn pushes_whole(&self, len: u64, chunk: u64, spare: u64) -> bool {
         // Longer ones are pushed to late receivers, if there is credit.
         let has_credit = len > chunk || self.credit.has_for_push(len, spare);
         self.is_one_push(len, chunk) && has_credit && !self.credit.owes_limit()
     }
 
     /// Whether a part of a message would go ahead of any answer.
-    pub(super) fn pushes_part(&self, len: u64, chunk: u64) -> bool {
+    pub(crate) fn pushes_part(&self, len: u64, chunk: u64) -> bool {
         let part = |most: u64| AHEAD.min(most).min(len);
         self.longest_push(len, chunk).is_some_and(|most| self.credit.has_for_push(part(most), 0))
     }

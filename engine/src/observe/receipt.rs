@@ -1,15 +1,15 @@
 //! Receipts: how each message went and why, on demand. Nothing is recorded before
 //! [`Engine::record_receipts`] is called, and the paths then ask one pointer.
 
-use super::Engine;
-use super::leaving::{Submitted, To};
-use super::parallel::Parallel;
-use super::parts::part_len;
-use super::peer::Peer;
-use super::protocol::{Plan, Protocol};
 use crate::clock::Instant;
 use crate::collect::request::{Envelope, Request};
+use crate::engine::Engine;
+use crate::engine::peer::Peer;
 use crate::packet::{PeerId, RailId, RequestId};
+use crate::protocol::leaving::{Submitted, To};
+use crate::protocol::parallel::Parallel;
+use crate::protocol::parts::part_len;
+use crate::protocol::{Plan, Protocol};
 use crate::schedule::strategy::{RailView, Shares};
 use crate::transfer::rail::Rail;
 use alloc::boxed::Box;
@@ -57,8 +57,8 @@ pub struct Receipt {
 
 /// The recorded decisions.
 #[derive(Debug, Default)]
-pub(super) struct Receipts {
-    pub(super) now: Instant,
+pub(crate) struct Receipts {
+    pub(crate) now: Instant,
     /// Shorter messages get none.
     from_len: u64,
     open: Vec<(Receipt, Instant)>,
@@ -88,7 +88,7 @@ impl Receipts {
     }
 
     /// Shares of a body were decided.
-    pub(super) fn decided(
+    pub(crate) fn decided(
         &mut self,
         (request, protocol): (RequestId, Protocol),
         envelope: Envelope,
@@ -130,7 +130,7 @@ impl Receipts {
     }
 
     /// A rail has got `len` bytes of a message.
-    pub(super) fn carried(&mut self, request: RequestId, rail: RailId, len: u64) {
+    pub(crate) fn carried(&mut self, request: RequestId, rail: RailId, len: u64) {
         let Some(receipt) = self.of(request) else { return };
         match receipt.carried.iter_mut().find(|(other, _)| *other == rail) {
             Some((_, sum)) => *sum += len,
@@ -146,14 +146,9 @@ impl Receipts {
         self.carried(request, rail, len);
     }
 
-    /// Drops the open receipt of a request that goes another way.
-    pub(super) fn forget(&mut self, request: RequestId) {
-        self.open.retain(|(receipt, _)| receipt.request != Some(request));
-    }
-
     /// A request has ended.
     #[cold]
-    pub(super) fn ended(&mut self, request: RequestId) {
+    pub(crate) fn ended(&mut self, request: RequestId) {
         let Some(index) = self.open.iter().position(|(receipt, _)| receipt.request == Some(request)) else {
             return;
         };
@@ -164,7 +159,7 @@ impl Receipts {
 
     /// What ended when it was put into a packet has left by `until`.
     #[cold]
-    pub(super) fn posted(&mut self, until: Instant) {
+    pub(crate) fn posted(&mut self, until: Instant) {
         let latest = self.done.iter_mut().rev().take(core::mem::take(&mut self.ended));
         let undated = latest.filter(|receipt| receipt.actual_ns == 0);
         undated.for_each(|receipt| receipt.actual_ns = until.since(receipt.began).as_ns());
@@ -202,7 +197,7 @@ impl Engine {
 
     /// Messages leave in a packet.
     #[cold]
-    pub(super) fn note_packet(
+    pub(crate) fn note_packet(
         &mut self,
         now: Instant,
         rail: RailId,
@@ -252,7 +247,7 @@ impl Engine {
     }
 
     /// An eager message is shared out among rails that several cores post on.
-    pub(super) fn note_parallel(
+    pub(crate) fn note_parallel(
         &mut self,
         now: Instant,
         (request, envelope): (RequestId, Envelope),
@@ -279,7 +274,7 @@ impl Engine {
 
     /// A message has left in the call that submitted it, which took from `began` to `until`.
     #[cold]
-    pub(super) fn note_departure(
+    pub(crate) fn note_departure(
         &mut self,
         plan: Plan,
         submitted: Submitted,
@@ -318,7 +313,7 @@ impl Engine {
 /// What each open rail would take for a message alone.
 fn candidates(peer: &Peer, rails: &[Rail], now: Instant, len: u64, protocol: Protocol) -> Vec<Candidate> {
     let open = peer.links.iter().filter(|link| link.is_up());
-    let views = open.map(|link| super::peer::view(now, link, rails, peer.primary, peer.fastest));
+    let views = open.map(|link| crate::engine::peer::view(now, link, rails, peer.primary, peer.fastest));
     let alone = |view: RailView| {
         let busy_ns = view.idle_at.since(now).as_ns();
         let ns = if protocol.is_eager() { view.forecast.eager_ns(len) } else { view.forecast.body_ns(len) };

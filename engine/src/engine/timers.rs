@@ -1,0 +1,100 @@
+//! Timers of lossy links: acknowledgements that are due, and what has to be sent again.
+
+use crate::clock::Instant;
+use crate::collect::request::Request;
+use crate::engine::Engine;
+use crate::packet::{PeerId, RailId};
+use crate::transfer::driver::Order;
+use crate::transfer::retention::{Cargo, ChunkCargo};
+
+impl Engine {
+    /// Something happened: the timers have to be looked at again.
+    #[inline]
+    pub(crate) fn reset_timers(&mut self) {
+        self.rests_until = Instant::default();
+        self.busy_until = Instant::default();
+    }
+
+    /// Whether no lossy link needs anything now and nothing waits to be sent; remembers until when.
+    pub(crate) fn timers_rest(&mut self, now: Instant) -> bool {
+        self.book_deferred_ack();
+        if !self.ready.is_empty() {
+            return false;
+        }
+        let mut until = Instant::from_ns(u64::MAX);
+        for &(peer, rail) in &self.timed {
+            let link = self.peer(peer).and_then(|peer| peer.link(rail)).filter(|link| link.is_up());
+            let Some(link) = link else { continue };
+            let Some(rests) = link.rests_until(now) else { return false };
+            until = until.min(rests);
+        }
+        self.rests_until = until;
+        true
+    }
+
+    /// On a lossy rail: an acknowledgement that is due, or something to send again.
+    pub(crate) fn timed_order(&mut self, now: Instant, rail: RailId) -> Option<Order> {
+        self.book_deferred_ack();
+        let depth = self.rails[rail.index()].limits.depth;
+        for index in 0..self.timed.len() {
+            let (id, on) = self.timed[index];
+            if on != rail {
+                continue;
+            }
+            let Some(link) = self.peer(id).and_then(|p| p.link(rail)).filter(|l| l.is_up()) else { continue };
+            if link.is_calm(now) || link.at_rail() >= depth {
+                continue;
+            }
+            if link.ack_is_due(now) {
+                return self.notice_for(rail, id);
+            }
+            if let Some(order) = self.resend(now, rail, id) {
+                return Some(order);
+            }
+        }
+        None
+    }
+
+    fn resend(&mut self, now: Instant, rail: RailId, id: PeerId) -> Option<Order> {
+        let peer = self.peers[id.0 as usize].as_deref_mut()?;
+        let alone = peer.links.iter().filter(|link| link.is_up()).count() == 1;
+        let link = peer.link_mut(rail)?;
+        let number = link.overdue(now)?;
+        if link.is_hopeless(alone) {
+            self.give_up(rail, id, "no acknowledgement although everything was sent again and again");
+            return None;
+        }
+        let ack = link.rx.below();
+        link.note_resend();
+        link.tx.resend(number, now);
+        let order = match &mut link.tx.entry(number)?.cargo {
+            Cargo::Packet(packet) => Order::Packet { to: id, number, packet: packet.take()? },
+            Cargo::Chunk(ChunkCargo { request, region, key, offset, from }) => {
+                match self.requests.get_mut(request.0) {
+                    Some(Request::Large(outgoing)) => outgoing.at_rails += 1,
+                    // The request has ended, its memory is no longer ours; only the number is missing.
+                    _ => *from = from.slice(0, 0),
+                }
+                Order::Chunk {
+                    to: id,
+                    number,
+                    ack,
+                    region: *region,
+                    key: *key,
+                    offset: *offset,
+                    from: from.clone(),
+                }
+            }
+        };
+        let len = match &order {
+            Order::Packet { packet, .. } => packet.len() as u64,
+            Order::Chunk { from, .. } => from.len(),
+            _ => 0,
+        };
+        let state = &mut self.rails[rail.index()];
+        state.counters.resent += 1;
+        state.counters.again_bytes += len;
+        state.give(now, id, link.forecast.busy_ns(len));
+        Some(order)
+    }
+}

@@ -85,6 +85,8 @@ const REMEMBERED: usize = 32;
 #[derive(Debug, Default)]
 pub(crate) struct Flows {
     flows: Vec<Flow>,
+    /// Messages that were announced with a request to send.
+    pub(crate) requested: u64,
     /// Place in `flows` of each context.
     places: BTreeMap<u32, u32>,
     /// Context and place of the flow that was used last: most often the next one too.

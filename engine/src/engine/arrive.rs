@@ -3,12 +3,12 @@
 
 use crate::clock::{Duration, Instant};
 use crate::collect::matching::{Arrived, Comes};
-use crate::collect::request::{Context, Envelope, Recv, Request, Tag};
+use crate::collect::request::{Context, Envelope, Tag};
 use crate::collect::sequence::{Early, Place};
 use crate::engine::Engine;
 use crate::engine::expected::Expected;
 use crate::engine::peer::Standing;
-use crate::packet::{PeerId, RailId, RegionId, RequestId};
+use crate::packet::{PeerId, RailId, RegionId};
 use crate::transfer::driver::Event;
 use crate::transfer::link::Link;
 use crate::transfer::retention::Released;
@@ -43,7 +43,7 @@ impl Engine {
     /// Receipts of what is found now bear this time.
     #[inline]
     fn date_receipts(&mut self, now: Instant) {
-        if let Some(receipts) = &mut self.receipts {
+        if let Some(receipts) = &mut self.observers.receipts {
             receipts.now = now;
         }
     }
@@ -150,12 +150,12 @@ impl Engine {
         if link.rx.is_impossible(header.number) {
             return Err("number impossibly far ahead");
         }
-        if peer.keeps {
+        if peer.way.keeps {
             // The sender wants to know how long each of several rails takes.
             link.rx.note(u64::from(header.len));
             peer.heard.note(place);
         }
-        let acknowledges = peer.keeps || link.tx.len() > 0;
+        let acknowledges = peer.way.keeps || link.tx.len() > 0;
         let is_new = link.rx.accept(now, header.number);
         // On a lossy link the timers see to the acknowledgement.
         let is_due = !link.lossy && link.ack_is_due(now);
@@ -172,7 +172,7 @@ impl Engine {
     /// With several rails the sender wants to know how long each takes.
     #[inline]
     fn note_arrival(&mut self, rail: RailId, from: PeerId, len: u64) {
-        let Some(peer) = self.peer_mut(from).filter(|peer| peer.keeps) else { return };
+        let Some(peer) = self.peer_mut(from).filter(|peer| peer.way.keeps) else { return };
         if let Some(link) = peer.link_mut(rail) {
             link.rx.note(len);
         }
@@ -200,7 +200,7 @@ impl Engine {
     pub(crate) fn on_ack(&mut self, now: Instant, rail: RailId, from: PeerId, ack: u32, beyond: u64) {
         let buffers = &mut self.buffers;
         let Some(peer) = self.peers.get_mut(from.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
-        let several = peer.keeps;
+        let several = peer.way.keeps;
         let Some(link) = peer.link_mut(rail).filter(|link| link.tx.is_plausible(ack)) else {
             return;
         };
@@ -237,7 +237,7 @@ impl Engine {
                 let usual_ns = link.forecast.profile().body().ns(len);
                 peer.consider_hidden(usual_ns);
             }
-            if peer.is_curious
+            if peer.learning.is_curious
                 && let Some((ns, is_alone)) = took
             {
                 self.timed_share(now, (from, rail), (len, ns), is_alone);
@@ -309,63 +309,8 @@ impl Engine {
                 self.rails[rail.index()].counters.duplicates += u64::from(!new);
                 new
             }
-            None => peer.orphan(remote).rx.accept(now, number),
+            None => peer.failover.orphan(remote).rx.accept(now, number),
         }
-    }
-
-    /// Takes a small message: charges it, and gives it to the receive that matches.
-    #[inline(always)]
-    fn on_eager(&mut self, from: PeerId, eager: Eager, data: &[u8]) -> Result<(), Wrong> {
-        let Engine { peers, expected, .. } = self;
-        let Some(peer) = peers.get_mut(from.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
-            return Ok(());
-        };
-        let (context, tag) = (Context(eager.context), Tag(eager.tag));
-        let envelope = Envelope { peer: from, context, tag, len: data.len() as u64, seq: eager.seq };
-        if !peer.credit.received(envelope.len) {
-            return Err("more eager data than it was granted");
-        }
-        let flow = peer.flows.of(eager.context);
-        flow.large = false;
-        if eager.flags & flags::UNORDERED == 0 {
-            match flow.place(eager.seq) {
-                Place::Next => flow.recv_next = flow.recv_next.wrapping_add(1),
-                Place::Past => return Err("sequence number of an earlier message"),
-                Place::Early => {
-                    let body = Arrived::copy(data);
-                    return self.park(Early { envelope, body, request: eager.request });
-                }
-            }
-        }
-        let is_followed = flow.has_early();
-        if expected.take(&envelope, data) {
-            peer.credit.consume(envelope.len);
-            if eager.request != 0 {
-                self.send_fin(from, eager.request);
-            }
-        } else {
-            self.match_eager(envelope, data, eager.request);
-        }
-        if is_followed {
-            self.continue_flow(from, eager.context);
-        }
-        Ok(())
-    }
-
-    /// Gives a small message to the receive that matches, or keeps it.
-    #[inline(always)]
-    fn match_eager(&mut self, envelope: Envelope, data: &[u8], theirs: u64) {
-        self.post_expected_for(&envelope);
-        match self.matching.arrive(&envelope) {
-            Some(request) => self.deliver(request, envelope, data, theirs),
-            None => self.keep_unexpected(envelope, data, theirs),
-        }
-    }
-
-    /// Keeps a small message that no receive takes.
-    #[inline(never)]
-    fn keep_unexpected(&mut self, envelope: Envelope, data: &[u8], theirs: u64) {
-        self.matching.keep(envelope, Arrived::store(data, &mut self.spare), theirs);
     }
 
     fn on_rts(&mut self, from: PeerId, rts: Rts) -> Result<(), Wrong> {
@@ -405,7 +350,7 @@ impl Engine {
 
     /// Matches what had to wait for earlier messages of its flow.
     #[inline]
-    fn continue_flow(&mut self, from: PeerId, context: u32) {
+    pub(crate) fn continue_flow(&mut self, from: PeerId, context: u32) {
         while let Some(peer) = self.peer_mut(from)
             && let flow = peer.flows.of(context)
             && let Some(early) = flow.next_early()
@@ -426,7 +371,7 @@ impl Engine {
     }
 
     /// Keeps a message until the earlier ones of its flow have come.
-    fn park(&mut self, early: Early) -> Result<(), Wrong> {
+    pub(crate) fn park(&mut self, early: Early) -> Result<(), Wrong> {
         let Some(peer) = self.peer_mut(early.envelope.peer) else { return Ok(()) };
         let is_first = peer.flows.of(early.envelope.context.0).park(early);
         if is_first { Ok(()) } else { Err("sequence number used twice") }
@@ -453,53 +398,11 @@ impl Engine {
         }
     }
 
-    /// Gives a small message to the receive that has matched it.
-    #[inline(always)]
-    pub(crate) fn deliver(&mut self, request: RequestId, envelope: Envelope, data: &[u8], theirs: u64) {
-        let Engine { peers, requests, ended, untold, receipts, .. } = self;
-        if theirs == 0
-            && receipts.is_none()
-            && let Some(place) = requests.get_mut(request.0)
-            && is_plain(place).is_some_and(|recv| recv.into.write_whole(data))
-        {
-            // The receive has nothing that would have to be dropped.
-            core::mem::forget(core::mem::replace(place, Request::Ended(Ok(envelope))));
-            if let Some(peer) = peers.get_mut(envelope.peer.0 as usize).and_then(|peer| peer.as_deref_mut()) {
-                peer.credit.consume(envelope.len);
-            }
-            *untold += 1;
-            return ended.push(request);
-        }
-        self.deliver_any(request, envelope, data, theirs);
-    }
-
-    /// Gives a small message to a receive that may be one of several pieces, invite its message, or be too
-    /// short for it.
-    #[inline(never)]
-    fn deliver_any(&mut self, request: RequestId, envelope: Envelope, data: &[u8], theirs: u64) {
-        let Some(Request::Recv(recv)) = self.requests.get(request.0) else { return };
-        recv.into.write(0, data);
-        let (region, message) = (recv.region, recv.message);
-        if let Some(region) = region {
-            self.close_region(region);
-        }
-        if let Some(message) = message {
-            self.first_piece_matched(message, &envelope);
-        }
-        if let Some(peer) = self.peer_mut(envelope.peer) {
-            peer.credit.consume(envelope.len);
-        }
-        if theirs != 0 {
-            self.send_fin(envelope.peer, theirs);
-        }
-        self.end_recv(request, envelope);
-    }
-
     /// Does what a packet has made due: a new limit, and notices of links that the peer has lost.
     #[inline]
     fn after_packet(&mut self, from: PeerId) {
         self.consider_credit(from);
-        if self.peer(from).is_some_and(|peer| !peer.unsaid.is_empty()) {
+        if self.peer(from).is_some_and(|peer| !peer.failover.unsaid.is_empty()) {
             self.tell_unsaid(from);
         }
     }
@@ -527,7 +430,7 @@ impl Engine {
             return self.recycle(packet);
         }
         let Some(peer) = self.peer_mut(to) else { return };
-        let keep = peer.keeps;
+        let keep = peer.way.keeps;
         let more = !peer.has_nothing();
         let Some(link) = peer.link_mut(rail) else { return };
         let Released { packet, in_place, chunk } = link.tx.sent(number, packet, keep);
@@ -544,17 +447,6 @@ impl Engine {
         }
     }
 
-    fn on_chunk_sent(&mut self, request: RequestId, region: crate::packet::RegionId, len: u64) {
-        if let Some(Request::Large(outgoing)) = self.requests.get_mut(request.0) {
-            outgoing.at_rails -= 1;
-            let pushed = outgoing.pushed > 0 && region.0 == request.0;
-            if pushed || outgoing.grant.is_some_and(|grant| grant.region == region) {
-                outgoing.sent += len;
-            }
-            self.consider_sent(request);
-        }
-    }
-
     #[inline]
     fn recycle(&mut self, packet: Option<crate::packet::Packet>) {
         if let Some(packet) = packet
@@ -562,15 +454,6 @@ impl Engine {
         {
             self.buffers.push(packet);
         }
-    }
-}
-
-/// A receive of one piece that nothing else belongs to.
-#[inline(always)]
-fn is_plain(request: &Request) -> Option<&Recv> {
-    match request {
-        Request::Recv(recv) if recv.region.is_none() && recv.message.is_none() => Some(recv),
-        _ => None,
     }
 }
 

@@ -1,12 +1,15 @@
 //! Bodies of large messages to rails: shares, chunks, and new shares when reality departs from the plan.
 
 use crate::clock::{Duration, Instant};
-use crate::collect::request::{Outgoing, Request};
+
 use crate::engine::Engine;
 use crate::engine::depart::{Load, book};
-use crate::engine::peer::{Peer, brisk, has_enough, strategy_of, view};
+use crate::engine::peer::{Peer, brisk, has_enough, view};
+use crate::engine::way::Way;
 use crate::observe::receipt::Receipts;
 use crate::packet::{Key, PeerId, RailId, RegionId};
+use crate::protocol::Request;
+use crate::protocol::rendezvous::LargeSend;
 use crate::schedule::body::Body;
 use crate::schedule::strategy::{RailView, Shares};
 use crate::schedule::wire;
@@ -19,6 +22,9 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use nmad_wire::ChunkHeader;
 
+/// Bodies of one peer that are shared out ahead: what rails need for much longer than a decision takes. Each chunk
+/// looks at no more, however many messages wait.
+const LOOKAHEAD: usize = 64;
 /// How long a decision about the rest of a body stands.
 const PAUSE: Duration = Duration::from_us(20);
 
@@ -29,7 +35,7 @@ impl Engine {
         if peer.bodies.is_empty() || peer.only.is_some_and(|only| only != rail) {
             return None;
         }
-        decide(now, peer, &self.rails, &mut self.requests, self.receipts.as_deref_mut());
+        decide(now, peer, &self.rails, &mut self.requests, self.observers.receipts.as_deref_mut());
         let link = peer.link(rail)?;
         let mut max = self.rails[rail.index()].limits.chunk.min(self.config.chunk);
         let revises = peer.revises();
@@ -43,15 +49,10 @@ impl Engine {
             max = max.min(link.congestion.order_max());
         }
         let remote = link.remote?;
-        let Peer { bodies, links, primary, fastest, .. } = peer;
-        let is_first = |outgoing: &Outgoing, len| {
-            is_first(now, rail, links, &self.rails)
-                && is_best_way(
-                    now,
-                    rail,
-                    len,
-                    usable(links, &self.rails, (*primary, *fastest), outgoing, now),
-                )
+        let Peer { bodies, links, way, .. } = peer;
+        let is_first = |send: &LargeSend, len| {
+            let usable = || usable(links, &self.rails, way, send, now);
+            is_first(now, rail, links, &self.rails) && is_best_way(now, rail, len, usable())
         };
         let chunk = cut(bodies, &mut self.requests, rail, &is_first, remote, max);
         if chunk.is_none() && revises && revise(now, peer, &self.rails, &self.requests) {
@@ -62,20 +63,20 @@ impl Engine {
     }
 
     fn launch_chunk(&mut self, now: Instant, rail: RailId, id: PeerId, cargo: ChunkCargo) -> Order {
-        let is_curious = self.peer(id).is_some_and(|peer| peer.is_curious);
+        let is_curious = self.peer(id).is_some_and(|peer| peer.learning.is_curious);
         if is_curious && cargo.offset == 0 {
             self.time_large(now, rail, id, cargo.request);
         }
         let peer = self.peers[id.0 as usize].as_deref_mut().expect("a chunk was cut for it");
-        if peer.parallel_min < u64::MAX {
-            self.cores.ask();
+        if peer.way.parallel_min < u64::MAX {
+            self.other_cores.cores.ask();
         }
         let link = peer.link_mut(rail).expect("a chunk was cut for it");
         let number = link.tx.next_number();
         let ack = link.rx.below();
         let ChunkCargo { region, key, offset, .. } = cargo;
         let from = cargo.from.clone();
-        if let Some(receipts) = &mut self.receipts {
+        if let Some(receipts) = &mut self.observers.receipts {
             receipts.carried(cargo.request, rail, from.len());
         }
         let (len, kept) = (from.len(), Some((Cargo::Chunk(cargo), Vec::new())));
@@ -109,23 +110,24 @@ fn cut(
     bodies: &mut VecDeque<Body>,
     requests: &mut Slab<Request>,
     rail: RailId,
-    is_first: &dyn Fn(&Outgoing, u64) -> bool,
+    is_first: &dyn Fn(&LargeSend, u64) -> bool,
     remote: u8,
     max: u64,
 ) -> Option<ChunkCargo> {
-    for index in 0..bodies.len() {
+    for index in 0..bodies.len().min(LOOKAHEAD) {
         let body = &mut bodies[index];
-        let Some(Request::Large(outgoing)) = requests.get_mut(body.request.0) else { continue };
-        let granted = outgoing.grant.and_then(|g| Some((g.region, Key(g.keys.get(remote)?))));
+        let Some(Request::Large(send)) = requests.get_mut(body.request.0) else { continue };
+        let granted = send.grant().and_then(|g| Some((g.region, Key(g.keys.get(remote)?))));
         let ahead = body.push.then_some((RegionId(body.request.0), Key::PUSH));
         let Some((region, key)) = ahead.or(granted) else { continue };
         let max = if body.push { u64::MAX } else { max };
-        let is_first = |len| is_first(outgoing, len);
+        let is_first = |len| is_first(send, len);
         let Some((offset, len)) = body.next_chunk(rail, is_first, max) else { continue };
-        let from = outgoing.data.slice(offset, len);
-        outgoing.at_rails += 1;
+        let from = send.data.slice(offset, len);
+        send.at_rails += 1;
         let cargo = ChunkCargo { request: body.request, region, key, offset, from };
         if body.is_empty() {
+            send.has_body &= body.push;
             bodies.remove(index);
         }
         return Some(cargo);
@@ -141,16 +143,16 @@ type Usable<'a> = ([RailView<'a>; nmad_wire::MAX_RAILS], usize);
 fn usable<'a>(
     links: &'a [Link],
     rails: &[Rail],
-    (primary, fastest): (RailId, RailId),
-    outgoing: &Outgoing,
+    way: &Way,
+    send: &LargeSend,
     now: Instant,
 ) -> Option<Usable<'a>> {
     let has_key = |link: &&Link| {
-        let key = |remote| outgoing.grant.is_some_and(|grant| grant.keys.get(remote).is_some());
+        let key = |remote| send.grant().is_some_and(|grant| grant.keys.get(remote).is_some());
         link.is_up() && link.remote.is_some_and(key)
     };
     let of = |link: &'a Link| {
-        let mut view = view(now, link, rails, primary, fastest);
+        let mut view = view(now, link, rails, way);
         let rail = &rails[link.rail.index()];
         if rail.shares && !link.accepts(rail.limits.depth) {
             view.idle_at = view.idle_at.max(now + link.stands_still());
@@ -171,15 +173,15 @@ fn decide(
     requests: &mut Slab<Request>,
     mut receipts: Option<&mut Receipts>,
 ) {
-    let Peer { bodies, links, strategy, chosen, primary, fastest, eager_max, .. } = peer;
-    if bodies.iter().all(Body::is_decided) {
+    let Peer { bodies, links, strategies, way, .. } = peer;
+    if bodies.iter().take(LOOKAHEAD).all(Body::is_decided) {
         return;
     }
     links.iter_mut().for_each(|link| link.forecast.relax(now));
-    let mut meant = meant(bodies.iter());
-    for body in bodies.iter_mut().filter(|body| !body.is_decided()) {
-        let Some(Request::Large(outgoing)) = requests.get_mut(body.request.0) else { continue };
-        let Some((mut views, count)) = usable(links, rails, (*primary, *fastest), outgoing, now) else {
+    let mut meant = meant(bodies.iter().take(LOOKAHEAD));
+    for body in bodies.iter_mut().take(LOOKAHEAD).filter(|body| !body.is_decided()) {
+        let Some(Request::Large(send)) = requests.get_mut(body.request.0) else { continue };
+        let Some((mut views, count)) = usable(links, rails, way, send, now) else {
             continue;
         };
         let views = &mut views[..count];
@@ -187,18 +189,18 @@ fn decide(
         let is_open = |rail: RailId| views.iter().any(|view| view.rail == rail);
         let shares = match body.wish().filter(|&rail| is_open(rail)) {
             Some(rail) => Shares::of([(rail, body.remaining())]),
-            None => wire::split(strategy_of(strategy, chosen, body.strategy), now, body.remaining(), views),
+            None => wire::split(strategies.of(body.strategy), now, body.remaining(), views),
         };
         if let Some(receipts) = &mut receipts {
             receipts.now = now;
-            let request = (body.request, outgoing.protocol());
-            receipts.decided(request, outgoing.envelope, *eager_max, views, &shares);
+            let request = (body.request, send.protocol);
+            receipts.decided(request, send.envelope, way.eager_max, views, &shares);
         }
-        if outgoing.wants_fin {
-            outgoing.due = due(now, views, &shares, body.remaining());
+        if send.wants_fin {
+            send.timing.due = due(now, views, &shares, body.remaining());
         }
         if let (Shares::Fixed(list), None) = (&shares, body.wish()) {
-            outgoing.shared = Some((now, body.remaining(), list.len()));
+            send.timing.shared = Some((now, body.remaining(), list.len()));
             body.settled = list.len() == 1 && views.iter().all(|view| view.idle_at <= now);
         }
         body.decide(&shares, is_open);
@@ -241,15 +243,15 @@ fn queue(now: Instant, views: &mut [RailView], meant: &[u64; nmad_wire::MAX_RAIL
 /// something was. Called when a rail finds that nothing is left for it.
 #[cold]
 fn revise(now: Instant, peer: &mut Peer, rails: &[Rail], requests: &Slab<Request>) -> bool {
-    let Peer { bodies, links, strategy, chosen, primary, fastest, .. } = peer;
+    let Peer { bodies, links, strategies, way, .. } = peer;
     let mut revised = false;
-    let all = meant(bodies.iter());
-    for body in bodies.iter_mut().filter(|body| body.wish().is_none() && !body.settled) {
+    let all = meant(bodies.iter().take(LOOKAHEAD));
+    for body in bodies.iter_mut().take(LOOKAHEAD).filter(|body| body.wish().is_none() && !body.settled) {
         if !body.consider(now, PAUSE) {
             continue;
         }
-        let Some(Request::Large(outgoing)) = requests.get(body.request.0) else { continue };
-        let Some((mut views, count)) = usable(links, rails, (*primary, *fastest), outgoing, now) else {
+        let Some(Request::Large(send)) = requests.get(body.request.0) else { continue };
+        let Some((mut views, count)) = usable(links, rails, way, send, now) else {
             continue;
         };
         let views = &mut views[..count];
@@ -261,7 +263,7 @@ fn revise(now: Instant, peer: &mut Peer, rails: &[Rail], requests: &Slab<Request
             len => view.idle_at.since(now).as_ns().saturating_add(view.forecast.body_ns(len)),
         };
         let planned_ns = views.iter().map(|view| finish_ns(view, body.meant_for(view.rail))).max();
-        let strategy = strategy_of(strategy, chosen, body.strategy);
+        let strategy = strategies.of(body.strategy);
         if !strategy.revises() {
             continue;
         }

@@ -2,11 +2,12 @@
 //! probe).
 
 use crate::collect::matching::Unexpected;
-use crate::collect::request::{Context, Envelope, Error, Recv, Request, Source, TagMatch};
+use crate::collect::request::{Context, Envelope, Error, Source, TagMatch};
 use crate::engine::Engine;
-use crate::engine::fail::is_here;
 use crate::memory::Segments;
 use crate::packet::{PeerId, RegionId, RequestId};
+use crate::protocol::rendezvous::is_here;
+use crate::protocol::{Recv, Request};
 use crate::slab::Slab;
 use alloc::vec::Vec;
 
@@ -35,16 +36,8 @@ impl Engine {
     /// if the claim was received before.
     pub fn recv_claimed(&mut self, claim: Claim, into: Segments) -> RequestId {
         let Envelope { peer, context, tag, .. } = claim.envelope;
-        let request = RequestId(self.requests.insert(Request::Recv(Recv {
-            into,
-            from: Source::Peer(peer),
-            context,
-            tag: TagMatch::Exact(tag),
-            posted: None,
-            region: None,
-            withdrawn: false,
-            message: None,
-        })));
+        let names = (Source::Peer(peer), context, TagMatch::Exact(tag));
+        let request = RequestId(self.requests.insert(Request::Recv(Recv::new(into, names))));
         match self.claimed.remove(claim.name) {
             Some(message) => self.deliver_unexpected(request, message),
             None => self.fail_request(request, Error::PeerLost(peer)),

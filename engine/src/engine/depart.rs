@@ -6,19 +6,18 @@
 //! [`crate::engine::chunks`]), and booked by the same function.
 
 use crate::clock::Instant;
-use crate::collect::request::{Envelope, Hints, Outgoing, Request};
+use crate::collect::request::{Envelope, Hints};
 use crate::engine::Engine;
 use crate::memory::Segments;
-use crate::packet::{Key, Packet, PeerId, RegionId, RequestId};
+use crate::packet::{Packet, PeerId, RequestId};
+use crate::protocol::Request;
 use crate::protocol::leaving::{Leaving, Refused, Submitted, To};
 use crate::protocol::{Caller, Protocol, Wanted};
 use crate::transfer::driver::Sent;
 use crate::transfer::link::Link;
 use crate::transfer::rail::Rail;
-use crate::transfer::retention::{Cargo, ChunkCargo};
-use alloc::boxed::Box;
+use crate::transfer::retention::Cargo;
 use alloc::vec::Vec;
-use nmad_wire::{ChunkHeader, Eager, Rts};
 
 /// A departure, for the books.
 pub(crate) struct Load {
@@ -71,15 +70,15 @@ impl Engine {
         refused: Option<Refused>,
         clock: &mut dyn FnMut() -> Instant,
     ) -> Option<Leaving> {
-        let Engine { peers, rails, config, receipts, requests, cores, .. } = self;
+        let Engine { peers, rails, config, observers, requests, other_cores, .. } = self;
         let peer = peers.get_mut(to.0 as usize)?.as_deref_mut()?;
-        let wanted = Wanted { len, hints, caller, refused: refused.map(|refused| refused.protocol) };
+        let wanted = Wanted { len, hints, caller, is_refused: refused.is_some() };
         let mut began = Instant::default();
-        let plan = peer.at_once((rails, cores), config.chunk, wanted, &mut || {
+        let plan = peer.at_once((rails, other_cores), config.chunk, wanted, &mut || {
             began = clock();
             began
         })?;
-        if receipts.is_some() && began == Instant::default() {
+        if observers.receipts.is_some() && began == Instant::default() {
             began = clock();
         }
         let link = &peer.links[usize::from(plan.place)];
@@ -103,29 +102,6 @@ impl Engine {
             _ => RequestId(0),
         };
         Some(Leaving { plan, seq, number, ack, request, began })
-    }
-
-    /// Books a message that was injected and has ended, if nobody is to be told of it; false:
-    /// [`Engine::departed`] books what came of it.
-    #[inline(always)]
-    pub(crate) fn has_left(&mut self, leaving: &Leaving, sent: Sent, to: PeerId, len: u64) -> bool {
-        let is_plain = leaving.plan.protocol == Protocol::Inject && sent == Sent::Done;
-        if is_plain && self.receipts.is_none() {
-            self.injected(leaving, to, len);
-            return true;
-        }
-        false
-    }
-
-    /// Books a message that took no time: the rail has no clock for it.
-    #[inline(always)]
-    pub(crate) fn injected(&mut self, leaving: &Leaving, to: PeerId, len: u64) {
-        let Engine { peers, rails, .. } = self;
-        let Some(peer) = peers.get_mut(to.0 as usize).and_then(|peer| peer.as_deref_mut()) else { return };
-        let link = &mut peer.links[usize::from(leaving.plan.place)];
-        let at = &mut rails[link.rail.index()];
-        let len = Eager::ALONE_LEN as u64 + len;
-        book(Instant::default(), to, link, at, Load { entries: Some(1), len, busy: 0, kept: None });
     }
 
     /// Books what came of sending; none: the rail has refused, and the message is still to be sent.
@@ -153,7 +129,7 @@ impl Engine {
             }
             _ => self.eager_departed(leaving, sent, to, data, until),
         };
-        if self.receipts.is_some() {
+        if self.observers.receipts.is_some() {
             self.note_departure(
                 leaving.plan,
                 submitted,
@@ -175,127 +151,6 @@ impl Engine {
         {
             peer.credit.give_back(len);
         }
-    }
-
-    /// A message has left with a system call of its own.
-    fn eager_departed(
-        &mut self,
-        leaving: &Leaving,
-        sent: Sent,
-        to: &To,
-        data: &Segments,
-        until: Instant,
-    ) -> Submitted {
-        self.book_deferred_ack();
-        let Engine { peers, rails, buffers, rests_until, cores, .. } = self;
-        let Some(peer) = peers.get_mut(to.0.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
-            return Submitted::Ended(leaving.seq);
-        };
-        let keeps = peer.keeps;
-        if data.len() >= peer.parallel_min {
-            cores.ask();
-        }
-        let link = &mut peer.links[usize::from(leaving.plan.place)];
-        let at = &mut rails[link.rail.index()];
-        let len = Eager::ALONE_LEN as u64 + data.len();
-        // With several rails it is measured how long each takes, from before the call on.
-        let held_at = if leaving.began == Instant::default() { until } else { leaving.began };
-        let is_kept = sent == Sent::Posted || keeps;
-        let kept = is_kept.then(|| (Cargo::Packet(None), Vec::new()));
-        book(held_at, to.0, link, at, Load { entries: Some(1), len, busy: len, kept });
-        if keeps && sent == Sent::Done {
-            let mut packet = buffers.pop().unwrap_or_default();
-            packet.in_place.clear();
-            packet.bytes.clear();
-            data.append_behind(&leaving.head(to, data.len()), &mut packet.bytes);
-            link.tx.sent(leaving.number, Some(packet), true);
-            link.reconsider();
-            *rests_until = Instant::default();
-        }
-        // What the call took does not count as the cost of posting: the rail would be busy for as long again,
-        // and an answer to what comes meanwhile would take another one.
-        at.posted(None, until);
-        self.note_number(to.0, leaving.number);
-        Submitted::Ended(leaving.seq)
-    }
-
-    /// A large message has left behind its request to send, all of it or a part.
-    fn push_departed(
-        &mut self,
-        leaving: &Leaving,
-        sent: Sent,
-        (to, context, tag): To,
-        (data, hints): (&Segments, Hints),
-        until: Instant,
-    ) -> Submitted {
-        let Engine { peers, rails, config, .. } = self;
-        let (request, seq, len) = (leaving.request, leaving.seq, data.len());
-        let Some(peer) = peers.get_mut(to.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
-            return Submitted::Request(request);
-        };
-        peer.announced += 1;
-        if len > config.chunk || peer.is_readable(len) {
-            peer.lateness.unasked();
-        }
-        let link = &mut peer.links[usize::from(leaving.plan.place)];
-        let at = &mut rails[link.rail.index()];
-        let is_part = sent == Sent::Posted;
-        let packet = is_part.then(|| (Cargo::Packet(None), Vec::new()));
-        let chunk = is_part.then(|| {
-            let region = RegionId(request.0);
-            let cargo = ChunkCargo { request, region, key: Key::PUSH, offset: 0, from: data.clone() };
-            (Cargo::Chunk(cargo), Vec::new())
-        });
-        let head = Rts::ALONE_LEN as u64;
-        book(until, to, link, at, Load { entries: Some(1), len: head, busy: 0, kept: packet });
-        let busy = head + len + ChunkHeader::LEN as u64;
-        book(until, to, link, at, Load { entries: None, len, busy, kept: chunk });
-        at.posted(None, until);
-        self.note_chunk(to, leaving.rail());
-        let requests = &mut self.requests;
-        if !is_part {
-            requests.remove(request.0);
-            return Submitted::Ended(seq);
-        }
-        let envelope = Envelope { peer: to, context, tag, len, seq };
-        let outgoing = Outgoing { at_rails: 1, pushed: len, ..Outgoing::new(envelope, data.clone(), hints) };
-        if let Some(place) = requests.get_mut(request.0) {
-            *place = Request::Large(Box::new(outgoing));
-        }
-        // Another thread may have found meanwhile that the peer is gone.
-        if self.peer(to).is_none_or(|peer| peer.is_gone()) {
-            self.complete(request, Err(crate::Error::PeerLost(to)));
-        }
-        Submitted::Request(request)
-    }
-
-    /// The request to send of a message that its receiver reads has left.
-    fn read_departed(
-        &mut self,
-        leaving: &Leaving,
-        (to, context, tag): To,
-        (data, hints): (&Segments, Hints),
-        until: Instant,
-    ) -> Submitted {
-        let Engine { peers, rails, requests, .. } = self;
-        let (request, seq, len) = (leaving.request, leaving.seq, data.len());
-        let envelope = Envelope { peer: to, context, tag, len, seq };
-        let (address, asked_at) = (data.address().unwrap_or(0), Some(until));
-        let outgoing = Outgoing::new(envelope, data.clone(), hints);
-        if let Some(place) = requests.get_mut(request.0) {
-            *place = Request::Large(Box::new(Outgoing { wants_fin: true, address, asked_at, ..outgoing }));
-        }
-        // The engine was not let go since the message was planned: the peer is still there.
-        let Some(peer) = peers.get_mut(to.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
-            return Submitted::Request(request);
-        };
-        peer.announced += 1;
-        peer.offers_to_read();
-        let link = &mut peer.links[usize::from(leaving.plan.place)];
-        let at = &mut rails[link.rail.index()];
-        let len = leaving.read(&(to, context, tag), len, address).len() as u64 * 8;
-        book(until, to, link, at, Load { entries: Some(1), len, busy: 0, kept: None });
-        Submitted::Request(request)
     }
 
     /// A request for a message that has ended at once. Since nobody can wait for it yet,

@@ -3,7 +3,7 @@
 use crate::clock::Instant;
 use crate::engine::Engine;
 use crate::engine::depart::{book, packet_load};
-use crate::engine::peer::{Peer, strategy_of, view, view_of_any};
+use crate::engine::peer::{Peer, view, view_of_any};
 use crate::packet::{Packet, PeerId, RailId, RequestId, StrategyId};
 use crate::protocol::Protocol;
 use crate::schedule::body::Body;
@@ -30,7 +30,7 @@ impl Engine {
     /// The same; without `urgent`, rails that are known to be busy do not count.
     #[inline]
     pub(crate) fn has_orders_for(&mut self, now: Instant, urgent: bool) -> bool {
-        (now >= self.watched.due_at && self.watch(now))
+        (now >= self.observers.watched.due_at && self.watch(now))
             || (!self.ready.is_empty() && (urgent || now >= self.busy_until))
             || (now >= self.rests_until && !self.timed.is_empty() && !self.timers_rest(now))
             || (self.prepares && self.rails.iter().any(|rail| rail.prepared.is_some()))
@@ -56,7 +56,7 @@ impl Engine {
         {
             return Some(order);
         }
-        if !self.watched.queries.is_empty()
+        if !self.observers.watched.queries.is_empty()
             && let Some(order) = self.query_for(now, rail)
         {
             return Some(order);
@@ -128,7 +128,7 @@ impl Engine {
         if let Some(rail) = self.rails.get_mut(rail.index()) {
             rail.posted(from, until);
         }
-        if let Some(receipts) = &mut self.receipts {
+        if let Some(receipts) = &mut self.observers.receipts {
             receipts.posted(until);
         }
     }
@@ -157,18 +157,18 @@ impl Engine {
         (idle, urgent): (bool, bool),
     ) -> Option<Order> {
         let depth = self.rails[rail.index()].limits.depth;
-        if self.peer(id).is_some_and(|peer| !peer.held.is_empty()) {
+        if self.peer(id).is_some_and(|peer| peer.states.invitations.holds()) {
             self.release_held(now, id);
         }
         let peer = self.peers[id.0 as usize].as_deref()?;
         let link = peer.link(rail)?;
-        if !link.accepts(depth) || (peer.is_curious && now < peer.greets_until) {
+        if !link.accepts(depth) || (peer.learning.is_curious && now < peer.learning.greets_until) {
             return None;
         }
         let acknowledge = link.ack_is_due(now);
         if idle || self.config.feed.feeds_busy(peer.window.backlog()) || peer.window.is_hasty() {
             let gathers = !urgent && self.gathers(now, peer);
-            if peer.window.backlog() as u64 >= peer.parallel_min && !gathers {
+            if peer.window.backlog() as u64 >= peer.way.parallel_min && !gathers {
                 self.consider_parallel(now, id);
             }
             let packet = if gathers { None } else { self.packet_for(now, rail, id) };
@@ -188,8 +188,8 @@ impl Engine {
     fn gathers(&self, now: Instant, peer: &Peer) -> bool {
         peer.links.len() > 1
             && self.rails.iter().any(|rail| rail.is_gathering(now))
-            && peer.strategy.gathers()
-            && peer.window.backlog() < peer.packet_max
+            && peer.strategies.usual.gathers()
+            && peer.window.backlog() < peer.way.packet_max
             && !peer.window.is_hasty()
     }
 
@@ -211,7 +211,7 @@ impl Engine {
         let link = peer.link(rail)?;
         let (in_place_min, block_min, aggregate_max) =
             (link.in_place_min, link.block_min, link.aggregate_max);
-        let bounds = Bounds { len: peer.packet_max, in_place_min, block_min, aggregate_max, gather };
+        let bounds = Bounds { len: peer.way.packet_max, in_place_min, block_min, aggregate_max, gather };
         let buffer = self.buffers.pop().unwrap_or_default();
         let mut builder = PacketBuilder::new(buffer, bounds, core::mem::take(&mut self.staged));
         match peer.window.asked() {
@@ -231,7 +231,7 @@ impl Engine {
     #[inline]
     fn launch(&mut self, now: Instant, rail: RailId, id: PeerId, built: Built) -> Order {
         let Built { packet, mut staged, in_place, entries } = built;
-        if self.receipts.is_some() {
+        if self.observers.receipts.is_some() {
             self.note_packet(now, rail, id, (&staged, Protocol::Eager));
             self.note_packet(now, rail, id, (&in_place, Protocol::EagerZcopy));
         }
@@ -252,13 +252,13 @@ impl Engine {
         entries: u32,
     ) -> Order {
         let peer = self.peers[id.0 as usize].as_deref_mut().expect("a packet was built for it");
-        let limit = peer.packet_max + nmad_wire::MAX_RAILS;
-        if packet.len() + CREDIT_LEN <= peer.packet_max
+        let limit = peer.way.packet_max + nmad_wire::MAX_RAILS;
+        if packet.len() + CREDIT_LEN <= peer.way.packet_max
             && let Some(limit) = peer.credit.next_limit()
         {
             Frame::Credit(Credit { limit }).encode(&mut packet.bytes);
         }
-        if peer.is_curious && entries == 1 && begins_eager(&packet.bytes[Header::LEN..]) {
+        if peer.learning.is_curious && entries == 1 && begins_eager(&packet.bytes[Header::LEN..]) {
             let load = (packet.len(), !packet.in_place.is_empty());
             let ask = peer.time_packet(now, (rail, &self.rails[rail.index()]), load);
             ask.iter().for_each(|ask| ask.encode(&mut packet.bytes));
@@ -330,16 +330,16 @@ fn fill(
     chosen: Option<StrategyId>,
     builder: &mut PacketBuilder,
 ) {
-    let Peer { strategy, chosen: own, window, links, primary, fastest, .. } = peer;
-    let strategy = strategy_of(strategy, own, chosen);
+    let Peer { strategies, window, links, way, .. } = peer;
+    let strategy = strategies.of(chosen);
     let Some(link) = links.iter().find(|link| link.rail == rail) else { return };
-    let mine = view(now, link, rails, *primary, *fastest);
+    let mine = view(now, link, rails, way);
     if links.len() == 1 {
         return strategy.fill(now, &mine, window, builder);
     }
     let mut rivals = [mine; nmad_wire::MAX_RAILS];
     let others = links.iter().filter(|link| link.rail != rail && link.is_up());
-    let others = others.map(|link| view_of_any(now, link, rails, *primary, *fastest));
+    let others = others.map(|link| view_of_any(now, link, rails, way));
     let count = rivals.iter_mut().zip(others).map(|(place, rival)| *place = rival).count();
     strategy.fill(now, &RailView { rivals: &rivals[..count], ..mine }, window, builder);
 }

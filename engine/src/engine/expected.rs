@@ -1,10 +1,11 @@
 //! The receive of a thread that waits and keeps all others from the engine meanwhile. It has no entry in the
 //! tables that many receives need, until its message comes or others may call.
 
-use crate::collect::request::{Context, Envelope, Recv, Request, Source, Tag, TagMatch};
+use crate::collect::request::{Context, Envelope, Source, Tag, TagMatch};
 use crate::engine::Engine;
 use crate::memory::Segments;
 use crate::packet::{PeerId, RailId, RequestId};
+use crate::protocol::{Recv, Request};
 use alloc::vec::Vec;
 
 /// A blocking receive; it has no entry in the request table.
@@ -68,7 +69,7 @@ impl Engine {
         }
         let peer = self.peers.get_mut(from.0 as usize)?.as_deref_mut()?;
         // A large one may pay to open its memory early, and that needs a name.
-        let is_large = into.len() as usize > peer.eager_max && peer.flows.of(context.0).large;
+        let is_large = into.len() as usize > peer.way.eager_max && peer.flows.of(context.0).large;
         if is_large || peer.is_gone() {
             return None;
         }

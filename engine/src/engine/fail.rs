@@ -2,20 +2,21 @@
 //! what the peer may not have goes over another rail.
 
 use crate::clock::Instant;
-use crate::collect::request::{Envelope, Error, Reading, Request, Source};
+use crate::collect::request::{Error, Source};
 use crate::collect::window::Entry;
 use crate::engine::arrive::is_notice;
 use crate::engine::dispatch::frames_of;
-use crate::engine::peer::{Lost, Peer, Standing};
+use crate::engine::failover::{LatePacket, Lost};
+use crate::engine::peer::{Peer, Standing};
 use crate::engine::{Engine, Notice};
-use crate::packet::{Packet, PeerId, RailId, RegionId, RequestId};
-use crate::protocol::rendezvous::NO_KEY;
+use crate::packet::{Packet, PeerId, RailId, RequestId};
+use crate::protocol::read::Reading;
+use crate::protocol::rendezvous::{NO_KEY, is_here};
+use crate::protocol::{PeerStates, Request};
 use crate::schedule::body::Body;
 use crate::schedule::builder::Built;
-use crate::slab::Slab;
 use crate::transfer::driver::Order;
 use crate::transfer::link::{Link, State};
-use crate::transfer::region::Region;
 use crate::transfer::retention::{Cargo, ChunkCargo, InFlight};
 use alloc::format;
 use alloc::string::String;
@@ -90,7 +91,7 @@ impl Engine {
             }
             None => match peer.links.iter().find(|link| link.remote == Some(remote)).map(|link| link.rail) {
                 Some(rail) => self.end_unknown(from, rail),
-                None => peer.orphan(remote).down = true,
+                None => peer.failover.orphan(remote).is_down = true,
             },
         }
     }
@@ -160,7 +161,7 @@ impl Engine {
         }
         let lost: Vec<InFlight> = link.tx.take_all().collect();
         self.rails[rail.index()].counters.left += u64::from(returns && was_up);
-        peer.topology_changed(&self.rails);
+        peer.derive_way(&self.rails);
         let is_last = !peer.links.iter().any(Link::is_there);
         let others_left = || peer.left().any(|link| link.rail != rail && link.was_up());
         if is_last && (leaving || !others_left()) {
@@ -173,8 +174,7 @@ impl Engine {
             peer.control(&Frame::LinkDown(LinkDown { rail: rail.0 }));
         }
         if !remote_knew && !leaving && !is_told && !is_last {
-            peer.unsaid.push(format!("{why}; the other rails to peer {} carry its traffic", id.0));
-            peer.mark_lane(&self.rails);
+            peer.failover.unsaid.push(format!("{why}; the other rails to peer {} carry its traffic", id.0));
         }
         if is_last {
             self.wait_for(now, rail, id, why);
@@ -195,10 +195,10 @@ impl Engine {
     fn wait_for(&mut self, now: Instant, rail: RailId, id: PeerId, why: &str) {
         let wait = self.config.return_within;
         let Some(peer) = self.peer_mut(id) else { return };
-        peer.lost = Some(Lost { until: now + wait, why: String::from(why) });
+        peer.failover.lost = Some(Lost { until: now + wait, why: String::from(why) });
         let ms = wait.as_ns() / 1_000_000;
         self.tell(rail, id, &format!("{why}; no rail is left to it, and each is tried for {ms} ms"));
-        self.watched.look_now();
+        self.observers.watched.look_now();
     }
 
     /// What a rail was given after it had lost a link, before it could say so. The entries went with the
@@ -225,8 +225,7 @@ impl Engine {
     #[cold]
     pub(crate) fn tell_unsaid(&mut self, id: PeerId) {
         let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
-        let unsaid = core::mem::take(&mut peer.unsaid);
-        peer.mark_lane(&self.rails);
+        let unsaid = core::mem::take(&mut peer.failover.unsaid);
         if peer.standing == Standing::Here {
             self.notices.extend(unsaid.into_iter().map(|text| Notice { peer: id, text }));
         }
@@ -235,8 +234,7 @@ impl Engine {
     /// A packet that came back late has been copied: messages whose data it referred to have left.
     fn end_late(&mut self, rail: RailId, id: PeerId, number: u32) {
         let Some(peer) = self.peer_mut(id) else { return };
-        let place = peer.late.iter().position(|late| (late.0, late.1) == (rail, number));
-        let requests = place.map(|place| peer.late.swap_remove(place).2).unwrap_or_default();
+        let requests = peer.failover.take_late(rail, number);
         requests.into_iter().for_each(|request| self.entry_left(None, request));
     }
 
@@ -265,7 +263,10 @@ impl Engine {
             }
             match self.peer_mut(id) {
                 // The rail may still refer to their memory.
-                Some(peer) if late => peer.late.push((rail, entry.number, entry.in_place)),
+                Some(peer) if late => {
+                    let late = LatePacket { rail, number: entry.number, requests: entry.in_place };
+                    peer.failover.late.push(late);
+                }
                 _ => entry.in_place.into_iter().for_each(|request| self.entry_left(None, request)),
             }
             if let Some(survivor) = survivor {
@@ -281,26 +282,7 @@ impl Engine {
         if returns {
             return;
         }
-        let waiting: Vec<RegionId> = self
-            .regions
-            .iter()
-            .filter(|(_, region)| region.from == id)
-            .map(|(name, _)| RegionId(name))
-            .collect();
-        for region in waiting {
-            if self.regions.get_mut(region.0).is_some_and(|l| l.answered(rail)) {
-                self.tell_keys(region);
-            }
-        }
-    }
-
-    /// Whether a body waits for a rail that the peer has given no key for, and no other is left.
-    fn has_useless_grant(&self, id: PeerId) -> bool {
-        let Some(peer) = self.peer(id) else { return false };
-        peer.bodies.iter().any(|body| match self.requests.get(body.request.0) {
-            Some(Request::Large(outgoing)) => outgoing.grant.is_some_and(|grant| !peer.can_use(&grant.keys)),
-            _ => false,
-        })
+        self.regions_lose_rail(rail, id);
     }
 
     /// A packet of a dead link goes over another one, under the number that it had.
@@ -333,10 +315,11 @@ impl Engine {
     /// A chunk that may be lost goes back to what is to be sent.
     fn put_back(&mut self, id: PeerId, chunk: ChunkCargo, at_rail: bool, acked: bool) {
         let ChunkCargo { request, region, offset, from, .. } = chunk;
-        let Some(Request::Large(outgoing)) = self.requests.get_mut(request.0) else { return };
-        outgoing.at_rails -= u32::from(at_rail);
-        let current = outgoing.grant.is_some_and(|grant| grant.region == region);
-        let (needed, priority) = (current && !outgoing.has_fin && !acked, outgoing.hints.priority);
+        let Some(Request::Large(send)) = self.requests.get_mut(request.0) else { return };
+        send.at_rails -= u32::from(at_rail);
+        let current = send.grant().is_some_and(|grant| grant.region == region);
+        let (needed, priority) = (current && !send.has_landed() && !acked, send.hints.priority);
+        send.has_body |= needed;
         let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
         if needed {
             match peer.bodies.iter_mut().find(|body| body.request == request) {
@@ -361,18 +344,13 @@ impl Engine {
         peer.standing = Standing::Gone(Arc::from(why));
         peer.window.clear();
         peer.bodies.clear();
-        peer.rtrs.clear();
-        peer.asked_back.clear();
-        peer.held.clear();
-        peer.requested.clear();
-        peer.pushes.clear();
+        peer.states = PeerStates::default();
         let mut closed = Vec::new();
         for link in peer.links.iter_mut().filter(|link| link.state != State::Dead) {
             let _ = link.tx.take_all().count();
             link.state = State::Dead;
             closed.push(link.rail);
         }
-        peer.mark_lane(&self.rails);
         closed.into_iter().for_each(|rail| self.close_link(rail, id));
         for rail in &mut self.rails {
             rail.prepared.take_if(|prepared| prepared.to == id);
@@ -395,7 +373,7 @@ impl Engine {
     fn requests_of(&self, id: PeerId) -> Vec<RequestId> {
         let needs = |request: &Request| match request {
             Request::Eager(eager) => eager.envelope.peer == id,
-            Request::Large(outgoing) => outgoing.envelope.peer == id,
+            Request::Large(send) => send.envelope.peer == id,
             Request::Recv(recv) => {
                 let region = recv.region.and_then(|region| self.regions.get(region.0));
                 region.is_some_and(|region| region.from == id) || recv.from == Source::Peer(id)
@@ -426,9 +404,4 @@ impl Engine {
         }
         self.fail_request(request, Error::PeerLost(id));
     }
-}
-
-/// Whether all of a message has arrived in a receive region of our own.
-pub(crate) fn is_here(regions: &Slab<Region>, message: &Envelope, stored: RegionId) -> bool {
-    regions.get(stored.0).is_some_and(|region| region.is_full() && region.into.len() == message.len)
 }

@@ -5,42 +5,24 @@
 //! memory.
 
 use crate::clock::Instant;
-use crate::collect::request::{Completion, Context, Envelope, Error, Request};
+use crate::collect::request::{Completion, Context, Envelope, Error};
 use crate::engine::Engine;
 use crate::packet::RequestId;
+use crate::protocol::Request;
 
 /// A request that has ended with an error, or that does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotWell;
 
 impl Engine {
-    /// A small message has left its sender's memory, or the request to send a large one is on its way; no
-    /// time: it is not known when.
+    /// A small message, or a part of it, has left its sender's memory, or the request to send a large one is on
+    /// its way; no time: it is not known when.
     #[inline]
     pub(crate) fn entry_left(&mut self, now: Option<Instant>, request: RequestId) {
-        match self.requests.get_mut(request.0) {
-            Some(Request::Eager(eager)) => {
-                eager.waiting = eager.waiting.saturating_sub(1);
-                self.consider_eager(request);
-            }
-            Some(Request::Large(outgoing)) => {
-                outgoing.asked_at = now;
-                if outgoing.pushed > 0 {
-                    self.push_body(request);
-                }
-            }
+        match self.requests.get(request.0) {
+            Some(Request::Eager(_)) => self.eager_left(request),
+            Some(Request::Large(_)) => self.request_left(now, request),
             _ => {}
-        }
-    }
-
-    /// A small message ends when its memory is free and, if it is synchronous, the receiver has matched it.
-    #[inline]
-    pub(crate) fn consider_eager(&mut self, request: RequestId) {
-        if let Some(&Request::Eager(eager)) = self.requests.get(request.0)
-            && eager.waiting == 0
-            && (eager.has_fin || !eager.wants_fin)
-        {
-            self.complete(request, Ok(eager.envelope));
         }
     }
 
@@ -129,7 +111,7 @@ impl Engine {
     /// A request ends; its state is dropped.
     #[inline]
     pub(crate) fn complete(&mut self, request: RequestId, result: Result<Envelope, Error>) {
-        if let Some(receipts) = &mut self.receipts {
+        if let Some(receipts) = &mut self.observers.receipts {
             receipts.ended(request);
         }
         if let Some(place) = self.requests.get_mut(request.0) {

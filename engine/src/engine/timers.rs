@@ -1,9 +1,9 @@
 //! Timers of lossy links: acknowledgements that are due, and what has to be sent again.
 
 use crate::clock::Instant;
-use crate::collect::request::Request;
 use crate::engine::Engine;
 use crate::packet::{PeerId, RailId};
+use crate::protocol::Request;
 use crate::transfer::driver::Order;
 use crate::transfer::retention::{Cargo, ChunkCargo};
 
@@ -71,7 +71,7 @@ impl Engine {
             Cargo::Packet(packet) => Order::Packet { to: id, number, packet: packet.take()? },
             Cargo::Chunk(ChunkCargo { request, region, key, offset, from }) => {
                 match self.requests.get_mut(request.0) {
-                    Some(Request::Large(outgoing)) => outgoing.at_rails += 1,
+                    Some(Request::Large(send)) => send.at_rails += 1,
                     // The request has ended, its memory is no longer ours; only the number is missing.
                     _ => *from = from.slice(0, 0),
                 }

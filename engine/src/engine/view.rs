@@ -4,6 +4,7 @@ use crate::clock::Instant;
 use crate::engine::Engine;
 use crate::engine::peer::{Peer, Standing};
 use crate::packet::{PeerId, RailId};
+use crate::profile::forecast::Forecast;
 use crate::transfer::link::{Link, State};
 use crate::transfer::rail::{Rail, RailCounters};
 use alloc::string::String;
@@ -111,7 +112,8 @@ impl Engine {
             rail.prepared.is_some() || self.ready.iter().any(|&peer| self.takes(peer, RailId(index as u8)))
         };
         let idle = self.rails.iter().enumerate().filter(waits).map(|(_, rail)| rail.idle_at).min();
-        let held = self.ready.iter().filter_map(|&peer| self.peer(peer)?.patient_until()).min();
+        let held =
+            self.ready.iter().filter_map(|&peer| self.peer(peer)?.states.invitations.patient_until()).min();
         let timers = self.timed.iter().filter_map(|&(peer, rail)| {
             let link = self.peer(peer)?.link(rail)?;
             link.timer()
@@ -139,5 +141,15 @@ impl Engine {
         };
         let any = |peer: &Peer| peer.links.iter().any(|link| stuck(peer, link));
         self.ready.iter().any(|&peer| self.peer(peer).is_some_and(any))
+    }
+
+    /// The forecast of a rail to a peer; none if the rail does not lead there.
+    pub fn forecast(&self, rail: RailId, peer: PeerId) -> Option<&Forecast> {
+        Some(&self.peer(peer)?.link(rail)?.forecast)
+    }
+
+    /// Longest message to a peer that is sent without asking, in bytes; none if it is unknown.
+    pub fn eager_max(&self, peer: PeerId) -> Option<usize> {
+        Some(self.peer(peer)?.way.eager_max)
     }
 }

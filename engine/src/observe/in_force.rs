@@ -69,10 +69,10 @@ impl Engine {
         let peer = self.peer(peer)?;
         let open = peer.used().map(|(_, link)| link).filter(|link| link.is_up());
         Some(InForce {
-            eager_max: peer.eager_max,
+            eager_max: peer.way.eager_max,
             is_eager_max_set: peer.fixed.has_eager_max(),
             is_in_place_min_set: peer.fixed.has_in_place_min(),
-            reads: peer.reads,
+            reads: peer.way.read_lens,
             rails: open.map(|link| of(peer, link)).collect(),
         })
     }
@@ -88,7 +88,7 @@ fn of(peer: &Peer, link: &Link) -> RailInForce {
     let own = link.forecast.profile().thresholds();
     let thresholds = Thresholds {
         in_place_min: bytes(link.in_place_min),
-        rendezvous_min: own.map_or(bytes(peer.eager_max) + 1, |own| own.rendezvous_min),
+        rendezvous_min: own.map_or(bytes(peer.way.eager_max) + 1, |own| own.rendezvous_min),
         read_min: own.map_or(u64::MAX, |own| own.read_min),
         read_max: own.map_or(u64::MAX, |own| own.read_max),
         push_min: own.map_or(u64::MAX, |own| own.push_min),

@@ -19,18 +19,33 @@
 //! the loss is bounded by.
 
 use crate::clock::{Duration, Instant};
-use crate::collect::request::{Envelope, Hints, Request};
+use crate::collect::request::{Envelope, Hints};
 use crate::engine::Engine;
+use crate::engine::Notice;
 use crate::engine::peer::Peer;
 use crate::packet::{PeerId, RequestId};
+use crate::protocol::Request;
+use crate::protocol::rendezvous::SendState;
 use crate::transfer::link::Link;
 use alloc::format;
 
 impl Peer {
     /// Whether a message above the eager limit goes without asking, because the receiver is late.
     #[cold]
-    pub(crate) fn goes_unasked(&self, len: u64, invited: bool) -> bool {
-        self.may_go_unasked(len, invited) && self.credit.has_for_late(len)
+    pub(crate) fn is_better_unasked(&self, len: u64, is_invited: bool) -> bool {
+        self.loses_by_asking(len, is_invited) && self.credit.has_for_late(len)
+    }
+
+    /// A message goes without asking that would be read, or asked for, if the receiver were not late.
+    #[cold]
+    pub(crate) fn note_unasked(&mut self, len: u64, hints: Hints) {
+        let is_long = len as usize > self.way.eager_max && hints.probe.is_none() && self.way.push.is_none();
+        if self.is_readable(len) {
+            self.lateness.unasked();
+        }
+        if is_long {
+            self.lateness.unasked();
+        }
     }
 
     /// Whether all of a message goes ahead over the one rail that pushes, because the receiver is late to
@@ -52,13 +67,13 @@ impl Peer {
     /// more processes than cores, and a wait tells nothing but that another one runs.
     #[inline]
     pub(crate) fn is_late_to_read(&self, len: u64) -> bool {
-        self.may_push.is_some() && self.lateness.wait_ns(false) > 0 && self.pushes_all(len)
+        self.way.push.is_some() && self.lateness.wait_ns(false) > 0 && self.pushes_all(len)
     }
 
-    /// The same if there were credit.
-    fn may_go_unasked(&self, len: u64, invited: bool) -> bool {
+    /// Whether asking would delay a message more than the extra copies cost.
+    fn loses_by_asking(&self, len: u64, invited: bool) -> bool {
         // One reliable rail pushes instead; one that loses packets bounds the bytes in flight.
-        let may = || self.may_push.is_none() && self.used().all(|(_, link)| !link.lossy);
+        let may = || self.way.push.is_none() && self.used().all(|(_, link)| !link.lossy);
         self.outwaits(invited, || self.copies_ns(len) + self.one_rail_ns(len)) && may()
     }
 
@@ -96,34 +111,30 @@ impl Peer {
     /// receiver is not late to say that it has arrived.
     #[cold]
     pub(crate) fn takes_invitation(&self, len: u64) -> bool {
-        let is_long = len as usize > self.eager_max.min(self.longest_eager());
-        is_long && !self.goes_unasked(len, true)
+        let is_long = len as usize > self.way.eager_max.min(self.longest_eager());
+        is_long && !self.is_better_unasked(len, true)
     }
 }
 
 impl Engine {
-    /// A message above the eager limit is about to go; `unasked`: without asking. Where one rail pushes, that
-    /// is noted when it is known how much goes ahead.
-    #[cold]
-    pub(crate) fn note_way(&mut self, id: PeerId, (len, hints): (u64, Hints), unasked: bool) {
-        let budget = self.config.credit / 2;
-        let is_noted = |peer: &&mut Peer| hints.probe.is_none() && peer.may_push.is_none();
+    /// Notes that the receiver of a message above the eager limit is asked. Where one rail pushes, that is noted
+    /// when it is known how much goes ahead.
+    pub(crate) fn note_asked(&mut self, envelope: &Envelope, hints: Hints) {
+        let (id, len, budget) = (envelope.peer, envelope.len, self.config.credit / 2);
+        let is_noted = |peer: &&mut Peer| {
+            len as usize > peer.way.eager_max && hints.probe.is_none() && peer.way.push.is_none()
+        };
         let Some(peer) = self.peer_mut(id).filter(is_noted) else { return };
-        if unasked {
-            peer.lateness.unasked();
-            return;
-        }
-        let lacks_credit = peer.may_go_unasked(len, false) && !peer.credit.has_for_late(len);
+        let lacks_credit = peer.loses_by_asking(len, false) && !peer.credit.has_for_late(len);
         peer.lateness.asks();
         if lacks_credit && len <= budget && !peer.lateness.is_told {
             peer.lateness.is_told = true;
             let text = format!(
-                "peer {} receives late, and what it takes without asking is used up: a message of {len} B \
-                 waits for its receive, and so do others until earlier ones are received (a larger \
-                 NMAD_CREDIT there lets more wait; this is said once)",
+                "peer {} has received too few of the messages that were sent to it: a message of {len} B waits \
+                 until it receives earlier ones (a larger NMAD_CREDIT there lets more wait; this is said once)",
                 id.0
             );
-            self.notices.push_back(crate::engine::Notice { peer: id, text });
+            self.notices.push_back(Notice { peer: id, text });
         }
     }
 
@@ -131,14 +142,14 @@ impl Engine {
     /// message anyway, so then nothing is learned.
     pub(crate) fn note_answer(&mut self, now: Instant, request: RequestId) {
         let Engine { requests, peers, .. } = self;
-        let Some(Request::Large(outgoing)) = requests.get_mut(request.0) else { return };
-        let place = outgoing.envelope.peer.0 as usize;
+        let Some(Request::Large(send)) = requests.get_mut(request.0) else { return };
+        let place = send.envelope.peer.0 as usize;
         let peer = peers.get_mut(place).and_then(|peer| peer.as_deref_mut());
         let Some(peer) = peer.filter(|peer| peer.bodies.is_empty()) else { return };
-        let Some(asked_at) = outgoing.asked_at else { return };
+        let Some(asked_at) = send.timing.asked_at else { return };
         let handshake = |link: &Link| link.forecast.profile().handshake_ns();
         // The pushed part arrives before the answer leaves.
-        let pushed = outgoing.pushed;
+        let pushed = send.ahead();
         let ahead = |link: &Link| match &link.learning {
             _ if pushed == 0 => 0,
             Some(learning) => learning.learned.first_ns(pushed),
@@ -147,9 +158,9 @@ impl Engine {
         let usual = |link: &Link| handshake(link).saturating_add(ahead(link));
         let usual_ns = peer.used().map(|(_, link)| usual(link)).min().unwrap_or(0);
         let wait_ns = now.since(asked_at).as_ns().saturating_sub(usual_ns);
-        outgoing.is_timed &= peer.is_prompt(wait_ns);
-        match outgoing.wants_fin {
-            true => outgoing.answer_ns = Some(wait_ns),
+        send.timing.is_timed &= peer.is_prompt(wait_ns);
+        match send.wants_fin {
+            true => send.timing.answer_ns = Some(wait_ns),
             // A reliable rail has it when it has left: nothing else is waited for.
             false => peer.lateness.measured(Some(wait_ns), 0),
         }
@@ -160,13 +171,13 @@ impl Engine {
     /// pushes the next messages: a copy more, which is little beside what it did instead of looking.
     pub(crate) fn note_read(&mut self, now: Instant, request: RequestId) {
         let Engine { requests, peers, .. } = self;
-        let Some(Request::Large(outgoing)) = requests.get(request.0) else { return };
-        let Envelope { peer, len, .. } = outgoing.envelope;
+        let Some(Request::Large(send)) = requests.get(request.0) else { return };
+        let Envelope { peer, len, .. } = send.envelope;
         let peer = peers.get_mut(peer.0 as usize).and_then(|peer| peer.as_deref_mut());
-        let Some(peer) = peer.filter(|_| outgoing.address > 0 && outgoing.grant.is_none()) else { return };
-        let since = outgoing.asked_at.map(|asked_at| asked_at.max(peer.read_at));
-        peer.read_at = now;
-        peer.unread = peer.unread.saturating_sub(1);
+        let Some(peer) = peer.filter(|_| matches!(send.state, SendState::Readable { .. })) else { return };
+        let since = send.timing.asked_at.map(|asked_at| asked_at.max(peer.lateness.read_at));
+        peer.lateness.read_at = now;
+        peer.lateness.unread = peer.lateness.unread.saturating_sub(1);
         let usual = |link: &Link| {
             let profile = link.forecast.profile();
             profile.handshake_ns().saturating_add(profile.body().ns(len))
@@ -174,9 +185,7 @@ impl Engine {
         let usual_ns = peer.used().map(|(_, link)| usual(link)).min().unwrap_or(0);
         let Some(since) = since else { return };
         let wait_ns = now.since(since).as_ns().saturating_sub(usual_ns);
-        // A receiver that computes is late again and again. Once may be the system's doing.
-        let before_ns = core::mem::replace(&mut peer.read_wait_ns, wait_ns);
-        peer.lateness.measured(Some(wait_ns.min(before_ns)), 0);
+        peer.lateness.was_read(wait_ns);
     }
 
     /// The receiver has said that it has a message, which was due at `due`; zero: nobody has predicted it.

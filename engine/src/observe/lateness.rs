@@ -1,5 +1,7 @@
 //! How long large messages to a peer wait for its receives ([`crate::observe::late`]), and how often that is measured.
 
+use crate::clock::Instant;
+
 /// Eager messages from one that asks to the next, at first and at most. A receiver that has become timely
 /// is found out after as many; the probes of one that stays late cost a sixteenth of what is gained at
 /// first, and a thousandth later.
@@ -19,11 +21,29 @@ pub(crate) struct Lateness {
     pause: u32,
     /// The user knows that there is not enough credit.
     pub(crate) is_told: bool,
+    /// Messages that the peer may read and has not read.
+    pub(crate) unread: u32,
+    /// When it has read the last one.
+    pub(crate) read_at: Instant,
+    /// How long the last one that it has read had waited, in nanoseconds.
+    read_wait_ns: u64,
+    /// It has asked for a message that it could have read: the system does not let it.
+    pub(crate) declines_reads: bool,
 }
 
 impl Default for Lateness {
     fn default() -> Self {
-        Lateness { answer_ns: 0, end_ns: 0, eager: 0, pause: FIRST, is_told: false }
+        Lateness {
+            answer_ns: 0,
+            end_ns: 0,
+            eager: 0,
+            pause: FIRST,
+            is_told: false,
+            unread: 0,
+            read_at: Instant::default(),
+            read_wait_ns: 0,
+            declines_reads: false,
+        }
     }
 }
 
@@ -41,6 +61,19 @@ impl Lateness {
     /// A message that would have asked, had the receiver been timely, goes without asking.
     pub(crate) fn unasked(&mut self) {
         self.eager += 1;
+    }
+
+    /// A message is sent that the peer may read.
+    pub(crate) fn offers_to_read(&mut self) {
+        self.unread += 1;
+        self.asks();
+    }
+
+    /// A message was read that had waited this long. A receiver that computes is late again and again; once may
+    /// be the system's doing.
+    pub(crate) fn was_read(&mut self, wait_ns: u64) {
+        let before_ns = core::mem::replace(&mut self.read_wait_ns, wait_ns);
+        self.measured(Some(wait_ns.min(before_ns)), 0);
     }
 
     /// A message asks, and so tells whether the receiver is late.

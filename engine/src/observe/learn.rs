@@ -10,16 +10,18 @@
 //! known are carried in one way after the other. Afterwards the peer is looked at again from time to time.
 
 use crate::clock::{Duration, Instant};
-use crate::collect::request::{Hints, Request};
+use crate::collect::request::Hints;
+use crate::config::Config;
 use crate::engine::Engine;
 use crate::engine::peer::Peer;
-use crate::observe::watch::Watched;
+use crate::observe::watched::Watched;
 use crate::packet::{PeerId, RailId, RequestId};
 use crate::profile::doubt::Doubt;
 use crate::profile::learning::{Learning, TIMED, Taught};
 use crate::profile::origin::Way;
 use crate::profile::recent::Learnt;
 use crate::profile::sample::Method;
+use crate::protocol::Request;
 use crate::transfer::link::Link;
 use crate::transfer::rail::Rail;
 use alloc::format;
@@ -29,7 +31,7 @@ use nmad_wire::{Ask, Eager, Frame, Header, Seen};
 /// What a rail may still hold when something is given to it that is timed: a request to send.
 const HELD_MAX: u64 = 256;
 /// After this number of messages of which enough was known, nothing more is to be learnt for now.
-const BORED: u32 = 2;
+const SETTLED: u32 = 2;
 /// Packets, and chunks, to a peer after which it is looked at again.
 const PACKETS: u32 = 1024;
 const CHUNKS: u32 = 64;
@@ -64,12 +66,12 @@ impl Peer {
     /// Whether something is to be learnt, now that links came, went or opened.
     pub(crate) fn is_new(&self) -> bool {
         let is_unknown = |link: &Link| link.is_up() && !link.forecast.is_measured();
-        self.fixed.adapts() && !self.may_inject && self.links.iter().any(is_unknown)
+        self.fixed.adapts() && !self.way.injects && self.links.iter().any(is_unknown)
     }
 
     /// Whether its messages may teach anything.
     fn may_learn(&self) -> bool {
-        self.fixed.adapts() && !self.may_inject && self.only.is_none()
+        self.fixed.adapts() && !self.way.injects && self.only.is_none()
     }
 
     /// Whether the receiver looks at its rails, if that counts: `wait_ns` is the time that a large message
@@ -77,6 +79,23 @@ impl Peer {
     pub(crate) fn is_prompt(&self, wait_ns: u64) -> bool {
         let learning = self.lone().and_then(|(_, link)| link.learning.as_ref());
         wait_ns < POSTED_NS || !learning.is_some_and(|learning| learning.learned.is_trusted())
+    }
+
+    /// Whether the receiver of a large message shall say when it has it, so that the only rail is timed.
+    pub(crate) fn times_large(&self, hints: Hints) -> bool {
+        if !self.learning.is_curious || self.way.keeps {
+            return false;
+        }
+        let asks = hints.probe == Some(Method::Rendezvous);
+        let learning = self.lone().and_then(|(_, link)| link.learning.as_deref());
+        learning.is_some_and(|learning| asks || !learning.learned.is_trusted())
+    }
+
+    /// Whether a large message shall ask because the only rail is timed and seems slower than it was measured:
+    /// the answer tells whether the receiver is there, and only then it is the rail that is timed.
+    pub(crate) fn doubts_its_rail(&self, hints: Hints) -> bool {
+        let learning = || self.lone().and_then(|(_, link)| link.learning.as_deref());
+        self.times_large(hints) && learning().is_some_and(|learning| learning.learned.seems_slow())
     }
 
     /// What the other rails take longer than by their profiles: that is the receiver's doing. As long as they
@@ -90,16 +109,21 @@ impl Peer {
 
     /// How a message goes while something is to be learnt.
     #[cold]
-    pub(crate) fn wonder(&mut self, rails: &[Rail], watched: &mut Watched, len: u64, hints: Hints) -> Hints {
+    pub(crate) fn choose_probe(
+        &mut self,
+        rails: &[Rail],
+        watched: &mut Watched,
+        len: u64,
+        hints: Hints,
+    ) -> Hints {
         if self.only.is_some() || hints.probe.is_some() {
             return hints;
         }
         let waits = self.ask_nothing(rails, watched) | self.awaits_answer(len);
         let wish = if waits { None } else { self.wish(rails, len).or_else(|| self.wish_of_others(len)) };
-        self.bored = if wish.is_none() && !waits { self.bored + 1 } else { 0 };
-        if self.bored > BORED {
-            (self.is_curious, self.bored) = (false, 0);
-            self.mark_lane(rails);
+        self.learning.settled = if wish.is_none() && !waits { self.learning.settled + 1 } else { 0 };
+        if self.learning.settled > SETTLED {
+            (self.learning.is_curious, self.learning.settled) = (false, 0);
         }
         let (probe, rail) = wish.unzip();
         Hints { probe, rail: hints.rail.or(rail.flatten()), ..hints }
@@ -114,16 +138,17 @@ impl Peer {
 
     /// In which way a message should go so that more is known of the rail that usually carries it.
     fn wish(&mut self, rails: &[Rail], len: u64) -> Option<(Method, Option<RailId>)> {
-        let (longest, limit, fastest) = (self.longest_eager() as u64, self.eager_max as u64, self.fastest);
+        let (longest, limit, fastest) =
+            (self.longest_eager() as u64, self.way.eager_max as u64, self.way.fastest);
         // A send that is announced waits for its receiver: programs may rely on short ones that do not.
-        let large_from = match self.may_push {
+        let large_from = match self.way.push {
             Some(_) => 0,
-            None if self.keeps => SHARED_FROM.max(limit / 4),
+            None if self.way.keeps => SHARED_FROM.max(limit / 4),
             None => limit / 4,
         };
         let gathers = rails[fastest.index()].limits.gather > 0;
         let is_fixed = len <= longest && self.fixed.has_eager_max();
-        let asks = self.may_push.is_some() && len > limit;
+        let asks = self.way.push.is_some() && len > limit;
         let link = self.link_mut(fastest).filter(|link| link.is_up())?;
         let learned = &mut link.learning.as_mut()?.learned;
         if learned.is_trusted() {
@@ -139,7 +164,7 @@ impl Peer {
         let method = match way {
             Way::Copy => Method::Copy,
             Way::InPlace => Method::InPlace,
-            Way::Body if self.may_push.is_some() => Method::Pushed,
+            Way::Body if self.way.push.is_some() => Method::Pushed,
             Way::Body => Method::Rendezvous,
         };
         let is_free = if way == Way::Body { !is_fixed } else { !self.fixed.has_in_place_min() };
@@ -149,7 +174,7 @@ impl Peer {
     /// The same of a short message and the other rails, whose latencies are compared with that of the usual
     /// one.
     fn wish_of_others(&mut self, len: u64) -> Option<(Method, Option<RailId>)> {
-        let fastest = self.fastest;
+        let fastest = self.way.fastest;
         let mut others = self.links.iter_mut().filter(|link| link.is_up() && link.rail != fastest);
         others.find_map(|link| {
             let learned = &mut link.learning.as_mut()?.learned;
@@ -171,7 +196,7 @@ impl Peer {
             let rail = link.rail;
             if link.learning.is_none() {
                 let (in_place_min, pushes) =
-                    (crate::config::Config::IN_PLACE_MIN as u64, rails[rail.index()].limits.push > 0);
+                    (Config::IN_PLACE_MIN as u64, rails[rail.index()].limits.push > 0);
                 link.learning = Some(Learning::new(link.forecast.profile(), in_place_min, pushes));
             }
             let Some(learning) = link.learning.as_mut().filter(|l| l.learned.wants_empty()) else { continue };
@@ -190,8 +215,8 @@ impl Peer {
     /// A link has opened: if nothing is known of its rail it is asked about first.
     pub(crate) fn greet(&mut self, now: Instant, rails: &[Rail], watched: &mut Watched) {
         let is_reliable = self.links.iter().all(|link| !link.lossy);
-        if self.is_curious && self.ask_nothing(rails, watched) && is_reliable {
-            self.greets_until = now + GREETING;
+        if self.learning.is_curious && self.ask_nothing(rails, watched) && is_reliable {
+            self.learning.greets_until = now + GREETING;
         }
     }
 
@@ -203,7 +228,7 @@ impl Peer {
         (rail, at): (RailId, &Rail),
         (len, in_place): (usize, bool),
     ) -> Option<Frame<'static>> {
-        if len + ASK_LEN > self.packet_max {
+        if len + ASK_LEN > self.way.packet_max {
             return None;
         }
         let link = self.link_mut(rail)?;
@@ -236,30 +261,15 @@ impl Engine {
         }
     }
 
-    /// A large message is submitted: whether the receiver shall say when it has it.
-    pub(crate) fn times_large(&self, to: PeerId, hints: Hints) -> bool {
-        let asks = hints.probe == Some(Method::Rendezvous);
-        let is_told = |learning: &Learning| asks || !learning.learned.is_trusted();
-        let peer = self.peer(to).filter(|peer| peer.is_curious && !peer.keeps);
-        let learning = peer.and_then(|peer| peer.lone()?.1.learning.as_deref());
-        learning.is_some_and(is_told)
-    }
-
-    /// Whether the only rail to a peer seems slower than it was measured.
-    pub(crate) fn seems_slow(&self, to: PeerId) -> bool {
-        let learning = self.peer(to).and_then(|peer| peer.lone()?.1.learning.as_deref());
-        learning.is_some_and(|learning| learning.learned.seems_slow())
-    }
-
     /// The first chunk of a large message is about to leave.
     #[cold]
     pub(crate) fn time_large(&mut self, now: Instant, rail: RailId, to: PeerId, request: RequestId) {
         let Engine { peers, rails, requests, .. } = self;
-        let Some(Request::Large(outgoing)) = requests.get(request.0) else { return };
+        let Some(Request::Large(send)) = requests.get(request.0) else { return };
         let peer = peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut());
-        let Some(peer) = peer.filter(|_| outgoing.is_timed) else { return };
+        let Some(peer) = peer.filter(|_| send.timing.is_timed) else { return };
         let Some(link) = peer.link_mut(rail) else { return };
-        let len = outgoing.envelope.len;
+        let len = send.envelope.len;
         let is_idle = is_idle(now, link.forecast.body_ns(len), link, &rails[rail.index()]);
         let learning = link.learning.as_mut();
         learning.into_iter().for_each(|learning| learning.leaves(now, request.0, len, is_idle));
@@ -267,7 +277,7 @@ impl Engine {
 
     /// The receiver has a large message.
     pub(crate) fn timed_large(&mut self, now: Instant, from: PeerId, request: u64) {
-        let peer = self.peer_mut(from).filter(|peer| !peer.keeps);
+        let peer = self.peer_mut(from).filter(|peer| !peer.way.keeps);
         let link = peer.and_then(|peer| peer.links.iter_mut().find(|link| link.learning.is_some()));
         let Some((rail, learning)) = link.and_then(|link| Some((link.rail, link.learning.as_mut()?))) else {
             return;
@@ -306,7 +316,8 @@ impl Engine {
             return false;
         }
         let rail = RailId(seen.rail);
-        let Engine { peers, rails, watched, .. } = self;
+        let Engine { peers, rails, observers, .. } = self;
+        let watched = &mut observers.watched;
         let peer = peers.get_mut(from.0 as usize).and_then(|p| p.as_deref_mut());
         let Some(peer) = peer else { return true };
         let Some(link) = peer.link_mut(rail) else { return true };
@@ -327,7 +338,7 @@ impl Engine {
             Some((way, len)) => learning.learned.note(way, len, ns, 1.0),
         };
         if pending.what.is_none() && !peer.ask_nothing(rails, watched) {
-            peer.greets_until = Instant::default();
+            peer.learning.greets_until = Instant::default();
         }
         self.relearn(now, (from, rail), learnt);
         true
@@ -353,11 +364,10 @@ impl Engine {
         }
         if learnt == Learnt::Change {
             learning.learned.begin_anew();
-            (peer.is_curious, peer.bored) = (true, 0);
-            peer.strategy.relearnt();
-            peer.chosen.iter_mut().for_each(|(_, strategy)| strategy.relearnt());
+            (peer.learning.is_curious, peer.learning.settled) = (true, 0);
+            peer.strategies.relearnt();
         }
-        peer.topology_changed(rails);
+        peer.derive_way(rails);
         if let Some(refuted) = refuted {
             let then = "from now on what transfers take counts instead, and the next job measures again";
             self.tell(rail, id, &format!("{} ({when}); {then}", refuted.why()));
@@ -390,7 +400,8 @@ impl Engine {
     #[cold]
     fn look(&mut self, to: PeerId) {
         let is_learnt = |link: &Link| link.learning.as_ref().is_some_and(|l| !l.learned.is_trusted());
-        let Engine { peers, rails, watched, .. } = self;
+        let Engine { peers, rails, observers, .. } = self;
+        let watched = &mut observers.watched;
         let Some(peer) = peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
         if peer.links.iter().any(is_learnt) {
             return self.look_again(to, |_| true);
@@ -398,8 +409,8 @@ impl Engine {
         if !peer.may_learn() {
             return;
         }
-        peer.looks = peer.looks.wrapping_add(1);
-        if peer.looks % LOOKS == 0 {
+        peer.learning.looks = peer.learning.looks.wrapping_add(1);
+        if peer.learning.looks % LOOKS == 0 {
             let learning = peer.links.iter_mut().filter_map(|link| link.learning.as_mut());
             learning.for_each(|learning| learning.learned.look_at_latency());
         }
@@ -415,14 +426,13 @@ impl Engine {
 
     #[cold]
     fn look_again(&mut self, to: PeerId, is_worth_it: impl Fn(&Link) -> bool) {
-        let Engine { peers, rails, .. } = self;
+        let Engine { peers, .. } = self;
         let Some(peer) = peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
-        if !peer.may_learn() || peer.is_curious || !peer.links.iter().any(is_worth_it) {
+        if !peer.may_learn() || peer.learning.is_curious || !peer.links.iter().any(is_worth_it) {
             return;
         }
         let learning = peer.links.iter_mut().filter_map(|link| link.learning.as_mut());
         learning.for_each(|learning| learning.learned.look_again());
-        (peer.is_curious, peer.bored) = (true, 0);
-        peer.mark_lane(rails);
+        (peer.learning.is_curious, peer.learning.settled) = (true, 0);
     }
 }

@@ -2,17 +2,11 @@
 //! [`Engine::record_receipts`] is called, and the paths then ask one pointer.
 
 use crate::clock::Instant;
-use crate::collect::request::{Envelope, Request};
-use crate::engine::Engine;
-use crate::engine::peer::Peer;
-use crate::packet::{PeerId, RailId, RequestId};
-use crate::protocol::leaving::{Submitted, To};
-use crate::protocol::parallel::Parallel;
+use crate::collect::request::Envelope;
+use crate::packet::{RailId, RequestId};
+use crate::protocol::Protocol;
 use crate::protocol::parts::part_len;
-use crate::protocol::{Plan, Protocol};
 use crate::schedule::strategy::{RailView, Shares};
-use crate::transfer::rail::Rail;
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -60,15 +54,15 @@ pub struct Receipt {
 pub(crate) struct Receipts {
     pub(crate) now: Instant,
     /// Shorter messages get none.
-    from_len: u64,
+    pub(crate) from_len: u64,
     open: Vec<(Receipt, Instant)>,
-    done: VecDeque<Receipt>,
+    pub(crate) done: VecDeque<Receipt>,
     /// How many of these have ended since rails were last posted to.
     ended: usize,
 }
 
 impl Receipts {
-    fn open(&mut self, receipt: Receipt) {
+    pub(crate) fn open(&mut self, receipt: Receipt) {
         match self
             .open
             .iter_mut()
@@ -83,7 +77,7 @@ impl Receipts {
         }
     }
 
-    fn of(&mut self, request: RequestId) -> Option<&mut Receipt> {
+    pub(crate) fn of(&mut self, request: RequestId) -> Option<&mut Receipt> {
         self.open.iter_mut().map(|(receipt, _)| receipt).find(|receipt| receipt.request == Some(request))
     }
 
@@ -139,7 +133,7 @@ impl Receipts {
     }
 
     /// A rail has got the next part of a message whose parts have this length.
-    fn carried_part(&mut self, request: RequestId, rail: RailId, longest: u64) {
+    pub(crate) fn carried_part(&mut self, request: RequestId, rail: RailId, longest: u64) {
         let Some(receipt) = self.of(request) else { return };
         let before: u64 = receipt.carried.iter().map(|(_, sum)| sum).sum();
         let len = part_len(before, receipt.envelope.len, longest);
@@ -165,7 +159,7 @@ impl Receipts {
         undated.for_each(|receipt| receipt.actual_ns = until.since(receipt.began).as_ns());
     }
 
-    fn keep(&mut self, receipt: Receipt) {
+    pub(crate) fn keep(&mut self, receipt: Receipt) {
         if self.done.len() == KEPT {
             self.done.pop_front();
         }
@@ -174,150 +168,6 @@ impl Receipts {
     }
 }
 
-fn candidate(view: &RailView, now: Instant, alone_ns: u64) -> Candidate {
+pub(crate) fn candidate(view: &RailView, now: Instant, alone_ns: u64) -> Candidate {
     Candidate { rail: view.rail, busy_ns: view.idle_at.since(now).as_ns(), alone_ns }
-}
-
-impl Engine {
-    /// Begins or ends to record receipts of the messages that are sent. Those not fetched are dropped when
-    /// it ends, the oldest also when there are more than some thousands.
-    pub fn record_receipts(&mut self, on: bool) {
-        self.receipts = on.then(Box::default);
-    }
-
-    /// Begins to record receipts of messages of at least `from_len` bytes, or changes that length.
-    pub fn record_receipts_from(&mut self, from_len: u64) {
-        self.receipts.get_or_insert_with(Box::default).from_len = from_len;
-    }
-
-    /// The next receipt of a message whose request has ended.
-    pub fn next_receipt(&mut self) -> Option<Receipt> {
-        self.receipts.as_mut()?.done.pop_front()
-    }
-
-    /// Messages leave in a packet.
-    #[cold]
-    pub(crate) fn note_packet(
-        &mut self,
-        now: Instant,
-        rail: RailId,
-        id: PeerId,
-        (requests, protocol): (&[RequestId], Protocol),
-    ) {
-        let Some(peer) = self.peers.get(id.0 as usize).and_then(|p| p.as_deref()) else { return };
-        let Some(receipts) = &mut self.receipts else { return };
-        receipts.now = now;
-        for &request in requests {
-            if receipts.of(request).is_some_and(|receipt| receipt.protocol == Protocol::EagerParallel) {
-                continue;
-            }
-            let (envelope, protocol, carried) = match self.requests.get(request.0) {
-                Some(Request::Eager(eager)) if eager.envelope.len as usize > peer.longest_eager() => {
-                    (eager.envelope, Protocol::EagerParts, Vec::new())
-                }
-                Some(Request::Eager(eager)) => {
-                    (eager.envelope, protocol, Vec::from([(rail, eager.envelope.len)]))
-                }
-                // A pushed chunk follows its request to send.
-                Some(Request::Large(outgoing)) if outgoing.pushed > 0 => {
-                    (outgoing.envelope, outgoing.protocol(), Vec::new())
-                }
-                _ => continue,
-            };
-            if envelope.len < receipts.from_len {
-                continue;
-            }
-            let candidates = candidates(peer, &self.rails, now, envelope.len, protocol);
-            let predicted = candidates.iter().find(|candidate| candidate.rail == rail);
-            receipts.open(Receipt {
-                request: Some(request),
-                envelope,
-                protocol,
-                eager_max: peer.eager_max as u64,
-                predicted_ns: predicted.map_or(0, |candidate| candidate.alone_ns),
-                candidates,
-                began: now,
-                carried,
-                actual_ns: 0,
-            });
-            if protocol == Protocol::EagerParts {
-                receipts.carried_part(request, rail, peer.longest_eager() as u64);
-            }
-        }
-    }
-
-    /// An eager message is shared out among rails that several cores post on.
-    pub(crate) fn note_parallel(
-        &mut self,
-        now: Instant,
-        (request, envelope): (RequestId, Envelope),
-        parallel: &Parallel,
-    ) {
-        let Some(peer) = self.peers.get(envelope.peer.0 as usize).and_then(|p| p.as_deref()) else { return };
-        let Some(receipts) = &mut self.receipts else { return };
-        receipts.now = now;
-        if envelope.len < receipts.from_len {
-            return;
-        }
-        receipts.open(Receipt {
-            request: Some(request),
-            envelope,
-            protocol: Protocol::EagerParallel,
-            eager_max: peer.eager_max as u64,
-            predicted_ns: parallel.predicted_ns,
-            candidates: candidates(peer, &self.rails, now, envelope.len, Protocol::Eager),
-            began: now,
-            carried: parallel.shares.to_vec(),
-            actual_ns: 0,
-        });
-    }
-
-    /// A message has left in the call that submitted it, which took from `began` to `until`.
-    #[cold]
-    pub(crate) fn note_departure(
-        &mut self,
-        plan: Plan,
-        submitted: Submitted,
-        (to, context, tag): To,
-        (len, seq): (u64, u32),
-        (began, until): (Instant, Instant),
-    ) {
-        let Some(peer) = self.peers.get(to.0 as usize).and_then(|p| p.as_deref()) else { return };
-        let (Some(receipts), Some(rail)) = (&mut self.receipts, plan.rail) else { return };
-        if len < receipts.from_len {
-            return;
-        }
-        let candidates = candidates(peer, &self.rails, began, len, plan.protocol);
-        let predicted = candidates.iter().find(|candidate| candidate.rail == rail);
-        let receipt = Receipt {
-            request: None,
-            envelope: Envelope { peer: to, context, tag, len, seq },
-            protocol: plan.protocol,
-            eager_max: peer.eager_max as u64,
-            predicted_ns: predicted.map_or(0, |candidate| candidate.alone_ns),
-            candidates,
-            began,
-            carried: Vec::from([(rail, len)]),
-            actual_ns: until.since(began).as_ns(),
-        };
-        match submitted {
-            Submitted::Ended(_) => receipts.keep(receipt),
-            Submitted::Request(request) => {
-                receipts.now = began;
-                receipts.open(Receipt { request: Some(request), ..receipt });
-            }
-        }
-    }
-}
-
-/// What each open rail would take for a message alone.
-fn candidates(peer: &Peer, rails: &[Rail], now: Instant, len: u64, protocol: Protocol) -> Vec<Candidate> {
-    let open = peer.links.iter().filter(|link| link.is_up());
-    let views = open.map(|link| crate::engine::peer::view(now, link, rails, peer.primary, peer.fastest));
-    let alone = |view: RailView| {
-        let busy_ns = view.idle_at.since(now).as_ns();
-        let ns = if protocol.is_eager() { view.forecast.eager_ns(len) } else { view.forecast.body_ns(len) };
-        candidate(&view, now, busy_ns.saturating_add(ns))
-    };
-    views.map(alone).collect()
 }

@@ -25,6 +25,6 @@ impl Engine {
         let peer = self.peer(id)?;
         let (sent, received) = peer.flows.counts();
         let (unexpected, unexpected_bytes) = self.matching.unexpected_from(id);
-        Some(Traffic { sent, requested: peer.announced, received, unexpected, unexpected_bytes })
+        Some(Traffic { sent, requested: peer.flows.requested, received, unexpected, unexpected_bytes })
     }
 }

@@ -7,13 +7,13 @@
 use crate::clock::{Duration, Instant};
 use crate::engine::Engine;
 use crate::engine::peer::{Peer, Standing};
+use crate::observe::watched::{About, Query};
 use crate::packet::{PeerId, RailId};
 use crate::schedule::builder::{Bounds, PacketBuilder, seal};
 use crate::transfer::driver::Order;
 use crate::transfer::link::{Link, State};
 use crate::transfer::rail::{Rail, RailCounters};
 use crate::transfer::suspicion::{Duty, Try};
-use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -27,94 +27,27 @@ const LOOK_EVERY_PEER_NS: u64 = 10_000;
 /// Bytes of data in a datagram, for an estimate of how many an order has.
 const DATAGRAM: u64 = 1400;
 
-/// A question or an answer that waits for a rail.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Query {
-    to: PeerId,
-    over: RailId,
-    about: About,
-}
-
-/// The subject of a query.
-#[derive(Debug, Clone, Copy)]
-enum About {
-    /// The question which packets of this rail of ours have arrived.
-    Ours(RailId, u32),
-    /// Packets that have arrived from this rail of theirs, in answer to that question.
-    Theirs(u8, u32),
-}
-
-/// Peers with several links.
-#[derive(Debug)]
-pub(crate) struct Watched {
-    peers: Vec<PeerId>,
-    /// When their links are looked at next.
-    look_at: Instant,
-    /// When somebody has to look whether it is time, or whether a query can leave.
-    pub(crate) due_at: Instant,
-    pub(crate) queries: VecDeque<Query>,
-    /// Longest time for which a peer acknowledged nothing of what was under way to it.
-    longest_stall: Duration,
-}
-
-impl Default for Watched {
-    fn default() -> Self {
-        let never = Instant::from_ns(u64::MAX);
-        Watched {
-            peers: Vec::new(),
-            look_at: never,
-            due_at: never,
-            queries: VecDeque::new(),
-            longest_stall: Duration::ZERO,
-        }
-    }
-}
-
-impl Watched {
-    pub(crate) fn add(&mut self, peer: PeerId) {
-        self.peers.push(peer);
-        self.look_now();
-    }
-
-    /// A peer is gone for good.
-    pub(crate) fn forget(&mut self, peer: PeerId) {
-        self.peers.retain(|each| *each != peer);
-    }
-
-    /// A question that is timed leaves as soon as its rail takes it.
-    pub(crate) fn ask_timed(&mut self, to: PeerId, over: RailId, question: u32) {
-        self.queries.push_back(Query { to, over, about: About::Ours(over, question) });
-        self.due_at = Instant::default();
-    }
-
-    /// The next turn looks at them.
-    pub(crate) fn look_now(&mut self) {
-        if !self.peers.is_empty() {
-            (self.look_at, self.due_at) = (Instant::default(), Instant::default());
-        }
-    }
-}
-
 impl Engine {
     /// Looks at the links of peers that have several, if it is time. True: there is something for a rail.
     #[cold]
     pub(crate) fn watch(&mut self, now: Instant) -> bool {
-        if now >= self.watched.look_at {
-            let more_ns = LOOK_EVERY_PEER_NS * self.watched.peers.len() as u64;
-            self.watched.look_at = now + Duration::from_ns(LOOK_EVERY.as_ns() + more_ns);
-            for place in 0..self.watched.peers.len() {
-                self.watch_peer(now, self.watched.peers[place]);
+        if now >= self.observers.watched.look_at {
+            let more_ns = LOOK_EVERY_PEER_NS * self.observers.watched.peers.len() as u64;
+            self.observers.watched.look_at = now + Duration::from_ns(LOOK_EVERY.as_ns() + more_ns);
+            for place in 0..self.observers.watched.peers.len() {
+                self.watch_peer(now, self.observers.watched.peers[place]);
             }
         }
         let leaves = self.a_query_leaves();
-        self.watched.due_at = if leaves { Instant::default() } else { self.watched.look_at };
+        self.observers.watched.due_at =
+            if leaves { Instant::default() } else { self.observers.watched.look_at };
         leaves
     }
 
     /// Whether a rail would take a query now. For those whose rail is full the report of what it has sent is
     /// the time to look again.
     fn a_query_leaves(&self) -> bool {
-        self.watched.queries.iter().any(|query| {
+        self.observers.watched.queries.iter().any(|query| {
             let link = self.peer(query.to).and_then(|peer| peer.link(query.over));
             let depth = self.rails[query.over.index()].limits.depth;
             link.is_none_or(|link| !link.is_up() || link.at_rail() < depth)
@@ -167,7 +100,7 @@ impl Engine {
     /// tried soon. A peer without any link is waited for a while.
     fn look_at_last(&mut self, now: Instant, id: PeerId) {
         let Some(peer) = self.peers[id.0 as usize].as_deref_mut() else { return };
-        if let Some(lost) = peer.lost.as_ref().filter(|lost| now >= lost.until) {
+        if let Some(lost) = peer.failover.lost.as_ref().filter(|lost| now >= lost.until) {
             let why = lost.why.clone();
             return self.fail_peer(id, &why);
         }
@@ -202,12 +135,12 @@ impl Engine {
         // One link that goes on is enough.
         let silent =
             since.max().filter(|_| waits.count() > 0).map_or(Duration::ZERO, |since| now.since(since));
-        self.watched.longest_stall = self.watched.longest_stall.max(silent);
+        self.observers.watched.longest_stall = self.observers.watched.longest_stall.max(silent);
     }
 
     /// Longest time for which a peer with several rails acknowledged nothing of what was under way to it.
     pub fn longest_stall(&self) -> Duration {
-        self.watched.longest_stall
+        self.observers.watched.longest_stall
     }
 
     /// Has a link opened again that was left.
@@ -230,7 +163,7 @@ impl Engine {
         let others = peer.links.iter().filter(|link| carries(link) && over(link));
         let queries =
             others.map(|link| Query { to: id, over: link.rail, about: About::Ours(rail, question) });
-        self.watched.queries.extend(queries);
+        self.observers.watched.queries.extend(queries);
     }
 
     fn leave_link(&mut self, rail: RailId, id: PeerId, why: &str) {
@@ -244,9 +177,13 @@ impl Engine {
         // One answer to all questions that came together.
         let is_about = |query: &Query| matches!(query.about, About::Theirs(other, _) if other == rail);
         let same = |query: &Query| query.to == from && query.over == over && is_about(query);
-        self.watched.queries.retain(|query| !same(query));
-        self.watched.queries.push_back(Query { to: from, over, about: About::Theirs(rail, question) });
-        self.watched.due_at = Instant::default();
+        self.observers.watched.queries.retain(|query| !same(query));
+        self.observers.watched.queries.push_back(Query {
+            to: from,
+            over,
+            about: About::Theirs(rail, question),
+        });
+        self.observers.watched.due_at = Instant::default();
     }
 
     /// The peer tells what has arrived from one of our rails.
@@ -283,15 +220,15 @@ impl Engine {
             .then(|| link.begin_anew(now, self.config.congestion).as_ns() / 1_000_000);
         (link.state, link.remote) = (State::Up, Some(remote));
         link.vain.restart(now);
-        peer.lost = None;
-        let orphan = peer.orphans.iter().position(|orphan| orphan.remote == remote);
-        let orphan = orphan.map(|index| peer.orphans.swap_remove(index));
-        let down = orphan.as_ref().is_some_and(|orphan| orphan.down);
+        peer.failover.lost = None;
+        let orphan = peer.failover.orphans.iter().position(|orphan| orphan.remote == remote);
+        let orphan = orphan.map(|index| peer.failover.orphans.swap_remove(index));
+        let down = orphan.as_ref().is_some_and(|orphan| orphan.is_down);
         if let (Some(orphan), Some(link)) = (orphan, peer.link_mut(rail)) {
             link.rx = orphan.rx;
         }
-        peer.topology_changed(&self.rails);
-        peer.greet(now, &self.rails, &mut self.watched);
+        peer.derive_way(&self.rails);
+        peer.greet(now, &self.rails, &mut self.observers.watched);
         if down {
             self.give_up(rail, id, "the peer gave it up");
         }
@@ -323,7 +260,7 @@ impl Engine {
             _ => {}
         }
         // What else follows is for the next look.
-        self.watched.look_now();
+        self.observers.watched.look_now();
     }
 
     /// Tells the user something of a rail.
@@ -340,18 +277,18 @@ impl Engine {
     pub(crate) fn query_for(&mut self, now: Instant, rail: RailId) -> Option<Order> {
         let depth = self.rails[rail.index()].limits.depth;
         let mut place = 0;
-        while let Some(&Query { to, over, about }) = self.watched.queries.get(place) {
+        while let Some(&Query { to, over, about }) = self.observers.watched.queries.get(place) {
             let peer = self.peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut());
             let link = peer.and_then(|peer| peer.link_mut(over)).filter(|link| link.is_up());
             let Some(link) = link else {
-                self.watched.queries.remove(place);
+                self.observers.watched.queries.remove(place);
                 continue;
             };
             if over != rail || link.at_rail() >= depth {
                 place += 1;
                 continue;
             }
-            self.watched.queries.remove(place);
+            self.observers.watched.queries.remove(place);
             if let About::Ours(about, question) = about {
                 self.asked_nothing(now, to, about, question);
             }
@@ -382,9 +319,14 @@ impl Engine {
         if self.a_query_leaves() {
             return Some(Instant::default());
         }
-        let due =
-            self.watched.peers.iter().filter_map(|&id| self.peer(id)?.watch_due_at(&self.rails)).min()?;
-        Some(due.max(self.watched.look_at))
+        let due = self
+            .observers
+            .watched
+            .peers
+            .iter()
+            .filter_map(|&id| self.peer(id)?.watch_due_at(&self.rails))
+            .min()?;
+        Some(due.max(self.observers.watched.look_at))
     }
 }
 
@@ -406,7 +348,7 @@ impl Peer {
                 State::Cold | State::Connecting | State::Dead => None,
             }
         };
-        let given_up_at = self.lost.as_ref().map(|lost| lost.until);
+        let given_up_at = self.failover.lost.as_ref().map(|lost| lost.until);
         self.links.iter().filter_map(due_at).chain(given_up_at).min()
     }
 }
@@ -436,7 +378,7 @@ fn losses(link: &mut Link, counters: &RailCounters) -> Option<u32> {
 /// Packets that have arrived from a rail of the peer.
 fn seen(peer: &Peer, remote: u8, question: u32) -> Seen {
     let link = peer.links.iter().find(|link| link.remote == Some(remote));
-    let orphan = peer.orphans.iter().find(|orphan| orphan.remote == remote);
+    let orphan = peer.failover.orphans.iter().find(|orphan| orphan.remote == remote);
     let rx = link.map(|link| &link.rx).or(orphan.map(|orphan| &orphan.rx));
     let (below, beyond) = rx.map_or((0, 0), |rx| (rx.below(), rx.beyond()));
     Seen { rail: remote, question, below, beyond, moved: link.map_or(0, |link| link.sight().moved) }

@@ -8,15 +8,26 @@
 //! an atomic nobody can know whether it was done.
 
 use crate::clock::Instant;
-use crate::collect::request::{Context, Envelope, Error, OneSided, Request, Tag};
+use crate::collect::request::{Context, Envelope, Error, Tag};
 use crate::engine::Engine;
 use crate::memory::Segments;
 use crate::packet::{Key, PeerId, RailId, RequestId};
+use crate::protocol::Request;
 use crate::transfer::access::{Access, Act, Atomics, Came, Exposure, RemoteAccess};
 use crate::transfer::link::{Link, State};
 use crate::transfer::rail::Rail;
 use alloc::vec::Vec;
 use nmad_wire::Keys;
+
+/// State of an access to memory of a peer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OneSided {
+    pub(crate) envelope: Envelope,
+    /// The rail that does it.
+    rail: RailId,
+    /// The rail has lost the link, and does not know what came of it.
+    is_unknown: bool,
+}
 
 /// The context of the envelopes of accesses: of no message.
 const NONE: Context = Context(u32::MAX);

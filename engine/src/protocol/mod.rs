@@ -1,6 +1,21 @@
-//! The ways of a message, and what is asked of the one function that chooses between them ([`crate::protocol::plan`]).
+//! How a message goes: a protocol is to a message what an algorithm is to a collective.
+//!
+//! Each protocol has a file with its rules (when it fits, what it is predicted to cost, how the sender begins),
+//! the states of both sides, the frames that move them, and what becomes of them when a link or the peer is
+//! lost. [`table`] lists the rules, and [`plan`] takes the cheapest protocol that fits.
+//!
+//! | protocol | the sender's states | the receiver's states |
+//! |---|---|---|
+//! | inject, eager ([`eager`]) | [`eager::EagerSend`]: in the window or on a rail, perhaps until its Fin | none: a receive is matched or the message is kept |
+//! | parts, parallel ([`parts`], [`parallel`]) | the same, for each part | [`parts::Parts`] |
+//! | push ([`push`]) | [`rendezvous::SendState::Ahead`] | [`push::Push`], a receive region |
+//! | read ([`read`]) | [`rendezvous::SendState::Readable`] | [`read::Reading`] |
+//! | rendezvous ([`rendezvous`]) | [`rendezvous::SendState`] | [`crate::transfer::region::Stage`] |
+//! | rtr ([`rtr`]) | the same, from `Held` on | a receive region that is open before its message is known |
+//! | access ([`access`]) | [`access::OneSided`] | none |
 
 pub(crate) mod access;
+pub(crate) mod eager;
 pub(crate) mod leaving;
 pub(crate) mod parallel;
 pub(crate) mod parts;
@@ -9,10 +24,16 @@ pub(crate) mod push;
 pub(crate) mod read;
 pub(crate) mod rendezvous;
 pub(crate) mod rtr;
+pub(crate) mod rules;
+pub(crate) mod table;
 
-use crate::collect::request::Hints;
-use crate::packet::RailId;
+use crate::collect::request::{Context, Envelope, Error, Hints, Source, TagMatch};
+use crate::memory::Segments;
+use crate::packet::{RailId, RegionId};
 use crate::transfer::driver::How;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 /// The ways of a message from memory to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,14 +88,11 @@ impl Protocol {
     /// What a driver is asked to do with a message of this protocol that leaves at once.
     #[inline]
     pub(crate) fn how(self) -> How {
-        match self {
-            Protocol::Inject => How::Inject,
-            _ => How::Send,
-        }
+        if self == Protocol::Inject { How::Inject } else { How::Send }
     }
 }
 
-/// What somebody who submits a message does then.
+/// The next step of a caller that submits a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caller {
     /// Goes on: its next message may share a packet with this one.
@@ -83,7 +101,7 @@ pub enum Caller {
     Steps,
     /// Waits for nothing else.
     Waits,
-    /// The same, and has just looked at the rails: there is no more credit to be found.
+    /// Waits for nothing else, and has just looked at the rails: there is no more credit to be found.
     Looked,
 }
 
@@ -105,19 +123,89 @@ pub struct Plan {
     pub(crate) place: u8,
 }
 
-impl Plan {
-    #[inline]
-    pub(crate) fn at_once(protocol: Protocol, rail: RailId, place: usize) -> Option<Plan> {
-        Some(Plan { protocol, rail: Some(rail), place: place as u8 })
+/// A request that runs, or whose end was not reported yet.
+#[derive(Debug)]
+pub(crate) enum Request {
+    /// A small message that is in the window, or on a rail in place.
+    Eager(eager::EagerSend),
+    /// A large message: its envelope, memory, and how far it is.
+    Large(Box<rendezvous::LargeSend>),
+    /// A receive.
+    Recv(Recv),
+    /// An access to memory of a peer.
+    OneSided(access::OneSided),
+    /// A message that is read from its sender's memory.
+    Reading(read::Reading),
+    /// It has ended, and that was not reported yet.
+    Ended(Result<Envelope, Error>),
+}
+
+impl Request {
+    /// Whether it may be of this context: of what has failed with its peer that is not known, and what was
+    /// cancelled is of none any more.
+    pub(crate) fn may_be_of(&self, context: Context) -> bool {
+        match self {
+            Request::Eager(send) => send.envelope.context == context,
+            Request::Large(send) => send.envelope.context == context,
+            Request::Recv(recv) => recv.context == context,
+            Request::Reading(reading) => reading.envelope.context == context,
+            Request::Ended(Ok(envelope) | Err(Error::Truncated { envelope, .. })) => {
+                envelope.context == context
+            }
+            Request::Ended(Err(Error::PeerLost(_))) => true,
+            Request::OneSided(_) | Request::Ended(Err(Error::Cancelled | Error::AccessLost(_))) => false,
+        }
     }
 }
 
-/// The figures of a message that decide, and what was tried.
+/// State of a receive.
+#[derive(Debug)]
+pub(crate) struct Recv {
+    pub(crate) into: Segments,
+    pub(crate) from: Source,
+    pub(crate) context: Context,
+    pub(crate) tag: TagMatch,
+    /// Place in the table of posted receives while unmatched.
+    pub(crate) posted: Option<u32>,
+    /// The receive region to which a large message comes, or is invited.
+    pub(crate) region: Option<RegionId>,
+    /// The peer was asked to give the Rtr back.
+    pub(crate) withdrawn: bool,
+    /// The incremental message of which this is the first piece.
+    pub(crate) message: Option<u64>,
+}
+
+impl Recv {
+    #[inline(always)]
+    pub(crate) fn new(into: Segments, (from, context, tag): (Source, Context, TagMatch)) -> Self {
+        Recv { into, from, context, tag, posted: None, region: None, withdrawn: false, message: None }
+    }
+}
+
+/// States that protocols keep for one peer besides its requests.
+#[derive(Debug, Default)]
+pub(crate) struct PeerStates {
+    /// Receives that are posted before their messages are known, both ways.
+    pub(crate) invitations: rtr::Invitations,
+    /// Chunks that the peer has announced to push and has not begun to.
+    pub(crate) pushes: Vec<push::Push>,
+    /// Messages of which parts have come, or will.
+    pub(crate) parts: Vec<parts::Parts>,
+}
+
+/// Cores beside the caller's.
+#[derive(Debug, Default)]
+pub(crate) struct OtherCores {
+    pub(crate) cores: Arc<parallel::Cores>,
+    /// How near those that stand by are to the caller's, the nearest first.
+    pub(crate) beside: parallel::Beside,
+}
+
+/// The figures of a message that finds its rail idle, and whether a rail has refused it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted {
     pub(crate) len: u64,
     pub(crate) hints: Hints,
     pub(crate) caller: Caller,
-    /// The rail has refused this; something else is to be found.
-    pub(crate) refused: Option<Protocol>,
+    pub(crate) is_refused: bool,
 }

@@ -9,13 +9,13 @@
 //! the first one.
 
 use crate::clock::Instant;
-use crate::collect::request::Request;
 use crate::collect::window::{Entry, Head};
 use crate::engine::Engine;
 use crate::engine::peer::{Peer, view_of_any};
 use crate::packet::{PeerId, RailId};
 use crate::profile::sample::Pair;
 use crate::protocol::parts::NAMES_LEN;
+use crate::protocol::{OtherCores, Request};
 use crate::schedule::split::{Packets, equal_finish, retain};
 use crate::schedule::strategy::{RailView, ShareList};
 use crate::transfer::driver::Order;
@@ -60,7 +60,14 @@ impl Cores {
 }
 
 /// How near the cores that stand by are to the caller's, the nearest first, as far as is known.
-pub(crate) type Beside = [Pair; MAX_RAILS];
+#[derive(Debug)]
+pub(crate) struct Beside([Pair; MAX_RAILS]);
+
+impl Default for Beside {
+    fn default() -> Self {
+        Beside([Pair::Unknown; MAX_RAILS])
+    }
+}
 
 /// How an eager message is shared out.
 #[derive(Debug, Clone, Copy)]
@@ -73,27 +80,27 @@ pub(crate) struct Parallel {
 impl Engine {
     /// The cores beside the caller's; none stand by at first.
     pub fn cores(&self) -> &Arc<Cores> {
-        &self.cores
+        &self.other_cores.cores
     }
 
     /// The cores that stand by are so near to that of the thread that has the engine now, the nearest first:
     /// what the pump tells before it shares something out.
     pub fn stand_beside(&mut self, pairs: impl Iterator<Item = Pair>) {
         let pairs = pairs.chain(core::iter::repeat(Pair::Unknown));
-        self.beside.iter_mut().zip(pairs).for_each(|(place, pair)| *place = pair);
+        self.other_cores.beside.0.iter_mut().zip(pairs).for_each(|(place, pair)| *place = pair);
     }
 
     /// Whether cores stand by, and enough waits for the next peer that they could post a part of it.
     #[inline]
     pub(crate) fn hands_off(&self) -> bool {
-        self.cores.ready() > 0 && self.ready.front().is_some_and(|&id| self.has_much(id))
+        self.other_cores.cores.ready() > 0 && self.ready.front().is_some_and(|&id| self.has_much(id))
     }
 
     #[cold]
     fn has_much(&self, id: PeerId) -> bool {
         let has_much =
-            |peer: &Peer| peer.window.backlog() as u64 >= peer.parallel_min || !peer.bodies.is_empty();
-        self.peer(id).is_some_and(|peer| peer.parallel_min < u64::MAX && has_much(peer))
+            |peer: &Peer| peer.window.backlog() as u64 >= peer.way.parallel_min || !peer.bodies.is_empty();
+        self.peer(id).is_some_and(|peer| peer.way.parallel_min < u64::MAX && has_much(peer))
     }
 
     /// Whether a rail needs longer for these orders than it takes to hand them to another core, after
@@ -104,7 +111,7 @@ impl Engine {
             _ => None,
         });
         let Some(link) = to.and_then(|to| self.peer(to)?.link(rail)) else { return false };
-        let pair = self.beside.get(handed).copied().unwrap_or(Pair::Unknown);
+        let pair = self.other_cores.beside.0.get(handed).copied().unwrap_or(Pair::Unknown);
         let hand_off_ns = link.forecast.profile().hand_off_ns(pair);
         let len: u64 = orders.iter().map(order_len).sum();
         hand_off_ns.is_some_and(|hand_off_ns| link.forecast.busy_ns(len) >= hand_off_ns)
@@ -115,15 +122,14 @@ impl Engine {
     #[cold]
     #[inline(never)]
     pub(crate) fn consider_parallel(&mut self, now: Instant, id: PeerId) {
-        self.cores.ask();
+        self.other_cores.cores.ask();
         let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
             return;
         };
         let Some(len) = peer.window.alone().filter(|entry| is_plain(entry)).map(Entry::data_len) else {
             return;
         };
-        let cores = (self.cores.ready(), &self.beside);
-        let Some(parallel) = peer.parallel(&self.rails, (now, len), cores) else { return };
+        let Some(parallel) = peer.parallel(&self.rails, (now, len), &self.other_cores) else { return };
         let first = peer.window.take_alone();
         let Some(Entry { head: Head::Eager(eager), data, request, hints, .. }) = first else { return };
         let Some(Request::Eager(send)) = self.requests.get_mut(request.0) else { return };
@@ -167,9 +173,10 @@ impl Peer {
         &self,
         rails: &[Rail],
         (now, len): (Instant, u64),
-        (cores, beside): (usize, &Beside),
+        others: &OtherCores,
     ) -> Option<Parallel> {
-        if len < self.parallel_min || cores == 0 || !self.strategy.parts_eager() {
+        let (cores, beside) = (others.cores.ready(), &others.beside);
+        if len < self.way.parallel_min || cores == 0 || !self.strategies.usual.parts_eager() {
             return None;
         }
         let is_idle = |view: &RailView| {
@@ -184,23 +191,23 @@ impl Peer {
         let count = retain(&mut idle[..count], |_, view| is_idle(view));
         let count = best_of_each_wire(&mut idle[..count], len).min(cores + 1);
         // Fewer rails may be faster where a further one needs a core that is further away.
-        let over = |rails: usize| shared(now, len, &idle[..rails], beside[rails - 2]);
+        let over = |rails: usize| shared(now, len, &idle[..rails], beside.0[rails - 2]);
         let parallel = (2..=count).filter_map(over).min_by_key(|parallel| parallel.predicted_ns)?;
         let longest = self.longest_eager() as u64 - NAMES_LEN;
         let fits = parallel.shares.iter().all(|&(_, len)| len <= longest);
         (fits && parallel.predicted_ns < alone_ns).then_some(parallel)
     }
 
-    /// Derives the shortest message that is worth two cores, the nearest ones, while all rails are idle.
-    pub(crate) fn derive_parallel(&mut self, rails: &[Rail]) {
-        self.parallel_min = self.measured_parallel_min(rails).unwrap_or(u64::MAX);
+    /// Shortest message that is worth two cores, the nearest ones, while all rails are idle.
+    pub(crate) fn shortest_parallel(&self, rails: &[Rail]) -> u64 {
+        self.measured_parallel_min(rails).unwrap_or(u64::MAX)
     }
 
     fn measured_parallel_min(&self, rails: &[Rail]) -> Option<u64> {
         let start = Instant::default();
         let (mut views, count) = self.views(rails, start)?;
         views.iter_mut().for_each(|view| view.idle_at = start);
-        let longest = self.eager_max.min(self.longest_eager()) as u64;
+        let longest = self.way.eager_max.min(self.longest_eager()) as u64;
         let count = best_of_each_wire(&mut views[..count], longest);
         let views = &views[..count];
         let pays = |len: u64| {
@@ -223,7 +230,7 @@ impl Peer {
     /// The rails that are open and used; none if there is but one.
     fn views(&self, rails: &[Rail], now: Instant) -> Option<([RailView<'_>; MAX_RAILS], usize)> {
         let open = || self.used().filter(|(_, link)| link.is_up());
-        let mut all = open().map(|(_, link)| view_of_any(now, link, rails, self.primary, self.fastest));
+        let mut all = open().map(|(_, link)| view_of_any(now, link, rails, &self.way));
         let mut views = [all.next()?; MAX_RAILS];
         let further = views[1..].iter_mut().zip(all).map(|(place, view)| *place = view).count();
         (further > 0).then_some((views, further + 1))

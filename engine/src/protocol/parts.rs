@@ -1,68 +1,88 @@
-//! Eager messages that are longer than a packet: parts, each in a packet of its own, over whatever rails
-//! take them.
+//! Parts (`Protocol::EagerParts`): an eager message that is longer than a packet goes in parts, each in a packet
+//! of its own, over whatever rails take them.
 //!
 //! A request to send with the names goes first and says that all bytes come in parts; nobody is asked. Rails
 //! overtake each other, so a part may come before the names, and goes to memory of our own then, as
 //! everything does for which no receive is posted. Both sides charge the message like any eager one. Its end
-//! is that of a pushed message ([`crate::protocol::push`]).
+//! is that of a pushed message ([`crate::protocol::push`]). When a link dies its parts are replayed like any
+//! packet; when the peer is gone the send ends with [`crate::Error::PeerLost`].
 
 use crate::collect::matching::Comes;
-use crate::collect::request::{EagerSend, Envelope, Hints, Request};
+use crate::collect::request::{Envelope, Hints};
 use crate::collect::window::Entry;
 use crate::engine::Engine;
-use crate::engine::peer::{Parts, Peer};
+use crate::engine::arrive::Wrong;
+use crate::engine::peer::Peer;
 use crate::memory::Segments;
 use crate::packet::{PeerId, RailId, RegionId, RequestId};
-use crate::protocol::leaving::Refused;
+use crate::protocol::eager::EagerSend;
+use crate::protocol::rules::{Cost, Message, Rules, Submission};
+use crate::protocol::{Protocol, Request};
 use crate::transfer::region::Region;
 use nmad_wire::{Eager, Frame, Part, Rts, flags};
 
 /// Bytes of the request to send, which shares a packet with the first part.
 pub(crate) const NAMES_LEN: u64 = 34;
 
-impl Engine {
-    /// Submits a message in parts; it has credit.
-    #[cold]
-    pub(crate) fn send_in_parts(
-        &mut self,
-        envelope: Envelope,
-        data: Segments,
-        hints: Hints,
-        refused: Option<Refused>,
-    ) -> RequestId {
-        let Envelope { peer: to, context, tag, len, seq } = envelope;
-        let mut send = EagerSend::new(envelope, hints.synchronous);
-        let Some(peer) = self.peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut()) else {
-            return RequestId::NONE;
-        };
-        // As long as the longest eager message, whose head is no shorter than a part's.
-        let longest = peer.longest_eager() as u64;
-        let first = part_len(0, len, longest);
-        send.waiting = 1 + (len - first).div_ceil(longest) as u32;
-        let rail = peer.wished(hints.rail);
-        let request = self.enter(refused, Request::Eager(send));
-        let Some(peer) = self.peer_mut(to) else { return request };
-        let flags = flags::of(hints.synchronous, hints.unordered, false) | flags::PARTS;
-        let (context, tag, name) = (context.0, tag.0, request.0);
-        let names = Rts { flags, context, tag, seq, len, request: name, region: 0, pushed: 0, address: 0 };
-        let mut offset = 0;
-        let parts = core::iter::from_fn(|| {
-            let size = part_len(offset, len, longest);
-            offset += size;
-            (size > 0).then_some((rail, size))
-        });
-        peer.submit_parts(names, parts, (&data, request), &hints);
-        self.make_ready(to);
-        request
-    }
+pub(crate) const RULES: Rules = Rules { protocol: Protocol::EagerParts, fits, cost, begin };
 
+/// A message of which parts come.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Parts {
+    /// The sender's request.
+    request: u64,
+    region: RegionId,
+    len: u64,
+    /// Its request to send has come.
+    named: bool,
+}
+
+fn fits(message: &Message, peer: &Peer) -> bool {
+    let is_long = message.len as usize > peer.longest_eager() && message.hints.probe.is_none();
+    is_long && peer.way.push.is_none() && peer.credit.has(message.len)
+}
+
+/// All rails take parts; none of them is sent before the one before it on its rail.
+fn cost(message: &Message, peer: &Peer) -> Cost {
+    let start_ns = peer.used().map(|(_, link)| link.forecast.eager_ns(0)).min().unwrap_or(0);
+    Cost { is_beyond: !peer.goes_unasked(message), ns: start_ns.saturating_add(peer.body_ns(message.len)) }
+}
+
+/// Puts the names of the message and its parts into the window.
+fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
+    let Submission { envelope, data, hints, refused, .. } = submission;
+    let Envelope { peer: to, context, tag, len, seq } = envelope;
+    engine.spend_eager(&envelope, hints);
+    let mut send = EagerSend::new(envelope, hints.synchronous);
+    // As long as the longest eager message, whose head is no shorter than a part's.
+    let longest = engine.peer(to).map_or(len, |peer| peer.longest_eager() as u64);
+    let first = part_len(0, len, longest);
+    send.waiting = 1 + (len - first).div_ceil(longest) as u32;
+    let request = engine.enter(refused, Request::Eager(send));
+    let Some(peer) = engine.peer_mut(to) else { return request };
+    let rail = peer.wished(hints.rail);
+    let flags = flags::of(hints.synchronous, hints.unordered, false) | flags::PARTS;
+    let (context, tag, name) = (context.0, tag.0, request.0);
+    let names = Rts { flags, context, tag, seq, len, request: name, region: 0, pushed: 0, address: 0 };
+    let mut offset = 0;
+    let parts = core::iter::from_fn(|| {
+        let size = part_len(offset, len, longest);
+        offset += size;
+        (size > 0).then_some((rail, size))
+    });
+    peer.submit_parts(names, parts, (&data, request), &hints);
+    engine.make_ready(to);
+    request
+}
+
+impl Engine {
     /// The names of a message whose bytes come in parts have come.
     pub(crate) fn name_parts(&mut self, from: PeerId, rts: &Rts) -> Result<Comes, Wrong> {
         let Some(region) = self.parts_of(from, rts.request, rts.len)? else {
             return Ok(Comes::Parts(rts.len));
         };
         let Some(peer) = self.peer_mut(from) else { return Ok(Comes::Stored(region)) };
-        if let Some(parts) = peer.parts.iter_mut().find(|parts| parts.request == rts.request) {
+        if let Some(parts) = peer.states.parts.iter_mut().find(|parts| parts.request == rts.request) {
             if parts.named {
                 return Err("a request in parts is told twice");
             }
@@ -75,7 +95,7 @@ impl Engine {
     /// Where parts of this message go, if some have come; otherwise it is charged now.
     fn parts_of(&mut self, from: PeerId, request: u64, len: u64) -> Result<Option<RegionId>, Wrong> {
         let Some(peer) = self.peer_mut(from) else { return Ok(None) };
-        if let Some(known) = peer.parts.iter().find(|parts| parts.request == request) {
+        if let Some(known) = peer.states.parts.iter().find(|parts| parts.request == request) {
             return if known.len == len { Ok(Some(known.region)) } else { Err("parts of another length") };
         }
         if peer.credit.received(len) { Ok(None) } else { Err("more eager data than it was granted") }
@@ -84,7 +104,7 @@ impl Engine {
     /// Bytes of this message will come in parts, for this receive region.
     pub(crate) fn await_parts(&mut self, from: PeerId, request: u64, region: RegionId, len: u64) {
         if let Some(peer) = self.peer_mut(from) {
-            peer.parts.push(Parts { request, region, len, named: true });
+            peer.states.parts.push(Parts { request, region, len, named: true });
             peer.credit.consume(len);
         }
     }
@@ -95,7 +115,7 @@ impl Engine {
         let region = Region::stored(from, buffer, core::iter::empty());
         let region = RegionId(self.regions.insert(region));
         if let Some(peer) = self.peer_mut(from) {
-            peer.parts.push(Parts { request, region, len, named });
+            peer.states.parts.push(Parts { request, region, len, named });
         }
         region
     }
@@ -132,7 +152,7 @@ impl Engine {
             let whole = regions.get(parts.region.0).is_none_or(|region| region.covers(parts.len));
             parts.request == request && parts.named && whole
         };
-        peer.parts.retain(|parts| !is_over(parts));
+        peer.states.parts.retain(|parts| !is_over(parts));
     }
 }
 
@@ -163,8 +183,5 @@ pub(crate) fn part_len(offset: u64, len: u64, longest: u64) -> u64 {
     let most = if offset == 0 { longest - NAMES_LEN } else { longest };
     most.min(len - offset)
 }
-
-/// Why a peer is closed.
-type Wrong = &'static str;
 
 const _: () = assert!(Part::LEN <= Eager::MAX_LEN);

@@ -1,61 +1,81 @@
-//! How a message goes: the protocol and the rail, decided here and nowhere else, without side effects.
+//! The choice of a protocol, here and nowhere else, without side effects.
 //!
-//! A message that finds its rail idle leaves in the call that submits it ([`Peer::at_once`]); any other waits
-//! in the window ([`Peer::queued`]), from where a rail takes it when it asks.
+//! A message takes the cheapest protocol that fits ([`Peer::cheapest`]). If it finds its rail idle, and nothing
+//! before it, it leaves in the call that submits it ([`Peer::at_once`]); any other waits in the window, from
+//! where a rail takes it when it asks.
 
 use crate::clock::Instant;
-use crate::collect::request::{Context, Hints, Outgoing, Tag};
+use crate::collect::request::Hints;
 use crate::engine::Engine;
-use crate::engine::lane::Lane;
 use crate::engine::peer::Peer;
+use crate::engine::way::Lane;
 use crate::packet::PeerId;
 use crate::profile::sample::Method;
-use crate::protocol::parallel::Cores;
-use crate::protocol::{Caller, Plan, Protocol, Wanted};
-use crate::transfer::link::Link;
+use crate::protocol::leaving::To;
+use crate::protocol::rules::{Cost, Message, Rules};
+use crate::protocol::table::PROTOCOLS;
+use crate::protocol::{Caller, OtherCores, Plan, Protocol, Wanted, eager, rendezvous};
 use crate::transfer::rail::Rail;
+use alloc::vec::Vec;
 
 /// Messages like the last one for which there shall be credit: an answer takes no longer than them.
 const SPARE: u64 = 3;
 
+/// What a message of some length would cost with a protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quote {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// Predicted time from submission to arrival, in nanoseconds, with a posted receive and idle rails.
+    pub predicted_ns: u64,
+    /// The length is among those for which the protocol was measured to be the fastest.
+    pub is_within: bool,
+}
+
 impl Engine {
     /// How a message would go now; none: the peer is not known, or gone.
-    pub fn plan(
-        &self,
-        (to, context, tag): (PeerId, Context, Tag),
-        len: u64,
-        hints: Hints,
-        caller: Caller,
-        now: Instant,
-    ) -> Option<Plan> {
-        let peer = self.peer(to).filter(|peer| !peer.is_gone())?;
-        let wanted = Wanted { len, hints, caller, refused: None };
-        let at_once = peer.at_once((&self.rails, &self.cores), self.config.chunk, wanted, &mut || now);
-        Some(at_once.unwrap_or_else(|| {
-            let mut protocol = peer.queued(&self.rails, self.config.chunk, (context, tag), len, hints);
-            let is_alone = protocol.is_eager() && hints.are_plain() && peer.window.is_empty();
-            let cores = (self.cores.ready(), &self.beside);
-            if is_alone && peer.parallel(&self.rails, (now, len), cores).is_some() {
-                protocol = Protocol::EagerParallel;
-            }
-            Plan { protocol, rail: peer.wished(hints.rail), place: 0 }
-        }))
-    }
-}
-
-impl Outgoing {
-    /// The protocol of a large message.
-    pub(crate) fn protocol(&self) -> Protocol {
-        match self {
-            Outgoing { invited: true, .. } => Protocol::Rtr,
-            Outgoing { grant: None, address: 1.., .. } => Protocol::Read,
-            Outgoing { pushed: 1.., .. } => Protocol::Push,
-            _ => Protocol::Rendezvous,
+    pub fn plan(&self, to: To, len: u64, hints: Hints, caller: Caller, now: Instant) -> Option<Plan> {
+        let peer = self.peer(to.0).filter(|peer| !peer.is_gone())?;
+        let wanted = Wanted { len, hints, caller, is_refused: false };
+        let nodes = (&self.rails[..], &self.other_cores);
+        if let Some(plan) = peer.at_once(nodes, self.config.chunk, wanted, &mut || now) {
+            return Some(plan);
         }
+        let message = self.message(peer, to, len, hints);
+        let mut protocol = peer.cheapest(&message).protocol;
+        if protocol == Protocol::Eager {
+            let is_alone = hints.are_plain() && peer.window.is_empty();
+            if is_alone && peer.parallel(&self.rails, (now, len), &self.other_cores).is_some() {
+                protocol = Protocol::EagerParallel;
+            } else if eager::stays_in_place(peer, &self.rails, len) {
+                protocol = Protocol::EagerZcopy;
+            }
+        }
+        Some(Plan { protocol, rail: peer.wished(hints.rail), place: 0 })
     }
-}
 
-impl Engine {
+    /// What a message would cost with each protocol that fits, the cheapest first.
+    pub fn quotes(&self, to: To, len: u64, hints: Hints) -> Vec<Quote> {
+        let Some(peer) = self.peer(to.0).filter(|peer| !peer.is_gone()) else { return Vec::new() };
+        let message = self.message(peer, to, len, hints);
+        let mut quotes: Vec<(Cost, Quote)> = PROTOCOLS
+            .iter()
+            .filter(|rules| (rules.fits)(&message, peer))
+            .map(|rules| {
+                let cost = (rules.cost)(&message, peer);
+                let Cost { is_beyond, ns } = cost;
+                (cost, Quote { protocol: rules.protocol, predicted_ns: ns, is_within: !is_beyond })
+            })
+            .collect();
+        quotes.sort_by_key(|(cost, _)| *cost);
+        quotes.into_iter().map(|(_, quote)| quote).collect()
+    }
+
+    fn message(&self, peer: &Peer, to: To, len: u64, hints: Hints) -> Message {
+        let is_invited = !hints.unordered && peer.states.invitations.has(to.1.0, to.2.0);
+        Message { len, hints, has_address: true, is_invited, chunk: self.config.chunk }
+    }
+
     /// Whether it pays to look at the rails before a message is sent: it could be pushed, but not for long.
     #[inline]
     pub fn needs_credit(&self, to: PeerId, len: u64) -> bool {
@@ -64,130 +84,144 @@ impl Engine {
     }
 }
 
+/// What was measured to be the fastest for a length (P4 section III-B).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fastest {
+    /// The receiver reads the message from the sender's memory.
+    Read,
+    /// It goes without asking.
+    Unasked,
+    /// The receiver is asked, or has invited it, or a part goes ahead of the answer.
+    Asked,
+}
+
 impl Peer {
+    /// What is the fastest for a message, if there is credit.
+    fn fastest(&self, message: &Message) -> Fastest {
+        let Message { len, hints, has_address, is_invited, .. } = *message;
+        match hints.probe {
+            Some(Method::Read) => Fastest::Read,
+            Some(Method::Rendezvous | Method::Pushed) => Fastest::Asked,
+            Some(_) => Fastest::Unasked,
+            None if has_address && !is_invited && self.reads(len) && !self.times_large(hints) => {
+                Fastest::Read
+            }
+            None if is_invited && self.takes_invitation(len) => Fastest::Asked,
+            None if len as usize <= self.way.eager_max || self.is_better_unasked(len, false) => {
+                Fastest::Unasked
+            }
+            None => Fastest::Asked,
+        }
+    }
+
+    /// Whether a message goes without asking, as far as its length says.
+    pub(crate) fn goes_unasked(&self, message: &Message) -> bool {
+        self.fastest(message) == Fastest::Unasked
+    }
+
+    /// Whether the receiver of a message is asked, as far as its length says.
+    pub(crate) fn asks(&self, message: &Message) -> bool {
+        self.fastest(message) == Fastest::Asked
+    }
+
+    /// Whether a message is read, as far as its length says.
+    pub(crate) fn is_for_reading(&self, message: &Message) -> bool {
+        self.fastest(message) == Fastest::Read
+    }
+
+    /// The cheapest protocol that fits.
+    pub(crate) fn cheapest(&self, message: &Message) -> &'static Rules {
+        // Most are short, and no other protocol is as fast for those.
+        let is_short = message.len < self.way.at_once_below && !message.is_invited;
+        if is_short && message.hints.probe.is_none() && self.credit.has(message.len) {
+            return &eager::RULES;
+        }
+        let fitting = PROTOCOLS.iter().filter(|rules| (rules.fits)(message, self));
+        fitting.min_by_key(|rules| (rules.cost)(message, self)).unwrap_or(&rendezvous::RULES)
+    }
+
     /// How a message leaves at once; none: it waits in the window, since something else is there, or has to
     /// be told, or the strategy wants to see it.
     #[inline(always)]
     pub(crate) fn at_once(
         &self,
-        (rails, cores): (&[Rail], &Cores),
+        nodes: (&[Rail], &OtherCores),
         chunk: u64,
         wanted: Wanted,
         clock: &mut dyn FnMut() -> Instant,
     ) -> Option<Plan> {
-        let Wanted { len, hints, caller, refused } = wanted;
-        if !hints.are_plain() || !self.is_idle() {
+        let Wanted { len, hints, caller, is_refused } = wanted;
+        if is_refused || !hints.are_plain() || !self.is_idle() || !self.is_usual() {
             return None;
         }
-        let Some(Lane { rail, place, below, injects }) = self.lane else {
-            return self.over_one_of_several((rails, cores), wanted, clock);
+        let Some(Lane { rail, place }) = self.way.lane else {
+            return self.over_one_of_several(nodes, wanted, clock);
         };
-        let (link, at) = (&self.links[place], &rails[rail.index()]);
+        let (link, at) = (&self.links[place], &nodes.0[rail.index()]);
         if link.rx.beyond() > 0 || at.prepared.is_some() {
             return None;
         }
-        let clear = link.tx.len() == 0;
-        if refused.is_some() {
-            return None;
-        }
-        if len >= below {
-            if self.reads(len) {
-                let may = injects && clear && !self.credit.owes_limit();
-                return if may { Plan::at_once(Protocol::Read, rail, place) } else { None };
+        let (clear, injects) = (link.tx.len() == 0, self.way.injects);
+        let protocol = if len >= self.way.at_once_below {
+            if !clear || self.way.at_once_below == 0 {
+                return None;
             }
-            // A caller that waits looks for credit before it is spent.
-            let spare = if caller == Caller::Waits { SPARE } else { 0 };
-            let may = caller.waits() || (injects && caller == Caller::GoesOn);
-            let pushes = may && clear && self.pushes_whole(len, chunk, spare);
-            return if pushes { Plan::at_once(Protocol::Push, rail, place) } else { None };
-        }
-        if !self.may_spend(len) {
+            self.large_at_once(Message { len, hints, has_address: true, is_invited: false, chunk }, caller)?
+        } else if !self.may_spend(len) {
             return None;
-        }
-        if injects {
-            return if clear { Plan::at_once(Protocol::Inject, rail, place) } else { None };
-        }
-        // A packet that is kept is copied anyway, and behind others; the rest is only numbered.
-        let ready = if self.keeps { link.accepts(at.limits.depth) } else { clear };
-        if caller != Caller::GoesOn && ready { Plan::at_once(Protocol::Eager, rail, place) } else { None }
+        } else if injects {
+            clear.then_some(Protocol::Inject)?
+        } else {
+            // A packet that is kept is copied anyway, and behind others; the rest is only numbered.
+            let is_ready = if self.way.keeps { link.accepts(at.limits.depth) } else { clear };
+            (caller != Caller::GoesOn && is_ready).then_some(Protocol::Eager)?
+        };
+        Some(Plan { protocol, rail: Some(rail), place: place as u8 })
     }
 
-    /// The same where several rails are left, of which the strategy names one.
+    /// The protocol of a message that is too long to leave in a packet at once, if it leaves at once.
+    fn large_at_once(&self, message: Message, caller: Caller) -> Option<Protocol> {
+        let protocol = self.cheapest(&message).protocol;
+        let may = match protocol {
+            Protocol::Read => self.way.injects && !self.credit.owes_limit(),
+            Protocol::Push => {
+                // A caller that waits looks for credit before it is spent.
+                let spare = if caller == Caller::Waits { SPARE } else { 0 };
+                let may = caller.waits() || (self.way.injects && caller == Caller::GoesOn);
+                may && self.pushes_whole(message.len, message.chunk, spare)
+            }
+            _ => false,
+        };
+        may.then_some(protocol)
+    }
+
+    /// How a message leaves at once where several rails are left, of which the strategy names one.
     #[inline]
     fn over_one_of_several(
         &self,
-        (rails, cores): (&[Rail], &Cores),
-        Wanted { len, caller, refused, .. }: Wanted,
+        (rails, others): (&[Rail], &OtherCores),
+        Wanted { len, caller, .. }: Wanted,
         clock: &mut dyn FnMut() -> Instant,
     ) -> Option<Plan> {
-        let below = self.several?;
-        if caller == Caller::GoesOn || refused.is_some() || len >= below || !self.may_spend(len) {
+        let is_short = self.way.has_several && len < self.way.at_once_below;
+        if caller == Caller::GoesOn || !is_short || !self.may_spend(len) {
             return None;
         }
         // Other cores may post a part of it, over rails that are idle by now.
-        if len >= self.parallel_min && cores.ready() > 0 {
+        if len >= self.way.parallel_min && others.cores.ready() > 0 {
             clock();
             return None;
         }
         let place = self.choose(rails, clock(), len)?;
         let link = &self.links[place];
         let at = &rails[link.rail.index()];
-        let ready = link.rx.beyond() == 0 && at.prepared.is_none() && link.accepts(at.limits.depth);
-        if ready { Plan::at_once(Protocol::Eager, link.rail, place) } else { None }
+        let is_ready = link.rx.beyond() == 0 && at.prepared.is_none() && link.accepts(at.limits.depth);
+        is_ready.then_some(Plan { protocol: Protocol::Eager, rail: Some(link.rail), place: place as u8 })
     }
 
     /// Whether there is credit for an eager message, and nothing to be told of the other direction's.
     #[inline(always)]
     fn may_spend(&self, len: u64) -> bool {
         self.credit.has(len) && !self.credit.owes_limit()
-    }
-
-    /// Whether a message that waits in the window goes without asking, in a packet or in parts. Where a rail
-    /// takes what is longer than a packet in one call ([`Protocol::Push`]), that does not ask either, and
-    /// copies less.
-    #[inline(always)]
-    pub(crate) fn goes_eager(&self, len: u64, hints: Hints) -> bool {
-        let small = match hints.probe {
-            None if len as usize > self.longest_eager() => self.goes_in_parts(len),
-            None => len as usize <= self.eager_max || self.goes_unasked(len, false),
-            Some(Method::Rendezvous | Method::Pushed | Method::Read) => false,
-            Some(_) => len as usize <= self.longest_eager(),
-        };
-        small && self.credit.has(len)
-    }
-
-    /// Whether a message that is longer than a packet goes without asking, in parts.
-    #[cold]
-    fn goes_in_parts(&self, len: u64) -> bool {
-        self.may_push.is_none() && (len as usize <= self.eager_max || self.goes_unasked(len, false))
-    }
-
-    /// The protocol of a message that waits in the window.
-    pub(crate) fn queued(
-        &self,
-        rails: &[Rail],
-        chunk: u64,
-        (context, tag): (Context, Tag),
-        len: u64,
-        hints: Hints,
-    ) -> Protocol {
-        let invited = !hints.unordered && self.has_rtr(context.0, tag.0);
-        if !invited && self.would_read(len, hints) {
-            return Protocol::Read;
-        }
-        if self.goes_eager(len, hints) && !(invited && self.takes_invitation(len)) {
-            if len as usize > self.longest_eager() {
-                return Protocol::EagerParts;
-            }
-            let gathers =
-                |link: &Link| rails[link.rail.index()].limits.gather > 0 && len as usize >= link.in_place_min;
-            let in_place = self.used().any(|(_, link)| gathers(link));
-            return if in_place { Protocol::EagerZcopy } else { Protocol::Eager };
-        }
-        if invited {
-            return Protocol::Rtr;
-        }
-        let asks = hints.probe == Some(Method::Rendezvous);
-        if !asks && self.pushes_part(len, chunk) { Protocol::Push } else { Protocol::Rendezvous }
     }
 }

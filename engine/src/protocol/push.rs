@@ -1,19 +1,34 @@
-//! Pushed bodies: on a single reliable rail the first part of a large message follows its request to send
-//! without waiting for an answer, as a chunk on the same link; all of it if the receiver is late.
+//! Push (`Protocol::Push`): on a single reliable rail the first part of a large message follows its request to
+//! send without waiting for an answer, as a chunk on the same link; all of it if it is short or the receiver is
+//! late.
 //!
 //! The receiver's rail holds the link at the chunk until the engine has said where it goes: to the receive
 //! if one was posted, so nothing is copied, or else to a buffer of our own. Both sides charge it like
 //! eager data, so that what nobody has asked for stays within the credit. What the sender could not push
-//! goes the usual way, while the pushed part keeps the wire busy.
+//! goes by rendezvous, while the pushed part keeps the wire busy. A link that pushes is the only one, so with
+//! it the peer is gone: the send ends with [`crate::Error::PeerLost`], and what is incomplete is dropped.
 
-use crate::collect::request::{Envelope, Request};
+use crate::clock::Instant;
+use crate::collect::request::{Envelope, Hints};
 use crate::engine::Engine;
-use crate::engine::lane::Lane;
-use crate::engine::peer::{Peer, Push};
-use crate::packet::{PeerId, RailId, RegionId, RequestId};
+use crate::engine::arrive::Wrong;
+use crate::engine::depart::{Load, book};
+use crate::engine::peer::Peer;
+use crate::memory::Segments;
+use crate::packet::{Key, PeerId, RailId, RegionId, RequestId};
+use crate::profile::sample::Method;
+use crate::protocol::leaving::{Leaving, Submitted, To};
+use crate::protocol::rendezvous::{LargeSend, SendState, living_rails};
+use crate::protocol::rules::{Cost, Message, Rules, Submission};
+use crate::protocol::{Protocol, Request, rendezvous};
 use crate::schedule::body::Body;
+use crate::transfer::driver::Sent;
 use crate::transfer::rail::Opening;
-use crate::transfer::region::{Announced, Region};
+use crate::transfer::region::{Announced, Region, Stage};
+use crate::transfer::retention::{Cargo, ChunkCargo};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use nmad_wire::{ChunkHeader, Rts};
 
 /// The least that is pushed of a message that cannot be pushed whole: the answer is there before that is
 /// over. A whole chunk is better, where there is credit for it: each call that sends less than there is costs
@@ -21,9 +36,69 @@ use crate::transfer::region::{Announced, Region};
 /// at .85 of the best plain sockets with this, .90 with 1 MiB).
 const AHEAD: u64 = 256 << 10;
 
+pub(crate) const RULES: Rules = Rules { protocol: Protocol::Push, fits, cost, begin };
+
+/// A chunk that goes ahead of any answer, before it has begun to arrive.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Push {
+    /// The sender's request.
+    request: u64,
+    region: RegionId,
+    len: u64,
+}
+
+fn fits(message: &Message, peer: &Peer) -> bool {
+    let may = message.hints.probe != Some(Method::Rendezvous) && !message.is_invited;
+    may && peer.pushes_part(message.len, message.chunk) && !peer.doubts_its_rail(message.hints)
+}
+
+fn cost(message: &Message, peer: &Peer) -> Cost {
+    Cost { is_beyond: !peer.asks(message), ns: peer.body_ns(message.len) }
+}
+
+fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
+    match engine.spend_push(&submission.envelope) {
+        0 => (rendezvous::RULES.begin)(engine, submission),
+        len => engine.begin_large(submission, Protocol::Push, SendState::Ahead { len }),
+    }
+}
+
+impl Peer {
+    /// The longest chunk that may be pushed of a message of `len` bytes, if chunks are no longer than `chunk`
+    /// unless the receiver is late; none: nothing may be.
+    fn longest_push(&self, len: u64, chunk: u64) -> Option<u64> {
+        let limits = self.way.push.filter(|limits| len <= limits.message)?;
+        let is_whole = len > chunk && len <= limits.chunk && self.pushes_all(len);
+        Some(if is_whole { len } else { limits.chunk.min(chunk) })
+    }
+
+    /// Whether a message is larger than what goes in a packet over the only rail, and not too long to be
+    /// pushed whole.
+    #[inline]
+    pub(crate) fn is_one_push(&self, len: u64, chunk: u64) -> bool {
+        let below = self.way.at_once_below;
+        let is_large = self.way.lane.is_some() && below > 0 && below <= len;
+        is_large && self.longest_push(len, chunk).is_some_and(|longest| len <= longest)
+    }
+
+    /// Whether a message would be pushed whole, with nothing else to be told, and credit left for `spare`
+    /// more.
+    pub(crate) fn pushes_whole(&self, len: u64, chunk: u64, spare: u64) -> bool {
+        // Longer ones are pushed to late receivers, if there is credit.
+        let has_credit = len > chunk || self.credit.has_for_push(len, spare);
+        self.is_one_push(len, chunk) && has_credit && !self.credit.owes_limit()
+    }
+
+    /// Whether a part of a message would go ahead of any answer.
+    fn pushes_part(&self, len: u64, chunk: u64) -> bool {
+        let part = |most: u64| AHEAD.min(most).min(len);
+        self.longest_push(len, chunk).is_some_and(|most| self.credit.has_for_push(part(most), 0))
+    }
+}
+
 impl Engine {
     /// How many bytes of a large message go ahead; they are charged.
-    pub(crate) fn spend_push(&mut self, envelope: &Envelope) -> u64 {
+    fn spend_push(&mut self, envelope: &Envelope) -> u64 {
         let chunk = self.config.chunk;
         let Some(peer) = self.peer_mut(envelope.peer) else { return 0 };
         let Some(most) = peer.longest_push(envelope.len, chunk) else { return 0 };
@@ -42,11 +117,63 @@ impl Engine {
         peer.credit.spend_push(envelope.len, AHEAD.min(most), most)
     }
 
-    /// The request to send is on its way, and what goes ahead follows it.
-    #[cold]
-    pub(crate) fn push_body(&mut self, request: RequestId) {
-        let Some(Request::Large(outgoing)) = self.requests.get(request.0) else { return };
-        let (to, priority, len) = (outgoing.envelope.peer, outgoing.hints.priority, outgoing.pushed);
+    /// Books a message that has left behind its request to send, all of it or a part.
+    pub(crate) fn push_departed(
+        &mut self,
+        leaving: &Leaving,
+        sent: Sent,
+        to: To,
+        (data, hints): (&Segments, Hints),
+        until: Instant,
+    ) -> Submitted {
+        let Engine { peers, rails, config, .. } = self;
+        let (request, seq, len) = (leaving.request, leaving.seq, data.len());
+        let Some(peer) = peers.get_mut(to.0.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
+            return Submitted::Request(request);
+        };
+        peer.flows.requested += 1;
+        if len > config.chunk || peer.is_readable(len) {
+            peer.lateness.unasked();
+        }
+        let link = &mut peer.links[usize::from(leaving.plan.place)];
+        let at = &mut rails[link.rail.index()];
+        let is_part = sent == Sent::Posted;
+        let packet = is_part.then(|| (Cargo::Packet(None), Vec::new()));
+        let chunk = is_part.then(|| {
+            let region = RegionId(request.0);
+            let cargo = ChunkCargo { request, region, key: Key::PUSH, offset: 0, from: data.clone() };
+            (Cargo::Chunk(cargo), Vec::new())
+        });
+        let head = Rts::ALONE_LEN as u64;
+        book(until, to.0, link, at, Load { entries: Some(1), len: head, busy: 0, kept: packet });
+        let busy = head + len + ChunkHeader::LEN as u64;
+        book(until, to.0, link, at, Load { entries: None, len, busy, kept: chunk });
+        at.posted(None, until);
+        self.note_chunk(to.0, leaving.rail());
+        if !is_part {
+            self.requests.remove(request.0);
+            return Submitted::Ended(seq);
+        }
+        let envelope = Envelope { peer: to.0, context: to.1, tag: to.2, len, seq };
+        let mut send =
+            LargeSend::new(Protocol::Push, SendState::Ahead { len }, envelope, data.clone(), hints);
+        send.at_rails = 1;
+        if let Some(place) = self.requests.get_mut(request.0) {
+            *place = Request::Large(Box::new(send));
+        }
+        // Another thread may have found meanwhile that the peer is gone.
+        if self.peer(to.0).is_none_or(|peer| peer.is_gone()) {
+            self.complete(request, Err(crate::Error::PeerLost(to.0)));
+        }
+        Submitted::Request(request)
+    }
+
+    /// The request to send of a large message is on its way: what goes ahead of any answer follows it.
+    pub(crate) fn request_left(&mut self, now: Option<Instant>, request: RequestId) {
+        let Some(Request::Large(send)) = self.requests.get_mut(request.0) else { return };
+        send.timing.asked_at = now;
+        let SendState::Ahead { len } = send.state else { return };
+        let (to, priority) = (send.envelope.peer, send.hints.priority);
         let Some(peer) = self.peer_mut(to) else { return };
         let at = peer.bodies.partition_point(|body| body.priority >= priority);
         peer.bodies.insert(at, Body::pushed(request, priority, len));
@@ -55,17 +182,17 @@ impl Engine {
 
     /// A chunk of `len` bytes will come from the peer, for this receive region.
     pub(crate) fn await_push(&mut self, from: PeerId, theirs: u64, region: RegionId, len: u64) {
-        let stored = self.regions.get(region.0).is_some_and(|region| region.buffer.is_some());
+        let is_stored = self.regions.get(region.0).is_some_and(|region| region.buffer.is_some());
         let Some(peer) = self.peer_mut(from) else { return };
-        peer.pushes.push(Push { request: theirs, region, len });
-        if !stored {
+        peer.states.pushes.push(Push { request: theirs, region, len });
+        if !is_stored {
             peer.credit.consume(len);
         }
     }
 
     /// Memory of our own for a chunk that nobody has asked for yet.
     pub(crate) fn store_push(&mut self, from: PeerId, theirs: u64, len: u64) -> RegionId {
-        let rails = self.peer(from).map(Self::living_rails).unwrap_or_default();
+        let rails = self.peer(from).map(living_rails).unwrap_or_default();
         let buffer = self.spare.take(len as usize);
         let region = Region::stored(from, buffer, rails.iter().copied());
         let into = region.into.clone();
@@ -84,10 +211,11 @@ impl Engine {
         from: PeerId,
         request: u64,
         len: u64,
-    ) -> Result<(), &'static str> {
+    ) -> Result<(), Wrong> {
         let Some(peer) = self.peer_mut(from).filter(|peer| !peer.is_gone()) else { return Ok(()) };
-        let place = peer.pushes.iter().position(|push| push.request == request);
-        let push = place.map(|place| peer.pushes.swap_remove(place)).filter(|push| push.len == len);
+        let pushes = &mut peer.states.pushes;
+        let place = pushes.iter().position(|push| push.request == request);
+        let push = place.map(|place| pushes.swap_remove(place)).filter(|push| push.len == len);
         let Some(Push { region, .. }) = push else {
             return Err("pushed chunk that was not announced");
         };
@@ -96,21 +224,14 @@ impl Engine {
     }
 
     /// A receive has matched a message whose beginning is stored here, or about to be.
-    pub(crate) fn claim_stored(
-        &mut self,
-        request: RequestId,
-        envelope: Envelope,
-        theirs: u64,
-        fin: bool,
-        stored: RegionId,
-    ) {
+    pub(crate) fn claim_stored(&mut self, request: RequestId, stored: RegionId, announced: Announced) {
         let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return };
         if let Some(invited) = recv.region.replace(stored) {
             self.close_region(invited);
         }
         let Some(region) = self.regions.get_mut(stored.0) else { return };
         region.request = request;
-        region.announced = Some(Announced { envelope, request: theirs, fin, knows_keys: true });
+        region.stage = Stage::Matched(Announced { knows_keys: true, ..announced });
         self.consider_stored(stored);
     }
 
@@ -119,7 +240,8 @@ impl Engine {
     pub(crate) fn consider_stored(&mut self, stored: RegionId) {
         let Some(region) = self.regions.get(stored.0).filter(|region| region.is_full()) else { return };
         let (request, pushed) = (region.request, region.into.len());
-        let Some(Announced { envelope, request: theirs, fin, .. }) = region.announced else { return };
+        let Stage::Matched(announced) = region.stage else { return };
+        let Announced { envelope, request: theirs, fin, .. } = announced;
         let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return };
         recv.into.copy_from(&region.into);
         recv.region = None;
@@ -130,11 +252,7 @@ impl Engine {
         }
         self.consider_credit(envelope.peer);
         if wanted > pushed {
-            return self.ask_for_rest(
-                request,
-                pushed,
-                Announced { envelope, request: theirs, fin, knows_keys: false },
-            );
+            return self.ask_for_rest(request, pushed, Announced { knows_keys: false, ..announced });
         }
         if fin || pushed < envelope.len {
             self.send_fin(envelope.peer, theirs);
@@ -145,54 +263,22 @@ impl Engine {
     fn ask_for_rest(&mut self, request: RequestId, pushed: u64, announced: Announced) {
         let id = self.new_region(request, announced.envelope.peer);
         let Some(region) = self.regions.get_mut(id.0) else { return };
-        region.announced = Some(announced);
+        region.stage = Stage::Matched(announced);
         region.landed(0, pushed);
         if region.is_ready() {
-            self.tell_keys(id);
+            self.send_keys(id);
         }
     }
 
-    /// The peer is gone: what of its messages is incomplete, or can match no more, is dropped.
+    /// The peer is gone: messages of it that are incomplete, or can match no more, are dropped.
     pub(crate) fn forget_stored(&mut self, from: PeerId) {
         let of_peer = |region: &Region| region.from == from && region.buffer.is_some();
         let stored = self.regions.iter().filter(|(_, region)| of_peer(region));
-        let stored: alloc::vec::Vec<_> = stored.map(|(name, _)| RegionId(name)).collect();
+        let stored: Vec<_> = stored.map(|(name, _)| RegionId(name)).collect();
         for id in stored {
             if !self.matching.keeps(id) && !self.claims(id) {
                 self.close_region(id);
             }
         }
-    }
-}
-
-impl Peer {
-    /// The longest chunk that may be pushed of a message of `len` bytes, if chunks are no longer than `chunk`
-    /// unless the receiver is late; none: nothing may be.
-    fn longest_push(&self, len: u64, chunk: u64) -> Option<u64> {
-        let (_, longest) = self.may_push.filter(|(most, _)| len <= *most)?;
-        let is_whole = len > chunk && len <= longest && self.pushes_all(len);
-        Some(if is_whole { len } else { longest.min(chunk) })
-    }
-
-    /// Whether a message is larger than what goes in a packet over the only rail, and not too long to be
-    /// pushed whole.
-    #[inline]
-    pub(crate) fn is_one_push(&self, len: u64, chunk: u64) -> bool {
-        let large = |lane: Lane| lane.below > 0 && lane.below <= len;
-        self.lane.is_some_and(large) && self.longest_push(len, chunk).is_some_and(|longest| len <= longest)
-    }
-
-    /// Whether a message would be pushed whole, with nothing else to be told, and credit left for `spare`
-    /// more.
-    pub(crate) fn pushes_whole(&self, len: u64, chunk: u64, spare: u64) -> bool {
-        // Longer ones are pushed to late receivers, if there is credit.
-        let has_credit = len > chunk || self.credit.has_for_push(len, spare);
-        self.is_one_push(len, chunk) && has_credit && !self.credit.owes_limit()
-    }
-
-    /// Whether a part of a message would go ahead of any answer.
-    pub(crate) fn pushes_part(&self, len: u64, chunk: u64) -> bool {
-        let part = |most: u64| AHEAD.min(most).min(len);
-        self.longest_push(len, chunk).is_some_and(|most| self.credit.has_for_push(part(most), 0))
     }
 }

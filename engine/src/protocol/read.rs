@@ -1,21 +1,30 @@
-//! Messages that their receivers read from the sender's memory (`Protocol::Read`; RGET elsewhere): between
+//! Read (`Protocol::Read`; RGET elsewhere): the receiver copies a message from the sender's memory, between
 //! processes of one node, whose drivers copy from process to process.
 //!
-//! The request to send tells where the message lies. When a receive has matched it, the receiver's rail
-//! copies it, and a Fin tells the sender that its memory is free. The sender waits for no answer before the
-//! copy, no message is copied twice, unexpected ones neither, and the link is free for other messages
-//! meanwhile. A receiver whose rail cannot read asks with a Cts, and the sender offers it no more messages
-//! to read then. A receiver that is late to read gets messages without being asked, as in [`crate::observe::late`].
+//! The request to send says where the message lies (`SendState::Readable`). When a receive has matched it, the
+//! receiver's rail copies it ([`Reading`]), and a Fin tells the sender that its memory is free. The sender waits
+//! for no answer before the copy, no message is copied twice, unexpected ones neither, and the link is free for
+//! other messages meanwhile. A receiver whose rail cannot read asks with a Cts, and the sender offers it no more
+//! messages to read then. A receiver that is late to read gets messages without being asked
+//! ([`crate::observe::late`]). When the peer is gone, both sides end with [`crate::Error::PeerLost`].
 
+use crate::clock::Instant;
 use crate::collect::matching::Comes;
-use crate::collect::request::{Envelope, Hints, Reading, Request};
+use crate::collect::request::{Envelope, Hints};
 use crate::engine::Engine;
-use crate::engine::peer::{NO_READS, Peer};
+use crate::engine::depart::{Load, book};
+use crate::engine::peer::Peer;
+use crate::memory::Segments;
 use crate::packet::{Key, PeerId, RequestId};
 use crate::profile::sample::Method;
+use crate::protocol::leaving::{Leaving, Submitted, To};
+use crate::protocol::rendezvous::{LargeSend, SendState};
+use crate::protocol::rules::{Cost, Message, Rules, Submission};
+use crate::protocol::{Protocol, Request};
 use crate::transfer::access::{Access, Act, Came, RemoteAccess};
 use crate::transfer::driver::Reads;
 use crate::transfer::link::Link;
+use alloc::boxed::Box;
 
 /// Messages that a peer may have to read. It copies them alone, and a sender that is so far ahead has time to
 /// copy the next ones, in packets or pushed. Two cores of a Xeon with AMX, windows of 64: 64 KiB take 9.4 us
@@ -23,7 +32,104 @@ use crate::transfer::link::Link;
 /// as long.
 const UNREAD_MAX: u32 = 32;
 
+pub(crate) const RULES: Rules = Rules { protocol: Protocol::Read, fits, cost, begin };
+
+/// State of a message that a receive has matched and that is read from its sender's memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reading {
+    pub(crate) envelope: Envelope,
+    /// The receive.
+    pub(crate) recv: RequestId,
+    /// The sender's request.
+    pub(crate) theirs: u64,
+}
+
+fn fits(message: &Message, peer: &Peer) -> bool {
+    let may = peer.way.read.is_some() && message.has_address && !message.is_invited;
+    may && matches!(message.hints.probe, None | Some(Method::Read))
+}
+
+/// The request to send, the copy, and the news of its end.
+fn cost(message: &Message, peer: &Peer) -> Cost {
+    let of = |link: &Link| {
+        let profile = link.forecast.profile();
+        let copy_ns =
+            profile.memcpy().map_or(link.forecast.body_ns(message.len), |curve| curve.ns(message.len));
+        profile.eager().start_ns().saturating_add(copy_ns)
+    };
+    let ns = peer.used().map(|(_, link)| of(link)).min().unwrap_or(0);
+    Cost { is_beyond: !peer.is_for_reading(message), ns }
+}
+
+fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
+    let address = submission.data.address().unwrap_or(0);
+    engine.begin_large(submission, Protocol::Read, SendState::Readable { address })
+}
+
+impl Peer {
+    /// Whether a message of `len` bytes is read by its receiver: its length is one for which that was measured
+    /// to be the fastest, and the receiver is neither late nor behind.
+    #[inline(always)]
+    pub(crate) fn reads(&self, len: u64) -> bool {
+        self.is_readable(len) && !self.is_behind() && !self.is_late_to_read(len)
+    }
+
+    /// Whether the receiver has enough to read. With more processes than cores, where nothing is pushed, its
+    /// sender has no time to spare.
+    fn is_behind(&self) -> bool {
+        self.way.push.is_some() && self.lateness.unread >= UNREAD_MAX
+    }
+
+    /// Whether a message of `len` bytes would be read if the receiver were not late or behind.
+    #[inline]
+    pub(crate) fn is_readable(&self, len: u64) -> bool {
+        self.way.read_lens.0 <= len && len < self.way.read_lens.1
+    }
+
+    /// Lengths of messages that are read, from the first number on and below the second.
+    pub(crate) fn lens_to_read(&self) -> (u64, u64) {
+        let measured = self.lone().and_then(|(_, link)| link.forecast.profile().thresholds());
+        let (from, below) = match (self.way.read, measured) {
+            (Some(Reads::From(len)), _) => (len, u64::MAX),
+            (Some(Reads::Measured), Some(measured)) => (measured.read_min, measured.read_max),
+            _ => (u64::MAX, 0),
+        };
+        (from.max(self.fixed.eager_max.map_or(0, |unasked| unasked as u64 + 1)), below)
+    }
+}
+
 impl Engine {
+    /// Books a request to send of a message that its receiver reads.
+    pub(crate) fn read_departed(
+        &mut self,
+        leaving: &Leaving,
+        to: To,
+        (data, hints): (&Segments, Hints),
+        until: Instant,
+    ) -> Submitted {
+        let Engine { peers, rails, requests, .. } = self;
+        let request = leaving.request;
+        let envelope = Envelope { peer: to.0, context: to.1, tag: to.2, len: data.len(), seq: leaving.seq };
+        let address = data.address().unwrap_or(0);
+        let state = SendState::Readable { address };
+        let mut send = LargeSend::new(Protocol::Read, state, envelope, data.clone(), hints);
+        (send.wants_fin, send.timing.asked_at) = (true, Some(until));
+        if let Some(place) = requests.get_mut(request.0) {
+            *place = Request::Large(Box::new(send));
+        }
+        // The engine was not let go since the message was planned: the peer is still there.
+        let Some(peer) = peers.get_mut(to.0.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
+            return Submitted::Request(request);
+        };
+        peer.flows.requested += 1;
+        peer.lateness.offers_to_read();
+        let link = &mut peer.links[usize::from(leaving.plan.place)];
+        let at = &mut rails[link.rail.index()];
+        let len = leaving.read(&to, data.len(), address).len() as u64 * 8;
+        book(until, to.0, link, at, Load { entries: Some(1), len, busy: 0, kept: None });
+        Submitted::Request(request)
+    }
+
     /// A receive has matched a message that lies in its sender's memory: a rail reads it, as much as the
     /// receive has room for.
     pub(crate) fn read(&mut self, request: RequestId, envelope: Envelope, theirs: u64, at: u64) {
@@ -69,55 +175,7 @@ impl Engine {
         let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
             return;
         };
-        (peer.declines_reads, peer.unread) = (true, 0);
-        peer.topology_changed(&self.rails);
-    }
-}
-
-impl Peer {
-    /// Whether a message of `len` bytes is read by its receiver.
-    #[inline(always)]
-    pub(crate) fn reads(&self, len: u64) -> bool {
-        self.is_readable(len) && !self.is_behind() && !self.is_late_to_read(len)
-    }
-
-    /// Whether the receiver has enough to read. With more processes than cores, where nothing is pushed, its
-    /// sender has no time to spare.
-    fn is_behind(&self) -> bool {
-        self.may_push.is_some() && self.unread >= UNREAD_MAX
-    }
-
-    /// A message was offered to be read.
-    pub(crate) fn offers_to_read(&mut self) {
-        self.unread += 1;
-        self.lateness.asks();
-    }
-
-    /// Whether it would be, if the receiver were not late or behind.
-    #[inline]
-    pub(crate) fn is_readable(&self, len: u64) -> bool {
-        self.reads.0 <= len && len < self.reads.1
-    }
-
-    /// The same of one that may have been told to go in a certain way.
-    #[inline(always)]
-    pub(crate) fn would_read(&self, len: u64, hints: Hints) -> bool {
-        match hints.probe {
-            None => self.reads(len),
-            Some(method) => method == Method::Read && self.may_read.is_some(),
-        }
-    }
-
-    /// Derives which messages are read.
-    pub(crate) fn derive_reads(&mut self) {
-        let measured = self.lone().and_then(|(_, link)| link.forecast.profile().thresholds());
-        self.reads = match (self.may_read, measured) {
-            (Some(Reads::From(len)), _) => (len, u64::MAX),
-            (Some(Reads::Measured), Some(measured)) => (measured.read_min, measured.read_max),
-            _ => NO_READS,
-        };
-        if let Some(unasked) = self.fixed.eager_max {
-            self.reads.0 = self.reads.0.max(unasked as u64 + 1);
-        }
+        (peer.lateness.declines_reads, peer.lateness.unread) = (true, 0);
+        peer.derive_way(&self.rails);
     }
 }

@@ -1,39 +1,241 @@
-//! Large messages, both ways: Rts, Cts and Fin, and receive regions. Receives that were posted early save the
-//! handshake ([`crate::protocol::rtr`]).
+//! Rendezvous (Rts, Cts, chunks, Fin): the receiver is asked where a large message goes. Also what all protocols
+//! of large messages share: the state of their sends ([`LargeSend`]), the request to send, and receive regions.
+//!
+//! | sender | moved by | to |
+//! |---|---|---|
+//! | `Held` ([`super::rtr`]) | an Rtr, or patience is over | `Granted`, or `Asked` |
+//! | `Asked` | Cts | `Granted` |
+//! | `Readable` ([`super::read`]) | Fin; Cts of a receiver that cannot read | `Landed`; `Granted` |
+//! | `Ahead` ([`super::push`]) | Cts for the rest | `Granted` |
+//! | `Granted` | Fin | `Landed` |
+//!
+//! When a link dies, chunks that it held go back to their body (`Granted` stays), and the request to send is
+//! replayed; when the peer is gone the request ends with [`crate::Error::PeerLost`]. The receiver's region waits
+//! for no rail whose link is dead.
 
 use crate::clock::Instant;
 use crate::collect::matching::Comes;
-use crate::collect::request::{Context, Envelope, Error, Grant, Hints, Request, TagMatch};
+use crate::collect::request::{Context, Envelope, Error, Hints, TagMatch};
 use crate::collect::window::Entry;
 use crate::engine::Engine;
-use crate::memory::Buffer;
+use crate::engine::arrive::Wrong;
+use crate::engine::peer::Peer;
+use crate::memory::{Buffer, Segments};
 use crate::packet::{Key, PeerId, RailId, RegionId, RequestId};
+use crate::protocol::rules::{Cost, Message, Rules, Submission};
+use crate::protocol::{Protocol, Request};
 use crate::schedule::body::Body;
+use crate::slab::Slab;
 use crate::transfer::link::{Link, State};
 use crate::transfer::rail::Opening;
-use crate::transfer::region::{Announced, Region};
+use crate::transfer::region::{Announced, Region, Stage};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use nmad_wire::{Cts, Fin, Frame, Rtr, Rts, flags};
+use nmad_wire::{Cts, Fin, Frame, Keys, Rtr, Rts, flags};
 
 /// A grant that nobody can use.
 pub(crate) const NO_KEY: &str = "region without a key for any rail that is left";
 
-impl Engine {
-    /// Announces a large message; with an Rtr its body follows at once.
-    pub(crate) fn request_to_send(&mut self, request: RequestId, rtr: Option<Rtr>) {
-        let Some(Request::Large(outgoing)) = self.requests.get_mut(request.0) else { return };
-        outgoing.invited = rtr.is_some();
-        let (envelope, hints) = (outgoing.envelope, outgoing.hints);
-        let pushed = outgoing.pushed;
-        let address = if rtr.is_none() { outgoing.address } else { 0 };
-        let way = match (pushed, address) {
-            (1.., _) => flags::PUSHED,
-            (_, 1..) => flags::READ,
-            _ => 0,
+pub(crate) const RULES: Rules = Rules { protocol: Protocol::Rendezvous, fits: |_, _| true, cost, begin };
+
+/// State of a large send.
+#[derive(Debug)]
+pub(crate) struct LargeSend {
+    pub(crate) envelope: Envelope,
+    pub(crate) data: Segments,
+    pub(crate) hints: Hints,
+    /// The protocol by which it goes, or by which it began.
+    pub(crate) protocol: Protocol,
+    pub(crate) state: SendState,
+    /// The receiver will say when it has everything; until then chunks may have to be sent again.
+    pub(crate) wants_fin: bool,
+    /// Chunks that a rail holds; user memory is in use.
+    pub(crate) at_rails: u32,
+    /// Bytes that rails reported as sent.
+    pub(crate) sent: u64,
+    /// Granted bytes of it are among the bodies of its peer.
+    pub(crate) has_body: bool,
+    pub(crate) timing: Timing,
+}
+
+/// How far a large send is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum SendState {
+    /// It waits a little for an invitation that usually comes.
+    Held,
+    /// The receiver is asked, and nothing goes before it answers.
+    Asked,
+    /// The receiver may read it from this address.
+    Readable { address: u64 },
+    /// This number of its first bytes go ahead of any answer, zero no more once they are granted.
+    Ahead { len: u64 },
+    /// The receiver has said where it goes; the first `ahead` bytes went before that.
+    Granted { grant: Grant, ahead: u64 },
+    /// The receiver has everything that it wants. Bytes that were announced as ahead are still sent.
+    Landed { ahead: u64 },
+}
+
+/// Observations of a large send.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Timing {
+    /// The receiver says when it has everything for a measurement, which the send does not wait for.
+    pub(crate) is_timed: bool,
+    /// When its request to send left, where that is known.
+    pub(crate) asked_at: Option<Instant>,
+    /// How long it waited for the answer, beyond a handshake; none: it was not asked, or that says nothing.
+    pub(crate) answer_ns: Option<u64>,
+    /// When it was predicted to have arrived; zero before it is shared out, or where nobody says that it has.
+    pub(crate) due: Instant,
+    /// When the strategy has shared it out, how many bytes, and among how many rails.
+    pub(crate) shared: Option<(Instant, u64, usize)>,
+}
+
+/// The receiver's permission to send the body.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Grant {
+    pub(crate) region: RegionId,
+    pub(crate) len: u64,
+    pub(crate) keys: Keys,
+}
+
+impl LargeSend {
+    /// A send of which nothing has gone.
+    pub(crate) fn new(
+        protocol: Protocol,
+        state: SendState,
+        envelope: Envelope,
+        data: Segments,
+        hints: Hints,
+    ) -> Self {
+        LargeSend {
+            envelope,
+            data,
+            hints,
+            protocol,
+            state,
+            wants_fin: false,
+            at_rails: 0,
+            sent: 0,
+            has_body: false,
+            timing: Timing::default(),
+        }
+    }
+
+    /// The receiver's permission, if it has come.
+    #[inline]
+    pub(crate) fn grant(&self) -> Option<Grant> {
+        if let SendState::Granted { grant, .. } = self.state { Some(grant) } else { None }
+    }
+
+    /// Bytes that go ahead of any answer, or went so.
+    #[inline]
+    pub(crate) fn ahead(&self) -> u64 {
+        match self.state {
+            SendState::Ahead { len: ahead }
+            | SendState::Granted { ahead, .. }
+            | SendState::Landed { ahead } => ahead,
+            SendState::Held | SendState::Asked | SendState::Readable { .. } => 0,
+        }
+    }
+
+    /// The receiver has everything that it wants.
+    pub(crate) fn has_landed(&self) -> bool {
+        matches!(self.state, SendState::Landed { .. })
+    }
+
+    /// Whether no rail holds a chunk of it and everything has arrived or, where nothing has to be kept, has
+    /// left.
+    fn is_over(&self) -> bool {
+        let enough = match self.state {
+            SendState::Granted { grant, ahead } => grant.len.max(ahead),
+            // Bytes that were announced as ahead are sent, whatever becomes of them.
+            SendState::Landed { ahead } => ahead,
+            _ => self.envelope.len,
         };
+        (self.has_landed() || !self.wants_fin) && self.sent >= enough && self.at_rails == 0
+    }
+}
+
+fn cost(message: &Message, peer: &Peer) -> Cost {
+    let handshake = |link: &Link| link.forecast.profile().handshake_ns();
+    let handshake_ns = peer.used().map(|(_, link)| handshake(link)).min().unwrap_or(0);
+    Cost { is_beyond: !peer.asks(message), ns: handshake_ns.saturating_add(peer.body_ns(message.len)) }
+}
+
+fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
+    let state = if engine.expects_rtr(&submission) { SendState::Held } else { SendState::Asked };
+    engine.begin_large(submission, Protocol::Rendezvous, state)
+}
+
+impl Peer {
+    /// Predicted time of the body of a large message over all rails, in nanoseconds: its bytes at the sum of
+    /// their bandwidths, after the start of the fastest.
+    pub(crate) fn body_ns(&self, len: u64) -> u64 {
+        let forecasts = || self.used().map(|(_, link)| &link.forecast);
+        let alone = forecasts().map(|forecast| forecast.body_ns(len)).min().unwrap_or(0);
+        let start = forecasts().map(|forecast| forecast.body_ns(0)).min().unwrap_or(0);
+        let bandwidth: f64 = forecasts().map(|forecast| forecast.bandwidth()).sum();
+        alone.min(start.saturating_add((len as f64 / bandwidth.max(f64::MIN_POSITIVE)) as u64))
+    }
+}
+
+impl Engine {
+    /// Begins a large send in this state: its request to send goes into the window, unless it waits for an
+    /// invitation.
+    pub(crate) fn begin_large(
+        &mut self,
+        submission: Submission,
+        protocol: Protocol,
+        state: SendState,
+    ) -> RequestId {
+        let envelope = submission.envelope;
+        let request = self.enter_large(submission, protocol, state);
+        match state {
+            SendState::Held => self.hold_for_rtr(envelope, request),
+            _ => self.request_to_send(request, None),
+        }
+        request
+    }
+
+    /// Enters a large send in this state.
+    pub(crate) fn enter_large(
+        &mut self,
+        submission: Submission,
+        protocol: Protocol,
+        state: SendState,
+    ) -> RequestId {
+        let Submission { envelope, data, hints, refused, .. } = submission;
+        self.note_asked(&envelope, hints);
+        let peer = self.peer(envelope.peer);
+        let keeps = peer.is_some_and(|peer| peer.way.keeps);
+        let is_timed = peer.is_some_and(|peer| peer.times_large(hints));
+        let mut send = LargeSend::new(protocol, state, envelope, data, hints);
+        send.wants_fin = match state {
+            SendState::Readable { .. } => true,
+            // Bytes that go ahead say nothing about the receiver.
+            SendState::Ahead { .. } => keeps || hints.synchronous,
+            _ => keeps,
+        };
+        send.timing.is_timed = is_timed;
+        self.enter(refused, Request::Large(Box::new(send)))
+    }
+
+    /// Puts the request to send of a large message into the window; with an Rtr its body follows at once.
+    pub(crate) fn request_to_send(&mut self, request: RequestId, rtr: Option<Rtr>) {
+        let Some(Request::Large(send)) = self.requests.get_mut(request.0) else { return };
+        if let SendState::Held = send.state {
+            send.state = SendState::Asked;
+        }
+        let (envelope, hints, state) = (send.envelope, send.hints, send.state);
+        let (way, pushed, address) = match state {
+            SendState::Ahead { len } => (flags::PUSHED, len, 0),
+            SendState::Readable { address } => (flags::READ, 0, address),
+            _ => (0, 0, 0),
+        };
+        let wants_fin = send.wants_fin || send.timing.is_timed;
         let rts = Rts {
-            flags: flags::of(outgoing.wants_fin || outgoing.is_timed, hints.unordered, rtr.is_some()) | way,
+            flags: flags::of(wants_fin, hints.unordered, rtr.is_some()) | way,
             context: envelope.context.0,
             tag: envelope.tag.0,
             seq: envelope.seq,
@@ -43,16 +245,19 @@ impl Engine {
             pushed,
             address,
         };
+        if rtr.is_some() {
+            send.protocol = Protocol::Rtr;
+        }
         let frame = Frame::Rts(rts).to_vec();
         let Some(peer) = self.peer_mut(envelope.peer) else { return };
-        peer.announced += 1;
+        peer.flows.requested += 1;
         if address > 0 {
-            peer.offers_to_read();
+            peer.lateness.offers_to_read();
         }
         let rail = peer.wished(hints.rail);
         peer.window.submit(rail, Entry::rts(frame, Some(request), &hints));
-        if !hints.unordered && rtr.is_none() && pushed == 0 && address == 0 {
-            peer.requested.insert((envelope.context.0, envelope.seq), request.0);
+        if !hints.unordered && rtr.is_none() && matches!(state, SendState::Asked) {
+            peer.states.invitations.asks(&envelope, request);
         }
         self.make_ready(envelope.peer);
         if let Some(Rtr { region, len, keys, .. }) = rtr {
@@ -62,34 +267,38 @@ impl Engine {
 
     /// The receiver's receive region is known: the body may go.
     pub(crate) fn grant(&mut self, request: RequestId, grant: Grant) {
-        let Some(Request::Large(outgoing)) = self.requests.get_mut(request.0) else { return };
-        let Hints { priority, rail, strategy, .. } = outgoing.hints;
-        let (envelope, to) = (outgoing.envelope, outgoing.envelope.peer);
-        let pushed = outgoing.pushed;
-        outgoing.grant = Some(grant);
-        outgoing.sent = outgoing.sent.min(pushed);
+        let Some(Request::Large(send)) = self.requests.get_mut(request.0) else { return };
+        let Hints { priority, rail, strategy, .. } = send.hints;
+        let (envelope, to) = (send.envelope, send.envelope.peer);
+        let ahead = send.ahead();
+        send.state = SendState::Granted { grant, ahead };
+        send.sent = send.sent.min(ahead);
+        let had_body = core::mem::replace(&mut send.has_body, grant.len > ahead);
         let Some(peer) = self.peer_mut(to) else { return };
-        peer.asks_no_more(&envelope, request);
-        peer.bodies.retain(|body| body.request != request || body.push);
-        if grant.len <= pushed {
+        peer.states.invitations.asks_no_more(&envelope, request);
+        if had_body {
+            peer.bodies.retain(|body| body.request != request || body.push);
+        }
+        if grant.len <= ahead {
             return self.consider_sent(request);
         }
         let rail = peer.wished(rail);
         let at = peer.bodies.partition_point(|body| body.priority >= priority);
-        peer.bodies.insert(at, Body::new(request, (priority, strategy), (pushed, grant.len - pushed), rail));
+        peer.bodies.insert(at, Body::new(request, (priority, strategy), (ahead, grant.len - ahead), rail));
         self.make_ready(to);
     }
 
-    pub(crate) fn on_cts(&mut self, now: Instant, from: PeerId, cts: Cts) -> Result<(), &'static str> {
-        let Some(Request::Large(outgoing)) = self.requests.get(cts.request) else { return Ok(()) };
-        if outgoing.envelope.peer != from || cts.len > outgoing.envelope.len {
+    pub(crate) fn on_cts(&mut self, now: Instant, from: PeerId, cts: Cts) -> Result<(), Wrong> {
+        let Some(Request::Large(send)) = self.requests.get_mut(cts.request) else { return Ok(()) };
+        if send.envelope.peer != from || cts.len > send.envelope.len {
             return Err("Cts for a request that is not its own");
         }
         // The answer to a request that an Rtr has meanwhile granted; the same receive region.
-        if outgoing.grant.is_some_and(|grant| grant.region.0 == cts.region) {
+        if send.has_landed() || send.grant().is_some_and(|grant| grant.region.0 == cts.region) {
             return Ok(());
         }
-        if outgoing.address > 0 {
+        if let SendState::Readable { .. } = send.state {
+            send.protocol = Protocol::Rendezvous;
             self.no_more_reads(from);
         }
         let grant = Grant { region: RegionId(cts.region), len: cts.len, keys: cts.keys };
@@ -101,49 +310,53 @@ impl Engine {
         Ok(())
     }
 
-    pub(crate) fn on_fin(&mut self, now: Instant, from: PeerId, fin: Fin) -> Result<(), &'static str> {
+    pub(crate) fn on_fin(&mut self, now: Instant, from: PeerId, fin: Fin) -> Result<(), Wrong> {
         let request = RequestId(fin.request);
         self.timed_large(now, from, fin.request);
         self.note_read(now, request);
         match self.requests.get_mut(fin.request) {
-            Some(Request::Eager(eager)) if eager.envelope.peer == from => {
-                if !eager.wants_fin {
-                    return Err("Fin for a message that does not wait for it");
-                }
-                eager.has_fin = true;
-                self.consider_eager(request);
-            }
-            Some(Request::Large(outgoing)) if outgoing.envelope.peer == from => {
-                outgoing.has_fin = true;
-                let (due, answer_ns) = (core::mem::take(&mut outgoing.due), outgoing.answer_ns);
-                let (shared, strategy) = (outgoing.shared.take(), outgoing.hints.strategy);
-                let envelope = outgoing.envelope;
+            Some(Request::Eager(send)) if send.envelope.peer == from => self.eager_matched(request),
+            Some(Request::Large(send)) if send.envelope.peer == from => {
+                send.state = SendState::Landed { ahead: send.ahead() };
+                let due = core::mem::take(&mut send.timing.due);
+                let (shared, answer_ns) = (send.timing.shared.take(), send.timing.answer_ns);
+                let (strategy, envelope) = (send.hints.strategy, send.envelope);
+                let has_body = core::mem::take(&mut send.has_body);
                 if let Some(peer) = self.peer_mut(from) {
                     if let Some((at, len, rails)) = shared {
-                        peer.strategy_of(strategy).carried(len, rails, now.since(at));
+                        peer.strategies.of(strategy).carried(len, rails, now.since(at));
                     }
-                    peer.bodies.retain(|body| body.request != request || body.push);
-                    peer.asks_no_more(&envelope, request);
+                    if has_body {
+                        peer.bodies.retain(|body| body.request != request || body.push);
+                    }
+                    peer.states.invitations.asks_no_more(&envelope, request);
                 }
                 self.note_end(now, from, due, answer_ns);
                 self.consider_sent(request);
+                Ok(())
             }
-            _ => {}
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    /// A large send ends when no rail holds a chunk of it and everything has arrived, or, where nothing
-    /// has to be kept, has left.
+    /// Ends a large send that is over.
     pub(crate) fn consider_sent(&mut self, request: RequestId) {
-        let Some(Request::Large(outgoing)) = self.requests.get(request.0) else { return };
-        let all = outgoing.grant.map_or(outgoing.envelope.len, |grant| grant.len.max(outgoing.pushed));
-        // Bytes that were announced as pushed are sent, whatever becomes of them.
-        let enough = if outgoing.has_fin { outgoing.pushed } else { all };
-        let done = (outgoing.has_fin || !outgoing.wants_fin) && outgoing.sent >= enough;
-        if done && outgoing.at_rails == 0 {
-            let envelope = outgoing.envelope;
+        let Some(Request::Large(send)) = self.requests.get(request.0) else { return };
+        if send.is_over() {
+            let envelope = send.envelope;
             self.complete(request, Ok(envelope));
+        }
+    }
+
+    /// A rail has sent a chunk.
+    pub(crate) fn on_chunk_sent(&mut self, request: RequestId, region: RegionId, len: u64) {
+        if let Some(Request::Large(send)) = self.requests.get_mut(request.0) {
+            send.at_rails -= 1;
+            let is_ahead = send.ahead() > 0 && region.0 == request.0;
+            if is_ahead || send.grant().is_some_and(|grant| grant.region == region) {
+                send.sent += len;
+            }
+            self.consider_sent(request);
         }
     }
 
@@ -163,18 +376,19 @@ impl Engine {
             self.first_piece_matched(message, &envelope);
         }
         let Some(peer) = self.peer_mut(envelope.peer) else { return };
-        let parts = matches!(body, Comes::Parts(_));
-        peer.flows.of(envelope.context.0).large = !parts;
-        let pushed = match body {
-            Comes::Stored(stored) => return self.claim_stored(request, envelope, theirs, fin, stored),
+        let is_in_parts = matches!(body, Comes::Parts(_));
+        peer.flows.of(envelope.context.0).large = !is_in_parts;
+        let announced = Announced { envelope, request: theirs, fin, knows_keys: false };
+        let ahead = match body {
+            Comes::Stored(stored) => return self.claim_stored(request, stored, announced),
             // The link takes it all, so it needs memory for it all.
             Comes::Pushed(len) if len > into.len() => {
                 let stored = self.store_push(envelope.peer, theirs, len);
-                return self.claim_stored(request, envelope, theirs, fin, stored);
+                return self.claim_stored(request, stored, announced);
             }
             Comes::Parts(len) if len > into.len() => {
                 let stored = self.store_parts(envelope.peer, theirs, len, true);
-                return self.claim_stored(request, envelope, theirs, fin, stored);
+                return self.claim_stored(request, stored, announced);
             }
             Comes::Pushed(len) | Comes::Parts(len) => len,
             Comes::Asked | Comes::Invited(_) | Comes::Read(_) => 0,
@@ -189,34 +403,34 @@ impl Engine {
         if let Comes::Read(address) = body {
             return self.read(request, envelope, theirs, address);
         }
-        let id = invited.unwrap_or_else(|| match parts {
+        let id = invited.unwrap_or_else(|| match is_in_parts {
             true => self.new_region_on(request, envelope.peer, Vec::new()),
             false => self.new_region(request, envelope.peer),
         });
         let Some(region) = self.regions.get_mut(id.0) else { return };
-        let whole = pushed > 0 && pushed == envelope.len.min(into.len());
-        let knows_keys = whole || body == Comes::Invited(id);
+        let is_whole = ahead > 0 && ahead == envelope.len.min(into.len());
+        let knows_keys = is_whole || body == Comes::Invited(id);
         // A sender that has more to send than is wanted would wait for the keys.
-        let fin = fin || (whole && pushed < envelope.len);
-        region.announced = Some(Announced { envelope, request: theirs, fin, knows_keys });
+        let fin = fin || (is_whole && ahead < envelope.len);
+        region.stage = Stage::Matched(Announced { fin, knows_keys, ..announced });
         if region.is_ready() && !knows_keys {
-            self.tell_keys(id);
+            self.send_keys(id);
         }
-        if parts {
-            return self.await_parts(envelope.peer, theirs, id, pushed);
+        if is_in_parts {
+            return self.await_parts(envelope.peer, theirs, id, ahead);
         }
-        if pushed > 0 {
-            return self.await_push(envelope.peer, theirs, id, pushed);
+        if ahead > 0 {
+            return self.await_push(envelope.peer, theirs, id, ahead);
         }
         self.consider_landed(id);
     }
 
     pub(crate) fn new_region(&mut self, request: RequestId, from: PeerId) -> RegionId {
-        let rails: Vec<RailId> = self.peer(from).map(Self::living_rails).unwrap_or_default();
+        let rails: Vec<RailId> = self.peer(from).map(living_rails).unwrap_or_default();
         self.new_region_on(request, from, rails)
     }
 
-    /// The same, open to chunks over these rails; none: the message comes in packets.
+    /// A receive region that is open to chunks over these rails; none: the message comes in packets.
     fn new_region_on(&mut self, request: RequestId, from: PeerId, rails: Vec<RailId>) -> RegionId {
         let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return RegionId(0) };
         let into = recv.into.clone();
@@ -231,12 +445,7 @@ impl Engine {
         id
     }
 
-    /// Rails that may carry chunks now or later: also those whose link is still to open.
-    pub(crate) fn living_rails(peer: &crate::engine::peer::Peer) -> Vec<RailId> {
-        peer.links.iter().filter(|link| link.state != State::Dead).map(|link: &Link| link.rail).collect()
-    }
-
-    /// What rail `rail` shall open or close next.
+    /// The next receive region that a rail shall open or close.
     pub fn next_opening(&mut self, rail: RailId) -> Option<Opening> {
         let opening = self.rails.get_mut(rail.index())?.openings.pop_front()?;
         self.closing -= usize::from(opening.frees_user_memory());
@@ -248,7 +457,7 @@ impl Engine {
         match self.regions.get_mut(region.0).filter(|region| region.awaits(rail)) {
             Some(awaiting) => {
                 if awaiting.opened(rail, key) {
-                    self.tell_keys(region);
+                    self.send_keys(region);
                 }
             }
             // It was closed, or the rail lost its link, while the rail was still to be asked.
@@ -256,16 +465,16 @@ impl Engine {
         }
     }
 
-    /// All rails have opened a receive region: tells its keys, as the answer to a request or as an Rtr.
-    pub(crate) fn tell_keys(&mut self, id: RegionId) {
+    /// All rails have opened a receive region: sends its keys, in the answer to a request or in an Rtr.
+    pub(crate) fn send_keys(&mut self, id: RegionId) {
         let Some(region) = self.regions.get(id.0) else { return };
         let (from, keys, len) = (region.from, region.keys, region.into.len());
-        let frame = match region.announced {
-            Some(Announced { knows_keys: true, .. }) => return,
-            Some(Announced { request, envelope, .. }) => {
+        let frame = match region.stage {
+            Stage::Matched(Announced { knows_keys: true, .. }) => return,
+            Stage::Matched(Announced { request, envelope, .. }) => {
                 Frame::Cts(Cts { request, region: id.0, len: len.min(envelope.len), keys })
             }
-            None => {
+            Stage::Unmatched => {
                 let Some(Request::Recv(recv)) = self.requests.get(region.request.0) else { return };
                 let (Context(context), TagMatch::Exact(tag)) = (recv.context, recv.tag) else { return };
                 // Cancelled before it was announced: the peer answers that it knows nothing of it.
@@ -290,7 +499,7 @@ impl Engine {
         id: RegionId,
         offset: u64,
         len: u64,
-    ) -> Result<(), &'static str> {
+    ) -> Result<(), Wrong> {
         let Some(region) = self.regions.get_mut(id.0) else { return Ok(()) };
         if region.from != from || !region.landed(offset, len) {
             return Err("chunk outside of its region");
@@ -305,16 +514,16 @@ impl Engine {
 
     pub(crate) fn consider_landed(&mut self, id: RegionId) {
         let Some(region) = self.regions.get(id.0).filter(|region| region.is_complete()) else { return };
-        let (request, announced) = (region.request, region.announced);
+        let (request, stage) = (region.request, region.stage);
         self.close_region(id);
-        let Some(Announced { envelope, request: theirs, fin, .. }) = announced else { return };
+        let Stage::Matched(Announced { envelope, request: theirs, fin, .. }) = stage else { return };
         if fin {
             self.send_fin(envelope.peer, theirs);
         }
         self.end_recv(request, envelope);
     }
 
-    /// Tells a sender that its message is here (Fin), by the number of its request.
+    /// Tells a sender that its message is here, by the number of its request.
     pub(crate) fn send_fin(&mut self, to: PeerId, theirs: u64) {
         let Some(peer) = self.peer_mut(to) else { return };
         peer.control(&Frame::Fin(Fin { request: theirs }));
@@ -325,8 +534,9 @@ impl Engine {
     pub(crate) fn end_recv(&mut self, request: RequestId, envelope: Envelope) {
         let Some(Request::Recv(recv)) = self.requests.get(request.0) else { return };
         let capacity = recv.into.len();
-        let cut = envelope.len > capacity;
-        self.complete(request, if cut { Err(Error::Truncated { envelope, capacity }) } else { Ok(envelope) });
+        let is_cut = envelope.len > capacity;
+        let result = if is_cut { Err(Error::Truncated { envelope, capacity }) } else { Ok(envelope) };
+        self.complete(request, result);
     }
 
     pub(crate) fn close_region(&mut self, id: RegionId) {
@@ -343,4 +553,34 @@ impl Engine {
         let unused = memory.and_then(|memory| Arc::try_unwrap(memory).ok());
         unused.into_iter().for_each(|buffer| self.spare.give(buffer));
     }
+
+    /// Regions of a peer wait for no rail whose link is dead.
+    pub(crate) fn regions_lose_rail(&mut self, rail: RailId, from: PeerId) {
+        let of_peer = self.regions.iter().filter(|(_, region)| region.from == from);
+        let waiting: Vec<RegionId> = of_peer.map(|(name, _)| RegionId(name)).collect();
+        for id in waiting {
+            if self.regions.get_mut(id.0).is_some_and(|region| region.answered(rail)) {
+                self.send_keys(id);
+            }
+        }
+    }
+
+    /// Whether a body waits for a rail that the peer has given no key for, and no other is left.
+    pub(crate) fn has_useless_grant(&self, id: PeerId) -> bool {
+        let Some(peer) = self.peer(id) else { return false };
+        peer.bodies.iter().any(|body| match self.requests.get(body.request.0) {
+            Some(Request::Large(send)) => send.grant().is_some_and(|grant| !peer.can_use(&grant.keys)),
+            _ => false,
+        })
+    }
+}
+
+/// Rails that may carry chunks now or later: also those whose link is still to open.
+pub(crate) fn living_rails(peer: &Peer) -> Vec<RailId> {
+    peer.links.iter().filter(|link| link.state != State::Dead).map(|link| link.rail).collect()
+}
+
+/// Whether all of a message has arrived in a receive region of our own.
+pub(crate) fn is_here(regions: &Slab<Region>, message: &Envelope, stored: RegionId) -> bool {
+    regions.get(stored.0).is_some_and(|region| region.is_full() && region.into.len() == message.len)
 }

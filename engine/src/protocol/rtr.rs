@@ -1,37 +1,149 @@
-//! Receivers that have posted early and say so (Rtr): the body of a large message follows its request at once
-//! (P5 section 7), and what becomes of an Rtr whose receive is cancelled.
+//! Rtr (receiver-initiated rendezvous, P5 section 7): a receive that is posted before its message is known
+//! opens a receive region and tells the sender, so the body follows the request to send at once.
+//!
+//! A send of a flow that is usually invited waits a little for the Rtr (`SendState::Held`) before it asks. A
+//! receive that is cancelled asks for its Rtr back: the sender answers whether a message uses it already. When
+//! the peer is gone, its Rtrs are dropped.
 
-use crate::clock::Instant;
-use crate::collect::request::{Context, Envelope, Error, Grant, Request, Source, TagMatch};
+use crate::clock::{Duration, Instant};
+use crate::collect::request::{Context, Envelope, Error, Source, TagMatch};
 use crate::engine::Engine;
-use crate::engine::peer::{PATIENCE, Patience};
+use crate::engine::arrive::Wrong;
+use crate::engine::peer::Peer;
 use crate::packet::{PeerId, RegionId, RequestId};
-use crate::protocol::rendezvous::NO_KEY;
-use crate::transfer::link::Link;
+use crate::protocol::rendezvous::{Grant, NO_KEY, SendState};
+use crate::protocol::rules::{Cost, Message, Rules, Submission};
+use crate::protocol::{Protocol, Request};
+use crate::transfer::link::{IN_FLIGHT_MAX, Link};
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use nmad_wire::{Frame, Rtr, Withdraw, Withdrawn};
 
 /// Rtrs that one peer may have here; more are not kept, and cost no more than a handshake.
 const RTRS_MAX: usize = 1024;
+/// How long a request to send waits for an Rtr that usually comes. One that comes later has cost a
+/// system call and an answer; a receiver that posts while the last message is still arriving is this fast.
+const PATIENCE: Duration = Duration::from_us(5);
 
-impl Engine {
-    /// Whether the receiver usually invites messages of this flow: then the request waits a little for
-    /// the Rtr, and is on the list of those that do.
-    pub(crate) fn expects_rtr(&mut self, request: RequestId) -> bool {
-        let Some(Request::Large(outgoing)) = self.requests.get(request.0) else { return false };
-        let (Envelope { peer, context, seq, .. }, unordered) = (outgoing.envelope, outgoing.hints.unordered);
-        let Some(peer) = self.peer_mut(peer) else { return false };
-        let expects = !unordered && peer.flows.of(context.0).expects_rtr;
-        if expects {
-            peer.requested.insert((context.0, seq), request.0);
-            peer.held.push((request, Patience::New));
-            let id = peer.id;
-            self.make_ready(id);
-        }
-        expects
+pub(crate) const RULES: Rules = Rules { protocol: Protocol::Rtr, fits, cost, begin };
+
+/// Invitations of a peer, and the sends that may use them.
+#[derive(Debug, Default)]
+pub(crate) struct Invitations {
+    /// Receive regions that the peer has open for messages we have not sent yet.
+    rtrs: Vec<Rtr>,
+    /// Receive regions that it asked back before it was known here that they are open: packets overtake each
+    /// other. The latest few; a later one still finds a receive region that is closed.
+    withdrawn: VecDeque<RegionId>,
+    /// Sends that have asked and wait for their Cts, by context and sequence number: there may be millions.
+    asking: BTreeMap<(u32, u32), u64>,
+    /// Sends that wait for an invitation, and since when.
+    held: Vec<(RequestId, Patience)>,
+}
+
+/// How long a large send has waited for an Rtr.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    New,
+    Seen,
+    Since(Instant),
+}
+
+impl Invitations {
+    /// Whether there are none.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rtrs.is_empty()
     }
 
-    /// Announces those large messages that have waited long enough for an Rtr.
+    /// Whether sends wait for an invitation.
+    #[inline]
+    pub(crate) fn holds(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Whether there is one for this context and tag.
+    pub(crate) fn has(&self, context: u32, tag: u64) -> bool {
+        self.rtrs.iter().any(|p| p.context == context && p.tag == tag)
+    }
+
+    /// Takes the one for this context and tag.
+    pub(crate) fn take(&mut self, context: u32, tag: u64) -> Option<Rtr> {
+        let index = self.rtrs.iter().position(|p| p.context == context && p.tag == tag)?;
+        Some(self.rtrs.swap_remove(index))
+    }
+
+    /// Drops the one of this receive region; false if it was used or never kept.
+    fn withdraw(&mut self, region: RegionId) -> bool {
+        let before = self.rtrs.len();
+        self.rtrs.retain(|p| p.region != region.0);
+        self.rtrs.len() < before
+    }
+
+    /// A receive region is asked back of which nothing is known: if its Rtr comes, it comes too late.
+    fn expect_none(&mut self, region: RegionId) {
+        if self.withdrawn.len() >= IN_FLIGHT_MAX {
+            self.withdrawn.pop_front();
+        }
+        self.withdrawn.push_back(region);
+    }
+
+    /// A large send has asked its receiver.
+    pub(crate) fn asks(&mut self, envelope: &Envelope, request: RequestId) {
+        self.asking.insert((envelope.context.0, envelope.seq), request.0);
+    }
+
+    /// A large send does not wait for its Cts, or not any more.
+    pub(crate) fn asks_no_more(&mut self, envelope: &Envelope, request: RequestId) {
+        let names = (envelope.context.0, envelope.seq);
+        if self.asking.get(&names) == Some(&request.0) {
+            self.asking.remove(&names);
+        }
+    }
+
+    /// When the first of the sends that wait for an Rtr will wait no longer.
+    pub(crate) fn patient_until(&self) -> Option<Instant> {
+        let until = self.held.iter().map(|(_, patience)| match patience {
+            Patience::New | Patience::Seen => None,
+            Patience::Since(since) => Some(*since + PATIENCE),
+        });
+        until.min().flatten()
+    }
+}
+
+fn fits(message: &Message, _: &Peer) -> bool {
+    message.is_invited
+}
+
+fn cost(message: &Message, peer: &Peer) -> Cost {
+    Cost { is_beyond: !peer.asks(message), ns: peer.body_ns(message.len) }
+}
+
+fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
+    let rtr = submission.rtr;
+    let request = engine.enter_large(submission, Protocol::Rtr, SendState::Asked);
+    engine.request_to_send(request, rtr);
+    request
+}
+
+impl Engine {
+    /// Whether the receiver usually invites messages of this flow: then the request to send waits a little for
+    /// the Rtr.
+    pub(crate) fn expects_rtr(&mut self, submission: &Submission) -> bool {
+        let (Envelope { peer, context, .. }, hints) = (submission.envelope, submission.hints);
+        let asks_now = hints.unordered || hints.probe.is_some();
+        self.peer_mut(peer).is_some_and(|peer| !asks_now && peer.flows.of(context.0).expects_rtr)
+    }
+
+    /// A large send waits a little for an Rtr.
+    pub(crate) fn hold_for_rtr(&mut self, envelope: Envelope, request: RequestId) {
+        let Some(peer) = self.peer_mut(envelope.peer) else { return };
+        peer.states.invitations.asks(&envelope, request);
+        peer.states.invitations.held.push((request, Patience::New));
+        self.make_ready(envelope.peer);
+    }
+
+    /// Sends the requests of those large messages that have waited long enough for an Rtr.
     #[cold]
     pub(crate) fn release_held(&mut self, now: Instant, id: PeerId) {
         self.ask_for_held(id, |patience| match *patience {
@@ -50,21 +162,26 @@ impl Engine {
 
     /// Whether a large message that was submitted waits for its Rtr.
     pub fn hopes_for_rtr(&self) -> bool {
-        self.ready.iter().any(|&id| self.peer(id).is_some_and(|peer| !peer.held.is_empty()))
+        self.ready.iter().any(|&id| self.peer(id).is_some_and(|peer| peer.states.invitations.holds()))
     }
 
     /// Large messages that wait for an Rtr ask now: nobody will look for it soon.
     pub fn ask_at_once(&mut self) {
         for place in 0..self.ready.len() {
-            self.ask_for_held(self.ready[place], |_| false);
+            self.ask_all_held(self.ready[place]);
         }
     }
 
-    /// Announces those large messages that wait for an Rtr no longer.
-    pub(crate) fn ask_for_held(&mut self, id: PeerId, mut waits: impl FnMut(&mut Patience) -> bool) {
+    /// Large messages to this peer that wait for an Rtr ask now.
+    pub(crate) fn ask_all_held(&mut self, id: PeerId) {
+        self.ask_for_held(id, |_| false);
+    }
+
+    /// Sends the requests of those large messages that wait for an Rtr no longer.
+    fn ask_for_held(&mut self, id: PeerId, mut waits: impl FnMut(&mut Patience) -> bool) {
         let Some(peer) = self.peer_mut(id) else { return };
         let mut late = Vec::new();
-        peer.held.retain_mut(|(request, patience)| {
+        peer.states.invitations.held.retain_mut(|(request, patience)| {
             let waits = waits(patience);
             if !waits {
                 late.push(*request);
@@ -72,18 +189,18 @@ impl Engine {
             waits
         });
         for request in late {
-            let Some(Request::Large(outgoing)) = self.requests.get(request.0) else { continue };
-            let envelope = outgoing.envelope;
+            let Some(Request::Large(send)) = self.requests.get(request.0) else { continue };
+            let envelope = send.envelope;
             if let Some(peer) = self.peer_mut(id) {
                 peer.flows.of(envelope.context.0).expects_rtr = false;
-                peer.asks_no_more(&envelope, request);
+                peer.states.invitations.asks_no_more(&envelope, request);
             }
             self.request_to_send(request, None);
         }
     }
 
-    /// Whether it pays to tell the peer that this receive is posted: it names peer and tag, is first in
-    /// line, has room for a large message, and the last message of the flow was large.
+    /// Invites the message of a posted receive if it pays: it names peer and tag, is first in line, has room for
+    /// a large message, and the last message of the flow was large.
     #[inline]
     pub(crate) fn consider_rtr(&mut self, request: RequestId) {
         let Some(Request::Recv(recv)) = self.requests.get(request.0) else { return };
@@ -92,11 +209,11 @@ impl Engine {
         };
         let (context, room) = (recv.context.0, recv.into.len());
         let Some(peer) = self.peer_mut(from) else { return };
-        if room as usize <= peer.eager_max || context >= Context::LIMIT {
+        if room as usize <= peer.way.eager_max || context >= Context::LIMIT {
             return;
         }
-        let pushed = peer.may_push.is_some_and(|(longest, _)| room <= longest);
-        let pays = !pushed
+        let is_pushed = peer.way.push.is_some_and(|limits| room <= limits.message);
+        let pays = !is_pushed
             && !peer.reads(room)
             && peer.flows.of(context).large
             && peer.links.iter().any(Link::is_up);
@@ -107,12 +224,12 @@ impl Engine {
 
     /// The peer has a receive region open for a message that we have perhaps not sent yet. An Rtr is of use
     /// if nothing of the flow went since it was made, or just the request that it answers.
-    pub(crate) fn on_rtr(&mut self, from: PeerId, rtr: Rtr) -> Result<(), &'static str> {
+    pub(crate) fn on_rtr(&mut self, from: PeerId, rtr: Rtr) -> Result<(), Wrong> {
         let Some(peer) = self.peer_mut(from) else { return Ok(()) };
         if !peer.can_use(&rtr.keys) {
             return Err(NO_KEY);
         }
-        if !peer.asked_back.contains(&RegionId(rtr.region)) {
+        if !peer.states.invitations.withdrawn.contains(&RegionId(rtr.region)) {
             self.keep_rtr(from, rtr);
         }
         Ok(())
@@ -126,26 +243,33 @@ impl Engine {
         }
         flow.invited = true;
         flow.expects_rtr = true;
+        let invitations = &mut peer.states.invitations;
         if rtr.seq == flow.send_next {
-            peer.take_rtr(rtr.context, rtr.tag);
-            if peer.rtrs.len() < RTRS_MAX {
-                peer.rtrs.push(rtr);
+            invitations.take(rtr.context, rtr.tag);
+            if invitations.rtrs.len() < RTRS_MAX {
+                invitations.rtrs.push(rtr);
             }
             return;
         }
-        let Some(&request) = peer.requested.get(&(rtr.context, rtr.seq)) else { return };
-        let Some(Request::Large(outgoing)) = self.requests.get(request) else { return };
-        let Some(peer) = self.peers.get_mut(from.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
-        if outgoing.envelope.tag.0 == rtr.tag && outgoing.grant.is_none() {
-            let request = RequestId(request);
-            if let Some(index) = peer.held.iter().position(|(held, _)| *held == request) {
-                peer.held.swap_remove(index);
-                peer.asks_no_more(&outgoing.envelope, request);
-                return self.request_to_send(request, Some(rtr));
+        let Some(&request) = invitations.asking.get(&(rtr.context, rtr.seq)) else { return };
+        let Some(Request::Large(send)) = self.requests.get(request) else { return };
+        let (request, envelope) = (RequestId(request), send.envelope);
+        if envelope.tag.0 != rtr.tag {
+            return;
+        }
+        match send.state {
+            SendState::Held => {
+                let peer = self.peers.get_mut(from.0 as usize).and_then(|peer| peer.as_deref_mut());
+                let Some(peer) = peer else { return };
+                peer.states.invitations.held.retain(|(held, _)| *held != request);
+                peer.states.invitations.asks_no_more(&envelope, request);
+                self.request_to_send(request, Some(rtr));
             }
-            let len = rtr.len.min(outgoing.envelope.len);
-            let grant = Grant { region: RegionId(rtr.region), len, keys: rtr.keys };
-            self.grant(request, grant);
+            SendState::Asked => {
+                let len = rtr.len.min(envelope.len);
+                self.grant(request, Grant { region: RegionId(rtr.region), len, keys: rtr.keys });
+            }
+            _ => {}
         }
     }
 
@@ -159,13 +283,15 @@ impl Engine {
 
     pub(crate) fn on_withdraw(&mut self, from: PeerId, region: u64) {
         let is_used = |request: &Request| match request {
-            Request::Large(o) => o.envelope.peer == from && o.grant.is_some_and(|g| g.region.0 == region),
+            Request::Large(send) => {
+                send.envelope.peer == from && send.grant().is_some_and(|grant| grant.region.0 == region)
+            }
             _ => false,
         };
         let used = self.requests.iter().any(|(_, request)| is_used(request));
         let Some(peer) = self.peer_mut(from) else { return };
-        if !peer.drop_rtr(RegionId(region)) && !used {
-            peer.expect_no_rtr(RegionId(region));
+        if !peer.states.invitations.withdraw(RegionId(region)) && !used {
+            peer.states.invitations.expect_none(RegionId(region));
         }
         peer.control(&Frame::Withdrawn(Withdrawn { region, used }));
         self.make_ready(from);

@@ -12,6 +12,7 @@ mod fifo;
 mod papers;
 pub mod registry;
 pub(crate) mod split;
+pub(crate) mod strategies;
 pub mod strategy;
 mod together;
 pub mod wire;

@@ -18,6 +18,16 @@ pub(crate) struct Announced {
     pub(crate) knows_keys: bool,
 }
 
+/// How far the receiver is with the message of a receive region.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Stage {
+    /// The region is open and no message is known for it: a receive has invited it, or it is memory of our own
+    /// for which no receive was posted yet.
+    Unmatched,
+    /// A receive has matched this message.
+    Matched(Announced),
+}
+
 #[derive(Debug)]
 pub(crate) struct Region {
     /// The receive; [`RequestId::NONE`] while what lands has found none.
@@ -29,7 +39,7 @@ pub(crate) struct Region {
     awaited: u16,
     /// Rails that have it open, as bits.
     open: u16,
-    pub(crate) announced: Option<Announced>,
+    pub(crate) stage: Stage,
     /// Memory of our own, for what was pushed and nobody had asked for.
     pub(crate) buffer: Option<Buffer>,
     ranges: Ranges,
@@ -45,7 +55,7 @@ impl Region {
         let awaited = rails.fold(0, |bits, rail| bits | 1 << rail.0);
         let keys = Keys::default();
         let ranges = Ranges::default();
-        Region { request, from, into, keys, awaited, open: 0, announced: None, buffer: None, ranges }
+        Region { request, from, into, keys, awaited, open: 0, stage: Stage::Unmatched, buffer: None, ranges }
     }
 
     /// A receive region of our own for what `from` pushes.
@@ -84,9 +94,12 @@ impl Region {
         (0..16).filter(move |rail| bits & 1 << rail != 0).map(RailId)
     }
 
-    /// Bytes that the message will bring: announced, but no more than fit.
+    /// Bytes that the message will bring, once it is known: no more than fit.
     pub(crate) fn expected(&self) -> Option<u64> {
-        self.announced.map(|a| a.envelope.len.min(self.into.len()))
+        match self.stage {
+            Stage::Matched(announced) => Some(announced.envelope.len.min(self.into.len())),
+            Stage::Unmatched => None,
+        }
     }
 
     /// A chunk lies there. False if it is outside of the receive region.

@@ -210,7 +210,8 @@ fn a_flood_falls_back_to_rendezvous_within_the_budget_and_recovers() {
     }
     assert!(most > credit / 4 && most <= credit, "{most} bytes were kept");
     assert!(sent.iter().any(|&request| net.result(0, request).is_none()), "the rest waits for receives");
-    let said = |net: &Net| net.hosts[0].notices.iter().filter(|n| n.text.contains("receives late")).count();
+    let said =
+        |net: &Net| net.hosts[0].notices.iter().filter(|n| n.text.contains("has received too few")).count();
     assert_eq!(said(&net), 1, "{:?}", net.hosts[0].notices);
     for (i, &len) in lens.iter().enumerate() {
         let recv = net.recv(1, from(0), 0, exact(2), len);

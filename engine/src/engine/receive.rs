@@ -1,0 +1,126 @@
+//! Receives: posted, probed, cancelled, and given messages that were there before.
+
+use crate::collect::matching::{Arrived, Unexpected};
+use crate::collect::request::{Context, Envelope, Error, Source, TagMatch};
+use crate::engine::Engine;
+use crate::memory::Segments;
+use crate::packet::RequestId;
+use crate::protocol::{Recv, Request};
+
+impl Engine {
+    /// Posts a receive. It takes the first message that matches, now or later; its memory is in use until
+    /// the request ends.
+    ///
+    /// The request ends with the envelope of the message, or with [`Error::Truncated`],
+    /// [`Error::Cancelled`], or [`Error::PeerLost`] (only if it names the peer).
+    // Inlined wherever it is called: the receive is written once, into its place.
+    #[inline(always)]
+    pub fn recv(&mut self, from: Source, context: Context, tag: TagMatch, into: Segments) -> RequestId {
+        let Engine { peers, matching, requests, .. } = self;
+        let plain = match from {
+            Source::Any => true,
+            Source::Peer(id) => peers
+                .get(id.0 as usize)
+                .and_then(|peer| peer.as_deref())
+                .is_some_and(|peer| !peer.is_gone() && into.len() as usize <= peer.way.eager_max),
+        };
+        if !plain || matching.unexpected_count() > 0 {
+            return self.post(Recv::new(into, (from, context, tag)));
+        }
+        // Nothing is there for it, and nobody needs to be told.
+        let vacant = requests.vacant();
+        let request = RequestId(vacant.name());
+        let posted = Some(matching.post(request, from, context, tag));
+        vacant.fill(Request::Recv(Recv { posted, ..Recv::new(into, (from, context, tag)) }));
+        request
+    }
+
+    #[inline(never)]
+    pub(crate) fn post(&mut self, recv: Recv) -> RequestId {
+        let (from, context, tag) = (recv.from, recv.context, recv.tag);
+        let request = RequestId(self.requests.insert(Request::Recv(recv)));
+        self.post_as(request, from, context, tag);
+        request
+    }
+
+    pub(crate) fn post_as(&mut self, request: RequestId, from: Source, context: Context, tag: TagMatch) {
+        if let Some(place) = self.matching.peek(from, context, tag) {
+            if let Some(unexpected) = self.matching.take(place) {
+                self.deliver_unexpected(request, unexpected);
+            }
+            return;
+        }
+        if let Source::Peer(peer) = from
+            && self.peer(peer).is_none_or(|peer| peer.is_gone())
+        {
+            return self.fail_request(request, Error::PeerLost(peer));
+        }
+        let place = self.matching.post(request, from, context, tag);
+        if let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) {
+            recv.posted = Some(place);
+        }
+        self.consider_rtr(request);
+    }
+
+    pub(crate) fn deliver_unexpected(&mut self, request: RequestId, unexpected: Unexpected) {
+        let Unexpected { envelope, body, request: theirs, .. } = unexpected;
+        self.deliver_body(request, envelope, body, theirs);
+        self.consider_credit(envelope.peer);
+    }
+
+    /// A receive gets a message that was here before, or its body now.
+    pub(crate) fn deliver_body(
+        &mut self,
+        request: RequestId,
+        envelope: Envelope,
+        body: Arrived,
+        theirs: u64,
+    ) {
+        match body {
+            Arrived::Inline(data, len) => self.deliver(request, envelope, &data[..usize::from(len)], theirs),
+            Arrived::Stored(data) => self.deliver(request, envelope, &data, theirs),
+            Arrived::Kept(buffer) => {
+                let data = buffer.segments();
+                self.deliver(request, envelope, data.contiguous().unwrap_or_default(), theirs);
+                self.spare.give(buffer);
+            }
+            Arrived::Rts { fin, body } => self.grant_region(request, envelope, theirs, fin, body),
+        }
+    }
+
+    /// What a receive with these names would get now, without taking it.
+    pub fn probe(&mut self, from: Source, context: Context, tag: TagMatch) -> Option<Envelope> {
+        let place = self.matching.peek(from, context, tag)?;
+        self.matching.unexpected(place).map(|unexpected| unexpected.envelope)
+    }
+
+    /// Tries to take back a receive. True: it will end with [`Error::Cancelled`], or, if its peer was
+    /// already told to send straight into its memory and does so, with the message. False: it is matched
+    /// already or is a send, and ends as if nobody had asked.
+    pub fn cancel(&mut self, request: RequestId) -> bool {
+        let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return false };
+        let (place, region, from) = (recv.posted, recv.region, recv.from);
+        recv.withdrawn = true;
+        match (place, region, from) {
+            (Some(_), Some(region), Source::Peer(peer)) => self.withdraw(peer, region),
+            (Some(place), _, _) => {
+                self.matching.retract(place);
+                self.fail_request(request, Error::Cancelled);
+            }
+            (None, _, _) => return false,
+        }
+        true
+    }
+
+    pub(crate) fn fail_request(&mut self, request: RequestId, error: Error) {
+        let message = match self.requests.get(request.0) {
+            None | Some(Request::Ended(_)) => return,
+            Some(Request::Recv(recv)) => recv.message,
+            Some(_) => None,
+        };
+        self.complete(request, Err(error));
+        if let Some(message) = message {
+            self.first_piece_failed(message, error);
+        }
+    }
+}

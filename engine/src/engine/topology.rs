@@ -1,0 +1,182 @@
+//! Rails, links and peers that come and go, and what is chosen or known of them.
+
+use crate::engine::fixed::Fixed;
+use crate::engine::peer::{Peer, Standing};
+use crate::engine::{Engine, PeerView};
+use crate::packet::{PeerId, RailId};
+use crate::profile::forecast::Forecast;
+use crate::profile::measured::Profile;
+use crate::schedule::feed::Feed;
+use crate::schedule::registry::{Registry, UnknownStrategy};
+use crate::schedule::strategies::Strategies;
+use crate::transfer::driver::Limits;
+use crate::transfer::link::Link;
+use crate::transfer::rail::Rail;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use nmad_wire::Frame;
+
+impl Engine {
+    /// Adds a rail; its place is that of its driver in the list given to the pump.
+    ///
+    /// # Panics
+    /// More than [`nmad_wire::MAX_RAILS`] rails, or one with packets below [`Limits::PACKET_MIN`].
+    pub fn add_rail(&mut self, mut limits: Limits) -> RailId {
+        assert!(
+            limits.packet >= Limits::PACKET_MIN,
+            "a rail's packets are at least {} B",
+            Limits::PACKET_MIN
+        );
+        assert!(self.rails.len() < nmad_wire::MAX_RAILS, "at most {} rails", nmad_wire::MAX_RAILS);
+        if let Some(&configured) = self.config.bandwidths.get(self.rails.len()).filter(|&&b| b > 0) {
+            limits.bandwidth = configured;
+        }
+        let rail = RailId(self.rails.len() as u8);
+        self.rails.push(Rail::new(limits, rail));
+        rail
+    }
+
+    /// These two rails are ways to one NIC: what one carries the other cannot carry at the same time. To be
+    /// said before their links are added.
+    pub fn share_wire(&mut self, rail: RailId, with: RailId) {
+        let wire = self.rails[with.index()].wire;
+        self.rails[rail.index()].wire = wire;
+        let ways = || self.rails.iter().filter(|rail| rail.wire == wire).count();
+        let shares = ways() > 1;
+        self.rails.iter_mut().filter(|rail| rail.wire == wire).for_each(|rail| rail.shares = shares);
+    }
+
+    /// What the user knows a rail by.
+    pub fn name_rail(&mut self, rail: RailId, name: &str) {
+        self.rails[rail.index()].name = String::from(name);
+    }
+
+    /// This peer can be reached over this rail. Nothing is opened before there is something to send.
+    pub fn add_link(&mut self, peer: PeerId, rail: RailId) {
+        let index = peer.0 as usize;
+        if self.peers.len() <= index {
+            self.peers.resize_with(index + 1, || None);
+        }
+        let limits = self.rails[rail.index()].limits;
+        if self.peers[index].is_none() {
+            let strategy = self.config.registry.make(&self.config.strategy).expect("checked in Engine::new");
+            let fixed = Fixed::of(&self.config, peer);
+            self.peers[index] =
+                Some(Box::new(Peer::new(peer, Strategies::new(peer, strategy), self.config.credit, fixed)));
+        }
+        let peer = self.peers[index].as_mut().expect("just made");
+        if peer.link(rail).is_none() {
+            let forecast = self.rails[rail.index()].nominal.fresh();
+            // There are few, and never more: no room is left for others.
+            peer.links.reserve_exact(1);
+            peer.links.push(Link::new(rail, limits.lossy, forecast, self.config.congestion));
+            peer.derive_way(&self.rails);
+            if limits.lossy {
+                self.timed.push((peer.id, rail));
+            }
+            if peer.links.len() == 2 {
+                self.observers.watched.add(peer.id);
+            }
+        }
+    }
+
+    /// Chooses the strategy for one peer, or for all peers that are known.
+    ///
+    /// # Errors
+    /// No strategy has that name.
+    pub fn set_strategy(&mut self, peer: Option<PeerId>, name: &str) -> Result<(), UnknownStrategy> {
+        let made = self.config.registry.make(name)?;
+        if peer.is_none() {
+            self.config.strategy = String::from(name);
+            self.chooser = Some(made).filter(|strategy| strategy.chooses());
+        }
+        for other in self.peers.iter_mut().flatten().filter(|p| peer.is_none_or(|id| p.id == id)) {
+            other.strategies.replace_usual(other.id, self.config.registry.make(name)?);
+            other.derive_way(&self.rails);
+        }
+        Ok(())
+    }
+
+    /// The strategies to choose from.
+    pub fn registry(&self) -> &Registry {
+        &self.config.registry
+    }
+
+    /// Chooses when rails are fed.
+    pub fn set_feed(&mut self, feed: Feed) {
+        self.config.feed = feed;
+    }
+
+    /// What this rail was measured to do, between this host and one peer, or, without a peer, between this
+    /// host and all that it leads to, also those that are added later. Without any, nominal figures count.
+    pub fn set_profile(&mut self, rail: RailId, peer: Option<PeerId>, profile: Arc<Profile>) {
+        if peer.is_none()
+            && let Some(rail) = self.rails.get_mut(rail.index())
+        {
+            rail.profile = Some(profile.clone());
+        }
+        for other in self.peers.iter_mut().flatten().filter(|p| peer.is_none_or(|id| p.id == id)) {
+            if let Some(link) = other.link_mut(rail) {
+                link.forecast = Forecast::new(profile.clone());
+                link.learning = None;
+                other.derive_way(&self.rails);
+            }
+        }
+    }
+
+    /// Measures one rail to a peer: until it is called again with none, everything goes over this rail as if
+    /// it were the only one, so nothing is kept for another to send again. To be called by both sides when
+    /// nothing is under way between them. If the rail dies meanwhile, messages of the measurement are lost.
+    pub fn measure(&mut self, peer: PeerId, rail: Option<RailId>) {
+        if let Some(peer) = self.peers.get_mut(peer.0 as usize).and_then(|p| p.as_deref_mut()) {
+            peer.only = rail;
+            peer.derive_way(&self.rails);
+        }
+    }
+
+    /// The number that the next peer gets; no peer ever gets the number of another.
+    pub fn next_peer(&self) -> PeerId {
+        PeerId(self.peers.len() as u32)
+    }
+
+    /// Puts a rail behind the last one, or to the place of one whose peers were all forgotten.
+    ///
+    /// # Panics
+    /// As [`Engine::add_rail`].
+    pub fn place_rail(&mut self, rail: RailId, limits: Limits) {
+        while self.rails.len() <= rail.index() {
+            self.add_rail(limits);
+        }
+        self.rails[rail.index()] = Rail::new(limits, rail);
+    }
+
+    /// Says goodbye to a peer, so that the end of its links is no failure to it.
+    pub fn part(&mut self, id: PeerId) {
+        if let Some(peer) = self.peer_mut(id).filter(|peer| peer.links.iter().any(|link| link.is_up())) {
+            peer.control(&Frame::Bye);
+            self.make_ready(id);
+        }
+    }
+
+    /// Whether nothing has to leave to a peer any more.
+    pub fn has_parted(&self, id: PeerId) -> bool {
+        let nothing = PeerView { links_up: 0, backlog: 0, body_backlog: 0, in_flight: 0 };
+        let is_still = self.peer_view(id).is_none_or(|view| PeerView { links_up: 0, ..view } == nothing);
+        is_still && self.rails.iter().all(|rail| rail.prepared.as_ref().is_none_or(|other| other.to != id))
+    }
+
+    /// Forgets a peer: requests that need it end with [`crate::Error::PeerLost`], and its links are gone.
+    pub fn forget(&mut self, id: PeerId) {
+        let Some(peer) = self.peer_mut(id) else { return };
+        if peer.standing == Standing::Here {
+            peer.standing = Standing::Leaving;
+        }
+        self.fail_peer(id, "the processes have disconnected");
+        let Some(peer) = self.peer_mut(id) else { return };
+        peer.standing = Standing::Gone(Arc::from("the processes have disconnected"));
+        peer.links.clear();
+        self.timed.retain(|(peer, _)| *peer != id);
+        self.observers.watched.forget(id);
+    }
+}

@@ -1,0 +1,304 @@
+//! Eager (`Protocol::Inject`, `Eager`, `EagerZcopy`): a message in a packet, without asking its receiver. Credit
+//! bounds what the receiver may have to keep.
+//!
+//! A message that finds its rail idle leaves in the call that submits it: injected by a driver that copies it
+//! without a system call, or with a system call of its own. Any other is an entry of the window. When a link
+//! dies its packet is replayed over another one ([`crate::engine::fail`]), and the state here does not change;
+//! when the peer is gone the request ends with [`crate::Error::PeerLost`].
+
+use crate::clock::Instant;
+use crate::collect::matching::Arrived;
+use crate::collect::request::{Context, Envelope, Hints, Tag};
+use crate::collect::sequence::{Early, Place};
+use crate::collect::window::Entry;
+use crate::engine::Engine;
+use crate::engine::arrive::Wrong;
+use crate::engine::depart::{Load, book};
+use crate::engine::peer::Peer;
+use crate::memory::Segments;
+use crate::packet::{PeerId, RequestId};
+use crate::profile::sample::Method;
+use crate::protocol::leaving::{Leaving, Submitted, To};
+use crate::protocol::rules::{Cost, Message, Rules, Submission};
+use crate::protocol::{Protocol, Recv, Request};
+use crate::transfer::driver::Sent;
+use crate::transfer::link::Link;
+use crate::transfer::rail::Rail;
+use crate::transfer::retention::Cargo;
+use alloc::vec::Vec;
+use nmad_wire::{Eager, flags};
+
+pub(crate) const RULES: Rules = Rules { protocol: Protocol::Eager, fits, cost, begin };
+
+/// State of an eager send.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EagerSend {
+    pub(crate) envelope: Envelope,
+    /// Synchronous: ends only when the receiver has matched it.
+    pub(crate) wants_fin: bool,
+    pub(crate) has_fin: bool,
+    /// Entries of the window, or of packets, that refer to its memory: one, or one for each part.
+    pub(crate) waiting: u32,
+}
+
+impl EagerSend {
+    pub(crate) fn new(envelope: Envelope, wants_fin: bool) -> Self {
+        EagerSend { envelope, wants_fin, has_fin: false, waiting: 1 }
+    }
+
+    /// Whether the memory is free and, if it is synchronous, the receiver has matched it.
+    fn is_over(&self) -> bool {
+        self.waiting == 0 && (self.has_fin || !self.wants_fin)
+    }
+}
+
+fn fits(message: &Message, peer: &Peer) -> bool {
+    let is_other = matches!(message.hints.probe, Some(Method::Rendezvous | Method::Pushed | Method::Read));
+    !is_other && message.len as usize <= peer.longest_eager() && peer.credit.has(message.len)
+}
+
+fn cost(message: &Message, peer: &Peer) -> Cost {
+    let ns = peer.used().map(|(_, link)| link.forecast.eager_ns(message.len)).min().unwrap_or(0);
+    Cost { is_beyond: !peer.goes_unasked(message), ns }
+}
+
+/// Puts the message into the window.
+fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
+    let Submission { envelope, data, hints, refused, .. } = submission;
+    engine.spend_eager(&envelope, hints);
+    let request = engine.enter(refused, Request::Eager(EagerSend::new(envelope, hints.synchronous)));
+    let head = Eager {
+        flags: flags::of(hints.synchronous, hints.unordered, false),
+        context: envelope.context.0,
+        tag: envelope.tag.0,
+        seq: envelope.seq,
+        len: envelope.len as u32,
+        request: request.0,
+    };
+    let feed = engine.config.feed;
+    let Some(peer) = engine.peer_mut(envelope.peer) else { return request };
+    let rail = peer.wished(hints.rail);
+    peer.window.submit(rail, Entry::eager(head, data, request, &hints));
+    // What only joins the others changes nothing for busy rails.
+    let is_more = peer.window.is_hasty() || feed.feeds_busy(peer.window.backlog());
+    if is_more || !peer.is_ready {
+        engine.make_ready(envelope.peer);
+    }
+    request
+}
+
+/// Whether data of an eager message is cheaper left in place than copied into its packet.
+pub(crate) fn stays_in_place(peer: &Peer, rails: &[Rail], len: u64) -> bool {
+    let gathers =
+        |link: &Link| rails[link.rail.index()].limits.gather > 0 && len as usize >= link.in_place_min;
+    peer.used().any(|(_, link)| gathers(link))
+}
+
+impl Engine {
+    /// Charges a message that goes without asking.
+    #[inline]
+    pub(crate) fn spend_eager(&mut self, envelope: &Envelope, hints: Hints) {
+        let Some(peer) = self.peer_mut(envelope.peer) else { return };
+        peer.credit.spend_known(envelope.len);
+        if envelope.len >= peer.way.at_once_below {
+            peer.note_unasked(envelope.len, hints);
+        }
+    }
+
+    /// Books a message that was injected and has ended, if nobody is to be told of it; false:
+    /// [`Engine::departed`] books what came of it.
+    #[inline(always)]
+    pub(crate) fn has_left(&mut self, leaving: &Leaving, sent: Sent, to: PeerId, len: u64) -> bool {
+        let is_plain = leaving.plan.protocol == Protocol::Inject && sent == Sent::Done;
+        if is_plain && self.observers.receipts.is_none() {
+            self.injected(leaving, to, len);
+            return true;
+        }
+        false
+    }
+
+    /// Books a message that took no time: the rail has no clock for it.
+    #[inline(always)]
+    pub(crate) fn injected(&mut self, leaving: &Leaving, to: PeerId, len: u64) {
+        let Engine { peers, rails, .. } = self;
+        let Some(peer) = peers.get_mut(to.0 as usize).and_then(|peer| peer.as_deref_mut()) else { return };
+        let link = &mut peer.links[usize::from(leaving.plan.place)];
+        let at = &mut rails[link.rail.index()];
+        let len = Eager::ALONE_LEN as u64 + len;
+        book(Instant::default(), to, link, at, Load { entries: Some(1), len, busy: 0, kept: None });
+    }
+
+    /// Books a message that has left with a system call of its own.
+    pub(crate) fn eager_departed(
+        &mut self,
+        leaving: &Leaving,
+        sent: Sent,
+        to: &To,
+        data: &Segments,
+        until: Instant,
+    ) -> Submitted {
+        self.book_deferred_ack();
+        let Engine { peers, rails, buffers, rests_until, other_cores, .. } = self;
+        let Some(peer) = peers.get_mut(to.0.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
+            return Submitted::Ended(leaving.seq);
+        };
+        let keeps = peer.way.keeps;
+        if data.len() >= peer.way.parallel_min {
+            other_cores.cores.ask();
+        }
+        let link = &mut peer.links[usize::from(leaving.plan.place)];
+        let at = &mut rails[link.rail.index()];
+        let len = Eager::ALONE_LEN as u64 + data.len();
+        // With several rails it is measured how long each takes, from before the call on.
+        let held_at = if leaving.began == Instant::default() { until } else { leaving.began };
+        let is_kept = sent == Sent::Posted || keeps;
+        let kept = is_kept.then(|| (Cargo::Packet(None), Vec::new()));
+        book(held_at, to.0, link, at, Load { entries: Some(1), len, busy: len, kept });
+        if keeps && sent == Sent::Done {
+            let mut packet = buffers.pop().unwrap_or_default();
+            packet.in_place.clear();
+            packet.bytes.clear();
+            data.append_behind(&leaving.head(to, data.len()), &mut packet.bytes);
+            link.tx.sent(leaving.number, Some(packet), true);
+            link.reconsider();
+            *rests_until = Instant::default();
+        }
+        // What the call took does not count as the cost of posting: the rail would be busy for as long again,
+        // and an answer to what comes meanwhile would take another one.
+        at.posted(None, until);
+        self.note_number(to.0, leaving.number);
+        Submitted::Ended(leaving.seq)
+    }
+
+    /// An entry of an eager message has left its sender's memory.
+    #[inline]
+    pub(crate) fn eager_left(&mut self, request: RequestId) {
+        if let Some(Request::Eager(send)) = self.requests.get_mut(request.0) {
+            send.waiting = send.waiting.saturating_sub(1);
+            let (is_over, envelope) = (send.is_over(), send.envelope);
+            if is_over {
+                self.complete(request, Ok(envelope));
+            }
+        }
+    }
+
+    /// The receiver has matched a synchronous message.
+    pub(crate) fn eager_matched(&mut self, request: RequestId) -> Result<(), Wrong> {
+        let Some(Request::Eager(send)) = self.requests.get_mut(request.0) else { return Ok(()) };
+        if !send.wants_fin {
+            return Err("Fin for a message that does not wait for it");
+        }
+        send.has_fin = true;
+        let (is_over, envelope) = (send.is_over(), send.envelope);
+        if is_over {
+            self.complete(request, Ok(envelope));
+        }
+        Ok(())
+    }
+
+    /// Takes a small message: charges it, and gives it to the receive that matches.
+    #[inline(always)]
+    pub(crate) fn on_eager(&mut self, from: PeerId, eager: Eager, data: &[u8]) -> Result<(), Wrong> {
+        let Engine { peers, expected, .. } = self;
+        let Some(peer) = peers.get_mut(from.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
+            return Ok(());
+        };
+        let (context, tag) = (Context(eager.context), Tag(eager.tag));
+        let envelope = Envelope { peer: from, context, tag, len: data.len() as u64, seq: eager.seq };
+        if !peer.credit.received(envelope.len) {
+            return Err("more eager data than it was granted");
+        }
+        let flow = peer.flows.of(eager.context);
+        flow.large = false;
+        if eager.flags & flags::UNORDERED == 0 {
+            match flow.place(eager.seq) {
+                Place::Next => flow.recv_next = flow.recv_next.wrapping_add(1),
+                Place::Past => return Err("sequence number of an earlier message"),
+                Place::Early => {
+                    let body = Arrived::copy(data);
+                    return self.park(Early { envelope, body, request: eager.request });
+                }
+            }
+        }
+        let is_followed = flow.has_early();
+        if expected.take(&envelope, data) {
+            peer.credit.consume(envelope.len);
+            if eager.request != 0 {
+                self.send_fin(from, eager.request);
+            }
+        } else {
+            self.match_eager(envelope, data, eager.request);
+        }
+        if is_followed {
+            self.continue_flow(from, eager.context);
+        }
+        Ok(())
+    }
+
+    /// Gives a small message to the receive that matches, or keeps it.
+    #[inline(always)]
+    fn match_eager(&mut self, envelope: Envelope, data: &[u8], theirs: u64) {
+        self.post_expected_for(&envelope);
+        match self.matching.arrive(&envelope) {
+            Some(request) => self.deliver(request, envelope, data, theirs),
+            None => self.keep_unexpected(envelope, data, theirs),
+        }
+    }
+
+    /// Keeps a small message that no receive takes.
+    #[inline(never)]
+    fn keep_unexpected(&mut self, envelope: Envelope, data: &[u8], theirs: u64) {
+        self.matching.keep(envelope, Arrived::store(data, &mut self.spare), theirs);
+    }
+
+    /// Gives a small message to the receive that has matched it.
+    #[inline(always)]
+    pub(crate) fn deliver(&mut self, request: RequestId, envelope: Envelope, data: &[u8], theirs: u64) {
+        let Engine { peers, requests, ended, untold, observers, .. } = self;
+        if theirs == 0
+            && observers.receipts.is_none()
+            && let Some(place) = requests.get_mut(request.0)
+            && is_plain(place).is_some_and(|recv| recv.into.write_whole(data))
+        {
+            // The receive has nothing that would have to be dropped.
+            core::mem::forget(core::mem::replace(place, Request::Ended(Ok(envelope))));
+            if let Some(peer) = peers.get_mut(envelope.peer.0 as usize).and_then(|peer| peer.as_deref_mut()) {
+                peer.credit.consume(envelope.len);
+            }
+            *untold += 1;
+            return ended.push(request);
+        }
+        self.deliver_any(request, envelope, data, theirs);
+    }
+
+    /// Gives a small message to a receive that may be one of several pieces, invite its message, or be too
+    /// short for it.
+    #[inline(never)]
+    fn deliver_any(&mut self, request: RequestId, envelope: Envelope, data: &[u8], theirs: u64) {
+        let Some(Request::Recv(recv)) = self.requests.get(request.0) else { return };
+        recv.into.write(0, data);
+        let (region, message) = (recv.region, recv.message);
+        if let Some(region) = region {
+            self.close_region(region);
+        }
+        if let Some(message) = message {
+            self.first_piece_matched(message, &envelope);
+        }
+        if let Some(peer) = self.peer_mut(envelope.peer) {
+            peer.credit.consume(envelope.len);
+        }
+        if theirs != 0 {
+            self.send_fin(envelope.peer, theirs);
+        }
+        self.end_recv(request, envelope);
+    }
+}
+
+/// A receive of one piece that nothing else belongs to.
+#[inline(always)]
+fn is_plain(request: &Request) -> Option<&Recv> {
+    match request {
+        Request::Recv(recv) if recv.region.is_none() && recv.message.is_none() => Some(recv),
+        _ => None,
+    }
+}

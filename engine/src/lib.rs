@@ -5,6 +5,10 @@
 //! - [`profile`]: what rails were measured to do, and how long something will take.
 //! - [`transfer`]: orders to rails and their reports: drivers, links, receive regions, credits.
 //!
+//! - `protocol`: how a message goes, one file a protocol.
+//! - `receive`: the receives of the application.
+//! - `observe`: late receivers, silent links, corrected profiles, receipts.
+//!
 //! [`Engine`] joins them; [`pump`] is the only loop. The core asks nobody, it is asked: it reads no clock,
 //! opens no socket and starts no thread. Time is an argument, so that real hosts and simulated ones run
 //! the same code. It must never know which networks exist or how processes found each other.
@@ -24,6 +28,7 @@ pub mod packet;
 pub mod profile;
 mod protocol;
 pub mod pump;
+mod receive;
 pub mod schedule;
 mod slab;
 pub mod transfer;
@@ -33,7 +38,7 @@ pub use collect::message::{Packing, Unpacking};
 pub use collect::request::{Completion, Context, Envelope, Error, Hints, Prefer, Source, Tag, TagMatch};
 pub use collect::window::{Entry, Names, Scope, Window};
 pub use config::Config;
-pub use engine::{Claim, Engine, LinkView, Met, NotWell, Notice, PeerView};
+pub use engine::{Engine, LinkView, NotWell, Notice, PeerView};
 pub use memory::{Segment, Segments};
 pub use nmad_wire::{Keys, MAX_RAILS};
 pub use observe::in_force::{InForce, RailInForce, ThresholdOrigin};
@@ -52,6 +57,8 @@ pub use profile::threshold::Thresholds;
 pub use protocol::leaving::{Leaving, Refused, Submitted, To};
 pub use protocol::parallel::Cores;
 pub use protocol::{Caller, Plan, Protocol};
+pub use receive::claims::Claim;
+pub use receive::expected::Met;
 pub use schedule::builder::PacketBuilder;
 pub use schedule::feed::Feed;
 pub use schedule::registry::{Maker, Registry, UnknownStrategy};

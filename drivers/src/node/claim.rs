@@ -13,9 +13,9 @@
 //! | [`end`] | either | clears its bit; a piece that it could not copy is unclaimed again |
 //! | [`revoke`] | either | takes all that is unclaimed, for good |
 //!
-//! A side that revokes and then waits until the other one does not copy any more ([`wait`]) knows that nobody
-//! touches the memory after that. Chunks (`chunk/`), the end of a receive region (`cma/regions.rs`) and joint copies ([`super::joint`]) all
-//! follow this protocol, and `shm/tests/loom.rs` has its model.
+//! A side that revokes and then waits until the other one does not copy any more ([`wait`]) knows that
+//! nobody touches the memory after that. Chunks (`chunk/`), the end of a receive region (`cma/regions.rs`)
+//! and joint copies ([`super::joint`]) all follow this protocol, and `shm/tests/loom.rs` has its model.
 
 use crate::node::word::Word;
 use std::sync::atomic::Ordering;

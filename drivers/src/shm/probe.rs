@@ -49,7 +49,8 @@ impl Probe {
         selector.choose(self.is_near, len, among, self.asked.is_none() && !mixed)
     }
 
-    /// How to write a packet with `len` bytes of data, and since when it is written if that is to be measured.
+    /// How to write a packet with `len` bytes of data, and since when it is written if that is to be
+    /// measured.
     #[inline]
     pub fn begin(
         &mut self,

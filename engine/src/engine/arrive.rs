@@ -1,14 +1,14 @@
-//! Rail to application. What a rail reports is checked, acknowledged, put in order and matched here; each frame
-//! then goes to the protocol whose state it moves.
+//! Rail to application. What a rail reports is checked, acknowledged, put in order and matched here; each
+//! frame then goes to the protocol whose state it moves.
 
 use crate::clock::{Duration, Instant};
 use crate::collect::matching::{Arrived, Comes};
 use crate::collect::request::{Context, Envelope, Tag};
 use crate::collect::sequence::{Early, Place};
 use crate::engine::Engine;
-use crate::engine::expected::Expected;
 use crate::engine::peer::Standing;
 use crate::packet::{PeerId, RailId, RegionId};
+use crate::receive::expected::Expected;
 use crate::transfer::driver::Event;
 use crate::transfer::link::Link;
 use crate::transfer::retention::Released;
@@ -99,7 +99,7 @@ impl Engine {
         let Some(acknowledges) = self.on_header(now, rail, from, &header)? else { return Ok(()) };
         self.on_eager(from, eager, data)?;
         if acknowledges {
-            match self.expected {
+            match self.receives.expected {
                 // The thread that waits for the message goes on first.
                 Expected::Met(_) => self.deferred_ack = Some((now, rail, from, header.ack)),
                 _ => self.on_ack(now, rail, from, header.ack, 0),
@@ -125,8 +125,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes note of the number in a packet's header. Whether its acknowledgement may be news; none: nothing in
-    /// the packet is, or the peer is gone.
+    /// Takes note of the number in a packet's header. Whether its acknowledgement may be news; none:
+    /// nothing in the packet is, or the peer is gone.
     #[inline(always)]
     fn on_header(
         &mut self,
@@ -363,9 +363,9 @@ impl Engine {
     fn match_parked(&mut self, early: Early) {
         self.post_expected_for(&early.envelope);
         let Early { envelope, body, request: theirs } = early;
-        let Some(request) = self.matching.arrive(&envelope) else {
+        let Some(request) = self.receives.matching.arrive(&envelope) else {
             let body = self.without_receive(envelope.peer, body, theirs);
-            return self.matching.keep(envelope, body, theirs);
+            return self.receives.matching.keep(envelope, body, theirs);
         };
         self.deliver_body(request, envelope, body, theirs);
     }

@@ -11,7 +11,8 @@ use crate::engine::peer::{Peer, Standing};
 use crate::engine::{Engine, Notice};
 use crate::packet::{Packet, PeerId, RailId, RequestId};
 use crate::protocol::read::Reading;
-use crate::protocol::rendezvous::{NO_KEY, is_here};
+use crate::protocol::regions::is_here;
+use crate::protocol::rendezvous::NO_KEY;
 use crate::protocol::{PeerStates, Request};
 use crate::schedule::body::Body;
 use crate::schedule::builder::Built;
@@ -361,7 +362,7 @@ impl Engine {
         }
         // Messages that were only announced cannot come any more; those that are here stay deliverable.
         let regions = &self.regions;
-        self.matching.forget_requests(id, |message, stored| is_here(regions, message, stored));
+        self.receives.matching.forget_requests(id, |message, stored| is_here(regions, message, stored));
         self.forget_claims(id);
         for request in self.requests_of(id) {
             self.end_with_peer(request, id);
@@ -396,7 +397,7 @@ impl Engine {
         if let Some(Request::Recv(recv)) = self.requests.get(request.0) {
             let (posted, region) = (recv.posted, recv.region);
             if let Some(place) = posted {
-                self.matching.retract(place);
+                self.receives.matching.retract(place);
             }
             if let Some(region) = region {
                 self.close_region(region);

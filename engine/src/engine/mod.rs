@@ -1,28 +1,22 @@
 //! Where the three layers meet, and the only place where they do.
 //!
-//! This file holds the state; each of its neighbours joins the layers in one direction: `submit` (application to
-//! window), `receive` and `expected` (receives), `pieces` (messages in pieces), `claims` (found now, received
-//! later), `depart` (what rails are given, booked once), `dispatch` (window to rail), `chunks` (bodies to
-//! rails), `timers` (what lossy rails send again), `arrive` (rail to application), `outcome` (how requests end),
-//! `fail` and `failover` (links and peers that are gone), `topology` (rails and peers that come and go), `peer`
-//! (what the layers keep for one peer), `way` and `derive` (what its links allow), `view` (what can be seen from
-//! outside). What belongs to one protocol is in [`crate::protocol`], what is only observed in
-//! [`crate::observe`].
+//! This file holds the state; each of its neighbours joins the layers in one direction: `submit`
+//! (application to window), `depart` (what rails are given, booked once), `dispatch` (window to rail),
+//! `timers` (what lossy rails send again), `arrive` (rail to application), `outcome` (how requests end),
+//! `fail` and `failover` (links and peers that are gone), `topology` (rails and peers that come and go),
+//! `peer` (what the layers keep for one peer), `way` and `derive` (what its links allow), `view` (what can
+//! be seen from outside). What belongs to one protocol is in [`crate::protocol`], receives of the
+//! application are in [`crate::receive`], and what is only observed is in [`crate::observe`].
 
 pub(crate) mod arrive;
-mod chunks;
-pub(crate) mod claims;
 pub(crate) mod depart;
 mod derive;
 mod dispatch;
-pub(crate) mod expected;
 mod fail;
 pub(crate) mod failover;
 pub(crate) mod fixed;
 mod outcome;
 pub(crate) mod peer;
-mod pieces;
-mod receive;
 mod submit;
 mod timers;
 mod topology;
@@ -31,13 +25,12 @@ pub(crate) mod way;
 
 use crate::clock::Instant;
 use crate::collect::ended::Ended;
-use crate::collect::matching::Matching;
-use crate::collect::message::Unpacked;
 use crate::config::Config;
 use crate::memory::Spare;
 use crate::observe::Observers;
 use crate::packet::{Packet, PeerId, RailId, RequestId};
 use crate::protocol::{OtherCores, Request};
+use crate::receive::Receives;
 use crate::schedule::registry::UnknownStrategy;
 use crate::schedule::strategy::Strategy;
 use crate::slab::Slab;
@@ -46,10 +39,6 @@ use crate::transfer::region::Region;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-pub use claims::Claim;
-use claims::Claimed;
-use expected::Expected;
-pub use expected::Met;
 pub use outcome::NotWell;
 use peer::Peer;
 pub use view::{LinkView, Notice, PeerView};
@@ -60,11 +49,7 @@ pub struct Engine {
     pub(crate) config: Config,
     // collect
     pub(crate) requests: Slab<Request>,
-    pub(crate) matching: Matching,
-    /// A receive that is in no table.
-    pub(crate) expected: Expected,
-    pub(crate) claimed: Claimed,
-    pub(crate) messages: Slab<Unpacked>,
+    pub(crate) receives: Receives,
     /// Requests that have ended, in that order.
     pub(crate) ended: Ended,
     /// Requests that have ended and were not reported yet.
@@ -79,8 +64,8 @@ pub struct Engine {
     /// Until then all rails of the only peer that is ready are busy, unless something happens: they need not
     /// be asked for each message that joins the others.
     pub(crate) busy_until: Instant,
-    /// An acknowledgement that came with a message for which a thread waits, and is not booked yet: when, over
-    /// which rail, of which peer, up to which number.
+    /// An acknowledgement that came with a message for which a thread waits, and is not booked yet: when,
+    /// over which rail, of which peer, up to which number.
     pub(crate) deferred_ack: Option<(Instant, RailId, PeerId, u32)>,
     pub(crate) has_errands: bool,
     /// Errands after which a rail uses no more memory of requests that have ended.
@@ -115,10 +100,7 @@ impl Engine {
             chooser,
             config,
             requests: Slab::default(),
-            matching: Matching::default(),
-            expected: Expected::default(),
-            claimed: Claimed::default(),
-            messages: Slab::default(),
+            receives: Receives::default(),
             ended: Ended::default(),
             untold: 0,
             rails: Vec::new(),

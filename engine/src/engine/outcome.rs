@@ -15,8 +15,8 @@ use crate::protocol::Request;
 pub struct NotWell;
 
 impl Engine {
-    /// A small message, or a part of it, has left its sender's memory, or the request to send a large one is on
-    /// its way; no time: it is not known when.
+    /// A small message, or a part of it, has left its sender's memory, or the request to send a large one
+    /// is on its way; no time: it is not known when.
     #[inline]
     pub(crate) fn entry_left(&mut self, now: Option<Instant>, request: RequestId) {
         match self.requests.get(request.0) {

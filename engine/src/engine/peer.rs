@@ -40,8 +40,8 @@ const AHEAD: u64 = 2;
 /// After this number of packets in a row over the same one of several rails, a thread that waits looks at
 /// that rail more often than at the others.
 const STEADY: u8 = 4;
-/// More bytes than this on their way to the peer, and the time of their acknowledgement tells how fast the rail
-/// is.
+/// More bytes than this on their way to the peer, and the time of their acknowledgement tells how fast the
+/// rail is.
 const UNTIMED: u64 = 16 << 10;
 
 /// The link over which packets came last.
@@ -133,8 +133,8 @@ impl Peer {
         matches!(self.standing, Standing::Gone(_))
     }
 
-    /// Whether messages may pass the window: control frames that are due leave from there, and so does what is
-    /// timed.
+    /// Whether messages may pass the window: control frames that are due leave from there, and so does what
+    /// is timed.
     #[inline]
     pub(crate) fn is_usual(&self) -> bool {
         !self.learning.is_curious && self.failover.unsaid.is_empty() && !self.is_gone()

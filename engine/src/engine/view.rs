@@ -67,7 +67,7 @@ impl Engine {
 
     /// Messages that wait for a receive.
     pub fn unexpected(&self) -> usize {
-        self.matching.unexpected_count()
+        self.receives.matching.unexpected_count()
     }
 
     /// Why a peer is gone; none if it is not.

@@ -14,9 +14,9 @@
 //! So what they say of all rails alike is forgotten: otherwise the rail that has carried less would seem to
 //! be the slower one, and would carry even less.
 //!
-//! Eager messages measure nothing, so now and then one asks: after some of them ([`crate::observe::lateness`]), and
-//! after twice as many each time that the receiver was late again. A probe costs one wait, so that is what
-//! the loss is bounded by.
+//! Eager messages measure nothing, so now and then one asks: after some of them
+//! ([`crate::observe::lateness`]), and after twice as many each time that the receiver was late again. A
+//! probe costs one wait, so that is what the loss is bounded by.
 
 use crate::clock::{Duration, Instant};
 use crate::collect::request::{Envelope, Hints};
@@ -117,8 +117,8 @@ impl Peer {
 }
 
 impl Engine {
-    /// Notes that the receiver of a message above the eager limit is asked. Where one rail pushes, that is noted
-    /// when it is known how much goes ahead.
+    /// Notes that the receiver of a message above the eager limit is asked. Where one rail pushes, that is
+    /// noted when it is known how much goes ahead.
     pub(crate) fn note_asked(&mut self, envelope: &Envelope, hints: Hints) {
         let (id, len, budget) = (envelope.peer, envelope.len, self.config.credit / 2);
         let is_noted = |peer: &&mut Peer| {

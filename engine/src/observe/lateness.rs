@@ -1,4 +1,5 @@
-//! How long large messages to a peer wait for its receives ([`crate::observe::late`]), and how often that is measured.
+//! How long large messages to a peer wait for its receives ([`crate::observe::late`]), and how often that
+//! is measured.
 
 use crate::clock::Instant;
 
@@ -69,8 +70,8 @@ impl Lateness {
         self.asks();
     }
 
-    /// A message was read that had waited this long. A receiver that computes is late again and again; once may
-    /// be the system's doing.
+    /// A message was read that had waited this long. A receiver that computes is late again and again; once
+    /// may be the system's doing.
     pub(crate) fn was_read(&mut self, wait_ns: u64) {
         let before_ns = core::mem::replace(&mut self.read_wait_ns, wait_ns);
         self.measured(Some(wait_ns.min(before_ns)), 0);

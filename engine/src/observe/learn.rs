@@ -91,8 +91,9 @@ impl Peer {
         learning.is_some_and(|learning| asks || !learning.learned.is_trusted())
     }
 
-    /// Whether a large message shall ask because the only rail is timed and seems slower than it was measured:
-    /// the answer tells whether the receiver is there, and only then it is the rail that is timed.
+    /// Whether a large message shall ask because the only rail is timed and seems slower than it was
+    /// measured: the answer tells whether the receiver is there, and only then it is the rail that is
+    /// timed.
     pub(crate) fn doubts_its_rail(&self, hints: Hints) -> bool {
         let learning = || self.lone().and_then(|(_, link)| link.learning.as_deref());
         self.times_large(hints) && learning().is_some_and(|learning| learning.learned.seems_slow())

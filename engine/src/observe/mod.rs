@@ -1,6 +1,6 @@
-//! What the engine observes beside the messages: how long they take, whether receivers are late, which links
-//! fall silent, and a receipt for each message on demand. Observations choose protocols and thresholds through
-//! [`crate::engine`]; what is observed never changes because somebody looks.
+//! What the engine observes beside the messages: how long they take, whether receivers are late, which
+//! links fall silent, and a receipt for each message on demand. Observations choose protocols and
+//! thresholds through [`crate::engine`]; what is observed never changes because somebody looks.
 
 pub(crate) mod in_force;
 pub(crate) mod late;

@@ -24,7 +24,7 @@ impl Engine {
     pub fn traffic(&self, id: PeerId) -> Option<Traffic> {
         let peer = self.peer(id)?;
         let (sent, received) = peer.flows.counts();
-        let (unexpected, unexpected_bytes) = self.matching.unexpected_from(id);
+        let (unexpected, unexpected_bytes) = self.receives.matching.unexpected_from(id);
         Some(Traffic { sent, requested: peer.flows.requested, received, unexpected, unexpected_bytes })
     }
 }

@@ -1,10 +1,10 @@
-//! Eager (`Protocol::Inject`, `Eager`, `EagerZcopy`): a message in a packet, without asking its receiver. Credit
-//! bounds what the receiver may have to keep.
+//! Eager (`Protocol::Inject`, `Eager`, `EagerZcopy`): a message in a packet, without asking its receiver.
+//! Credit bounds what the receiver may have to keep.
 //!
-//! A message that finds its rail idle leaves in the call that submits it: injected by a driver that copies it
-//! without a system call, or with a system call of its own. Any other is an entry of the window. When a link
-//! dies its packet is replayed over another one ([`crate::engine::fail`]), and the state here does not change;
-//! when the peer is gone the request ends with [`crate::Error::PeerLost`].
+//! A message that finds its rail idle leaves in the call that submits it: injected by a driver that copies
+//! it without a system call, or with a system call of its own. Any other is an entry of the window. When a
+//! link dies its packet is replayed over another one ([`crate::engine::fail`]), and the state here does not
+//! change; when the peer is gone the request ends with [`crate::Error::PeerLost`].
 
 use crate::clock::Instant;
 use crate::collect::matching::Arrived;
@@ -199,7 +199,7 @@ impl Engine {
     /// Takes a small message: charges it, and gives it to the receive that matches.
     #[inline(always)]
     pub(crate) fn on_eager(&mut self, from: PeerId, eager: Eager, data: &[u8]) -> Result<(), Wrong> {
-        let Engine { peers, expected, .. } = self;
+        let Engine { peers, receives, .. } = self;
         let Some(peer) = peers.get_mut(from.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
             return Ok(());
         };
@@ -221,7 +221,7 @@ impl Engine {
             }
         }
         let is_followed = flow.has_early();
-        if expected.take(&envelope, data) {
+        if receives.expected.take(&envelope, data) {
             peer.credit.consume(envelope.len);
             if eager.request != 0 {
                 self.send_fin(from, eager.request);
@@ -239,7 +239,7 @@ impl Engine {
     #[inline(always)]
     fn match_eager(&mut self, envelope: Envelope, data: &[u8], theirs: u64) {
         self.post_expected_for(&envelope);
-        match self.matching.arrive(&envelope) {
+        match self.receives.matching.arrive(&envelope) {
             Some(request) => self.deliver(request, envelope, data, theirs),
             None => self.keep_unexpected(envelope, data, theirs),
         }
@@ -248,7 +248,7 @@ impl Engine {
     /// Keeps a small message that no receive takes.
     #[inline(never)]
     fn keep_unexpected(&mut self, envelope: Envelope, data: &[u8], theirs: u64) {
-        self.matching.keep(envelope, Arrived::store(data, &mut self.spare), theirs);
+        self.receives.matching.keep(envelope, Arrived::store(data, &mut self.spare), theirs);
     }
 
     /// Gives a small message to the receive that has matched it.

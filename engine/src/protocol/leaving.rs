@@ -1,4 +1,5 @@
-//! A message that leaves in the call that submits it, from its plan to what became of it ([`crate::engine::depart`]).
+//! A message that leaves in the call that submits it, from its plan to what became of it
+//! ([`crate::engine::depart`]).
 
 use crate::clock::Instant;
 use crate::collect::request::{Context, Tag};

@@ -1,20 +1,21 @@
 //! How a message goes: a protocol is to a message what an algorithm is to a collective.
 //!
-//! Each protocol has a file with its rules (when it fits, what it is predicted to cost, how the sender begins),
-//! the states of both sides, the frames that move them, and what becomes of them when a link or the peer is
-//! lost. [`table`] lists the rules, and [`plan`] takes the cheapest protocol that fits.
+//! Each protocol has a file with its rules (when it fits, what it is predicted to cost, how the sender
+//! begins), the states of both sides, the frames that move them, and what becomes of them when a link or
+//! the peer is lost. [`table`] lists the rules, and [`plan`] takes the cheapest protocol that fits.
 //!
-//! | protocol | the sender's states | the receiver's states |
+//! | protocol | states of the sender | states of the receiver |
 //! |---|---|---|
-//! | inject, eager ([`eager`]) | [`eager::EagerSend`]: in the window or on a rail, perhaps until its Fin | none: a receive is matched or the message is kept |
+//! | inject, eager ([`eager`]) | [`eager::EagerSend`] | none: the message is matched or kept |
 //! | parts, parallel ([`parts`], [`parallel`]) | the same, for each part | [`parts::Parts`] |
-//! | push ([`push`]) | [`rendezvous::SendState::Ahead`] | [`push::Push`], a receive region |
-//! | read ([`read`]) | [`rendezvous::SendState::Readable`] | [`read::Reading`] |
-//! | rendezvous ([`rendezvous`]) | [`rendezvous::SendState`] | [`crate::transfer::region::Stage`] |
-//! | rtr ([`rtr`]) | the same, from `Held` on | a receive region that is open before its message is known |
+//! | push ([`push`]) | `Ahead` of [`rendezvous::SendState`] | [`push::Push`], a receive region |
+//! | read ([`read`]) | `Readable` of the same | [`read::Reading`] |
+//! | rendezvous ([`rendezvous`]) | `Asked`, `Granted`, `Landed` of the same | a receive region ([`regions`]) |
+//! | rtr ([`rtr`]) | the same, from `Held` on | a receive region without a message yet |
 //! | access ([`access`]) | [`access::OneSided`] | none |
 
 pub(crate) mod access;
+mod bodies;
 pub(crate) mod eager;
 pub(crate) mod leaving;
 pub(crate) mod parallel;
@@ -22,6 +23,7 @@ pub(crate) mod parts;
 pub(crate) mod plan;
 pub(crate) mod push;
 pub(crate) mod read;
+pub(crate) mod regions;
 pub(crate) mod rendezvous;
 pub(crate) mod rtr;
 pub(crate) mod rules;

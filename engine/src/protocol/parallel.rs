@@ -2,11 +2,11 @@
 //!
 //! One core writes the packets of several rails one after the other, which takes longer than one rail (P3
 //! figure 3). Where other cores stand by, an eager message is shared out among min(idle rails, cores) rails
-//! so that all parts are predicted to arrive at the same time, if that and the hand-off to another core take
-//! less time than the best rail alone: equation (1) of P3, T = T_O + max(T_D(share of each rail)). T_O is the
-//! hand-off that the profiles have measured for the caller's core and the furthest core that takes part.
-//! Parts go as those of [`crate::protocol::parts`], each in the list of its rail; the pump has other cores post all but
-//! the first one.
+//! so that all parts are predicted to arrive at the same time, if that and the hand-off to another core
+//! take less time than the best rail alone: equation (1) of P3, T = T_O + max(T_D(share of each rail)). T_O
+//! is the hand-off that the profiles have measured for the caller's core and the furthest core that takes
+//! part. Parts go as those of [`crate::protocol::parts`], each in the list of its rail; the pump has other
+//! cores post all but the first one.
 
 use crate::clock::Instant;
 use crate::collect::window::{Entry, Head};

@@ -1,5 +1,5 @@
-//! Parts (`Protocol::EagerParts`): an eager message that is longer than a packet goes in parts, each in a packet
-//! of its own, over whatever rails take them.
+//! Parts (`Protocol::EagerParts`): an eager message that is longer than a packet goes in parts, each in a
+//! packet of its own, over whatever rails take them.
 //!
 //! A request to send with the names goes first and says that all bytes come in parts; nobody is asked. Rails
 //! overtake each other, so a part may come before the names, and goes to memory of our own then, as

@@ -1,8 +1,8 @@
 //! The choice of a protocol, here and nowhere else, without side effects.
 //!
-//! A message takes the cheapest protocol that fits ([`Peer::cheapest`]). If it finds its rail idle, and nothing
-//! before it, it leaves in the call that submits it ([`Peer::at_once`]); any other waits in the window, from
-//! where a rail takes it when it asks.
+//! A message takes the cheapest protocol that fits ([`Peer::cheapest`]). If it finds its rail idle, and
+//! nothing before it, it leaves in the call that submits it ([`Peer::at_once`]); any other waits in the
+//! window, from where a rail takes it when it asks.
 
 use crate::clock::Instant;
 use crate::collect::request::Hints;

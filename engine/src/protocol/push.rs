@@ -1,6 +1,6 @@
-//! Push (`Protocol::Push`): on a single reliable rail the first part of a large message follows its request to
-//! send without waiting for an answer, as a chunk on the same link; all of it if it is short or the receiver is
-//! late.
+//! Push (`Protocol::Push`): on a single reliable rail the first part of a large message follows its request
+//! to send without waiting for an answer, as a chunk on the same link; all of it if it is short or the
+//! receiver is late.
 //!
 //! The receiver's rail holds the link at the chunk until the engine has said where it goes: to the receive
 //! if one was posted, so nothing is copied, or else to a buffer of our own. Both sides charge it like
@@ -9,7 +9,7 @@
 //! it the peer is gone: the send ends with [`crate::Error::PeerLost`], and what is incomplete is dropped.
 
 use crate::clock::Instant;
-use crate::collect::request::{Envelope, Hints};
+use crate::collect::request::{Envelope, Error, Hints};
 use crate::engine::Engine;
 use crate::engine::arrive::Wrong;
 use crate::engine::depart::{Load, book};
@@ -18,7 +18,8 @@ use crate::memory::Segments;
 use crate::packet::{Key, PeerId, RailId, RegionId, RequestId};
 use crate::profile::sample::Method;
 use crate::protocol::leaving::{Leaving, Submitted, To};
-use crate::protocol::rendezvous::{LargeSend, SendState, living_rails};
+use crate::protocol::regions::living_rails;
+use crate::protocol::rendezvous::{LargeSend, SendState};
 use crate::protocol::rules::{Cost, Message, Rules, Submission};
 use crate::protocol::{Protocol, Request, rendezvous};
 use crate::schedule::body::Body;
@@ -163,7 +164,7 @@ impl Engine {
         }
         // Another thread may have found meanwhile that the peer is gone.
         if self.peer(to.0).is_none_or(|peer| peer.is_gone()) {
-            self.complete(request, Err(crate::Error::PeerLost(to.0)));
+            self.complete(request, Err(Error::PeerLost(to.0)));
         }
         Submitted::Request(request)
     }
@@ -276,7 +277,7 @@ impl Engine {
         let stored = self.regions.iter().filter(|(_, region)| of_peer(region));
         let stored: Vec<_> = stored.map(|(name, _)| RegionId(name)).collect();
         for id in stored {
-            if !self.matching.keeps(id) && !self.claims(id) {
+            if !self.receives.matching.keeps(id) && !self.claims(id) {
                 self.close_region(id);
             }
         }

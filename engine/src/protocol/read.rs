@@ -1,12 +1,13 @@
 //! Read (`Protocol::Read`; RGET elsewhere): the receiver copies a message from the sender's memory, between
 //! processes of one node, whose drivers copy from process to process.
 //!
-//! The request to send says where the message lies (`SendState::Readable`). When a receive has matched it, the
-//! receiver's rail copies it ([`Reading`]), and a Fin tells the sender that its memory is free. The sender waits
-//! for no answer before the copy, no message is copied twice, unexpected ones neither, and the link is free for
-//! other messages meanwhile. A receiver whose rail cannot read asks with a Cts, and the sender offers it no more
-//! messages to read then. A receiver that is late to read gets messages without being asked
-//! ([`crate::observe::late`]). When the peer is gone, both sides end with [`crate::Error::PeerLost`].
+//! The request to send says where the message lies (`SendState::Readable`). When a receive has matched it,
+//! the receiver's rail copies it ([`Reading`]), and a Fin tells the sender that its memory is free. The
+//! sender waits for no answer before the copy, no message is copied twice, unexpected ones neither, and the
+//! link is free for other messages meanwhile. A receiver whose rail cannot read asks with a Cts, and the
+//! sender offers it no more messages to read then. A receiver that is late to read gets messages without
+//! being asked ([`crate::observe::late`]). When the peer is gone, both sides end with
+//! [`crate::Error::PeerLost`].
 
 use crate::clock::Instant;
 use crate::collect::matching::Comes;
@@ -67,8 +68,8 @@ fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
 }
 
 impl Peer {
-    /// Whether a message of `len` bytes is read by its receiver: its length is one for which that was measured
-    /// to be the fastest, and the receiver is neither late nor behind.
+    /// Whether a message of `len` bytes is read by its receiver: its length is one for which that was
+    /// measured to be the fastest, and the receiver is neither late nor behind.
     #[inline(always)]
     pub(crate) fn reads(&self, len: u64) -> bool {
         self.is_readable(len) && !self.is_behind() && !self.is_late_to_read(len)

@@ -1,9 +1,9 @@
 //! Rtr (receiver-initiated rendezvous, P5 section 7): a receive that is posted before its message is known
 //! opens a receive region and tells the sender, so the body follows the request to send at once.
 //!
-//! A send of a flow that is usually invited waits a little for the Rtr (`SendState::Held`) before it asks. A
-//! receive that is cancelled asks for its Rtr back: the sender answers whether a message uses it already. When
-//! the peer is gone, its Rtrs are dropped.
+//! A send of a flow that is usually invited waits a little for the Rtr (`SendState::Held`) before it asks.
+//! A receive that is cancelled asks for its Rtr back: the sender answers whether a message uses it already.
+//! When the peer is gone, its Rtrs are dropped.
 
 use crate::clock::{Duration, Instant};
 use crate::collect::request::{Context, Envelope, Error, Source, TagMatch};
@@ -127,8 +127,8 @@ fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
 }
 
 impl Engine {
-    /// Whether the receiver usually invites messages of this flow: then the request to send waits a little for
-    /// the Rtr.
+    /// Whether the receiver usually invites messages of this flow: then the request to send waits a little
+    /// for the Rtr.
     pub(crate) fn expects_rtr(&mut self, submission: &Submission) -> bool {
         let (Envelope { peer, context, .. }, hints) = (submission.envelope, submission.hints);
         let asks_now = hints.unordered || hints.probe.is_some();
@@ -199,8 +199,8 @@ impl Engine {
         }
     }
 
-    /// Invites the message of a posted receive if it pays: it names peer and tag, is first in line, has room for
-    /// a large message, and the last message of the flow was large.
+    /// Invites the message of a posted receive if it pays: it names peer and tag, is first in line, has
+    /// room for a large message, and the last message of the flow was large.
     #[inline]
     pub(crate) fn consider_rtr(&mut self, request: RequestId) {
         let Some(Request::Recv(recv)) = self.requests.get(request.0) else { return };
@@ -217,7 +217,7 @@ impl Engine {
             && !peer.reads(room)
             && peer.flows.of(context).large
             && peer.links.iter().any(Link::is_up);
-        if pays && self.matching.is_first(place) {
+        if pays && self.receives.matching.is_first(place) {
             self.new_region(request, from);
         }
     }
@@ -306,7 +306,7 @@ impl Engine {
         // The message may be here already, behind an earlier one of its flow; its sender knows it no more.
         let used = answer.used || peer.flows.of(context).uses(RegionId(answer.region));
         if let (Some(place), true, false) = (posted, withdrawn, used) {
-            self.matching.retract(place);
+            self.receives.matching.retract(place);
             self.close_region(RegionId(answer.region));
             self.fail_request(request, Error::Cancelled);
         }

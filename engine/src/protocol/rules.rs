@@ -26,8 +26,8 @@ pub(crate) struct Message {
 /// The predicted cost of a message with one protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Cost {
-    /// The length is beyond those for which the protocol was measured to be the fastest (P4 section III-B): any
-    /// protocol within its own lengths comes first.
+    /// The length is beyond those for which the protocol was measured to be the fastest (P4 section III-B):
+    /// any protocol within its own lengths comes first.
     pub(crate) is_beyond: bool,
     /// From submission until the receiver has it, in nanoseconds, with a posted receive and idle rails.
     pub(crate) ns: u64,

@@ -1,4 +1,5 @@
-//! The strategies that decide for one peer: the usual one, and those that messages have chosen for themselves.
+//! The strategies that decide for one peer: the usual one, and those that messages have chosen for
+//! themselves.
 
 use super::registry::Registry;
 use super::strategy::Strategy;

@@ -21,8 +21,8 @@ pub(crate) struct Announced {
 /// How far the receiver is with the message of a receive region.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Stage {
-    /// The region is open and no message is known for it: a receive has invited it, or it is memory of our own
-    /// for which no receive was posted yet.
+    /// The region is open and no message is known for it: a receive has invited it, or it is memory of our
+    /// own for which no receive was posted yet.
     Unmatched,
     /// A receive has matched this message.
     Matched(Announced),

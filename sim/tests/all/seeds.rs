@@ -63,15 +63,8 @@ fn each_strategy_alone_is_without_violation() {
 }
 
 #[test]
-fn messages_of_one_node_are_copied_once_declined_and_withdrawn() {
+fn messages_of_one_node_are_read_from_the_memory_of_their_sender() {
     let options = Options { explain: true, ..Options::default() };
-    let mut missing = vec!["is copied", "is declined", "is withdrawn"];
-    for seed in 1..=60 {
-        let lines = run_seed(seed, &options).lines;
-        missing.retain(|what| !lines.iter().any(|line| line.ends_with(what)));
-        if missing.is_empty() {
-            return;
-        }
-    }
-    panic!("in no run a message {missing:?}");
+    let reads = |seed| run_seed(seed, &options).lines.iter().any(|line| line.ends_with("are read"));
+    assert!((1..=60).any(reads), "in no run a message was read");
 }

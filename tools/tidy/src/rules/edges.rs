@@ -26,6 +26,14 @@ const EDGES: &[(&str, &[&str])] = &[
     // receive regions, and keeps a packet that is ready beside the rail it waits for. Its profile says which
     // packets a rail takes, and until when it is busy.
     ("transfer", &["collect::request", "schedule::builder", "profile"]),
+    // What the user of an engine chooses.
+    ("config", &["schedule", "transfer"]),
+    // Receives of the application never see a rail but by number, nor what an idle rail carries.
+    ("receive", &["collect", "engine", "protocol", "slab"]),
+    // Protocols move frames between all three layers; what is observed of them they ask by methods.
+    ("protocol", &["collect", "config", "schedule", "transfer", "profile", "engine", "observe", "slab"]),
+    // Observers look at everything and are asked, by methods.
+    ("observe", &["collect", "config", "schedule", "transfer", "profile", "engine", "protocol"]),
 ];
 
 /// Rule `edge`.

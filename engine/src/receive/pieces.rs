@@ -28,7 +28,7 @@ impl Engine {
 
     /// Begins to take a message apart.
     pub fn begin_unpacking(&mut self, from: Source, context: Context, tag: TagMatch) -> Unpacking {
-        let message = self.messages.insert(Unpacked::default());
+        let message = self.receives.messages.insert(Unpacked::default());
         Unpacking { from, context, tag, message, next_piece: 0 }
     }
 
@@ -42,7 +42,7 @@ impl Engine {
             return self.post(recv);
         }
         let request = RequestId(self.requests.insert(Request::Recv(recv)));
-        match self.messages.get_mut(message) {
+        match self.receives.messages.get_mut(message) {
             Some(&mut Unpacked { failed: Some(error), .. }) => self.fail_request(request, error),
             Some(&mut Unpacked { origin: Some((peer, first)), .. }) => {
                 self.post_piece(request, peer, context, first, next_piece);
@@ -55,10 +55,10 @@ impl Engine {
 
     /// Ends the taking apart: no further piece will be asked for.
     pub fn end_unpacking(&mut self, unpacking: Unpacking) {
-        if let Some(unpacked) = self.messages.get_mut(unpacking.message) {
+        if let Some(unpacked) = self.receives.messages.get_mut(unpacking.message) {
             unpacked.ended = true;
             if unpacking.next_piece == 0 || unpacked.origin.is_some() || unpacked.failed.is_some() {
-                self.messages.remove(unpacking.message);
+                self.receives.messages.remove(unpacking.message);
             }
         }
     }
@@ -74,27 +74,27 @@ impl Engine {
     /// The first piece of a message is matched: the others know their names now.
     #[cold]
     pub(crate) fn first_piece_matched(&mut self, message: u64, envelope: &Envelope) {
-        let Some(unpacked) = self.messages.get_mut(message) else { return };
+        let Some(unpacked) = self.receives.messages.get_mut(message) else { return };
         unpacked.origin = Some((envelope.peer, envelope.seq));
         let (waiting, ended) = (core::mem::take(&mut unpacked.waiting), unpacked.ended);
         for (request, piece) in waiting {
             self.post_piece(request, envelope.peer, envelope.context, envelope.seq, piece);
         }
         if ended {
-            self.messages.remove(message);
+            self.receives.messages.remove(message);
         }
     }
 
     /// The first piece of a message has failed: its other pieces fail too.
     pub(crate) fn first_piece_failed(&mut self, message: u64, error: Error) {
-        let Some(unpacked) = self.messages.get_mut(message) else { return };
+        let Some(unpacked) = self.receives.messages.get_mut(message) else { return };
         unpacked.failed = Some(error);
         let (waiting, ended) = (core::mem::take(&mut unpacked.waiting), unpacked.ended);
         for (request, _) in waiting {
             self.fail_request(request, error);
         }
         if ended {
-            self.messages.remove(message);
+            self.receives.messages.remove(message);
         }
     }
 }

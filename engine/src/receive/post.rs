@@ -6,6 +6,7 @@ use crate::engine::Engine;
 use crate::memory::Segments;
 use crate::packet::RequestId;
 use crate::protocol::{Recv, Request};
+use crate::receive::Receives;
 
 impl Engine {
     /// Posts a receive. It takes the first message that matches, now or later; its memory is in use until
@@ -16,7 +17,7 @@ impl Engine {
     // Inlined wherever it is called: the receive is written once, into its place.
     #[inline(always)]
     pub fn recv(&mut self, from: Source, context: Context, tag: TagMatch, into: Segments) -> RequestId {
-        let Engine { peers, matching, requests, .. } = self;
+        let Engine { peers, receives: Receives { matching, .. }, requests, .. } = self;
         let plain = match from {
             Source::Any => true,
             Source::Peer(id) => peers
@@ -44,8 +45,8 @@ impl Engine {
     }
 
     pub(crate) fn post_as(&mut self, request: RequestId, from: Source, context: Context, tag: TagMatch) {
-        if let Some(place) = self.matching.peek(from, context, tag) {
-            if let Some(unexpected) = self.matching.take(place) {
+        if let Some(place) = self.receives.matching.peek(from, context, tag) {
+            if let Some(unexpected) = self.receives.matching.take(place) {
                 self.deliver_unexpected(request, unexpected);
             }
             return;
@@ -55,7 +56,7 @@ impl Engine {
         {
             return self.fail_request(request, Error::PeerLost(peer));
         }
-        let place = self.matching.post(request, from, context, tag);
+        let place = self.receives.matching.post(request, from, context, tag);
         if let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) {
             recv.posted = Some(place);
         }
@@ -90,8 +91,8 @@ impl Engine {
 
     /// What a receive with these names would get now, without taking it.
     pub fn probe(&mut self, from: Source, context: Context, tag: TagMatch) -> Option<Envelope> {
-        let place = self.matching.peek(from, context, tag)?;
-        self.matching.unexpected(place).map(|unexpected| unexpected.envelope)
+        let place = self.receives.matching.peek(from, context, tag)?;
+        self.receives.matching.unexpected(place).map(|unexpected| unexpected.envelope)
     }
 
     /// Tries to take back a receive. True: it will end with [`Error::Cancelled`], or, if its peer was
@@ -104,7 +105,7 @@ impl Engine {
         match (place, region, from) {
             (Some(_), Some(region), Source::Peer(peer)) => self.withdraw(peer, region),
             (Some(place), _, _) => {
-                self.matching.retract(place);
+                self.receives.matching.retract(place);
                 self.fail_request(request, Error::Cancelled);
             }
             (None, _, _) => return false,

@@ -22,8 +22,8 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use nmad_wire::ChunkHeader;
 
-/// Bodies of one peer that are shared out ahead: what rails need for much longer than a decision takes. Each chunk
-/// looks at no more, however many messages wait.
+/// Bodies of one peer that are shared out ahead: what rails need for much longer than a decision takes.
+/// Each chunk looks at no more, however many messages wait.
 const LOOKAHEAD: usize = 64;
 /// How long a decision about the rest of a body stands.
 const PAUSE: Duration = Duration::from_us(20);

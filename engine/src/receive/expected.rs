@@ -64,7 +64,7 @@ impl Engine {
     ) -> Option<PeerId> {
         let (Source::Peer(from), TagMatch::Exact(tag)) = (from, tag) else { return None };
         // Receives that were posted before come first.
-        if self.matching.has_any() {
+        if self.receives.matching.has_any() {
             return None;
         }
         let peer = self.peers.get_mut(from.0 as usize)?.as_deref_mut()?;
@@ -73,31 +73,31 @@ impl Engine {
         if is_large || peer.is_gone() {
             return None;
         }
-        self.expected = Expected::Message(from, context, tag, into.clone());
+        self.receives.expected = Expected::Message(from, context, tag, into.clone());
         Some(from)
     }
 
     /// The state of the expected receive; a message or request is reported once.
     #[inline]
     pub fn met(&mut self) -> Met {
-        match self.expected {
+        match self.receives.expected {
             Expected::Nothing | Expected::Message(..) => Met::Not,
             Expected::Met(envelope) => {
-                self.expected = Expected::Nothing;
+                self.receives.expected = Expected::Nothing;
                 Met::Message(envelope)
             }
             Expected::Posted(request) => {
-                self.expected = Expected::Nothing;
+                self.receives.expected = Expected::Nothing;
                 Met::Request(request)
             }
         }
     }
 
-    /// Posts the expected receive if it is this message's: the message is too long for it, or comes as no small
-    /// one.
+    /// Posts the expected receive if it is this message's: the message is too long for it, or comes as no
+    /// small one.
     #[inline(always)]
     pub(crate) fn post_expected_for(&mut self, envelope: &Envelope) {
-        if let Expected::Message(from, context, tag, _) = self.expected
+        if let Expected::Message(from, context, tag, _) = self.receives.expected
             && (from, context, tag) == (envelope.peer, envelope.context, envelope.tag)
         {
             self.post_expected();
@@ -106,19 +106,19 @@ impl Engine {
 
     /// Posts the expected receive like any other, if its message has not come.
     pub fn post_expected(&mut self) {
-        if !matches!(self.expected, Expected::Message(..)) {
+        if !matches!(self.receives.expected, Expected::Message(..)) {
             return;
         }
-        if let Expected::Message(from, context, tag, into) = core::mem::take(&mut self.expected) {
+        if let Expected::Message(from, context, tag, into) = core::mem::take(&mut self.receives.expected) {
             let request = self.recv(Source::Peer(from), context, TagMatch::Exact(tag), into);
-            self.expected = Expected::Posted(request);
+            self.receives.expected = Expected::Posted(request);
         }
     }
 
     /// Whether the expected message has come and nothing waits for a rail.
     #[inline]
     pub(crate) fn is_met(&self) -> bool {
-        matches!(self.expected, Expected::Met(_)) && self.ready.is_empty()
+        matches!(self.receives.expected, Expected::Met(_)) && self.ready.is_empty()
     }
 
     /// The source of a receive whose message has not begun to come; none: it takes a message from anybody,

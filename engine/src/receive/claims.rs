@@ -6,13 +6,9 @@ use crate::collect::request::{Context, Envelope, Error, Source, TagMatch};
 use crate::engine::Engine;
 use crate::memory::Segments;
 use crate::packet::{PeerId, RegionId, RequestId};
-use crate::protocol::rendezvous::is_here;
+use crate::protocol::regions::is_here;
 use crate::protocol::{Recv, Request};
-use crate::slab::Slab;
 use alloc::vec::Vec;
-
-/// Messages that were claimed and are not received yet.
-pub(crate) type Claimed = Slab<Unexpected>;
 
 /// A message that was claimed: no receive gets it but [`Engine::recv_claimed`], once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,9 +22,9 @@ impl Engine {
     /// Claims the message that a receive with these names would get now. A claim that is never received
     /// keeps its message, and the credit that it took, as long as the engine.
     pub fn claim(&mut self, from: Source, context: Context, tag: TagMatch) -> Option<Claim> {
-        let place = self.matching.peek(from, context, tag)?;
-        let envelope = self.matching.unexpected(place)?.envelope;
-        let name = self.claimed.insert(self.matching.take(place)?);
+        let place = self.receives.matching.peek(from, context, tag)?;
+        let envelope = self.receives.matching.unexpected(place)?.envelope;
+        let name = self.receives.claimed.insert(self.receives.matching.take(place)?);
         Some(Claim { name, envelope })
     }
 
@@ -38,7 +34,7 @@ impl Engine {
         let Envelope { peer, context, tag, .. } = claim.envelope;
         let names = (Source::Peer(peer), context, TagMatch::Exact(tag));
         let request = RequestId(self.requests.insert(Request::Recv(Recv::new(into, names))));
-        match self.claimed.remove(claim.name) {
+        match self.receives.claimed.remove(claim.name) {
             Some(message) => self.deliver_unexpected(request, message),
             None => self.fail_request(request, Error::PeerLost(peer)),
         }
@@ -47,14 +43,15 @@ impl Engine {
 
     /// Whether a claimed message lies in this receive region of our own.
     pub(crate) fn claims(&self, stored: RegionId) -> bool {
-        self.claimed.iter().any(|(_, message)| message.lies_in(stored))
+        self.receives.claimed.iter().any(|(_, message)| message.lies_in(stored))
     }
 
     /// The peer is gone: messages that it had only announced will not come.
     pub(crate) fn forget_claims(&mut self, peer: PeerId) {
         let here = |message: &Envelope, stored| is_here(&self.regions, message, stored);
         let lost = |message: &Unexpected| message.envelope.peer == peer && !message.is_here(here);
-        let lost: Vec<u64> = self.claimed.iter().filter(|(_, m)| lost(m)).map(|(name, _)| name).collect();
-        lost.into_iter().for_each(|name| drop(self.claimed.remove(name)));
+        let lost: Vec<u64> =
+            self.receives.claimed.iter().filter(|(_, m)| lost(m)).map(|(name, _)| name).collect();
+        lost.into_iter().for_each(|name| drop(self.receives.claimed.remove(name)));
     }
 }

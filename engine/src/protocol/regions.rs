@@ -1,0 +1,225 @@
+//! Receive regions: the receiver's side of the protocols of large messages.
+//!
+//! A receive that has matched a large message makes its memory a receive region ([`Stage::Matched`]). Each
+//! rail opens it and answers with a key, and the sender gets all keys in a Cts. A region may also be open
+//! before its message is known ([`Stage::Unmatched`]): a receive invites it ([`super::rtr`]), or it is
+//! memory of the engine's own for what comes unasked ([`super::push`], [`super::parts`]). When all bytes
+//! are there, it closes and the receive ends. A region waits for no rail whose link is dead; when the peer
+//! is gone it closes.
+
+use crate::collect::matching::Comes;
+use crate::collect::request::{Context, Envelope, TagMatch};
+use crate::engine::Engine;
+use crate::engine::arrive::Wrong;
+use crate::engine::peer::Peer;
+use crate::memory::Buffer;
+use crate::packet::{Key, PeerId, RailId, RegionId, RequestId};
+use crate::protocol::Request;
+use crate::slab::Slab;
+use crate::transfer::link::State;
+use crate::transfer::rail::Opening;
+use crate::transfer::region::{Announced, Region, Stage};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use nmad_wire::{Cts, Frame, Rtr};
+
+impl Engine {
+    /// A receive has matched a large message: its memory becomes a receive region.
+    pub(crate) fn grant_region(
+        &mut self,
+        request: RequestId,
+        envelope: Envelope,
+        theirs: u64,
+        fin: bool,
+        body: Comes,
+    ) {
+        let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return };
+        recv.posted = None;
+        let (into, invited, message) = (recv.into.clone(), recv.region, recv.message);
+        if let Some(message) = message {
+            self.first_piece_matched(message, &envelope);
+        }
+        let Some(peer) = self.peer_mut(envelope.peer) else { return };
+        let is_in_parts = matches!(body, Comes::Parts(_));
+        peer.flows.of(envelope.context.0).large = !is_in_parts;
+        let announced = Announced { envelope, request: theirs, fin, knows_keys: false };
+        let ahead = match body {
+            Comes::Stored(stored) => return self.claim_stored(request, stored, announced),
+            // The link takes it all, so it needs memory for it all.
+            Comes::Pushed(len) if len > into.len() => {
+                let stored = self.store_push(envelope.peer, theirs, len);
+                return self.claim_stored(request, stored, announced);
+            }
+            Comes::Parts(len) if len > into.len() => {
+                let stored = self.store_parts(envelope.peer, theirs, len, true);
+                return self.claim_stored(request, stored, announced);
+            }
+            Comes::Pushed(len) | Comes::Parts(len) => len,
+            Comes::Asked | Comes::Invited(_) | Comes::Read(_) => 0,
+        };
+        if into.is_empty() || envelope.len == 0 {
+            self.send_fin(envelope.peer, theirs);
+            if let Some(region) = invited {
+                self.close_region(region);
+            }
+            return self.end_recv(request, envelope);
+        }
+        if let Comes::Read(address) = body {
+            return self.read(request, envelope, theirs, address);
+        }
+        let id = invited.unwrap_or_else(|| match is_in_parts {
+            true => self.new_region_on(request, envelope.peer, Vec::new()),
+            false => self.new_region(request, envelope.peer),
+        });
+        let Some(region) = self.regions.get_mut(id.0) else { return };
+        let is_whole = ahead > 0 && ahead == envelope.len.min(into.len());
+        let knows_keys = is_whole || body == Comes::Invited(id);
+        // A sender that has more to send than is wanted would wait for the keys.
+        let fin = fin || (is_whole && ahead < envelope.len);
+        region.stage = Stage::Matched(Announced { fin, knows_keys, ..announced });
+        if region.is_ready() && !knows_keys {
+            self.send_keys(id);
+        }
+        if is_in_parts {
+            return self.await_parts(envelope.peer, theirs, id, ahead);
+        }
+        if ahead > 0 {
+            return self.await_push(envelope.peer, theirs, id, ahead);
+        }
+        self.consider_landed(id);
+    }
+
+    pub(crate) fn new_region(&mut self, request: RequestId, from: PeerId) -> RegionId {
+        let rails: Vec<RailId> = self.peer(from).map(living_rails).unwrap_or_default();
+        self.new_region_on(request, from, rails)
+    }
+
+    /// A receive region that is open to chunks over these rails; none: the message comes in packets.
+    fn new_region_on(&mut self, request: RequestId, from: PeerId, rails: Vec<RailId>) -> RegionId {
+        let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return RegionId(0) };
+        let into = recv.into.clone();
+        let region = Region::new(request, from, into.clone(), rails.iter().copied());
+        let id = RegionId(self.regions.insert(region));
+        for rail in rails {
+            self.open_on(rail, Opening::Open(id, from, into.clone()));
+        }
+        if let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) {
+            recv.region = Some(id);
+        }
+        id
+    }
+
+    /// The next receive region that a rail shall open or close.
+    pub fn next_opening(&mut self, rail: RailId) -> Option<Opening> {
+        let opening = self.rails.get_mut(rail.index())?.openings.pop_front()?;
+        self.closing -= usize::from(opening.frees_user_memory());
+        Some(opening)
+    }
+
+    /// A rail has opened a receive region; this key leads there.
+    pub fn opened(&mut self, rail: RailId, region: RegionId, key: Key) {
+        match self.regions.get_mut(region.0).filter(|region| region.awaits(rail)) {
+            Some(awaiting) => {
+                if awaiting.opened(rail, key) {
+                    self.send_keys(region);
+                }
+            }
+            // It was closed, or the rail lost its link, while the rail was still to be asked.
+            None => self.open_on(rail, Opening::Close(region, None)),
+        }
+    }
+
+    /// All rails have opened a receive region: sends its keys, in the answer to a request or in an Rtr.
+    pub(crate) fn send_keys(&mut self, id: RegionId) {
+        let Some(region) = self.regions.get(id.0) else { return };
+        let (from, keys, len) = (region.from, region.keys, region.into.len());
+        let frame = match region.stage {
+            Stage::Matched(Announced { knows_keys: true, .. }) => return,
+            Stage::Matched(Announced { request, envelope, .. }) => {
+                Frame::Cts(Cts { request, region: id.0, len: len.min(envelope.len), keys })
+            }
+            Stage::Unmatched => {
+                let Some(Request::Recv(recv)) = self.requests.get(region.request.0) else { return };
+                let (Context(context), TagMatch::Exact(tag)) = (recv.context, recv.tag) else { return };
+                // Cancelled before it was announced: the peer answers that it knows nothing of it.
+                if recv.withdrawn {
+                    return;
+                }
+                let Some(peer) = self.peer_mut(from) else { return };
+                let seq = peer.flows.of(context).recv_next;
+                Frame::Rtr(Rtr { context, tag: tag.0, seq, region: id.0, len, keys })
+            }
+        };
+        if let Some(peer) = self.peer_mut(from) {
+            peer.control(&frame);
+            self.make_ready(from);
+        }
+    }
+
+    /// A chunk lies in a receive region.
+    pub(crate) fn on_landed(
+        &mut self,
+        from: PeerId,
+        id: RegionId,
+        offset: u64,
+        len: u64,
+    ) -> Result<(), Wrong> {
+        let Some(region) = self.regions.get_mut(id.0) else { return Ok(()) };
+        if region.from != from || !region.landed(offset, len) {
+            return Err("chunk outside of its region");
+        }
+        if region.buffer.is_some() {
+            self.consider_stored(id);
+            return Ok(());
+        }
+        self.consider_landed(id);
+        Ok(())
+    }
+
+    pub(crate) fn consider_landed(&mut self, id: RegionId) {
+        let Some(region) = self.regions.get(id.0).filter(|region| region.is_complete()) else { return };
+        let (request, stage) = (region.request, region.stage);
+        self.close_region(id);
+        let Stage::Matched(Announced { envelope, request: theirs, fin, .. }) = stage else { return };
+        if fin {
+            self.send_fin(envelope.peer, theirs);
+        }
+        self.end_recv(request, envelope);
+    }
+
+    pub(crate) fn close_region(&mut self, id: RegionId) {
+        let Some(mut region) = self.regions.remove(id.0) else { return };
+        let memory = region.buffer.take().map(Arc::new);
+        for rail in region.rails() {
+            self.open_on(rail, Opening::Close(id, memory.clone()));
+        }
+        self.give_back(memory);
+    }
+
+    /// A rail uses this memory of the engine's own no more; when none does, it is used again.
+    pub(crate) fn give_back(&mut self, memory: Option<Arc<Buffer>>) {
+        let unused = memory.and_then(|memory| Arc::try_unwrap(memory).ok());
+        unused.into_iter().for_each(|buffer| self.spare.give(buffer));
+    }
+
+    /// Regions of a peer wait for no rail whose link is dead.
+    pub(crate) fn regions_lose_rail(&mut self, rail: RailId, from: PeerId) {
+        let of_peer = self.regions.iter().filter(|(_, region)| region.from == from);
+        let waiting: Vec<RegionId> = of_peer.map(|(name, _)| RegionId(name)).collect();
+        for id in waiting {
+            if self.regions.get_mut(id.0).is_some_and(|region| region.answered(rail)) {
+                self.send_keys(id);
+            }
+        }
+    }
+}
+
+/// Rails that may carry chunks now or later: also those whose link is still to open.
+pub(crate) fn living_rails(peer: &Peer) -> Vec<RailId> {
+    peer.links.iter().filter(|link| link.state != State::Dead).map(|link| link.rail).collect()
+}
+
+/// Whether all of a message has arrived in a receive region of our own.
+pub(crate) fn is_here(regions: &Slab<Region>, message: &Envelope, stored: RegionId) -> bool {
+    regions.get(stored.0).is_some_and(|region| region.is_full() && region.into.len() == message.len)
+}

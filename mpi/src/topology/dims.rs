@@ -3,8 +3,8 @@
 use crate::error::{Class, Result};
 
 /// `MPI_Dims_create`: fills in the dimensions that are zero so that the grid has `nodes` processes. They
-/// are as close to each other as possible (the largest is as small as it can be, then the next one) and
-/// do not increase.
+/// are as close to each other as possible and do not increase: the difference between the largest and the
+/// smallest is the least, of equal differences the largest is the smallest, and then the next one.
 ///
 /// # Errors
 /// Class DIMS for a negative dimension, or if the given ones do not divide the number of processes; ARG
@@ -29,10 +29,9 @@ pub fn dims_create(nodes: i32, dims: &mut [i32]) -> Result<()> {
                 .error(format!("the given dimensions are a grid of {}, not {nodes}", nodes / left)))
         };
     }
-    let divisors = divisors(left);
-    let mut chosen = Vec::with_capacity(open);
-    balance(left, open, left, &divisors, &mut chosen);
-    for (dim, chosen) in dims.iter_mut().filter(|dim| **dim == 0).zip(chosen) {
+    let mut search = Search { divisors: divisors(left), chosen: Vec::new(), best: Vec::new() };
+    search.choose(left, open);
+    for (dim, chosen) in dims.iter_mut().filter(|dim| **dim == 0).zip(search.best) {
         *dim = chosen;
     }
     Ok(())
@@ -56,41 +55,77 @@ fn divisors(number: i32) -> Vec<i32> {
     low
 }
 
-/// Writes `left` as `open` factors that do not increase and are at most `limit`: the first one that is
-/// found is the one whose largest factor is smallest. Returns whether there is one.
-fn balance(left: i32, open: usize, limit: i32, divisors: &[i32], chosen: &mut Vec<i32>) -> bool {
-    if open == 1 {
-        let fits = left <= limit;
-        if fits {
-            chosen.push(left);
+/// Looks for the factors that are closest to each other.
+struct Search {
+    divisors: Vec<i32>,
+    /// The factors chosen so far, which do not increase.
+    chosen: Vec<i32>,
+    /// The closest complete choice so far.
+    best: Vec<i32>,
+}
+
+impl Search {
+    /// Tries all ways to write `left` as `open` more factors that could be closer than the best choice.
+    fn choose(&mut self, left: i32, open: usize) {
+        let limit = self.chosen.last().copied().unwrap_or(left);
+        if open == 1 {
+            if left <= limit && self.is_closer(self.chosen.first().map_or(0, |largest| largest - left)) {
+                self.best = [&self.chosen[..], &[left]].concat();
+            }
+            return;
         }
-        return fits;
-    }
-    let candidates = divisors.iter().filter(|&&d| left % d == 0 && power_reaches(d, open, left));
-    for &factor in candidates.take_while(|&&d| d <= limit) {
-        chosen.push(factor);
-        if balance(left / factor, open - 1, factor, divisors, chosen) {
-            return true;
+        for index in 0..self.divisors.len() {
+            let factor = self.divisors[index];
+            if factor > limit {
+                break;
+            }
+            if left % factor != 0 || !reaches(factor, open, left) {
+                continue;
+            }
+            // The smallest factor is at most the root of the rest, which falls as this factor grows.
+            let largest = self.chosen.first().copied().unwrap_or(factor);
+            let least = self.spread().map_or(1, |spread| largest - spread + 1);
+            if least > 1 && !reaches_at_most(least, open - 1, left / factor) {
+                break;
+            }
+            self.chosen.push(factor);
+            self.choose(left / factor, open - 1);
+            self.chosen.pop();
         }
-        chosen.pop();
     }
-    false
+
+    /// The difference between the largest and the smallest factor of the best choice.
+    fn spread(&self) -> Option<i32> {
+        Some(self.best.first()? - self.best.last()?)
+    }
+
+    fn is_closer(&self, spread: i32) -> bool {
+        self.spread().is_none_or(|best| spread < best)
+    }
 }
 
 /// Whether `factor` to the power of `exponent` is at least `number`: no smaller factor can be the largest
 /// one.
-fn power_reaches(factor: i32, exponent: usize, number: i32) -> bool {
-    let mut product = 1_i64;
+fn reaches(factor: i32, exponent: usize, number: i32) -> bool {
+    factor > 1 && power(factor, exponent, number) >= i64::from(number) || number <= 1
+}
+
+/// Whether `factor`, which is above 1, to the power of `exponent` is at most `number`: no larger factor can
+/// be the smallest one.
+fn reaches_at_most(factor: i32, exponent: usize, number: i32) -> bool {
+    power(factor, exponent, number) <= i64::from(number)
+}
+
+/// `factor`, which is above 1, to the power of `exponent`, or the first power above `enough`.
+fn power(factor: i32, exponent: usize, enough: i32) -> i64 {
+    let mut product = 1;
     for _ in 0..exponent {
-        if product >= i64::from(number) {
-            return true;
-        }
-        if factor == 1 {
-            return false;
-        }
         product *= i64::from(factor);
+        if product > i64::from(enough) {
+            break;
+        }
     }
-    product >= i64::from(number)
+    product
 }
 
 #[cfg(test)]
@@ -124,22 +159,44 @@ mod tests {
         assert_eq!(created(0, &[0]).unwrap_err().class(), Class::ARG);
     }
 
-    /// The smallest possible largest factor, by trying everything.
-    fn smallest_maximum(nodes: i32, open: usize) -> i32 {
-        if open == 1 {
-            return nodes;
+    #[test]
+    fn the_difference_counts_before_the_largest_dimension() {
+        assert_eq!(created(24624, &[0; 3]).unwrap(), [38, 27, 24]);
+        assert_eq!(created(31050, &[0; 3]).unwrap(), [46, 27, 25]);
+        assert_eq!(created(34425, &[0; 3]).unwrap(), [51, 27, 25]);
+        assert_eq!(created(2 * 24624, &[0, 2, 0, 0]).unwrap(), [38, 2, 27, 24]);
+    }
+
+    #[test]
+    fn numbers_with_many_divisors_are_no_burden() {
+        // 1536 divisors, the most below 2^31, and nine different primes.
+        for nodes in [2_095_133_040, 223_092_870] {
+            for open in 2..12 {
+                let dims = created(nodes, &vec![0; open]).unwrap();
+                assert_eq!(dims.iter().map(|&dim| i64::from(dim)).product::<i64>(), i64::from(nodes));
+            }
+        }
+    }
+
+    /// The least difference of the largest and the smallest factor, by trying everything: the factors before
+    /// are between `low` and `high`.
+    fn least_difference(nodes: i32, open: usize, (low, high): (i32, i32)) -> i32 {
+        if open == 0 {
+            return if nodes == 1 { high - low } else { i32::MAX };
         }
         let factors = (1..=nodes).filter(|factor| nodes % factor == 0);
-        factors.map(|factor| factor.max(smallest_maximum(nodes / factor, open - 1))).min().unwrap()
+        let rest =
+            |factor: i32| least_difference(nodes / factor, open - 1, (low.min(factor), high.max(factor)));
+        factors.map(rest).min().unwrap()
     }
 
     proptest! {
         #[test]
-        fn no_other_grid_has_a_smaller_largest_dimension(nodes in 1..600, open in 1..5_usize) {
+        fn no_other_grid_has_closer_dimensions(nodes in 1..600, open in 1..5_usize) {
             let dims = created(nodes, &vec![0; open]).unwrap();
             prop_assert_eq!(dims.iter().product::<i32>(), nodes);
             prop_assert!(dims.is_sorted_by(|a, b| a >= b));
-            prop_assert_eq!(dims[0], smallest_maximum(nodes, open));
+            prop_assert_eq!(dims[0] - dims[open - 1], least_difference(nodes, open, (i32::MAX, 0)));
         }
     }
 }

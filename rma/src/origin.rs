@@ -7,12 +7,12 @@
 //! order, is answered.
 
 use crate::base::{lent, lent_mut};
-use crate::frame::{FRAMES, Frame, Kind, answer_tag, data_tag};
+use crate::frame::{Frame, Kind, answer_tag, data_tag};
 use crate::place::Place;
 use crate::port::{Outcome, Port};
 use crate::reaching::Reaching;
 use crate::target::{ACKNOWLEDGEMENT, Fault};
-use nmad_engine::{Act, Context, Error, PeerId, RequestId, Segments, Source, TagMatch};
+use nmad_engine::{Act, Context, Error, PeerId, RequestId, Segments, Source, Tag, TagMatch};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Data of up to this many bytes travel in the frame.
@@ -98,8 +98,10 @@ pub struct To {
     pub rank: usize,
     /// Its process.
     pub peer: PeerId,
-    /// The context of all messages about its memory.
+    /// The context of all messages about its memory but those with frames.
     pub context: Context,
+    /// The context and the tag of those.
+    pub frames: (Context, Tag),
 }
 
 impl Origin {
@@ -322,8 +324,9 @@ impl<P: Port> Asking<'_, P> {
         room.append(&mut gathered);
         let message = lent(&room[start..]);
         self.lane().gathered = gathered;
+        let (context, tag) = self.to.frames;
         // The arena has to stay as long as the message is under way.
-        if let Some(request) = self.port.send(&(self.to.peer, self.to.context, FRAMES), &message) {
+        if let Some(request) = self.port.send(&(self.to.peer, context, tag), &message) {
             self.origin.flying += 1;
             self.lane().flying.push(Flying::Send(request));
         }

@@ -2,12 +2,12 @@
 //! the rails runs it; it submits messages and never waits.
 
 use crate::base::{Base, lent, lent_mut};
-use crate::frame::{FRAMES, Frame, Kind, answer_tag, data_tag};
+use crate::frame::{Frame, Kind, answer_tag, data_tag};
 use crate::locks::{Locks, Ticket};
 use crate::place::Place;
 use crate::port::Claims;
 use crate::serving::{Incoming, Queue};
-use nmad_engine::{Context, PeerId, RequestId, Segments, Source, TagMatch};
+use nmad_engine::{Context, PeerId, RequestId, Segments, Source, Tag, TagMatch};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Answers of up to this many bytes are copied, so that the exposed memory may change at once.
@@ -63,8 +63,11 @@ pub trait Exposed {
     /// The class of an error in a frame that no origin sends.
     const BREACH: i32;
 
-    /// The context of all messages about it.
+    /// The context of all messages about it but those with frames.
     fn context(&self) -> Context;
+
+    /// The context and the tag of those.
+    fn frames(&self) -> (Context, Tag);
 
     /// The process of an origin.
     fn peer(&self, rank: usize) -> PeerId;
@@ -191,7 +194,8 @@ impl<E: Exposed, P: Claims> Turn<'_, E, P> {
         target.answers.retain(|(id, _)| port.take(*id).is_none());
         let queues: Vec<usize> = target.queues.keys().copied().collect();
         queues.into_iter().for_each(|rank| self.serve_queue(rank));
-        let from = (Source::Any, self.exposed.context(), TagMatch::Exact(FRAMES));
+        let (context, tag) = self.exposed.frames();
+        let from = (Source::Any, context, TagMatch::Exact(tag));
         while let Some(claim) = self.port.claim(from) {
             self.worked = true;
             let rank = self.exposed.rank_of(claim.envelope.peer);

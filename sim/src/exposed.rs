@@ -9,8 +9,10 @@ use crate::workload::access::{Access, CONTEXT, Number, RANGES, Touch, WORD, adde
 use nmad_engine::packet::{PeerId, RequestId};
 use nmad_engine::pump::{self, Access as _};
 use nmad_engine::{
-    Caller, Claim, Completion, Context, Engine, Hints, Instant, Segments, Source, Submitted, TagMatch, To,
+    Caller, Claim, Completion, Context, Engine, Hints, Instant, Segments, Source, Submitted, Tag, TagMatch,
+    To,
 };
+use nmad_rma::frame::FRAMES;
 use nmad_rma::locks::{Locks, WORDS};
 use nmad_rma::{
     self as rma, Asking, Base, Claims, Element, Exposed, Failure, Fault, Flying, Operator, Origin, Outcome,
@@ -195,7 +197,12 @@ impl Windows {
         call: Calling<'a>,
         ask: impl FnOnce(Asking<'_, Outside<'_>>) -> R,
     ) -> R {
-        let to = rma::To { rank: target, peer: PeerId(target as u32), context: Context(CONTEXT) };
+        let to = rma::To {
+            rank: target,
+            peer: PeerId(target as u32),
+            context: Context(CONTEXT),
+            frames: (Context(CONTEXT), FRAMES),
+        };
         let mut port = Outside { call, requests: &mut self.requests };
         ask(self.origin.asking(&mut port, to, None))
     }
@@ -290,6 +297,10 @@ impl Exposed for Memory {
 
     fn context(&self) -> Context {
         Context(CONTEXT)
+    }
+
+    fn frames(&self) -> (Context, Tag) {
+        (Context(CONTEXT), FRAMES)
     }
 
     fn peer(&self, rank: usize) -> PeerId {

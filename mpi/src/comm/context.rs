@@ -3,6 +3,7 @@
 
 use super::COLLECTIVE;
 use crate::error::{Class, Result};
+use newmadeleine::engine::Context;
 use std::sync::{Mutex, MutexGuard};
 
 /// COMM_WORLD has 1, COMM_SELF 2; 0 is for the library.
@@ -14,8 +15,12 @@ const ROUND: u32 = 4096;
 /// (at 1 KiB each these are 64 MiB).
 const LAST: u32 = 1 << 16;
 
+/// The context of the frames of all windows, of a number that is never given out: their tags tell the windows
+/// apart, so that one look finds what has come for any of them.
+pub(crate) const FRAMES: Context = Context(LAST << COLLECTIVE.trailing_ones());
+
 /// The number of communicators whose own is not agreed upon yet; nobody may use them.
-pub(super) const AWAITED: u32 = (newmadeleine::engine::Context::LIMIT >> COLLECTIVE.trailing_ones()) - 1;
+pub(super) const AWAITED: u32 = (Context::LIMIT >> COLLECTIVE.trailing_ones()) - 1;
 
 const WORDS: usize = (LAST / u64::BITS) as usize;
 

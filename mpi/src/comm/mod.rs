@@ -12,6 +12,7 @@ mod named;
 mod party;
 mod wishes;
 
+pub(crate) use context::FRAMES;
 pub(crate) use members::Members;
 pub(crate) use named::{Named, free, let_go};
 pub(crate) use party::submit_data;

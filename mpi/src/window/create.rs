@@ -223,9 +223,11 @@ fn assemble(on: &Named, node: &Node, wish: &Wish) -> Result<Win> {
     Ok(handle)
 }
 
-/// The memory of this rank (none: there is none left), and what of it was allocated for it alone.
+/// The memory of this rank (none: there is none left), and what of it was allocated for it alone. No bytes
+/// are at NULL.
 fn own_memory(node: &Node, wish: &Wish) -> (Option<Base>, Option<Base>) {
     match wish.flavor {
+        Flavor::Shared | Flavor::Allocate if wish.size == 0 => (Some(Base::BOTTOM), None),
         Flavor::Create => (Some(Base::new(wish.base)), None),
         Flavor::Dynamic => (Some(Base::BOTTOM), None),
         Flavor::Shared | Flavor::Allocate => match node.base(node.place) {
@@ -383,7 +385,8 @@ impl Window {
     }
 
     /// Size, unit and address of the memory of a rank that this process can load from and store to; of no
-    /// rank: of the first one that has some.
+    /// rank: of the first one that has some. The address of no bytes is NULL, as MPICH and Open MPI answer:
+    /// programs ask whether a rank gave memory by it.
     ///
     /// # Errors
     /// The window is a dynamic one, or there is no such rank.
@@ -397,6 +400,7 @@ impl Window {
             None => self.peers.iter().find(|peer| peer.size > 0),
         };
         Ok(match peer {
+            Some(Peer { way: Way::Direct(_), size: 0, unit, .. }) => (0, *unit, std::ptr::null_mut()),
             Some(Peer { way: Way::Direct(base), size, unit, .. }) => (*size as i64, *unit, base.pointer()),
             _ => (0, 1, std::ptr::null_mut()),
         })

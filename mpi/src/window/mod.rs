@@ -4,8 +4,8 @@
 //! Who accesses what, and how, is settled when a window is made ([`create`]). Memory that the ranks of a node
 //! have in common is accessed directly; memory of the program on the same node, where the system permits it,
 //! by one copy from process to process; everything else by the protocol of `nmad-rma`, whose frames travel as
-//! messages in a context of the window's own. So the engine gathers, splits and repeats them like all
-//! messages, and knows nothing of windows.
+//! messages in a context of all windows, and their data in one of the window's own. So the engine gathers,
+//! splits and repeats them like all messages, and knows nothing of windows.
 //!
 //! The origin's side is [`plan`] (how each access travels), [`operation`] (puts, gets, accumulates and their
 //! like), [`direct`] (those to memory that it sees), [`outgoing`] (how the rest leaves and ends) and the

@@ -4,7 +4,7 @@
 use super::plan::Far;
 use super::wait::end_of;
 use super::word::WORD;
-use super::{Window, lock};
+use super::{Window, lock, service};
 use crate::error::{Class, Error, Result};
 use crate::memory;
 use crate::point::send::STANDARD;
@@ -46,8 +46,8 @@ impl Window {
         ask: impl FnOnce(Asking<'_, Ports<'_>>) -> R,
     ) -> R {
         let peer = self.peer(rank);
-        let context = self.on.comm.context();
-        let to = rma::To { rank: rank as usize, peer: PeerId(peer.process), context };
+        let (context, frames) = (self.on.comm.context(), service::frames(self));
+        let to = rma::To { rank: rank as usize, peer: PeerId(peer.process), context, frames };
         let mut origin = lock(&self.origin);
         let answer = ask(origin.asking(&mut Ports(world), to, operation));
         peer.is_asked.store(true, Ordering::Relaxed);

@@ -341,12 +341,46 @@ static void pairs(void)
     CHECK(seen.index == size - 1);
 }
 
+/* Memory that one rank has, or all but one have: no bytes are at NULL, wherever they are asked for. */
+static void nothing(const char *flavor)
+{
+    for (int way = 0; way < 4; way++) {
+        int odd = rank == size - 1, bytes = odd == way % 2 ? 64 : 0, found, disp = -1;
+        MPI_Aint len = -1;
+        void *base = &len, *mine = &len, **attribute;
+        MPI_Info info;
+        MPI_Win own;
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "alloc_shared_noncontig", way < 2 ? "true" : "false");
+        if (strcmp(flavor, "shared") == 0)
+            MPI_Win_allocate_shared(bytes, 4, info, MPI_COMM_WORLD, &mine, &own);
+        else
+            MPI_Win_allocate(bytes, 4, info, MPI_COMM_WORLD, &mine, &own);
+        CHECK((mine == NULL) == (bytes == 0));
+        MPI_Win_get_attr(own, MPI_WIN_BASE, &attribute, &found);
+        CHECK(found && *(void **)&attribute == mine);
+        for (int other = 0; other < size; other++) {
+            int has = (other == size - 1) == way % 2;
+            MPI_Win_shared_query(own, other, &len, &disp, &base);
+            /* What is not reached here has no bytes either. */
+            CHECK(len == (has ? 64 : 0) || (len == 0 && strcmp(flavor, "shared") != 0));
+            CHECK((base == NULL) == (len == 0) && (len == 0 || disp == 4));
+        }
+        MPI_Win_fence(0, own);
+        MPI_Put(&rank, 0, MPI_INT, size - 1, 0, 0, MPI_INT, own);
+        MPI_Win_fence(0, own);
+        MPI_Win_free(&own);
+        MPI_Info_free(&info);
+    }
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     const char *flavor = argc > 1 ? argv[1] : "allocate";
+    nothing(flavor);
     make(flavor);
     fences();
     accumulates();

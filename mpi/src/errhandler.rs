@@ -120,32 +120,54 @@ pub(crate) fn free(errhandler: &mut Errhandler) -> Result<()> {
     Ok(())
 }
 
+/// The words of an error, by its code.
+struct Words {
+    code: Code,
+    text: String,
+}
+
 /// The words of the latest errors.
-static WORDS: Mutex<VecDeque<(u8, String)>> = Mutex::new(VecDeque::new());
+static WORDS: Mutex<VecDeque<Words>> = Mutex::new(VecDeque::new());
+
+/// Classes that calls return as they are, since programs compare codes with them: those that the standard
+/// says are returned (MPI 5.0, section 3.7.5), and those after which programs go on in another way. Their
+/// constants stand for the latest words of the class.
+const EXACT: [Class; 7] = [
+    Class::IN_STATUS,
+    Class::PENDING,
+    Class::PROC_ABORTED,
+    Class::NAME,
+    Class::NO_SUCH_FILE,
+    Class::FILE_EXISTS,
+    Class::UNSUPPORTED_OPERATION,
+];
 
 /// Most errors whose words are kept.
 const WORDS_MAX: usize = 64;
 /// Highest number of an error's words.
 const DETAIL_MAX: u8 = 127;
 
-fn words() -> MutexGuard<'static, VecDeque<(u8, String)>> {
+fn words() -> MutexGuard<'static, VecDeque<Words>> {
     WORDS.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-pub(crate) fn keep_words(error: &Error) -> u8 {
+/// Keeps the words of an error: the code that stands for them.
+pub(crate) fn keep_words(error: &Error) -> Code {
     let mut words = words();
-    let detail = words.back().map_or(1, |(last, _)| last % DETAIL_MAX + 1);
+    let last = words.iter().rev().map(|words| words.code.detail).find(|&detail| detail > 0);
+    let detail = if EXACT.contains(&error.class()) { 0 } else { last.unwrap_or(0) % DETAIL_MAX + 1 };
     if words.len() == WORDS_MAX {
         words.pop_front();
     }
-    words.push_back((detail, error.to_string()));
-    detail
+    let code = Code { class: error.class(), detail };
+    words.push_back(Words { code, text: error.to_string() });
+    code
 }
 
 /// The words that belong to a code, if they are still known.
 pub(crate) fn text_of(code: Code) -> Option<String> {
     let words = words();
-    words.iter().rev().find(|(detail, _)| *detail == code.detail).map(|(_, text)| text.clone())
+    words.iter().rev().find(|words| words.code == code).map(|words| words.text.clone())
 }
 
 /// Runs a handler.
@@ -179,6 +201,21 @@ fn abort(code: Code, handler: &str) -> ! {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn classes_that_programs_compare_are_codes_and_have_the_latest_words() {
+        let truncated = Class::TRUNCATE.error("8 B for 4 B");
+        let code = keep_words(&truncated);
+        assert!(code.detail > 0 && code.class == Class::TRUNCATE);
+        for text in ["request 0", "request 1"] {
+            let code = keep_words(&Class::IN_STATUS.error(text));
+            assert_eq!(code, Code { class: Class::IN_STATUS, detail: 0 });
+            assert!(text_of(code).is_some_and(|words| words.ends_with(text)));
+        }
+        let next = keep_words(&truncated);
+        assert!(next.detail > 0 && next != code, "codes in between have no number");
+        assert_eq!(text_of(Code { class: Class::TRUNCATE, detail: 0 }), None);
+    }
 
     #[test]
     fn the_predefined_ones_have_names() {

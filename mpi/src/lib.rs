@@ -33,6 +33,7 @@ mod memory;
 mod message;
 mod objects;
 pub mod op;
+mod orphans;
 mod partitioned;
 mod point;
 mod raise;

@@ -66,8 +66,10 @@ fn handler_of(object: Object) -> Option<(Arc<Handler>, u32)> {
 /// error belongs.
 pub(crate) fn raise(object: Object, error: &Error) -> Code {
     // Codes that programs add have words of their own.
-    let detail = if error.class() > Class::LAST { 0 } else { keep_words(error) };
-    let code = Code { class: error.class(), detail };
+    let code = match error.class() {
+        class if class > Class::LAST => Code { class, detail: 0 },
+        _ => keep_words(error),
+    };
     if let Some(owner) = error.owner() {
         return owner.answer(code);
     }

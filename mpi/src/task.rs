@@ -176,17 +176,25 @@ pub(crate) fn advance(world: &World) {
 
 #[cold]
 fn advance_all(world: &World) {
-    let mut index = 0;
+    // Functions of the program that a task calls may begin others, and advance all themselves.
     let next = |index: usize| tasks().get(index).cloned();
+    let (mut index, mut has_ended) = (0, false);
     while let Some(task) = next(index) {
-        if task.advance(world) {
-            let mut tasks = tasks();
-            tasks.retain(|other| !Arc::ptr_eq(other, &task));
-            ACTIVE.store(tasks.len(), Ordering::Relaxed);
-        } else {
-            index += 1;
-        }
+        has_ended |= task.advance(world);
+        index += 1;
     }
+    if has_ended {
+        // Dropped without the lock: that may take calls.
+        let _over: Vec<Arc<Task>> = take_over();
+    }
+}
+
+/// Takes the tasks that have ended off the list.
+fn take_over() -> Vec<Arc<Task>> {
+    let mut tasks = tasks();
+    let over = tasks.extract_if(.., |task| task.ended().is_some()).collect();
+    ACTIVE.store(tasks.len(), Ordering::Relaxed);
+    over
 }
 
 /// Does the work on the caller's thread, and advances what else there is meanwhile.

@@ -4,9 +4,8 @@ use crate::abi::{Abi, Kind, Numbers};
 use crate::codes;
 use crate::take::PREDEFINED_KEYVALS;
 use nmad_mpi::Status;
-use nmad_mpi::api::Code;
 use nmad_mpi::constant::{Comparison, ThreadLevel, TopologyKind, UNDEFINED};
-use nmad_mpi::error::{Class, Error};
+use nmad_mpi::error::Class;
 use nmad_mpi::handle::{
     Comm, Errhandler, Group, Info, KEYVALS, Keyval, Message, Op, Request, Session, Type, Win,
 };
@@ -169,35 +168,21 @@ pub(crate) fn string(to: *mut c_char, room: usize, text: &str, written: *mut i32
     value(written, len as i32);
 }
 
-/// The error of an empty status is MPI_SUCCESS (MPI 5.0, section 3.7.3); calls for one request leave that of
-/// others alone.
-fn clear_error<A: Abi>(status: &mut A::Status) {
-    *A::error(status) = 0;
-}
-
-/// Fills in a status, except for its error unless it is empty.
+/// Fills in a status; its error if the core says so.
 #[inline]
 pub(crate) fn status<A: Abi>(to: *mut A::Status, from: &Status) {
     // SAFETY: the program passes a place for a status; wrappers ask only if it does.
     let place = unsafe { &mut *to };
     A::status_out(place, from);
-    if *from == Status::EMPTY {
-        clear_error::<A>(place);
+    if from.sets_error {
+        *A::error(place) = codes::class_out::<A>(from.error);
     }
 }
 
-/// Fills in statuses; their errors too if they are empty, or if the call fails and says that they are there.
-pub(crate) fn statuses<A: Abi>(to: *mut A::Status, from: &[Status], error: Option<&Error>) {
-    let with_errors = error.is_some_and(|error| error.class() == Class::IN_STATUS);
+/// Fills in statuses.
+pub(crate) fn statuses<A: Abi>(to: *mut A::Status, from: &[Status]) {
     for (index, each) in from.iter().enumerate() {
-        // SAFETY: the program passes as many places as there are requests.
-        let place = unsafe { &mut *to.add(index) };
-        A::status_out(place, each);
-        if *each == Status::EMPTY {
-            clear_error::<A>(place);
-        }
-        if with_errors {
-            *A::error(place) = codes::code_out::<A>(Code { class: each.error, detail: 0 });
-        }
+        // The program passes as many places as there are requests.
+        status::<A>(to.wrapping_add(index), each);
     }
 }

@@ -287,12 +287,12 @@ pub(crate) fn status<A: Abi>(name: &str, from: *const A::Status) -> Result<Statu
 /// A status to fill in, if the program wants it.
 #[inline]
 pub(crate) fn room_for_status<A: Abi>(status: *const A::Status) -> Option<Status> {
-    (!A::is_ignore(status) && !status.is_null()).then_some(Status::EMPTY)
+    (!A::is_ignore(status) && !status.is_null()).then_some(Status::SENT)
 }
 
 /// Statuses to fill in, if the program wants them.
 pub(crate) fn room_for_statuses<A: Abi>(statuses: *const A::Status, count: usize) -> Option<List<Status>> {
-    (!A::is_ignore(statuses) && !statuses.is_null()).then(|| SmallVec::from_elem(Status::EMPTY, count))
+    (!A::is_ignore(statuses) && !statuses.is_null()).then(|| SmallVec::from_elem(Status::SENT, count))
 }
 
 /// A list; NULL is one without entries.

@@ -93,11 +93,14 @@ pub fn pready_list(partitions: &[i32], request: Request) -> Result<()> {
     outgoing(request)?.ready(partitions.iter().copied())
 }
 
-/// `MPI_Parrived`
+/// `MPI_Parrived`: true, too, of the null request and of one that is not started (MPI 5.0, section 4.2.2).
 ///
 /// # Errors
 /// There is no such request or partition, or the request does not receive.
 pub fn parrived(request: Request, partition: i32) -> Result<bool> {
+    if request.is_null() {
+        return Ok(true);
+    }
     let Side::In(incoming) = side(request)? else {
         return Err(Class::REQUEST.error("the request sends: only what is received arrives"));
     };

@@ -15,7 +15,7 @@ fn bsend_with(arguments: Arguments, _: Hints) -> Result<()> {
 
 fn ibsend_with(arguments: Arguments, _: Hints) -> Result<Request> {
     buffered::bsend(arguments)?;
-    Ok(State::ended(Status::EMPTY).into_request())
+    Ok(State::ended(Status::SENT).into_request())
 }
 
 fn bsend_init_with(arguments: Arguments, _: Hints) -> Result<Request> {

@@ -8,9 +8,10 @@ use super::{COMMS, Communicator, share};
 use crate::errhandler;
 use crate::error::{Code, Owner, Result};
 use crate::handle::Comm;
+use crate::orphans::Orphans;
 use crate::world::World;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 /// A communicator to keep, and its handle.
 #[derive(Clone)]
@@ -20,11 +21,7 @@ pub(crate) struct Named {
 }
 
 /// Those whose handles were freed, and may still be asked for by messages under way.
-static FREED: Mutex<Vec<Named>> = Mutex::new(Vec::new());
-
-fn freed() -> MutexGuard<'static, Vec<Named>> {
-    FREED.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
+static FREED: Orphans<Named> = Orphans::new();
 
 impl Named {
     /// That of a handle.
@@ -39,7 +36,7 @@ impl Named {
     #[cold]
     pub(crate) fn of_message(handle: Comm) -> Option<Named> {
         let named = Named::of(handle).ok();
-        named.or_else(|| freed().iter().find(|named| named.handle == handle).cloned())
+        named.or_else(|| FREED.find(|named| (named.handle == handle).then(|| named.clone())))
     }
 
     /// Whether nothing goes on that belongs to it; it is freed.
@@ -51,7 +48,10 @@ impl Named {
 
 /// Lets go of freed communicators on which nothing goes on any more.
 pub(crate) fn let_go(world: &World) {
-    let over: Vec<Named> = freed().extract_if(.., |named| named.is_over(world)).collect();
+    release(FREED.sweep(|named| named.is_over(world)));
+}
+
+fn release(over: Vec<Named>) {
     for Named { comm, handle } in over {
         drop(comm);
         COMMS.release(handle.0);
@@ -61,8 +61,7 @@ pub(crate) fn let_go(world: &World) {
 /// Frees a handle. It can be given out again when what goes on has ended.
 pub(crate) fn free(handle: Comm, world: &World) {
     let Some(comm) = COMMS.hide(handle.0) else { return };
-    freed().push(Named { comm, handle });
-    let_go(world);
+    release(FREED.add(Named { comm, handle }, |named| named.is_over(world)));
 }
 
 impl Owner for Named {

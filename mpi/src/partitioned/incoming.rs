@@ -6,6 +6,7 @@ use crate::constant::ANY_SOURCE;
 use crate::error::{Class, Error, Result};
 use crate::handle::Comm;
 use crate::memory;
+use crate::orphans::Orphans;
 use crate::request::{Ended, Persistent, State, sent};
 use crate::status::Status;
 use crate::task::{self, Served, Work};
@@ -75,7 +76,7 @@ impl Incoming {
         });
         let (flying, arrived) = (Vec::new(), Vec::new());
         let round = Round { header, is_active: false, is_posted: false, flying, arrived, failed: None };
-        let status = Status { source, tag, ..Status::EMPTY };
+        let status = Status { source, tag, ..Status::SENT };
         let own = Arc::new(Incoming { on, peer, status, into, parts, round: Mutex::new(round) });
         let side = Side::In(own.clone());
         Ok(State::Persistent(Persistent::partitioned(side, move || own.start())))
@@ -206,17 +207,27 @@ fn covering(ours: Parts, index: u64, theirs: Parts) -> std::ops::Range<usize> {
     ((begin / unit) as usize).min(end)..end
 }
 
+/// A header that comes for a request which was freed before: it is still the one of its turn, so that the
+/// next request gets the next header.
+struct Left {
+    id: RequestId,
+    /// Where the engine writes it.
+    _bytes: Box<[u8; HEADER]>,
+    /// Its context is not given to another communicator before.
+    _on: Named,
+}
+
+static LEFT: Orphans<Left> = Orphans::new();
+
 impl Drop for Incoming {
     fn drop(&mut self) {
         let round = self.round.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let Header::Awaited(id, _) = &round.header else { return };
-        let is_over = world().is_ok_and(|world| {
-            world.node().submit(|engine| engine.cancel(*id));
-            world.node().take(*id).is_some()
-        });
-        if !is_over {
+        let Header::Awaited(id, bytes) = std::mem::replace(&mut round.header, Header::None) else { return };
+        let left = Left { id, _bytes: bytes, _on: self.on.clone() };
+        match world() {
+            Ok(world) => drop(LEFT.add(left, |left| world.node().take(left.id).is_some())),
             // The engine may still write it.
-            std::mem::forget(std::mem::replace(&mut round.header, Header::None));
+            Err(_) => std::mem::forget(left),
         }
     }
 }

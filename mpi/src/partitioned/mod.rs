@@ -4,8 +4,8 @@
 //! The sender's parts are what travels, each as a message of its own, straight into its place: parts that are
 //! small gather in the engine's window like all messages. How the sender divides the message, which the
 //! receiver may divide otherwise, it tells once, in a *header*: those of one tag are in order, so the
-//! sender's n-th request belongs to the receiver's n-th. All of it travels in the context of collectives,
-//! apart from what programs receive and probe.
+//! sender's n-th request belongs to the receiver's n-th, also where one was freed before it was started. All
+//! of it travels in the context of collectives, apart from what programs receive and probe.
 
 mod incoming;
 mod outgoing;

@@ -130,7 +130,7 @@ impl Work for Sending {
             return None;
         }
         round.is_active = false;
-        Some(round.failed.take().map_or(Ended::well(Status::EMPTY), |error| sent(world, Err(error))))
+        Some(round.failed.take().map_or(Ended::well(Status::SENT), |error| sent(world, Err(error))))
     }
 
     fn serve(&mut self, engine: &mut Engine) -> Served {
@@ -140,7 +140,7 @@ impl Work for Sending {
         // A call explains what has failed.
         if round.go_on(engine) && round.failed.is_none() {
             round.is_active = false;
-            return Served::Ended(Ended::well(Status::EMPTY));
+            return Served::Ended(Ended::well(Status::SENT));
         }
         if before == round.flying.len() { Served::Nothing } else { Served::Moved }
     }

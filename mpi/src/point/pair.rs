@@ -66,7 +66,7 @@ fn both(out: send::Arguments, into: recv::Arguments, copy: Vec<u8>) -> Result<St
     let work = Async::new(async move {
         let outgoing = match send {
             Some(id) => sent(self::world()?, Ending(id).await?),
-            None => Ended::well(Status::EMPTY),
+            None => Ended::well(Status::SENT),
         };
         drop(copy);
         let incoming = match receive {

@@ -39,7 +39,7 @@ pub(crate) fn send(arguments: Arguments, hints: Hints) -> Result<Request> {
         let (Kept { on, data }, node) = (&kept, world()?.node());
         let hints = on.comm.hints(hints);
         let id = target.and_then(|target| node.begin_send(&target, data, hints));
-        Ok(id.map_or(State::ended(Status::EMPTY), |id| State::Flight(Flight::send(id, on.handle))))
+        Ok(id.map_or(State::ended(Status::SENT), |id| State::Flight(Flight::send(id, on.handle))))
     }))
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn bsend(arguments: Arguments) -> Result<Request> {
     let target = kept.on.comm.target(arguments.3, arguments.4)?;
     Ok(request(move || {
         target.map_or(Ok(()), |target| buffered::put(&kept.on.comm, target, &kept.data))?;
-        Ok(State::ended(Status::EMPTY))
+        Ok(State::ended(Status::SENT))
     }))
 }
 

@@ -16,7 +16,8 @@ impl Ended {
     }
 
     pub(crate) fn badly(status: Status, error: Error) -> Ended {
-        Ended { status: Status { error: error.class(), ..status }, error: Some(error) }
+        let status = Status { error: error.class(), sets_error: false, ..status };
+        Ended { status, error: Some(error) }
     }
 
     /// It was an operation on this communicator.

@@ -104,7 +104,7 @@ impl Flight {
         };
         Look::Well(match &self.from {
             Some(from) => status(from.rank(&envelope), &envelope),
-            None => Status::EMPTY,
+            None => Status::SENT,
         })
     }
 

@@ -23,7 +23,7 @@ impl Tally<'_> {
     fn note(&mut self, place: usize, index: usize, ended: Ended) {
         if let Some(statuses) = &mut self.statuses {
             let error = ended.error.as_ref().map_or(Class::SUCCESS, Error::class);
-            statuses[place] = Status { error, ..ended.status };
+            statuses[place] = Status { error, sets_error: true, ..ended.status };
         }
         if let Some(error) = ended.error {
             let text = || format!("request {index} of the list: {error}");
@@ -33,7 +33,7 @@ impl Tally<'_> {
 
     fn note_well(&mut self, place: usize, status: Status) {
         if let Some(statuses) = &mut self.statuses {
-            statuses[place] = status;
+            statuses[place] = Status { sets_error: true, ..status };
         }
     }
 

@@ -115,8 +115,8 @@ impl State {
 #[inline]
 pub(crate) fn sent(world: &World, outcome: Outcome) -> Ended {
     match outcome {
-        Ok(_) => Ended::well(Status::EMPTY),
-        Err(error) => failed(world, Status::EMPTY, error),
+        Ok(_) => Ended::well(Status::SENT),
+        Err(error) => failed(world, Status::SENT, error),
     }
 }
 
@@ -129,14 +129,14 @@ pub(crate) fn received(world: &World, sender: impl Fn(&engine::Envelope) -> i32,
             let status = Status { count_bytes: capacity as i64, ..status(sender(&envelope), &envelope) };
             failed(world, status, error)
         }
-        Err(error) => failed(world, Status::EMPTY, error),
+        Err(error) => failed(world, Status::SENT, error),
     }
 }
 
 /// Of a message of this rank.
 #[inline]
 pub(crate) fn status(source: i32, envelope: &engine::Envelope) -> Status {
-    Status { source, tag: envelope.tag.0 as i32, count_bytes: envelope.len as i64, ..Status::EMPTY }
+    Status { source, tag: envelope.tag.0 as i32, count_bytes: envelope.len as i64, ..Status::SENT }
 }
 
 #[cold]

@@ -109,7 +109,7 @@ impl Slots {
         match request {
             // Most, so that one comparison is enough.
             Request(BASE..) => None,
-            SENT => Some(Status::EMPTY),
+            SENT => Some(Status::SENT),
             NO_PROC => Some(Status::NO_PROC),
             _ => None,
         }
@@ -362,7 +362,7 @@ mod tests {
         let slots = Slots::new();
         let other = slots.insert(ended(7));
         assert_eq!(slots.over(other), None);
-        for (shared, status) in [(slots.sent(), Status::EMPTY), (slots.no_proc(), Status::NO_PROC)] {
+        for (shared, status) in [(slots.sent(), Status::SENT), (slots.no_proc(), Status::NO_PROC)] {
             assert!(shared != other && shared != Request::NULL);
             assert_eq!(slots.over(shared), Some(status));
             for _ in 0..2 {

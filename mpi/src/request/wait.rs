@@ -4,12 +4,13 @@ use super::general::General;
 use super::{Ended, Flight, SLOTS, State};
 use crate::error::{Class, Error, Result};
 use crate::handle::Request;
+use crate::orphans::Orphans;
 use crate::status::Status;
 use crate::task;
 use crate::world::{World, world};
 use newmadeleine::RequestId;
 use newmadeleine::progress::Patience;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// Waits for a request: how it ended. The null request has ended.
 #[inline]
@@ -85,6 +86,10 @@ pub(crate) fn await_state(world: &World, mut state: State) -> Ended {
 fn wait_slowly(world: &World, request: &mut Request) -> Result<Ended> {
     let mut patience = Patience::default();
     loop {
+        // First, since the others may be many.
+        if settle(world, *request)? {
+            return consume(request);
+        }
         task::advance(world);
         if settle(world, *request)? {
             return consume(request);
@@ -169,7 +174,7 @@ pub(crate) fn cancel(world: &World, request: Request) -> Result<()> {
 }
 
 /// What runs although its handle was given away.
-static ORPHANS: Mutex<Vec<State>> = Mutex::new(Vec::new());
+static ORPHANS: Orphans<State> = Orphans::new();
 
 /// Gives a request away; its operation goes on.
 pub(crate) fn free(world: &World, request: &mut Request) -> Result<()> {
@@ -209,16 +214,13 @@ pub(crate) fn bury(request: Request, general: &General) -> Result<()> {
 }
 
 fn orphan(world: &World, state: State) {
-    let mut orphans = ORPHANS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    orphans.push(state);
-    orphans.retain_mut(|state| !state.settle(world));
+    drop(ORPHANS.add(state, |state| state.settle(world)));
 }
 
 /// Waits for sends that were given away: their memory is the program's until they have ended.
 pub(crate) fn wait_for_orphans(world: &World) {
-    let orphans = std::mem::take(&mut *ORPHANS.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
-    let sends =
-        orphans.into_iter().filter(|state| matches!(state, State::Flight(flight) if flight.is_send()));
+    let is_send = |state: &State| matches!(state, State::Flight(flight) if flight.is_send());
+    let sends = ORPHANS.take().into_iter().filter(is_send);
     sends.for_each(|state| drop(await_state(world, state)));
 }
 

@@ -217,9 +217,7 @@ fn statuses(name: &str) -> Lines {
     Lines {
         before: line(format!("let mut {name}_ = take::room_for_statuses::<A>({name}, {name}_len);")),
         call: Some(format!("{name}_.as_deref_mut()")),
-        always: line(format!(
-            "if let Some(all) = &{name}_ {{ give::statuses::<A>({name}, all, answer.as_ref().err()); }}"
-        )),
+        always: line(format!("if let Some(all) = &{name}_ {{ give::statuses::<A>({name}, all); }}")),
         ..Lines::default()
     }
 }

@@ -189,6 +189,7 @@ impl front::Abi for Abi {
             source: Self::rank_in(status.source),
             tag: Self::tag_in(status.tag),
             error: Class::SUCCESS,
+            sets_error: false,
             count_bytes: high << 32 | i64::from(status.count_low as u32),
             cancelled: status.count_high_and_cancelled & 1 != 0,
         }

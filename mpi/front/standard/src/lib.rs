@@ -135,6 +135,7 @@ impl front::Abi for Abi {
             source: status.source,
             tag: status.tag,
             error: Class::SUCCESS,
+            sets_error: false,
             count_bytes: i64::from(status.count[1]) << 32 | i64::from(status.count[0] as u32),
             cancelled: status.cancelled != 0,
         }

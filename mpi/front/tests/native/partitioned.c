@@ -240,6 +240,52 @@ static void errors(void)
     MPI_Comm_free(&own);
 }
 
+/* Requests that are freed before they are started keep their turn: the next ones of their tag belong together.
+   Each rank sends to the next one; `behind`: the receives are made when the others' sends may have come. */
+static void freed(MPI_Comm comm, int requests, int behind)
+{
+    enum { LEN = 24 };
+    static int out[LEN], in[LEN];
+    int next = (me + 1) % size, last = (me + size - 1) % size, right = 1;
+    MPI_Request unused[2], request[2];
+    for (int i = 0; i < requests; i++) {
+        if (behind) {
+            GOOD(MPI_Psend_init(out, 4, LEN / 4, MPI_INT, next, 3, comm, MPI_INFO_NULL, &unused[1]));
+            GOOD(MPI_Barrier(comm));
+        }
+        GOOD(MPI_Precv_init(in, 2, LEN / 2, MPI_INT, last, 3, comm, MPI_INFO_NULL, &unused[0]));
+        if (!behind)
+            GOOD(MPI_Psend_init(out, 4, LEN / 4, MPI_INT, next, 3, comm, MPI_INFO_NULL, &unused[1]));
+        GOOD(MPI_Request_free(&unused[i % 2]));
+        GOOD(MPI_Request_free(&unused[1 - i % 2]));
+    }
+    GOOD(MPI_Precv_init(in, 3, LEN / 3, MPI_INT, last, 3, comm, MPI_INFO_NULL, &request[0]));
+    GOOD(MPI_Psend_init(out, 6, LEN / 6, MPI_INT, next, 3, comm, MPI_INFO_NULL, &request[1]));
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < LEN; i++) out[i] = 1000 * me + 100 * round + i, in[i] = -1;
+        GOOD(MPI_Startall(2, request));
+        GOOD(MPI_Pready_range(0, 5, request[1]));
+        GOOD(MPI_Waitall(2, request, MPI_STATUSES_IGNORE));
+        for (int i = 0; i < LEN; i++) right &= in[i] == 1000 * last + 100 * round + i;
+    }
+    RIGHT(right);
+    GOOD(MPI_Request_free(&request[0]));
+    GOOD(MPI_Request_free(&request[1]));
+}
+
+/* Also where the communicator is freed before the headers have come. */
+static void freed_in_every_way(void)
+{
+    for (int requests = 0; requests < 40; requests += requests + 1)
+        for (int behind = 0; behind < 2; behind++) {
+            MPI_Comm own;
+            GOOD(MPI_Comm_dup(all, &own));
+            freed(all, requests, behind);
+            freed(own, requests, behind);
+            GOOD(MPI_Comm_free(&own));
+        }
+}
+
 int main(int argc, char **argv)
 {
     int provided;
@@ -256,6 +302,7 @@ int main(int argc, char **argv)
     many();
     threads();
     gaps();
+    freed_in_every_way();
     errors();
     MPI_Finalize();
     return wrong != 0;

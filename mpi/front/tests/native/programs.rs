@@ -85,6 +85,11 @@ fn what_a_program_gets_wrong_has_the_class_that_the_standard_says() {
 }
 
 #[test]
+fn requests_that_are_null_or_not_started_or_have_failed_are_told_alike() {
+    ABIS.into_iter().for_each(|abi| run(abi, "tests/native/requests.c", &[], 1, 0));
+}
+
+#[test]
 fn wishes_for_the_messages_of_a_communicator_are_kept_or_refused() {
     ABIS.into_iter().for_each(|abi| run(abi, "tests/native/wishes.c", &[], 2, 0));
 }

@@ -36,18 +36,37 @@ pub(crate) fn nowhere(buffer: *const c_void) -> Error {
 /// A buffer of the program's, and the offset of the first byte in it that is used, if any is.
 pub(crate) type Used = (*const c_void, Option<i64>);
 
+/// Where data begins in a buffer, if there is any.
+#[inline]
+fn start((buffer, first): Used) -> Option<*const c_void> {
+    Some(buffer.wrapping_byte_offset(first? as isize))
+}
+
 /// Checks that there is memory where data comes from and where it goes to, and that it is not the same. What
 /// is asked depends on one call's arguments alone: the answer is the same on every path that it may take.
 #[inline]
 pub(crate) fn check_buffers(from: Used, into: Used) -> Result<()> {
-    let start = |(buffer, first): Used| Some(buffer.wrapping_byte_offset(first? as isize));
+    check_places(from, into)?;
+    refuse_same(from, into)
+}
+
+/// Checks that there is memory where data comes from and where it goes to.
+#[inline]
+pub(crate) fn check_places(from: Used, into: Used) -> Result<()> {
+    for each in [from, into] {
+        if start(each).is_some_and(is_nowhere) {
+            return Err(nowhere(each.0));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses data to send that begins where received data does. In a collective whose ranks all send and
+/// receive, it is asked about what all of them give alike (the first byte of all blocks, a rank's own block),
+/// so that none begins what another one refuses.
+#[inline]
+pub(crate) fn refuse_same(from: Used, into: Used) -> Result<()> {
     let (read, written) = (start(from), start(into));
-    if read.is_some_and(is_nowhere) {
-        return Err(nowhere(from.0));
-    }
-    if written.is_some_and(is_nowhere) {
-        return Err(nowhere(into.0));
-    }
     if read.is_some() && read == written { Err(same()) } else { Ok(()) }
 }
 

@@ -13,7 +13,8 @@ use std::ffi::c_void;
 /// difference to the time of long lists, which is what the list of one element saves.
 const TILE_MAX: i64 = 256;
 
-/// The memory that `count` elements of a type at `buffer` occupy.
+/// The memory that `count` elements of a type at `buffer` occupy. No elements may be of `MPI_DATATYPE_NULL`:
+/// programs that have nothing to send give it, since MPICH takes it.
 ///
 /// # Errors
 /// A negative count, or no such type.
@@ -49,6 +50,9 @@ pub(crate) fn piece(buffer: *const c_void, count: i64, datatype: Type) -> Option
 
 #[inline(never)]
 fn slowly(buffer: *const c_void, count: i64, datatype: Type) -> Result<Segments> {
+    if count == 0 && datatype.is_null() {
+        return Ok(Segments::empty());
+    }
     of(buffer, count, committed(datatype)?)
 }
 

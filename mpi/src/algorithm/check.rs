@@ -6,10 +6,12 @@ use super::inter::Role;
 use super::place::Place;
 use super::schedule::{Builder, SLOTS, Seats};
 use super::team::Team;
+use crate::error::Class;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Numbers of a record: kind, root, operator, arguments, bytes sent and received, basic types likewise.
-pub(super) const FIELDS: usize = 10;
+/// Numbers of a record: kind, root, operator, arguments, bytes sent and received, basic types likewise, the
+/// class of a refusal.
+pub(super) const FIELDS: usize = 11;
 /// Bytes of a record.
 pub(super) const RECORD: u64 = (FIELDS * size_of::<u64>()) as u64;
 /// A field that may differ, or says nothing.
@@ -46,6 +48,8 @@ pub struct Alike {
     pub sent: Amount,
     /// Data from the other group; of one group, the same again.
     pub received: Amount,
+    /// The rank has refused its arguments, with an error of this class.
+    pub refused: Option<Class>,
 }
 
 /// Arguments that are compared beside root, operator and amount.
@@ -109,6 +113,11 @@ macro_rules! kinds {
             /// As the standard names it, without its prefix.
             pub fn name(self) -> &'static str {
                 match self { $(Operation::$kind => $name,)* }
+            }
+
+            /// The operation of this name.
+            pub fn named(name: &str) -> Option<Operation> {
+                Operation::ALL.iter().copied().find(|operation| operation.name() == name)
             }
         }
     };
@@ -213,14 +222,15 @@ impl Kind {
 
 impl Record {
     pub(super) fn bytes(&self) -> Vec<u8> {
-        let Alike { root, operator, arguments, sent, received } = self.alike;
+        let Alike { root, operator, arguments, sent, received, refused } = self.alike;
         let root = root.map(|root| match root {
             Root::Rank(rank) => u64::from(rank),
             Root::Itself => ITSELF,
             Root::Null => NULL,
         });
         let [first, second, third] = arguments;
-        let rest = [sent.len, received.len, sent.signature, received.signature];
+        let refused = refused.map(|class| class.0 as u64);
+        let rest = [sent.len, received.len, sent.signature, received.signature, refused];
         let fields = [Some(self.kind.number()), root, operator, first, second, third].into_iter().chain(rest);
         fields.flat_map(|field| field.unwrap_or(ANY).to_le_bytes()).collect()
     }

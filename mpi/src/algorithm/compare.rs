@@ -11,6 +11,7 @@ const OPERATOR: usize = 2;
 const FIRST_ARGUMENT: usize = 3;
 const SENT: [usize; 2] = [6, 8];
 const RECEIVED: [usize; 2] = [7, 9];
+const REFUSED: usize = 10;
 
 /// What everybody says, by seat.
 struct Records<'a> {
@@ -29,6 +30,11 @@ pub(super) fn compare(records: &[u8], seats: &Seats) -> Result<()> {
 impl Records<'_> {
     fn compare(&self) -> Result<()> {
         self.same(self.all(KIND))?;
+        if let Some((seat, _, class)) = self.all(REFUSED).next() {
+            let (name, who) = (Kind::name_of(self.fields[0][KIND]), self.name(seat));
+            let text = format!("{who} has refused its arguments of {name}: no rank begins it");
+            return Err(Error::new(Class(class as i32), text));
+        }
         match self.is_inter() {
             true => self.one_root()?,
             false => self.same(self.all(ROOT))?,
@@ -246,6 +252,16 @@ mod tests {
         });
         verdict(&[sum, sum], &[max, max]).unwrap();
         refused(&[sum, sum], &[max, sum], Class::OP, "rank 0 of the other group and rank 1 of the other");
+    }
+
+    #[test]
+    fn what_one_rank_refuses_none_begins() {
+        let call = |refused| record(Operation::Gather, Alike { refused, ..Alike::default() });
+        let (fine, wrong) = (call(None), call(Some(Class::BUFFER)));
+        refused(&[fine, wrong, fine], &[], Class::BUFFER, "rank 1 has refused its arguments of MPI_Gather");
+        refused(&[fine, fine], &[fine, wrong], Class::BUFFER, "rank 1 of the other group has refused");
+        let other = record(Operation::Barrier, Alike::default());
+        refused(&[wrong, other], &[], Class::NOT_SAME, "MPI_Barrier");
     }
 
     #[test]

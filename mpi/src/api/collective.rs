@@ -1,11 +1,18 @@
 //! Collectives: each operation in its three forms.
 
-use crate::algorithm::check::Form;
 use crate::algorithm::check::Operation::{Exscan, Scan};
-use crate::collective::{moves, neighbors, reductions, vectors};
-use crate::error::Result;
+use crate::algorithm::check::{Form, Operation};
+use crate::collective::{moves, neighbors, reductions, refuse, vectors};
+use crate::error::{Error, Result};
 use crate::handle::{Comm, Info, Op, Request, Type};
 use std::ffi::c_void;
+
+/// This rank refuses its arguments of an operation.
+#[cold]
+fn refused<T>(name: &str, of: (Form, Comm), why: Error) -> Result<T> {
+    let operation = Operation::named(name).expect("all that have three forms are in the list");
+    Err(refuse(operation, of, why))
+}
 
 /// The three forms of an operation, from what makes it ready.
 macro_rules! forms {
@@ -20,7 +27,7 @@ macro_rules! forms {
         #[allow(clippy::too_many_arguments)] // as many as the standard has
         pub fn $blocking($($argument: $kind,)* $comm: Comm) -> Result<()> {
             let $form = Form::Blocking;
-            $ready?.block()
+            $ready.or_else(|why| refused(stringify!($blocking), ($form, $comm), why))?.block()
         }
 
         #[doc = concat!("The nonblocking form of `MPI_", $name, "`: a request that ends with it.")]
@@ -30,7 +37,7 @@ macro_rules! forms {
         #[allow(clippy::too_many_arguments)] // as many as the standard has
         pub fn $nonblocking($($argument: $kind,)* $comm: Comm) -> Result<Request> {
             let $form = Form::Nonblocking;
-            $ready?.begin()
+            $ready.or_else(|why| refused(stringify!($blocking), ($form, $comm), why))?.begin()
         }
 
         #[doc = concat!("The persistent form of `MPI_", $name, "`: a request to be started.")]
@@ -40,7 +47,7 @@ macro_rules! forms {
         #[allow(clippy::too_many_arguments)] // as many as the standard has
         pub fn $persistent($($argument: $kind,)* $comm: Comm, _info: Info) -> Result<Request> {
             let $form = Form::Persistent;
-            $ready?.keep()
+            $ready.or_else(|why| refused(stringify!($blocking), ($form, $comm), why))?.keep()
         }
     )*};
 }

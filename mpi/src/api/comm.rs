@@ -99,7 +99,7 @@ fn insert_group(comm: &Communicator, members: &Arc<comm::Members>) -> Group {
 /// # Errors
 /// There is no such communicator, a copy function fails, or a process is gone.
 pub fn comm_dup(comm: Comm) -> Result<Comm> {
-    announce(Operation::CommDup, comm, || [None; 3])?;
+    announce(Operation::CommDup, comm, Ok(()), |()| [None; 3])?;
     create::dup(comm, None)
 }
 
@@ -108,8 +108,8 @@ pub fn comm_dup(comm: Comm) -> Result<Comm> {
 /// # Errors
 /// As [`comm_dup`], or there is no such info object.
 pub fn comm_dup_with_info(comm: Comm, info: Info) -> Result<Comm> {
-    announce(Operation::CommDup, comm, || [None; 3])?;
-    create::dup(comm, info::optional(info)?)
+    let infos = announce(Operation::CommDup, comm, info::optional(info), |_| [None; 3])?;
+    create::dup(comm, infos)
 }
 
 /// `MPI_Comm_idup`: the new communicator, usable when the request has ended.
@@ -133,9 +133,8 @@ pub fn comm_idup_with_info(comm: Comm, info: Info) -> Result<(Comm, Request)> {
 /// # Errors
 /// There is no such communicator or group, or it is no part of the communicator.
 pub fn comm_create(comm: Comm, group: Group) -> Result<Comm> {
-    let group = self::group(group)?;
     let me = world()?.session().rank();
-    announce(Operation::CommCreate, comm, || {
+    let group = announce(Operation::CommCreate, comm, self::group(group), |group| {
         let (size, is_member) = (group.processes().len() as u64, group.rank_of(me).is_some());
         [number(group.processes()), Some(size), Some(u64::from(is_member))]
     })?;
@@ -181,11 +180,11 @@ fn finish(
 /// There is no such communicator, or the color is negative.
 pub fn comm_split(comm: Comm, color: i32, key: i32) -> Result<Comm> {
     let color = match color {
-        0.. => Some(color),
-        UNDEFINED => None,
-        _ => return Err(Class::ARG.error(format!("color {color} is negative, and not MPI_UNDEFINED"))),
+        0.. => Ok(Some(color)),
+        UNDEFINED => Ok(None),
+        _ => Err(Class::ARG.error(format!("color {color} is negative, and not MPI_UNDEFINED"))),
     };
-    announce(Operation::CommSplit, comm, || [None; 3])?;
+    let color = announce(Operation::CommSplit, comm, color, |_| [None; 3])?;
     create::split(comm, color, key, |_| None)
 }
 
@@ -195,9 +194,9 @@ pub fn comm_split(comm: Comm, color: i32, key: i32) -> Result<Comm> {
 /// # Errors
 /// There is no such communicator or info object.
 pub fn comm_split_type(comm: Comm, split_type: Option<SplitType>, key: i32, info: Info) -> Result<Comm> {
-    let infos = info::optional(info)?;
     let asked = split_type.and_then(|split_type| number(split_type as i32));
-    announce(Operation::CommSplitType, comm, || [asked, None, None])?;
+    let infos = info::optional(info);
+    let infos = announce(Operation::CommSplitType, comm, infos, |_| [asked, None, None])?;
     by_type(comm, split_type, key, infos.as_ref())
 }
 
@@ -265,7 +264,7 @@ pub fn intercomm_create(
     remote_leader: i32,
     tag: i32,
 ) -> Result<Comm> {
-    announce(Operation::IntercommCreate, local_comm, || [number(local_leader), None, None])?;
+    announce(Operation::IntercommCreate, local_comm, Ok(()), |()| [number(local_leader), None, None])?;
     inter::create((local_comm, local_leader), (peer_comm, remote_leader), tag)
 }
 
@@ -293,6 +292,6 @@ pub fn intercomm_create_from_groups(
 /// # Errors
 /// There is no such communicator, or it is an intracommunicator.
 pub fn intercomm_merge(intercomm: Comm, high: bool) -> Result<Comm> {
-    announce(Operation::IntercommMerge, intercomm, || [number(high), None, None])?;
+    announce(Operation::IntercommMerge, intercomm, Ok(()), |()| [number(high), None, None])?;
     inter::merge(intercomm, high)
 }

@@ -13,7 +13,7 @@ use crate::topology::DistGraph;
 /// # Errors
 /// There is no such communicator, a dimension is not positive, or the grid is larger than the communicator.
 pub fn cart_create(comm: Comm, dims: &[i32], periods: &[bool], reorder: bool) -> Result<Comm> {
-    announce(Operation::CartCreate, comm, || [number(dims), number(periods), number(reorder)])?;
+    announce(Operation::CartCreate, comm, Ok(()), |()| [number(dims), number(periods), number(reorder)])?;
     arrange::cart(comm, dims, periods)
 }
 
@@ -22,7 +22,7 @@ pub fn cart_create(comm: Comm, dims: &[i32], periods: &[bool], reorder: bool) ->
 /// # Errors
 /// The communicator has no Cartesian topology.
 pub fn cart_sub(comm: Comm, remain: &[bool]) -> Result<Comm> {
-    announce(Operation::CartSub, comm, || [number(remain), None, None])?;
+    announce(Operation::CartSub, comm, Ok(()), |()| [number(remain), None, None])?;
     arrange::sub(comm, remain)
 }
 
@@ -32,7 +32,7 @@ pub fn cart_sub(comm: Comm, remain: &[bool]) -> Result<Comm> {
 /// There is no such communicator, `index` and `edges` do not fit, or the graph is larger than the
 /// communicator.
 pub fn graph_create(comm: Comm, index: &[i32], edges: &[i32], reorder: bool) -> Result<Comm> {
-    announce(Operation::GraphCreate, comm, || [number(index), number(edges), number(reorder)])?;
+    announce(Operation::GraphCreate, comm, Ok(()), |()| [number(index), number(edges), number(reorder)])?;
     arrange::graph(comm, index, edges)
 }
 
@@ -50,7 +50,9 @@ pub fn dist_graph_create_adjacent(
     reorder: bool,
 ) -> Result<Comm> {
     let has_weights = source_weights.is_some() || destination_weights.is_some();
-    announce(Operation::DistGraphCreateAdjacent, comm, || [number(reorder), number(has_weights), None])?;
+    announce(Operation::DistGraphCreateAdjacent, comm, Ok(()), |()| {
+        [number(reorder), number(has_weights), None]
+    })?;
     arrange::adjacent(comm, (sources, source_weights), (destinations, destination_weights))
 }
 
@@ -68,7 +70,9 @@ pub fn dist_graph_create(
     _info: Info,
     reorder: bool,
 ) -> Result<Comm> {
-    announce(Operation::DistGraphCreate, comm, || [number(reorder), number(weights.is_some()), None])?;
+    announce(Operation::DistGraphCreate, comm, Ok(()), |()| {
+        [number(reorder), number(weights.is_some()), None]
+    })?;
     let edges = |size| DistGraph::edges(size, sources, degrees, destinations, weights);
     arrange::distributed(comm, edges, weights.is_some())
 }

@@ -7,9 +7,10 @@ use crate::algorithm::operands::Operands;
 use crate::algorithm::operator::Operator;
 use crate::algorithm::place::{Blocks, Buffer, Place, Spot};
 use crate::constant::{IN_PLACE, PROC_NULL, ROOT};
-use crate::datatype::Datatype;
+use crate::datatype::{Basic, Datatype};
 use crate::error::{Class, Error, Result};
 use crate::handle::{Op, Type};
+use crate::memory::Used;
 use crate::message;
 use crate::objects;
 use crate::shown;
@@ -27,7 +28,12 @@ impl Data {
     /// Checks a count and a type.
     #[inline]
     pub(super) fn new(count: i64, datatype: Type) -> Result<Data> {
-        let datatype = objects::committed(datatype)?;
+        Data::of(count, type_of(count, datatype)?)
+    }
+
+    /// Checks a count of a type that was looked up.
+    #[inline]
+    pub(super) fn of(count: i64, datatype: &'static Datatype) -> Result<Data> {
         if count < 0 {
             return Err(negative(count));
         }
@@ -58,8 +64,14 @@ impl Data {
 
     /// The block of a rank, where one follows the other.
     pub(super) fn block(self, buffer: *const c_void, rank: usize) -> Result<Segments> {
+        self.memory(self.used(buffer, rank).0)
+    }
+
+    /// Where the block of a rank is.
+    #[inline]
+    pub(super) fn used(self, buffer: *const c_void, rank: usize) -> Used {
         let offset = self.count * self.datatype.extent() * rank as i64;
-        self.memory(buffer.wrapping_byte_offset(offset as isize))
+        (buffer.wrapping_byte_offset(offset as isize), self.first())
     }
 
     pub(super) fn place(self, buffer: Buffer) -> Place {
@@ -79,6 +91,13 @@ impl Data {
         let signature = self.datatype.only_basic().map(|basic| basic as u64);
         Amount { len: Some(self.len()), signature: signature.filter(|_| self.count > 0) }
     }
+}
+
+/// The type of a number of elements; that of none may be `MPI_DATATYPE_NULL`, as in a message.
+#[inline]
+fn type_of(count: i64, datatype: Type) -> Result<&'static Datatype> {
+    let found = objects::committed(datatype);
+    if count == 0 && datatype.is_null() { Ok(Datatype::predefined(Basic::Byte)) } else { found }
 }
 
 #[cold]
@@ -162,7 +181,7 @@ impl<'a> Row<'a> {
     ) -> Result<Row<'a>> {
         let (counts, displacements) =
             (each(counts, ranks, "counts")?, each(displacements, ranks, "displacements")?);
-        let datatype = objects::committed(datatype)?;
+        let datatype = type_of(counts.iter().copied().find(|&count| count != 0).unwrap_or(0), datatype)?;
         for &count in counts {
             check_count(count, datatype)?;
         }
@@ -171,8 +190,18 @@ impl<'a> Row<'a> {
 
     /// The memory of the block of a rank.
     pub(super) fn memory(&self, rank: usize) -> Result<Segments> {
+        message::of(self.used(rank).0, self.counts[rank], self.datatype)
+    }
+
+    /// Where the block of a rank is.
+    pub(super) fn used(&self, rank: usize) -> Used {
         let offset = self.displacements[rank].wrapping_mul(self.datatype.extent());
-        message::of(self.buffer.wrapping_byte_offset(offset as isize), self.counts[rank], self.datatype)
+        (self.buffer.wrapping_byte_offset(offset as isize), self.datatype.first(self.counts[rank]))
+    }
+
+    /// Where the first block is, if there is any data.
+    pub(super) fn all(&self) -> Used {
+        (self.buffer, self.first())
     }
 
     /// Bytes of data of the longest block.
@@ -181,7 +210,7 @@ impl<'a> Row<'a> {
     }
 
     /// The lowest offset at which a block begins, if they have any data.
-    pub(super) fn first(&self) -> Option<i64> {
+    fn first(&self) -> Option<i64> {
         let begin = |(count, displacement): (&i64, &i64)| {
             Some(self.datatype.first(*count)? + displacement * self.datatype.extent())
         };
@@ -205,8 +234,11 @@ pub(super) fn mixed_blocks(
     let Some(types) = types.get(..ranks) else {
         return Err(Class::ARG.error(format!("there are {} datatypes, {ranks} are needed", types.len())));
     };
-    let types: Vec<Datatype> =
-        types.iter().map(|datatype| objects::committed(*datatype).cloned()).collect::<Result<_>>()?;
+    let types: Vec<Datatype> = types
+        .iter()
+        .zip(counts)
+        .map(|(&each, &count)| type_of(count, each).cloned())
+        .collect::<Result<_>>()?;
     for (&count, datatype) in counts.iter().zip(&types) {
         check_count(count, datatype)?;
     }

@@ -5,7 +5,7 @@ use super::posted::{Rest, Way, posted};
 use super::running::{Again, Running, complete};
 use super::settings::settings;
 use crate::algorithm::board::Ranks;
-use crate::algorithm::check::{ARGUMENTS, Alike, Form, Kind, Operation, Record};
+use crate::algorithm::check::{Alike, Form, Kind, Operation, Record};
 use crate::algorithm::choice::{Context, Memory, Problem};
 use crate::algorithm::memory::Buffers;
 use crate::algorithm::run::Run;
@@ -174,32 +174,20 @@ impl Call {
     }
 }
 
-/// In the checking mode, finds out whether all ranks begin the same operation, which is no collective of
-/// [`crate::algorithm`], with the same arguments.
-pub(crate) fn announce(
-    operation: Operation,
-    comm: Comm,
-    arguments: impl FnOnce() -> [Option<u64>; ARGUMENTS],
-) -> Result<()> {
-    if !settings().check {
-        return Ok(());
+/// The number of an operation that blocks.
+pub(super) fn next_blocking(on: &Named) -> u64 {
+    match settings().check {
+        // Counted like all others, so that one that does not block is found out.
+        true => on.comm.next_in_background(),
+        false => on.comm.next_operation(),
     }
-    let nothing = (std::ptr::null(), std::ptr::null_mut());
-    let call = Call::new(operation, Form::Blocking, comm)?;
-    let alike = Alike { arguments: arguments(), ..Alike::default() };
-    call.ready(None, alike, nothing, |_, _, _| Ok(()))?.block()
 }
 
 impl Ready {
     /// Blocking: runs it to its end.
     pub(crate) fn block(self) -> Result<()> {
         let Some(mut run) = self.run else { return Ok(()) };
-        let number = match settings().check {
-            // Counted like all others, so that one that does not block is found out.
-            true => self.on.comm.next_in_background(),
-            false => self.on.comm.next_operation(),
-        };
-        run.bind(number, self.buffers);
+        run.bind(next_blocking(&self.on), self.buffers);
         let ended = complete(&self.on.comm, &mut run);
         if let Some(key) = self.key {
             self.on.comm.desk().put(key, run);

@@ -17,13 +17,14 @@ mod port;
 mod posted;
 pub(crate) mod reductions;
 mod running;
+mod sequence;
 mod settings;
 mod shared;
 mod team;
 pub(crate) mod vectors;
 
 pub(crate) use agreement::agree;
-pub(crate) use call::announce;
 pub(crate) use desk::Desk;
 pub(crate) use meeting::make as share_memory;
+pub(crate) use sequence::{announce, refuse};
 pub(crate) use settings::is_checking;

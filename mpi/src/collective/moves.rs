@@ -15,7 +15,7 @@ use crate::algorithm::place::Buffer;
 use crate::algorithm::scatter::Scatter;
 use crate::error::Result;
 use crate::handle::{Comm, Type};
-use crate::memory::check_buffers;
+use crate::memory::{check_buffers, refuse_same};
 use newmadeleine::Segments;
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -135,6 +135,9 @@ pub(crate) fn gather(form: Form, sent: Sent, received: Received, root: i32, comm
         refuse_in_place(sent.0, "the send buffer of a rank that is not the root")?;
     }
     let (send, recv) = sides((!in_place, sent), (is_root, received))?;
+    if let (Some(send), Some(recv)) = (send, recv) {
+        refuse_same((sent.0, send.first()), recv.used(received.0, rank))?;
+    }
     let block = recv.or(send).map_or(0, Data::len);
     let collect = || {
         let own = match (send, recv) {
@@ -187,6 +190,9 @@ pub(crate) fn scatter(form: Form, sent: Sent, received: Received, root: i32, com
         refuse_in_place(received.0, "the receive buffer of a rank that is not the root")?;
     }
     let (send, recv) = sides((is_root, sent), (!in_place, received))?;
+    if let (Some(send), Some(recv)) = (send, recv) {
+        refuse_same(send.used(sent.0, rank), (received.0, recv.first()))?;
+    }
     let block = send.or(recv).map_or(0, Data::len);
     let spread = || {
         let all = send.map(|send| send.blocks_of(call.size()).memory(sent.0)).transpose()?;
@@ -231,6 +237,9 @@ pub(crate) fn allgather(form: Form, sent: Sent, received: Received, comm: Comm) 
     }
     refuse_in_place(received.0, "the receive buffer")?;
     let (send, recv) = both((!in_place, sent), received)?;
+    if call.remote().is_none() {
+        refuse_same((sent.0, send.and_then(Data::first)), recv.used(received.0, call.me()))?;
+    }
     let exchange = || {
         let own = send.map_or_else(|| recv.block(received.0, call.me()), |send| send.memory(sent.0))?;
         let into = recv.blocks_of(call.size()).memory(received.0)?;

@@ -9,8 +9,10 @@ use crate::algorithm::neighbor::{self, Neighbors};
 use crate::algorithm::place::{Blocks, Buffer, Place};
 use crate::error::Result;
 use crate::handle::Comm;
-use crate::memory::check_buffers;
+use crate::memory::check_places;
 use std::ffi::c_void;
+
+// Ranks with other neighbours refuse other arguments, so none looks whether buffers are the same.
 
 /// A call on a communicator with a topology.
 fn call(operation: Operation, form: Form, comm: Comm) -> Result<Call> {
@@ -39,7 +41,7 @@ fn gathered(
     refuse_in_place(received, "the receive buffer")?;
     let (sources, destinations) = call.edge_counts()?;
     let first = if destinations > 0 { send.first() } else { None };
-    check_buffers((sent, first), (received, recv.first(sources)))?;
+    check_places((sent, first), (received, recv.first(sources)))?;
     call.ready(None, Alike::default(), (sent, received), |call, _, builder| {
         neighbor::allgather(call.edges()?, &send, &recv, builder);
         Ok(())
@@ -54,7 +56,7 @@ fn exchanged(
     refuse_in_place(sent, "the send buffer of a neighbourhood collective")?;
     refuse_in_place(received, "the receive buffer")?;
     let (sources, destinations) = call.edge_counts()?;
-    check_buffers((sent, send.first(destinations)), (received, recv.first(sources)))?;
+    check_places((sent, send.first(destinations)), (received, recv.first(sources)))?;
     call.ready(None, Alike::default(), (sent, received), |call, _, builder| {
         neighbor::alltoall(call.edges()?, &send, &recv, builder);
         Ok(())

@@ -18,7 +18,8 @@ use crate::algorithm::reduce_scatter::ReduceScatter;
 use crate::algorithm::scan::Scan;
 use crate::error::{Class, Result};
 use crate::handle::{Comm, Op, Type};
-use crate::memory::check_buffers;
+use crate::memory::{check_buffers, check_places, refuse_same};
+use crate::objects::committed;
 use newmadeleine::Segments;
 use std::ffi::c_void;
 
@@ -42,7 +43,8 @@ struct Reduction {
 
 impl Reduction {
     fn new(count: i64, datatype: Type, op: Op) -> Result<Reduction> {
-        let data = Data::new(count, datatype)?;
+        // There is no operator for elements without a type.
+        let data = Data::of(count, committed(datatype)?)?;
         Ok(Reduction { data, operands: operands(data, op)?, op })
     }
 
@@ -65,13 +67,15 @@ impl Reduction {
     }
 
     /// Checks the buffers: the first holds all of our operands, or they lie in place, and the second has room
-    /// for `results` elements.
+    /// for `results` elements. Both must not be the same, also where this rank has no results: the others
+    /// refuse it, too.
     fn check(&self, (send, recv): Buffers, in_place: bool, results: i64) -> Result<()> {
         let operands = self.data.first();
-        match in_place {
-            true => check_buffers((send, None), (recv, operands)),
-            false => check_buffers((send, operands), (recv, self.data.datatype.first(results))),
+        if in_place {
+            return check_places((send, None), (recv, operands));
         }
+        check_places((send, operands), (recv, self.data.datatype.first(results)))?;
+        refuse_same((send, operands), (recv, operands))
     }
 
     /// The memory of our operands, and of a result.
@@ -114,8 +118,11 @@ pub(crate) fn reduce(
     if !is_root {
         refuse_in_place(buffers.0, "the send buffer of a rank that is not the root")?;
     }
-    // Elsewhere than at the root the receive buffer says nothing.
-    reduction.check(buffers, in_place, if is_root { count } else { 0 })?;
+    match is_root {
+        true => reduction.check(buffers, in_place, count)?,
+        // The receive buffer says nothing.
+        false => check_places((buffers.0, reduction.data.first()), (buffers.1, None))?,
+    }
     let memory = || match is_root {
         true => reduction.memory(buffers, in_place),
         false => Ok((reduction.data.memory(buffers.0)?, Segments::empty())),

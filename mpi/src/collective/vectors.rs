@@ -14,7 +14,7 @@ use crate::algorithm::place::{Blocks, Buffer, Spot};
 use crate::algorithm::scatter::Scatter;
 use crate::error::Result;
 use crate::handle::{Comm, Type};
-use crate::memory::check_buffers;
+use crate::memory::{Used, check_buffers, check_places, refuse_same};
 use newmadeleine::Segments;
 use std::ffi::c_void;
 
@@ -85,7 +85,11 @@ pub(crate) fn gatherv(
     let has_block = part.has_block(is_in_place(sent.0));
     let block = has_block.then(|| Data::new(sent.1, sent.2)).transpose()?;
     let row = part.is_root.then(|| Row::new(received, call.peers(), table)).transpose()?;
-    check_buffers((sent.0, block.and_then(Data::first)), (received, row.and_then(|row| row.first())))?;
+    let own = (sent.0, block.and_then(Data::first));
+    check_buffers(own, row.map_or((received, None), |row| row.all()))?;
+    if let (Some(row), None) = (row, part.role) {
+        refuse_same(own, row.used(part.rank))?;
+    }
     let short = || Gather { send: None, recv: None, block: Some(PART), root: part.rank, left: None };
     let collect = |board: &mut Board| {
         let into = part.is_root.then_some(|rank| part.block_of(rank, row, has_block));
@@ -128,7 +132,11 @@ pub(crate) fn scatterv(
     let has_block = part.has_block(is_in_place(received.0));
     let row = part.is_root.then(|| Row::new(sent, call.peers(), table)).transpose()?;
     let block = has_block.then(|| Data::new(received.1, received.2)).transpose()?;
-    check_buffers((sent, row.and_then(|row| row.first())), (received.0, block.and_then(Data::first)))?;
+    let own = (received.0.cast_const(), block.and_then(Data::first));
+    check_buffers(row.map_or((sent, None), |row| row.all()), own)?;
+    if let (Some(row), None) = (row, part.role) {
+        refuse_same(row.used(part.rank), own)?;
+    }
     let short = || Scatter { send: None, recv: None, block: Some(PART), root: part.rank };
     let (root, buffers) = (part.rank, (sent, received.0));
     let spread = |board: &mut Board| {
@@ -169,7 +177,11 @@ pub(crate) fn allgatherv(
     refuse_in_place(received, "the receive buffer")?;
     let row = Row::new(received, call.peers(), table)?;
     let own = (!in_place).then(|| Data::new(sent.1, sent.2)).transpose()?;
-    check_buffers((sent.0, own.and_then(Data::first)), (received, row.first()))?;
+    let from = (sent.0, own.and_then(Data::first));
+    check_buffers(from, row.all())?;
+    if call.remote().is_none() {
+        refuse_same(from, row.used(call.me()))?;
+    }
     let exchange = || {
         let own = own.map_or_else(|| row.memory(call.me()), |own| own.memory(sent.0))?;
         let into = (0..call.size()).map(|rank| row.memory(rank)).collect::<Result<_>>()?;
@@ -207,7 +219,7 @@ pub(crate) fn alltoallv(
     let call = Call::new(Operation::Alltoallv, form, comm)?;
     let send = (!is_in_place(sent)).then(|| Row::new(sent, call.peers(), out)).transpose()?;
     let recv = Row::new(received, call.peers(), table)?;
-    check_exchange(&call, (sent, send.and_then(|row| row.first())), (received, recv.first()))?;
+    check_exchange(&call, (send.map_or((sent, None), |row| row.all()), recv.all()), out == table)?;
     let (size, buffers) = (call.size(), (sent, received));
     let short = || {
         let recv = Blocks::rows(Spot::start(Buffer::Recv), std::iter::repeat_n(PART, size));
@@ -242,21 +254,19 @@ pub(crate) fn alltoallw(
     };
     let recv = mixed_blocks(Buffer::Recv, call.peers(), table)?;
     let first = |blocks: &Blocks| blocks.first(call.peers());
-    check_exchange(&call, (sent, send.as_ref().and_then(first)), (received, first(&recv)))?;
+    let places = ((sent, send.as_ref().and_then(first)), (received.cast_const(), first(&recv)));
+    check_exchange(&call, places, out == table)?;
     exchange(call, (sent, send), (received, recv))
 }
 
-/// Checks the buffers, and the offsets at which data begins in them.
-fn check_exchange(
-    call: &Call,
-    (sent, out): (*const c_void, Option<i64>),
-    (received, into): (*mut c_void, Option<i64>),
-) -> Result<()> {
+/// Checks the buffers, and the offsets at which data begins in them. With tables that differ, the ranks have
+/// not the same blocks at the same places: then none looks whether the buffers are the same.
+fn check_exchange(call: &Call, (from, into): (Used, Used), is_one_table: bool) -> Result<()> {
     if call.remote().is_some() {
-        refuse_in_place(sent, "the send buffer on an intercommunicator")?;
+        refuse_in_place(from.0, "the send buffer on an intercommunicator")?;
     }
-    refuse_in_place(received, "the receive buffer")?;
-    check_buffers((sent, out), (received, into))
+    refuse_in_place(into.0, "the receive buffer")?;
+    if is_one_table { check_buffers(from, into) } else { check_places(from, into) }
 }
 
 fn exchange(

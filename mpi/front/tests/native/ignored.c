@@ -150,6 +150,42 @@ static void counts(void)
     }
 }
 
+/* No elements need no datatype: programs that have nothing for a rank give MPI_DATATYPE_NULL, as MPICH takes it. */
+static void no_type(void)
+{
+    int none[MOST] = {0}, first[MOST] = {1}, next = (me + 1) % size, last = (me + size - 1) % size, count = -1;
+    MPI_Datatype null = MPI_DATATYPE_NULL, types[MOST], nulls[MOST];
+    MPI_Request requests[2];
+    MPI_Status status;
+    GOOD(MPI_Irecv(NULL, 0, null, last, 1, all, &requests[0]));
+    GOOD(MPI_Send(NULL, 0, null, next, 1, all));
+    GOOD(MPI_Wait(&requests[0], &status));
+    RIGHT(status.MPI_SOURCE == last);
+    GOOD(MPI_Get_count(&status, MPI_INT, &count));
+    RIGHT(count == 0);
+    GOOD(MPI_Send_init(NULL, 0, null, next, 1, all, &requests[0]));
+    GOOD(MPI_Recv_init(NULL, 0, null, last, 1, all, &requests[1]));
+    for (int round = 0; round < 2; round++) {
+        GOOD(MPI_Startall(2, requests));
+        GOOD(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    }
+    for (int i = 0; i < 2; i++) GOOD(MPI_Request_free(&requests[i]));
+    GOOD(MPI_Sendrecv(NULL, 0, null, next, 2, at, 1, MPI_INT, last, 2, all, &status));
+    GOOD(MPI_Psend_init(NULL, 2, 0, null, next, 3, all, MPI_INFO_NULL, &requests[0]));
+    GOOD(MPI_Precv_init(NULL, 1, 0, null, last, 3, all, MPI_INFO_NULL, &requests[1]));
+    GOOD(MPI_Startall(2, requests));
+    GOOD(MPI_Pready_range(0, 1, requests[0]));
+    GOOD(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < 2; i++) GOOD(MPI_Request_free(&requests[i]));
+    GOOD(MPI_Bcast(NULL, 0, null, 0, all));
+    GOOD(MPI_Alltoallv(NULL, none, none, null, NULL, none, none, null, all));
+    /* Rank 0 gives each of the others one number. */
+    for (int i = 0; i < MOST; i++) types[i] = MPI_INT, nulls[i] = null;
+    fill(own), fill(at);
+    GOOD(MPI_Alltoallw(own, me ? none : ones, none, me ? nulls : types, at, first, none, types, all));
+    RIGHT(at[0] == 1);
+}
+
 static void name(MPI_Datatype type, const char *expected)
 {
     char found[MPI_MAX_OBJECT_NAME];
@@ -246,6 +282,7 @@ int main(int argc, char **argv)
     needed();
     nobody();
     counts();
+    no_type();
     name(MPI_LONG_LONG, "MPI_LONG_LONG_INT");
     name(MPI_LONG_LONG_INT, "MPI_LONG_LONG_INT");
     name(MPI_C_COMPLEX, "MPI_C_COMPLEX");

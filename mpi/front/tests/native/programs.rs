@@ -90,6 +90,22 @@ fn requests_that_are_null_or_not_started_or_have_failed_are_told_alike() {
 }
 
 #[test]
+fn what_ranks_give_alike_all_of_them_refuse() {
+    for ranks in [1, 2, 5] {
+        ABIS.into_iter().for_each(|abi| run(abi, "tests/native/refused.c", &[], ranks, 0));
+    }
+}
+
+#[test]
+fn what_one_rank_refuses_is_an_error_on_all_where_calls_are_checked() {
+    for ranks in [1, 3] {
+        for abi in ABIS {
+            start(abi, &["tests/native/refused.c"], &["told"], ranks, 0, CHOICES[3]);
+        }
+    }
+}
+
+#[test]
 fn wishes_for_the_messages_of_a_communicator_are_kept_or_refused() {
     ABIS.into_iter().for_each(|abi| run(abi, "tests/native/wishes.c", &[], 2, 0));
 }

@@ -11,6 +11,8 @@
 //! With `--traced` it measures instead what a trace costs a call in time: turns without and with what the
 //! functions of C do where a session is traced, one after the other in one process.
 
+mod callgrind;
+
 use newmadeleine::engine::{Context, Hints, PeerId, Source, Tag, TagMatch};
 use newmadeleine::{RequestId, Segments, Session};
 use nmad_mpi::{Comm, Info, Op, Request, Status, Type, Win, api};
@@ -184,20 +186,9 @@ fn accessed() -> Option<bool> {
     Some(exceeded)
 }
 
-/// Instructions of a pair, as callgrind counts them in many: a thread that ticks does not disturb.
+/// Instructions of a pair, as they are counted in many.
 fn instructions(way: &str) -> Option<i64> {
-    let ran = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=measured_*"])
-        .arg(std::env::current_exe().ok()?)
-        .args([way, &PAIRS.to_string()])
-        // Switched off, rails are learnt from the messages, which costs now and then.
-        .env("NMAD_SAMPLE", "auto")
-        .output()
-        .ok()?;
-    let log = String::from_utf8_lossy(&ran.stderr).into_owned();
-    let all: i64 =
-        log.lines().find(|line| line.contains("Collected"))?.rsplit(' ').next()?.trim().parse().ok()?;
-    Some(all / PAIRS)
+    Some(callgrind::instructions(&[way, &PAIRS.to_string()])? / PAIRS)
 }
 
 fn native(count: u64, pair: fn(&Session, &mut [u8], &mut [u8])) {

@@ -2,11 +2,12 @@
 //! what [`Opening`] wants.
 //!
 //! One message is read from a connection at a time, and what follows from it is done before the next one is
-//! read: after the last message the stream belongs to the link.
+//! read: after the last message the stream belongs to the link. Only connections on which something happened
+//! are looked at, so that silent ones cost no time.
 
 use crate::conversation::{Conversation, Heard};
 use crate::handshake;
-use crate::opening::{Action, Around, Id, Opened, Opening, Said, Trouble};
+use crate::opening::{Action, Around, Id, Opened, Opening, Origin, Said, Trouble};
 use crate::watch::{Token, Watch};
 use nmad_engine::packet::PeerId;
 use nmad_wire::Control;
@@ -16,6 +17,8 @@ use rustix::net::{self, sockopt};
 
 /// Looks at all connections in one step, while something happens on them.
 const ROUNDS: usize = 4;
+/// Connections accepted in one step, so that a flood of them does not starve the links.
+const ACCEPTS: usize = 64;
 
 /// A failure in a conversation, and the message that follows the name of the peer.
 #[derive(Debug)]
@@ -39,8 +42,8 @@ pub trait Network: Around {
     type Handover;
     /// Begins to connect to the address of a peer at that place in the list.
     fn connect(&mut self, peer: PeerId, address: usize) -> Result<OwnedFd, Setback>;
-    /// Takes a connection that waits, if there is one, and says from where it comes.
-    fn accept(&mut self) -> Option<(OwnedFd, String)>;
+    /// Takes a connection that waits, if there is one.
+    fn accept(&mut self) -> Option<Accepted>;
     /// What the error of a connection to that address means; `stood`: the connection was there before.
     fn setback(&self, peer: PeerId, address: usize, stood: bool, e: Errno) -> Setback;
     /// Both sides have proved themselves: begins to hand over what else is needed.
@@ -60,9 +63,20 @@ pub enum Outcome<H> {
     Failed(PeerId, String),
 }
 
+/// A connection that waited.
+#[derive(Debug)]
+pub enum Accepted {
+    /// It may become a link.
+    Stranger(OwnedFd, Origin),
+    /// It was closed, since the system says that it is none of the job's; and what it was.
+    TurnedAway(String),
+}
+
 /// The connections.
 #[derive(Debug)]
 pub struct Connections<H> {
+    /// Their sockets, by the numbers of their conversations.
+    watch: Watch,
     list: Vec<Connection<H>>,
 }
 
@@ -85,9 +99,15 @@ enum Stage<H> {
     HandingOver(H),
 }
 
-impl<H> Default for Connections<H> {
-    fn default() -> Self {
-        Connections { list: Vec::new() }
+impl<H> Connections<H> {
+    /// None yet; `watch` is that of the rail.
+    ///
+    /// # Errors
+    /// The system gives no epoll.
+    pub fn new(watch: &Watch) -> Result<Self, Errno> {
+        let own = Watch::new()?;
+        watch.add(&own, Token::Opening, false)?;
+        Ok(Connections { watch: own, list: Vec::new() })
     }
 }
 
@@ -99,8 +119,6 @@ pub struct Step<'a, N: Network> {
     pub opening: &'a mut Opening,
     /// The driver's part.
     pub network: N,
-    /// The rail's sockets.
-    pub watch: &'a Watch,
     /// Milliseconds.
     pub now_ms: u64,
     /// The results.
@@ -124,18 +142,34 @@ impl<N: Network> Step<'_, N> {
     }
 
     fn accept(&mut self) {
-        while self.opening.has_room(self.now_ms) {
-            let Some((fd, from)) = self.network.accept() else { return };
-            if self.watch.add(&fd, Token::Opening, false).is_ok() {
-                let id = self.opening.accepted(from, self.now_ms);
-                self.add(id, fd, Stage::Talking, None);
+        for _ in 0..ACCEPTS {
+            if !self.opening.has_room(self.now_ms) {
+                return;
+            }
+            match self.network.accept() {
+                None => return,
+                Some(Accepted::TurnedAway(why)) => self.opening.turned_away(&why, self.now_ms),
+                Some(Accepted::Stranger(fd, origin)) => {
+                    let id = self.opening.accepted(origin, self.now_ms);
+                    if let Err(e) = self.add(id, fd, Stage::Talking, None) {
+                        self.failed(id, unwatched(e));
+                    }
+                }
             }
         }
     }
 
-    fn add(&mut self, id: Id, fd: OwnedFd, stage: Stage<N::Handover>, to: Option<(PeerId, usize)>) {
+    fn add(
+        &mut self,
+        id: Id,
+        fd: OwnedFd,
+        stage: Stage<N::Handover>,
+        to: Option<(PeerId, usize)>,
+    ) -> Result<(), Errno> {
+        self.connections.watch.add(&fd, token(id), matches!(stage, Stage::Reaching))?;
         let talk = Box::new(Conversation::new(fd));
         self.connections.list.push(Connection { id, talk, stage, to });
+        Ok(())
     }
 
     fn find(&self, id: Id) -> Option<usize> {
@@ -151,7 +185,11 @@ impl<N: Network> Step<'_, N> {
     }
 
     fn listen(&mut self) {
-        for at in (0..self.connections.list.len()).rev() {
+        let mut ready = Vec::new();
+        self.connections.watch.look(|token, _| ready.push(token));
+        for of in ready {
+            // One that an earlier one has ended is not there any more.
+            let Some(at) = self.connections.list.iter().position(|it| token(it.id) == of) else { continue };
             match self.connections.list[at].stage {
                 Stage::Reaching => self.reach(at),
                 Stage::Talking => self.hear(at),
@@ -166,7 +204,7 @@ impl<N: Network> Step<'_, N> {
         match stands(&connection.talk) {
             Ok(false) => {}
             Ok(true) => {
-                let _ = self.watch.change(connection.talk.as_fd(), Token::Opening, false);
+                let _ = self.connections.watch.change(connection.talk.as_fd(), token(connection.id), false);
                 connection.stage = Stage::Talking;
                 self.opening.reached(connection.id, 0, self.now_ms, handshake::nonce());
             }
@@ -195,6 +233,7 @@ impl<N: Network> Step<'_, N> {
             Ok(false) => {}
             Ok(true) => {
                 let Connection { talk, stage, .. } = self.connections.list.swap_remove(at);
+                let _ = self.connections.watch.remove(talk.as_fd());
                 if let (Some(opened), Stage::HandingOver(handover)) = (self.opening.finished(id), stage) {
                     self.outcome.push(Outcome::Open(opened, talk.into_socket(), handover));
                 }
@@ -241,16 +280,10 @@ impl<N: Network> Step<'_, N> {
     }
 
     fn connect(&mut self, id: Id, peer: PeerId, address: usize) {
-        let unwatched = |e| Setback::hopeless(format!("cannot be reached: cannot watch a socket: {e}"));
-        let connected = self.network.connect(peer, address).and_then(|fd| {
-            self.watch.add(&fd, Token::Opening, true).map_err(unwatched)?;
-            Ok(fd)
-        });
-        match connected {
-            Ok(fd) => {
-                self.add(id, fd, Stage::Reaching, Some((peer, address)));
-                self.reach(self.connections.list.len() - 1);
-            }
+        let connected = self.network.connect(peer, address);
+        let to = Some((peer, address));
+        match connected.and_then(|fd| self.add(id, fd, Stage::Reaching, to).map_err(unwatched)) {
+            Ok(()) => self.reach(self.connections.list.len() - 1),
             Err(setback) => self.failed(id, setback),
         }
     }
@@ -276,6 +309,15 @@ impl<N: Network> Step<'_, N> {
             }
         }
     }
+}
+
+/// What the sockets of a conversation are watched as.
+fn token(id: Id) -> Token {
+    Token::Link(id.number() as usize)
+}
+
+fn unwatched(e: Errno) -> Setback {
+    Setback::hopeless(format!("cannot be reached: cannot watch a socket: {e}"))
 }
 
 /// Whether a connection that was begun stands.

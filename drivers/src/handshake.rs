@@ -14,6 +14,30 @@ pub struct Ends {
     pub nonce: [u8; 32],
 }
 
+/// A hello with the MAC that shows that its sender knows the job's secret; the hello's own MAC is replaced.
+///
+/// A side that accepts checks it before it keeps anything about the sender. A recorded hello passes once
+/// more, and leads nowhere: only [`Ends::proof`] opens a link.
+pub fn sealed(hello: Hello, secret: &[u8; 32]) -> Hello {
+    Hello { mac: *hello_mac(&hello, secret).as_bytes(), ..hello }
+}
+
+/// Whether the sender of a hello knows the secret.
+pub fn is_sealed(hello: &Hello, secret: &[u8; 32]) -> bool {
+    // Comparing with a `blake3::Hash` takes the same time wherever the difference is.
+    hello_mac(hello, secret) == hello.mac
+}
+
+fn hello_mac(hello: &Hello, secret: &[u8; 32]) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new_keyed(secret);
+    hasher.update(b"NewMadeleine link, hello");
+    hasher.update(&[nmad_wire::VERSION, hello.rail]);
+    hasher.update(&hello.from.to_le_bytes());
+    hasher.update(&hello.to.to_le_bytes());
+    hasher.update(&hello.nonce);
+    hasher.finalize()
+}
+
 /// Which of the two MACs; an answer can thus never be reflected as a proof.
 #[derive(Debug, Clone, Copy)]
 enum Side {
@@ -93,7 +117,7 @@ mod tests {
     use super::*;
 
     fn ends() -> Ends {
-        let hello = Hello { from: 3, to: 1, rail: 0, nonce: [7; 32] };
+        let hello = sealed(Hello { from: 3, to: 1, rail: 0, nonce: [7; 32], mac: [0; 32] }, &[1; 32]);
         Ends { hello, rail: 2, nonce: [9; 32] }
     }
 
@@ -105,6 +129,20 @@ mod tests {
         assert_eq!(Ends::from_welcome(ends().hello, &welcome, &theirs), None);
         let Control::Proof(proof) = ends().proof(&ours) else { panic!("not a proof") };
         assert!(ends().proves(&proof, &ours) && !ends().proves(&proof, &theirs));
+    }
+
+    #[test]
+    fn a_hello_is_sealed_with_the_secret_and_every_field_counts() {
+        let hello = ends().hello;
+        assert!(is_sealed(&hello, &[1; 32]) && !is_sealed(&hello, &[2; 32]));
+        let changed = [
+            Hello { from: 4, ..hello },
+            Hello { to: 4, ..hello },
+            Hello { rail: 4, ..hello },
+            Hello { nonce: [8; 32], ..hello },
+            Hello { mac: [0; 32], ..hello },
+        ];
+        assert!(changed.iter().all(|hello| !is_sealed(hello, &[1; 32])));
     }
 
     #[test]

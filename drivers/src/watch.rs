@@ -1,7 +1,7 @@
 //! Which sockets have something to do: the descriptor on which a sleeper waits for a whole rail.
 
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 use std::mem::MaybeUninit;
@@ -21,7 +21,7 @@ const CARRIER: u64 = u64::MAX - 1;
 pub enum Token {
     /// The listening socket, or a link that is being opened or left.
     Opening,
-    /// The link to the peer with this index.
+    /// The link to the peer with this index, or a conversation with this number.
     Link(usize),
     /// A descriptor by which others wake this rail.
     Bell,
@@ -78,6 +78,13 @@ impl Watch {
             let flags = event.flags;
             each(token, flags.contains(EventFlags::OUT));
         }
+    }
+}
+
+/// A set of sockets can be watched itself, as one of another set.
+impl AsFd for Watch {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
     }
 }
 

@@ -70,7 +70,7 @@ fn good_packets() -> Vec<(&'static str, Vec<u8>)> {
         ("ask", packet(Kind::Notice, &[Frame::Ask(Ask { rail: 1, question: 1 })])),
         ("seen", packet(Kind::Notice, &[Frame::Seen(SEEN)])),
         ("chunk", chunk),
-        ("hello", Control::Hello(Hello { from: 1, to: 0, rail: 0, nonce: [1; 32] }).encode()),
+        ("hello", Control::Hello(Hello { from: 1, to: 0, rail: 0, nonce: [1; 32], mac: [2; 32] }).encode()),
         ("welcome", Control::Welcome(Welcome { rail: 0, nonce: [2; 32], mac: [3; 32] }).encode()),
         ("proof", Control::Proof(Proof { mac: [4; 32] }).encode()),
         ("refuse", Control::Refuse(Refusal { code: RefusalCode::Secret, text: "another job" }).encode()),

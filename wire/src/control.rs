@@ -1,8 +1,8 @@
 //! Opening a link: hello, welcome, proof, or a refusal that says why.
 //!
-//! The side that connects says hello with a nonce; the other answers welcome with its own nonce and a MAC
-//! over both; the first proves with a MAC of its own. Both MACs are keyed with the secret of the job, so
-//! neither side talks to a stranger. The MAC itself is the driver's business: these are only the bytes.
+//! The side that connects says hello with a nonce and a MAC over it; the other answers welcome with its own
+//! nonce and a MAC over both; the first proves with a MAC of its own. All MACs are keyed with the secret of
+//! the job, so neither side talks to a stranger. The MACs are the driver's business: these are only the bytes.
 
 use crate::cursor::{Cursor, Malformed};
 use crate::{Header, Kind, VERSION};
@@ -23,6 +23,8 @@ pub struct Hello {
     pub rail: u8,
     /// Fresh random bytes.
     pub nonce: [u8; 32],
+    /// Keyed MAC over the other fields.
+    pub mac: [u8; 32],
 }
 
 /// Answer of the side that was connected to.
@@ -82,7 +84,7 @@ pub enum Control<'a> {
 impl<'a> Control<'a> {
     /// The whole packet, header included.
     pub fn encode(&self) -> Vec<u8> {
-        let mut body = Vec::with_capacity(96);
+        let mut body = Vec::with_capacity(128);
         body.extend_from_slice(&MAGIC);
         match self {
             Control::Hello(h) => {
@@ -90,6 +92,7 @@ impl<'a> Control<'a> {
                 body.extend_from_slice(&h.from.to_le_bytes());
                 body.extend_from_slice(&h.to.to_le_bytes());
                 body.extend_from_slice(&h.nonce);
+                body.extend_from_slice(&h.mac);
             }
             Control::Welcome(w) => {
                 body.extend_from_slice(&[2, VERSION, w.rail, 0]);
@@ -143,6 +146,7 @@ impl<'a> Control<'a> {
                 from: c.u32("hello cut short")?,
                 to: c.u32("hello cut short")?,
                 nonce: c.array("hello cut short")?,
+                mac: c.array("hello cut short")?,
             }),
             2 => Control::Welcome(Welcome {
                 rail: detail,

@@ -76,10 +76,10 @@ impl<A: Adapter> FabricRail<A> {
     #[cold]
     #[inline(never)]
     fn open_links(&mut self, report: &mut dyn FnMut(Event<'_>)) {
-        let Traffic { watch, peers, adapter, names, awaited, .. } = &mut self.traffic;
+        let Traffic { peers, adapter, names, awaited, .. } = &mut self.traffic;
         let (config, secret) = (&self.config, self.config.secret);
         let exchange = &mut Greeter { adapter, driver: config.driver, secret, names, awaited };
-        let rail = Rail { config, watch, peers, exchange, now_ms: now_ms() };
+        let rail = Rail { config, peers, exchange, now_ms: now_ms() };
         self.opening.step(rail, &mut [0; 512], &mut self.outcome);
         for outcome in std::mem::take(&mut self.outcome) {
             match outcome {
@@ -103,7 +103,7 @@ impl<A: Adapter> FabricRail<A> {
         self.traffic.lose(peer, "opened another link in its place");
         self.traffic.report(report);
         let index = self.traffic.peers.find_or_add(peer);
-        if let Err(e) = self.traffic.watch.change(&socket, Token::Link(index), false) {
+        if let Err(e) = self.traffic.watch.add(&socket, Token::Link(index), false) {
             return self.traffic.lost(peer, &format!("cannot be watched: {e}"), Vec::new());
         }
         log::debug!("rail {}: link to peer {} is open", self.traffic.name(), peer.0);

@@ -169,15 +169,24 @@ pub(crate) fn permit_access() {
     let _ = unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
 }
 
-/// The process at the other end of a socket, by its number in our namespace.
-pub(crate) fn peer_of(fd: BorrowedFd<'_>) -> Option<i32> {
+/// Who is at the other end of a socket, as the system knew when it connected.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer {
+    /// The process, by its number in our namespace; zero: it has none there.
+    pub(crate) process: i32,
+    /// The effective user.
+    pub(crate) user: u32,
+}
+
+/// Who is at the other end of a socket.
+pub(crate) fn peer_of(fd: BorrowedFd<'_>) -> Option<Peer> {
     let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut len = size_of::<libc::ucred>() as libc::socklen_t;
     let target = (&raw mut peer).cast();
     // SAFETY: `target` has `len` bytes and the kernel writes no more than that.
     let rc =
         unsafe { libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, target, &mut len) };
-    (rc == 0).then_some(peer.pid)
+    (rc == 0).then_some(Peer { process: peer.pid, user: peer.uid })
 }
 
 #[cfg(test)]

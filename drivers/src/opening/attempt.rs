@@ -2,7 +2,7 @@
 
 use super::medium::{Medium, RETRY_MS};
 use super::{Action, Around, Id, Opened, Opening, Said, Trouble, mixed};
-use crate::handshake::Ends;
+use crate::handshake::{self, Ends};
 use nmad_engine::packet::PeerId;
 use nmad_wire::{Control, Hello, Refusal, RefusalCode, VERSION, Welcome};
 use std::time::Duration;
@@ -99,7 +99,8 @@ impl Opening {
         let Some(at) = self.attempt_in(id) else { return };
         let (rank, rail, bound_ms) = (self.local.rank.0, self.local.rail, self.bound_ms());
         let attempt = &mut self.attempts[at];
-        let hello = Hello { from: rank, to: attempt.peer.0, rail, nonce };
+        let hello = Hello { from: rank, to: attempt.peer.0, rail, nonce, mac: [0; 32] };
+        let hello = handshake::sealed(hello, &self.local.secret);
         let mut next_ms = now_ms + RETRY_MS;
         if self.medium == Medium::Connections {
             attempt.until_ms = None;

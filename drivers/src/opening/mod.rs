@@ -7,7 +7,8 @@
 //!
 //! A link opens by hello, welcome and proof ([`crate::handshake`]). Each exchange is a *conversation* with an
 //! [`Id`] of this machine: on an *attempt*, which this side began, or with a *stranger*, a process that has
-//! connected to us and has not proved yet that it knows the secret of the job.
+//! connected to us and has not proved yet that it knows the secret of the job. Already the hello bears a MAC
+//! with that secret, so a stranger that keeps a place either knows the secret or has said nothing.
 //!
 //! If both sides say hello at once, the link of the lower rank stays. The lower rank does not accept the
 //! other hello while its own attempt is under way. The higher rank accepts, begins no conversation of its
@@ -15,26 +16,36 @@
 
 mod attempt;
 mod medium;
+mod notices;
+mod room;
+mod spent;
 mod stranger;
 #[cfg(test)]
 mod tests;
 
 pub use medium::{Medium, RETRY_MS};
+pub use room::Origin;
 
 use crate::handshake::Ends;
 use attempt::Attempt;
 use nmad_engine::packet::PeerId;
 use nmad_wire::{Control, Malformed, RefusalCode, VERSION};
+use notices::Notices;
+use spent::Spent;
 use std::collections::VecDeque;
 use std::time::Duration;
 use stranger::Stranger;
 
-/// Time between two warnings about refusals, in milliseconds: anybody may have itself refused.
-const WARN_MS: u64 = 1000;
-
 /// A conversation. No two conversations of one rail have the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(u64);
+
+impl Id {
+    /// Its number, for lists of a driver.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
 
 /// What this side is to the others.
 #[derive(Clone)]
@@ -172,14 +183,24 @@ pub struct Opening {
     strangers: Vec<Stranger>,
     actions: VecDeque<Action>,
     begun: u64,
-    warned_ms: Option<u64>,
+    notices: Notices,
+    spent: Spent,
 }
 
 impl Opening {
     /// Nothing is to be opened yet.
     pub fn new(local: Local, medium: Medium) -> Self {
         let (attempts, strangers, actions) = (Vec::new(), Vec::new(), VecDeque::new());
-        Opening { local, medium, attempts, strangers, actions, begun: 0, warned_ms: None }
+        Opening {
+            local,
+            medium,
+            attempts,
+            strangers,
+            actions,
+            begun: 0,
+            notices: Notices::default(),
+            spent: Spent::default(),
+        }
     }
 
     /// Whether this side wants a link, so that looking after it often shortens the wait.
@@ -191,7 +212,8 @@ impl Opening {
     /// Whether there is nothing to do until somebody new comes.
     #[inline]
     pub fn is_idle(&self) -> bool {
-        self.attempts.is_empty() && self.strangers.is_empty() && self.actions.is_empty()
+        let is_empty = self.attempts.is_empty() && self.strangers.is_empty();
+        is_empty && self.actions.is_empty() && self.notices.is_empty()
     }
 
     /// The machine's data about this side.
@@ -222,6 +244,7 @@ impl Opening {
     /// Time has passed. Strangers expire, attempts go on.
     pub fn step(&mut self, now_ms: u64, around: &dyn Around) {
         self.expire(now_ms);
+        self.tell(now_ms);
         for at in (0..self.attempts.len()).rev() {
             self.go_on(at, now_ms, around);
         }
@@ -250,7 +273,7 @@ impl Opening {
             self.setback(at, trouble, why, now_ms, around);
         } else if let Some(at) = self.stranger_in(id) {
             let stranger = self.strangers.swap_remove(at);
-            stranger.log_end(&self.local.name, &why, around);
+            self.note_end(&stranger, &why, (now_ms, around));
         }
     }
 
@@ -295,11 +318,15 @@ impl Opening {
         Id(self.begun)
     }
 
-    /// Reports a refusal to the user of this side, but not each one of a flood.
-    fn warn(&mut self, now_ms: u64, from: &str, text: &str) {
-        if self.warned_ms.is_none_or(|at| now_ms >= at + WARN_MS) {
-            self.warned_ms = Some(now_ms);
-            log::warn!("rail {}: refused {from}: {text}", self.local.name);
+    /// Notes an event with a stranger for the log.
+    fn note(&mut self, level: log::Level, text: String, now_ms: u64) {
+        self.notices.note(level, text);
+        self.tell(now_ms);
+    }
+
+    fn tell(&mut self, now_ms: u64) {
+        if let Some((level, text)) = self.notices.take(now_ms) {
+            log::log!(level, "rail {}: {text}", self.local.name);
         }
     }
 }

@@ -1,21 +1,22 @@
 //! Processes that have connected to us and have not proved their identity yet.
 
-use super::{Action, Around, Id, Medium, Opened, Opening, Said, refused_version};
-use crate::handshake::Ends;
+use super::{Action, Around, Id, Medium, Opened, Opening, Origin, Said, refused_version};
+use crate::handshake::{self, Ends};
+use log::Level;
 use nmad_engine::packet::PeerId;
 use nmad_wire::{Control, Hello, Proof, RefusalCode};
 
-/// Age after which one that has said nothing sensible makes room for others, in milliseconds.
-const PATIENCE_MS: u64 = 250;
+/// What the other side learns whose MAC is wrong.
+const OTHER_SECRET: &str = "your side has another secret (is it of the same job?)";
 
 /// A process that has connected to us.
 #[derive(Debug)]
 pub(super) struct Stranger {
     /// Its conversation.
     pub(super) id: Id,
-    /// From where it comes, for the log.
-    from: String,
-    since_ms: u64,
+    /// From where it comes.
+    pub(super) origin: Origin,
+    pub(super) since_ms: u64,
     /// When it was heard last.
     heard_ms: u64,
     stage: Stage,
@@ -25,16 +26,31 @@ pub(super) struct Stranger {
 enum Stage {
     /// It has not said hello.
     New,
-    /// It claims to be somebody, and was welcomed as that.
+    /// It has said a hello that a process with the secret has made, and was welcomed as that.
     Welcomed(Ends),
     /// It has proved that it knows the secret. The driver does the rest.
     Proved(Ends, usize),
 }
 
 impl Stranger {
+    /// Its hello, if it was welcomed.
+    pub(super) fn hello(&self) -> Option<Hello> {
+        self.ends().map(|ends| ends.hello)
+    }
+
     /// The peer that it claims to be, if it was welcomed as that.
     pub(super) fn claims(&self) -> Option<PeerId> {
         self.ends().map(|ends| PeerId(ends.hello.from))
+    }
+
+    /// One that has said nothing yet.
+    pub(super) fn new(id: Id, origin: Origin, now_ms: u64) -> Stranger {
+        Stranger { id, origin, since_ms: now_ms, heard_ms: now_ms, stage: Stage::New }
+    }
+
+    /// Whether it has not said hello.
+    pub(super) fn is_silent(&self) -> bool {
+        matches!(self.stage, Stage::New)
     }
 
     /// Whether it has said nothing for so long, and might have given up.
@@ -47,16 +63,6 @@ impl Stranger {
         let Stage::Proved(ends, len) = self.stage else { return None };
         let (peer, remote) = (PeerId(ends.hello.from), ends.hello.rail);
         Some(Opened { peer, remote, ends, is_attempt: false, len })
-    }
-
-    /// Says that it has gone. One that gives way to another conversation of the same peer is no news.
-    pub(super) fn log_end(&self, rail: &str, why: &str, around: &dyn Around) {
-        let from = &self.from;
-        match self.claims() {
-            Some(peer) if around.linked(peer).is_some() => {}
-            Some(peer) => log::info!("rail {rail}: no link from peer {} at {from}: {why}", peer.0),
-            None => log::info!("rail {rail}: stranger at {from}: {why}"),
-        }
     }
 
     fn ends(&self) -> Option<Ends> {
@@ -72,43 +78,36 @@ impl Stranger {
 }
 
 impl Opening {
-    /// Whether one more can be let in; of connections, the others wait in the kernel. One that has not even
-    /// said hello for a while makes room.
-    pub fn has_room(&mut self, now_ms: u64) -> bool {
-        if self.strangers.len() < self.medium.strangers_max() {
-            return true;
-        }
-        let old = |s: &Stranger| matches!(s.stage, Stage::New) && now_ms >= s.since_ms + PATIENCE_MS;
-        let Some(at) = self.strangers.iter().position(old) else { return false };
-        let Stranger { id, from, .. } = self.strangers.remove(at);
-        log::warn!("rail {}: dropped silent {from} to make room", self.local.name);
-        self.actions.push_back(Action::Drop { id });
-        true
-    }
-
-    /// Somebody has come, from this place in words.
-    pub fn accepted(&mut self, from: String, now_ms: u64) -> Id {
-        let id = self.begin();
-        self.strangers.push(Stranger { id, from, since_ms: now_ms, heard_ms: now_ms, stage: Stage::New });
-        id
-    }
-
     /// Drops those that have not proved themselves in time.
     pub(super) fn expire(&mut self, now_ms: u64) {
         let bound_ms = self.local.bound.as_millis() as u64;
-        let (name, bound, loses) = (self.local.name.clone(), self.local.bound, self.medium.loses());
+        let (bound, is_told) = (self.local.bound, !self.medium.loses());
+        let mut late = Vec::new();
         self.drop_strangers(|stranger| {
             let is_late =
                 !matches!(stranger.stage, Stage::Proved(..)) && now_ms >= stranger.since_ms + bound_ms;
-            if is_late && !loses {
-                log::warn!("rail {name}: {} did not finish its handshake within {bound:?}", stranger.from);
-            }
+            late.extend((is_late && is_told).then(|| stranger.origin.text.clone()));
             is_late
         });
+        for from in late {
+            let text = format!("{from} did not finish its handshake within {bound:?}");
+            self.note(Level::Warn, text, now_ms);
+        }
+    }
+
+    /// Notes that a stranger has gone. One that gives way to another conversation of the same peer is no news.
+    pub(super) fn note_end(&mut self, stranger: &Stranger, why: &str, (now_ms, around): (u64, &dyn Around)) {
+        let from = &stranger.origin.text;
+        let text = match stranger.claims() {
+            Some(peer) if around.linked(peer).is_some() => return,
+            Some(peer) => format!("no link from peer {} at {from}: {why}", peer.0),
+            None => format!("stranger at {from}: {why}"),
+        };
+        self.note(Level::Info, text, now_ms);
     }
 
     /// Drops strangers.
-    pub(super) fn drop_strangers(&mut self, which: impl Fn(&Stranger) -> bool) {
+    pub(super) fn drop_strangers(&mut self, mut which: impl FnMut(&Stranger) -> bool) {
         let actions = &mut self.actions;
         self.strangers.retain(|stranger| {
             let goes = which(stranger);
@@ -140,7 +139,7 @@ impl Opening {
             (Said::Message(Control::Proof(proof)), Some(ends)) => self.proof(at, ends, &proof, len, now_ms),
             (Said::Message(Control::Refuse(refusal)), _) => {
                 let stranger = self.strangers.swap_remove(at);
-                stranger.log_end(&self.local.name, &format!("it refused: {}", refusal.text), around);
+                self.note_end(&stranger, &format!("it refused: {}", refusal.text), (now_ms, around));
                 self.actions.push_back(Action::Drop { id: stranger.id });
             }
             (Said::Message(_), None) if loses => self.send_away(at),
@@ -164,11 +163,21 @@ impl Opening {
         around: &dyn Around,
     ) {
         let peer = PeerId(hello.from);
+        // Checked first: what follows believes the hello, and keeps a place for its sender.
+        if !handshake::is_sealed(&hello, &self.local.secret) {
+            return match self.medium {
+                Medium::Connections => self.refuse(at, RefusalCode::Secret, OTHER_SECRET.into(), now_ms),
+                Medium::Datagrams(_) => self.send_away(at),
+            };
+        }
         if let Some(same) = self.strangers.iter().position(|stranger| stranger.has_said(&hello))
             && self.medium.loses()
         {
             self.strangers[same].heard_ms = now_ms;
             self.welcome(same, len);
+            return self.send_away(at);
+        }
+        if self.spent.has(&hello) {
             return self.send_away(at);
         }
         if let Some(text) = self.objection(&hello, around) {
@@ -184,13 +193,11 @@ impl Opening {
         }
         let id = self.strangers[at].id;
         self.strangers[at].stage = Stage::Welcomed(Ends { hello, rail: self.local.rail, nonce });
-        if self.medium.loses() {
-            self.drop_strangers(|stranger| stranger.claims() == Some(peer) && stranger.id != id);
-            if self.strangers.len() > self.medium.strangers_max() {
-                let oldest = self.strangers.remove(0);
-                self.actions.push_back(Action::Drop { id: oldest.id });
-            }
+        if self.medium == Medium::Connections {
+            // Each connection has a hello of its own; a datagram is repeated until it is answered.
+            self.spent.add(&hello);
         }
+        self.bound_claims(peer, id);
         if let Some(at) = self.stranger_in(id) {
             self.welcome(at, len);
         }
@@ -212,12 +219,12 @@ impl Opening {
         match ends.proves(proof, &self.local.secret) && len >= self.medium.shortest() {
             true => {
                 self.strangers[at].stage = Stage::Proved(ends, len);
+                self.spent.add(&ends.hello);
                 self.actions.push_back(Action::Finish { id, is_attempt: false });
             }
             false if self.medium.loses() => {}
             false => {
-                let text = "your side has another secret (is it of the same job?)".into();
-                self.refuse(at, RefusalCode::Secret, text, now_ms);
+                self.refuse(at, RefusalCode::Secret, OTHER_SECRET.into(), now_ms);
             }
         }
     }
@@ -247,9 +254,9 @@ impl Opening {
     }
 
     fn refuse(&mut self, at: usize, code: RefusalCode, text: String, now_ms: u64) {
-        let Stranger { id, from, .. } = self.strangers.swap_remove(at);
+        let Stranger { id, origin, .. } = self.strangers.swap_remove(at);
         if code != RefusalCode::Crossed {
-            self.warn(now_ms, &from, &text);
+            self.note(Level::Warn, format!("refused {}: {text}", origin.text), now_ms);
         }
         self.actions.push_back(Action::Refuse { id, code, text });
     }

@@ -5,7 +5,7 @@ use super::frame::{Place, Way, head};
 use super::link::Link;
 use super::sys::Socket;
 use crate::connections::Setback;
-use crate::opening::{self, Around, Linked, Local, Medium, Said, Trouble};
+use crate::opening::{self, Around, Linked, Local, Medium, Origin, Said, Trouble};
 use crate::udp::greeters::{Greeter, Greeters, Heard, Network, Outcome, Step};
 use hashbrown::HashMap;
 use nmad_engine::packet::PeerId;
@@ -89,7 +89,10 @@ impl Opening {
         let (opening, greeters, now_ms) = (&mut self.machine, &mut self.greeters, rail.now_ms);
         let mut step = Step { greeters, opening, network: rail, now_ms, outcome };
         match is_attempt {
-            None => step.knock(from, format!("port {}", from.port), heard),
+            None => {
+                let origin = Origin { text: format!("port {}", from.port), host: None, is_known: true };
+                step.knock(from, origin, heard);
+            }
             Some(is_attempt) => {
                 let of_it = |greeter: &Greeter<Way>| (greeter.way, greeter.is_attempt) == (from, is_attempt);
                 if let Some(at) = step.greeters.list.iter().position(of_it) {

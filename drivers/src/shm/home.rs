@@ -1,9 +1,11 @@
 //! What a rail has before it has any link: its listening socket, its wakeup descriptor, and a mark in its
 //! memory by which peers find out whether they can access it.
 
+use crate::connections::Accepted;
 use crate::error::DriverError;
 use crate::handshake::nonce;
 use crate::node::{Segment, across, cache_of_core};
+use crate::opening::Origin;
 use crate::shm::address::Address;
 use crate::shm::layout::{End, LEN, MAGIC};
 use crate::shm::link::Opened;
@@ -14,7 +16,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Connections that the system keeps for us until we accept them: a whole node may come at once.
@@ -65,8 +67,19 @@ impl Home {
         Ok(fd)
     }
 
-    pub fn accept(&self) -> Option<OwnedFd> {
-        net::accept_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC).ok()
+    /// A connection that waits. The names of sockets are public on a node, so every user can connect; the
+    /// system says who does, and a process of another user is turned away before a byte is read: it takes no
+    /// place of a peer.
+    pub fn accept(&self) -> Option<Accepted> {
+        let fd = net::accept_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC).ok()?;
+        let peer = across::peer_of(fd.as_fd());
+        let user = peer.map(|peer| peer.user);
+        if user == Some(geteuid().as_raw()) {
+            let text = peer.map_or(String::new(), |peer| format!("process {}", peer.process));
+            return Some(Accepted::Stranger(fd, Origin { text, host: None, is_known: true }));
+        }
+        let whose = user.map_or("an unknown user".into(), |user| format!("user {user}"));
+        Some(Accepted::TurnedAway(format!("a process of {whose} at the socket of this rail")))
     }
 
     /// The memory for a link that this side opens, and its descriptor.
@@ -105,7 +118,7 @@ impl Home {
         socket: OwnedFd,
         wakeup: OwnedFd,
     ) -> Opened {
-        let pid = across::peer_of(socket.as_fd()).filter(|pid| *pid > 0);
+        let pid = across::peer_of(socket.as_fd()).map(|peer| peer.process).filter(|pid| *pid > 0);
         let process = pid.and_then(Pid::from_raw).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         let pid = pid.filter(|pid| self.cross_memory && can_access(*pid, &segment, end.other()));
         let shared = Shared::new(segment, end, pid);

@@ -5,7 +5,8 @@
 //! The system tells when a peer has died: nobody listens at its socket, or the connection ends. So a peer
 //! that does not answer is there and busy, or starved by many others on few cores, and is waited for.
 
-use crate::connections::{Connections, Network, Outcome, Setback, Step};
+use crate::connections::{Accepted, Connections, Network, Outcome, Setback, Step};
+use crate::error::DriverError;
 use crate::node::Segment;
 use crate::node::descriptors::{self, Given};
 use crate::opening::{self, Around, Linked, Local, Medium, Opened, Trouble};
@@ -40,25 +41,30 @@ pub struct Handover {
 pub struct Rail<'a> {
     pub config: &'a ShmConfig,
     pub home: &'a Home,
-    pub watch: &'a Watch,
     pub peers: &'a Peers,
     /// Milliseconds.
     pub now_ms: u64,
 }
 
 impl Opening {
-    pub fn new(config: &ShmConfig) -> Opening {
+    /// Nothing is to be opened yet.
+    ///
+    /// # Errors
+    /// The system gives no epoll.
+    pub fn new(config: &ShmConfig, watch: &Watch) -> Result<Opening, DriverError> {
         let ShmConfig { rank, rail, secret, bound, .. } = *config;
         let local = Local { name: NAME.into(), rank, rail, secret, bound };
         let machine = opening::Opening::new(local, Medium::Connections);
-        Opening { machine, connections: Connections::default() }
+        let connections =
+            Connections::new(watch).map_err(|e| DriverError::new(NAME, "cannot make an epoll", e))?;
+        Ok(Opening { machine, connections })
     }
 
     /// Accepts connections, reads from all, and goes on with every attempt.
     pub fn step(&mut self, rail: Rail<'_>, outcome: &mut Vec<Outcome<Handover>>) {
         let Opening { machine, connections } = self;
-        let (watch, now_ms, network) = (rail.watch, rail.now_ms, Listener(rail));
-        Step { connections, opening: machine, network, watch, now_ms, outcome }.run();
+        let (now_ms, network) = (rail.now_ms, Listener(rail));
+        Step { connections, opening: machine, network, now_ms, outcome }.run();
     }
 }
 
@@ -102,8 +108,8 @@ impl Network for Listener<'_> {
         self.0.home.dial(at).map_err(|e| self.setback(peer, address, false, e))
     }
 
-    fn accept(&mut self) -> Option<(OwnedFd, String)> {
-        Some((self.0.home.accept()?, "the socket".into()))
+    fn accept(&mut self) -> Option<Accepted> {
+        self.0.home.accept()
     }
 
     fn setback(&self, _: PeerId, _: usize, stood: bool, e: Errno) -> Setback {

@@ -76,7 +76,7 @@ impl ShmRail {
         let mut selector = Selector::default();
         selector.recall(&config.learnt);
         Ok(ShmRail {
-            opening: Opening::new(&config),
+            opening: Opening::new(&config, &watch)?,
             config,
             home,
             watch,
@@ -193,8 +193,8 @@ impl ShmRail {
     }
 
     fn open_links(&mut self, report: &mut dyn FnMut(Event<'_>)) {
-        let ShmRail { config, home, watch, peers, opening, outcome, .. } = self;
-        let rail = opening::Rail { config, home, watch, peers, now_ms: now_ms() };
+        let ShmRail { config, home, peers, opening, outcome, .. } = self;
+        let rail = opening::Rail { config, home, peers, now_ms: now_ms() };
         opening.step(rail, outcome);
         for outcome in std::mem::take(&mut self.outcome) {
             match outcome {
@@ -217,7 +217,7 @@ impl ShmRail {
         link.shared.is_oversubscribed = self.is_oversubscribed();
         let token = Token::Link(peer.0 as usize);
         let process = link.process.as_ref().map_or(Ok(()), |process| self.watch.add(process, token, false));
-        if let Err(e) = self.watch.change(&link.socket, token, false).and(process) {
+        if let Err(e) = self.watch.add(&link.socket, token, false).and(process) {
             return self.lost(peer, &format!("cannot be watched: {e}"), Vec::new());
         }
         log::debug!("rail shm: link to peer {} is open", peer.0);

@@ -11,18 +11,22 @@ use rustix::net::{self, RecvFlags};
 /// Longest wait for the other side, in milliseconds. With a third of it a receiver that a busy machine had
 /// kept from running found that messages were lost; longer keeps a process whose peer hangs.
 const WAIT_MS: u64 = 3000;
-/// Connections that wait, at most.
-const MOST: usize = 64;
 /// Reads per turn; a peer that sends more than that is cut off after the wait.
 const READS: usize = 4;
 
 /// Connections on which everything is said.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Leaving {
+    most: usize,
     list: Vec<(OwnedFd, u64)>,
 }
 
 impl Leaving {
+    /// None yet; of more than `most`, the oldest are closed at once.
+    pub fn new(most: usize) -> Leaving {
+        Leaving { most, list: Vec::new() }
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
@@ -31,7 +35,7 @@ impl Leaving {
     /// Says no more on this connection and closes it when the other side has.
     pub fn add(&mut self, fd: OwnedFd, now_ms: u64) {
         socket::hush(fd.as_fd());
-        if self.list.len() == MOST {
+        if self.list.len() == self.most {
             self.list.remove(0);
         }
         self.list.push((fd, now_ms + WAIT_MS));

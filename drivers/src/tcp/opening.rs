@@ -9,14 +9,20 @@ use super::config::TcpConfig;
 use super::leave::Leaving;
 use super::peers::{Peers, Remote};
 use super::socket::{self, Exit};
-use crate::connections::{Connections, Network, Outcome, Setback, Step};
+use crate::connections::{Accepted, Connections, Network, Outcome, Setback, Step};
 use crate::error::DriverError;
-use crate::opening::{self, Around, Linked, Local, Medium, Opened, Trouble};
+use crate::opening::{self, Around, Linked, Local, Medium, Opened, Origin, Trouble};
 use crate::watch::{Token, Watch};
 use nmad_engine::packet::PeerId;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::net::SocketAddr;
+
+/// Links that are left at once, at most.
+const LEAVING: usize = 64;
+/// Strangers that read why they were refused, at most. They have a list of their own: none of them shortens
+/// the time of a link that is left.
+const REFUSED: usize = 16;
 
 /// What a driver exchanges over a connection, once both sides have proved themselves.
 pub(crate) trait Exchange {
@@ -50,14 +56,13 @@ pub(crate) struct Opening<S> {
     listener: OwnedFd,
     exit: Exit,
     leaving: Leaving,
+    refused: Leaving,
 }
 
 /// The parts of the rail that opening looks at.
 pub(crate) struct Rail<'a, L, E> {
     /// Its configuration.
     pub config: &'a TcpConfig,
-    /// Its sockets.
-    pub watch: &'a Watch,
     /// Its peers and their links.
     pub peers: &'a Peers<L>,
     /// What else the driver exchanges.
@@ -81,14 +86,16 @@ impl<S> Opening<S> {
             .map_err(|e| DriverError::new(&name, "cannot watch a socket", e))?;
         let at = SocketAddr::new(config.address(), port);
         let address = Address { socket: at, prefix: config.interface.prefix };
+        let connections =
+            Connections::new(&watch).map_err(|e| DriverError::new(&name, "cannot make an epoll", e))?;
         let machine = opening::Opening::new(Local { name, rank, rail, secret, bound }, Medium::Connections);
-        let (connections, exit, leaving) = (Connections::default(), Exit::new(config), Leaving::default());
-        Ok((Opening { machine, connections, listener, exit, leaving }, watch, address))
+        let (exit, leaving, refused) = (Exit::new(config), Leaving::new(LEAVING), Leaving::new(REFUSED));
+        Ok((Opening { machine, connections, listener, exit, leaving, refused }, watch, address))
     }
 
     /// Whether nothing is under way, so that only a new connection needs work.
     pub fn is_idle(&self) -> bool {
-        self.machine.is_idle() && self.leaving.is_empty()
+        self.machine.is_idle() && self.leaving.is_empty() && self.refused.is_empty()
     }
 
     /// Leaves a link such that what was sent still arrives.
@@ -108,11 +115,12 @@ impl<S> Opening<S> {
         scratch: &mut [u8],
         outcome: &mut Vec<Outcome<S>>,
     ) {
-        let Opening { machine, connections, listener, exit, leaving } = self;
+        let Opening { machine, connections, listener, exit, leaving, refused } = self;
         leaving.step(scratch, rail.now_ms);
-        let (watch, now_ms) = (rail.watch, rail.now_ms);
-        let network = Tcp { rail, listener, exit, leaving };
-        Step { connections, opening: machine, network, watch, now_ms, outcome }.run();
+        refused.step(scratch, rail.now_ms);
+        let now_ms = rail.now_ms;
+        let network = Tcp { rail, listener, exit, refused };
+        Step { connections, opening: machine, network, now_ms, outcome }.run();
     }
 }
 
@@ -120,7 +128,7 @@ struct Tcp<'a, L, E> {
     rail: Rail<'a, L, E>,
     listener: &'a OwnedFd,
     exit: &'a Exit,
-    leaving: &'a mut Leaving,
+    refused: &'a mut Leaving,
 }
 
 impl<L: Remote, E: Exchange> Around for Tcp<'_, L, E> {
@@ -153,9 +161,10 @@ impl<L: Remote, E: Exchange> Network for Tcp<'_, L, E> {
             .map_err(|e| self.setback(peer, address, false, e))
     }
 
-    fn accept(&mut self) -> Option<(OwnedFd, String)> {
+    fn accept(&mut self) -> Option<Accepted> {
         let (fd, from) = socket::accept(self.listener, self.rail.config, self.exit)?;
-        Some((fd, from.to_string()))
+        let (host, is_known) = (Some(from.ip()), self.rail.peers.is_one_at(from.ip()));
+        Some(Accepted::Stranger(fd, Origin { text: from.to_string(), host, is_known }))
     }
 
     fn setback(&self, peer: PeerId, address: usize, stood: bool, e: Errno) -> Setback {
@@ -178,6 +187,6 @@ impl<L: Remote, E: Exchange> Network for Tcp<'_, L, E> {
     }
 
     fn leave(&mut self, socket: OwnedFd) {
-        self.leaving.add(socket, self.rail.now_ms);
+        self.refused.add(socket, self.rail.now_ms);
     }
 }

@@ -2,9 +2,10 @@
 
 use super::address::Address;
 use super::config::TcpConfig;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use nmad_engine::packet::PeerId;
 use std::cell::Cell;
+use std::net::IpAddr;
 use std::ops::{Index, IndexMut};
 
 /// A link as far as opening another one depends on it.
@@ -18,6 +19,8 @@ pub(crate) trait Remote {
 pub struct Peers<L> {
     list: Vec<Peer<L>>,
     index: HashMap<PeerId, usize>,
+    /// Addresses at which a peer has ever listened.
+    hosts: HashSet<IpAddr>,
     /// The last peer looked up: a caller that sends to a peer mostly sends to it again.
     last: Cell<Option<(PeerId, usize)>>,
 }
@@ -44,7 +47,7 @@ pub struct Known {
 
 impl<L> Default for Peers<L> {
     fn default() -> Self {
-        Peers { list: Vec::new(), index: HashMap::new(), last: Cell::new(None) }
+        Peers { list: Vec::new(), index: HashMap::new(), hosts: HashSet::new(), last: Cell::new(None) }
     }
 }
 
@@ -81,6 +84,7 @@ impl<L> Peers<L> {
         let is_reachable = own.same_subnet(&address) || config.routed;
         if is_reachable {
             let index = self.find_or_add(peer);
+            self.hosts.insert(address.socket.ip());
             self[index].learn(Known { rail, address }, config.rail);
         }
         is_reachable
@@ -94,6 +98,11 @@ impl<L> Peers<L> {
     /// The addresses of a peer, the best first.
     pub fn known(&self, peer: PeerId) -> &[Known] {
         self.find(peer).map_or(&[], |index| &self[index].known)
+    }
+
+    /// Whether a peer listens at this address.
+    pub fn is_one_at(&self, host: IpAddr) -> bool {
+        self.hosts.contains(&host)
     }
 
     /// Every peer.

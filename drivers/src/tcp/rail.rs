@@ -65,9 +65,9 @@ impl TcpRail {
     #[cold]
     #[inline(never)]
     fn open_links(&mut self, report: &mut dyn FnMut(Event<'_>)) {
-        let Traffic { watch, peers, scratch, .. } = &mut self.traffic;
+        let Traffic { peers, scratch, .. } = &mut self.traffic;
         let (config, exchange) = (&self.config, &mut ());
-        let rail = opening::Rail { config, watch, peers, exchange, now_ms: now_ms() };
+        let rail = opening::Rail { config, peers, exchange, now_ms: now_ms() };
         self.opening.step(rail, scratch, &mut self.outcome);
         for outcome in self.outcome.drain(..) {
             match outcome {
@@ -75,7 +75,7 @@ impl TcpRail {
                     self.traffic.lose(peer, "opened another link in its place");
                     self.traffic.report(report);
                     let index = self.traffic.peers.find_or_add(peer);
-                    if let Err(e) = self.traffic.watch.change(&fd, Token::Link(index), false) {
+                    if let Err(e) = self.traffic.watch.add(&fd, Token::Link(index), false) {
                         self.traffic.lost(peer, &format!("cannot be watched: {e}"), Vec::new());
                         continue;
                     }

@@ -8,7 +8,7 @@
 use super::greeting::{self, Terms};
 use crate::connections::Setback;
 use crate::handshake;
-use crate::opening::{Action, Around, Id, Opened, Opening, Said};
+use crate::opening::{Action, Around, Id, Opened, Opening, Origin, Said};
 use nmad_engine::packet::PeerId;
 use nmad_wire::{Control, Refusal};
 use rustix::io::Errno;
@@ -122,8 +122,8 @@ pub struct Step<'a, N: Network> {
 impl<N: Network> Step<'_, N> {
     /// A hello has come, or a message of another version, outside of all conversations as far as the driver
     /// can tell.
-    pub fn knock(&mut self, way: N::Way, from: String, heard: Heard<'_>) {
-        let id = self.opening.accepted(from, self.now_ms);
+    pub fn knock(&mut self, way: N::Way, origin: Origin, heard: Heard<'_>) {
+        let id = self.opening.accepted(origin, self.now_ms);
         self.add(id, way, false);
         self.hear(self.greeters.list.len() - 1, heard);
     }

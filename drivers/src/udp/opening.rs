@@ -8,7 +8,7 @@ use super::peers::Peers;
 use super::socket;
 use super::strays::{Stray, Strays};
 use crate::connections::Setback;
-use crate::opening::{self, Around, Linked, Local, Medium, Said, Trouble};
+use crate::opening::{self, Around, Linked, Local, Medium, Origin, Said, Trouble};
 use crate::watch::{Token, Watch};
 use nmad_engine::packet::PeerId;
 use nmad_wire::Control;
@@ -95,7 +95,9 @@ fn knocks(step: &mut Step<'_, Udp<'_>>, scratch: &mut [u8], strays: &mut Strays)
                     heard.said,
                     Said::Message(Control::Welcome(_) | Control::Proof(_) | Control::Refuse(_))
                 ) {
-                    step.knock(Way { fd: None, to: from }, from.to_string(), heard);
+                    // It knows the secret, or repeats what one has said that does.
+                    let (text, host) = (from.to_string(), Some(from.ip()));
+                    step.knock(Way { fd: None, to: from }, Origin { text, host, is_known: true }, heard);
                 }
             }
             // For a link that is not open yet, or not any more.

@@ -159,7 +159,7 @@ mod tests {
     use nmad_wire::Hello;
 
     fn pair() -> (Seal, Seal) {
-        let hello = Hello { from: 0, to: 1, rail: 0, nonce: [1; 32] };
+        let hello = Hello { from: 0, to: 1, rail: 0, nonce: [1; 32], mac: [0; 32] };
         let ends = Ends { hello, rail: 0, nonce: [2; 32] };
         (Seal::new(&ends, &[3; 32], true), Seal::new(&ends, &[3; 32], false))
     }
@@ -182,7 +182,7 @@ mod tests {
     /// The vectors of `docs/udp.md`, which an implementation apart from this one made.
     #[test]
     fn tags_are_those_of_the_documentation() {
-        let hello = Hello { from: 2, to: 3, rail: 0, nonce: [1; 32] };
+        let hello = Hello { from: 2, to: 3, rail: 0, nonce: [1; 32], mac: [0; 32] };
         let ends = Ends { hello, rail: 1, nonce: [2; 32] };
         let secret = std::array::from_fn(|at| at as u8);
         let mut seal = Seal::new(&ends, &secret, true);

@@ -303,7 +303,11 @@ mod tests {
         let (ours, theirs) =
             net::socketpair(AddressFamily::UNIX, SocketType::DGRAM, flags, None).expect("a pair of sockets");
         sockopt::set_socket_send_buffer_size(&ours, 1).expect("the least buffer");
-        let ends = Ends { hello: Hello { from: 0, to: 1, rail: 0, nonce: [1; 32] }, rail: 0, nonce: [2; 32] };
+        let ends = Ends {
+            hello: Hello { from: 0, to: 1, rail: 0, nonce: [1; 32], mac: [0; 32] },
+            rail: 0,
+            nonce: [2; 32],
+        };
         let mut seal = Seal::new(&ends, &[3; 32], true);
         let cut = Cut::new(PART + LEN, false);
         let (mut out, mut sent, mut refused) = (Outbox::default(), Vec::new(), 0);

@@ -121,8 +121,8 @@ mod tests {
 
     #[test]
     fn an_interface_leads_to_its_port_and_address() {
-        let root = std::env::temp_dir().join(format!("nmad-verbs-{}", std::process::id()));
-        let (devices, interfaces) = (root.join("infiniband"), root.join("net"));
+        let root = tempfile::tempdir().expect("a folder");
+        let (devices, interfaces) = (root.path().join("infiniband"), root.path().join("net"));
         let gids = [
             ("fe80:0000:0000:0000:0000:0000:0000:0001", "IB/RoCE v1"),
             ("fe80:0000:0000:0000:0000:0000:0000:0001", "RoCE v2"),
@@ -143,6 +143,5 @@ mod tests {
         assert_eq!(find("ib0", "10.1.0.1"), Ok(port("mlx4_0", 2, 0)));
         let why = find("eth0", "10.99.0.1").expect_err("no device");
         assert!(why.contains("eth0") && why.contains("(eth1 does"), "{why}");
-        fs::remove_dir_all(root).expect("a folder of its own");
     }
 }

@@ -1,6 +1,6 @@
 //! When both sides connect at once: each rank's part, against a peer that does everything by hand.
 
-use nmad_drivers::handshake::Ends;
+use nmad_drivers::handshake::{self, Ends};
 use nmad_drivers::interface::Interface;
 use nmad_drivers::tcp::{TcpConfig, TcpRail};
 use nmad_engine::packet::PeerId;
@@ -66,7 +66,7 @@ fn knock(rail: &TcpRail, from: u32, to: u32) -> (TcpStream, Hello) {
     let address = rail.address();
     let port = address.rsplit(':').next().expect("a port");
     let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).expect("the rail listens");
-    let hello = Hello { from, to, rail: 0, nonce: [3; 32] };
+    let hello = handshake::sealed(Hello { from, to, rail: 0, nonce: [3; 32], mac: [0; 32] }, &SECRET);
     stream.write_all(&Control::Hello(hello).encode()).expect("the rail takes bytes");
     (stream, hello)
 }

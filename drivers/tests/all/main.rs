@@ -6,6 +6,7 @@ mod around;
 mod crossing;
 mod observed;
 mod shm;
+mod strangers;
 mod tcp;
 mod udp;
 mod woken;

@@ -1,5 +1,6 @@
 //! What TCP rails do with peers that are not what they should be.
 
+use nmad_drivers::handshake::sealed;
 use nmad_drivers::interface::Interface;
 use nmad_drivers::tcp::{TcpConfig, TcpRail};
 use nmad_engine::packet::{Packet, PeerId};
@@ -101,7 +102,7 @@ fn refusal(answer: &[u8]) -> String {
 }
 
 fn hello(from: u32, to: u32) -> Vec<u8> {
-    Control::Hello(Hello { from, to, rail: 0, nonce: [1; 32] }).encode()
+    Control::Hello(sealed(Hello { from, to, rail: 0, nonce: [1; 32], mac: [0; 32] }, &SECRET)).encode()
 }
 
 #[test]

@@ -88,8 +88,8 @@ proptest! {
     }
 
     #[test]
-    fn a_hello_comes_back((from, to, rail, nonce) in any::<(u32, u32, u8, [u8; 32])>()) {
-        let hello = Control::Hello(Hello { from, to, rail, nonce });
+    fn a_hello_comes_back((from, to, rail, nonce, mac) in any::<(u32, u32, u8, [u8; 32], [u8; 32])>()) {
+        let hello = Control::Hello(Hello { from, to, rail, nonce, mac });
         let bytes = hello.encode();
         prop_assert_eq!(Control::decode(&bytes), Ok(hello));
     }

@@ -1,15 +1,15 @@
 //! Each rule by hand, event by event.
 
-use crate::handshake::Ends;
-use crate::opening::{Action, Around, Id, Linked, Local, Medium, Opening, Said, Trouble};
+use crate::handshake::{self, Ends};
+use crate::opening::{Action, Around, Id, Linked, Local, Medium, Opening, Origin, Said, Trouble};
 use nmad_engine::packet::PeerId;
 use nmad_wire::{Control, Hello, Malformed, Proof, Refusal, RefusalCode};
 use std::time::Duration;
 
-const SECRET: [u8; 32] = [5; 32];
-const BOUND_MS: u64 = 600;
+pub(super) const SECRET: [u8; 32] = [5; 32];
+pub(super) const BOUND_MS: u64 = 600;
 const LENGTHS: &[usize] = &[1_400, 528];
-const DATAGRAMS: Medium = Medium::Datagrams(LENGTHS);
+pub(super) const DATAGRAMS: Medium = Medium::Datagrams(LENGTHS);
 
 /// The peer's rails by address, and the link to it.
 struct Known(Vec<u8>, Option<Linked>);
@@ -33,30 +33,30 @@ impl Around for Known {
 }
 
 /// One side, driven by hand. Rank 1; its peers are rank 0, the lower, and rank 2, the higher.
-struct Hand {
-    machine: Opening,
+pub(super) struct Hand {
+    pub(super) machine: Opening,
     known: Known,
-    now_ms: u64,
+    pub(super) now_ms: u64,
 }
 
 impl Hand {
-    fn new(medium: Medium) -> Hand {
+    pub(super) fn new(medium: Medium) -> Hand {
         let bound = Duration::from_millis(BOUND_MS);
         let local = Local { name: "test".into(), rank: PeerId(1), rail: 3, secret: SECRET, bound };
         Hand { machine: Opening::new(local, medium), known: Known(vec![0], None), now_ms: 10_000 }
     }
 
-    fn step(&mut self, after_ms: u64) -> Vec<Action> {
+    pub(super) fn step(&mut self, after_ms: u64) -> Vec<Action> {
         self.now_ms += after_ms;
         self.machine.step(self.now_ms, &self.known);
         self.actions()
     }
 
-    fn actions(&mut self) -> Vec<Action> {
+    pub(super) fn actions(&mut self) -> Vec<Action> {
         std::iter::from_fn(|| self.machine.next_action()).collect()
     }
 
-    fn hear(&mut self, id: Id, message: Control<'_>, len: usize) -> Vec<Action> {
+    pub(super) fn hear(&mut self, id: Id, message: Control<'_>, len: usize) -> Vec<Action> {
         let at = (self.now_ms, [9; 32]);
         self.machine.heard(id, Said::Message(message), len, at, &self.known);
         self.actions()
@@ -74,7 +74,7 @@ impl Hand {
     }
 
     /// The same up to the hello.
-    fn greet(&mut self, peer: u32) -> (Id, Hello) {
+    pub(super) fn greet(&mut self, peer: u32) -> (Id, Hello) {
         let id = self.begin(peer);
         self.machine.reached(id, 9_000, self.now_ms, [4; 32]);
         let [Action::Say { message: Control::Hello(hello), .. }] = self.actions()[..] else {
@@ -84,18 +84,27 @@ impl Hand {
     }
 
     /// Somebody comes and says hello.
-    fn knock(&mut self, hello: Hello) -> (Id, Vec<Action>) {
-        let id = self.machine.accepted("somewhere".into(), self.now_ms);
+    pub(super) fn knock(&mut self, hello: Hello) -> (Id, Vec<Action>) {
+        let id = self.machine.accepted(somewhere(), self.now_ms);
         (id, self.hear(id, Control::Hello(hello), 9_000))
     }
 }
 
-fn reach(actions: &[Action]) -> Option<Id> {
+pub(super) fn reach(actions: &[Action]) -> Option<Id> {
     actions.iter().find_map(|action| if let Action::Reach { id, .. } = action { Some(*id) } else { None })
 }
 
-fn hello(from: u32) -> Hello {
-    Hello { from, to: 1, rail: 0, nonce: [from as u8; 32] }
+pub(super) fn hello(from: u32) -> Hello {
+    sealed(Hello { from, to: 1, rail: 0, nonce: [from as u8; 32], mac: [0; 32] })
+}
+
+pub(super) fn sealed(hello: Hello) -> Hello {
+    handshake::sealed(hello, &SECRET)
+}
+
+/// The host of a peer.
+fn somewhere() -> Origin {
+    Origin { text: "somewhere".into(), host: None, is_known: true }
 }
 
 /// What the peer of an attempt answers.
@@ -115,14 +124,14 @@ fn failed(actions: &[Action]) -> Option<&str> {
         .find_map(|action| if let Action::Failed { why, .. } = action { Some(&**why) } else { None })
 }
 
-fn refused(actions: &[Action]) -> Option<(RefusalCode, &str)> {
+pub(super) fn refused(actions: &[Action]) -> Option<(RefusalCode, &str)> {
     actions.iter().find_map(|action| match action {
         Action::Refuse { code, text, .. } => Some((*code, &**text)),
         _ => None,
     })
 }
 
-fn is_welcomed(actions: &[Action]) -> bool {
+pub(super) fn is_welcomed(actions: &[Action]) -> bool {
     matches!(actions, [Action::Say { message: Control::Welcome(_), .. }, ..])
 }
 
@@ -278,14 +287,14 @@ fn while_a_link_is_unproved_a_hello_of_the_higher_rank_gets_no_answer() {
 fn a_repeated_hello_is_answered_again_in_its_length_and_another_one_takes_its_place() {
     let mut hand = Hand::new(DATAGRAMS);
     let (id, _) = hand.knock(hello(2));
-    let again = hand.machine.accepted("somewhere".into(), hand.now_ms);
+    let again = hand.machine.accepted(somewhere(), hand.now_ms);
     let actions = hand.hear(again, Control::Hello(hello(2)), 1_400);
     let [Action::Say { id: to, len: 1_400, .. }, Action::Drop { id: gone }] = actions[..] else {
         panic!("{actions:?}")
     };
     assert_eq!((to, gone), (id, again));
     assert!(matches!(hand.hear(id, Control::Hello(hello(2)), 528)[..], [Action::Say { len: 528, .. }]));
-    let (_, actions) = hand.knock(Hello { nonce: [77; 32], ..hello(2) });
+    let (_, actions) = hand.knock(sealed(Hello { nonce: [77; 32], ..hello(2) }));
     assert!(actions.contains(&Action::Drop { id }), "{actions:?}");
 }
 
@@ -399,7 +408,7 @@ fn refusals_and_other_versions_end_an_attempt_and_a_crossing_does_not() {
 #[test]
 fn strangers_that_are_wrong_here_learn_why() {
     let wrong = [
-        (Hello { to: 7, ..hello(2) }, None, "rank 1 was reached, not rank 7"),
+        (sealed(Hello { to: 7, ..hello(2) }), None, "rank 1 was reached, not rank 7"),
         (hello(1), None, "rank 1 was reached"),
         (hello(2), Some(Linked { remote: 4, is_unproved: false }), "is linked to rail 4 already"),
     ];
@@ -413,14 +422,14 @@ fn strangers_that_are_wrong_here_learn_why() {
         let mut hand = Hand::new(medium);
         let foreign = [(Said::OtherVersion(9), "version 9"), (Said::Foreign(Malformed("odd")), "odd")];
         for (said, text) in foreign {
-            let id = hand.machine.accepted("somewhere".into(), hand.now_ms);
+            let id = hand.machine.accepted(somewhere(), hand.now_ms);
             hand.machine.heard(id, said, 0, (hand.now_ms, [0; 32]), &hand.known);
             let actions = hand.actions();
             assert!(refused(&actions).is_some_and(|(_, why)| why.contains(text)), "{actions:?}");
         }
     }
     let mut hand = Hand::new(Medium::Connections);
-    let id = hand.machine.accepted("somewhere".into(), hand.now_ms);
+    let id = hand.machine.accepted(somewhere(), hand.now_ms);
     let actions = hand.hear(id, answered(hello(2)).proof(&SECRET), 0);
     assert!(refused(&actions).is_some_and(|(_, why)| why.contains("out of turn")));
 }
@@ -430,15 +439,16 @@ fn strangers_expire_and_the_silent_ones_make_room() {
     let mut hand = Hand::new(Medium::Connections);
     let (welcomed, _) = hand.knock(hello(2));
     while hand.machine.has_room(hand.now_ms) {
-        hand.machine.accepted("somewhere".into(), hand.now_ms);
+        hand.machine.accepted(somewhere(), hand.now_ms);
     }
-    hand.now_ms += 249;
+    hand.now_ms += 49;
     assert!(!hand.machine.has_room(hand.now_ms), "the right one may be slow, too");
     hand.now_ms += 1;
     assert!(hand.machine.has_room(hand.now_ms));
     assert!(!hand.actions().contains(&Action::Drop { id: welcomed }));
     hand.step(BOUND_MS);
-    assert!(hand.machine.is_idle());
+    hand.step(1000);
+    assert!(hand.machine.is_idle(), "the last line of the log is written, too");
     let mut hand = Hand::new(DATAGRAMS);
     let (oldest, _) = hand.knock(hello(100));
     let last = (101..=356).map(|rank| hand.knock(hello(rank)).1).last().expect("many");

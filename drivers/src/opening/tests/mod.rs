@@ -3,4 +3,5 @@
 
 mod by_hand;
 mod random;
+mod strangers;
 mod world;

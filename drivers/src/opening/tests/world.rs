@@ -2,7 +2,7 @@
 //! rank whose secret is another one tries to take part.
 
 use crate::handshake::Ends;
-use crate::opening::{Action, Around, Id, Linked, Local, Medium, Opened, Opening, Said, Trouble};
+use crate::opening::{Action, Around, Id, Linked, Local, Medium, Opened, Opening, Origin, Said, Trouble};
 use nmad_engine::packet::PeerId;
 use nmad_wire::Control;
 use std::collections::HashSet;
@@ -420,7 +420,9 @@ impl World {
     }
 
     fn accept(&mut self, side: usize, own: Port, other: Port) -> usize {
-        let id = self.sides[side].machine.accepted(format!("{other:?}"), self.now_ms);
+        let id = self.sides[side]
+            .machine
+            .accepted(Origin { text: format!("{other:?}"), host: None, is_known: true }, self.now_ms);
         self.sides[side].talks.push(Talk { id, own, other, is_finishing: false, link: None });
         self.sides[side].talks.len() - 1
     }

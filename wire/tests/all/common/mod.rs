@@ -169,7 +169,7 @@ pub fn one_of_each() -> Vec<Owned> {
 pub fn controls() -> Vec<Control<'static>> {
     let refuse = |code, text| Control::Refuse(Refusal { code, text });
     vec![
-        Control::Hello(Hello { from: 1, to: u32::MAX, rail: 3, nonce: [4; 32] }),
+        Control::Hello(Hello { from: 1, to: u32::MAX, rail: 3, nonce: [4; 32], mac: [9; 32] }),
         Control::Welcome(Welcome { rail: 5, nonce: [6; 32], mac: [7; 32] }),
         Control::Proof(Proof { mac: [8; 32] }),
         refuse(RefusalCode::Version, "you speak version 2"),

@@ -1,0 +1,100 @@
+//! Processes without the secret cost peers neither their places nor their attempts.
+
+use super::by_hand::{BOUND_MS, DATAGRAMS, Hand, hello, is_welcomed, reach, refused, sealed};
+use crate::opening::{Action, Id, Medium, Origin};
+use nmad_engine::packet::PeerId;
+use nmad_wire::{Control, Hello, RefusalCode};
+use std::net::{IpAddr, Ipv4Addr};
+
+fn at(host: u8, is_known: bool) -> Origin {
+    let host = IpAddr::V4(Ipv4Addr::new(10, 0, 0, host));
+    Origin { text: host.to_string(), host: Some(host), is_known }
+}
+
+/// Lets in as many silent strangers as find room, at most this number; those that had to go.
+fn crowd(hand: &mut Hand, origin: &Origin, most: usize) -> (Vec<Id>, Vec<Id>) {
+    let mut ids = Vec::new();
+    while ids.len() < most && hand.machine.has_room(hand.now_ms) {
+        ids.push(hand.machine.accepted(origin.clone(), hand.now_ms));
+    }
+    let gone = hand.actions().into_iter().filter_map(|action| match action {
+        Action::Drop { id } => Some(id),
+        _ => None,
+    });
+    (ids, gone.collect())
+}
+
+#[test]
+fn a_hello_without_the_secret_is_sent_away_and_holds_no_attempt_back() {
+    for medium in [Medium::Connections, DATAGRAMS] {
+        let mut hand = Hand::new(medium);
+        let forged = Hello { mac: [0; 32], ..hello(2) };
+        let (id, actions) = hand.knock(forged);
+        match medium {
+            Medium::Connections => {
+                assert_eq!(refused(&actions).map(|(code, _)| code), Some(RefusalCode::Secret));
+            }
+            Medium::Datagrams(_) => assert_eq!(actions, [Action::Drop { id }], "not a word"),
+        }
+        assert!(hand.machine.is_idle(), "nothing is kept");
+        hand.knock(forged);
+        hand.machine.connect(PeerId(2), hand.now_ms);
+        assert!(reach(&hand.step(0)).is_some());
+    }
+}
+
+#[test]
+fn strangers_from_elsewhere_leave_room_for_peers_and_the_oldest_goes_first() {
+    let mut hand = Hand::new(Medium::Connections);
+    let (ids, gone) = crowd(&mut hand, &at(9, false), 1000);
+    assert!(ids.len() == 1000 && gone == ids[..1000 - 64], "each new one takes the oldest one's place");
+    let (ids, gone) = crowd(&mut hand, &at(1, true), 64);
+    assert_eq!((ids.len(), gone.len()), (64, 0));
+    let (peer, actions) = hand.knock(hello(2));
+    assert!(is_welcomed(&actions), "{actions:?}");
+    // The places of all are taken; those from elsewhere go after a short while, the peer does not.
+    assert!(!hand.machine.has_room(hand.now_ms));
+    hand.now_ms += 50;
+    let (_, gone) = crowd(&mut hand, &at(1, true), 20);
+    assert!(gone.len() >= 20 && !gone.contains(&peer), "{gone:?}");
+}
+
+#[test]
+fn few_silent_ones_of_a_host_have_more_time_than_a_crowd() {
+    let mut hand = Hand::new(Medium::Connections);
+    let few = hand.machine.accepted(at(1, true), hand.now_ms);
+    hand.now_ms += 1;
+    crowd(&mut hand, &at(2, true), 127);
+    hand.now_ms += 200;
+    let (_, gone) = crowd(&mut hand, &at(2, true), 127);
+    assert!(gone.len() == 127 && !gone.contains(&few), "{gone:?}");
+    hand.now_ms += 49;
+    let (_, gone) = crowd(&mut hand, &at(2, true), 1);
+    assert_eq!(gone, [few]);
+}
+
+#[test]
+fn a_recorded_hello_takes_no_more_than_the_places_of_its_own_rank() {
+    let mut hand = Hand::new(Medium::Connections);
+    let (first, _) = hand.knock(hello(2));
+    hand.now_ms += 1;
+    let of_two = |nonce| sealed(Hello { nonce: [nonce; 32], ..hello(2) });
+    let (second, _) = hand.knock(of_two(76));
+    hand.now_ms += 1;
+    let (other, _) = hand.knock(hello(7));
+    let (_, actions) = hand.knock(of_two(77));
+    assert!(actions.contains(&Action::Drop { id: first }), "{actions:?}");
+    assert!(![second, other].into_iter().any(|id| actions.contains(&Action::Drop { id })), "{actions:?}");
+    let (again, actions) = hand.knock(of_two(77));
+    assert_eq!(actions, [Action::Drop { id: again }], "not a word");
+    hand.step(BOUND_MS);
+    hand.step(1000);
+    assert!(hand.machine.is_idle());
+    // Over datagrams a hello is repeated, until another one has taken its place.
+    let mut hand = Hand::new(DATAGRAMS);
+    hand.knock(hello(2));
+    let (id, _) = hand.knock(of_two(76));
+    let (again, actions) = hand.knock(hello(2));
+    assert_eq!(actions, [Action::Drop { id: again }], "not a word");
+    assert!(is_welcomed(&hand.hear(id, Control::Hello(of_two(76)), 9_000)));
+}

@@ -5,7 +5,6 @@ use crate::latest::Latest;
 use nmad_engine::Receipt;
 use nmad_progress::{Node, OnReceipt, Purpose};
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io::{LineWriter, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,12 +18,12 @@ pub(crate) fn write(node: &Node, rank: u32, file: Option<&Path>) -> Result<(), S
     let mut out: Box<dyn Write + Send> = match file {
         None => Box::new(LineWriter::new(std::io::stderr())),
         Some(file) => {
-            let path = format!("{}.{rank}", file.display());
+            let path = file.with_added_extension(rank.to_string());
             let wrong = |error| SessionError::Setting {
                 setting: "NMAD_EXPLAIN".into(),
-                why: format!("cannot write {path}: {error}"),
+                why: format!("cannot write {}: {error}", path.display()),
             };
-            Box::new(LineWriter::new(File::create(&path).map_err(wrong)?))
+            Box::new(LineWriter::new(nmad_words::file::create(&path).map_err(wrong)?))
         }
     };
     let tell = Box::new(move |receipt: &Receipt| {

@@ -43,7 +43,7 @@ fn write(session: &Session, folder: &Path) {
     let path = folder.join(format!("{}-{}", session.rank(), std::process::id()));
     let stall = session.node().with(|engine| engine.longest_stall());
     let text = counts(stall.as_ns() / 1000, &session.rails());
-    if let Err(error) = std::fs::write(&path, text) {
+    if let Err(error) = nmad_words::file::write(&path, text) {
         let path = path.display();
         nmad_words::tell_user(format_args!(
             "nmad: NMAD_STATS: cannot write {path}: {error}; is the folder there, on each host?"

@@ -80,7 +80,7 @@ impl Trace {
             setting: "NMAD_TRACE".into(),
             why: format!("cannot write {}: {error}", path.display()),
         };
-        let mut file = File::create(&path).map_err(wrong)?;
+        let mut file = nmad_words::file::create(&path).map_err(wrong)?;
         writeln!(file, "{{\"trace\":2,\"rank\":{rank},\"size\":{size}}}").map_err(wrong)?;
         // The traffic so far measured the rails.
         rails.iter().for_each(TraceHandle::forget_traffic);

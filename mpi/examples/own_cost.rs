@@ -85,12 +85,10 @@ const TURNS: usize = 201;
 
 /// Runs itself with a trace, in a folder of its own.
 fn traced() -> ExitCode {
-    let folder = std::env::temp_dir().join(format!("own_cost.{}", std::process::id()));
     let ran = std::env::current_exe().and_then(|own| {
-        std::fs::create_dir(&folder)?;
-        Command::new(own).arg(IN_TURNS).env("NMAD_TRACE", &folder).status()
+        let folder = tempfile::tempdir()?;
+        Command::new(own).arg(IN_TURNS).env("NMAD_TRACE", folder.path()).status()
     });
-    let _ = std::fs::remove_dir_all(&folder);
     match ran {
         Ok(status) if status.success() => ExitCode::SUCCESS,
         Ok(status) => ExitCode::from(status.code().map_or(3, |code| code as u8)),

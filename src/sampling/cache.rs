@@ -55,7 +55,7 @@ pub fn store(folder: &Path, key: &Key, profile: &Profile) -> std::io::Result<()>
     std::fs::create_dir_all(folder)?;
     let place = path(folder, key);
     let beside = folder.join(format!(".{}.{}", key.short(), std::process::id()));
-    let written = std::fs::File::create(&beside)
+    let written = nmad_words::file::create(&beside)
         .and_then(|mut file| file.write_all(profile.print().as_bytes()))
         .and_then(|()| std::fs::rename(&beside, &place));
     if written.is_err() {

@@ -1,16 +1,17 @@
 //! Output of programs: results on standard output, errors on standard error.
 //!
-//! This is the only way to print. Every crate that prints depends on it; it depends on none.
+//! This is the only way to print. Every crate that prints depends on it; it depends on none of them.
 //!
 //! A reader that closes the pipe early, as head(1) does, is no failure: later output is dropped, and a
 //! program with long output asks [`is_heard`] now and then. Any other error of standard output, such as a
 //! full disk, is reported once and makes the program [end](ended) with 1.
 //!
 //! Also here, because all layers read and write them alike: [sizes](parse_size), [rates](parse_rate), exit
-//! codes ([`USAGE`], [`SETTING`]), the version of what is printed as JSON ([`JSON_SCHEMA`]), and text in HTML
-//! and SVG ([`escaped`]).
+//! codes ([`USAGE`], [`SETTING`]), the version of what is printed as JSON ([`JSON_SCHEMA`]), text in HTML
+//! and SVG ([`escaped`]), and [files](file) that are safe to write where other users write, too.
 #![forbid(unsafe_code)]
 
+pub mod file;
 mod markup;
 mod number;
 mod rate;

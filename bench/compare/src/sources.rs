@@ -118,7 +118,7 @@ impl Workshop {
     /// Writes one of them.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf, CompareError> {
         let path = self.path(name);
-        fs::write(&path, text).map_err(CompareError::file("write", &path))?;
+        nmad_words::file::write(&path, text).map_err(CompareError::file("write", &path))?;
         Ok(path)
     }
 
@@ -128,7 +128,7 @@ impl Workshop {
         fs::create_dir_all(&sources).map_err(CompareError::file("make the folder", &sources))?;
         for (name, text) in program.files() {
             let path = sources.join(name);
-            fs::write(&path, text).map_err(CompareError::file("write", &path))?;
+            nmad_words::file::write(&path, text).map_err(CompareError::file("write", &path))?;
         }
         Ok(())
     }

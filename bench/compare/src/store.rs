@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -77,8 +77,7 @@ impl Store {
             }
             _ => String::new(),
         };
-        let file = OpenOptions::new().create(true).append(true).open(path);
-        let file = file.map_err(CompareError::file("write to", path))?;
+        let file = nmad_words::file::append(path).map_err(CompareError::file("write to", path))?;
         let mut store = Store {
             path: path.into(),
             file,

@@ -180,12 +180,11 @@ fn over(driver: &str, interface: &str) -> Option<Each> {
 }
 
 fn counted_over(driver: &str, interface: &str, count: u64) -> Option<(Counted, u64)> {
-    let out = std::env::temp_dir().join(format!("nmad-budget-{}", std::process::id()));
-    let file = format!("--callgrind-out-file={}", out.display());
+    let out = tempfile::NamedTempFile::new().ok()?;
+    let file = format!("--callgrind-out-file={}", out.path().display());
     let options = ["--toggle-collect=measured_*", "--compress-strings=no", "--compress-pos=no", &file];
     let ran = counted(&options, &["carry", driver, interface, &count.to_string()]);
-    let text = std::fs::read_to_string(&out);
-    let _ = std::fs::remove_file(&out);
+    let text = std::fs::read_to_string(out.path());
     let turns = String::from_utf8_lossy(&ran?.stdout).trim().parse().ok()?;
     Some((callgrind::read(&text.ok()?, &PROVIDERS)?, turns))
 }

@@ -95,7 +95,7 @@ pub(super) fn run(pair: Pair<'_>, args: &Failover) -> Result<(), BenchError> {
         _ if !pair.is_active() => Ok(()),
         Some(path) => {
             let lines: Vec<String> = all.iter().map(|line| json("bench", line)).collect();
-            std::fs::write(path, lines.join("\n")).map_err(|why| cannot_write(path, &why))
+            nmad_words::file::write(path, lines.join("\n")).map_err(|why| cannot_write(path, &why))
         }
         None => show(args, &all),
     }
@@ -108,7 +108,7 @@ fn show(args: &Failover, all: &[Line]) -> Result<(), BenchError> {
     let Some(path) = &args.svg else { return Ok(()) };
     let svg = distribution_svg("share of stalls that are at most so long", &distributions(all), &BOUNDS_MS);
     let svg = svg.map_err(|why| cannot_write(path, &why))?;
-    std::fs::write(path, svg).map_err(|why| cannot_write(path, &why))
+    nmad_words::file::write(path, svg).map_err(|why| cannot_write(path, &why))
 }
 
 fn cannot_write(path: &Path, why: &dyn std::fmt::Display) -> BenchError {

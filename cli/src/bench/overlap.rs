@@ -71,7 +71,7 @@ pub(super) fn run(pair: Pair<'_>, args: &Overlap) -> Result<(), BenchError> {
     let cannot = |why: String| BenchError::Job(format!("cannot write {}: {why}", path.display()));
     let title = "message and computing together, by the longer of both";
     let svg = heat_svg(title, &maps(&plan, &all), SHADES).map_err(|why| cannot(why.to_string()))?;
-    std::fs::write(path, svg).map_err(|why| cannot(why.to_string()))
+    nmad_words::file::write(path, svg).map_err(|why| cannot(why.to_string()))
 }
 
 fn plan(args: &Overlap) -> Plan {

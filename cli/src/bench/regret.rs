@@ -44,7 +44,7 @@ fn draw(path: &Path, title: &str, rows: &[Row]) -> Result<(), BenchError> {
         |why: &dyn std::fmt::Display| BenchError::Job(format!("cannot write {}: {why}", path.display()));
     let svg =
         ratio_svg(&format!("{title}, relative to the fastest way"), &series(rows)).map_err(|e| fail(&e))?;
-    std::fs::write(path, svg).map_err(|e| fail(&e))
+    nmad_words::file::write(path, svg).map_err(|e| fail(&e))
 }
 
 /// A curve for each way, turn by turn relative to the one with the least median.

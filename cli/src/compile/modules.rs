@@ -7,6 +7,7 @@ use nmad_mpi_table::fortran::module;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -142,15 +143,15 @@ impl From<io::Error> for Failure {
 fn make(folder: &Path, abi: Abi, compiler: &Compiler) -> Result<Modules, Failure> {
     let parent = folder.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(parent)?;
-    let work = parent.join(format!(".{}", std::process::id()));
-    let _ = fs::remove_dir_all(&work);
-    fs::create_dir(&work)?;
-    let made = compile(&work, abi, compiler).and_then(|()| match fs::rename(&work, folder) {
-        Err(_) if folder.is_dir() => Ok(()),
-        renamed => renamed.map_err(Failure::Folder),
-    });
-    let _ = fs::remove_dir_all(&work);
-    made.map(|()| read(folder))
+    // As open to readers as other folders.
+    let mode = fs::Permissions::from_mode(0o755);
+    let work = tempfile::Builder::new().prefix(".").permissions(mode).tempdir_in(parent)?;
+    compile(work.path(), abi, compiler)?;
+    match fs::rename(work.path(), folder) {
+        Err(_) if folder.is_dir() => {}
+        renamed => renamed.map_err(Failure::Folder)?,
+    }
+    Ok(read(folder))
 }
 
 fn compile(work: &Path, abi: Abi, compiler: &Compiler) -> Result<(), Failure> {

@@ -122,7 +122,8 @@ impl<'a> Figures<'a> {
         let (rails, drivers) = (self.args.rail_names().join(" + "), self.drivers.join(" and "));
         let title = format!("One way over {rails} by {drivers}");
         let svg = bandwidth_svg(&title, &self.series()).map_err(|error| error.to_string())?;
-        std::fs::write(&path, svg).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        nmad_words::file::write(&path, svg)
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         if !self.args.json {
             say_line(format_args!("bandwidth over message size: {}", path.display()));
         }

@@ -51,7 +51,8 @@ pub(super) fn draw(args: &DemoArgs, trace: &Path) -> Result<(), String> {
     let title = format!("One message of 4 MiB over {}", names.join(" + "));
     let svg = timeline_svg(&title, &groups).map_err(|error| error.to_string())?;
     let path = args.out.join("timeline.svg");
-    std::fs::write(&path, svg).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    nmad_words::file::write(&path, svg)
+        .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     if !args.json {
         say_line(format_args!("what each rail carried:      {}", path.display()));
         say_line(format_args!("the trace (nmad trace FILE): {}", rank_file(trace, 0).display()));

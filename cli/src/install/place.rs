@@ -106,14 +106,14 @@ impl Placed {
         let mode = match &self.body {
             Body::Link(of) => return symlink(of, new),
             Body::Copy(from, symbols) => {
-                fs::copy(from, new)?;
+                io::copy(&mut fs::File::open(from)?, &mut nmad_words::file::create(new)?)?;
                 if *symbols == Symbols::Stripped {
                     strip::strip(new);
                 }
                 EXECUTABLE
             }
             Body::Bytes(bytes, mode) => {
-                fs::write(new, bytes)?;
+                nmad_words::file::write(new, bytes)?;
                 *mode
             }
         };

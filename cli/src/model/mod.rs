@@ -87,7 +87,7 @@ pub(crate) fn main(args: &ModelArgs) -> ExitCode {
     }
     let Some(path) = &args.svg else { return ExitCode::SUCCESS };
     let written =
-        show::picture(&all).and_then(|svg| std::fs::write(path, svg).map_err(|why| why.to_string()));
+        show::picture(&all).and_then(|svg| nmad_words::file::write(path, svg).map_err(|why| why.to_string()));
     match written {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => complain("model", &format!("cannot write {}: {why}", path.display()), FAILED),

@@ -69,7 +69,8 @@ fn write(
 ) -> Result<PathBuf, String> {
     let path = folder.join(name);
     let svg = svg.map_err(|error| error.to_string())?;
-    std::fs::write(&path, svg).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    nmad_words::file::write(&path, svg)
+        .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     Ok(path)
 }
 

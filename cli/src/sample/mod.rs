@@ -126,7 +126,8 @@ fn show(args: &SampleArgs, list: &[ProfileInfo]) -> Result<(), String> {
     }
     if let Some(file) = &args.out {
         let text: String = measured.iter().map(|(_, profile)| profile.print()).collect();
-        std::fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+        nmad_words::file::write(file, text)
+            .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
     }
     if !args.json {
         say_line(profiles::thresholds(list));

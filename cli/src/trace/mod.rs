@@ -115,7 +115,8 @@ fn show(args: &TraceArgs, mut job: Job) -> Result<(), String> {
     job.cut(args.from, args.to);
     let Job { ranks, messages } = &job;
     let write = |path: &Path, text: String| {
-        std::fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+        nmad_words::file::write(path, text)
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))
     };
     if let Some(path) = &args.svg {
         write(path, show::picture(ranks).map_err(|error| error.to_string())?)?;

@@ -50,7 +50,7 @@ pub(super) fn write(all: &[Records], messages: &[Message], stem: &Path) -> Resul
     let job = Job::new(all, messages);
     let write = |ending: &str| {
         let path = stem.with_added_extension(ending);
-        let written = std::fs::File::create(&path).and_then(|file| {
+        let written = nmad_words::file::create(&path).and_then(|file| {
             let mut out = io::BufWriter::new(file);
             match ending {
                 "prv" => job.prv(&mut out)?,

@@ -8,7 +8,8 @@ use super::{TraceArgs, otf2, read, show};
 pub(super) fn run(args: &TraceArgs, command: &[String]) -> Result<ExitCode, String> {
     // A path that cannot be written to is known before the run.
     for path in args.outputs() {
-        std::fs::File::create(&path).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        nmad_words::file::create(&path)
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     }
     if let Some(folder) = &args.otf2 {
         otf2::check(folder)?;

@@ -76,15 +76,13 @@ fn run_inside(args: &ChaosArgs, inside: &Inside) -> Result<ExitCode, TestbedErro
         episodes.iter().for_each(say_line);
         return Ok(ExitCode::SUCCESS);
     }
-    let folder = std::env::temp_dir().join(format!("nmad-chaos-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).map_err(|source| TestbedError::Kernel {
-        step: format!("make the folder {}", folder.display()),
-        source,
-        remedy: "set TMPDIR to a folder that may be written",
+    // New and private: its name is known to the program alone.
+    let folder = tempfile::Builder::new().prefix("nmad-chaos-").tempdir().map_err(|source| {
+        let step = format!("make a folder in {}", std::env::temp_dir().display());
+        TestbedError::Kernel { step, source, remedy: "set TMPDIR to a folder that may be written" }
     })?;
-    let outcome = start(args, &folder).and_then(|child| drive(child, inside, &episodes, &rates));
-    let report = Report::read(&folder, args.seed);
-    let _ = std::fs::remove_dir_all(&folder);
+    let outcome = start(args, folder.path()).and_then(|child| drive(child, inside, &episodes, &rates));
+    let report = Report::read(folder.path(), args.seed);
     let (status, happened) = outcome?;
     report.print(happened);
     Ok(exit_code(status))

@@ -198,7 +198,7 @@ impl Course<'_> {
         for (name, text) in files {
             let path = self.request.out.join(&name);
             let new = self.request.out.join(format!(".{name}.new"));
-            fs::write(&new, text).map_err(CompareError::file("write", &new))?;
+            nmad_words::file::write(&new, text).map_err(CompareError::file("write", &new))?;
             fs::rename(&new, &path).map_err(CompareError::file("write", &path))?;
         }
         Ok(())

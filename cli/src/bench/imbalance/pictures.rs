@@ -86,5 +86,5 @@ fn write(folder: &Path, name: &str, picture: Result<String, PlotError>) -> Resul
     let path = folder.join(name);
     let failed = |source| CompareError::File { what: "write", path: path.clone(), source };
     let picture = picture.map_err(|error| failed(std::io::Error::other(error)))?;
-    fs::write(&path, picture).map_err(failed)
+    nmad_words::file::write(&path, picture).map_err(failed)
 }

@@ -27,7 +27,7 @@ pub(super) fn check(folder: &Path) -> Result<(), String> {
         return Err(format!("{} is there already: name another folder, or remove it", archive.display()));
     }
     library::is_there()?;
-    std::fs::create_dir_all(folder)
+    nmad_words::file::folder(folder)
         .and_then(|()| tempfile::tempfile_in(folder))
         .map(drop)
         .map_err(|error| format!("cannot write into the folder {}: {error}", folder.display()))

@@ -2,34 +2,41 @@
 //! of its port. The name holds a key; each side proves to the other that it knows it, and both derive from
 //! it a secret of their own, which never travels.
 
+mod greeting;
+mod strangers;
+
+use greeting::{Greeted, gone, greet};
+use strangers::Strangers;
+
 use crate::{LaunchError, Secret};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 use std::fmt::Write;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What every name of a port begins with.
 const PREFIX: &str = "nmad";
 /// Between the parts of a name.
 const MARK: char = '#';
-/// What both sides say first.
-const GREETING: &[u8; 16] = b"nmad port, rev 1";
-/// How long the other side may take to prove that it knows the key.
-const PROOF_LIMIT: Duration = Duration::from_secs(10);
 /// How long one address is tried.
 const TRY_LIMIT: Duration = Duration::from_secs(5);
+/// Numbers of ports that are tried until one is free at all addresses.
+const NUMBERS_MAX: usize = 16;
 /// Longest message, in bytes.
 const MESSAGE_MAX: u64 = 1 << 30;
 
 /// An open port: a process that knows its name can connect to it.
 #[derive(Debug)]
 pub struct Port {
-    listener: TcpListener,
+    /// One for each address, all with the same number.
+    listeners: Vec<TcpListener>,
     key: Secret,
     name: String,
+    strangers: Mutex<Strangers>,
 }
 
 /// A connection between the roots of two jobs, both of which know the key.
@@ -41,24 +48,23 @@ pub struct Meeting {
 }
 
 impl Port {
-    /// Opens a port; its name has at most `longest` bytes.
+    /// Opens a port on the addresses at which the job has its rails, and on that of the host itself; if it
+    /// has none, on all addresses of the host. Its name has at most `longest` bytes.
     ///
     /// # Errors
     /// The system has no socket or no randomness left.
-    pub fn open(longest: usize) -> Result<Port, LaunchError> {
-        let failed = "cannot open a port";
-        let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(LaunchError::system(failed))?;
-        let number = listener.local_addr().map_err(LaunchError::system(failed))?.port();
-        listener.set_nonblocking(true).map_err(LaunchError::system(failed))?;
+    pub fn open(longest: usize, rails: &[IpAddr]) -> Result<Port, LaunchError> {
         let key = Secret::random()?;
+        let (listeners, number) = listen(&addresses(rails))?;
         let mut name = format!("{PREFIX}{MARK}{}{MARK}{number}{MARK}", key.to_hex());
-        for (place, address) in addresses().into_iter().enumerate() {
+        let bound = listeners.iter().filter_map(|listener| Some(listener.local_addr().ok()?.ip()));
+        for (place, address) in bound.enumerate() {
             let mark = if place == 0 { "" } else { "," };
             if name.len() + mark.len() + address.to_string().len() <= longest {
                 write!(name, "{mark}{address}").expect("strings grow");
             }
         }
-        Ok(Port { listener, key, name })
+        Ok(Port { listeners, key, name, strangers: Mutex::default() })
     }
 
     /// Its name, of printable characters without blanks.
@@ -72,17 +78,24 @@ impl Port {
     /// The system refuses.
     pub fn accept(&self, limit: Option<Duration>) -> Result<Option<Meeting>, LaunchError> {
         let start = Instant::now();
+        // Another process that knows the key may have come meanwhile: its connection stays for the next call.
+        let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
+            self.listeners.iter().for_each(|listener| strangers.accept(listener));
+            if let Some(Greeted { fd, secret }) = strangers.go_on(&self.key) {
+                return Ok(Some(Meeting { fd, secret, is_first: true }));
+            }
             let left = limit.map_or(Duration::MAX, |limit| limit.saturating_sub(start.elapsed()));
             if left.is_zero() {
                 return Ok(None);
             }
-            wait(&self.listener, PollFlags::IN, left).map_err(LaunchError::system("waiting at a port"))?;
-            let Ok((stream, _)) = self.listener.accept() else { continue };
-            // A stranger does not know the key, and keeps nobody else from connecting.
-            if let Ok(meeting) = greet(stream.into(), &self.key, true) {
-                return Ok(Some(meeting));
-            }
+            let now = Instant::now();
+            let overdue = strangers.expire(now).map(|at| at.saturating_duration_since(now));
+            let port = self.listeners.iter().map(|listener| PollFd::new(listener, PollFlags::IN));
+            let others = strangers.iter().map(|stranger| PollFd::new(stranger, PollFlags::IN));
+            let mut all: Vec<PollFd<'_>> = port.chain(others).collect();
+            wait_for(&mut all, overdue.map_or(left, |overdue| overdue.min(left)))
+                .map_err(LaunchError::system("waiting at a port"))?;
         }
     }
 }
@@ -101,7 +114,7 @@ pub fn connect(name: &str, limit: Duration) -> Result<Meeting, LaunchError> {
     let mut why = String::from("it has no address");
     for address in addresses.filter_map(|address| address.parse::<IpAddr>().ok()) {
         match TcpStream::connect_timeout(&SocketAddr::new(address, number), TRY_LIMIT.min(limit)) {
-            Ok(stream) => match greet_within(stream.into(), &key, false, limit) {
+            Ok(stream) => match meet(stream.into(), &key, false, Instant::now() + limit) {
                 Ok(meeting) => return Ok(meeting),
                 Err(error) => why = error.to_string(),
             },
@@ -127,7 +140,7 @@ pub fn join(socket: impl AsFd, limit: Duration) -> Result<Meeting, LaunchError> 
     let (first, second) = if is_first { (own, other) } else { (other, own) };
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"nmad port: join").update(&first).update(&second);
-    greet_within(fd, &Secret::from_bytes(*hasher.finalize().as_bytes()), is_first, limit)
+    meet(fd, &Secret::from_bytes(*hasher.finalize().as_bytes()), is_first, deadline)
 }
 
 impl Meeting {
@@ -176,59 +189,64 @@ pub fn digest(what: &[u8]) -> [u8; 16] {
     short
 }
 
-/// Addresses of this host, those that others may reach first.
-fn addresses() -> Vec<IpAddr> {
-    let mut found: Vec<IpAddr> = Vec::new();
-    let all = nix::ifaddrs::getifaddrs().into_iter().flatten();
-    for address in all.filter_map(|each| each.address) {
-        if let Some(v4) = address.as_sockaddr_in() {
-            found.push(IpAddr::V4(v4.ip()));
-        }
-    }
-    found.sort_by_key(|address| address.is_loopback());
+fn meet(fd: OwnedFd, key: &Secret, is_first: bool, deadline: Instant) -> Result<Meeting, LaunchError> {
+    let Greeted { fd, secret } = greet(fd, key, is_first, deadline)?;
+    Ok(Meeting { fd, secret, is_first })
+}
+
+/// Addresses of this host for a port of a job that has rails at these ones: those that others may reach first.
+fn addresses(rails: &[IpAddr]) -> Vec<IpAddr> {
+    let all = nix::ifaddrs::getifaddrs().into_iter().flatten().filter_map(|each| each.address);
+    let all = all.filter_map(|address| {
+        let v4 = address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
+        v4.or_else(|| address.as_sockaddr_in6().map(|v6| IpAddr::V6(v6.ip())).filter(is_global))
+    });
+    let is_wide = |address: &&IpAddr| !address.is_loopback();
+    let has_wide = rails.iter().any(|address| is_wide(&address));
+    let mut found: Vec<IpAddr> =
+        all.filter(|address| !has_wide || address.is_loopback() || rails.contains(address)).collect();
+    found.sort_by_key(|address| (address.is_loopback(), *address));
     found.dedup();
     found
 }
 
-fn greet(fd: OwnedFd, key: &Secret, is_first: bool) -> Result<Meeting, LaunchError> {
-    greet_within(fd, key, is_first, PROOF_LIMIT)
+/// Whether an address means the same host without the name of an interface.
+fn is_global(address: &IpAddr) -> bool {
+    !matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local())
 }
 
-/// Both sides send a number, then a proof; then they know each other.
-fn greet_within(fd: OwnedFd, key: &Secret, is_first: bool, limit: Duration) -> Result<Meeting, LaunchError> {
-    let deadline = Instant::now() + limit;
-    let own = Secret::random()?.bytes();
-    let mut theirs = [0; 48];
-    send_all(&fd, GREETING, deadline)?;
-    send_all(&fd, &own, deadline)?;
-    receive_all(&fd, &mut theirs, deadline)?;
-    let (greeting, other) = theirs.split_at(GREETING.len());
-    if greeting != GREETING {
-        return Err(LaunchError::Port("the other side is no process of NewMadeleine of this version".into()));
+/// Listens on all of these addresses that can be used, on a port of the same number; also that number.
+fn listen(addresses: &[IpAddr]) -> Result<(Vec<TcpListener>, u16), LaunchError> {
+    let failed = LaunchError::system("cannot open a port");
+    let mut error = std::io::Error::from(std::io::ErrorKind::AddrNotAvailable);
+    for _ in 0..NUMBERS_MAX {
+        let mut listeners: Vec<TcpListener> = Vec::new();
+        let mut number = 0;
+        let mut is_taken = false;
+        for address in addresses {
+            match TcpListener::bind((*address, number)) {
+                Ok(listener) => {
+                    listener.set_nonblocking(true).map_err(LaunchError::system("cannot open a port"))?;
+                    number = listener.local_addr().map_or(number, |bound| bound.port());
+                    listeners.push(listener);
+                }
+                Err(why) => {
+                    is_taken |= why.kind() == std::io::ErrorKind::AddrInUse;
+                    error = why;
+                }
+            }
+        }
+        if !listeners.is_empty() && !is_taken {
+            return Ok((listeners, number));
+        }
     }
-    let (first, second) = if is_first { (&own[..], other) } else { (other, &own[..]) };
-    let hash = |what: &[u8]| {
-        let mut hasher = blake3::Hasher::new_keyed(&key.bytes());
-        hasher.update(what).update(first).update(second);
-        hasher.finalize()
-    };
-    let proofs = [hash(b"nmad port: accept"), hash(b"nmad port: connect")];
-    let (mine, expected) = if is_first { (proofs[0], proofs[1]) } else { (proofs[1], proofs[0]) };
-    send_all(&fd, mine.as_bytes(), deadline)?;
-    let mut proof = [0; 32];
-    receive_all(&fd, &mut proof, deadline)?;
-    // This comparison takes the same time wherever they differ.
-    if blake3::Hash::from(proof) != expected {
-        return Err(LaunchError::Port("the other side does not know the key in the name of the port".into()));
-    }
-    let secret = Secret::from_bytes(*hash(b"nmad port: secret").as_bytes());
-    Ok(Meeting { fd, secret, is_first })
+    Err(failed(error))
 }
 
-/// False: it is not ready within the time.
-fn wait(fd: &impl AsFd, what: PollFlags, time: Duration) -> Result<bool, Errno> {
+/// False: none of them is ready within the time.
+fn wait_for(all: &mut [PollFd<'_>], time: Duration) -> Result<bool, Errno> {
     let time = Timespec::try_from(time.min(Duration::from_secs(3600))).ok();
-    match poll(&mut [PollFd::new(fd, what)], time.as_ref()) {
+    match poll(all, time.as_ref()) {
         Ok(count) => Ok(count > 0),
         Err(Errno::INTR) => Ok(false),
         Err(error) => Err(error),
@@ -241,14 +259,12 @@ fn until(fd: &OwnedFd, what: PollFlags, deadline: Instant) -> Result<(), LaunchE
         if left.is_zero() {
             return Err(LaunchError::Port("the other side did not answer in time".into()));
         }
-        if wait(fd, what, left).map_err(LaunchError::system("waiting for the other side of a port"))? {
+        if wait_for(&mut [PollFd::new(fd, what)], left)
+            .map_err(LaunchError::system("waiting for the other side of a port"))?
+        {
             return Ok(());
         }
     }
-}
-
-fn gone() -> LaunchError {
-    LaunchError::Port("the other side of the port is gone".into())
 }
 
 fn send_all(fd: &OwnedFd, mut bytes: &[u8], deadline: Instant) -> Result<(), LaunchError> {
@@ -280,10 +296,11 @@ fn receive_all(fd: &OwnedFd, bytes: &mut [u8], deadline: Instant) -> Result<(), 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
 
     #[test]
     fn two_who_know_the_name_meet_and_a_stranger_keeps_nobody_away() {
-        let port = Port::open(256).expect("a port");
+        let port = Port::open(256, &[]).expect("a port");
         assert!(port.name().len() <= 256 && !port.name().contains(' '), "{}", port.name());
         let name = port.name().to_string();
         let wrong =
@@ -306,14 +323,67 @@ mod tests {
     }
 
     #[test]
+    fn silent_and_false_connections_delay_nobody_and_a_second_client_waits_for_the_next_call() {
+        let port = Port::open(256, &[IpAddr::from([127, 0, 0, 1])]).expect("a port");
+        let at = port.listeners[0].local_addr().expect("it is bound");
+        let mut held = Vec::new();
+        // More than are greeted at once, some of which have said all that needs no key.
+        for number in 0..100 {
+            let mut stream = TcpStream::connect(at).expect("it listens");
+            if number % 2 == 0 {
+                stream
+                    .write_all(b"nmad port, rev 1")
+                    .and_then(|()| stream.write_all(&[7; 32]))
+                    .expect("room");
+            }
+            held.push(stream);
+        }
+        let name = port.name().to_string();
+        std::thread::scope(|scope| {
+            let clients =
+                [0, 1].map(|_| scope.spawn(|| connect(&name, Duration::from_secs(60)).map(|m| m.secret())));
+            // One silent connection after the other would take longer than the limit.
+            let mut met: Vec<_> = (0..2)
+                .map(|_| {
+                    port.accept(Some(Duration::from_secs(60))).expect("no error").expect("somebody").secret()
+                })
+                .collect();
+            let mut theirs =
+                clients.map(|client| client.join().expect("no panic").expect("it connects")).to_vec();
+            met.sort_unstable();
+            theirs.sort_unstable();
+            assert_eq!(met, theirs);
+        });
+    }
+
+    #[test]
+    fn a_port_is_open_on_the_addresses_of_the_job_alone() {
+        let port = Port::open(256, &[IpAddr::from([127, 0, 0, 1])]).expect("a port");
+        let all = Port::open(256, &[]).expect("a port");
+        assert!(
+            all.listeners.iter().all(|listener| !listener.local_addr().expect("bound").ip().is_unspecified())
+        );
+        let wide = |port: &Port| {
+            let ips = port.listeners.iter().map(|listener| listener.local_addr().expect("bound").ip());
+            ips.filter(|ip| !ip.is_loopback()).collect::<Vec<_>>()
+        };
+        // A job without rails to others has the port everywhere.
+        assert_eq!(wide(&port), wide(&all));
+        if let [one, .., other] = &wide(&all)[..] {
+            let port = Port::open(256, &[*one]).expect("a port");
+            assert_eq!(wide(&port), [*one], "not at {other}");
+        }
+    }
+
+    #[test]
     fn what_is_no_port_and_where_nobody_waits_are_errors() {
         for name in ["", "nmad", "nmad#00#1#", "tcp://127.0.0.1:7"] {
             let error = connect(name, Duration::from_secs(1)).expect_err(name).to_string();
             assert!(error.contains("no name of a port"), "{error}");
         }
-        let closed = Port::open(256).expect("a port").name().to_string();
+        let closed = Port::open(256, &[]).expect("a port").name().to_string();
         assert!(connect(&closed, Duration::from_secs(1)).expect_err("closed").to_string().contains("closed"));
-        let port = Port::open(256).expect("a port");
+        let port = Port::open(256, &[]).expect("a port");
         assert!(port.accept(Some(Duration::from_millis(1))).expect("no error").is_none());
     }
 

@@ -15,8 +15,11 @@ use crate::{LaunchError, Secret};
 /// Strangers who say nothing are sent away after this time.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The same if others wait for their places.
+const SHORT_PATIENCE: Duration = Duration::from_millis(250);
+
 /// More strangers than this are not listened to at the same time.
-const STRANGERS_MAX: usize = 1024;
+const STRANGERS_MAX: usize = 256;
 
 /// Addresses that agents receive; more than a machine has interfaces that matter.
 const ADDRESSES_MAX: usize = 16;
@@ -70,13 +73,25 @@ impl Admission {
         let strangers = self.strangers.iter().enumerate();
         let strangers =
             strangers.map(|(number, one)| (Some(number), one.channel.as_fd(), one.channel.wants()));
-        let has_room = self.strangers.len() < STRANGERS_MAX;
+        let has_room = self.strangers.len() < STRANGERS_MAX || self.worst(Instant::now()).is_some();
         let port = has_room.then_some((None, self.listener.as_fd(), PollFlags::IN));
         port.into_iter().chain(strangers)
     }
 
+    /// The stranger that makes room for others: the oldest that has not even said hello, or else the oldest
+    /// one. Agents say hello at once.
+    fn worst(&self, now: Instant) -> Option<usize> {
+        let late = |(_, one): &(usize, &Stranger)| now >= one.since + SHORT_PATIENCE;
+        let late = self.strangers.iter().enumerate().filter(late);
+        late.min_by_key(|(_, one)| (one.numbers.is_some(), one.since)).map(|(number, _)| number)
+    }
+
     /// Lets a stranger in front of the port.
     pub fn accept(&mut self) {
+        if self.strangers.len() >= STRANGERS_MAX {
+            let Some(worst) = self.worst(Instant::now()) else { return };
+            self.strangers.swap_remove(worst);
+        }
         let Ok((stream, _)) = self.listener.accept() else { return };
         // A connection that breaks at once is nobody's loss.
         let ready = channel::watch(&stream, channel::SILENCE_OF_AGENTS).and_then(|()| Channel::new(stream));
@@ -121,7 +136,9 @@ impl Admission {
     /// Closes connections that have been silent for long; gives the time of the next one.
     pub fn overdue(&mut self, now: Instant) -> Option<Instant> {
         self.strangers.retain(|stranger| now < stranger.since + PATIENCE);
-        self.strangers.iter().map(|stranger| stranger.since + PATIENCE).min()
+        let is_full = self.strangers.len() >= STRANGERS_MAX && self.worst(now).is_none();
+        let patience = if is_full { SHORT_PATIENCE } else { PATIENCE };
+        self.strangers.iter().map(|stranger| stranger.since + patience).min()
     }
 }
 

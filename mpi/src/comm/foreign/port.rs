@@ -12,6 +12,7 @@ use newmadeleine::launch::LaunchError;
 use newmadeleine::launch::pmi::spawn::{PARENT_PORT, Request};
 use newmadeleine::launch::port::{self, Meeting, Port};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -35,10 +36,16 @@ fn ports() -> MutexGuard<'static, BTreeMap<String, Arc<Port>>> {
 /// # Errors
 /// The system has no socket left.
 pub(crate) fn open() -> Result<String> {
-    let port = Port::open(MAX_PORT_NAME - 1).map_err(no_port)?;
+    let port = Port::open(MAX_PORT_NAME - 1, &addresses(world()?)).map_err(no_port)?;
     let name = port.name().to_string();
     ports().insert(name.clone(), Arc::new(port));
     Ok(name)
+}
+
+/// Addresses at which this process has rails.
+fn addresses(world: &World) -> Vec<IpAddr> {
+    let rails = world.session().rails();
+    rails.iter().filter_map(|rail| rail.address.split('/').next()?.parse().ok()).collect()
 }
 
 /// Closes a port.
@@ -110,7 +117,7 @@ fn own_group() -> Result<Arc<super::Members>> {
 pub(crate) fn spawn(wanted: impl FnOnce() -> Result<Request>, root: i32, comm: Comm) -> Result<Comm> {
     let world = world()?;
     let arrive = || -> Result<Meeting> {
-        let port = Port::open(MAX_PORT_NAME - 1).map_err(no_port)?;
+        let port = Port::open(MAX_PORT_NAME - 1, &addresses(world()?)).map_err(no_port)?;
         let mut request = wanted()?;
         request.preput.push((PARENT_PORT.into(), port.name().into()));
         let started = world.session().with_job(|job| job.spawn(&request));

@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 pub(super) struct Queue {
     /// Messages that wait for one before, or are still on their way.
     pub(super) incoming: VecDeque<Incoming>,
-    /// Large data on their way, to the window or from it, and memory for refused data.
-    pub(super) moving: Vec<(RequestId, Vec<u8>)>,
+    /// Large data on their way, to the window or from it.
+    pub(super) moving: Vec<RequestId>,
 }
 
 /// A message with frames that may be on its way.
@@ -26,10 +26,11 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    /// Receives a message that was found.
+    /// Receives a message that was found. Of one for which there is no memory nothing is received, and its
+    /// frames are not served: only a process that breaks the protocol announces such a length.
     pub(super) fn receive(port: &mut impl Claims, claim: Claim) -> Incoming {
-        let len = claim.envelope.len as usize;
-        let mut words: Box<[u64]> = vec![0; len.div_ceil(size_of::<u64>())].into();
+        let len = usize::try_from(claim.envelope.len).unwrap_or(usize::MAX);
+        let (mut words, len) = memory(len).map_or_else(Default::default, |words| (words, len));
         let into = lent_words(&mut words, len);
         let request = port.receive_claimed(claim, into);
         let mut incoming = Incoming { words, len, served: 0, request: Some(request) };
@@ -61,6 +62,15 @@ impl Incoming {
     }
 }
 
+/// Zeroes for this number of bytes; none: the system has not so much memory.
+fn memory(len: usize) -> Option<Box<[u64]>> {
+    let count = len.div_ceil(size_of::<u64>());
+    let mut words = Vec::new();
+    words.try_reserve_exact(count).ok()?;
+    words.resize(count, 0);
+    Some(words.into())
+}
+
 impl Queue {
     pub(super) fn is_empty(&self) -> bool {
         self.incoming.is_empty() && self.moving.is_empty()
@@ -69,7 +79,7 @@ impl Queue {
     /// Looks which data have come or left.
     pub(super) fn look(&mut self, port: &mut impl Port) -> bool {
         let before = self.moving.len();
-        self.moving.retain(|(id, _)| port.take(*id).is_none());
+        self.moving.retain(|id| port.take(*id).is_none());
         self.moving.len() < before
     }
 }

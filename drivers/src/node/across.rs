@@ -1,14 +1,80 @@
 //! Memory of another process of this node and user, read and written in one call of the system
 //! (process_vm_readv, process_vm_writev). The caller knows its addresses.
+//!
+//! The system knows a process by its number in these calls, and may give the number of one that has ended to
+//! another one. So each copy also looks at a descriptor of the process ([`Process`]).
 
 use nmad_engine::memory::Segments;
 use nmad_engine::memory::together::{Kind, LEAST, bytes_together};
-use rustix::fd::{AsRawFd, BorrowedFd};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{self, RecvFlags};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Pieces of either side in one system call.
 const PIECES: usize = 128;
+
+/// Another process of this node.
+#[derive(Debug, Clone)]
+pub struct Process {
+    id: i32,
+    /// Stays that of this process when another one gets the number. None: the system has no such descriptors
+    /// (before Linux 5.3), and the number has to do.
+    handle: Option<Arc<OwnedFd>>,
+}
+
+/// The descriptors in use, by the numbers of their processes: a process has one, whatever accesses it.
+static HANDLES: Mutex<BTreeMap<i32, Weak<OwnedFd>>> = Mutex::new(BTreeMap::new());
+
+impl Process {
+    /// The process that has this number now. Whoever was told the number makes sure afterwards that it is
+    /// the right process: by something that can only be read there.
+    pub fn of(id: i32) -> Process {
+        let mut handles = HANDLES.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(handle) = handles.get(&id).and_then(Weak::upgrade) {
+            let known = Process { id, handle: Some(handle) };
+            if known.is_there() {
+                return known;
+            }
+        }
+        let open = |pid| pidfd_open(pid, PidfdFlags::empty()).ok();
+        let handle = Pid::from_raw(id).and_then(open).map(Arc::new);
+        match &handle {
+            Some(handle) => _ = handles.insert(id, Arc::downgrade(handle)),
+            None => _ = handles.remove(&id),
+        }
+        Process { id, handle }
+    }
+
+    /// The process at the other end of a socket; none: it has no number here, or is gone.
+    pub(crate) fn behind(socket: BorrowedFd<'_>) -> Option<Process> {
+        let process = Process::of(peer_of(socket)?.process);
+        // The connection ends with the process that has made it, which thus had the number until now.
+        let mut byte = [0; 1];
+        let ended = matches!(net::recv(socket, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT), Ok((_, 0)));
+        (process.id > 0 && !ended).then_some(process)
+    }
+
+    /// Its number.
+    pub fn id(&self) -> i32 {
+        self.id
+    }
+
+    /// Whether it has not ended, so that no other process has its number.
+    pub fn is_there(&self) -> bool {
+        let Some(handle) = &self.handle else { return true };
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        !matches!(poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&now)), Ok(1))
+    }
+}
+
+fn gone() -> io::Error {
+    Errno::SRCH.into()
+}
 
 /// Memory of the peer's process, as it told: pieces, in order. Only the system ever follows these addresses.
 #[derive(Debug, Default)]
@@ -56,34 +122,34 @@ impl Remote {
     ///
     /// # Errors
     /// The system does not permit it, or some of the memory is not there.
-    pub fn read(&self, pid: i32, offset: u64, into: &Segments) -> io::Result<()> {
-        self.copy(Call::Read, pid, offset, into)
+    pub fn read(&self, process: &Process, offset: u64, into: &Segments) -> io::Result<()> {
+        self.copy(Call::Read, process, offset, into)
     }
 
     /// Copies all of memory of ours to `offset`.
     ///
     /// # Errors
     /// As [`Remote::read`].
-    pub fn write(&self, pid: i32, offset: u64, from: &Segments) -> io::Result<()> {
-        self.copy(Call::Write, pid, offset, from)
+    pub fn write(&self, process: &Process, offset: u64, from: &Segments) -> io::Result<()> {
+        self.copy(Call::Write, process, offset, from)
     }
 
     /// Cores that are idle share long copies: each piece is a system call of its own.
-    fn copy(&self, by: Call, pid: i32, offset: u64, ours: &Segments) -> io::Result<()> {
+    fn copy(&self, by: Call, process: &Process, offset: u64, ours: &Segments) -> io::Result<()> {
         if ours.len() < LEAST {
-            return self.copy_piece(by, pid, offset, ours);
+            return self.copy_piece(by, process, offset, ours);
         }
         let failure = Mutex::new(None);
         bytes_together(Kind::Remote, ours.len(), &|range| {
             let piece = ours.slice(range.start, range.end - range.start);
-            if let Err(why) = self.copy_piece(by, pid, offset + range.start, &piece) {
+            if let Err(why) = self.copy_piece(by, process, offset + range.start, &piece) {
                 *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
             }
         });
         failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     }
 
-    fn copy_piece(&self, by: Call, pid: i32, offset: u64, ours: &Segments) -> io::Result<()> {
+    fn copy_piece(&self, by: Call, process: &Process, offset: u64, ours: &Segments) -> io::Result<()> {
         let mut done = 0;
         while done < ours.len() {
             let rest = ours.slice(done, ours.len() - done);
@@ -95,7 +161,7 @@ impl Remote {
             }
             let mut remote = [EMPTY; PIECES];
             let pieces = self.fill(offset + done, len, &mut remote);
-            done += call(by, pid, &local[..count], &remote[..pieces])?;
+            done += call(by, process, &local[..count], &remote[..pieces])?;
         }
         Ok(())
     }
@@ -105,7 +171,11 @@ impl Remote {
 ///
 /// # Errors
 /// As [`Remote::read`].
-pub fn read(process: i32, into: &Segments, pieces: impl IntoIterator<Item = (u64, u64)>) -> io::Result<()> {
+pub fn read(
+    process: &Process,
+    into: &Segments,
+    pieces: impl IntoIterator<Item = (u64, u64)>,
+) -> io::Result<()> {
     Remote::new(pieces).ok_or(io::ErrorKind::InvalidInput)?.read(process, 0, into)
 }
 
@@ -113,39 +183,48 @@ pub fn read(process: i32, into: &Segments, pieces: impl IntoIterator<Item = (u64
 ///
 /// # Errors
 /// As [`Remote::read`].
-pub fn write(process: i32, from: &Segments, pieces: impl IntoIterator<Item = (u64, u64)>) -> io::Result<()> {
+pub fn write(
+    process: &Process,
+    from: &Segments,
+    pieces: impl IntoIterator<Item = (u64, u64)>,
+) -> io::Result<()> {
     Remote::new(pieces).ok_or(io::ErrorKind::InvalidInput)?.write(process, 0, from)
 }
 
 const EMPTY: libc::iovec = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
 
 /// Reads words at an address of a process.
-pub(crate) fn peek(pid: i32, address: u64, into: &mut [u64]) -> io::Result<()> {
+pub(crate) fn peek(process: &Process, address: u64, into: &mut [u64]) -> io::Result<()> {
     let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: size_of_val(into) };
-    words(Call::Read, pid, local, address)
+    words(Call::Read, process, local, address)
 }
 
 /// Writes words to an address of a process.
-pub(crate) fn poke(pid: i32, address: u64, from: &[u64]) -> io::Result<()> {
+pub(crate) fn poke(process: &Process, address: u64, from: &[u64]) -> io::Result<()> {
     let local = libc::iovec { iov_base: from.as_ptr().cast_mut().cast(), iov_len: size_of_val(from) };
-    words(Call::Write, pid, local, address)
+    words(Call::Write, process, local, address)
 }
 
-fn words(by: Call, pid: i32, local: libc::iovec, address: u64) -> io::Result<()> {
+fn words(by: Call, process: &Process, local: libc::iovec, address: u64) -> io::Result<()> {
     let remote = libc::iovec { iov_base: address as usize as *mut libc::c_void, iov_len: local.iov_len };
-    match call(by, pid, &[local], &[remote])? {
+    match call(by, process, &[local], &[remote])? {
         done if done == local.iov_len as u64 => Ok(()),
         _ => Err(io::ErrorKind::UnexpectedEof.into()),
     }
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Call {
     Read,
     Write,
 }
 
-fn call(by: Call, pid: i32, local: &[libc::iovec], remote: &[libc::iovec]) -> io::Result<u64> {
+fn call(by: Call, process: &Process, local: &[libc::iovec], remote: &[libc::iovec]) -> io::Result<u64> {
+    // Nothing is written to another process that has got the number meanwhile, and nothing that was read from
+    // one is believed.
+    if by == Call::Write && !process.is_there() {
+        return Err(gone());
+    }
     let system = match by {
         Call::Read => libc::process_vm_readv,
         Call::Write => libc::process_vm_writev,
@@ -154,7 +233,10 @@ fn call(by: Call, pid: i32, local: &[libc::iovec], remote: &[libc::iovec]) -> io
     // SAFETY: the local pieces are borrowed, mutably if they are written, or come from segments of a receive
     // region or an order that this side holds, whose maker promised that they may be written or read; the
     // remote ones mean nothing here.
-    let done = unsafe { system(pid, local.as_ptr(), ours, remote.as_ptr(), theirs, 0) };
+    let done = unsafe { system(process.id, local.as_ptr(), ours, remote.as_ptr(), theirs, 0) };
+    if by == Call::Read && done > 0 && !process.is_there() {
+        return Err(gone());
+    }
     match done {
         0 => Err(io::ErrorKind::UnexpectedEof.into()),
         done if done < 0 => Err(io::Error::last_os_error()),
@@ -193,6 +275,8 @@ pub(crate) fn peer_of(fd: BorrowedFd<'_>) -> Option<Peer> {
 mod tests {
     use super::*;
     use crate::conformance::memory::Memory;
+    use rustix::fd::AsFd;
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     #[test]
     fn pieces_on_both_sides_are_copied_from_any_place() {
@@ -201,7 +285,7 @@ mod tests {
         let cuts: Vec<_> = (0..1000).map(|i| i * 100..i * 100 + 1 + (i * 37) % 99).collect();
         let (from, into) = (source.pieces(&cuts), target.pieces(&cuts));
         let theirs = Remote::new(from.iter().map(|p| (p.start as u64, p.len as u64))).expect("a sum");
-        let me = std::process::id() as i32;
+        let me = &Process::of(std::process::id() as i32);
         let (offset, len) = (1234, from.len() - 2000);
         theirs.read(me, offset, &into.slice(offset, len)).expect("one's own memory");
         let (mut sent, mut landed) = (Vec::new(), Vec::new());
@@ -210,5 +294,39 @@ mod tests {
         assert!(sent == landed);
         assert!(read(me, &into, [(4096, 100_000)]).is_err());
         assert!(Remote::new([(0, u64::MAX), (0, 2)]).is_none());
+    }
+
+    #[test]
+    fn a_process_that_has_ended_is_not_accessed_though_another_one_has_its_number() {
+        let mut child = std::process::Command::new("sleep").arg("100").spawn().expect("a program");
+        let ended = Process::of(child.id() as i32);
+        assert!(ended.is_there() && ended.handle.is_some());
+        child.kill().expect("it runs");
+        child.wait().expect("it has ended");
+        // As if this process had got the number: the system would copy.
+        let reused = Process { id: std::process::id() as i32, ..ended.clone() };
+        let value = AtomicU64::new(7);
+        let address = (&raw const value) as u64;
+        let mut found = [0];
+        assert_eq!(
+            peek(&reused, address, &mut found).expect_err("it is gone").raw_os_error(),
+            Some(libc::ESRCH)
+        );
+        assert_eq!(poke(&reused, address, &[8]).expect_err("it is gone").raw_os_error(), Some(libc::ESRCH));
+        assert_eq!(value.load(Ordering::Relaxed), 7);
+        let me = Process::of(std::process::id() as i32);
+        poke(&me, address, &[8]).expect("one's own memory");
+        peek(&me, address, &mut found).expect("one's own memory");
+        assert_eq!((found, value.load(Ordering::Relaxed)), ([8], 8));
+        assert!(!Process::of(ended.id()).is_there() || Process::of(ended.id()).handle.is_none());
+    }
+
+    #[test]
+    fn the_process_behind_a_socket_is_found_while_it_is_connected() {
+        let (one, other) = std::os::unix::net::UnixStream::pair().expect("a pair");
+        let behind = Process::behind(one.as_fd()).expect("it is connected");
+        assert_eq!(behind.id(), std::process::id() as i32);
+        drop(other);
+        assert!(Process::behind(one.as_fd()).is_none());
     }
 }

@@ -5,12 +5,11 @@
 //! loses nothing, and the origin does all of it. There is one such copy at a time for each target: another
 //! origin copies alone.
 
-use super::across;
+use super::across::{self, Process};
 use super::claim::{self, Round, Side};
 use nmad_engine::memory::Segments;
 use nmad_engine::memory::together::LEAST;
 use std::io;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Words of a target, in memory that both processes see.
@@ -45,9 +44,9 @@ pub enum Direction {
 
 /// Memory of the target in its process, and its name for the target.
 #[derive(Debug, Clone, Copy)]
-pub struct There {
+pub struct There<'a> {
     /// The process.
-    pub process: i32,
+    pub process: &'a Process,
     /// The first byte, in that process.
     pub address: u64,
     /// What the target knows it by.
@@ -92,7 +91,7 @@ impl Direction {
 /// As [`across::read`].
 pub fn copy_alone(
     direction: Direction,
-    process: i32,
+    process: &Process,
     ours: &Segments,
     pieces: impl IntoIterator<Item = (u64, u64)>,
 ) -> io::Result<()> {
@@ -103,7 +102,7 @@ pub fn copy_alone(
 }
 
 /// The same with one piece.
-fn move_bytes(direction: Direction, process: i32, ours: &Segments, address: u64) -> io::Result<()> {
+fn move_bytes(direction: Direction, process: &Process, ours: &Segments, address: u64) -> io::Result<()> {
     copy_alone(direction, process, ours, [(address, ours.len())])
 }
 
@@ -113,7 +112,13 @@ impl JointCopy<'_> {
     /// # Errors
     /// The system does not permit it, some of the memory is not there, or the target is gone: then nobody
     /// copies any more, and some of the bytes may be copied.
-    pub fn copy(self, direction: Direction, origin: u64, ours: &Segments, there: There) -> io::Result<()> {
+    pub fn copy(
+        self,
+        direction: Direction,
+        origin: u64,
+        ours: &Segments,
+        there: There<'_>,
+    ) -> io::Result<()> {
         let Some(round) = self.begin(direction, origin, ours, there.place) else {
             return move_bytes(direction, there.process, ours, there.address);
         };
@@ -150,7 +155,7 @@ impl JointCopy<'_> {
         direction: Direction,
         round: Round,
         ours: &Segments,
-        there: There,
+        there: There<'_>,
     ) -> io::Result<()> {
         let (work, len) = (&self.0[WORK], ours.len());
         let piece = |from: u64, to: u64| {
@@ -165,8 +170,7 @@ impl JointCopy<'_> {
             }
         }
         // A process that has claimed a piece is copying it, or gone.
-        let process = format!("/proc/{}", there.process);
-        let lives = || Path::new(&process).exists();
+        let lives = || there.process.is_there();
         let is_still = || !claim::is_copying(work, round, Side::Pull);
         while !is_still() {
             claim::wait(&lives, is_still);
@@ -197,7 +201,7 @@ impl JointCopy<'_> {
 
     /// Copies a piece of it, `from` the origin's process and between the whole memory of ours that it named.
     /// None: there is none, and the origin does it alone. True: something was copied.
-    pub fn help(self, part: Part, from: Option<(i32, Segments)>) -> bool {
+    pub fn help(self, part: Part, from: Option<(&Process, Segments)>) -> bool {
         let work = &self.0[WORK];
         let Some((process, ours)) = from else {
             claim::decline(work, part.round);
@@ -223,6 +227,7 @@ impl JointCopy<'_> {
 mod tests {
     use super::*;
     use crate::conformance::memory::Memory;
+    use std::sync::LazyLock;
     use std::sync::atomic::AtomicBool;
 
     const BYTES: usize = (1 << 20) + 100;
@@ -237,12 +242,13 @@ mod tests {
         all
     }
 
-    fn me() -> i32 {
-        std::process::id() as i32
+    fn me() -> &'static Process {
+        static ME: LazyLock<Process> = LazyLock::new(|| Process::of(std::process::id() as i32));
+        &ME
     }
 
     /// Where memory of this process is.
-    fn there(memory: &Memory) -> There {
+    fn there(memory: &Memory) -> There<'static> {
         let start = memory.segments().iter().next().expect("memory").start;
         There { process: me(), address: start.addr() as u64, place: 40 }
     }
@@ -282,7 +288,8 @@ mod tests {
             let words = words();
             let joint = JointCopy(&words);
             // Not its memory, or a process that there is none of.
-            for process in [None, Some(i32::MAX)] {
+            let nobody = Process::of(i32::MAX);
+            for process in [None, Some(&nobody)] {
                 let helps = process.map(|process| (process, theirs.segments()));
                 let round = joint.begin(direction, 0, &ours.segments(), 0).expect("nobody has it");
                 assert!(!joint.help(joint.part().expect("work"), helps));

@@ -4,7 +4,8 @@
 use crate::connections::Accepted;
 use crate::error::DriverError;
 use crate::handshake::nonce;
-use crate::node::{Segment, across, cache_of_core};
+use crate::node::across::{self, Process};
+use crate::node::{Segment, cache_of_core};
 use crate::opening::Origin;
 use crate::shm::address::Address;
 use crate::shm::layout::{End, LEN, MAGIC};
@@ -118,22 +119,25 @@ impl Home {
         socket: OwnedFd,
         wakeup: OwnedFd,
     ) -> Opened {
-        let pid = across::peer_of(socket.as_fd()).map(|peer| peer.process).filter(|pid| *pid > 0);
-        let process = pid.and_then(Pid::from_raw).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        let pid = pid.filter(|pid| self.cross_memory && can_access(*pid, &segment, end.other()));
-        let shared = Shared::new(segment, end, pid);
+        let process = Process::behind(socket.as_fd());
+        // Another descriptor than that for copies, since this rail alone watches it.
+        let watched = process.as_ref().and_then(|process| Pid::from_raw(process.id()));
+        let watched = watched.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        let process =
+            process.filter(|process| self.cross_memory && can_access(process, &segment, end.other()));
+        let shared = Shared::new(segment, end, process);
         shared.tell_access();
-        Opened { peer, remote, shared, socket, wakeup, process }
+        Opened { peer, remote, shared, socket, wakeup, process: watched }
     }
 }
 
 /// Whether the mark of `end` is where it says in the memory of this process and can be written there, which
 /// changes nothing of it: only trying tells, since user namespaces, capabilities, security modules and
 /// filters of system calls all have a say.
-fn can_access(pid: i32, segment: &Segment, end: End) -> bool {
+fn can_access(process: &Process, segment: &Segment, end: End) -> bool {
     let [address, first, second] =
         [0, 8, 16].map(|word| segment.word(end.probe() + word).load(Ordering::Relaxed));
     let mut found = [0; 2];
-    let reads = across::peek(pid, address, &mut found).is_ok() && found == [first, second];
-    reads && across::poke(pid, address, &found).is_ok()
+    let reads = across::peek(process, address, &mut found).is_ok() && found == [first, second];
+    reads && across::poke(process, address, &found).is_ok()
 }

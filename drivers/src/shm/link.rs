@@ -192,7 +192,7 @@ impl Link {
     /// that, learns it.
     #[cold]
     pub(super) fn lose_access(&mut self, why: &std::io::Error) {
-        let pid = self.shared.pid.take().unwrap_or_default();
+        let pid = self.shared.process.take().map_or(0, |process| process.id());
         log::warn!(
             "rail shm: the memory of process {pid} cannot be accessed any more ({why}): long messages go \
              through bounce buffers"

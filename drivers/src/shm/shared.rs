@@ -1,6 +1,7 @@
 //! What two processes share for one link: the memory, and the way to each other's.
 
 use crate::node::Segment;
+use crate::node::across::Process;
 use crate::shm::layout::{BOUNCE, End, Ring, RingOf};
 use rustix::io::Errno;
 use std::io;
@@ -16,7 +17,7 @@ pub struct Shared {
     pub segment: Segment,
     pub end: End,
     /// The peer's process; none: its memory cannot be accessed.
-    pub pid: Option<i32>,
+    pub process: Option<Process>,
     /// There are fewer cores than processes.
     pub is_oversubscribed: bool,
     ours: Ring,
@@ -58,14 +59,14 @@ impl From<String> for Obstacle {
 }
 
 impl Shared {
-    pub fn new(segment: Segment, end: End, pid: Option<i32>) -> Shared {
+    pub fn new(segment: Segment, end: End, process: Option<Process>) -> Shared {
         let (ours, theirs) = (end.ring(), end.other().ring());
-        Shared { segment, end, pid, is_oversubscribed: false, ours, theirs }
+        Shared { segment, end, process, is_oversubscribed: false, ours, theirs }
     }
 
     /// Says whether this side can access the peer's memory.
     pub fn tell_access(&self) {
-        let can = if self.pid.is_some() { 1 } else { 2 };
+        let can = if self.process.is_some() { 1 } else { 2 };
         self.segment.word(self.end.can()).store(can, Ordering::Release);
     }
 

@@ -4,7 +4,7 @@ use super::dynamic::Attached;
 use super::epoch::Epoch;
 use super::locks::{self, Words};
 use super::memory::Common;
-use super::row::{Row, can_read, gather, mark};
+use super::row::{Row, gather, mark, readable};
 use super::{Flavor, Peer, Predefined, WINDOWS, Way, Window, lock, service, settings};
 use crate::api;
 use crate::collective::share_memory;
@@ -328,11 +328,11 @@ fn peer(on: &Named, node: &Node, flavor: Flavor, rows: &[Row], rank: usize, me: 
     let copies = |world: &World| world.node().with(|engine| engine.copies(PeerId(process)));
     let is_found = || {
         let may = flavor == Flavor::Create && is_near && world().is_ok_and(copies);
-        may && can_read(row)
+        if may { readable(row) } else { None }
     };
     let exposure = row.exposure();
     let is_reached = || !exposure.is_empty();
-    let way = Way::of(seen, || is_found().then_some(row.process as i32), is_reached);
+    let way = Way::of(seen, is_found, is_reached);
     let locks = match is_near {
         true => Some(row.place as usize),
         false => (rank == me).then_some(0),
@@ -343,7 +343,7 @@ fn peer(on: &Named, node: &Node, flavor: Flavor, rows: &[Row], rank: usize, me: 
         unit: row.unit,
         base: row.base as u64,
         way,
-        exposure: (way == Way::Network).then(|| Box::new(exposure)),
+        exposure: matches!(way, Way::Network).then(|| Box::new(exposure)),
         locks,
         is_asked: AtomicBool::new(false),
     }

@@ -45,6 +45,7 @@ use crate::table::Table;
 use dynamic::Attached;
 use epoch::Epoch;
 use locks::{Locks, Words};
+use newmadeleine::across::Process;
 use newmadeleine::engine::Exposure;
 use nmad_rma::{self as rma, Base, Origin};
 use std::ffi::c_void;
@@ -74,12 +75,12 @@ pub enum Flavor {
 }
 
 /// How the memory of a rank is accessed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 enum Way {
     /// It begins here.
     Direct(Base),
     /// By copies to and from this process of the node.
-    Copies(i32),
+    Copies(Process),
     /// By the network, which reaches it without its help; else with frames.
     Network,
     /// With frames.

@@ -20,6 +20,7 @@ use crate::status::Status;
 use crate::task;
 use crate::world::{World, world};
 use newmadeleine::Segments;
+use newmadeleine::across::Process;
 use newmadeleine::engine::Act;
 use newmadeleine::joint::{self, Direction, There};
 use nmad_rma::{Asking, Operation, Place};
@@ -288,7 +289,7 @@ impl Far<'_> {
 
     /// Copies data of a put or a get from process to process. A target that looks meanwhile does a part of
     /// it.
-    fn copy(&self, kind: Kind, process: i32, data: &Segments) -> io::Result<()> {
+    fn copy(&self, kind: Kind, process: &Process, data: &Segments) -> io::Result<()> {
         let direction = if kind == Kind::Put { Direction::Put } else { Direction::Get };
         let locks = self.window.locks(self.peer);
         if let (&Place::One(place, _), Some(locks)) = (&self.place, locks) {

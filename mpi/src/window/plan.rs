@@ -20,6 +20,7 @@ use super::{Flavor, Peer, Target, Way, Window, lock};
 use crate::datatype::Datatype;
 use crate::error::{Class, Error, Result};
 use crate::objects::{committed, dense_len};
+use newmadeleine::across::Process;
 use nmad_rma::{Base, Place};
 
 /// What is done to the memory.
@@ -38,7 +39,7 @@ pub(super) enum Plan<'a> {
     Row(Row<'a>),
     Pieces(Direct<'a>),
     /// To memory of this process of the node.
-    Copy(Far<'a>, i32),
+    Copy(Far<'a>, &'a Process),
     /// To memory that the network reaches.
     Reach(Far<'a>),
     Ask(Far<'a>),
@@ -57,7 +58,7 @@ impl Way {
     /// copied to and from if `process` finds its process on this node, or that the network reaches.
     pub(super) fn of(
         seen: Option<Base>,
-        process: impl FnOnce() -> Option<i32>,
+        process: impl FnOnce() -> Option<Process>,
         is_reached: impl FnOnce() -> bool,
     ) -> Way {
         if let Some(base) = seen {
@@ -114,8 +115,8 @@ impl Window {
         {
             return Err(self.beyond(rank, peer, run));
         }
-        Ok(match (peer.way, place) {
-            (Way::Direct(base), place) => {
+        Ok(match (&peer.way, place) {
+            (&Way::Direct(base), place) => {
                 if self.flavor == Flavor::Dynamic {
                     self.check_attached(&place)?;
                 }

@@ -5,7 +5,7 @@ use crate::comm;
 use crate::error::Result;
 use crate::handle::{Comm, Type};
 use crate::memory;
-use newmadeleine::across;
+use newmadeleine::across::{self, Process};
 use newmadeleine::engine::{Exposure, Keys, MAX_RAILS};
 use nmad_rma::Base;
 use std::ffi::c_void;
@@ -60,12 +60,14 @@ pub(super) fn mark() -> &'static AtomicU64 {
     &MARK
 }
 
-/// Whether this process may read the memory of another one.
-pub(super) fn can_read(row: &Row) -> bool {
+/// The process of a row, if this one may read its memory.
+pub(super) fn readable(row: &Row) -> Option<Process> {
+    let process = Process::of(row.process as i32);
     let mut found = 0_u64;
     let into = memory::contiguous((&raw mut found).cast(), size_of::<u64>());
     let at = (row.mark[0] as u64, size_of::<u64>() as u64);
-    across::read(row.process as i32, &into, [at]).is_ok() && found == row.mark[1] as u64
+    let is_it = across::read(&process, &into, [at]).is_ok() && found == row.mark[1] as u64;
+    is_it.then_some(process)
 }
 
 impl Row {

@@ -175,7 +175,7 @@ impl Window {
         let joint = self.own_locks().joint();
         let Some(part) = joint.part() else { return false };
         let origin = usize::try_from(part.origin).ok().and_then(|rank| self.peers.get(rank));
-        let process = origin.and_then(|origin| match origin.way {
+        let process = origin.and_then(|origin| match &origin.way {
             Way::Copies(process) => Some(process),
             _ => None,
         });

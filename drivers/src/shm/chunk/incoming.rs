@@ -160,10 +160,10 @@ impl Incoming {
                 claim::revoke(word, incoming.round, Side::Pull);
                 continue;
             };
-            let Some(pid) = b.pid else { continue };
+            let Some(process) = &b.process else { continue };
             if incoming.source.is_none() {
                 let Chunk { address, pieces, len, .. } = incoming.chunk;
-                match regions::fetch(pid, (address, pieces), len) {
+                match regions::fetch(process, (address, pieces), len) {
                     Ok(source) => incoming.source = Some(source),
                     // The sender has claimed the rest meanwhile, and its list may be gone.
                     Err(_) if claim::is_claimed(word, incoming.round) => continue,
@@ -175,7 +175,7 @@ impl Incoming {
             let claimed = claim::claim(word, incoming.round, Side::Pull, incoming.chunk.len, alone);
             let (Some(source), Some(range)) = (&incoming.source, claimed) else { continue };
             let part = into.slice(range.0, range.1 - range.0);
-            let copied = source.read(pid, range.0, &part);
+            let copied = source.read(process, range.0, &part);
             claim::end(word, incoming.round, Side::Pull, range, copied.is_ok());
             return copied.map(|()| part.len()).map_err(failed);
         }
@@ -215,7 +215,7 @@ impl Incoming {
     /// Whether something is left that this side could do.
     pub fn has_work(&self, b: &Shared) -> bool {
         self.chunks.iter().any(|incoming| {
-            let may_pull = b.pid.is_some() && incoming.is_described();
+            let may_pull = b.process.is_some() && incoming.is_described();
             incoming.is_complete(b) || (may_pull && !claim::is_claimed(incoming.word(b), incoming.round))
         })
     }

@@ -132,9 +132,9 @@ struct Known {
 impl Known {
     /// Where `len` bytes from `offset` on of the region with this key are to go.
     fn place(&mut self, b: &Shared, key: Key, (offset, len): (u64, u64)) -> Place {
-        let Some(pid) = b.pid.filter(|_| key != Key::PUSH) else { return Place::Unknown };
+        let Some(process) = b.process.as_ref().filter(|_| key != Key::PUSH) else { return Place::Unknown };
         let known = self.last.take().filter(|(of, _)| *of == key).map(|(_, place)| place);
-        let place = known.unwrap_or_else(|| regions::find(&b.segment, b.end.other(), pid, key));
+        let place = known.unwrap_or_else(|| regions::find(&b.segment, b.end.other(), process, key));
         let end = offset.saturating_add(len);
         match &place {
             Place::At(region) if end > region.len() => return Place::Unknown,
@@ -284,7 +284,7 @@ impl Outgoing {
     /// # Errors
     /// What the system said: then nothing was copied, and others may do it.
     pub fn step(&mut self, b: &Shared) -> Result<u64, Obstacle> {
-        let Some(pid) = b.pid else { return Ok(0) };
+        let Some(process) = &b.process else { return Ok(0) };
         for out in &mut self.chunks {
             out.look(b, &mut self.known);
             let Some(target) = &out.target else { continue };
@@ -303,7 +303,7 @@ impl Outgoing {
                 out.begun = None;
             }
             let part = out.from.slice(range.0, range.1 - range.0);
-            let copied = target.write(pid, out.offset + range.0, &part);
+            let copied = target.write(process, out.offset + range.0, &part);
             claim::end(word, out.round, Side::Push, range, copied.is_ok());
             return copied.map(|()| part.len()).map_err(|e| Obstacle::of("written to", e));
         }

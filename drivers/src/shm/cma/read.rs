@@ -15,8 +15,8 @@ use std::sync::atomic::{Ordering, fence};
 impl Link {
     /// Copies from this address of the peer's process.
     pub fn read_message(&mut self, at: u64, here: &Segments) -> Came {
-        let Some(pid) = self.shared.pid else { return Came::Undone };
-        if let Err(why) = across::read(pid, here, [(at, here.len())]) {
+        let Some(process) = &self.shared.process else { return Came::Undone };
+        if let Err(why) = across::read(process, here, [(at, here.len())]) {
             if let Obstacle::Denied(why) = Obstacle::of("read from", why) {
                 self.lose_access(&why);
                 self.wake();

@@ -11,7 +11,7 @@
 //! waits for the end of the copy that has begun.
 
 use crate::node::Segment;
-use crate::node::across::{self, Remote};
+use crate::node::across::{self, Process, Remote};
 use crate::node::claim::{self, Round, Side};
 use crate::node::word::Word;
 use crate::shm::layout::{CHUNKS, End, REGIONS};
@@ -52,13 +52,13 @@ pub fn describe(memory: &Segments) -> (u64, u64, List) {
 ///
 /// # Errors
 /// The description makes no sense, or the memory of the peer cannot be read.
-pub fn fetch(pid: i32, (address, pieces): (u64, u64), len: u64) -> std::io::Result<Remote> {
+pub fn fetch(process: &Process, (address, pieces): (u64, u64), len: u64) -> std::io::Result<Remote> {
     let remote = match pieces {
         1 => Remote::new([(address, len)]),
         0 | PIECES_MAX.. => None,
         _ => {
             let mut list = vec![0; pieces as usize * 2];
-            across::peek(pid, address, &mut list)?;
+            across::peek(process, address, &mut list)?;
             Remote::new(list.chunks_exact(2).map(|pair| (pair[0], pair[1])))
         }
     };
@@ -107,7 +107,7 @@ impl Place {
 }
 
 /// Where the region of `end` is.
-pub fn find(segment: &Segment, end: End, pid: i32, key: Key) -> Place {
+pub fn find(segment: &Segment, end: End, process: &Process, key: Key) -> Place {
     if !is_open(segment, end, key) {
         return Place::Unknown;
     }
@@ -115,7 +115,7 @@ pub fn find(segment: &Segment, end: End, pid: i32, key: Key) -> Place {
     let [address, pieces, len] = [8, 16, 24].map(|word| segment.word(at + word).load(Ordering::Relaxed));
     let place = match pieces {
         0 => Place::Scattered,
-        _ => match fetch(pid, (address, pieces), len) {
+        _ => match fetch(process, (address, pieces), len) {
             Ok(memory) => Place::At(Arc::new(memory)),
             Err(_) => return Place::Unknown,
         },

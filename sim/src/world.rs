@@ -14,6 +14,7 @@ use crate::oracle::ledger::Ledger;
 use crate::oracle::liveness::{self, LivenessOracle};
 use crate::oracle::order;
 use crate::oracle::stall::StallOracle;
+use crate::oracle::ways::{self, WaysOracle};
 use crate::rail::SimRail;
 use crate::scenario::Scenario;
 use crate::workload::{Ask, Plan};
@@ -44,6 +45,7 @@ pub struct World {
     delivery: DeliveryOracle,
     liveness: LivenessOracle,
     stall: StallOracle,
+    ways: WaysOracle,
     /// Whether oracles watch over time.
     is_watched: bool,
     now: u64,
@@ -90,9 +92,9 @@ impl World {
             lock(&network).wake(id, id as u64 * 100);
         }
         let (delivery, liveness) = (DeliveryOracle::default(), LivenessOracle::default());
-        let stall = StallOracle::new(scenario.stall_ns());
+        let (stall, ways) = (StallOracle::new(scenario.stall_ns()), WaysOracle::default());
         let (is_watched, now, done_at) = (true, 0, None);
-        World { hosts, network, scenario, plan, delivery, liveness, stall, is_watched, now, done_at }
+        World { hosts, network, scenario, plan, delivery, liveness, stall, ways, is_watched, now, done_at }
     }
 
     /// A run of which only the time counts: all requests use the same memory, whose content nobody checks,
@@ -223,7 +225,13 @@ impl World {
         }
         let network = lock(&self.network);
         self.stall.look(now, &network, &self.delivery.ledger)?;
-        self.liveness.look(network.local_ns(id), id, &host.engine, &network, &self.delivery.ledger)
+        self.liveness.look(network.local_ns(id), id, &host.engine, &network, &self.delivery.ledger)?;
+        let hosts = &self.hosts;
+        let memory = |target: usize| hosts[target].exposed().filter(|_| !network.doing[target].dead);
+        self.delivery.memory.look(&self.plan, &memory)?;
+        let engine = |host: usize| &hosts[host].engine;
+        let sight = ways::Sight { now, engine: &engine, rails: &self.scenario.rails, network: &network };
+        self.ways.look(id, &sight)
     }
 
     /// Whether every application has ended and everything is settled.
@@ -235,7 +243,8 @@ impl World {
         }
         let done_at = *self.done_at.get_or_insert(self.now);
         let settled = living.all(|host| liveness::is_settled(host.id, &host.engine, &network));
-        if settled && network.is_idle() && network.open_regions().next().is_none() {
+        let is_whole = !self.is_watched || !self.ways.awaits();
+        if settled && is_whole && network.is_idle() && network.open_regions().next().is_none() {
             return Ok(true);
         }
         if self.now < done_at + SETTLE_NS {

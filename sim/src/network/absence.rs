@@ -21,6 +21,11 @@ impl Network {
         !self.outages.is_empty()
     }
 
+    /// Whether both directions of a way let something pass.
+    pub fn carries(&self, key: Key, at: u64) -> bool {
+        [key, key.reverse()].iter().all(|&key| self.blocked_until(key, at).is_none())
+    }
+
     /// Until when nothing passes from this side that is under way at `at`; none: it passes.
     pub(super) fn blocked_until(&self, key: Key, at: u64) -> Option<u64> {
         let Key { fabric, me, peer } = key;

@@ -29,6 +29,8 @@ enum Fate {
 #[derive(Debug, Default)]
 pub struct MemoryOracle {
     fates: BTreeMap<Number, Fate>,
+    /// Accesses whose origin has just learned that they are complete.
+    fresh: Vec<Number>,
 }
 
 impl MemoryOracle {
@@ -73,7 +75,36 @@ impl MemoryOracle {
                 }
             }
             let read = read.filter(|bytes| bytes.len() as u64 == WORD);
+            self.fresh.push(number);
             self.fates.insert(number, Fate::Done(read.map(|bytes| word(&bytes))));
+        }
+        Ok(())
+    }
+
+    /// Judges what the accesses have written that were completed since the last look: a process that gets the
+    /// lock next, or is told by the origin, reads it now.
+    ///
+    /// # Errors
+    /// Something is not there.
+    pub fn look<'a>(
+        &mut self,
+        plan: &Plan,
+        memory: &dyn Fn(usize) -> Option<&'a Buffer>,
+    ) -> Result<(), Objection> {
+        for number in self.fresh.drain(..) {
+            let access = &plan.accesses[number];
+            let (Touch::Put { at, len }, Some(memory)) = (access.touch, memory(access.target)) else {
+                continue;
+            };
+            let (mut found, mut expected) = (Vec::new(), Vec::new());
+            memory.segments().slice(at, len).append_to(&mut found);
+            payload(number as u64, len as usize, &mut expected);
+            if found != expected {
+                let target = access.target;
+                return Err(format!(
+                    "access {number} is complete, and h{target} does not have what it wrote"
+                ));
+            }
         }
         Ok(())
     }

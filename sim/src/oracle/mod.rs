@@ -8,6 +8,7 @@ pub mod liveness;
 pub mod memory;
 pub mod order;
 pub mod stall;
+pub mod ways;
 pub mod wire;
 
 /// What an oracle objects to.

@@ -194,7 +194,7 @@ fn meet(fd: OwnedFd, key: &Secret, is_first: bool, deadline: Instant) -> Result<
     Ok(Meeting { fd, secret, is_first })
 }
 
-/// Addresses of this host for a port of a job that has rails at these ones: those that others may reach first.
+/// Addresses of this host for a port of a job with rails at these ones: those that others may reach first.
 fn addresses(rails: &[IpAddr]) -> Vec<IpAddr> {
     let all = nix::ifaddrs::getifaddrs().into_iter().flatten().filter_map(|each| each.address);
     let all = all.filter_map(|address| {

@@ -2,7 +2,7 @@
 //!
 //! The side that connects says hello with a nonce and a MAC over it; the other answers welcome with its own
 //! nonce and a MAC over both; the first proves with a MAC of its own. All MACs are keyed with the secret of
-//! the job, so neither side talks to a stranger. The MACs are the driver's business: these are only the bytes.
+//! the job, so neither side talks to a stranger. The drivers make them: these are only the bytes.
 
 use crate::cursor::{Cursor, Malformed};
 use crate::{Header, Kind, VERSION};

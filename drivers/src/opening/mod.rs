@@ -17,6 +17,7 @@
 mod attempt;
 mod medium;
 mod notices;
+mod origin;
 mod room;
 mod spent;
 mod stranger;
@@ -24,7 +25,7 @@ mod stranger;
 mod tests;
 
 pub use medium::{Medium, RETRY_MS};
-pub use room::Origin;
+pub use origin::Origin;
 
 use crate::handshake::Ends;
 use attempt::Attempt;

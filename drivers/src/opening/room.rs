@@ -10,7 +10,7 @@
 //! likely to be one. Of connections, those that find no place wait in the kernel.
 
 use super::stranger::Stranger;
-use super::{Action, Id, Medium, Opening};
+use super::{Action, Id, Medium, Opening, Origin};
 use log::Level;
 use nmad_engine::packet::PeerId;
 use std::net::IpAddr;
@@ -25,17 +25,6 @@ const MANY: usize = 32;
 /// Conversations over connections in which one rank is claimed at once: its own one, and one that it has
 /// given up and that has not ended here.
 const CLAIMS: usize = 2;
-
-/// From where a stranger comes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin {
-    /// In words, for the log.
-    pub text: String,
-    /// The address of its host; none: all come from this one.
-    pub host: Option<IpAddr>,
-    /// Whether a peer is there.
-    pub is_known: bool,
-}
 
 impl Opening {
     /// Whether one more can be let in.

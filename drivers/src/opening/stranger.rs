@@ -95,7 +95,7 @@ impl Opening {
         }
     }
 
-    /// Notes that a stranger has gone. One that gives way to another conversation of the same peer is no news.
+    /// Notes that a stranger has gone. One that gives way to another conversation of its peer is no news.
     pub(super) fn note_end(&mut self, stranger: &Stranger, why: &str, (now_ms, around): (u64, &dyn Around)) {
         let from = &stranger.origin.text;
         let text = match stranger.claims() {

@@ -3,6 +3,7 @@
 
 mod adapt;
 mod canaries;
+mod credit;
 mod golden;
 mod parts;
 mod repeatable;

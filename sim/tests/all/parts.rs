@@ -21,7 +21,7 @@ const PARTS: usize = 8;
 const ANSWER: u64 = PARTS as u64;
 
 /// Asks for a message of one host to the other: the send and the receive.
-fn message(plan: &mut Plan, from: usize, tag: u64, len: usize) -> (Op, Op) {
+pub fn message(plan: &mut Plan, from: usize, tag: u64, len: usize) -> (Op, Op) {
     let (to, context, hints) = (1 - from, 0, Hints::default());
     let send = What::Send { to, context, tag, hints };
     let recv = What::Recv { from: Some(from), context, tag: Some(tag) };
@@ -53,7 +53,8 @@ fn plan(rounds: usize, len: usize, compute_ns: u64, every: usize) -> Plan {
     plan
 }
 
-fn scenario() -> Scenario {
+/// Two hosts with both rails.
+pub fn scenario() -> Scenario {
     let config = |me| Config { me: PeerId(me), ..Config::default() };
     let profile =
         |card: &&'static Card| Some(Bench { machine: TODAY, card, hand_off_ns: 0 }.profile(4 << 20));

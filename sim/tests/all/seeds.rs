@@ -31,6 +31,11 @@ fn nothing_stands_still_and_no_slow_rail_is_left_when_rails_fail_for_a_while() {
 }
 
 #[test]
+fn puts_are_there_when_an_unlock_is_answered() {
+    clean(301..=420, &Options { no_faults: true, ..Options::default() }, "--no-faults");
+}
+
+#[test]
 fn each_congestion_control_is_without_violation_over_bad_datagrams() {
     for congestion in nmad_engine::CongestionControl::ALL {
         let options = Options { congestion, lossy: true, ..Options::default() };

@@ -1,0 +1,32 @@
+//! A receiver that is slow: what it has to keep for its sender stays below what it has granted, however often
+//! it has made room.
+
+use crate::parts::{message, scenario};
+use nmad_engine::Config;
+use nmad_sim::workload::{Op, Plan, Step};
+use nmad_sim::world::World;
+
+const MESSAGES: usize = 2_000;
+const LEN: usize = 1_000;
+/// Times that the receiver computes, and then receives its part of the messages.
+const ROUNDS: usize = 8;
+const COMPUTE_NS: u64 = 20_000_000;
+
+#[test]
+fn a_slow_receiver_keeps_no_more_than_it_has_granted() {
+    let mut plan = Plan { scripts: vec![Vec::new(); 2], ..Plan::default() };
+    let messages: Vec<(Op, Op)> = (0..MESSAGES).map(|_| message(&mut plan, 0, 1, LEN)).collect();
+    let (sends, receives): (Vec<Op>, Vec<Op>) = messages.into_iter().unzip();
+    plan.scripts[0].extend(sends.iter().map(|&send| Step::Post(send)));
+    plan.scripts[0].push(Step::Wait(sends));
+    for part in receives.chunks(MESSAGES / ROUNDS) {
+        plan.scripts[1].push(Step::Compute(COMPUTE_NS));
+        plan.scripts[1].extend(part.iter().map(|&receive| Step::Post(receive)));
+        plan.scripts[1].push(Step::Wait(part.to_vec()));
+    }
+    let mut scenario = scenario();
+    scenario.configs[1].credit = Config::CREDIT_MIN;
+    let mut world = World::new(scenario, plan, false);
+    world.run().unwrap_or_else(|why| panic!("{why}"));
+    assert_eq!(world.messages(), (MESSAGES as u64, (MESSAGES * LEN) as u64));
+}

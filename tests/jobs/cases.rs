@@ -1,6 +1,6 @@
 //! The cases: what ranks do, and how their jobs end.
 
-use crate::{Case, datagrams, lost, node, pattern, profiles, refused, runtime, strategies};
+use crate::{Case, datagrams, lost, node, pattern, profiles, refused, runtime, strangers, strategies};
 use newmadeleine::{Hints, Session, SessionError, Source, TagMatch};
 use nmad_testbed::{Rate, What};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -111,6 +111,10 @@ pub const ALL: &[Case] = &[
     Case {
         env: &[("NMAD_RAILS", "lo")],
         ..here("every size over the loopback interface", 2, node::over_loopback_interface)
+    },
+    Case {
+        env: &[("NMAD_RAILS", "lo")],
+        ..here("links open late while strangers hold 300 connections at each port", 3, strangers::hold_ports)
     },
     Case {
         env: &[("NMAD_RAILS", "lo"), ("NMAD_DRIVER", "udp")],

@@ -11,6 +11,7 @@ mod node;
 mod profiles;
 mod refused;
 mod runtime;
+mod strangers;
 mod strategies;
 
 use nmad_launch::{ExitReport, Host, Job, Placement};

@@ -18,7 +18,8 @@ import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
-COPY = TARGET / "mutants"
+# Not the build of the project itself: cargo takes the same package in another folder for the same.
+COPY, BUILD = TARGET / "mutants/copy", TARGET / "mutants/build"
 # A build and a test take less, also on a busy machine; a mutant that hangs is caught.
 BUILD_LIMIT_S = 1800
 TEST_LIMIT_S = 600
@@ -59,7 +60,7 @@ def copy():
 
 def cargo(words, limit):
     """Whether a cargo command succeeds, and the end of its output; None if it took too long."""
-    environment = {**os.environ, "CARGO_TARGET_DIR": str(TARGET), "RUST_BACKTRACE": "0"}
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(BUILD), "RUST_BACKTRACE": "0"}
     try:
         ran = subprocess.run(
             ["cargo", *words], cwd=COPY, env=environment, timeout=limit,

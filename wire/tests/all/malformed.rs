@@ -1,7 +1,9 @@
 //! Malformed bytes are refused, never read past their end, and never cause a panic.
 
 use crate::common;
-use nmad_wire::{ChunkHeader, Control, Header, Kind, MAX_LEN, MAX_RAILS, VERSION, explain, frames};
+use nmad_wire::{
+    ChunkHeader, Control, Frame, Header, Kind, MAX_LEN, MAX_RAILS, Rts, VERSION, explain, flags, frames,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -108,6 +110,15 @@ fn lengths_inside_of_frames_are_checked_against_the_packet() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn what_an_rts_pushes_is_no_longer_than_its_message() {
+    for (pushed, is_wrong) in [(0, false), (100, false), (101, true), (u64::MAX, true)] {
+        let (len, flags) = (100, flags::PUSHED);
+        let rts = Rts { flags, context: 1, tag: 2, seq: 3, len, request: 4, region: 0, pushed, address: 0 };
+        assert_eq!(is_refused(&Frame::Rts(rts).to_vec()), is_wrong, "{pushed} B of 100 B");
     }
 }
 

@@ -22,7 +22,7 @@ TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resol
 COPY, BUILD = TARGET / "mutants/copy", TARGET / "mutants/build"
 # A build and a test take less, also on a busy machine; a mutant that hangs is caught.
 BUILD_LIMIT_S = 1800
-TEST_LIMIT_S = 600
+TEST_LIMIT_S = 300
 
 
 def chosen(words):

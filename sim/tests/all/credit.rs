@@ -8,18 +8,25 @@ use nmad_sim::world::World;
 
 const MESSAGES: usize = 2_000;
 const LEN: usize = 1_000;
-/// Times that the receiver computes, and then receives its part of the messages.
-const ROUNDS: usize = 8;
+/// Times that the sender sends its part of the messages and then computes.
+const ROUNDS: usize = 16;
 const COMPUTE_NS: u64 = 20_000_000;
+/// Messages that the receiver takes in the same time.
+const TAKEN: usize = 60;
 
 #[test]
 fn a_slow_receiver_keeps_no_more_than_it_has_granted() {
     let mut plan = Plan { scripts: vec![Vec::new(); 2], ..Plan::default() };
     let messages: Vec<(Op, Op)> = (0..MESSAGES).map(|_| message(&mut plan, 0, 1, LEN)).collect();
     let (sends, receives): (Vec<Op>, Vec<Op>) = messages.into_iter().unzip();
-    plan.scripts[0].extend(sends.iter().map(|&send| Step::Post(send)));
+    for part in sends.chunks(MESSAGES / ROUNDS) {
+        plan.scripts[0].extend(part.iter().map(|&send| Step::Post(send)));
+        plan.scripts[0].push(Step::Compute(COMPUTE_NS));
+    }
     plan.scripts[0].push(Step::Wait(sends));
-    for part in receives.chunks(MESSAGES / ROUNDS) {
+    // The rest, when the sender has sent all, in one row.
+    let (slow, rest) = receives.split_at(TAKEN * ROUNDS);
+    for part in slow.chunks(TAKEN).chain([rest]) {
         plan.scripts[1].push(Step::Compute(COMPUTE_NS));
         plan.scripts[1].extend(part.iter().map(|&receive| Step::Post(receive)));
         plan.scripts[1].push(Step::Wait(part.to_vec()));

@@ -2,7 +2,7 @@
 
 use crate::common;
 use nmad_wire::{
-    ChunkHeader, Control, Frame, Header, Kind, MAX_LEN, MAX_RAILS, Rts, VERSION, explain, flags, frames,
+    ChunkHeader, Control, Frame, Header, Kind, MAX_LEN, MAX_RAILS, Part, Rts, VERSION, explain, flags, frames,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -119,6 +119,14 @@ fn what_an_rts_pushes_is_no_longer_than_its_message() {
         let (len, flags) = (100, flags::PUSHED);
         let rts = Rts { flags, context: 1, tag: 2, seq: 3, len, request: 4, region: 0, pushed, address: 0 };
         assert_eq!(is_refused(&Frame::Rts(rts).to_vec()), is_wrong, "{pushed} B of 100 B");
+    }
+}
+
+#[test]
+fn a_part_lies_inside_of_its_message() {
+    for (offset, is_wrong) in [(0, false), (96, false), (97, true), (u64::MAX, true)] {
+        let part = Part { request: 1, offset, total: 100, len: 4 };
+        assert_eq!(is_refused(&Frame::Part(part, &[7; 4]).to_vec()), is_wrong, "4 B at {offset} of 100 B");
     }
 }
 

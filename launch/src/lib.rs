@@ -36,6 +36,7 @@ mod os;
 pub mod pmi;
 mod pmix;
 pub mod port;
+mod reach;
 pub mod remote;
 mod secret;
 pub mod variables;

@@ -8,12 +8,12 @@ mod strangers;
 use greeting::{Greeted, gone, greet};
 use strangers::Strangers;
 
-use crate::{LaunchError, Secret};
+use crate::{LaunchError, Secret, reach};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::SendFlags;
+use rustix::net::{SendFlags, sockopt};
 use std::fmt::Write;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 const PREFIX: &str = "nmad";
 /// Between the parts of a name.
 const MARK: char = '#';
-/// How long one address is tried.
+/// How long an address may take to let us connect.
 const TRY_LIMIT: Duration = Duration::from_secs(5);
 /// Numbers of ports that are tried until one is free at all addresses.
 const NUMBERS_MAX: usize = 16;
@@ -32,8 +32,9 @@ const MESSAGE_MAX: u64 = 1 << 30;
 /// An open port: a process that knows its name can connect to it.
 #[derive(Debug)]
 pub struct Port {
-    /// One for each address, all with the same number.
-    listeners: Vec<TcpListener>,
+    /// One for each address, all with the same number, and a socket for processes of this host, which may have no
+    /// network that is up.
+    listeners: Vec<OwnedFd>,
     key: Secret,
     name: String,
     strangers: Mutex<Strangers>,
@@ -55,10 +56,11 @@ impl Port {
     /// The system has no socket or no randomness left.
     pub fn open(longest: usize, rails: &[IpAddr]) -> Result<Port, LaunchError> {
         let key = Secret::random()?;
-        let (listeners, number) = listen(&addresses(rails))?;
+        let Listening { mut listeners, number, addresses } = listen(&addresses(rails))?;
+        let here = reach::listen_here(&name_here(&key));
+        listeners.push(here.map_err(LaunchError::system("cannot open a port"))?);
         let mut name = format!("{PREFIX}{MARK}{}{MARK}{number}{MARK}", key.to_hex());
-        let bound = listeners.iter().filter_map(|listener| Some(listener.local_addr().ok()?.ip()));
-        for (place, address) in bound.enumerate() {
+        for (place, address) in addresses.into_iter().enumerate() {
             let mark = if place == 0 { "" } else { "," };
             if name.len() + mark.len() + address.to_string().len() <= longest {
                 write!(name, "{mark}{address}").expect("strings grow");
@@ -111,17 +113,92 @@ pub fn connect(name: &str, limit: Duration) -> Result<Meeting, LaunchError> {
     let key = key.filter(|_| prefix == Some(PREFIX)).and_then(Secret::from_hex).ok_or_else(wrong)?;
     let number: u16 = number.and_then(|number| number.parse().ok()).ok_or_else(wrong)?;
     let addresses = parts.next().unwrap_or_default().split(',');
-    let mut why = String::from("it has no address");
-    for address in addresses.filter_map(|address| address.parse::<IpAddr>().ok()) {
-        match TcpStream::connect_timeout(&SocketAddr::new(address, number), TRY_LIMIT.min(limit)) {
-            Ok(stream) => match meet(stream.into(), &key, false, Instant::now() + limit) {
-                Ok(meeting) => return Ok(meeting),
-                Err(error) => why = error.to_string(),
-            },
-            Err(error) => why = format!("{address}: {error}"),
+    let addresses = addresses.filter_map(|address| address.parse::<IpAddr>().ok());
+    let mut ways = Ways::default();
+    ways.add("this host", reach::connect_here(&name_here(&key)));
+    for address in addresses {
+        ways.add(address, reach::connect(SocketAddr::new(address, number)));
+    }
+    let deadline = Instant::now() + limit;
+    while let Some(fd) = ways.answered(deadline)? {
+        match meet(fd, &key, false, deadline) {
+            Ok(meeting) => return Ok(meeting),
+            Err(error) => ways.why = error.to_string(),
         }
     }
-    Err(LaunchError::Port(format!("nobody accepts at this port: {why}; is it closed?")))
+    Err(LaunchError::Port(format!("nobody accepts at this port: {}; is it closed?", ways.why)))
+}
+
+/// All ways to a port at once, since nobody knows which of its addresses lead there from here: another host,
+/// or none, may have the same address.
+#[derive(Default)]
+struct Ways {
+    /// Connections that are not made yet, and where they lead.
+    begun: Vec<(OwnedFd, String)>,
+    /// Connections whose other side has not said anything yet.
+    made: Vec<OwnedFd>,
+    /// Why the last one that failed did.
+    why: String,
+}
+
+impl Ways {
+    fn add(&mut self, to: impl std::fmt::Display, begun: Result<OwnedFd, Errno>) {
+        match begun {
+            Ok(fd) => self.begun.push((fd, to.to_string())),
+            Err(error) => self.why = format!("{to}: {error}"),
+        }
+    }
+
+    /// Waits for a connection whose other side speaks first, as the owner of a port does when it accepts;
+    /// none: no way is left. A way that leads to a process that never speaks keeps nobody from the others.
+    fn answered(&mut self, deadline: Instant) -> Result<Option<OwnedFd>, LaunchError> {
+        let give_up = Instant::now() + TRY_LIMIT;
+        loop {
+            let now = Instant::now();
+            if now >= give_up {
+                for (_, to) in self.begun.drain(..) {
+                    self.why = format!("{to}: it does not answer");
+                }
+            }
+            if now >= deadline {
+                self.why = "the other side did not answer in time".into();
+                return Ok(None);
+            }
+            if self.begun.is_empty() && self.made.is_empty() {
+                return Ok(None);
+            }
+            let until = if self.begun.is_empty() { deadline } else { deadline.min(give_up) };
+            if let Some(at) = self.ready(until - now)? {
+                return Ok(Some(self.made.swap_remove(at)));
+            }
+        }
+    }
+
+    /// Waits for something to happen; a made connection that can be read, by its number.
+    fn ready(&mut self, time: Duration) -> Result<Option<usize>, LaunchError> {
+        let made = self.made.iter().map(|fd| (fd, PollFlags::IN));
+        let all = made.chain(self.begun.iter().map(|(fd, _)| (fd, PollFlags::OUT)));
+        let mut fds: Vec<PollFd<'_>> = all.map(|(fd, what)| PollFd::new(fd, what)).collect();
+        wait_for(&mut fds, time).map_err(LaunchError::system("waiting to connect to a port"))?;
+        let is_ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        let (made, begun) = is_ready.split_at(self.made.len());
+        let readable = made.iter().position(|ready| *ready);
+        for at in (0..begun.len()).rev().filter(|at| begun[*at]) {
+            let (fd, to) = self.begun.swap_remove(at);
+            match sockopt::socket_error(&fd) {
+                Ok(Ok(())) => self.made.push(fd),
+                Ok(Err(error)) | Err(error) => self.why = format!("{to}: {error}"),
+            }
+        }
+        Ok(readable)
+    }
+}
+
+/// The name of the socket for processes of the port's host.
+fn name_here(key: &Secret) -> String {
+    let mut hasher = blake3::Hasher::new_keyed(&key.bytes());
+    hasher.update(b"nmad port: here");
+    format!("nmad-port-{}", &hasher.finalize().to_hex()[..32])
 }
 
 /// Two processes meet over the socket between them. Every process that can read the socket can read what they
@@ -196,51 +273,41 @@ fn meet(fd: OwnedFd, key: &Secret, is_first: bool, deadline: Instant) -> Result<
 
 /// Addresses of this host for a port of a job with rails at these ones: those that others may reach first.
 fn addresses(rails: &[IpAddr]) -> Vec<IpAddr> {
-    let all = nix::ifaddrs::getifaddrs().into_iter().flatten().filter_map(|each| each.address);
-    let all = all.filter_map(|address| {
-        let v4 = address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
-        v4.or_else(|| address.as_sockaddr_in6().map(|v6| IpAddr::V6(v6.ip())).filter(is_global))
-    });
-    let is_wide = |address: &&IpAddr| !address.is_loopback();
-    let has_wide = rails.iter().any(|address| is_wide(&address));
-    let mut found: Vec<IpAddr> =
-        all.filter(|address| !has_wide || address.is_loopback() || rails.contains(address)).collect();
-    found.sort_by_key(|address| (address.is_loopback(), *address));
-    found.dedup();
-    found
+    let has_wide = rails.iter().any(|address| !address.is_loopback());
+    let own = reach::own_addresses().unwrap_or_default().into_iter();
+    reach::in_order(own.filter(|ip| !has_wide || ip.is_loopback() || rails.contains(ip)).collect())
 }
 
-/// Whether an address means the same host without the name of an interface.
-fn is_global(address: &IpAddr) -> bool {
-    !matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local())
+/// Sockets that listen on a port of the same number, at these addresses.
+#[derive(Default)]
+struct Listening {
+    listeners: Vec<OwnedFd>,
+    number: u16,
+    addresses: Vec<IpAddr>,
 }
 
-/// Listens on all of these addresses that can be used, on a port of the same number; also that number.
-fn listen(addresses: &[IpAddr]) -> Result<(Vec<TcpListener>, u16), LaunchError> {
-    let failed = LaunchError::system("cannot open a port");
-    let mut error = std::io::Error::from(std::io::ErrorKind::AddrNotAvailable);
+/// Listens on all of these addresses that can be used; on none, where the host has no network.
+fn listen(addresses: &[IpAddr]) -> Result<Listening, LaunchError> {
+    let failed = "cannot open a port";
     for _ in 0..NUMBERS_MAX {
-        let mut listeners: Vec<TcpListener> = Vec::new();
-        let mut number = 0;
+        let mut all = Listening::default();
         let mut is_taken = false;
         for address in addresses {
-            match TcpListener::bind((*address, number)) {
+            match TcpListener::bind((*address, all.number)) {
                 Ok(listener) => {
-                    listener.set_nonblocking(true).map_err(LaunchError::system("cannot open a port"))?;
-                    number = listener.local_addr().map_or(number, |bound| bound.port());
-                    listeners.push(listener);
+                    listener.set_nonblocking(true).map_err(LaunchError::system(failed))?;
+                    all.number = listener.local_addr().map_or(all.number, |bound| bound.port());
+                    all.listeners.push(listener.into());
+                    all.addresses.push(*address);
                 }
-                Err(why) => {
-                    is_taken |= why.kind() == std::io::ErrorKind::AddrInUse;
-                    error = why;
-                }
+                Err(why) => is_taken |= why.kind() == std::io::ErrorKind::AddrInUse,
             }
         }
-        if !listeners.is_empty() && !is_taken {
-            return Ok((listeners, number));
+        if !is_taken {
+            return Ok(all);
         }
     }
-    Err(failed(error))
+    Err(LaunchError::system(failed)(std::io::Error::from(std::io::ErrorKind::AddrInUse)))
 }
 
 /// False: none of them is ready within the time.
@@ -297,6 +364,13 @@ fn receive_all(fd: &OwnedFd, bytes: &mut [u8], deadline: Instant) -> Result<(), 
 mod tests {
     use super::*;
     use std::io::Write as _;
+    use std::net::TcpStream;
+
+    /// The addresses at which a port listens.
+    fn bound(port: &Port) -> impl Iterator<Item = SocketAddr> {
+        let name = |fd| SocketAddr::try_from(rustix::net::getsockname(fd).ok()?).ok();
+        port.listeners.iter().filter_map(name)
+    }
 
     #[test]
     fn two_who_know_the_name_meet_and_a_stranger_keeps_nobody_away() {
@@ -325,7 +399,7 @@ mod tests {
     #[test]
     fn silent_and_false_connections_delay_nobody_and_a_second_client_waits_for_the_next_call() {
         let port = Port::open(256, &[IpAddr::from([127, 0, 0, 1])]).expect("a port");
-        let at = port.listeners[0].local_addr().expect("it is bound");
+        let at = bound(&port).next().expect("it is bound");
         let mut held = Vec::new();
         // More than are greeted at once, some of which have said all that needs no key.
         for number in 0..100 {
@@ -360,12 +434,9 @@ mod tests {
     fn a_port_is_open_on_the_addresses_of_the_job_alone() {
         let port = Port::open(256, &[IpAddr::from([127, 0, 0, 1])]).expect("a port");
         let all = Port::open(256, &[]).expect("a port");
-        assert!(
-            all.listeners.iter().all(|listener| !listener.local_addr().expect("bound").ip().is_unspecified())
-        );
+        assert!(bound(&all).all(|address| !address.ip().is_unspecified()));
         let wide = |port: &Port| {
-            let ips = port.listeners.iter().map(|listener| listener.local_addr().expect("bound").ip());
-            ips.filter(|ip| !ip.is_loopback()).collect::<Vec<_>>()
+            bound(port).map(|address| address.ip()).filter(|ip| !ip.is_loopback()).collect::<Vec<_>>()
         };
         // A job without rails to others has the port everywhere.
         assert_eq!(wide(&port), wide(&all));
@@ -385,6 +456,25 @@ mod tests {
         assert!(connect(&closed, Duration::from_secs(1)).expect_err("closed").to_string().contains("closed"));
         let port = Port::open(256, &[]).expect("a port");
         assert!(port.accept(Some(Duration::from_millis(1))).expect("no error").is_none());
+    }
+
+    #[test]
+    fn a_process_of_this_host_needs_no_network_and_one_that_never_speaks_keeps_nobody_away() {
+        let port = Port::open(256, &[]).expect("a port");
+        let silent = reach::listen().expect("a port");
+        let silent = silent.local_addr().expect("it has one").port();
+        let mut parts: Vec<String> = port.name().split(MARK).map(str::to_owned).collect();
+        // The number of another process's port, at addresses that there are and that lead nowhere.
+        parts[2] = silent.to_string();
+        for addresses in ["", "127.0.0.1,0.0.0.1"] {
+            parts[3] = addresses.into();
+            let name = parts.join(&MARK.to_string());
+            std::thread::scope(|scope| {
+                let other = scope.spawn(move || connect(&name, Duration::from_secs(20)).expect("they meet"));
+                let here = port.accept(Some(Duration::from_secs(20))).expect("no error").expect("somebody");
+                assert_eq!(other.join().expect("no panic").secret(), here.secret());
+            });
+        }
     }
 
     #[test]

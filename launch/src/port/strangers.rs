@@ -2,8 +2,8 @@
 //! at the same time, and there is a bound for their number and for their time.
 
 use super::greeting::{Greeted, Greeting};
-use crate::Secret;
-use std::net::TcpListener;
+use crate::{Secret, reach};
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 /// Connections at once. Of more, the oldest that has said nothing makes room, or the oldest one.
@@ -24,14 +24,14 @@ impl Strangers {
     }
 
     /// Takes the connections that wait.
-    pub(super) fn accept(&mut self, listener: &TcpListener) {
+    pub(super) fn accept(&mut self, listener: &OwnedFd) {
         for _ in 0..MOST {
-            let Ok((stream, _)) = listener.accept() else { return };
+            let Some(fd) = reach::accept(listener) else { return };
             if self.list.len() == MOST {
                 let silent = self.list.iter().position(Greeting::is_silent);
                 self.list.remove(silent.unwrap_or(0));
             }
-            self.list.extend(Greeting::begin(stream.into(), true).ok());
+            self.list.extend(Greeting::begin(fd, true).ok());
         }
     }
 

@@ -1,16 +1,15 @@
 //! Admission: the head's port, and connections that have not proven yet that they know the secret.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use nix::net::if_::InterfaceFlags;
 use rustix::event::PollFlags;
 
 use super::channel::{self, Channel};
 use super::message::{Down, Up};
 use super::proof::{self, Numbers, Side};
-use crate::{LaunchError, Secret};
+use crate::{LaunchError, Secret, reach};
 
 /// Strangers who say nothing are sent away after this time.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -20,9 +19,6 @@ const SHORT_PATIENCE: Duration = Duration::from_millis(250);
 
 /// More strangers than this are not listened to at the same time.
 const STRANGERS_MAX: usize = 256;
-
-/// Addresses that agents receive; more than a machine has interfaces that matter.
-const ADDRESSES_MAX: usize = 16;
 
 /// The port of a job.
 pub struct Admission {
@@ -42,30 +38,21 @@ struct Stranger {
 impl Admission {
     /// Opens a port for the agents of `hosts` hosts.
     pub fn open(secret: Secret, hosts: u32) -> Result<Admission, LaunchError> {
-        let any =
-            [SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)), SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))];
         let failed = "cannot open a port for the other hosts";
-        let listener = TcpListener::bind(&any[..]).map_err(LaunchError::system(failed))?;
-        listener.set_nonblocking(true).map_err(LaunchError::system(failed))?;
+        let listener = reach::listen().map_err(LaunchError::system(failed))?;
         Ok(Admission { listener, secret, hosts, strangers: Vec::new() })
     }
 
     /// Where it can be reached.
     pub fn addresses(&self) -> Result<Vec<SocketAddr>, LaunchError> {
         let failed = "cannot list the addresses of this host";
-        let local = self.listener.local_addr().map_err(LaunchError::system(failed))?;
-        let interfaces = nix::ifaddrs::getifaddrs().map_err(LaunchError::system(failed))?;
-        let up = interfaces.filter(|one| one.flags.contains(InterfaceFlags::IFF_UP));
-        let mut found: Vec<IpAddr> = Vec::new();
-        for address in up.filter_map(|one| one.address) {
-            let v4 = address.as_sockaddr_in().map(|v4| IpAddr::from(v4.ip()));
-            let v6 = address.as_sockaddr_in6().map(|v6| IpAddr::from(v6.ip()));
-            found.extend(v4.or(v6.filter(|_| local.is_ipv6())).filter(is_wide));
+        let port = self.listener.local_addr().map_err(LaunchError::system(failed))?.port();
+        let mut found = reach::addresses(&self.listener).map_err(LaunchError::system(failed))?;
+        if !found.iter().any(IpAddr::is_loopback) {
+            // For agents that are on this host.
+            found.push(Ipv4Addr::LOCALHOST.into());
         }
-        found.truncate(ADDRESSES_MAX);
-        // For agents that are on this host.
-        found.push(Ipv4Addr::LOCALHOST.into());
-        Ok(found.into_iter().map(|ip| (ip, local.port()).into()).collect())
+        Ok(found.into_iter().map(|ip| (ip, port).into()).collect())
     }
 
     /// The port and all strangers, each with a number for [`Admission::hear`]; the port has none.
@@ -139,14 +126,6 @@ impl Admission {
         let is_full = self.strangers.len() >= STRANGERS_MAX && self.worst(now).is_none();
         let patience = if is_full { SHORT_PATIENCE } else { PATIENCE };
         self.strangers.iter().map(|stranger| stranger.since + patience).min()
-    }
-}
-
-/// Whether other hosts may be able to use an address.
-fn is_wide(ip: &IpAddr) -> bool {
-    match ip {
-        IpAddr::V4(ip) => !ip.is_loopback() && !ip.is_link_local(),
-        IpAddr::V6(ip) => !ip.is_loopback() && !ip.is_unicast_link_local(),
     }
 }
 

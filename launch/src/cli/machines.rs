@@ -6,8 +6,14 @@ use std::path::Path;
 
 use crate::remote::Machine;
 
-/// Words of a line that say nothing about slots, and nothing that matters here.
-const WITHOUT_EFFECT: [&str; 4] = ["max_slots=", "max-slots=", "ifname=", "binding="];
+/// What the number of slots is called.
+const SLOTS: [&str; 3] = ["slots", "cpu", "count"];
+
+/// What the user's name there is called.
+const USER: [&str; 4] = ["user", "username", "user_name", "user-name"];
+
+/// Keys that say nothing about slots, and nothing that matters here: ranks may always outnumber slots.
+const WITHOUT_EFFECT: [&str; 6] = ["max_slots", "max-slots", "slots_max", "slots-max", "ifname", "binding"];
 
 /// The machines of a list `NAME,NAME:SLOTS`. A name that comes again adds its slots.
 ///
@@ -33,7 +39,7 @@ pub fn in_file(path: &Path) -> Result<Vec<Machine>, String> {
     let text = read_to_string(path).map_err(|error| format!("cannot read the host list {shown}: {error}"))?;
     let mut machines = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
-        let line = line.split('#').next().unwrap_or_default();
+        let line = without_blanks_around_equals(line.split('#').next().unwrap_or_default());
         let mut words = line.split_ascii_whitespace();
         let Some(first) = words.next() else { continue };
         let read = name(first).and_then(|(name, slots)| rest(words, name, slots));
@@ -41,6 +47,11 @@ pub fn in_file(path: &Path) -> Result<Vec<Machine>, String> {
         add(&mut machines, &name, slots);
     }
     if machines.is_empty() { Err(format!("the host list {shown} names no host")) } else { Ok(machines) }
+}
+
+/// Open MPI takes `slots = 4` as well as `slots=4`.
+fn without_blanks_around_equals(line: &str) -> String {
+    line.split('=').map(str::trim).collect::<Vec<_>>().join("=")
 }
 
 /// The words behind a name.
@@ -51,11 +62,12 @@ fn rest<'a>(
 ) -> Result<(String, u32), String> {
     let mut full = name.to_owned();
     for word in words {
-        if let Some(count) = word.strip_prefix("slots=") {
-            slots = Some(number(count)?);
-        } else if let Some(user) = word.strip_prefix("user=") {
-            full = format!("{user}@{name}");
-        } else if !WITHOUT_EFFECT.iter().any(|start| word.starts_with(start)) {
+        let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        if SLOTS.contains(&key) {
+            slots = Some(number(value)?);
+        } else if USER.contains(&key) {
+            full = format!("{value}@{name}");
+        } else if !WITHOUT_EFFECT.contains(&key) {
             return Err(format!(
                 "{word:?} is not understood; a line is NAME, NAME:SLOTS or NAME slots=SLOTS"
             ));
@@ -125,10 +137,12 @@ mod tests {
         };
         let text = "# ours\na slots=4 max_slots=8\n\nb:2 # twice\nc ifname=eth0\nd user=me slots=3\n";
         assert_eq!(read(text), Ok("a=4 b=2 c=1 me@d=3".into()));
+        let text = "\ta  slots = 3 max-slots= 8\r\n[::1]:2\nfd00::1 slots =4\nb cpu=2\nb count=1";
+        assert_eq!(read(text), Ok("a=3 ::1=2 fd00::1=4 b=3".into()));
         for (text, words) in [
             ("", "names no host"),
             ("a\nb slots=x\n", "line 2"),
-            ("a cpu=3\n", "\"cpu=3\" is not understood"),
+            ("a color = 3\n", "\"color=3\" is not understood"),
             (":4\n", "line 1"),
         ] {
             assert!(read(text).expect_err(text).contains(words), "{text}");

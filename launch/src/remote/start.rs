@@ -1,10 +1,12 @@
 //! Starting the agents of a job, each in the way that leads to its host.
 
+use std::net::IpAddr;
+
 use super::message::{Intro, Node};
 use super::starter::Leaders;
 use super::way::Way;
 use super::{AGENT_WORD, Machines};
-use crate::{LaunchError, Secret, host_name};
+use crate::{LaunchError, Secret, host_name, reach};
 
 /// Starts an agent on each host, or what starts it.
 pub fn start_agents(
@@ -43,11 +45,18 @@ pub fn start_agents(
     }
 }
 
-/// Whether a name is that of this host.
+/// Names of the loopback address that systems come with.
+const LOCAL_NAMES: [&str; 5] =
+    ["localhost", "localhost.localdomain", "localhost4", "localhost6", "ip6-localhost"];
+
+/// Whether a name or an address is that of this host. Names are not looked up: that may take long.
 pub fn is_here(name: &str) -> bool {
+    if let Ok(address) = name.parse::<IpAddr>() {
+        return address.is_loopback() || reach::own_addresses().is_ok_and(|own| own.contains(&address));
+    }
     let own = host_name();
     let short = own.split('.').next().unwrap_or_default();
-    ["localhost", "127.0.0.1", &own, short].contains(&name)
+    LOCAL_NAMES.contains(&name) || [&own, short].contains(&name)
 }
 
 /// The path of this program.

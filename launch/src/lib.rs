@@ -43,6 +43,8 @@ pub mod variables;
 
 pub use bootstrap::{Bootstrap, bootstrap};
 pub use error::LaunchError;
-pub use local::{ExitReport, Host, Inherit, Job, Placement, Program, RankEnd, RankStatus, Stdin, run};
+pub use local::{
+    ExitReport, Host, Inherit, Job, Output, Placement, Program, RankEnd, RankStatus, Stdin, run,
+};
 pub use machine::host_name;
 pub use secret::Secret;

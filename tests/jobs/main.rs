@@ -162,13 +162,13 @@ fn surroundings(case: &Case) -> Result<(Placement, Option<Testbed>), String> {
     }
     let testbed = Testbed::build(&Spec::new(2, case.rails.to_vec())).map_err(|e| e.to_string())?;
     let hosts = Host::parse_list(&testbed.environment()).map_err(|e| e.to_string())?;
-    Ok((Placement::Hosts(hosts), Some(testbed)))
+    Ok((Placement::Hosts { hosts, each: 1 }, Some(testbed)))
 }
 
 fn run(case: &Case, placement: &Placement, (cache, round): (&Path, u32)) -> Option<i32> {
     let own = std::env::current_exe().expect("this program has a path");
     let mut job = Job::new(own, [] as [&str; 0], case.ranks);
-    if let Placement::Hosts(hosts) = placement {
+    if let Placement::Hosts { hosts, .. } = placement {
         let text: Vec<String> =
             hosts.iter().map(|host| format!("{}={}", host.name, host.prefix.join(" "))).collect();
         job.env.push((nmad_testbed::ENVIRONMENT.into(), text.join(";").into()));
@@ -181,7 +181,7 @@ fn run(case: &Case, placement: &Placement, (cache, round): (&Path, u32)) -> Opti
     job.env.push(("NMAD_SAMPLE".into(), "off".into()));
     job.env.extend(case.env.iter().map(|(key, value)| (key.into(), value.into())));
     // One of them may make no long file, which this test may write to.
-    job.tag_output = true;
+    job.output.tag = true;
     job.timeout = Some(Duration::from_secs(60));
     // Ranks that look at the death of another must live a little longer than it.
     job.grace = Duration::from_secs(8);

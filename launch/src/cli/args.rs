@@ -34,7 +34,7 @@ ranks are placed round robin, one host after the other. docs/machines.md says mo
 
 /// Start several ranks of a program, on this machine or on several
 #[derive(Args, Debug, Clone)]
-#[command(after_help = TEACHING)]
+#[command(after_help = TEACHING, args_override_self = true)]
 pub struct RunArgs {
     /// How many ranks to start; without it one, or as many as the machines have slots [spelled -np and -c as
     /// well]
@@ -46,8 +46,25 @@ pub struct RunArgs {
     #[arg(short = 'l', long)]
     pub tag_output: bool,
 
+    /// Begin each line of output with the time (UTC) at which it was complete
+    #[arg(long)]
+    pub timestamp_output: bool,
+
+    /// Write what ranks print to files FOLDER/1/rank.N/stdout and stderr instead
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["outfile", "errfile"])]
+    pub output_filename: Option<PathBuf>,
+
+    /// Write the standard output of ranks to files instead: in the name %r is the rank, %h its host [spelled
+    /// -outfile-pattern as well]
+    #[arg(long, value_name = "FILE")]
+    pub outfile: Option<PathBuf>,
+
+    /// The same for standard error [spelled -errfile-pattern as well]
+    #[arg(long, value_name = "FILE")]
+    pub errfile: Option<PathBuf>,
+
     /// End the job after this many seconds, with exit code 124
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = super::hydra::seconds)]
     pub timeout: Option<Duration>,
 
     /// Set a variable in the environment of the program's ranks, which have all of ours anyway [may be
@@ -62,6 +79,10 @@ pub struct RunArgs {
     /// How ranks that use NewMadeleine use interfaces: tcp, udp, packet, verbs, ofi:PROVIDER, or several
     #[arg(long, value_name = "NAME,...")]
     pub driver: Option<String>,
+
+    /// The interfaces that ranks use: sets NMAD_RAILS [spelled -iface and --mca btl_tcp_if_include as well]
+    #[arg(long, value_name = "NAME,...")]
+    pub rails: Option<String>,
 
     /// The machines, each with its slots: as many ranks as it gets before the next one does [spelled -hosts,
     /// -host and -H as well]
@@ -117,9 +138,14 @@ pub struct RunArgs {
     #[arg(long, value_name = "FOLDER")]
     pub wdir: Option<PathBuf>,
 
-    /// Which ranks read our standard input
-    #[arg(long, value_enum, default_value_t = StdinChoice::Rank0, value_name = "WHO")]
-    pub stdin: StdinChoice,
+    /// Which ranks read our standard input: the number of one, `all`, or `none` [spelled -s as well]
+    #[arg(long, value_parser = stdin, default_value = "0", value_name = "WHO")]
+    pub stdin: Stdin,
+
+    /// A rank that fails does not end the others; the exit code still tells of it [spelled
+    /// -disable-auto-cleanup as well]
+    #[arg(long)]
+    pub keep_going: bool,
 
     /// Read the hosts from a file with a line `NAME=COMMAND...` for each, where COMMAND runs what follows
     /// it on that host; `none` stays on this host even in a testbed
@@ -152,6 +178,8 @@ pub enum Launcher {
     /// ssh, with one agent on each machine
     #[value(alias = "rsh")]
     Ssh,
+    /// None: all ranks run on this machine, whatever machines are named
+    Fork,
     /// Slurm's, in an allocation
     #[value(alias = "slurm")]
     Srun,
@@ -165,25 +193,16 @@ pub enum Launcher {
     Hydra,
 }
 
-/// What `--stdin` takes.
-#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StdinChoice {
-    /// Rank 0 only
-    #[value(name = "0", alias = "rank0")]
-    Rank0,
-    /// Each rank gets a copy
-    All,
-    /// No rank
-    None,
-}
-
-impl From<StdinChoice> for Stdin {
-    fn from(choice: StdinChoice) -> Stdin {
-        match choice {
-            StdinChoice::Rank0 => Stdin::Rank0,
-            StdinChoice::All => Stdin::All,
-            StdinChoice::None => Stdin::None,
-        }
+fn stdin(text: &str) -> Result<Stdin, String> {
+    let lower = text.to_ascii_lowercase();
+    match lower.as_str() {
+        "all" => Ok(Stdin::All),
+        "none" => Ok(Stdin::None),
+        rank => rank
+            .trim_start_matches("rank")
+            .parse()
+            .map(Stdin::Rank)
+            .map_err(|_| "it should be the number of a rank, all or none (several ranks: all)".into()),
     }
 }
 
@@ -191,14 +210,6 @@ fn count(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(count) if (1..=COUNT_MAX).contains(&count) => Ok(count),
         _ => Err(format!("it should be a number of ranks, 1 to {COUNT_MAX}")),
-    }
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "it should be a number of seconds, such as 30 or 0.5")?;
-    match Duration::try_from_secs_f64(seconds) {
-        Ok(duration) if !duration.is_zero() => Ok(duration),
-        _ => Err("it should be more than zero seconds".into()),
     }
 }
 

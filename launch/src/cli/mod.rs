@@ -5,23 +5,26 @@
 
 mod args;
 mod file;
+mod hydra;
 mod machines;
+mod options;
 mod placing;
 mod spelling;
 mod where_to;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-pub use args::{Launcher, RunArgs, StdinChoice};
+pub use args::{Launcher, RunArgs};
 pub use placing::{BindTo, MapBy};
 pub use spelling::{parse, rewrite};
 
 use crate::binding::{Binding, Target};
-use crate::local::{Inherit, SPEAKER};
+use crate::local::{Inherit, Output, SPEAKER};
 use crate::remote::handover::{Other, hand_over};
 use crate::remote::{AGENT_WORD, agent};
-use crate::{Host, Job, LaunchError, Program, initial_errhandler, run};
+use crate::{Host, Job, LaunchError, Program, Stdin, initial_errhandler, run};
 
 /// The exit code of an agent, if the words make one of this program; see [`crate::remote`].
 pub fn as_agent(words: &[OsString]) -> Option<ExitCode> {
@@ -68,6 +71,7 @@ pub fn main(args: RunArgs, hosts: Vec<Host>) -> ExitCode {
 /// [`LaunchError::Job`] for a list of hosts that cannot be read, for machines that cannot be reached in the
 /// way that is asked for, and for a program after a `:` whose options make no sense.
 pub fn job(mut args: RunArgs, hosts: Vec<Host>) -> Result<Job, LaunchError> {
+    hydra::apply(&mut args, &|name| std::env::var(name).ok().filter(|value| !value.is_empty()))?;
     let more = spelling::programs(&mut args.command);
     let mut job = Job::new("", [] as [&str; 0], 0);
     job.programs = vec![program(&args)?];
@@ -79,11 +83,13 @@ pub fn job(mut args: RunArgs, hosts: Vec<Host>) -> Result<Job, LaunchError> {
         job.programs[0].count = found.slots(&args);
     }
     job.placement = found.place(&args, job.count())?;
-    job.tag_output = args.tag_output;
+    job.output = output(&args)?;
     job.env = variables(&args.genv);
     job.env.extend(args.driver.map(|driver| ("NMAD_DRIVER".into(), driver.into())));
+    job.env.extend(args.rails.map(|rails| ("NMAD_RAILS".into(), rails.into())));
     job.timeout = args.timeout;
-    job.stdin = args.stdin.into();
+    job.stdin = args.stdin;
+    job.keep_going = args.keep_going;
     let (to, width) = args.bind_to.unwrap_or((Target::Share, 1));
     // Cores that are asked for are bound to.
     let to = if args.bind_to.is_none() && args.map_by.width.is_some() { CORES } else { to };
@@ -95,6 +101,20 @@ pub fn job(mut args: RunArgs, hosts: Vec<Host>) -> Result<Job, LaunchError> {
         (false, None) => Inherit::All,
     };
     Ok(job)
+}
+
+/// What becomes of the ranks' output. Names of files are relative to our folder, wherever ranks run.
+fn output(args: &RunArgs) -> Result<Output, LaunchError> {
+    let absolute = |path: &PathBuf| {
+        let failed = LaunchError::system(format!("cannot write output to {}", path.display()));
+        std::path::absolute(path).map_err(failed)
+    };
+    let files = match &args.output_filename {
+        Some(folder) => ["stdout", "stderr"].map(|name| Some(folder.join("%g/rank.%r").join(name))),
+        None => [args.outfile.clone(), args.errfile.clone()],
+    };
+    let [out, err] = files.map(|file| file.as_ref().map(absolute).transpose());
+    Ok(Output { tag: args.tag_output, timestamp: args.timestamp_output, files: [out?, err?] })
 }
 
 /// What `--map-by core:PE=N` binds to.
@@ -125,12 +145,18 @@ fn further(words: Vec<OsString>) -> Result<Program, String> {
         ("-genvnone", args.genvnone),
         ("-genvlist", args.genvlist.is_some()),
         ("--tag-output", args.tag_output),
+        ("--timestamp-output", args.timestamp_output),
+        ("--output-filename", args.output_filename.is_some()),
+        ("--outfile", args.outfile.is_some()),
+        ("--errfile", args.errfile.is_some()),
+        ("--keep-going", args.keep_going),
+        ("-iface", args.rails.is_some()),
         ("--timeout", args.timeout.is_some()),
         ("--driver", args.driver.is_some()),
         ("--bind-to", args.bind_to.is_some()),
         ("--report-bindings", args.report_bindings),
         ("--map-by", args.map_by != MapBy::default()),
-        ("--stdin", args.stdin != StdinChoice::Rank0),
+        ("--stdin", args.stdin != Stdin::default()),
         ("--hosts-from", args.hosts_from.is_some()),
         ("-hosts", args.hosts.is_some()),
         ("-hostfile", args.hostfile.is_some()),

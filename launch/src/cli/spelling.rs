@@ -1,91 +1,17 @@
 //! `mpiexec` spellings: long options with a single dash, and those of other launchers.
 //!
-//! There is no standard beyond `-n`; the options rewritten here are those of MPICH and Open MPI.
+//! What the options of MPICH and Open MPI are here, the table of [`super::options`] tells.
 
 use std::ffi::{OsStr, OsString};
 
 use clap::error::ErrorKind;
 use clap::{Args, Command, FromArgMatches};
 
+use super::options::{Meaning, directive, mca, meaning, one_dash};
 use super::{RunArgs, file};
 
 /// Options of ours that take the next word as their value and are not spelled otherwise.
-const WITH_VALUE: [&str; 5] = ["-n", "-c", "--ranks", "--timeout", "--stdin"];
-
-/// Options with a value, in all of their spellings, and what they are here. One dash or two: both are around.
-const SPELLED: [(&str, &str); 28] = [
-    ("-np", "--ranks"),
-    ("--n", "--ranks"),
-    ("-hosts", "--hosts"),
-    ("-host", "--hosts"),
-    ("-H", "--hosts"),
-    ("-hostfile", "--hostfile"),
-    ("-machinefile", "--hostfile"),
-    ("-f", "--hostfile"),
-    ("-ppn", "--ppn"),
-    ("-perhost", "--ppn"),
-    ("-npernode", "--ppn"),
-    ("-N", "--ppn"),
-    ("-map-by", "--map-by"),
-    ("-bind-to", "--bind-to"),
-    ("-bind", "--bind-to"),
-    ("-launcher", "--launcher"),
-    ("-bootstrap", "--launcher"),
-    ("-launcher-exec", "--launcher-exec"),
-    ("-bootstrap-exec", "--launcher-exec"),
-    ("-prefix", "--prefix"),
-    ("-wdir", "--wdir"),
-    ("-wd", "--wdir"),
-    ("-genvlist", "--genvlist"),
-    ("-initial-errhandler", "--initial-errhandler"),
-    ("-hosts-from", "--hosts-from"),
-    ("-driver", "--driver"),
-    ("-timeout", "--timeout"),
-    ("-s", "--stdin"),
-];
-
-/// Options without a value, and what they are here.
-const FLAGS: [(&str, &str); 9] = [
-    ("-l", "--tag-output"),
-    ("-prepend-rank", "--tag-output"),
-    ("-tag-output", "--tag-output"),
-    ("-genvnone", "--genvnone"),
-    ("-oversubscribe", "--oversubscribe"),
-    ("-report-bindings", "--report-bindings"),
-    ("-version", "--version"),
-    ("-V", "--version"),
-    ("-help", "--help"),
-];
-
-/// Options that ask for what is so anyway: ranks get all of our environment, and root needs no permission of
-/// ours.
-const GRANTED: [&str; 3] = ["-genvall", "-envall", "-allow-run-as-root"];
-
-/// Options of MPICH's and Open MPI's launchers that tune these launchers and mean nothing here, with the
-/// number of their values. Ignoring them is told once. What would change where or how ranks run is not among
-/// them.
-const FOREIGN: [(&str, usize); 20] = [
-    ("-mca", 2),
-    ("-gmca", 2),
-    ("-prtemca", 2),
-    ("-pmixmca", 2),
-    ("-gpmixmca", 2),
-    ("-display", 1),
-    ("-personality", 1),
-    ("-rmk", 1),
-    ("-iface", 1),
-    ("-demux", 1),
-    ("-topolib", 1),
-    ("-usize", 1),
-    ("-pmi-port", 0),
-    ("-verbose", 0),
-    ("-v", 0),
-    ("-print-all-exitcodes", 0),
-    ("-print-rank-map", 0),
-    ("-disable-hostname-propagation", 0),
-    ("-enable-hostname-propagation", 0),
-    ("-q", 0),
-];
+const WITH_VALUE: [&str; 4] = ["-n", "-c", "--ranks", "--timeout"];
 
 /// What `--version` prints after the name.
 const VERSION: &str = concat!("(NewMadeleine) ", env!("CARGO_PKG_VERSION"));
@@ -117,33 +43,97 @@ pub fn rewrite(words: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString
             out.extend(words);
             break;
         }
-        // Both `-genv` and `--genv` are around; `--n` would be read as the beginning of something.
-        let single = text.strip_prefix('-').filter(|rest| rest.starts_with('-') && rest.len() > 2);
-        let single = single.unwrap_or(&text);
-        if let Some((_, ours)) = SPELLED.iter().find(|(name, _)| [single, &text].contains(name)) {
-            let value = words.next().ok_or_else(|| usage(&format!("{text} needs a value; see --help")))?;
-            out.push(joined(ours, &value));
-        } else if let Some((_, ours)) = FLAGS.iter().find(|(name, _)| *name == single) {
-            out.push((*ours).into());
-        } else if let Some((_, count)) = FOREIGN.iter().find(|(name, _)| *name == single) {
-            out.push(ignored(&text, words.by_ref().take(*count)));
-        } else if single == "-configfile" {
+        if let Some(words) = directives(&text, &mut words)? {
+            out.extend(words);
+        } else if let Some(found) = meaning(&text) {
+            out.extend(translated(&text, found, &mut words)?);
+        } else if let Some((name, value)) = text.split_once('=')
+            && let Some(Meaning::Value(ours)) = meaning(name)
+        {
+            out.push(format!("{ours}{value}").into());
+        } else if ["-configfile", "-app"].contains(&one_dash(&text)) {
             if from_file {
-                return Err(usage("a file of programs cannot name another one (-configfile)"));
+                return Err(usage(&format!("a file of programs cannot name another one ({text})")));
             }
             (words, from_file) = (all_programs(&text, words)?, true);
-        } else if single == "-genv" || single == "-env" {
-            out.push(assignment(single, text.starts_with("--"), &mut words)?);
-        } else if single == "-x" {
+        } else if ["-genv", "-env"].contains(&one_dash(&text)) {
+            out.push(assignment(one_dash(&text), text.starts_with("--"), &mut words)?);
+        } else if one_dash(&text) == "-mca" {
+            out.push(component(&text, &mut words)?);
+        } else if one_dash(&text) == "-x" {
             out.extend(exported(words.next()));
         } else if WITH_VALUE.contains(&text.as_str()) {
             out.extend([Some(word), words.next()].into_iter().flatten());
-        } else if !GRANTED.contains(&single) {
+        } else {
             known(&text)?;
             out.push(word);
         }
     }
     Ok(out)
+}
+
+/// An option of another launcher in our words.
+fn translated(
+    option: &str,
+    meaning: Meaning,
+    words: &mut std::vec::IntoIter<OsString>,
+) -> Result<Option<OsString>, clap::Error> {
+    Ok(match meaning {
+        Meaning::Value(ours) => Some(joined(ours, &value(option, words)?)),
+        Meaning::Flag(ours) => Some(ours.into()),
+        Meaning::Granted => None,
+        Meaning::Ignored(count) => Some(ignored(option, words.by_ref().take(count))),
+        Meaning::Remedy(advice) => return Err(usage(&format!("there is no option {option} here: {advice}"))),
+    })
+}
+
+fn value(option: &str, words: &mut std::vec::IntoIter<OsString>) -> Result<OsString, clap::Error> {
+    words.next().ok_or_else(|| usage(&format!("{option} needs a value; see --help")))
+}
+
+/// Options whose value is a list of words that are options here: `--output tag,timestamp`. None: `option` is
+/// none of these.
+fn directives(
+    option: &str,
+    words: &mut std::vec::IntoIter<OsString>,
+) -> Result<Option<Vec<OsString>>, clap::Error> {
+    let (name, in_word) = option.split_once('=').map_or((option, None), |(name, list)| (name, Some(list)));
+    // Open MPI 4 has forms of --tag-output that tell more; the rank is in all of them.
+    if one_dash(name) == "-tag-output-fullname" || one_dash(name) == "-tag-output-detailed" {
+        return Ok(Some(vec!["--tag-output".into()]));
+    }
+    if !["-output", "-display", "-rank-by"].contains(&one_dash(name)) {
+        return Ok(None);
+    }
+    let list = match in_word {
+        Some(list) => list.to_owned(),
+        None => value(name, words)?.to_string_lossy().into_owned(),
+    };
+    let mut out = Vec::new();
+    for word in list.split([',', ':']).filter(|word| !word.is_empty()) {
+        let lower = word.to_ascii_lowercase();
+        if let Some((_, folder)) = word.split_once('=').filter(|_| lower.starts_with("dir=")) {
+            out.push(joined("--output-filename=", folder.as_ref()));
+        } else if let Some((_, file)) = word.split_once('=').filter(|_| lower.starts_with("file=")) {
+            out.push(format!("--outfile={file}.%r.out").into());
+            out.push(format!("--errfile={file}.%r.err").into());
+        } else {
+            let found = directive(name, &lower);
+            let found = found.ok_or_else(|| usage(&format!("{name} {word}: there is no such word here")))?;
+            out.extend(translated(&format!("{name} {word}"), found, words)?);
+        }
+    }
+    Ok(Some(out))
+}
+
+/// `--mca NAME VALUE` of Open MPI.
+fn component(option: &str, words: &mut std::vec::IntoIter<OsString>) -> Result<OsString, clap::Error> {
+    let name = value(option, words)?;
+    let value = value(option, words)?;
+    Ok(match mca(&name.to_string_lossy()) {
+        Some(ours) => joined(ours, &value),
+        None => ignored(option, [name, value].into_iter()),
+    })
 }
 
 /// Whether an option can be one of clap's: with one dash a letter, or a letter and its number.
@@ -163,7 +153,7 @@ fn known(text: &str) -> Result<(), clap::Error> {
 }
 
 /// Whether the name of a long option, with or without a value behind it, is one of [`RunArgs`].
-fn is_ours(option: &str) -> bool {
+pub fn is_ours(option: &str) -> bool {
     let name = option.split('=').next().unwrap_or(option);
     let is_of = |arg: &clap::Arg| {
         arg.get_long() == Some(name) || arg.get_all_aliases().is_some_and(|all| all.contains(&name))
@@ -171,10 +161,9 @@ fn is_ours(option: &str) -> bool {
     ["help", "version"].contains(&name) || RunArgs::augment_args(Command::new("")).get_arguments().any(is_of)
 }
 
-/// An option and its value in one word.
+/// An option, up to its `=`, and its value in one word.
 fn joined(option: &str, value: &OsStr) -> OsString {
     let mut out = OsString::from(option);
-    out.push("=");
     out.push(value);
     out
 }

@@ -48,7 +48,7 @@ fn variables_in_all_spellings() {
 fn the_other_options() {
     let args = read("--timeout 1.5 --bind core --stdin all --oversubscribe --hosts-from none prog").unwrap();
     assert_eq!(args.timeout, Some(Duration::from_millis(1500)));
-    assert_eq!((args.bind_to, args.stdin), (Some(CORE), super::super::StdinChoice::All));
+    assert_eq!((args.bind_to, args.stdin), (Some(CORE), crate::Stdin::All));
     assert_eq!(args.hosts_from.as_deref(), Some("none"));
 }
 
@@ -60,9 +60,10 @@ fn machines_in_all_spellings() {
     for line in ["-f x a", "-hostfile x a", "--hostfile x a", "-machinefile x a", "--machinefile x a"] {
         assert_eq!(read(line).unwrap().hostfile, Some("x".into()), "{line}");
     }
-    for line in ["-ppn 3 a", "--ppn=3 a", "-perhost 3 a", "-N 3 a", "--npernode 3 a"] {
+    for line in ["-ppn 3 a", "--ppn=3 a", "-perhost 3 a", "-N 3 a", "--npernode 3 a", "-npernode=3 a"] {
         assert_eq!(read(line).unwrap().ppn, Some(3), "{line}");
     }
+    assert_eq!(read("--pernode a").unwrap().ppn, Some(1));
     let args = read("-launcher ssh -launcher-exec /x/agent --map-by node:PE=2 --report-bindings a").unwrap();
     assert_eq!((args.launcher, args.launcher_exec.as_deref()), (Launcher::Ssh, Some("/x/agent")));
     assert!(args.map_by.in_turns && args.map_by.width == Some(2) && args.report_bindings);
@@ -71,9 +72,54 @@ fn machines_in_all_spellings() {
 
 #[test]
 fn what_only_tunes_other_launchers_is_kept_for_one_warning() {
-    let args = read("--mca btl tcp,self -n 2 -mca a b -rmk slurm -verbose prog --mca c d").unwrap();
-    assert_eq!(args.ignored, ["--mca btl tcp,self", "-mca a b", "-rmk slurm", "-verbose"]);
+    let args = read("--mca btl tcp,self -n 2 -mca a b -rmk slurm -verbose -q -v prog --mca c d").unwrap();
+    assert_eq!(args.ignored, ["--mca btl tcp,self", "-mca a b", "-rmk slurm", "-verbose", "-v"]);
     assert_eq!((args.count, args.command.len()), (Some(2), 4));
+}
+
+#[test]
+fn options_that_there_are_under_another_name_are_understood() {
+    for line in ["-iface eth0 a", "--mca btl_tcp_if_include eth0 a", "--rails eth0 a", "-iface=eth0 a"] {
+        assert_eq!(read(line).unwrap().rails.as_deref(), Some("eth0"), "{line}");
+    }
+    let args = read("--mca plm_rsh_agent /x --mca hwloc_base_binding_policy none a").unwrap();
+    assert_eq!((args.launcher_exec.as_deref(), args.bind_to), (Some("/x"), Some((Target::Nothing, 1))));
+    for line in
+        ["--bind-to-core a", "--mca hwloc_base_binding_policy core a", "-bind-to-core -bind-to core a"]
+    {
+        assert_eq!(read(line).unwrap().bind_to, Some(CORE), "{line}");
+    }
+    for line in ["-s 1 a", "--stdin 1 a", "-stdin=1 a", "-s rank1 a"] {
+        assert_eq!(read(line).unwrap().stdin, crate::Stdin::Rank(1), "{line}");
+    }
+    for line in ["--display-map a", "--display map,bind a", "-print-rank-map a", "--report-bindings a"] {
+        assert!(read(line).unwrap().report_bindings, "{line}");
+    }
+    for line in ["-envnone a", "--genvnone a"] {
+        assert!(read(line).unwrap().genvnone, "{line}");
+    }
+    assert!(read("-disable-auto-cleanup a").unwrap().keep_going);
+    assert_eq!(read("-bootstrap fork a").unwrap().launcher, Launcher::Fork);
+    assert_eq!(read("--rank-by slot --cpus-per-rank 2 a").unwrap().map_by.width, Some(2));
+    assert!(read("--bynode a").unwrap().map_by.in_turns);
+}
+
+#[test]
+fn output_in_all_spellings() {
+    for line in ["-l a", "--tag-output a", "--tag-output-detailed a", "--output tag a", "--output=rank a"] {
+        assert!(read(line).unwrap().tag_output, "{line}");
+    }
+    let args = read("--output tag,timestamp,dir=x/y a").unwrap();
+    assert!(args.tag_output && args.timestamp_output);
+    for line in ["--output dir=x/y a", "--output-filename x/y a", "-output-filename=x/y a"] {
+        assert_eq!(read(line).unwrap().output_filename, Some("x/y".into()), "{line}");
+    }
+    for line in ["-outfile-pattern o%r -errfile-pattern e%r a", "--outfile o%r --errfile=e%r a"] {
+        let args = read(line).unwrap();
+        assert_eq!((args.outfile, args.errfile), (Some("o%r".into()), Some("e%r".into())), "{line}");
+    }
+    assert_eq!(read("--output file=o a").unwrap().outfile, Some("o.%r.out".into()));
+    assert!(read("--timestamp-output a").unwrap().timestamp_output);
 }
 
 #[test]
@@ -101,7 +147,7 @@ fn a_file_of_programs_takes_the_place_of_programs() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let path = file.path().display();
     std::fs::write(file.path(), "# two\n-n 2 ./serve 'a b' \\\n  c\n\n-np 3 ./work :x\n").unwrap();
-    for option in ["-configfile", "--configfile"] {
+    for option in ["-configfile", "--configfile", "--app"] {
         let args = read(&format!("-l {option} {path}")).unwrap();
         assert_eq!((args.count, args.tag_output), (Some(2), true));
         assert_eq!(args.command, ["./serve", "a b", "c", ":", "-np", "3", "./work", ":x"]);
@@ -133,8 +179,16 @@ fn wrong_lines_explain_themselves() {
         ("--bogus=3 a", "there is no option --bogus here"),
         ("-env A a", "no program follows"),
         ("--env A a", "--env A: it should be of the form NAME=VALUE"),
-        ("-rankfile x a", "there is no option -rankfile"),
-        ("-outfile-pattern x a", "there is no option -outfile-pattern"),
+        ("-rankfile x a", "there is no option -rankfile here: ranks are placed by -hosts"),
+        ("--cpu-set 0,1 a", "taskset -c"),
+        ("--rank-by node a", "take --map-by node"),
+        ("--rank-by color a", "no such word"),
+        ("--output pink a", "--output pink: there is no such word"),
+        ("--output merge a", "2>&1"),
+        ("--output", "needs a value"),
+        ("-s 0,2 a", "the number of a rank, all or none"),
+        ("--mca btl", "--mca needs a value"),
+        ("--outfile x --output-filename y a", "cannot be used with"),
         ("-launcher teleport a", "auto, ssh"),
         ("-bind-to board a", "core, hwthread"),
         ("--map-by ppr:2:socket a", "ppr:N:node"),

@@ -61,7 +61,11 @@ impl Found {
     pub fn slots(&self, args: &RunArgs) -> u32 {
         match self {
             Found::Machines(machines, _) => slots(machines, share(args)).max(1),
-            Found::Here | Found::Hosts(_) => 1,
+            Found::Here => share(args).per_host.unwrap_or(1),
+            Found::Hosts(hosts) => {
+                let all = |each: u32| each.saturating_mul(hosts.len() as u32);
+                share(args).per_host.map_or(1, all)
+            }
         }
     }
 
@@ -72,11 +76,14 @@ impl Found {
     pub fn place(self, args: &RunArgs, count: u32) -> Result<Placement, LaunchError> {
         let (machines, allocation) = match self {
             Found::Here => return Ok(Placement::Here),
-            Found::Hosts(hosts) => return Ok(Placement::Hosts(hosts)),
+            Found::Hosts(hosts) => {
+                let each = share(args).per_host.unwrap_or(1);
+                return Ok(Placement::Hosts { hosts, each });
+            }
             Found::Machines(machines, allocation) => (machines, allocation),
         };
         let (hosts, nodes) = place(&machines, count, share(args));
-        if hosts.iter().all(|host| is_here(host)) {
+        if args.launcher == Launcher::Fork || hosts.iter().all(|host| is_here(host)) {
             return Ok(Placement::Here);
         }
         let program = match &args.prefix {
@@ -99,16 +106,13 @@ fn way(args: &RunArgs, allocation: Option<&Allocation>, hosts: &[String]) -> Res
         let words = shlex::split(text).filter(|words| !words.is_empty());
         words.ok_or_else(|| LaunchError::Job(format!("{name} is {text:?}, which is no command")))
     };
-    let more = match get("HYDRA_LAUNCH_EXTRA_ARGS") {
-        Some(text) => words("HYDRA_LAUNCH_EXTRA_ARGS", &text)?,
+    let extra = ["HYDRA_LAUNCH_EXTRA_ARGS", "HYDRA_LAUNCHER_EXTRA_ARGS"];
+    let more = match extra.iter().find_map(|name| Some((name, get(name)?))) {
+        Some((name, text)) => words(name, &text)?,
         None => Vec::new(),
     };
-    let command = match args.launcher_exec.clone().map(|text| ("--launcher-exec", text)) {
-        Some(given) => Some(given),
-        None => get("HYDRA_LAUNCHER_EXEC").map(|text| ("HYDRA_LAUNCHER_EXEC", text)),
-    };
-    if let Some((name, text)) = command {
-        let words = words(name, &text)?;
+    if let Some(text) = &args.launcher_exec {
+        let words = words("the command of --launcher-exec (HYDRA_LAUNCHER_EXEC)", text)?;
         let is_ssh = words.len() == 1 && words[0].rsplit('/').next() == Some("ssh");
         return Ok(if is_ssh { ssh(&words[0], &more) } else { Way::Shell([words, more].concat()) });
     }
@@ -117,7 +121,7 @@ fn way(args: &RunArgs, allocation: Option<&Allocation>, hosts: &[String]) -> Res
         Launcher::Flux => Some(Scheduler::Flux),
         Launcher::Pbs => Some(Scheduler::Pbs),
         Launcher::Auto => allocation.map(|allocation| allocation.scheduler),
-        Launcher::Ssh | Launcher::Prrte | Launcher::Hydra => None,
+        Launcher::Ssh | Launcher::Fork | Launcher::Prrte | Launcher::Hydra => None,
     };
     match (wanted, allocation) {
         (None, _) => Ok(ssh("ssh", &more)),

@@ -32,7 +32,7 @@ impl Desk {
     pub fn open(job: &Job) -> Result<Desk, LaunchError> {
         let sinks = sinks().map_err(LaunchError::system("cannot write to standard output"))?;
         let deadline = job.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let ending = Ending::new(job.grace);
+        let ending = Ending::new(job.grace).keep_going(job.keep_going);
         Ok(Desk { sinks, ending, ends: Vec::new(), deadline, limit: job.timeout, notes: 0 })
     }
 

@@ -54,6 +54,8 @@ impl Order {
 pub struct Ending {
     stage: Stage,
     grace: Duration,
+    /// Ranks that fail do not end the others.
+    keep_going: bool,
     code: Option<i32>,
     reason: Option<String>,
     /// Why the job ends at this time, unless another rank turns out to have died before.
@@ -63,7 +65,13 @@ pub struct Ending {
 impl Ending {
     /// A job that runs; `grace` is the time from SIGTERM to SIGKILL.
     pub fn new(grace: Duration) -> Ending {
-        Ending { stage: Stage::Running, grace, code: None, reason: None, suspect: None }
+        let stage = Stage::Running;
+        Ending { stage, grace, keep_going: false, code: None, reason: None, suspect: None }
+    }
+
+    /// The same, but the other ranks go on if one fails.
+    pub fn keep_going(self, keep_going: bool) -> Ending {
+        Ending { keep_going, ..self }
     }
 
     /// The code so far, 0 to 255.
@@ -144,6 +152,10 @@ impl Ending {
         if code == 0 {
             return Order::None;
         }
+        if self.keep_going && self.stage == Stage::Running {
+            self.first(code);
+            return Order::None;
+        }
         if matches!((self.stage, end.status, phase), (Stage::Running, RankStatus::Exited(_), Phase::Joined)) {
             self.suspect.get_or_insert_with(|| (now + PATIENCE, code, told(end, phase, host)));
             return Order::None;
@@ -170,10 +182,9 @@ impl Ending {
         Order::Kill
     }
 
+    /// A parent sees eight bits. A program that aborts with 0 says that all is well (Fortran's STOP does).
     fn first(&mut self, code: i32) {
-        // A parent sees eight bits, and a failure must not look like success in them.
-        let code = if code & 0xff == 0 { 1 } else { code & 0xff };
-        self.code.get_or_insert(code);
+        self.code.get_or_insert(code & 0xff);
     }
 }
 
@@ -181,9 +192,9 @@ fn told(end: &RankEnd, phase: Phase, host: Option<&str>) -> String {
     let host = host.map_or(String::new(), |host| format!(" on {host}"));
     let hint = match (end.status, phase) {
         (RankStatus::Exited(0), Phase::Joined) => {
-            " without saying goodbye (MPI_Finalize, nmad_close or Session::close is missing)"
+            " without calling MPI_Finalize (in C nmad_close, in Rust Session::close)"
         }
-        (RankStatus::Exited(_), Phase::Joined) => " before saying goodbye",
+        (RankStatus::Exited(_), Phase::Joined) => " without calling MPI_Finalize",
         // Exit code of the system's loader and shells; a missing program is reported before.
         (RankStatus::Exited(127), Phase::Silent) => {
             " (a library or command is missing, as told above: does LD_LIBRARY_PATH lead to it on that host?)"
@@ -264,9 +275,13 @@ mod tests {
     }
 
     #[test]
-    fn codes_never_look_like_success() {
-        let mut ending = Ending::new(Duration::ZERO);
-        ending.because(256, "x".into(), Instant::now());
-        assert_eq!(ending.code(), 1);
+    fn the_code_of_an_abort_is_that_of_the_job_zero_included() {
+        for (code, expected) in [(0, 0), (3, 3), (256, 0), (-1, 255)] {
+            let mut ending = Ending::new(Duration::ZERO);
+            assert_eq!(ending.because(code, "x".into(), Instant::now()), Order::Terminate);
+            let terminated = RankStatus::Killed { signal: libc::SIGTERM, core: false };
+            assert_eq!(ended(&mut ending, terminated, Phase::Joined), Order::None);
+            assert_eq!(ending.code(), expected);
+        }
     }
 }

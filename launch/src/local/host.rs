@@ -66,8 +66,14 @@ pub enum Placement {
     /// On this host, all of them.
     #[default]
     Here,
-    /// Round robin: rank 0 on the first host, rank 1 on the second, and so on, then the first again.
-    Hosts(Vec<Host>),
+    /// On hosts that a command leads into, in turns: the first ranks on the first host, the next ones on the
+    /// second, and so on, then the first host again.
+    Hosts {
+        /// They.
+        hosts: Vec<Host>,
+        /// This number of ranks on each before the next one gets some; at least 1.
+        each: u32,
+    },
     /// On other machines, where agents start them.
     Machines(Machines),
 }
@@ -77,7 +83,7 @@ impl Placement {
     pub fn host_name(&self, rank: u32) -> Option<&str> {
         match self {
             Placement::Here => None,
-            Placement::Hosts(hosts) => Some(&hosts.get(rank as usize % hosts.len().max(1))?.name),
+            Placement::Hosts { hosts, .. } => Some(&hosts.get(self.host_of(rank))?.name),
             Placement::Machines(machines) => machines.host_of(rank),
         }
     }
@@ -85,7 +91,7 @@ impl Placement {
     /// The command that runs what follows it where a rank is to be.
     pub fn prefix(&self, rank: u32) -> &[String] {
         match self {
-            Placement::Hosts(hosts) if !hosts.is_empty() => &hosts[rank as usize % hosts.len()].prefix,
+            Placement::Hosts { hosts, .. } if !hosts.is_empty() => &hosts[self.host_of(rank)].prefix,
             _ => &[],
         }
     }
@@ -94,8 +100,16 @@ impl Placement {
     pub fn nodes(&self, count: u32) -> Vec<u32> {
         match self {
             Placement::Here => vec![0; count as usize],
-            Placement::Hosts(hosts) => (0..count).map(|rank| rank % hosts.len().max(1) as u32).collect(),
+            Placement::Hosts { .. } => (0..count).map(|rank| self.host_of(rank) as u32).collect(),
             Placement::Machines(machines) => machines.nodes.clone(),
+        }
+    }
+
+    /// Which of the hosts, in turns, a rank is on.
+    fn host_of(&self, rank: u32) -> usize {
+        match self {
+            Placement::Hosts { hosts, each } => (rank / (*each).max(1)) as usize % hosts.len().max(1),
+            Placement::Here | Placement::Machines(_) => 0,
         }
     }
 }
@@ -137,7 +151,7 @@ mod tests {
 
     #[test]
     fn places_round_robin() {
-        let hosts = Placement::Hosts(Host::parse_list("a=;b=").unwrap());
+        let hosts = Placement::Hosts { hosts: Host::parse_list("a=;b=").unwrap(), each: 1 };
         let names: Vec<&str> = (0..5).map(|rank| hosts.host_name(rank).unwrap()).collect();
         assert_eq!(names, ["a", "b", "a", "b", "a"]);
         let nodes = hosts.nodes(5);
@@ -146,5 +160,7 @@ mod tests {
         assert_eq!(local_ranks(&Placement::Here.nodes(2)), [(0, 2), (1, 2)]);
         assert_eq!(local_ranks(&hosts.nodes(1)), [(0, 1)]);
         assert_eq!(local_ranks(&[]), []);
+        let two_each = Placement::Hosts { hosts: Host::parse_list("a=;b=").unwrap(), each: 2 };
+        assert_eq!(two_each.nodes(5), [0, 0, 1, 1, 0]);
     }
 }

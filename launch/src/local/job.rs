@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::Placement;
+use super::{Output, Placement};
 use crate::LaunchError;
 use crate::binding::Binding;
 
@@ -18,13 +18,14 @@ pub struct Job {
     pub programs: Vec<Program>,
     /// Where the ranks run.
     pub placement: Placement,
-    /// Whether output comes line by line with `[rank] ` before each line. Otherwise ranks write to our
-    /// standard output and error themselves, so a terminal stays a terminal for them.
-    pub tag_output: bool,
+    /// What becomes of the ranks' output.
+    pub output: Output,
     /// Variables to add to the environment of all ranks, or to change in it.
     pub env: Vec<(OsString, OsString)>,
     /// After this time the job is ended, with code 124.
     pub timeout: Option<Duration>,
+    /// Whether the other ranks go on if one fails.
+    pub keep_going: bool,
     /// Who gets our standard input.
     pub stdin: Stdin,
     /// What ranks are bound to.
@@ -63,15 +64,21 @@ pub enum Inherit {
 }
 
 /// Who gets our standard input; the others read an empty one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stdin {
-    /// Rank 0, as MPI programs expect.
-    #[default]
-    Rank0,
+    /// One rank.
+    Rank(u32),
     /// Each rank gets all of it; the slowest reader sets the pace.
     All,
     /// Nobody.
     None,
+}
+
+impl Default for Stdin {
+    /// Rank 0, as MPI programs expect.
+    fn default() -> Stdin {
+        Stdin::Rank(0)
+    }
 }
 
 impl Job {
@@ -86,9 +93,10 @@ impl Job {
         Job {
             programs: vec![program],
             placement: Placement::Here,
-            tag_output: false,
+            output: Output::default(),
             env: Vec::new(),
             timeout: None,
+            keep_going: false,
             stdin: Stdin::default(),
             binding: Binding::NONE,
             report_bindings: false,
@@ -111,7 +119,7 @@ impl Job {
     /// Whether a rank reads our standard input.
     pub(crate) fn reads_stdin(&self, rank: u32) -> bool {
         match self.stdin {
-            Stdin::Rank0 => rank == 0,
+            Stdin::Rank(reader) => rank == reader,
             Stdin::All => true,
             Stdin::None => false,
         }
@@ -126,8 +134,16 @@ impl Job {
                 "a job of {count} ranks cannot be run; choose 1 to {COUNT_MAX}"
             )));
         }
+        if let Stdin::Rank(rank) = self.stdin
+            && rank >= count
+        {
+            let last = count - 1;
+            return Err(LaunchError::Job(format!(
+                "standard input is for rank {rank} (--stdin), but the last rank is {last}"
+            )));
+        }
         match &self.placement {
-            Placement::Hosts(hosts) if hosts.is_empty() => fail("the list of hosts is empty"),
+            Placement::Hosts { hosts, .. } if hosts.is_empty() => fail("the list of hosts is empty"),
             Placement::Machines(machines) => machines.check(count),
             _ => self.programs.iter().try_for_each(|program| check_folder(program.folder.as_deref())),
         }

@@ -8,6 +8,7 @@
 //! `PR_SET_PDEATHSIG`, and a guard process kills what is left of the groups if we are killed.
 
 pub(crate) mod desk;
+pub(crate) mod destination;
 pub(crate) mod ending;
 pub(crate) mod guard;
 pub(crate) mod host;
@@ -19,8 +20,10 @@ mod report;
 pub(crate) mod run;
 pub(crate) mod signals;
 pub(crate) mod spawn;
+mod stamp;
 pub(crate) mod talk;
 
+pub use destination::Output;
 pub use host::{Host, Placement};
 pub use job::{COUNT_MAX, Inherit, Job, Program, Stdin};
 pub use report::{ExitReport, RankEnd, RankStatus};

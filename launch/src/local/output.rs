@@ -5,8 +5,10 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
 
-/// A line longer than this comes in pieces, each tagged.
-const LINE_MAX: usize = 64 * 1024;
+use super::stamp;
+
+/// A line longer than this comes in pieces, each with a beginning of its own: lines wait here for their ends.
+const LINE_MAX: usize = 16 << 20;
 
 /// With more than this waiting for a slow reader, ranks' output is left in their pipes.
 const BACKLOG_MAX: usize = 1 << 20;
@@ -26,19 +28,27 @@ impl Taker for Vec<u8> {
     }
 }
 
+/// What each line of a rank's output begins with. Nothing: bytes pass as they come.
+#[derive(Debug, Clone, Default)]
+pub struct LineStart {
+    /// Who wrote it.
+    pub tag: String,
+    /// Whether the time comes before that.
+    pub timestamp: bool,
+}
+
 /// What one rank writes to one of its streams.
 pub struct Source {
     fd: OwnedFd,
-    /// What each line begins with; empty: bytes pass as they come.
-    tag: String,
+    start: LineStart,
     /// A line without its end yet.
     partial: Vec<u8>,
 }
 
 impl Source {
     /// `fd` must not block.
-    pub fn new(fd: OwnedFd, tag: &str) -> Source {
-        Source { fd, tag: tag.to_owned(), partial: Vec::new() }
+    pub fn new(fd: OwnedFd, start: LineStart) -> Source {
+        Source { fd, start, partial: Vec::new() }
     }
 
     /// Moves what there is, one read. False: the stream is at its end, and all of it was moved.
@@ -72,7 +82,7 @@ impl Source {
     }
 
     fn take(&mut self, bytes: &[u8], sink: &mut impl Taker) {
-        if self.tag.is_empty() {
+        if self.start.tag.is_empty() && !self.start.timestamp {
             return sink.push(bytes);
         }
         for piece in bytes.split_inclusive(|&b| b == b'\n') {
@@ -91,7 +101,10 @@ impl Source {
         if self.partial.last() != Some(&b'\n') {
             self.partial.push(b'\n');
         }
-        sink.push(self.tag.as_bytes());
+        if self.start.timestamp {
+            sink.push(format!("{} ", stamp::now()).as_bytes());
+        }
+        sink.push(self.start.tag.as_bytes());
         sink.push(&self.partial);
         self.partial.clear();
     }
@@ -196,7 +209,8 @@ mod tests {
     fn lines_stay_whole_and_the_last_one_gets_its_end() {
         let (mut rank, fd) = pair();
         let (mut reader, out) = pair();
-        let (mut source, mut sink) = (Source::new(fd, "[7] "), Sink::new(out));
+        let (mut source, mut sink) =
+            (Source::new(fd, LineStart { tag: "[7] ".into(), timestamp: false }), Sink::new(out));
         rank.write_all(b"one\ntw").unwrap();
         assert!(source.pump(&mut sink));
         rank.write_all(b"o\nthree").unwrap();

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Rlimit, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, waitid};
 
 use super::guard::Guard;
-use super::output::Source;
+use super::output::{LineStart, Source};
 use super::spawn::{Seat, spawn};
 use super::talk::Talk;
 use super::{RankEnd, RankStatus};
@@ -34,7 +34,7 @@ impl Ranks {
         Ranks { list: Vec::new(), guard }
     }
 
-    /// Starts the rank in the next place; its lines of output begin with `tag`. Gives back its standard
+    /// Starts the rank in the next place; its lines of output begin with `start`. Gives back its standard
     /// input, if it reads ours.
     ///
     /// # Errors
@@ -44,12 +44,12 @@ impl Ranks {
         seat: &Seat<'_>,
         secret: &Secret,
         files: Option<Rlimit>,
-        tag: &str,
+        start: &LineStart,
     ) -> Result<Option<OwnedFd>, LaunchError> {
         debug_assert_eq!(seat.place as usize, self.list.len());
         let started =
             spawn(seat, secret, files, &self.guard).inspect_err(|_| self.guard.forget(seat.place))?;
-        let outputs = [started.out, started.err].map(|fd| fd.map(|fd| Source::new(fd, tag)));
+        let outputs = [started.out, started.err].map(|fd| fd.map(|fd| Source::new(fd, start.clone())));
         self.list.push(Rank { pid: started.pid, alive: true, talk: Some(Talk::new(started.talk)), outputs });
         Ok(started.stdin)
     }

@@ -13,6 +13,7 @@ use super::ending::Order;
 use super::guard::Guard;
 use super::host::local_ranks;
 use super::input::Input;
+use super::output::LineStart;
 use super::ranks::Ranks;
 use super::signals::{Request, Signals};
 use super::spawn::{self, Seat};
@@ -123,8 +124,9 @@ impl Run {
         };
         let mut pipes = Vec::new();
         for seat in self.seats(job, &nodes)? {
-            let tag = if job.tag_output { format!("[{group}{}] ", seat.rank) } else { String::new() };
-            pipes.extend(ranks.start(&seat, &secret, self.files, &tag)?);
+            let tag = if job.output.tag { format!("[{group}{}] ", seat.rank) } else { String::new() };
+            let start = LineStart { tag, timestamp: job.output.timestamp };
+            pipes.extend(ranks.start(&seat, &secret, self.files, &start)?);
         }
         self.groups.push(Group { ranks, server });
         Ok(pipes)
@@ -171,8 +173,8 @@ impl Run {
         let mut seats = Vec::new();
         for (rank, ((local, locals), program)) in (0..).zip(places) {
             let own = &cores[rank as usize];
+            let host = job.placement.host_name(rank).map_or_else(crate::host_name, str::to_owned);
             if job.report_bindings {
-                let host = job.placement.host_name(rank).map_or_else(crate::host_name, str::to_owned);
                 self.desk.tell(&binding::report(rank, &host, own.as_ref(), &topology));
             }
             seats.push(Seat {
@@ -186,7 +188,10 @@ impl Run {
                 inherit: &job.inherit,
                 env: &job.env,
                 reads_stdin: job.reads_stdin(rank),
-                piped: job.tag_output,
+                piped: job.output.is_in_lines(),
+                output: &job.output,
+                host,
+                group: self.groups.len() as u32,
                 cores: own.as_ref().and_then(|own| binding::mask(own)),
             });
         }

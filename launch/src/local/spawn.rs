@@ -1,6 +1,7 @@
 //! Starting one rank: its command line, its environment, its descriptors.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -11,8 +12,9 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::CpuSet;
 
+use super::destination::Writer;
 use super::guard::Guard;
-use super::{Inherit, Program};
+use super::{Inherit, Output, Program};
 use crate::variables::STARTED_BY_US;
 use crate::{LaunchError, Secret, os, secret};
 
@@ -41,8 +43,12 @@ pub struct Seat<'a> {
     /// Variables for all ranks of the job.
     pub env: &'a [(OsString, OsString)],
     pub reads_stdin: bool,
-    /// Whether its output goes through us; otherwise it has ours.
+    /// Whether its output goes through us, unless it goes to files; otherwise it has ours.
     pub piped: bool,
+    pub output: &'a Output,
+    /// The name of its host, and 0 or the number of its job among those that ranks have started: for files.
+    pub host: String,
+    pub group: u32,
     pub cores: Option<CpuSet>,
 }
 
@@ -67,9 +73,14 @@ pub fn spawn(
     let mut command = command(seat);
     environment(&mut command, seat, secret, std::os::fd::AsRawFd::as_raw_fd(&theirs));
     command.stdin(if seat.reads_stdin { Stdio::piped() } else { Stdio::null() });
-    if seat.piped {
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    }
+    let writer = Writer { rank: seat.rank, place: seat.place, group: seat.group, host: &seat.host };
+    let [out, err] = seat.output.open(writer)?;
+    let stream = |file: Option<File>| match file {
+        Some(file) => file.into(),
+        None if seat.piped => Stdio::piped(),
+        None => Stdio::inherit(),
+    };
+    command.stdout(stream(out)).stderr(stream(err));
     command.process_group(0);
     let guard = guard.orders().map(|orders| (orders, seat.place));
     os::prepare_child(&mut command, os::Before { keep: Some(&theirs), guard, cores: seat.cores, files });

@@ -13,6 +13,7 @@ use crate::binding::{self, quota};
 use crate::local::guard::Guard;
 use crate::local::input::Input;
 use crate::local::job::check_folder;
+use crate::local::output::LineStart;
 use crate::local::ranks::Ranks;
 use crate::local::spawn::{self, Seat};
 use crate::local::{Inherit, Program};
@@ -83,10 +84,14 @@ impl Crew {
                 env: &env,
                 reads_stdin: place.reads_stdin,
                 piped: true,
+                output: &work.output,
+                host: host.clone(),
+                group: 0,
                 cores: own.as_ref().and_then(|own| binding::mask(own)),
             };
-            let tag = if work.tag_output { format!("[{}] ", place.rank) } else { String::new() };
-            pipes.extend(ranks.start(&seat, secret, files, &tag)?);
+            let tag = if work.output.tag { format!("[{}] ", place.rank) } else { String::new() };
+            let start = LineStart { tag, timestamp: work.output.timestamp };
+            pipes.extend(ranks.start(&seat, secret, files, &start)?);
         }
         let members = places.iter().map(|place| (place.rank, place.program));
         let server = Server::part(&work.job, members, work.size, &work.mapping);

@@ -70,14 +70,16 @@ pub fn words(other: Other, job: &Job) -> Result<Vec<OsString>, LaunchError> {
             Other::Hydra => say(&["-genv", "MPIEXEC_TIMEOUT", &seconds]),
         }
     }
-    if job.tag_output {
+    if job.output.tag {
         match other {
             Other::Prrte => say(&["--output", "tag"]),
             Other::Hydra => say(&["-l"]),
         }
     }
     match (other, job.stdin) {
-        (_, Stdin::Rank0) => {}
+        (_, Stdin::Rank(0)) => {}
+        (Other::Prrte, Stdin::Rank(rank)) => say(&["--stdin", &rank.to_string()]),
+        (Other::Hydra, Stdin::Rank(rank)) => say(&["-s", &rank.to_string()]),
         (Other::Prrte, Stdin::All) => say(&["--stdin", "all"]),
         (Other::Prrte, Stdin::None) => say(&["--stdin", "none"]),
         (Other::Hydra, Stdin::All) => say(&["-s", "all"]),
@@ -141,7 +143,7 @@ mod tests {
     fn both_get_what_they_understand() {
         let mut job = Job::new("./a", ["x"], 3);
         job.env = vec![("K".into(), "v".into())];
-        job.tag_output = true;
+        job.output.tag = true;
         job.binding.to = Target::Part(Level::Core);
         let starting = Starting { way: ssh("ssh", &[]), program: "nmad".into() };
         let hosts = vec!["a".into(), "b".into()];

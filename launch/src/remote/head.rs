@@ -269,7 +269,7 @@ impl Head {
                     Some(names.iter().map(|name| name.as_encoded_bytes().to_vec()).collect())
                 }
             },
-            tag_output: self.job.tag_output,
+            output: self.job.output.clone(),
             binding: self.job.binding,
             report_bindings: self.job.report_bindings,
         }

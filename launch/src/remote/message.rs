@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use super::way::Starting;
 use crate::binding::Binding;
-use crate::local::Program;
+use crate::local::{Output, Program};
 use crate::pmi::server::{Absent, Phase};
 
 /// What tells versions apart that do not understand each other.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/1");
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/2");
 
 /// What the first line on an agent's standard input begins with.
 const GREETING: &str = "nmad-agent";
@@ -150,7 +150,7 @@ pub struct Work {
     pub env: Vec<(Vec<u8>, Vec<u8>)>,
     /// What ranks get of the agent's own environment: these variables, or all.
     pub inherit: Option<Vec<Vec<u8>>>,
-    pub tag_output: bool,
+    pub output: Output,
     pub binding: Binding,
     pub report_bindings: bool,
 }

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::AGENT_WORD;
 use super::message::{Intro, Node};
 use super::way::Way;
-use crate::local::output::Source;
+use crate::local::output::{LineStart, Source};
 use crate::{LaunchError, os};
 
 /// How many agents one process starts; those start the others.
@@ -101,7 +101,7 @@ impl Leaders {
         }
         let ours = OwnedFd::from(ours);
         let _ = rustix::fs::fcntl_setfl(&ours, OFlags::NONBLOCK);
-        let words = Some(Source::new(ours, ""));
+        let words = Some(Source::new(ours, LineStart::default()));
         let host = host.to_owned();
         self.list.push(Leader { child, node, host, words, said: Vec::new(), is_heard: false, alive: true });
         Ok(())

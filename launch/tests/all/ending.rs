@@ -44,8 +44,8 @@ fn ranks_that_ignore_sigterm_are_killed() {
 fn leaving_without_goodbye_is_told() {
     let done = ranks(&["-n", "3"], &["leave", "0"]);
     assert_eq!(done.code, 1, "{done:?}");
-    assert!(done.err.contains("without saying goodbye"), "{done:?}");
-    for name in ["MPI_Finalize", "nmad_close", "Session::close"] {
+    assert!(done.err.contains("without calling MPI_Finalize"), "{done:?}");
+    for name in ["nmad_close", "Session::close"] {
         assert!(done.err.contains(name), "{done:?}");
     }
     let done = ranks(&["-n", "3"], &["leave", "6"]);
@@ -67,9 +67,34 @@ fn a_fence_that_cannot_be_complete_ends_the_job() {
 
 #[test]
 fn an_abort_has_its_code_and_reason() {
-    let done = ranks(&["-n", "3"], &["abort", "6"]);
-    assert_eq!(done.code, 6, "{done:?}");
-    assert!(done.err.contains("rank 1 asked to end the job with code 6: the disk is full"), "{done:?}");
+    for (given, code) in [("6", 6), ("0", 0), ("256", 0), ("511", 255)] {
+        let done = ranks(&["-n", "3"], &["abort", given]);
+        assert_eq!(done.code, code, "{done:?}");
+        let reason = format!("rank 1 asked to end the job with code {given}: the disk is full");
+        assert!(done.err.contains(&reason), "{done:?}");
+    }
+}
+
+#[test]
+fn others_go_on_where_the_user_wants_it() {
+    let script = "test $PMI_RANK = 1 && exit 7; sleep 0.3; echo done $PMI_RANK";
+    for option in ["-disable-auto-cleanup", "--keep-going"] {
+        let done = launch(&[option, "-n", "3", "sh", "-c", script]);
+        assert_eq!((done.code, done.err.as_str()), (7, ""));
+        assert!(done.out.contains("done 0") && done.out.contains("done 2"), "{done:?}");
+    }
+}
+
+#[test]
+fn the_variables_of_hydra_are_obeyed() {
+    for (name, value, code, words) in [
+        ("MPIEXEC_TIMEOUT", "0.2", 124, "the time limit of 0.2 s is over"),
+        ("MPIEXEC_TIMEOUT", "soon", 2, "MPIEXEC_TIMEOUT is \"soon\""),
+        ("HYDRA_LAUNCHER", "teleport", 2, "HYDRA_LAUNCHER is \"teleport\""),
+    ] {
+        let done = Launcher::start(&["-n", "2", "sleep", "600"], &[(name, value)]).done();
+        assert!(done.code == code && done.err.contains(words), "{done:?}");
+    }
 }
 
 #[test]

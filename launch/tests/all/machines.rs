@@ -127,6 +127,35 @@ fn lists_of_machines_come_in_several_forms() {
 }
 
 #[test]
+fn this_machine_is_known_by_its_names_and_addresses() {
+    // Were it taken for another one, the script would run.
+    let machines = Machines::behind("exit 9");
+    let own = nmad_launch::host_name();
+    for name in ["localhost", "127.0.0.1", "127.0.1.1", "[::1]", "localhost.localdomain", &own] {
+        let list = format!("{name}:2");
+        let file = machines.file(&format!("{name} slots = 2\r\n"));
+        for options in [["-hosts", list.as_str()], ["-f", &file]] {
+            let done = machines.run(&[&options[..], &["echo", "here"]].concat());
+            assert_eq!((done.code, done.out.as_str()), (0, "here\nhere\n"), "{options:?}: {done:?}");
+        }
+    }
+    for options in [["-bootstrap", "fork"], ["--launcher", "fork"]] {
+        let done = machines.run(&[&options[..], &["-hosts", "far,away", "echo", "here"]].concat());
+        assert_eq!((done.code, done.out.as_str()), (0, "here\nhere\n"), "{done:?}");
+    }
+    for (options, ranks) in [(["-N", "3"], 3), (["--npernode", "2"], 2), (["--map-by", "ppr:2:node"], 2)] {
+        let done = machines.run(&[&options[..], &["echo", "here"]].concat());
+        assert_eq!((done.code, done.out.lines().count()), (0, ranks), "{options:?}: {done:?}");
+        let testbed = [("NMAD_TESTBED", "a=env WHERE=a;b=env WHERE=b")];
+        let words = [&options[..], &["sh", "-c", "echo $PMI_RANK $WHERE"]].concat();
+        let done = Launcher::start(&words, &testbed).done();
+        let expected: Vec<String> =
+            (0..2 * ranks).map(|rank| format!("{rank} {}", if rank < ranks { 'a' } else { 'b' })).collect();
+        assert_eq!(sorted(&done.out), expected, "{options:?}: {done:?}");
+    }
+}
+
+#[test]
 fn folders_and_variables_travel() {
     let machines = Machines::new();
     let say = "echo $PWD $ALL $OWN $MINE $SSH_TTY.";
@@ -186,7 +215,7 @@ fn jobs_end_as_on_this_machine() {
     let done = machines.ranks(&on, &["late", "1"]);
     assert_eq!((done.code, done.err.as_str()), (5, ""));
     let done = machines.ranks(&on, &["leave", "0"]);
-    assert!(done.code == 1 && done.err.contains("without saying goodbye"), "{done:?}");
+    assert!(done.code == 1 && done.err.contains("without calling MPI_Finalize"), "{done:?}");
     let done = machines.run(&[&on[..], &["--timeout", "0.5", "sleep", "600"]].concat());
     assert!(done.code == 124 && done.err.contains("time limit of 0.5 s"), "{done:?}");
 }

@@ -34,6 +34,49 @@ fn tags_tell_errors_from_output() {
 }
 
 #[test]
+fn long_lines_stay_whole() {
+    let script = "for i in 1 2 3; do printf '%*s\n' 300000 $PMI_RANK; done";
+    let done = launch(&["-n", "3", "-l", "bash", "-c", script]);
+    let mut lines: Vec<&str> = done.out.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines.len(), 9, "{}", done.err);
+    for (line, rank) in lines.iter().zip([0, 0, 0, 1, 1, 1, 2, 2, 2]) {
+        assert!(line.starts_with(&format!("[{rank}]  ")) && line.len() == 4 + 300_000, "{}", &line[..20]);
+        assert!(line.ends_with(&format!("  {rank}")));
+    }
+}
+
+#[test]
+fn the_time_can_stand_before_each_line() {
+    for (options, rest) in [(vec!["--timestamp-output"], "a"), (vec!["--output", "tag,timestamp"], "[0] a")] {
+        let done = launch(&[&options[..], &["sh", "-c", "echo a; echo a"]].concat());
+        assert_eq!(done.out.lines().count(), 2, "{done:?}");
+        for line in done.out.lines() {
+            let (time, end) = line.split_once(' ').expect("a blank");
+            assert!(time.len() == 24 && time.starts_with("20") && time.ends_with('Z'), "{line}");
+            assert_eq!(end, rest);
+        }
+    }
+}
+
+#[test]
+fn output_goes_to_files_on_request() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path().to_str().expect("text");
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect(name);
+    let say = ["sh", "-c", "echo out $PMI_RANK; echo err $PMI_RANK >&2"];
+    let done = launch(&[&["-n", "2", "--output-filename", at], &say[..]].concat());
+    assert_eq!((done.code, done.out.as_str(), done.err.as_str()), (0, "", ""));
+    assert_eq!(read("1/rank.0/stdout") + &read("1/rank.1/stderr"), "out 0\nerr 1\n");
+    let pattern = format!("{at}/out-%r");
+    let done = launch(&[&["-n", "2", "-l", "-outfile-pattern", &pattern], &say[..]].concat());
+    assert_eq!((done.code, done.out.as_str(), done.err.lines().count()), (0, "", 2));
+    assert_eq!(read("out-0") + &read("out-1"), "out 0\nout 1\n");
+    let done = launch(&["-errfile-pattern", "/proc/no/such", "true"]);
+    assert!(done.code == 2 && done.err.contains("rank 0 cannot be written to /proc/no/such"), "{done:?}");
+}
+
+#[test]
 fn untagged_output_is_raw() {
     assert_eq!(launch(&["printf", "%s", "no end"]).out, "no end");
 }
@@ -45,7 +88,10 @@ fn input_goes_to_rank_0() {
 }
 
 #[test]
-fn input_goes_to_all_or_none_on_request() {
+fn input_goes_to_another_rank_all_or_none_on_request() {
+    assert_eq!(fed(&["-n", "3", "-l", "-s", "1", "cat"], "one\n").out, "[1] one\n");
+    let done = fed(&["-n", "2", "-s", "2", "cat"], "one\n");
+    assert!(done.code == 2 && done.err.contains("for rank 2 (--stdin)"), "{done:?}");
     let done = fed(&["-n", "2", "-l", "--stdin", "all", "cat"], "one\n");
     let mut lines: Vec<&str> = done.out.lines().collect();
     lines.sort();

@@ -46,13 +46,11 @@ pub fn abort(_comm: Comm, errorcode: i32) -> ! {
         Ok(world) => format!("rank {} called MPI_Abort with code {errorcode}", world.session().rank()),
         Err(_) => format!("MPI_Abort was called with code {errorcode}"),
     };
-    // An exit code of zero would say that all is well.
-    let code = if errorcode & 0xff == 0 { 1 } else { errorcode };
     match world() {
-        Ok(world) => world.session().abort(code, &why),
+        Ok(world) => world.session().abort(errorcode, &why),
         Err(_) => {
             tell_user(why);
-            std::process::exit(code)
+            std::process::exit(errorcode)
         }
     }
 }

@@ -1,0 +1,126 @@
+//! Variables of the environment by which users of MPICH's launcher, Hydra, set options once for all of their
+//! jobs. An option on the command line comes first.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+use super::{Launcher, RunArgs};
+use crate::LaunchError;
+
+/// Sets one option from the value of a variable; the error says what the value should be.
+type Set = fn(&mut RunArgs, &str) -> Result<(), String>;
+
+/// The variables; of two that set the same the first counts.
+const VARIABLES: [(&str, Set); 7] = [
+    ("MPIEXEC_TIMEOUT", |args, text| fill(&mut args.timeout, seconds(text)?)),
+    ("HYDRA_LAUNCHER", launcher),
+    ("HYDRA_BOOTSTRAP", launcher),
+    ("HYDRA_LAUNCHER_EXEC", |args, text| fill(&mut args.launcher_exec, text.into())),
+    ("HYDRA_BOOTSTRAP_EXEC", |args, text| fill(&mut args.launcher_exec, text.into())),
+    ("HYDRA_IFACE", |args, text| fill(&mut args.rails, text.into())),
+    ("HYDRA_ENV", environment),
+];
+
+/// Fills in what the command line leaves open.
+///
+/// # Errors
+/// [`LaunchError::Job`] with the variable whose value makes no sense.
+pub fn apply(args: &mut RunArgs, get: &dyn Fn(&str) -> Option<String>) -> Result<(), LaunchError> {
+    for (name, set) in VARIABLES {
+        if let Some(text) = get(name) {
+            let wrong = |why: String| LaunchError::Job(format!("the variable {name} is {text:?}: {why}"));
+            set(args, &text).map_err(wrong)?;
+        }
+    }
+    Ok(())
+}
+
+fn fill<T>(option: &mut Option<T>, value: T) -> Result<(), String> {
+    option.get_or_insert(value);
+    Ok(())
+}
+
+fn launcher(args: &mut RunArgs, text: &str) -> Result<(), String> {
+    if args.launcher == Launcher::Auto {
+        args.launcher = Launcher::from_str(text, true).map_err(|_| {
+            let all = Launcher::value_variants().iter().filter_map(Launcher::to_possible_value);
+            let names: Vec<String> = all.map(|value| value.get_name().to_owned()).collect();
+            format!("it should be one of {}", names.join(", "))
+        })?;
+    }
+    Ok(())
+}
+
+fn environment(args: &mut RunArgs, text: &str) -> Result<(), String> {
+    match text {
+        "all" => {}
+        "none" => args.genvnone = args.genvlist.is_none(),
+        _ => match text.strip_prefix("list:") {
+            Some(names) if !args.genvnone => {
+                fill(&mut args.genvlist, names.split(',').map(Into::into).collect())?;
+            }
+            Some(_) => {}
+            None => return Err("it should be all, none or list:NAME,...".into()),
+        },
+    }
+    Ok(())
+}
+
+/// Reads a time limit.
+///
+/// # Errors
+/// What it should be.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = f64::from_str(text).map_err(|_| "it should be a number of seconds, such as 30 or 0.5")?;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        _ => Err("it should be more than zero seconds".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn applied(line: &str, variables: &[(&str, &str)]) -> Result<RunArgs, String> {
+        let words = line.split(' ').map(std::ffi::OsString::from);
+        let mut args = super::super::parse("mpiexec", words).map_err(|error| error.to_string())?;
+        let get = |name: &str| variables.iter().find(|(one, _)| *one == name).map(|(_, v)| v.to_string());
+        apply(&mut args, &get).map_err(|error| error.to_string())?;
+        Ok(args)
+    }
+
+    #[test]
+    fn variables_fill_in_what_the_command_line_leaves_open() {
+        let all = [
+            ("MPIEXEC_TIMEOUT", "3"),
+            ("HYDRA_BOOTSTRAP", "fork"),
+            ("HYDRA_LAUNCHER_EXEC", "/x"),
+            ("HYDRA_IFACE", "eth1"),
+            ("HYDRA_ENV", "list:A,B"),
+        ];
+        let args = applied("prog", &all).unwrap();
+        assert_eq!((args.timeout, args.launcher), (Some(Duration::from_secs(3)), Launcher::Fork));
+        assert_eq!((args.launcher_exec.as_deref(), args.rails.as_deref()), (Some("/x"), Some("eth1")));
+        assert_eq!(args.genvlist.map(|names| names.len()), Some(2));
+        let args =
+            applied("--timeout 9 -launcher ssh -launcher-exec /y -iface lo -genvnone prog", &all).unwrap();
+        assert_eq!((args.timeout, args.launcher), (Some(Duration::from_secs(9)), Launcher::Ssh));
+        assert_eq!((args.launcher_exec.as_deref(), args.rails.as_deref()), (Some("/y"), Some("lo")));
+        assert!(args.genvlist.is_none() && args.genvnone);
+    }
+
+    #[test]
+    fn values_that_make_no_sense_are_refused_with_their_variable() {
+        for (name, value, words) in [
+            ("MPIEXEC_TIMEOUT", "soon", "number of seconds"),
+            ("HYDRA_LAUNCHER", "teleport", "ssh, fork"),
+            ("HYDRA_ENV", "some", "list:NAME"),
+        ] {
+            let error = applied("prog", &[(name, value)]).unwrap_err();
+            assert!(error.contains(name) && error.contains(value) && error.contains(words), "{error}");
+        }
+    }
+}

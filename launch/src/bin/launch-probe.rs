@@ -4,8 +4,14 @@
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::time::Duration;
 
+use nmad_launch::pmi::spawn::{PARENT_PORT, Request, Wanted};
+use nmad_launch::port::{self, Port};
 use nmad_launch::{Bootstrap, Host, LaunchError, bootstrap, cli};
+
+/// How long processes wait for each other.
+const LIMIT: Duration = Duration::from_secs(30);
 
 fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().skip(1).collect();
@@ -75,6 +81,18 @@ fn rank(what: &str, number: u32) -> Result<ExitCode, LaunchError> {
             job.fence()?;
             Ok(ExitCode::SUCCESS)
         }
+        // Has two processes of this program started, or of the program that is named, and meets them.
+        "spawn" => spawn(job),
+        // Meets the process that has started this one.
+        "spawned" => {
+            let port = job.preset(PARENT_PORT)?.unwrap_or_default();
+            if job.rank() == 0 {
+                let mut meeting = port::connect(&port, LIMIT)?;
+                let words: Vec<String> = std::env::args().skip(3).collect();
+                meeting.swap(format!("{} processes, {words:?}", job.size()).as_bytes())?;
+            }
+            job.finish().map(|()| ExitCode::SUCCESS)
+        }
         // Rank NUMBER says goodbye while the others wait in a fence.
         "early" => {
             if job.rank() != number {
@@ -90,6 +108,20 @@ fn rank(what: &str, number: u32) -> Result<ExitCode, LaunchError> {
         }
         other => panic!("there is no probe {other:?}"),
     }
+}
+
+fn spawn(mut job: Box<dyn Bootstrap>) -> Result<ExitCode, LaunchError> {
+    let own = std::env::args().next().unwrap_or_default();
+    let program = std::env::args().nth(3).unwrap_or(own);
+    let args = ["rank", "spawned", ":", "two words"].map(String::from).to_vec();
+    let port = Port::open(255)?;
+    let wanted = Wanted { program, args, count: 2, info: vec![("wdir".into(), "/".into())] };
+    let preput = vec![(PARENT_PORT.into(), port.name().into())];
+    job.spawn(&Request { programs: vec![wanted], preput })?;
+    if let Some(mut meeting) = port.accept(Some(LIMIT))? {
+        println!("met {}", String::from_utf8_lossy(&meeting.swap(b"")?));
+    }
+    job.finish().map(|()| ExitCode::SUCCESS)
 }
 
 /// Everybody reads what everybody put.

@@ -71,7 +71,7 @@ pub trait Bootstrap: Send {
         let _ = request;
         Err(LaunchError::NoSpawn(
             "nobody here starts further processes: start the program with `mpiexec` or `nmad run` on one \
-             machine, or with MPICH's mpiexec"
+             machine"
                 .into(),
         ))
     }

@@ -1,22 +1,107 @@
 //! A job of one process that nobody launched.
 
 use std::collections::HashMap;
+use std::io::{BufRead, BufReader};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::Bootstrap;
+use crate::local::asked::{ASKED_WORD, STARTED};
+use crate::pmi::spawn::{self, Request};
 use crate::{LaunchError, Secret};
+
+/// The names of our launcher; the second may be that of another one.
+const LAUNCHERS: [&str; 2] = ["nmad", "mpiexec"];
+
+/// How long the launcher may take to start processes.
+const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
 /// Rank 0 of 1; its values never leave the process.
 pub struct Singleton {
     values: HashMap<String, String>,
     secret: Secret,
     job: String,
+    /// The launchers of the jobs that this process has asked for.
+    launchers: Vec<Child>,
 }
 
 impl Singleton {
     pub fn new() -> Result<Singleton, LaunchError> {
         let job = format!("singleton-{}", std::process::id());
-        Ok(Singleton { values: HashMap::new(), secret: Secret::random()?, job })
+        let secret = Secret::random()?;
+        Ok(Singleton { values: HashMap::new(), secret, job, launchers: Vec::new() })
     }
+
+    /// Leaves no zombies of launchers whose jobs are over.
+    fn reap(&mut self) {
+        self.launchers.retain_mut(|launcher| matches!(launcher.try_wait(), Ok(None)));
+    }
+}
+
+/// The file of our launcher.
+fn launcher() -> Result<PathBuf, LaunchError> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let files = LAUNCHERS.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    let found = files.into_iter().find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok());
+    found.ok_or_else(|| {
+        LaunchError::NoSpawn(
+            "this process was not started by mpiexec, and neither nmad nor mpiexec is in PATH: add the \
+             folder bin of NewMadeleine to PATH, or start the program with mpiexec"
+                .into(),
+        )
+    })
+}
+
+/// Starts a launcher for a request, and waits until it has started the processes.
+fn start(request: &Request) -> Result<Child, LaunchError> {
+    let text = spawn::write(request).map_err(LaunchError::NoSpawn)? + "\n";
+    let file = launcher()?;
+    let failed = |source: std::io::Error| {
+        LaunchError::NoSpawn(format!("the launcher {} cannot be used: {source}", file.display()))
+    };
+    let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+    let mut child =
+        Command::new(&file).arg(ASKED_WORD).stdin(OwnedFd::from(theirs)).spawn().map_err(failed)?;
+    ours.set_read_timeout(Some(ANSWER_LIMIT)).map_err(failed)?;
+    let mut answer = String::new();
+    let read = send(&ours, text.as_bytes()).map_err(std::io::Error::from);
+    let read = read.and_then(|()| BufReader::new(&ours).read_line(&mut answer));
+    match (read, answer.trim()) {
+        (Ok(_), STARTED) => return Ok(child),
+        (Ok(_), why) if !why.is_empty() => {
+            let _ = child.wait();
+            return Err(LaunchError::NoSpawn(why.to_owned()));
+        }
+        _ => {}
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    Err(LaunchError::NoSpawn(format!(
+        "the launcher {} has started nothing: is it that of another MPI? The folder bin of NewMadeleine has \
+         to come first in PATH",
+        file.display()
+    )))
+}
+
+/// A launcher that has ended must not end this process by SIGPIPE.
+fn send(to: impl AsFd, mut bytes: &[u8]) -> Result<(), Errno> {
+    while !bytes.is_empty() {
+        match rustix::net::send(&to, bytes, SendFlags::NOSIGNAL) {
+            Ok(count) => bytes = &bytes[count..],
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 impl Bootstrap for Singleton {
@@ -65,11 +150,23 @@ impl Bootstrap for Singleton {
         &self.job
     }
 
-    fn abort(&mut self, code: i32, why: &str) {
-        nmad_words::tell_user(format_args!("nmad: the job ends with code {code}: {why}"));
+    fn spawn(&mut self, request: &Request) -> Result<(), LaunchError> {
+        self.reap();
+        self.launchers.push(start(request)?);
+        Ok(())
     }
 
-    fn finish(self: Box<Self>) -> Result<(), LaunchError> {
+    fn abort(&mut self, code: i32, why: &str) {
+        nmad_words::tell_user(format_args!("nmad: the job ends with code {code}: {why}"));
+        self.reap();
+        for launcher in &self.launchers {
+            // It ends its ranks, as it does when the user sends it this signal.
+            let _ = kill_process(Pid::from_child(launcher), Signal::TERM);
+        }
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<(), LaunchError> {
+        self.reap();
         Ok(())
     }
 }

@@ -21,14 +21,17 @@ pub use placing::{BindTo, MapBy};
 pub use spelling::{parse, rewrite};
 
 use crate::binding::{Binding, Target};
+use crate::local::asked::{self, ASKED_WORD};
 use crate::local::{Inherit, Output, SPEAKER};
 use crate::remote::handover::{Other, hand_over};
 use crate::remote::{AGENT_WORD, agent};
 use crate::{Host, Job, LaunchError, Program, Stdin, initial_errhandler, run};
 
-/// The exit code of an agent, if the words make one of this program; see [`crate::remote`].
+/// The exit code of an agent ([`crate::remote`]), or of the launcher of a process that has none, if the words
+/// make one of this program.
 pub fn as_agent(words: &[OsString]) -> Option<ExitCode> {
     let letter = match words {
+        [word] if word == ASKED_WORD => return Some(asked::main()),
         [word] if word == AGENT_WORD => None,
         [word, letter] if word == AGENT_WORD => Some(letter.to_str()?),
         _ => return None,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::{Output, Placement};
 use crate::LaunchError;
 use crate::binding::Binding;
+use crate::pmi::spawn::{Request, SPAWNED, Wanted};
 
 /// The most ranks of one job.
 pub const COUNT_MAX: u32 = 1 << 16;
@@ -103,6 +104,30 @@ impl Job {
             inherit: Inherit::All,
             grace: Duration::from_secs(2),
         }
+    }
+
+    /// The job that a process asks for, which is otherwise as `base`.
+    ///
+    /// # Errors
+    /// It cannot be run as it is described.
+    pub(crate) fn asked(request: &Request, base: &Job) -> Result<Job, LaunchError> {
+        let program = |wanted: &Wanted| Program {
+            program: wanted.program.clone().into(),
+            args: wanted.args.iter().map(Into::into).collect(),
+            count: wanted.count,
+            env: Vec::new(),
+            folder: wanted.folder(),
+        };
+        let mut job = Job {
+            programs: request.programs.iter().map(program).collect(),
+            stdin: Stdin::None,
+            binding: Binding::NONE,
+            report_bindings: false,
+            ..base.clone()
+        };
+        job.env.push((SPAWNED.into(), "1".into()));
+        job.check()?;
+        Ok(job)
     }
 
     /// Ranks of all programs.

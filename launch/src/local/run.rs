@@ -17,9 +17,9 @@ use super::output::LineStart;
 use super::ranks::Ranks;
 use super::signals::{Request, Signals};
 use super::spawn::{self, Seat};
-use super::{ExitReport, JOB_PREFIX, Job, Placement, Program, RankEnd, SPEAKER, Stdin};
+use super::{ExitReport, JOB_PREFIX, Job, Placement, RankEnd, SPEAKER};
 use crate::binding::topology::Topology;
-use crate::binding::{self, Binding, quota};
+use crate::binding::{self, quota};
 use crate::pmi::server::{Event, Server};
 use crate::variables::misspelt_among;
 use crate::{LaunchError, Secret, mapping, pmi, remote};
@@ -43,11 +43,7 @@ pub fn run(job: Job) -> Result<ExitReport, LaunchError> {
     if matches!(job.placement, Placement::Machines(_)) {
         return remote::head::run(job);
     }
-    let mut run = Run::start(job)?;
-    while run.any_alive() || run.desk.has_output() {
-        run.turn()?;
-    }
-    Ok(run.desk.report())
+    Run::start(job, &[])?.to_its_end()
 }
 
 /// Tells of variables that the ranks get and nobody reads.
@@ -77,7 +73,8 @@ enum Ready {
     Sink(usize),
 }
 
-struct Run {
+/// A job that runs.
+pub struct Run {
     // Dropped first, and with it the ranks are killed, should an error end the loop.
     groups: Vec<Group>,
     /// The description of the job; jobs that ranks ask for inherit most of it.
@@ -98,7 +95,8 @@ struct Group {
 type Who = (usize, u32);
 
 impl Run {
-    fn start(job: Job) -> Result<Run, LaunchError> {
+    /// Starts the ranks; `preset` is in their key-value space from the beginning.
+    pub fn start(job: Job, preset: &[(String, String)]) -> Result<Run, LaunchError> {
         let desk = Desk::open(&job)?;
         // Before the first rank, so that no end of one is missed.
         let signals = Signals::catch()?;
@@ -106,9 +104,17 @@ impl Run {
         let input = Input::new(None, Vec::new());
         let mut run = Run { groups: Vec::new(), job, files, signals, input, desk };
         let job = run.job.clone();
-        let pipes = run.start_group(&job, &[])?;
+        let pipes = run.start_group(&job, preset)?;
         run.input = Input::new(rustix::stdio::stdin().try_clone_to_owned().ok(), pipes);
         Ok(run)
+    }
+
+    /// Stays until none of the job's processes is left.
+    pub fn to_its_end(mut self) -> Result<ExitReport, LaunchError> {
+        while self.any_alive() || self.desk.has_output() {
+            self.turn()?;
+        }
+        Ok(self.desk.report())
     }
 
     /// Starts the ranks of a job; gives back the standard inputs of those that read ours.
@@ -137,22 +143,7 @@ impl Run {
         if self.desk.is_ending() {
             return Err(LaunchError::NoSpawn("the job is being ended".into()));
         }
-        let program = |wanted: &pmi::spawn::Wanted| Program {
-            program: wanted.program.clone().into(),
-            args: wanted.args.iter().map(Into::into).collect(),
-            count: wanted.count,
-            env: Vec::new(),
-            folder: wanted.folder(),
-        };
-        let mut job = Job {
-            programs: request.programs.iter().map(program).collect(),
-            stdin: Stdin::None,
-            binding: Binding::NONE,
-            report_bindings: false,
-            ..self.job.clone()
-        };
-        job.env.push((pmi::spawn::SPAWNED.into(), "1".into()));
-        job.check()?;
+        let job = Job::asked(request, &self.job)?;
         self.start_group(&job, &request.preput)?;
         Ok(job.count())
     }

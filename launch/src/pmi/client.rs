@@ -14,6 +14,9 @@ use crate::LaunchError;
 /// Slurm and old MPICH read lines into 1024 bytes, their own words included.
 const SAFE_LINE: usize = 1000;
 
+/// The word of an answer in which our launcher says why it refuses.
+pub(super) const MESSAGE: &str = "nmad_msg";
+
 /// How long the launcher may take for an answer that depends on nobody else.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
@@ -292,7 +295,10 @@ impl Answer {
     }
 
     fn refused(&self) -> LaunchError {
-        LaunchError::Refused { doing: self.doing.clone(), why: shortened(&self.line) }
+        // Our own launcher says why; what others say tells most as it is.
+        let why = self.parsed().ok().and_then(|line| value::unescape(line.get(MESSAGE)?));
+        let why = why.unwrap_or_else(|| shortened(&self.line));
+        LaunchError::Refused { doing: self.doing.clone(), why }
     }
 
     fn wrong(&self, why: &str) -> LaunchError {

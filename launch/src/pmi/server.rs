@@ -12,6 +12,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::client::MESSAGE;
 use super::line::Line;
 use super::{spawn, value};
 
@@ -301,18 +302,20 @@ impl Server {
             return Vec::new();
         }
         // Hosts know nothing of ranks that others start.
-        if name != "spawn" || self.fresh.is_some() {
+        if name == "spawn" && self.fresh.is_some() {
+            return vec![refusal(rank, &name, ONE_MACHINE)];
+        }
+        if name != "spawn" {
             let note =
                 format!("rank {} asked for `{name}`, which this launcher does not support", member.rank);
-            return vec![refusal(rank, &name, &format!("{name}_is_not_supported")), Event::Note(note)];
+            return vec![refusal(rank, &name, &format!("{name} is not supported")), Event::Note(note)];
         }
         match member.asks.block(&lines) {
             Ok(None) => Vec::new(),
             Ok(Some(request)) => vec![Event::Spawn(rank, request)],
             Err(why) => {
-                let words = words(&why);
                 let note = format!("rank {} asked for processes in a wrong way: {why}", member.rank);
-                vec![refusal(rank, &name, &words), Event::Note(note)]
+                vec![refusal(rank, &name, &why), Event::Note(note)]
             }
         }
     }
@@ -324,7 +327,7 @@ impl Server {
                 let codes = vec!["0"; count as usize].join(",");
                 Event::Reply(member, format!("cmd=spawn_result rc=0 errcodes={codes}"))
             }
-            Err(why) => refusal(member, "spawn", &words(why)),
+            Err(why) => refusal(member, "spawn", why),
         }
     }
 
@@ -334,8 +337,14 @@ impl Server {
     }
 }
 
-fn refusal(member: u32, name: &str, words: &str) -> Event {
-    Event::Reply(member, format!("cmd={name}_result rc=-1 errcodes=-1 msg={words}"))
+/// Why ranks on several machines start no further ones.
+const ONE_MACHINE: &str =
+    "a job on several machines starts no further processes: start all of it on one machine";
+
+/// Refuses: our own library takes the reason from a word of its own, others from `msg`, where it is one word.
+fn refusal(member: u32, name: &str, why: &str) -> Event {
+    let (word, ours) = (words(why), value::escape(why));
+    Event::Reply(member, format!("cmd={name}_result rc=-1 errcodes=-1 msg={word} {MESSAGE}={ours}"))
 }
 
 /// A text as one word.

@@ -6,6 +6,7 @@ mod exchange;
 mod machines;
 mod probe;
 mod signals;
+mod spawn;
 mod ssh;
 mod streams;
 mod variables;

@@ -4,6 +4,7 @@ use crate::cores::Cores;
 use crate::error::SessionError;
 use crate::rails::OpenRail;
 use nmad_launch::Bootstrap;
+use std::net::IpAddr;
 
 /// Addresses of the rails of one rank, with their numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -49,6 +50,28 @@ impl Card {
     }
 }
 
+impl Card {
+    /// The rails of a rank on another node at which `own`, the card of this rank, may find it. Addresses that
+    /// both have lead each to itself: bridges of containers and virtual machines (`docker0`) are alike
+    /// everywhere. If one of both has no other address they are left in: the node may be the same, and the
+    /// launcher does not know.
+    pub(crate) fn apart_from<'a>(&'a self, own: &Card) -> Vec<&'a (u8, String)> {
+        let has = |card: &Card, address: &str| card.rails.iter().any(|(_, other)| ip(other) == ip(address));
+        let is_shared = |card: &Card, address: &str| ip(address).is_some() && has(card, address);
+        let differs =
+            |one: &Card, other: &Card| one.rails.iter().any(|(_, a)| ip(a).is_some() && !has(other, a));
+        let are_two = differs(self, own) && differs(own, self);
+        self.rails.iter().filter(|(_, address)| !(are_two && is_shared(own, address))).collect()
+    }
+}
+
+/// The address in that of a rail, which may begin with the name of its driver: `10.0.0.1/24:4000`,
+/// `udp:10.0.0.1/24:4000`.
+fn ip(address: &str) -> Option<IpAddr> {
+    let (start, _) = address.split_once('/')?;
+    start.parse().ok().or_else(|| start.split_once(':')?.1.parse().ok())
+}
+
 /// Tells our addresses and learns those of all others.
 pub(crate) fn exchange(
     job: &mut dyn Bootstrap,
@@ -76,6 +99,28 @@ fn read_card(job: &mut dyn Bootstrap, rank: u32) -> Result<Card, SessionError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn card(addresses: &[&str]) -> Card {
+        let rails = (0..).zip(addresses).map(|(number, address)| (number, address.to_string())).collect();
+        Card { rails, ..Card::default() }
+    }
+
+    #[test]
+    fn addresses_that_two_hosts_have_both_are_no_way_from_one_to_the_other() {
+        let left = |own: &[&str], other: &[&str]| -> Vec<u8> {
+            card(other).apart_from(&card(own)).into_iter().map(|(number, _)| *number).collect()
+        };
+        let (docker, docker2) = ("172.17.0.1/16:4000", "172.17.0.1/16:4001");
+        let (own, other) = ("10.0.0.1/24:4000", "10.0.0.2/24:4000");
+        assert_eq!(left(&[docker, own], &[docker2, other]), [1]);
+        assert_eq!(left(&["udp:172.17.0.1/16:7", own], &[docker2, "udp:fd00::2/64:9"]), [1]);
+        assert_eq!(left(&["fd00::1/64:1", own], &["fd00::1/64:2", other]), [1]);
+        // One host, as far as is known: one may have opened a rail that the other has not.
+        assert_eq!(left(&[docker, own], &[docker2, "10.0.0.1/24:7"]), [0, 1]);
+        assert_eq!(left(&[docker], &[docker2, other]), [0, 1]);
+        // Other drivers have addresses of their own.
+        assert_eq!(left(&["shm:a", docker, own], &["shm:a", docker2, other]), [0, 2]);
+    }
 
     #[test]
     fn a_card_survives_the_trip_and_garbage_is_refused() {

@@ -11,8 +11,10 @@ use nmad_drivers::around::layers::Layers;
 use nmad_drivers::around::trace::TraceHandle;
 use nmad_drivers::error::DriverError;
 use nmad_drivers::interface::{Interface, interfaces};
+use nmad_drivers::interpreted;
 use nmad_drivers::loopback::LoopbackRail;
 use nmad_drivers::network::{Network, Place};
+use nmad_drivers::node::Segment;
 use nmad_drivers::shm::{ShmConfig, ShmRail};
 use nmad_engine::{Driver, PeerId};
 use nmad_launch::Bootstrap;
@@ -132,7 +134,7 @@ pub(crate) fn open_as(
         let (driver, trace) = match medium {
             Medium::Memory => {
                 let mut config = ShmConfig::new(PeerId(job.rank()), number, job.secret());
-                config.cross_memory = options.cross_memory.unwrap_or(true);
+                config.cross_memory = options.cross_memory.unwrap_or(!interpreted::by_valgrind());
                 config.oversubscribed = oversubscribed.clone();
                 config.learnt = learnt::recall(options, ShmRail::NAME, number);
                 layers(options, number).around(ShmRail::open(config).map_err(failed)?)
@@ -224,7 +226,14 @@ fn wanted(options: &Options, job: &dyn Bootstrap) -> Result<Vec<Wanted>, Session
         wanted.extend(one_each.take(nmad_engine::MAX_RAILS - 2));
     }
     if any(Reach::Node) {
-        wanted.push(Wanted { medium: Medium::Memory, bandwidth: 0, reach: Reach::Node });
+        let medium = match Segment::is_possible() {
+            Ok(()) => Medium::Memory,
+            Err(why) => {
+                log::info!("the system refuses shared memory ({why}): ranks of this node talk over lo");
+                Medium::Interface(options.drivers()[0], Interface::loopback())
+            }
+        };
+        wanted.push(Wanted { medium, bandwidth: 0, reach: Reach::Node });
     }
     Ok(wanted)
 }

@@ -117,12 +117,13 @@ impl Session {
             engine.name_rail(rail, driver.name());
             engine.share_wire(rail, RailId(wire as u8));
             let reached = |peer: &u32| {
-                let card = &cards[*peer as usize];
+                let (card, own) = (&cards[*peer as usize], &cards[job.rank() as usize]);
+                let is_near = Reach::Node.includes(job, *peer);
+                let rails = if is_near { card.rails.iter().collect() } else { card.apart_from(own) };
                 let peer = PeerId(*peer);
                 // Each driver must learn every address, so no short cut.
-                let known =
-                    card.rails.iter().filter(|(number, address)| driver.know(peer, *number, address)).count();
-                known > 0 || peer.0 == job.rank()
+                let know = |(number, address): &&(u8, String)| driver.know(peer, *number, address);
+                rails.into_iter().filter(know).count() > 0 || peer.0 == job.rank()
             };
             let candidates = (0..job.size()).filter(|&peer| reach.includes(job, peer));
             let peers: Vec<u32> = candidates.filter(reached).collect();

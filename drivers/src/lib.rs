@@ -18,6 +18,7 @@ mod fabric;
 pub mod handshake;
 mod hot;
 pub mod interface;
+pub mod interpreted;
 #[allow(unsafe_code)]
 pub mod library;
 pub mod loopback;

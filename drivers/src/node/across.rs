@@ -4,6 +4,7 @@
 //! The system knows a process by its number in these calls, and may give the number of one that has ended to
 //! another one. So each copy also looks at a descriptor of the process ([`Process`]).
 
+use crate::interpreted;
 use nmad_engine::memory::Segments;
 use nmad_engine::memory::together::{Kind, LEAST, bytes_together};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -42,7 +43,9 @@ impl Process {
             }
         }
         let open = |pid| pidfd_open(pid, PidfdFlags::empty()).ok();
-        let handle = Pid::from_raw(id).and_then(open).map(Arc::new);
+        // Valgrind does not know this call of the system.
+        let pid = Pid::from_raw(id).filter(|_| !interpreted::by_valgrind());
+        let handle = pid.and_then(open).map(Arc::new);
         match &handle {
             Some(handle) => _ = handles.insert(id, Arc::downgrade(handle)),
             None => _ = handles.remove(&id),

@@ -12,7 +12,10 @@
 use super::huge::{self, Kind};
 use nmad_engine::memory::copy;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
+use rustix::fs::{
+    MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create,
+    open,
+};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use rustix::process::{Resource, getrlimit};
@@ -23,6 +26,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Fewer bytes are written through the caches: a part of a line past the caches is slow. Half and twice
 /// matter to no message: shorter parts are headers.
 const NON_TEMPORAL_MIN: usize = 256;
+
+/// A file in memory whose size can be sealed.
+fn sealable() -> Result<OwnedFd, Errno> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    // Systems may demand that nothing in it can be executed (vm.memfd_noexec); old ones do not know that.
+    memfd_create("nmad-link", flags | MemfdFlags::NOEXEC_SEAL).or_else(|_| memfd_create("nmad-link", flags))
+}
+
+/// Where containers and filters of system calls refuse that: a file without a name in the folder that is for
+/// shared memory. The other process, which has proved that it is of this job, could make it shorter.
+fn file_in_memory() -> Result<OwnedFd, Errno> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    open("/dev/shm", flags, Mode::RUSR | Mode::WUSR)
+}
 
 /// Shared memory, mapped.
 #[derive(Debug)]
@@ -49,17 +66,27 @@ impl Segment {
     /// The same, mapped at a multiple of `unit` bytes: any up to [`Segment::SHORT_PAGE`], or a power of two
     /// from [`Segment::LONG_PAGE`] on of which `len` is a multiple.
     pub fn create_at(len: usize, unit: usize) -> io::Result<(Segment, OwnedFd)> {
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        // Systems may demand that nothing in it can be executed (vm.memfd_noexec); old ones do not know that.
-        let fd = memfd_create("nmad-link", flags | MemfdFlags::NOEXEC_SEAL)
-            .or_else(|_| memfd_create("nmad-link", flags))?;
+        let (fd, seals) = match sealable() {
+            Ok(fd) => (fd, true),
+            Err(refused) => (file_in_memory().map_err(|_| refused)?, false),
+        };
         // Beyond this limit the system does not answer: it ends the process.
         if getrlimit(Resource::Fsize).current.is_some_and(|most| most < len as u64) {
             return Err(Errno::FBIG.into());
         }
         ftruncate(&fd, len as u64)?;
-        fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        if seals {
+            fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        }
         Ok((Segment::map(&fd, len, unit)?, fd))
+    }
+
+    /// Whether the system lets processes share memory, in one of the ways of [`Segment::create`].
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub fn is_possible() -> io::Result<()> {
+        Segment::create(Segment::SHORT_PAGE).map(drop)
     }
 
     /// Maps what another process has made, if it is as long as agreed and stays so.
@@ -69,8 +96,8 @@ impl Segment {
 
     /// The same, mapped as by [`Segment::create_at`].
     pub fn adopt_at(fd: impl AsFd, len: usize, unit: usize) -> io::Result<Segment> {
-        let seals = fcntl_get_seals(&fd)?;
-        if fstat(&fd)?.st_size != len as i64 || !seals.contains(SealFlags::SHRINK) {
+        let is_sealed = fcntl_get_seals(&fd).is_ok_and(|seals| seals.contains(SealFlags::SHRINK));
+        if fstat(&fd)?.st_size != len as i64 || !is_sealed && sealable().is_ok() {
             return Err(io::Error::other("the shared memory has not the agreed length"));
         }
         Segment::map(fd, len, unit)
@@ -291,6 +318,18 @@ mod tests {
         let open = memfd_create("open", MemfdFlags::CLOEXEC).expect("shared memory");
         ftruncate(&open, 8192).expect("a length");
         assert!(Segment::adopt(&open, 8192).is_err(), "not sealed");
+    }
+
+    #[test]
+    fn a_file_without_a_name_serves_where_nothing_can_be_sealed() {
+        let file = file_in_memory().expect("the folder is there");
+        ftruncate(&file, 8192).expect("a length");
+        let ours = Segment::map(&file, 8192, 1).expect("it can be mapped");
+        let theirs = Segment::map(&file, 8192, 1).expect("twice");
+        ours.put(100, b"hello");
+        assert_eq!(theirs.bytes(100, 5), b"hello");
+        // Here it can be sealed, so that it has to be.
+        assert!(Segment::adopt(&file, 8192).is_err() && Segment::is_possible().is_ok());
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use crate::connections::Accepted;
 use crate::error::DriverError;
 use crate::handshake::nonce;
+use crate::interpreted;
 use crate::node::across::{self, Process};
 use crate::node::{Segment, cache_of_core};
 use crate::opening::Origin;
@@ -122,6 +123,7 @@ impl Home {
         let process = Process::behind(socket.as_fd());
         // Another descriptor than that for copies, since this rail alone watches it.
         let watched = process.as_ref().and_then(|process| Pid::from_raw(process.id()));
+        let watched = watched.filter(|_| !interpreted::by_valgrind());
         let watched = watched.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         let process =
             process.filter(|process| self.cross_memory && can_access(process, &segment, end.other()));

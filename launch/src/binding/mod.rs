@@ -8,7 +8,8 @@
 pub mod quota;
 pub mod topology;
 
-use rustix::thread::CpuSet;
+use rustix::io::Errno;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
 use topology::{Processors, Topology};
@@ -60,6 +61,26 @@ impl Default for Binding {
 impl Binding {
     /// Ranks run where the system puts them.
     pub const NONE: Binding = Binding { to: Target::Nothing, spread: None, width: 1 };
+}
+
+/// The binding as far as the system permits any, and what the user has to know of it: containers and filters
+/// of system calls may refuse to bind processes. Ranks then run where the system puts them.
+pub fn permitted(wanted: Binding) -> (Binding, Option<String>) {
+    let own = sched_getaffinity(None);
+    as_answered(wanted, own.and_then(|own| sched_setaffinity(None, &own)))
+}
+
+/// `answer`: of the system, to being bound as this process is anyway.
+fn as_answered(wanted: Binding, answer: Result<(), Errno>) -> (Binding, Option<String>) {
+    match (answer, wanted.to) {
+        (Ok(()), _) | (Err(_), Target::Nothing) => (wanted, None),
+        // Nobody has asked for it.
+        (Err(_), Target::Share) => (Binding::NONE, None),
+        (Err(error), Target::Part(_)) => {
+            let why = std::io::Error::from(error);
+            (Binding::NONE, Some(format!("ranks are not bound: the system refuses it ({why})")))
+        }
+    }
 }
 
 /// The processors of each of `count` ranks of a host; `None` are all that it may use anyway.

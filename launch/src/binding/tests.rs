@@ -41,6 +41,18 @@ fn to(level: Level) -> Binding {
 }
 
 #[test]
+fn ranks_run_unbound_where_the_system_refuses_to_bind() {
+    let core = Binding { to: Target::Part(Level::Core), ..Binding::default() };
+    for (wanted, told) in [(Binding::default(), false), (Binding::NONE, false), (core, true)] {
+        assert_eq!(as_answered(wanted, Ok(())), (wanted, None));
+        let (binding, line) = as_answered(wanted, Err(Errno::PERM));
+        assert_eq!((binding, line.is_some()), (Binding::NONE, told), "{wanted:?}");
+        assert!(line.is_none_or(|line| line.contains("not bound") && line.contains("not permitted")));
+    }
+    assert_eq!(permitted(core).0, core);
+}
+
+#[test]
 fn each_level_has_its_parts() {
     for (level, expected) in [
         (Level::HwThread, ["0", "4", "1"]),

@@ -159,7 +159,11 @@ impl Run {
     /// All ranks as they are to be started; virtual hosts share the processors of this machine.
     fn seats<'a>(&mut self, job: &'a Job, nodes: &[u32]) -> Result<Vec<Seat<'a>>, LaunchError> {
         let topology = Topology::of_this_process()?;
-        let cores = binding::plan(&job.binding, job.count(), &topology, quota::processors());
+        let (binding, refused) = binding::permitted(job.binding);
+        if let Some(line) = refused {
+            self.desk.tell(&line);
+        }
+        let cores = binding::plan(&binding, job.count(), &topology, quota::processors());
         let places = local_ranks(nodes).into_iter().zip(job.programs_of_ranks());
         let mut seats = Vec::new();
         for (rank, ((local, locals), program)) in (0..).zip(places) {

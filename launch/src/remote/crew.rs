@@ -60,7 +60,11 @@ impl Crew {
         };
         let (env, locals) = (pairs_in(work.env), places.len() as u32);
         let topology = Topology::of_this_process()?;
-        let cores = binding::plan(&work.binding, locals, &topology, quota::processors());
+        let (binding, refused) = binding::permitted(work.binding);
+        if let Some(line) = refused {
+            head.send(&Up::Bound(format!("{host}: {line}")));
+        }
+        let cores = binding::plan(&binding, locals, &topology, quota::processors());
         let files = spawn::raise_limit_of_files();
         let mut ranks = Ranks::new(Guard::start(locals)?);
         let mut pipes = Vec::new();

@@ -8,15 +8,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Bootstrap;
-use crate::pmi::spawn::{PARENT_PORT, Request};
+use crate::pmi::spawn::{PARENT_PORT, Request, STARTED_BY};
 use crate::pmi::value;
 use crate::pmix::library::{Client, Failure, Held, WHOLE_JOB};
 use crate::{LaunchError, Secret};
 
 /// The key under which rank 0 gives the secret to the others.
 const SECRET_KEY: &str = "nmad-secret";
-/// Set for processes that a rank has asked for: the job of that rank, and what it gives them.
-pub const STARTED_BY: &str = "NMAD_STARTED_BY";
 
 /// A rank of a job under a PMIx launcher.
 pub struct Pmix {

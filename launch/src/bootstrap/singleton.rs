@@ -14,8 +14,7 @@ use rustix::net::SendFlags;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::Bootstrap;
-use crate::local::asked::{ASKED_WORD, STARTED};
-use crate::pmi::spawn::{self, Request};
+use crate::pmi::spawn::{self, ASKED_WORD, Request, STARTED};
 use crate::{LaunchError, Secret};
 
 /// The names of our launcher; the second may be that of another one.

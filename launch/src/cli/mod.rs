@@ -4,6 +4,7 @@
 //! process is started; and what a host of a testbed is, its caller tells it.
 
 mod args;
+mod asked;
 mod file;
 mod hydra;
 mod machines;
@@ -21,8 +22,8 @@ pub use placing::{BindTo, MapBy};
 pub use spelling::{parse, rewrite};
 
 use crate::binding::{Binding, Target};
-use crate::local::asked::{self, ASKED_WORD};
 use crate::local::{Inherit, Output, SPEAKER};
+use crate::pmi::spawn::ASKED_WORD;
 use crate::remote::handover::{Other, hand_over};
 use crate::remote::{AGENT_WORD, agent};
 use crate::{Host, Job, LaunchError, Program, Stdin, initial_errhandler, run};

@@ -7,7 +7,6 @@
 //! No rank outlives its launcher: each has a process group of its own, dies with us by
 //! `PR_SET_PDEATHSIG`, and a guard process kills what is left of the groups if we are killed.
 
-pub(crate) mod asked;
 pub(crate) mod desk;
 pub(crate) mod destination;
 pub(crate) mod ending;

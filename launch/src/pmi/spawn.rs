@@ -6,8 +6,16 @@ use std::path::PathBuf;
 
 /// Set for processes that a running job has asked for, by Hydra and by our launcher.
 pub const SPAWNED: &str = "PMI_SPAWNED";
+/// Set for processes that a rank has asked for under PMIx: the job of that rank, and what it gives them.
+pub const STARTED_BY: &str = "NMAD_STARTED_BY";
 /// Under which key they find the port of the process that has asked.
 pub const PARENT_PORT: &str = "PARENT_ROOT_PORT_NAME";
+
+/// The word that makes a launcher of our program for one request, which comes on standard input, when it is
+/// the only one on the command line.
+pub const ASKED_WORD: &str = "--launch-asked";
+/// The answer of such a launcher if the job runs.
+pub const STARTED: &str = "started";
 
 /// A program that is to be started, and how often.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -9,16 +9,10 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use super::run::Run;
-use super::{Job, SPEAKER};
-use crate::LaunchError;
-use crate::pmi::spawn::{Reading, Request};
-
-/// The word that makes such a launcher of the program when it is the only one on the command line.
-pub const ASKED_WORD: &str = "--launch-asked";
-
-/// The answer for a job that runs.
-pub const STARTED: &str = "started";
+use crate::local::SPEAKER;
+use crate::local::run::Run;
+use crate::pmi::spawn::{ASKED_WORD, Reading, Request, STARTED};
+use crate::{Job, LaunchError};
 
 /// The request is there at once, unless nobody sends one.
 const PATIENCE: Duration = Duration::from_secs(60);

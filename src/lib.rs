@@ -75,6 +75,7 @@ mod summary;
 mod trace;
 #[cfg(feature = "async")]
 mod watch;
+mod written;
 
 #[doc(hidden)]
 pub use bridge::Bridge;
@@ -105,7 +106,7 @@ pub use nmad_words::tell_user;
 pub use nmad_words::{parse_rate, parse_size};
 #[doc(hidden)]
 pub use notices::{OnNotice, on_notice};
-pub use options::{Explain, Options, RailChoice, Sampling};
+pub use options::{Explain, Options, RailChoice, Sampling, Stats};
 #[doc(hidden)]
 pub use rails::wires;
 pub use sampling::{Origin, ProfileInfo};

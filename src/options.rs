@@ -19,6 +19,7 @@
 //! | `sample` | `NMAD_SAMPLE` | `auto`: measure rails not known for certain; `off`; `force`: all anew |
 //! | `profile` | `NMAD_PROFILE` | a file of profiles, used instead of those that were measured here |
 //! | `explain` | `NMAD_EXPLAIN` | `1`: say of each message how it went and why; or write it to FILE.rank |
+//! | `stats` | `NMAD_STATS` | `1`: say at the end what the rails have carried; or write it to a folder |
 //! | `trace` | `NMAD_TRACE` | write what the rails do to FILE.rank |
 //! | `log` | `NMAD_LOG` | what is shown on standard error: `off`, `error`, `warn`, `info`, `debug` |
 //! | | `NMAD_CONFIG` | the file; otherwise `nmad/config.toml` in the user's configuration folder |
@@ -36,7 +37,9 @@ use nmad_engine::{Config, CongestionControl, Effort, Feed, Registry, Strategy};
 use nmad_progress::Progress;
 use std::path::PathBuf;
 use std::time::Duration;
-use values::{at_least, drivers, explain, feed, number, rails, rate, sampling, seconds, setting, switch};
+use values::{
+    at_least, drivers, explain, feed, number, rails, rate, sampling, seconds, setting, stats, switch,
+};
 
 /// An interface that the user chose.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +94,8 @@ pub struct Options {
     pub pair: Option<(u32, u32)>,
     /// Whether each message that is sent is explained when it has ended.
     pub explain: Explain,
+    /// Whether, and where, is told at the end what the rails have carried.
+    pub stats: Stats,
     /// Where to write a trace; the rank is appended.
     pub trace: Option<PathBuf>,
     /// The least important messages that are shown on standard error, if the program has no logger of its
@@ -138,12 +143,24 @@ pub enum Explain {
     File(PathBuf),
 }
 
+/// Where is told at the end what the rails have carried.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Stats {
+    /// Nowhere.
+    #[default]
+    Off,
+    /// On standard error.
+    StandardError,
+    /// In a file of each process in this folder, as counts for a program.
+    Folder(PathBuf),
+}
+
 impl Options {
     /// The strategy when nothing is said.
     pub const DEFAULT_STRATEGY: &str = "auto";
 
     /// The keys of all settings.
-    pub const KEYS: [&str; 18] = [
+    pub const KEYS: [&str; 19] = [
         "strategy",
         "rails",
         "driver",
@@ -160,6 +177,7 @@ impl Options {
         "sample",
         "profile",
         "explain",
+        "stats",
         "trace",
         "log",
     ];
@@ -242,6 +260,7 @@ impl Options {
             "sample" => self.sample = sampling(name, value)?,
             "profile" => self.profile = Some(PathBuf::from(value)),
             "explain" => self.explain = explain(value),
+            "stats" => self.stats = stats(name, value)?,
             "log" => self.log = Some(lines::level(name, value)?),
             _ => self.trace = Some(PathBuf::from(value)),
         }
@@ -322,6 +341,8 @@ mod tests {
             ("return_within = '-1'", "no number of seconds"),
             ("progress = 'on'", "dedicated:CORES"),
             ("log = 'loud'", "off, error, warn"),
+            ("stats = 'sums'", "./sums"),
+            ("cross_memory = 'maybe'", "neither on nor off"),
             ("credit = 262143", "at least 262144"),
             ("chunk = 4095", "at least 4096"),
             ("rails = 'a=7'", "2.8gbit"),
@@ -336,6 +357,14 @@ mod tests {
         let mut options = Options::default();
         options.set("chunk", "4096").unwrap();
         assert_eq!(options.chunk, Some(4096));
+        for (text, is_on) in [("1", true), ("yes", true), ("True", true), ("off", false), ("no", false)] {
+            options.set("explain", text).unwrap();
+            options.set("stats", text).unwrap();
+            assert_eq!(options.explain == Explain::StandardError, is_on, "{text}");
+            assert_eq!(options.stats, if is_on { Stats::StandardError } else { Stats::Off }, "{text}");
+        }
+        options.set("stats", "./sums").unwrap();
+        assert_eq!(options.stats, Stats::Folder("./sums".into()));
         for (key, value, word) in [
             ("chunks", "1", "in_place_min"),
             ("chunk", "x", "number of bytes"),

@@ -2,6 +2,7 @@
 
 use crate::error::SessionError;
 use crate::latest::Latest;
+use crate::written;
 use nmad_engine::Receipt;
 use nmad_progress::{Node, OnReceipt, Purpose};
 use std::fmt::Write as _;
@@ -13,17 +14,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 ///
 /// # Errors
 /// The file cannot be written.
-pub(crate) fn write(node: &Node, rank: u32, file: Option<&Path>) -> Result<(), SessionError> {
+pub(crate) fn write(node: &Node, (job, rank): (&str, u32), file: Option<&Path>) -> Result<(), SessionError> {
     let names: Vec<String> = node.with_rails(|rails| rails.iter().map(|rail| rail.name().into()).collect());
     let mut out: Box<dyn Write + Send> = match file {
         None => Box::new(LineWriter::new(std::io::stderr())),
         Some(file) => {
-            let path = file.with_added_extension(rank.to_string());
+            let path = written::name(file, job, rank);
             let wrong = |error| SessionError::Setting {
                 setting: "NMAD_EXPLAIN".into(),
                 why: format!("cannot write {}: {error}", path.display()),
             };
-            Box::new(LineWriter::new(nmad_words::file::create(&path).map_err(wrong)?))
+            Box::new(LineWriter::new(written::create("NMAD_EXPLAIN", &path, rank).map_err(wrong)?))
         }
     };
     let tell = Box::new(move |receipt: &Receipt| {

@@ -94,10 +94,12 @@ impl Session {
         // Not before the rails are measured: those messages are ours.
         match &options.explain {
             Explain::Off => {}
-            Explain::StandardError => receipts::write(&session.node, session.rank, None)?,
-            Explain::File(file) => receipts::write(&session.node, session.rank, Some(file))?,
+            Explain::StandardError => receipts::write(&session.node, (job.job(), session.rank), None)?,
+            Explain::File(file) => {
+                receipts::write(&session.node, (job.job(), session.rank), Some(file))?;
+            }
         }
-        session.trace = session.begin_trace(options)?;
+        session.trace = session.begin_trace(options, job.job())?;
         session.job = Mutex::new(Some(job));
         Ok(session)
     }
@@ -370,10 +372,10 @@ impl Session {
         }
     }
 
-    fn begin_trace(&self, options: &Options) -> Result<Option<Trace>, SessionError> {
+    fn begin_trace(&self, options: &Options, job: &str) -> Result<Option<Trace>, SessionError> {
         let Some(path) = &options.trace else { return Ok(None) };
         let rails = self.rails.iter().filter_map(|rail| rail.trace.clone()).collect();
-        Trace::begin(path, (self.rank, self.size), &self.node, rails).map(Some)
+        Trace::begin(path, (job, self.rank, self.size), &self.node, rails).map(Some)
     }
 
     /// The time for [`Session::trace_call`]; none: this session writes no trace.

@@ -3,6 +3,7 @@
 //! computed.
 
 use crate::info::RailInfo;
+use crate::options::Stats;
 use crate::session::Session;
 use nmad_engine::{Accuracy, RailCounters, Taught, Thresholds};
 use nmad_progress::Helped;
@@ -12,14 +13,13 @@ use std::path::Path;
 /// Peers for which is said what was learnt of a rail.
 const LEARNT_MAX: usize = 4;
 
-/// If the user wants it: one line for each rail that was used. If the value names a folder (it has a slash in
-/// it), the counts go to a file of this process there instead, for a program that adds them up.
+/// If the user wants it: one line for each rail that was used, or a file of counts in a folder, for a program
+/// that adds them up.
 pub(crate) fn tell(session: &Session) {
-    let Some(wish) = std::env::var_os("NMAD_STATS").filter(|value| !value.is_empty() && value != "0") else {
-        return;
-    };
-    if wish.as_encoded_bytes().contains(&b'/') {
-        return write(session, Path::new(&wish));
+    match &session.options.stats {
+        Stats::Off => return,
+        Stats::StandardError => {}
+        Stats::Folder(folder) => return write(session, folder),
     }
     if let Some(line) = helped(&session.helped()) {
         nmad_words::tell_user(format_args!("nmad: rank {}: {line}", session.rank()));
@@ -39,8 +39,24 @@ pub(crate) fn tell(session: &Session) {
     }
 }
 
+/// Whether files can be written into a folder, before the run whose figures they are.
+///
+/// # Errors
+/// Why not.
+pub(crate) fn check(folder: &Path) -> Result<(), String> {
+    let path = folder.join(format!(".{}", file_name(0)));
+    let made = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
+    let _ = made.is_ok().then(|| std::fs::remove_file(&path));
+    made.map(drop).map_err(|error| format!("cannot write files into {}: {error}", folder.display()))
+}
+
+/// The name of this process's file.
+fn file_name(rank: u32) -> String {
+    format!("{rank}-{}", std::process::id())
+}
+
 fn write(session: &Session, folder: &Path) {
-    let path = folder.join(format!("{}-{}", session.rank(), std::process::id()));
+    let path = folder.join(file_name(session.rank()));
     let stall = session.node().with(|engine| engine.longest_stall());
     let text = counts(stall.as_ns() / 1000, &session.rails());
     if let Err(error) = nmad_words::file::write(&path, text) {

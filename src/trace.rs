@@ -7,6 +7,7 @@
 
 use crate::error::SessionError;
 use crate::latest::Latest;
+use crate::written;
 use nmad_drivers::around::ticks::Ticks;
 use nmad_drivers::around::trace::{TraceHandle, quote};
 use nmad_engine::Receipt;
@@ -47,10 +48,9 @@ struct Call {
 }
 
 /// The file of a rank: FILE.RANK, or in a folder trace.RANK.
-fn file_of(path: &Path, rank: u32) -> PathBuf {
-    let mut file = if path.is_dir() { path.join("trace") } else { path.to_owned() }.into_os_string();
-    file.push(format!(".{rank}"));
-    file.into()
+fn file_of(path: &Path, job: &str, rank: u32) -> PathBuf {
+    let base = if path.is_dir() { path.join("trace") } else { path.to_owned() };
+    written::name(&base, job, rank)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -71,16 +71,16 @@ impl Trace {
     /// The file cannot be made.
     pub(crate) fn begin(
         path: &Path,
-        (rank, size): (u32, u32),
+        (job, rank, size): (&str, u32, u32),
         node: &Node,
         rails: Vec<TraceHandle>,
     ) -> Result<Trace, SessionError> {
-        let path = file_of(path, rank);
+        let path = file_of(path, job, rank);
         let wrong = |error| SessionError::Setting {
             setting: "NMAD_TRACE".into(),
             why: format!("cannot write {}: {error}", path.display()),
         };
-        let mut file = nmad_words::file::create(&path).map_err(wrong)?;
+        let mut file = written::create("NMAD_TRACE", &path, rank).map_err(wrong)?;
         writeln!(file, "{{\"trace\":2,\"rank\":{rank},\"size\":{size}}}").map_err(wrong)?;
         // The traffic so far measured the rails.
         rails.iter().for_each(TraceHandle::forget_traffic);
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn a_folder_gets_a_file_for_each_rank() {
         let folder = std::env::temp_dir();
-        assert_eq!(file_of(&folder, 3), folder.join("trace.3"));
-        assert_eq!(file_of(&folder.join("no-such-t"), 3), folder.join("no-such-t.3"));
+        assert_eq!(file_of(&folder, "job", 3), folder.join("trace.3"));
+        assert_eq!(file_of(&folder.join("no-such-t"), "job", 3), folder.join("no-such-t.3"));
     }
 }

@@ -2,10 +2,11 @@
 //! need the answer before.
 
 use super::values::setting;
-use super::{Explain, Options};
+use super::{Explain, Options, Stats};
 use crate::error::SessionError;
 use crate::rails;
 use crate::sampling::cache;
+use crate::summary;
 use std::path::Path;
 
 impl Options {
@@ -32,10 +33,22 @@ impl Options {
         let written = self.trace.iter().map(|file| ("trace", file)).chain(explain);
         let folders =
             written.filter_map(|(key, file)| Some(setting(&Options::name_of(key), no_folder(file)?)));
+        let stats = match &self.stats {
+            Stats::Folder(folder) => summary::check(folder).err(),
+            Stats::Off | Stats::StandardError => None,
+        };
+        let stats = stats.map(|why| setting(&Options::name_of("stats"), why));
         let rails = rails::check(self).err();
         let progress = self.progress.iter().filter_map(|progress| progress.check().err());
         let progress = progress.map(|why| setting(&Options::name_of("progress"), why));
-        self.wrong_strategy().into_iter().chain(profile).chain(folders).chain(progress).chain(rails).collect()
+        self.wrong_strategy()
+            .into_iter()
+            .chain(profile)
+            .chain(folders)
+            .chain(stats)
+            .chain(progress)
+            .chain(rails)
+            .collect()
     }
 
     fn wrong_strategy(&self) -> Option<SessionError> {
@@ -61,12 +74,22 @@ mod tests {
         assert!(options.check().is_ok() && options.problems().is_empty());
         let wrong =
             [("strategy", "fifoo"), ("profile", "/no/such"), ("trace", "/no/t"), ("explain", "/no/e")];
-        for (key, value) in wrong.into_iter().chain([("progress", "dedicated:1023"), ("rails", "eth99")]) {
+        let stats = [("stats", "/no/such")];
+        for (key, value) in
+            wrong.into_iter().chain(stats).chain([("progress", "dedicated:1023"), ("rails", "eth99")])
+        {
             options.set(key, value).expect("it can be read");
         }
         let found: Vec<String> = options.problems().iter().map(|problem| problem.to_string()).collect();
-        let words =
-            ["known: fifo", "nmad sample", "no folder /no", "no folder /no", "may run on", "there are: "];
+        let words = [
+            "known: fifo",
+            "nmad sample",
+            "no folder /no",
+            "no folder /no",
+            "no/such",
+            "may run",
+            "there are: ",
+        ];
         assert_eq!(found.len(), words.len(), "{found:?}");
         for (found, word) in found.iter().zip(words) {
             assert!(found.contains(word) && found.contains("(NMAD_"), "{found}");

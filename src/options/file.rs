@@ -33,6 +33,7 @@ struct File {
     sample: Option<String>,
     profile: Option<String>,
     explain: Option<String>,
+    stats: Option<String>,
     trace: Option<String>,
     log: Option<String>,
 }
@@ -111,6 +112,7 @@ impl Options {
             ("sample", file.sample),
             ("profile", file.profile),
             ("explain", file.explain),
+            ("stats", file.stats),
             ("trace", file.trace),
             ("log", file.log),
         ];

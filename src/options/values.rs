@@ -1,6 +1,6 @@
 //! Values of settings as text. Each function gets the name by which the user knows the setting.
 
-use super::{Explain, Network, RailChoice, Sampling};
+use super::{Explain, Network, RailChoice, Sampling, Stats};
 use crate::error::SessionError;
 use nmad_engine::Feed;
 use nmad_words::{parse_rate, parse_size};
@@ -31,12 +31,17 @@ pub(super) fn seconds(name: &str, value: &str) -> Result<Duration, SessionError>
     seconds.ok_or_else(|| setting(name, why()))
 }
 
-pub(super) fn switch(name: &str, value: &str) -> Result<bool, SessionError> {
-    match value {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err(setting(name, format!("'{value}' is neither on nor off"))),
+/// What users write for on and off.
+fn truth(value: &str) -> Option<bool> {
+    match value.to_ascii_lowercase().as_str() {
+        "1" | "on" | "yes" | "true" => Some(true),
+        "0" | "off" | "no" | "false" => Some(false),
+        _ => None,
     }
+}
+
+pub(super) fn switch(name: &str, value: &str) -> Result<bool, SessionError> {
+    truth(value).ok_or_else(|| setting(name, format!("'{value}' is neither on nor off")))
 }
 
 pub(super) fn sampling(name: &str, value: &str) -> Result<Sampling, SessionError> {
@@ -44,10 +49,22 @@ pub(super) fn sampling(name: &str, value: &str) -> Result<Sampling, SessionError
 }
 
 pub(super) fn explain(value: &str) -> Explain {
-    match value {
-        "0" | "off" => Explain::Off,
-        "1" | "on" => Explain::StandardError,
-        file => Explain::File(PathBuf::from(file)),
+    match truth(value) {
+        Some(false) => Explain::Off,
+        Some(true) => Explain::StandardError,
+        None => Explain::File(PathBuf::from(value)),
+    }
+}
+
+pub(super) fn stats(name: &str, value: &str) -> Result<Stats, SessionError> {
+    match truth(value) {
+        Some(false) => Ok(Stats::Off),
+        Some(true) => Ok(Stats::StandardError),
+        None if value.contains('/') => Ok(Stats::Folder(PathBuf::from(value))),
+        None => {
+            let why = format!("'{value}' is neither on, off nor a folder (write ./{value} for that one)");
+            Err(setting(name, why))
+        }
     }
 }
 

@@ -48,7 +48,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Two hosts, two unequal rails, every strategy: tables and pictures in half a minute
+    /// Two hosts, two unequal rails, every strategy: tables and pictures in about a minute
     Demo(DemoArgs),
     /// Start several ranks of a program, on this machine or on several
     Run(Box<RunArgs>),

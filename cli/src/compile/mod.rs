@@ -37,6 +37,8 @@ pub(crate) const HELP: &str = "\
 and those that find mpi.h, or mpif.h and the modules mpi and mpi_f08, and the library.
 
   -show            print the command, do not run it (also -show-compile, -show-link: only these flags)
+  -showme:PART     one part, as Open MPI's wrappers tell it: command, compile, link, incdirs, libdirs, libs,
+                   version, help
   -abi=standard    for the binary interface of MPI 5, libmpi_abi.so.1 (the default)
   -abi=mpich       for that of MPICH, libmpi.so.12
   -cc=PROGRAM      another compiler (-cxx=PROGRAM for mpicxx, -fc=PROGRAM for mpifort), with arguments of its
@@ -89,7 +91,37 @@ enum Show {
     Command,
     Compile,
     Link,
+    Part(Part),
     Help,
+}
+
+/// A part of the command that Open MPI's wrappers tell: `-showme:PART`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Command,
+    IncludeFolders,
+    LibraryFolders,
+    Libraries,
+    Version,
+}
+
+impl Part {
+    fn named(option: &str) -> Option<Part> {
+        Some(
+            match option
+                .strip_prefix('-')
+                .map(|rest| rest.trim_start_matches('-'))?
+                .strip_prefix("showme:")?
+            {
+                "command" => Part::Command,
+                "incdirs" => Part::IncludeFolders,
+                "libdirs" => Part::LibraryFolders,
+                "libs" => Part::Libraries,
+                "version" => Part::Version,
+                _ => return None,
+            },
+        )
+    }
 }
 
 impl Language {
@@ -161,12 +193,15 @@ fn parse(
                 call.show = Show::Compile
             }
             "-show-link" | "-link_info" | "-showme:link" | "--showme:link" => call.show = Show::Link,
-            "-help" | "--help" | "-h" => call.show = Show::Help,
+            "-help" | "--help" | "-h" | "-showme:help" | "--showme:help" => call.show = Show::Help,
             text if text.starts_with("-abi=") => call.abi = Abi::parse(&text[5..])?,
             text if text.starts_with(option) => {
                 call.compiler = Compiler::parse(text[option.len()..].as_ref(), option)?
             }
-            _ => call.rest.push(word),
+            text => match Part::named(text) {
+                Some(part) => call.show = Show::Part(part),
+                None => call.rest.push(word),
+            },
         }
     }
     if call.rest.is_empty() && call.show == Show::Nothing {
@@ -254,6 +289,12 @@ impl Call {
         let arguments = match self.show {
             Show::Compile => self.compile_flags(prefix, modules.as_ref()),
             Show::Link => self.link_flags(prefix, modules.as_ref()),
+            Show::Part(part) => {
+                let mut flags = self.compile_flags(prefix, modules.as_ref());
+                flags.extend(self.link_flags(prefix, modules.as_ref()));
+                say_line(format_args!("{}", self.part(part, &flags)));
+                return Ok(ExitCode::SUCCESS);
+            }
             _ => self.arguments(prefix, modules.as_ref()),
         };
         if self.show != Show::Nothing {
@@ -286,6 +327,28 @@ impl Call {
         let mut flags: Vec<OsString> = modules.into_iter().flat_map(Modules::link_flags).collect();
         flags.extend(self.abi.link_flags(prefix, self.language));
         flags
+    }
+
+    /// What a question of [`Part`] is answered with, as Open MPI's wrappers do.
+    fn part(&self, part: Part, flags: &[OsString]) -> String {
+        let Compiler { program, arguments } = &self.compiler;
+        let behind = |start: &str| -> Vec<String> {
+            let all = flags.iter().map(|flag| flag.to_string_lossy().into_owned());
+            all.filter_map(|flag| flag.strip_prefix(start).map(quoted)).collect()
+        };
+        let words: Vec<String> = match part {
+            Part::Command => std::iter::once(program)
+                .chain(arguments)
+                .map(|word| quoted(&word.to_string_lossy()))
+                .collect(),
+            Part::Version => {
+                vec![format!("{} (NewMadeleine) {}", self.language.name(), env!("CARGO_PKG_VERSION"))]
+            }
+            Part::IncludeFolders => behind("-I"),
+            Part::LibraryFolders => behind("-L"),
+            Part::Libraries => behind("-l"),
+        };
+        words.join(" ")
     }
 
     /// The words that `-show` shows, for a shell.
@@ -387,6 +450,26 @@ mod tests {
         let none = |_: &str| None;
         assert!(parse(Language::C, [].into_iter(), none).is_err());
         assert!(parse(Language::C, ["-abi=openmpi".into()].into_iter(), none).is_err());
+    }
+
+    #[test]
+    fn parts_are_told_as_build_systems_ask_for_them() {
+        for (part, expected) in [
+            ("command", "gcc -O2"),
+            ("incdirs", "/p/include"),
+            ("libdirs", "/p/lib"),
+            ("libs", "mpi_abi"),
+            ("version", concat!("mpicc (NewMadeleine) ", env!("CARGO_PKG_VERSION"))),
+        ] {
+            for dashes in ["-", "--"] {
+                let words = [OsString::from("-cc=gcc -O2"), format!("{dashes}showme:{part}").into()];
+                let call = parse(Language::C, words.into_iter(), |_| None).unwrap();
+                let Show::Part(part) = call.show else { panic!("{part} is a part") };
+                let mut flags = call.compile_flags(Path::new("/p"), None);
+                flags.extend(call.link_flags(Path::new("/p"), None));
+                assert_eq!(call.part(part, &flags), expected);
+            }
+        }
     }
 
     #[test]

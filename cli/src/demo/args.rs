@@ -6,19 +6,19 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  nmad demo                        rails of 4 and 2.8 Gbit/s, about half a minute
+  nmad demo                        rails of 4 and 2.8 Gbit/s, about a minute
   nmad demo --quick                fewer sizes, some seconds
   nmad demo --rails 4gbit,1gbit    other rails, also more than two
   nmad demo --json > demo.jsonl    an object a line: rails, strategy, bytes, mb_per_s, share_of_sum
 
-share_of_sum is the part of what plain sockets reach over all rails at once in the same run. Data goes
-one way, a message at a time; strategies that balance whole messages (greedy, aggregate_fastest) are
+share_of_sum is the part of what plain sockets reach with messages of the same size over all rails at
+once, in the same run. Data goes one way, a message at a time; strategies that balance whole messages (greedy, aggregate_fastest) are
 measured with two messages in flight as well.
 
 Neither root nor any setup is needed where the kernel allows user namespaces; elsewhere both ranks run
 on this host over loopback rails that are slowed down in software.";
 
-/// Two hosts, two unequal rails, every strategy: tables and pictures in half a minute
+/// Two hosts, two unequal rails, every strategy: tables and pictures in about a minute
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DemoArgs {

@@ -57,6 +57,10 @@ fn direct(args: &DemoArgs) -> Result<ExitCode, String> {
         return Ok(code);
     }
     let trace = args.out.join("trace");
+    // Those of an earlier demonstration.
+    for rank in 0..2 {
+        let _ = std::fs::remove_file(timeline::rank_file(&trace, rank));
+    }
     let traced = [("NMAD_TRACE".to_string(), trace.display().to_string())];
     let code = stage.run(&words("timeline"), &traced);
     if code == ExitCode::SUCCESS {

@@ -60,22 +60,17 @@ pub(super) struct Figures<'a> {
     /// By which interfaces are used.
     drivers: Vec<String>,
     curves: Vec<Curve>,
-    /// What plain sockets reach over all rails at once, at their best size, in MB/s.
-    sum: f64,
 }
 
 impl<'a> Figures<'a> {
     pub(super) fn new(args: &'a DemoArgs, drivers: Vec<String>) -> Figures<'a> {
-        Figures { args, drivers, curves: Vec::new(), sum: 0.0 }
+        Figures { args, drivers, curves: Vec::new() }
     }
 
     /// Takes what was reached with one size in each case.
     pub(super) fn row(&mut self, cases: &[Case], row: &Row) {
         for (case, entry) in cases.iter().zip(&row.entries) {
             let summary = entry.summary();
-            if case.strategy == PLAIN && case.rail.is_none() {
-                self.sum = self.sum.max(summary.median);
-            }
             let label = self.label(case);
             match self.curves.iter_mut().find(|curve| curve.label == label) {
                 Some(curve) => curve.points.push((row.len, summary)),
@@ -130,13 +125,17 @@ impl<'a> Figures<'a> {
         Ok(())
     }
 
-    fn share(&self, mb_per_s: f64) -> f64 {
-        if self.sum > 0.0 { mb_per_s / self.sum } else { 0.0 }
+    /// The part of what plain sockets reach over all rails at once with messages of the same size.
+    fn share(&self, len: usize, mb_per_s: f64) -> f64 {
+        let is_sum = |curve: &&Curve| curve.strategy == PLAIN && curve.rails.len() == self.args.rails.len();
+        let points = self.curves.iter().find(is_sum).map_or(&[][..], |curve| &curve.points);
+        let sum = points.iter().find(|(other, _)| *other == len).map_or(0.0, |(_, sum)| sum.median);
+        if sum > 0.0 { mb_per_s / sum } else { 0.0 }
     }
 
     fn lines(&self, curve: &Curve) {
         for &(bytes, Summary { median: mb_per_s, .. }) in &curve.points {
-            let share_of_sum = self.share(mb_per_s);
+            let share_of_sum = self.share(bytes, mb_per_s);
             let &Curve { ref rails, ref drivers, strategy, in_flight, .. } = curve;
             say_json("demo", &Line { rails, drivers, strategy, bytes, mb_per_s, share_of_sum, in_flight });
         }
@@ -151,16 +150,15 @@ impl<'a> Figures<'a> {
         header.extend(sizes.iter().map(String::as_str));
         let drivers = self.drivers.join(" and ");
         let mut rates = Table::new(format!("one way by {drivers}, MB/s (medians)"), &header);
-        let title =
-            format!("share of the sum ({} MB/s: plain sockets on all rails at once)", number(self.sum));
+        let title = "share of the sum (plain sockets on all rails at once, messages of the same size)";
         let mut shares = Table::new(title, &header);
         for curve in &self.curves {
-            let cells = |figure: &dyn Fn(f64) -> String| {
-                let figures = curve.points.iter().map(|(_, rate)| figure(rate.median));
+            let cells = |figure: &dyn Fn(usize, f64) -> String| {
+                let figures = curve.points.iter().map(|(len, rate)| figure(*len, rate.median));
                 std::iter::once(curve.label.clone()).chain(figures).collect::<Vec<_>>()
             };
-            rates.row(cells(&number));
-            shares.row(cells(&|rate| format!("{:.2}", self.share(rate))));
+            rates.row(cells(&|_, rate| number(rate)));
+            shares.row(cells(&|len, rate| format!("{:.2}", self.share(len, rate))));
         }
         say_line(rates);
         say_line(shares);
@@ -176,11 +174,11 @@ impl<'a> Figures<'a> {
     fn verdict(&self) -> Option<String> {
         let auto = self.curves.iter().find(|curve| curve.strategy == "auto")?;
         let (len, rate) = auto.points.last()?;
-        let share = 100.0 * self.share(rate.median);
+        let share = 100.0 * self.share(*len, rate.median);
         let (size, rate) = (bytes(*len as u64), number(rate.median));
         Some(format!(
-            "auto, the default, was told no ratio: it measured the rails and reaches {share:.0} % of the sum \
-             ({rate} MB/s at {size})\n"
+            "auto, the default, was told no ratio: it measured the rails and reaches, at {size}, {rate} MB/s, \
+             {share:.0} % of the sum\n"
         ))
     }
 
@@ -208,5 +206,38 @@ impl<'a> Figures<'a> {
             points: curve.points.iter().map(point).collect(),
         };
         self.curves.iter().filter(is_drawn).map(series).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_reached_is_compared_with_the_sum_at_the_same_size() {
+        let rails = ["4gbit", "2gbit"].map(|rate| rate.parse().expect("a rate")).to_vec();
+        let driver = crate::driver::DriverArgs::default();
+        let out = "x".into();
+        let args = DemoArgs { json: false, out, quick: false, rails, here: false, driver, part: None };
+        let curve = |strategy: &'static str, rails: usize, rates: [f64; 2]| Curve {
+            label: strategy.into(),
+            rails: args.rail_names()[..rails].to_vec(),
+            drivers: Vec::new(),
+            strategy,
+            in_flight: 1,
+            points: [1 << 20, 64 << 20]
+                .into_iter()
+                .zip(rates.map(|rate| Summary::of(&[rate]).expect("a figure")))
+                .collect(),
+        };
+        let curves = vec![
+            curve(PLAIN, 1, [90.0, 90.0]),
+            curve(PLAIN, 2, [200.0, 100.0]),
+            curve("auto", 2, [50.0, 95.0]),
+        ];
+        let figures = Figures { args: &args, drivers: Vec::new(), curves };
+        assert_eq!((figures.share(1 << 20, 50.0), figures.share(64 << 20, 50.0)), (0.25, 0.5));
+        let verdict = figures.verdict().expect("there is one");
+        assert!(verdict.contains("at 64 MiB, 95 MB/s, 95 % of the sum"), "{verdict}");
     }
 }

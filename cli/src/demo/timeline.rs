@@ -67,7 +67,7 @@ fn rate_of((place, name): (usize, &String), rates: &[String]) -> String {
     rates.get(interface.unwrap_or(place)).cloned().unwrap_or_default()
 }
 
-fn rank_file(trace: &Path, rank: u32) -> std::path::PathBuf {
+pub(super) fn rank_file(trace: &Path, rank: u32) -> std::path::PathBuf {
     let mut name = trace.as_os_str().to_owned();
     name.push(format!(".{rank}"));
     name.into()

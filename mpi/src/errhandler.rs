@@ -181,17 +181,18 @@ pub(crate) fn call(handler: &Handler, object: u32, code: Code) -> Code {
     code
 }
 
-/// Until a launcher knows of a death that its peers have noticed.
-const DEATH_TOLD: Duration = Duration::from_millis(200);
+/// Until a launcher knows of a death that its peers have noticed, tells it, and ends them.
+const DEATH_TOLD: Duration = Duration::from_millis(500);
 
 fn abort(code: Code, handler: &str) -> ! {
     let text = text_of(code).unwrap_or_else(|| format!("MPI error {}", code.class.0));
-    // What ends the job is said where the user looks first.
-    tell_user(format_args!("{text}\n{handler} is the error handler: the job ends"));
     if code.class == Class::PROC_ABORTED {
-        // The launcher learns from the system how that process ended, and then ends this one.
+        // The end of that process is the cause, which the launcher learns from the system. It ends this one
+        // before it adds to that.
         std::thread::sleep(DEATH_TOLD);
     }
+    // What ends the job is said where the user looks first.
+    tell_user(format_args!("{text}\n{handler} is the error handler: the job ends"));
     match world() {
         Ok(world) => world.session().abort(code.class.0 & 0x7f, &text),
         Err(_) => std::process::exit(code.class.0 & 0x7f),

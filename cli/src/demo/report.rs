@@ -238,6 +238,6 @@ mod tests {
         let figures = Figures { args: &args, drivers: Vec::new(), curves };
         assert_eq!((figures.share(1 << 20, 50.0), figures.share(64 << 20, 50.0)), (0.25, 0.5));
         let verdict = figures.verdict().expect("there is one");
-        assert!(verdict.contains("at 64 MiB, 95 MB/s, 95 % of the sum"), "{verdict}");
+        assert!(verdict.contains("at 64 MiB, 95.0 MB/s, 95 % of the sum"), "{verdict}");
     }
 }

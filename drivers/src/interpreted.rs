@@ -1,5 +1,5 @@
-//! Whether another program interprets this process: valgrind, which tells of memory that is used before it was
-//! written, and of calls of the system that it does not know.
+//! Whether another program interprets this process: valgrind, which tells of memory that is used before it
+//! was written, and of calls of the system that it does not know.
 
 /// Part of the names of the files that valgrind has each of its processes load (`LD_PRELOAD`).
 const PRELOADED: &[u8] = b"vgpreload_";

@@ -12,8 +12,8 @@ Examples:
   nmad demo --json > demo.jsonl    an object a line: rails, strategy, bytes, mb_per_s, share_of_sum
 
 share_of_sum is the part of what plain sockets reach with messages of the same size over all rails at
-once, in the same run. Data goes one way, a message at a time; strategies that balance whole messages (greedy, aggregate_fastest) are
-measured with two messages in flight as well.
+once, in the same run. Data goes one way, a message at a time; strategies that balance whole messages
+(greedy, aggregate_fastest) are measured with two messages in flight as well.
 
 Neither root nor any setup is needed where the kernel allows user namespaces; elsewhere both ranks run
 on this host over loopback rails that are slowed down in software.";

@@ -177,8 +177,8 @@ impl<'a> Figures<'a> {
         let share = 100.0 * self.share(*len, rate.median);
         let (size, rate) = (bytes(*len as u64), number(rate.median));
         Some(format!(
-            "auto, the default, was told no ratio: it measured the rails and reaches, at {size}, {rate} MB/s, \
-             {share:.0} % of the sum\n"
+            "auto, the default, was told no ratio: it measured the rails and reaches, at {size}, {rate} \
+             MB/s, {share:.0} % of the sum\n"
         ))
     }
 

@@ -64,7 +64,7 @@ pub struct RunArgs {
     pub errfile: Option<PathBuf>,
 
     /// End the job after this many seconds, with exit code 124
-    #[arg(long, value_name = "SECONDS", value_parser = super::hydra::seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
 
     /// Set a variable in the environment of the program's ranks, which have all of ours anyway [may be
@@ -210,6 +210,18 @@ fn count(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(count) if (1..=COUNT_MAX).contains(&count) => Ok(count),
         _ => Err(format!("it should be a number of ranks, 1 to {COUNT_MAX}")),
+    }
+}
+
+/// Reads a time limit.
+///
+/// # Errors
+/// What it should be.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().map_err(|_| "it should be a number of seconds, such as 30 or 0.5")?;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        _ => Err("it should be more than zero seconds".into()),
     }
 }
 

@@ -44,7 +44,7 @@ fn serve(stream: &UnixStream) -> Result<i32, LaunchError> {
     let run = Run::start(job, &request.preput)?;
     let answer = (&*stream).write_all(format!("{STARTED}\n").as_bytes());
     answer.map_err(LaunchError::system("answering the process that asked for this job"))?;
-    run.to_its_end().map(|report| report.code)
+    run.until_its_end().map(|report| report.code)
 }
 
 fn read(stream: &UnixStream) -> Result<Request, String> {

@@ -1,12 +1,9 @@
 //! Variables of the environment by which users of MPICH's launcher, Hydra, set options once for all of their
 //! jobs. An option on the command line comes first.
 
-use std::str::FromStr;
-use std::time::Duration;
-
 use clap::ValueEnum;
 
-use super::{Launcher, RunArgs};
+use super::args::{Launcher, RunArgs, seconds};
 use crate::LaunchError;
 
 /// Sets one option from the value of a variable; the error says what the value should be.
@@ -68,21 +65,10 @@ fn environment(args: &mut RunArgs, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads a time limit.
-///
-/// # Errors
-/// What it should be.
-pub fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds = f64::from_str(text).map_err(|_| "it should be a number of seconds, such as 30 or 0.5")?;
-    match Duration::try_from_secs_f64(seconds) {
-        Ok(duration) if !duration.is_zero() => Ok(duration),
-        _ => Err("it should be more than zero seconds".into()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     fn applied(line: &str, variables: &[(&str, &str)]) -> Result<RunArgs, String> {
         let words = line.split(' ').map(std::ffi::OsString::from);

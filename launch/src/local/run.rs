@@ -43,7 +43,7 @@ pub fn run(job: Job) -> Result<ExitReport, LaunchError> {
     if matches!(job.placement, Placement::Machines(_)) {
         return remote::head::run(job);
     }
-    Run::start(job, &[])?.to_its_end()
+    Run::start(job, &[])?.until_its_end()
 }
 
 /// Tells of variables that the ranks get and nobody reads.
@@ -110,7 +110,7 @@ impl Run {
     }
 
     /// Stays until none of the job's processes is left.
-    pub fn to_its_end(mut self) -> Result<ExitReport, LaunchError> {
+    pub fn until_its_end(mut self) -> Result<ExitReport, LaunchError> {
         while self.any_alive() || self.desk.has_output() {
             self.turn()?;
         }

@@ -4,7 +4,9 @@ use crate::error::SessionError;
 use crate::sampling;
 use crate::session::Session;
 use crate::summary;
+use nmad_drivers::interpreted;
 use nmad_engine::Driver;
+use nmad_launch::Bootstrap;
 use std::time::Duration;
 
 /// How long a session that ends waits for its last messages to leave.
@@ -32,17 +34,26 @@ impl Session {
         self.node().submit(|engine| engine.leave());
         self.node().wait_for(DRAIN_BOUND, |engine| engine.is_drained());
         summary::tell(self);
-        sampling::doubt_refuted(self.node(), self.profiles(), self.size());
-        let of_each = |rails: &mut [&mut dyn Driver]| -> Vec<_> {
-            rails.iter().map(|rail| rail.statistics().learnt).collect()
-        };
-        if let Some(learnt) = self.node().with_rails_within(LOOK_BOUND, of_each) {
-            sampling::learnt::keep(job.as_ref(), self.profiles(), &learnt);
+        if !interpreted::by_valgrind() {
+            self.keep_learnt(job.as_ref());
         }
         if let Some(trace) = &self.trace {
             trace.write(self.node());
         }
         job.finish().map_err(SessionError::from)
+    }
+}
+
+impl Session {
+    /// Keeps for later jobs what this one has learnt of its rails.
+    fn keep_learnt(&self, job: &dyn Bootstrap) {
+        sampling::doubt_refuted(self.node(), self.profiles(), self.size());
+        let of_each = |rails: &mut [&mut dyn Driver]| -> Vec<_> {
+            rails.iter().map(|rail| rail.statistics().learnt).collect()
+        };
+        if let Some(learnt) = self.node().with_rails_within(LOOK_BOUND, of_each) {
+            sampling::learnt::keep(job, self.profiles(), &learnt);
+        }
     }
 }
 

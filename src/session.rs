@@ -7,13 +7,14 @@ use crate::error::SessionError;
 use crate::info::{Message, RailInfo};
 use crate::lines;
 use crate::notices::tell;
-use crate::options::{Explain, Options};
+use crate::options::{Explain, Options, Sampling};
 use crate::places::Places;
 use crate::rails::{self, OpenRail, Reach};
 use crate::receipts;
 use crate::sampling::{ProfileInfo, RailToSample, Stock};
 use crate::trace::Trace;
 use nmad_drivers::around::trace::TraceHandle;
+use nmad_drivers::interpreted;
 use nmad_engine::{
     Accuracy, Driver, Engine, Error, Feed, InForce, PeerId, RailId, Receipt, StrategyId, Taught,
 };
@@ -72,6 +73,12 @@ impl Session {
         if let Some(problem) = options.problems().into_iter().next() {
             return Err(problem);
         }
+        let mut options = options.clone();
+        if interpreted::by_valgrind() {
+            // What it runs takes tens of times as long as usual, which says nothing of the rails.
+            options.sample = Sampling::Off;
+        }
+        let options = &options;
         let unknown = |e: nmad_engine::UnknownStrategy| setting("strategy", e.to_string());
         let mut job = bootstrap()?;
         if job.rank() == 0 {

@@ -28,6 +28,8 @@ pub mod node;
 mod ofi;
 pub mod opening;
 pub mod packet;
+#[allow(unsafe_code)]
+mod ready;
 pub mod regions;
 pub mod shm;
 pub mod tcp;

@@ -1,10 +1,9 @@
 //! Which sockets have something to do: the descriptor on which a sleeper waits for a whole rail.
 
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use crate::ready::{Ready, ready};
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::time::Timespec;
-use std::mem::MaybeUninit;
 
 /// Sockets looked at per call.
 const AT_ONCE: usize = 64;
@@ -65,18 +64,14 @@ impl Watch {
     /// Looks once, without waiting, and calls `each` with a socket that has something to do and whether
     /// it has room to write.
     pub fn look(&self, mut each: impl FnMut(Token, bool)) {
-        let mut events = [const { MaybeUninit::<Event>::uninit() }; AT_ONCE];
-        let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let Ok((events, _)) = epoll::wait(&self.epoll, &mut events, Some(&zero)) else { return };
-        for event in events {
-            let token = match event.data.u64() {
+        for Ready { data, output } in ready::<AT_ONCE>(self.epoll.as_fd()) {
+            let token = match data {
                 0 => Token::Opening,
                 BELL => Token::Bell,
                 CARRIER => Token::Carrier,
                 n => Token::Link(n as usize - 1),
             };
-            let flags = event.flags;
-            each(token, flags.contains(EventFlags::OUT));
+            each(token, output);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! `epoll_wait(2)`, without waiting. The `epoll_wait` of rustix calls `epoll_pwait(2)` without its last argument,
-//! which counts for nothing there, and which valgrind takes for an error of the program.
+//! `epoll_wait(2)`, without waiting. The `epoll_wait` of rustix calls `epoll_pwait(2)` without its last
+//! argument, which counts for nothing there, and which valgrind takes for an error of the program.
 
 use rustix::fd::{AsRawFd, BorrowedFd};
 use std::mem::MaybeUninit;

@@ -26,7 +26,9 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("NMAD_TRACE", "/no/such/trace", "trace (NMAD_TRACE): cannot write /no/such/trace: there is no folder"),
     ("NMAD_CONFIG", "/no/such.toml", "NMAD_CONFIG: cannot read /no/such.toml"),
     ("NMAD_RETURN_WITHIN", "soon", "NMAD_RETURN_WITHIN: 'soon' is no number of seconds"),
-    ("NMAD_CROSS_MEMORY", "yes", "NMAD_CROSS_MEMORY: 'yes' is neither on nor off"),
+    ("NMAD_CROSS_MEMORY", "perhaps", "NMAD_CROSS_MEMORY: 'perhaps' is neither on nor off"),
+    ("NMAD_STATS", "sums", "NMAD_STATS: 'sums' is neither on, off nor a folder (write ./sums for that one)"),
+    ("NMAD_STATS", "/no/such/", "stats (NMAD_STATS): cannot write files into /no/such/: No such file"),
 ];
 
 #[test]
@@ -57,6 +59,8 @@ fn a_job_tells_a_wrong_setting_once_whatever_its_ranks_run() {
         assert_eq!(ended.err.matches(words).count(), 1, "{name}={value}: {}", ended.err);
         assert_eq!((ended.out.as_str(), ended.err.lines().count()), ("", 1), "{}", ended.err);
     }
+    let ended = nmad(&[], &["run", "--rails", "eth99", "echo", "started"]);
+    assert!(ended.code == Some(2) && ended.err.contains("interface 'eth99' is not up"), "{}", ended.err);
     let given: [&[&str]; 3] =
         [&["--driver", "rdma"], &["--genv", "NMAD_DRIVER=rdma"], &["--env", "NMAD_DRIVER=rdma"]];
     for options in given {

@@ -222,6 +222,13 @@ fn control_messages_with_wrong_fields_are_refused() {
             Control::Proof(_) => assert!(refuses(22, 1), "a proof has no detail"),
             Control::Hello(_) | Control::Welcome(_) => {}
         }
+        if !matches!(control, Control::Refuse(_)) {
+            let mut longer = good.clone();
+            longer.push(0);
+            let len = longer.len() as u32;
+            longer[..4].copy_from_slice(&len.to_le_bytes());
+            assert!(Control::decode(&longer).is_err(), "a byte too many");
+        }
     }
     let mut text = common::controls().pop().unwrap().encode();
     text.push(0xff);

@@ -93,7 +93,7 @@ fn traced() -> ExitCode {
         Ok(status) if status.success() => ExitCode::SUCCESS,
         Ok(status) => ExitCode::from(status.code().map_or(3, |code| code as u8)),
         Err(error) => {
-            eprintln!("cannot run with a trace in {}: {error}", folder.display());
+            eprintln!("cannot run with a trace in a folder of its own: {error}");
             ExitCode::from(3)
         }
     }

@@ -333,6 +333,7 @@ fn peer(on: &Named, node: &Node, flavor: Flavor, rows: &[Row], rank: usize, me: 
     let exposure = row.exposure();
     let is_reached = || !exposure.is_empty();
     let way = Way::of(seen, is_found, is_reached);
+    let exposure = matches!(way, Way::Network).then(|| Box::new(exposure));
     let locks = match is_near {
         true => Some(row.place as usize),
         false => (rank == me).then_some(0),
@@ -343,7 +344,7 @@ fn peer(on: &Named, node: &Node, flavor: Flavor, rows: &[Row], rank: usize, me: 
         unit: row.unit,
         base: row.base as u64,
         way,
-        exposure: matches!(way, Way::Network).then(|| Box::new(exposure)),
+        exposure,
         locks,
         is_asked: AtomicBool::new(false),
     }

@@ -117,7 +117,7 @@ fn own_group() -> Result<Arc<super::Members>> {
 pub(crate) fn spawn(wanted: impl FnOnce() -> Result<Request>, root: i32, comm: Comm) -> Result<Comm> {
     let world = world()?;
     let arrive = || -> Result<Meeting> {
-        let port = Port::open(MAX_PORT_NAME - 1, &addresses(world()?)).map_err(no_port)?;
+        let port = Port::open(MAX_PORT_NAME - 1, &addresses(world)).map_err(no_port)?;
         let mut request = wanted()?;
         request.preput.push((PARENT_PORT.into(), port.name().into()));
         let started = world.session().with_job(|job| job.spawn(&request));

@@ -114,7 +114,7 @@ fn spawn(mut job: Box<dyn Bootstrap>) -> Result<ExitCode, LaunchError> {
     let own = std::env::args().next().unwrap_or_default();
     let program = std::env::args().nth(3).unwrap_or(own);
     let args = ["rank", "spawned", ":", "two words"].map(String::from).to_vec();
-    let port = Port::open(255)?;
+    let port = Port::open(255, &[])?;
     let wanted = Wanted { program, args, count: 2, info: vec![("wdir".into(), "/".into())] };
     let preput = vec![(PARENT_PORT.into(), port.name().into())];
     job.spawn(&Request { programs: vec![wanted], preput })?;

@@ -208,11 +208,12 @@ mod tests {
 
     #[test]
     fn memory_is_seen_or_copied_or_reached_or_asked_for() {
-        let near = || Some(7);
-        assert_eq!(Way::of(None, near, || panic!("nobody asks")), Way::Copies(7));
-        assert_eq!(Way::of(None, || None, || true), Way::Network);
-        assert_eq!(Way::of(None, || None, || false), Way::Frames);
+        let own = std::process::id() as i32;
+        let near = Way::of(None, || Some(Process::of(own)), || panic!("nobody asks"));
+        assert!(matches!(near, Way::Copies(process) if process.id() == own));
+        assert!(matches!(Way::of(None, || None, || true), Way::Network));
+        assert!(matches!(Way::of(None, || None, || false), Way::Frames));
         let seen = Way::of(Some(Base::BOTTOM), || panic!("nobody asks"), || panic!("nobody asks"));
-        assert_eq!(seen, Way::Direct(Base::BOTTOM));
+        assert!(matches!(seen, Way::Direct(base) if base == Base::BOTTOM));
     }
 }

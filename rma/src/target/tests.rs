@@ -28,6 +28,10 @@ impl Exposed for Nothing {
         Context(1)
     }
 
+    fn frames(&self) -> (Context, Tag) {
+        (Context(1), Tag(0))
+    }
+
     fn peer(&self, rank: usize) -> PeerId {
         PeerId(rank as u32)
     }

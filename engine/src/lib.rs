@@ -56,6 +56,7 @@ pub use profile::sampler::{Effort, Probe, Reach, Sampler};
 pub use profile::threshold::Thresholds;
 pub use protocol::leaving::{Leaving, Refused, Submitted, To};
 pub use protocol::parallel::Cores;
+pub use protocol::plan::Quote;
 pub use protocol::{Caller, Plan, Protocol};
 pub use receive::claims::Claim;
 pub use receive::expected::Met;

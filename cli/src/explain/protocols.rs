@@ -3,9 +3,9 @@
 
 use super::another_rank;
 use crate::profiles::{self, InForce};
-use newmadeleine::engine::{Caller, Context, Hints, LinkView, PeerId, RailId, Tag};
+use newmadeleine::engine::{Caller, Context, Hints, LinkView, PeerId, Quote, RailId, Tag};
 use newmadeleine::{Options, Session, SessionError};
-use nmad_bench::stats::bytes;
+use nmad_bench::stats::{bytes, number};
 use nmad_bench::table::Table;
 use serde::Serialize;
 use std::fmt;
@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 /// The longest message that is asked for.
 const LONGEST: u64 = 64 << 20;
+/// Sizes at which costs are shown, in bytes.
+const PRICED: [u64; 5] = [8, 1 << 10, 32 << 10, 256 << 10, 4 << 20];
 /// Links open within this, or are left out.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The tag of the message that has the links opened.
@@ -35,6 +37,26 @@ struct OnRail {
     /// None: all rails together.
     rail: Option<String>,
     sizes: Vec<Range>,
+    /// Predicted costs at some sizes.
+    costs: Vec<Costs>,
+}
+
+/// What a message of one size would cost with each protocol that fits.
+#[derive(Serialize)]
+struct Costs {
+    bytes: u64,
+    /// The cheapest first: the one that it takes.
+    protocols: Vec<Predicted>,
+}
+
+/// The cost with one protocol.
+#[derive(Serialize)]
+struct Predicted {
+    protocol: &'static str,
+    /// Until a posted receive has it, on idle rails.
+    predicted_us: f64,
+    /// The size is one for which the protocol was measured to be the fastest.
+    is_within: bool,
 }
 
 /// Sizes that go the same way.
@@ -91,14 +113,28 @@ fn of(session: &Session, to: u32, options: &Options) -> Protocols {
     let mut rails = Vec::new();
     for &index in &open {
         session.node().with(|engine| engine.measure(peer, Some(RailId(index as u8))));
-        rails.push(OnRail { rail: Some(names[index].clone()), sizes: sizes(session, peer) });
+        rails.push(on_rail(session, peer, Some(names[index].clone())));
     }
     session.node().with(|engine| engine.measure(peer, None));
     if open.len() > 1 {
-        rails.push(OnRail { rail: None, sizes: sizes(session, peer) });
+        rails.push(on_rail(session, peer, None));
     }
     let strategy = options.strategy.clone().unwrap_or_else(|| Options::DEFAULT_STRATEGY.into());
     Protocols { to, strategy, rails, in_force: InForce::to(session, to) }
+}
+
+fn on_rail(session: &Session, peer: PeerId, rail: Option<String>) -> OnRail {
+    let predicted = |quote: &Quote| Predicted {
+        protocol: quote.protocol.name(),
+        predicted_us: quote.predicted_ns as f64 / 1e3,
+        is_within: quote.is_within,
+    };
+    let costs = |&bytes: &u64| {
+        let to = (peer, Context(0), Tag(TAG));
+        let quotes = session.node().with(|engine| engine.quotes(to, bytes, Hints::default()));
+        Costs { bytes, protocols: quotes.iter().map(predicted).collect() }
+    };
+    OnRail { rail, sizes: sizes(session, peer), costs: PRICED.iter().map(costs).collect() }
 }
 
 /// The protocols of a message of this length: of a thread that waits, and of one that goes on.
@@ -137,6 +173,27 @@ fn sizes(session: &Session, peer: PeerId) -> Vec<Range> {
     ranges
 }
 
+/// A table of predicted costs.
+fn costs(rails: &[OnRail]) -> Table {
+    let title = "predicted us until a posted receive has it; (beyond): not measured to be the fastest there";
+    let mut table = Table::new(title, &["rail", "size", "taken", "others"]).words([1, 2, 3]);
+    for on in rails {
+        for (index, Costs { bytes: len, protocols }) in on.costs.iter().enumerate() {
+            let word = |one: &Predicted| {
+                let beyond = if one.is_within { "" } else { " (beyond)" };
+                format!("{} {}{beyond}", one.protocol, number(one.predicted_us))
+            };
+            let words: Vec<String> = protocols.iter().map(word).collect();
+            let (first, others) = words
+                .split_first()
+                .map_or(("-", String::new()), |(first, rest)| (first.as_str(), rest.join(", ")));
+            let name = if index == 0 { on.rail.as_deref().unwrap_or("all rails") } else { "" };
+            table.row([name, &bytes(*len), first, &others]);
+        }
+    }
+    table
+}
+
 impl fmt::Display for Protocols {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table =
@@ -156,6 +213,7 @@ impl fmt::Display for Protocols {
             self.to, self.strategy
         )?;
         writeln!(f, "{table}")?;
+        writeln!(f, "{}", costs(&self.rails))?;
         write!(f, "{}", profiles::in_force(&self.in_force))
     }
 }

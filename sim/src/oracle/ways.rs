@@ -16,7 +16,7 @@ const PAUSE_MAX_NS: u64 = 30_000_000_000;
 const TRIES_NS: u64 = 3_000_000_000;
 /// Longest time for which one side may use a link that the other one has left, while another rail between
 /// them carries; and the same where what the other one says of it may get lost.
-const AGREE_NS: u64 = 50_000_000;
+const AGREE_NS: u64 = 15_000_000;
 const AGREE_LOSSY_NS: u64 = 1_500_000_000;
 /// Times that a link may be left for a run to wait until it is used again.
 const AWAITED: u32 = 3;

@@ -1,6 +1,7 @@
-//! Whether the interface of a rail carries anything, as the system tells: a cable is pulled, an interface is
-//! switched off, an address is taken away. Nothing else tells so at once; peers are silent then, and that
-//! takes time to judge. Where the system tells nothing (netlink is forbidden), silence has to be enough.
+//! State of the network interface of a rail, from the kernel (rtnetlink): the cable is pulled, the
+//! interface is switched off, or its address is removed. The kernel reports this at once; without it a rail
+//! only notices that peers are silent, which takes a timeout. Where netlink is forbidden, the timeout alone
+//! is used.
 
 use crate::interface::Interface;
 use crate::news::News;
@@ -15,11 +16,11 @@ use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{self, AddressFamily, RecvFlags, SocketFlags, SocketType};
 use std::net::IpAddr;
 
-/// What the system tells of: interfaces, and their addresses of both kinds (rtnetlink(7), `RTMGRP_LINK`,
+/// Multicast groups to subscribe to: link state, IPv4 and IPv6 addresses (rtnetlink(7), `RTMGRP_LINK`,
 /// `RTMGRP_IPV4_IFADDR`, `RTMGRP_IPV6_IFADDR`).
 const GROUPS: u32 = 0x1 | 0x10 | 0x100;
 
-/// The interface of one rail.
+/// Watches the interface of one rail.
 #[derive(Debug)]
 pub(crate) struct Carrier {
     interface: Interface,
@@ -28,16 +29,18 @@ pub(crate) struct Carrier {
 }
 
 impl Carrier {
-    /// Of an interface that carries now. A change of it wakes a thread that sleeps on `watch`.
+    /// Starts watching an interface that is up. A change of its state wakes a thread that sleeps on
+    /// `watch`.
     pub(crate) fn new(interface: &Interface, watch: &Watch) -> Carrier {
         let socket = listen().ok().filter(|socket| watch.add(socket, Token::Carrier, false).is_ok());
         Carrier { interface: interface.clone(), socket, lost: false }
     }
 
-    /// The system has told something. If it concerns this interface, it is reported for each of `peers`.
+    /// Reads the kernel's notifications. If the state of this interface changed, reports it for each of
+    /// `peers`.
     pub(crate) fn heard(&mut self, peers: impl Iterator<Item = PeerId>, news: &mut News) {
         let Some(socket) = &self.socket else { return };
-        // The messages are about any interface, and may be old already: its present state counts.
+        // Notifications concern any interface and may be outdated: drain them and query the present state.
         let next = || net::recv(socket, &mut [0u8; 8192], RecvFlags::DONTWAIT);
         while let Ok((_, 1..)) | Err(Errno::INTR | Errno::NOBUFS) = next() {}
         let Ok(why) = lost(&self.interface) else { return };
@@ -54,13 +57,13 @@ impl Carrier {
 
 fn listen() -> Result<OwnedFd, Errno> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    // Without a protocol it is that of routes and interfaces.
+    // No protocol number: 0 is NETLINK_ROUTE.
     let socket = net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
     net::bind(&socket, &SocketAddrNetlink::new(0, GROUPS))?;
     Ok(socket)
 }
 
-/// Why an interface carries nothing; none: it does.
+/// Returns why the interface carries no traffic, or none if it does.
 fn lost(interface: &Interface) -> Result<Option<&'static str>, nix::Error> {
     let entries: Vec<_> = getifaddrs()?.filter(|found| found.interface_name == interface.name).collect();
     let has = |flag| entries.iter().any(|found| found.flags.contains(flag));

@@ -1,9 +1,9 @@
-//! Connections on which links are being opened: what the drivers that have connections share of carrying out
-//! what [`Opening`] wants.
+//! Connections on which links are being opened. Carries out the actions of [`Opening`] for all drivers that
+//! have connections.
 //!
-//! One message is read from a connection at a time, and what follows from it is done before the next one is
-//! read: after the last message the stream belongs to the link. Only connections on which something happened
-//! are looked at, so that silent ones cost no time.
+//! One message at a time is read from a connection and handled before the next read, because the bytes
+//! behind the last message belong to the link. Only connections with events are served, so silent ones cost
+//! no time.
 
 use crate::conversation::{Conversation, Heard};
 use crate::handshake;
@@ -15,46 +15,46 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{self, sockopt};
 
-/// Looks at all connections in one step, while something happens on them.
+/// Passes over all connections in one step, as long as each pass makes progress.
 const ROUNDS: usize = 4;
 /// Connections accepted in one step, so that a flood of them does not starve the links.
 const ACCEPTS: usize = 64;
 
-/// A failure in a conversation, and the message that follows the name of the peer.
+/// A failed conversation, with a message that is printed behind the name of the peer.
 #[derive(Debug)]
 pub struct Setback {
-    /// As far as it matters for what comes next.
+    /// Kind of the failure; it decides what is tried next.
     pub trouble: Trouble,
     /// Cause and remedy.
     pub why: String,
 }
 
 impl Setback {
-    /// Another try would fail, too.
+    /// A failure that another attempt would repeat.
     pub fn hopeless(why: impl Into<String>) -> Setback {
         Setback { trouble: Trouble::Hopeless, why: why.into() }
     }
 }
 
-/// What a driver does by itself.
+/// The operations that differ between drivers.
 pub trait Network: Around {
-    /// State of the exchange behind the messages, while both sides carry it out.
+    /// State of the driver's own exchange that follows the handshake.
     type Handover;
-    /// Begins to connect to the address of a peer at that place in the list.
+    /// Starts connecting to the address with index `address` in the peer's list.
     fn connect(&mut self, peer: PeerId, address: usize) -> Result<OwnedFd, Setback>;
-    /// Takes a connection that waits, if there is one.
+    /// Accepts a waiting connection, if there is one.
     fn accept(&mut self) -> Option<Accepted>;
-    /// What the error of a connection to that address means; `stood`: the connection was there before.
+    /// Translates the error of a connection to that address; `stood`: the connection had been established.
     fn setback(&self, peer: PeerId, address: usize, stood: bool, e: Errno) -> Setback;
-    /// Both sides have proved themselves: begins to hand over what else is needed.
+    /// Starts the driver's own exchange, after both sides have proved their identity.
     fn hand_over(&mut self, socket: &OwnedFd, opened: &Opened) -> Result<Self::Handover, Setback>;
-    /// Goes on with that; whether it is complete.
+    /// Continues the exchange; returns whether it is complete.
     fn goes_on(&mut self, socket: &OwnedFd, handover: &mut Self::Handover) -> Result<bool, Setback>;
-    /// Closes a connection such that what was said last still arrives.
+    /// Closes a connection such that the last message still arrives.
     fn leave(&mut self, socket: OwnedFd);
 }
 
-/// What became of an attempt or a stranger.
+/// Result of an attempt or of an accepted connection.
 #[derive(Debug)]
 pub enum Outcome<H> {
     /// A link is open, on this connection.
@@ -63,19 +63,20 @@ pub enum Outcome<H> {
     Failed(PeerId, String),
 }
 
-/// A connection that waited.
+/// A connection that was waiting to be accepted.
 #[derive(Debug)]
 pub enum Accepted {
     /// It may become a link.
     Stranger(OwnedFd, Origin),
-    /// It was closed, since the system says that it is none of the job's; and what it was.
+    /// The driver closed it because the operating system identifies its peer as no process of the job; the
+    /// text describes that peer.
     TurnedAway(String),
 }
 
-/// The connections.
+/// All connections on which links are being opened.
 #[derive(Debug)]
 pub struct Connections<H> {
-    /// Their sockets, by the numbers of their conversations.
+    /// Their sockets; tokens are the numbers of their conversations.
     watch: Watch,
     list: Vec<Connection<H>>,
 }
@@ -85,25 +86,25 @@ struct Connection<H> {
     id: Id,
     talk: Box<Conversation>,
     stage: Stage<H>,
-    /// To whom and at which address; none: a stranger's.
+    /// The peer and address index that this side connects to; none for accepted connections.
     to: Option<(PeerId, usize)>,
 }
 
 #[derive(Debug)]
 enum Stage<H> {
-    /// It is being connected.
+    /// `connect` is in progress.
     Reaching,
-    /// Messages come and go.
+    /// Handshake messages are exchanged.
     Talking,
-    /// What else is needed is on its way.
+    /// The driver's own exchange is in progress.
     HandingOver(H),
 }
 
 impl<H> Connections<H> {
-    /// None yet; `watch` is that of the rail.
+    /// An empty list, whose events wake a sleeper on the rail's `watch`.
     ///
     /// # Errors
-    /// The system gives no epoll.
+    /// The system creates no epoll.
     pub fn new(watch: &Watch) -> Result<Self, Errno> {
         let own = Watch::new()?;
         watch.add(&own, Token::Opening, false)?;
@@ -111,24 +112,23 @@ impl<H> Connections<H> {
     }
 }
 
-/// One step, and the parts of the rail that it works with.
+/// One step of the state machine, with the parts of the rail that it uses.
 pub struct Step<'a, N: Network> {
-    /// The connections.
     pub connections: &'a mut Connections<N::Handover>,
-    /// The machine.
+    /// The state machine that opens links.
     pub opening: &'a mut Opening,
-    /// The driver's part.
+    /// The driver's operations.
     pub network: N,
     /// Milliseconds.
     pub now_ms: u64,
-    /// The results.
+    /// Receives the results.
     pub outcome: &'a mut Vec<Outcome<N::Handover>>,
 }
 
 impl<N: Network> Step<'_, N> {
-    /// Accepts waiting connections, reads all of them, goes on with every attempt.
+    /// Accepts waiting connections, reads from all of them, and continues every attempt.
     pub fn run(mut self) {
-        // Before others are accepted: a silent stranger may have to make room.
+        // Read before accepting: a silent connection may have to be dropped to make room.
         self.listen();
         self.act();
         self.accept();
@@ -188,7 +188,7 @@ impl<N: Network> Step<'_, N> {
         let mut ready = Vec::new();
         self.connections.watch.look(|token, _| ready.push(token));
         for of in ready {
-            // One that an earlier one has ended is not there any more.
+            // Handling an earlier event may have removed this connection.
             let Some(at) = self.connections.list.iter().position(|it| token(it.id) == of) else { continue };
             match self.connections.list[at].stage {
                 Stage::Reaching => self.reach(at),
@@ -198,7 +198,7 @@ impl<N: Network> Step<'_, N> {
         }
     }
 
-    /// Looks whether a connection stands.
+    /// Checks whether a connection is established.
     fn reach(&mut self, at: usize) {
         let connection = &mut self.connections.list[at];
         match stands(&connection.talk) {
@@ -245,7 +245,7 @@ impl<N: Network> Step<'_, N> {
         }
     }
 
-    /// A connection has ended.
+    /// Handles the end of a connection.
     fn end(&mut self, at: usize, e: Errno) {
         let Connection { id, stage, to, .. } = self.connections.list.swap_remove(at);
         let stood = !matches!(stage, Stage::Reaching);
@@ -257,7 +257,7 @@ impl<N: Network> Step<'_, N> {
         self.failed(id, setback);
     }
 
-    /// Does what the machine wants; whether that was anything.
+    /// Carries out the pending actions of the state machine; returns whether there were any.
     fn act(&mut self) -> bool {
         let mut acted = false;
         while let Some(action) = self.opening.next_action() {
@@ -311,7 +311,7 @@ impl<N: Network> Step<'_, N> {
     }
 }
 
-/// What the sockets of a conversation are watched as.
+/// Token under which the socket of a conversation is watched.
 fn token(id: Id) -> Token {
     Token::Link(id.number() as usize)
 }
@@ -320,7 +320,7 @@ fn unwatched(e: Errno) -> Setback {
     Setback::hopeless(format!("cannot be reached: cannot watch a socket: {e}"))
 }
 
-/// Whether a connection that was begun stands.
+/// Returns whether a `connect` in progress has completed.
 fn stands(socket: impl AsFd) -> Result<bool, Errno> {
     sockopt::socket_error(&socket)??;
     match net::getpeername(&socket) {

@@ -1,6 +1,6 @@
-//! The messages that open a link, over a socket that is not a link yet.
+//! Handshake messages over a socket that is not a link yet.
 //!
-//! Exactly one message is read at a time, so that nothing of the link's own traffic is read too early.
+//! Exactly one message is read at a time, so that no byte of the link's own traffic is consumed.
 
 use nmad_wire::{Control, Header, Kind, Malformed, Refusal, RefusalCode, VERSION};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,7 +10,7 @@ use rustix::net::{self, RecvFlags, SendFlags};
 /// Longest message: a refusal with its text.
 const LONGEST: usize = 544;
 
-/// A socket on which the two sides get to know each other.
+/// A socket on which a handshake takes place.
 #[derive(Debug)]
 pub struct Conversation {
     fd: OwnedFd,
@@ -18,45 +18,45 @@ pub struct Conversation {
     len: usize,
 }
 
-/// What the other side said.
+/// Result of reading from the peer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard<'a> {
-    /// Nothing yet, or not all of a message.
+    /// No complete message yet.
     Nothing,
     /// A message.
     Message(Control<'a>),
-    /// It closed the connection.
+    /// The peer closed the connection.
     Ended,
     /// The connection failed.
     Failed(Errno),
-    /// It speaks this other version of the format.
+    /// The peer uses another version of the protocol.
     OtherVersion(u8),
-    /// It speaks something else.
+    /// The bytes are not of this protocol.
     Foreign(Malformed),
 }
 
 impl Conversation {
-    /// On a connected or connecting socket.
+    /// Wraps a connected or connecting socket.
     pub fn new(fd: OwnedFd) -> Self {
         Conversation { fd, heard: [0; LONGEST], len: 0 }
     }
 
-    /// Says something; would-block means that the connection is not there yet.
+    /// Sends a message; the error would-block means that the connection is not established yet.
     pub fn say(&self, message: &Control<'_>) -> Result<(), Errno> {
         let bytes = message.encode();
-        // A message is far shorter than the smallest buffer of a socket on which little else was said.
+        // A message is far shorter than the smallest send buffer, and little else was sent on this socket.
         match net::send(&self.fd, &bytes, SendFlags::NOSIGNAL)? {
             sent if sent == bytes.len() => Ok(()),
             _ => Err(Errno::NOBUFS),
         }
     }
 
-    /// Says that there will be no link, and why. What cannot be said is not.
+    /// Refuses the link, with the reason. Errors of the send are ignored.
     pub fn refuse(&self, code: RefusalCode, text: &str) {
         let _ = self.say(&Control::Refuse(Refusal { code, text }));
     }
 
-    /// Listens for the next message.
+    /// Reads the next message.
     pub fn hear(&mut self) -> Heard<'_> {
         loop {
             let whole = match self.whole() {
@@ -80,7 +80,7 @@ impl Conversation {
         }
     }
 
-    /// Bytes of the message in progress as far as they are known: its header's, then its own.
+    /// Number of bytes to read next: the header, then the whole message once its length is known.
     fn whole(&self) -> Result<usize, Heard<'static>> {
         if self.len < Header::LEN {
             return Ok(Header::LEN);
@@ -99,12 +99,11 @@ impl Conversation {
         }
     }
 
-    /// The socket.
     pub fn socket(&self) -> &OwnedFd {
         &self.fd
     }
 
-    /// The socket, for what comes after the conversation.
+    /// Returns the socket, for use after the handshake.
     pub fn into_socket(self) -> OwnedFd {
         self.fd
     }

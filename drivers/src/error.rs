@@ -1,21 +1,21 @@
-//! Why a rail cannot be opened.
+//! The error of a rail that cannot be opened.
 
 use std::fmt;
 use std::io;
 
-/// A rail cannot be opened: its name, the call that failed, and the system's answer.
+/// A rail cannot be opened: the rail's name, the failed step, and the system's error.
 #[derive(Debug)]
 pub struct DriverError {
     /// Name of the rail, for example `tcp/eth1`.
     pub rail: String,
     /// The step that failed, with the remedy where one is known.
     pub what: String,
-    /// The answer of the system.
+    /// The system's error.
     pub cause: Option<io::Error>,
 }
 
 impl DriverError {
-    /// An error of `rail` while it tried `what`.
+    /// An error of `rail` in the step `what`.
     pub fn new(rail: &str, what: impl Into<String>, cause: impl Into<io::Error>) -> Self {
         DriverError { rail: rail.into(), what: what.into(), cause: Some(cause.into()) }
     }

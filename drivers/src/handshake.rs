@@ -1,12 +1,13 @@
-//! Which processes may open a link: nonces and MACs with the secret of the job, for every driver that
-//! connects over a network. Only values here, no socket and no clock.
+//! Authentication of processes that open a link: nonces and MACs keyed with the secret of the job, for
+//! every driver that connects over a network. This module computes values only; it has no socket and no
+//! clock.
 
 use nmad_wire::{Control, Hello, Proof, Welcome};
 
-/// What both sides of a link know after hello and welcome. The MACs cover all of it.
+/// Data that both sides share after hello and welcome. The MACs cover all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ends {
-    /// What the connecting side said.
+    /// The hello of the connecting side.
     pub hello: Hello,
     /// Number of the answering side's rail.
     pub rail: u8,
@@ -14,17 +15,17 @@ pub struct Ends {
     pub nonce: [u8; 32],
 }
 
-/// A hello with the MAC that shows that its sender knows the job's secret; the hello's own MAC is replaced.
+/// Returns the hello with its MAC filled in, which shows that its sender knows the job's secret.
 ///
-/// A side that accepts checks it before it keeps anything about the sender. A recorded hello passes once
-/// more, and leads nowhere: only [`Ends::proof`] opens a link.
+/// The accepting side checks the MAC before it stores anything about the sender. A replayed hello passes
+/// this check but opens no link, which takes [`Ends::proof`].
 pub fn sealed(hello: Hello, secret: &[u8; 32]) -> Hello {
     Hello { mac: *hello_mac(&hello, secret).as_bytes(), ..hello }
 }
 
-/// Whether the sender of a hello knows the secret.
+/// Returns whether the sender of a hello knows the secret.
 pub fn is_sealed(hello: &Hello, secret: &[u8; 32]) -> bool {
-    // Comparing with a `blake3::Hash` takes the same time wherever the difference is.
+    // `blake3::Hash` compares in constant time.
     hello_mac(hello, secret) == hello.mac
 }
 
@@ -38,7 +39,8 @@ fn hello_mac(hello: &Hello, secret: &[u8; 32]) -> blake3::Hash {
     hasher.finalize()
 }
 
-/// Which of the two MACs; an answer can thus never be reflected as a proof.
+/// The side that computes a MAC. It is part of the MAC, so that one side's answer cannot be reflected as
+/// the other side's proof.
 #[derive(Debug, Clone, Copy)]
 enum Side {
     Answering,
@@ -46,31 +48,31 @@ enum Side {
 }
 
 impl Ends {
-    /// The answer to a hello, made with the job's secret.
+    /// The welcome message: the answer to a hello.
     pub fn welcome(&self, secret: &[u8; 32]) -> Control<'static> {
         let mac = self.mac(secret, Side::Answering).into();
         Control::Welcome(Welcome { rail: self.rail, nonce: self.nonce, mac })
     }
 
-    /// The last message, made with the job's secret.
+    /// The proof: the last message of the handshake.
     pub fn proof(&self, secret: &[u8; 32]) -> Control<'static> {
         Control::Proof(Proof { mac: self.mac(secret, Side::Connecting).into() })
     }
 
-    /// Reads a welcome; none if the side that sent it does not know the secret.
+    /// Checks a welcome; none if its sender does not know the secret.
     pub fn from_welcome(hello: Hello, welcome: &Welcome, secret: &[u8; 32]) -> Option<Ends> {
         let ends = Ends { hello, rail: welcome.rail, nonce: welcome.nonce };
-        // Comparing with a `blake3::Hash` takes the same time wherever the difference is.
+        // `blake3::Hash` compares in constant time.
         (ends.mac(secret, Side::Answering) == welcome.mac).then_some(ends)
     }
 
-    /// Whether the connecting side has proved that it knows the secret.
+    /// Returns whether the connecting side has proved that it knows the secret.
     pub fn proves(&self, proof: &Proof, secret: &[u8; 32]) -> bool {
         self.mac(secret, Side::Connecting) == proof.mac
     }
 
-    /// What proves that a message which follows the handshake is of this link and side; `is_attempt`: its
-    /// sender is the connecting side.
+    /// MAC of a message that follows the handshake, bound to this link and to the sending side;
+    /// `is_attempt`: the sender is the connecting side.
     pub fn seal(&self, secret: &[u8; 32], is_attempt: bool, message: &[u8]) -> blake3::Hash {
         let side = if is_attempt { Side::Connecting } else { Side::Answering };
         let mut hasher = blake3::Hasher::new_keyed(secret);
@@ -95,10 +97,10 @@ impl Ends {
     }
 }
 
-/// Fresh random bytes from the system.
+/// Returns 32 random bytes from the system.
 ///
 /// # Panics
-/// If the system has no random source, which no system that runs this has.
+/// If the system has no random source; no supported system lacks one.
 pub fn nonce() -> [u8; 32] {
     let mut bytes = [0; 32];
     let mut have = 0;

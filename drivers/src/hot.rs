@@ -1,8 +1,8 @@
-//! The few links on which something happened lately: they are read directly, without asking first.
+//! The few recently active links, which are read directly without an `epoll_wait` first.
 
-/// Links read at each poll, at most. Asking for all others costs about as much as one read in vain.
+/// Links read at each poll, at most. `epoll_wait` for all others costs about as much as one empty read.
 const HOT: usize = 4;
-/// Reads in vain after which a link makes room for those that had success.
+/// Consecutive empty reads after which a link is no longer hot.
 const COLD_AFTER: u32 = 1024;
 
 /// The hot links of a rail, by index.
@@ -12,30 +12,30 @@ pub struct Hot {
 }
 
 impl Hot {
-    /// How many there are.
+    /// Number of hot links.
     #[inline]
     pub fn count(&self) -> usize {
         self.links.len()
     }
 
-    /// The link at place `place`.
+    /// The hot link at index `place`.
     #[inline]
     pub fn at(&self, place: usize) -> Option<usize> {
         self.links.get(place).map(|(link, _)| *link)
     }
 
-    /// Whether a link is one of them.
+    /// Returns whether a link is hot.
     #[inline]
     pub fn has(&self, link: usize) -> bool {
         self.iter().any(|hot| hot == link)
     }
 
-    /// All of them.
+    /// All hot links.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.links.iter().map(|(link, _)| *link)
     }
 
-    /// Something happened on this link. Returns one that is not hot any more.
+    /// Marks a link as active. Returns the link that it displaces, if any.
     #[inline]
     pub fn heat(&mut self, link: usize) -> Option<usize> {
         match self.links.iter_mut().find(|(hot, _)| *hot == link) {
@@ -47,16 +47,16 @@ impl Hot {
         }
     }
 
-    /// A read from the link at `place` was in vain. Returns it if it is not hot any more.
+    /// Records an empty read of the link at index `place`. Returns the link if it is no longer hot.
     #[inline]
     pub fn cool(&mut self, place: usize) -> Option<usize> {
         let (_, vain) = self.links.get_mut(place)?;
         *vain = vain.saturating_add(1);
-        // A link that is alone stays: reading it costs no more than asking for all.
+        // The only hot link stays: reading it costs no more than `epoll_wait`.
         (*vain > COLD_AFTER && self.links.len() > 1).then(|| self.links.swap_remove(place).0)
     }
 
-    /// The link is gone.
+    /// Removes a link that was closed.
     pub fn forget(&mut self, link: usize) {
         self.links.retain(|(hot, _)| *hot != link);
     }

@@ -1,4 +1,4 @@
-//! Interfaces of this machine over which a rail may run.
+//! Network interfaces of this machine over which a rail can run.
 
 use nix::ifaddrs::{InterfaceAddress, getifaddrs};
 use nix::net::if_::InterfaceFlags;
@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// An interface that has just come up is not called running for a while, but has its carrier.
+/// Flags of a usable interface. One that has just come up has its carrier but is not RUNNING for a while.
 const CARRIER: InterfaceFlags = InterfaceFlags::IFF_RUNNING.union(InterfaceFlags::IFF_LOWER_UP);
 
 /// An address of a network interface.
@@ -16,14 +16,14 @@ pub struct Interface {
     pub name: String,
     /// Its address.
     pub address: IpAddr,
-    /// Bits of the address that name the subnet.
+    /// Length of the subnet prefix in bits.
     pub prefix: u8,
     /// Nominal speed in bytes per second, zero if unknown.
     pub bandwidth: u64,
 }
 
 impl Interface {
-    /// The interface that leads to this machine itself.
+    /// The loopback interface.
     pub fn loopback() -> Self {
         let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
         Interface { name: "lo".into(), address, prefix: 8, bandwidth: 0 }
@@ -31,10 +31,10 @@ impl Interface {
 }
 
 /// The interfaces that are up, one entry per address; the loopback interface only if there is no other.
-/// IPv6 addresses that are valid on one link only are left out.
+/// Link-local IPv6 addresses are left out.
 ///
 /// # Errors
-/// The system does not tell.
+/// The system cannot list its interfaces.
 pub fn interfaces() -> io::Result<Vec<Interface>> {
     let (loopback, mut others): (Vec<_>, Vec<_>) = getifaddrs()?
         .filter(|i| i.flags.contains(InterfaceFlags::IFF_UP) && i.flags.intersects(CARRIER))
@@ -46,7 +46,7 @@ pub fn interfaces() -> io::Result<Vec<Interface>> {
     Ok(others.into_iter().map(|(_, interface)| interface).collect())
 }
 
-/// Every address of this machine with the name of its interface, up or not.
+/// Every address of this machine with the name of its interface, whether up or down.
 pub(super) fn own_addresses() -> io::Result<Vec<(IpAddr, String)>> {
     Ok(getifaddrs()?.filter_map(|i| Some((address(&i)?, i.interface_name))).collect())
 }
@@ -74,7 +74,7 @@ fn interface(found: &InterfaceAddress) -> Option<Interface> {
     Some(Interface { name, address, prefix: prefix as u8, bandwidth })
 }
 
-/// Bytes per second as the kernel knows it (Mbit/s, minus one if it does not), zero if unknown.
+/// Bytes per second from the kernel's figure (Mbit/s, -1 if unknown); zero if unknown.
 fn bandwidth(name: &str) -> u64 {
     let path = format!("/sys/class/net/{name}/speed");
     let mbit = fs::read_to_string(path).ok().and_then(|text| text.trim().parse::<i64>().ok()).unwrap_or(0);

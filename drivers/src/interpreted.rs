@@ -1,11 +1,12 @@
-//! Whether another program interprets this process: valgrind, which tells of memory that is used before it
-//! was written, and of calls of the system that it does not know.
+//! Detects whether this process runs under valgrind, which reports reads of uninitialised memory and system
+//! calls that it does not know.
 
-/// Part of the names of the files that valgrind has each of its processes load (`LD_PRELOAD`).
+/// Part of the names of the libraries that valgrind preloads into each process (`LD_PRELOAD`).
 const PRELOADED: &[u8] = b"vgpreload_";
 
-/// Whether it is valgrind. It sees neither what other processes write here, nor knows the latest calls of the
-/// system: single copies and such calls are done without.
+/// Returns whether this process runs under valgrind. Valgrind does not see what other processes write into
+/// this process's memory, and does not know the latest system calls: single copies and such calls are then
+/// disabled.
 pub fn by_valgrind() -> bool {
     std::env::var_os("LD_PRELOAD").is_some_and(|list| names_valgrind(list.as_encoded_bytes()))
 }

@@ -1,11 +1,12 @@
-//! Drivers: the room below the engine, one folder per kind of network.
+//! Drivers: the layer below the engine, one folder per kind of network.
 //!
 //! A driver implements [`nmad_engine::transfer::driver::Driver`]: it takes orders, moves bytes and reports
 //! events. It sees headers, never frames or requests, and knows neither strategies nor profiles. Each
 //! folder has the same file names: `rail.rs` is the driver itself, `link.rs` one peer over it, `write.rs`
-//! and `read.rs` the two directions, `opening.rs` its own part of how a link opens. [`opening`] is the state
-//! machine that opens the links of all of them, [`node`] the memory of other processes of a node, [`around`]
-//! holds drivers around a driver, [`conformance`] is the suite that every driver passes.
+//! and `read.rs` the two directions, `opening.rs` the driver's own part of opening a link. [`opening`] is
+//! the state machine that opens links for all drivers, [`node`] accesses the memory of other processes of a
+//! node, [`around`] holds drivers that wrap a driver, [`conformance`] is the test suite that every driver
+//! passes.
 #![deny(unsafe_code)]
 
 pub mod around;

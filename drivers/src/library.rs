@@ -1,30 +1,30 @@
-//! Libraries of C that are opened at run time, where they exist: nothing is needed to build.
+//! C libraries that are loaded at run time if present, so that building needs none of them.
 
 use std::ffi::{CStr, c_void};
 
-/// A library that was opened. It stays loaded: its threads and handlers may outlive any use of ours.
+/// A loaded library. It is never unloaded: its threads and handlers may outlive our use of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Library {
     handle: *mut c_void,
 }
 
 impl Library {
-    /// Opens a library by its name.
+    /// Loads a library by its name.
     ///
     /// # Errors
-    /// What the system says.
+    /// The text of `dlerror`.
     pub fn open(name: &CStr) -> Result<Library, String> {
-        // SAFETY: loading runs the library's initialisers, which is what was asked for.
+        // SAFETY: loading runs the library's initialisers, which the caller asked for.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
-            // SAFETY: an error has just happened, so there is a text, which is copied before the next call.
+            // SAFETY: `dlopen` has just failed, so there is a text; it is copied before the next call.
             let why = unsafe { CStr::from_ptr(libc::dlerror()) };
             return Err(why.to_string_lossy().into_owned());
         }
         Ok(Library { handle })
     }
 
-    /// A function of the library; its name, if it has none.
+    /// Looks up a function of the library; the error is the name of a missing function.
     ///
     /// # Safety
     /// The function has the type `F`, a pointer to a function.
@@ -35,7 +35,7 @@ impl Library {
         if at.is_null() {
             return Err(name.to_string_lossy().into_owned());
         }
-        // SAFETY: by the contract; it is not null.
+        // SAFETY: the pointer is not null, and the caller guarantees its type.
         Ok(unsafe { std::mem::transmute_copy(&at) })
     }
 }

@@ -1,4 +1,5 @@
-//! The drivers for interfaces: each registers itself in the list of the crate's root, and users name it.
+//! Registry of the drivers for network interfaces. The list is `NETWORKS` in the crate's root; users choose
+//! drivers by name.
 
 use crate::around::layers::{Layered, Layers};
 use crate::error::DriverError;
@@ -6,11 +7,11 @@ use crate::interface::Interface;
 use nmad_engine::packet::PeerId;
 use nmad_engine::transfer::driver::Driver;
 
-/// The data with which a driver opens a rail.
+/// The parameters with which a driver opens a rail.
 pub struct Place {
-    /// This process.
+    /// Rank of this process.
     pub rank: PeerId,
-    /// Number of the rail in it.
+    /// Number of the rail in this process.
     pub rail: u8,
     /// The interface.
     pub interface: Interface,
@@ -18,33 +19,34 @@ pub struct Place {
     pub secret: [u8; 32],
 }
 
-/// A rail over an interface; implementing it is what a driver owes to be registered.
+/// A rail over a network interface; a driver implements this trait in order to be registered.
 pub trait OverInterface: Driver + Sized + 'static {
-    /// Name of the driver, with which the names of its rails begin; of one that has variants, what their
-    /// names begin with.
+    /// Name of the driver, and prefix of its rails' names; for a driver with variants, prefix of their
+    /// names.
     const NAME: &'static str;
 
-    /// Opens a rail of the driver of this name.
+    /// Opens a rail of the driver with this name.
     ///
     /// # Errors
-    /// The interface is gone, or is not for this driver, or this process may not use it.
+    /// The interface is gone, the driver does not support it, or this process may not use it.
     fn open_over(name: &'static str, place: Place) -> Result<Self, DriverError>;
 
-    /// Why this process cannot open rails of the driver of this name, with the remedy; none: nothing is known
-    /// against it.
+    /// Returns why this process cannot open rails of the driver with this name, with the remedy; none if no
+    /// obstacle is known.
     fn hindrance(name: &str) -> Option<String> {
         let _ = name;
         None
     }
 
-    /// What this process has to do without on rails of the driver of this name, and why; none: of nothing.
+    /// Returns which features are missing on rails of the driver with this name, and why; none if all are
+    /// present.
     fn lack(name: &str) -> Option<String> {
         let _ = name;
         None
     }
 }
 
-/// A driver for interfaces.
+/// A registered driver.
 #[derive(Clone, Copy)]
 pub struct Network {
     name: &'static str,
@@ -54,15 +56,15 @@ pub struct Network {
 }
 
 impl Network {
-    /// All of them, the default first.
+    /// All drivers, the default first.
     pub const ALL: &'static [Network] = crate::NETWORKS;
 
-    /// The driver of these rails.
+    /// Registers the driver of this rail type.
     pub(crate) const fn of<R: OverInterface>() -> Network {
         Network::variant::<R>(R::NAME)
     }
 
-    /// A variant of the driver of these rails, with a name of its own.
+    /// Registers a variant of the driver of this rail type under a name of its own.
     pub(crate) const fn variant<R: OverInterface>(name: &'static str) -> Network {
         Network {
             name,
@@ -72,34 +74,35 @@ impl Network {
         }
     }
 
-    /// Its name, with which names of rails begin.
+    /// Name of the driver, with which the names of its rails begin.
     pub const fn name(self) -> &'static str {
         self.name
     }
 
-    /// Opens a rail with layers around it.
+    /// Opens a rail and wraps it in layers.
     ///
     /// # Errors
-    /// As [`OverInterface::open_over`].
+    /// Those of [`OverInterface::open_over`].
     pub fn open(self, place: Place, layers: &Layers) -> Result<Layered, DriverError> {
         (self.open)(self.name, place, layers)
     }
 
-    /// Why this process cannot open rails, with the remedy; none: nothing is known against it.
+    /// Returns why this process cannot open rails, with the remedy; none if no obstacle is known.
     pub fn hindrance(self) -> Option<String> {
         (self.hindrance)(self.name)
     }
 
-    /// What this process has to do without on rails that it can open, and why; none: of nothing.
+    /// Returns which features are missing on rails that this process can open, and why; none if all are
+    /// present.
     pub fn lack(self) -> Option<String> {
         (self.lack)(self.name)
     }
 
-    /// The driver of this name. What a name has behind a semicolon says how libfabric makes a provider
-    /// reliable (`ofi:tcp;ofi_rxm`), of which there is one way for each.
+    /// Finds a driver by name. A suffix behind a semicolon is ignored: it names the utility provider by
+    /// which libfabric makes a provider reliable (`ofi:tcp;ofi_rxm`), and each provider has only one.
     ///
     /// # Errors
-    /// There is none; the text lists the names.
+    /// No driver has this name; the text lists the names.
     pub fn named(name: &str) -> Result<Network, String> {
         let short = name.split_once(';').map_or(name, |(short, _)| short);
         let found = Network::ALL.iter().find(|network| network.name == short).copied();
@@ -109,10 +112,10 @@ impl Network {
         })
     }
 
-    /// Whether each is named once: a second rail over the same interface carries nothing more.
+    /// Checks that no driver is named twice: a second rail over the same interface adds no bandwidth.
     ///
     /// # Errors
-    /// One is named twice; the text names it.
+    /// The text names a driver that occurs twice.
     pub fn all_different(drivers: &[Network]) -> Result<(), String> {
         let again = drivers.iter().enumerate().find(|(place, driver)| drivers[..*place].contains(driver));
         again.map_or(Ok(()), |(_, driver)| Err(format!("{} is named twice; once is enough", driver.name)))

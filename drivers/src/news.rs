@@ -1,25 +1,25 @@
-//! What a rail has to report at its next poll: orders that were sent, and what was found out of turn.
+//! Events that a rail reports at its next poll: completed orders, and events found outside of a poll.
 
 use nmad_engine::packet::PeerId;
 use nmad_engine::transfer::driver::{Event, Order};
 
-/// Not yet reported.
+/// Events not reported yet.
 #[derive(Debug, Default)]
 pub(crate) struct News {
-    /// Orders that need nothing more.
+    /// Orders that are complete.
     pub(crate) sent: Vec<Order>,
-    /// Everything else.
+    /// All other events.
     pub(crate) found: Vec<Event<'static>>,
 }
 
 impl News {
-    /// Whether there is nothing to report.
+    /// Returns whether there is nothing to report.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.sent.is_empty() && self.found.is_empty()
     }
 
-    /// Reports what was found out of turn, after what was sent before.
+    /// Reports all events, completed orders first.
     pub(crate) fn report(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         for order in self.sent.drain(..) {
             match order {
@@ -35,7 +35,7 @@ impl News {
         }
     }
 
-    /// The end of a link of this rail, or of the attempt to open one.
+    /// Records the end of a link of this rail, or of the attempt to open one.
     #[cold]
     pub(crate) fn lost(&mut self, rail: &str, peer: PeerId, why: &str, unsent: Vec<Order>) {
         let why = format!("rail {rail}: peer {} {why}", peer.0);

@@ -1,11 +1,11 @@
-//! Receive regions that are open on one rail: where the bytes of arriving chunks belong.
+//! Open receive regions of one rail: they map the keys of arriving chunks to memory.
 
 use hashbrown::HashMap;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
 
-/// The open receive regions of a rail. A key is given out once only, so a chunk that was on its way to a
-/// receive region that has been closed can never fall into another one.
+/// The open receive regions of a rail. A key is used once only, so a late chunk for a closed receive region
+/// can never be written into another one.
 #[derive(Debug, Default)]
 pub struct Regions {
     open: HashMap<RegionId, Region>,
@@ -19,7 +19,7 @@ struct Region {
     into: Segments,
 }
 
-/// A chunk reaches past the end of its receive region.
+/// The error of a chunk that reaches past the end of its receive region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PastEnd;
 
@@ -32,7 +32,7 @@ impl Regions {
         key
     }
 
-    /// Forgets a receive region; says for which peer it was open.
+    /// Closes a receive region; returns the peer for which it was open.
     pub fn close(&mut self, region: RegionId) -> Option<PeerId> {
         self.open.remove(&region).map(|region| region.from)
     }
@@ -42,13 +42,13 @@ impl Regions {
         self.open.get(&region).filter(|region| region.from == from).map(|region| region.key)
     }
 
-    /// Whether none is open.
+    /// Returns whether no region is open.
     pub fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
 
-    /// The memory for `len` bytes at `offset` of a receive region; none if it is not open for this peer and
-    /// key.
+    /// Returns the memory for `len` bytes at `offset` of a receive region; none if the region is not open
+    /// for this peer and key.
     ///
     /// # Errors
     /// The range is not inside the receive region.

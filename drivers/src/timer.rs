@@ -1,4 +1,4 @@
-//! A timer among the sockets of a rail: it wakes a sleeper for what has to be done from time to time.
+//! A periodic timer among the sockets of a rail: it wakes a sleeping thread for periodic work.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
@@ -6,7 +6,7 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
 
-/// A descriptor that becomes readable in equal intervals.
+/// A descriptor that becomes readable periodically.
 #[derive(Debug)]
 pub struct Timer {
     fd: OwnedFd,
@@ -14,13 +14,13 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// One that does not run.
+    /// Creates a stopped timer.
     pub fn new() -> Result<Self, Errno> {
         let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
         Ok(Timer { fd, every_ms: 0 })
     }
 
-    /// Rings every `every_ms` milliseconds from now on.
+    /// Starts the timer with a period of `every_ms` milliseconds.
     pub fn wind(&mut self, every_ms: u64) {
         if self.every_ms == every_ms {
             return;
@@ -33,12 +33,12 @@ impl Timer {
         }
     }
 
-    /// Takes note that it has rung.
+    /// Acknowledges an expiration, so that the descriptor is no longer readable.
     pub fn silence(&self) {
         let _ = rustix::io::read(&self.fd, &mut [0; 8]);
     }
 
-    /// What becomes readable.
+    /// The descriptor that becomes readable.
     pub fn descriptor(&self) -> impl AsFd + '_ {
         &self.fd
     }

@@ -1,68 +1,68 @@
-//! Which sockets have something to do: the descriptor on which a sleeper waits for a whole rail.
+//! The epoll of a rail: one descriptor on which a thread sleeps for all sockets of the rail.
 
 use crate::ready::{Ready, ready};
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 
-/// Sockets looked at per call.
+/// Events handled per call.
 const AT_ONCE: usize = 64;
 
-/// Reads with success after which a socket that is read without asking is not watched any more.
+/// Successful reads after which a socket that is polled directly is no longer watched.
 pub const TRUSTED_AFTER: u32 = 16;
 
-/// The numbers of [`Token::Bell`] and [`Token::Carrier`]; no link has them.
+/// Reserved epoll data: [`Token::Bell`] and [`Token::Carrier`] lie above the numbers of all links.
 const BELL: u64 = u64::MAX;
 const CARRIER: u64 = u64::MAX - 1;
 
-/// What a socket belongs to.
+/// The owner of a watched socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Token {
-    /// The listening socket, or a link that is being opened or left.
+    /// The listening socket, or a link that is being opened or closed.
     Opening,
-    /// The link to the peer with this index, or a conversation with this number.
+    /// The link to the peer with this index, or the conversation with this number.
     Link(usize),
-    /// A descriptor by which others wake this rail.
+    /// A wakeup descriptor, by which other threads or processes wake this rail.
     Bell,
-    /// What the system tells of interfaces.
+    /// The netlink socket with notifications about interfaces.
     Carrier,
 }
 
-/// The sockets of one rail.
+/// The watched sockets of one rail.
 #[derive(Debug)]
 pub struct Watch {
     epoll: OwnedFd,
 }
 
 impl Watch {
-    /// Watches nothing yet.
+    /// Creates an empty set.
     pub fn new() -> Result<Self, Errno> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         Ok(Watch { epoll })
     }
 
-    /// The descriptor that becomes readable when a socket has something to do.
+    /// The descriptor that becomes readable when any socket is ready.
     pub fn descriptor(&self) -> i32 {
         self.epoll.as_raw_fd()
     }
 
-    /// Watches a socket for incoming data and, if `output`, for room to write. Closing it ends the watch.
+    /// Watches a socket for incoming data and, if `output`, for room to write. Closing the socket removes
+    /// it.
     pub fn add(&self, fd: impl AsFd, token: Token, output: bool) -> Result<(), Errno> {
         epoll::add(&self.epoll, fd, data(token), flags(output))
     }
 
-    /// Changes the events for which a socket is watched, and its token.
+    /// Changes the watched events and the token of a socket.
     pub fn change(&self, fd: impl AsFd, token: Token, output: bool) -> Result<(), Errno> {
         epoll::modify(&self.epoll, fd, data(token), flags(output))
     }
 
-    /// Watches a socket no longer.
+    /// Removes a socket.
     pub fn remove(&self, fd: impl AsFd) -> Result<(), Errno> {
         epoll::delete(&self.epoll, fd)
     }
 
-    /// Looks once, without waiting, and calls `each` with a socket that has something to do and whether
-    /// it has room to write.
+    /// Calls `each`, without blocking, with the token of each ready socket and whether it is writable.
     pub fn look(&self, mut each: impl FnMut(Token, bool)) {
         for Ready { data, output } in ready::<AT_ONCE>(self.epoll.as_fd()) {
             let token = match data {
@@ -76,7 +76,7 @@ impl Watch {
     }
 }
 
-/// A set of sockets can be watched itself, as one of another set.
+/// A set can itself be watched as a member of another set.
 impl AsFd for Watch {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()

@@ -1,8 +1,8 @@
-//! Memory of another process of this node and user, read and written in one call of the system
-//! (process_vm_readv, process_vm_writev). The caller knows its addresses.
+//! Cross-memory attach: reads and writes the memory of another process of this node and user by one system
+//! call (process_vm_readv, process_vm_writev). The caller knows the addresses.
 //!
-//! The system knows a process by its number in these calls, and may give the number of one that has ended to
-//! another one. So each copy also looks at a descriptor of the process ([`Process`]).
+//! These calls name a process by its id, which the system may reuse after the process has ended. So each
+//! copy also checks a pidfd of the process ([`Process`]).
 
 use crate::interpreted;
 use nmad_engine::memory::Segments;
@@ -23,17 +23,17 @@ const PIECES: usize = 128;
 #[derive(Debug, Clone)]
 pub struct Process {
     id: i32,
-    /// Stays that of this process when another one gets the number. None: the system has no such descriptors
-    /// (before Linux 5.3), and the number has to do.
+    /// A pidfd, which refers to this process even if its id is reused. None: the system has no pidfds
+    /// (before Linux 5.3), and only the id is used.
     handle: Option<Arc<OwnedFd>>,
 }
 
-/// The descriptors in use, by the numbers of their processes: a process has one, whatever accesses it.
+/// The pidfds in use by process id, so that each process has one only, however many users it has.
 static HANDLES: Mutex<BTreeMap<i32, Weak<OwnedFd>>> = Mutex::new(BTreeMap::new());
 
 impl Process {
-    /// The process that has this number now. Whoever was told the number makes sure afterwards that it is
-    /// the right process: by something that can only be read there.
+    /// The process that has this id now. If the id came from elsewhere, the caller must verify afterwards
+    /// that it is the right process, by a value that can be read only there.
     pub fn of(id: i32) -> Process {
         let mut handles = HANDLES.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(handle) = handles.get(&id).and_then(Weak::upgrade) {
@@ -43,7 +43,7 @@ impl Process {
             }
         }
         let open = |pid| pidfd_open(pid, PidfdFlags::empty()).ok();
-        // Valgrind does not know this call of the system.
+        // Valgrind does not support pidfd_open.
         let pid = Pid::from_raw(id).filter(|_| !interpreted::by_valgrind());
         let handle = pid.and_then(open).map(Arc::new);
         match &handle {
@@ -53,21 +53,21 @@ impl Process {
         Process { id, handle }
     }
 
-    /// The process at the other end of a socket; none: it has no number here, or is gone.
+    /// The process at the other end of a socket; none: it has no id in this namespace, or has ended.
     pub(crate) fn behind(socket: BorrowedFd<'_>) -> Option<Process> {
         let process = Process::of(peer_of(socket)?.process);
-        // The connection ends with the process that has made it, which thus had the number until now.
+        // The process that made the connection still has it open, so its id has not been reused.
         let mut byte = [0; 1];
         let ended = matches!(net::recv(socket, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT), Ok((_, 0)));
         (process.id > 0 && !ended).then_some(process)
     }
 
-    /// Its number.
+    /// The process id.
     pub fn id(&self) -> i32 {
         self.id
     }
 
-    /// Whether it has not ended, so that no other process has its number.
+    /// Returns whether the process has not ended, so that its id has not been reused.
     pub fn is_there(&self) -> bool {
         let Some(handle) = &self.handle else { return true };
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -79,16 +79,17 @@ fn gone() -> io::Error {
     Errno::SRCH.into()
 }
 
-/// Memory of the peer's process, as it told: pieces, in order. Only the system ever follows these addresses.
+/// Memory of the peer's process as a list of pieces in order. Only the kernel ever dereferences these
+/// addresses.
 #[derive(Debug, Default)]
 pub struct Remote {
-    /// Where in the whole each piece begins, its address and its length.
+    /// Offset of each piece in the whole, its address and its length.
     pieces: Vec<(u64, u64, u64)>,
     len: u64,
 }
 
 impl Remote {
-    /// Of these addresses and lengths. None: they add up to more than there can be.
+    /// Builds the list from addresses and lengths. None: their sum overflows.
     pub fn new(pieces: impl IntoIterator<Item = (u64, u64)>) -> Option<Remote> {
         let mut remote = Remote::default();
         for (address, len) in pieces {
@@ -104,7 +105,8 @@ impl Remote {
         self.len
     }
 
-    /// The pieces from `offset` on, at most `PIECES` of them and `len` bytes; returns how many pieces.
+    /// Fills `list` with the pieces from `offset` on, at most `PIECES` of them and `len` bytes; returns
+    /// their number.
     fn fill(&self, offset: u64, len: u64, list: &mut [libc::iovec; PIECES]) -> usize {
         let first = self.pieces.partition_point(|(start, _, len)| start + len <= offset);
         let (mut at, mut left, mut count) = (offset, len, 0);
@@ -121,23 +123,23 @@ impl Remote {
         count
     }
 
-    /// Copies from `offset` on into memory of ours, all of it.
+    /// Copies from `offset` into memory of ours, until that is full.
     ///
     /// # Errors
-    /// The system does not permit it, or some of the memory is not there.
+    /// The system does not permit it, or some of the memory does not exist.
     pub fn read(&self, process: &Process, offset: u64, into: &Segments) -> io::Result<()> {
         self.copy(Call::Read, process, offset, into)
     }
 
-    /// Copies all of memory of ours to `offset`.
+    /// Copies all of our memory to `offset`.
     ///
     /// # Errors
-    /// As [`Remote::read`].
+    /// Those of [`Remote::read`].
     pub fn write(&self, process: &Process, offset: u64, from: &Segments) -> io::Result<()> {
         self.copy(Call::Write, process, offset, from)
     }
 
-    /// Cores that are idle share long copies: each piece is a system call of its own.
+    /// Splits a long copy between idle cores, with a system call for each piece.
     fn copy(&self, by: Call, process: &Process, offset: u64, ours: &Segments) -> io::Result<()> {
         if ours.len() < LEAST {
             return self.copy_piece(by, process, offset, ours);
@@ -170,10 +172,10 @@ impl Remote {
     }
 }
 
-/// Reads pieces (address and length, in order) of a process into memory of ours that is as long.
+/// Reads pieces (address and length, in order) of a process into memory of ours of the same total length.
 ///
 /// # Errors
-/// As [`Remote::read`].
+/// Those of [`Remote::read`].
 pub fn read(
     process: &Process,
     into: &Segments,
@@ -182,10 +184,10 @@ pub fn read(
     Remote::new(pieces).ok_or(io::ErrorKind::InvalidInput)?.read(process, 0, into)
 }
 
-/// Writes memory of ours to pieces (address and length, in order) of a process that are as long.
+/// Writes memory of ours to pieces (address and length, in order) of a process of the same total length.
 ///
 /// # Errors
-/// As [`Remote::read`].
+/// Those of [`Remote::read`].
 pub fn write(
     process: &Process,
     from: &Segments,
@@ -223,8 +225,7 @@ enum Call {
 }
 
 fn call(by: Call, process: &Process, local: &[libc::iovec], remote: &[libc::iovec]) -> io::Result<u64> {
-    // Nothing is written to another process that has got the number meanwhile, and nothing that was read from
-    // one is believed.
+    // If the id has been reused, do not write to the other process, and discard data read from it.
     if by == Call::Write && !process.is_there() {
         return Err(gone());
     }
@@ -233,9 +234,9 @@ fn call(by: Call, process: &Process, local: &[libc::iovec], remote: &[libc::iove
         Call::Write => libc::process_vm_writev,
     };
     let (ours, theirs) = (local.len() as libc::c_ulong, remote.len() as libc::c_ulong);
-    // SAFETY: the local pieces are borrowed, mutably if they are written, or come from segments of a receive
-    // region or an order that this side holds, whose maker promised that they may be written or read; the
-    // remote ones mean nothing here.
+    // SAFETY: the local pieces are borrowed, mutably if they are written, or come from segments of a
+    // receive region or an order that this side holds, whose creator guarantees that they may be written or
+    // read; the remote addresses are not dereferenced in this process.
     let done = unsafe { system(process.id, local.as_ptr(), ours, remote.as_ptr(), theirs, 0) };
     if by == Call::Read && done > 0 && !process.is_there() {
         return Err(gone());
@@ -247,23 +248,23 @@ fn call(by: Call, process: &Process, local: &[libc::iovec], remote: &[libc::iove
     }
 }
 
-/// Lets processes of the same user access this one's memory where the system asks for that (yama). Elsewhere
-/// the system says that it does not know what is meant.
+/// Permits processes of the same user to access this one's memory if the system requires that (Yama). Other
+/// systems reject the call as unknown.
 pub(crate) fn permit_access() {
     // SAFETY: changes which processes may access this one; no memory is involved.
     let _ = unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
 }
 
-/// Who is at the other end of a socket, as the system knew when it connected.
+/// Credentials of the process at the other end of a socket, as of the time of the connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer {
-    /// The process, by its number in our namespace; zero: it has none there.
+    /// The process id in our namespace; zero: the process is not visible there.
     pub(crate) process: i32,
-    /// The effective user.
+    /// The effective user id.
     pub(crate) user: u32,
 }
 
-/// Who is at the other end of a socket.
+/// Returns the credentials of the process at the other end of a socket.
 pub(crate) fn peer_of(fd: BorrowedFd<'_>) -> Option<Peer> {
     let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut len = size_of::<libc::ucred>() as libc::socklen_t;
@@ -306,7 +307,7 @@ mod tests {
         assert!(ended.is_there() && ended.handle.is_some());
         child.kill().expect("it runs");
         child.wait().expect("it has ended");
-        // As if this process had got the number: the system would copy.
+        // Simulates the reuse of the id by this process: the system would copy.
         let reused = Process { id: std::process::id() as i32, ..ended.clone() };
         let value = AtomicU64::new(7);
         let address = (&raw const value) as u64;

@@ -1,61 +1,64 @@
 //! Shared work: bytes that either side of a link may copy, claimed piece by piece and revocable by both.
 //!
-//! One word describes the work. It has two ends, in pages, between which nobody has claimed anything yet, and
-//! for each side a bit that says whether it is copying just now. The sender *pushes* from one end (it writes
-//! into the receiver's memory), the receiver *pulls* from the other one (it reads the sender's memory). Each
-//! process always begins at the same end, so memory that goes back and forth stays in the cache of one core.
-//! A claim, the end of a copy and a revocation are one atomic step each:
+//! One word describes the work. It holds the two bounds, in pages, of the part that is not claimed yet, and
+//! for each side a bit that says whether that side is copying. The sender *pushes* from one end (it writes
+//! into the receiver's memory), the receiver *pulls* from the other one (it reads the sender's memory).
+//! Each process always begins at the same end, so a buffer that is sent back and forth stays in the cache
+//! of one core. A claim, the end of a copy and a revocation are one atomic step each:
 //!
-//! | step | who | effect |
+//! | step | side | effect |
 //! |---|---|---|
 //! | [`begin`] | sender | the word describes new work |
 //! | [`claim`], [`claim_at_most`] | either | takes a piece from its own end, sets its bit |
 //! | [`end`] | either | clears its bit; a piece that it could not copy is unclaimed again |
-//! | [`revoke`] | either | takes all that is unclaimed, for good |
+//! | [`revoke`] | either | takes the whole unclaimed part, for good |
 //!
-//! A side that revokes and then waits until the other one does not copy any more ([`wait`]) knows that
-//! nobody touches the memory after that. Chunks (`chunk/`), the end of a receive region (`cma/regions.rs`)
-//! and joint copies ([`super::joint`]) all follow this protocol, and `shm/tests/loom.rs` has its model.
+//! If a side revokes and then waits until the other one is not copying ([`wait`]), the memory is not
+//! accessed after that. Chunks (`chunk/`), the closing of a receive region (`cma/regions.rs`) and joint
+//! copies ([`super::joint`]) all follow this protocol, and `shm/tests/loom.rs` has its model.
 
 use crate::node::word::Word;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Bytes of a unit, in which the ends are counted: a page, since the system looks memory up by pages.
+/// Bytes of a unit, in which the bounds are counted: a page, since the kernel maps memory by pages.
 pub const UNIT: u64 = 4096;
-/// Most units of one claim, 512 KiB: the other side may come late and still find something to do. Zen 4: half
-/// and twice are within the spread.
+/// Largest claim in units, 512 KiB, so that a side that starts late still finds unclaimed pieces. Zen 4:
+/// half and twice are within the spread.
 const MOST: u64 = 128;
-/// Least units of the first claim of a side, 16 KiB: a system call costs as much as copying some KiB. Zen 4:
-/// half is within the spread; with twice 32 KiB are copied by one core alone, and 64 KiB take 5.6 us instead
-/// of 5.3.
+/// Smallest first claim of a side in units, 16 KiB: a system call costs as much as copying some KiB. Zen 4:
+/// half is within the spread; with twice, 32 KiB are copied by one core alone, and 64 KiB take 5.6 us
+/// instead of 5.3.
 const LEAST_FIRST: u64 = 4;
-/// Least units of later claims, 64 KiB. Zen 4: half and twice are within the spread. Later claims are rare.
+/// Smallest later claim in units, 64 KiB. Zen 4: half and twice are within the spread. Later claims are
+/// rare.
 const LEAST_MORE: u64 = 16;
-/// Bytes of one claim of a side that copies alone: a chunk as the engine usually cuts it. Zen 5: half makes 1
-/// MiB up to a tenth slower. Zen 4: half and twice are within the spread.
+/// Bytes of one claim of a side that copies alone: the usual chunk of the engine. Zen 5: half makes 1 MiB
+/// up to a tenth slower. Zen 4: half and twice are within the spread.
 const ALONE: u64 = 1 << 20;
-/// Longest wait for the end of the other side's copy: a thousand times what the longest one takes. It is
-/// spent only on a peer that was stopped within a system call, so half and twice matter to nobody else.
+/// Longest wait for the end of the other side's copy: a thousand times the duration of the longest copy. It
+/// expires only for a peer that was stopped within a system call, so half and twice matter in no other
+/// case.
 const BOUND: Duration = Duration::from_secs(2);
 
 const END_BITS: u32 = 24;
 const END_MASK: u64 = (1 << END_BITS) - 1;
 const PUSHING: u64 = 1 << 48;
 const PULLING: u64 = 1 << 49;
-/// The sender has revoked it, or the receiver could not copy it: it never counts as complete.
+/// The sender has revoked the work, or the receiver could not copy it: it never counts as complete.
 const ABANDONED: u64 = 1 << 50;
-/// The receiver has revoked it: it is complete as soon as nobody copies.
+/// The receiver has revoked the work: it is complete as soon as neither side copies.
 const DISCARDED: u64 = 1 << 51;
 /// The sender begins at the back.
 const TURNED: u64 = 1 << 52;
 const ROUND_SHIFT: u32 = 53;
-/// More than a ring has cells, so the round in an old cell is never taken for that of new work.
+/// Mask of round numbers. There are more rounds than a ring has cells, so the round in an old cell never
+/// equals that of new work.
 const ROUNDS: u64 = 0x7ff;
 /// Longest work in bytes.
 pub const LONGEST: u64 = END_MASK * UNIT;
 
-/// Which of the two copies.
+/// The two sides of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     Push,
@@ -70,23 +73,23 @@ impl Side {
         }
     }
 
-    /// Whether it begins at the front.
+    /// Returns whether this side begins at the front.
     fn is_in_front(self, word: u64) -> bool {
         (self == Side::Push) == (word & TURNED == 0)
     }
 }
 
-/// The work that a word describes; a word serves many, one after the other.
+/// Number of the work that a word describes; a word describes many works, one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Round(u64);
 
 impl Round {
-    /// From the low bits of a number.
+    /// Takes the low bits of a number.
     pub fn of(number: u64) -> Round {
         Round(number & ROUNDS)
     }
 
-    /// The one that a word describes now.
+    /// The round that a word describes now.
     pub fn now(word: &impl Word) -> Round {
         Round(word.load(Ordering::Acquire) >> ROUND_SHIFT)
     }
@@ -104,8 +107,8 @@ fn units(len: u64) -> u64 {
     len.div_ceil(UNIT)
 }
 
-/// Begins work of `len` bytes; only its sender does, when the work before is complete. The sender takes from
-/// the front, or from the back if it is `turned`.
+/// Begins work of `len` bytes. Only its sender calls this, when the previous work is complete. The sender
+/// takes pieces from the front, or from the back if `turned`.
 pub fn begin(word: &impl Word, round: Round, len: u64, turned: bool) {
     word.store(fresh(round, len, turned), Ordering::Release);
 }
@@ -114,11 +117,11 @@ fn fresh(round: Round, len: u64, turned: bool) -> u64 {
     round.0 << ROUND_SHIFT | if turned { TURNED } else { 0 } | units(len) << END_BITS
 }
 
-/// What `side` shall copy next of work of `len` bytes, in bytes: from and to (the last unit may be cut by the
-/// end of the work). None: nothing is left.
+/// Claims the next piece for `side` of work of `len` bytes; returns its start and end in bytes (the end of
+/// the work may cut the last unit). None: nothing is left.
 ///
-/// Two sides that are there at once take half each, with one system call. A side that is there again while
-/// the other has not come takes half of the rest. `alone`: the other side is not to help.
+/// Two sides that start at the same time take half each, with one system call. A side that claims again
+/// before the other has started takes half of the rest. `alone`: the other side is not to help.
 pub fn claim(word: &impl Word, round: Round, side: Side, len: u64, alone: bool) -> Option<(u64, u64)> {
     if alone {
         return claim_at_most(word, round, side, ALONE);
@@ -138,12 +141,12 @@ fn share(left: u64, whole: u64, is_first: bool) -> u64 {
     if left < units + LEAST_FIRST { left } else { units }
 }
 
-/// Takes at most `most` bytes for `side`; as [`claim`].
+/// Claims at most `most` bytes for `side`; returns start and end like [`claim`].
 pub fn claim_at_most(word: &impl Word, round: Round, side: Side, most: u64) -> Option<(u64, u64)> {
     take(word, round, side, |rest| (most / UNIT).clamp(1, rest.back - rest.front))
 }
 
-/// What nobody has claimed yet, in units, and at which end the side begins that claims some of it.
+/// The unclaimed part, in units, and the end at which the claiming side begins.
 struct Rest {
     front: u64,
     back: u64,
@@ -169,8 +172,8 @@ fn take(word: &impl Word, round: Round, side: Side, share: impl Fn(Rest) -> u64)
     }
 }
 
-/// `side` has copied what it claimed last, from and to, or could not: then anybody may claim it again, unless
-/// the work was revoked meanwhile.
+/// Ends the copy of the piece that `side` claimed last. If the copy failed, either side may claim the piece
+/// again, unless the work was revoked meanwhile.
 pub fn end(word: &impl Word, round: Round, side: Side, (from, to): (u64, u64), is_copied: bool) {
     if is_copied {
         word.fetch_and(!side.bit(), Ordering::AcqRel);
@@ -187,18 +190,19 @@ pub fn end(word: &impl Word, round: Round, side: Side, (from, to): (u64, u64), i
     });
 }
 
-/// `side` takes all that is unclaimed, for good. What the sender revokes never counts as complete.
+/// `side` takes the whole unclaimed part, for good. Work that the sender revokes never counts as complete.
 pub fn revoke(word: &impl Word, round: Round, side: Side) {
     let bit = if side == Side::Push { ABANDONED } else { DISCARDED };
     change(word, round, |old| closed(old) | bit);
 }
 
-/// The receiver cannot copy it and gives back what it had claimed, and all else: it never counts as complete.
+/// The receiver cannot copy: it gives back its claim and takes the unclaimed part, so that the work never
+/// counts as complete.
 pub fn decline(word: &impl Word, round: Round) {
     change(word, round, |old| closed(old) & !PULLING | ABANDONED);
 }
 
-/// With nothing left to claim.
+/// Returns the word with an empty unclaimed part.
 fn closed(word: u64) -> u64 {
     word & !END_MASK | word >> END_BITS & END_MASK
 }
@@ -212,13 +216,13 @@ fn change(word: &impl Word, round: Round, new: impl Fn(u64) -> u64) {
     }
 }
 
-/// Whether `side` copies just now.
+/// Returns whether `side` is copying.
 pub fn is_copying(word: &impl Word, round: Round, side: Side) -> bool {
     let now = word.load(Ordering::Acquire);
     round.is_in(now) && now & side.bit() != 0
 }
 
-/// Whether nothing of it is unclaimed.
+/// Returns whether no part is unclaimed.
 pub fn is_claimed(word: &impl Word, round: Round) -> bool {
     let now = word.load(Ordering::Acquire);
     !round.is_in(now) || is_all_claimed(now)
@@ -228,24 +232,25 @@ fn is_all_claimed(word: u64) -> bool {
     word & END_MASK >= word >> END_BITS & END_MASK
 }
 
-/// Whether all of it was claimed and nobody copies any more, or the word describes other work already.
+/// Returns whether all of it was claimed and neither side is copying, or the word already describes other
+/// work.
 pub fn is_complete(word: &impl Word, round: Round) -> bool {
     let now = word.load(Ordering::Acquire);
     !round.is_in(now) || (is_all_claimed(now) && now & (PUSHING | PULLING | ABANDONED) == 0)
 }
 
-/// Whether it was revoked by its sender or declined.
+/// Returns whether the sender revoked the work or the receiver declined it.
 pub fn is_abandoned(word: &impl Word, round: Round) -> bool {
     let now = word.load(Ordering::Acquire);
     round.is_in(now) && now & ABANDONED != 0
 }
 
-/// Whether the word describes other work already.
+/// Returns whether the word already describes other work.
 pub fn is_over(word: &impl Word, round: Round) -> bool {
     Round::now(word) != round
 }
 
-/// Waits until the other side has ended the copy that it is in, or does not live any more.
+/// Waits until the other side has ended its current copy or the process has ended; at most `BOUND`.
 pub fn wait(lives: &impl Fn() -> bool, ended: impl Fn() -> bool) {
     let begun = Instant::now();
     while !ended() {
@@ -261,12 +266,12 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicU64;
 
-    /// The lengths that the sides claim one after the other; all in units.
+    /// The lengths of consecutive claims of these sides, in units.
     fn lengths(units: u64, sides: impl IntoIterator<Item = Side>) -> Vec<u64> {
         claims(units, false, sides).into_iter().map(|(from, to)| to - from).collect()
     }
 
-    /// From where to where.
+    /// Start and end of consecutive claims of these sides, in units.
     fn claims(units: u64, turned: bool, sides: impl IntoIterator<Item = Side>) -> Vec<(u64, u64)> {
         let (word, round, len) = (AtomicU64::new(0), Round::of(1), units * UNIT);
         begin(&word, round, len, turned);

@@ -1,4 +1,4 @@
-//! Descriptors that one process hands over to another one, through a socket between them.
+//! Passing of file descriptors from one process to another, over a Unix socket (SCM_RIGHTS).
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -9,10 +9,10 @@ use rustix::net::{
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 
-/// The byte with which descriptors travel.
+/// The data byte that accompanies descriptors.
 const MARK: u8 = b'+';
 
-/// Gives descriptors to the other side.
+/// Sends descriptors to the other side.
 pub fn give(socket: impl AsFd, fds: &[BorrowedFd<'_>]) -> Result<(), Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -25,20 +25,20 @@ pub fn give(socket: impl AsFd, fds: &[BorrowedFd<'_>]) -> Result<(), Errno> {
     }
 }
 
-/// The descriptors that came, if they did.
+/// Result of receiving descriptors.
 #[derive(Debug)]
 pub enum Given {
-    /// Nothing yet.
+    /// No descriptors have arrived yet.
     Nothing,
     /// As many descriptors as were expected.
     All(Vec<OwnedFd>),
     /// The other side has closed the connection.
     Ended,
-    /// Something else.
+    /// The message is invalid.
     Wrong(String),
 }
 
-/// Takes `count` descriptors, if they are there.
+/// Receives `count` descriptors, if they have arrived.
 pub fn take(socket: impl AsFd, count: usize) -> Given {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     let mut control = RecvAncillaryBuffer::new(&mut space);

@@ -1,23 +1,23 @@
-//! Huge pages: whether the system gives them to memory that asks for them (transparent huge pages), and how
-//! to ask.
+//! Transparent huge pages: detects whether the system provides them to memory that requests them, and
+//! requests them.
 
 use rustix::mm::{Advice, madvise};
 use std::fs::read_to_string;
 use std::sync::OnceLock;
 
-/// Where the system says it.
+/// Folder of the kernel's settings.
 const SETTINGS: &str = "/sys/kernel/mm/transparent_hugepage";
 
-/// What memory is made of.
+/// Kind of memory; each has its own setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Memory of one process.
+    /// Private memory of one process.
     Private,
-    /// Memory that processes share.
+    /// Memory shared by processes.
     Shared,
 }
 
-/// Bytes of a huge page, if the system gives them to memory of this kind.
+/// Size of a huge page in bytes, if the system provides them to memory of this kind.
 pub fn page(kind: Kind) -> Option<usize> {
     static PAGES: [OnceLock<Option<usize>>; 2] = [OnceLock::new(), OnceLock::new()];
     *PAGES[kind as usize].get_or_init(|| look(kind))
@@ -29,26 +29,27 @@ fn look(kind: Kind) -> Option<usize> {
         Kind::Private => "enabled",
         Kind::Shared => "shmem_enabled",
     };
-    // Newer systems have a setting for each size of pages, which may leave it to the one for all.
+    // Newer kernels have a setting for each page size, which may refer to the global one (`inherit`).
     let own = read_to_string(format!("{SETTINGS}/hugepages-{}kB/{file}", len >> 10)).unwrap_or_default();
     let all = read_to_string(format!("{SETTINGS}/{file}")).unwrap_or_default();
     let setting = chosen(&own).filter(|&word| word != "inherit").or_else(|| chosen(&all))?;
     (gives(setting) && len.is_power_of_two()).then_some(len)
 }
 
-/// The word in brackets.
+/// The selected word, which is in brackets.
 fn chosen(setting: &str) -> Option<&str> {
     Some(setting.split_once('[')?.1.split_once(']')?.0)
 }
 
-/// Whether memory that asks has huge pages.
+/// Returns whether memory that requests huge pages gets them.
 fn gives(setting: &str) -> bool {
     matches!(setting, "always" | "madvise" | "advise" | "within_size" | "force")
 }
 
-/// Asks for huge pages in memory that begins on one; false: the system does not know what is meant.
+/// Requests huge pages for memory that begins at a multiple of their size; false: the system does not
+/// support this.
 pub fn ask(start: *mut u8, len: usize) -> bool {
-    // SAFETY: changes which pages hold the bytes, and no byte.
+    // SAFETY: changes the pages behind the memory, but not its content.
     unsafe { madvise(start.cast(), len, Advice::LinuxHugepage) }.is_ok()
 }
 

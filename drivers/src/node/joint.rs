@@ -1,9 +1,10 @@
-//! A copy between two processes of a node that both do, if the other one looks meanwhile.
+//! Joint copies: a copy between two processes of a node that both carry out, if the other one polls in
+//! time.
 //!
-//! The process that wants it, the *origin*, says in words of the *target* where its memory is, and begins to
-//! copy. A target that looks just then takes pieces from the other end ([`super::claim`]); one that computes
-//! loses nothing, and the origin does all of it. There is one such copy at a time for each target: another
-//! origin copies alone.
+//! The *origin*, the process that starts the copy, writes its memory address into words of the *target* and
+//! begins to copy. A target that polls meanwhile takes pieces from the other end ([`super::claim`]); if the
+//! target computes, it loses nothing, and the origin copies everything. Each target takes part in one such
+//! copy at a time: another origin copies alone.
 
 use super::across::{self, Process};
 use super::claim::{self, Round, Side};
@@ -12,28 +13,28 @@ use nmad_engine::memory::together::LEAST;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Words of a target, in memory that both processes see.
+/// Words of a target, in memory that both processes share.
 pub const WORDS: usize = 8;
 
-/// The process that has the words; zero: nobody.
+/// The process that holds the words; zero: none.
 const HOLDER: usize = 0;
-/// The claims on the work ([`super::claim`]).
+/// The claim word of the work ([`super::claim`]).
 const WORK: usize = 1;
-/// Who the origin is, as the layer above numbers processes.
+/// The origin's number in the layer above.
 const ORIGIN: usize = 2;
-/// The address of its memory, in its process.
+/// The address of the origin's memory, in its process.
 const ADDRESS: usize = 3;
-/// The place of the target's memory, as the layer above names it.
+/// The target's memory, as the layer above identifies it.
 const PLACE: usize = 4;
 const LEN: usize = 5;
-/// Where the data go: see [`Direction`].
+/// Direction of the copy: see [`Direction`].
 const DIRECTION: usize = 6;
 
-/// Bytes of one claim of a target: it copies with the lock of its node, for which its other threads wait
-/// some ten microseconds then.
+/// Bytes of one claim of a target: it copies while it holds the lock of its node, for which its other
+/// threads then wait some ten microseconds.
 const PIECE: u64 = 128 << 10;
 
-/// Where the data go, as the origin sees it.
+/// Direction of the data, seen from the origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// To the target.
@@ -42,29 +43,29 @@ pub enum Direction {
     Get,
 }
 
-/// Memory of the target in its process, and its name for the target.
+/// Memory of the target.
 #[derive(Debug, Clone, Copy)]
 pub struct There<'a> {
-    /// The process.
+    /// The target's process.
     pub process: &'a Process,
-    /// The first byte, in that process.
+    /// Address of the first byte in that process.
     pub address: u64,
-    /// What the target knows it by.
+    /// Identifier of the memory for the target.
     pub place: u64,
 }
 
-/// The words of a target.
+/// The shared words of a target.
 #[derive(Debug, Clone, Copy)]
 pub struct JointCopy<'a>(pub &'a [AtomicU64; WORDS]);
 
-/// The target's part of a copy that is under way.
+/// The description of a copy under way, as the target reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
-    /// The number of the origin, which it gave to [`JointCopy::copy`].
+    /// The number of the origin, as given to [`JointCopy::copy`].
     pub origin: u64,
-    /// What the origin named as its place, and the length, both unchecked.
+    /// The identifier of the target's memory from the origin; unchecked, like the length.
     pub place: u64,
-    /// Bytes of the whole.
+    /// Length of the whole copy in bytes.
     pub len: u64,
     direction: Direction,
     address: u64,
@@ -76,7 +77,7 @@ impl Direction {
         if number == Direction::Put as u64 { Direction::Put } else { Direction::Get }
     }
 
-    /// What a target does for it.
+    /// The direction of the target's own accesses.
     fn turned(self) -> Direction {
         match self {
             Direction::Put => Direction::Get,
@@ -85,10 +86,11 @@ impl Direction {
     }
 }
 
-/// Copies between `ours` and pieces (address and length, in order) of another process that are as long.
+/// Copies between `ours` and pieces (address and length, in order) of another process of the same total
+/// length.
 ///
 /// # Errors
-/// As [`across::read`].
+/// Those of [`across::read`].
 pub fn copy_alone(
     direction: Direction,
     process: &Process,
@@ -101,17 +103,18 @@ pub fn copy_alone(
     }
 }
 
-/// The same with one piece.
+/// Copies between `ours` and one piece of another process.
 fn move_bytes(direction: Direction, process: &Process, ours: &Segments, address: u64) -> io::Result<()> {
     copy_alone(direction, process, ours, [(address, ours.len())])
 }
 
 impl JointCopy<'_> {
-    /// Copies between memory of ours and the target's. The target gets the number `origin` of this process.
+    /// Copies between memory of ours and the target's. The target learns the number `origin` of this
+    /// process.
     ///
     /// # Errors
-    /// The system does not permit it, some of the memory is not there, or the target is gone: then nobody
-    /// copies any more, and some of the bytes may be copied.
+    /// The system does not permit it, some of the memory does not exist, or the target has ended. Neither
+    /// side copies any more then, and part of the bytes may be copied.
     pub fn copy(
         self,
         direction: Direction,
@@ -127,7 +130,7 @@ impl JointCopy<'_> {
         copied
     }
 
-    /// Tells the target. None: it is not worth it, the target could not find our memory by one address, or
+    /// Publishes the copy to the target. None: the copy is too short, our memory is not contiguous, or
     /// another copy is under way.
     fn begin(self, direction: Direction, origin: u64, ours: &Segments, place: u64) -> Option<Round> {
         let mut pieces = ours.iter();
@@ -149,7 +152,7 @@ impl JointCopy<'_> {
         Some(round)
     }
 
-    /// Copies what the target does not.
+    /// Copies the pieces that the target does not.
     fn copy_with_target(
         self,
         direction: Direction,
@@ -169,7 +172,7 @@ impl JointCopy<'_> {
                 claim::revoke(work, round, Side::Push);
             }
         }
-        // A process that has claimed a piece is copying it, or gone.
+        // A process that has claimed a piece is either copying it or has ended.
         let lives = || there.process.is_there();
         let is_still = || !claim::is_copying(work, round, Side::Pull);
         while !is_still() {
@@ -180,13 +183,13 @@ impl JointCopy<'_> {
         }
         failed?;
         match claim::is_abandoned(work, round) {
-            // The target cannot copy, and may have claimed pieces that are missing now.
+            // The target cannot copy, and the pieces that it claimed may be missing: copy everything.
             true => piece(0, len),
             false => Ok(()),
         }
     }
 
-    /// A copy that is under way to or from our memory, of which something is not claimed; for its target.
+    /// Called by the target: returns a copy to or from its memory, of which some part is unclaimed.
     #[inline]
     pub fn part(self) -> Option<Part> {
         let work = &self.0[WORK];
@@ -199,8 +202,9 @@ impl JointCopy<'_> {
         Some(Part { origin, place, len, direction: Direction::of(direction), address, round })
     }
 
-    /// Copies a piece of it, `from` the origin's process and between the whole memory of ours that it named.
-    /// None: there is none, and the origin does it alone. True: something was copied.
+    /// Called by the target: copies one piece between the origin's process `from` and the whole memory of
+    /// ours that the origin named. `from` is none if the target cannot copy; the origin then copies alone.
+    /// Returns whether something was copied.
     pub fn help(self, part: Part, from: Option<(&Process, Segments)>) -> bool {
         let work = &self.0[WORK];
         let Some((process, ours)) = from else {
@@ -247,7 +251,7 @@ mod tests {
         &ME
     }
 
-    /// Where memory of this process is.
+    /// Describes memory of this process.
     fn there(memory: &Memory) -> There<'static> {
         let start = memory.segments().iter().next().expect("memory").start;
         There { process: me(), address: start.addr() as u64, place: 40 }
@@ -287,7 +291,7 @@ mod tests {
         for (direction, ours, theirs) in cases() {
             let words = words();
             let joint = JointCopy(&words);
-            // Not its memory, or a process that there is none of.
+            // A wrong place, or a process that does not exist.
             let nobody = Process::of(i32::MAX);
             for process in [None, Some(&nobody)] {
                 let helps = process.map(|process| (process, theirs.segments()));

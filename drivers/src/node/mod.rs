@@ -1,10 +1,10 @@
-//! What processes of one node need to reach each other: a segment that two of them share ([`Segment`]) and
-//! the descriptors by which the second one gets it ([`descriptors`]), copies straight from process to process
-//! ([`across`]), copies that both do ([`joint`]), whose pieces are claimed by a protocol for shared work
-//! ([`claim`]), huge pages ([`huge`]), and how far their cores are apart.
+//! Primitives that processes of one node use to reach each other: a segment shared by two of them
+//! ([`Segment`]) and the descriptors by which the second one gets it ([`descriptors`]), single copies from
+//! process to process ([`across`]), copies carried out by both ([`joint`]), the protocol by which both
+//! claim pieces of shared work ([`claim`]), huge pages ([`huge`]), and the distance of their cores.
 //!
-//! Below the driver `shm`, whose links lie in segments; the layers above take the same for collectives and
-//! windows within a node. It knows neither links nor messages.
+//! This module is below the driver `shm`, whose links use segments; the layers above use it for collectives
+//! and windows within a node. It knows neither links nor messages.
 
 #[allow(unsafe_code)]
 pub mod across;
@@ -19,7 +19,7 @@ pub(crate) mod word;
 
 pub use segment::Segment;
 
-/// A number of the largest cache that this core shares with others: equal for cores that share one; zero: not
+/// Identifies the largest cache that this core shares with others: equal for cores that share it; zero: not
 /// known.
 pub(crate) fn cache_of_core() -> u64 {
     let core = rustix::thread::sched_getcpu();

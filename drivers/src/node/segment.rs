@@ -1,13 +1,14 @@
-//! The memory that two processes share for one link: made, sealed, mapped, and read and written.
+//! The memory that two processes share for one link: it is created, sealed, mapped, and read and written
+//! here.
 //!
-//! It has no name anywhere (memfd), so it is gone with the last process that has it, however that ends, no
-//! other user can reach it, and none of an older job can be found by mistake. Its size is sealed, so that no
-//! access ever faults because the other side has made it shorter. Pages come into being when they are first
+//! It is an anonymous file (memfd). It is freed with the last process that has it, however that ends, no
+//! other user can open it, and a segment of an older job cannot be found by mistake. Its size is sealed, so
+//! that no access faults because the other side has shortened it. Pages are allocated when they are first
 //! written.
 //!
-//! The other process writes here too. Words are atomic; what else is written belongs to one side at a time,
-//! as [`crate::shm::ring`] tells. Offsets are checked against the mapping at each access, so a peer that
-//! breaks the rules can spoil its own data, and nothing outside.
+//! The other process writes here too. Words are atomic; other bytes belong to one side at a time, by the
+//! rules of [`crate::shm::ring`]. Offsets are checked against the mapping at each access, so a peer that
+//! breaks the rules can corrupt its own data, but nothing outside.
 
 use super::huge::{self, Kind};
 use nmad_engine::memory::copy;
@@ -23,19 +24,21 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Fewer bytes are written through the caches: a part of a line past the caches is slow. Half and twice
-/// matter to no message: shorter parts are headers.
+/// Shorter copies use normal stores: writing part of a line with non-temporal stores is slow. Half and
+/// twice matter to no message: shorter parts are headers.
 const NON_TEMPORAL_MIN: usize = 256;
 
-/// A file in memory whose size can be sealed.
+/// Creates a file in memory whose size can be sealed.
 fn sealable() -> Result<OwnedFd, Errno> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    // Systems may demand that nothing in it can be executed (vm.memfd_noexec); old ones do not know that.
+    // The system may require that the file is not executable (vm.memfd_noexec); old kernels do not know the
+    // flag.
     memfd_create("nmad-link", flags | MemfdFlags::NOEXEC_SEAL).or_else(|_| memfd_create("nmad-link", flags))
 }
 
-/// Where containers and filters of system calls refuse that: a file without a name in the folder that is for
-/// shared memory. The other process, which has proved that it is of this job, could make it shorter.
+/// Fallback where containers or system call filters forbid memfd: an unnamed file in the folder for shared
+/// memory. It cannot be sealed; the other process, which has proved that it is of this job, could shorten
+/// it.
 fn file_in_memory() -> Result<OwnedFd, Errno> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     open("/dev/shm", flags, Mode::RUSR | Mode::WUSR)
@@ -48,29 +51,29 @@ pub struct Segment {
     len: usize,
 }
 
-// SAFETY: plain memory, whose words are atomic and whose other bytes are accessed by the one thread that has
-// the segment.
+// SAFETY: plain memory, whose words are atomic and whose other bytes are accessed by the one thread that
+// has the segment.
 unsafe impl Send for Segment {}
 
 impl Segment {
-    /// Bytes of a page, of all systems the shortest.
+    /// Smallest page size of all supported systems, in bytes.
     pub const SHORT_PAGE: usize = 4096;
-    /// The longest.
+    /// Largest page size of all supported systems, in bytes.
     pub const LONG_PAGE: usize = 1 << 16;
 
-    /// Makes `len` bytes of zeroes, and the descriptor by which another process can map them.
+    /// Creates `len` zero bytes, and the descriptor by which another process can map them.
     pub fn create(len: usize) -> io::Result<(Segment, OwnedFd)> {
         Segment::create_at(len, 1)
     }
 
-    /// The same, mapped at a multiple of `unit` bytes: any up to [`Segment::SHORT_PAGE`], or a power of two
-    /// from [`Segment::LONG_PAGE`] on of which `len` is a multiple.
+    /// Creates `len` zero bytes that are mapped at a multiple of `unit` bytes: any value up to
+    /// [`Segment::SHORT_PAGE`], or a power of two from [`Segment::LONG_PAGE`] on that divides `len`.
     pub fn create_at(len: usize, unit: usize) -> io::Result<(Segment, OwnedFd)> {
         let (fd, seals) = match sealable() {
             Ok(fd) => (fd, true),
             Err(refused) => (file_in_memory().map_err(|_| refused)?, false),
         };
-        // Beyond this limit the system does not answer: it ends the process.
+        // Beyond this limit the kernel kills the process (SIGXFSZ) instead of returning an error.
         if getrlimit(Resource::Fsize).current.is_some_and(|most| most < len as u64) {
             return Err(Errno::FBIG.into());
         }
@@ -81,20 +84,20 @@ impl Segment {
         Ok((Segment::map(&fd, len, unit)?, fd))
     }
 
-    /// Whether the system lets processes share memory, in one of the ways of [`Segment::create`].
+    /// Checks that the system lets processes share memory, in one of the ways of [`Segment::create`].
     ///
     /// # Errors
-    /// Why it does not.
+    /// The reason for which it does not.
     pub fn is_possible() -> io::Result<()> {
         Segment::create(Segment::SHORT_PAGE).map(drop)
     }
 
-    /// Maps what another process has made, if it is as long as agreed and stays so.
+    /// Maps a segment that another process has created, if it has the agreed length and keeps it.
     pub fn adopt(fd: impl AsFd, len: usize) -> io::Result<Segment> {
         Segment::adopt_at(fd, len, 1)
     }
 
-    /// The same, mapped as by [`Segment::create_at`].
+    /// Maps such a segment at a multiple of `unit` bytes, like [`Segment::create_at`].
     pub fn adopt_at(fd: impl AsFd, len: usize, unit: usize) -> io::Result<Segment> {
         let is_sealed = fcntl_get_seals(&fd).is_ok_and(|seals| seals.contains(SealFlags::SHRINK));
         if fstat(&fd)?.st_size != len as i64 || !is_sealed && sealable().is_ok() {
@@ -103,18 +106,18 @@ impl Segment {
         Segment::map(fd, len, unit)
     }
 
-    /// Where huge pages may be asked for, a segment of some begins on one.
+    /// Where huge pages may be requested, a segment of that size is aligned to one.
     fn map(fd: impl AsFd, len: usize, unit: usize) -> io::Result<Segment> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         let huge = huge::page(Kind::Shared).filter(|&page| len.is_multiple_of(page));
         let base = match huge.map_or(unit, |page| page.max(unit)) {
             ..=Segment::SHORT_PAGE => {
-                // SAFETY: a new mapping at a place that the system chooses.
+                // SAFETY: a new mapping at an address that the system chooses.
                 unsafe { mmap(std::ptr::null_mut(), len, access, MapFlags::SHARED, fd, 0) }?
             }
             unit => {
                 let room = room(len, unit)?;
-                // SAFETY: in place of the room, which nobody else knows.
+                // SAFETY: replaces the reserved address range, which is used by nothing else.
                 unsafe { mmap(room, len, access, MapFlags::SHARED | MapFlags::FIXED, fd, 0) }?
             }
         };
@@ -122,7 +125,7 @@ impl Segment {
         Ok(Segment { base, len })
     }
 
-    /// Where its first byte is in this process.
+    /// Address of its first byte in this process.
     pub fn start(&self) -> *mut u8 {
         self.base.as_ptr()
     }
@@ -141,7 +144,7 @@ impl Segment {
         word
     }
 
-    /// Words in a row, from an offset on that is a multiple of eight.
+    /// Consecutive words from an offset that is a multiple of eight.
     #[inline]
     pub fn words<const COUNT: usize>(&self, offset: usize) -> &[AtomicU64; COUNT] {
         let words = self.at(offset, 8 * COUNT).cast::<[AtomicU64; COUNT]>();
@@ -150,41 +153,41 @@ impl Segment {
         unsafe { &*words }
     }
 
-    /// Fetches a line that this side will write, where processors know how to.
+    /// Prefetches a line for writing, if the processor has such an instruction.
     #[inline]
     pub fn expect(&self, offset: usize) {
         let line = self.base.as_ptr().wrapping_add(offset);
-        // SAFETY: a hint, which touches neither registers nor memory, nor ever faults.
+        // SAFETY: a prefetch hint changes neither registers nor memory, and never faults.
         #[cfg(target_arch = "x86_64")]
         unsafe {
             std::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags, readonly))
         };
         #[cfg(target_arch = "aarch64")]
-        // SAFETY: as above.
+        // SAFETY: a prefetch hint changes neither registers nor memory, and never faults.
         unsafe {
             std::arch::asm!("prfm pstl1keep, [{}]", in(reg) line, options(nostack, readonly))
         };
         let _ = line;
     }
 
-    /// Fetches a line that this side will read, where processors know how to.
+    /// Prefetches a line for reading, if the processor has such an instruction.
     #[inline]
     pub fn fetch(&self, offset: usize) {
         let line = self.base.as_ptr().wrapping_add(offset);
-        // SAFETY: a hint, which touches neither registers nor memory, nor ever faults.
+        // SAFETY: a prefetch hint changes neither registers nor memory, and never faults.
         #[cfg(target_arch = "x86_64")]
         unsafe {
             std::arch::asm!("prefetcht0 [{}]", in(reg) line, options(nostack, preserves_flags, readonly));
         }
         #[cfg(target_arch = "aarch64")]
-        // SAFETY: as above.
+        // SAFETY: a prefetch hint changes neither registers nor memory, and never faults.
         unsafe {
             std::arch::asm!("prfm pldl1keep, [{}]", in(reg) line, options(nostack, readonly));
         }
         let _ = line;
     }
 
-    /// Writes bytes that belong to this side now.
+    /// Writes bytes that currently belong to this side.
     #[inline]
     pub fn put(&self, offset: usize, bytes: &[u8]) {
         let place = self.at(offset, bytes.len());
@@ -192,11 +195,11 @@ impl Segment {
         unsafe { copy(bytes.as_ptr(), place, bytes.len()) };
     }
 
-    /// Whether this processor has stores that go past its caches.
+    /// Whether this processor has non-temporal stores.
     pub const HAS_NON_TEMPORAL: bool = cfg!(target_arch = "x86_64");
 
-    /// The same past the caches (non-temporal stores): lines that another core has are not brought here
-    /// first, and the reader gets them from memory.
+    /// Writes bytes that currently belong to this side with non-temporal stores: lines that another core
+    /// has are not fetched first, and the reader gets the data from memory.
     #[inline]
     pub fn put_non_temporal(&self, offset: usize, bytes: &[u8]) {
         if bytes.len() < NON_TEMPORAL_MIN {
@@ -207,9 +210,9 @@ impl Segment {
         unsafe { copy_non_temporal(bytes, place) };
     }
 
-    /// Writes words that belong to this side now, from an offset on that is a multiple of eight, and bytes
-    /// behind them. One by one: words that were just written and are read in longer pieces have to reach the
-    /// cache first.
+    /// Writes words that currently belong to this side, at an offset that is a multiple of eight, and bytes
+    /// behind them. Words are stored one by one. A wider read of words that were just stored must wait
+    /// until they are in the cache.
     #[inline]
     pub fn put_words<const N: usize>(&self, offset: usize, words: &[u64; N], bytes: &[u8]) {
         let place = self.at(offset, size_of_val(words) + bytes.len());
@@ -218,38 +221,39 @@ impl Segment {
             // SAFETY: inside the mapping, as was just checked, and aligned, since mappings begin on a page.
             unsafe { (*place.cast::<AtomicU64>().add(index)).store(*word, Ordering::Relaxed) };
         }
-        // SAFETY: inside the mapping, too.
+        // SAFETY: inside the mapping as well.
         unsafe { copy(bytes.as_ptr(), place.add(size_of_val(words)), bytes.len()) };
     }
 
-    /// Reads bytes that belong to this side now.
+    /// Reads bytes that currently belong to this side.
     #[inline]
     pub fn get(&self, offset: usize, bytes: &mut [u8]) {
         let place = self.at(offset, bytes.len());
-        // SAFETY: as above.
+        // SAFETY: inside the mapping, checked by `at`.
         unsafe { copy(place, bytes.as_mut_ptr(), bytes.len()) };
     }
 
-    /// Bytes that belong to this side now, to be read in place. A peer that writes them nevertheless, which
-    /// only one that knows the secret of the job could, changes what is read.
+    /// Bytes that currently belong to this side, without copying them. A peer that breaks the rules and
+    /// writes them changes the data that is read; only a process that knows the secret of the job can do
+    /// that.
     #[inline]
     pub fn bytes(&self, offset: usize, len: usize) -> &[u8] {
-        // SAFETY: inside the mapping; the rules of the ring give them to this side.
+        // SAFETY: inside the mapping; the rules of the ring give the bytes to this side.
         unsafe { std::slice::from_raw_parts(self.at(offset, len), len) }
     }
 }
 
-/// Copies bytes of this process into a mapping, whole lines past the caches.
+/// Copies bytes of this process into a mapping, with non-temporal stores for whole lines.
 ///
 /// # Safety
-/// There is room for them.
+/// `place` has room for all bytes.
 #[cfg(target_arch = "x86_64")]
 unsafe fn copy_non_temporal(bytes: &[u8], place: *mut u8) {
     use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
     const LINE: usize = 64;
     let (before, rest) = bytes.split_at(place.align_offset(LINE).min(bytes.len()));
     let (lines, behind) = rest.as_chunks::<LINE>();
-    // SAFETY: the caller's promise; the two do not overlap, and what is streamed to begins with a line.
+    // SAFETY: guaranteed by the caller; the ranges do not overlap, and the streamed part begins on a line.
     unsafe {
         copy(before.as_ptr(), place, before.len());
         let mut place = place.add(before.len());
@@ -261,33 +265,34 @@ unsafe fn copy_non_temporal(bytes: &[u8], place: *mut u8) {
             place = place.add(LINE);
         }
         copy(behind.as_ptr(), place, behind.len());
-        // These stores are not ordered with others, such as that of the word which says that they are there.
+        // Non-temporal stores are not ordered with later ones, such as the store of the word that announces
+        // the data.
         _mm_sfence();
     }
 }
 
-/// Elsewhere as usual.
+/// Other processors use normal stores.
 ///
 /// # Safety
-/// There is room for them.
+/// `place` has room for all bytes.
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn copy_non_temporal(bytes: &[u8], place: *mut u8) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { copy(bytes.as_ptr(), place, bytes.len()) };
 }
 
-/// Addresses for `len` bytes from a multiple of `unit` on, of which they are a multiple too; nothing that can
-/// be accessed is there.
+/// Reserves `len` bytes of addresses at a multiple of `unit`, which divides `len`; the range is not
+/// accessible yet.
 fn room(len: usize, unit: usize) -> io::Result<*mut std::ffi::c_void> {
     let all = len.checked_add(unit).ok_or(Errno::NOMEM)?;
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-    // SAFETY: a new mapping at a place that the system chooses.
+    // SAFETY: a new mapping at an address that the system chooses.
     let at: *mut u8 = unsafe { mmap_anonymous(std::ptr::null_mut(), all, ProtFlags::empty(), flags) }?.cast();
     let before = at.addr().next_multiple_of(unit) - at.addr();
     let start = at.wrapping_add(before);
     for (at, len) in [(at, before), (start.wrapping_add(len), unit - before)] {
         if len > 0 {
-            // SAFETY: a part of the new mapping, before or behind what is kept.
+            // SAFETY: a part of the new mapping, before or behind the range that is kept.
             unsafe { munmap(at.cast(), len) }?;
         }
     }
@@ -328,7 +333,7 @@ mod tests {
         let theirs = Segment::map(&file, 8192, 1).expect("twice");
         ours.put(100, b"hello");
         assert_eq!(theirs.bytes(100, 5), b"hello");
-        // Here it can be sealed, so that it has to be.
+        // This system can seal files, so an unsealed one is refused.
         assert!(Segment::adopt(&file, 8192).is_err() && Segment::is_possible().is_ok());
     }
 

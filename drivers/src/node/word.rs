@@ -1,7 +1,7 @@
-//! What the lock-free parts need of a word that two processes share.
+//! Interface of a word that two processes share, for lock-free code.
 //!
-//! They are written against this trait, so that the same code runs on shared memory and, in the tests, on
-//! the words of loom, which tries every order in which two threads may see each other's stores.
+//! Lock-free code is written against this trait, so that the same code runs on shared memory and, in the
+//! tests, on the words of loom, which tries every order in which two threads may see each other's stores.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 pub trait Word {
     fn load(&self, order: Ordering) -> u64;
     fn store(&self, value: u64, order: Ordering);
-    /// Writes it and answers what was there.
+    /// Stores `value` and returns the old value.
     fn swap(&self, value: u64, order: Ordering) -> u64;
-    /// Clears the bits that `mask` does not have, and answers what was there.
+    /// Clears the bits that are not in `mask`, and returns the old value.
     fn fetch_and(&self, mask: u64, order: Ordering) -> u64;
-    /// Replaces `old` by `new`; false: something else was there.
+    /// Replaces `old` by `new`; false: the word had another value.
     fn replace(&self, old: u64, new: u64) -> bool;
     /// Orders all of this thread's stores before all of its later loads.
     fn full_fence();

@@ -1,26 +1,26 @@
-//! How peers reach a rail: the name of its listening socket, and where that name is known.
+//! Address of a rail: the name of its listening socket, and the scope in which that name is valid.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The listening socket of a rail: an abstract one, whose name is gone with its process.
+/// The listening socket of a rail. It is an abstract socket, whose name disappears with its process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
-    /// The running system and the network namespace in which the name is known.
+    /// Boot and network namespace in which the name is valid.
     pub place: String,
     /// The name of the socket.
     pub name: String,
 }
 
 impl Address {
-    /// A socket of this process with a name that nobody can guess or take in advance.
+    /// A new address with a random name, which no other process can guess or take in advance.
     pub fn fresh(nonce: &[u8; 32]) -> Address {
         let hex: String = nonce[..16].iter().map(|byte| format!("{byte:02x}")).collect();
         Address { place: here(), name: format!("nmad-{hex}") }
     }
 }
 
-/// Processes with the same answer find each other's names.
+/// Identifies the scope of abstract names: processes with equal results can connect to each other.
 fn here() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let boot: String = boot.chars().filter(char::is_ascii_alphanumeric).take(12).collect();

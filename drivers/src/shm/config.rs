@@ -1,14 +1,14 @@
-//! What a rail in shared memory is opened with.
+//! Configuration of a shared-memory rail.
 
 use nmad_engine::packet::PeerId;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Name of the rail for the user.
+/// Name of the rail in messages to the user.
 pub(super) const NAME: &str = "shm";
 
-/// How the rail is opened.
+/// The parameters with which the rail is opened.
 #[derive(Clone)]
 pub struct ShmConfig {
     /// Rank of this process.
@@ -17,22 +17,22 @@ pub struct ShmConfig {
     pub rail: u8,
     /// Secret of the job; a process that does not know it is refused.
     pub secret: [u8; 32],
-    /// Copy large data straight from process to process where the system permits that; otherwise, and where
-    /// it does not, through the shared memory.
+    /// Copy large data directly from process to process where the system permits that; otherwise all data
+    /// goes through the shared segment.
     pub cross_memory: bool,
-    /// Time for a link to open, from the order to the end of the handshake. After it the user gets a message
-    /// that the peer is slow, and a stranger that has not proved its identity is disconnected.
+    /// Time limit for opening a link, from the order to the end of the handshake. After it the user gets a
+    /// message that the peer is slow, and a process that has not proved its identity is disconnected.
     pub bound: Duration,
-    /// There are more processes than cores: a peer that does nothing just now may have none, and work that
-    /// this process saves is time for others. Set, if at all, before the rail's limits are asked for.
+    /// There are more processes than cores: an inactive peer may have no core, and CPU time that this
+    /// process saves is available to others. Must be set before the rail's limits are queried.
     pub oversubscribed: Arc<AtomicBool>,
-    /// What rails of earlier jobs have learnt ([`nmad_engine::Statistics::learnt`]); lines that are not
-    /// understood are left out.
+    /// Measurements of rails of earlier jobs ([`nmad_engine::Statistics::learnt`]); lines that cannot be
+    /// parsed are ignored.
     pub learnt: Vec<String>,
 }
 
 impl ShmConfig {
-    /// The configuration that suits most machines.
+    /// The default configuration.
     pub fn new(rank: PeerId, rail: u8, secret: [u8; 32]) -> Self {
         let oversubscribed = Arc::default();
         let (bound, learnt) = (Duration::from_secs(5), Vec::new());
@@ -42,7 +42,7 @@ impl ShmConfig {
 
 impl std::fmt::Debug for ShmConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Without the secret: configurations end up in logs.
+        // The secret is omitted, because configurations are logged.
         f.debug_struct("ShmConfig")
             .field("rank", &self.rank)
             .field("rail", &self.rail)

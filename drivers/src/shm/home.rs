@@ -1,5 +1,5 @@
-//! What a rail has before it has any link: its listening socket, its wakeup descriptor, and a mark in its
-//! memory by which peers find out whether they can access it.
+//! Resources that a rail has before it has any link: its listening socket, its wakeup descriptor, and a
+//! mark in its memory with which peers test whether they can access that memory.
 
 use crate::connections::Accepted;
 use crate::error::DriverError;
@@ -21,10 +21,10 @@ use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Connections that the system keeps for us until we accept them: a whole node may come at once.
+/// Backlog of the listening socket: all processes of a node may connect at the same time.
 const BACKLOG: i32 = 1024;
 
-/// The part of a rail that is there before its links.
+/// The resources of a rail that exist before its links.
 #[derive(Debug)]
 pub struct Home {
     pub address: Address,
@@ -32,7 +32,7 @@ pub struct Home {
     pub wakeup: OwnedFd,
     /// Whether large data may be copied from process to process.
     cross_memory: bool,
-    /// Peers that can read this from our memory can read all of it; they write it there again, too.
+    /// Peers test their access to our memory by reading this value and writing it back unchanged.
     mark: Box<[AtomicU64; 2]>,
 }
 
@@ -61,7 +61,7 @@ impl Home {
         Ok(Home { address, socket, wakeup, cross_memory, mark: Box::new(words.map(AtomicU64::new)) })
     }
 
-    /// A connection to the listening socket of a peer.
+    /// Connects to the listening socket of a peer.
     pub fn dial(&self, at: &Address) -> Result<OwnedFd, Errno> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let fd = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -69,9 +69,9 @@ impl Home {
         Ok(fd)
     }
 
-    /// A connection that waits. The names of sockets are public on a node, so every user can connect; the
-    /// system says who does, and a process of another user is turned away before a byte is read: it takes no
-    /// place of a peer.
+    /// Accepts a waiting connection. The names of abstract sockets are public on a node, so every user can
+    /// connect. The kernel reports the user, and a process of another user is disconnected before a byte is
+    /// read, so it never occupies a peer's place.
     pub fn accept(&self) -> Option<Accepted> {
         let fd = net::accept_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC).ok()?;
         let peer = across::peer_of(fd.as_fd());
@@ -84,7 +84,7 @@ impl Home {
         Some(Accepted::TurnedAway(format!("a process of {whose} at the socket of this rail")))
     }
 
-    /// The memory for a link that this side opens, and its descriptor.
+    /// Creates the segment of a link that this side opens; returns it with its descriptor.
     pub fn segment(&self) -> std::io::Result<(Segment, OwnedFd)> {
         let (segment, fd) = Segment::create(LEN)?;
         segment.word(End::magic()).store(MAGIC, Ordering::Relaxed);
@@ -92,7 +92,7 @@ impl Home {
         Ok((segment, fd))
     }
 
-    /// The memory for a link that the peer opens.
+    /// Maps the segment of a link that the peer opens.
     pub fn adopt(&self, fd: BorrowedFd<'_>) -> Result<Segment, String> {
         let segment = Segment::adopt(fd, LEN).map_err(|e| e.to_string())?;
         if segment.word(End::magic()).load(Ordering::Relaxed) != MAGIC {
@@ -102,7 +102,7 @@ impl Home {
         Ok(segment)
     }
 
-    /// Says where our mark is and what is there.
+    /// Writes the address and value of our mark into the segment.
     fn sign(&self, segment: &Segment, end: End) {
         let [first, second] = self.mark.each_ref().map(|word| word.load(Ordering::Relaxed));
         let words = [(&raw const *self.mark) as u64, first, second, cache_of_core()];
@@ -111,7 +111,7 @@ impl Home {
         }
     }
 
-    /// The link of which everything is there. Tries whether the peer's memory can be accessed.
+    /// Builds a link after its handover is complete. Tests whether the peer's memory can be accessed.
     pub fn open_link(
         &self,
         peer: PeerId,
@@ -121,7 +121,7 @@ impl Home {
         wakeup: OwnedFd,
     ) -> Opened {
         let process = Process::behind(socket.as_fd());
-        // Another descriptor than that for copies, since this rail alone watches it.
+        // Duplicated: the rail watches this descriptor, the copies use the other one.
         let watched = process.as_ref().and_then(|process| Pid::from_raw(process.id()));
         let watched = watched.filter(|_| !interpreted::by_valgrind());
         let watched = watched.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
@@ -133,9 +133,9 @@ impl Home {
     }
 }
 
-/// Whether the mark of `end` is where it says in the memory of this process and can be written there, which
-/// changes nothing of it: only trying tells, since user namespaces, capabilities, security modules and
-/// filters of system calls all have a say.
+/// Tests whether this process can read and write the memory of `process`: it reads the mark of `end` at the
+/// address in the segment and writes it back unchanged. Only a trial is reliable, because user namespaces,
+/// capabilities, security modules and system call filters all may forbid the access.
 fn can_access(process: &Process, segment: &Segment, end: End) -> bool {
     let [address, first, second] =
         [0, 8, 16].map(|word| segment.word(end.probe() + word).load(Ordering::Relaxed));

@@ -1,17 +1,17 @@
-//! What the selector has learnt, as lines that are kept with the profile of the rail: the next job begins
-//! with it, for all pairs of cores at the same distance.
+//! Speeds measured by the selector, as text lines stored with the profile of the rail. The next job starts
+//! from them, for all pairs of cores at the same distance.
 //!
-//! A line is the name of a row (distance, shortest length of the class in bytes) and the speed of
-//! each method in bytes a nanosecond: `near-8192 bounce 8.100 cma 6.900`.
+//! A line is the name of a row (distance, shortest length of the class in bytes) and the speed of each
+//! method in bytes per nanosecond: `near-8192 bounce 8.100 cma 6.900`.
 
 use super::selector::{CLASSES, LEAST, Method, Row, Selector};
 
 const DISTANCES: [&str; 2] = ["far", "near"];
-/// No memory is as fast, in bytes a nanosecond: a line that says so is damaged.
+/// Upper limit of a speed in bytes per nanosecond; no memory is as fast, so a line above it is damaged.
 const SPEED_MAX: f64 = 1e6;
 
 impl Selector {
-    /// Begins with what earlier jobs have found. Lines that are not understood count for nothing.
+    /// Loads the speeds that earlier jobs have measured. Lines that cannot be parsed are ignored.
     pub fn recall(&mut self, lines: &[String]) {
         let known: Vec<(&str, [f64; 3])> = lines.iter().filter_map(|line| parse(line)).collect();
         for (name, row) in self.named() {
@@ -21,7 +21,7 @@ impl Selector {
         }
     }
 
-    /// The rows in which another method has turned out to be the fastest than earlier jobs had found.
+    /// The rows whose fastest method differs from the one that earlier jobs had found.
     pub fn learnt(&self) -> Vec<String> {
         let rows = self.rows.iter().flatten().zip(names());
         rows.filter_map(|(row, name)| Some(print(&name, row.news()?))).collect()
@@ -62,7 +62,7 @@ mod tests {
 
     const LEN: u64 = 100_000;
 
-    /// How many of a hundred messages between far cores take each method, when these are so fast.
+    /// Counts how many of a hundred messages between far cores take each method, given the methods' speeds.
     fn taken(selector: &mut Selector, speeds: [u64; 3]) -> [usize; 3] {
         let (probe, mut taken) = (Probe::default(), [0; 3]);
         for _ in 0..100 {

@@ -1,4 +1,4 @@
-//! One peer over this rail: the shared memory, and what is under way in it in both directions.
+//! A link to one peer over this rail: the shared segment, and the transfers under way in both directions.
 
 use super::bounce::ranges::Ranges;
 use super::chunk::incoming::Incoming;
@@ -21,16 +21,16 @@ use rustix::net::{self, RecvFlags};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
-/// What the handshake leaves behind.
+/// The result of the handshake.
 #[derive(Debug)]
 pub struct Opened {
     pub peer: PeerId,
     pub remote: u8,
     pub shared: Shared,
-    /// The connection over which it came; its end is the end of the link.
+    /// The connection of the handshake; when it closes, the link ends.
     pub socket: OwnedFd,
     pub wakeup: OwnedFd,
-    /// The peer's process as a descriptor, where the system has one.
+    /// The peer's process as a descriptor (pidfd), if the system supports it.
     pub process: Option<OwnedFd>,
 }
 
@@ -44,34 +44,35 @@ pub struct Link {
     wakeup: OwnedFd,
     /// The peer's process as a descriptor.
     pub(super) process: Option<OwnedFd>,
-    /// Orders that the ring has not taken yet.
+    /// Orders that did not fit into the ring yet.
     pub(super) queue: VecDeque<Order>,
     pub(super) producer: Producer,
-    /// The ranges of our bounce buffer.
+    /// Allocator of our bounce buffer.
     pub(super) ranges: Ranges,
     pub(super) probe: Probe,
-    /// Bytes of the last packet in the bounce buffer, as far as they are worth fetching for the next one.
+    /// Bytes of the last packet in the bounce buffer, limited to what is worth prefetching for the next
+    /// one.
     pub(super) ready: usize,
     pub(super) consumer: Consumer,
-    /// Cells of the last packet that came.
+    /// Number of cells of the last received packet.
     pub(super) row: u64,
-    /// Content of the last one that came in several.
+    /// Content of the last received packet that consisted of several cells.
     pub(super) gathered: [[u8; CONTENT]; cell::ROW],
-    /// Bytes taken out of the peer's bounce buffer of which the peer does not know.
+    /// Bytes consumed from the peer's bounce buffer that the peer has not been notified of.
     pub(super) untold_bytes: u64,
     pub(super) outgoing: Outgoing,
     pub(super) incoming: Incoming,
-    /// Fences of others reach this process.
+    /// Fences of other processes (membarrier) reach this process.
     has_fences: bool,
     pub(super) rhythm: Rhythm,
-    /// Something was written for the peer, which may sleep.
+    /// Something was written for the peer, which may be asleep.
     pub(super) left: bool,
-    /// The peer has ended; its last cells are still read.
+    /// Why the peer has ended; its last cells are still read.
     pub(super) ended: Option<String>,
 }
 
 impl Link {
-    /// A link that has just been opened.
+    /// Creates a link from the result of the handshake.
     pub fn new(opened: Opened) -> Link {
         let Opened { remote, shared, socket, wakeup, process, .. } = opened;
         let has_fences = wakeup::shares_fences();
@@ -100,18 +101,18 @@ impl Link {
         }
     }
 
-    /// Whether long messages are under way.
+    /// Returns whether long messages are under way.
     #[inline]
     pub fn is_copying(&self) -> bool {
         !self.outgoing.is_empty() || !self.incoming.is_empty()
     }
 
-    /// Lets the peer write into a receive region; false: there is no place for it in the table.
+    /// Publishes a receive region, so that the peer can write into it; false if the table is full.
     pub fn publish(&self, key: Key, described: (u64, u64), len: u64) -> bool {
         regions::publish(&self.shared.segment, self.shared.end, key, described, len)
     }
 
-    /// Closes a region; the peer does not write there after this.
+    /// Withdraws a region; the peer does not write into it after this.
     pub fn close(&self, key: Key) {
         regions::close(&self.shared, Some(key), || self.is_there());
     }
@@ -124,7 +125,7 @@ impl Link {
         }
     }
 
-    /// Wakes the peer, for which something was written, if it sleeps.
+    /// Wakes the peer if it sleeps, without checking whether something was written for it.
     #[inline]
     pub(super) fn rouse(&mut self) {
         self.left = false;
@@ -138,12 +139,12 @@ impl Link {
         }
     }
 
-    /// Says that this side is about to sleep. [`wakeup::fence_all`] comes next, then [`Link::is_busy`].
+    /// Sets the sleep flag. Call [`wakeup::fence_all`] next, then [`Link::is_busy`].
     pub fn doze(&self) {
         wakeup::raise(self.shared.segment.word(self.shared.end.asleep()));
     }
 
-    /// Whether there is something to do after all.
+    /// Returns whether there is work after all, so that this side must not sleep.
     pub fn is_busy(&self) -> bool {
         let b = &self.shared;
         self.has_cells()
@@ -152,32 +153,32 @@ impl Link {
             || ((!self.queue.is_empty() || self.outgoing.has_rest(b)) && self.may_write())
     }
 
-    /// Whether there is nothing to do, at the cost of a few loads.
+    /// Returns whether there is nothing to do; costs a few loads.
     #[inline]
     pub fn is_silent(&self) -> bool {
         self.look_ahead();
         self.is_calm() && !self.has_cells()
     }
 
-    /// Whether nothing is under way but packets that may come.
+    /// Returns whether no transfer is under way; packets may still arrive.
     #[inline]
     pub(super) fn is_calm(&self) -> bool {
         self.queue.is_empty() && !self.is_copying() && !self.left
     }
 
-    /// This side is awake again.
+    /// Clears the sleep flag.
     pub fn rise(&self) {
         wakeup::lower(self.shared.segment.word(self.shared.end.asleep()));
     }
 
-    /// Whether the peer still has its end of the connection, asked of the system.
+    /// Asks the system whether the peer still holds its end of the connection.
     pub(super) fn is_there(&self) -> bool {
         let watched = [Some(&self.socket), self.process.as_ref()].into_iter().flatten();
         let mut polled: Vec<PollFd<'_>> = watched.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
         poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) == Ok(0)
     }
 
-    /// What the system says about the connection, if it has ended.
+    /// Returns the reason for which the connection has ended, if it has.
     pub fn check(&self) -> Option<String> {
         match net::recv(&self.socket, &mut [0u8; 1], RecvFlags::empty()) {
             Ok((_, 0)) => Some("closed the link (has it ended?)".into()),
@@ -188,8 +189,8 @@ impl Link {
         }
     }
 
-    /// The system does not let this side access the peer's memory any more. The peer, which may wait for
-    /// that, learns it.
+    /// Records that the system no longer lets this side access the peer's memory, and notifies the peer,
+    /// which may wait for that access.
     #[cold]
     pub(super) fn lose_access(&mut self, why: &std::io::Error) {
         let pid = self.shared.process.take().map_or(0, |process| process.id());
@@ -202,13 +203,14 @@ impl Link {
         self.left = true;
     }
 
-    /// The peer has ended. It may have copied the end of a chunk itself, of which no cell tells.
+    /// Handles the end of the peer. The peer may itself have copied the last part of a chunk, for which it
+    /// writes no cell.
     pub fn end(&mut self, why: String) {
         self.ended = Some(why);
         self.incoming.silence.finish();
     }
 
-    /// Copies pieces of chunks in both directions, one each; reports those that are complete. Returns whether
+    /// Copies one piece of a chunk in each direction; reports chunks that are complete. Returns whether
     /// anything moved.
     ///
     /// # Errors
@@ -221,23 +223,23 @@ impl Link {
         let pulled = self.incoming.step(&self.shared, !self.outgoing.is_empty(), turn);
         let pulled = self.copied(pulled)?;
         let landed = self.incoming.collect(&self.shared, turn)?;
-        // In an exchange the peer does the same.
+        // In an exchange the peer pulls as well.
         let pushed = if pulled == 0 { self.outgoing.step(&self.shared) } else { Ok(0) };
         let pushed = self.copied(pushed)?;
         let left = self.outgoing.collect(&self.shared, turn.sent, &mut self.probe);
         if landed {
-            // So that the sender may use the place again.
+            // Frees the chunk's place for the sender.
             self.tell();
         }
         self.left |= pulled > 0 || pushed > 0 || landed;
         Ok(streamed > 0 || pulled > 0 || pushed > 0 || landed || left)
     }
 
-    /// Bytes copied by the system. If that is not permitted any more, long messages go through bounce
-    /// buffers from now on.
+    /// Handles the result of a single copy: returns the bytes copied. If the system has withdrawn the
+    /// permission, long messages go through bounce buffers from now on.
     ///
     /// # Errors
-    /// The link is of no use any more.
+    /// The link cannot be used any more.
     fn copied(&mut self, outcome: Result<u64, Obstacle>) -> Result<u64, String> {
         match outcome {
             Ok(len) => Ok(len),
@@ -249,7 +251,7 @@ impl Link {
         }
     }
 
-    /// One pass over the link; whether anything moved.
+    /// Makes one pass over the link; returns whether anything moved.
     #[inline]
     pub fn advance(&mut self, turn: &mut Turn<'_>) -> Result<bool, String> {
         let found = self.read(turn)?;
@@ -259,7 +261,7 @@ impl Link {
             self.write(turn.sent, turn.selector)?;
             moved |= self.producer.next() != before;
         }
-        // News are answered first: the peer waits for that while this side copies.
+        // Control cells are handled before copying continues, because the peer waits for the answer.
         if found != Found::News && self.is_copying() {
             let copied = self.copy(turn)?;
             moved |= copied;
@@ -271,8 +273,8 @@ impl Link {
         Ok(moved)
     }
 
-    /// Ends the link: nobody touches the memory of its orders or receive regions after this. The orders that
-    /// were not sent.
+    /// Ends the link: neither side accesses the memory of its orders or receive regions after this. Returns
+    /// the orders that were not sent.
     pub fn give_up(&mut self) -> Vec<Order> {
         self.close_reads();
         regions::close(&self.shared, None, || self.is_there());

@@ -1,9 +1,10 @@
-//! Shared memory's own part of opening a link: the listening socket, and the descriptors that are handed over
-//! behind the proof. The side that opens a link gives the memory and its wakeup descriptor, the other one its
-//! wakeup descriptor.
+//! Shared memory's own part of opening a link: the listening socket, and the descriptors that are passed
+//! after the proof. The side that opens a link passes the segment and its wakeup descriptor, the other one
+//! its wakeup descriptor.
 //!
-//! The system tells when a peer has died: nobody listens at its socket, or the connection ends. So a peer
-//! that does not answer is there and busy, or starved by many others on few cores, and is waited for.
+//! The system reports when a peer has died: its socket refuses connections, or the connection ends. A peer
+//! that does not answer is therefore alive but busy, or has too little CPU time on an oversubscribed node,
+//! so this side keeps waiting.
 
 use crate::connections::{Accepted, Connections, Network, Outcome, Setback, Step};
 use crate::error::DriverError;
@@ -20,23 +21,23 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use std::io;
 
-/// Everything about links that are not open yet.
+/// State of the links that are not open yet.
 #[derive(Debug)]
 pub struct Opening {
     pub machine: opening::Opening,
     connections: Connections<Handover>,
 }
 
-/// The memory and the other side's wakeup descriptor, as far as they are there.
+/// The segment and the peer's wakeup descriptor, as far as they are available.
 #[derive(Debug)]
 pub struct Handover {
-    /// The memory, and this side's end of it.
+    /// The segment, and which end of it is this side's.
     pub memory: Option<(Segment, End)>,
-    /// Wakes the peer.
+    /// The peer's wakeup descriptor.
     pub wakeup: Option<OwnedFd>,
 }
 
-/// The parts of the rail that opening looks at.
+/// The parts of the rail that opening uses.
 #[derive(Clone, Copy)]
 pub struct Rail<'a> {
     pub config: &'a ShmConfig,
@@ -47,10 +48,10 @@ pub struct Rail<'a> {
 }
 
 impl Opening {
-    /// Nothing is to be opened yet.
+    /// Creates the state without any attempt.
     ///
     /// # Errors
-    /// The system gives no epoll.
+    /// The system creates no epoll.
     pub fn new(config: &ShmConfig, watch: &Watch) -> Result<Opening, DriverError> {
         let ShmConfig { rank, rail, secret, bound, .. } = *config;
         let local = Local { name: NAME.into(), rank, rail, secret, bound };
@@ -60,7 +61,7 @@ impl Opening {
         Ok(Opening { machine, connections })
     }
 
-    /// Accepts connections, reads from all, and goes on with every attempt.
+    /// Accepts connections, reads from all of them, and continues every attempt.
     pub fn step(&mut self, rail: Rail<'_>, outcome: &mut Vec<Outcome<Handover>>) {
         let Opening { machine, connections } = self;
         let (now_ms, network) = (rail.now_ms, Listener(rail));
@@ -70,7 +71,7 @@ impl Opening {
 
 struct Listener<'a>(Rail<'a>);
 
-/// The error of the system, and the remedy where a limit of this process is in the way.
+/// Formats an error of the system, with the remedy if a limit of this process is the cause.
 fn told(e: impl Into<io::Error>) -> String {
     let e = e.into();
     let remedy = match Errno::from_io_error(&e) {
@@ -83,7 +84,7 @@ fn told(e: impl Into<io::Error>) -> String {
 
 impl Around for Listener<'_> {
     fn remotes(&self, peer: PeerId) -> Vec<u8> {
-        // A node has one rail of this kind in each process.
+        // Each process of a node has one rail of this kind.
         self.0.peers.known(peer).map(|(rail, _)| *rail).into_iter().collect()
     }
 
@@ -160,7 +161,7 @@ impl Network for Listener<'_> {
     }
 
     fn leave(&mut self, socket: OwnedFd) {
-        // Bytes written to such a socket stay readable after it is closed.
+        // Bytes written to a Unix socket stay readable after it is closed.
         drop(socket);
     }
 }

@@ -1,20 +1,20 @@
-//! The peers of a rail: where they are, and the link to each that has one.
+//! The peers of a rail: their addresses, and the open links.
 
 use crate::shm::address::Address;
 use crate::shm::link::Link;
 use nmad_engine::packet::PeerId;
 
-/// Every peer that this rail has heard of, by rank.
+/// Every known peer of this rail, by rank.
 #[derive(Debug, Default)]
 pub struct Peers {
     list: Vec<Peer>,
-    /// Ranks of those that have a link.
+    /// Ranks of the peers that have a link.
     open: Vec<usize>,
 }
 
 #[derive(Debug, Default)]
 struct Peer {
-    /// The number of its rail, and where that is.
+    /// The number of the peer's rail, and its address.
     known: Option<(u8, Address)>,
     link: Option<Box<Link>>,
 }
@@ -52,7 +52,7 @@ impl Peers {
         Some(link)
     }
 
-    /// The number of its rail, at its side, and where that is.
+    /// The number of the peer's rail, and its address.
     pub fn known(&self, peer: PeerId) -> Option<&(u8, Address)> {
         self.list.get(peer.0 as usize)?.known.as_ref()
     }

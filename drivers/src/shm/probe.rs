@@ -1,4 +1,4 @@
-//! What the selector learns on one link: which messages are measured, and how.
+//! Measurements on one link for the selector: which messages are measured, and how.
 
 use super::selector::{Choice, LEAST, Method, Selector};
 use crate::shm::shared::Shared;
@@ -9,30 +9,30 @@ use std::time::{Duration, Instant};
 /// within the spread.
 const SAMPLE: u32 = 7;
 
-/// The measurements of one link: one message at a time, whose receiver is asked how long it took, since
-/// nobody else knows when the bounce buffers are empty again.
+/// The measurements of one link. One message at a time is measured: its receiver reports how long it took,
+/// because only the receiver knows when the bounce buffers are empty again.
 #[derive(Debug, Default)]
 pub struct Probe {
     is_near: bool,
     asked: Option<Asked>,
-    /// The number of the last question about a packet; those about chunks have the chunk's name.
+    /// The number of the last question about a packet; a question about a chunk has the chunk's name.
     number: u32,
     packets: u32,
 }
 
-/// A message whose receiver was asked.
+/// A measured message whose receiver was asked.
 #[derive(Debug)]
 struct Asked {
     question: u32,
     choice: Choice,
-    /// How long it took the sender.
+    /// Time that the sender spent on it.
     sent_in: Option<Duration>,
 }
 
-/// Marks questions about chunks.
+/// Flag of questions about chunks.
 const CHUNK: u32 = 1 << 31;
 
-/// The question about the chunk of this name.
+/// The question about the chunk with this name.
 pub fn question(name: u32) -> u32 {
     name | CHUNK
 }
@@ -42,15 +42,16 @@ impl Probe {
         Probe { is_near, ..Probe::default() }
     }
 
-    /// How a message goes. While the answer about another one is out, it goes as the last one did; so it does
-    /// after those of several methods (`mixed`), which delay each other: in a stream all chunks of a trial
-    /// would otherwise be measured behind those of the method before it.
+    /// Chooses the method for a message. While a measurement is pending, returns the method of the last
+    /// message without measuring. The same holds while chunks of several methods are under way (`mixed`),
+    /// because they delay each other: in a stream, the chunks of a trial would be measured behind those of
+    /// the previous method.
     pub fn choose(&self, selector: &mut Selector, len: u64, among: &[Method], mixed: bool) -> Choice {
         selector.choose(self.is_near, len, among, self.asked.is_none() && !mixed)
     }
 
-    /// How to write a packet with `len` bytes of data, and since when it is written if that is to be
-    /// measured.
+    /// Chooses how to write a packet with `len` bytes of data; returns the start time if the packet is to
+    /// be measured.
     #[inline]
     pub fn begin(
         &mut self,
@@ -58,7 +59,7 @@ impl Probe {
         selector: &mut Selector,
         len: u64,
     ) -> Option<(Choice, Option<Instant>)> {
-        // Processes that share a core share its cache.
+        // When oversubscribed, both processes may share a core and so its cache: nothing to choose.
         if len < LEAST || b.is_oversubscribed || Method::BOUNCED.len() < 2 {
             return None;
         }
@@ -69,17 +70,18 @@ impl Probe {
         Some((choice, (self.asked.is_none() && is_sampled).then(Instant::now)))
     }
 
-    /// A packet is written: the question to its reader, zero for none.
+    /// Ends the writing of a packet; returns the question to its reader, zero for none.
     #[inline]
     pub fn end(&mut self, written: Option<(Choice, Option<Instant>)>) -> u32 {
         let Some((choice, Some(begun))) = written else { return 0 };
-        // Zero is none.
+        // Zero means no question.
         self.number = ((self.number + 1) % CHUNK).max(1);
         self.asked = Some(Asked { question: self.number, choice, sent_in: Some(begun.elapsed()) });
         self.number
     }
 
-    /// A chunk of this name goes as chosen. Whether its receiver shall answer how long it took.
+    /// Records that the chunk with this name uses `choice`. Returns whether the receiver is to report its
+    /// time.
     pub fn ask(&mut self, choice: Choice, name: u32) -> bool {
         let asks = self.asked.is_none();
         if asks {
@@ -88,7 +90,7 @@ impl Probe {
         asks
     }
 
-    /// The sender's part of the chunk took so long; none: that says nothing of the method.
+    /// Records the time of the sender's part of the chunk; none if it says nothing about the method.
     pub fn sent(&mut self, name: u32, took: Option<Duration>) {
         if let Some(asked) = self.asked.as_mut().filter(|asked| asked.question == question(name)) {
             asked.sent_in = took;
@@ -98,8 +100,8 @@ impl Probe {
         }
     }
 
-    /// Learns what the receiver has answered, if it has. A packet is read after it was written, a chunk while
-    /// it is.
+    /// Passes a finished measurement to the selector, once the receiver has answered. A packet is read
+    /// after it was written, so the times add up; a chunk is read while it is written.
     pub fn learn(&mut self, b: &Shared, selector: &mut Selector) {
         if let Some(Asked { question, choice, sent_in: Some(sent_in) }) = self.asked
             && let Some(received_in) = b.answered(question)
@@ -120,7 +122,7 @@ mod tests {
 
     const LEN: u64 = 100_000;
 
-    /// How many of a thousand packets are written past the caches, when reading takes so long.
+    /// Counts how many of a thousand packets use non-temporal stores, given the times of reading.
     fn non_temporal(
         (probe, selector): (&mut Probe, &mut Selector),
         [b, peer]: &[Shared; 2],

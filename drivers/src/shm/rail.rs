@@ -1,4 +1,4 @@
-//! The driver itself: links that open and close, and the traffic on those that are open.
+//! The driver: opens and closes links, and serves the traffic of open ones.
 
 use super::cma::regions;
 use super::config::{self, ShmConfig};
@@ -27,21 +27,21 @@ use nmad_engine::transfer::driver::{
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
-/// Orders taken at once; each link has its own, smaller depth, which is what counts.
+/// Orders taken at once; the limit in practice is the smaller depth of each link.
 const ROOM: usize = 1024;
-/// Orders to one peer that are taken before the first is reported as sent: as many as there are places for
-/// chunks.
+/// Orders to one peer that are taken before the first is reported as sent: one per place for a chunk.
 const DEPTH: usize = CHUNKS;
-/// Pieces that a packet may leave in place. A packet is copied anyway; more of them only make longer lists.
+/// Segments of a packet that may stay in user memory. A packet is copied anyway; more segments only make
+/// longer lists.
 const GATHER: usize = 16;
-/// Polls from one look at the sockets to the next: it costs a system call, and they only tell of links that
+/// Polls between two checks of the sockets: a check costs a system call, and sockets only report links that
 /// open and end. Zen 4: half and twice are within the spread.
 const LOOK_EVERY: u32 = 256;
-/// The same while a link is being opened, which takes tens of microseconds: half and twice change that by a
-/// few polls, and no message.
+/// Polls between two checks while a link is being opened, which takes tens of microseconds: half and twice
+/// change that by a few polls, and no message.
 const LOOK_OFTEN: u32 = 8;
 
-/// A rail in the memory that processes of one node share.
+/// A rail over memory shared by processes of one node.
 #[derive(Debug)]
 pub struct ShmRail {
     pub(super) config: ShmConfig,
@@ -54,22 +54,22 @@ pub struct ShmRail {
     regions: Regions,
     /// Regions that peers may push into.
     published: HashMap<RegionId, (PeerId, Key, regions::List)>,
-    /// Peers to whom something was posted since the last flush.
+    /// Peers to which something was posted since the last flush.
     touched: Vec<PeerId>,
     news: News,
     polls: u32,
-    /// The peers know that this side sleeps.
+    /// The sleep flags of all links are set.
     dozing: Cell<bool>,
 }
 
 impl ShmRail {
-    /// Name of the rail for the user.
+    /// Name of the rail in messages to the user.
     pub const NAME: &str = config::NAME;
 
-    /// Opens a rail, which peers can reach from now on.
+    /// Opens a rail; peers can connect to it from now on.
     ///
     /// # Errors
-    /// The system gives no socket, eventfd or epoll.
+    /// The system creates no socket, eventfd or epoll.
     pub fn open(config: ShmConfig) -> Result<ShmRail, DriverError> {
         let watch = Watch::new().map_err(|e| DriverError::new(Self::NAME, "cannot make an epoll", e))?;
         let home = Home::open(Self::NAME, config.cross_memory, &watch)?;
@@ -92,7 +92,7 @@ impl ShmRail {
         })
     }
 
-    /// Whether there are more processes than cores.
+    /// Returns whether there are more processes than cores.
     #[inline]
     fn is_oversubscribed(&self) -> bool {
         self.config.oversubscribed.load(Ordering::Relaxed)
@@ -124,7 +124,7 @@ impl ShmRail {
         }
     }
 
-    /// Gives something to a link past its queue.
+    /// Calls `give` on a link directly, without its queue; an error closes the link.
     #[inline(always)]
     fn at_once<R: Into<Sent>>(
         &mut self,
@@ -141,17 +141,18 @@ impl ShmRail {
         }
     }
 
-    /// The pushed chunk that a link holds goes to this receive region.
+    /// Assigns a receive region to the pushed chunk that a link holds.
     fn accept(&mut self, from: PeerId, region: RegionId) {
         let key = self.regions.key(from, region);
         if let Some(link) = self.peers.link_mut(from) {
-            // A peer to which something is sent at the same time pulls that.
+            // If this side also sends to the peer, the peer is busy pulling that, and this side copies
+            // alone.
             let helps = link.outgoing.is_empty();
             link.incoming.accept(&link.shared, region, key, helps);
         }
     }
 
-    /// Reads what a peer has left, writes what waits for it, copies.
+    /// Reads from a peer, writes the orders queued for it, and copies.
     #[inline(never)]
     fn serve(&mut self, rank: usize, report: &mut dyn FnMut(Event<'_>)) {
         let peer = PeerId(rank as u32);
@@ -159,14 +160,14 @@ impl ShmRail {
         let (sent, selector) = (&mut self.news.sent, &mut self.selector);
         match link.advance(&mut Turn { peer, regions: &self.regions, sent, selector, report }) {
             Ok(true) => {}
-            // Where it goes is said between two polls.
+            // The engine assigns the region of a held chunk between two polls.
             Ok(false) if link.incoming.is_held() => {}
             Ok(false) => _ = link.ended.take().map(|why| self.lose(peer, &why)),
             Err(why) => self.lose(peer, &why),
         }
     }
 
-    /// Looks at the sockets: peers that want a link, and links that have ended.
+    /// Checks the sockets: connection requests, and links that have ended.
     #[cold]
     #[inline(never)]
     fn look(&mut self, report: &mut dyn FnMut(Event<'_>)) {
@@ -202,7 +203,7 @@ impl ShmRail {
                     let opened = self.home.open_link(opened.peer, opened.remote, memory, socket, wakeup);
                     self.opened(opened, report);
                 }
-                // Not complete, and so not reported by the opening.
+                // The handover is incomplete; the opening does not report such links.
                 Outcome::Open(..) => {}
                 Outcome::Failed(peer, why) => self.lost(peer, &why, Vec::new()),
             }
@@ -225,13 +226,13 @@ impl ShmRail {
         report(Event::Up { peer, remote });
     }
 
-    /// Reports the end of a link or of the attempt to open one.
+    /// Reports the end of a link, or of the attempt to open one.
     #[cold]
     fn lost(&mut self, peer: PeerId, why: &str, unsent: Vec<Order>) {
         self.news.lost(Self::NAME, peer, why, unsent);
     }
 
-    /// Gives up a link, if there is one, and reports that.
+    /// Closes a link, if there is one, and reports that.
     #[cold]
     #[inline(never)]
     fn lose(&mut self, peer: PeerId, why: &str) {
@@ -240,14 +241,14 @@ impl ShmRail {
         }
     }
 
-    /// Ends a link, and reports what it leaves behind.
+    /// Ends a link, and reports its unsent orders.
     fn end(&mut self, peer: PeerId, link: Option<Box<Link>>, why: &str) {
         let Some(mut link) = link else { return self.lost(peer, why, Vec::new()) };
         let unsent = link.give_up();
         self.lost(peer, why, unsent);
     }
 
-    /// Awake again after a sleep, or what should have been one.
+    /// Clears the sleep flags after a sleep, or after one that was cancelled.
     #[cold]
     #[inline(never)]
     fn rise(&mut self) {
@@ -278,7 +279,7 @@ impl Driver for ShmRail {
                 true if is_oversubscribed => Reads::From(PACKET as u64),
                 true => Reads::Measured,
             },
-            // Where the system refuses it after all, the layer above finds out at the first access.
+            // If the system refuses access after all, the layer above finds out at the first access.
             remote: if copies { RemoteAccess::Copies } else { RemoteAccess::None },
             looks: true,
             bandwidth: 10_000_000_000,
@@ -327,7 +328,7 @@ impl Driver for ShmRail {
             Departure::Pushed { packet, chunk: chunk @ Order::Chunk { to, .. } } => {
                 self.at_once(to, |link, sent, selector| link.push_now((packet, chunk), sent, selector))
             }
-            // Whatever could be sent could be injected.
+            // The link is open, and whatever fits into the ring could be injected.
             Departure::Message { how: How::Send, .. } | Departure::Pushed { .. } => Sent::Retry,
             Departure::Order(order) => {
                 match order {
@@ -366,7 +367,7 @@ impl Driver for ShmRail {
             self.rise();
         }
         for place in (0..self.peers.open().len()).rev() {
-            // Most looks find nothing: that is decided with a few loads.
+            // Most checks find nothing; a few loads decide that.
             if let Some(&rank) = self.peers.open().get(place)
                 && self.peers.link_mut(PeerId(rank as u32)).is_some_and(|link| !link.is_silent())
             {
@@ -383,11 +384,11 @@ impl Driver for ShmRail {
         true
     }
 
-    /// Asking for traffic tells the peers to wake this side.
+    /// Interest in traffic sets the sleep flags, so that peers wake this side.
     fn wakeup(&mut self, interest: Interest) -> Option<i32> {
         if interest == Interest::Links {
             if !self.dozing.get() {
-                // A peer may have woken this side after its last sleep was over.
+                // Discards a wakeup that arrived after the last sleep was over.
                 let _ = rustix::io::read(&self.home.wakeup, &mut [0u8; 8]);
             }
             self.polls = LOOK_EVERY;

@@ -1,59 +1,62 @@
-//! The selector: by which method long data goes, chosen by measured cost.
+//! The selector: chooses the method for long data by measured cost.
 //!
-//! There are three methods. Two copies through bounce buffers, of which the second comes from the cache; the
-//! same with non-temporal stores, which spare the fetch of lines that the other core had last; and a single
-//! copy by the system, page by page ([`crate::shm::cma`]). Which one is fastest depends on the distance of
-//! the two cores, on the pages and on the system, by a factor of two either way, so the selector measures it
-//! on the messages that pass.
+//! There are three methods. Two copies through bounce buffers, the second of which reads from the cache;
+//! two copies with non-temporal stores, which avoid fetching lines that the other core used last; and a
+//! single copy by the kernel, page by page ([`crate::shm::cma`]). The fastest one depends on the distance
+//! of the two cores, on the pages and on the system, by a factor of two either way, so the selector
+//! measures passing messages.
 //!
-//! A rail has one selector. It keeps one row for each distance of cores (they share a cache, or not)
-//! and class of length, for all peers together: the first messages to one peer serve all others at
-//! that distance, and the next job begins with them ([`super::learnt`]). What needs no measurement is a rule,
-//! and stands where it applies: short data takes bounce buffers; when oversubscribed or in an exchange the
-//! receiver copies, since every core has enough to do.
+//! A rail has one selector. It keeps one row for each distance of cores (they share a cache, or not) and
+//! class of length, for all peers together: the first messages to one peer serve all others at that
+//! distance, and the next job starts from these measurements ([`super::learnt`]). Decisions that need no
+//! measurement are rules at their place in the code: short data takes bounce buffers; when oversubscribed
+//! or in an exchange the receiver copies, since every core has enough to do.
 
 use crate::node::Segment;
 use std::time::Duration;
 
-/// Shorter messages are not measured: all methods take the same time, within some percent (Zen 3). Half adds
-/// a reading of the clock to messages of 2 KiB; with twice 4 KiB never skip the caches.
+/// Shorter messages are not measured: all methods take the same time, within some percent (Zen 3). Half
+/// adds a reading of the clock to messages of 2 KiB; with twice, 4 KiB messages never use non-temporal
+/// stores.
 pub const LEAST: u64 = 4 << 10;
 /// Classes of length, each twice as long as the one before, up to 1 MiB and more.
 pub(super) const CLASSES: usize = ((1 << 20) / LEAST).ilog2() as usize + 1;
-/// Messages in a row that take one method when methods are compared: the first finds its memory in no cache.
-/// With half that one decides; twice only makes trials longer.
+/// Consecutive messages with one method when methods are compared: the first finds its memory in no cache.
+/// With half, that one decides; twice only makes trials longer.
 pub(super) const ROW: u32 = 3;
-/// Rows of each method at first; the very first messages meet memory that was never touched. With half that
-/// decides until the next trial; twice only makes the beginning longer.
+/// Rows of each method at first, because the very first messages touch fresh memory. With half, those
+/// decide until the next trial; twice only makes the beginning longer.
 const TRIALS: u32 = 2;
-/// Then one row in this number of messages tries another method, which costs a percent if that takes twice as
-/// long: half costs twice as much, twice notices a change half as fast. Before that, intervals double.
+/// Afterwards, one row in this number of messages tries another method, which costs a percent if that
+/// method takes twice as long. Half costs twice as much, twice notices a change half as fast. Before that,
+/// intervals double.
 const AGAIN: u32 = 256;
-/// Samples of which the second fastest counts: a late peer or a core that is taken away makes any method
-/// slow, and now and then luck makes one fast. With half both decide; with twice a change needs several
-/// trials.
+/// Number of samples of which the second fastest counts: a late peer or a preempted core makes any method
+/// slow, and occasionally a sample is fast by chance. With half, both decide; with twice, a change needs
+/// several trials.
 const SAMPLES: usize = 5;
 /// A way of copying.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Through bounce buffers.
+    /// Two copies through bounce buffers.
     Bounce,
-    /// Straight from memory to memory.
+    /// A single copy by the kernel.
     Cma,
-    /// Through bounce buffers that are written past the caches.
+    /// Two copies through bounce buffers, the first with non-temporal stores.
     NonTemporal,
 }
 
 impl Method {
-    /// Its names in files.
+    /// Names in profile files.
     pub(super) const NAMES: [&str; 3] = ["bounce", "cma", "non-temporal"];
 
-    /// All that this processor has. Of equal ones the first is taken, and tried first.
+    /// All methods that this processor has. Among equally fast ones the first is preferred, and tried
+    /// first.
     pub const ALL: &[Method] = match Segment::HAS_NON_TEMPORAL {
         true => &[Method::Bounce, Method::Cma, Method::NonTemporal],
         false => &[Method::Bounce, Method::Cma],
     };
-    /// Those that need no access to the peer's memory.
+    /// Methods that need no access to the peer's memory.
     pub const BOUNCED: &[Method] = match Segment::HAS_NON_TEMPORAL {
         true => &[Method::Bounce, Method::NonTemporal],
         false => &[Method::Bounce],
@@ -68,13 +71,13 @@ impl Method {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice {
     pub method: Method,
-    /// It is taken to learn about it, so it shall be measured.
+    /// The choice is a trial, so the message is to be measured.
     pub is_trial: bool,
     is_near: bool,
     len: u64,
 }
 
-/// The speeds of the methods, by distance and class of length.
+/// Speeds of the methods, by distance and class of length.
 #[derive(Debug, Default)]
 pub struct Selector {
     pub(super) rows: [[Row; CLASSES]; 2],
@@ -97,7 +100,7 @@ impl Selector {
         Choice { method, is_trial: is_trial && can_measure, is_near, len }
     }
 
-    /// The time that a message took with the method that was chosen; none: it was never done.
+    /// Records the time of a message with the chosen method; none: the message did not use the method.
     pub fn note(&mut self, of: Choice, took: Option<Duration>) {
         let speed = took.map_or(0.0, |took| of.len as f64 / (took.as_nanos() as f64).max(1.0));
         self.row(of.is_near, of.len).speeds[of.method as usize].note(speed);
@@ -108,32 +111,32 @@ impl Selector {
     }
 }
 
-/// The speeds of the methods for one kind of message.
+/// Speeds of the methods for one distance and class.
 #[derive(Debug, Default)]
 pub(super) struct Row {
     /// Choices so far.
     count: u32,
-    /// The fastest method when the rail was opened, as earlier jobs have found.
+    /// The fastest method according to earlier jobs, when the rail was opened.
     recalled: Option<Method>,
     last: Option<Method>,
-    /// Rows that tried another method than the best one, and which the last of them did.
+    /// Number of rows that tried a method other than the best one; selects the next one to try.
     again: usize,
     tried: usize,
     speeds: [Speed; 3],
 }
 
 impl Row {
-    /// Earlier jobs have found these speeds, in bytes a nanosecond; zero: nothing is known.
+    /// Loads the speeds that earlier jobs have found, in bytes per nanosecond; zero: unknown.
     pub(super) fn recall(&mut self, speeds: [f64; 3]) {
         self.speeds = speeds.map(Speed::recalled);
         self.recalled = self.fastest();
         if Method::ALL.iter().all(|method| speeds[*method as usize] > 0.0) {
-            // No first trials, and none at once: the next is where intervals double next.
+            // Skips the first trials; the next trial comes at the next doubling of the interval.
             self.count = (TRIALS * ROW * Method::ALL.len() as u32).next_power_of_two() + ROW;
         }
     }
 
-    /// The speeds, if they have shown another method to be the fastest than earlier jobs had found.
+    /// Returns the speeds, if the fastest method differs from the one that earlier jobs had found.
     pub(super) fn news(&self) -> Option<[f64; 3]> {
         let is_known = self.speeds.iter().filter(|speed| speed.speed > 0.0).count() > 1;
         (is_known && self.fastest() != self.recalled).then(|| self.speeds.map(|speed| speed.speed))
@@ -154,7 +157,7 @@ impl Row {
         let best = self.best(among);
         let place = count % AGAIN.min(1 << count.ilog2());
         if place == 0 {
-            // The others in turn.
+            // Tries the other methods in turn.
             self.again += 1;
             self.tried = best + 1 + self.again % (among.len() - 1).max(1);
         }
@@ -162,23 +165,23 @@ impl Row {
         (among[if is_trial { self.tried % among.len() } else { best }], is_trial)
     }
 
-    /// The place of the fastest method so far, of equal ones the first.
+    /// Index of the fastest method so far; among equally fast ones, the first.
     fn best(&self, among: &[Method]) -> usize {
         let speed = |place: usize| self.speeds[among[place] as usize].speed;
         (1..among.len()).fold(0, |best, place| if speed(place) > speed(best) { place } else { best })
     }
 }
 
-/// How fast a method is, in bytes a nanosecond.
+/// Measured speed of a method, in bytes per nanosecond.
 #[derive(Debug, Default, Clone, Copy)]
 struct Speed {
     samples: [f64; SAMPLES],
-    /// The second fastest of them; zero: nothing is known.
+    /// The second fastest sample; zero: unknown.
     speed: f64,
 }
 
 impl Speed {
-    /// That of an earlier job: the first two samples of this one replace it.
+    /// A speed from an earlier job; the first two samples of this job replace it.
     fn recalled(speed: f64) -> Speed {
         let mut samples = [0.0; SAMPLES];
         samples[..2].fill(speed);
@@ -200,7 +203,7 @@ mod tests {
 
     const LEN: u64 = 100_000;
 
-    /// How many of a thousand messages take each method, when methods are so fast.
+    /// Counts how many of a thousand messages take each method, given the methods' speeds.
     fn taken(selector: &mut Selector, speeds: [u64; 3], among: &[Method]) -> [usize; 3] {
         let mut taken = [0; 3];
         for _ in 0..1000 {

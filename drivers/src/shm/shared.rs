@@ -1,4 +1,4 @@
-//! What two processes share for one link: the memory, and the way to each other's.
+//! State that two processes share for one link: the segment, and access to each other's memory.
 
 use crate::node::Segment;
 use crate::node::across::Process;
@@ -8,39 +8,39 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// The reason for ending a link whose peer counts an impossible number of cells.
+/// Reason for ending a link whose peer reports an impossible number of consumed cells.
 pub const IMPOSSIBLE: &str = "broke the protocol: took cells that were not there";
 
-/// The memory between two processes, seen from one.
+/// The shared segment, seen from one of the two processes.
 #[derive(Debug)]
 pub struct Shared {
     pub segment: Segment,
     pub end: End,
     /// The peer's process; none: its memory cannot be accessed.
     pub process: Option<Process>,
-    /// There are fewer cores than processes.
+    /// There are more processes than cores.
     pub is_oversubscribed: bool,
     ours: Ring,
     theirs: Ring,
 }
 
-/// Why a side cannot copy.
+/// The error of a copy.
 #[derive(Debug)]
 pub enum Obstacle {
-    /// The system does not let this process access the peer's memory, though it may have done so before: the
-    /// peer, or both through bounce buffers, can copy.
+    /// The system does not let this process access the peer's memory, though it may have done so before.
+    /// The peer can still copy, or both through bounce buffers.
     Denied(io::Error),
-    /// The link is of no use any more.
+    /// The link cannot be used any more.
     Fatal(String),
 }
 
-/// Whether the system said that this process must not do so, whatever the memory.
+/// Returns whether the system denied the access itself, whatever the memory.
 pub fn is_denial(e: &io::Error) -> bool {
     matches!(Errno::from_io_error(e), Some(Errno::PERM | Errno::ACCESS | Errno::NOSYS))
 }
 
 impl Obstacle {
-    /// What the system said when `what` was tried: "read from", say.
+    /// Classifies the system's error; `what` names the attempt, for example "read from".
     pub fn of(what: &str, e: io::Error) -> Obstacle {
         let hint = match Errno::from_io_error(&e) {
             _ if is_denial(&e) => return Obstacle::Denied(e),
@@ -64,19 +64,19 @@ impl Shared {
         Shared { segment, end, process, is_oversubscribed: false, ours, theirs }
     }
 
-    /// Says whether this side can access the peer's memory.
+    /// Publishes whether this side can access the peer's memory.
     pub fn tell_access(&self) {
         let can = if self.process.is_some() { 1 } else { 2 };
         self.segment.word(self.end.can()).store(can, Ordering::Release);
     }
 
-    /// Whether the peer can access our memory, as far as it has told.
+    /// Returns whether the peer can access our memory; false while the peer has not published it.
     pub fn peer_can(&self) -> bool {
         self.segment.word(self.end.other().can()).load(Ordering::Acquire) == 1
     }
 
-    /// Whether the two processes ran on cores that share a cache when the link was opened, as far as the
-    /// system tells.
+    /// Returns whether the two processes ran on cores that share a cache when the link was opened, as far
+    /// as the system reports that.
     pub fn is_near(&self) -> bool {
         let cache = |end: End| self.segment.word(end.probe() + 24).load(Ordering::Relaxed);
         cache(self.end) == cache(self.end.other())
@@ -97,7 +97,7 @@ impl Shared {
     /// A range of the peer's bounce buffer, as a cell names it.
     ///
     /// # Errors
-    /// It is not inside.
+    /// The range is outside of the bounce buffer.
     pub fn bounced(&self, start: u32, len: usize) -> Result<&[u8], String> {
         if start > BOUNCE || len > (BOUNCE - start) as usize {
             return Err("broke the protocol: range outside of its bounce buffer".into());
@@ -105,14 +105,14 @@ impl Shared {
         Ok(self.segment.bytes(self.end.other().bounce(start), len))
     }
 
-    /// Answers a question of the peer ([`crate::shm::selector`]).
+    /// Answers a question of the peer about the duration of a transfer ([`crate::shm::selector`]).
     pub fn answer(&self, question: u32, took: Duration) {
         let ns = u32::try_from(took.as_nanos()).unwrap_or(u32::MAX);
         let word = self.segment.word(self.end.answer());
         word.store(u64::from(question) << 32 | u64::from(ns), Ordering::Release);
     }
 
-    /// What the peer has answered to a question; none: nothing yet.
+    /// The peer's answer to a question; none if it has not answered yet.
     pub fn answered(&self, question: u32) -> Option<Duration> {
         let word = self.segment.word(self.end.other().answer()).load(Ordering::Acquire);
         let ns = word & u64::from(u32::MAX);

@@ -1,14 +1,14 @@
-//! What a pass over a link needs of the rail.
+//! The parameters of a pass over a link.
 
 use super::selector::Selector;
 use crate::regions::Regions;
 use nmad_engine::packet::PeerId;
 use nmad_engine::transfer::driver::{Event, Order};
 
-/// Reports what happened.
+/// Callback for events.
 pub type Report<'a> = &'a mut dyn FnMut(Event<'_>);
 
-/// The parts of the rail for one pass over the link to one peer.
+/// The parts of the rail that a pass over the link to one peer uses.
 pub struct Turn<'a> {
     pub peer: PeerId,
     pub regions: &'a Regions,

@@ -1,22 +1,22 @@
-//! Sleeping and waking: a side that is about to sleep raises a flag; a side that has written something rings
-//! the wakeup descriptor of a sleeper.
+//! Sleep flag and wakeup descriptor: a side that is about to sleep sets its flag; a side that has written
+//! something signals the wakeup descriptor of a sleeping peer.
 //!
-//! The sleeper raises its flag and then looks at the ring once more; the writer writes and then looks at the
+//! The sleeper sets its flag and then checks the ring once more; the writer writes and then checks the
 //! flag. With a full fence between the store and the load of each side, at least one of them sees the other
-//! (Dekker's argument): either the sleeper finds what was written, or the writer wakes it. Without a sleeper
-//! nobody pays a system call.
+//! (Dekker's argument): either the sleeper finds the data, or the writer wakes it. While neither sleeps, no
+//! system call is made.
 //!
 //! A fence in the writer costs each packet about 200 ns between cores that share no cache, since it waits
-//! until the line has come over. Sleeping is rare and slow anyway, so the sleeper has the system make the
-//! fence on all cores that run a process of ours (membarrier(2), global expedited), and the writer needs
-//! none.
+//! until the cache line has been transferred. Sleeping is rare and slow anyway, so the sleeper has the
+//! system execute the fence on all cores that run a registered process (membarrier(2), global expedited),
+//! and the writer needs none.
 
 use crate::node::word::Word;
 use rustix::thread::{MembarrierCommand, membarrier};
 use std::sync::OnceLock;
 use std::sync::atomic::{Ordering, compiler_fence};
 
-/// Which side makes the writer's fence.
+/// The side that executes the writer's fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fence {
     /// The writer itself.
@@ -25,20 +25,20 @@ pub enum Fence {
     Sleeper,
 }
 
-/// This side is about to sleep. It looks once more after this.
+/// Sets the sleep flag. The caller checks for work once more after this.
 #[inline]
 pub fn raise<W: Word>(flag: &W) {
     flag.store(1, Ordering::Relaxed);
     W::full_fence();
 }
 
-/// This side is awake again.
+/// Clears the sleep flag.
 #[inline]
 pub fn lower<W: Word>(flag: &W) {
     flag.store(0, Ordering::Relaxed);
 }
 
-/// Whether the other side must be woken for what was written before. True once for each sleep.
+/// Returns whether the other side must be woken for data written before. True once for each sleep.
 #[inline]
 pub fn is_asleep<W: Word>(flag: &W, fence: Fence) -> bool {
     match fence {
@@ -48,8 +48,8 @@ pub fn is_asleep<W: Word>(flag: &W, fence: Fence) -> bool {
     flag.load(Ordering::Relaxed) != 0 && flag.swap(0, Ordering::Relaxed) != 0
 }
 
-/// Whether fences of other processes reach this one, and those of this one reach all processes that
-/// registered. Registers this process the first time.
+/// Returns whether fences of other processes reach this one, and fences of this one reach all registered
+/// processes. Registers this process the first time.
 pub fn shares_fences() -> bool {
     static SHARED: OnceLock<bool> = OnceLock::new();
     let register = || {
@@ -72,7 +72,7 @@ mod tests {
     use std::sync::Barrier;
     use std::sync::atomic::AtomicU64;
 
-    /// Needs two cores that run at once to find anything; loom tries [`Fence::Own`] in all orders.
+    /// Can only fail on two cores that run at once; loom tries [`Fence::Own`] in all orders.
     #[test]
     fn the_sleepers_fence_stands_for_the_writers() {
         if !shares_fences() {

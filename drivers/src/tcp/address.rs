@@ -1,20 +1,20 @@
-//! The address of a rail as peers receive it: `10.0.1.3/24:40123`.
+//! The address of a rail, as published to peers: `10.0.1.3/24:40123`.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
-/// Where a rail listens and which subnet it is on.
+/// Listening address and subnet of a rail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Address {
     /// Address and port.
     pub socket: SocketAddr,
-    /// Bits of the address that name the subnet.
+    /// Length of the subnet prefix in bits.
     pub prefix: u8,
 }
 
 impl Address {
-    /// Whether `other` is on the subnet of this address.
+    /// Returns whether `other` is on the subnet of this address.
     pub fn same_subnet(&self, other: &Address) -> bool {
         match (self.socket.ip(), other.socket.ip()) {
             (IpAddr::V4(a), IpAddr::V4(b)) => {
@@ -36,7 +36,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// The text is not an address of a rail.
+/// The error for text that is not the address of a rail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotAnAddress;
 

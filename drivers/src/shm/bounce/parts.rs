@@ -1,5 +1,4 @@
-//! Parts of chunks: the sender copies them into bounce buffers, the receiver copies them out, at the same
-//! time.
+//! Parts of chunks: the sender copies them into bounce buffers while the receiver copies earlier ones out.
 
 use crate::node::Segment;
 use crate::node::claim::{self, Side};
@@ -11,11 +10,11 @@ use nmad_engine::memory::Segments;
 /// Bytes of one part: small enough that several are under way, so that both sides copy at once. Zen 4: half
 /// and twice are within the spread.
 const PART: u64 = 16 << 10;
-/// Parts copied before a look after other things. Zen 4: half and twice are within the spread.
+/// Parts copied before the link is polled again. Zen 4: half and twice are within the spread.
 const AT_ONCE: usize = 8;
 
 impl Link {
-    /// Copies some parts into bounce buffers, while there is room. Returns the bytes.
+    /// Copies some parts into bounce buffers, while there is room. Returns the number of bytes.
     pub fn stream(&mut self) -> Result<u64, &'static str> {
         let mut moved = 0;
         for _ in 0..AT_ONCE {
@@ -46,7 +45,7 @@ impl Link {
             let (b, out) = (&self.shared, &self.outgoing.chunks[index]);
             claim::end(out.word(b), out.round, Side::Push, range, true);
             moved += part.len();
-            // The peer may begin while this side goes on.
+            // The peer can copy the first parts while this side continues.
             self.wake();
         }
         if moved > 0 {
@@ -56,7 +55,7 @@ impl Link {
     }
 }
 
-/// Copies all pieces to `place`, each by `one`, which is a part of the loop: pieces may be numbers.
+/// Copies all pieces to `place` with `one`, which is inlined into the loop: there may be very many pieces.
 #[inline]
 fn put(segment: &Segment, place: usize, part: &Segments, one: impl Fn(&Segment, usize, &[u8])) {
     part.slices().fold(place, |place, piece| {

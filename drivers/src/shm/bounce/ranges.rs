@@ -1,8 +1,8 @@
-//! Ranges of a bounce buffer, given out in order.
+//! Ranges of a bounce buffer, allocated in order.
 //!
-//! Only the sender knows which ranges are in use: a cell names its range, and the range is free again when
-//! that cell was taken. When nothing is in use the next range begins at the start again, so a ping-pong uses
-//! the same few lines, which are in the cache.
+//! Only the sender tracks the ranges in use: a cell names its range, and the range is free again once the
+//! peer has consumed that cell. When no range is in use, allocation restarts at the beginning, so a
+//! ping-pong uses the same few lines, which are in the cache.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ const LINE: u32 = 64;
 #[derive(Debug)]
 pub struct Ranges {
     len: u32,
-    /// The cell that names it, where it begins, where the next one may begin.
+    /// Number of the cell that names the range, start of the range, and earliest start of the next one.
     used: VecDeque<(u64, u32, u32)>,
 }
 
@@ -22,12 +22,12 @@ impl Ranges {
         Ranges { len, used: VecDeque::new() }
     }
 
-    /// A range of `len` bytes for the cell numbered `cell`; none: there is no room now.
+    /// Allocates `len` bytes for the cell numbered `cell`; none: there is no room now.
     pub fn take(&mut self, cell: u64, len: u32) -> Option<u32> {
         let len = len.div_ceil(LINE) * LINE;
         let start = match (self.used.front(), self.used.back()) {
             (Some(&(_, oldest, _)), Some(&(_, newest, end))) if newest >= oldest => {
-                // One stretch is in use: take from behind it, else from before it.
+                // The ranges in use are contiguous: allocate behind them, else before them.
                 if len <= self.len - end { end } else { (len <= oldest).then_some(0)? }
             }
             (Some(&(_, oldest, _)), Some(&(.., end))) => (len <= oldest - end).then_some(end)?,
@@ -37,18 +37,18 @@ impl Ranges {
         Some(start)
     }
 
-    /// Where the next range begins, if there is room for one behind the last.
+    /// Start of the next range, if there is room for one behind the last.
     #[inline]
     pub fn next(&self) -> u32 {
         self.used.back().map_or(0, |&(.., end)| end)
     }
 
-    /// Gives back the range that was taken last.
+    /// Frees the range that was allocated last.
     pub fn give_back(&mut self) {
         self.used.pop_back();
     }
 
-    /// Every cell numbered below `taken` was taken.
+    /// Frees the ranges of all cells numbered below `taken`.
     #[inline]
     pub fn free(&mut self, taken: u64) {
         while self.used.front().is_some_and(|(cell, ..)| *cell < taken) {

@@ -1,5 +1,5 @@
-//! Chunks that this side receives: pulled from the peer's memory, or copied out of bounce buffers, unless the
-//! peer pushes them.
+//! Chunks that this side receives. It pulls them from the peer's memory or copies them out of bounce
+//! buffers, unless the peer pushes them.
 
 use super::Silence;
 use crate::node::across::Remote;
@@ -25,21 +25,22 @@ struct In {
     about: About,
     place: usize,
     round: Round,
-    /// Since when it has its turn, if the sender wants to know how long it takes.
+    /// Start of its measurement, if the sender wants to know its duration: when all earlier chunks were
+    /// complete.
     begun: Option<Instant>,
-    /// Where its bytes are, once it was asked.
+    /// The sender's memory, once its description was read.
     source: Option<Remote>,
     /// Bytes that came through bounce buffers.
     bounced: u64,
-    /// Nobody knows yet where it goes.
+    /// The engine has not yet assigned a receive region.
     is_held: bool,
-    /// The peer does not know that either, and so does not push it.
+    /// The peer does not know the receive region and so does not push the chunk.
     is_left: bool,
 }
 
 impl In {
-    /// Whether all of it is here: copied, and taken out of bounce buffers. When its word describes another
-    /// chunk, the sender knows that.
+    /// Returns whether the whole chunk has been copied, including what went through bounce buffers. If its
+    /// claim word already describes another chunk, the sender has seen the chunk complete.
     fn is_complete(&self, b: &Shared) -> bool {
         let (other, word) = (b.end.other(), self.word(b));
         claim::is_complete(word, self.round)
@@ -51,13 +52,15 @@ impl In {
         b.segment.word(b.end.other().claim(self.place))
     }
 
-    /// Whether it comes through bounce buffers, as long as the sender does not give that up: then the line of
-    /// its word is left to the sender, which would have to fetch it back for every part.
+    /// Returns whether the chunk comes through bounce buffers, unless the sender gives that up. Meanwhile
+    /// this side does not read the claim word, because the sender would have to fetch its line back for
+    /// every part.
     fn is_bounced(&self) -> bool {
         self.about.method != Method::Cma
     }
 
-    /// Whether the sender has told where it is. Scattered memory comes through bounce buffers only.
+    /// Returns whether the sender has published its address. Scattered memory comes through bounce buffers
+    /// only.
     fn is_described(&self) -> bool {
         self.chunk.pieces > 0
     }
@@ -67,7 +70,7 @@ impl In {
 #[derive(Debug, Default)]
 pub struct Incoming {
     chunks: VecDeque<In>,
-    /// The peer fills no bounce buffers.
+    /// Time since the peer last filled a bounce buffer.
     pub silence: Silence,
 }
 
@@ -77,15 +80,15 @@ impl Incoming {
         self.chunks.is_empty()
     }
 
-    /// The method of the chunk that is coming just now.
+    /// The method of the chunk that is being received.
     pub fn method(&self) -> Option<Method> {
         self.chunks.front().map(|incoming| incoming.about.method)
     }
 
-    /// A cell told of a chunk.
+    /// Adds the chunk that a cell describes.
     ///
     /// # Errors
-    /// It cannot be so.
+    /// The chunk is longer than possible.
     pub fn add(&mut self, about: About, chunk: Chunk) -> Result<(), String> {
         let (place, round) = (about.name as usize & (CHUNKS - 1), Round::of(u64::from(about.name >> 3)));
         if chunk.len > claim::LONGEST {
@@ -99,14 +102,15 @@ impl Incoming {
         Ok(())
     }
 
-    /// Whether nobody knows yet where the last chunk goes.
+    /// Returns whether the last chunk still needs a receive region.
     #[inline]
     pub fn is_held(&self) -> bool {
         self.chunks.back().is_some_and(|incoming| incoming.is_held)
     }
 
-    /// The chunk that is held goes to this region; nowhere, if that has no key any more. If it is copied once
-    /// and the sender has time to help, the sender learns where, so that it may push some of it after all.
+    /// Assigns a receive region to the held chunk; without a `key` its data is discarded. If the chunk
+    /// takes a single copy and the sender has time to help, the key is published, so that the sender may
+    /// push part of it after all.
     pub fn accept(&mut self, b: &Shared, region: RegionId, key: Option<Key>, helps: bool) {
         let Some(incoming) = self.chunks.back_mut().filter(|incoming| incoming.is_held) else { return };
         let Chunk { region: to, key: with, .. } = &mut incoming.chunk;
@@ -119,10 +123,10 @@ impl Incoming {
         self.silence.end();
     }
 
-    /// Takes bytes of a chunk out of a bounce buffer.
+    /// Copies bytes of a chunk out of a bounce buffer.
     ///
     /// # Errors
-    /// The peer broke the rules.
+    /// The peer broke the protocol.
     pub fn take(&mut self, part: &Range, bytes: &[u8], turn: &Turn<'_>) -> Result<(), String> {
         let of = self.chunks.iter_mut().find(|incoming| incoming.about.name == part.of);
         let len = bytes.len() as u64;
@@ -141,11 +145,12 @@ impl Incoming {
         Ok(())
     }
 
-    /// Pulls one piece, if one is left for that. Returns the bytes. `alone`: the peer has something else to
-    /// do than to help.
+    /// Pulls one piece, if an unclaimed one is left. Returns the number of bytes. `alone`: the peer does
+    /// not help, so the pieces are large.
     ///
     /// # Errors
-    /// The peer broke the rules, or what the system said: then nothing was copied, and others may do it.
+    /// The peer broke the protocol, or the copy failed: then nothing was copied, and the piece can be
+    /// claimed again.
     pub fn step(&mut self, b: &Shared, alone: bool, turn: &Turn<'_>) -> Result<u64, Obstacle> {
         for incoming in &mut self.chunks {
             let waits = incoming.is_bounced() && !self.silence.is_long(b);
@@ -165,12 +170,12 @@ impl Incoming {
                 let Chunk { address, pieces, len, .. } = incoming.chunk;
                 match regions::fetch(process, (address, pieces), len) {
                     Ok(source) => incoming.source = Some(source),
-                    // The sender has claimed the rest meanwhile, and its list may be gone.
+                    // The sender has claimed the rest meanwhile, so its list of pieces may have been freed.
                     Err(_) if claim::is_claimed(word, incoming.round) => continue,
                     Err(e) => return Err(failed(e)),
                 }
             }
-            // Where each core has enough to do, two calls are more work than one.
+            // When oversubscribed, two system calls are more work than one.
             let alone = alone || incoming.is_left || b.is_oversubscribed;
             let claimed = claim::claim(word, incoming.round, Side::Pull, incoming.chunk.len, alone);
             let (Some(source), Some(range)) = (&incoming.source, claimed) else { continue };
@@ -182,10 +187,10 @@ impl Incoming {
         Ok(0)
     }
 
-    /// Reports those that are complete, in order.
+    /// Reports complete chunks, in order.
     ///
     /// # Errors
-    /// The peer broke the rules.
+    /// The peer broke the protocol.
     pub fn collect(&mut self, b: &Shared, turn: &mut Turn<'_>) -> Result<bool, String> {
         let mut any = false;
         while let Some(incoming) = self.chunks.front() {
@@ -201,7 +206,7 @@ impl Incoming {
             let kept = find(turn, &incoming.chunk)?.is_some();
             let Chunk { number, ack, region, offset, len, .. } = incoming.chunk;
             self.chunks.pop_front();
-            // The next one has its turn now.
+            // The measurement of the next chunk starts now.
             if let Some(In { begun: Some(begun), .. }) = self.chunks.front_mut() {
                 *begun = Instant::now();
             }
@@ -212,7 +217,7 @@ impl Incoming {
         Ok(any)
     }
 
-    /// Whether something is left that this side could do.
+    /// Returns whether this side has work to do.
     pub fn has_work(&self, b: &Shared) -> bool {
         self.chunks.iter().any(|incoming| {
             let may_pull = b.process.is_some() && incoming.is_described();

@@ -1,10 +1,10 @@
 //! Chunks: parts of large messages, which both sides copy.
 //!
-//! [`outgoing`] has the chunks that this side sends, [`incoming`] those that it receives. A cell tells the
-//! receiver of a chunk; its bytes go through bounce buffers ([`crate::shm::bounce`]) or by single copy
-//! ([`crate::shm::cma`]), as the selector chose; which side copies which piece follows
-//! [`crate::node::claim`]. If one side does not do its part, because it computes, the other one copies all of
-//! it, whatever was chosen.
+//! [`outgoing`] holds the chunks that this side sends, [`incoming`] those that it receives. A cell
+//! announces a chunk to the receiver; its bytes go through bounce buffers ([`crate::shm::bounce`]) or by
+//! single copy ([`crate::shm::cma`]), as chosen by the selector; both sides claim pieces according to
+//! [`crate::node::claim`]. If one side does not do its part, because it computes, the other one copies the
+//! whole chunk, whatever method was chosen.
 
 pub mod incoming;
 pub mod outgoing;
@@ -12,14 +12,14 @@ pub mod outgoing;
 use crate::shm::shared::Shared;
 use std::time::{Duration, Instant};
 
-/// How long a side waits for the other one, which fills or empties bounce buffers, before it copies alone: a
-/// peer in an exchange looks after 256 KiB each way. Zen 4: half and twice are within the spread.
+/// Time that a side waits for the other one, which fills or empties bounce buffers, before it copies alone:
+/// a peer in an exchange polls after 256 KiB each way. Zen 4: half and twice are within the spread.
 const PATIENCE: Duration = Duration::from_micros(30);
-/// The same when oversubscribed: some turns of processes that share a core (found on Zen 5). EPYC, two
-/// processes on one core: half and twice are within the spread.
+/// That time when oversubscribed: some time slices of processes that share a core (found on Zen 5). EPYC,
+/// two processes on one core: half and twice are within the spread.
 const PATIENCE_OVERSUBSCRIBED: Duration = Duration::from_micros(500);
 
-/// Since when the other side has not done anything.
+/// Measures how long the other side has been inactive.
 #[derive(Debug, Default)]
 pub struct Silence {
     since: Option<Instant>,
@@ -27,63 +27,64 @@ pub struct Silence {
 }
 
 impl Silence {
-    /// The other side has ended: it will not do more than it has done.
+    /// Records that the other side has ended and will do nothing more.
     pub fn finish(&mut self) {
         self.is_final = true;
     }
 
-    /// The other side did something.
+    /// Records activity of the other side.
     #[inline]
     pub fn end(&mut self) {
         self.since = None;
     }
 
-    /// The other side did nothing, again; whether that lasts too long.
+    /// Records that the other side is still inactive; returns whether that has lasted too long.
     pub fn is_long(&mut self, b: &Shared) -> bool {
         let patience = if b.is_oversubscribed { PATIENCE_OVERSUBSCRIBED } else { PATIENCE };
         self.is_final || self.since.get_or_insert_with(Instant::now).elapsed() > patience
     }
 }
 
-/// Whether two processes send each other long messages at the same time.
+/// Detects exchanges: two processes that send each other long messages at the same time.
 ///
-/// Then neither has time to help the other, and the least work is fastest: one copy, with few system calls.
-/// So each side pulls the peer's chunks in large pieces, and pushes only when nothing is left to pull. The
-/// method of a chunk is chosen before it is known whether another one comes, so the latest ones decide.
+/// In an exchange neither side has time to help the other, and the least work is fastest: one copy, with
+/// few system calls. So each side pulls the peer's chunks in large pieces, and pushes only when nothing is
+/// left to pull. The method of a chunk is chosen before an incoming chunk is seen, so recent chunks predict
+/// it.
 #[derive(Debug, Default)]
 pub struct Exchange {
-    /// Chunks that met another one, less those that did not, within bounds.
+    /// Chunks that crossed an incoming one, minus those that did not, within bounds.
     score: u8,
     last: bool,
     told: bool,
 }
 
-/// From this score on the next chunk is expected to meet another one, after two that did. Half would take two
-/// messages that cross once for an exchange; twice is beyond the largest score.
+/// Score from which the next chunk is expected to cross another one: after two that did. Half would take
+/// two messages that cross once for an exchange; twice is beyond the largest score.
 const LIKELY: u8 = 2;
-/// Largest score: two chunks that meet nothing end the expectation (with twice five).
+/// Largest score: two chunks that cross none end the expectation (with twice, five).
 const MOST: u8 = 3;
 
 impl Exchange {
-    /// Whether the last chunk met one, as far as this side has seen.
+    /// Returns whether the last chunk crossed one, as far as this side has seen.
     pub fn last(&self) -> bool {
         self.last
     }
 
-    /// The other side says the same of its last one, which counts once: the side that is early sees nothing
-    /// of the late one.
+    /// Records whether the peer saw its last chunk cross one of ours; it counts for one chunk. Needed
+    /// because the earlier side of an exchange does not see the later side's chunk.
     pub fn told(&mut self, met: bool) {
         self.told = met;
     }
 
-    /// A chunk has left, and met one that came, or none.
+    /// Records that a chunk is complete, and whether it crossed an incoming one.
     pub fn note(&mut self, met: bool) {
         self.last = met;
         let met = std::mem::take(&mut self.told) || met;
         self.score = if met { (self.score + 1).min(MOST) } else { self.score.saturating_sub(1) };
     }
 
-    /// Whether the next one will meet one as well.
+    /// Returns whether the next chunk is expected to cross one as well.
     pub fn is_likely(&self) -> bool {
         self.score >= LIKELY
     }
@@ -102,7 +103,7 @@ mod tests {
             early.note(false);
         }
         assert!(late.is_likely() && early.is_likely() && !early.last());
-        // Hearsay is not passed on.
+        // The peer's report is not reported back to it.
         for _ in 0..=MOST {
             late.told(early.last());
             late.note(false);

@@ -1,4 +1,4 @@
-//! Chunks that this side sends: pushed into the peer's memory, or copied into bounce buffers
+//! Chunks that this side sends. It pushes them into the peer's memory or copies them into bounce buffers
 //! ([`crate::shm::bounce::parts`]), unless the peer pulls them.
 
 use super::{Exchange, Silence};
@@ -22,40 +22,40 @@ use std::time::Instant;
 #[derive(Debug)]
 pub struct Out {
     order: Order,
-    /// The place of its word.
+    /// Index of its claim word.
     pub place: usize,
-    /// What the word describes when it is about this chunk.
+    /// The round in which the claim word describes this chunk.
     pub round: Round,
     key: Key,
     offset: u64,
     pub from: Segments,
-    /// The pieces of `from`, where the peer reads them.
+    /// The list of the pieces of `from`, which the peer reads.
     _list: regions::List,
     target: Option<Arc<Remote>>,
-    /// The peer knows the addresses of its memory.
+    /// The peer can read the addresses of its memory.
     is_described: bool,
-    /// Parts of it may still go through bounce buffers.
+    /// Further parts may go through bounce buffers.
     pub is_bounced: bool,
-    /// Bytes that went there.
+    /// Bytes that went through bounce buffers.
     bounced: u64,
-    /// How it is copied, unless the peer does not do its part.
+    /// The chosen method; another one is used if the peer does not do its part.
     pub method: Method,
-    /// Since when it has its turn, if its time tells how good the method is.
+    /// Start of its measurement, if its duration is a valid sample of the method.
     begun: Option<Instant>,
-    /// The peer sends something long at the same time.
+    /// A chunk of the peer is under way at the same time.
     meets: bool,
-    /// That was expected.
+    /// An exchange was expected when this chunk began.
     expects: bool,
 }
 
 impl Out {
-    /// Place and round as cells tell them.
+    /// Index and round, as encoded in cells.
     pub fn name(&self) -> u32 {
         self.place as u32 | (self.round.number() as u32) << 3
     }
 
-    /// Lets both sides copy it. A receiver that closes its region finds the key from now on, and this side
-    /// finds the region only if it was not closed before.
+    /// Starts the claim protocol, so that both sides can copy. A receiver that closes its region finds the
+    /// key from now on, and this side keeps the target only if the region is still open.
     fn begin(&mut self, b: &Shared) {
         let key = if self.key == Key::PUSH { 0 } else { self.key.0 };
         b.segment.word(b.end.goes_to(self.place)).store(key, Ordering::Relaxed);
@@ -65,14 +65,13 @@ impl Out {
         }
     }
 
-    /// Whether all that is left of it goes through bounce buffers, or nothing. Its time tells nothing any
-    /// more.
+    /// Switches bounce buffers on or off for the rest of the chunk. Its duration is then no valid sample.
     fn bounce(&mut self, b: &Shared, is_bounced: bool) {
         (self.is_bounced, self.begun) = (is_bounced, None);
         self.tell(b);
     }
 
-    /// `len` more bytes of it went through bounce buffers.
+    /// Records that `len` more bytes went through bounce buffers.
     pub fn add_bounced(&mut self, b: &Shared, len: u64) {
         self.bounced += len;
         self.tell(b);
@@ -83,17 +82,17 @@ impl Out {
         b.segment.word(b.end.bounced(self.place)).store(self.bounced | cut, Ordering::Release);
     }
 
-    /// Whether it was to be copied once, and neither side can do so any more.
+    /// Returns whether the chunk was to be copied once, and neither side can do so any more.
     fn is_stuck(&self, b: &Shared) -> bool {
         !self.is_bounced && !self.has_single_copy(b)
     }
 
-    /// Whether one side at least can copy it once.
+    /// Returns whether at least one side can copy it directly.
     fn has_single_copy(&self, b: &Shared) -> bool {
         self.target.is_some() || (self.is_described && b.peer_can())
     }
 
-    /// Learns where it goes, if the peer has told that meanwhile.
+    /// Reads the key of the receive region, if the peer has published it since.
     fn look(&mut self, b: &Shared, known: &mut Known) {
         if self.target.is_none() && self.key == Key::PUSH && !self.is_bounced {
             let told = b.segment.word(b.end.goes_to(self.place)).load(Ordering::Acquire);
@@ -104,33 +103,33 @@ impl Out {
         }
     }
 
-    /// Whether the receiver is to copy all of it. In an exchange among more processes than cores each core
-    /// has enough to do, and memory that only its receiver's core writes stays in the cache of that one.
+    /// Returns whether the receiver is to copy the whole chunk. In an exchange on an oversubscribed node
+    /// each core has enough to do, and memory that only the receiver's core writes stays in its cache.
     fn is_left(&self, b: &Shared) -> bool {
         let is_pulled = self.is_described && b.peer_can() && !self.is_bounced;
         b.is_oversubscribed && (self.meets || self.expects) && is_pulled
     }
 
-    /// The word that tells which side copies what.
+    /// The claim word: which side copies which part.
     pub fn word<'a>(&self, b: &'a Shared) -> &'a AtomicU64 {
         b.segment.word(b.end.claim(self.place))
     }
 
-    /// Whether some of it is unclaimed.
+    /// Returns whether some of it is unclaimed.
     pub fn has_rest(&self, b: &Shared) -> bool {
         !claim::is_claimed(self.word(b), self.round)
     }
 }
 
-/// The region into which a chunk went that was not the last one for it: the next one finds it known. It may
-/// consist of a million pieces.
+/// Cache of the last receive region that expects further chunks, so that its description, which may have a
+/// million pieces, is read once only.
 #[derive(Debug, Default)]
 struct Known {
     last: Option<(Key, Place)>,
 }
 
 impl Known {
-    /// Where `len` bytes from `offset` on of the region with this key are to go.
+    /// Returns the peer's memory for `len` bytes at `offset` of the region with this key.
     fn place(&mut self, b: &Shared, key: Key, (offset, len): (u64, u64)) -> Place {
         let Some(process) = b.process.as_ref().filter(|_| key != Key::PUSH) else { return Place::Unknown };
         let known = self.last.take().filter(|(of, _)| *of == key).map(|(_, place)| place);
@@ -145,17 +144,17 @@ impl Known {
     }
 }
 
-/// Chunks that this side sends and the peer has not got yet, in order.
+/// Chunks that this side sends and that are not complete yet, in order.
 #[derive(Debug, Default)]
 pub struct Outgoing {
     pub chunks: VecDeque<Out>,
     next: usize,
-    /// The last cell about each place; it serves another chunk when the peer has taken that.
+    /// Number of the last cell about each index; the index is reused once the peer has consumed that cell.
     pub last: [u64; CHUNKS],
-    /// The peer empties no bounce buffers.
+    /// Time since the peer last emptied a bounce buffer.
     pub silence: Silence,
     known: Known,
-    /// Whether the peer sends chunks at the same time.
+    /// Detects whether the peer sends chunks at the same time.
     pub exchange: Exchange,
 }
 
@@ -165,12 +164,12 @@ impl Outgoing {
         self.chunks.is_empty()
     }
 
-    /// Whether all of this class of length that are under way are copied in this way.
+    /// Returns whether all chunks of this class of length that are under way use this method.
     fn goes_by(&self, class: usize, method: Method) -> bool {
         self.of(class).all(|out| out.method == method)
     }
 
-    /// Whether some of this class are copied in another way than others.
+    /// Returns whether the chunks of this class use several methods.
     fn is_mixed(&self, class: usize) -> bool {
         self.of(class).next().is_some_and(|first| !self.goes_by(class, first.method))
     }
@@ -179,14 +178,14 @@ impl Outgoing {
         self.chunks.iter().filter(move |out| selector::class(out.from.len()) == class)
     }
 
-    /// Whether another one may begin, given the number of cells that the peer has taken.
+    /// Returns whether another chunk may begin, given the number of cells that the peer has consumed.
     pub fn has_room(&self, taken: u64) -> bool {
         let place = self.next % CHUNKS;
         self.chunks.iter().all(|out| out.place != place) && (self.next < CHUNKS || taken > self.last[place])
     }
 
-    /// Takes a chunk, whose cell gets this number; the content of the cell. `theirs` is the method of what
-    /// the peer sends just now.
+    /// Adds a chunk, announced by the cell of this number; returns the content of the cell. `theirs` is the
+    /// method of the chunk that the peer is sending.
     pub fn add(
         &mut self,
         b: &Shared,
@@ -225,10 +224,10 @@ impl Outgoing {
         };
         let mut asks = false;
         if len <= PACKET as u64 || is_scattered || (!can_cma && b.is_oversubscribed) {
-            // All of it stays in the caches, or a single copy would take longer than two.
+            // The whole chunk stays in the caches, or a single copy would take longer than two.
             out.method = Method::Bounce;
         } else if expects || b.is_oversubscribed {
-            // The receiver has the least work with a single copy.
+            // A single copy is the least work for the receiver.
             out.method = Method::Cma;
         } else {
             probe.learn(b, selector);
@@ -240,7 +239,7 @@ impl Outgoing {
             out.begun = asks.then(Instant::now);
         }
         if expects {
-            // The receiver has its time to come.
+            // The receiver gets its full time from now on.
             self.silence.end();
         }
         out.is_bounced = out.method != Method::Cma;
@@ -251,9 +250,10 @@ impl Outgoing {
         Some((about, chunk))
     }
 
-    /// A chunk is coming: chunks that are still to be copied meet it. Its sender says whether its last one
-    /// has met one, and the number of cells that it had taken when it sent it: if not the one about our last
-    /// chunk, that has met this one as well, though all of it may have left since.
+    /// Records an incoming chunk: it crosses all our chunks that are not fully claimed. The peer sent two
+    /// things with it: whether its last chunk crossed one, and the number of cells that it had consumed by
+    /// then. If the cell of our last chunk was not among them, that chunk was crossed too, even if it is
+    /// complete by now.
     pub fn meet(&mut self, b: &Shared, met: bool, taken: u64) {
         let last = self.next.checked_sub(1).map(|last| self.last[last % CHUNKS]);
         self.exchange.told(met || last.is_some_and(|cell| cell >= taken));
@@ -262,8 +262,9 @@ impl Outgoing {
         }
     }
 
-    /// Makes way for a packet behind the chunks: nothing more of them goes through bounce buffers. False: it
-    /// does or has to, so the packet waits. It would not be read before they are complete.
+    /// Stops the use of bounce buffers, so that a packet can be sent behind the chunks. False: a chunk is
+    /// still using them or has no other method, so the packet waits; the peer would not read it earlier
+    /// anyway.
     pub fn make_way(&mut self, b: &Shared) -> bool {
         for out in self.chunks.iter_mut().filter(|out| out.is_bounced && out.has_rest(b)) {
             if !self.silence.is_long(b) || !out.has_single_copy(b) {
@@ -274,15 +275,15 @@ impl Outgoing {
         true
     }
 
-    /// Whether a part of any is still to go through bounce buffers.
+    /// Returns whether a part of any chunk is still to go through bounce buffers.
     pub fn has_part(&self, b: &Shared) -> bool {
         self.chunks.iter().any(|out| out.is_bounced && out.has_rest(b))
     }
 
-    /// Pushes one piece, if one is left for that. Returns the bytes.
+    /// Pushes one piece, if an unclaimed one is left. Returns the number of bytes.
     ///
     /// # Errors
-    /// What the system said: then nothing was copied, and others may do it.
+    /// The copy failed: then nothing was copied, and the piece can be claimed again.
     pub fn step(&mut self, b: &Shared) -> Result<u64, Obstacle> {
         let Some(process) = &b.process else { return Ok(0) };
         for out in &mut self.chunks {
@@ -292,7 +293,8 @@ impl Outgoing {
             if claim::is_claimed(word, out.round) {
                 continue;
             }
-            // The peer pulls while this side is about to do the same.
+            // In an expected exchange, the peer pulls our chunk while this side is about to pull the
+            // peer's.
             let waits = out.is_bounced || (out.expects && !out.meets);
             if (waits || out.is_left(b)) && !self.silence.is_long(b) {
                 continue;
@@ -310,19 +312,19 @@ impl Outgoing {
         Ok(0)
     }
 
-    /// This side cannot access the peer's memory any more.
+    /// Forgets all target addresses, because this side cannot access the peer's memory any more.
     pub fn forget_targets(&mut self) {
         self.known = Known::default();
         self.chunks.iter_mut().for_each(|out| out.target = None);
     }
 
-    /// Sends through bounce buffers what was to be copied once and cannot be any more.
+    /// Switches chunks to bounce buffers whose single copy has become impossible.
     pub fn turn_back(&mut self, b: &Shared) {
         let stuck = self.chunks.iter_mut().filter(|out| out.is_stuck(b) && out.has_rest(b));
         stuck.for_each(|out| out.bounce(b, true));
     }
 
-    /// Takes away those whose memory nobody needs any more.
+    /// Removes complete chunks and reports their orders as sent. Returns whether there were any.
     pub fn collect(&mut self, b: &Shared, sent: &mut Vec<Order>, probe: &mut Probe) -> bool {
         let before = sent.len();
         while let Some(out) = self.chunks.front() {
@@ -335,7 +337,7 @@ impl Outgoing {
             }
             self.exchange.note(out.meets);
             probe.sent(out.name(), out.begun.map(|begun| begun.elapsed()));
-            // The next one has its turn now.
+            // The measurement of the next chunk starts now.
             if let Some(Out { begun: Some(begun), .. }) = self.chunks.front_mut() {
                 *begun = Instant::now();
             }
@@ -344,7 +346,7 @@ impl Outgoing {
         sent.len() != before
     }
 
-    /// Whether something is left that this side could do.
+    /// Returns whether this side has work to do.
     pub fn has_work(&self, b: &Shared) -> bool {
         self.chunks.iter().any(|out| {
             let can = out.target.is_some() || out.is_stuck(b);
@@ -352,12 +354,13 @@ impl Outgoing {
         })
     }
 
-    /// Whether some bytes are unclaimed.
+    /// Returns whether any bytes are unclaimed.
     pub fn has_rest(&self, b: &Shared) -> bool {
         self.chunks.iter().any(|out| out.has_rest(b))
     }
 
-    /// Gives up: the peer does not read the memory of any chunk after this, if it lives. The orders.
+    /// Cancels all chunks: after this the peer, if it is alive, does not read their memory any more.
+    /// Returns the orders.
     pub fn give_up(&mut self, b: &Shared, lives: impl Fn() -> bool) -> Vec<Order> {
         for out in &self.chunks {
             let word = out.word(b);

@@ -1,9 +1,9 @@
-//! Messages that stay in their sender's memory until a receive has matched them: this side copies them, in
-//! one call of the system.
+//! Messages that stay in the sender's memory until a receive has matched them; the receiver then copies
+//! them with one system call.
 //!
-//! The sender's engine keeps the memory as it is until it hears that the message was read, or has given up
-//! the link. In the latter case it may use the memory again at once. It marks the link as closed before, and
-//! the reader looks for that mark after its copy: a copy of other bytes than the message's finds it.
+//! The sender's engine does not change the memory until it is notified that the message was read, or until
+//! it closes the link. After closing it may reuse the memory at once, so it first marks the link as closed,
+//! and the reader checks that mark after its copy: a copy that may contain other bytes is thus detected.
 
 use crate::node::across;
 use crate::shm::link::Link;
@@ -13,7 +13,7 @@ use nmad_engine::transfer::access::Came;
 use std::sync::atomic::{Ordering, fence};
 
 impl Link {
-    /// Copies from this address of the peer's process.
+    /// Copies a message from address `at` of the peer's process.
     pub fn read_message(&mut self, at: u64, here: &Segments) -> Came {
         let Some(process) = &self.shared.process else { return Came::Undone };
         if let Err(why) = across::read(process, here, [(at, here.len())]) {
@@ -28,7 +28,7 @@ impl Link {
         if closed == 0 { Came::Done } else { Came::Undone }
     }
 
-    /// Says that this side keeps no memory for the peer to read any more.
+    /// Marks the link as closed: the memory that the peer might read is no longer preserved.
     pub(in crate::shm) fn close_reads(&self) {
         self.shared.segment.word(self.shared.end.closed()).store(1, Ordering::Relaxed);
         fence(Ordering::Release);

@@ -1,14 +1,13 @@
-//! Receive regions that the peer may write into: where the sender of a chunk finds the memory that it goes
-//! to.
+//! Receive regions that the peer may write into: the sender of a chunk looks up its target memory here.
 //!
-//! The segment has a table for each side. An entry says by which key a region is open and where it lies in
-//! the receiver's memory: its address, or, if it consists of pieces, a list of them, which lies beside it if
-//! it is short. A region for which the table has no place is not pushed into; its receiver pulls.
+//! The segment has a table for each side. An entry holds the key of an open region and its position in the
+//! receiver's memory: its address, or, if it consists of pieces, the address of a list of them. A region
+//! for which the table has no free entry is not pushed into; its receiver pulls.
 //!
 //! A sender begins a chunk, which names its key, and then looks for the key in the table. A receiver that
-//! closes a region takes the key away and then revokes its part of the chunks that name the key ([`close`]).
-//! Each has a full fence in between, so either the sender finds no key, or the receiver finds the chunk and
-//! waits for the end of the copy that has begun.
+//! closes a region removes the key and then revokes its part of the chunks that name the key ([`close`]).
+//! Each side has a full fence in between, so either the sender finds no key, or the receiver finds the
+//! chunk and waits for the end of the copy that has begun.
 
 use crate::node::Segment;
 use crate::node::across::{self, Process, Remote};
@@ -21,21 +20,21 @@ use nmad_engine::packet::Key;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Pieces of memory that a peer may name; more are a mistake.
+/// Upper limit of pieces in a description; more are an error.
 pub const PIECES_MAX: u64 = 1 << 24;
 
-/// Addresses and lengths, to be read by the peer.
+/// Addresses and lengths of pieces, which the peer reads.
 pub type List = Box<[u64]>;
 
-/// Memory is scattered if its pieces are shorter than a page on the average. The system copies each of them
-/// for the price of a page: 256 KiB in pieces of 8 B took 18 ms in a single copy and 0.3 ms in two, in pieces
-/// of 2 KiB 90 and 23 us, of 4 KiB 71 and 20 (EPYC). Half leaves the latter to the selector; twice decides by
+/// Memory is scattered if its pieces are shorter than a page on average. The system copies each of them at
+/// the cost of a page: 256 KiB in pieces of 8 B took 18 ms in a single copy and 0.3 ms in two, in pieces of
+/// 2 KiB 90 and 23 us, of 4 KiB 71 and 20 (EPYC). Half leaves the latter to the selector; twice decides by
 /// rule between methods that are nearly equal.
 const PAGE: u64 = 4 << 10;
 
-/// The pieces of memory as a peer reads them: address of the bytes or of the list, and how many there are.
-/// The list has to stay where it is for as long as the peer may read it. No piece: the memory is scattered,
-/// and the peer shall leave it alone.
+/// Describes memory for the peer: address of the bytes or of the list of pieces, and the number of pieces.
+/// The list must live as long as the peer may read it. Zero pieces mean that the memory is scattered, so
+/// the peer does not access it.
 pub fn describe(memory: &Segments) -> (u64, u64, List) {
     if memory.is_finer_than(PAGE) {
         return (0, 0, List::default());
@@ -48,10 +47,10 @@ pub fn describe(memory: &Segments) -> (u64, u64, List) {
     }
 }
 
-/// Reads what a peer described.
+/// Reads the list of pieces that the peer described.
 ///
 /// # Errors
-/// The description makes no sense, or the memory of the peer cannot be read.
+/// The description is inconsistent, or the memory of the peer cannot be read.
 pub fn fetch(process: &Process, (address, pieces): (u64, u64), len: u64) -> std::io::Result<Remote> {
     let remote = match pieces {
         1 => Remote::new([(address, len)]),
@@ -66,7 +65,7 @@ pub fn fetch(process: &Process, (address, pieces): (u64, u64), len: u64) -> std:
     remote.filter(|remote| remote.len() == len).ok_or_else(wrong)
 }
 
-/// The word of the table of `end` that has this key, if any has.
+/// The word in the table of `end` that holds this key if the region is open.
 fn key_word(segment: &Segment, end: End, key: Key) -> &AtomicU64 {
     segment.word(place_of(end, key))
 }
@@ -75,7 +74,7 @@ fn place_of(end: End, key: Key) -> usize {
     end.region((key.0 % REGIONS as u64) as usize)
 }
 
-/// Enters a region of `end` into its table; false: there is no place for it.
+/// Enters a region of `end` into its table; false: there is no free entry.
 pub fn publish(segment: &Segment, end: End, key: Key, (address, pieces): (u64, u64), len: u64) -> bool {
     let at = place_of(end, key);
     if segment.word(at).load(Ordering::Relaxed) != 0 {
@@ -88,25 +87,25 @@ pub fn publish(segment: &Segment, end: End, key: Key, (address, pieces): (u64, u
     true
 }
 
-/// A region of the peer's.
+/// Result of looking up a region of the peer.
 #[derive(Debug, Clone)]
 pub enum Place {
     /// Its memory.
     At(Arc<Remote>),
     /// It is scattered: only the peer fills it.
     Scattered,
-    /// It is not open, or could not be read meanwhile.
+    /// It is not open, or was closed while it was read.
     Unknown,
 }
 
 impl Place {
-    /// Its memory, if this side may write there.
+    /// Returns its memory, if this side may write there.
     pub fn memory(self) -> Option<Arc<Remote>> {
         if let Place::At(memory) = self { Some(memory) } else { None }
     }
 }
 
-/// Where the region of `end` is.
+/// Looks up a region of `end`.
 pub fn find(segment: &Segment, end: End, process: &Process, key: Key) -> Place {
     if !is_open(segment, end, key) {
         return Place::Unknown;
@@ -120,22 +119,23 @@ pub fn find(segment: &Segment, end: End, process: &Process, key: Key) -> Place {
             Err(_) => return Place::Unknown,
         },
     };
-    // The words may be about the next region in this place, and the list may lie in freed memory.
+    // If the region was closed meanwhile, the entry may belong to another one, and the list may be freed
+    // memory.
     if is_open(segment, end, key) { place } else { Place::Unknown }
 }
 
-/// Whether `end`, the peer, has a region open. To be asked after [`claim::begin`].
+/// Returns whether `end`, the peer, has a region open. Call it after [`claim::begin`].
 pub fn is_open(segment: &Segment, end: End, key: Key) -> bool {
     stands(key_word(segment, end, key), key.0)
 }
 
-/// Whether the key stands in its word of the table.
+/// Returns whether a word of the table holds the key.
 pub fn stands<W: Word>(word: &W, key: u64) -> bool {
     W::full_fence();
     word.load(Ordering::Acquire) == key
 }
 
-/// Takes a key out of its word of the table.
+/// Removes a key from its word of the table.
 pub fn take_down<W: Word>(word: &W, key: u64) {
     if word.load(Ordering::Relaxed) == key {
         word.store(0, Ordering::Relaxed);
@@ -143,15 +143,15 @@ pub fn take_down<W: Word>(word: &W, key: u64) {
     W::full_fence();
 }
 
-/// Revokes the receiver's part of the work in `word`, if it names this key, in `named`, or any; the round
-/// that was revoked.
+/// Revokes the receiver's part of the work in `word` if the chunk names this key (in `named`), or any key
+/// if none is given; returns the round that was revoked.
 pub fn revoke_named<W: Word>(word: &W, named: &W, key: Option<u64>) -> Option<Round> {
     let round = Round::now(word);
     let is_named = key.is_none_or(|key| named.load(Ordering::Acquire) == key);
     is_named.then(|| claim::revoke(word, round, Side::Pull)).map(|()| round)
 }
 
-/// Closes a region of this side, or all of them: the peer does not write there after this, if it lives.
+/// Closes a region of this side, or all of them: the peer, if it is alive, does not write there after this.
 pub fn close(b: &Shared, key: Option<Key>, lives: impl Fn() -> bool) {
     match key {
         Some(key) => take_down(key_word(&b.segment, b.end, key), key.0),

@@ -1,24 +1,25 @@
-//! What the cells of a ring are, and what they contain.
+//! Kinds of cells of a ring, and the encoding of their content.
 
 use super::CONTENT;
 use crate::shm::selector::Method;
 use nmad_engine::packet::{Key, RegionId};
 
-/// A packet; the value is its length, the content its bytes, which go on in the next cells if there are more.
+/// A packet; the value is its length, the content its bytes, which continue in the next cells if they do
+/// not fit.
 pub const PACKET: u8 = 1;
-/// Cells that a packet may take; longer ones go through bounce buffers, which costs a further line. EPYC
-/// (2 virtual cores): with half, 200 and 256 B take 1.4 times as long; with twice, 300 to 512 B take 0.8.
+/// Cells that a packet may take; longer ones go through bounce buffers, which costs a further line. EPYC (2
+/// virtual cores): with half, 200 and 256 B take 1.4 times as long; with twice, 300 to 512 B take 0.8.
 pub const ROW: usize = 6;
-/// A packet in a bounce buffer; the value is its length, the content [`Range`].
+/// A packet in a bounce buffer; the value is its length, the content a [`Range`].
 pub const BOUNCED_PACKET: u8 = 2;
-/// A chunk that the two sides copy; the value is [`About`] it, the content [`Chunk`].
+/// A chunk that both sides copy; the value is [`About`], the content [`Chunk`].
 pub const CHUNK: u8 = 4;
-/// Bytes of a chunk in a bounce buffer; the value is their number, the content [`Range`].
+/// Bytes of a chunk in a bounce buffer; the value is their number, the content a [`Range`].
 pub const PART: u8 = 5;
 
 const WORDS: usize = CONTENT / 8;
 
-/// Content that consists of words.
+/// Encodes words as content.
 fn of_words(words: [u64; WORDS]) -> [u8; CONTENT] {
     let mut content = [0; CONTENT];
     for (place, word) in content.chunks_exact_mut(8).zip(words) {
@@ -38,13 +39,13 @@ fn words(content: &[u8; CONTENT]) -> [u64; WORDS] {
 /// How a chunk is copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct About {
-    /// Place and round of its claim: 16 bits.
+    /// Index and round of its claim word: 16 bits.
     pub name: u32,
-    /// As long as both sides do their part.
+    /// The method, as long as both sides do their part.
     pub method: Method,
-    /// Its receiver shall answer how long it took.
+    /// The receiver is to report the duration.
     pub asks: bool,
-    /// The last one of its sender met one from the other side.
+    /// The sender's last chunk crossed one from the other side.
     pub met: bool,
 }
 
@@ -53,14 +54,14 @@ impl About {
         self.name | (self.method as u32) << 16 | u32::from(self.asks) << 18 | u32::from(self.met) << 19
     }
 
-    /// From a cell's value. None: there is no such method.
+    /// Decodes a cell's value; none: there is no such method.
     pub fn decode(value: u32) -> Option<About> {
         let method = Method::of(value >> 16 & 3)?;
         Some(About { name: value & 0xffff, method, asks: value >> 18 & 1 != 0, met: value >> 19 & 1 != 0 })
     }
 }
 
-/// Part of a large message.
+/// Announcement of a part of a large message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk {
     pub number: u32,
@@ -69,8 +70,8 @@ pub struct Chunk {
     pub key: Key,
     pub offset: u64,
     pub len: u64,
-    /// Where they are in the sender's memory: the bytes, or if there are several pieces a list of them; no
-    /// piece: the receiver shall not read them there.
+    /// Address in the sender's memory: of the bytes, or of a list if there are several pieces. Zero pieces:
+    /// the receiver must not read the memory.
     pub address: u64,
     pub pieces: u64,
 }
@@ -81,7 +82,7 @@ impl Chunk {
         of_words([numbers, self.region.0, self.key.0, self.offset, self.len, self.address, self.pieces])
     }
 
-    /// From content. None: it reaches past the end of 64 bits.
+    /// Decodes content; none: the end of the chunk overflows 64 bits.
     pub fn decode(content: &[u8; CONTENT]) -> Option<Chunk> {
         let [numbers, region, key, offset, len, address, pieces] = words(content);
         offset.checked_add(len)?;
@@ -98,14 +99,14 @@ impl Chunk {
     }
 }
 
-/// Bytes that lie in a bounce buffer.
+/// Bytes in a bounce buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Range {
-    /// Where in the bounce buffer they begin.
+    /// Their start in the bounce buffer.
     pub start: u32,
-    /// Of a chunk: its [`About::name`]. Of a packet: a question that its reader shall answer, or zero.
+    /// For a chunk its [`About::name`]; for a packet a question that its reader answers, or zero.
     pub of: u32,
-    /// Where in the chunk they belong.
+    /// Their offset in the chunk.
     pub at: u64,
 }
 

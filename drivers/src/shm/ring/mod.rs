@@ -1,18 +1,18 @@
 //! `ring`: cells of one cache line each in shared memory, from one producer to one consumer.
 //!
-//! - [`cell`]: what cells contain.
-//! - [`write`], [`read`]: orders into the ring, and what the ring brings.
-//! - [`rhythm`]: whether the next packet is expected to come alone.
+//! - [`cell`]: content of cells.
+//! - [`write`]: writes orders into the ring; [`read`]: handles received cells.
+//! - [`rhythm`]: predicts whether the next packet comes alone.
 //!
-//! The first word of a cell tells that it is there (its tag says in which round of the ring it was written)
-//! and what it is; the rest is its content. So a small packet moves one line from core to core and nothing
-//! else: there is no index that both sides write. A packet of up to 336 B is a row of cells. Every cell has
-//! its word at the same place and only there, so content is never taken for a word, and nothing has to be
-//! cleared.
+//! The first word of a cell says that it was written (its tag is the round of the ring) and what it is; the
+//! rest is its content. So a small packet moves one line from core to core and nothing else: there is no
+//! index that both sides write. A packet of up to 336 B is a row of cells. Every cell has its word at the
+//! same offset, and content is never stored there, so content is never taken for a word, and nothing has to
+//! be cleared.
 //!
-//! How many cells the consumer has taken travels back in the words of the other direction's cells, and, where
-//! there are none, in a word of its own ([`Consumer::tell`]). Only positions and words are here; memory is
-//! behind [`Cells`], so that loom can check the same code (`tests/loom.rs`).
+//! The number of cells that the consumer has consumed travels back in the words of the other direction's
+//! cells, and, if there are none, in a separate word ([`Consumer::tell`]). This module handles only
+//! positions and words; memory is behind [`Cells`], so that loom can check the same code (`tests/loom.rs`).
 
 pub mod cell;
 pub mod read;
@@ -26,7 +26,7 @@ use std::sync::atomic::Ordering;
 /// Bytes of content in one cell.
 pub const CONTENT: usize = 56;
 
-/// What a packet consists of.
+/// The bytes of a packet.
 pub trait Content {
     /// Calls `put` with each part in turn.
     fn each(&self, put: impl FnMut(&[u8]));
@@ -49,55 +49,56 @@ impl Content for &[u8] {
 /// The kind of cells that were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Found {
-    /// There was nothing.
+    /// No cells.
     Nothing,
-    /// More of a chunk that is known.
+    /// Parts of chunks that were announced before.
     Parts,
-    /// A packet or a chunk, which may want an answer before anything long is copied.
+    /// A packet or a new chunk; the peer may wait for an answer, so nothing long is copied before it is
+    /// handled.
     News,
 }
 
-/// Where the cells of one ring lie.
+/// The memory of one ring.
 pub trait Cells {
     type Word: Word;
-    /// How many there are: a power of two, at most 2^16.
+    /// Number of cells: a power of two, at most 2^16.
     fn count(&self) -> u64;
     fn word(&self, cell: u64) -> &Self::Word;
-    /// Writes a part of the content; only the producer calls it, for a cell that the consumer does not read.
+    /// Writes a part of the content; only the producer calls it, for a cell that the consumer does not
+    /// read.
     fn put(&self, cell: u64, at: usize, part: &[u8]);
     /// Reads content; only the consumer calls it, for a cell that the producer does not write.
     fn get(&self, cell: u64, content: &mut [u8; CONTENT]);
-    /// The producer will write this cell soon.
+    /// Prefetches a cell for writing.
     fn expect(&self, cell: u64) {
         let _ = cell;
     }
-    /// The word in which the consumer tells how many cells it has taken.
+    /// The word in which the consumer publishes how many cells it has consumed.
     fn taken(&self) -> &Self::Word;
 }
 
-/// The kind of a cell that goes on with what the one before it began.
+/// Kind of a cell that continues the row of the cell before it.
 pub const MORE: u8 = 0;
 
-/// What a cell's word says.
+/// The content of a cell's word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// What the cell is; below 16.
+    /// The kind of the cell; below 16.
     pub kind: u8,
-    /// A number that goes with it, below 2^20.
+    /// A number whose meaning depends on the kind; below 2^20.
     pub value: u32,
-    /// Cells of the other direction's ring that the sender of this one has taken, modulo 2^24.
+    /// Cells of the other direction's ring that the sender of this one has consumed, modulo 2^24.
     pub taken: u32,
 }
 
-/// A cell is fetched for writing this number of cells before it is written: its line is in the consumer's
-/// cache. A producer of several cells in a row would wait for each line otherwise, since a locked
-/// instruction, of which there is one between any two, waits for all earlier stores. Between far cores of Zen
-/// 4 half of it costs windows of 256 B a factor of 2, none at all windows of 8 B 1.08; twice is within the
-/// spread.
+/// A cell is prefetched for writing this number of cells before it is written, because its line is in the
+/// consumer's cache. Otherwise a producer of several cells in a row would wait for each line, since the
+/// locked instruction between any two waits for all earlier stores. Between far cores of Zen 4, half of it
+/// costs windows of 256 B a factor of 2, none at all windows of 8 B 1.08; twice is within the spread.
 const AHEAD: u64 = 8;
 
 const TAKEN_BITS: u32 = 24;
-/// Values of a head are below this.
+/// Upper bound (exclusive) of a head's value.
 pub const VALUE_LIMIT: u32 = 1 << 20;
 
 impl Head {
@@ -112,8 +113,8 @@ impl Head {
     }
 }
 
-/// The tag of the round in which position `at` lies: not that of the round before, which the cell still
-/// holds, and never zero, which fresh memory holds.
+/// The tag of the round in which position `at` lies. It differs from that of the previous round, which the
+/// cell still holds, and from zero, which fresh memory holds.
 #[inline]
 fn tag(at: u64, count: u64) -> u64 {
     (at / count) & 0x7fff | 0x8000
@@ -123,12 +124,12 @@ fn tag(at: u64, count: u64) -> u64 {
 #[derive(Debug, Default)]
 pub struct Producer {
     next: u64,
-    /// Cells that the consumer is known to have taken.
+    /// Cells that the consumer is known to have consumed.
     taken: u64,
 }
 
 impl Producer {
-    /// Cells that may be written now, as far as is known.
+    /// Cells that may be written now, as far as known.
     #[inline]
     pub fn room(&self, cells: &impl Cells) -> u64 {
         cells.count() - (self.next - self.taken)
@@ -140,18 +141,18 @@ impl Producer {
         self.next
     }
 
-    /// Writes a cell. There must be room.
+    /// Writes a cell, for which there must be room.
     #[inline]
     pub fn push<C: Cells>(&mut self, cells: &C, head: Head, content: &[u8]) {
         self.push_row(cells, head, 1, |cell, _| cells.put(cell, 0, content));
     }
 
-    /// Writes a row of cells, which are one thing; `put` writes the content of each, given its number and its
-    /// place in the row. There must be room for all.
+    /// Writes a row of cells, which belong together; `put` writes the content of each, given its number and
+    /// its index in the row. There must be room for all.
     #[inline]
     pub fn push_row<C: Cells>(&mut self, cells: &C, head: Head, count: u64, mut put: impl FnMut(u64, usize)) {
         debug_assert!(self.room(cells) >= count);
-        // The first one last: who sees that sees all of them.
+        // The first cell is written last, so that a consumer that sees it sees the whole row.
         for place in (0..count).rev() {
             let (at, cell) = (self.next + place, (self.next + place) & (cells.count() - 1));
             put(cell, place as usize);
@@ -159,7 +160,7 @@ impl Producer {
             cells.word(cell).store(head.encode(tag(at, cells.count())), Ordering::Release);
         }
         self.next += count;
-        // Not one that the consumer has still to read.
+        // Only if the consumer has already consumed that cell.
         if self.room(cells) > AHEAD {
             for place in 0..count.min(AHEAD) {
                 cells.expect((self.next + AHEAD - place) & (cells.count() - 1));
@@ -167,11 +168,11 @@ impl Producer {
         }
     }
 
-    /// Learns from a head of the other direction how many cells were taken. False: an impossible number.
+    /// Takes the number of consumed cells from a head of the other direction. False: an impossible number.
     #[inline]
     pub fn learn(&mut self, taken: u32) -> bool {
         let news = taken.wrapping_sub(self.taken as u32) & ((1 << TAKEN_BITS) - 1);
-        // A head is older than what the word of its own has told meanwhile.
+        // The head is older than the value read from the separate word.
         if news >= 1 << (TAKEN_BITS - 1) {
             return true;
         }
@@ -179,13 +180,13 @@ impl Producer {
         self.taken <= self.next
     }
 
-    /// Looks at the word in which the consumer tells what it took. False: an impossible number.
+    /// Reads the number of consumed cells from the consumer's separate word. False: an impossible number.
     #[inline]
     pub fn ask<C: Cells>(&mut self, cells: &C) -> bool {
         self.learn(cells.taken().load(Ordering::Acquire) as u32 & ((1 << TAKEN_BITS) - 1))
     }
 
-    /// Cells that the consumer is known to have taken.
+    /// Cells that the consumer is known to have consumed.
     #[inline]
     pub fn taken(&self) -> u64 {
         self.taken
@@ -196,12 +197,12 @@ impl Producer {
 #[derive(Debug, Default)]
 pub struct Consumer {
     next: u64,
-    /// The number of cells in the word for the producer.
+    /// Number of consumed cells that was last published to the producer.
     told: u64,
 }
 
 impl Consumer {
-    /// What the next cell says, if it is there.
+    /// Decodes the next cell's word, if the cell was written.
     #[inline]
     pub fn peek<C: Cells>(&self, cells: &C) -> Option<Head> {
         self.peek_at(cells, 0)
@@ -213,50 +214,49 @@ impl Consumer {
         (word & 0xffff == tag(self.next + place, cells.count())).then(|| Head::decode(word))
     }
 
-    /// Whether the cell that was peeked at begins a row of so many, as its producer says.
+    /// Returns whether the next cell begins a complete row of `count` cells.
     #[inline]
     pub fn has_row<C: Cells>(&self, cells: &C, count: u64) -> bool {
         (1..count).all(|place| self.peek_at(cells, place).is_some_and(|head| head.kind == MORE))
     }
 
-    /// The cell that was peeked at, or the one `place` places behind it.
+    /// Number of the next cell, or of the one `place` places behind it.
     #[inline]
     pub fn cell<C: Cells>(&self, cells: &C, place: u64) -> u64 {
         (self.next + place) & (cells.count() - 1)
     }
 
-    /// The content of the cell that was peeked at, or of one behind it in its row.
+    /// Reads the content of the next cell, or of the one `place` places behind it.
     #[inline]
     pub fn content<C: Cells>(&self, cells: &C, place: u64, content: &mut [u8; CONTENT]) {
         cells.get(self.cell(cells, place), content);
     }
 
-    /// Takes the cell that was peeked at and the others of its row, `count` in all; the producer may write
-    /// them again once it knows.
+    /// Consumes the next `count` cells; the producer may write them again once the number is published.
     #[inline]
     pub fn take(&mut self, count: u64) {
         self.next += count;
     }
 
-    /// What heads of the other direction tell.
+    /// Number of consumed cells, for heads of the other direction.
     #[inline]
     pub fn taken(&self) -> u32 {
         self.next as u32 & ((1 << TAKEN_BITS) - 1)
     }
 
-    /// A head of the other direction that tells what was taken has left.
+    /// Records that a head of the other direction has published the number.
     #[inline]
     pub fn told(&mut self) {
         self.told = self.next;
     }
 
-    /// Cells taken of which the producer does not know.
+    /// Number of consumed cells that is not published yet.
     #[inline]
     pub fn untold(&self) -> u64 {
         self.next - self.told
     }
 
-    /// Tells the producer what was taken, in the word for it.
+    /// Publishes the number of consumed cells in the separate word.
     #[inline]
     pub fn tell<C: Cells>(&mut self, cells: &C) {
         cells.taken().store(self.next, Ordering::Release);

@@ -1,4 +1,4 @@
-//! What the ring brings.
+//! Reads the ring: packets, announcements of chunks, and parts in bounce buffers.
 
 use super::cell::{self, About, Chunk, Range};
 use super::{CONTENT, Found, Head};
@@ -9,14 +9,14 @@ use crate::shm::turn::{Report, Turn};
 use nmad_engine::packet::{Key, PeerId};
 use nmad_engine::transfer::driver::Event;
 
-/// Cells read at once, so that one busy link does not starve the others. Zen 4: half and twice are within the
-/// spread.
+/// Cells read at once, so that one busy link does not starve the others. Zen 4: half and twice are within
+/// the spread.
 const AT_ONCE: u32 = 128;
-/// Cells that may be taken before word goes to the producer, if no packet goes back. Zen 4: half and twice
-/// are within the spread.
+/// Consumed cells after which the number is published in the separate word, if no packet goes back. Zen 4:
+/// half and twice are within the spread.
 const TELL: u64 = CELLS / 4;
-/// Bytes that may be taken out of bounce buffers before word goes to their sender: a quarter, so that it
-/// never waits for room. Half sends word twice as often; twice is within the spread (EPYC, 2 virtual cores).
+/// Bytes taken out of bounce buffers after which the sender is notified: a quarter, so that it never waits
+/// for room. Half notifies twice as often; twice is within the spread (EPYC, 2 virtual cores).
 const TELL_BYTES: u64 = BOUNCE as u64 / 4;
 
 impl Link {
@@ -25,7 +25,7 @@ impl Link {
         self.consumer.peek(&self.shared.theirs()).is_some()
     }
 
-    /// Reads what is there and reports it.
+    /// Reads the available cells and reports them.
     ///
     /// # Errors
     /// The peer broke the protocol.
@@ -35,8 +35,8 @@ impl Link {
         let most = if self.rhythm.is_turn() { 1 } else { AT_ONCE };
         while count < most {
             let Some(head) = self.consumer.peek(&self.shared.theirs()) else { break };
-            // Packets stay behind the chunks that were posted before them, and everything behind one of which
-            // nobody knows yet where it goes.
+            // Packets stay behind the chunks that were posted before them, and all cells behind a chunk
+            // without a receive region.
             if !self.incoming.is_empty() && (self.incoming.is_held() || head.kind < cell::CHUNK) {
                 break;
             }
@@ -46,7 +46,7 @@ impl Link {
             if self.ready > 0 && count == 0 {
                 self.ready_range();
             }
-            // Most are such, and nothing else has to be found out about them.
+            // Fast path: most packets lie in one cell.
             if let Some(packet) = self.short(head) {
                 (turn.report)(Event::Arrived { from: turn.peer, packet });
                 self.taken(1);
@@ -64,9 +64,9 @@ impl Link {
         Ok(found)
     }
 
-    /// Looks for one packet in the ring, and leaves everything else to [`Link::read`] and [`Link::copy`]:
-    /// false, then. Only where one is expected to come alone: looks that are so frequent take the lines away
-    /// from a peer that writes one packet after the other.
+    /// Polls the ring for one packet, and returns false if anything else has to be done by [`Link::read`]
+    /// or [`Link::copy`]. Used only if a single packet is expected: such frequent polls take the cache
+    /// lines away from a peer that writes one packet after the other.
     #[inline]
     pub fn look_for(&mut self, from: PeerId, report: Report<'_>) -> bool {
         if !self.rhythm.is_turn() || !self.is_calm() {
@@ -92,7 +92,7 @@ impl Link {
         true
     }
 
-    /// Tells the producer now, if much was taken of which it does not know.
+    /// Notifies the producer if many consumed cells or bytes are unreported.
     #[inline]
     pub fn tell_of_much(&mut self) {
         if self.consumer.untold() >= TELL || self.untold_bytes >= TELL_BYTES {
@@ -101,14 +101,14 @@ impl Link {
         }
     }
 
-    /// Tells the producer what was taken.
+    /// Notifies the producer of all consumed cells.
     #[inline]
     pub fn tell(&mut self) {
         self.consumer.tell(&self.shared.theirs());
         self.untold_bytes = 0;
     }
 
-    /// A packet that lies in one cell, as most do.
+    /// The packet in the next cell, if it fits into one cell, as most do.
     #[inline(always)]
     fn short(&self, head: Head) -> Option<&[u8]> {
         let (len, ring) = (head.value as usize, self.shared.theirs());
@@ -116,14 +116,14 @@ impl Link {
         is_short.then(|| ring.bytes(self.consumer.cell(&ring, 0), len))
     }
 
-    /// Gives `cells` cells back to the producer.
+    /// Consumes the cells of a packet.
     #[inline]
     pub fn taken(&mut self, cells: u64) {
         self.consumer.take(cells);
         self.row = cells;
     }
 
-    /// A longer packet; false: it is no packet.
+    /// Reads a packet of several cells or in a bounce buffer; false: the cell is no such packet.
     #[inline]
     fn take_longer(&mut self, head: Head, from: PeerId, report: Report<'_>) -> Result<bool, String> {
         match (head.kind, head.value as usize) {
@@ -134,7 +134,7 @@ impl Link {
         Ok(true)
     }
 
-    /// A packet of several cells, which are all there.
+    /// Reads a packet that lies in a row of cells.
     #[inline(never)]
     fn take_row(&mut self, len: usize, from: PeerId, report: Report<'_>) -> Result<(), String> {
         let (ring, count) = (self.shared.theirs(), len.div_ceil(CONTENT) as u64);
@@ -149,7 +149,7 @@ impl Link {
         Ok(())
     }
 
-    /// Takes a cell that is not a packet in a cell.
+    /// Reads a cell that is not a packet in one cell.
     #[inline(never)]
     fn take_other(&mut self, head: Head, turn: &mut Turn<'_>) -> Result<(), String> {
         let len = head.value as usize;
@@ -181,8 +181,9 @@ impl Link {
         Ok(())
     }
 
-    /// Before a look at the ring. Fetches the cells of a row that the peer is expected to answer with, as the
-    /// last one was: the first of them is looked at anyway, so all of them come at once.
+    /// Prefetches the cells of the row that the peer is expected to answer with, assuming that it is as
+    /// long as the last one. The caller polls the first cell anyway, so that all lines are transferred at
+    /// once.
     #[inline]
     pub fn look_ahead(&self) {
         if self.row > 1 && self.rhythm.is_turn() {

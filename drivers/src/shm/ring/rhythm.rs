@@ -1,30 +1,30 @@
-//! Whether the next packet is expected to come alone.
+//! Predicts whether the next packet comes alone, from the pattern of the last ones.
 
-/// What the last packets tell.
+/// The pattern of the last packets.
 #[derive(Debug, Default)]
 pub struct Rhythm {
-    /// Packets since this side has sent something.
+    /// Packets received since this side last sent something.
     row: u32,
-    /// The last packet that this side sent answered a single one.
+    /// The last packet that this side sent was the answer to a single one.
     turns: bool,
 }
 
 impl Rhythm {
-    /// Whether the first packet is probably the only one, to be answered before there is another. A look for
-    /// a second one would take the line of the next cell from the writer, and delay the answer until that
-    /// line is here.
+    /// Returns whether the first packet is probably the only one, which is answered before the next one
+    /// comes. Polling for a second one would take the line of the next cell from the writer, and delay the
+    /// answer until the line has come over.
     #[inline]
     pub fn is_turn(&self) -> bool {
         self.turns && self.row == 0
     }
 
-    /// `count` packets were read.
+    /// Records that `count` packets were read.
     #[inline]
     pub fn read(&mut self, count: u32) {
         self.row = self.row.saturating_add(count);
     }
 
-    /// This side has sent something.
+    /// Records that this side has sent something.
     #[inline]
     pub fn answered(&mut self) {
         self.turns = self.row == 1;

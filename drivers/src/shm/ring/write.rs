@@ -1,4 +1,4 @@
-//! Orders into the ring.
+//! Writes orders into the ring.
 
 use super::cell;
 use super::{CONTENT, Cells, Content, Head};
@@ -12,10 +12,10 @@ use nmad_engine::transfer::driver::{Order, Sent};
 use nmad_wire::AloneHead;
 use std::sync::atomic::Ordering;
 
-/// Bytes of data that fit into a cell beside the head of a message that is alone.
+/// Bytes of data that fit into a cell beside the header of a packet with a single message.
 const BESIDE: usize = CONTENT - size_of::<AloneHead>();
 
-/// A packet that was not built: words of its head, and its data.
+/// A packet in two parts: the words of its header, and its data.
 struct Parts<'a> {
     head: &'a [u64],
     data: &'a Segments,
@@ -30,7 +30,7 @@ impl Content for Parts<'_> {
 }
 
 impl Link {
-    /// Takes an order, and gives it to the ring if nothing waits before it.
+    /// Takes an order, and writes it into the ring if the queue is empty.
     #[inline]
     pub fn post(
         &mut self,
@@ -50,7 +50,7 @@ impl Link {
         self.write(sent, selector)
     }
 
-    /// Injects a packet, if nothing waits before it; false: it does not go there now.
+    /// Injects a packet; false: the queue is not empty, or there is no room.
     #[inline]
     pub fn inject(
         &mut self,
@@ -72,7 +72,7 @@ impl Link {
         self.inject_any(head, data, selector)
     }
 
-    /// One message in one cell, as most packets are.
+    /// Writes a single message into one cell, which most packets fit into.
     #[inline]
     fn inject_short(&mut self, head: &AloneHead, data: &[u8]) -> Result<bool, &'static str> {
         if !self.has_room()? {
@@ -86,7 +86,7 @@ impl Link {
         Ok(true)
     }
 
-    /// One message in a row of cells, as many others are; false: too many are waiting for the peer.
+    /// Writes a single message into a row of cells; false: half of the ring is full.
     #[inline(never)]
     fn inject_row(&mut self, head: &AloneHead, data: &[u8]) -> bool {
         let (cells, len) = (self.shared.ours(), size_of_val(head) + data.len());
@@ -99,7 +99,7 @@ impl Link {
             0 => cells.put_words(cell, head, beside),
             _ => {
                 let rest = &behind[(place - 1) * CONTENT..];
-                // Of a length that is known, so that it takes no call.
+                // A copy of constant length, which is inlined.
                 match rest.first_chunk::<CONTENT>() {
                     Some(whole) => cells.put(cell, 0, whole),
                     None => cells.put(cell, 0, rest),
@@ -126,14 +126,14 @@ impl Link {
         Ok(is_put)
     }
 
-    /// Gives the ring what it takes of the queue.
+    /// Writes orders of the queue into the ring, as far as there is room.
     pub fn write(&mut self, sent: &mut Vec<Order>, selector: &mut Selector) -> Result<(), &'static str> {
         while let Some(order) = self.queue.pop_front() {
             let left = match &order {
                 Order::Packet { packet, .. } => {
                     self.outgoing.make_way(&self.shared) && self.put(packet.len(), packet, selector)?
                 }
-                // Cells behind a chunk that is held are not read: no part of an earlier one may be there.
+                // Cells behind a held chunk are not read, so parts of earlier chunks must come before it.
                 Order::Chunk { key: Key::PUSH, .. } if self.outgoing.has_part(&self.shared) => false,
                 _ => self.may_begin()?,
             };
@@ -152,12 +152,12 @@ impl Link {
         Ok(())
     }
 
-    /// Whether the queue could go on: it found no room at its last look.
+    /// Returns whether a retry of the queue makes sense: at the last attempt there was no room.
     pub fn may_write(&self) -> bool {
         self.shared.ours().taken().load(Ordering::Acquire) > self.producer.taken()
     }
 
-    /// `len` bytes in parts as a packet: short ones in a row of cells, others in a bounce buffer. False:
+    /// Writes a packet of `len` bytes: short ones into a row of cells, others into a bounce buffer. False:
     /// there is no room.
     #[inline]
     fn put(
@@ -177,8 +177,8 @@ impl Link {
         self.put_bounced(len, content, selector)
     }
 
-    /// A short packet as a row of cells, for which there is room. It is gathered first: on Zen 4 a row whose
-    /// cells are written piece by piece takes 1.6 times as long between far cores.
+    /// Writes a short packet as a row of cells, for which there is room. The parts are gathered first: on
+    /// Zen 4, a row whose cells are written piece by piece takes 1.6 times as long between far cores.
     #[inline]
     fn put_row(&mut self, len: usize, content: &impl Content) {
         let (mut row, mut at) = ([0; cell::ROW * CONTENT], 0);
@@ -196,8 +196,8 @@ impl Link {
         self.left = true;
     }
 
-    /// Sends a packet and right behind it a chunk, if nothing waits before them and the ring has room for all
-    /// of it. Orders that have left are not reported as sent.
+    /// Sends a packet and right behind it a chunk, if the queue is empty and the ring has room for both.
+    /// Orders that are complete on return are not reported as sent.
     pub fn push_now(
         &mut self,
         (packet, chunk): (&[u8], Order),
@@ -222,7 +222,7 @@ impl Link {
         Ok(Sent::Posted)
     }
 
-    /// Whether another chunk may begin.
+    /// Returns whether another chunk may begin.
     fn may_begin(&mut self) -> Result<bool, &'static str> {
         if !self.outgoing.has_room(self.producer.taken()) {
             self.ask()?;
@@ -249,7 +249,7 @@ impl Link {
         self.left = true;
     }
 
-    /// A cell's word: its kind, and the number of cells that this side has taken.
+    /// Builds a cell's word, which also carries the number of cells that this side has consumed.
     #[inline]
     pub fn head(&self, kind: u8, value: u32) -> Head {
         Head { kind, value, taken: self.consumer.taken() }
@@ -261,7 +261,7 @@ impl Link {
         self.rhythm.answered();
     }
 
-    /// A cell has left, which tells what was taken.
+    /// Records that a cell was written, which has published the number of consumed cells.
     #[inline]
     pub fn told(&mut self) {
         self.consumer.told();
@@ -269,7 +269,7 @@ impl Link {
         self.ready = 0;
     }
 
-    /// Whether a cell may be written.
+    /// Returns whether a cell may be written.
     #[inline]
     pub fn has_room(&mut self) -> Result<bool, &'static str> {
         if self.producer.room(&self.shared.ours()) > 0 {
@@ -279,10 +279,10 @@ impl Link {
         Ok(self.producer.room(&self.shared.ours()) > 0)
     }
 
-    /// Looks how many cells the peer has taken.
+    /// Reads how many cells the peer has consumed.
     ///
     /// # Errors
-    /// It tells an impossible number.
+    /// The number is impossible.
     #[cold]
     #[inline(never)]
     pub fn ask(&mut self) -> Result<(), &'static str> {

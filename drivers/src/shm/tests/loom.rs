@@ -1,4 +1,5 @@
-//! The lock-free parts under loom, which tries every order in which two threads may see each other's stores.
+//! Tests of the lock-free parts under loom, which tries every order in which two threads may see each
+//! other's stores.
 
 use crate::node::claim::{self, Round, Side, UNIT};
 use crate::node::word::Word;
@@ -37,7 +38,7 @@ impl Word for AtomicU64 {
     }
 }
 
-/// Memory that loom watches: whoever writes it while another may read it is found out.
+/// Memory checked by loom, which detects a write that is concurrent with another access.
 struct Memory(UnsafeCell<[u8; CONTENT]>);
 
 #[allow(unsafe_code)]
@@ -51,13 +52,13 @@ impl Memory {
 
     #[allow(unsafe_code)]
     fn write(&self, at: usize, bytes: &[u8]) {
-        // SAFETY: loom has just checked that nobody else accesses it.
+        // SAFETY: loom has just checked that no other thread accesses it.
         self.0.with_mut(|place| unsafe { (&mut *place)[at..at + bytes.len()].copy_from_slice(bytes) });
     }
 
     #[allow(unsafe_code)]
     fn read(&self) -> [u8; CONTENT] {
-        // SAFETY: loom has just checked that nobody writes it.
+        // SAFETY: loom has just checked that no other thread writes it.
         self.0.with(|place| unsafe { *place })
     }
 }
@@ -99,8 +100,8 @@ impl Cells for Two {
     }
 }
 
-/// Every order with at most three switches away from a thread that could go on, which is what it takes to
-/// find a mistake in code of this size, and bounded.
+/// Runs a test in every order with at most three preemptions: enough to find an error in code of this size,
+/// and bounded.
 fn check(test: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
@@ -199,7 +200,8 @@ fn who_goes_to_sleep_sees_what_was_left_or_is_woken() {
     });
 }
 
-/// Shared work: its word, the word that names its region, the key of the region in its table, and its memory.
+/// Shared work: its claim word, the word that names its region, the key of the region in its table, and its
+/// memory.
 struct Work {
     word: AtomicU64,
     named: AtomicU64,
@@ -219,7 +221,7 @@ impl Work {
         Arc::new(work)
     }
 
-    /// Work of the sender for a region with this key.
+    /// Starts work of the sender for a region with this key.
     fn begun() -> (Arc<Work>, Round) {
         let (work, round) = (Work::new(), Round::of(ROUND));
         work.named.store(KEY, Ordering::Relaxed);
@@ -231,21 +233,21 @@ impl Work {
         claim::claim(&self.word, round, side, UNITS * UNIT, false)
     }
 
-    /// Copies what was claimed; the units.
+    /// Copies the claimed units; returns their number.
     fn copy(&self, round: Round, side: Side, (from, to): (u64, u64)) -> u64 {
-        // Loom watches one place for each four units; claims of these lengths begin and end there.
+        // One cell of loom memory stands for four units, so claims must begin and end at multiples of that.
         assert_eq!((from % (4 * UNIT), to % (4 * UNIT)), (0, 0));
         (from / UNIT / 4..to / UNIT / 4).for_each(|place| self.memory[place as usize].write(0, &[1]));
         claim::end(&self.word, round, side, (from, to), true);
         (to - from) / UNIT
     }
 
-    /// Copies all that it gets; the units.
+    /// Copies everything that this side can claim; returns the number of units.
     fn copy_all(&self, round: Round, side: Side) -> u64 {
         std::iter::from_fn(|| self.claim(round, side)).map(|range| self.copy(round, side, range)).sum()
     }
 
-    /// Writes all of it, which nobody else may touch any more.
+    /// Writes the whole memory, which no other thread may access any more.
     fn own(&self) {
         self.memory.iter().for_each(|memory| memory.write(0, &[2]));
     }
@@ -271,7 +273,7 @@ fn two_copy_a_chunk_every_unit_once() {
         let other = thread::spawn(move || theirs.copy_all(round, Side::Push));
         let mine = work.copy_all(round, Side::Pull);
         work.wait_for_end(round);
-        // Complete: nobody touches the memory any more, and everything is there.
+        // The work is complete: no other thread accesses the memory, and all data is visible.
         work.own();
         assert_eq!(mine + other.join().expect("it ends"), UNITS);
     });
@@ -347,7 +349,7 @@ fn nobody_reads_the_memory_of_a_chunk_that_was_given_up() {
         let (work, round) = Work::begun();
         let theirs = work.clone();
         let receiver = thread::spawn(move || {
-            // Half of it at most.
+            // At most half of it.
             if let Some(range) = theirs.claim(round, Side::Pull) {
                 theirs.copy(round, Side::Pull, range);
             }

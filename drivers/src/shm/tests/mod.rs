@@ -1,4 +1,5 @@
-//! A peer that breaks the rules in the shared memory, and links that open in other ways than they should.
+//! Tests with a peer that breaks the protocol in shared memory, and with links that fail to open or open
+//! out of order.
 
 mod loom;
 mod oversubscribed;
@@ -22,7 +23,7 @@ fn rail(rank: u32, secret: [u8; 32]) -> ShmRail {
     ShmRail::open(ShmConfig { bound, ..ShmConfig::new(PeerId(rank), 0, secret) }).expect("a rail opens")
 }
 
-/// Polls both until the first says something of this kind.
+/// Polls both rails until the first reports a wanted event.
 pub fn until<T>(rails: &mut [ShmRail; 2], mut wanted: impl FnMut(&Event<'_>) -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
@@ -58,7 +59,7 @@ pub fn opened(mut rails: [ShmRail; 2]) -> [ShmRail; 2] {
     rails
 }
 
-/// Whether a message was taken at once, without a system call.
+/// Returns whether a message was injected.
 pub fn inject(rail: &mut ShmRail, to: PeerId, head: &[u64], data: &Segments) -> bool {
     rail.send(Departure::Message { to, number: 0, head, data, how: How::Inject }) == Sent::Done
 }
@@ -80,7 +81,7 @@ fn packets_are_injected_while_the_ring_has_room_and_not_past_one_that_waits() {
 #[test]
 fn what_is_injected_arrives_whole_whatever_its_length() {
     let mut rails = connected();
-    // More than once round the ring, and across its end in a row of each length.
+    // More than once round the ring, and across its end with a row of each length.
     for (turn, len) in (0..400).map(|turn| (turn, turn as usize % 320)) {
         let memory = Memory::pattern(len, turn);
         assert!(inject(&mut rails[0], PeerId(1), &[turn; 5], &memory.segments()));
@@ -98,7 +99,7 @@ fn what_is_injected_arrives_whole_whatever_its_length() {
     }
 }
 
-/// Looks for a packet of the other rank and at nothing else; returns the result of the poll, and the packet.
+/// Polls for packets of the other rank only; returns the result of the poll, and the packet.
 fn look(rail: &mut ShmRail, from: PeerId) -> (bool, Option<Vec<u8>>) {
     let mut came = None;
     let told = rail.poll(Scope::Peer(from), &mut |event| match event {
@@ -115,7 +116,7 @@ fn a_packet_is_looked_for_where_one_is_expected_alone() {
     assert_eq!(look(&mut rails[1], PeerId(0)), (false, None), "nothing is known yet");
     assert!(inject(&mut rails[0], PeerId(1), &[7; 5], &nothing));
     rails[1].poll(Scope::All, &mut |_| ());
-    // In one cell, in a row of them, and in the area.
+    // Lengths for one cell, for a row of cells, and for the bounce buffer.
     for (turn, len) in (0..400).map(|turn| (turn, turn as usize * 13 % 3000)) {
         assert!(inject(&mut rails[1], PeerId(0), &[7; 5], &nothing));
         rails[0].poll(Scope::All, &mut |_| ());
@@ -137,7 +138,7 @@ pub fn lost(event: &Event<'_>) -> Option<String> {
     }
 }
 
-/// What rank 0 says when rank 1 writes this cell.
+/// Returns the error that rank 0 reports when rank 1 writes this cell.
 fn after(kind: u8, value: u32, content: &[u8]) -> String {
     let mut rails = connected();
     let memory = Memory::zeroed(8192);
@@ -209,7 +210,7 @@ fn impossible_acknowledgements_end_the_link() {
     let mut rails = connected();
     let link = rails[1].peers.link_mut(PeerId(0)).expect("a link");
     link.shared.segment.word(link.shared.end.taken()).store(1 << 20, Ordering::Release);
-    // Enough to make the other side look at that word.
+    // Enough cells to make the other side read the separate word.
     for number in 0..300 {
         let packet = nmad_engine::packet::Packet { bytes: vec![0; 20], in_place: Vec::new() };
         rails[0].send(Departure::Order(Order::Packet { to: PeerId(1), number, packet }));
@@ -288,8 +289,8 @@ fn addresses_of_other_machines_are_not_reached() {
     }
 }
 
-/// A chunk of 4 MiB from rank 1 to a receive region of rank 0, after which one of the two looks no more. With
-/// `ends` rank 1 ends when it has sent it.
+/// Sends a chunk of 4 MiB from rank 1 to a receive region of rank 0, while only rank `looks` polls. With
+/// `ends`, rank 1 ends when it has sent the chunk.
 fn alone(looks: usize, ends: bool) {
     let mut rails = connected();
     let (source, target) = (Memory::pattern(4 << 20, 3), Memory::zeroed(4 << 20));
@@ -311,8 +312,8 @@ fn alone(looks: usize, ends: bool) {
         if ends {
             rails[1] = rail(1, [5; 32]);
         }
-        // The receiver takes the parts that are in bounce buffers. A look at its sockets shows at once
-        // that the other has ended.
+        // The receiver copies the parts in bounce buffers. When it checks its sockets, it finds that the
+        // other has ended.
         while done {
             rails[0].wakeup(Interest::Links);
             rails[0].poll(Scope::All, &mut |event| match event {
@@ -327,8 +328,8 @@ fn alone(looks: usize, ends: bool) {
     assert!(source.bytes() == target.bytes());
 }
 
-/// A chunk of `len` bytes from each of these ranks, at the same time, to the other one; the ways that they
-/// take. `pushed`: before the other one has a place for it.
+/// Exchanges a chunk of `len` bytes from each of these ranks; returns the methods that were used. `pushed`:
+/// each chunk is sent before its receiver has posted a region.
 pub fn turn(
     rails: &mut [ShmRail; 2],
     number: u32,

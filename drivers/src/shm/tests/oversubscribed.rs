@@ -1,4 +1,4 @@
-//! Tests of what is done otherwise where there are more processes than cores.
+//! Tests of shared-memory links on an oversubscribed node.
 
 use super::{introduced, opened, turn};
 use crate::conformance::memory::Memory;
@@ -8,7 +8,7 @@ use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Scope};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// There are more processes than cores where this rail is.
+/// Marks the node of this rail as oversubscribed.
 fn oversubscribe(rail: &ShmRail) {
     rail.config.oversubscribed.store(true, Ordering::Relaxed);
 }
@@ -44,7 +44,7 @@ fn when_oversubscribed_chunks_that_meet_are_left_to_their_receivers_for_a_while(
         rails[0].send(Departure::Order(Order::Chunk { to, number, ack: 0, region, key, offset: 0, from }));
         rails[0].flush();
         rails[0].poll(Scope::All, &mut |_| ());
-        // Whoever stood still meanwhile has waited for long enough.
+        // If this test was preempted meanwhile, the sender has waited long enough to copy itself.
         let untouched = target.bytes().iter().all(|byte| *byte == 0);
         assert!(untouched || begun.elapsed() > Duration::from_micros(400), "it is the receiver's");
         let mut sent = false;

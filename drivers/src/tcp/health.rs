@@ -1,40 +1,42 @@
-//! Whether a link still reaches its peer, when nothing says that it does not.
+//! Detects a peer that is unreachable although its connection reports no error.
 //!
-//! An interface that went down resets nothing. While nothing is under way keepalive finds it; while
-//! something is, the kernel retries for a quarter of an hour, and keepalive rests. TCP_USER_TIMEOUT would
-//! bound that, but it also ends links to a peer that computes for long with a full receive window. So
-//! the kernel is asked now and then whether it tries in vain.
+//! An interface that went down resets no connection. On an idle link keepalive detects this; while data is
+//! unacknowledged, the kernel retries for a quarter of an hour, and keepalive is suspended.
+//! TCP_USER_TIMEOUT would bound that, but it also ends links to a peer that computes for long with a full
+//! receive window. So this module asks the kernel periodically whether its retransmissions are unanswered
+//! (TCP_INFO).
 
 use super::sys::{self, TcpInfo};
 use rustix::fd::BorrowedFd;
 
-/// Time between two questions, in milliseconds.
+/// Period of the check in milliseconds.
 pub const PERIOD_MS: u64 = 250;
-/// An acknowledgement this old, in milliseconds, while the kernel retries: something is wrong.
+/// Age of the last acknowledgement, in milliseconds, from which unanswered retransmissions count as a
+/// failure.
 const SILENT_MS: u32 = 1000;
-/// Time for which it must be wrong at each question before the peer counts as dead, in milliseconds.
+/// Time in milliseconds for which every check must find a failure before the peer counts as dead.
 const IN_VAIN_MS: u64 = 2500;
 
-/// The findings of the last question.
+/// The results of earlier checks.
 #[derive(Debug, Default)]
 pub struct Health {
     in_vain_since: Option<u64>,
     checked_at: u64,
 }
 
-/// What the kernel says about a link with something under way.
+/// The state of a link with unacknowledged data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Everything sent has been acknowledged: no need to ask again until more is sent.
+    /// Everything sent has been acknowledged: no further check until more is sent.
     Quiet,
-    /// Something is under way.
+    /// Data is unacknowledged, and the peer still answers.
     Busy,
     /// The peer has not answered for this number of milliseconds.
     Dead(u32),
 }
 
 impl Health {
-    /// Asks the kernel if the time has come; none: not yet.
+    /// Asks the kernel if a period has passed; none: not yet.
     pub fn check(&mut self, fd: BorrowedFd<'_>, now_ms: u64) -> Option<Verdict> {
         if now_ms < self.checked_at + PERIOD_MS {
             return None;
@@ -48,7 +50,8 @@ impl Health {
             self.in_vain_since = None;
             return if info.unacknowledged == 0 { Verdict::Quiet } else { Verdict::Busy };
         }
-        // A window probe that has just left is in vain too, for one round trip: once is not enough.
+        // A window probe that was just sent also counts as unanswered for one round trip, so one failure is
+        // not enough.
         let since = *self.in_vain_since.get_or_insert(now_ms);
         if now_ms >= since + IN_VAIN_MS { Verdict::Dead(info.silent_ms) } else { Verdict::Busy }
     }

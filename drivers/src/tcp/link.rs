@@ -1,4 +1,4 @@
-//! One peer over this rail: a socket, the queue to it, and the order that is arriving on it.
+//! A link to one peer over this rail: a socket, the send queue, and the incoming order.
 
 use super::health::Health;
 use super::peers::Remote;
@@ -17,44 +17,44 @@ pub struct Link {
     pub remote: u8,
     /// The connection.
     pub socket: OwnedFd,
-    /// Orders that the kernel has not taken yet.
+    /// Orders that are not entirely in the kernel's send buffer yet.
     pub out: Outbox,
     /// The incoming stream.
     pub stream: Stream,
-    /// Whether the peer still answers.
+    /// Detects an unreachable peer.
     pub health: Health,
-    /// How much the kernel takes.
+    /// Adapts the size of the kernel's send buffer.
     pub room: Room,
-    /// Which of the rail's lists the link is in.
+    /// Lists of the rail that contain the link.
     pub lists: Lists,
-    /// Reads with success since the socket was last watched.
+    /// Successful reads since the socket was last watched.
     reads: Cell<u32>,
-    /// The peer has sent more than was read at once.
+    /// The last read filled its buffer, so there may be more data.
     pub backlog: bool,
-    /// Nothing can be written any more; what the peer has left is still read.
+    /// Writing has failed; data that the peer sent before is still read.
     pub failed: Option<Errno>,
     watched: Cell<Watched>,
 }
 
-/// Membership in the lists of the rail, so that nothing is in a list twice.
+/// Membership in the lists of the rail, so that no link is in a list twice.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Lists {
     /// Orders were posted since the last flush.
     pub touched: bool,
     /// The kernel did not take everything.
     pub blocked: bool,
-    /// Something was sent and it is not known whether it arrived.
+    /// Data was sent whose delivery is not confirmed.
     pub unproven: bool,
 }
 
-/// For what a socket is watched.
+/// The events for which a socket is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Watched {
-    /// For nothing: it is looked at in each poll.
+    /// None: the socket is polled directly.
     Not,
-    /// For what arrives.
+    /// Input.
     Input,
-    /// For room to write, too.
+    /// Input, and room to write.
     Both,
 }
 
@@ -65,7 +65,7 @@ impl Remote for Link {
 }
 
 impl Link {
-    /// A link that has just been opened; its socket is watched for what arrives.
+    /// Creates a link for a new connection, whose socket is watched for input.
     pub fn new(remote: u8, socket: OwnedFd, room: Room) -> Self {
         Link {
             remote,
@@ -82,7 +82,7 @@ impl Link {
         }
     }
 
-    /// A read had success.
+    /// Counts a successful read.
     #[inline]
     pub fn brought(&self, watch: &Watch, index: usize) {
         self.reads.set(self.reads.get().wrapping_add(1));
@@ -91,12 +91,12 @@ impl Link {
         }
     }
 
-    /// For what the socket is watched now.
+    /// The events for which the socket is watched now.
     pub fn watched(&self) -> Watched {
         self.watched.get()
     }
 
-    /// Watches the socket for this from now on. Should the system refuse, the next call tries again.
+    /// Changes the watched events. If the system call fails, the next call tries again.
     pub fn watch(&self, watch: &Watch, index: usize, wanted: Watched) {
         let now = self.watched.get();
         let (token, output) = (Token::Link(index), wanted == Watched::Both);
@@ -108,7 +108,8 @@ impl Link {
         };
         if done.is_ok() {
             self.watched.set(wanted);
-            // To be watched costs each packet a look for sleepers, so it has to be for a while only.
+            // A watched socket makes the kernel check for sleepers at each packet, so it is soon unwatched
+            // again.
             self.reads.set(0);
         }
     }

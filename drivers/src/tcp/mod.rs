@@ -1,8 +1,8 @@
-//! TCP over one interface: a driver of the room below the engine.
+//! Driver for TCP over one interface.
 //!
 //! One stream per peer, opened when either side first needs it. Packets and chunks follow each other in the
-//! stream as `wire` writes them; large data is written from and read into user memory. It knows headers,
-//! never frames; it trusts no process that does not know the secret of the job.
+//! stream as `wire` writes them; large data is written from and read into user memory. The driver knows
+//! headers, never frames; it trusts no process that does not know the secret of the job.
 
 pub(crate) mod address;
 pub(crate) mod config;
@@ -33,8 +33,8 @@ use rustix::time::{ClockId, clock_gettime};
 /// Longest packet in bytes: 64 KiB of data and its headers.
 pub const PACKET: usize = 72 << 10;
 
-/// Milliseconds of a clock that is cheap to read; it steps with the timer tick, which is good enough for
-/// bounds of seconds.
+/// Milliseconds of a clock that is cheap to read. Its resolution is the timer tick, which suffices for time
+/// limits of seconds.
 pub(crate) fn now_ms() -> u64 {
     let now = clock_gettime(ClockId::MonotonicCoarse);
     now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000

@@ -1,8 +1,8 @@
 //! TCP's part of opening a link: a listening socket, connections to addresses, messages for the user.
 //!
-//! The bound is for connections. Once one stands, the peer's system has accepted it, and reports when the
-//! peer dies; a peer that does not answer then is busy, or starved by many others on few cores: go on waiting
-//! for it.
+//! The time limit applies to connecting. Once a connection is established, the peer's system reports when
+//! the peer dies; a peer that does not answer is busy or has too little CPU time on an oversubscribed node,
+//! so this side keeps waiting.
 
 use super::address::Address;
 use super::config::TcpConfig;
@@ -18,23 +18,23 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::net::SocketAddr;
 
-/// Links that are left at once, at most.
+/// Closed links that still drain their input, at most.
 const LEAVING: usize = 64;
-/// Strangers that read why they were refused, at most. They have a list of their own: none of them shortens
-/// the time of a link that is left.
+/// Refused connections whose peer still reads the reason, at most. They have a list of their own, so that
+/// they do not displace closed links.
 const REFUSED: usize = 16;
 
-/// What a driver exchanges over a connection, once both sides have proved themselves.
+/// The exchange by which a driver completes a link, once both sides have proved their identity.
 pub(crate) trait Exchange {
-    /// How far it is.
+    /// Progress of the exchange.
     type State;
-    /// Begins it.
+    /// Begins the exchange.
     fn begin(&mut self, socket: &OwnedFd, opened: &Opened) -> Result<Self::State, Setback>;
-    /// Goes on with it; whether it is complete.
+    /// Continues the exchange; returns whether it is complete.
     fn goes_on(&mut self, socket: &OwnedFd, state: &mut Self::State) -> Result<bool, Setback>;
 }
 
-/// A TCP link needs nothing but its connection.
+/// A TCP link needs only its connection.
 impl Exchange for () {
     type State = ();
 
@@ -47,10 +47,10 @@ impl Exchange for () {
     }
 }
 
-/// Everything about links that are not open yet.
+/// State of the links that are not open yet.
 #[derive(Debug)]
 pub(crate) struct Opening<S> {
-    /// The machine: it receives the wanted links.
+    /// The state machine, which also receives orders to open links.
     pub machine: opening::Opening,
     connections: Connections<S>,
     listener: OwnedFd,
@@ -59,23 +59,23 @@ pub(crate) struct Opening<S> {
     refused: Leaving,
 }
 
-/// The parts of the rail that opening looks at.
+/// The parts of the rail that opening uses.
 pub(crate) struct Rail<'a, L, E> {
-    /// Its configuration.
     pub config: &'a TcpConfig,
-    /// Its peers and their links.
+    /// The rail's peers and their links.
     pub peers: &'a Peers<L>,
-    /// What else the driver exchanges.
+    /// The driver's own exchange.
     pub exchange: &'a mut E,
     /// Milliseconds.
     pub now_ms: u64,
 }
 
 impl<S> Opening<S> {
-    /// Listens on the address of the interface; also the sockets to watch, and where peers find this one.
+    /// Listens on the address of the interface. Returns also the set of watched sockets, and the address
+    /// for peers.
     ///
     /// # Errors
-    /// The address is not one of this machine, or the congestion control asked for is not permitted.
+    /// The address is not one of this machine, or the requested congestion control is not permitted.
     pub fn listen(config: &TcpConfig) -> Result<(Self, Watch, Address), DriverError> {
         let TcpConfig { rank, rail, secret, bound, .. } = *config;
         let name = config.name();
@@ -93,22 +93,22 @@ impl<S> Opening<S> {
         Ok((Opening { machine, connections, listener, exit, leaving, refused }, watch, address))
     }
 
-    /// Whether nothing is under way, so that only a new connection needs work.
+    /// Returns whether no attempt is in progress, so that only a new connection causes work.
     pub fn is_idle(&self) -> bool {
         self.machine.is_idle() && self.leaving.is_empty() && self.refused.is_empty()
     }
 
-    /// Leaves a link such that what was sent still arrives.
+    /// Closes a link such that data already sent still arrives.
     pub fn leave(&mut self, fd: OwnedFd, now_ms: u64) {
         self.leaving.add(fd, now_ms);
     }
 
-    /// Reads away what has come on links that were left, since the rail ends.
+    /// Discards the input of closed links before the rail is dropped.
     pub fn drain(&mut self, scratch: &mut [u8]) {
         self.leaving.step(scratch, 0);
     }
 
-    /// Accepts waiting connections, reads all of them, goes on with every attempt.
+    /// Accepts waiting connections, reads from all of them, and continues every attempt.
     pub fn step<L: Remote, E: Exchange<State = S>>(
         &mut self,
         rail: Rail<'_, L, E>,

@@ -1,4 +1,4 @@
-//! The peers of a rail: where they are, and the link to each that has one.
+//! The peers of a rail: their addresses, and the open links.
 
 use super::address::Address;
 use super::config::TcpConfig;
@@ -8,40 +8,40 @@ use std::cell::Cell;
 use std::net::IpAddr;
 use std::ops::{Index, IndexMut};
 
-/// A link as far as opening another one depends on it.
+/// The part of a link on which opening another one depends.
 pub(crate) trait Remote {
     /// Number of the peer's rail.
     fn remote(&self) -> u8;
 }
 
-/// Every peer that this rail has heard of, by index. A peer keeps its index for the life of the rail.
+/// Every known peer of this rail, by index. A peer keeps its index for the life of the rail.
 #[derive(Debug)]
 pub struct Peers<L> {
     list: Vec<Peer<L>>,
     index: HashMap<PeerId, usize>,
-    /// Addresses at which a peer has ever listened.
+    /// All addresses that peers have ever listened on.
     hosts: HashSet<IpAddr>,
-    /// The last peer looked up: a caller that sends to a peer mostly sends to it again.
+    /// The last peer looked up: most callers send to the same peer again.
     last: Cell<Option<(PeerId, usize)>>,
 }
 
 /// One peer as seen from this rail.
 #[derive(Debug)]
 pub struct Peer<L> {
-    /// Who.
+    /// Rank of the peer.
     pub id: PeerId,
-    /// Where it listens, the best address first.
+    /// Its listening addresses, the best first.
     pub known: Vec<Known>,
     /// The open link.
     pub link: Option<Box<L>>,
 }
 
-/// An address of a peer that this rail may reach.
+/// An address of a peer that may be reachable from this rail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
     /// Number of that rail at the peer.
     pub rail: u8,
-    /// Where it listens.
+    /// The listening address.
     pub address: Address,
 }
 
@@ -52,7 +52,7 @@ impl<L> Default for Peers<L> {
 }
 
 impl<L> Peers<L> {
-    /// The index of a peer that was heard of.
+    /// The index of a known peer.
     #[inline]
     pub fn find(&self, peer: PeerId) -> Option<usize> {
         if let Some((last, index)) = self.last.get()
@@ -65,7 +65,7 @@ impl<L> Peers<L> {
         Some(index)
     }
 
-    /// The index of a peer, which is new if need be.
+    /// The index of a peer, which is added if it is new.
     pub fn find_or_add(&mut self, peer: PeerId) -> usize {
         *self.index.entry(peer).or_insert_with(|| {
             self.list.push(Peer { id: peer, known: Vec::new(), link: None });
@@ -73,7 +73,8 @@ impl<L> Peers<L> {
         })
     }
 
-    /// Learns where a rail of a peer listens, as the peer told; false: it cannot be reached from here.
+    /// Adds the listening address of a peer's rail, as published by the peer; false: it is not reachable
+    /// from here.
     pub fn know(
         &mut self,
         config: &TcpConfig,
@@ -100,19 +101,19 @@ impl<L> Peers<L> {
         self.find(peer).map_or(&[], |index| &self[index].known)
     }
 
-    /// Whether a peer listens at this address.
+    /// Returns whether a peer listens at this address.
     pub fn is_one_at(&self, host: IpAddr) -> bool {
         self.hosts.contains(&host)
     }
 
-    /// Every peer.
+    /// All peers.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Peer<L>> {
         self.list.iter_mut()
     }
 }
 
 impl<L> Peer<L> {
-    /// Learns an address. The rail of the same number at the other side is the best, so that two rails on
+    /// Adds an address. The rail of the same number at the other side is preferred, so that two rails on
     /// one subnet pair up in order.
     pub fn learn(&mut self, known: Known, rail: u8) {
         self.known.retain(|old| old.address != known.address && old.rail != known.rail);

@@ -1,4 +1,4 @@
-//! The driver itself: links that open and close, and the traffic on those that are open.
+//! The driver: opens and closes links, and serves the traffic of open ones.
 
 use super::address::Address;
 use super::config::TcpConfig;
@@ -16,11 +16,11 @@ use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent};
 use nmad_wire::ChunkHeader;
 
-/// Orders taken at once; each link has its own, smaller depth.
+/// Orders taken at once; the limit in practice is the smaller depth of each link.
 const ROOM: usize = 1024;
 /// Orders to one peer that are taken before the first is reported as sent.
 const DEPTH: usize = 4;
-/// Pieces that a packet may leave in place.
+/// Segments of a packet that may stay in user memory.
 const GATHER: usize = 16;
 
 /// A rail over TCP on one interface.
@@ -37,7 +37,7 @@ impl TcpRail {
     /// Listens on the address of the interface.
     ///
     /// # Errors
-    /// The address is not one of this machine, or the congestion control asked for is not permitted.
+    /// The address is not one of this machine, or the requested congestion control is not permitted.
     pub fn open(config: TcpConfig) -> Result<TcpRail, DriverError> {
         let (opening, watch, address) = Opening::listen(&config)?;
         let traffic = Traffic::new(config.name(), &config.interface, watch);
@@ -54,7 +54,7 @@ impl TcpRail {
         }
     }
 
-    /// Ends a link that the engine gave up.
+    /// Closes a link on behalf of the engine.
     fn leave(&mut self, to: PeerId) {
         self.opening.machine.forget(to);
         if let Some(link) = self.traffic.leave(to) {
@@ -163,8 +163,8 @@ impl Driver for TcpRail {
         true
     }
 
-    /// Asking makes it watch the links that are otherwise looked at in each poll. After a flush poll once
-    /// more first, since what was sent is reported there.
+    /// Interest in traffic watches all links, including those that are otherwise polled directly. After a
+    /// flush, the caller polls once more first, because completed orders are reported there.
     fn wakeup(&mut self, interest: Interest) -> Option<i32> {
         let descriptor = self.traffic.watch.descriptor();
         if interest == Interest::Links {
@@ -185,7 +185,8 @@ impl Driver for TcpRail {
 }
 
 impl Drop for TcpRail {
-    /// Without unread input the kernel delivers what was sent, instead of resetting the connection.
+    /// Discards unread input, so that the kernel delivers data already sent instead of resetting the
+    /// connection.
     fn drop(&mut self) {
         let Traffic { peers, scratch, .. } = &mut self.traffic;
         for peer in peers.iter_mut() {

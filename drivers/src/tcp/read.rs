@@ -1,8 +1,8 @@
-//! Receiving: one read from a peer's socket, to where the bytes belong.
+//! Receiving: each read places bytes from a peer's socket directly at their destination where possible.
 //!
-//! Between two packets a read goes to the rail's scratch buffer, and whole packets are reported from
-//! there. Once the header of a chunk is known the rest of it is read straight into user memory, and the
-//! same call takes what follows it into the scratch buffer, where it waits for the next poll.
+//! Between two packets, data is read into the rail's scratch buffer, and whole packets are reported from
+//! there. Once the header of a chunk is known, the rest of it is read directly into user memory, and the
+//! same call reads the bytes behind it into the scratch buffer, where they stay until the next poll.
 
 use super::scratch::Scratch;
 use super::stream::{Broken, Place, Stream, is_packet};
@@ -14,39 +14,40 @@ use rustix::io::Errno;
 use rustix::net::{self, RecvFlags};
 use std::io;
 
-/// Bytes that one read takes into the scratch buffer: as much as the kernel usually keeps in one piece.
-/// Reading the header of a chunk alone would save a copy of what is behind it, but acknowledges a piece that
-/// is half read, while its sender is busy with the next one (measured: 1.3 us for each message).
+/// Bytes that one read takes into the scratch buffer: the usual size of the kernel's pieces. Reading the
+/// header of a chunk alone would save a copy of the data behind it, but acknowledges a piece that is half
+/// read while its sender is busy with the next one (measured: 1.3 us for each message).
 const AHEAD: usize = 64 << 10;
-/// While the peer is ahead of us, the part of a chunk's length, or of a packet's that one read does not take,
-/// that is read of what follows it: that has to be copied, and our copies are what everything waits for then.
+/// While the peer is faster than this side, limits how many bytes behind a chunk or long packet one read
+/// takes: its length divided by this. Those bytes must be copied, and in that state our copies are the
+/// bottleneck.
 const BEHIND: u32 = 16;
 
-/// Memory in pieces that are shorter than this on the average is filled from the scratch buffer, by copies:
-/// the kernel takes few pieces at once, and about as long for one as for copying this many bytes.
+/// Memory whose pieces are shorter than this on average is filled from the scratch buffer by copies: the
+/// kernel takes few pieces per call, and about as long for one piece as for copying this many bytes.
 const PIECE: u64 = 1024;
 
-/// What one read has brought.
+/// Result of one read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Brought {
     /// No byte.
     Nothing,
-    /// All there was.
+    /// All available data.
     All,
-    /// As much as was asked for; there may be more.
+    /// As much as the buffers hold; there may be more.
     Full,
-    /// Bytes that had been read before.
+    /// Bytes that an earlier call had read.
     Kept,
 }
 
-/// Why a stream has ended.
+/// Reason for the end of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// The peer has closed it.
+    /// The peer has closed the connection.
     Closed,
-    /// The system says so.
+    /// The system reports an error.
     Failed(Errno),
-    /// By what was in it.
+    /// The content of the stream ends it.
     Broken(Broken),
 }
 
@@ -62,7 +63,8 @@ impl From<Malformed> for Ended {
     }
 }
 
-/// Reads once and reports what is complete. `backlog`: the last read did not get all there was.
+/// Reads once and reports completed packets and chunks. `backlog`: the last read did not take all available
+/// data.
 #[inline]
 pub fn read(
     fd: BorrowedFd<'_>,
@@ -86,13 +88,13 @@ pub fn read(
     }
 }
 
-/// What a look for one packet has found.
+/// Result of polling for one packet.
 pub enum Looked {
-    /// Nothing has come.
+    /// No data.
     Nothing,
-    /// One packet of this number of bytes, which is in the scratch memory.
+    /// One packet of this number of bytes, which is in the scratch buffer.
     Packet(usize),
-    /// Something else, which is kept.
+    /// Other data, which is kept for the next poll.
     Other,
 }
 
@@ -103,7 +105,7 @@ pub fn read_packet(fd: BorrowedFd<'_>, stream: &mut Stream, scratch: &mut Scratc
         return Ok(Looked::Other);
     }
     let got = match net::recv(fd, &mut scratch[..AHEAD], RecvFlags::empty()) {
-        // The end of the stream is met again.
+        // The next read reports the end of the stream.
         Ok((_, 0)) => return Ok(Looked::Other),
         Ok((_, got)) => got,
         Err(Errno::AGAIN | Errno::INTR) => return Ok(Looked::Nothing),
@@ -181,7 +183,7 @@ fn read_chunk(
     Ok(if got == asked { Brought::Full } else { Brought::All })
 }
 
-/// Gives the stream what has been read into the scratch buffer.
+/// Passes the data in the scratch buffer to the stream.
 #[inline]
 fn feed(
     stream: &mut Stream,

@@ -1,43 +1,41 @@
-//! Room in the kernel for what a peer does not read: the send buffer of a link grows while its peer lets it
-//! wait.
+//! Size of the kernel's send buffer: the buffer of a link grows while its peer does not read.
 //!
-//! A long buffer costs a few percent where the peer reads all the time, since what lies in it leaves the
-//! caches. A peer that computes reads nothing, and then a send can end only if the kernel has room for all
-//! of it (P5 section 4.1). So a buffer begins short, and is doubled each time that the peer has kept its
-//! window shut for a while. What a slow network or a slow acknowledgement delays makes nothing grow.
+//! A large buffer costs a few percent if the peer reads all the time, since data in it leaves the caches. A
+//! peer that computes reads nothing, and then a send can complete only if the kernel has room for all of it
+//! (P5 section 4.1). So a buffer begins small, and is doubled each time that the peer has kept its window
+//! shut for a while. A slow network or a delayed acknowledgement does not make it grow.
 
 use super::sys;
 use rustix::fd::BorrowedFd;
 use rustix::net::sockopt;
 
-/// Writes in vain from one question to the kernel to the next: some tens of microseconds for a thread that
-/// does nothing else. That is longer than a reader needs from one call to the next, and short beside a
-/// calculation.
+/// Writes without progress between two queries of the kernel: some tens of microseconds for a thread that
+/// does nothing else. That is longer than the time between two reads of an active reader, and short beside
+/// a computation.
 const EVERY: u32 = 32;
-/// A window below this is shut, in bytes: the kernel cannot send another of its pieces.
+/// A receive window below this many bytes counts as shut: the kernel cannot send another of its pieces.
 const SHUT: u32 = 64 << 10;
-/// The longest buffer, in bytes: as much as the kernel's own tuning takes at most (`tcp_wmem`).
+/// Largest buffer in bytes: the usual maximum of the kernel's own tuning (`tcp_wmem`).
 const MOST: usize = 4 << 20;
 
-/// The room of one link.
+/// The send buffer size of one link.
 #[derive(Debug)]
 pub struct Room {
-    /// Writes in vain, one after the other.
+    /// Consecutive writes without progress.
     vain: u32,
-    /// The window was shut when the kernel was last asked about it.
+    /// The window was shut at the last query.
     is_shut: bool,
-    /// The length that was asked for last.
+    /// The size that was requested last, in bytes.
     len: usize,
 }
 
 impl Room {
-    /// The room of a link whose buffer has this length, in bytes; none: the kernel tunes it, and it is left
-    /// alone.
+    /// Manages a send buffer of this size in bytes; none: the kernel tunes it, and it is not changed.
     pub fn new(len: Option<usize>) -> Room {
         Room { vain: 0, is_shut: false, len: len.unwrap_or(MOST) }
     }
 
-    /// The kernel has taken something, or nothing.
+    /// Records whether the kernel has accepted data.
     #[inline]
     pub fn note(&mut self, has_taken: bool, fd: BorrowedFd<'_>) {
         if has_taken {
@@ -60,7 +58,7 @@ impl Room {
         }
     }
 
-    /// Asks for twice the length. Where the system gives no more (`wmem_max`), that was the last time.
+    /// Requests twice the size. If the system does not grant it (`wmem_max`), no further attempt is made.
     fn grow(&mut self, fd: BorrowedFd<'_>) {
         let has = || sockopt::socket_send_buffer_size(fd).unwrap_or(0);
         let before = has();
@@ -80,7 +78,7 @@ mod tests {
     use std::io::Read;
     use std::net::{TcpListener, TcpStream};
 
-    /// Sends until the socket has taken nothing for this number of times; how many bytes it took.
+    /// Sends until `times` sends have made no progress; returns the number of bytes sent.
     fn fill(socket: &TcpStream, room: &mut Room, times: u32) -> usize {
         let (mut taken, mut vain) = (0, 0);
         while vain < times {

@@ -1,21 +1,21 @@
-//! Where bytes arrive that have no other place yet.
+//! Buffer for incoming bytes whose destination is not known yet.
 
 use std::ops::{Deref, DerefMut, Range};
 
-/// Bytes that one read without a known target takes.
+/// Size of the buffer: bytes that one read without a known destination takes.
 const LEN: usize = 64 << 10;
-/// Buffers that are kept for the next pushed chunks.
+/// Spare buffers kept for the next pushed chunks.
 const SPARE: usize = 4;
 
-/// The buffer that all links of a rail read into. One that holds the beginning of a pushed chunk is lent to
-/// the chunk's link, so that the bytes need not be copied before it is known where they belong.
+/// The buffer that all links of a rail read into. A buffer with the beginning of a pushed chunk is moved to
+/// the chunk's link, so that the bytes are not copied before their destination is known.
 #[derive(Debug)]
 pub struct Scratch {
     buffer: Box<[u8]>,
     spare: Vec<Box<[u8]>>,
 }
 
-/// A part of a scratch buffer that belongs to one link for a while.
+/// A part of a scratch buffer that temporarily belongs to one link.
 #[derive(Debug, Default)]
 pub struct Kept {
     buffer: Box<[u8]>,
@@ -29,13 +29,13 @@ impl Default for Scratch {
 }
 
 impl Scratch {
-    /// Lends the buffer for what lies in `range`.
+    /// Moves the buffer out, with the bytes in `range`, and replaces it by a spare one.
     pub fn lend(&mut self, range: Range<usize>) -> Kept {
         let next = self.spare.pop().unwrap_or_else(fresh);
         Kept { buffer: std::mem::replace(&mut self.buffer, next), range }
     }
 
-    /// The kept bytes are not needed any more.
+    /// Takes a buffer back whose bytes are not needed any more.
     pub fn give_back(&mut self, kept: Kept) {
         if self.spare.len() < SPARE && !kept.buffer.is_empty() {
             self.spare.push(kept.buffer);
@@ -44,12 +44,11 @@ impl Scratch {
 }
 
 impl Kept {
-    /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.buffer[self.range.clone()]
     }
 
-    /// The first `len` of them were used.
+    /// Removes the first `len` bytes.
     pub fn advance(&mut self, len: usize) {
         self.range.start += len;
     }

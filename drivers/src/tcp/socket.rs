@@ -1,4 +1,4 @@
-//! Sockets with the options that were measured to be best, all of them non-blocking.
+//! Non-blocking sockets with the options that were measured to be best.
 
 use super::config::TcpConfig;
 use super::sys;
@@ -10,22 +10,22 @@ use rustix::net::sockopt;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 use std::net::{IpAddr, SocketAddr};
 
-/// Connections that wait to be accepted; every peer of a large job may come at once.
+/// Backlog of the listening socket; all peers of a large job may connect at once.
 const BACKLOG: i32 = 1024;
-/// Longest time between two attempts of the kernel to reach a silent peer, where it can be bounded.
+/// Longest time between two retransmissions to a silent peer, where the kernel supports a limit.
 const RETRY_MAX_MS: i32 = 1000;
 
-/// How sockets of one rail leave this machine.
+/// How the sockets of one rail leave this machine.
 #[derive(Debug)]
 pub struct Exit {
-    /// Addresses to which the way is not over the interface.
+    /// Addresses of this machine, which are not reached through the interface.
     own: Vec<IpAddr>,
-    /// The interface, if it has the rail's address.
+    /// Name of the interface, if it has the rail's address.
     device: Option<String>,
 }
 
 impl Exit {
-    /// Asks the system for the addresses of its interfaces.
+    /// Queries the addresses of all interfaces.
     pub fn new(config: &TcpConfig) -> Self {
         let own = interface::own_addresses().unwrap_or_default();
         let ours = |(address, name): &&(IpAddr, String)| {
@@ -35,11 +35,11 @@ impl Exit {
         Exit { own: own.into_iter().map(|(address, _)| address).collect(), device }
     }
 
-    /// Ties a connection to the rail's interface, unless it stays on this machine, where the way is
-    /// another.
+    /// Binds a connection to the rail's interface, unless both ends are on this machine, whose traffic does
+    /// not use the interface.
     fn tie(&self, fd: &OwnedFd, to: IpAddr) {
         let Some(device) = self.device.as_ref().filter(|_| !self.own.contains(&to)) else { return };
-        // Not permitted to everyone everywhere; the source address then has to be enough.
+        // May not be permitted to this user; the source address then has to suffice.
         let _ = sys::bind_to_device(fd.as_fd(), device);
     }
 }
@@ -60,7 +60,7 @@ pub fn listen(name: &str, config: &TcpConfig) -> Result<(OwnedFd, u16), DriverEr
     Ok((fd, port))
 }
 
-/// Begins to connect from the rail's own address to `to`.
+/// Starts connecting from the rail's own address to `to`.
 pub fn connect(config: &TcpConfig, exit: &Exit, to: SocketAddr) -> Result<OwnedFd, Errno> {
     let fd = new(config.address())?;
     tune(&fd, config).map_err(|(_, e)| e)?;
@@ -72,19 +72,19 @@ pub fn connect(config: &TcpConfig, exit: &Exit, to: SocketAddr) -> Result<OwnedF
     }
 }
 
-/// Takes a connection that waits, if there is one, and says from where it comes.
+/// Accepts a waiting connection, if there is one; also returns its remote address.
 pub fn accept(listener: &OwnedFd, config: &TcpConfig, exit: &Exit) -> Option<(OwnedFd, SocketAddr)> {
     loop {
         match net::acceptfrom_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
             Ok((fd, Some(from))) => {
                 let Ok(from) = SocketAddr::try_from(from) else { continue };
-                // Options that an accepted socket does not inherit everywhere; it works without them.
+                // Some systems do not let an accepted socket inherit these options; they are optional.
                 let _ = tune(&fd, config);
                 exit.tie(&fd, from.ip());
                 return Some((fd, from));
             }
             Ok((_, None)) | Err(Errno::INTR | Errno::CONNABORTED) => {}
-            // Out of descriptors is like nobody waiting: it is tried again at the next turn.
+            // Too many open descriptors: treated as no connection, and tried again at the next step.
             Err(_) => return None,
         }
     }
@@ -96,7 +96,7 @@ fn new(at: IpAddr) -> Result<OwnedFd, Errno> {
     net::socket_with(family, SocketType::STREAM, flags, Some(net::ipproto::TCP))
 }
 
-/// Buffers and congestion control count only when set before listen and connect.
+/// Sets options. Buffers and congestion control take effect only if set before listen and connect.
 fn tune(fd: &OwnedFd, config: &TcpConfig) -> Result<(), (String, Errno)> {
     match &config.congestion {
         Some(name) => sockopt::set_tcp_congestion(fd, name)
@@ -115,12 +115,12 @@ fn tune(fd: &OwnedFd, config: &TcpConfig) -> Result<(), (String, Errno)> {
         sockopt::set_tcp_keepcnt(fd, 3)
     };
     set().map_err(|e| ("cannot set the options of a socket".into(), e))?;
-    // Unknown to older kernels: a dead peer is then found later, not never.
+    // Older kernels do not know this option; a dead peer is then detected later.
     let _ = sys::set_retry_max_ms(fd.as_fd(), RETRY_MAX_MS);
     Ok(())
 }
 
-/// Ends the output of this connection; bytes written before still arrive.
+/// Shuts down the output of this connection; bytes written before still arrive.
 pub fn hush(fd: BorrowedFd<'_>) {
     let _ = net::shutdown(fd, net::Shutdown::Write);
 }

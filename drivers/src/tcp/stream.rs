@@ -1,4 +1,5 @@
-//! The stream of one peer becomes packets and bytes in receive regions. Only values here, no socket.
+//! Parser of the stream of one peer: turns it into packets and bytes in receive regions. This module has no
+//! socket.
 
 use super::padding;
 use super::scratch::{Kept, Scratch};
@@ -8,26 +9,26 @@ use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::driver::Event;
 use nmad_wire::{ChunkHeader, Control, Header, Kind, Malformed};
 
-/// Buffers kept for partial packets when none is partial.
+/// Spare buffers for partial packets that a rail keeps.
 const POOLED: usize = 8;
 
-/// What the stream has brought of the packet or chunk in progress.
+/// The state of the packet or chunk in progress.
 #[derive(Debug, Default)]
 pub enum Stream {
-    /// Nothing of the next packet has arrived.
+    /// No byte of the next packet has arrived.
     #[default]
     Between,
-    /// The first bytes of a packet or of what precedes a chunk's data, never all of them.
+    /// The first bytes of a packet or of the headers and padding before a chunk's data; never all of them.
     Partial(Vec<u8>),
-    /// A chunk of which this number of bytes has arrived, never all of them.
+    /// A chunk of which this number of bytes has arrived; never all of them.
     Chunk(ChunkHeader, u32),
     /// A pushed chunk whose receive region is not known yet.
     Held(Held),
-    /// Bytes read together with the end of a chunk, for the next poll.
+    /// Bytes that were read together with the end of a chunk, for the next poll.
     Kept(Kept),
 }
 
-/// A pushed chunk, and what has arrived behind its header.
+/// A pushed chunk, and the bytes that arrived behind its header.
 #[derive(Debug)]
 pub struct Held {
     header: ChunkHeader,
@@ -35,24 +36,24 @@ pub struct Held {
     accepted: bool,
 }
 
-/// What a stream needs from its rail.
+/// The parts of the rail that a stream uses.
 pub struct Place<'a> {
-    /// Whose stream it is.
+    /// The peer of the stream.
     pub peer: PeerId,
-    /// Where chunks go.
+    /// Destinations of chunks.
     pub regions: &'a Regions,
-    /// Empty buffers for partial packets, so that an idle link holds none.
+    /// Spare buffers for partial packets, so that an idle link holds none.
     pub pool: &'a mut Vec<Vec<u8>>,
     /// Longest packet in bytes.
     pub longest: usize,
 }
 
-/// Why the content of a stream ends it.
+/// Reason for which the content of a stream ends it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Broken {
-    /// The peer broke the format.
+    /// The peer violated the format.
     Malformed(Malformed),
-    /// The peer gave the link up and said why.
+    /// The peer closed the link, with a reason.
     Refused(String),
 }
 
@@ -63,10 +64,10 @@ impl From<Malformed> for Broken {
 }
 
 impl Stream {
-    /// Takes the next bytes of the stream: reports what is complete, keeps what is not. Returns how many it
-    /// took: not those behind the header of a pushed chunk that is held, nor those behind the end of a chunk.
-    /// They are to be [kept](Stream::keep): the end of a chunk may be what somebody waits for, who then posts
-    /// the receive for what follows, which so needs no memory of the engine's own.
+    /// Parses the next bytes: reports complete packets and chunks, stores a partial one. Returns the number
+    /// of bytes taken. It stops behind the header of a held pushed chunk and behind the end of a chunk; the
+    /// caller [keeps](Stream::keep) the rest for the next poll. An application may wait for the end of the
+    /// chunk and then post the receive for the next message, so that it needs no temporary memory.
     #[inline]
     pub fn feed(
         &mut self,
@@ -89,7 +90,7 @@ impl Stream {
         Ok(bytes.len() - left.len())
     }
 
-    /// Keeps what [`Stream::feed`] has not taken.
+    /// Keeps the bytes that [`Stream::feed`] has not taken.
     pub fn keep(&mut self, left: Kept) {
         match self {
             Stream::Held(held) => held.behind = left,
@@ -97,20 +98,20 @@ impl Stream {
         }
     }
 
-    /// Whether it goes on without anything being read.
+    /// Returns whether the stream can continue without a read.
     pub fn has_kept(&self) -> bool {
         matches!(self, Stream::Kept(_))
     }
 
-    /// The pushed chunk that is held goes there.
+    /// Assigns a receive region to the held chunk.
     pub fn accept(&mut self, region: RegionId, key: Key) {
         if let Stream::Held(held) = self {
             (held.header.region, held.header.key, held.accepted) = (region.0, key.0, true);
         }
     }
 
-    /// Goes on with what was kept, or with a pushed chunk that was accepted. False: it is still held, and
-    /// nothing shall be read.
+    /// Continues with kept bytes, or with a pushed chunk that was accepted. False: the chunk is still held,
+    /// and the caller must not read.
     pub fn resume(
         &mut self,
         scratch: &mut Scratch,
@@ -138,8 +139,8 @@ impl Stream {
         Ok(!matches!(self, Stream::Held(_)))
     }
 
-    /// The memory where the rest of the chunk in progress belongs; none if there is none, or its receive
-    /// region is not open (any more). Asked anew for each read, since a receive region may close in between.
+    /// The memory for the rest of the chunk in progress; none if there is no chunk, or its receive region
+    /// is not open. Looked up for each read, since a receive region may be closed in between.
     pub fn target(&self, place: &Place<'_>) -> Result<Option<Segments>, Malformed> {
         match self {
             Stream::Chunk(header, done) => rest(header, *done, place),
@@ -147,7 +148,7 @@ impl Stream {
         }
     }
 
-    /// Counts bytes that were read straight into the chunk's memory.
+    /// Records bytes that were read directly into the chunk's memory.
     pub fn filled(&mut self, len: u32, place: &Place<'_>, report: &mut dyn FnMut(Event<'_>)) {
         let Stream::Chunk(header, done) = self else { return };
         *done += len;
@@ -168,7 +169,7 @@ impl Stream {
         });
     }
 
-    /// The partial packet and how many bytes it lacks, as far as that is known yet.
+    /// The partial packet and the number of its missing bytes, as far as known.
     pub fn partial(&mut self, longest: usize) -> Result<Option<(&mut Vec<u8>, usize)>, Malformed> {
         let Stream::Partial(partial) = self else { return Ok(None) };
         let whole = whole(partial, longest)?.map_or(Header::LEN, |(_, len)| len);
@@ -176,7 +177,7 @@ impl Stream {
         Ok(Some((partial, missing)))
     }
 
-    /// Goes on after the partial packet has grown.
+    /// Continues after bytes were appended to the partial packet.
     pub fn grown(&mut self, place: &mut Place<'_>, report: &mut dyn FnMut(Event<'_>)) -> Result<(), Broken> {
         let Stream::Partial(partial) = self else { return Ok(()) };
         match whole(partial, place.longest)? {
@@ -244,7 +245,7 @@ impl Stream {
         Ok(tail)
     }
 
-    /// The header of a chunk is there, and its receive region is known.
+    /// Begins the data of a chunk whose header is complete and whose receive region is known.
     fn land(
         &mut self,
         chunk: ChunkHeader,
@@ -257,7 +258,7 @@ impl Stream {
         Ok(())
     }
 
-    /// A whole packet, or all that precedes a chunk's data.
+    /// Handles a whole packet, or the whole header of a chunk.
     #[inline]
     fn take(
         &mut self,
@@ -287,7 +288,8 @@ impl Stream {
     }
 }
 
-/// The header that begins `bytes`, and how long what has to arrive as a whole is; none: not known yet.
+/// The header at the beginning of `bytes`, and the number of bytes that must arrive together; none: unknown
+/// so far.
 #[inline]
 fn whole(bytes: &[u8], longest: usize) -> Result<Option<(Header, usize)>, Malformed> {
     if bytes.len() < Header::LEN {
@@ -304,7 +306,7 @@ fn whole(bytes: &[u8], longest: usize) -> Result<Option<(Header, usize)>, Malfor
     }
 }
 
-/// Whether these bytes are one packet and nothing else.
+/// Returns whether these bytes are exactly one packet.
 #[inline]
 pub fn is_packet(bytes: &[u8]) -> bool {
     let alone = |header: Header| header.kind == Kind::Packet && header.len as usize == bytes.len();
@@ -343,7 +345,7 @@ mod tests {
         [&header.encode()[..], padding::bytes(len), data].concat()
     }
 
-    /// Feeds the pieces one after the other; returns what was reported, in short.
+    /// Feeds the pieces one after the other; returns a summary of each event.
     fn feed(regions: &Regions, pieces: &[&[u8]]) -> Result<Vec<String>, Broken> {
         let mut seen = Vec::new();
         let (mut stream, mut pool) = (Stream::default(), Vec::new());

@@ -1,4 +1,4 @@
-//! System calls that have no safe wrapper. The only `unsafe` of this driver.
+//! System calls that have no safe wrapper. This is the only `unsafe` code of this driver.
 
 use nmad_engine::memory::Segments;
 use rustix::fd::{AsRawFd, BorrowedFd};
@@ -8,8 +8,8 @@ use std::mem;
 /// Pieces of a receive region that one read fills, at most.
 const PIECES: usize = 62;
 
-/// Reads once into `into` and, when that is full, into `behind`. Returns the bytes read (zero: the peer
-/// has closed) and the bytes asked for, which are fewer than both hold if `into` has very many pieces.
+/// Reads once into `into` and, when that is full, into `behind`. Returns the bytes read (zero: the peer has
+/// closed) and the bytes requested, which are fewer than both hold if `into` has very many pieces.
 pub fn read_into(fd: BorrowedFd<'_>, into: &Segments, behind: &mut [u8]) -> io::Result<(usize, usize)> {
     let mut list = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; PIECES + 1];
     let (mut count, mut asked) = (0, 0);
@@ -23,15 +23,15 @@ pub fn read_into(fd: BorrowedFd<'_>, into: &Segments, behind: &mut [u8]) -> io::
         count += 1;
         asked += behind.len();
     }
-    // SAFETY: whoever made the segments promised that they are writable until the receive region is closed,
-    // and they come from a receive region that is open now; `behind` is borrowed mutably; `count` entries are
-    // set.
+    // SAFETY: the creator of the segments guarantees that they are writable until the receive region is
+    // closed, and they come from a receive region that is open now; `behind` is borrowed mutably; `count`
+    // entries are set.
     let n = unsafe { libc::readv(fd.as_raw_fd(), list.as_ptr(), count as i32) };
     if n < 0 { Err(io::Error::last_os_error()) } else { Ok((n as usize, asked)) }
 }
 
-/// Reads once: up to `want` bytes to the end of `partial`, which grows by what came, then into `behind`.
-/// Returns the bytes for `partial` and those in `behind`; both zero: the peer has closed.
+/// Reads once: up to `want` bytes appended to `partial`, then into `behind`. Returns the numbers of bytes
+/// in `partial` and in `behind`; both zero: the peer has closed.
 pub fn read_onto(
     fd: BorrowedFd<'_>,
     partial: &mut Vec<u8>,
@@ -44,29 +44,29 @@ pub fn read_onto(
         libc::iovec { iov_base: spare.as_mut_ptr().cast(), iov_len: want },
         libc::iovec { iov_base: behind.as_mut_ptr().cast(), iov_len: behind.len() },
     ];
-    // SAFETY: both ranges are borrowed mutably and as long as said.
+    // SAFETY: both ranges are borrowed mutably and have the given lengths.
     let n = unsafe { libc::readv(fd.as_raw_fd(), list.as_ptr(), 2) };
     if n < 0 {
         return Err(io::Error::last_os_error());
     }
     let filled = (n as usize).min(want);
-    // SAFETY: the system has written the first `filled` bytes of the spare room.
+    // SAFETY: the kernel has written the first `filled` bytes of the spare capacity.
     unsafe { partial.set_len(partial.len() + filled) };
     Ok((filled, n as usize - filled))
 }
 
-/// What the kernel knows about a connection.
+/// State of a connection in the kernel.
 #[derive(Debug, Clone, Copy)]
 pub struct TcpInfo {
-    /// Bytes that the peer has not acknowledged, whether they could be sent or not.
+    /// Bytes that the peer has not acknowledged, sent or not.
     pub unacknowledged: u32,
-    /// Attempts in vain, of retransmissions or window probes, since the last acknowledgement.
+    /// Unanswered retransmissions or window probes since the last acknowledgement.
     pub in_vain: u32,
     /// Milliseconds since the last acknowledgement arrived.
     pub silent_ms: u32,
 }
 
-/// Asks the kernel; also how many bytes it has told.
+/// Queries TCP_INFO; returns also the number of bytes that the kernel has filled in.
 fn ask(fd: BorrowedFd<'_>) -> io::Result<(libc::tcp_info, usize)> {
     // SAFETY: a structure of plain numbers, for which zero is a valid value.
     let mut info: libc::tcp_info = unsafe { mem::zeroed() };
@@ -77,7 +77,7 @@ fn ask(fd: BorrowedFd<'_>) -> io::Result<(libc::tcp_info, usize)> {
     if rc < 0 { Err(io::Error::last_os_error()) } else { Ok((info, len as usize)) }
 }
 
-/// Asks the kernel about a connection.
+/// Queries the state of a connection.
 pub fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<TcpInfo> {
     let (info, _) = ask(fd)?;
     let mut queued: libc::c_int = 0;
@@ -92,7 +92,7 @@ pub fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<TcpInfo> {
     })
 }
 
-/// Bytes that may still be sent until the peer says that it has more room. None: the kernel does not tell
+/// Bytes that may still be sent within the peer's receive window. None: the kernel does not report it
 /// (before Linux 5.4).
 pub fn peer_window(fd: BorrowedFd<'_>) -> Option<u32> {
     let (info, len) = ask(fd).ok()?;
@@ -101,12 +101,12 @@ pub fn peer_window(fd: BorrowedFd<'_>) -> Option<u32> {
     is_told.then(|| info.tcpi_snd_wnd.saturating_sub(under_way))
 }
 
-/// Ties a socket to an interface, so that it does not leave by another one that reaches the same subnet.
+/// Binds a socket to an interface, so that it does not leave by another one that reaches the same subnet.
 pub fn bind_to_device(fd: BorrowedFd<'_>, interface: &str) -> io::Result<()> {
     set(fd, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, interface.as_bytes())
 }
 
-/// Bounds the time between two retransmissions or window probes, from Linux 6.15 on.
+/// Limits the time between two retransmissions or window probes (from Linux 6.15 on).
 pub fn set_retry_max_ms(fd: BorrowedFd<'_>, ms: i32) -> io::Result<()> {
     const TCP_RTO_MAX_MS: i32 = 44;
     set(fd, libc::IPPROTO_TCP, TCP_RTO_MAX_MS, &ms.to_ne_bytes())

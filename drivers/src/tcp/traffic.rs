@@ -1,8 +1,8 @@
-//! Traffic on open links: which one is written, read, looked after, and given up when.
+//! Traffic on open links: schedules writes, reads and health checks, and closes links that fail.
 //!
-//! A link on which something happens is hot: it is read in each poll and soon not watched any more,
-//! since a watched socket costs a call back for each arrival, on the critical path. All others are watched
-//! and looked at once in a while.
+//! A link with recent activity is hot: it is read in each poll and soon not watched any more, since a
+//! watched socket costs a wakeup callback for each arrival, on the critical path. All others are watched
+//! and checked once in a while.
 
 use super::health::Verdict;
 use super::link::{Link, Watched};
@@ -26,29 +26,29 @@ use rustix::io::Errno;
 
 /// Reads per link and poll, so that one busy link does not starve the others.
 const READS: usize = 32;
-/// While some link is hot, polls from one look at the others to the next.
+/// While some link is hot, polls between two checks of the others.
 const LOOK_EVERY: u32 = 32;
-/// Polls from one read to the next on a link whose output waits: reading takes the socket's lock, for which
-/// the acknowledgements that make room then have to wait. Likewise from one read to the next where each poll
-/// has something to report that was sent: who waited for that does not wait for a system call in vain, too.
+/// Polls between two reads of a link whose output waits for room: a read takes the socket's lock, which
+/// delays the acknowledgements that make room. Also polls between two reads while each poll reports
+/// completed sends, so that a thread that waits for these does not wait for an empty read as well.
 const READ_EVERY: u32 = 4;
-/// Looks for a packet of one peer from one poll to the next: each costs a system call, and what arrives from
-/// others waits meanwhile.
+/// Of this many polls for a packet of one peer, one serves all links instead: each such poll costs a system
+/// call, and data of other peers waits meanwhile.
 const FETCHES: u32 = 8;
-/// Polls in vain after which everything is watched, though nobody asked for the descriptor.
+/// Polls without arrivals after which everything is watched, even if no thread has asked for the
+/// descriptor.
 const WATCH_AFTER: u32 = 1024;
 
 /// The open links of a rail.
 #[derive(Debug)]
 pub struct Traffic {
     name: String,
-    /// The sockets of the rail.
     pub watch: Watch,
     /// The peers and their links.
     pub peers: Peers<Link>,
-    /// Where chunks go.
+    /// The open receive regions.
     pub regions: Regions,
-    /// Where bytes arrive that have no other place.
+    /// Buffer for bytes without a known destination.
     pub scratch: Scratch,
     carrier: Carrier,
     hot: Hot,
@@ -58,27 +58,27 @@ pub struct Traffic {
     pool: Vec<Vec<u8>>,
     looked: Vec<(Token, bool)>,
     polls: u32,
-    /// Looks for a packet of one peer, modulo [`FETCHES`].
+    /// Counter of polls for a packet of one peer, modulo [`FETCHES`].
     fetches: u32,
-    /// Polls in a row in which nothing arrived.
+    /// Consecutive polls in which nothing arrived.
     vain: u32,
-    /// Polls from one look to the next: few while the links that are not hot bring something.
+    /// Polls between two checks; few while links that are not hot have data.
     look_every: u32,
 }
 
-/// Links, by the index of the peer, that wait for something.
+/// Indices of peers whose links need attention.
 #[derive(Debug, Default)]
 struct Lists {
     touched: Vec<usize>,
     blocked: Vec<usize>,
     unproven: Vec<usize>,
-    /// Those that go on at the next poll: a pushed chunk was accepted, or something was read with the end of
-    /// a chunk.
+    /// Links that continue at the next poll: a pushed chunk was accepted, or bytes were read together with
+    /// the end of a chunk.
     going_on: Vec<usize>,
 }
 
 impl Lists {
-    /// Gives back the memory of those that went on.
+    /// Takes back the memory of a processed list.
     #[inline]
     fn reuse(&mut self, mut went_on: Vec<usize>) {
         if !went_on.is_empty() {
@@ -90,7 +90,7 @@ impl Lists {
 }
 
 impl Traffic {
-    /// No link yet, on the rail called `name`.
+    /// Creates the traffic of the rail called `name`, without links.
     pub fn new(name: String, interface: &Interface, watch: Watch) -> Self {
         Traffic {
             name,
@@ -117,7 +117,7 @@ impl Traffic {
         &self.name
     }
 
-    /// Takes a packet or chunk, which leaves with the next flush.
+    /// Queues a packet or chunk for the next flush.
     #[inline]
     pub fn post(&mut self, to: PeerId, order: Order) {
         let found = self.peers.find(to);
@@ -132,13 +132,13 @@ impl Traffic {
         }
     }
 
-    /// Sends a packet at once, if nothing waits before it.
+    /// Sends a packet at once, if the queue is empty.
     #[inline]
     pub fn send_now(&mut self, to: PeerId, number: u32, packet: (&[u64], &Segments)) -> Sent {
         self.at_once(to, |out, fd, staging, _| out.send_now(fd, staging, (to, number), packet))
     }
 
-    /// Sends a packet and the pushed chunk behind it at once, if nothing waits before them.
+    /// Sends a packet and the pushed chunk behind it at once, if the queue is empty.
     #[inline]
     pub fn push_now(&mut self, to: PeerId, packet: &[u8], chunk: Order) -> Sent {
         self.at_once(to, |out, fd, staging, sent| out.push_now(fd, staging, packet, chunk, sent))
@@ -159,17 +159,17 @@ impl Traffic {
         how
     }
 
-    /// The pushed chunk that a link holds goes to this receive region.
+    /// Assigns a receive region to the pushed chunk that a link holds.
     pub fn accept(&mut self, from: PeerId, region: RegionId) {
         let Some(index) = self.peers.find(from) else { return };
         let Some(link) = self.peers[index].link.as_deref_mut() else { return };
-        // A key that no receive region has: the bytes are discarded.
+        // No receive region has key 0: the bytes are discarded.
         let key = self.regions.key(from, region).unwrap_or(Key(0));
         link.stream.accept(region, key);
         self.lists.going_on.push(index);
     }
 
-    /// Gives the kernel what was posted.
+    /// Writes posted orders to the sockets.
     #[inline]
     pub fn flush(&mut self) {
         while let Some(index) = self.lists.touched.pop() {
@@ -180,8 +180,8 @@ impl Traffic {
         }
     }
 
-    /// Reports what was sent, tries again what the kernel did not take, and reads the hot links. True: it
-    /// is time for [`Traffic::look`].
+    /// Reports completed orders, retries blocked writes, and reads the hot links. Returns whether
+    /// [`Traffic::look`] is due.
     #[inline]
     pub fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) -> bool {
         if !self.news.sent.is_empty() {
@@ -194,7 +194,7 @@ impl Traffic {
         if !self.lists.blocked.is_empty() {
             self.write_blocked();
         }
-        // Those that go on at the poll after this one are put into the list meanwhile.
+        // Links that continue at the poll after this one are added to the list meanwhile.
         let went_on = std::mem::take(&mut self.lists.going_on);
         for &index in &went_on {
             let cold = if self.read(index, report) { self.hot.heat(index) } else { None };
@@ -214,8 +214,7 @@ impl Traffic {
         self.polls >= self.look_every || self.hot.count() == 0
     }
 
-    /// Looks for a packet of a peer whose link is hot; false: something else is under way, or has waited for
-    /// its turn.
+    /// Polls for a packet of a peer whose link is hot; false: other work is pending or due.
     #[inline]
     pub fn look_for(&mut self, from: PeerId, report: &mut dyn FnMut(Event<'_>)) -> bool {
         self.fetches = (self.fetches + 1) % FETCHES;
@@ -245,13 +244,13 @@ impl Traffic {
         }
     }
 
-    /// Whether output to a peer waits for room in the kernel.
+    /// Returns whether output to a peer waits for room in the kernel.
     #[inline]
     fn is_blocked(&self, index: usize) -> bool {
         !self.lists.blocked.is_empty() && self.peers[index].link.as_ref().is_some_and(|l| l.lists.blocked)
     }
 
-    /// Looks at the links that are not hot. True: something happened on a socket that is no open link.
+    /// Checks the links that are not hot. Returns whether a socket without an open link had an event.
     #[cold]
     #[inline(never)]
     pub fn look(&mut self, report: &mut dyn FnMut(Event<'_>)) -> bool {
@@ -287,12 +286,12 @@ impl Traffic {
         knock
     }
 
-    /// Whether the next poll goes on with something, though nothing may arrive.
+    /// Returns whether the next poll has work even if nothing arrives.
     pub fn goes_on(&self) -> bool {
         !self.lists.going_on.is_empty()
     }
 
-    /// Watches whatever is looked at in each poll now, so that a sleeper wakes for it.
+    /// Watches all links that are polled directly now, so that their events wake a sleeper.
     pub fn watch_all(&self) {
         let both = self.lists.blocked.iter().map(|index| (*index, Watched::Both));
         let input = self.hot.iter().map(|index| (index, Watched::Input));
@@ -304,7 +303,7 @@ impl Traffic {
         }
     }
 
-    /// Reports what was found out of turn, after what was sent before.
+    /// Reports all pending events, completed orders first.
     #[inline]
     pub fn report(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         if !self.news.is_empty() {
@@ -312,18 +311,18 @@ impl Traffic {
         }
     }
 
-    /// Reports this in its turn.
+    /// Queues an event for the next report.
     pub fn tell(&mut self, event: Event<'static>) {
         self.news.found.push(event);
     }
 
-    /// Reports the end of a link or of the attempt to open one.
+    /// Reports the end of a link, or of the attempt to open one.
     #[cold]
     pub fn lost(&mut self, peer: PeerId, why: &str, unsent: Vec<Order>) {
         self.news.lost(&self.name, peer, why, unsent);
     }
 
-    /// Gives up a link, if there is one, and reports that.
+    /// Closes a link, if there is one, and reports that.
     #[cold]
     #[inline(never)]
     pub fn lose(&mut self, peer: PeerId, why: &str) {
@@ -332,7 +331,7 @@ impl Traffic {
         }
     }
 
-    /// Takes a link away, because the engine gave it up; unsent orders are given back.
+    /// Removes a link that the engine has closed; returns its unsent orders to the engine.
     pub fn leave(&mut self, peer: PeerId) -> Option<Box<Link>> {
         let mut link = self.remove(peer);
         let unsent = link.as_mut().map(|link| link.out.take_unsent()).unwrap_or_default();
@@ -351,7 +350,7 @@ impl Traffic {
         Some(link)
     }
 
-    /// A link that is not hot any more has to be watched again.
+    /// Watches a link that is not hot any more.
     #[inline]
     fn attend(&mut self, cold: Option<usize>) {
         if let Some((index, link)) = cold.and_then(|index| Some((index, self.peers[index].link.as_deref()?)))
@@ -361,7 +360,7 @@ impl Traffic {
         }
     }
 
-    /// Gives the kernel what it takes of what is queued for a peer.
+    /// Writes queued orders of a peer to its socket.
     #[inline]
     fn write(&mut self, index: usize) {
         let peer = &mut self.peers[index];
@@ -375,7 +374,7 @@ impl Traffic {
         link.room.note(moved, link.socket.as_fd());
         let peer = peer.id;
         if let Err(e) = written {
-            // A peer that has announced its leaving has not failed: read the bytes that it has left first.
+            // The peer may have ended in an orderly way: first read the bytes that it sent before.
             link.failed = Some(e);
             return self.lists.going_on.push(index);
         }
@@ -384,7 +383,7 @@ impl Traffic {
         }
     }
 
-    /// Something was given to the kernel for a peer; whether something waits for room there.
+    /// Updates the lists after a write; returns whether output waits for room in the kernel.
     #[inline]
     fn written(&mut self, index: usize) -> bool {
         let Some(link) = self.peers[index].link.as_deref_mut() else { return false };
@@ -411,7 +410,7 @@ impl Traffic {
         self.lists.blocked.retain(|index| peers[*index].link.as_ref().is_some_and(|l| l.lists.blocked));
     }
 
-    /// Reads what has come from a peer; whether anything has.
+    /// Reads from a peer; returns whether anything arrived.
     #[inline]
     fn read(&mut self, index: usize, report: &mut dyn FnMut(Event<'_>)) -> bool {
         let peer = &mut self.peers[index];
@@ -456,7 +455,7 @@ impl Traffic {
         true
     }
 
-    /// There is room to write and nothing to be written: a sleeper shall not wake for that.
+    /// Stops watching for room to write if there is nothing to write, so that it does not wake a sleeper.
     fn disarm(&mut self, index: usize, output: bool) {
         let Some(link) = self.peers[index].link.as_deref_mut() else { return };
         if output && link.watched() == Watched::Both && link.out.is_empty() {

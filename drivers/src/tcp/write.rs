@@ -1,4 +1,4 @@
-//! Sending: the queue for one peer goes to its socket in as few calls as possible.
+//! Sending: writes the queue of one peer to its socket in as few system calls as possible.
 
 use super::padding;
 use arrayvec::ArrayVec;
@@ -13,52 +13,52 @@ use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::ops::Range;
 
-/// Parts up to this length are copied together instead of being given to the kernel one by one: a piece
-/// of an iovec costs it about as much as copying this many bytes.
+/// Parts up to this length are copied into one buffer instead of being passed to the kernel one by one: an
+/// iovec entry costs about as much as copying this many bytes.
 const COPY: usize = 1024;
-/// Parts given to the kernel at once.
+/// Parts passed to the kernel at once.
 const PARTS: usize = 64;
-/// Bytes copied together at once.
+/// Bytes copied into one buffer at once.
 const STAGED: usize = 64 << 10;
 
-/// Orders to one peer that the kernel has not taken yet.
+/// Orders to one peer that are not entirely in the kernel's send buffer yet.
 #[derive(Debug, Default)]
 pub struct Outbox {
     queue: VecDeque<Outgoing>,
-    /// Bytes of the first one that the kernel has.
+    /// Bytes of the first order that the kernel has taken.
     written: u64,
 }
 
 #[derive(Debug)]
 struct Outgoing {
     order: Order,
-    /// What precedes the bytes of a chunk.
+    /// Header in front of the data of a chunk.
     header: Option<[u8; ChunkHeader::LEN]>,
-    /// Bytes on the wire.
+    /// Length on the wire in bytes.
     len: u64,
 }
 
-/// What one call gives to the kernel.
+/// The parts of one send call.
 struct Parts<'a, 's> {
     list: ArrayVec<Part<'a>, PARTS>,
     staging: &'s mut Vec<u8>,
     offered: usize,
 }
 
-/// Bytes copied together, or where they lie.
+/// A range of the staging buffer, or bytes at their original place.
 enum Part<'a> {
     Staged(Range<usize>),
     InPlace(&'a [u8]),
 }
 
 impl Outbox {
-    /// Takes a packet or chunk.
+    /// Queues a packet or chunk.
     #[inline]
     pub fn push(&mut self, order: Order) {
         self.queue.push_back(Outgoing::new(order));
     }
 
-    /// Sends a packet at once, if nothing waits before it.
+    /// Sends a packet at once, if the queue is empty.
     #[inline]
     pub fn send_now(
         &mut self,
@@ -88,13 +88,12 @@ impl Outbox {
                 self.written = taken as u64;
                 Sent::Posted
             }
-            // An error is met again, and told, when the packet is posted.
+            // An error recurs when the packet is posted, and is reported then.
             Ok(_) | Err(_) => Sent::Retry,
         }
     }
 
-    /// Sends a packet and the chunk behind it at once, if nothing waits before them and the chunk is one
-    /// piece.
+    /// Sends a packet and the chunk behind it at once, if the queue is empty and the chunk is contiguous.
     #[inline]
     pub fn push_now(
         &mut self,
@@ -122,23 +121,24 @@ impl Outbox {
                 self.advance(taken as u64, sent);
                 Sent::Posted
             }
-            // An error is met again, and told, when they are posted.
+            // An error recurs when the orders are posted, and is reported then.
             Ok(_) | Err(_) => Sent::Retry,
         }
     }
 
-    /// Whether the kernel has taken everything.
+    /// Returns whether the kernel has taken everything.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// How much of the first order and how many orders are left: changes whenever something was written.
+    /// A measure of progress: number of orders left and bytes written of the first. It changes with each
+    /// write.
     pub fn written(&self) -> (usize, u64) {
         (self.queue.len(), self.written)
     }
 
-    /// Gives the kernel as much as it takes; orders that it has taken as a whole go to `sent`.
+    /// Writes as much as the kernel takes; orders that it has taken entirely go to `sent`.
     #[inline]
     pub fn write(
         &mut self,
@@ -165,13 +165,13 @@ impl Outbox {
         Ok(())
     }
 
-    /// Everything that was not taken as a whole.
+    /// Removes and returns all orders that were not sent entirely.
     pub fn take_unsent(&mut self) -> Vec<Order> {
         self.written = 0;
         self.queue.drain(..).map(|outgoing| outgoing.order).collect()
     }
 
-    /// The rest of the queue, if it is one packet without data in place: the small message.
+    /// The rest of the queue, if it is one packet without segments in user memory: a small message.
     #[inline]
     fn contiguous(&self) -> Option<&[u8]> {
         let front = self.queue.front()?;
@@ -183,7 +183,7 @@ impl Outbox {
         }
     }
 
-    /// Sends as many parts of the queue as one call takes.
+    /// Sends as many parts of the queue as fit into one call.
     fn gather(&self, fd: BorrowedFd<'_>, staging: &mut Vec<u8>) -> (usize, Result<usize, Errno>) {
         let mut parts = Parts::new(staging);
         let mut skip = self.written;
@@ -220,7 +220,7 @@ impl Outgoing {
         Outgoing { order, header, len }
     }
 
-    /// Adds what is behind the first `skip` bytes on the wire, as far as there is room.
+    /// Adds the bytes behind the first `skip` on the wire, as far as there is room.
     fn add_to<'a>(&'a self, parts: &mut Parts<'a, '_>, mut skip: u64) {
         let mut add = |part: &'a [u8]| {
             let skipped = skip.min(part.len() as u64);
@@ -232,7 +232,7 @@ impl Outgoing {
             Order::Chunk { from, .. } => {
                 self.header.iter().for_each(|header| add(header));
                 add(padding::bytes(from.len() as u32));
-                // It may have a million pieces, of which each turn looks only at those that it takes.
+                // The memory may have a million pieces; each call visits only those that it adds.
                 for part in from.slices_from(skip) {
                     if parts.is_full() {
                         break;
@@ -264,7 +264,7 @@ impl<'a, 's> Parts<'a, 's> {
         Parts { list: ArrayVec::new(), staging, offered: 0 }
     }
 
-    /// Begins with the words of a header.
+    /// Starts with the words of a header.
     fn behind(head: &[u64], staging: &'s mut Vec<u8>) -> Self {
         staging.clear();
         staging.extend(head.iter().flat_map(|word| word.to_ne_bytes()));
@@ -277,7 +277,7 @@ impl<'a, 's> Parts<'a, 's> {
         self.list.is_full() || self.staging.len() >= STAGED
     }
 
-    /// Adds a part as a whole or, when there is no room, not at all; then nothing behind it either.
+    /// Adds a part entirely or, without enough room, not at all, and then none of those behind it.
     fn add(&mut self, part: &'a [u8]) {
         if part.is_empty() || self.is_full() {
             return;
@@ -295,7 +295,7 @@ impl<'a, 's> Parts<'a, 's> {
         }
     }
 
-    /// With one call; answers how many bytes the kernel has taken.
+    /// Sends all parts with one call; returns the number of bytes that the kernel has taken.
     fn send(&self, fd: BorrowedFd<'_>) -> Result<usize, Errno> {
         if let [Part::Staged(all)] = &self.list[..] {
             return send(fd, &self.staging[all.clone()]);
@@ -305,7 +305,7 @@ impl<'a, 's> Parts<'a, 's> {
     }
 }
 
-/// Sends a packet from where its data lies; more parts than one call takes are not sent.
+/// Sends a packet directly from its segments; fails if it has more parts than one call takes.
 fn send_in_place(
     fd: BorrowedFd<'_>,
     staging: &mut Vec<u8>,
@@ -320,7 +320,7 @@ fn send_in_place(
     }
 }
 
-/// What precedes the padding and the bytes of a chunk.
+/// The header in front of the padding and data of a chunk.
 #[inline]
 fn header(order: &Order) -> Option<[u8; ChunkHeader::LEN]> {
     let Order::Chunk { number, ack, region, key, offset, ref from, .. } = *order else { return None };

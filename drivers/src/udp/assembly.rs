@@ -1,9 +1,9 @@
-//! Packets and chunks of which parts have arrived.
+//! Reassembly of packets and chunks from datagrams.
 //!
-//! A train loses some of its datagrams and is then sent again as a whole, with the same number. Parts that
-//! came the first time count, so the second time only the missing ones have to arrive. Parts of a chunk go
-//! into its receive region at once. The first part has the header of the whole: without it the others have no
-//! place and are dropped.
+//! A train that loses some of its datagrams is sent again as a whole, with the same number. Parts that
+//! arrived the first time count, so the second time only the missing ones have to arrive. Parts of a chunk
+//! are written into its receive region at once. The first part has the header of the whole order: without
+//! it, other parts are dropped.
 
 use super::datagram::Datagram;
 use super::strays::Stray;
@@ -14,15 +14,15 @@ use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::driver::Event;
 use nmad_wire::{ChunkHeader, Header, Kind};
 
-/// Orders in parts at once; the engine has no more in flight on a lossy link.
+/// Incomplete orders at once; the engine has no more in flight on a lossy link.
 const SLOTS: usize = 64;
-/// Parts of one order, in words of 64.
+/// Words of the bitmap of an order's parts.
 const WORDS: usize = 4;
 
-/// The orders of one link that are not complete.
+/// The incomplete orders of one link.
 #[derive(Debug)]
 pub struct Assemblies {
-    /// By number.
+    /// Slots, indexed by the number of the order.
     slots: Vec<Option<Assembly>>,
     buffers: Vec<Vec<u8>>,
     /// Slots in use.
@@ -33,10 +33,10 @@ pub struct Assemblies {
 struct Assembly {
     number: u32,
     total: usize,
-    /// Bytes of each part, unless it is the last, and how often the sender had shortened that.
+    /// Bytes of each part except the last, and how often the sender had shortened its parts.
     part: usize,
     shortened: u8,
-    /// A bit for each part.
+    /// Bitmap of the parts that have arrived.
     have: [u64; WORDS],
     missing: usize,
     what: What,
@@ -48,13 +48,13 @@ enum What {
     Chunk(ChunkHeader),
 }
 
-/// Where parts belong, for as long as one read lasts.
+/// Destination of parts, for the duration of one read.
 pub struct Place<'a> {
-    /// Who sent them.
+    /// The sender.
     pub peer: PeerId,
     /// The rail's receive regions.
     pub regions: &'a Regions,
-    /// Memory of the chunk that came last, by its number.
+    /// Number and memory of the last chunk.
     pub last: Option<(u32, Option<Segments>)>,
 }
 
@@ -77,10 +77,10 @@ impl Default for Assemblies {
 }
 
 impl Assemblies {
-    /// Takes part `datagram.index` of an order, and reports the order if that completes it.
+    /// Takes part `datagram.index` of an order, and reports the order if it is complete then.
     ///
     /// # Errors
-    /// The part is of nothing that this rail could be sent.
+    /// The part belongs to no order that this rail could receive.
     #[inline]
     pub fn take(
         &mut self,
@@ -110,13 +110,13 @@ impl Assemblies {
         Ok(())
     }
 
-    /// Whether more of something has to come.
+    /// Returns whether any order is incomplete.
     #[inline]
     pub fn is_expecting(&self) -> bool {
         self.expecting > 0
     }
 
-    /// An order in one datagram.
+    /// Handles an order that fits into one datagram.
     #[inline]
     fn whole(
         &mut self,
@@ -129,7 +129,7 @@ impl Assemblies {
             Kind::Packet | Kind::Notice => report(Event::Arrived { from: place.peer, packet: data }),
             Kind::Chunk => {
                 let chunk = ChunkHeader::decode(header, data).map_err(|_| Stray::Malformed)?;
-                // One that is sent again without its data is whole too.
+                // A retransmission without data also completes an order that was received in parts.
                 self.forget(chunk.number);
                 place.last = None;
                 let memory = place.memory(&chunk)?;
@@ -141,8 +141,8 @@ impl Assemblies {
         Ok(())
     }
 
-    /// The first part of an order has come, perhaps again. Its length is that of the others. Parts that came
-    /// in another, longer cut are dropped.
+    /// Handles the first part of an order, which may be repeated. Its length is that of the other parts.
+    /// Parts that were cut longer before are dropped.
     fn begin(&mut self, header: Header, data: &[u8], shortened: u8) -> Result<(), Stray> {
         let (number, total, part) = (header.number, header.len as usize, data.len());
         let slot = &self.slots[number as usize % SLOTS];
@@ -186,7 +186,7 @@ impl Assemblies {
                 self.buffers.push(buffer);
             }
             What::Chunk(chunk) => {
-                // A key is given out once: if it opens the receive region now, it has done so for all parts.
+                // Keys are never reused: if the region is open now, it was open for all parts.
                 let kept = place.memory(&chunk)?.is_some();
                 report(landed(place.peer, &chunk, kept));
             }
@@ -211,7 +211,7 @@ impl Assemblies {
 }
 
 impl Assembly {
-    /// Puts a part where it belongs, unless it is there.
+    /// Writes a part to its destination, unless it has arrived before.
     fn fill(&mut self, index: usize, data: &[u8], place: &mut Place<'_>) -> Result<(), Stray> {
         let at = index * self.part;
         if at >= self.total || data.len() != self.part.min(self.total - at) {
@@ -249,7 +249,7 @@ mod tests {
     use super::super::datagram::index;
     use super::*;
 
-    /// A packet in parts, and what they say of themselves.
+    /// Cuts a packet into parts with their headers.
     fn parts(packet: &[u8], part: usize, shortened: u8) -> Vec<(Datagram, &[u8])> {
         let datagram =
             |(place, data): (usize, &[u8])| Datagram::part(0, 9, index(shortened, place), data.len());

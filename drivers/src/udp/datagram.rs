@@ -1,49 +1,49 @@
-//! The twenty bytes that begin each datagram of an open link.
+//! The header of twenty bytes of each datagram of an open link.
 //!
 //! | at | bytes | field |
 //! |---|---|---|
 //! | 0 | 8 | tag, see [`super::seal`] |
 //! | 8 | 4 | sequence: lower half of the number of datagrams that the link has sent |
-//! | 12 | 4 | number of the packet or chunk on the link; of a signal: which |
-//! | 16 | 2 | length of the datagram, these bytes included |
+//! | 12 | 4 | number of the packet or chunk on the link; of a signal: its kind |
+//! | 16 | 2 | length of the datagram, including this header |
 //! | 18 | 1 | index in the train |
-//! | 19 | 1 | how often its sender has shortened what it cuts; 255 and the index 255: a signal |
+//! | 19 | 1 | how often the sender has shortened its parts; 255 with index 255: a signal |
 //!
-//! A packet or chunk, header first, is cut into parts of one length, of which the last may be shorter. Where
-//! the path becomes narrower the parts do, too, and do not fit between those that were sent before.
-//! Lengths are in each datagram since the kernel may join several on their way to the reader.
+//! A packet or chunk, header first, is cut into parts of equal length, of which the last may be shorter. If
+//! the path MTU shrinks, parts become shorter, and do not fit between those that were sent before. Each
+//! datagram has its length because the kernel may join several on their way to the reader.
 
 /// Encoded length in bytes.
 pub const LEN: usize = 20;
-/// No sender shortens its parts more often.
+/// A sender shortens its parts at most this often.
 pub const SHORTENED_MAX: u8 = u8::MAX - 1;
-/// The index of datagrams that carry no part of anything.
+/// The index of datagrams without data.
 const SIGNAL: u16 = u16::MAX;
 
-/// The index of part `place` of what was cut after its sender had `shortened` its parts so often.
+/// The index field of part `place`, after the sender has `shortened` its parts this often.
 #[inline]
 pub const fn index(shortened: u8, place: usize) -> u16 {
     (shortened as u16) << 8 | place as u16
 }
 
-/// What a datagram says of itself.
+/// The fields of the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Datagram {
-    /// Lower half of its number among all that the link has sent.
+    /// Lower half of the sequence number on the link.
     pub sequence: u32,
     /// Number of the packet or chunk.
     pub number: u32,
-    /// Bytes, this header included.
+    /// Length in bytes, including this header.
     pub len: u16,
-    /// Which part, as [`index`] makes it.
+    /// The part, encoded by [`index`].
     pub index: u16,
 }
 
-/// What a datagram says that carries nothing.
+/// Kinds of datagrams without data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Signal {
-    /// Is anybody there? Answered by [`Signal::Alive`].
+    /// Asks whether the peer is alive; answered by [`Signal::Alive`].
     Probe = 1,
     /// The link is open here.
     Alive = 2,
@@ -52,29 +52,29 @@ pub enum Signal {
 }
 
 impl Datagram {
-    /// One that carries a part of a packet or chunk, `len` bytes long.
+    /// Header of a part of a packet or chunk; the datagram has `len` bytes.
     pub const fn part(sequence: u32, number: u32, index: u16, len: usize) -> Self {
         Datagram { sequence, number, len: (LEN + len) as u16, index }
     }
 
-    /// One that carries nothing.
+    /// Header of a signal.
     pub const fn signal(sequence: u32, signal: Signal) -> Self {
         Datagram { sequence, number: signal as u32, len: LEN as u16, index: SIGNAL }
     }
 
-    /// Which part it carries.
+    /// Index of the part.
     #[inline]
     pub const fn place(&self) -> usize {
         (self.index & 0xff) as usize
     }
 
-    /// How often its sender had shortened what it cuts.
+    /// How often the sender had shortened its parts.
     #[inline]
     pub const fn shortened(&self) -> u8 {
         (self.index >> 8) as u8
     }
 
-    /// What a signal says; none: it is a part of something. Unknown signals say nothing.
+    /// The signal; none: the datagram is a part. An unknown signal is `Some(None)`.
     pub const fn as_signal(&self) -> Option<Option<Signal>> {
         match (self.index, self.number) {
             (SIGNAL, 1) => Some(Some(Signal::Probe)),
@@ -85,13 +85,13 @@ impl Datagram {
         }
     }
 
-    /// What the tag covers, but for the sequence.
+    /// The header fields that the tag covers, except for the sequence.
     #[inline]
     pub const fn words(&self) -> [u32; 2] {
         [self.number, self.len as u32 | (self.index as u32) << 16]
     }
 
-    /// The header as bytes.
+    /// Encodes the header with its tag.
     #[inline]
     pub fn encode(&self, tag: u64) -> [u8; LEN] {
         let mut out = [0; LEN];
@@ -103,7 +103,8 @@ impl Datagram {
         out
     }
 
-    /// Reads tag and header from the beginning of `bytes`; none if there are too few, or fewer than it says.
+    /// Decodes tag and header at the beginning of `bytes`; none if `bytes` is shorter than the header or
+    /// its length field.
     #[inline]
     pub fn decode(bytes: &[u8]) -> Option<(u64, Datagram)> {
         let head = bytes.first_chunk::<LEN>()?;

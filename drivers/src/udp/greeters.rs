@@ -1,9 +1,9 @@
-//! Greetings under way: what the drivers that have datagrams share of carrying out what
-//! [`Opening`](crate::opening::Opening) wants.
+//! Handshakes over datagrams: carries out the actions of [`Opening`](crate::opening::Opening) for all
+//! drivers that use datagrams.
 //!
-//! The longest datagram that the interface takes is tried first, then shorter ones: an answer is as long as
-//! the hello that it answers, so what comes back has passed in both directions. Answers come in the order of
-//! the hellos, also from a peer that was busy and finds several of them at once.
+//! The hello is sent first in the longest datagram that the interface takes, then in shorter ones: an
+//! answer is as long as its hello, so a length that comes back has passed in both directions. Answers come
+//! in the order of the hellos, also from a peer that was busy and finds several of them at once.
 
 use super::greeting::{self, Terms};
 use crate::connections::Setback;
@@ -13,24 +13,24 @@ use nmad_engine::packet::PeerId;
 use nmad_wire::{Control, Refusal};
 use rustix::io::Errno;
 
-/// What a driver does by itself.
+/// The operations that differ between drivers.
 pub trait Network: Around {
-    /// A way to somebody: a socket, or what stands in a frame.
+    /// The route to a peer: a socket, or the addresses in a frame.
     type Way;
-    /// A way to the address of a peer at that place in the list, and the longest datagram that the interface
-    /// takes on it.
+    /// Creates the route to the address with index `address` in the peer's list, and returns the longest
+    /// datagram that the interface takes on it.
     fn reach(&mut self, peer: PeerId, address: usize) -> Result<(Self::Way, usize), Setback>;
-    /// Gives a stranger that gets an answer what it needs besides its way.
+    /// Completes the route to an accepted sender before it gets its first answer.
     fn welcome(&mut self, way: &mut Self::Way) -> Result<(), Errno>;
-    /// Sends a greeting.
+    /// Sends a handshake message.
     fn send(&mut self, way: &Self::Way, bytes: &[u8]) -> Result<(), Errno>;
-    /// Bytes that this side buffers for a link on this way.
+    /// Bytes that this side buffers for a link on this route.
     fn buffer(&self, way: &Self::Way) -> u32;
-    /// What an error on this way means.
+    /// Translates an error on this route.
     fn setback(&self, way: &Self::Way, e: Errno) -> Setback;
 }
 
-/// What became of an attempt or a stranger.
+/// Result of an attempt or of an accepted hello.
 #[derive(Debug)]
 pub enum Outcome<W> {
     /// A link is open.
@@ -39,53 +39,52 @@ pub enum Outcome<W> {
     Failed(PeerId, String),
 }
 
-/// A link that is open.
+/// An open link.
 #[derive(Debug)]
 pub struct Greeted<W> {
-    /// To whom, and what both sides know.
+    /// The peer, and the data that both sides share.
     pub opened: Opened,
-    /// The way there.
+    /// The route to the peer.
     pub way: W,
-    /// What the connecting side says until it hears something; empty at the other one.
+    /// The message that the connecting side repeats until it receives an answer; empty at the other side.
     pub proof: Vec<u8>,
     /// Bytes that the peer buffers.
     pub buffer: u32,
 }
 
-/// The greetings.
+/// All handshakes in progress.
 #[derive(Debug)]
 pub struct Greeters<W> {
-    /// All of them.
     pub list: Vec<Greeter<W>>,
 }
 
-/// A conversation by greetings.
+/// A handshake over datagrams.
 #[derive(Debug)]
 pub struct Greeter<W> {
     id: Id,
-    /// The way to the other side.
+    /// The route to the other side.
     pub way: W,
-    /// Whether this side has begun.
+    /// Whether this side has started the handshake.
     pub is_attempt: bool,
-    /// The last message of this side.
+    /// The last message of this side, for retransmission.
     said: Vec<u8>,
     /// Bytes that the other side buffers.
     buffer: u32,
 }
 
-/// A greeting that has come.
+/// A received handshake message.
 pub struct Heard<'a> {
-    /// Its message.
+    /// The message.
     pub said: Said<'a>,
     /// The terms of its sender.
     pub terms: Terms,
-    /// Its length in bytes, but no longer than this side can answer.
+    /// Its length in bytes, limited to the longest datagram of this side.
     pub len: usize,
 }
 
 impl<'a> Heard<'a> {
-    /// Decodes `bytes`, if their sender knows the secret; this side believes no datagram longer than
-    /// `longest` to pass.
+    /// Decodes `bytes`, if their sender knows the secret; `longest` is the longest datagram that this side
+    /// expects to pass.
     pub fn of(bytes: &'a [u8], secret: &[u8; 32], longest: usize) -> Option<Heard<'a>> {
         let (said, terms) = match greeting::decode(bytes, secret) {
             greeting::Heard::Message(message, terms) => (Said::Message(message), terms),
@@ -105,43 +104,44 @@ impl<W> Default for Greeters<W> {
     }
 }
 
-/// One step, and the parts of the rail that it works with.
+/// One step of the state machine, with the parts of the rail that it uses.
 pub struct Step<'a, N: Network> {
-    /// The conversations.
+    /// The handshakes.
     pub greeters: &'a mut Greeters<N::Way>,
-    /// The machine.
+    /// The state machine that opens links.
     pub opening: &'a mut Opening,
-    /// The driver's part.
+    /// The driver's operations.
     pub network: N,
     /// Milliseconds.
     pub now_ms: u64,
-    /// The results.
+    /// Receives the results.
     pub outcome: &'a mut Vec<Outcome<N::Way>>,
 }
 
 impl<N: Network> Step<'_, N> {
-    /// A hello has come, or a message of another version, outside of all conversations as far as the driver
-    /// can tell.
+    /// Handles a hello, or a message of another version, that belongs to no handshake in progress as far as
+    /// the driver can tell.
     pub fn knock(&mut self, way: N::Way, origin: Origin, heard: Heard<'_>) {
         let id = self.opening.accepted(origin, self.now_ms);
         self.add(id, way, false);
         self.hear(self.greeters.list.len() - 1, heard);
     }
 
-    /// A greeting has come in the conversation at this place in the list. [`Step::act`] carries out the
-    /// consequences.
+    /// Handles a message of the handshake at this index of the list. [`Step::act`] carries out the
+    /// resulting actions.
     pub fn hear(&mut self, at: usize, Heard { said, terms, len }: Heard<'_>) {
         let told = terms.datagram as usize;
-        // A proof is as short as it is, and tells the length that has passed before.
+        // A proof is short, and carries the length that has passed before.
         let len = if matches!(said, Said::Message(Control::Proof(_))) { told } else { told.min(len) };
         let greeter = &mut self.greeters.list[at];
         greeter.buffer = terms.buffer;
         self.opening.heard(greeter.id, said, len, (self.now_ms, handshake::nonce()), &self.network);
     }
 
-    /// The way of the conversation at this place in the list does not work.
+    /// Handles an error on the route of the handshake at this index.
     pub fn broke(&mut self, at: usize, e: Errno) {
-        // A stranger may come back by another way; what the system says of one may come from anybody.
+        // Only attempts fail: an accepted peer may come back by another route, and the error may have been
+        // caused by a forged packet.
         if self.greeters.list[at].is_attempt {
             let Greeter { id, way, .. } = self.greeters.list.swap_remove(at);
             let setback = self.network.setback(&way, e);
@@ -149,13 +149,13 @@ impl<N: Network> Step<'_, N> {
         }
     }
 
-    /// Goes on with every attempt.
+    /// Continues every attempt.
     pub fn go_on(&mut self) {
         self.opening.step(self.now_ms, &self.network);
         self.act();
     }
 
-    /// Does what the machine wants.
+    /// Carries out the pending actions of the state machine.
     pub fn act(&mut self) {
         while let Some(action) = self.opening.next_action() {
             match action {
@@ -222,9 +222,9 @@ impl<N: Network> Step<'_, N> {
         let encode = if matches!(message, Control::Proof(_)) { greeting::encode } else { greeting::padded };
         greeter.said = encode(message, terms, &self.opening.local().secret);
         match self.network.send(&greeter.way, &greeter.said) {
-            // The kernel knows a shorter path already.
+            // The kernel already knows that the path MTU is smaller.
             Err(Errno::MSGSIZE) => self.opening.too_long(id, self.now_ms),
-            // A lost greeting is sent again.
+            // A lost message is sent again.
             Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) | Ok(()) => {}
             Err(e) => self.broke(at, e),
         }

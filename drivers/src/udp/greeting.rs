@@ -1,7 +1,7 @@
-//! The datagrams that open a link: control messages as every driver's, with what datagrams need besides.
+//! The datagrams of the handshake: the control messages of all drivers, with additional fields.
 //!
-//! Behind the message follow the longest datagram that its sender takes for passable (4 B), the bytes that
-//! the sender buffers (4 B), a MAC over all of it with the secret of the job (16 B), and, behind hello and
+//! Behind the message follow the longest datagram that its sender expects to pass (4 B), the bytes that the
+//! sender buffers (4 B), a MAC over all of it with the secret of the job (16 B), and, behind hello and
 //! welcome, zeroes up to that length: a hello that is answered by a welcome has proved the length in both
 //! directions. A sender that does not know the secret gets no answer and leaves no state.
 
@@ -9,7 +9,7 @@ use nmad_wire::{Control, Header, Kind};
 
 const EXTRA: usize = 8;
 const MAC: usize = 16;
-/// Longer messages are refusals, which fit too, or nonsense.
+/// Longest message: a refusal with its text. Longer ones are invalid.
 const LONGEST: usize = 544;
 
 /// The terms behind a control message.
@@ -17,22 +17,22 @@ const LONGEST: usize = 544;
 pub struct Terms {
     /// Longest datagram that passes, in bytes of UDP data.
     pub datagram: u32,
-    /// Bytes that the sender of this buffers for the link.
+    /// Bytes that the sender buffers for the link.
     pub buffer: u32,
 }
 
-/// What a greeting turns out to be.
+/// Result of decoding a datagram of the handshake.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard<'a> {
     /// A message of a sender that knows the secret.
     Message(Control<'a>, Terms),
-    /// Of a sender that knows the secret, in this other version of the format.
+    /// A message of a sender that knows the secret, in this other version of the protocol.
     OtherVersion(u8),
-    /// Of a sender that does not.
+    /// A datagram of a sender that does not know the secret.
     Stranger,
 }
 
-/// A message with its terms, as long as they say.
+/// Encodes a message with its terms, padded to the datagram length of the terms.
 pub fn padded(message: &Control<'_>, terms: Terms, secret: &[u8; 32]) -> Vec<u8> {
     let mut out = encode(message, terms, secret);
     let len = out.len().max(terms.datagram as usize);
@@ -40,7 +40,7 @@ pub fn padded(message: &Control<'_>, terms: Terms, secret: &[u8; 32]) -> Vec<u8>
     out
 }
 
-/// A message with its terms.
+/// Encodes a message with its terms.
 pub fn encode(message: &Control<'_>, terms: Terms, secret: &[u8; 32]) -> Vec<u8> {
     let mut out = message.encode();
     out.extend_from_slice(&terms.datagram.to_le_bytes());
@@ -50,12 +50,12 @@ pub fn encode(message: &Control<'_>, terms: Terms, secret: &[u8; 32]) -> Vec<u8>
     out
 }
 
-/// Whether a datagram looks like a greeting; those of open links begin with a tag instead.
+/// Returns whether a datagram looks like one of a handshake; those of open links begin with a tag instead.
 pub fn is_one(bytes: &[u8]) -> bool {
     bytes.get(4) == Some(&(Kind::Control as u8)) && bytes.get(Header::LEN..Header::LEN + 4) == Some(b"NMAD")
 }
 
-/// Reads a greeting.
+/// Decodes a datagram of a handshake.
 pub fn decode<'a>(bytes: &'a [u8], secret: &[u8; 32]) -> Heard<'a> {
     let Some(len) = bytes.first_chunk().map(|len| u32::from_le_bytes(*len) as usize) else {
         return Heard::Stranger;
@@ -85,7 +85,7 @@ fn mac(bytes: &[u8], secret: &[u8; 32]) -> blake3::Hash {
     hasher.finalize()
 }
 
-/// Takes the same time wherever the difference is.
+/// Compares in constant time.
 fn same(mac: &blake3::Hash, told: &[u8]) -> bool {
     mac.as_bytes().iter().zip(told).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }

@@ -1,4 +1,4 @@
-//! One peer over this rail: a socket, the queue to it, and partly arrived orders from it.
+//! A link to one peer over this rail: a socket, the send queue, and incomplete orders from the peer.
 
 use super::assembly::Assemblies;
 use super::datagram::{Datagram, LEN, Signal};
@@ -12,12 +12,12 @@ use rustix::io::Errno;
 use rustix::net::{self, SendFlags};
 use std::cell::Cell;
 
-/// Why a link cannot go on.
+/// Reason for the end of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Broken {
-    /// The system says so.
+    /// The system reports an error.
     System(Errno),
-    /// The peer answers nothing any more.
+    /// The peer does not answer any more.
     Silent,
 }
 
@@ -26,33 +26,33 @@ pub enum Broken {
 pub struct Link {
     /// Number of the peer's rail.
     pub remote: u8,
-    /// The socket, tied to the peer.
+    /// The socket, connected to the peer.
     pub socket: OwnedFd,
     /// Orders that the kernel has not taken yet.
     pub out: Outbox,
-    /// How they are cut.
+    /// Length of the parts into which orders are cut.
     pub cut: Cut,
-    /// Makes and checks tags.
+    /// Creates and checks tags.
     pub seal: Seal,
-    /// Orders of which parts have arrived.
+    /// Incomplete orders from the peer.
     pub assemblies: Assemblies,
     /// Orders were posted since the last flush.
     pub touched: bool,
     /// The kernel did not take everything.
     pub blocked: bool,
-    /// Something of the peer has come since the last look at the clock.
+    /// A datagram of the peer has arrived since the last periodic check.
     pub heard: bool,
-    /// Reads with success since the socket was last watched.
+    /// Successful reads since the socket was last watched.
     pub reads: Cell<u32>,
-    /// Whether a sleeper wakes for it.
+    /// Whether the socket is watched, so that its events wake a sleeper.
     pub watched: Cell<bool>,
-    /// What this side says until it has heard something.
+    /// The message that this side repeats until it receives a datagram.
     proof: Vec<u8>,
     silence: Silence,
 }
 
 impl Link {
-    /// A link that has just been opened, on this socket.
+    /// Creates an open link on this socket.
     pub fn new(opened: &Opened, fd: OwnedFd, proof: Vec<u8>, secret: &[u8; 32], silence: Silence) -> Self {
         let Opened { remote, ends, is_attempt, len: datagram, .. } = *opened;
         let can_cut = socket::cut(&fd, datagram);
@@ -78,12 +78,12 @@ impl Link {
         link
     }
 
-    /// Whether this side still has to prove itself, as far as it knows.
+    /// Returns whether the peer has not confirmed yet that it received this side's proof.
     pub fn is_unproved(&self) -> bool {
         !self.proof.is_empty()
     }
 
-    /// Says something that carries nothing.
+    /// Sends a signal.
     pub fn signal(&mut self, signal: Signal) {
         let datagram = Datagram::signal(self.seal.next() as u32, signal);
         let tag = self.seal.tag(&datagram);
@@ -91,21 +91,21 @@ impl Link {
         self.say(&bytes);
     }
 
-    /// The system has refused a datagram, or reports what happened to an earlier one. An unreachable peer is
-    /// a reason to ask it, and no more; orders too long for the path go in shorter datagrams. (Where the
-    /// kernel cuts, an older one calls that an invalid argument.)
+    /// Handles an error of the system, which is about this datagram or an earlier one. An unreachable peer
+    /// is probed, and nothing more; orders too long for the path are cut into shorter datagrams. (Where the
+    /// kernel cuts, an older one reports an invalid argument instead.)
     #[cold]
     pub fn refused(&mut self, e: Errno) {
         match e {
             Errno::MSGSIZE | Errno::INVAL if self.shorten() => {}
-            // Of what was sent before.
+            // The error is about an earlier datagram.
             Errno::MSGSIZE => {}
             e => self.silence.refused(e),
         }
     }
 
-    /// Cuts what is to be sent as short as the kernel now takes it; false: it is short enough, or cannot be
-    /// so short.
+    /// Shortens the datagrams to the present path MTU; false: they are short enough, or the path MTU is too
+    /// small.
     fn shorten(&mut self) -> bool {
         let datagram = socket::longest(&self.socket);
         let Some(cut) = self.cut.shorter(datagram, |len| socket::cut(&self.socket, len)) else {
@@ -117,7 +117,7 @@ impl Link {
         true
     }
 
-    /// Says what is to be said from time to time.
+    /// Sends probes and repetitions that are due.
     ///
     /// # Errors
     /// The peer cannot be reached.
@@ -141,8 +141,8 @@ impl Link {
         Ok(())
     }
 
-    /// What the kernel does not take is lost, as the network might. If it only tells of something that was
-    /// sent before, it has not looked at this.
+    /// Sends a datagram. If the kernel does not take it, it is lost, as it might be in the network. An
+    /// error about an earlier datagram makes the kernel skip this one, so it is tried again.
     fn say(&mut self, bytes: &[u8]) {
         let say = |link: &Link| net::send(&link.socket, bytes, SendFlags::NOSIGNAL);
         if let Err(e) = say(self)

@@ -1,10 +1,11 @@
-//! UDP over one interface: a driver of the room below the engine, on a network that loses packets.
+//! Driver for UDP over one interface, a network that loses packets.
 //!
-//! Each packet and chunk leaves as a train of datagrams that the kernel cuts (UDP_SEGMENT) and, at the other
-//! side, joins again (UDP_GRO). The engine repairs losses: it sends the whole order again, and the receiver
-//! fills in the parts that it lacks ([`assembly`]). A socket for each peer, opened by a handshake that proves
-//! the secret of the job and probes which length passes ([`greeting`], [`greeters`]); from then on each
-//! datagram bears a tag that no sender off the path can guess ([`seal`]). It knows headers, never frames.
+//! Each packet and chunk leaves as a train of datagrams that the kernel cuts (UDP_SEGMENT) and, at the
+//! other side, joins again (UDP_GRO). The engine repairs losses: it sends the whole order again, and the
+//! receiver fills in the parts that it lacks ([`assembly`]). Each peer has a socket, opened by a handshake
+//! that proves the secret of the job and probes which length passes ([`greeting`], [`greeters`]); from then
+//! on each datagram has a tag that no sender off the path can guess ([`seal`]). The driver knows headers,
+//! never frames.
 
 pub(crate) mod assembly;
 pub(crate) mod config;

@@ -1,5 +1,5 @@
-//! UDP's part of opening a link: a listening socket on which peers say hello, and a socket of its own for
-//! each conversation that has begun.
+//! UDP's part of opening a link: a listening socket that receives hellos, and a separate socket for each
+//! handshake in progress.
 
 use super::config::UdpConfig;
 use super::greeters::{Greeters, Heard, Network, Outcome, Step};
@@ -17,46 +17,46 @@ use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendFlags};
 use std::net::SocketAddr;
 
-/// Datagrams read from the listening socket per turn, so that a flood of them does not starve the links.
+/// Datagrams read from the listening socket per step, so that a flood of them does not starve the links.
 const AT_ONCE: usize = 64;
-/// What the common obstacles let pass, in bytes of UDP data: jumbo frames, Ethernet, tunnels, the least of
-/// IPv6 and of IPv4.
+/// Datagram lengths to try, in bytes of UDP data: jumbo frames, Ethernet, tunnels, the minimum MTU of IPv6
+/// and of IPv4.
 const LENGTHS: &[usize] = &[8952, 1452, 1352, 1232, 528];
 
-/// Everything about links that are not open yet.
+/// State of the links that are not open yet.
 #[derive(Debug)]
 pub struct Opening {
-    /// The machine: it receives the wanted links.
+    /// The state machine, which also receives orders to open links.
     pub machine: opening::Opening,
     greeters: Greeters<Way>,
     listener: OwnedFd,
     port: u16,
 }
 
-/// The way to the other side of a conversation.
+/// The route to the other side of a handshake.
 #[derive(Debug)]
 pub struct Way {
-    /// The socket, tied to the other side; a stranger has none before it gets an answer.
+    /// The socket, connected to the other side; none for a sender of a hello that has not been answered
+    /// yet.
     pub fd: Option<OwnedFd>,
     to: SocketAddr,
 }
 
-/// The parts of the rail that opening looks at.
+/// The parts of the rail that opening uses.
 pub struct Rail<'a> {
-    /// Its configuration.
     pub config: &'a UdpConfig,
-    /// Its sockets.
+    /// The watched sockets of the rail.
     pub watch: &'a Watch,
-    /// Its peers and their links.
+    /// The rail's peers and their links.
     pub peers: &'a Peers,
-    /// The counts of dropped datagrams.
+    /// Counters of dropped datagrams.
     pub strays: &'a mut Strays,
     /// Milliseconds.
     pub now_ms: u64,
 }
 
 impl Opening {
-    /// Behind this socket, on this port.
+    /// Uses this listening socket, which is bound to `port`.
     pub fn new(listener: OwnedFd, port: u16, config: &UdpConfig) -> Self {
         let UdpConfig { rank, rail, secret, bound, .. } = *config;
         let local = Local { name: config.name(), rank, rail, secret, bound };
@@ -64,7 +64,7 @@ impl Opening {
         Opening { machine, greeters: Greeters::default(), listener, port }
     }
 
-    /// Listens to everyone and goes on with every attempt.
+    /// Reads the listening socket and the sockets of all handshakes, and continues every attempt.
     pub fn step(&mut self, rail: Rail<'_>, scratch: &mut [u8], outcome: &mut Vec<Outcome<Way>>) {
         let Opening { machine, greeters, listener, port } = self;
         let Rail { config, watch, peers, strays, now_ms } = rail;
@@ -79,7 +79,7 @@ impl Opening {
     }
 }
 
-/// Reads the socket on which peers say hello.
+/// Reads the listening socket.
 fn knocks(step: &mut Step<'_, Udp<'_>>, scratch: &mut [u8], strays: &mut Strays) {
     for _ in 0..AT_ONCE {
         let (len, from) = match net::recvfrom(step.network.listener, &mut *scratch, RecvFlags::empty()) {
@@ -89,25 +89,25 @@ fn knocks(step: &mut Step<'_, Udp<'_>>, scratch: &mut [u8], strays: &mut Strays)
         };
         let Ok(from) = SocketAddr::try_from(from) else { continue };
         match heard(&scratch[..len], step) {
-            // Else the answer of a link that is open, or was, from a peer that does not know.
+            // Otherwise it is an answer for a link that is open, or was, and whose peer does not know that.
             Some(heard) => {
                 if !matches!(
                     heard.said,
                     Said::Message(Control::Welcome(_) | Control::Proof(_) | Control::Refuse(_))
                 ) {
-                    // It knows the secret, or repeats what one has said that does.
+                    // The sender knows the secret, or replays a message of one that does.
                     let (text, host) = (from.to_string(), Some(from.ip()));
                     step.knock(Way { fd: None, to: from }, Origin { text, host, is_known: true }, heard);
                 }
             }
-            // For a link that is not open yet, or not any more.
+            // A datagram for a link that is not open yet, or not any more.
             None if step.network.peers.is_one_at(from) => strays.count(Stray::Untimely),
             None => strays.count(Stray::Stranger),
         }
     }
 }
 
-/// Reads the socket of a conversation, up to a message after which the socket may belong to a link.
+/// Reads the socket of a handshake, up to a message after which the socket may belong to a link.
 fn listen(at: usize, step: &mut Step<'_, Udp<'_>>, scratch: &mut [u8], strays: &mut Strays) {
     loop {
         let greeter = &step.greeters.list[at];
@@ -132,7 +132,7 @@ fn listen(at: usize, step: &mut Step<'_, Udp<'_>>, scratch: &mut [u8], strays: &
     }
 }
 
-/// A greeting of a sender that knows the secret.
+/// Decodes a handshake message of a sender that knows the secret.
 fn heard<'a>(bytes: &'a [u8], step: &Step<'_, Udp<'_>>) -> Option<Heard<'a>> {
     Heard::of(bytes, &step.network.config.secret, usize::from(u16::MAX))
 }

@@ -1,36 +1,37 @@
-//! The pads under which tags are hidden: one secret number for each datagram of a direction.
+//! One-time pads that encrypt tags: one secret number for each datagram of a direction.
 //!
-//! Pads do not depend on the content of a datagram, so they are made ahead (as the pad derivation of UMAC:
-//! RFC 4418, section 3.3, where one block of AES serves two tags of 64 bits): one call encrypts several
-//! blocks, which the processor works on at the same time, and a tag costs a look into a line of the cache.
+//! Pads do not depend on the content of a datagram, so they are computed in advance (as the pad derivation
+//! of UMAC: RFC 4418, section 3.3, where one block of AES serves two tags of 64 bits): one call encrypts
+//! several blocks, which the processor works on at the same time, and a tag costs one access to a cached
+//! line.
 
 use aes::cipher::{BlockEncrypt, KeyInit};
 use aes::{Aes128, Block};
 
-/// Pads that are kept.
+/// Number of pads that are kept.
 const KEPT: usize = 16;
-/// Tags in a block of AES.
+/// Pads in a block of AES.
 const IN_BLOCK: usize = 2;
-/// Pads made with one call at most.
+/// Pads computed with one call at most.
 pub const AT_ONCE: usize = 64;
 
 /// The pads of one direction of a link.
 pub struct Pads {
     kept: [u64; KEPT],
-    /// Number of the first of them, a multiple of their count.
+    /// Sequence number of the first kept pad, a multiple of their count.
     first: u64,
     cipher: Aes128,
 }
 
 impl Pads {
-    /// Under this key.
+    /// Creates the pads of this key.
     pub fn new(key: [u8; 16]) -> Pads {
         let mut pads = Pads { kept: [0; KEPT], first: 0, cipher: Aes128::new(&key.into()) };
         pads.keep(0);
         pads
     }
 
-    /// The pad of a datagram of this side, which come one after the other.
+    /// The pad of the next datagram that this side sends; sequence numbers are consecutive.
     #[inline]
     pub fn next(&mut self, sequence: u64) -> u64 {
         if !self.has(sequence) {
@@ -39,14 +40,14 @@ impl Pads {
         self.kept[sequence as usize % KEPT]
     }
 
-    /// The pad of a datagram that says that it has this number.
+    /// The pad of a received datagram with this sequence number.
     #[inline]
     pub fn of(&self, sequence: u64) -> u64 {
         if self.has(sequence) { self.kept[sequence as usize % KEPT] } else { self.make(sequence) }
     }
 
-    /// A datagram of this number has come with the right tag: the next ones have numbers near it. Only such a
-    /// datagram moves the kept pads, so that forged numbers do not make other tags dearer.
+    /// Records a datagram with the right tag: the next ones have numbers near it. Only such a datagram
+    /// moves the kept pads, so that forged numbers do not make other tags more expensive.
     #[inline]
     pub fn came(&mut self, sequence: u64) {
         if sequence >= self.first + KEPT as u64 {
@@ -83,7 +84,7 @@ impl Pads {
         half(&block[0], sequence as usize)
     }
 
-    /// AES of consecutive numbers.
+    /// Encrypts consecutive numbers with AES.
     fn fill(&self, first: u64, blocks: &mut [Block]) {
         for (number, block) in (first..).zip(&mut *blocks) {
             block[..8].copy_from_slice(&number.to_le_bytes());
@@ -116,7 +117,7 @@ mod tests {
     fn each_way_gives_the_pads_that_are_defined() {
         let key = [9; 16];
         let (mut sender, mut receiver) = (Pads::new(key), Pads::new(key));
-        // In order, with leaps, and back.
+        // Consecutive numbers, jumps forward, and jumps back.
         for sequence in [0, 1, 2, 15, 16, 17, 40, 39, 5, 1 << 40, 41, 47, 48, u64::MAX] {
             assert_eq!(receiver.of(sequence), defined(key, sequence), "{sequence}");
             assert_eq!(sender.next(sequence), defined(key, sequence), "{sequence}");

@@ -1,4 +1,4 @@
-//! The peers of a rail: where they are, and the link to each that has one.
+//! The peers of a rail: their addresses, and the open links.
 
 use super::link::Link;
 use crate::tcp::address::Address;
@@ -7,7 +7,7 @@ use nmad_engine::packet::PeerId;
 use std::net::SocketAddr;
 use std::ops::{Index, IndexMut};
 
-/// Every peer that this rail has heard of, by index. A peer keeps its index for the life of the rail.
+/// Every known peer of this rail, by index. A peer keeps its index for the life of the rail.
 #[derive(Debug, Default)]
 pub struct Peers {
     list: Vec<Peer>,
@@ -17,22 +17,22 @@ pub struct Peers {
 /// One peer as seen from this rail.
 #[derive(Debug)]
 pub struct Peer {
-    /// Who.
+    /// Rank of the peer.
     pub id: PeerId,
-    /// Rails of it with their addresses, the best first.
+    /// Numbers of its rails with their addresses, the best first.
     pub known: Vec<(u8, Address)>,
     /// The open link.
     pub link: Option<Box<Link>>,
 }
 
 impl Peers {
-    /// The index of a peer that was heard of.
+    /// The index of a known peer.
     #[inline]
     pub fn find(&self, peer: PeerId) -> Option<usize> {
         self.index.get(&peer).copied()
     }
 
-    /// The index of a peer, which is new if need be.
+    /// The index of a peer, which is added if it is new.
     pub fn find_or_add(&mut self, peer: PeerId) -> usize {
         *self.index.entry(peer).or_insert_with(|| {
             self.list.push(Peer { id: peer, known: Vec::new(), link: None });
@@ -50,24 +50,24 @@ impl Peers {
         self.find(peer).map_or(&[], |index| &self[index].known)
     }
 
-    /// Whether a peer has this address.
+    /// Returns whether a peer has this address.
     pub fn is_one_at(&self, from: SocketAddr) -> bool {
         self.list.iter().flat_map(|peer| &peer.known).any(|(_, address)| address.socket == from)
     }
 
-    /// Every peer.
+    /// All known peers.
     pub fn ids(&self) -> impl Iterator<Item = PeerId> + '_ {
         self.list.iter().map(|peer| peer.id)
     }
 
-    /// The indices of those with a link.
+    /// The indices of the peers that have a link.
     pub fn linked(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.list.len()).filter(|&index| self.list[index].link.is_some())
     }
 }
 
 impl Peer {
-    /// Learns an address. The rail of the same number at the other side is the best, so that two rails on
+    /// Adds an address. The rail of the same number at the other side is preferred, so that two rails on
     /// one subnet pair up in order.
     pub fn learn(&mut self, remote: u8, address: Address, rail: u8) {
         self.known.retain(|old| old.1 != address && old.0 != remote);

@@ -1,4 +1,4 @@
-//! The driver itself: links that open and close, and the traffic on those that are open.
+//! The driver: opens and closes links, and serves the traffic of open ones.
 
 use super::assembly::Place;
 use super::config::UdpConfig;
@@ -29,19 +29,19 @@ use nmad_engine::transfer::driver::{
 use rustix::io::Errno;
 use std::net::SocketAddr;
 
-/// Orders taken at once; each link has its own, smaller depth.
+/// Orders taken at once; the limit in practice is the smaller depth of each link.
 const ROOM: usize = 1024;
 /// Orders to one peer that are taken before the first is reported as sent.
 const DEPTH: usize = 4;
-/// Pieces that a packet may leave in place.
+/// Segments of a packet that may stay in user memory.
 const GATHER: usize = 16;
 /// Bytes read at once: more than any datagram, also of several that the kernel has joined.
 const SCRATCH: usize = 128 << 10;
 /// Reads per link and poll, so that one busy link does not starve the others.
 const READS: usize = 8;
-/// While some link is hot, polls from one look at the others to the next.
+/// While some link is hot, polls between two checks of the others.
 const LOOK_EVERY: u32 = 32;
-/// What the address of a UDP rail begins with, so that it is not taken for that of a TCP rail.
+/// Prefix of the address of a UDP rail, which distinguishes it from that of a TCP rail.
 const SCHEME: &str = "udp:";
 
 /// A rail over UDP on one interface.
@@ -108,7 +108,7 @@ impl UdpRail {
         })
     }
 
-    /// Datagrams that were dropped so far, for this reason.
+    /// Number of datagrams dropped so far for this reason.
     pub fn dropped_as(&self, stray: Stray) -> u64 {
         self.strays.counted(stray)
     }
@@ -126,7 +126,7 @@ impl UdpRail {
         }
     }
 
-    /// Ends a link that the engine gave up.
+    /// Closes a link on behalf of the engine.
     fn leave(&mut self, to: PeerId) {
         self.opening.machine.forget(to);
         let mut link = self.remove(to);
@@ -137,7 +137,7 @@ impl UdpRail {
         self.lost(to, "was given up", unsent);
     }
 
-    /// Reports the end of a link or of the attempt to open one.
+    /// Reports the end of a link, or of the attempt to open one.
     #[cold]
     fn lost(&mut self, peer: PeerId, why: &str, unsent: Vec<Order>) {
         self.news.lost(&self.name, peer, why, unsent);
@@ -181,7 +181,7 @@ impl UdpRail {
         self.blocked.retain(|index| peers[*index].link.as_ref().is_some_and(|link| link.blocked));
     }
 
-    /// Reads what has come from a peer; whether anything has.
+    /// Reads from a peer; returns whether anything arrived.
     #[inline]
     fn read(&mut self, index: usize, report: &mut dyn FnMut(Event<'_>)) -> bool {
         let peer = &mut self.peers[index];
@@ -212,19 +212,20 @@ impl UdpRail {
         true
     }
 
-    /// Watches a link again.
+    /// Watches the socket of a link.
     fn attend(&self, index: usize) {
         if let Some(link) = self.peers[index].link.as_deref()
             && !link.watched.get()
             && self.watch.add(&link.socket, Token::Link(index), false).is_ok()
         {
             link.watched.set(true);
-            // To be watched costs each datagram a look for sleepers, so it has to be for a while only.
+            // A watched socket makes the kernel check for sleepers at each datagram, so it is soon
+            // unwatched again.
             link.reads.set(0);
         }
     }
 
-    /// A link that is not hot any more has to be watched again.
+    /// Watches a link that is not hot any more.
     #[inline]
     fn cooled(&mut self, cold: Option<usize>) {
         if let Some(index) = cold {
@@ -232,7 +233,7 @@ impl UdpRail {
         }
     }
 
-    /// Looks at the links that are not hot, and at the clock.
+    /// Checks the links that are not hot, and the periodic work that is due.
     #[cold]
     fn look(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         self.polls = 0;
@@ -293,7 +294,7 @@ impl UdpRail {
         report(Event::Buffers { peer, len: u64::from(buffer) });
     }
 
-    /// Looks after links on which nothing happens, and says what was dropped.
+    /// Probes inactive links, and logs dropped datagrams.
     fn keep_up(&mut self) {
         let now_ms = now_ms();
         let linked: Vec<usize> = self.peers.linked().collect();
@@ -320,7 +321,7 @@ impl UdpRail {
         )
     }
 
-    /// Sets the timer for what there is to look after.
+    /// Sets the timer for pending periodic work.
     fn wind(&mut self) {
         let unproved = |index: usize| self.peers[index].link.as_ref().is_some_and(|link| link.is_unproved());
         let hurry = !self.opening.machine.is_idle() || self.peers.linked().any(unproved);
@@ -429,7 +430,7 @@ impl Driver for UdpRail {
         true
     }
 
-    /// Asking makes it watch the links that are otherwise looked at in each poll.
+    /// Interest in traffic watches all links, including those that are otherwise polled directly.
     fn wakeup(&mut self, interest: Interest) -> Option<i32> {
         if interest == Interest::Traffic {
             self.hot.iter().for_each(|index| self.attend(index));
@@ -455,7 +456,7 @@ impl Driver for UdpRail {
 }
 
 impl Drop for UdpRail {
-    /// The peers shall not have to find out.
+    /// Notifies the peers, which would otherwise need a timeout to notice.
     fn drop(&mut self) {
         let linked: Vec<usize> = self.peers.linked().collect();
         for index in linked {

@@ -1,4 +1,4 @@
-//! Receiving: one read from a peer's socket, which brings a datagram or several that the kernel has joined.
+//! Receiving: one read from a peer's socket returns one datagram, or several that the kernel has joined.
 
 use super::assembly::Place;
 use super::datagram::{Datagram, LEN, Signal};
@@ -13,7 +13,7 @@ use rustix::net::{self, RecvFlags};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Closed;
 
-/// Reads once and reports what is complete. False: there was nothing.
+/// Reads once and reports complete orders. False: there was no data.
 ///
 /// # Errors
 /// The peer has closed the link.
@@ -28,7 +28,7 @@ pub fn read(
     let got = match net::recv(&link.socket, &mut *scratch, RecvFlags::empty()) {
         Ok((_, got)) => got,
         Err(Errno::AGAIN | Errno::INTR) => return Ok(false),
-        // The error is about an earlier datagram of ours; datagrams that have come are behind it.
+        // The error is about an earlier datagram of ours; received datagrams are behind it.
         Err(e) => {
             link.refused(e);
             return Ok(true);
@@ -62,7 +62,7 @@ fn read_train(
             rest = &rest[usize::from(found.1.len)..];
         }
         if count == 0 {
-            // A greeting has no length where a datagram has it.
+            // A handshake message has no length at that offset.
             refuse(Check::Forged, bytes, link, strays);
             break;
         }
@@ -102,8 +102,8 @@ fn take(
     Ok(())
 }
 
-/// A datagram that does not belong to the link. A greeting that comes again, because its answer was lost or
-/// late, is no stranger's; its sender gets the answer that the link is open.
+/// Handles a datagram without the link's tag. A repeated handshake message, whose answer was lost or late,
+/// does not count as a stray; its sender is answered that the link is open.
 #[cold]
 fn refuse(check: Check, bytes: &[u8], link: &mut Link, strays: &mut Strays) {
     if link.seal.is_greeting(bytes) {

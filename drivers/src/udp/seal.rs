@@ -1,10 +1,10 @@
-//! Tags: a sender that does not see a link's traffic cannot forge a datagram of it.
+//! Authentication tags: a sender that does not see a link's traffic cannot forge a datagram of it.
 //!
-//! A tag is a MAC after Wegman and Carter (JCSS 22, 1981), as UMAC (Black, Halevi, Krawczyk, Krovetz,
-//! Rogaway, CRYPTO 1999; RFC 4418): a universal hash of the message, hidden under a pseudo-random number that
-//! belongs to the datagram's place in the sequence ([`super::pads`]) and is used once. The hash is NH of
-//! UMAC. Here it covers headers (number, place and length), in [`crate::packet::digest`] data, too. Keys are
-//! those of the link and direction, and follow from the secret of the job and both nonces of the handshake.
+//! A tag is a Wegman-Carter MAC (JCSS 22, 1981), as in UMAC (Black, Halevi, Krawczyk, Krovetz, Rogaway,
+//! CRYPTO 1999; RFC 4418): a universal hash of the message, encrypted with a pseudo-random number that
+//! belongs to the datagram's sequence number ([`super::pads`]) and is used once. The hash is NH of UMAC.
+//! Here it covers headers (number, index and length), in [`crate::packet::digest`] also data. Keys belong
+//! to one link and direction, and are derived from the secret of the job and both nonces of the handshake.
 //! `docs/udp.md` has the bound, its proof, test vectors, and why the hash is not POLYVAL or Poly1305.
 //!
 //! A sender off the path has seen no pad: each attempt succeeds with a probability of 2^-64. An attacker on
@@ -18,10 +18,10 @@ use super::pads::Pads;
 use super::window::Window;
 use crate::handshake::Ends;
 
-/// Of one direction.
+/// The keys of one direction.
 struct Keys {
     pads: Pads,
-    /// For the hash of a header.
+    /// Key of the hash of a header.
     hash: [u32; 2],
 }
 
@@ -35,7 +35,7 @@ impl Keys {
     }
 }
 
-/// Makes the tags of one direction and checks those of the other.
+/// Creates the tags of one direction and checks those of the other.
 pub struct Seal {
     ours: Keys,
     theirs: Keys,
@@ -45,7 +45,7 @@ pub struct Seal {
 }
 
 impl Seal {
-    /// For a link whose ends have proved themselves.
+    /// Derives the keys of a link after its handshake.
     pub fn new(ends: &Ends, secret: &[u8; 32], connecting: bool) -> Self {
         let key = |of_connecting: bool| {
             let mut hasher = blake3::Hasher::new_keyed(secret);
@@ -70,7 +70,8 @@ impl Seal {
         }
     }
 
-    /// Whether a datagram without the link's tag is a greeting of a sender that knows the secret.
+    /// Returns whether a datagram without the link's tag is a handshake message of a sender that knows the
+    /// secret.
     pub fn is_greeting(&self, bytes: &[u8]) -> bool {
         greeting::is_one(bytes) && greeting::decode(bytes, &self.secret) != greeting::Heard::Stranger
     }
@@ -81,7 +82,7 @@ impl Seal {
         self.sent
     }
 
-    /// The tag of the next datagram.
+    /// Returns the tag of the next datagram.
     #[inline]
     pub fn tag(&mut self, datagram: &Datagram) -> u64 {
         let pad = self.ours.pads.next(self.sent);
@@ -89,7 +90,7 @@ impl Seal {
         pad.wrapping_add(self.ours.hash(datagram))
     }
 
-    /// The tags of the next datagrams, at most [`AT_ONCE`].
+    /// Returns the tags of the next datagrams, at most [`AT_ONCE`].
     pub fn tags(&mut self, datagrams: &[Datagram]) -> [u64; AT_ONCE] {
         let mut tags = self.ours.pads.run(self.sent, datagrams.len());
         self.sent += datagrams.len() as u64;
@@ -99,7 +100,7 @@ impl Seal {
         tags
     }
 
-    /// Whether a datagram bears the right tag; its number then counts as taken.
+    /// Checks the tag of a datagram, and marks its number as received if the tag is right.
     #[inline]
     pub fn check(&mut self, tag: u64, datagram: &Datagram) -> Check {
         let sequence = self.came.expand(datagram.sequence);
@@ -107,14 +108,14 @@ impl Seal {
         self.judge(tag, right, sequence)
     }
 
-    /// Whether datagrams, at most [`AT_ONCE`], bear the right tags.
+    /// Checks the tags of datagrams, at most [`AT_ONCE`].
     pub fn check_all(&mut self, all: &[(u64, Datagram)], verdicts: &mut [Check; AT_ONCE]) {
         let Some((_, first)) = all.first() else { return };
         let first = self.came.expand(first.sequence);
         let run = self.theirs.pads.run(first, all.len());
         for (place, (tag, datagram)) in all.iter().enumerate().take(AT_ONCE) {
             let sequence = self.came.expand(datagram.sequence);
-            // The kernel joins what came in one train, mostly in order.
+            // The kernel joins datagrams of one train, mostly in order.
             let in_order = sequence == first.wrapping_add(place as u64);
             let pad = if in_order { run[place] } else { self.theirs.pads.of(sequence) };
             verdicts[place] = self.judge(*tag, pad.wrapping_add(self.theirs.hash(datagram)), sequence);
@@ -123,7 +124,7 @@ impl Seal {
 
     #[inline]
     fn judge(&mut self, tag: u64, right: u64, sequence: u64) -> Check {
-        // One comparison of registers takes the same time wherever the difference is.
+        // The comparison of two registers takes constant time.
         if tag != right {
             Check::Forged
         } else if self.came.take(sequence) {
@@ -135,20 +136,20 @@ impl Seal {
     }
 }
 
-/// What a tag says.
+/// Result of checking a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Check {
-    /// The peer made it, and it is new.
+    /// The peer sent the datagram, and it is new.
     Right,
-    /// No sender that knows the key made it.
+    /// The sender does not know the key.
     Forged,
-    /// It came before, or is too old to tell.
+    /// The datagram was received before, or is too old to tell.
     Repeated,
 }
 
 impl std::fmt::Debug for Seal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Without its keys.
+        // The keys are omitted.
         f.debug_struct("Seal").field("sent", &self.sent).finish_non_exhaustive()
     }
 }
@@ -179,7 +180,7 @@ mod tests {
         }
     }
 
-    /// The vectors of `docs/udp.md`, which an implementation apart from this one made.
+    /// The vectors of `docs/udp.md`, which an independent implementation computed.
     #[test]
     fn tags_are_those_of_the_documentation() {
         let hello = Hello { from: 2, to: 3, rail: 0, nonce: [1; 32], mac: [0; 32] };

@@ -1,69 +1,70 @@
-//! How long a peer may be silent: after a short silence it is asked, and if it leaves enough questions
-//! unanswered the link is over.
+//! Detects dead peers: a peer is probed after a short silence, and its link ends after too many unanswered
+//! probes.
 //!
 //! No message reports a host that lost power, a cable that was pulled at the other side, or a firewall that
-//! begins to drop datagrams. A process that computes answers all the same, by the thread that ticks.
-//! Questions are counted, not time: a process that was stopped itself, or had no core, has not asked
-//! meanwhile, and takes no peer for dead.
+//! begins to drop datagrams. A process that computes still answers, by its progress thread. Probes are
+//! counted, not time: a process that was itself stopped, or had no core, has sent no probes meanwhile, and
+//! takes no peer for dead.
 //!
-//! A report of the system about a peer may be forged: an ICMP message bears no tag. So it ends nothing by
-//! itself. The peer is asked at once, and a report that repeats for several unanswered questions is believed.
+//! An error that the system reports about a peer may be forged: an ICMP message has no tag. So it does not
+//! end the link by itself. The peer is probed at once, and an error that repeats for several unanswered
+//! probes is believed.
 
 use rustix::io::Errno;
 use std::time::Duration;
 
-/// Silence after which a peer is asked whether it is there, in milliseconds. The kernel answers at once for a
-/// process that has ended.
+/// Silence after which a peer is probed, in milliseconds. If the process has ended, the kernel answers at
+/// once.
 const SILENT_MS: u64 = 500;
-/// Time between two questions, in milliseconds, and between two looks after a link.
+/// Time between two probes, and between two checks of a link, in milliseconds.
 pub const ASK_MS: u64 = 250;
-/// Questions in a row that are refused and not answered, before that is believed.
+/// Consecutive unanswered probes with an error, before the error is believed.
 const REFUSALS: u64 = 3;
 
-/// The silence of one peer.
+/// The probes of one peer.
 #[derive(Debug)]
 pub struct Silence {
-    /// Questions that may stay without an answer.
+    /// Number of probes that may stay unanswered.
     most: u64,
     heard_ms: u64,
     asked: u64,
     asked_ms: u64,
-    /// What the system has said since the last question.
+    /// The error that the system has reported since the last probe.
     doubt: Option<Errno>,
     refused: u64,
 }
 
-/// The next step about a peer.
+/// The next step for a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duty {
-    /// Nothing: it has been heard lately, or asked.
+    /// Nothing: a datagram has arrived lately, or a probe is pending.
     Nothing,
-    /// It should be asked.
+    /// Send a probe.
     Ask,
-    /// It has left too many questions unanswered.
+    /// Too many probes are unanswered: end the link.
     Over,
-    /// It answers none, and the system says why.
+    /// Probes are unanswered, and the system reports this error: end the link.
     Refused(Errno),
 }
 
 impl Silence {
-    /// From now on; a peer that says nothing for `bound` is gone.
+    /// Starts the detection; a peer that is silent for `bound` is dead.
     pub fn new(bound: Duration, now_ms: u64) -> Self {
         let most = (bound.as_millis() as u64).saturating_sub(SILENT_MS).div_ceil(ASK_MS).max(1);
         Silence { most, heard_ms: now_ms, asked: 0, asked_ms: 0, doubt: None, refused: 0 }
     }
 
-    /// The system says that the peer cannot be reached.
+    /// Records an error of the system about the peer.
     pub fn refused(&mut self, e: Errno) {
         self.doubt = Some(e);
     }
 
-    /// Whether something was heard since the last time.
+    /// Decides the next step; `heard`: a datagram has arrived since the last call.
     pub fn judge(&mut self, heard: bool, now_ms: u64) -> Duty {
         if heard {
             (self.heard_ms, self.asked, self.refused) = (now_ms, 0, 0);
         }
-        // A timer that rings every `ASK_MS` may be a little early by this clock.
+        // A timer with period `ASK_MS` may expire a little early by this clock.
         let asked_lately = self.asked > 0 && now_ms < self.asked_ms + ASK_MS * 9 / 10;
         let quiet = self.doubt.is_some() || now_ms >= self.heard_ms + SILENT_MS;
         if asked_lately || !quiet {
@@ -87,7 +88,7 @@ impl Silence {
 mod tests {
     use super::*;
 
-    /// How often it was asked until it was over, and when that was.
+    /// Returns the number of probes until the link ended, and when that was.
     fn silent_from(now_ms: u64, every_ms: u64) -> (u64, u64) {
         let (mut silence, mut asked) = (Silence::new(Duration::from_secs(6), now_ms), 0);
         for now_ms in (now_ms..now_ms + 10_000_000).step_by(every_ms as usize) {
@@ -124,7 +125,8 @@ mod tests {
         }
     }
 
-    /// When it is over for a peer of which the system says at each look that no process listens there.
+    /// Returns when the link ends if the system reports at each check that no process listens at the peer's
+    /// port.
     fn refused_at(answers: impl Fn(u64) -> bool) -> Option<u64> {
         let mut silence = Silence::new(Duration::from_secs(6), 0);
         (0..100_000).step_by(250).find(|&now_ms| {

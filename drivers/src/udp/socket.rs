@@ -1,4 +1,4 @@
-//! Sockets with the options that the driver rests on, all of them non-blocking.
+//! Non-blocking sockets with the options that the driver depends on.
 
 use super::config::UdpConfig;
 use crate::error::DriverError;
@@ -11,10 +11,10 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Longest data of a datagram that both IP versions carry.
 const DATA_MAX: usize = 65_507;
-/// Datagrams that the kernel cuts one send into, at most (UDP_MAX_SEGMENTS of older kernels).
+/// Datagrams into which the kernel cuts one send, at most (UDP_MAX_SEGMENTS of older kernels).
 pub const TRAIN_MAX: usize = 64;
 
-/// A socket on a free port of the rail's address, and that port.
+/// Opens a socket on a free port of the rail's address; returns also that port.
 pub fn listen(name: &str, config: &UdpConfig) -> Result<(OwnedFd, u16), DriverError> {
     let at = config.address();
     let fail = |what: String| move |e: Errno| DriverError::new(name, what, e);
@@ -27,7 +27,7 @@ pub fn listen(name: &str, config: &UdpConfig) -> Result<(OwnedFd, u16), DriverEr
     Ok((fd, port))
 }
 
-/// A socket from this port (zero: a free one) of the rail's address to `to` alone.
+/// Opens a socket from this port (zero: a free one) of the rail's address, connected to `to`.
 pub fn connect(config: &UdpConfig, port: u16, to: SocketAddr) -> Result<OwnedFd, Errno> {
     let fd = bound(config, port)?;
     net::connect(&fd, &to)?;
@@ -39,14 +39,14 @@ fn bound(config: &UdpConfig, port: u16) -> Result<OwnedFd, Errno> {
     let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let fd = net::socket_with(family, SocketType::DGRAM, flags, Some(net::ipproto::UDP))?;
-    // The sockets of links that were opened from the other side share the port that peers know, so that
-    // a firewall sees one conversation.
+    // The sockets of links that were opened from the other side share the port that peers know, so that a
+    // firewall sees one connection.
     sockopt::set_socket_reuseport(&fd, true)?;
-    // Less than was asked for is no failure; how much it is is asked when a link opens.
+    // A smaller buffer than requested is no failure; its size is queried when a link opens.
     let _ = sockopt::set_socket_recv_buffer_size(&fd, config.buffer);
     let _ = sockopt::set_socket_send_buffer_size(&fd, config.buffer);
-    // Datagrams too long for the path shall be lost and not be cut: a cut datagram is lost if one part is
-    // lost.
+    // Datagrams too long for the path are dropped instead of fragmented: the loss of one fragment loses the
+    // whole datagram.
     match at {
         IpAddr::V4(_) => sockopt::set_ip_mtu_discover(&fd, Ipv4PathMtuDiscovery::DO)?,
         IpAddr::V6(_) => sockopt::set_ipv6_mtu_discover(&fd, Ipv6PathMtuDiscovery::DO)?,
@@ -55,11 +55,11 @@ fn bound(config: &UdpConfig, port: u16) -> Result<OwnedFd, Errno> {
     Ok(fd)
 }
 
-/// The most that [`longest`] returns for a socket whose route is gone, as when its interface goes down: the
-/// kernel then leads to a device with the least MTU that there is, 68 B. The next send finds out more.
+/// The largest result of [`longest`] for a socket whose route is gone, as when its interface goes down: the
+/// kernel then uses a device with the smallest possible MTU, 68 B. The next send reports the error.
 pub const NOWHERE: usize = 68 - 28;
 
-/// Longest data of a datagram that the kernel takes for passable on a connected socket.
+/// Longest data of a datagram that the kernel expects to pass on a connected socket.
 pub fn longest(fd: &OwnedFd) -> usize {
     let (mtu, headers) = match sockopt::socket_domain(fd) {
         Ok(AddressFamily::INET6) => (sockopt::ipv6_mtu(fd), 48),
@@ -68,18 +68,18 @@ pub fn longest(fd: &OwnedFd) -> usize {
     (mtu.unwrap_or(1500) as usize).saturating_sub(headers).min(DATA_MAX)
 }
 
-/// Bytes of data that surely fit into the socket's receive buffer. Half of it: the kernel counts what it
-/// spends on its own structures, which is up to as much again for datagrams of the usual length.
+/// Bytes of data that certainly fit into the socket's receive buffer. Half of its size: the kernel also
+/// counts its own structures, which take up to as much again for datagrams of the usual length.
 pub fn buffer(fd: &OwnedFd) -> u32 {
     sockopt::socket_recv_buffer_size(fd).map_or(0, |len| (len / 2) as u32)
 }
 
-/// Has the kernel cut what is sent into datagrams of `len` bytes. False: it cannot.
+/// Makes the kernel cut sent data into datagrams of `len` bytes. False: the kernel cannot.
 pub fn cut(fd: &OwnedFd, len: usize) -> bool {
     setsockopt(fd, nixopt::UdpGsoSegment, &(len as i32)).is_ok()
 }
 
-/// Has the kernel join datagrams that follow each other. It works without, slower.
+/// Makes the kernel join consecutive datagrams. This is optional and only faster.
 pub fn join(fd: &OwnedFd) {
     let _ = setsockopt(fd, nixopt::UdpGroSegment, &true);
 }

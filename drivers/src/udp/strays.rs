@@ -2,20 +2,20 @@
 
 use log::Level;
 
-/// Why a datagram is dropped.
+/// Reason for dropping a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stray {
-    /// From a sender that does not know the secret of the job.
+    /// Its sender does not know the secret of the job.
     Stranger,
-    /// With a tag that is not the link's.
+    /// Its tag is not the link's.
     Forged,
-    /// It was taken before.
+    /// It was received before.
     Repeated,
-    /// From the address of a peer to which there is no link, not yet or not any more.
+    /// It comes from the address of a peer without a link, not yet or not any more.
     Untimely,
-    /// Not as long as it says, or too short to say.
+    /// It is shorter than its header or its length field.
     Truncated,
-    /// Part of something longer than a rail carries, or not where it could belong.
+    /// It is a part of an order longer than a rail carries, or outside of its order.
     Malformed,
 }
 
@@ -30,7 +30,7 @@ impl Stray {
     ];
 }
 
-/// How many were dropped.
+/// Counters of dropped datagrams.
 #[derive(Debug, Default)]
 pub struct Strays {
     counts: [u64; Stray::ALL.len()],
@@ -39,24 +39,24 @@ pub struct Strays {
 }
 
 impl Strays {
-    /// Another one. Whether there is something to tell.
+    /// Counts a dropped datagram.
     #[cold]
     pub fn count(&mut self, stray: Stray) {
         self.counts[stray as usize] += 1;
     }
 
-    /// How many so far.
+    /// Number dropped so far for this reason.
     pub fn counted(&self, stray: Stray) -> u64 {
         self.counts[stray as usize]
     }
 
-    /// How many for any reason.
+    /// Number dropped for any reason.
     pub fn all(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// What the log should say now, if a second has passed since it said something. What happens on any
-    /// network, and wherever links open and end, is nothing to warn of.
+    /// Returns a line for the log, if there is news and a second has passed since the last one. Drops that
+    /// occur on any network, and wherever links open and end, are no warnings.
     pub fn news(&mut self, now_ms: u64) -> Option<(Level, String)> {
         if self.counts == self.told || self.told_at_ms.is_some_and(|at| now_ms < at + 1000) {
             return None;

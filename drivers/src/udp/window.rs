@@ -1,33 +1,33 @@
-//! Which datagrams have come already: nothing is taken twice (as RFC 4303, section 3.4.3).
+//! Replay window: no datagram is taken twice (as RFC 4303, section 3.4.3).
 
 const WORDS: usize = 65;
-/// Datagrams that may come out of order; older ones are dropped. A few megabytes at the usual MTU. One word
-/// less than there is: the latest may be entered only in part.
+/// How far datagrams may be reordered; older ones are dropped. A few megabytes at the usual MTU. One word
+/// less than the bitmap has, because the latest word may be only partly valid.
 const WINDOW: u64 = (WORDS as u64 - 1) * 64;
 
-/// The sequence numbers that a link has taken.
+/// The sequence numbers that a link has received.
 #[derive(Debug)]
 pub struct Window {
-    /// One more than the highest.
+    /// One more than the highest number.
     next: u64,
-    /// A bit for each of the last [`WINDOW`].
+    /// A bitmap of the last [`WINDOW`] numbers.
     taken: [u64; WORDS],
 }
 
 impl Window {
-    /// Nothing has come.
+    /// An empty window.
     pub const fn new() -> Self {
         Window { next: 0, taken: [0; WORDS] }
     }
 
-    /// The whole of a sequence number whose lower half is `low`: the one that is nearest to what is expected.
+    /// Expands the lower half of a sequence number to the number nearest to the expected one.
     #[inline]
     pub fn expand(&self, low: u32) -> u64 {
         let ahead = low.wrapping_sub(self.next as u32) as i32;
         self.next.wrapping_add_signed(i64::from(ahead))
     }
 
-    /// Takes a number whose tag was right; false: it was taken before, or is too old to tell.
+    /// Marks a number with the right tag as received; false: it was received before, or is too old to tell.
     #[inline]
     pub fn take(&mut self, sequence: u64) -> bool {
         if sequence >= self.next {
@@ -43,7 +43,7 @@ impl Window {
 
     #[inline]
     fn advance(&mut self, sequence: u64) {
-        // Words that are entered now hold bits of long ago.
+        // Words that become part of the window hold old bits.
         let before = self.next.checked_sub(1).map_or(0, |highest| highest / 64 + 1);
         let entered = (sequence / 64 + 1).saturating_sub(before);
         for back in 0..entered.min(WORDS as u64) {

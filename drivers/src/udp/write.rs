@@ -1,9 +1,9 @@
 //! Sending: orders as trains of datagrams.
 //!
-//! A train is put together in memory of the rail's before the kernel takes it, each part behind its header.
-//! The kernel, too, could collect headers and parts from where they lie, but copies such short pieces slower
-//! than one long one: a bare sender reaches .84 of its bandwidth that way and .88 staged (Zen 3), and half of
-//! it where the sender's core is far from the receiver's (Zen 5: 3.7 GB/s instead of 7).
+//! A train is assembled in a staging buffer of the rail, each part behind its header, before the kernel
+//! takes it. The kernel could also gather headers and parts from their places, but copies such short pieces
+//! slower than one long one: a bare sender reaches .84 of its bandwidth that way and .88 staged (Zen 3),
+//! and half of it if the sender's core is far from the receiver's (Zen 5: 3.7 GB/s instead of 7).
 
 use super::datagram::{Datagram, LEN, SHORTENED_MAX, index};
 use super::seal::Seal;
@@ -17,44 +17,44 @@ use rustix::net::{self, SendFlags};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Longest send: what an IP packet may hold, since the kernel makes one of it first.
+/// Longest send: the size of an IP packet, since the kernel first builds one.
 const SEND_MAX: usize = 65_507;
-/// Datagrams are not made shorter than this, in bytes: IPv4 promises more (RFC 791), and Linux believes no
-/// message that the path takes less than 552 B with all headers.
+/// Shortest datagrams, in bytes: IPv4 guarantees more (RFC 791), and Linux ignores messages that report a
+/// path MTU below 552 B with all headers.
 pub(crate) const LEAST: usize = 512;
 
 /// Orders of one link that the kernel has not taken yet.
 #[derive(Debug, Default)]
 pub struct Outbox {
     queue: VecDeque<Order>,
-    /// Bytes of the first order that have left.
+    /// Bytes of the first order that were sent.
     begun: usize,
-    /// The bytes of the next call, in one piece.
+    /// The bytes of the next send call.
     staging: Vec<u8>,
     /// Bytes of the first order that are staged: the kernel has refused them so far.
     staged: usize,
 }
 
-/// How a link cuts what it sends.
+/// How a link cuts orders into datagrams.
 #[derive(Debug, Clone, Copy)]
 pub struct Cut {
-    /// Bytes that a datagram carries behind its header.
+    /// Data bytes of a datagram, without its header.
     pub part: usize,
-    /// Datagrams that leave with one call.
+    /// Datagrams per send call.
     pub train: usize,
     /// How often the parts were shortened.
     pub shortened: u8,
 }
 
 impl Cut {
-    /// For datagrams of `datagram` bytes; the kernel does the cutting if it `can`.
+    /// For datagrams of `datagram` bytes; `can`: the kernel cuts trains.
     pub fn new(datagram: usize, can: bool) -> Self {
         let train = if can { (SEND_MAX / datagram).clamp(1, TRAIN_MAX) } else { 1 };
         Cut { part: datagram - LEN, train, shortened: 0 }
     }
 
-    /// Parts of shorter datagrams than before; none if these are not, or are too short. Whether the
-    /// kernel `can` cut them is asked.
+    /// Cuts shorter datagrams than before; none if `datagram` is not shorter, or too short. `can` tests
+    /// whether the kernel cuts trains of that length.
     pub fn shorter(self, datagram: usize, can: impl Fn(usize) -> bool) -> Option<Self> {
         let shorter = (LEAST..self.part + LEN).contains(&datagram) && self.shortened < SHORTENED_MAX;
         shorter.then(|| Cut { shortened: self.shortened + 1, ..Cut::new(datagram, can(datagram)) })
@@ -62,34 +62,34 @@ impl Cut {
 }
 
 impl Outbox {
-    /// Takes an order.
+    /// Queues an order.
     #[inline]
     pub fn push(&mut self, order: Order) {
         self.queue.push_back(order);
     }
 
-    /// Whether everything has left.
+    /// Returns whether everything was sent.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// From now on orders are cut otherwise: one that has left in part leaves again.
+    /// Restarts an order that was sent in part, after the length of parts has changed.
     pub fn begin_again(&mut self) {
         self.begun = 0;
         self.staged = 0;
     }
 
-    /// The orders that have not left.
+    /// Removes and returns the orders that were not sent.
     pub fn take_unsent(&mut self) -> Vec<Order> {
         self.begin_again();
         self.queue.drain(..).collect()
     }
 
-    /// Gives the kernel what it takes; orders that have left go to `sent`.
+    /// Sends as much as the kernel takes; orders that were sent go to `sent`.
     ///
     /// # Errors
-    /// The system says that the peer cannot be reached.
+    /// The system reports that the peer cannot be reached.
     #[inline]
     pub fn write(
         &mut self,
@@ -120,7 +120,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Sends a packet in one datagram if nothing waits before it; false: it was not sent.
+    /// Sends a packet in one datagram if the queue is empty; false: it was not sent.
     #[inline]
     pub fn send_now(
         &mut self,
@@ -141,7 +141,7 @@ impl Outbox {
     }
 }
 
-/// Bytes of an order on the wire, without the headers of its datagrams.
+/// Length of an order on the wire, without the headers of its datagrams.
 pub(crate) fn len(order: &Order) -> usize {
     match order {
         Order::Packet { packet, .. } => packet.len(),
@@ -150,8 +150,8 @@ pub(crate) fn len(order: &Order) -> usize {
     }
 }
 
-/// Calls `part` with each contiguous part of an order, in the order of the wire: of the bytes in `range`. A
-/// chunk may have a million pieces, of which only those are looked at.
+/// Calls `part` with each contiguous part of the bytes in `range` of an order, in wire order. A chunk may
+/// have a million pieces, of which only those in the range are visited.
 #[inline]
 pub(crate) fn parts(order: &Order, head: &[u8], range: Range<usize>, mut part: impl FnMut(&[u8])) {
     let mut at = 0;
@@ -190,7 +190,7 @@ pub(crate) fn number(order: &Order) -> u32 {
     }
 }
 
-/// Stages an order that fits into a datagram; how many bytes of it that are.
+/// Stages an order that fits into one datagram; returns its number of bytes.
 #[inline]
 fn stage_short(staging: &mut Vec<u8>, seal: &mut Seal, order: &Order) -> usize {
     staging.clear();
@@ -213,8 +213,8 @@ fn seal_short(staging: &mut [u8], seal: &mut Seal, number: u32) {
     staging[..LEN].copy_from_slice(&datagram.encode(tag));
 }
 
-/// Stages as many datagrams of an order as leave with one call, from the byte `begun` on; how many bytes of
-/// it that are.
+/// Stages the datagrams of the next send call, from the byte `begun` of an order on; returns the number of
+/// bytes.
 fn stage_train(staging: &mut Vec<u8>, seal: &mut Seal, cut: Cut, order: &Order, begun: usize) -> usize {
     let leaving = (cut.train * cut.part).min(len(order) - begun);
     stage(staging, order, (begun, leaving), (LEN, cut.part));
@@ -222,8 +222,8 @@ fn stage_train(staging: &mut Vec<u8>, seal: &mut Seal, cut: Cut, order: &Order, 
     leaving
 }
 
-/// Puts `leaving` bytes of an order into `staging`, from the byte `begun` on, in parts of `part` bytes with
-/// room of `front` bytes before each.
+/// Copies `leaving` bytes of an order into `staging`, from the byte `begun` on, in parts of `part` bytes
+/// with room for `front` bytes before each.
 pub(crate) fn stage(
     staging: &mut Vec<u8>,
     order: &Order,
@@ -247,8 +247,8 @@ pub(crate) fn stage(
     });
 }
 
-/// Writes the headers of staged parts of an order, each behind `before` bytes: of the order `number`, part
-/// `first` and those that follow. `more` is what tags cover besides.
+/// Writes the headers of staged parts of the order `number`, each behind `before` bytes, from part `first`
+/// on. `more` is additional input of the tags.
 pub(crate) fn seal_train(
     staging: &mut [u8],
     seal: &mut Seal,
@@ -273,7 +273,7 @@ pub(crate) fn seal_train(
     }
 }
 
-/// A queue of the system that is full loses what it does not take, as the network does.
+/// Treats a full queue of the system as a loss, as in the network.
 #[inline]
 fn taken(result: Result<usize, Errno>) -> Result<(), Errno> {
     match result {

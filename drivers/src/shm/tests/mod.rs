@@ -372,7 +372,7 @@ pub fn turn(
 
 #[test]
 fn chunks_that_meet_are_expected_to_until_they_do_not() {
-    // A short pushed chunk is in bounce buffers, all of it, before its sender sees the other one.
+    // All of a short pushed chunk is in bounce buffers before its sender sees the other one.
     for kind in [(1 << 20, false), (1 << 18, true), (40_000, true)] {
         let mut rails = connected();
         let expects = |rails: &mut [ShmRail; 2]| {
@@ -422,7 +422,7 @@ fn a_sender_that_ends_has_pushed_its_chunk() {
     }
     rails[1] = rail(1, [5; 32]);
     while done {
-        // It hears in the same poll of the chunk and that its sender has ended.
+        // The same poll reports the chunk and the end of its sender.
         rails[0].wakeup(Interest::Links);
         let mut pushed = false;
         rails[0].poll(Scope::All, &mut |event| match event {
@@ -468,7 +468,7 @@ fn a_sender_pushes_what_he_is_told_the_place_of() {
         rails[0].open(region, PeerId(1), target.segments());
         rails[0].send(Departure::Order(Order::Accept { from: PeerId(1), region }));
         while !(sent && landed) {
-            // The sender alone brings a single copy.
+            // Only the sender polls, and completes a single copy.
             if sent || !goes_across {
                 rails[0].poll(Scope::All, &mut |event| landed |= matches!(event, Event::Landed { .. }));
             }

@@ -1,4 +1,5 @@
-//! Links that this side opens: the peer's addresses one after the other, until one answers or time is over.
+//! Attempts to open a link from this side: the peer's addresses are tried one after the other, until one
+//! answers or the time limit is over.
 
 use super::medium::{Medium, RETRY_MS};
 use super::{Action, Around, Id, Opened, Opening, Said, Trouble, mixed};
@@ -7,32 +8,32 @@ use nmad_engine::packet::PeerId;
 use nmad_wire::{Control, Hello, Refusal, RefusalCode, VERSION, Welcome};
 use std::time::Duration;
 
-/// Tries per address after which a peer counts as not there.
+/// Tries per address after which a peer counts as unreachable.
 const TRIES: usize = 3;
-/// Connections that a peer may end: one to whom very many connect at once sends some away.
+/// Connections that a peer may close: a peer to which very many connect at once has to drop some.
 const ENDED_MAX: usize = 20;
-/// How long the connection of the other side is waited for before the next try, in milliseconds.
+/// Time to wait for the other side's connection before the next try, in milliseconds.
 const CROSSED_MS: u64 = 500;
 /// Hellos of one length before a shorter one is tried.
 const HELLOS: u32 = 4;
-/// A stranger of which nothing more is heard holds this side's own hellos back for so long, in milliseconds.
-/// One that lives says hello every [`RETRY_MS`].
+/// Time after the last message of a peer's own handshake for which this side sends no hello, in
+/// milliseconds. A live peer repeats its hello every [`RETRY_MS`].
 const HELD_MS: u64 = 1000;
 
-/// A link that this side opens.
+/// An attempt to open a link from this side.
 #[derive(Debug)]
 pub(super) struct Attempt {
     /// The peer to reach.
     pub(super) peer: PeerId,
-    /// When it is given up; none once the peer is known to be there.
+    /// When the attempt fails; none once the peer is known to be alive.
     until_ms: Option<u64>,
-    /// When the user gets a message that the peer is slow; none: that has happened.
+    /// When the user gets a message that the peer is slow; none: the message was printed.
     slow_ms: Option<u64>,
-    /// Addresses that were tried, the same ones again counted again.
+    /// Number of tries over all addresses, repetitions included.
     tried: usize,
-    /// Tries that reached nobody.
+    /// Number of tries that reached no process.
     unreached: usize,
-    /// Conversations that the peer has ended.
+    /// Number of conversations that the peer has closed.
     ended: usize,
     stage: Stage,
     /// Why the last try failed.
@@ -41,15 +42,15 @@ pub(super) struct Attempt {
 
 #[derive(Debug)]
 enum Stage {
-    /// Before the next try.
+    /// Pause before the next try.
     Resting { until_ms: u64 },
-    /// The conversation is being begun.
+    /// The driver is connecting.
     Reaching { id: Id, until_ms: u64 },
-    /// Waits for the welcome; at `next_ms` something else is tried.
+    /// A hello was sent, no welcome has arrived; at `next_ms` the next thing is tried.
     Greeted { id: Id, hello: Hello, len: usize, hellos: u32, next_ms: u64 },
-    /// The peer has shown that it knows the secret; this side has not.
+    /// The peer has proved that it knows the secret; this side has not yet.
     Welcomed { id: Id, ends: Ends, len: usize },
-    /// This side has, too. The driver does the rest.
+    /// Both sides have proved that. The driver's own exchange is in progress.
     Finishing { id: Id, ends: Ends, len: usize },
 }
 
@@ -60,7 +61,7 @@ impl Attempt {
         Attempt { peer, until_ms, slow_ms: until_ms, tried: 0, unreached: 0, ended: 0, stage, last: None }
     }
 
-    /// Its conversation.
+    /// The conversation of the current try.
     pub(super) fn id(&self) -> Option<Id> {
         match self.stage {
             Stage::Resting { .. } => None,
@@ -71,12 +72,12 @@ impl Attempt {
         }
     }
 
-    /// Whether the peer may know of it.
+    /// Returns whether the peer may know of the attempt.
     pub(super) fn is_under_way(&self) -> bool {
         self.id().is_some()
     }
 
-    /// Which of the peer's rails it is about; `remotes` are those of its addresses.
+    /// The number of the peer's rail that this try addresses; `remotes` are the rails of its addresses.
     pub(super) fn remote(&self, remotes: &[u8]) -> Option<u8> {
         match self.stage {
             Stage::Resting { .. } => None,
@@ -85,7 +86,7 @@ impl Attempt {
         }
     }
 
-    /// The link, if there is nothing left but the driver's part.
+    /// The link, if only the driver's own exchange is missing.
     pub(super) fn opened(&self) -> Option<Opened> {
         let Stage::Finishing { ends, len, .. } = self.stage else { return None };
         Some(Opened { peer: self.peer, remote: ends.rail, ends, is_attempt: true, len })
@@ -93,7 +94,7 @@ impl Attempt {
 }
 
 impl Opening {
-    /// The conversation of an attempt stands, and hello can be said. Of datagrams, `longest` is the length
+    /// The conversation of an attempt is established: sends a hello. For datagrams, `longest` is the length
     /// that the interface takes. `nonce` is fresh.
     pub fn reached(&mut self, id: Id, longest: usize, now_ms: u64, nonce: [u8; 32]) {
         let Some(at) = self.attempt_in(id) else { return };
@@ -110,7 +111,7 @@ impl Opening {
         self.actions.push_back(Action::Say { id, message: Control::Hello(hello), len: longest });
     }
 
-    /// The last message was longer than the path carries: the next step sends a shorter hello.
+    /// The last message was longer than the path MTU: the next step sends a shorter hello.
     pub fn too_long(&mut self, id: Id, now_ms: u64) {
         if let Some(at) = self.attempt_in(id)
             && let Stage::Greeted { hellos, next_ms, .. } = &mut self.attempts[at].stage
@@ -123,12 +124,13 @@ impl Opening {
         self.local.bound.as_millis() as u64
     }
 
-    /// Whether a stranger claims to be the peer of this attempt: its link may make this one needless.
+    /// Returns whether the peer of this attempt has started a handshake itself, which may make the attempt
+    /// superfluous.
     fn has_rival(&self, at: usize) -> bool {
         self.strangers.iter().any(|stranger| stranger.claims() == Some(self.attempts[at].peer))
     }
 
-    /// Goes as far as is possible now.
+    /// Advances the attempt as far as possible now.
     pub(super) fn go_on(&mut self, at: usize, now_ms: u64, around: &dyn Around) {
         let peer = self.attempts[at].peer;
         let count = around.remotes(peer).len();
@@ -142,7 +144,7 @@ impl Opening {
         }
         self.warn_slow(at, now_ms);
         if self.medium.loses() {
-            // A stranger of connections has ended when its connection has.
+            // Over connections, an incoming handshake ends when its connection does.
             self.drop_strangers(|stranger| {
                 stranger.claims() == Some(peer) && stranger.is_stale(now_ms, HELD_MS)
             });
@@ -168,7 +170,7 @@ impl Opening {
     fn reach(&mut self, at: usize, count: usize, now_ms: u64) {
         let (id, bound_ms) = (self.begin(), self.bound_ms());
         let attempt = &mut self.attempts[at];
-        // Each address that was not tried yet gets the same part of the time that is left.
+        // Each address that was not tried yet gets an equal share of the remaining time.
         let untried = count.saturating_sub(attempt.tried).max(1) as u64;
         let left_ms = attempt.until_ms.map_or(bound_ms, |until_ms| until_ms - now_ms);
         let (peer, address) = (attempt.peer, attempt.tried % count);
@@ -177,7 +179,7 @@ impl Opening {
         self.actions.push_back(Action::Reach { id, peer, address });
     }
 
-    /// Says hello once more, after some in vain in a shorter datagram, and after the shortest to the next
+    /// Repeats the hello; after some repetitions in a shorter datagram, and after the shortest to the next
     /// address.
     fn greet_again(&mut self, at: usize, lengths: &[usize], now_ms: u64) {
         let Stage::Greeted { id, hello, len, hellos, next_ms } = &mut self.attempts[at].stage else { return };
@@ -199,7 +201,7 @@ impl Opening {
         self.attempts[at].stage = Stage::Resting { until_ms: now_ms };
     }
 
-    /// Says once that a peer is slow that is there.
+    /// Warns once about a peer that is alive but slow.
     fn warn_slow(&mut self, at: usize, now_ms: u64) {
         let (bound, name) = (self.local.bound, &self.local.name);
         let attempt = &mut self.attempts[at];
@@ -212,7 +214,7 @@ impl Opening {
         }
     }
 
-    /// The peer of an attempt has said something.
+    /// Handles a message of the peer.
     pub(super) fn heard_answer(&mut self, at: usize, said: Said<'_>, len: usize, now_ms: u64) {
         let loses = self.medium.loses();
         match said {
@@ -264,8 +266,7 @@ impl Opening {
         }
     }
 
-    /// Shows the peer that this side knows the secret, too, unless that has to wait for what becomes of the
-    /// peer's own connection.
+    /// Sends the proof, unless it must be held back until the peer's own connection has ended.
     fn prove(&mut self, at: usize) {
         let Stage::Welcomed { id, ends, len } = self.attempts[at].stage else { return };
         let waits =
@@ -279,7 +280,7 @@ impl Opening {
         self.actions.push_back(Action::Finish { id, is_attempt: true });
     }
 
-    /// The conversation is over. The next step depends on the reason.
+    /// Handles the end of the conversation. The next step depends on the reason.
     pub(super) fn setback(
         &mut self,
         at: usize,
@@ -306,7 +307,7 @@ impl Opening {
             }
             Trouble::Hopeless => true,
         };
-        // The other addresses at once, then a rest.
+        // Try the other addresses at once, then pause.
         let rest_ms = if attempt.tried < count { 0 } else { rest_ms };
         attempt.stage = Stage::Resting { until_ms: now_ms + rest_ms };
         match is_over {

@@ -1,32 +1,33 @@
-//! What opening a link depends on of the network: whether it has connections, or datagrams that may be lost.
+//! Differences between networks with connections and networks with datagrams, for opening links.
 //!
 //! | | connections | datagrams |
 //! |---|---|---|
-//! | hello | once, when the connection stands | repeated in different lengths until it is answered |
-//! | bound | until a connection stands | for all of it |
-//! | both at once | the lower rank refuses | the lower rank does not answer |
-//! | the higher rank's proof | waits for the other connection | is said |
-//! | a wrong MAC | another secret: refused | an old message: skipped |
-//! | another hello of a peer | is another connection | takes the place of the one before |
-//! | no room | others wait in the kernel | the oldest stranger makes room |
+//! | hello | once, when the connection is established | repeated in different lengths until it is answered |
+//! | time limit | until a connection is established | for the whole handshake |
+//! | both sides begin at once | the lower rank refuses | the lower rank does not answer |
+//! | the higher rank's proof | waits for the end of the other connection | is sent at once |
+//! | a wrong MAC | another secret: refused | an old message: ignored |
+//! | a second hello of a peer | is another connection | replaces the first one |
+//! | no free place | others wait in the kernel | the oldest unproved sender is dropped |
 //!
-//! Where a connection stands, the peer's system tells when the process dies, so a slow one is waited for.
-//! Over datagrams the proof need not wait: a lower rank that welcomes has no attempt under way. Drivers only
-//! pass on datagrams that bear a MAC of the job, so one with a wrong proof is of another conversation.
+//! If a connection is established, the peer's system reports when the process dies, so the driver waits for
+//! a slow process. Over datagrams the proof need not wait: a lower rank that sends a welcome has no attempt
+//! under way. Drivers only pass on datagrams that have a MAC of the job, so one with a wrong proof is of
+//! another conversation.
 
 /// The kind of network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Medium {
-    /// A conversation is a connection: nothing is lost, and both sides learn when it ends.
+    /// A conversation is a connection: messages are not lost, and both sides are notified of its end.
     Connections,
-    /// A conversation is a pair of addresses, and each message may be lost, repeated or late. Also the
-    /// lengths that are tried after the longest that the interface takes, in bytes, longest first; no path
-    /// carries less than the last.
+    /// A conversation is a pair of addresses, and each message may be lost, repeated or late. The list has
+    /// the lengths to try after the longest one that the interface takes, in bytes, longest first; every
+    /// path carries the last one.
     Datagrams(&'static [usize]),
 }
 
 impl Medium {
-    /// Strangers at once.
+    /// Most strangers at once.
     pub(super) fn strangers_max(self) -> usize {
         match self {
             Medium::Connections => 128,
@@ -34,7 +35,7 @@ impl Medium {
         }
     }
 
-    /// Pause before another try at addresses that were all tried, in milliseconds.
+    /// Pause before another round over all addresses, in milliseconds.
     pub(super) fn rest_ms(self) -> u64 {
         match self {
             Medium::Connections => 100,
@@ -42,7 +43,7 @@ impl Medium {
         }
     }
 
-    /// Whether messages may be lost.
+    /// Returns whether messages may be lost.
     pub(super) fn loses(self) -> bool {
         matches!(self, Medium::Datagrams(_))
     }

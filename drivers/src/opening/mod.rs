@@ -1,18 +1,20 @@
-//! The one state machine that opens links, for every driver whose peers have to find and trust each other.
+//! The state machine that opens links, shared by all drivers whose peers have to find and authenticate each
+//! other.
 //!
 //! It performs no I/O and reads no clock. A driver reports events: a link is wanted, a connection was
-//! accepted or has ended, a message came, time has passed. The machine answers with [`Action`]s, which the
-//! driver carries out. [`Medium`] has the differences between networks; through [`Around`] the driver
-//! supplies the facts that it alone knows (addresses, open links, messages about its network).
+//! accepted or has ended, a message arrived, time has passed. The machine answers with [`Action`]s, which
+//! the driver carries out. [`Medium`] has the differences between networks; through [`Around`] the driver
+//! supplies its own facts (addresses, open links, messages about its network).
 //!
-//! A link opens by hello, welcome and proof ([`crate::handshake`]). Each exchange is a *conversation* with an
-//! [`Id`] of this machine: on an *attempt*, which this side began, or with a *stranger*, a process that has
-//! connected to us and has not proved yet that it knows the secret of the job. Already the hello bears a MAC
-//! with that secret, so a stranger that keeps a place either knows the secret or has said nothing.
+//! A link opens by hello, welcome and proof ([`crate::handshake`]). Each handshake is a *conversation* with
+//! an [`Id`] of this machine: either an *attempt*, which this side began, or with a *stranger*, a process
+//! that has connected to us and has not proved yet that it knows the secret of the job. Already the hello
+//! has a MAC with that secret, so each stranger that occupies a place either knows the secret or has sent
+//! nothing.
 //!
-//! If both sides say hello at once, the link of the lower rank stays. The lower rank does not accept the
+//! If both sides send a hello at once, the link of the lower rank stays. The lower rank does not accept the
 //! other hello while its own attempt is under way. The higher rank accepts, begins no conversation of its
-//! own meanwhile, and forgets its attempt as soon as the other side has proved itself.
+//! own meanwhile, and drops its attempt as soon as the other side has proved itself.
 
 mod attempt;
 mod medium;
@@ -37,7 +39,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use stranger::Stranger;
 
-/// A conversation. No two conversations of one rail have the same.
+/// Identifies a conversation; unique on one rail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(u64);
 
@@ -48,7 +50,7 @@ impl Id {
     }
 }
 
-/// What this side is to the others.
+/// Identity and parameters of this side.
 #[derive(Clone)]
 pub struct Local {
     /// Name of the rail, for the log.
@@ -59,43 +61,44 @@ pub struct Local {
     pub rail: u8,
     /// Secret of the job.
     pub secret: [u8; 32],
-    /// Longest time for a link to open, and for a stranger to prove itself.
+    /// Time limit for opening a link, and for a stranger's proof.
     pub bound: Duration,
 }
 
-/// What the driver does for the machine. Actions for a conversation that has ended meanwhile are skipped.
+/// An instruction to the driver. Actions for a conversation that has ended meanwhile are skipped.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Begin this conversation with the address of that place in the list of the peer's; answered by
+    /// Start this conversation with the given address of the peer; the driver answers with
     /// [`Opening::reached`] or [`Opening::failed`].
     Reach {
         /// The conversation.
         id: Id,
-        /// With whom.
+        /// The peer.
         peer: PeerId,
-        /// Place of the address in the list, see [`Around::remotes`].
+        /// Index of the address in the peer's list, see [`Around::remotes`].
         address: usize,
     },
-    /// Say something.
+    /// Send a message.
     Say {
-        /// In this conversation.
+        /// The conversation.
         id: Id,
         /// Hello, welcome or proof.
         message: Control<'static>,
-        /// Datagrams only: the length that a hello or welcome is filled up to, or the length that passes.
+        /// Datagrams only: for a hello or welcome the length to pad to, for a proof the length that passes.
         len: usize,
     },
-    /// Say why there will be no link, and end the conversation such that this still arrives.
+    /// Send the reason for which there will be no link, and end the conversation such that it still
+    /// arrives.
     Refuse {
         /// The conversation.
         id: Id,
         /// Kind of reason.
         code: RefusalCode,
-        /// For the user on the other side.
+        /// Text for the user on the other side.
         text: String,
     },
-    /// Both sides have proved themselves. Do what else is needed; answered by [`Opening::finished`] or
-    /// [`Opening::failed`].
+    /// Both sides have proved themselves: run the driver's own exchange; the driver answers with
+    /// [`Opening::finished`] or [`Opening::failed`].
     Finish {
         /// The conversation.
         id: Id,
@@ -107,23 +110,23 @@ pub enum Action {
         /// The conversation.
         id: Id,
     },
-    /// A link that this side wanted cannot be opened.
+    /// Report that a link which this side wanted cannot be opened.
     Failed {
-        /// To whom.
+        /// The peer.
         peer: PeerId,
-        /// Cause and remedy, for the user, as what follows the name of the peer.
+        /// Cause and remedy, printed behind the name of the peer.
         why: String,
     },
 }
 
-/// A link that is open.
+/// A link whose handshake is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opened {
-    /// To whom.
+    /// The peer.
     pub peer: PeerId,
-    /// To which rail of the peer.
+    /// The number of the peer's rail.
     pub remote: u8,
-    /// What both sides know.
+    /// The data that both sides share.
     pub ends: Ends,
     /// Whether this side began.
     pub is_attempt: bool,
@@ -131,40 +134,40 @@ pub struct Opened {
     pub len: usize,
 }
 
-/// A message that came in a conversation.
+/// Content received in a conversation.
 #[derive(Debug)]
 pub enum Said<'a> {
-    /// A message.
+    /// A handshake message.
     Message(Control<'a>),
-    /// Something in this other version of the format.
+    /// A message of this other version of the protocol.
     OtherVersion(u8),
-    /// Something else.
+    /// Bytes of no version of the protocol.
     Foreign(Malformed),
 }
 
-/// Why a conversation has failed, as far as it matters for what comes next.
+/// Kind of a failure; it decides what is tried next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
-    /// The peer is there and takes no more connections now.
+    /// The peer is alive, but takes no more connections now.
     Busy,
-    /// Nobody could be reached.
+    /// No process could be reached.
     Unreachable,
-    /// The other side has ended a conversation that had begun.
+    /// The other side has closed a conversation that had begun.
     Ended,
-    /// Another try would fail, too.
+    /// Another try would fail as well.
     Hopeless,
 }
 
-/// A link of the rail, as far as opening another one depends on it.
+/// The part of an open link on which opening another one depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Linked {
-    /// The peer's rail.
+    /// The number of the peer's rail.
     pub remote: u8,
     /// The peer may not know yet that the link is open.
     pub is_unproved: bool,
 }
 
-/// What the driver knows.
+/// Facts that the driver supplies.
 pub trait Around {
     /// The number of the peer's rail for each of its addresses, the best address first.
     fn remotes(&self, peer: PeerId) -> Vec<u8>;
@@ -176,7 +179,7 @@ pub trait Around {
     fn silent(&self, peer: PeerId) -> String;
 }
 
-/// Everything about the links of a rail that are not open yet.
+/// The state machine of one rail: all its links that are not open yet.
 pub struct Opening {
     local: Local,
     medium: Medium,
@@ -189,7 +192,7 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// Nothing is to be opened yet.
+    /// Creates a machine without attempts.
     pub fn new(local: Local, medium: Medium) -> Self {
         let (attempts, strangers, actions) = (Vec::new(), Vec::new(), VecDeque::new());
         Opening {
@@ -204,37 +207,37 @@ impl Opening {
         }
     }
 
-    /// Whether this side wants a link, so that looking after it often shortens the wait.
+    /// Returns whether this side wants a link, so that frequent steps shorten the wait.
     #[inline]
     pub fn is_urgent(&self) -> bool {
         !self.attempts.is_empty()
     }
 
-    /// Whether there is nothing to do until somebody new comes.
+    /// Returns whether the machine has nothing to do until a new process connects.
     #[inline]
     pub fn is_idle(&self) -> bool {
         let is_empty = self.attempts.is_empty() && self.strangers.is_empty();
         is_empty && self.actions.is_empty() && self.notices.is_empty()
     }
 
-    /// The machine's data about this side.
+    /// Identity and parameters of this side.
     pub fn local(&self) -> &Local {
         &self.local
     }
 
-    /// What the driver has to do next.
+    /// The next action for the driver.
     pub fn next_action(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
 
-    /// A link is wanted. It is begun at the next [`Opening::step`], unless that has happened.
+    /// Requests a link, which is started at the next [`Opening::step`], unless there is an attempt already.
     pub fn connect(&mut self, peer: PeerId, now_ms: u64) {
         if self.attempt_to(peer).is_none() {
             self.attempts.push(Attempt::new(peer, now_ms, self.local.bound));
         }
     }
 
-    /// The link to this peer is not wanted any more.
+    /// Withdraws the request for a link to this peer.
     pub fn forget(&mut self, peer: PeerId) {
         if let Some(at) = self.attempt_to(peer) {
             let attempt = self.attempts.swap_remove(at);
@@ -242,7 +245,7 @@ impl Opening {
         }
     }
 
-    /// Time has passed. Strangers expire, attempts go on.
+    /// Time has passed: strangers expire, attempts continue.
     pub fn step(&mut self, now_ms: u64, around: &dyn Around) {
         self.expire(now_ms);
         self.tell(now_ms);
@@ -251,7 +254,7 @@ impl Opening {
         }
     }
 
-    /// Something was said in a conversation. Of datagrams, `len` is the length that passed: that of the
+    /// Handles a message in a conversation. For datagrams, `len` is the length that has passed: that of the
     /// datagram itself or the length that it names, whichever is less. `nonce` is fresh, for an answer.
     pub fn heard(
         &mut self,
@@ -268,7 +271,7 @@ impl Opening {
         }
     }
 
-    /// A conversation has ended, or could not be begun; the driver has forgotten it already.
+    /// Handles the end of a conversation, or a failure to start it; the driver has removed it already.
     pub fn failed(&mut self, id: Id, trouble: Trouble, why: String, now_ms: u64, around: &dyn Around) {
         if let Some(at) = self.attempt_in(id) {
             self.setback(at, trouble, why, now_ms, around);
@@ -286,8 +289,8 @@ impl Opening {
         }
     }
 
-    /// All is done for the link of this conversation, which the driver takes over. None: it is not wanted any
-    /// more.
+    /// The driver's own exchange is complete; returns the link, which the driver takes over. None: it is
+    /// not wanted any more.
     pub fn finished(&mut self, id: Id) -> Option<Opened> {
         if let Some(at) = self.attempt_in(id) {
             let opened = self.attempts[at].opened()?;
@@ -319,7 +322,7 @@ impl Opening {
         Id(self.begun)
     }
 
-    /// Notes an event with a stranger for the log.
+    /// Records an event with a stranger for the log.
     fn note(&mut self, level: log::Level, text: String, now_ms: u64) {
         self.notices.note(level, text);
         self.tell(now_ms);
@@ -334,7 +337,7 @@ impl Opening {
 
 impl std::fmt::Debug for Opening {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Without the secret.
+        // The secret is omitted.
         f.debug_struct("Opening")
             .field("medium", &self.medium)
             .field("attempts", &self.attempts)
@@ -344,7 +347,7 @@ impl std::fmt::Debug for Opening {
     }
 }
 
-/// A mixed start, in words for the user.
+/// Message to the user about a job with mixed versions.
 fn mixed(one: &str, version: u8, other: &str, another: u8) -> String {
     format!(
         "{one} speaks version {version} of the format, {other} version {another} \
@@ -352,7 +355,7 @@ fn mixed(one: &str, version: u8, other: &str, another: u8) -> String {
     )
 }
 
-/// What a refusal says whose side speaks another version.
+/// Text of a refusal for a side with another version.
 fn refused_version(theirs: u8) -> String {
     mixed("this side", VERSION, "the other side", theirs)
 }

@@ -1,27 +1,27 @@
-//! What the log says of strangers: one line a second at most, however many come.
+//! Limits log lines about strangers to one a second, however many there are.
 
 use log::Level;
 
 /// Time between two lines, in milliseconds.
 const EVERY_MS: u64 = 1000;
 
-/// The lines that wait.
+/// Pending log lines.
 #[derive(Debug, Default)]
 pub(super) struct Notices {
     told_ms: Option<u64>,
-    /// The most severe one that waits, of several the last.
+    /// The most severe pending line; of several, the last.
     waiting: Option<(Level, String)>,
-    /// Those that wait besides.
+    /// Number of other pending lines.
     more: u64,
 }
 
 impl Notices {
-    /// Whether none waits.
+    /// Returns whether no line is pending.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_none()
     }
 
-    /// Another line.
+    /// Adds a line.
     pub(super) fn note(&mut self, level: Level, text: String) {
         match &self.waiting {
             // A lower level is more severe.
@@ -34,7 +34,7 @@ impl Notices {
         }
     }
 
-    /// The line for the log, if one waits and none was taken within the last second.
+    /// The line for the log, if one is pending and none was taken within the last second.
     pub(super) fn take(&mut self, now_ms: u64) -> Option<(Level, String)> {
         if self.told_ms.is_some_and(|at| now_ms < at + EVERY_MS) {
             return None;

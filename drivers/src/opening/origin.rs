@@ -1,14 +1,14 @@
-//! From where strangers come, as the driver knows it.
+//! Origin of an incoming handshake, as the driver knows it.
 
 use std::net::IpAddr;
 
-/// From where a stranger comes.
+/// Origin of a stranger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
-    /// In words, for the log.
+    /// Text for the log.
     pub text: String,
-    /// The address of its host; none: all come from this one.
+    /// The address of its host; none: the network is local to this host.
     pub host: Option<IpAddr>,
-    /// Whether a peer is there.
+    /// Whether a peer has this address.
     pub is_known: bool,
 }

@@ -1,13 +1,13 @@
-//! Which strangers keep a place, so that processes without the secret cannot take those of peers.
+//! Places for strangers: processes without the secret cannot take the places of peers.
 //!
-//! | who | places |
+//! | stranger | keeps its place |
 //! |---|---|
-//! | has said a sealed hello | until the bound; a few conversations for each rank that it claims to be |
-//! | is silent, at the address of a peer | while there is room, at least for its patience |
-//! | is silent, elsewhere | a part of the places; a new one takes that of the oldest |
+//! | has sent a valid hello | until the time limit; a few conversations for each claimed rank |
+//! | is silent, at the address of a peer | while there is room, but at least for `PATIENCE_MS` |
+//! | is silent, elsewhere | a part of the places; a new one replaces the oldest |
 //!
-//! Peers say hello as soon as their connection stands, so of many that are silent the oldest is the least
-//! likely to be one. Of connections, those that find no place wait in the kernel.
+//! Peers send a hello as soon as their connection is established, so of many silent strangers the oldest is
+//! the least likely to be a peer. Connections without a place wait in the kernel.
 
 use super::stranger::Stranger;
 use super::{Action, Id, Medium, Opening, Origin};
@@ -15,19 +15,19 @@ use log::Level;
 use nmad_engine::packet::PeerId;
 use std::net::IpAddr;
 
-/// Age after which a silent stranger makes room for others, in milliseconds.
+/// Age after which a silent stranger may be dropped to make room, in milliseconds.
 const PATIENCE_MS: u64 = 250;
-/// The same for one of a host that has many silent ones, in milliseconds. The places of all then change
-/// hands 2,500 times a second.
+/// That age for a host with many silent strangers, in milliseconds. All places together can then be
+/// reassigned 2,500 times a second.
 const SHORT_PATIENCE_MS: u64 = 50;
-/// Silent strangers of one host that are many.
+/// Number of silent strangers of one host that counts as many.
 const MANY: usize = 32;
-/// Conversations over connections in which one rank is claimed at once: its own one, and one that it has
-/// given up and that has not ended here.
+/// Conversations over connections in which one rank is claimed at once: its current one, and one that it
+/// has closed and whose end has not been noticed here.
 const CLAIMS: usize = 2;
 
 impl Opening {
-    /// Whether one more can be let in.
+    /// Returns whether another stranger can be accepted; may drop a silent one.
     pub fn has_room(&mut self, now_ms: u64) -> bool {
         if self.strangers.len() < self.medium.strangers_max() {
             return true;
@@ -44,7 +44,7 @@ impl Opening {
         true
     }
 
-    /// Somebody has come.
+    /// Adds a stranger.
     pub fn accepted(&mut self, origin: Origin, now_ms: u64) -> Id {
         if !origin.is_known {
             self.bound_unknown(now_ms);
@@ -54,12 +54,13 @@ impl Opening {
         id
     }
 
-    /// Somebody has come whom the system tells to be none of this job's.
+    /// Logs a process that the driver has turned away, because the system identifies it as foreign to the
+    /// job.
     pub fn turned_away(&mut self, why: &str, now_ms: u64) {
         self.note(Level::Warn, format!("turned away {why}"), now_ms);
     }
 
-    /// The host of which so many are silent that they cannot all be peers.
+    /// The host with so many silent strangers that they cannot all be peers.
     fn crowd(&self) -> Option<Option<IpAddr>> {
         let mut hosts: Vec<(Option<IpAddr>, usize)> = Vec::new();
         for Stranger { origin, .. } in self.strangers.iter().filter(|stranger| stranger.is_silent()) {
@@ -75,7 +76,7 @@ impl Opening {
             .map(|(host, _)| host)
     }
 
-    /// Leaves room for one more of those that come from where no peer is.
+    /// Makes room for another stranger from an unknown address.
     fn bound_unknown(&mut self, now_ms: u64) {
         let unknown =
             self.strangers.iter().filter(|stranger| stranger.is_silent() && !stranger.origin.is_known);
@@ -86,8 +87,8 @@ impl Opening {
         }
     }
 
-    /// The stranger in this conversation has claimed to be that peer: the oldest ones that did make room.
-    /// Over datagrams another hello of a peer takes the place of the one before.
+    /// Handles a stranger's claim to be that peer: the oldest strangers with the same claim are dropped.
+    /// Over datagrams a second hello of a peer replaces the first one.
     pub(super) fn bound_claims(&mut self, peer: PeerId, id: Id) {
         let others = if self.medium == Medium::Connections { CLAIMS - 1 } else { 0 };
         let mut claims: Vec<_> =
@@ -97,7 +98,7 @@ impl Opening {
         replaced.iter().filter_map(|stranger| stranger.hello()).for_each(|hello| self.spent.add(&hello));
         let mut gone: Vec<_> =
             claims[..claims.len().saturating_sub(others)].iter().map(|stranger| stranger.id).collect();
-        // Datagrams wait nowhere.
+        // Datagrams do not wait in the kernel for a place.
         if self.medium.loses() && self.strangers.len() - gone.len() > self.medium.strangers_max() {
             let rest = self.strangers.iter().filter(|s| s.id != id && !gone.contains(&s.id));
             gone.extend(rest.min_by_key(|stranger| stranger.id).map(|stranger| stranger.id));

@@ -1,26 +1,26 @@
-//! Hellos that lead nowhere any more: a process that has recorded one gains nothing by saying it again.
+//! Replay protection: hellos that have been used. A process that replays a recorded hello gains nothing.
 
 use hashbrown::HashMap;
 use nmad_wire::Hello;
 use std::collections::VecDeque;
 
-/// Hellos of one rank that are remembered. A rank makes a new one for each try to open a link.
+/// Hellos remembered per rank. A rank creates a new one for each try to open a link.
 const EACH: usize = 16;
 
-/// The nonces of hellos, by the rank that has made them. Only sealed ones count, so there are as many ranks
-/// as the job has.
+/// The nonces of used hellos, by rank of their sender. Only valid hellos are added, so the number of ranks
+/// is limited by the size of the job.
 #[derive(Debug, Default)]
 pub(super) struct Spent {
     nonces: HashMap<u32, VecDeque<[u8; 32]>>,
 }
 
 impl Spent {
-    /// Whether this hello leads nowhere.
+    /// Returns whether this hello was used.
     pub(super) fn has(&self, hello: &Hello) -> bool {
         self.nonces.get(&hello.from).is_some_and(|nonces| nonces.contains(&hello.nonce))
     }
 
-    /// From now on this hello leads nowhere.
+    /// Marks this hello as used.
     pub(super) fn add(&mut self, hello: &Hello) {
         if self.has(hello) {
             return;

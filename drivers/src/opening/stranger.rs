@@ -1,4 +1,4 @@
-//! Processes that have connected to us and have not proved their identity yet.
+//! Strangers: processes that have connected to us and have not proved their identity yet.
 
 use super::{Action, Around, Id, Medium, Opened, Opening, Origin, Said, refused_version};
 use crate::handshake::{self, Ends};
@@ -6,7 +6,7 @@ use log::Level;
 use nmad_engine::packet::PeerId;
 use nmad_wire::{Control, Hello, Proof, RefusalCode};
 
-/// What the other side learns whose MAC is wrong.
+/// Text of the refusal of a side whose MAC is wrong.
 const OTHER_SECRET: &str = "your side has another secret (is it of the same job?)";
 
 /// A process that has connected to us.
@@ -14,51 +14,51 @@ const OTHER_SECRET: &str = "your side has another secret (is it of the same job?
 pub(super) struct Stranger {
     /// Its conversation.
     pub(super) id: Id,
-    /// From where it comes.
+    /// Its origin.
     pub(super) origin: Origin,
     pub(super) since_ms: u64,
-    /// When it was heard last.
+    /// When its last message arrived.
     heard_ms: u64,
     stage: Stage,
 }
 
 #[derive(Debug)]
 enum Stage {
-    /// It has not said hello.
+    /// It has sent no hello.
     New,
-    /// It has said a hello that a process with the secret has made, and was welcomed as that.
+    /// It has sent a valid hello, which was answered by a welcome.
     Welcomed(Ends),
-    /// It has proved that it knows the secret. The driver does the rest.
+    /// It has proved that it knows the secret. The driver's own exchange is in progress.
     Proved(Ends, usize),
 }
 
 impl Stranger {
-    /// Its hello, if it was welcomed.
+    /// Its hello, if a welcome was sent.
     pub(super) fn hello(&self) -> Option<Hello> {
         self.ends().map(|ends| ends.hello)
     }
 
-    /// The peer that it claims to be, if it was welcomed as that.
+    /// The peer that it claims to be, if a welcome was sent.
     pub(super) fn claims(&self) -> Option<PeerId> {
         self.ends().map(|ends| PeerId(ends.hello.from))
     }
 
-    /// One that has said nothing yet.
+    /// Creates a stranger that has sent nothing yet.
     pub(super) fn new(id: Id, origin: Origin, now_ms: u64) -> Stranger {
         Stranger { id, origin, since_ms: now_ms, heard_ms: now_ms, stage: Stage::New }
     }
 
-    /// Whether it has not said hello.
+    /// Returns whether it has sent no hello.
     pub(super) fn is_silent(&self) -> bool {
         matches!(self.stage, Stage::New)
     }
 
-    /// Whether it has said nothing for so long, and might have given up.
+    /// Returns whether its last message is older than `after_ms`, so that it may have ended.
     pub(super) fn is_stale(&self, now_ms: u64, after_ms: u64) -> bool {
         matches!(self.stage, Stage::Welcomed(_)) && now_ms >= self.heard_ms + after_ms
     }
 
-    /// The link, if there is nothing left but the driver's part.
+    /// The link, if only the driver's own exchange is missing.
     pub(super) fn opened(&self) -> Option<Opened> {
         let Stage::Proved(ends, len) = self.stage else { return None };
         let (peer, remote) = (PeerId(ends.hello.from), ends.hello.rail);
@@ -78,7 +78,7 @@ impl Stranger {
 }
 
 impl Opening {
-    /// Drops those that have not proved themselves in time.
+    /// Drops strangers that have not proved themselves in time.
     pub(super) fn expire(&mut self, now_ms: u64) {
         let bound_ms = self.local.bound.as_millis() as u64;
         let (bound, is_told) = (self.local.bound, !self.medium.loses());
@@ -95,7 +95,7 @@ impl Opening {
         }
     }
 
-    /// Notes that a stranger has gone. One that gives way to another conversation of its peer is no news.
+    /// Logs the end of a stranger's conversation, unless another conversation of its peer has replaced it.
     pub(super) fn note_end(&mut self, stranger: &Stranger, why: &str, (now_ms, around): (u64, &dyn Around)) {
         let from = &stranger.origin.text;
         let text = match stranger.claims() {
@@ -106,7 +106,7 @@ impl Opening {
         self.note(Level::Info, text, now_ms);
     }
 
-    /// Drops strangers.
+    /// Drops the strangers for which `which` returns true.
     pub(super) fn drop_strangers(&mut self, mut which: impl FnMut(&Stranger) -> bool) {
         let actions = &mut self.actions;
         self.strangers.retain(|stranger| {
@@ -116,7 +116,7 @@ impl Opening {
         });
     }
 
-    /// A stranger has said something.
+    /// Handles a message of a stranger.
     pub(super) fn heard_stranger(
         &mut self,
         at: usize,
@@ -163,7 +163,7 @@ impl Opening {
         around: &dyn Around,
     ) {
         let peer = PeerId(hello.from);
-        // Checked first: what follows believes the hello, and keeps a place for its sender.
+        // The MAC is checked first: the steps below trust the hello, and keep a place for its sender.
         if !handshake::is_sealed(&hello, &self.local.secret) {
             return match self.medium {
                 Medium::Connections => self.refuse(at, RefusalCode::Secret, OTHER_SECRET.into(), now_ms),
@@ -194,7 +194,7 @@ impl Opening {
         let id = self.strangers[at].id;
         self.strangers[at].stage = Stage::Welcomed(Ends { hello, rail: self.local.rail, nonce });
         if self.medium == Medium::Connections {
-            // Each connection has a hello of its own; a datagram is repeated until it is answered.
+            // Each connection has its own hello; over datagrams a hello is repeated until it is answered.
             self.spent.add(&hello);
         }
         self.bound_claims(peer, id);
@@ -229,22 +229,22 @@ impl Opening {
         }
     }
 
-    /// Whether this side opens a link to the peer, or has opened one of which the peer may not know yet, and
-    /// that one shall stay.
+    /// Returns whether a link begun by this side takes precedence: either an attempt is under way, or the
+    /// link is open and the peer may not know that yet.
     fn has_precedence(&self, peer: PeerId, around: &dyn Around) -> bool {
         let is_under_way = self.attempt_to(peer).is_some_and(|at| self.attempts[at].is_under_way());
         let is_unproved = || around.linked(peer).is_some_and(|link| link.is_unproved);
         self.local.rank < peer && (is_under_way || is_unproved())
     }
 
-    /// Why a hello is refused.
+    /// Returns why a hello is refused.
     fn objection(&self, hello: &Hello, around: &dyn Around) -> Option<String> {
         let (me, peer) = (self.local.rank.0, PeerId(hello.from));
         if hello.to != me || hello.from == me {
             return Some(format!("rank {me} was reached, not rank {} (is its address right?)", hello.to));
         }
         let under_way = || {
-            // An unanswered datagram says nothing about the rail that will answer.
+            // Over datagrams, a hello without an answer does not determine which rail will answer.
             let at = self.attempt_to(peer).filter(|_| !self.medium.loses())?;
             self.attempts[at].remote(&around.remotes(peer))
         };
@@ -261,7 +261,7 @@ impl Opening {
         self.actions.push_back(Action::Refuse { id, code, text });
     }
 
-    /// Ends a conversation without a word.
+    /// Ends a conversation without a message.
     fn send_away(&mut self, at: usize) {
         let Stranger { id, .. } = self.strangers.swap_remove(at);
         self.actions.push_back(Action::Drop { id });

@@ -1,13 +1,13 @@
-//! The universal hash of a frame's data, which goes into its tag.
+//! Universal hash of a frame's data, which is part of the frame's tag.
 //!
-//! A frame on its way through kernels and virtual interfaces has no checksum, so its tag covers the data. The
-//! tag of a link ([`crate::udp::seal`]) hides a hash under a pseudo-random number for each place in the
-//! sequence; NH (Black, Halevi, Krawczyk, Krovetz, Rogaway: UMAC, CRYPTO 1999, section 4) of the data, under
+//! A frame on its way through kernels and virtual interfaces has no checksum, so its tag covers the data.
+//! The tag of a link ([`crate::udp::seal`]) encrypts a hash with a pseudo-random number for each sequence
+//! number; NH (Black, Halevi, Krawczyk, Krovetz, Rogaway: UMAC, CRYPTO 1999, section 4) of the data, under
 //! a key of the job, is added to that hash. A changed frame, by accident or by intent, passes with a
 //! probability of 2^-32 (`docs/udp.md`). NH costs two multiplications for each 16 bytes and no lookup.
 
-/// Words of a block. Data is taken in blocks, the last one filled up with zeroes; the header under the tag
-/// has its length.
+/// Words of a block. The last block is padded with zeroes; the length is in the header, which the tag
+/// covers.
 const WORDS: usize = 8;
 const BLOCK: usize = 4 * WORDS;
 
@@ -17,7 +17,7 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// For data of at most `len` bytes.
+    /// Creates a key for data of at most `len` bytes.
     pub fn new(secret: &[u8; 32], len: usize) -> Digest {
         let mut hasher = blake3::Hasher::new_keyed(secret);
         hasher.update(b"NewMadeleine data of frames");
@@ -27,7 +27,7 @@ impl Digest {
         Digest { key: blocks.iter().map(words).collect() }
     }
 
-    /// The hash of these bytes, as far as the key reaches: bytes beyond it do not count.
+    /// Returns the hash of `data`; bytes beyond the length of the key are ignored.
     #[inline]
     pub fn of(&self, data: &[u8]) -> u64 {
         let (blocks, rest) = data.as_chunks::<BLOCK>();
@@ -51,8 +51,8 @@ fn total(sums: &[u64]) -> u64 {
     sums.iter().fold(0, |sum, part| sum.wrapping_add(*part))
 }
 
-/// Less than a block with zeroes behind it. Word by word: for so little, copying any number of bytes would
-/// take longer than what is done with them.
+/// Pads an incomplete block with zeroes, word by word: for so few bytes, a copy of variable length would
+/// take longer than the hash.
 #[inline]
 fn filled_up(rest: &[u8]) -> [u8; BLOCK] {
     let (eights, tail) = rest.as_chunks::<8>();
@@ -71,7 +71,7 @@ fn words(block: &[u8; BLOCK]) -> [u32; WORDS] {
     std::array::from_fn(|at| u32::from_le_bytes(words[at]))
 }
 
-/// Words are paired four apart, which suits processors that work on several at once.
+/// Adds a block to the sums. Words four apart are paired, which suits vector units.
 #[inline]
 fn add(sums: &mut [u64; WORDS / 2], block: &[u8; BLOCK], key: &[u32; WORDS]) {
     let data = words(block);
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(digest.of(&[]), 0);
     }
 
-    /// The vector of `docs/udp.md`, which an implementation apart from this one made.
+    /// The vector of `docs/udp.md`, which an independent implementation computed.
     #[test]
     fn it_is_that_of_the_documentation() {
         let digest = Digest::new(&std::array::from_fn(|at| at as u8), 64);

@@ -1,4 +1,4 @@
-//! The header before a datagram on Ethernet, and the address of a rail as peers receive it.
+//! The header in front of a datagram on Ethernet, and the address of a rail as published to peers.
 //!
 //! | at | bytes | field |
 //! |---|---|---|
@@ -6,7 +6,8 @@
 //! | 12 | 2 | EtherType 0x88B5: for local experiments (IEEE 802, section 9.2.3) |
 //! | 14 | 2 + 2 | port of the receiver's process, of the sender's, most significant byte first |
 //!
-//! A datagram as the UDP driver's follows. Ethernet pads short frames; a datagram says its length itself.
+//! A datagram of the UDP driver's format follows. Ethernet pads short frames; a datagram contains its
+//! length.
 
 use crate::tcp::address::Address;
 use std::fmt;
@@ -14,25 +15,25 @@ use std::str::FromStr;
 
 /// Length of a hardware address in bytes.
 pub const MAC: usize = 6;
-/// Bytes before a datagram.
+/// Bytes in front of a datagram.
 pub const HEAD: usize = ETHERNET + PORTS;
-/// Of them what does not count for the MTU.
+/// The part of them that does not count towards the MTU.
 pub const ETHERNET: usize = 2 * MAC + 2;
-/// And what does.
+/// The part that does.
 pub const PORTS: usize = 4;
-/// Ours.
+/// The EtherType of our frames.
 pub const ETHERTYPE: u16 = 0x88B5;
 
-/// A process on a network: a hardware address, and a port that no other process there has.
+/// A process on a network: a hardware address, and a port that is unique at that address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Way {
-    /// Of its interface.
+    /// Hardware address of its interface.
     pub mac: [u8; MAC],
-    /// Also the one on which it holds a UDP socket.
+    /// Port; the process also holds the UDP socket with this number.
     pub port: u16,
 }
 
-/// What begins each frame from one process to another.
+/// The beginning of each frame from one process to another.
 pub fn head(from: Way, to: Way) -> [u8; HEAD] {
     let mut out = [0; HEAD];
     out[..MAC].copy_from_slice(&to.mac);
@@ -43,7 +44,8 @@ pub fn head(from: Way, to: Way) -> [u8; HEAD] {
     out
 }
 
-/// Who sent a frame, and the datagram in it, perhaps padded; none if there is not even a head.
+/// The sender of a frame, and the datagram in it, possibly padded; none if the frame is shorter than its
+/// header.
 #[inline]
 pub fn open(frame: &[u8]) -> Option<(Way, &[u8])> {
     let (head, data) = frame.split_first_chunk::<HEAD>()?;
@@ -51,21 +53,21 @@ pub fn open(frame: &[u8]) -> Option<(Way, &[u8])> {
     Some((Way { mac, port: u16::from_be_bytes([head[16], head[17]]) }, data))
 }
 
-/// Where peers reach a rail: `packet:02:00:00:00:00:01@10.0.1.3/24:40123`.
+/// The address of a rail: `packet:02:00:00:00:00:01@10.0.1.3/24:40123`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Of the interface.
+    /// Hardware address of the interface.
     pub mac: [u8; MAC],
-    /// Its subnet, and the port.
+    /// IP address with its subnet, and the port.
     pub address: Address,
 }
 
-/// The text is not the address of such a rail.
+/// The error for text that is not the address of such a rail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotAPlace;
 
 impl Place {
-    /// As frames name it.
+    /// The address that frames contain.
     pub fn way(&self) -> Way {
         Way { mac: self.mac, port: self.address.socket.port() }
     }

@@ -1,4 +1,4 @@
-//! One peer over this rail: the queue to it, and partly arrived orders from it.
+//! A link to one peer over this rail: the send queue, and incomplete orders from the peer.
 
 use super::config::PacketConfig;
 use super::frame::{HEAD, Way, head};
@@ -17,12 +17,12 @@ use rustix::net::{self, SendFlags};
 use std::io;
 use std::net::UdpSocket;
 
-/// Why a link cannot go on.
+/// Reason for the end of a link.
 #[derive(Debug)]
 pub enum Broken {
-    /// The system says so.
+    /// The system reports an error.
     System(Errno),
-    /// The peer answers nothing any more.
+    /// The peer does not answer any more.
     Silent,
 }
 
@@ -43,37 +43,37 @@ impl Broken {
 /// An open link.
 #[derive(Debug)]
 pub struct Link {
-    /// To whom.
+    /// The peer.
     pub peer: PeerId,
     /// Number of the peer's rail.
     pub remote: u8,
-    /// Where it is.
+    /// Address of the peer in frames.
     pub way: Way,
     /// Orders that the kernel has not taken yet.
     pub out: Outbox,
-    /// Most bytes that a frame carries behind its headers.
+    /// Data bytes of a frame, at most.
     pub part: usize,
-    /// Makes and checks tags.
+    /// Creates and checks tags.
     pub seal: Seal,
-    /// Orders of which parts have arrived.
+    /// Incomplete orders from the peer.
     pub assemblies: Assemblies,
     /// Orders were posted since the last flush.
     pub touched: bool,
     /// The kernel did not take everything.
     pub blocked: bool,
-    /// Something of the peer has come since the last look at the clock.
+    /// A frame of the peer has arrived since the last periodic check.
     pub heard: bool,
     head: [u8; HEAD],
-    /// A socket towards the UDP port that the peer's process holds. Nobody reads there; but when the process
-    /// has ended, its kernel says so.
+    /// A socket connected to the UDP port that the peer's process holds. The peer does not read from that
+    /// port; but when its process has ended, its kernel answers with an error.
     bell: Option<UdpSocket>,
-    /// What this side says until it has heard something.
+    /// The message that this side repeats until it receives a frame.
     proof: Vec<u8>,
     silence: Silence,
 }
 
 impl Link {
-    /// A link that has just been opened, from `ours`.
+    /// Creates an open link from the address `ours`.
     pub fn new(
         greeted: Greeted<Way>,
         ours: Way,
@@ -102,12 +102,12 @@ impl Link {
         }
     }
 
-    /// Whether this side still has to prove itself, as far as it knows.
+    /// Returns whether the peer has not confirmed yet that it received this side's proof.
     pub fn is_unproved(&self) -> bool {
         !self.proof.is_empty()
     }
 
-    /// Says something that carries nothing. What the kernel does not take is lost, as the network might.
+    /// Sends a signal. If the kernel does not take it, it is lost, as it might be in the network.
     pub fn signal(&mut self, socket: &Socket, signal: Signal) {
         let datagram = Datagram::signal(self.seal.next() as u32, signal);
         let tag = self.seal.tag(&datagram);
@@ -118,10 +118,10 @@ impl Link {
         let _ = net::send(socket, &[&self.head[..], bytes].concat(), SendFlags::empty());
     }
 
-    /// Does what is to be done from time to time.
+    /// Sends probes and repetitions that are due.
     ///
     /// # Errors
-    /// The peer's kernel says that the process is gone, or nobody says anything any more.
+    /// The peer's kernel reports that the process has ended, or the peer does not answer any more.
     pub fn keep_up(&mut self, socket: &Socket, now_ms: u64) -> Result<(), Broken> {
         if self.heard {
             self.proof = Vec::new();
@@ -139,7 +139,8 @@ impl Link {
         Ok(())
     }
 
-    /// What the kernel has to say is said of the ring before, and comes instead of another one.
+    /// Sends a datagram to the peer's UDP port. An error of the kernel is about an earlier datagram, and is
+    /// returned instead of sending this one.
     fn ring(&mut self) {
         let Some(bell) = &self.bell else { return };
         if let Err(e) = bell.send(&[])

@@ -1,11 +1,11 @@
-//! Raw Ethernet frames on one interface: a driver of the room below the engine, for users with CAP_NET_RAW.
+//! Driver for raw Ethernet frames on one interface, for users with CAP_NET_RAW.
 //!
-//! A socket of the AF_PACKET family for each rail, with an EtherType of our own and a receive ring that is
-//! mapped into the process, so that a look for frames costs a read of memory ([`sys`]). The rail sends the
-//! UDP driver's datagrams: parts of orders under tags, opened by equal greetings. Instead of IP and UDP there
+//! Each rail has a socket of the AF_PACKET family, with an EtherType of our own and a receive ring that is
+//! mapped into the process, so that polling for frames costs a read of memory ([`sys`]). The rail sends the
+//! UDP driver's datagrams: parts of orders with tags, and the same handshake. Instead of IP and UDP there
 //! is a header of four bytes with two ports ([`frame`]), and the kernel's filter drops frames for other
-//! processes. Tags cover the data too, which nothing else does on the way ([`digest`]). It knows headers,
-//! never frames of the engine.
+//! processes. Tags cover the data too, which no other checksum protects on the way ([`digest`]). The driver
+//! knows headers, never frames of the engine.
 
 mod config;
 mod digest;

@@ -1,4 +1,4 @@
-//! Raw Ethernet's part of opening a link: the greetings of the UDP driver, on one socket for all peers.
+//! Raw Ethernet's part of opening a link: the handshake of the UDP driver, over one socket for all peers.
 
 use super::config::PacketConfig;
 use super::frame::{Place, Way, head};
@@ -13,30 +13,28 @@ use nmad_wire::{Control, Hello};
 use rustix::io::Errno;
 use rustix::net::{self, SendFlags};
 
-/// What a frame carries on most networks: jumbo frames, Ethernet, and what a tunnel leaves of it.
+/// Frame lengths to try: jumbo frames, Ethernet, Ethernet in a tunnel, and the minimum.
 const LENGTHS: &[usize] = &[8_996, 1_496, 1_396, 528];
 
-/// Everything about links that are not open yet.
+/// State of the links that are not open yet.
 #[derive(Debug)]
 pub struct Opening {
-    /// The machine: it receives the wanted links.
+    /// The state machine, which also receives orders to open links.
     pub machine: opening::Opening,
     greeters: Greeters<Way>,
 }
 
-/// The parts of the rail that opening looks at.
+/// The parts of the rail that opening uses.
 pub struct Rail<'a> {
-    /// Its configuration.
     pub config: &'a PacketConfig,
-    /// Its socket.
     pub socket: &'a Socket,
-    /// How frames name it.
+    /// Address of the rail in frames.
     pub ours: Way,
-    /// Bytes that it buffers for a link.
+    /// Bytes that the rail buffers for a link.
     pub buffer: u32,
-    /// Where peers are, with the numbers of their rails.
+    /// Addresses of peers, with the numbers of their rails.
     pub known: &'a HashMap<PeerId, Vec<(u8, Place)>>,
-    /// The link to a peer.
+    /// Returns the link to a peer.
     pub linked: &'a dyn Fn(PeerId) -> Option<&'a Link>,
     /// Milliseconds.
     pub now_ms: u64,
@@ -47,20 +45,20 @@ impl Rail<'_> {
         self.known.get(&peer).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a hello to this rank does not come from where its sender is.
+    /// Returns whether a hello comes from another address than that of its alleged sender.
     fn is_elsewhere(&self, hello: &Hello, from: Way) -> bool {
         let places = self.places(PeerId(hello.from));
         hello.to == self.config.rank.0 && places.iter().all(|(_, place)| place.way() != from)
     }
 
-    /// Longest datagram that its interface takes.
+    /// Longest datagram that the interface takes.
     fn longest(&self) -> usize {
         self.socket.data_max() - super::frame::PORTS
     }
 }
 
 impl Opening {
-    /// Nothing is to be opened yet.
+    /// Creates the state without any attempt.
     pub fn new(config: &PacketConfig) -> Opening {
         let PacketConfig { rank, rail, secret, bound, .. } = *config;
         let local = Local { name: config.name(), rank, rail, secret, bound };
@@ -68,19 +66,20 @@ impl Opening {
         Opening { machine, greeters: Greeters::default() }
     }
 
-    /// Goes on with every attempt.
+    /// Continues every attempt.
     pub fn step(&mut self, rail: Rail<'_>, outcome: &mut Vec<Outcome<Way>>) {
         let (opening, greeters, now_ms) = (&mut self.machine, &mut self.greeters, rail.now_ms);
         Step { greeters, opening, network: rail, now_ms, outcome }.go_on();
     }
 
-    /// A greeting has come, or something that is none: then false.
+    /// Handles a frame from a sender without a link; returns whether it was a handshake message.
     pub fn hear(&mut self, from: Way, bytes: &[u8], rail: Rail<'_>, outcome: &mut Vec<Outcome<Way>>) -> bool {
         let Some(heard) = Heard::of(bytes, &rail.config.secret, rail.longest()) else { return false };
-        // A hello comes from a stranger, a welcome from a peer to which we have said hello, and a proof from
-        // a peer that we have welcomed.
+        // A hello comes from a new sender, a welcome from a peer to which we have sent a hello, and a proof
+        // from a peer that we have sent a welcome.
         let is_attempt = match heard.said {
-            // A hello gets an answer only if its sender is where the launcher says that its rank is.
+            // Answer a hello only if it comes from the address that the launcher has published for its
+            // rank.
             Said::Message(Control::Hello(hello)) if rail.is_elsewhere(&hello, from) => return true,
             Said::Message(Control::Hello(_)) | Said::OtherVersion(_) | Said::Foreign(_) => None,
             Said::Message(Control::Welcome(_) | Control::Refuse(_)) => Some(true),
@@ -140,7 +139,7 @@ impl Network for Rail<'_> {
     }
 
     fn send(&mut self, way: &Way, bytes: &[u8]) -> Result<(), Errno> {
-        // What the kernel does not take is lost, and said again.
+        // A message that the kernel does not take is lost, and will be repeated.
         let _ = net::send(self.socket, &[&head(self.ours, *way)[..], bytes].concat(), SendFlags::empty());
         Ok(())
     }

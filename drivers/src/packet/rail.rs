@@ -1,4 +1,4 @@
-//! The driver itself: links that open and close, and the traffic on those that are open.
+//! The driver: opens and closes links, and serves the traffic of open ones.
 
 use super::config::PacketConfig;
 use super::digest::Digest;
@@ -33,15 +33,15 @@ use rustix::io::Errno;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
-/// Orders taken at once; each link has its own, smaller depth.
+/// Orders taken at once; the limit in practice is the smaller depth of each link.
 const ROOM: usize = 1024;
 /// Orders to one peer that are taken before the first is reported as sent.
 const DEPTH: usize = 4;
-/// Pieces that a packet may leave in place.
+/// Segments of a packet that may stay in user memory.
 const GATHER: usize = 16;
-/// Frames taken per poll, so that a flood of them does not keep the caller.
+/// Frames read per poll, so that a flood of them does not keep the caller from returning.
 const FRAMES: usize = 64;
-/// Polls from one look at the timer to the next: a look is a system call, which a poll is not.
+/// Polls between two checks of the timer: a check is a system call, a poll is not.
 const LOOK_EVERY: u32 = 1024;
 
 /// A rail of raw Ethernet on one interface.
@@ -52,7 +52,8 @@ pub struct PacketRail {
     place: Place,
     socket: Socket,
     digest: Digest,
-    /// Holds the port: nobody else on this network has it, and the kernel answers for it when we are gone.
+    /// Reserves the port: no other process on this network has it, and the kernel answers there after our
+    /// end.
     port: UdpSocket,
     wakes: Wakes,
     carrier: Carrier,
@@ -73,12 +74,12 @@ pub struct PacketRail {
     polls: u32,
 }
 
-/// Why a process may not, and what to do about it.
+/// Why a process may not open such a rail, with the remedy.
 const FORBIDDEN: &str = "raw Ethernet needs the capability CAP_NET_RAW (setcap cap_net_raw+ep PROGRAM, or a \
                          user namespace of one's own); udp does without";
 
 impl PacketRail {
-    /// Why this process cannot open such a rail on any interface; none: it can.
+    /// Returns why this process cannot open such a rail on any interface; none if it can.
     pub fn hindrance() -> Option<String> {
         let error = super::sys::socket().err()?;
         Some(match error.kind() {
@@ -87,10 +88,10 @@ impl PacketRail {
         })
     }
 
-    /// Opens a socket on the interface.
+    /// Opens a rail on the interface.
     ///
     /// # Errors
-    /// This process may not, or the interface is gone or is not Ethernet.
+    /// This process has no permission, or the interface is gone or is not Ethernet.
     pub fn open(config: PacketConfig) -> Result<PacketRail, DriverError> {
         let name = config.name();
         let fail = |what: &'static str| {
@@ -155,7 +156,7 @@ impl PacketRail {
         }
     }
 
-    /// Ends a link that the engine gave up.
+    /// Closes a link on behalf of the engine.
     fn leave(&mut self, to: PeerId) {
         self.opening.machine.forget(to);
         let mut link = self.remove(to);
@@ -166,7 +167,7 @@ impl PacketRail {
         self.lost(to, "was given up", unsent);
     }
 
-    /// Reports the end of a link or of the attempt to open one.
+    /// Reports the end of a link, or of the attempt to open one.
     #[cold]
     fn lost(&mut self, peer: PeerId, why: &str, unsent: Vec<Order>) {
         self.news.lost(&self.name, peer, why, unsent);
@@ -215,7 +216,7 @@ impl PacketRail {
         self.blocked.retain(|index| links[*index].as_ref().is_some_and(|link| link.blocked));
     }
 
-    /// Takes the frames that have come.
+    /// Reads the frames that have arrived.
     #[inline]
     fn take_frames(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         for _ in 0..FRAMES {
@@ -242,7 +243,7 @@ impl PacketRail {
         }
     }
 
-    /// A frame from somebody to whom there is no link.
+    /// Handles a frame of a sender without a link.
     #[cold]
     fn hear(&mut self, from: Way, report: &mut dyn FnMut(Event<'_>)) {
         let bytes = self.socket.frame().and_then(frame::open).map(|(_, bytes)| bytes.to_vec());
@@ -254,21 +255,22 @@ impl PacketRail {
         self.settle(report);
     }
 
-    /// Calls `what` with what is not open yet and the parts of the rail that it looks at.
+    /// Calls `what` with the state of links that are not open yet, and the parts of the rail that it uses.
     fn with_opening<R>(
         &mut self,
         what: impl FnOnce(&mut Opening, opening::Rail<'_>, &mut Vec<Outcome<Way>>) -> R,
     ) -> R {
         let PacketRail { config, socket, place, known, links, by_peer, opening, outcome, .. } = self;
         let linked = |peer: PeerId| links[*by_peer.get(&peer)?].as_deref();
-        // Short packets take as much of the ring as long ones: half of it is promised.
+        // A short packet occupies a slot of the ring like a long one, so only half of the ring is
+        // advertised.
         let buffer = (socket.slots() / 2 * socket.data_max()) as u32;
         let (linked, ours) = (&linked, place.way());
         let rail = opening::Rail { config, socket, ours, buffer, known, linked, now_ms: now_ms() };
         what(opening, rail, outcome)
     }
 
-    /// Reports what became of links that were to open.
+    /// Reports the results of attempts to open links.
     fn settle(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         for outcome in std::mem::take(&mut self.outcome) {
             match outcome {
@@ -303,7 +305,7 @@ impl PacketRail {
         report(Event::Buffers { peer, len: u64::from(buffer) });
     }
 
-    /// Looks at the clock if the timer has rung, and goes on with what is to open.
+    /// If the timer has expired, does the periodic work; continues attempts to open links.
     #[cold]
     fn look(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         self.polls = 0;
@@ -324,7 +326,7 @@ impl PacketRail {
         }
     }
 
-    /// Looks after links on which nothing happens, and says what was dropped.
+    /// Probes inactive links, and logs dropped frames.
     fn keep_up(&mut self) {
         let now_ms = now_ms();
         for index in 0..self.links.len() {
@@ -334,14 +336,14 @@ impl PacketRail {
                 self.lose(peer, &broken.describe(&self.config));
             }
         }
-        // What peers ring with is nothing to read, but fills a buffer.
+        // Datagrams by which peers test this port have no content, but fill the buffer.
         while self.port.recv(&mut [0; 8]).is_ok() {}
         if let Some((level, text)) = self.strays.news(now_ms) {
             log::log!(level, "rail {}: {text}", self.name);
         }
     }
 
-    /// Sets the timer for what there is to look after.
+    /// Sets the timer for pending periodic work.
     fn wind(&mut self) {
         let hurry =
             !self.opening.machine.is_idle() || self.links.iter().flatten().any(|link| link.is_unproved());
@@ -350,7 +352,7 @@ impl PacketRail {
 
     #[inline]
     fn send_now(&mut self, to: PeerId, number: u32, packet: (&[u64], &Segments)) -> Sent {
-        // Who answers sends to the one from whom the last frame came.
+        // An answer goes to the sender of the last frame, so try that link first.
         let answers = |index: &usize| self.links[*index].as_deref().is_some_and(|link| link.peer == to);
         let latest = self.latest.map(|(_, index)| index).filter(answers);
         let Some(index) = latest.or_else(|| self.by_peer.get(&to).copied()) else { return Sent::Retry };
@@ -451,7 +453,7 @@ impl Driver for PacketRail {
         true
     }
 
-    /// Asking makes it watch the socket, on which peers ask for links too.
+    /// Interest watches the socket, which also receives requests for links.
     fn wakeup(&mut self, _: Interest) -> Option<i32> {
         self.wakes.attend(&self.socket);
         Some(self.wakes.watch.descriptor())
@@ -469,7 +471,8 @@ impl Driver for PacketRail {
         let place = address.parse::<Place>().ok();
         let place = place.filter(|place| self.place.address.same_subnet(&place.address));
         let Some(place) = place else { return false };
-        // The rail of the same number at the other side is the best: two rails on one network pair up.
+        // The rail of the same number at the other side is preferred, so that two rails on one network pair
+        // up in order.
         let known = self.known.entry(peer).or_default();
         known.retain(|old| old.1 != place && old.0 != rail);
         known.push((rail, place));
@@ -479,7 +482,7 @@ impl Driver for PacketRail {
 }
 
 impl Drop for PacketRail {
-    /// The peers shall not have to find out.
+    /// Notifies the peers, which would otherwise need a timeout to notice.
     fn drop(&mut self) {
         for link in self.links.iter_mut().flatten() {
             link.signal(&self.socket, Signal::Close);

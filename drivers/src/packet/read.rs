@@ -1,4 +1,4 @@
-//! Receiving: what a frame of an open link brings.
+//! Receiving: handles a frame of an open link.
 
 use super::digest::Digest;
 use super::link::Link;
@@ -10,8 +10,8 @@ use crate::udp::seal::Check;
 use crate::udp::strays::{Stray, Strays};
 use nmad_engine::transfer::driver::Event;
 
-/// Takes what a frame carries behind its head, perhaps padded, and reports what it completes. False: the peer
-/// has closed the link.
+/// Handles the datagram in a frame, possibly padded, and reports an order that it completes. False: the
+/// peer has closed the link.
 #[inline]
 pub fn read(
     link: &mut Link,
@@ -25,7 +25,7 @@ pub fn read(
         return true;
     };
     let data = &bytes[LEN..usize::from(datagram.len)];
-    // The tag covers no more than a frame of the link carries.
+    // The tag covers only as many bytes as a frame of the link may have.
     let verdict = match data.len() > link.part {
         true => Check::Forged,
         false => link.seal.check(tag.wrapping_sub(digest.of(data)), &datagram),
@@ -51,8 +51,8 @@ pub fn read(
     true
 }
 
-/// What does not belong to the link. A greeting that comes again, because its answer was lost or late, is no
-/// stranger's.
+/// Handles a datagram without the link's tag. A repeated handshake message, whose answer was lost or late,
+/// does not count as a stray.
 #[cold]
 fn refuse(verdict: Check, bytes: &[u8], link: &mut Link, socket: &Socket, strays: &mut Strays) {
     if link.seal.is_greeting(bytes) {

@@ -1,9 +1,9 @@
-//! A packet socket with its receive ring, for which there is no safe wrapper. The only `unsafe` of this
-//! driver.
+//! A packet socket with its receive ring, for which there is no safe wrapper. This is the only `unsafe`
+//! code of this driver.
 //!
-//! The ring is one of version 2 (`packet_mmap` in the kernel's documentation): a slot for each frame, at the
-//! disposal of the process as soon as its status says so, and of the kernel again when that is taken back.
-//! Version 3 would hand over blocks of frames, later.
+//! The ring is of version 2 (`packet_mmap` in the kernel's documentation): each frame has a slot, which
+//! belongs to the process once its status says so, and to the kernel again when the status is reset.
+//! Version 3 would pass blocks of frames, which is later.
 #![allow(unsafe_code)]
 
 use super::frame::{ETHERNET, ETHERTYPE, MAC};
@@ -15,11 +15,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Bytes of a ring for frames of the usual length.
 const RING: usize = 4 << 20;
-/// Slots of a ring at least.
+/// Smallest number of slots of a ring.
 const SLOTS_MIN: usize = 256;
-/// Longest data of a frame that is used, also where the interface takes longer ones.
+/// Longest data of a frame that is used, even if the interface takes longer ones.
 const DATA_MAX: usize = 9_000;
-/// What the kernel puts before the frame in its slot, at most.
+/// Bytes that the kernel writes in front of the frame in its slot, at most.
 const SLOT_HEAD: usize = 128;
 
 /// A socket for the frames of one process on one interface.
@@ -43,15 +43,16 @@ struct Ring {
 // SAFETY: the mapping belongs to the ring alone and may be used by any one thread at a time.
 unsafe impl Send for Ring {}
 
-/// Of no protocol yet, so that nothing comes before ring and filter are there.
+/// Opens a packet socket without a protocol, so that no frame arrives before the ring and the filter are
+/// set up.
 pub(super) fn socket() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: makes a descriptor, which nobody else owns.
+    // SAFETY: creates a descriptor, which has no other owner.
     unsafe { Ok(OwnedFd::from_raw_fd(check(libc::socket(libc::AF_PACKET, kind, 0))?)) }
 }
 
 impl Socket {
-    /// Frames for this port that come in on an interface.
+    /// Opens a socket for frames to this port that arrive on an interface.
     ///
     /// # Errors
     /// This process may not open such sockets (`EPERM`), there is no such interface, or it is not Ethernet.
@@ -71,7 +72,7 @@ impl Socket {
         set(&fd, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
         attach(&fd, port)?;
         let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::POPULATE);
-        // SAFETY: a new mapping at a place that the kernel chooses.
+        // SAFETY: a new mapping at an address that the kernel chooses.
         let start = unsafe { mmap(std::ptr::null_mut(), slot * count, access, flags, &fd, 0)? };
         let ring = Ring { start: start.cast(), slot, count, next: 0 };
         let mac = bind(&fd, interface)?;
@@ -88,25 +89,25 @@ impl Socket {
         self.data_max
     }
 
-    /// The same as the interface has it now, if that is less.
+    /// Longest data of a frame now, if the interface's MTU has become smaller.
     pub fn data_now(&self, interface: &str) -> usize {
         mtu(&self.fd, interface).map_or(self.data_max, |mtu| mtu.min(self.data_max))
     }
 
-    /// Frames that wait here at most.
+    /// Frames that the ring holds at most.
     pub fn slots(&self) -> usize {
         self.ring.count
     }
 
-    /// The frame that has waited longest, with its Ethernet header; it stays until it is released.
+    /// The oldest frame, with its Ethernet header; it stays valid until it is released.
     #[inline]
     pub fn frame(&self) -> Option<&[u8]> {
         let slot = self.ring.slot_at(self.ring.next);
         if self.ring.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return None;
         }
-        // SAFETY: the slot is ours until its status is taken back, which needs `&mut self`; the header that
-        // the kernel has written is at its beginning, and what it says is checked against the slot.
+        // SAFETY: the slot is ours until its status is reset, which needs `&mut self`; the header that the
+        // kernel has written is at its beginning, and its fields are checked against the size of the slot.
         unsafe {
             let header = &*slot.cast::<libc::tpacket2_hdr>();
             let (at, len) = (usize::from(header.tp_mac), header.tp_snaplen as usize);
@@ -115,7 +116,7 @@ impl Socket {
         }
     }
 
-    /// Gives the slot of the frame that has waited longest back to the kernel.
+    /// Returns the slot of the oldest frame to the kernel.
     #[inline]
     pub fn release(&mut self) {
         self.ring.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
@@ -136,23 +137,23 @@ impl Ring {
         unsafe { self.start.add(index * self.slot) }
     }
 
-    /// Whose the next slot is.
+    /// Status of the next slot: owned by the kernel or by the process.
     #[inline]
     fn status(&self) -> &AtomicU32 {
-        // SAFETY: a slot begins with its status, aligned as the kernel's header is, and the kernel changes it
-        // as a whole.
+        // SAFETY: a slot begins with its status, aligned as the kernel's header is, and the kernel writes
+        // it atomically.
         unsafe { AtomicU32::from_ptr(self.slot_at(self.next).cast()) }
     }
 }
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: the mapping is the ring's own, and nobody has a reference into it any more.
+        // SAFETY: the mapping belongs to the ring, and no reference into it is left.
         let _ = unsafe { munmap(self.start.cast(), self.slot * self.count) };
     }
 }
 
-/// The kernel drops what is not for this port.
+/// Attaches a filter by which the kernel drops frames for other ports.
 fn attach(fd: &OwnedFd, port: u16) -> io::Result<()> {
     let step = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
     let mut program = [
@@ -165,10 +166,10 @@ fn attach(fd: &OwnedFd, port: u16) -> io::Result<()> {
     set(fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &filter)
 }
 
-/// Binds to an interface and our EtherType; the hardware address there.
+/// Binds the socket to an interface and our EtherType; returns the hardware address.
 fn bind(fd: &OwnedFd, interface: &str) -> io::Result<[u8; MAC]> {
     let index = nix::net::if_::if_nametoindex(interface)?;
-    // SAFETY: an address of zeros is one; sizes and pointers are those of the same variable.
+    // SAFETY: all zeroes are a valid address; sizes and pointers are those of the same variable.
     let (address, kind) = unsafe {
         let mut address: libc::sockaddr_ll = std::mem::zeroed();
         address.sll_family = libc::AF_PACKET as u16;
@@ -189,7 +190,8 @@ fn bind(fd: &OwnedFd, interface: &str) -> io::Result<[u8; MAC]> {
 /// Longest data of a frame on an interface.
 fn mtu(fd: &OwnedFd, interface: &str) -> io::Result<usize> {
     let name = CString::new(interface)?;
-    // SAFETY: a request of zeros is one; the name is cut to what there is place for, and ends with a zero.
+    // SAFETY: all zeroes are a valid request; the name is cut to the size of its field, and ends with a
+    // zero.
     unsafe {
         let mut request: libc::ifreq = std::mem::zeroed();
         let room = request.ifr_name.len() - 1;
@@ -203,7 +205,8 @@ fn mtu(fd: &OwnedFd, interface: &str) -> io::Result<usize> {
 
 fn set<T>(fd: &OwnedFd, level: c_int, name: c_int, value: &T) -> io::Result<()> {
     let (place, len) = (std::ptr::from_ref(value).cast::<c_void>(), size_of::<T>() as libc::socklen_t);
-    // SAFETY: the kernel reads `len` bytes of `value`, and what it points to, before this returns.
+    // SAFETY: the kernel reads `len` bytes of `value`, and the memory that it points to, before this
+    // returns.
     check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, place, len) }).map(drop)
 }
 

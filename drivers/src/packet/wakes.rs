@@ -1,6 +1,6 @@
-//! Whether frames wake a sleeper. Each frame for a watched socket costs its sender's kernel two looks for
-//! sleepers (measured: 0.26 us between hosts of one machine), so a process that finds frames without sleeping
-//! is not woken until it sleeps again.
+//! Decides whether frames wake a sleeper. Each frame for a watched socket makes its sender's kernel check
+//! twice for sleepers (measured: 0.26 us between hosts of one machine), so a process that finds frames
+//! without sleeping is not woken until it sleeps again.
 
 use super::config::PacketConfig;
 use super::sys::Socket;
@@ -9,23 +9,23 @@ use std::cell::Cell;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
-/// Which sockets of a rail wake a sleeper, and when the frames do.
+/// The descriptors of a rail that wake a sleeper. The packet socket is included only temporarily.
 #[derive(Debug)]
 pub struct Wakes {
-    /// Has what wakes always, and the socket while it is watched.
+    /// Contains the descriptors that always wake, and the socket while it is watched.
     pub watch: Watch,
     watched: Cell<bool>,
-    /// That came since somebody was about to sleep.
+    /// Frames found since a thread was last about to sleep.
     frames: Cell<u32>,
 }
 
 impl Wakes {
-    /// Of these, to which the socket belongs.
+    /// Uses this set, which contains the socket.
     pub fn new(watch: Watch) -> Wakes {
         Wakes { watch, watched: Cell::new(true), frames: Cell::new(0) }
     }
 
-    /// A frame was found.
+    /// Counts a frame that was found.
     #[inline]
     pub fn found(&self, socket: &Socket) {
         if self.watched.get() {
@@ -40,7 +40,7 @@ impl Wakes {
         }
     }
 
-    /// Somebody is about to sleep.
+    /// Watches the socket, because a thread is about to sleep.
     pub fn attend(&self, socket: &Socket) {
         self.frames.set(0);
         if !self.watched.get() && self.watch.add(socket, Token::Opening, false).is_ok() {
@@ -49,7 +49,7 @@ impl Wakes {
     }
 }
 
-/// A socket towards the UDP port that a peer's process holds.
+/// Opens a socket connected to the UDP port that a peer's process holds.
 pub fn bell(config: &PacketConfig, to: SocketAddr) -> io::Result<UdpSocket> {
     let socket = UdpSocket::bind(SocketAddr::new(config.interface.address, 0))?;
     socket.set_nonblocking(true)?;

@@ -13,57 +13,57 @@ use rustix::net::{self, MMsgHdr, SendAncillaryBuffer, SendFlags};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
-/// Everything before the data of a frame.
+/// Bytes in front of the data of a frame.
 const FRONT: usize = HEAD + LEN;
 
 /// Orders of one link that the kernel has not taken yet.
 #[derive(Debug)]
 pub struct Outbox {
     queue: VecDeque<Order>,
-    /// Bytes of the first order that have left.
+    /// Bytes of the first order that were sent.
     begun: usize,
-    /// How orders are cut.
+    /// Length of the parts into which orders are cut.
     cut: Cut,
-    /// Frames in one piece, of which the first one's head stays: Ethernet header and ports.
+    /// The staged frames; the Ethernet header and ports of the first one are kept.
     staging: Vec<u8>,
 }
 
 impl Outbox {
-    /// For frames that begin with `head` and carry orders that are `cut`.
+    /// Creates a queue for frames that begin with `head`, with orders cut by `cut`.
     pub fn new(head: [u8; HEAD], cut: Cut) -> Self {
         let staging = [&head[..], &[0; LEN]].concat();
         Outbox { queue: VecDeque::new(), begun: 0, cut, staging }
     }
 
-    /// Takes an order.
+    /// Queues an order.
     #[inline]
     pub fn push(&mut self, order: Order) {
         self.queue.push_back(order);
     }
 
-    /// Whether everything has left.
+    /// Returns whether everything was sent.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// The interface takes no more than `datagram` bytes behind the head now: cuts shorter, and what has left
-    /// in part leaves again. False: it is cut as short already, or cannot be so short.
+    /// Shortens frames to `datagram` bytes behind the head, and restarts an order that was sent in part.
+    /// False: they are not longer, or `datagram` is too short.
     pub fn shorten(&mut self, datagram: usize) -> bool {
         let Some(cut) = self.cut.shorter(datagram, |_| false) else { return false };
         (self.cut, self.begun) = (cut, 0);
         true
     }
 
-    /// The orders that have not left.
+    /// Removes and returns the orders that were not sent.
     pub fn take_unsent(&mut self) -> Vec<Order> {
         self.queue.drain(..).collect()
     }
 
-    /// Gives the kernel what it takes; orders that have left go to `sent`.
+    /// Sends as much as the kernel takes; orders that were sent go to `sent`.
     ///
     /// # Errors
-    /// The system says that nothing can be sent.
+    /// The system reports that nothing can be sent.
     #[inline]
     pub fn write(
         &mut self,
@@ -80,7 +80,7 @@ impl Outbox {
             };
             match left {
                 Ok(bytes) => self.begun += bytes,
-                // A queue of the system that is full loses what it does not take, as the network does.
+                // A full queue of the system loses the frame, as the network might.
                 Err(Errno::NOBUFS) => self.begun = total,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Ok(()),
@@ -94,7 +94,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Sends a packet in one frame if nothing waits before it; false: it was not sent.
+    /// Sends a packet in one frame if the queue is empty; false: it was not sent.
     #[inline]
     pub fn send_now(
         &mut self,
@@ -108,7 +108,7 @@ impl Outbox {
         }
         self.staging.truncate(FRONT);
         data.append_behind(head, &mut self.staging);
-        // A queue of the system that is full loses what it does not take, as the network does.
+        // A full queue of the system loses the frame, as the network might.
         matches!(send_staged(&mut self.staging, socket, sealing, number), Ok(()) | Err(Errno::NOBUFS))
     }
 }
@@ -130,7 +130,7 @@ fn send_short(
     send_staged(staging, socket, sealing, number(order))
 }
 
-/// Seals and sends the frame that is staged.
+/// Writes the tag of the staged frame, and sends it.
 #[inline]
 fn send_staged(
     staging: &mut [u8],
@@ -144,7 +144,7 @@ fn send_staged(
     net::send(socket, staging, SendFlags::empty()).map(drop)
 }
 
-/// Sends as many frames of an order as one call takes; how many bytes of it that were.
+/// Sends as many frames of an order as one call takes; returns the number of bytes of the order.
 fn send_train(
     staging: &mut Vec<u8>,
     begun: usize,
@@ -168,7 +168,7 @@ fn send_train(
     Ok((sent * cut.part).min(leaving))
 }
 
-/// The head of the frame that was staged last, or will be.
+/// The head of the staged frame.
 fn head_of(staging: &[u8]) -> [u8; HEAD] {
     std::array::from_fn(|at| staging[at])
 }

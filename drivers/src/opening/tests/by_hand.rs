@@ -1,4 +1,4 @@
-//! Each rule by hand, event by event.
+//! Tests of each rule, event by event.
 
 use crate::handshake::{self, Ends};
 use crate::opening::{Action, Around, Id, Linked, Local, Medium, Opening, Origin, Said, Trouble};
@@ -11,7 +11,7 @@ pub(super) const BOUND_MS: u64 = 600;
 const LENGTHS: &[usize] = &[1_400, 528];
 pub(super) const DATAGRAMS: Medium = Medium::Datagrams(LENGTHS);
 
-/// The peer's rails by address, and the link to it.
+/// The rail numbers of the peer's addresses, and the link to it.
 struct Known(Vec<u8>, Option<Linked>);
 
 impl Around for Known {
@@ -67,13 +67,13 @@ impl Hand {
         self.actions()
     }
 
-    /// Wants a link and begins; the conversation.
+    /// Requests a link and starts the attempt; returns its conversation.
     fn begin(&mut self, peer: u32) -> Id {
         self.machine.connect(PeerId(peer), self.now_ms);
         reach(&self.step(0)).expect("it begins")
     }
 
-    /// The same up to the hello.
+    /// Requests a link and continues until the hello was sent.
     pub(super) fn greet(&mut self, peer: u32) -> (Id, Hello) {
         let id = self.begin(peer);
         self.machine.reached(id, 9_000, self.now_ms, [4; 32]);
@@ -83,7 +83,7 @@ impl Hand {
         (id, hello)
     }
 
-    /// Somebody comes and says hello.
+    /// Accepts a stranger and handles its hello.
     pub(super) fn knock(&mut self, hello: Hello) -> (Id, Vec<Action>) {
         let id = self.machine.accepted(somewhere(), self.now_ms);
         (id, self.hear(id, Control::Hello(hello), 9_000))
@@ -107,13 +107,13 @@ fn somewhere() -> Origin {
     Origin { text: "somewhere".into(), host: None, is_known: true }
 }
 
-/// What the peer of an attempt answers.
+/// The welcome of an attempt's peer.
 fn welcome(hello: Hello) -> (Ends, Control<'static>) {
     let ends = Ends { hello, rail: 0, nonce: [6; 32] };
     (ends, ends.welcome(&SECRET))
 }
 
-/// What this side knows with a stranger that it has welcomed.
+/// The shared data of this side and a stranger that got a welcome.
 fn answered(hello: Hello) -> Ends {
     Ends { hello, rail: 3, nonce: [9; 32] }
 }
@@ -199,7 +199,7 @@ fn a_proof_of_another_conversation_proves_nothing() {
 
 #[test]
 fn of_two_hellos_that_cross_the_lower_rank_s_is_the_one() {
-    // We are the lower one.
+    // Our rank is the lower one.
     let mut hand = Hand::new(Medium::Connections);
     hand.greet(2);
     let (_, actions) = hand.knock(hello(2));
@@ -208,7 +208,7 @@ fn of_two_hellos_that_cross_the_lower_rank_s_is_the_one() {
     hand.greet(2);
     let (id, actions) = hand.knock(hello(2));
     assert_eq!(actions, [Action::Drop { id }], "not a word");
-    // We are the higher one.
+    // Our rank is the higher one.
     for medium in [Medium::Connections, DATAGRAMS] {
         let mut hand = Hand::new(medium);
         let (ours, _) = hand.greet(0);

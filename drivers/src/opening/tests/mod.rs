@@ -1,5 +1,5 @@
-//! The machine without any network: by hand, step by step, and in a made-up world in virtual time whose
-//! network does what the seed says.
+//! Tests of the state machine without a network: by hand, event by event, and in a simulated world with
+//! virtual time and random faults that follow from a seed.
 
 mod by_hand;
 mod random;

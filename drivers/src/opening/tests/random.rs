@@ -1,13 +1,13 @@
-//! Random schedules: whatever happens for a while, in the end each pair has one link, and both sides the
-//! same.
+//! Random schedules: after a period of faults, each pair has exactly one link, and both sides have the same
+//! one.
 
 use super::world::{Dice, LENGTHS, Weather, World};
 use crate::opening::Medium;
 use nmad_engine::packet::PeerId;
 
 const SEEDS: u64 = 400;
-/// How long the network misbehaves, and how long a pair may take afterwards: a bound of the machine for what
-/// has begun before, and another one.
+/// Duration of the faults, and time that a pair may take afterwards: one time limit of the machine for
+/// attempts that began before, and another one.
 const STORM_MS: u64 = 4_000;
 const CALM_MS: u64 = 15_000;
 
@@ -24,7 +24,8 @@ fn storm(dice: &mut Dice) -> Weather {
     }
 }
 
-/// Both, or one of them, or, later, the other one wants a link; somebody without the secret wants one, too.
+/// Both sides or one of them, and possibly the other one later, request a link, while a process without the
+/// secret does so, too.
 fn run(seed: u64, medium: Medium) {
     let mut world = World::new(seed, 2, medium);
     world.weather = storm(&mut Dice(seed));
@@ -95,7 +96,7 @@ fn many_ranks_that_connect_to_each_other_at_once_all_get_their_links() {
     }
 }
 
-/// Nobody is in anybody's way: one round trip, and nothing is said twice.
+/// Without faults: a link takes one round trip, and no message is repeated.
 #[test]
 fn without_trouble_a_link_opens_within_a_few_turns() {
     for medium in [Medium::Connections, Medium::Datagrams(LENGTHS)] {

@@ -1,4 +1,4 @@
-//! Processes without the secret cost peers neither their places nor their attempts.
+//! Tests that processes without the secret take neither the places nor the attempts of peers.
 
 use super::by_hand::{BOUND_MS, DATAGRAMS, Hand, hello, is_welcomed, reach, refused, sealed};
 use crate::opening::{Action, Id, Medium, Origin};
@@ -11,7 +11,8 @@ fn at(host: u8, is_known: bool) -> Origin {
     Origin { text: host.to_string(), host: Some(host), is_known }
 }
 
-/// Lets in as many silent strangers as find room, at most this number; those that had to go.
+/// Accepts silent strangers while there is room, at most this number; returns the accepted and the dropped
+/// ones.
 fn crowd(hand: &mut Hand, origin: &Origin, most: usize) -> (Vec<Id>, Vec<Id>) {
     let mut ids = Vec::new();
     while ids.len() < most && hand.machine.has_room(hand.now_ms) {
@@ -52,7 +53,8 @@ fn strangers_from_elsewhere_leave_room_for_peers_and_the_oldest_goes_first() {
     assert_eq!((ids.len(), gone.len()), (64, 0));
     let (peer, actions) = hand.knock(hello(2));
     assert!(is_welcomed(&actions), "{actions:?}");
-    // The places of all are taken; those from elsewhere go after a short while, the peer does not.
+    // All places are taken; strangers from unknown addresses are dropped after a short while, the peer is
+    // not.
     assert!(!hand.machine.has_room(hand.now_ms));
     hand.now_ms += 50;
     let (_, gone) = crowd(&mut hand, &at(1, true), 20);
@@ -90,7 +92,7 @@ fn a_recorded_hello_takes_no_more_than_the_places_of_its_own_rank() {
     hand.step(BOUND_MS);
     hand.step(1000);
     assert!(hand.machine.is_idle());
-    // Over datagrams a hello is repeated, until another one has taken its place.
+    // Over datagrams a hello is repeated, until another one has replaced it.
     let mut hand = Hand::new(DATAGRAMS);
     hand.knock(hello(2));
     let (id, _) = hand.knock(of_two(76));

@@ -1,5 +1,5 @@
-//! A world of a few ranks in virtual time. Its network delays, loses, repeats and cuts as its dice say; a
-//! rank whose secret is another one tries to take part.
+//! A simulated world of a few ranks in virtual time. Its network delays, loses, repeats and cuts messages
+//! at random; a process with another secret tries to take part.
 
 use crate::handshake::Ends;
 use crate::opening::{Action, Around, Id, Linked, Local, Medium, Opened, Opening, Origin, Said, Trouble};
@@ -9,12 +9,12 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 pub const LENGTHS: &[usize] = &[1_400, 528];
-/// Silence after which a link counts as lost, and time between two signs of life, in milliseconds.
+/// Silence after which a link counts as lost, and period of keepalive messages, in milliseconds.
 const SILENCE_MS: u64 = 3_000;
 const SIGN_MS: u64 = 250;
 const RETRY_MS: u64 = 25;
 
-/// Numbers that follow from a seed (SplitMix64; Steele, Lea and Flood, OOPSLA 2014).
+/// Random numbers that follow from a seed (SplitMix64; Steele, Lea and Flood, OOPSLA 2014).
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -25,13 +25,13 @@ impl Dice {
         (z ^ (z >> 31)) % below.max(1)
     }
 
-    /// True in `percent` of a hundred cases.
+    /// Returns true with a probability of `percent`.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 }
 
-/// The present rates of faults, in percent, and the longest delay in milliseconds.
+/// The current rates of faults, in percent, and the longest delay in milliseconds.
 #[derive(Clone, Copy, Default)]
 pub struct Weather {
     pub loss: u64,
@@ -41,14 +41,14 @@ pub struct Weather {
     pub replay: u64,
     pub given_up: u64,
     pub delay_ms: u64,
-    /// Longer datagrams do not pass.
+    /// Longer datagrams are lost.
     pub width: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Port {
     side: usize,
-    /// Zero: where the side listens.
+    /// Port number; zero: the listening port of the side.
     number: u64,
 }
 
@@ -59,10 +59,10 @@ enum What {
     Refused,
     Ended,
     Control(Vec<u8>, usize),
-    /// The handover behind the proof, there and back.
+    /// The driver's own exchange after the proof, in each direction.
     Memory,
     Bell,
-    /// A link with these nonces lives.
+    /// Keepalive of the link with these nonces.
     Alive([u8; 32]),
 }
 
@@ -97,12 +97,12 @@ pub struct Side {
     talks: Vec<Talk>,
     pub wants: Vec<PeerId>,
     next_ms: u64,
-    /// What became of attempts.
+    /// Messages of failed attempts.
     pub failures: Vec<String>,
     opened: HashSet<([u8; 32], [u8; 32])>,
 }
 
-/// The sides with a rank of their own; one more has another secret.
+/// The sides that know the secret, and one more with another secret.
 pub struct World {
     pub now_ms: u64,
     pub sides: Vec<Side>,
@@ -114,7 +114,7 @@ pub struct World {
     ports: u64,
 }
 
-/// What the side sees of the world.
+/// A side's view of the world, for the machine.
 struct Seen {
     me: usize,
     count: usize,
@@ -140,7 +140,7 @@ impl Around for Seen {
 }
 
 impl World {
-    /// `count` ranks that know the secret, and one that does not and calls itself rank 0.
+    /// Creates `count` ranks that know the secret, and one process that does not and claims to be rank 0.
     pub fn new(seed: u64, count: usize, medium: Medium) -> World {
         let side = |place: usize| {
             let secret = if place < count { [7; 32] } else { [8; 32] };
@@ -162,14 +162,14 @@ impl World {
         World { now_ms: 1, sides, dice, weather, medium, flights: Vec::new(), recorded: Vec::new(), ports: 0 }
     }
 
-    /// What identifies the link of a side to a peer; none: there is none.
+    /// The nonces of a side's link to a peer; none: it has no link.
     pub fn link(&self, side: usize, peer: usize) -> Option<([u8; 32], [u8; 32])> {
         let links = self.sides[side].talks.iter().filter_map(|talk| talk.link);
         let link = links.into_iter().find(|link| link.peer.0 as usize == peer)?;
         Some((link.ends.hello.nonce, link.ends.nonce))
     }
 
-    /// Moves time on by a few milliseconds.
+    /// Advances time by a few milliseconds.
     pub fn pass(&mut self) {
         self.now_ms += 1 + self.dice.below(9);
         self.deliver();
@@ -182,7 +182,7 @@ impl World {
         }
     }
 
-    /// A side's own poll.
+    /// One poll of a side.
     fn turn(&mut self, side: usize) {
         for peer in self.sides[side].wants.clone() {
             if self.link(side, peer.0 as usize).is_none() {

@@ -1,7 +1,8 @@
-//! A rail that fails on purpose, the same way for the same seed.
+//! A layer that injects faults, reproducibly for a given seed.
 //!
-//! Loss, repetition, reordering and delay happen to arriving packets, and only where the rail is lossy or set
-//! to say so. A link can be killed after a number of bytes, and bytes can be corrupted for tests.
+//! Loss, duplication, reordering and delay happen to arriving packets, and only if the rail is lossy or the
+//! layer pretends that it is. A link can be killed after a number of bytes, and bytes can be corrupted for
+//! tests.
 
 use super::held::Held;
 use super::{Layer, addressee, size};
@@ -9,29 +10,29 @@ use nmad_engine::packet::PeerId;
 use nmad_engine::transfer::access::RemoteAccess;
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Limits, Order, Scope, Sent};
 
-/// The faults and their rates: each is a probability per packet between zero and one.
+/// The faults and their rates: each rate is a probability per packet between zero and one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Faults {
-    /// Where the random numbers begin.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// Say that the rail is lossy although the one inside is not.
+    /// Report the rail as lossy although the wrapped one is not.
     pub pretend_lossy: bool,
-    /// Packets lost.
+    /// Rate of lost packets.
     pub drop: f64,
-    /// Packets that arrive twice.
+    /// Rate of packets that arrive twice.
     pub duplicate: f64,
-    /// Packets that arrive some polls later, behind others.
+    /// Rate of packets that arrive some polls later, behind others.
     pub delay: f64,
-    /// Polls of a delay, at most.
+    /// Longest delay in polls.
     pub delay_polls: u64,
-    /// Packets of which one bit is changed, on any rail.
+    /// Rate of packets with one changed bit, on any rail.
     pub corrupt: f64,
     /// Bytes posted to a peer after which its link is lost.
     pub kill_after: Option<u64>,
 }
 
 impl Faults {
-    /// Nothing goes wrong yet.
+    /// No faults.
     pub fn none(seed: u64) -> Self {
         Faults {
             seed,
@@ -46,37 +47,37 @@ impl Faults {
     }
 }
 
-/// Lets faults happen.
+/// The layer.
 #[derive(Debug)]
 pub struct Fault {
     faults: Faults,
     random: u64,
     polls: u64,
-    /// Packets that arrive in a later poll.
+    /// Packets that arrive in the poll with this number.
     delayed: Vec<(u64, Held)>,
     links: Vec<Doomed>,
 }
 
-/// What passed to a peer.
+/// State of the link to a peer.
 #[derive(Debug)]
 struct Doomed {
     peer: PeerId,
     posted: u64,
-    /// Orders that the rail has.
+    /// Orders that the rail has taken.
     inside: usize,
-    /// Orders kept back once the link is to be lost.
+    /// Orders withheld because the link is about to be lost.
     unsent: Vec<Order>,
-    /// Why it was given up, until the rail has answered.
+    /// Why it was closed, until the rail reports its loss.
     killed: Option<String>,
 }
 
 impl Fault {
-    /// Lets these faults happen.
+    /// Creates a layer that injects these faults.
     pub fn new(faults: Faults) -> Self {
         Fault { random: faults.seed, faults, polls: 0, delayed: Vec::new(), links: Vec::new() }
     }
 
-    /// The faults from now on.
+    /// The faults, which can be changed.
     pub fn faults(&mut self) -> &mut Faults {
         &mut self.faults
     }
@@ -101,7 +102,7 @@ impl Fault {
         &mut self.links[place]
     }
 
-    /// What becomes of a packet that has arrived.
+    /// Delivers an arrived packet, with faults.
     fn arrive(&mut self, from: PeerId, packet: &[u8], lossy: bool, report: &mut dyn FnMut(Event<'_>)) {
         let corrupt = self.happens(self.faults.corrupt);
         if !lossy && !corrupt {
@@ -130,7 +131,7 @@ impl Fault {
         self.delayed.push((self.polls + polls, held));
     }
 
-    /// Bookkeeping of what the rail reports; none if it is not to be reported.
+    /// Updates the state after an event of the rail, and reports the event unless it must be hidden.
     fn note(&mut self, event: Event<'_>, lossy: bool, report: &mut dyn FnMut(Event<'_>)) {
         match event {
             Event::Arrived { from, packet } => return self.arrive(from, packet, lossy, report),
@@ -155,13 +156,13 @@ impl Fault {
         self.delayed.retain(|(_, held)| held.peer() != peer);
     }
 
-    /// Ends the links that have carried enough, once the rail has sent what it has of them.
+    /// Closes the links that have carried enough bytes, once the rail has sent their orders.
     fn kill(&mut self, rail: &mut impl Driver) {
         let Some(limit) = self.faults.kill_after else { return };
         let name = rail.name().to_string();
         let ripe = |link: &&mut Doomed| link.posted > limit && link.inside == 0 && link.killed.is_none();
         for link in self.links.iter_mut().filter(ripe) {
-            // The rail answers with the loss of the link, and so do we, with this reason.
+            // The rail reports the loss of the link; this layer reports it with this reason instead.
             link.killed = Some(format!("rail {name}: peer {} killed after {limit} B, as set", link.peer.0));
             rail.send(Departure::Order(Order::Close { to: link.peer }));
         }
@@ -174,7 +175,8 @@ impl Layer for Fault {
         if limits.lossy || !self.faults.pretend_lossy {
             return limits;
         }
-        // What may be lost is neither pushed nor forgotten, and what passes by this layer cannot be lost.
+        // A lossy rail takes no pushed chunks and does not end orders early; remote accesses would bypass
+        // the faults.
         let remote = RemoteAccess::None;
         Limits { lossy: true, push: 0, inject: false, remote, ..limits }
     }

@@ -1,9 +1,9 @@
-//! Events that are kept for later.
+//! Events that are reported later.
 
 use nmad_engine::packet::PeerId;
 use nmad_engine::transfer::driver::Event;
 
-/// An event with its data, which must not be borrowed when it is reported later.
+/// An event that owns its data.
 #[derive(Debug)]
 pub enum Held {
     /// A packet, copied.
@@ -13,7 +13,7 @@ pub enum Held {
 }
 
 impl Held {
-    /// Copies what is borrowed.
+    /// Copies borrowed data.
     pub fn new(event: Event<'_>) -> Self {
         Held::Other(match event {
             Event::Arrived { from, packet } => return Held::Arrived(from, packet.to_vec()),
@@ -31,7 +31,7 @@ impl Held {
         })
     }
 
-    /// Reports it.
+    /// Reports the event.
     pub fn report(self, report: &mut dyn FnMut(Event<'_>)) {
         match self {
             Held::Arrived(from, packet) => report(Event::Arrived { from, packet: &packet }),
@@ -39,7 +39,7 @@ impl Held {
         }
     }
 
-    /// The peer whom it concerns.
+    /// The peer of the event.
     pub fn peer(&self) -> PeerId {
         match self {
             Held::Arrived(peer, _)

@@ -1,7 +1,7 @@
-//! Drivers around a driver: the same room below the engine, with something between it and a rail.
+//! Layers: drivers that wrap a driver, with the same interface to the engine.
 //!
-//! [`Around`] is a rail made of a rail and a [`Layer`] that sees what passes: [`trace`] writes it down,
-//! [`fault`] breaks it on purpose, [`throttle`] slows it down. A layer sees orders and events as the
+//! [`Around`] is a rail made of a rail and a [`Layer`] that sees all orders and events: [`trace`] records
+//! them, [`fault`] injects faults, [`throttle`] limits the rate. A layer sees orders and events as the
 //! engine does, never sockets; layers nest.
 
 pub mod fault;
@@ -20,9 +20,9 @@ use nmad_engine::transfer::driver::{
     Departure, Driver, Event, Interest, Limits, Order, Scope, Sent, Statistics,
 };
 
-/// A layer between the engine and a rail. Each method passes on unless it is overridden.
+/// A layer between the engine and a rail. Each method forwards to the rail unless it is overridden.
 pub trait Layer: Send {
-    /// What the rail can do, seen through the layer.
+    /// The limits of the rail, as the engine sees them.
     fn limits(&self, rail: &impl Driver) -> Limits {
         rail.limits()
     }
@@ -30,19 +30,19 @@ pub trait Layer: Send {
     fn room(&self, rail: &impl Driver) -> usize {
         rail.room()
     }
-    /// What a sleeper waits for.
+    /// The descriptor on which a sleeper waits.
     fn wakeup(&mut self, rail: &mut impl Driver, interest: Interest) -> Option<i32> {
         rail.wakeup(interest)
     }
-    /// Takes something to send.
+    /// Sends something.
     fn send(&mut self, rail: &mut impl Driver, departure: Departure<'_>) -> Sent {
         rail.send(departure)
     }
-    /// Begins an access.
+    /// Begins an access to remote memory.
     fn access(&mut self, rail: &mut impl Driver, access: Access) -> Option<Came> {
         rail.access(access)
     }
-    /// Reports what happened.
+    /// Reports events.
     fn poll(&mut self, rail: &mut impl Driver, scope: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
         rail.poll(scope, report)
     }
@@ -61,7 +61,7 @@ impl<D: Driver, L: Layer> Around<D, L> {
         Around { rail, layer }
     }
 
-    /// The layer, to change what it does.
+    /// The layer, to change its settings.
     pub fn layer(&mut self) -> &mut L {
         &mut self.layer
     }
@@ -129,7 +129,7 @@ impl<D: Driver, L: Layer> Driver for Around<D, L> {
     }
 }
 
-/// Bytes on the wire, without what the driver adds, and how many packets and chunks they are.
+/// Bytes on the wire, without the driver's own headers, and number of packets and chunks.
 fn size(departure: &Departure<'_>) -> (u64, usize) {
     match departure {
         Departure::Order(order) => match order {
@@ -145,7 +145,7 @@ fn size(departure: &Departure<'_>) -> (u64, usize) {
     }
 }
 
-/// The peer whom it concerns, and its number on the link.
+/// The peer, and the number on the link.
 fn addressee(departure: &Departure<'_>) -> (PeerId, u32) {
     match departure {
         Departure::Message { to, number, .. } => (*to, *number),

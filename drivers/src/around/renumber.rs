@@ -1,4 +1,4 @@
-//! A rail of another job than that of its process: its peers have numbers of their own there.
+//! A rail of another job than that of its process: its peers have other ranks there.
 
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
@@ -12,12 +12,12 @@ pub struct Renumbered {
     rail: Box<dyn Driver>,
     /// The engine's number of each rank of the rail's job.
     peers: Vec<PeerId>,
-    /// The engine's numbers and the ranks, in the order of numbers.
+    /// The engine's numbers with the ranks in the rail's job, sorted by number.
     ranks: Vec<(PeerId, PeerId)>,
 }
 
 impl Renumbered {
-    /// `peers` has the engine's number of each rank.
+    /// Wraps `rail`; `peers` has the engine's number of each rank.
     pub fn new(rail: Box<dyn Driver>, peers: Vec<PeerId>) -> Renumbered {
         let mut ranks: Vec<_> = peers.iter().copied().zip((0..).map(PeerId)).collect();
         ranks.sort_unstable_by_key(|(peer, _)| peer.0);
@@ -34,7 +34,7 @@ fn numbered(peers: &[PeerId], rank: PeerId) -> PeerId {
     peers.get(rank.0 as usize).copied().unwrap_or(PeerId(u32::MAX))
 }
 
-/// The same order with another number for its peer.
+/// Returns the order with another number for its peer.
 fn with_peer(mut order: Order, number: impl FnOnce(PeerId) -> PeerId) -> Order {
     let (Order::Connect { to: peer }
     | Order::Packet { to: peer, .. }
@@ -59,7 +59,7 @@ fn event<'a>(peers: &[PeerId], mut event: Event<'a>) -> Event<'a> {
         }
         Event::Lost { peer, why, unsent } => {
             let rank = std::mem::replace(peer, numbered(peers, *peer));
-            // The user knows it by the number that other messages have.
+            // The text contains the rank; replace it by the number that other messages use.
             *why = why.replacen(&format!("peer {}", rank.0), &format!("peer {}", peer.0), 1);
             let orders = std::mem::take(unsent);
             unsent.extend(orders.into_iter().map(|order| with_peer(order, |rank| numbered(peers, rank))));

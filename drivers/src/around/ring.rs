@@ -1,16 +1,18 @@
-//! The latest records of a rail, which one thread at a time writes and any thread reads, without a lock.
+//! A lock-free ring of the latest records of a rail, written by one thread at a time and read by any
+//! thread.
 //!
-//! A record is words that are stored one by one. The writer says before and after how far it is; a reader
-//! takes what was written before it began, and drops what has been overwritten when it is done.
+//! A record consists of words that are stored one by one. The writer publishes a counter before and after
+//! each record; a reader reads the records that were complete before it began, and afterwards drops those
+//! that have been overwritten.
 
 use nmad_wire::Eager;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Bytes of a packet that a record holds: all but the data of a message that is alone in it.
+/// Bytes of a packet that a record holds: all headers of a packet with a single message, without its data.
 pub(super) const HEAD: usize = Eager::ALONE_LEN;
-/// Words of a record: time, length, peer and number, what it is, head.
+/// Words of a record: time, length, peer and number, kind, headers.
 const WORDS: usize = 4 + HEAD / 8;
 
 /// A record.
@@ -22,32 +24,32 @@ pub(super) struct Noted {
     pub(super) number: u32,
     /// The kind of event ([`super::trace::What`]), as a number.
     pub(super) what: u8,
-    /// The headers of a message that was alone in its packet; none: it was something else.
+    /// The headers of a packet with a single message; none for anything else.
     pub(super) head: Option<[u64; HEAD / 8]>,
 }
 
-/// What a record says besides.
+/// Additional data of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum More {
     /// Why a link was lost.
     Reason(String),
-    /// A packet that carries more than one message.
+    /// A packet with several messages.
     Packet(Vec<u8>),
 }
 
-/// A ring of bounded size. All words are there from the beginning: memory that is touched for the first time
-/// costs more than a record.
+/// A ring of fixed size. All its memory is written at the start, because the first access to a page takes
+/// longer than a record.
 #[derive(Debug)]
 pub(super) struct Ring {
     slots: Vec<[AtomicU64; WORDS]>,
-    /// Records that were begun, and that were written.
+    /// Number of records that were begun, and number of complete ones.
     begun: AtomicU64,
     written: AtomicU64,
-    /// By the number of the record, in its order.
+    /// Additional data with the number of its record, in ascending order.
     more: Mutex<VecDeque<(u64, More)>>,
 }
 
-/// The only one that writes to a ring, and where it is.
+/// The only writer of a ring, with its position.
 #[derive(Debug, Default)]
 pub(super) struct Pen {
     place: usize,
@@ -55,7 +57,7 @@ pub(super) struct Pen {
 }
 
 impl Ring {
-    /// Keeps the latest `most` records.
+    /// Creates a ring for the latest `most` records.
     pub(super) fn new(most: usize) -> Ring {
         let mut slots = Vec::new();
         slots.resize_with(most, Default::default);
@@ -63,17 +65,17 @@ impl Ring {
         Ring { slots, begun, written, more }
     }
 
-    /// Most records that are kept.
+    /// Capacity in records.
     pub(super) fn most(&self) -> usize {
         self.slots.len()
     }
 
-    /// How many records have been written.
+    /// Number of records written so far.
     pub(super) fn count(&self) -> u64 {
         self.written.load(Ordering::Acquire)
     }
 
-    /// Writes a record in place of the oldest one.
+    /// Writes a record over the oldest one.
     #[inline(always)]
     pub(super) fn write(&self, pen: &mut Pen, noted: &Noted) {
         let Some([ticks, len, peer, what, head @ ..]) = self.slots.get(pen.place) else { return };
@@ -89,7 +91,7 @@ impl Ring {
         peer.store(u64::from(noted.peer) | u64::from(noted.number) << 32, Ordering::Relaxed);
         what.store(u64::from(noted.what) | u64::from(noted.head.is_some()) << 8, Ordering::Relaxed);
         if let Some([a, b, c, d, e]) = noted.head {
-            // One by one: a loop over words that others may see is not unrolled.
+            // Stored one by one, because the compiler does not unroll a loop over atomic words.
             let [first, second, third, fourth, fifth] = head;
             first.store(a, Ordering::Relaxed);
             second.store(b, Ordering::Relaxed);
@@ -100,7 +102,7 @@ impl Ring {
         self.written.store(number, Ordering::Release);
     }
 
-    /// The same of one that says more.
+    /// Writes a record with additional data.
     #[cold]
     pub(super) fn write_more(&self, pen: &mut Pen, noted: &Noted, more: More) {
         let mut list = self.more();
@@ -112,7 +114,7 @@ impl Ring {
         self.write(pen, noted);
     }
 
-    /// The records that are there, each with its number and what it says besides, the oldest first.
+    /// Reads all valid records, the oldest first, each with its number and additional data.
     pub(super) fn read(&self) -> Vec<(u64, Noted, Option<More>)> {
         let (written, most) = (self.count(), self.slots.len() as u64);
         let read = |number: u64| (number, self.at((number % most) as usize));

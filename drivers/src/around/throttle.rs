@@ -1,8 +1,8 @@
-//! A rail made slower in software, to a rate in bytes per second and with a latency.
+//! A layer that limits a rail to a rate in bytes per second, and adds latency.
 //!
-//! For demonstrations and tests where the network itself cannot be shaped. Posting fills a bucket that
-//! drains at the rate; while the bucket is in debt the rail has no room, and an order counts as sent when
-//! its last byte would have left.
+//! For demonstrations and tests where the network itself cannot be shaped. It is a leaky bucket: posted
+//! bytes fill a bucket that drains at the rate; while the bucket is not empty the rail has no room, and an
+//! order counts as sent at the time when its last byte would have left.
 
 use super::held::Held;
 use super::{Layer, addressee, size};
@@ -12,13 +12,13 @@ use nmad_engine::transfer::driver::{Departure, Driver, Event, Interest, Limits, 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Bytes of debt, as time at the rate, with which more is still taken: the next order is then there when
-/// the last one ends.
+/// Fill level, as time at the rate, up to which orders are still taken, so that the next order is already
+/// there when the last one ends.
 const AHEAD: Duration = Duration::from_micros(100);
-/// Time that may be made good when nobody polled just when the bucket was empty.
+/// Unused time that later orders may make up for, because polls may come late when the bucket was empty.
 const BEHIND: Duration = Duration::from_millis(1);
 
-/// An order that the rail has, or one of several that were given together.
+/// An order that the rail has taken, or one of several that were sent together.
 #[derive(Debug, Clone, Copy)]
 struct Posted {
     to: PeerId,
@@ -26,23 +26,24 @@ struct Posted {
     leaves_at: Instant,
 }
 
-/// Limits the rate of posting and delays what arrives.
+/// The layer: limits the rate of sending and delays arrivals.
 #[derive(Debug)]
 pub struct Throttle {
     bytes_per_second: f64,
     latency: Duration,
-    /// When everything posted will have left.
+    /// When all posted bytes will have left.
     empty_at: Instant,
-    /// Orders that the rail has, with the time when their last byte leaves.
+    /// Orders that the rail has taken, with the time when their last byte leaves.
     posted: VecDeque<Posted>,
-    /// Orders that the rail has sent, with that time.
+    /// Events of orders that the rail has sent, with that time.
     sent: VecDeque<(Instant, Held)>,
     /// Arrived events, with the time when they are reported.
     arriving: VecDeque<(Instant, Held)>,
 }
 
 impl Throttle {
-    /// At most `bytes_per_second` in the sending direction, and `latency` added to what arrives.
+    /// Creates a layer with at most `bytes_per_second` in the sending direction, which adds `latency` to
+    /// arrivals.
     pub fn new(bytes_per_second: u64, latency: Duration) -> Self {
         Throttle {
             bytes_per_second: bytes_per_second.max(1) as f64,
@@ -54,7 +55,7 @@ impl Throttle {
         }
     }
 
-    /// The time that an order takes on the wire is over when this returns.
+    /// Adds bytes to the bucket; returns the time at which they have left.
     fn pour(&mut self, bytes: u64) -> Instant {
         let now = Instant::now();
         let begin = self.empty_at.max(now.checked_sub(BEHIND).unwrap_or(now));
@@ -62,7 +63,7 @@ impl Throttle {
         self.empty_at
     }
 
-    /// The time that `bytes` bytes are on the wire.
+    /// Transmission time of `bytes` bytes.
     fn duration(&self, bytes: u64) -> Duration {
         Duration::from_secs_f64(bytes as f64 / self.bytes_per_second)
     }
@@ -72,9 +73,9 @@ impl Layer for Throttle {
     fn limits(&self, rail: &impl Driver) -> Limits {
         let limits = rail.limits();
         let latency_ns = limits.latency_ns + self.latency.as_nanos() as u64;
-        // Arriving packets are held back, so a look finds nothing.
+        // Arriving packets are delayed, so polling for a single packet would find nothing.
         let looks = limits.looks && self.latency.is_zero();
-        // Nothing passes by this layer.
+        // Remote accesses would bypass the limit.
         let (bandwidth, remote) = (self.bytes_per_second as u64, RemoteAccess::None);
         Limits { bandwidth, latency_ns, looks, remote, ..limits }
     }
@@ -98,7 +99,7 @@ impl Layer for Throttle {
         if sent != Sent::Retry && count > 0 {
             let leaves_at = self.pour(len);
             if sent == Sent::Posted {
-                // Of a packet and the chunk behind it the number is that of the chunk.
+                // For a packet and the chunk behind it, `number` is that of the chunk.
                 let first = number.wrapping_sub(count as u32 - 1);
                 let number = |i| first.wrapping_add(i);
                 let posted = (0..count as u32).map(|i| Posted { to, number: number(i), leaves_at });

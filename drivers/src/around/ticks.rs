@@ -1,38 +1,38 @@
-//! Times for the records of a trace, which cost some nanoseconds each: the counter of the processor where the
-//! system itself keeps time with it, else the system's clock.
+//! Timestamps for the records of a trace, at a cost of some nanoseconds each: the time-stamp counter of the
+//! processor if the system itself uses it for its clock, else the system's clock.
 
 #![allow(unsafe_code)] // the counter of the processor
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// What the system keeps time with, and the names of what follows the counter of the processor.
+/// The clock source of the system, and the names of sources that follow the time-stamp counter.
 const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 const BY_COUNTER: [&str; 2] = ["tsc", "kvm-clock"];
 
-/// Where times come from.
+/// A source of timestamps.
 #[derive(Debug, Clone, Copy)]
 pub struct Ticks {
     by_counter: bool,
-    /// The counter, and nanoseconds of the monotonic clock at the same time.
+    /// The counter and the monotonic clock in nanoseconds, read at the same time.
     began: (u64, u64),
 }
 
 impl Ticks {
-    /// Looks what this machine has.
+    /// Chooses the source for this machine.
     pub fn start() -> Ticks {
         let source = std::fs::read_to_string(SOURCE).unwrap_or_default();
         let by_counter = cfg!(target_arch = "x86_64") && BY_COUNTER.contains(&source.trim());
         Ticks { by_counter, began: together().0 }
     }
 
-    /// A time, to be read by [`Ticks::scale`].
+    /// The current timestamp, to be converted by [`Ticks::scale`].
     #[inline]
     pub fn now(self) -> u64 {
         if self.by_counter { counter() } else { monotonic_ns() }
     }
 
-    /// What makes nanoseconds of the monotonic clock of the times so far: the counter's rate since the
-    /// beginning.
+    /// Returns a function that converts timestamps to nanoseconds of the monotonic clock, with the
+    /// counter's rate since the start.
     pub fn scale(self) -> impl Fn(u64) -> u64 {
         let (first, first_ns) = self.began;
         let (last, last_ns) = together().0;
@@ -45,10 +45,10 @@ impl Ticks {
     }
 }
 
-/// How often counter and clock are read: one reading for which this thread kept its core is enough.
+/// Number of readings of counter and clock; one without preemption suffices.
 const READINGS: usize = 8;
 
-/// The counter and the clock at the same time, and by how many nanoseconds the two may be apart.
+/// Reads counter and clock together; returns also the uncertainty in nanoseconds.
 fn together() -> ((u64, u64), u64) {
     let reading = |_| {
         let before = monotonic_ns();
@@ -67,7 +67,7 @@ fn monotonic_ns() -> u64 {
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn counter() -> u64 {
-    // SAFETY: every x86-64 processor has the instruction, which reads a counter and changes nothing.
+    // SAFETY: every x86-64 processor has this instruction, which reads a counter and changes nothing.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
@@ -93,7 +93,7 @@ mod tests {
             .collect();
         std::thread::sleep(std::time::Duration::from_millis(20));
         let scale = ticks.scale();
-        // On a machine that is busy each pair of readings may be as far apart as a core is lent to others.
+        // On a busy machine the two readings of a pair may be apart by a time slice.
         let error = 10_000_000 + apart;
         for (before, at, after) in times {
             let at = scale(at);

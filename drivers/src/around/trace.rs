@@ -1,8 +1,8 @@
-//! What passes between the engine and a rail, written down.
+//! A layer that records everything between the engine and a rail.
 //!
-//! A ring of bounded size keeps the latest records; a handle that can be cloned reads them from anywhere.
-//! Writing one down costs a look at a counter and a copy of the head of a packet. What a packet carries is
-//! explained when the records are read.
+//! A ring of fixed size keeps the latest records; a handle that can be cloned reads them from any thread. A
+//! record costs a reading of a counter and a copy of the headers of a packet. The content of packets is
+//! explained only when the records are read.
 
 use super::ring::{HEAD, More, Noted, Pen, Ring};
 use super::ticks::Ticks;
@@ -14,12 +14,12 @@ use nmad_wire::Eager;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a record is about.
+/// Kind of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
-    /// The engine asked for a link.
+    /// The engine requested a link.
     Connect,
-    /// The engine gave a link up.
+    /// The engine closed a link.
     Close,
     /// The engine posted a packet.
     PostPacket,
@@ -39,24 +39,24 @@ pub enum What {
     Up,
     /// A link was lost.
     Lost,
-    /// An interface carries nothing any more, or carries again.
+    /// An interface lost or regained its carrier.
     Carrier,
 }
 
-/// One thing that passed.
+/// A record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// Nanoseconds on the system's monotonic clock, which all rails and processes of a machine share.
+    /// Nanoseconds of the system's monotonic clock, which all rails and processes of a machine share.
     pub at_ns: u64,
     /// The kind of event.
     pub what: What,
     /// The peer.
     pub peer: u32,
-    /// Number on the link, zero where there is none.
+    /// Number on the link, zero if there is none.
     pub number: u32,
-    /// Bytes.
+    /// Length in bytes.
     pub len: u64,
-    /// What a packet carries, or why a link was lost; empty if not asked for.
+    /// Content of a packet, or reason for the loss of a link; empty if not requested.
     pub text: String,
 }
 
@@ -81,7 +81,7 @@ impl What {
     }
 }
 
-/// Writes down what passes.
+/// The layer.
 #[derive(Debug)]
 pub struct Trace {
     handle: TraceHandle,
@@ -89,7 +89,7 @@ pub struct Trace {
     explain: bool,
 }
 
-/// The records of a trace.
+/// A handle on the records of a trace.
 #[derive(Debug, Clone)]
 pub struct TraceHandle {
     rail: String,
@@ -98,27 +98,27 @@ pub struct TraceHandle {
     forgotten: Arc<Mutex<Forgotten>>,
 }
 
-/// Records from before a trace began.
+/// Marks the records that are hidden.
 #[derive(Debug, Clone, Default)]
 struct Forgotten {
-    /// Records with lower numbers are left out, but for these.
+    /// Records with lower numbers are hidden, except for these.
     below: u64,
     links: Vec<Record>,
 }
 
-/// What a record is about.
+/// Additional data of a record.
 #[derive(Clone, Copy)]
 enum About<'a> {
     Nothing,
     Reason(&'a str),
-    /// A packet that holds one message and nothing else: its headers.
+    /// The headers of a packet with a single message.
     Alone([u64; HEAD / 8]),
-    /// Another one.
+    /// Any other packet.
     Packet(&'a [u8]),
 }
 
 impl<'a> About<'a> {
-    /// A packet of `len` bytes, of which the data of a message that is alone in it need not be there.
+    /// Classifies a packet of `len` bytes. `bytes` may lack the data of a single message.
     #[inline(always)]
     fn packet(bytes: &'a [u8], len: u64) -> About<'a> {
         match bytes.first_chunk() {
@@ -140,13 +140,13 @@ fn text(noted: &Noted, more: Option<&More>) -> String {
     }
 }
 
-/// The head of a packet of `len` bytes, if it carries one message and nothing else.
+/// The headers of a packet of `len` bytes, if it contains a single message.
 #[inline(always)]
 fn alone(head: &[u8; HEAD], len: u64) -> Option<(nmad_wire::Header, Eager)> {
     Eager::alone_behind(head, len.checked_sub(HEAD as u64)? as usize)
 }
 
-/// A head as words, and back.
+/// Converts headers to words, and back.
 #[inline(always)]
 fn words(head: &[u8; HEAD]) -> [u64; HEAD / 8] {
     let mut words = [0; HEAD / 8];
@@ -168,14 +168,14 @@ impl Trace {
         self.note(What::Accessed, to, 0, 0, About::Reason(text));
     }
 
-    /// Keeps the latest `most` records; `explain`: they say what is in each packet.
+    /// Creates a trace of the latest `most` records; `explain`: records include the content of each packet.
     pub fn new(rail: &str, most: usize, explain: bool) -> Self {
         let (rail, ticks) = (rail.into(), Ticks::start());
         let (ring, forgotten) = (Arc::new(Ring::new(most)), Arc::default());
         Trace { handle: TraceHandle { rail, ticks, ring, forgotten }, pen: Pen::default(), explain }
     }
 
-    /// A handle on the records.
+    /// Returns a handle on the records.
     pub fn handle(&self) -> TraceHandle {
         self.handle.clone()
     }
@@ -197,7 +197,7 @@ impl Trace {
         }
     }
 
-    /// Data in place is missing, so only whole packets are explained.
+    /// Only packets without segments in user memory are explained, because the data is missing in others.
     fn whole(packet: &Packet) -> About<'_> {
         match packet.in_place.is_empty() {
             true => About::packet(&packet.bytes, packet.len() as u64),
@@ -205,7 +205,7 @@ impl Trace {
         }
     }
 
-    /// A packet has come.
+    /// Records an arrived packet.
     #[inline(always)]
     fn note_arrival(&mut self, from: u32, packet: &[u8]) {
         let len = packet.len() as u64;
@@ -242,7 +242,7 @@ impl Trace {
 }
 
 impl Trace {
-    /// A message that leaves in the call that submits it.
+    /// Records and sends a message.
     #[inline(always)]
     fn message(&mut self, rail: &mut impl Driver, departure: Departure<'_>) -> Sent {
         let Departure::Message { to, number, head, data, .. } = &departure else {
@@ -250,7 +250,8 @@ impl Trace {
         };
         let len = size_of_val(*head) as u64 + data.len();
         let about = (*head).try_into().map_or(About::Nothing, About::Alone);
-        // The time is that before sending: the receiver may have it before the call returns.
+        // The time is taken before sending, because the receiver may have the message before the call
+        // returns.
         let (record, ticks) = ((What::PostPacket, to.0, *number, len), self.handle.ticks.now());
         let sent = rail.send(departure);
         if sent != Sent::Retry {
@@ -340,7 +341,7 @@ impl TraceHandle {
         &self.rail
     }
 
-    /// Drops the packets and chunks recorded before; records of links stay.
+    /// Hides the packets and chunks recorded before; records of links stay visible.
     pub fn forget_traffic(&self) {
         let below = self.ring.count();
         let mut links = self.records();
@@ -352,7 +353,7 @@ impl TraceHandle {
         self.forgotten.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One JSON object per line.
+    /// Formats the records as one JSON object per line.
     pub fn json_lines(&self) -> String {
         let mut out = String::new();
         for r in self.records() {
@@ -368,7 +369,7 @@ impl TraceHandle {
     }
 }
 
-/// A JSON string.
+/// Quotes a string for JSON.
 pub fn quote(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {

@@ -1,5 +1,5 @@
-//! Accesses to memory that a peer has exposed. Long ones work on the memory as it lies, registered like that
-//! of chunks; short ones through a slot, which is registered already.
+//! Accesses to memory that a peer has exposed. Long ones operate directly on user memory, which is
+//! registered as for chunks; short ones use a slot, which is always registered.
 
 use super::adapter::{Adapter, Place, Purpose};
 use super::operations::{Operation, Operations, PartOf};
@@ -11,12 +11,13 @@ use nmad_engine::transfer::access::{Access, Act, Came};
 use nmad_engine::transfer::driver::Event;
 use std::collections::VecDeque;
 
-/// Operations of a link at once: its endpoint takes more, which are left to messages and reads of chunks.
+/// Operations of accesses on a link at once. An endpoint takes more; the rest is left to messages and chunk
+/// reads.
 const AT_ONCE: u32 = 32;
-/// Bytes of an operation.
+/// Bytes of one operation.
 const STEP: u64 = 1 << 20;
 
-/// The accesses of a link that have not ended.
+/// The pending accesses of a link.
 pub(crate) struct Accesses<R> {
     list: VecDeque<Accessing<R>>,
     /// Operations under way.
@@ -26,18 +27,18 @@ pub(crate) struct Accesses<R> {
 struct Accessing<R> {
     access: Access,
     through: Through<R>,
-    /// Bytes that were asked for, and bytes that are there.
+    /// Bytes requested so far, and bytes transferred.
     asked: u64,
     landed: u64,
 }
 
-/// The memory here that operations work on.
+/// The local memory of the operations.
 enum Through<R> {
-    /// It is not chosen yet.
+    /// Not chosen yet.
     None,
-    /// A slot.
+    /// A registered slot.
     Slot(u32),
-    /// The application's.
+    /// The application's memory.
     Memory(Pinned<R>),
 }
 
@@ -53,12 +54,12 @@ pub(crate) fn ended(access: &Access, came: Came) -> Event<'static> {
 }
 
 impl<R> Accesses<R> {
-    /// Takes one.
+    /// Queues an access.
     pub(crate) fn push(&mut self, access: Access) {
         self.list.push_back(Accessing { access, through: Through::None, asked: 0, landed: 0 });
     }
 
-    /// Posts operations while there is room; whether some are left. Events of accesses that have ended are
+    /// Posts operations while there is room; returns whether any are left. Events of completed accesses are
     /// added to `events`.
     ///
     /// # Errors
@@ -70,7 +71,7 @@ impl<R> Accesses<R> {
         events: &mut Vec<Event<'static>>,
     ) -> Result<bool, String> {
         let mut left = false;
-        // Those before the first that is not asked for as a whole only wait for what is under way.
+        // Accesses before this one are entirely posted and wait for completions.
         let first = self.list.partition_point(|one| one.is_asked());
         let mut place = first;
         while place < self.list.len() && self.flying < AT_ONCE && !left {
@@ -93,7 +94,7 @@ impl<R> Accesses<R> {
         Ok(left)
     }
 
-    /// An operation of an access has ended: of which request, its bytes, and whether it was done.
+    /// Handles the completion of an operation, given its request, its length in bytes, and its success.
     pub(crate) fn landed<A: Adapter<Region = R>>(
         &mut self,
         (request, len, is_good): (RequestId, u64, bool),
@@ -120,12 +121,12 @@ impl<R> Accesses<R> {
         self.list.remove(place);
     }
 
-    /// Whether there is something that operations which end make room for.
+    /// Returns whether an access waits for room, which completions make.
     pub(crate) fn waits(&self) -> bool {
         self.list.back().is_some_and(|last| !last.is_asked())
     }
 
-    /// The link has ended, and its operations with it: an event for each access.
+    /// Ends all accesses with the link; returns an event for each.
     pub(crate) fn end(self) -> impl Iterator<Item = Event<'static>> {
         self.list.into_iter().map(|one| {
             let came = if one.asked > 0 { Came::Unknown } else { Came::Undone };
@@ -134,12 +135,12 @@ impl<R> Accesses<R> {
     }
 }
 
-/// Whether an access can go on.
+/// Result of starting an access.
 enum Begun {
     Ready,
     /// No slot is free.
     NoRoom,
-    /// It has ended like this.
+    /// The access has ended with this result.
     Over(Came),
 }
 
@@ -148,7 +149,7 @@ impl<R> Accessing<R> {
         !matches!(self.through, Through::None) && self.asked >= self.access.here.len()
     }
 
-    /// Chooses the memory here that operations work on.
+    /// Chooses the local memory of the operations.
     fn begin<A: Adapter<Region = R>>(&mut self, way: &mut Way<'_, A>) -> Begun {
         let Access { act, ref here, .. } = self.access;
         if !matches!(self.through, Through::None) {
@@ -168,7 +169,7 @@ impl<R> Accessing<R> {
             }
         }
         if here.len() > SLOT as u64 {
-            // In a message it is copied in parts.
+            // The caller then copies it in parts, within messages.
             return Begun::Over(Came::Undone);
         }
         if way.slots.count_free() <= RESERVE {
@@ -183,7 +184,7 @@ impl<R> Accessing<R> {
         Begun::Ready
     }
 
-    /// Asks for what is still to be asked for; whether there was no room.
+    /// Posts the remaining operations; returns whether there was no room.
     fn post<A: Adapter<Region = R>>(
         &mut self,
         way: &mut Way<'_, A>,

@@ -1,113 +1,114 @@
-//! What the common rail asks of an adapter: the library of a kind of fabric, opened on one interface.
+//! Interface between the fabric rail and an adapter: the library of a kind of fabric, opened on one
+//! interface.
 //!
-//! An adapter knows endpoints, registered memory and operations on them, never links, packets or chunks. None
-//! of its verbs waits.
+//! An adapter knows endpoints, registered memory and operations on them, never links, packets or chunks.
+//! None of its methods blocks.
 
 use nmad_engine::memory::Segment;
 use nmad_engine::transfer::access::{Act, RemoteAccess};
 use rustix::fd::BorrowedFd;
 
-/// What an adapter can do; constant.
+/// Constant properties of an adapter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Abilities {
-    /// Bytes in all of one message that is copied when it is posted, so that its buffer is free at once.
+    /// Longest message in bytes that is copied when it is posted, so that its buffer is free at once.
     pub(crate) inline: usize,
     /// Longest single operation on a peer's memory, in bytes.
     pub(crate) operation: usize,
-    /// Reading a peer's memory is possible; otherwise all data travels in messages.
+    /// The adapter can read a peer's memory; otherwise all data travels in messages.
     pub(crate) reads: bool,
-    /// What peers may do to memory that this side has exposed.
+    /// Accesses that peers may make to memory that this side has exposed.
     pub(crate) remote: RemoteAccess,
-    /// Dropping an endpoint ends its operations: none of them touches memory any more, nor is reported.
+    /// Dropping an endpoint ends its operations: none of them accesses memory any more, nor is reported.
     /// Otherwise only [`Adapter::end`] does so.
     pub(crate) ends: bool,
-    /// A message leaves without a system call.
+    /// Messages are sent without a system call.
     pub(crate) is_direct: bool,
-    /// A registration keeps its pages whatever becomes of the mapping, and operations on them harm nobody.
+    /// A registration pins its pages even after the mapping has ended, and operations on them are harmless.
     pub(crate) keeps: bool,
     /// Nominal bandwidth in bytes per second, zero if unknown.
     pub(crate) bandwidth: u64,
 }
 
-/// For what memory is registered.
+/// Intended use of registered memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Own buffers: messages are sent from it and received into it.
+    /// Own buffers for sending and receiving messages.
     Messages,
-    /// What a peer reads is written into it. Where registrations are kept, a peer may read it too.
+    /// Target of reads from a peer. If registrations are cached, a peer may read it too.
     Target,
-    /// A peer reads it.
+    /// Source of a peer's reads.
     Source,
-    /// Peers access it as the abilities say.
+    /// Memory exposed to peers, with the accesses of the abilities.
     Exposed,
 }
 
 impl Purpose {
-    /// Whether a registration that is kept for this also serves the other.
+    /// Returns whether a cached registration for `self` also serves `other`.
     pub(crate) fn serves(self, other: Purpose) -> bool {
         self == other || (self, other) == (Purpose::Target, Purpose::Source)
     }
 }
 
-/// Where a peer finds registered memory.
+/// Remote address of registered memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Address of the first byte, as operations name it.
+    /// Address of the first byte, as used in operations.
     pub(crate) address: u64,
     /// The key of the registration.
     pub(crate) key: u64,
 }
 
-/// What became of an operation that was posted.
+/// Result of posting an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Posted {
-    /// Its buffer is free already, and nothing is reported.
+    /// Its buffer is free already, and no completion follows.
     Done,
-    /// [`Completion`] will tell.
+    /// A [`Completion`] follows.
     Taken,
-    /// It was not taken, since as much is under way as fits. Completions make room.
+    /// It was not taken, because the queue is full. Completions make room.
     Full,
 }
 
-/// What an adapter reports.
+/// An event of an adapter.
 #[derive(Debug)]
 pub(crate) enum Completion {
-    /// A message of `len` bytes lies in this receive buffer.
+    /// A message of `len` bytes is in this receive buffer.
     Received {
-        /// The buffer.
+        /// The receive buffer.
         slot: u32,
-        /// Bytes.
+        /// Length in bytes.
         len: usize,
     },
-    /// A receive has failed; its buffer is free, and nobody is to blame.
+    /// A receive has failed; its buffer is free, and no endpoint is at fault.
     Wasted {
-        /// The buffer.
+        /// The receive buffer.
         slot: u32,
     },
-    /// A send buffer is free again, whether or not the message has left.
+    /// A send buffer is free again, whether the message was sent or not.
     Sent {
-        /// The buffer.
+        /// The send buffer.
         slot: u32,
     },
-    /// An operation on a peer's memory is complete, and the memory here is not touched any more.
+    /// An operation on a peer's memory is complete, and no longer accesses local memory.
     Operated {
-        /// The name that it was posted with.
+        /// The token with which it was posted.
         token: u32,
-        /// Whether it was done.
+        /// Whether it succeeded.
         is_good: bool,
     },
-    /// An operation of this endpoint has failed. Nothing more will pass through it.
+    /// An operation of this endpoint has failed, so the endpoint cannot be used any more.
     Broken {
-        /// The name that the endpoint was made with; none: of every endpoint.
+        /// The name of the endpoint; none: all endpoints.
         endpoint: Option<u32>,
-        /// Cause and remedy, as what follows the name of the peer.
+        /// Cause and remedy, printed behind the name of the peer.
         why: String,
     },
 }
 
 /// A library of a fabric, opened on one interface.
 pub(crate) trait Adapter: Send + 'static {
-    /// One peer's end of it.
+    /// An endpoint, which is connected to one peer.
     type Endpoint: Send;
     /// Registered memory.
     type Region: Send + Sync;
@@ -115,34 +116,35 @@ pub(crate) trait Adapter: Send + 'static {
     /// Its abilities.
     fn abilities(&self) -> Abilities;
 
-    /// An endpoint of this name, and what the other side needs to know to join it.
+    /// Creates an endpoint with this name; returns also the data with which the other side joins it.
     ///
     /// # Errors
-    /// The fabric has no more of them; the text has cause and remedy.
+    /// The fabric has no more endpoints; the text has cause and remedy.
     fn endpoint(&mut self, name: u32) -> Result<(Self::Endpoint, Vec<u8>), String>;
 
-    /// Joins an endpoint with that of the other side.
+    /// Connects an endpoint with that of the other side.
     ///
     /// # Errors
-    /// The two do not fit, or the fabric refuses.
+    /// The two are incompatible, or the fabric refuses.
     fn join(&mut self, endpoint: &mut Self::Endpoint, theirs: &[u8]) -> Result<(), String>;
 
-    /// Registers memory. The region is dropped before the memory ends, unless registrations keep their pages.
+    /// Registers memory. The region must be dropped before the memory is freed, unless registrations pin
+    /// pages.
     ///
     /// # Errors
     /// The system refuses, mostly because of a limit.
     fn register(&mut self, memory: Segment, purpose: Purpose) -> Result<Self::Region, String>;
 
-    /// Where a peer finds the first byte of a [`Purpose::Source`] or [`Purpose::Exposed`].
+    /// The remote address of a [`Purpose::Source`] or [`Purpose::Exposed`].
     fn place(&self, region: &Self::Region) -> Place;
 
-    /// Gives a buffer for the next message of any peer.
+    /// Posts a buffer for the next message of any peer.
     ///
     /// # Errors
     /// The fabric takes no more buffers.
     fn receive(&mut self, buffer: Segment, region: &Self::Region, slot: u32) -> Result<(), String>;
 
-    /// Posts a message. It may wait for [`Adapter::flush`].
+    /// Posts a message, which may be delayed until [`Adapter::flush`].
     ///
     /// # Errors
     /// The endpoint has failed.
@@ -154,7 +156,7 @@ pub(crate) trait Adapter: Send + 'static {
         slot: u32,
     ) -> Result<Posted, String>;
 
-    /// Posts an operation on a peer's memory, between it and memory here. It may wait for
+    /// Posts an operation between a peer's memory and local memory, which may be delayed until
     /// [`Adapter::flush`].
     ///
     /// # Errors
@@ -168,30 +170,30 @@ pub(crate) trait Adapter: Send + 'static {
         token: u32,
     ) -> Result<Posted, String>;
 
-    /// Lets everything leave that was posted on this endpoint.
+    /// Sends everything that was posted on this endpoint.
     ///
     /// # Errors
     /// The endpoint has failed.
     fn flush(&mut self, endpoint: &mut Self::Endpoint) -> Result<(), String>;
 
-    /// The next message of this endpoint is the last, and is reported when the peer has everything. False:
-    /// none is needed, since each message is reported when the peer has it.
+    /// Announces the last message of this endpoint, whose completion is to confirm that the peer has
+    /// received everything. False: unnecessary, since every completion confirms that.
     fn conclude(&mut self, endpoint: &mut Self::Endpoint) -> bool {
         let _ = endpoint;
         false
     }
 
-    /// Looks once what has happened.
+    /// Polls once for events.
     fn poll(&mut self, found: &mut Vec<Completion>);
 
-    /// Ends every operation of every endpoint, and every receive, before it returns. None of the endpoints
-    /// can be used any more, and no other is made.
+    /// Ends every operation of every endpoint, and every receive, before it returns. No endpoint can be
+    /// used any more, and no other is created.
     fn end(&mut self);
 
-    /// Becomes readable when there is something to poll, once [`Adapter::arm`] has succeeded. None: the
-    /// fabric has no such descriptor.
+    /// Becomes readable when there is an event, once [`Adapter::arm`] has succeeded. None: the fabric has
+    /// no such descriptor.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Prepares the descriptor. False: there may be something to poll already.
+    /// Prepares the descriptor. False: there may be an event already.
     fn arm(&mut self) -> bool;
 }

@@ -1,13 +1,13 @@
-//! Registrations that are kept for the next message from or into the same memory.
+//! Registration cache: registrations are kept for later messages from or into the same memory.
 //!
 //! | memory | its registration |
 //! |---|---|
-//! | private, and the kernel tells of its unmapping | is kept, with the whole pages around it |
-//! | of a file, shared, too long, or nobody tells | is made for one chunk |
+//! | private, and the kernel reports its unmapping | is cached, with the whole pages around it |
+//! | of a file, shared, too long, or without such reports | is made for one chunk |
 //!
-//! Kept registrations lock memory, so their number and bytes are bounded, and all that nobody uses end when
-//! the system refuses to register more. The oldest ends first. Memory that is sent and received into has one
-//! registration, that of the receive.
+//! Cached registrations lock memory, so their number and bytes are limited, and all unused ones are dropped
+//! if the system refuses to register more. The oldest is dropped first. Memory that is both sent and
+//! received into has one registration, that for receiving.
 
 use super::adapter::Purpose;
 use super::unmapped::{self, Notice, PAGE, Unmapped};
@@ -16,11 +16,11 @@ use rustix::thread::CapabilitySet;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Registrations that are kept. They are looked through one by one, which takes less than a microsecond for
-/// this many where a registration takes tens; twice as many would help programs with more buffers in turn.
+/// Cached registrations at most. A linear search takes less than a microsecond for this many, a
+/// registration tens of microseconds; twice as many would help programs with more buffers in turn.
 const MOST: usize = 256;
 
-/// Registered memory that is in use.
+/// A registration that is in use.
 pub(crate) struct Registered<R> {
     /// The registration.
     pub(crate) region: Arc<R>,
@@ -35,29 +35,29 @@ struct Kept<R> {
     used: u64,
 }
 
-/// The registrations of a rail.
+/// The registration cache of a rail.
 pub(crate) struct Cache<R> {
     kept: Vec<Kept<R>>,
     notice: Option<&'static Notice>,
-    /// Events of unmapping that were seen.
+    /// Number of unmapping events that were handled.
     seen: u64,
-    /// Mappings that are watched: those of the latest memory, whose other pieces mostly come next.
+    /// Mappings that are watched: those of the latest memory, whose other pieces usually come next.
     watched: Range<usize>,
-    /// Counts uses.
+    /// Counts uses, for the choice of the oldest.
     clock: u64,
     bytes: usize,
     most_bytes: usize,
 }
 
 impl<R> Cache<R> {
-    /// Keeps registrations if the adapter's outlive a mapping, and if the kernel tells of unmapping.
+    /// Caches registrations if the adapter permits it, and if the kernel reports unmapping.
     pub(crate) fn new(may_keep: bool) -> Cache<R> {
         let notice = may_keep.then(unmapped::get).and_then(Result::ok);
         let (kept, watched, most_bytes) = (Vec::new(), 0..0, most_bytes());
         Cache { kept, notice, seen: 0, watched, clock: 0, bytes: 0, most_bytes }
     }
 
-    /// Registers memory by `make`, or finds it registered.
+    /// Returns a cached registration of memory, or creates one with `make`.
     ///
     /// # Errors
     /// The system refuses.
@@ -96,7 +96,8 @@ impl<R> Cache<R> {
         made.map(|region| Registered { region: Arc::new(region), start: memory.start.addr() })
     }
 
-    /// Ends registrations of memory that was unmapped; false: nothing is known now.
+    /// Drops registrations of memory that was unmapped; false: the cache may be outdated now and must not
+    /// be used.
     pub(crate) fn catch_up(&mut self) -> bool {
         let Some(notice) = self.notice else { return false };
         match notice.since(&mut self.seen) {
@@ -119,7 +120,7 @@ impl<R> Cache<R> {
         true
     }
 
-    /// Has the kernel tell of the unmapping of this memory; false: it does not.
+    /// Makes the kernel report the unmapping of this memory; false: it does not.
     fn watch(&mut self, notice: &Notice, pages: &Range<usize>) -> bool {
         if self.watched.start <= pages.start && pages.end <= self.watched.end {
             return true;
@@ -139,8 +140,9 @@ impl<R> Cache<R> {
         Some(Registered { region: kept.region.clone(), start: kept.memory.start })
     }
 
-    /// With all that is kept of the same memory: chunks of the next message have other borders, and in the
-    /// end all of it has one registration. Neighbours that only share a page stay apart.
+    /// Widens a range by all cached neighbours of the same memory: chunks of the next message have other
+    /// boundaries, and in the end all of it has one registration. Neighbours that only share a page stay
+    /// separate.
     fn widened(&self, pages: Range<usize>, purpose: Purpose) -> Range<usize> {
         let overlaps = |kept: &&Kept<R>| {
             let (start, end) = (kept.memory.start.max(pages.start), kept.memory.end.min(pages.end));
@@ -150,7 +152,7 @@ impl<R> Cache<R> {
         all.fold(pages.clone(), |all, kept| all.start.min(kept.start)..all.end.max(kept.end))
     }
 
-    /// Ends what was not used for longest, until there is room; false: there is none.
+    /// Drops the least recently used registrations until there is room; false: there is none.
     fn make_room(&mut self, len: usize) -> bool {
         while self.kept.len() >= MOST || self.bytes + len > self.most_bytes {
             let unused = self.kept.iter().filter(|kept| Arc::strong_count(&kept.region) == 1);
@@ -160,7 +162,7 @@ impl<R> Cache<R> {
         true
     }
 
-    /// Ends all that nobody uses, and keeps half as much from now on; whether there were any.
+    /// Drops all unused registrations, and halves the limit; returns whether there were any.
     fn forget_unused(&mut self) -> bool {
         let (count, bytes) = (self.kept.len(), self.bytes);
         self.retain(|kept| Arc::strong_count(&kept.region) > 1);
@@ -177,7 +179,7 @@ impl<R> Cache<R> {
     }
 }
 
-/// The whole pages that hold memory.
+/// The whole pages around memory.
 fn pages(memory: &Segment) -> Range<usize> {
     let start = memory.start.addr();
     start / PAGE * PAGE..(start + memory.len).next_multiple_of(PAGE)
@@ -188,8 +190,8 @@ fn whole(memory: Segment, pages: &Range<usize>) -> Segment {
 }
 
 /// Bytes that a rail keeps registered: half of the limit of locked memory, so that messages under way have
-/// the other half; without a limit, a quarter of the memory that falls to one core, and so to one rank. The
-/// limit does not bind a process that has the right to lock memory, as root has outside of containers.
+/// the other half; without a limit, a quarter of the memory per core, and so per rank. The limit does not
+/// apply to a process with the right to lock memory, as root has outside of containers.
 fn most_bytes() -> usize {
     let rights = rustix::thread::capabilities(None).map(|sets| sets.effective);
     let may_lock = rights.is_ok_and(|rights| rights.contains(CapabilitySet::IPC_LOCK));

@@ -1,4 +1,4 @@
-//! The cache over memory of the system, which is unmapped and mapped anew.
+//! Tests of the cache with real memory, which is unmapped and mapped again.
 
 use super::*;
 use rustix::mm::{self, MapFlags, MremapFlags, ProtFlags};
@@ -10,18 +10,18 @@ const LEN: usize = 64 << 10;
 
 fn map(at: *mut c_void, flags: MapFlags) -> *mut c_void {
     let access = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: a new mapping, or one over memory of the test that nobody uses.
+    // SAFETY: a new mapping, or one over memory of the test that is not in use.
     unsafe { mm::mmap_anonymous(at, LEN, access, flags) }.expect("the system gives memory")
 }
 
-/// Maps memory where some was unmapped; false: another thread was given the place before.
+/// Maps memory into a gap; false: another thread has got the addresses meanwhile.
 fn fill_gap(at: *mut c_void) -> bool {
     let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE);
     // SAFETY: it replaces nothing.
     unsafe { mm::mmap_anonymous(at, LEN, access, flags) }.is_ok()
 }
 
-/// Touched, as registering touches it.
+/// Writes to each page, as registering does.
 fn make(memory: Segment) -> Result<Range<usize>, String> {
     for page in (0..memory.len).step_by(PAGE) {
         // SAFETY: inside of a mapping of the test.
@@ -31,18 +31,18 @@ fn make(memory: Segment) -> Result<Range<usize>, String> {
     Ok(start..start + memory.len)
 }
 
-/// A cache, and how often it has registered this memory when it is asked for it.
+/// A cache, and the number of registrations that it has made.
 struct World {
     cache: Cache<Range<usize>>,
     made: usize,
     _alone: MutexGuard<'static, ()>,
 }
 
-/// While one test unmaps, nothing is known of the memory of any other.
+/// Serializes the tests: while one unmaps memory, the caches of all others are outdated.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 impl World {
-    /// None: the kernel tells this process of no unmapping.
+    /// Creates the cache; none: the kernel reports no unmapping to this process.
     fn new() -> Option<World> {
         if let Err(why) = unmapped::notice() {
             eprintln!("skipped: {why}");
@@ -52,10 +52,10 @@ impl World {
         Some(World { cache: Cache::new(true), made: 0, _alone })
     }
 
-    /// Whether this memory had to be registered anew.
+    /// Returns whether this memory had to be registered again.
     fn is_new(&mut self, start: *mut c_void, len: usize, purpose: Purpose) -> bool {
         let before = self.made;
-        // The thread that hears of unmapping may not have logged it yet.
+        // The thread that receives the reports may not have logged this one yet.
         while !self.cache.catch_up() {
             std::thread::yield_now();
         }
@@ -116,18 +116,18 @@ fn memory_that_was_unmapped_is_registered_anew_whatever_is_mapped_there() {
     let mut memory = map(ptr::null_mut(), MapFlags::PRIVATE);
     let lose: [fn(*mut c_void) -> bool; 4] = [
         |at| {
-            // SAFETY: the mapping is the test's, and nobody uses it.
+            // SAFETY: the mapping is the test's, and is not in use.
             unsafe { mm::munmap(at, LEN) }.expect("it is unmapped");
             fill_gap(at)
         },
         |at| map(at, MapFlags::PRIVATE | MapFlags::FIXED) == at,
         |at| {
-            // SAFETY: the mapping is the test's, and nobody uses it.
+            // SAFETY: the mapping is the test's, and is not in use.
             unsafe { mm::madvise(at, LEN, mm::Advice::LinuxDontNeed) }.is_ok()
         },
         |at| {
             let away = map(ptr::null_mut(), MapFlags::PRIVATE);
-            // SAFETY: the mapping is the test's, and nobody uses it.
+            // SAFETY: the mapping is the test's, and is not in use.
             unsafe { mm::mremap_fixed(at, LEN, LEN, MremapFlags::MAYMOVE, away) }.expect("it moves");
             fill_gap(at)
         },
@@ -141,10 +141,10 @@ fn memory_that_was_unmapped_is_registered_anew_whatever_is_mapped_there() {
             memory = map(ptr::null_mut(), MapFlags::PRIVATE);
         }
     }
-    // A page of it is enough.
+    // Unmapping one page of it is enough.
     world.is_new(memory, LEN, Purpose::Source);
     let page = memory.wrapping_byte_add(LEN / 2);
-    // SAFETY: the mapping is the test's, and nobody uses it.
+    // SAFETY: the mapping is the test's, and is not in use.
     unsafe { mm::madvise(page, PAGE, mm::Advice::LinuxDontNeed) }.expect("a page is given back");
     assert!(world.is_new(memory, LEN, Purpose::Source));
 }
@@ -154,7 +154,7 @@ fn memory_of_which_a_part_was_registered_moves_as_a_whole() {
     let Some(mut world) = World::new() else { return };
     let (memory, away) = (map(ptr::null_mut(), MapFlags::PRIVATE), map(ptr::null_mut(), MapFlags::PRIVATE));
     world.is_new(memory.wrapping_byte_add(LEN / 4), LEN / 4, Purpose::Source);
-    // SAFETY: the mappings are the test's, and nobody uses them.
+    // SAFETY: the mappings are the test's, and are not in use.
     let moved = unsafe { mm::mremap_fixed(memory, LEN, LEN, MremapFlags::MAYMOVE, away) };
     assert_eq!(moved, Ok(away), "it is one mapping as before");
     assert!(world.is_new(away.wrapping_byte_add(LEN / 4), LEN / 4, Purpose::Source));

@@ -1,8 +1,8 @@
-//! How links and receive regions end: no operation touches their memory any more when the call returns.
+//! Ends of links and receive regions: when these calls return, no operation accesses their memory any more.
 //!
-//! An adapter that ends the operations of one endpoint does so when that is dropped. With the others, reads
-//! that are under way are waited for, which takes as long as some MiB take; if one does not end, the rail
-//! does, and others carry on.
+//! If the adapter ends the operations of an endpoint when that is dropped, this is done. Otherwise this
+//! side waits for the reads under way, which takes as long as some MiB; if one does not end, the rail ends,
+//! and the other rails carry on.
 
 use super::adapter::{Adapter, Completion};
 use super::link::Link;
@@ -15,11 +15,11 @@ use rustix::fd::OwnedFd;
 use rustix::net;
 use std::time::{Duration, Instant};
 
-/// Longest wait for operations that cannot be called off.
+/// Longest wait for operations that cannot be cancelled.
 const SETTLE: Duration = Duration::from_secs(1);
 
 impl<A: Adapter> Traffic<A> {
-    /// Reports what was found out of turn, after what was sent before.
+    /// Reports all pending events, completed orders first.
     #[inline]
     pub(crate) fn report(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         if !self.news.is_empty() {
@@ -27,18 +27,18 @@ impl<A: Adapter> Traffic<A> {
         }
     }
 
-    /// Reports this in its turn.
+    /// Queues an event for the next report.
     pub(crate) fn tell(&mut self, event: Event<'static>) {
         self.news.found.push(event);
     }
 
-    /// Reports the end of a link or of the attempt to open one.
+    /// Reports the end of a link, or of the attempt to open one.
     #[cold]
     pub(crate) fn lost(&mut self, peer: PeerId, why: &str, unsent: Vec<Order>) {
         self.news.lost(&self.name, peer, why, unsent);
     }
 
-    /// Gives up a link, if there is one, and reports that.
+    /// Closes a link, if there is one, and reports that.
     #[cold]
     #[inline(never)]
     pub(crate) fn lose(&mut self, peer: PeerId, why: &str) {
@@ -47,7 +47,7 @@ impl<A: Adapter> Traffic<A> {
         }
     }
 
-    /// Gives up every link.
+    /// Closes every link.
     #[cold]
     pub(super) fn lose_all(&mut self, why: &str) {
         let open = self.peers.iter_mut().filter(|peer| peer.link.is_some()).map(|peer| peer.id);
@@ -56,7 +56,7 @@ impl<A: Adapter> Traffic<A> {
         }
     }
 
-    /// Takes a link away, because the engine gave it up; unsent orders are given back. Returns its
+    /// Removes a link that the engine has closed; returns its unsent orders to the engine. Returns its
     /// connection.
     pub(crate) fn leave(&mut self, peer: PeerId) -> Option<OwnedFd> {
         let removed = self.remove(peer, "was given up");
@@ -93,7 +93,8 @@ impl<A: Adapter> Traffic<A> {
         (socket, out.take_unsent())
     }
 
-    /// Ends every operation of the rail, and all links with the one to `peer`. No link is opened any more.
+    /// Ends every operation of the rail, and all links including the one to `peer`. No link is opened after
+    /// that.
     #[cold]
     fn give_up(&mut self, peer: PeerId, why: &str) {
         log::warn!("rail {}: peer {} stopped in the middle of a read: the rail ends", self.name, peer.0);
@@ -111,7 +112,7 @@ impl<A: Adapter> Traffic<A> {
         self.found.clear();
     }
 
-    /// Forgets a receive region. Its memory is not touched any more.
+    /// Closes a receive region. Its memory is not accessed any more.
     pub(crate) fn close(&mut self, region: RegionId) {
         let Some(peer) = self.regions.close(region) else { return };
         let Some(index) = self.peers.find(peer).filter(|&index| self.peers[index].link.is_some()) else {
@@ -123,8 +124,8 @@ impl<A: Adapter> Traffic<A> {
         self.on_ground(peer, |inbox, ground| inbox.discard(region, ground.out));
     }
 
-    /// Waits for the reads of a link into a receive region, or into any; false: they take too long. No others
-    /// are begun meanwhile.
+    /// Waits for the reads of a link into a receive region, or into any; false: they take too long. No
+    /// other reads are started meanwhile.
     fn settle(&mut self, index: usize, region: Option<RegionId>) -> bool {
         let mut until = None;
         while self.peers[index].link.as_ref().is_some_and(|link| link.inbox.is_reading(region)) {
@@ -146,7 +147,7 @@ impl<A: Adapter> Traffic<A> {
         true
     }
 
-    /// Whether the link is to be given up, so that its reads are not reported any more.
+    /// Returns whether the link is about to be closed, so that its reads are not reported any more.
     fn is_broken(&self, index: usize) -> bool {
         let name = self.peers[index].link.as_ref().map(|link| link.name);
         let is_of_it = |found: &Completion| match found {
@@ -156,7 +157,7 @@ impl<A: Adapter> Traffic<A> {
         self.found.iter().any(is_of_it)
     }
 
-    /// An operation on a peer's memory has ended.
+    /// Handles the completion of an operation on a peer's memory.
     pub(super) fn has_operated(&mut self, token: u32, is_good: bool) {
         let Some(Operation { endpoint, part_of, len }) = self.operations.take(token) else { return };
         let index = self.peer_of.get(endpoint as usize).copied();
@@ -175,7 +176,7 @@ impl<A: Adapter> Traffic<A> {
         }
     }
 
-    /// Has completions tell when the peers have everything.
+    /// Requests completions that confirm that the peers have received everything.
     fn conclude(&mut self) {
         self.forget_ended();
         let Traffic { peers, sends, cache, adapter, .. } = self;
@@ -190,7 +191,7 @@ impl<A: Adapter> Traffic<A> {
         }
     }
 
-    /// Peers that have ended take nothing any more.
+    /// Closes the links of peers that have ended, because they receive nothing any more.
     fn forget_ended(&mut self) {
         for index in 0..self.peers.iter_mut().count() {
             self.witness(index);
@@ -201,8 +202,8 @@ impl<A: Adapter> Traffic<A> {
         }
     }
 
-    /// Ends the rail: posted orders leave, if the fabric takes them in time. Returns the connections of the
-    /// links, whose other sides hear of it when they end.
+    /// Ends the rail: posted orders are sent, if the fabric takes them in time. Returns the connections of
+    /// the links; the other sides are notified when these close.
     pub(crate) fn end(&mut self) -> Vec<OwnedFd> {
         let until = Instant::now() + SETTLE;
         self.conclude();
@@ -217,7 +218,7 @@ impl<A: Adapter> Traffic<A> {
                 }
             }
         }
-        // The other sides hear of it before they could use an endpoint that has ended.
+        // Close the connections first, so that no peer uses an endpoint that has ended.
         for peer in self.peers.iter_mut() {
             let _ = peer.link.as_ref().map(|link| net::shutdown(&link.socket, net::Shutdown::Write));
         }

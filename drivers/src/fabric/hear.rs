@@ -1,4 +1,4 @@
-//! One message that has arrived: whose it is, and what it says.
+//! Handles an arrived message: finds its link and acts on its content.
 
 use super::adapter::Adapter;
 use super::cache::Cache;
@@ -13,7 +13,7 @@ use nmad_engine::packet::PeerId;
 use nmad_engine::transfer::driver::Event;
 use nmad_wire::{Header, Kind as Content};
 
-/// The parts of a rail that hearing a message needs.
+/// The parts of a rail that are needed to handle a message.
 pub(super) struct Ears<'a, A: Adapter> {
     pub(super) peers: &'a mut Peers<Link<A>>,
     pub(super) adapter: &'a mut A,
@@ -25,10 +25,10 @@ pub(super) struct Ears<'a, A: Adapter> {
     pub(super) listed: &'a mut Vec<usize>,
 }
 
-/// Hears a message; false: it belongs to no open link.
+/// Handles a message; false: it belongs to no open link.
 ///
 /// # Errors
-/// Its sender broke the protocol; the text follows the name of the peer.
+/// Its sender broke the protocol; the text is printed behind the name of the peer.
 #[inline]
 pub(super) fn hear<A: Adapter>(
     bytes: &[u8],

@@ -1,7 +1,7 @@
-//! One peer over a fabric: an endpoint, a queue of orders for it, and the arrivals from it.
+//! A link to one peer over a fabric: an endpoint, the send queue, and the arrivals.
 //!
-//! The connection on which the link was opened stays: it carries nothing any more, and its end is how the
-//! death of the peer is found out, also while nothing is sent.
+//! The connection on which the link was opened stays open: it carries nothing any more, but its end reports
+//! the death of the peer, also while nothing is sent.
 
 use super::access::Accesses;
 use super::adapter::Adapter;
@@ -12,17 +12,17 @@ use rustix::fd::OwnedFd;
 
 /// An open link.
 pub(crate) struct Link<A: Adapter> {
-    /// The fabric's end; ended before the memory that it uses.
+    /// The endpoint; it must end before the memory that it uses.
     pub(crate) endpoint: A::Endpoint,
     /// Number of the peer's rail.
     pub(crate) remote: u8,
-    /// What the adapter calls the endpoint.
+    /// The adapter's name for the endpoint.
     pub(crate) name: u32,
-    /// With this token the peer's messages of this link begin.
+    /// The token with which the peer's messages of this link begin.
     pub(crate) token: u64,
-    /// The connection on which it was opened.
+    /// The connection on which the link was opened.
     pub(crate) socket: OwnedFd,
-    /// Orders that wait, and those that the peer has not finished with.
+    /// Queued orders, and those that the peer has not finished with.
     pub(crate) out: Outbox<A::Region>,
     /// Accesses to the peer's memory.
     pub(crate) accesses: Accesses<A::Region>,
@@ -30,14 +30,14 @@ pub(crate) struct Link<A: Adapter> {
     pub(crate) inbox: Inbox<A::Region>,
     /// The link is in the list of those that have something to post.
     pub(crate) is_listed: bool,
-    /// There was no room for all that it has to post.
+    /// The last post had no room for everything.
     pub(crate) is_stuck: bool,
-    /// The connection has ended; the link ends at this time, in milliseconds, after what still arrives.
+    /// The connection has ended; the link ends at this time, in milliseconds, after remaining arrivals.
     pub(crate) ends_ms: Option<u64>,
 }
 
 impl<A: Adapter> Link<A> {
-    /// Lists it among the links that have something to post or report.
+    /// Adds the link to the list of those that have something to post or report.
     #[inline]
     pub(super) fn list(&mut self, index: usize, listed: &mut Vec<usize>) {
         if !self.is_listed {

@@ -1,27 +1,28 @@
-//! What the two sides of a link say to each other: a prefix of sixteen bytes, and what its kind says.
+//! Messages between the two sides of a link: a prefix of sixteen bytes, and content that depends on its
+//! kind.
 //!
 //! | kind | number | behind the prefix |
 //! |---|---|---|
 //! | packet | | a whole packet |
-//! | chunk | of the chunk | the header of a chunk, and the places of its bytes |
+//! | chunk | of the chunk | the header of a chunk, and the addresses of its bytes |
 //! | whole | of the chunk | the header of a chunk, and its bytes |
 //! | parted | of the chunk | the header of a chunk, whose bytes come in parts |
 //! | part | of the chunk | the next bytes of the chunk |
 //! | done | of the chunk | nothing: its sender's memory is free |
-//! | grant | of the chunk | how many more parts may come, four bytes |
+//! | grant | of the chunk | number of further parts that may be sent, four bytes |
 //! | credit | | nothing: it only carries credits |
 //!
 //! All numbers are little endian. Packets and chunks cost a credit each; the others are answers, or were
-//! granted. The token is a secret of the link: a datagram of anybody else has none.
+//! granted. The token is a secret of the link, which datagrams of other senders lack.
 
 use super::adapter::Place;
 use nmad_wire::{ChunkHeader, Malformed};
 
-/// Bytes before everything.
+/// Length of the prefix in bytes.
 pub(crate) const PREFIX: usize = 16;
-/// Bytes of a place in a chunk: address, key, length.
+/// Bytes of an address in a chunk message: address, key, length.
 const PLACE: usize = 24;
-/// Places that a chunk names at most; one of more pieces travels in parts.
+/// Addresses in a chunk message at most; a chunk of more pieces travels in parts.
 pub(crate) const PLACES: usize = 16;
 
 /// The kind of a message.
@@ -30,40 +31,40 @@ pub(crate) const PLACES: usize = 16;
 pub(crate) enum Kind {
     /// A packet.
     Packet = 1,
-    /// A chunk whose bytes lie where the message says.
+    /// A chunk whose bytes are at the addresses in the message.
     Chunk,
     /// A chunk with its bytes.
     Whole,
     /// A chunk whose bytes come in parts.
     Parted,
-    /// The next bytes of one.
+    /// The next bytes of such a chunk.
     Part,
     /// A chunk has arrived, or is not wanted.
     Done,
-    /// More parts may come.
+    /// More parts may be sent.
     Grant,
-    /// Credits only.
+    /// Only credits.
     Credit,
 }
 
 const KINDS: [Kind; 8] =
     [Kind::Packet, Kind::Chunk, Kind::Whole, Kind::Parted, Kind::Part, Kind::Done, Kind::Grant, Kind::Credit];
 
-/// The head of every message.
+/// The prefix of every message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Prefix {
     /// The kind of the content.
     pub(crate) kind: Kind,
-    /// Messages that the receiver may send more.
+    /// Messages that the receiver may send in addition.
     pub(crate) credits: u16,
-    /// Of a chunk.
+    /// Number of the chunk.
     pub(crate) number: u32,
-    /// What the receiver calls the link.
+    /// The receiver's token of the link.
     pub(crate) token: u64,
 }
 
 impl Prefix {
-    /// Writes it.
+    /// Encodes the prefix.
     #[inline]
     pub(crate) fn encode(&self, out: &mut [u8]) {
         out[0] = self.kind as u8;
@@ -73,7 +74,7 @@ impl Prefix {
         out[8..16].copy_from_slice(&self.token.to_le_bytes());
     }
 
-    /// Reads it; none: it is something else.
+    /// Decodes the prefix; none: the bytes are not a message.
     #[inline]
     pub(crate) fn decode(bytes: &[u8]) -> Option<(Prefix, &[u8])> {
         let (prefix, rest) = bytes.split_first_chunk::<PREFIX>()?;
@@ -85,16 +86,16 @@ impl Prefix {
     }
 }
 
-/// Bytes of a peer's memory.
+/// A range of a peer's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lies {
-    /// Where.
+    /// Its address.
     pub(crate) at: Place,
-    /// Bytes.
+    /// Its length in bytes.
     pub(crate) len: u64,
 }
 
-/// Writes the header of a chunk and the places of its bytes; returns the length.
+/// Encodes the header of a chunk and the addresses of its bytes; returns the length.
 pub(crate) fn encode_chunk(header: &ChunkHeader, places: &[Lies], out: &mut [u8]) -> usize {
     out[..ChunkHeader::LEN].copy_from_slice(&header.encode());
     let mut len = ChunkHeader::LEN;
@@ -107,10 +108,10 @@ pub(crate) fn encode_chunk(header: &ChunkHeader, places: &[Lies], out: &mut [u8]
     len
 }
 
-/// Reads the places of a chunk of `len` bytes.
+/// Decodes the addresses of a chunk of `len` bytes.
 ///
 /// # Errors
-/// They are too many, or do not add up to that length.
+/// They are too many, or their lengths do not add up to `len`.
 pub(crate) fn decode_places(bytes: &[u8], len: u64) -> Result<Vec<Lies>, Malformed> {
     if !bytes.len().is_multiple_of(PLACE) || bytes.len() > PLACES * PLACE {
         return Err(Malformed("places of a chunk"));

@@ -1,12 +1,13 @@
-//! Rails over fabrics: what the drivers of adapters with registered memory and reliable delivery share.
+//! Rails over fabrics: the common part of the drivers for adapters with registered memory and reliable
+//! delivery.
 //!
 //! An [`adapter::Adapter`] is the library of such a fabric, opened on one interface: [`crate::ofi`] has the
-//! one for libfabric, [`crate::verbs`] that for InfiniBand and RoCE. Here is everything else, once:
+//! one for libfabric, [`crate::verbs`] that for InfiniBand and RoCE. This module has everything else:
 //!
-//! - links open over a TCP connection of the same interface, whose end then tells of the peer's death;
+//! - links open over a TCP connection of the same interface, whose end then reports the peer's death;
 //! - packets travel in registered slots, with credits so that the peer has a buffer for each;
-//! - chunks are read by their receiver from where they lie;
-//! - registrations are kept where that is safe.
+//! - the receiver of a chunk reads it from the sender's memory (RDMA read);
+//! - registrations are cached where that is safe.
 //!
 //! It knows headers, never frames; it trusts no process that does not know the secret of the job.
 

@@ -1,11 +1,11 @@
-//! What the two sides of a link exchange over the connection on which it opens: where the fabric finds them.
+//! Exchange of fabric addresses between the two sides of a link, over the connection of the handshake.
 //!
-//! | step | who | what |
+//! | step | sent by | content |
 //! |---|---|---|
 //! | 1 | both | length, MAC, driver, token of the link, length of a slot, endpoint |
-//! | 2 | both, when they have joined | one byte: messages can arrive now |
+//! | 2 | both, when their endpoints are connected | one byte: messages can arrive now |
 //!
-//! The MAC is made with the secret of the job and the nonces of the handshake before.
+//! The MAC is computed with the secret of the job and the nonces of the preceding handshake.
 
 use super::adapter::Adapter;
 use super::slots::SLOT;
@@ -21,10 +21,10 @@ use rustix::net::{self, RecvFlags, SendFlags};
 const MAC: usize = 32;
 /// Longest message of the first step.
 const LONGEST: usize = 1024;
-/// The second step.
+/// The byte of the second step.
 const READY: u8 = 0x52;
 
-/// What one side says in the first step, behind the MAC.
+/// Content of the first step, behind the MAC.
 struct Told<'a> {
     driver: &'a [u8],
     token: u64,
@@ -34,15 +34,15 @@ struct Told<'a> {
 
 /// A link that is being opened.
 pub(crate) struct Handover<E> {
-    /// This side's end.
+    /// This side's endpoint.
     pub(crate) endpoint: E,
-    /// What the adapter calls it.
+    /// The adapter's name for the endpoint.
     pub(crate) name: u32,
     /// This side's token of the link.
     pub(crate) token: u64,
-    /// The other side's.
+    /// The other side's token.
     pub(crate) theirs: u64,
-    /// The bytes read.
+    /// The bytes read so far.
     heard: Vec<u8>,
     has_joined: bool,
     opened: Opened,
@@ -51,13 +51,13 @@ pub(crate) struct Handover<E> {
 /// The fabric's part of opening links.
 pub(crate) struct Greeter<'a, A: Adapter> {
     pub(crate) adapter: &'a mut A,
-    /// Name of the driver; both sides have the same.
+    /// Name of the driver; both sides must have the same.
     pub(crate) driver: &'static str,
     /// Secret of the job.
     pub(crate) secret: [u8; 32],
-    /// Names of endpoints given so far.
+    /// Number of endpoint names used so far.
     pub(crate) names: &'a mut u32,
-    /// Tokens of links that the other side may use before this one does.
+    /// Tokens of links that the other side may use before this side has finished.
     pub(crate) awaited: &'a mut Vec<u64>,
 }
 
@@ -112,7 +112,7 @@ impl<A: Adapter> Greeter<'_, A> {
     fn join(&mut self, state: &mut Handover<A::Endpoint>) -> Result<(), Setback> {
         let (mac, told) = state.heard[2..].split_at(MAC);
         let expected = state.opened.ends.seal(&self.secret, !state.opened.is_attempt, told);
-        // Comparing with a `blake3::Hash` takes the same time wherever the difference is.
+        // `blake3::Hash` compares in constant time.
         if !mac.try_into().is_ok_and(|mac: [u8; MAC]| expected == mac) {
             return Err(Setback::hopeless("broke the handshake: the proof of its endpoint is wrong"));
         }

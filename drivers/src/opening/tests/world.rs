@@ -260,7 +260,7 @@ impl World {
         self.send(own, other, what);
     }
 
-    /// A side has no use for a conversation any more.
+    /// Ends a side's use of a conversation.
     fn end(&mut self, side: usize, at: usize) {
         let Talk { own, other, .. } = self.sides[side].talks.swap_remove(at);
         if self.medium == Medium::Connections {
@@ -286,7 +286,7 @@ impl World {
         }
     }
 
-    /// What links do, and the end of those that are silent.
+    /// Sends keepalives, and ends links that are silent.
     fn keep_up(&mut self, side: usize) {
         for at in (0..self.sides[side].talks.len()).rev() {
             let Some(link) = self.sides[side].talks[at].link else { continue };
@@ -309,7 +309,7 @@ impl World {
     fn send(&mut self, from: Port, to: Port, what: What) {
         let mut at_ms = self.now_ms + self.dice.below(self.weather.delay_ms + 1);
         if self.medium == Medium::Connections {
-            // In order.
+            // Connections keep the order of messages.
             let before = self.flights.iter().filter(|flight| flight.from == from && flight.to == to);
             at_ms = before.map(|flight| flight.at_ms).max().unwrap_or(0).max(at_ms);
             return self.flights.push(Flight { at_ms, from, to, what });
@@ -331,7 +331,8 @@ impl World {
         }
     }
 
-    /// Old datagrams come again, also from elsewhere; connections are cut; links are given up.
+    /// Random faults: old datagrams are replayed, also from another port; connections are cut; links are
+    /// closed.
     fn misfortune(&mut self) {
         if !self.recorded.is_empty() && self.dice.chance(self.weather.replay) {
             let which = self.dice.below(self.recorded.len() as u64) as usize;
@@ -368,7 +369,8 @@ impl World {
     fn deliver(&mut self) {
         loop {
             let due = self.flights.iter().enumerate().filter(|(_, flight)| flight.at_ms <= self.now_ms);
-            // Of those that are due together the first that was sent, so that connections keep their order.
+            // Of several messages that are due, the one that was sent first, so that connections keep the
+            // order.
             let Some((at, _)) = due.min_by_key(|(_, flight)| flight.at_ms) else { return };
             let flight = self.flights.remove(at);
             self.arrive(flight);
@@ -438,7 +440,7 @@ impl World {
         let message = Control::decode(bytes).expect("machines say what can be read");
         let is_hello = matches!(message, Control::Hello(_));
         if self.medium != Medium::Connections {
-            // A greeting bears a MAC of the job; the link answers greetings that reach it.
+            // A handshake message has a MAC of the job; if a link exists, it answers.
             let link = found.and_then(|at| self.sides[side].talks[at].link);
             if self.sides[side].secret != self.sides[from.side].secret && from.number != 99_999_999 {
                 return;

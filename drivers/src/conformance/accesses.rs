@@ -7,7 +7,7 @@ use nmad_engine::packet::{Key, RequestId};
 use nmad_engine::transfer::access::{Access, Act, Atomics, Came, RemoteAccess};
 use nmad_engine::transfer::driver::Order;
 
-/// Begins an access of the first side to the second side's memory, from byte `offset` of it on.
+/// Starts an access of the first side to the second side's memory at byte `offset`.
 fn access(
     world: &mut World,
     request: u64,
@@ -89,7 +89,7 @@ pub(super) fn many(world: &mut World) {
     for each in 0..COUNT {
         access(world, each, Act::Put, (key, &there, 8 * each), from.segments().slice(8 * each, 8));
     }
-    // Among packets, which they neither wait for nor hold back.
+    // Accesses are not ordered with packets: neither delays the other.
     world.post_packet(A, 0, 100);
     world.until("all puts, and a packet", |w| came(w).len() == COUNT as usize && w.arrived(B) == 1);
     assert!(came(world).iter().all(|(_, came)| *came == Came::Done));
@@ -151,7 +151,7 @@ pub(super) fn lost(world: &mut World) {
     }
     world.until("the loss at the other side", |w| w.is_alone() || w.lost(B));
     world.rail(B).conceal(key);
-    // Whatever comes now comes too late.
+    // Accesses that complete after this are too late.
     let mut there = there;
     there.fill(9);
     (0..1000).for_each(|_| [A, B].into_iter().for_each(|side| world.poll(side)));

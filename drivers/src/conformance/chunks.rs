@@ -12,7 +12,7 @@ pub(super) fn gather(world: &mut World) {
     let (to, from) = (world.id(B), world.id(A));
     let source = Memory::pattern(300_000, 1);
     let target = Memory::zeroed(400_000);
-    // Uneven pieces on both sides, in another order than in memory.
+    // Pieces of different lengths on both sides, in another order than in memory.
     let into = target.pieces(&[200_000..399_999, 0..1, 7..50_000, 60_000..60_011, 100_000..199_000]);
     let key = world.rail(B).open(REGION, from, into.clone());
     let out = source.pieces(&[150_000..300_000, 0..3, 10..100_000, 100_001..100_002]);

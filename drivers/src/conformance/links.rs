@@ -39,7 +39,7 @@ pub(super) fn crossed(world: &mut World) {
 pub(super) fn peer_ends(world: &mut World) {
     world.connect();
     let source = Memory::pattern(32 << 20, 6);
-    // The peer does not read, so that not all of this can leave.
+    // The peer does not read, so not all of this can be sent.
     let count = world.limits().depth.min(3) as u32;
     for number in 0..count {
         world.post_chunk(number, RegionId(1), Key(1), 0, &source);

@@ -6,7 +6,7 @@ use super::world::{A, B, Seen, World, packet};
 use nmad_engine::transfer::driver::{Departure, How, Sent};
 use nmad_wire::Header;
 
-/// Packets that leave at once have all left, and are not reported.
+/// Orders for which [`Sent::Done`] is returned were sent entirely, and are not reported.
 pub(super) fn at_once(world: &mut World) {
     world.connect();
     let (depth, to) = (world.limits().depth, world.id(B));
@@ -23,7 +23,7 @@ pub(super) fn at_once(world: &mut World) {
             posted += 1;
             world.post_packet(A, number, len(number));
         }
-        // The memory of an order that has left belongs to the sender again.
+        // The memory of a completed order belongs to the sender again.
         whole.bytes_mut().fill(0);
         world.until("room", |w| posted < w.sent(A) + depth);
         world.poll(B);

@@ -1,9 +1,9 @@
-//! The suite that every driver passes; also for drivers of other crates.
+//! The conformance suite that every driver passes; drivers of other crates can use it too.
 //!
-//! A subject makes a fresh pair of rails that know each other's address and are not connected; each case
-//! drives them by their verbs alone and looks at what they report. Nothing sleeps: both rails are polled
-//! until what is awaited has happened or a deadline has passed. A case that fails panics and says what
-//! it awaited.
+//! A subject creates a fresh pair of rails that know each other's address and are not connected; each case
+//! calls only the methods of the interface, and checks the reported events. Nothing sleeps: both rails are
+//! polled until the awaited event has happened or a deadline has passed. A case that fails panics and names
+//! the event that it awaited.
 
 mod accesses;
 mod chunks;
@@ -28,17 +28,18 @@ pub struct Pair {
     pub second: Option<Box<dyn Driver>>,
     /// Numbers of the two rails in their processes.
     pub rails: [u8; 2],
-    /// Called between two polls, where time has to be moved on.
+    /// Called between two polls, for rails in virtual time.
     pub tick: Box<dyn FnMut()>,
 }
 
 impl Pair {
-    /// Two rails numbered zero that tell each other their addresses.
+    /// Creates a pair of two rails numbered zero, and exchanges their addresses.
     pub fn introduce(first: impl Driver + 'static, second: impl Driver + 'static) -> Pair {
         Pair::introduced(Box::new(first), Box::new(second))
     }
 
-    /// The same of rails in boxes. Without an address a rail reaches its own process only, and is the pair.
+    /// Creates a pair of two boxed rails. A rail without an address reaches its own process only, and is
+    /// the whole pair.
     pub fn introduced(mut first: Box<dyn Driver>, mut second: Box<dyn Driver>) -> Pair {
         let (here, there) = (first.address(), second.address());
         if here.is_empty() {
@@ -52,17 +53,17 @@ impl Pair {
 
 /// One case of the suite.
 pub struct Case {
-    /// The expectation, in a few words.
+    /// The expectation, as a short sentence.
     pub name: &'static str,
-    /// Drives a fresh pair; panics if the expectation is not met.
+    /// Runs the case with a fresh pair; panics if the expectation is not met.
     pub run: fn(&mut World),
-    /// Needs two processes' rails, not one that reaches itself.
+    /// Needs the rails of two processes.
     pub two_sides: bool,
-    /// For rails that lose packets; the other cases are for those that do not.
+    /// For rails that lose packets; all other cases are for rails that do not.
     pub lossy: bool,
     /// For rails that can hold a pushed chunk.
     pub pushes: bool,
-    /// For rails that reach memory which a peer has exposed.
+    /// For rails with access to memory that a peer has exposed.
     pub accesses: bool,
 }
 
@@ -121,7 +122,7 @@ const fn accessing(name: &'static str, run: fn(&mut World)) -> Case {
     Case { accesses: true, ..reliable(name, run) }
 }
 
-/// Runs every case that suits the subject, each with a fresh pair.
+/// Runs every case that applies to the subject, each with a fresh pair.
 ///
 /// # Panics
 /// If the subject does not conform.

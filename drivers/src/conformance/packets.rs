@@ -46,7 +46,7 @@ pub(super) fn in_place(world: &mut World) {
     check_given_back(world, 60);
 }
 
-/// The same packet with some of its bytes left in memory of their own, one after the other.
+/// Cuts parts out of a packet and leaves them in segments of their own.
 fn cut(world: &mut World, whole: Vec<u8>, cuts: usize) -> Packet {
     let mut bytes = whole[..Header::LEN].to_vec();
     let mut in_place = Vec::new();
@@ -56,7 +56,7 @@ fn cut(world: &mut World, whole: Vec<u8>, cuts: usize) -> Packet {
             bytes.extend_from_slice(part);
             continue;
         }
-        // Part of it staged, the rest in place; every third as two pieces.
+        // A part of each is copied, the rest stays in memory; every third is in two pieces.
         let staged = if cut % 2 == 0 { part.len() / 3 } else { 0 };
         bytes.extend_from_slice(&part[..staged]);
         let mut memory = Memory::zeroed(part.len() - staged + 8);
@@ -112,7 +112,7 @@ pub(super) fn fetched(world: &mut World) {
         let count = burst[burst.len() - 1].0 as usize + 1;
         world.until("the burst", |w| w.arrived(B) == count && w.sent(A) == count);
         if burst.len() == 1 && !world.is_alone() {
-            // A rail may look only where it is answered.
+            // Some rails poll for a single packet only if it answers one.
             world.post_packet(B, count as u32 - 1, Header::LEN);
             world.until("the answer", |w| w.arrived(A) == count && w.sent(B) == count);
         }
@@ -121,7 +121,7 @@ pub(super) fn fetched(world: &mut World) {
     assert!(looks == 0 || taken > 0, "a look finds something");
 }
 
-/// Packets that are not posted, among some that are.
+/// Sends packets directly, with some posted ones between them.
 fn at_once(world: &mut World, how: How) {
     world.connect();
     let (longest, to) = (world.limits().packet, world.id(B));
@@ -132,7 +132,7 @@ fn at_once(world: &mut World, how: How) {
     for &(number, len) in &all {
         let mut whole = Memory::zeroed(len);
         whole.bytes_mut().copy_from_slice(&packet(number, len));
-        // Every second one in three parts, and now and then one that is posted.
+        // Every second one in three segments, and some of them posted.
         let middle = Header::LEN + (len - Header::LEN) / 2;
         let data = match number % 2 {
             0 => whole.pieces(std::slice::from_ref(&(Header::LEN..len))),
@@ -148,14 +148,14 @@ fn at_once(world: &mut World, how: How) {
             posted += 1;
             world.until("room", |w| w.sent(A) == posted);
         }
-        // The memory of a taken message belongs to the sender again.
+        // The memory of an accepted message belongs to the sender again.
         whole.bytes_mut().fill(0);
     }
     world.until("all packets", |w| w.arrived(B) == all.len() && w.sent(A) == posted);
     world.check_arrived(B, &all);
 }
 
-/// Bytes as the engine gives them to a rail that takes a packet at once.
+/// Converts bytes to the words that the engine passes with a direct send.
 pub(super) fn words(bytes: &[u8]) -> Vec<u64> {
     bytes.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().expect("eight"))).collect()
 }
@@ -176,7 +176,7 @@ pub(super) fn depth(world: &mut World) {
     world.check_arrived(B, &all);
 }
 
-/// Sends the packets with as many under way as the link takes, flushing once for several.
+/// Sends packets with as many under way as the link takes; one flush for several.
 fn stream(world: &mut World, all: &[(u32, usize)]) {
     let depth = world.limits().depth;
     let to = world.id(B);

@@ -1,4 +1,4 @@
-//! Cases about pushed chunks, for rails that say that they can hold them.
+//! Cases about pushed chunks, for rails that can hold them.
 
 use super::memory::Memory;
 use super::world::{A, B, Seen, World, packet};
@@ -12,7 +12,7 @@ fn pushed(world: &World) -> usize {
     world.seen(B).iter().filter(|seen| matches!(seen, Seen::Pushed(..))).count()
 }
 
-/// Polls often enough that what is not held would be there.
+/// Polls often enough for anything that is not held to arrive.
 fn wait(world: &mut World) {
     for _ in 0..200 {
         world.poll(A);
@@ -55,7 +55,7 @@ pub(super) fn many(world: &mut World) {
     let source = Memory::pattern(40_000, 2);
     let targets: Vec<Memory> = (0..30).map(|_| Memory::zeroed(40_000)).collect();
     let mut posted = 0;
-    // Each is accepted while the next ones wait behind it.
+    // Each one is accepted while the next ones wait behind it.
     while world.landed(B) < targets.len() {
         if posted < targets.len() && posted < world.sent(A) + depth {
             let request = RegionId(REQUEST.0 + posted as u64);
@@ -71,7 +71,7 @@ pub(super) fn many(world: &mut World) {
     world.kept.extend(targets);
 }
 
-/// Accepts the chunk that is held and waits until it has landed.
+/// Accepts the held chunk and waits until it has arrived.
 fn accept(world: &mut World, targets: &[Memory]) {
     accept_one(world, &targets[world.landed(B)]);
 }
@@ -86,7 +86,7 @@ fn accept_one(world: &mut World, target: &Memory) {
     world.rail(B).close(region);
 }
 
-/// Packets with a pushed chunk behind them that are not posted, among some that are.
+/// Sends packets with a pushed chunk directly, with some posted ones between them.
 pub(super) fn at_once(world: &mut World) {
     world.connect();
     let (to, mut sent) = (world.id(B), 0);
@@ -113,7 +113,7 @@ pub(super) fn at_once(world: &mut World) {
             world.post_packet(A, first, 40 + turn);
             world.post_chunk(second, REQUEST, Key::PUSH, 0, &source);
         }
-        // The memory of a push that has left belongs to the sender again.
+        // The memory of a completed push belongs to the sender again.
         let expected = source.bytes().to_vec();
         if how == Sent::Done {
             source.bytes_mut().fill(0);

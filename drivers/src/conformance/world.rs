@@ -1,4 +1,4 @@
-//! Two rails and what they reported.
+//! Two rails and their reported events.
 
 use super::Pair;
 use super::memory::{Memory, pattern};
@@ -8,7 +8,7 @@ use nmad_engine::transfer::driver::{Departure, Driver, Event, Limits, Order, Sco
 use nmad_wire::{Header, Kind};
 use std::time::{Duration, Instant};
 
-/// Longest wait for anything.
+/// Longest wait for an event.
 const BOUND: Duration = Duration::from_secs(10);
 
 /// An event that a rail reported, with its data.
@@ -26,7 +26,7 @@ pub enum Seen {
     Sent(u32, bool),
     /// See [`Event::Accessed`].
     Accessed(RequestId, Came),
-    /// See [`Event::Lost`]: why, and the numbers of what was not sent.
+    /// See [`Event::Lost`]: reason, and the numbers of orders that were not sent.
     Lost(String, Vec<u32>),
 }
 
@@ -57,17 +57,17 @@ impl World {
         World { sides, tick: pair.tick, kept: Vec::new() }
     }
 
-    /// Whether there is one side only.
+    /// Returns whether there is one side only.
     pub fn is_alone(&self) -> bool {
         self.sides.len() == 1
     }
 
-    /// Whether the rails lose packets.
+    /// Returns whether the rails lose packets.
     pub fn is_lossy(&self) -> bool {
         self.limits().lossy
     }
 
-    /// What the rails can do.
+    /// The limits of the rails.
     pub fn limits(&self) -> Limits {
         self.sides[0].rail.as_ref().map(|rail| rail.limits()).expect("the first rail is there")
     }
@@ -92,7 +92,7 @@ impl World {
         &mut **self.sides[place].rail.as_mut().expect("the rail has not been dropped")
     }
 
-    /// Ends a side as a process that exits does.
+    /// Ends a side, as the exit of a process does.
     pub fn end(&mut self, side: usize) {
         let place = self.place(side);
         self.sides[place].rail = None;
@@ -103,18 +103,18 @@ impl World {
         self.sides[self.place(side)].rail.as_ref().map_or(0, |rail| rail.room())
     }
 
-    /// Adds what a call has told to what a side reported.
+    /// Adds the result of a call to the events of a side.
     pub fn see(&mut self, side: usize, told: Seen) {
         let place = self.place(side);
         self.sides[place].seen.push(told);
     }
 
-    /// What a side reported so far.
+    /// The events of a side so far.
     pub fn seen(&self, side: usize) -> &[Seen] {
         &self.sides[self.place(side)].seen
     }
 
-    /// Forgets what was reported so far.
+    /// Drops all events so far.
     pub fn forget(&mut self) {
         self.sides.iter_mut().for_each(|side| side.seen.clear());
     }
@@ -129,7 +129,8 @@ impl World {
         }
     }
 
-    /// Has one side look for a packet of the other one; whether there was one. None: only a poll tells.
+    /// Polls one side for a packet of the other one; returns whether there was one. None: a full poll is
+    /// needed.
     pub fn look_for(&mut self, side: usize) -> Option<bool> {
         (self.tick)();
         let (place, from) = (self.place(side), self.id(1 - side.min(1)));
@@ -140,7 +141,7 @@ impl World {
         looked.then_some(seen.len() > before)
     }
 
-    /// Gives the rail of a side an order.
+    /// Sends an order on the rail of a side.
     pub fn order(&mut self, side: usize, order: Order) {
         self.rail(side).send(Departure::Order(order));
     }
@@ -148,7 +149,7 @@ impl World {
     /// Polls both sides until `done`.
     ///
     /// # Panics
-    /// If that takes longer than the bound.
+    /// After [`BOUND`].
     pub fn until(&mut self, what: &str, mut done: impl FnMut(&World) -> bool) {
         let begun = Instant::now();
         while !done(self) {
@@ -161,7 +162,7 @@ impl World {
         }
     }
 
-    /// Posts one order, when the rail has room for it, and lets it leave.
+    /// Posts one order, once the rail has room for it, and flushes.
     pub fn post(&mut self, side: usize, order: Order) {
         if matches!(order, Order::Packet { .. } | Order::Chunk { .. }) {
             self.until("the rail has room", |w| w.room(side) > 0);
@@ -170,7 +171,7 @@ impl World {
         self.rail(side).flush();
     }
 
-    /// Opens the link from the first side and forgets the events of that.
+    /// Opens the link from the first side, and drops the events of that.
     pub fn connect(&mut self) {
         let to = self.id(B);
         self.post(A, Order::Connect { to });
@@ -178,38 +179,38 @@ impl World {
         self.forget();
     }
 
-    /// How many `Up` events a side has received.
+    /// Number of `Up` events of a side.
     pub fn count_up(&self, side: usize) -> usize {
         self.seen(side).iter().filter(|seen| matches!(seen, Seen::Up(..))).count()
     }
 
-    /// How many packets arrived at a side.
+    /// Number of packets that arrived at a side.
     pub fn arrived(&self, side: usize) -> usize {
         self.seen(side).iter().filter(|seen| matches!(seen, Seen::Arrived(..))).count()
     }
 
-    /// How many orders of a side were sent.
+    /// Number of completed orders of a side.
     pub fn sent(&self, side: usize) -> usize {
         self.seen(side).iter().filter(|seen| matches!(seen, Seen::Sent(..))).count()
     }
 
-    /// How many chunks landed at a side.
+    /// Number of chunks that arrived at a side.
     pub fn landed(&self, side: usize) -> usize {
         self.seen(side).iter().filter(|seen| matches!(seen, Seen::Landed(..))).count()
     }
 
-    /// Whether a side lost its link.
+    /// Returns whether a side lost its link.
     pub fn lost(&self, side: usize) -> bool {
         self.seen(side).iter().any(|seen| matches!(seen, Seen::Lost(..)))
     }
 
-    /// Orders that were given back with the loss of a link.
+    /// Number of orders that were returned with the loss of a link.
     pub fn given_back(&self, side: usize) -> usize {
         let unsent = |seen: &Seen| if let Seen::Lost(_, unsent) = seen { unsent.len() } else { 0 };
         self.seen(side).iter().map(unsent).sum()
     }
 
-    /// Posts a packet of the pattern of its number.
+    /// Posts a packet with the pattern of its number.
     pub fn post_packet(&mut self, side: usize, number: u32, len: usize) {
         let to = self.id(1 - side.min(1));
         let packet = Packet { bytes: packet(number, len), in_place: Vec::new() };
@@ -222,7 +223,7 @@ impl World {
         self.post(A, Order::Chunk { to, number, ack: 7, region, key, offset, from: from.segments() });
     }
 
-    /// Checks that the packets at a side are these, whole and in this order.
+    /// Checks that exactly these packets arrived at a side, intact and in this order.
     pub fn check_arrived(&self, side: usize, expected: &[(u32, usize)]) {
         let from = self.id(1 - side.min(1));
         let packets = self.seen(side).iter().filter_map(|seen| match seen {
@@ -238,7 +239,7 @@ impl World {
     }
 }
 
-/// A packet of `len` bytes, header included, whose content follows from its number.
+/// Creates a packet of `len` bytes, header included, whose content depends on its number.
 pub fn packet(number: u32, len: usize) -> Vec<u8> {
     let header = Header { kind: Kind::Packet, len: len as u32, number, ack: 0 };
     let mut bytes = Vec::from(header.encode());

@@ -156,7 +156,7 @@ fn setback(e: Errno) -> Setback {
     Setback { trouble: Trouble::Ended, why }
 }
 
-/// Says something on a connection on which little else was said, so that there is room.
+/// Sends a message. Little else was sent on this connection, so the send buffer has room.
 fn say(socket: &OwnedFd, message: &[u8]) -> Result<(), Setback> {
     match net::send(socket, message, SendFlags::NOSIGNAL) {
         Ok(sent) if sent == message.len() => Ok(()),
@@ -165,7 +165,7 @@ fn say(socket: &OwnedFd, message: &[u8]) -> Result<(), Setback> {
     }
 }
 
-/// Reads until there are `len` bytes, and no more than that; whether there are.
+/// Reads up to `len` bytes in total; returns whether they are complete.
 fn hear(socket: &OwnedFd, heard: &mut Vec<u8>, len: usize) -> Result<bool, Setback> {
     let mut bytes = [0; LONGEST];
     while heard.len() < len {

@@ -1,31 +1,31 @@
-//! Operations on peers' memory that are under way: what each is a part of.
+//! Operations on peers' memory that are under way: maps each one to the chunk or access that it belongs to.
 
 use super::adapter::{Adapter, Place, Posted};
 use nmad_engine::memory::Segment;
 use nmad_engine::packet::RequestId;
 use nmad_engine::transfer::access::Act;
 
-/// What an operation is a part of.
+/// The owner of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PartOf {
-    /// Of a chunk that is read, by its number on the link.
+    /// A chunk that is read, by its number on the link.
     Chunk(u32),
-    /// Of an access.
+    /// An access to exposed memory.
     Access(RequestId),
 }
 
-/// An operation.
+/// An operation under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Operation {
     /// The link, by the name of its endpoint.
     pub(crate) endpoint: u32,
     /// The chunk or the access that it belongs to.
     pub(crate) part_of: PartOf,
-    /// Bytes.
+    /// Length in bytes.
     pub(crate) len: u64,
 }
 
-/// All of a rail, by the token with which they were posted.
+/// All operations of a rail, by token.
 #[derive(Debug, Default)]
 pub(crate) struct Operations {
     list: Vec<Option<Operation>>,
@@ -33,7 +33,7 @@ pub(crate) struct Operations {
 }
 
 impl Operations {
-    /// Posts one between memory here and there; false: there is no room for it.
+    /// Posts an operation between local and remote memory; false: there is no room for it.
     ///
     /// # Errors
     /// The endpoint has failed.
@@ -53,7 +53,7 @@ impl Operations {
         Ok(posted? != Posted::Full)
     }
 
-    /// Adds one; its token.
+    /// Adds an operation; returns its token.
     fn add(&mut self, operation: Operation) -> u32 {
         match self.free.pop() {
             Some(token) => {
@@ -67,14 +67,14 @@ impl Operations {
         }
     }
 
-    /// Takes one away; none: its link has ended meanwhile.
+    /// Removes a completed operation; none: its link has ended meanwhile.
     pub(crate) fn take(&mut self, token: u32) -> Option<Operation> {
         let operation = self.list.get_mut(token as usize)?.take()?;
         self.free.push(token);
         Some(operation)
     }
 
-    /// Forgets those of a link that has ended.
+    /// Removes the operations of a link that has ended.
     pub(crate) fn forget(&mut self, endpoint: u32) {
         for token in 0..self.list.len() {
             if self.list[token].is_some_and(|operation| operation.endpoint == endpoint) {

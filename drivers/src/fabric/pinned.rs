@@ -1,4 +1,4 @@
-//! Memory of the application that operations work on, registered piece by piece.
+//! Registered memory of the application, piece by piece.
 
 use super::adapter::{Adapter, Purpose};
 use super::cache::{Cache, Registered};
@@ -6,7 +6,7 @@ use nmad_engine::memory::{Segment, Segments};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The addresses of each piece, and its registration.
+/// The address range of each piece, with its registration.
 pub(crate) struct Pinned<R>(Vec<(Range<usize>, Arc<R>)>);
 
 impl<R> Default for Pinned<R> {
@@ -35,7 +35,8 @@ impl<R> Pinned<R> {
         Ok(Pinned(pieces))
     }
 
-    /// What lies in one piece of this memory from byte `from` on, and no more than `longest` bytes of it.
+    /// The longest contiguous range of this memory from byte `from` on, up to `longest` bytes, with its
+    /// registration.
     pub(crate) fn run(&self, memory: &Segments, from: u64, longest: u64) -> Option<(Segment, &R)> {
         let run = memory.slice(from, longest).iter().next()?;
         let (_, region) = self.0.iter().find(|(piece, _)| piece.contains(&run.start.addr()))?;

@@ -1,4 +1,4 @@
-//! The driver itself: links that open and close, and the traffic on those that are open.
+//! The driver: opens and closes links, and serves the traffic of open ones.
 
 use super::access::Accesses;
 use super::adapter::{Abilities, Adapter, Purpose};
@@ -24,11 +24,11 @@ use nmad_engine::transfer::access::{Access, Came, RemoteAccess};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Interest, Limits, Order, Scope, Sent};
 use nmad_wire::ChunkHeader;
 
-/// Orders taken at once; each link has its own, smaller depth.
+/// Orders taken at once; the limit in practice is the smaller depth of each link.
 const ROOM: usize = 1024;
 /// Orders to one peer that are taken before the first is reported as sent.
 const DEPTH: usize = 4;
-/// Pieces that a packet may leave in place, since each packet is copied into a slot anyway.
+/// Segments of a packet that may stay in user memory. Each packet is copied into a slot anyway.
 const GATHER: usize = 16;
 const _: () = assert!(PACKET + message::PREFIX == SLOT);
 
@@ -44,7 +44,8 @@ pub(crate) struct FabricRail<A: Adapter> {
 }
 
 impl<A: Adapter> FabricRail<A> {
-    /// Over this adapter, which is open on the interface of `place`. Links open over TCP on its address.
+    /// Opens a rail over this adapter, which is open on the interface of `place`. Links open over TCP on
+    /// its address.
     ///
     /// # Errors
     /// The address is not one of this machine, or the fabric refuses memory.
@@ -240,7 +241,7 @@ impl<A: Adapter> Driver for FabricRail<A> {
 }
 
 impl<A: Adapter> Drop for FabricRail<A> {
-    /// Sent messages shall still arrive.
+    /// Delivers sent messages before the rail ends.
     fn drop(&mut self) {
         for socket in self.traffic.end() {
             self.opening.leave(socket, now_ms());

@@ -1,9 +1,10 @@
-//! The way in: packets and chunks in the order in which they left, each reported when it is complete and
-//! everything before it was reported.
+//! Receiving: packets and chunks in the order in which they were sent. Each is reported when it is complete
+//! and everything before it was reported.
 //!
-//! The receiver fetches the bytes of a chunk. So nobody else ever writes into the application's memory, and a
-//! receive region that is closed is closed: this side knows which reads are under way, waits for them, and
-//! posts no more. A write by the sender could be under way to memory that was given back meanwhile.
+//! The receiver reads the bytes of a chunk from the sender's memory. So no peer ever writes into the
+//! application's memory, and a receive region can be closed safely: this side knows which reads are under
+//! way, waits for them, and posts no more. A write by the sender could still be under way when the memory
+//! is freed.
 
 use super::adapter::{Adapter, Place, Purpose};
 use super::cache::Cache;
@@ -21,9 +22,10 @@ use std::collections::VecDeque;
 
 /// Reads of one chunk at once.
 const READS: u32 = 4;
-/// Bytes of a read: long enough for the network, short enough that the end of a chunk waits for little.
+/// Bytes of a read: long enough for the network's bandwidth, short enough to add little delay at the end of
+/// a chunk.
 const READ: u64 = 1 << 20;
-/// Parts that are granted at first; as many again when half of them have come.
+/// Parts granted at first; as many again are granted when half of them have arrived.
 const PARTS: u32 = 16;
 
 /// Arrivals from a peer that are not reported yet.
@@ -41,18 +43,18 @@ struct Arriving<R> {
     header: ChunkHeader,
     source: Source,
     stage: Stage,
-    /// Where it goes, while it does.
+    /// Its target, while it arrives.
     into: Segments,
-    /// Bytes that were asked for, and bytes that are there.
+    /// Bytes requested so far, and bytes that have arrived.
     asked: u64,
     landed: u64,
     /// Reads under way.
     flying: u32,
-    /// The target, as long as it is registered.
+    /// The registered target.
     pinned: Pinned<R>,
 }
 
-/// Where the bytes of a chunk come from.
+/// How the bytes of a chunk arrive.
 enum Source {
     Memory(Vec<Lies>),
     Here(Vec<u8>),
@@ -61,15 +63,15 @@ enum Source {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// It was pushed, and nobody has said yet where it goes; whether that was reported.
+    /// It was pushed, and has no receive region yet; whether that was reported.
     Held(bool),
-    /// Its bytes come.
+    /// Its bytes arrive.
     Coming,
-    /// Nothing more comes; whether the bytes were kept.
+    /// It is complete; whether the bytes were kept.
     Over(bool),
 }
 
-/// What arriving works with.
+/// The parts of the rail that arrivals need.
 pub(crate) struct Ground<'a, A: Adapter> {
     pub(crate) adapter: &'a mut A,
     pub(crate) cache: &'a mut Cache<A::Region>,
@@ -88,21 +90,21 @@ impl<R> Default for Inbox<R> {
 }
 
 impl<R> Inbox<R> {
-    /// Whether everything that has come was reported.
+    /// Returns whether everything that has arrived was reported.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Keeps a packet behind what is before it.
+    /// Queues a packet behind earlier arrivals.
     pub(crate) fn keep(&mut self, packet: &[u8]) {
         self.waiting.push_back(Incoming::Packet(packet.to_vec()));
     }
 
-    /// A chunk has come.
+    /// Handles the header of a chunk.
     ///
     /// # Errors
-    /// It is not well formed, or reaches past its receive region.
+    /// It is malformed, or reaches past its receive region.
     pub(crate) fn chunk<A: Adapter<Region = R>>(
         &mut self,
         kind: Kind,
@@ -118,10 +120,10 @@ impl<R> Inbox<R> {
         Ok(())
     }
 
-    /// The chunk that the link holds goes to this receive region.
+    /// Assigns a receive region to the held chunk.
     ///
     /// # Errors
-    /// It reaches past its receive region.
+    /// The chunk reaches past its receive region.
     pub(crate) fn accept<A: Adapter<Region = R>>(
         &mut self,
         region: RegionId,
@@ -131,29 +133,29 @@ impl<R> Inbox<R> {
         if !matches!(arriving.stage, Stage::Held(_)) {
             return Ok(());
         }
-        // A key that no receive region has: the bytes are discarded.
+        // No receive region has key 0: the bytes are discarded.
         let key = ground.regions.key(ground.peer, region).unwrap_or(Key(0));
         arriving.header.region = region.0;
         arriving.begin(region, key, ground)
     }
 
-    /// The next bytes of a chunk.
+    /// Handles the next bytes of a chunk.
     ///
     /// # Errors
-    /// It was not asked for.
+    /// They were not granted.
     pub(crate) fn part<A: Adapter<Region = R>>(
         &mut self,
         number: u32,
         bytes: &[u8],
         ground: &mut Ground<'_, A>,
     ) -> Result<(), String> {
-        // One whose receive region was closed has been taken for complete, and what was granted before still
-        // comes.
+        // If the receive region was closed, the chunk was taken for complete, but parts granted before
+        // still arrive.
         let Some(arriving) = self.arriving(number) else { return Ok(()) };
         arriving.part(bytes, ground)
     }
 
-    /// A read of a chunk is complete.
+    /// Handles a completed read of a chunk.
     pub(crate) fn read<A: Adapter<Region = R>>(
         &mut self,
         (chunk, len): (u32, u64),
@@ -165,14 +167,14 @@ impl<R> Inbox<R> {
         arriving.consider(ground);
     }
 
-    /// A read of a chunk has failed, and touches its memory no more.
+    /// Handles a failed read of a chunk, which no longer accesses its memory.
     pub(crate) fn failed(&mut self, chunk: u32) {
         if let Some(arriving) = self.arriving(chunk) {
             arriving.flying -= 1;
         }
     }
 
-    /// Asks for more bytes of the chunks that come; whether some did not fit.
+    /// Requests more bytes of the arriving chunks; returns whether some requests did not fit.
     ///
     /// # Errors
     /// The endpoint has failed.
@@ -189,7 +191,7 @@ impl<R> Inbox<R> {
         Ok(false)
     }
 
-    /// Whether reads into this receive region are under way; none: into any.
+    /// Returns whether reads into this receive region, or any if none is given, are under way.
     pub(crate) fn is_reading(&self, region: Option<RegionId>) -> bool {
         self.waiting.iter().any(|incoming| match incoming {
             Incoming::Chunk(a) => a.flying > 0 && region.is_none_or(|l| l.0 == a.header.region),
@@ -197,8 +199,8 @@ impl<R> Inbox<R> {
         })
     }
 
-    /// Arrivals for a receive region are discarded from now on. Reads of it that are under way are waited
-    /// for.
+    /// Discards arrivals for a receive region from now on. The caller must wait for reads of it that are
+    /// under way.
     pub(crate) fn discard(&mut self, region: RegionId, out: &mut Outbox<R>) {
         for incoming in &mut self.waiting {
             match incoming {
@@ -212,7 +214,7 @@ impl<R> Inbox<R> {
         }
     }
 
-    /// Whether there is something to report.
+    /// Returns whether there is anything to report.
     #[inline]
     pub(crate) fn has_news(&self) -> bool {
         self.waiting.front().is_some_and(|front| match front {
@@ -221,7 +223,7 @@ impl<R> Inbox<R> {
         })
     }
 
-    /// Reports what is complete, up to what is not.
+    /// Reports complete arrivals, up to the first incomplete one.
     #[inline]
     pub(crate) fn report(&mut self, from: PeerId, out: &mut Outbox<R>, report: &mut dyn FnMut(Event<'_>)) {
         while let Some(front) = self.waiting.front_mut() {
@@ -247,7 +249,7 @@ impl<R> Inbox<R> {
 }
 
 impl<R> Arriving<R> {
-    /// It is known where the chunk goes.
+    /// Starts the transfer of a chunk whose receive region is known.
     fn begin<A: Adapter<Region = R>>(
         &mut self,
         region: RegionId,
@@ -274,7 +276,7 @@ impl<R> Arriving<R> {
         Ok(())
     }
 
-    /// Registers the target; false: it has to be written by this side.
+    /// Registers the target; false: this side has to copy the bytes itself.
     fn register<A: Adapter<Region = R>>(&mut self, ground: &mut Ground<'_, A>) -> bool {
         if !pays(&self.into) {
             return false;
@@ -306,7 +308,7 @@ impl<R> Arriving<R> {
         Ok(())
     }
 
-    /// Asks for what is still to be asked for; whether there was no room.
+    /// Requests the remaining bytes; returns whether there was no room.
     fn pull<A: Adapter<Region = R>>(&mut self, ground: &mut Ground<'_, A>) -> Result<bool, String> {
         let Source::Memory(lies) = &self.source else { return Ok(false) };
         let len = u64::from(self.header.len);
@@ -327,14 +329,15 @@ impl<R> Arriving<R> {
         Ok(false)
     }
 
-    /// Ends the chunk when all of it is there.
+    /// Completes the chunk if all bytes have arrived.
     fn consider<A: Adapter<Region = R>>(&mut self, ground: &mut Ground<'_, A>) {
         if self.stage == Stage::Coming && self.landed >= u64::from(self.header.len) {
             self.end(true, ground.out);
         }
     }
 
-    /// Nothing more comes. The sender hears of it, unless it has sent all and keeps nothing.
+    /// Completes the chunk. Notifies the sender, unless it sent the bytes with the header and so keeps no
+    /// memory.
     fn end(&mut self, kept: bool, out: &mut Outbox<R>) {
         let knows = matches!(&self.source, Source::Here(_)) || kept && matches!(&self.source, Source::Parts);
         if !knows {
@@ -345,7 +348,7 @@ impl<R> Arriving<R> {
         self.into = Segments::empty();
     }
 
-    /// Reports what there is to report; whether nothing more will be.
+    /// Reports the arrival if possible; returns whether it is finished.
     fn report(&mut self, from: PeerId, report: &mut dyn FnMut(Event<'_>)) -> bool {
         let ChunkHeader { number, ack, region, offset, len, .. } = self.header;
         let len = u64::from(len);
@@ -365,7 +368,7 @@ impl<R> Arriving<R> {
     }
 }
 
-/// Reads a chunk's header and where its bytes are.
+/// Decodes a chunk's header, and the addresses of its bytes.
 fn decode<R>(kind: Kind, bytes: &[u8]) -> Result<Arriving<R>, Malformed> {
     let header = ChunkHeader::decode(Header::decode(bytes)?, bytes)?;
     let (len, rest) = (u64::from(header.len), &bytes[ChunkHeader::LEN..]);
@@ -379,7 +382,7 @@ fn decode<R>(kind: Kind, bytes: &[u8]) -> Result<Arriving<R>, Malformed> {
     Ok(Arriving { header, source, stage, into, asked: 0, landed: 0, flying: 0, pinned })
 }
 
-/// Where the byte at `at` of a chunk lies, and how many follow it there.
+/// Address of the byte at `at` of a chunk, and number of contiguous bytes from there.
 fn place(lies: &[Lies], mut at: u64) -> Option<(Place, u64)> {
     for Lies { at: begin, len } in lies {
         if at < *len {

@@ -1,26 +1,25 @@
-//! Buffers of equal length in one piece of memory that is registered once: messages leave from them and
-//! arrive in them.
+//! Buffers of equal length in one registered piece of memory, for sending and receiving messages.
 //!
-//! A slot is free, filled, or with the adapter. The rail reads or writes a slot only while it has it, which
-//! is what makes the references here sound: a slot is taken by [`Slots::take`] or by its completion, and
-//! given to the adapter by posting it.
+//! A slot is free, owned by the rail, or owned by the adapter. The rail accesses a slot only while it owns
+//! it, which makes the references here sound: the rail acquires a slot by [`Slots::take`] or by its
+//! completion, and passes it to the adapter by posting it.
 
 use super::adapter::{Adapter, Purpose};
 use nmad_engine::memory::Segment;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 
-/// Bytes of a slot: the longest packet, and what goes before it.
+/// Bytes of a slot: the longest packet and its prefix.
 pub(crate) const SLOT: usize = 16 << 10;
-/// Bytes of a page, for the alignment.
+/// Page size, for the alignment.
 const PAGE: usize = 4096;
 
 /// The buffers.
 pub(crate) struct Slots<R> {
-    // Before the memory, so that the registration ends first.
+    // Declared before the memory, so that the registration ends first.
     region: R,
     memory: Memory,
     free: Vec<u32>,
-    /// For each slot the endpoint on which it was posted, if it was.
+    /// The endpoint on which each slot is posted, if any.
     posted: Vec<Option<u32>>,
 }
 
@@ -46,13 +45,13 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: it was allocated with this layout, and nobody uses it any more.
+        // SAFETY: it was allocated with this layout, and is not used any more.
         unsafe { dealloc(self.start, self.layout) };
     }
 }
 
 impl<R> Slots<R> {
-    /// Buffers in this number, registered with the adapter.
+    /// Allocates `count` buffers, and registers them with the adapter.
     ///
     /// # Errors
     /// The system does not let this process register that much.
@@ -69,7 +68,7 @@ impl<R> Slots<R> {
         &self.region
     }
 
-    /// How many are free.
+    /// Number of free slots.
     pub(crate) fn count_free(&self) -> usize {
         self.free.len()
     }
@@ -79,30 +78,30 @@ impl<R> Slots<R> {
         self.free.pop()
     }
 
-    /// Gives a slot back.
+    /// Frees a slot.
     pub(crate) fn free(&mut self, slot: u32) {
         self.posted[slot as usize] = None;
         self.free.push(slot);
     }
 
-    /// The slot is with the adapter, on this endpoint.
+    /// Records that the slot was posted on this endpoint.
     pub(crate) fn posted(&mut self, slot: u32, endpoint: u32) {
         self.posted[slot as usize] = Some(endpoint);
     }
 
-    /// The adapter has finished with a slot; one that was given back with its endpoint is skipped.
+    /// Handles the completion of a slot; does nothing if the slot was reclaimed with its endpoint.
     pub(crate) fn completed(&mut self, slot: u32) {
         if self.posted.get(slot as usize).is_some_and(Option::is_some) {
             self.free(slot);
         }
     }
 
-    /// Whether none is taken.
+    /// Returns whether all slots are free.
     pub(crate) fn are_all_free(&self) -> bool {
         self.free.len() == self.posted.len()
     }
 
-    /// Gives back all slots of an endpoint that has ended.
+    /// Frees all slots of an endpoint that has ended.
     pub(crate) fn reclaim(&mut self, endpoint: u32) {
         for slot in 0..self.posted.len() {
             if self.posted[slot] == Some(endpoint) {
@@ -117,15 +116,15 @@ impl<R> Slots<R> {
         Segment { start: self.memory.start.wrapping_add(slot as usize * SLOT), len }
     }
 
-    /// The bytes of a slot that was taken, to be filled.
+    /// The bytes of a slot that the rail owns, for writing.
     pub(crate) fn bytes_mut(&mut self, slot: u32) -> &mut [u8] {
         let Segment { start, len } = self.segment(slot, SLOT);
-        // SAFETY: inside the memory; the slot was taken, so the adapter does not use it, and `self` is
+        // SAFETY: inside the memory; the rail owns the slot, so the adapter does not use it, and `self` is
         // borrowed.
         unsafe { std::slice::from_raw_parts_mut(start, len) }
     }
 
-    /// The bytes that have arrived in a slot, and its segment.
+    /// The first `len` bytes that have arrived in a slot.
     pub(crate) fn bytes(&self, slot: u32, len: usize) -> &[u8] {
         let Segment { start, len } = self.segment(slot, len.min(SLOT));
         // SAFETY: inside the memory; the adapter has finished with the slot, and `self` is borrowed.

@@ -1,4 +1,4 @@
-//! Traffic on open links: what the adapter reports, and what follows from it.
+//! Traffic on open links: handles the adapter's events.
 
 use super::adapter::{Adapter, Completion};
 use super::cache::Cache;
@@ -24,38 +24,38 @@ use nmad_engine::transfer::driver::{Event, Order};
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags};
 
-/// Slots that messages leave from, for all links.
+/// Slots for sending, shared by all links.
 const SENDS: u32 = 256;
-/// Slots that messages arrive in: windows of some peers. More peers than that rarely send all at once, and
-/// then the fabric holds their messages back.
+/// Slots for receiving: the windows of some peers. More peers than that rarely send at the same time, and
+/// then the fabric delays their messages.
 const RECEIVES: u32 = 8 * WINDOW;
-/// Polls from one look at connections to the next.
+/// Polls between two checks of the connections.
 const LOOK_EVERY: u32 = 64;
-/// Time in milliseconds for which messages still arrive after their sender's connection has ended.
+/// Time in milliseconds for which messages may still arrive after their sender's connection has ended.
 const LINGER_MS: u64 = 50;
-/// Messages of links that this side is still opening, at most.
+/// Messages kept for links that this side is still opening, at most.
 const EARLY: usize = 1024;
 
-/// The open links of a rail. The order of the fields is that in which they end: endpoints before the memory
-/// that they use, and all of it before the adapter.
+/// The open links of a rail. The fields are dropped in order: endpoints before the memory that they use,
+/// and everything before the adapter.
 pub(crate) struct Traffic<A: Adapter> {
     pub(super) name: String,
     pub(crate) peers: Peers<Link<A>>,
     pub(crate) sends: Slots<A::Region>,
     pub(crate) receives: Slots<A::Region>,
     pub(super) cache: Cache<A::Region>,
-    /// Memory that peers access, by its key.
+    /// Memory exposed to peers, by its key.
     pub(crate) exposed: HashMap<u64, A::Region>,
     pub(crate) adapter: A,
     pub(crate) watch: Watch,
     pub(crate) regions: Regions,
-    /// Names of endpoints given so far.
+    /// Number of endpoint names used so far.
     pub(crate) names: u32,
     /// Tokens of links that are being opened.
     pub(crate) awaited: Vec<u64>,
-    /// Arrivals for these.
+    /// Messages that arrived for these links.
     early: Vec<Vec<u8>>,
-    /// The peer of each endpoint, by its name.
+    /// Index of the peer of each endpoint, by the endpoint's name.
     pub(super) peer_of: Vec<usize>,
     pub(super) operations: Operations,
     pub(super) news: News,
@@ -69,7 +69,7 @@ pub(crate) struct Traffic<A: Adapter> {
 }
 
 impl<A: Adapter> Traffic<A> {
-    /// No link yet, on the rail called `name`.
+    /// Creates the traffic of the rail called `name`, without links.
     ///
     /// # Errors
     /// The system does not let this process register the memory that a rail needs.
@@ -111,7 +111,7 @@ impl<A: Adapter> Traffic<A> {
         Ok(traffic)
     }
 
-    /// Gives the adapter all free receive slots.
+    /// Posts all free receive slots.
     pub(super) fn fill(&mut self) -> Result<(), String> {
         while let Some(slot) = self.receives.take() {
             self.receive(slot)?;
@@ -124,12 +124,11 @@ impl<A: Adapter> Traffic<A> {
         self.adapter.receive(buffer, self.receives.region(), slot)
     }
 
-    /// Name of the rail.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// A link is open; early arrivals for it are heard now.
+    /// Adds an open link, and handles messages that arrived for it before.
     pub(crate) fn add(&mut self, index: usize, link: Link<A>, report: &mut dyn FnMut(Event<'_>)) {
         let (name, token) = (link.name as usize, link.token);
         if self.peer_of.len() <= name {
@@ -143,13 +142,13 @@ impl<A: Adapter> Traffic<A> {
         }
     }
 
-    /// No link is being opened any more.
+    /// Drops early messages, because no link is being opened any more.
     pub(crate) fn forget_early(&mut self) {
         self.awaited.clear();
         self.early.clear();
     }
 
-    /// Takes a packet or chunk, which leaves with the next flush.
+    /// Queues a packet or chunk for the next flush.
     #[inline]
     pub(crate) fn post(&mut self, to: PeerId, order: Order) {
         let found = self.peers.find(to);
@@ -161,7 +160,7 @@ impl<A: Adapter> Traffic<A> {
         link.list(index, &mut self.listed);
     }
 
-    /// Takes an access, which leaves with the next flush.
+    /// Queues an access for the next flush.
     pub(crate) fn access(&mut self, access: Access) -> Option<Came> {
         let found = self.peers.find(access.to);
         let link = found.and_then(|index| Some((index, self.peers[index].link.as_deref_mut()?)));
@@ -171,7 +170,7 @@ impl<A: Adapter> Traffic<A> {
         None
     }
 
-    /// An operation of an access has ended: its request, bytes, and whether it was done.
+    /// Handles the completion of an operation of an access, given its request, bytes, and success.
     pub(super) fn has_accessed(&mut self, peer: PeerId, operation: (RequestId, u64, bool)) {
         let Some(index) = self.peers.find(peer) else { return };
         let Traffic { peers, sends, cache, adapter, news, listed, .. } = self;
@@ -184,7 +183,7 @@ impl<A: Adapter> Traffic<A> {
         }
     }
 
-    /// Sends a packet at once, if nothing waits before it.
+    /// Sends a packet at once, if the queue is empty.
     #[inline]
     pub(crate) fn send_now(&mut self, to: PeerId, head: &[u64], data: &Segments) -> bool {
         let Some(index) = self.peers.find(to) else { return false };
@@ -200,7 +199,7 @@ impl<A: Adapter> Traffic<A> {
         }
     }
 
-    /// The pushed chunk that a link holds goes to this receive region.
+    /// Assigns a receive region to the pushed chunk that a link holds.
     pub(crate) fn accept(&mut self, from: PeerId, region: RegionId) {
         let accepted = self.on_ground(from, |link, ground| link.accept(region, ground));
         if let Some(Err(why)) = accepted {
@@ -208,7 +207,7 @@ impl<A: Adapter> Traffic<A> {
         }
     }
 
-    /// Lets everything leave that was posted.
+    /// Sends everything that was posted.
     #[inline]
     pub(crate) fn flush(&mut self) {
         if !self.listed.is_empty() {
@@ -216,7 +215,7 @@ impl<A: Adapter> Traffic<A> {
         }
     }
 
-    /// Looks at the fabric once. True: it is time to look at connections.
+    /// Polls the fabric once. Returns whether a check of the connections is due.
     #[inline]
     pub(crate) fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) -> bool {
         if !self.news.is_empty() {
@@ -227,7 +226,7 @@ impl<A: Adapter> Traffic<A> {
         for completion in found.drain(..) {
             self.completed(completion, report);
         }
-        // What followed from them is looked at in the next poll.
+        // Events that follow from these are handled in the next poll.
         found.append(&mut self.found);
         self.found = found;
         if !self.listed.is_empty() {
@@ -241,7 +240,7 @@ impl<A: Adapter> Traffic<A> {
         self.polls >= LOOK_EVERY
     }
 
-    /// Looks at the connections. True: something happened on one that is no open link's.
+    /// Checks the connections. Returns whether one that is no open link's had an event.
     #[cold]
     #[inline(never)]
     pub(crate) fn look(&mut self) -> bool {
@@ -261,7 +260,7 @@ impl<A: Adapter> Traffic<A> {
         knock
     }
 
-    /// Something happened on the connection of a link: it has ended.
+    /// Handles an event on the connection of a link: it has ended.
     pub(super) fn witness(&mut self, index: usize) {
         let Some(link) = self.peers[index].link.as_deref_mut() else { return };
         match net::recv(&link.socket, &mut [0; 16], RecvFlags::DONTWAIT) {
@@ -289,8 +288,8 @@ impl<A: Adapter> Traffic<A> {
         }
     }
 
-    /// Has the descriptor become readable with the next thing that happens. None: there is no such
-    /// descriptor, or something may have happened already.
+    /// Prepares the descriptor to become readable with the next event. None: there is no such descriptor,
+    /// or an event may have happened already.
     pub(crate) fn prepare_sleep(&mut self) -> Option<i32> {
         self.polls = LOOK_EVERY;
         let is_calm = self.news.is_empty() && self.listed.is_empty() && self.ending.is_empty();
@@ -301,7 +300,7 @@ impl<A: Adapter> Traffic<A> {
         self.found.is_empty().then(|| self.watch.descriptor())
     }
 
-    /// The next poll looks at connections.
+    /// Makes the next poll check the connections.
     pub(crate) fn look_soon(&mut self) {
         self.polls = LOOK_EVERY;
     }
@@ -343,7 +342,7 @@ impl<A: Adapter> Traffic<A> {
         self.again(slot);
     }
 
-    /// Hears a message that came before its link was open.
+    /// Handles a message that arrived before its link was open.
     fn hear(&mut self, bytes: &[u8], report: &mut dyn FnMut(Event<'_>)) {
         let Traffic { peers, cache, adapter, regions, operations, news, peer_of, listed, .. } = self;
         let ears = Ears { peers, adapter, cache, regions, operations, news, peer_of, listed };
@@ -354,7 +353,7 @@ impl<A: Adapter> Traffic<A> {
         }
     }
 
-    /// A message of no open link is kept if its link is being opened, and dropped otherwise.
+    /// Keeps a message without an open link if its link is being opened, and drops it otherwise.
     #[cold]
     fn keep_early(&mut self, slot: u32, len: usize) {
         let bytes = self.receives.bytes(slot, len);
@@ -364,7 +363,7 @@ impl<A: Adapter> Traffic<A> {
         }
     }
 
-    /// A receive slot goes back to the adapter.
+    /// Posts a receive slot again.
     #[inline]
     fn again(&mut self, slot: u32) {
         if let Err(why) = self.receive(slot) {
@@ -372,7 +371,7 @@ impl<A: Adapter> Traffic<A> {
         }
     }
 
-    /// Does something with what arrives from a peer, and lists its link.
+    /// Calls `act` with the arrivals of a peer, and lists its link.
     pub(super) fn on_ground<T>(
         &mut self,
         peer: PeerId,
@@ -387,7 +386,7 @@ impl<A: Adapter> Traffic<A> {
         Some(act(inbox, ground))
     }
 
-    /// Reports what is complete on the links that have something.
+    /// Reports complete arrivals of the listed links.
     fn report_listed(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         for &index in &self.listed {
             let peer = self.peers[index].id;
@@ -397,12 +396,12 @@ impl<A: Adapter> Traffic<A> {
         }
     }
 
-    /// Posts what can be posted on the links that have something. Those that have no room stay in the list.
+    /// Posts orders of the listed links. Links without enough room stay in the list.
     fn write_listed(&mut self) {
         let mut listed = std::mem::take(&mut self.listed);
         listed.retain(|&index| {
             if self.peers[index].link.as_ref().is_some_and(|link| link.is_stuck) {
-                // Perhaps nobody takes anything any more.
+                // The peer may have ended and so take nothing any more.
                 self.witness(index);
             }
             let Some(link) = self.peers[index].link.as_deref_mut() else { return false };
@@ -423,7 +422,7 @@ impl<A: Adapter> Traffic<A> {
                 }
             }
         });
-        // Additions to the list meanwhile.
+        // Links that were listed meanwhile.
         listed.append(&mut self.listed);
         self.listed = listed;
     }

@@ -1,11 +1,11 @@
-//! The kernel tells when memory is unmapped, so that a registration of it is not taken for one of what is
-//! mapped there next.
+//! Reports of the kernel about unmapped memory, so that a cached registration is not used for new memory at
+//! the same address.
 //!
 //! Memory is watched by userfaultfd: not for faults, but for the events of `munmap`, `mmap` over it,
-//! `mremap`, `madvise` and `brk`. The call that unmaps goes on when a thread here has read the event, so a
-//! message that is sent after it finds the event in the log, or that the thread has not logged it yet.
-//! Whole mappings are watched, so that the program finds them as it made them.
-//! Only private anonymous memory is taken: pages of files and of shared memory can be lost without an event
+//! `mremap`, `madvise` and `brk`. The unmapping call returns only when a thread of this module has read the
+//! event. So a message that is sent after it finds either the event in the log, or the mark that the thread
+//! has not logged it yet. Whole mappings are watched, so that the program's mappings are not split. Only
+//! private anonymous memory is watched: pages of files and of shared memory can be lost without an event
 //! (by truncation, through another mapping, by `shmdt`).
 
 use std::ffi::{c_int, c_void};
@@ -18,40 +18,40 @@ use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 
-/// Events that the log keeps. A reader that is further behind takes everything for unmapped.
+/// Events that the log keeps. A reader that is further behind must assume that all memory was unmapped.
 const KEPT: u64 = 256;
 /// Bytes of a page.
 pub(super) const PAGE: usize = 4096;
 
-/// `linux/userfaultfd.h`: handles no faults of the kernel's, which needs no right.
+/// `linux/userfaultfd.h`: handles no faults of the kernel's, so needs no privilege.
 const USER_MODE_ONLY: c_int = 1;
 const API: u64 = 0xAA;
 const EVENTS: u64 = 1 << 2 | 1 << 3 | 1 << 6;
 const IOCTL_API: libc::Ioctl = 0xc018_aa3f_u32 as libc::Ioctl;
 const IOCTL_REGISTER: libc::Ioctl = 0xc020_aa00_u32 as libc::Ioctl;
-/// Faults of write-protected pages, of which there are none.
+/// Reports faults of write-protected pages; no page is write-protected, so there are none.
 const MODE_WP: u64 = 1 << 1;
 const EVENT_REMAP: u8 = 0x14;
 const EVENT_REMOVE: u8 = 0x15;
 const EVENT_UNMAP: u8 = 0x16;
 
-/// In an entry of `/proc/self/pagemap`: the page is there; it is of a file or shared.
+/// In an entry of `/proc/self/pagemap`: the page is present; it belongs to a file or is shared.
 const PRESENT: u64 = 1 << 63;
 const SHARED: u64 = 1 << 61;
 
-/// `struct uffd_msg`, of the events that are asked for.
+/// `struct uffd_msg`, for the events that are requested.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Message {
     event: u8,
     reserved: [u8; 7],
-    /// Begin and end; of memory that was moved: from, to, length.
+    /// Begin and end; for memory that was moved: from, to, length.
     about: [u64; 3],
 }
 
-/// Ranges that were unmapped.
+/// Ring of ranges that were unmapped.
 struct Log {
-    /// Odd while events are read that are not in the log yet.
+    /// Odd while events have been read that are not in the log yet.
     round: AtomicU64,
     count: AtomicU64,
     ranges: [[AtomicUsize; 2]; KEPT as usize],
@@ -64,21 +64,21 @@ pub(super) struct Notice {
     log: Log,
 }
 
-/// What a reader of the log finds.
+/// Result of reading the log.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unmapped {
-    /// These, since it looked last.
+    /// These ranges were unmapped since the last reading.
     Only(Vec<Range<usize>>),
-    /// More than the log keeps.
+    /// More events than the log keeps: any memory may have been unmapped.
     Perhaps,
-    /// Some event is being logged: nothing is known now.
+    /// An event is being logged: the log is incomplete now.
     Busy,
 }
 
-/// Notice of unmapping; begins with the first call.
+/// Starts the reports of unmapping with the first call.
 ///
 /// # Errors
-/// The kernel gives none to this process; the text has the remedy.
+/// The kernel provides no reports to this process; the text has the remedy.
 pub(crate) fn notice() -> Result<(), String> {
     get().map(drop).map_err(String::from)
 }
@@ -98,7 +98,8 @@ pub(super) fn get() -> Result<&'static Notice, &'static str> {
     let notice = begun.as_ref().map_err(String::as_str)?;
     static READER: OnceLock<bool> = OnceLock::new();
     let is_read = READER.get_or_init(|| {
-        // Handlers of the program run in its own threads: one here could unmap, and wait for this thread.
+        // Block all signals in the thread: a signal handler of the program that ran here could unmap
+        // memory, and wait for this thread.
         let (mut all, mut before) = (MaybeUninit::<libc::sigset_t>::uninit(), MaybeUninit::uninit());
         // SAFETY: the first call fills the first set; the second reads it and fills the other.
         unsafe {
@@ -119,7 +120,7 @@ impl Notice {
         // SAFETY: the call takes flags and returns a descriptor or an error.
         let fd = unsafe { libc::syscall(libc::SYS_userfaultfd, flags) };
         let fd = c_int::try_from(fd).ok().filter(|fd| *fd >= 0).ok_or_else(io::Error::last_os_error)?;
-        // SAFETY: it was made above, and nobody else has it.
+        // SAFETY: it was created above, and has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let mut api = [API, EVENTS, 0];
         // SAFETY: `struct uffdio_api` has three words.
@@ -131,8 +132,8 @@ impl Notice {
         Ok(Notice { fd, pages: File::open("/proc/self/pagemap")?, log })
     }
 
-    /// Watches the mappings that hold this memory, and returns them. None: it cannot be watched. A mapping
-    /// that is watched in part would be two: `mremap` of both together fails.
+    /// Watches the mappings that contain this memory, and returns them. None: it cannot be watched.
+    /// Watching a part of a mapping would split it in two, and `mremap` of both together would fail.
     pub(super) fn watch(&self, memory: &Range<usize>) -> Option<Range<usize>> {
         let all = mappings(memory).ok()??;
         let mut register = [all.start as u64, all.len() as u64, MODE_WP, 0];
@@ -141,7 +142,7 @@ impl Notice {
         (status >= 0).then_some(all)
     }
 
-    /// Whether all of this memory is there, and belongs to this process alone.
+    /// Returns whether all of this memory is present, and private to this process.
     pub(super) fn is_private(&self, memory: &Range<usize>) -> bool {
         let mut entries = [0; 8 * 512];
         let mut page = memory.start / PAGE;
@@ -159,7 +160,7 @@ impl Notice {
         true
     }
 
-    /// Ranges that were unmapped since `seen` events were seen.
+    /// Returns the ranges that were unmapped after the first `seen` events.
     pub(super) fn since(&self, seen: &mut u64) -> Unmapped {
         if self.log.round.load(SeqCst) % 2 == 1 {
             return Unmapped::Busy;
@@ -174,15 +175,15 @@ impl Notice {
             start.load(SeqCst)..end.load(SeqCst)
         };
         let ranges = (from.max(count.saturating_sub(KEPT))..count).map(one).collect();
-        // Entries that were written over meanwhile have not been read.
+        // Entries that were overwritten meanwhile are invalid.
         match self.log.count.load(SeqCst) - from >= KEPT {
             true => Unmapped::Perhaps,
             false => Unmapped::Only(ranges),
         }
     }
 
-    /// The thread that reads events. It allocates and locks nothing: the thread that unmaps may be in the
-    /// middle of an allocator.
+    /// Reads events, in a thread of its own. It neither allocates nor locks: the thread that unmaps may be
+    /// inside an allocator.
     fn read(&self) {
         let mut messages = [Message::default(); 16];
         loop {
@@ -190,7 +191,7 @@ impl Notice {
             // SAFETY: one entry.
             unsafe { libc::poll(&raw mut poll, 1, -1) };
             self.log.round.fetch_add(1, SeqCst);
-            // SAFETY: the kernel writes whole messages, as many as there is room for.
+            // SAFETY: the kernel writes whole messages, as many as fit.
             let got = unsafe {
                 let (at, len) = (messages.as_mut_ptr().cast::<c_void>(), size_of_val(&messages));
                 libc::read(self.fd.as_raw_fd(), at, len)
@@ -202,7 +203,8 @@ impl Notice {
     }
 }
 
-/// From the first mapping that has some of this memory to the last one; none: not all of it is mapped.
+/// The range from the first mapping with some of this memory to the last one; none: not all of it is
+/// mapped.
 fn mappings(memory: &Range<usize>) -> io::Result<Option<Range<usize>>> {
     let mut maps = BufReader::new(File::open("/proc/self/maps")?);
     let (mut line, mut found) = (String::new(), None::<Range<usize>>);

@@ -1,9 +1,9 @@
-//! The way out: packets are copied into slots, chunks are offered where they lie, and the peer reads them.
+//! Sending: packets are copied into slots; chunks stay in user memory, and the peer reads them.
 //!
-//! | chunk | how it travels |
+//! | chunk | transfer |
 //! |---|---|
 //! | fits into a slot | with its header |
-//! | few large pieces | registered here; the peer reads it, and says when it has |
+//! | few large pieces | registered here; the peer reads it, and sends "done" |
 //! | many pieces, or memory that cannot be registered or read | in parts, as many as the peer grants |
 
 use super::adapter::{Adapter, Place, Posted, Purpose};
@@ -17,18 +17,18 @@ use nmad_wire::ChunkHeader;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Packets and chunks that one side sends before the other has said that it took some.
+/// Packets and chunks that one side may send before the other has returned credits.
 pub(crate) const WINDOW: u32 = 64;
-/// Slots that are left for answers.
+/// Slots reserved for answers.
 pub(super) const RESERVE: usize = 16;
-/// Bytes of a chunk that travel with its header.
+/// Longest chunk in bytes that is sent with its header.
 const WHOLE: u64 = (SLOT - PREFIX - ChunkHeader::LEN) as u64;
 /// Bytes of a part.
 pub(crate) const PART: usize = SLOT - PREFIX;
-/// Shorter pieces of memory are not worth a registration, in bytes.
+/// Shorter pieces of memory, in bytes, are not worth a registration.
 const PIECE_MIN: u64 = 4096;
 
-/// Something that the peer is owed, and that costs no credit.
+/// An answer to the peer, which costs no credit.
 #[derive(Debug, Clone, Copy)]
 struct Answer {
     kind: Kind,
@@ -36,108 +36,108 @@ struct Answer {
     count: u32,
 }
 
-/// A chunk whose header the peer has.
+/// A chunk whose header was sent.
 struct Offered<R> {
     order: Order,
     number: u32,
-    /// The bytes, and how many of them have left in parts.
+    /// The bytes, and how many of them were sent in parts.
     from: Segments,
     at: u64,
-    /// Parts that the peer takes.
+    /// Further parts that the peer has granted.
     granted: u32,
-    /// While the peer may read.
+    /// Registrations for the peer's reads.
     regions: Vec<Arc<R>>,
 }
 
-/// Orders that wait for a link, and those that the peer has not finished with.
+/// Queued orders, and those that the peer has not finished with.
 pub(crate) struct Outbox<R> {
     queue: VecDeque<Order>,
     answers: VecDeque<Answer>,
     offered: Vec<Offered<R>>,
-    /// Packets and chunks that the peer takes now.
+    /// Packets and chunks that may be sent now.
     credits: u32,
-    /// Credits that the peer does not know of yet.
+    /// Credits that were not returned to the peer yet.
     due: u32,
-    /// The peer's name of the link.
+    /// The peer's token of the link.
     token: u64,
 }
 
-/// Where messages leave.
+/// The parts of the rail that sending needs.
 pub(crate) struct Way<'a, A: Adapter> {
     pub(crate) adapter: &'a mut A,
     pub(crate) slots: &'a mut Slots<A::Region>,
     pub(crate) cache: &'a mut Cache<A::Region>,
     pub(crate) endpoint: &'a mut A::Endpoint,
-    /// What the adapter calls the endpoint.
+    /// The adapter's name for the endpoint.
     pub(crate) name: u32,
 }
 
 impl<R> Outbox<R> {
-    /// To a peer that calls the link by this token.
+    /// Creates a queue for a peer whose token of the link is `token`.
     pub(crate) fn new(token: u64) -> Self {
         let (queue, answers, offered) = (VecDeque::new(), VecDeque::new(), Vec::new());
         Outbox { queue, answers, offered, credits: WINDOW, due: 0, token }
     }
 
-    /// Takes an order.
+    /// Queues an order.
     #[inline]
     pub(crate) fn push(&mut self, order: Order) {
         self.queue.push_back(order);
     }
 
-    /// The peer has taken this number of packets and chunks.
+    /// Adds credits that the peer has returned.
     #[inline]
     pub(crate) fn credit(&mut self, count: u16) {
         self.credits += u32::from(count);
     }
 
-    /// A packet or chunk of the peer's was taken.
+    /// Records that a packet or chunk of the peer was received, which earns it a credit.
     #[inline]
     pub(crate) fn owe(&mut self) {
         self.due += 1;
     }
 
-    /// The peer has the chunk, or does not want it; whether there is one of this number.
+    /// Handles the end of a chunk, which the peer has received or does not want; returns whether it exists.
     pub(crate) fn done(&mut self, number: u32, sent: &mut Vec<Order>) -> bool {
         let Some(at) = self.offered.iter().position(|offered| offered.number == number) else { return false };
         sent.push(self.offered.remove(at).order);
         true
     }
 
-    /// The peer takes this number of further parts of a chunk; whether there is one of this number.
+    /// Handles the grant of further parts of a chunk; returns whether it exists.
     pub(crate) fn grant(&mut self, number: u32, count: u32) -> bool {
         let found = self.offered.iter_mut().find(|offered| offered.number == number);
         let Some(offered) = found else { return false };
         offered.granted = offered.granted.saturating_add(count);
-        // From now on it travels in parts.
+        // From now on the chunk is sent in parts.
         offered.regions.clear();
         true
     }
 
-    /// Has the peer hear that a chunk of its is complete.
+    /// Queues the answer that a chunk of the peer is complete.
     pub(crate) fn say_done(&mut self, number: u32) {
         self.answers.push_back(Answer { kind: Kind::Done, number, count: 0 });
     }
 
-    /// Has the peer send parts of a chunk.
+    /// Queues the answer that grants parts of a chunk to the peer.
     pub(crate) fn say_grant(&mut self, number: u32, count: u32) {
         self.answers.push_back(Answer { kind: Kind::Grant, number, count });
     }
 
-    /// Whether orders wait, or the peer waits for something that no packet has carried.
+    /// Returns whether orders are queued, or answers or credits are due.
     #[inline]
     pub(crate) fn has_something(&self) -> bool {
         !self.queue.is_empty() || !self.answers.is_empty() || self.due >= WINDOW / 2
     }
 
-    /// Everything that was not reported as sent, in the order of posting.
+    /// Removes and returns all orders that were not reported as sent, in the order of posting.
     pub(crate) fn take_unsent(&mut self) -> Vec<Order> {
         let offered = self.offered.drain(..).map(|offered| offered.order);
         offered.chain(self.queue.drain(..)).collect()
     }
 
-    /// Posts what can be posted; whether something is left for which there was no room. What needs nothing
-    /// more is added to `sent`.
+    /// Posts as much as there is room for; returns whether something is left. Orders that are complete are
+    /// added to `sent`.
     ///
     /// # Errors
     /// The endpoint has failed.
@@ -155,7 +155,7 @@ impl<R> Outbox<R> {
         Ok(left)
     }
 
-    /// Posts a packet of one message, if nothing waits before it; whether it did.
+    /// Posts a packet of one message, if the queue is empty; returns whether it did.
     ///
     /// # Errors
     /// The endpoint has failed.
@@ -184,7 +184,7 @@ impl<R> Outbox<R> {
         Ok(posted)
     }
 
-    /// Posts a last message, whose completion tells that the peer has everything.
+    /// Posts a last message, whose completion confirms that the peer has received everything.
     pub(crate) fn conclude<A: Adapter<Region = R>>(&mut self, way: &mut Way<'_, A>) -> Result<(), String> {
         if !way.adapter.conclude(way.endpoint) {
             return Ok(());
@@ -244,7 +244,7 @@ impl<R> Outbox<R> {
         sent: &mut Vec<Order>,
     ) -> Result<bool, String> {
         while let Some(order) = self.queue.pop_front() {
-            // Credits come with a message, which is when the rest is tried again.
+            // Credits arrive with a message, which causes another attempt.
             if self.credits == 0 || way.slots.count_free() <= RESERVE {
                 let waits_for_peer = self.credits == 0;
                 self.queue.push_front(order);
@@ -272,8 +272,8 @@ impl<R> Outbox<R> {
         Ok(false)
     }
 
-    /// Posts the header of a chunk. None: there was no room. Otherwise what has to be kept until the peer
-    /// has all of it, unless that has left with the header.
+    /// Posts the header of a chunk. None: there was no room. Otherwise the state to keep until the peer has
+    /// received the chunk, unless it was sent with the header.
     #[expect(clippy::type_complexity, reason = "read in one place only")]
     fn offer<A: Adapter<Region = R>>(
         &mut self,
@@ -298,7 +298,7 @@ impl<R> Outbox<R> {
         Ok(posted.then(|| Some((number, from.clone(), regions))))
     }
 
-    /// Posts one message, whose bytes behind the prefix `fill` writes; false: there is no room.
+    /// Posts one message, whose content behind the prefix is written by `fill`; false: there is no room.
     #[inline]
     fn post<A: Adapter<Region = R>>(
         &mut self,
@@ -326,8 +326,8 @@ impl<R> Outbox<R> {
     }
 }
 
-/// Registers memory for the peer to read: where each piece lies. Nothing, if that is not possible or does
-/// not pay.
+/// Registers memory for reads by the peer; returns the address of each piece. Empty if that is impossible
+/// or not worth it.
 fn register<A: Adapter>(
     adapter: &mut A,
     cache: &mut Cache<A::Region>,
@@ -355,13 +355,13 @@ fn register<A: Adapter>(
     (places, regions)
 }
 
-/// Whether memory is of few and long pieces.
+/// Returns whether memory has few and long pieces, so that registration pays.
 pub(crate) fn pays(memory: &Segments) -> bool {
     let count = memory.iter().take(PLACES + 1).count();
     count <= PLACES && memory.len() / (count as u64).max(1) >= PIECE_MIN
 }
 
-/// Copies memory to the beginning of `out`; returns the bytes.
+/// Copies memory to the beginning of `out`; returns the number of bytes.
 pub(super) fn copy(from: &Segments, out: &mut [u8]) -> usize {
     let mut at = 0;
     for slice in from.slices() {
@@ -371,7 +371,7 @@ pub(super) fn copy(from: &Segments, out: &mut [u8]) -> usize {
     at
 }
 
-/// Copies a packet with what was left in place; returns the bytes.
+/// Copies a packet with its segments from user memory; returns the number of bytes.
 fn stage(packet: &Packet, out: &mut [u8]) -> usize {
     let mut at = 0;
     packet.parts(|part| {

@@ -1,6 +1,6 @@
-//! The rail to oneself: a driver of the room below the engine that reaches its own process only.
+//! Driver by which a process sends to itself.
 //!
-//! The next poll reports all posted orders; a chunk is copied once. It never opens a file or a socket.
+//! The next poll reports all posted orders; a chunk is copied once. It opens no file and no socket.
 
 mod rail;
 

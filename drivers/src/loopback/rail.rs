@@ -11,7 +11,7 @@ use std::mem;
 /// Orders taken before a poll has reported them.
 const DEPTH: usize = 64;
 
-/// A rail on which a process reaches itself.
+/// A rail from a process to itself.
 #[derive(Debug)]
 pub struct LoopbackRail {
     me: PeerId,
@@ -19,20 +19,20 @@ pub struct LoopbackRail {
     up: bool,
     regions: Regions,
     posted: Vec<Order>,
-    /// The list that is being reported, kept for its memory.
+    /// The list that is being reported, kept to reuse its memory.
     moving: Vec<Order>,
-    /// Orders that a link had when it was given up.
+    /// Orders of a link that was closed.
     unsent: Vec<Order>,
-    /// Memory that is exposed, with its address, and what came of accesses to it.
+    /// Exposed memory with its address, and results of accesses to it.
     exposed: HashMap<Key, (u64, Segments)>,
     keys: u64,
     came: Vec<Event<'static>>,
-    /// Packet bytes with the data that was left in place put in.
+    /// Buffer for a packet with its segments from user memory.
     whole: Vec<u8>,
 }
 
 impl LoopbackRail {
-    /// The rail number `rail` of the process `me`, to itself.
+    /// Creates rail number `rail` of the process `me`.
     pub fn new(me: PeerId, rail: u8) -> Self {
         LoopbackRail {
             me,
@@ -49,7 +49,7 @@ impl LoopbackRail {
         }
     }
 
-    // Apart: most polls find nothing.
+    // A separate function, because most polls find nothing.
     #[inline(never)]
     fn move_all(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         let mut moving = mem::replace(&mut self.posted, mem::take(&mut self.moving));
@@ -59,7 +59,7 @@ impl LoopbackRail {
         self.moving = moving;
     }
 
-    /// Does an access, if the link is open and the memory is exposed.
+    /// Carries out an access, if the link is open and the memory is exposed.
     fn reach(&self, Access { act, at, key, here, .. }: &Access) -> Option<()> {
         let (start, memory) = self.exposed.get(key).filter(|_| self.up)?;
         let offset = at.checked_sub(*start)?;
@@ -117,7 +117,7 @@ impl LoopbackRail {
                 let why = format!("rail loopback: peer {}: the link was given up", to.0);
                 report(Event::Lost { peer: to, why, unsent: mem::take(&mut self.unsent) });
             }
-            // Nothing is pushed here.
+            // This rail never holds a pushed chunk.
             Order::Accept { .. } => {}
             Order::Connect { to } => self.lost(to, "only reaches its own process", None, report),
             Order::Packet { to, .. } | Order::Chunk { to, .. } => {
@@ -198,7 +198,7 @@ impl Driver for LoopbackRail {
         true
     }
 
-    /// Nobody else sends here, so nobody needs to be woken.
+    /// No other process sends here, so no sleeper needs a wakeup.
     fn wakeup(&mut self, _: Interest) -> Option<i32> {
         Some(-1)
     }

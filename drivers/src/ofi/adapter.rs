@@ -1,4 +1,4 @@
-//! libfabric as an adapter: one endpoint of reliable datagrams, through which all peers are reached.
+//! libfabric as an adapter: one reliable datagram endpoint, through which all peers are reached.
 
 use super::fabric::{Fabric, Object, control, told};
 use super::provider::Provider;
@@ -12,13 +12,13 @@ use std::ffi::c_void;
 use std::net::IpAddr;
 use std::ptr;
 
-/// Completions taken at once.
+/// Completions read at once.
 const AT_ONCE: usize = 32;
-/// Longest read in bytes, whatever the provider says.
+/// Longest read in bytes, even if the provider permits longer ones.
 const READ_MAX: usize = 1 << 30;
 const EAGAIN: isize = libc::EAGAIN as isize;
 
-/// What an operation is told by when it is complete. The library uses its beginning meanwhile
+/// Identifies an operation in its completion. Meanwhile the library uses the beginning of the structure
 /// (`struct fi_context2`).
 #[repr(C)]
 struct Context {
@@ -35,7 +35,7 @@ enum Kind {
     Read,
 }
 
-/// The contexts of operations of one kind, by slot or token. Each stays where it is.
+/// The contexts of operations of one kind, by slot or token. Their addresses never change.
 struct Contexts {
     kind: Kind,
     #[expect(clippy::vec_box, reason = "the library has the addresses")]
@@ -61,7 +61,7 @@ impl Contexts {
     }
 }
 
-/// A buffer that the provider has not taken yet.
+/// A receive buffer that the provider has not taken yet.
 struct Waiting {
     start: usize,
     len: usize,
@@ -69,7 +69,7 @@ struct Waiting {
     slot: u32,
 }
 
-/// A peer.
+/// A peer's address.
 pub(crate) struct Endpoint {
     name: u32,
     address: u64,
@@ -78,7 +78,7 @@ pub(crate) struct Endpoint {
 /// Registered memory; none: the provider needs no registration for this purpose.
 pub(crate) struct Region {
     registered: Option<Object<FidMr>>,
-    /// What a peer adds to the key.
+    /// Base of the addresses that a peer uses.
     base: u64,
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct OfiAdapter {
     fabric: Fabric,
     abilities: Abilities,
     mr_mode: i32,
-    /// Keys that this side chooses have these bits.
+    /// Mask of the keys that this side chooses.
     key_mask: u64,
     keys: u64,
     receives: Contexts,
@@ -107,7 +107,7 @@ impl OfiAdapter {
     /// Opens a provider on an address of this machine.
     ///
     /// # Errors
-    /// The library or the provider is not there; the text has the remedy.
+    /// The library or the provider is missing; the text has the remedy.
     pub(super) fn open(provider: Provider, address: IpAddr) -> Result<OfiAdapter, String> {
         let fabric = Fabric::open(provider, address)?;
         let info = fabric.info.at();
@@ -129,7 +129,7 @@ impl OfiAdapter {
             inline,
             operation: longest.min(READ_MAX),
             reads: provider.reads,
-            // An endpoint serves all peers: what one of them writes that was given up cannot be stopped.
+            // One endpoint serves all peers, so writes of a peer whose link was closed cannot be stopped.
             remote: RemoteAccess::None,
             ends: false,
             is_direct: provider.is_direct,
@@ -148,7 +148,7 @@ impl OfiAdapter {
         self.fabric.endpoint.as_ref().map(Object::at).ok_or_else(|| "the endpoint has ended".into())
     }
 
-    /// What a call that posts has said.
+    /// Converts the status of a posting call.
     fn posted(&self, status: isize) -> Result<Posted, String> {
         match status {
             0 => Ok(Posted::Taken),
@@ -161,8 +161,8 @@ impl OfiAdapter {
         let context = self.receives.of(waiting.slot, 0);
         let at = self.endpoint_at()?;
         let (start, description) = (waiting.start as *mut c_void, waiting.description as *mut c_void);
-        // SAFETY: the endpoint is open; the buffer is the rail's until its completion, and is registered
-        // where that is needed.
+        // SAFETY: the endpoint is open; the buffer belongs to the rail until its completion, and is
+        // registered if required.
         let status =
             unsafe { ((*(*at).msg).recv)(at, start, waiting.len, description, FI_ADDR_UNSPEC, context) };
         self.posted(status)
@@ -176,10 +176,10 @@ impl OfiAdapter {
         }
     }
 
-    /// Takes what the queue says of a failure.
+    /// Reads a failure from the completion queue; returns whether there was one.
     #[cold]
     fn failure(&mut self, found: &mut Vec<Completion>) -> bool {
-        // SAFETY: all of its fields may be zero.
+        // SAFETY: all zeroes are valid for each field.
         let mut entry: FiCqErrEntry = unsafe { std::mem::zeroed() };
         let cq = self.fabric.completions.at();
         // SAFETY: the queue is open.
@@ -188,7 +188,7 @@ impl OfiAdapter {
             return false;
         }
         let why = format!("cannot be reached: {}", told(&self.fabric.functions, entry.err as isize));
-        // SAFETY: a context that this side has given, or none.
+        // SAFETY: a context that this side has passed, or null.
         let Some(context) = (unsafe { entry.op_context.cast::<Context>().as_ref() }) else {
             log::debug!("libfabric reports a failure of no operation: {why}");
             return true;
@@ -235,7 +235,7 @@ impl Adapter for OfiAdapter {
         self.keys = self.keys.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let (domain, mut at) = (self.fabric.domain.at(), ptr::null_mut());
         let key = if self.mr_mode & FI_MR_PROV_KEY == 0 { self.keys & self.key_mask } else { 0 };
-        // SAFETY: the domain is open; the memory stays until the region is dropped.
+        // SAFETY: the domain is open; the memory lives until the region is dropped.
         let status = unsafe {
             let (fid, start) = (&raw mut (*domain).fid, memory.start.cast());
             ((*(*domain).mr).reg)(fid, start, memory.len, access, 0, key, 0, &raw mut at, ptr::null_mut())
@@ -293,12 +293,12 @@ impl Adapter for OfiAdapter {
             });
         }
         let context = self.sends.of(slot, endpoint.name);
-        // SAFETY: the endpoint is open; the buffer is not touched until its completion.
+        // SAFETY: the endpoint is open; the buffer is not accessed until its completion.
         let status = unsafe { ((*(*at).msg).send)(at, start, len, region.description(), to, context) };
         self.posted(status)
     }
 
-    /// Reads only, which is all that the abilities tell.
+    /// Posts a read; the abilities permit no other operation.
     fn operate(
         &mut self,
         endpoint: &mut Endpoint,
@@ -314,7 +314,7 @@ impl Adapter for OfiAdapter {
         let context = self.reads.of(token, endpoint.name);
         let (start, len, description) = (into.start.cast(), into.len, region.description());
         let Place { address, key } = from;
-        // SAFETY: the endpoint is open; the memory is the receive region's until the completion is there.
+        // SAFETY: the endpoint is open; the memory belongs to the receive region until the completion.
         let status = unsafe {
             ((*(*at).rma).read)(at, start, len, description, endpoint.address, address, key, context)
         };
@@ -328,7 +328,7 @@ impl Adapter for OfiAdapter {
     #[inline]
     fn poll(&mut self, found: &mut Vec<Completion>) {
         if self.fabric.endpoint.is_none() {
-            // Some providers look at endpoints that have been closed.
+            // Some providers access endpoints that have been closed.
             return;
         }
         if !self.waiting.is_empty() {
@@ -343,7 +343,7 @@ impl Adapter for OfiAdapter {
             self.failure(found);
         }
         for entry in entries.iter().take(usize::try_from(got).unwrap_or(0)) {
-            // SAFETY: a context that this side has given, or none.
+            // SAFETY: a context that this side has passed, or null.
             let Some(context) = (unsafe { entry.op_context.cast::<Context>().as_ref() }) else { continue };
             let number = context.number;
             found.push(match context.kind {

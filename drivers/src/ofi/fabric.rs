@@ -1,5 +1,5 @@
-//! libfabric, opened: the objects that a rail needs, in the order in which they are made. The calls of the
-//! library are here and in [`super::adapter`] only.
+//! The libfabric objects of a rail, in the order of their creation. The library is called only here and in
+//! [`super::adapter`].
 
 use super::provider::{Bound, Provider};
 use super::sys::*;
@@ -9,17 +9,17 @@ use std::net::IpAddr;
 use std::ptr::{self, NonNull};
 use std::sync::OnceLock;
 
-/// The oldest version that will do.
+/// Oldest supported version.
 const OLDEST: (u32, u32) = (1, 11);
-/// Completions that one queue holds, if the provider says nothing.
+/// Capacity of the completion queue, if the provider has no preference.
 const COMPLETIONS: usize = 4096;
 /// Longest name of an endpoint in bytes.
 const NAME: usize = 512;
 
-/// The library's functions; opened once.
+/// Loads the library once; returns its functions.
 ///
 /// # Errors
-/// It is not there, or is too old. The text has the remedy.
+/// The library is missing or too old. The text has the remedy.
 pub(super) fn library() -> Result<Functions, String> {
     static LIBRARY: OnceLock<Result<Functions, String>> = OnceLock::new();
     LIBRARY.get_or_init(load).clone()
@@ -40,7 +40,7 @@ fn load() -> Result<Functions, String> {
             strerror: library.function(c"fi_strerror").map_err(missing)?,
         }
     };
-    // SAFETY: it takes no arguments.
+    // SAFETY: the function takes no arguments.
     let version = unsafe { (functions.version)() };
     let (major, minor) = (version >> 16, version & 0xffff);
     if (major, minor) < OLDEST {
@@ -50,11 +50,11 @@ fn load() -> Result<Functions, String> {
     Ok(functions)
 }
 
-/// A status of the library in words.
+/// Text for a status of the library.
 pub(super) fn told(functions: &Functions, status: isize) -> String {
-    // SAFETY: it takes any number, and returns text that lives as long as the library.
+    // SAFETY: the function takes any number, and returns a text that lives as long as the library.
     let text = unsafe { (functions.strerror)(status.unsigned_abs() as c_int).as_ref() };
-    // SAFETY: as above.
+    // SAFETY: the text lives as long as the library.
     text.map_or_else(
         || status.to_string(),
         |text| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned(),
@@ -64,13 +64,13 @@ pub(super) fn told(functions: &Functions, status: isize) -> String {
 /// An object of the library, closed when it is dropped.
 pub(super) struct Object<T>(NonNull<T>);
 
-// SAFETY: a rail is used by one thread at a time, which is what `FI_THREAD_DOMAIN` asks for.
+// SAFETY: a rail is used by one thread at a time, as `FI_THREAD_DOMAIN` requires.
 unsafe impl<T> Send for Object<T> {}
-// SAFETY: as above; shared by parts of one rail.
+// SAFETY: shared only by parts of one rail, which one thread uses at a time.
 unsafe impl<T> Sync for Object<T> {}
 
 impl<T> Object<T> {
-    /// Takes over what a call has made.
+    /// Takes ownership of the object that a call has created.
     pub(super) fn new(at: *mut T) -> Result<Object<T>, String> {
         NonNull::new(at).map(Object).ok_or_else(|| "libfabric has made nothing".into())
     }
@@ -88,8 +88,7 @@ impl<T> Object<T> {
 
 impl<T> Drop for Object<T> {
     fn drop(&mut self) {
-        // SAFETY: the object lives until here, and those made with it were closed before (the order of
-        // fields).
+        // SAFETY: the object is open, and objects created with it were closed before (order of fields).
         unsafe {
             let fid = self.fid();
             ((*(*fid).ops).close)(fid);
@@ -97,13 +96,13 @@ impl<T> Drop for Object<T> {
     }
 }
 
-/// A description of what a provider offers, freed when it is dropped.
+/// Description of a provider's offer, freed when it is dropped.
 pub(super) struct Info {
     functions: Functions,
     at: NonNull<FiInfo>,
 }
 
-// SAFETY: nobody else has it.
+// SAFETY: it has no other owner.
 unsafe impl Send for Info {}
 
 impl Info {
@@ -119,12 +118,12 @@ impl Drop for Info {
     }
 }
 
-/// What a rail has of libfabric. The order of the fields is that in which they are closed.
+/// The objects of a rail. The fields are closed in order.
 pub(super) struct Fabric {
     pub(super) endpoint: Option<Object<FidEp>>,
     pub(super) addresses: Object<FidAv>,
     pub(super) completions: Object<FidCq>,
-    /// Becomes readable when there is a completion; negative: there is none.
+    /// Becomes readable when there is a completion; negative: the provider has no descriptor.
     pub(super) descriptor: c_int,
     pub(super) domain: Object<FidDomain>,
     pub(super) fabric: Object<FidFabric>,
@@ -136,7 +135,7 @@ impl Fabric {
     /// Opens a provider on an address of this machine.
     ///
     /// # Errors
-    /// The library or the provider is not there, or cannot do what is needed.
+    /// The library or the provider is missing, or lacks a required feature.
     pub(super) fn open(provider: Provider, address: IpAddr) -> Result<Fabric, String> {
         let functions = library()?;
         let info = info(functions, provider, Some(address))?;
@@ -149,7 +148,7 @@ impl Fabric {
         };
         let (mut fabric, mut domain, mut av, mut cq) =
             (ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-        // SAFETY: the attributes are those that the library has filled in, and live as long as `info`.
+        // SAFETY: the attributes were filled in by the library, and live as long as `info`.
         let status =
             unsafe { (functions.fabric)((*info.at()).fabric_attr, &raw mut fabric, ptr::null_mut()) };
         let fabric = ok(status, || Object::new(fabric)).map_err(|s| failed("a fabric", s))??;
@@ -158,7 +157,7 @@ impl Fabric {
             ((*(*fabric.at()).ops).domain)(fabric.at(), info.at(), &raw mut domain, ptr::null_mut())
         };
         let domain = ok(status, || Object::new(domain)).map_err(|s| failed("a domain", s))??;
-        // SAFETY: as above.
+        // SAFETY: the attributes were filled in by the library.
         let kind = match unsafe { (*(*info.at()).domain_attr).av_type } {
             FI_AV_UNSPEC => FI_AV_MAP,
             kind => kind,
@@ -193,7 +192,7 @@ impl Fabric {
         Ok(opened)
     }
 
-    /// Opens the endpoint, through which all peers are reached.
+    /// Opens the endpoint, which serves all peers.
     ///
     /// # Errors
     /// The provider refuses.
@@ -203,7 +202,7 @@ impl Fabric {
         };
         let mut at = ptr::null_mut();
         let domain = self.domain.at();
-        // SAFETY: the domain is open, and `info` is what it was opened with.
+        // SAFETY: the domain is open, and was opened with `info`.
         let status =
             unsafe { ((*(*domain).ops).endpoint)(domain, self.info.at(), &raw mut at, ptr::null_mut()) };
         let endpoint = ok(status, || Object::new(at)).map_err(|s| failed("open", s))??;
@@ -219,7 +218,7 @@ impl Fabric {
         Ok(())
     }
 
-    /// The name of the endpoint, for peers.
+    /// The name of the endpoint, which peers need.
     ///
     /// # Errors
     /// The provider has none.
@@ -238,16 +237,16 @@ impl Fabric {
         Ok(name)
     }
 
-    /// The address of a peer's endpoint.
+    /// Adds a peer's endpoint to the address table; returns its address.
     ///
     /// # Errors
-    /// The name is none of this provider.
+    /// The name is invalid for this provider.
     pub(super) fn find(&self, name: &[u8]) -> Result<u64, String> {
         let (av, mut address) = (self.addresses.at(), FI_ADDR_UNSPEC);
-        // A name that is cut short is made longer: the library reads as many bytes as names have.
+        // Pad the name: the library reads as many bytes as the provider's names have.
         let mut whole = name.to_vec();
         whole.resize(NAME, 0);
-        // SAFETY: the table is open; the name is longer than any.
+        // SAFETY: the table is open; the padded name is longer than any name.
         let count = unsafe {
             ((*(*av).ops).insert)(av, whole.as_ptr().cast(), 1, &raw mut address, 0, ptr::null_mut())
         };
@@ -261,10 +260,10 @@ impl Fabric {
     }
 }
 
-/// What a provider offers here.
+/// Queries the offer of a provider on this machine.
 ///
 /// # Errors
-/// Nothing; the text has the remedy.
+/// There is none; the text has the remedy.
 pub(super) fn info(
     functions: Functions,
     provider: Provider,
@@ -290,12 +289,13 @@ pub(super) fn info(
     }
 }
 
-/// What a rail asks of a provider.
+/// The features that a rail requires of a provider.
 fn hints(functions: Functions, provider: Provider) -> Option<Info> {
-    // SAFETY: without an argument it makes an empty description with all its parts.
+    // SAFETY: with a null argument the function creates an empty description with all its parts.
     let hints = Info { functions, at: NonNull::new(unsafe { (functions.dupinfo)(ptr::null()) })? };
     let name = CString::new(provider.name).ok()?;
-    // SAFETY: the parts are there. The library frees the name with `free`, and `strdup` allocates it so.
+    // SAFETY: the parts exist. The library frees the name with `free`, and `strdup` allocates it
+    // accordingly.
     unsafe {
         let info = hints.at();
         let rma = if provider.reads { FI_RMA | FI_READ | FI_REMOTE_READ } else { 0 };
@@ -312,12 +312,12 @@ fn hints(functions: Functions, provider: Provider) -> Option<Info> {
     Some(hints)
 }
 
-/// The result of a call, or its status.
+/// Converts a status; `result` is evaluated on success.
 fn ok<T>(status: c_int, result: impl FnOnce() -> T) -> Result<T, c_int> {
     if status == 0 { Ok(result()) } else { Err(status) }
 }
 
-/// Has an object do something that needs no argument.
+/// Calls a control command without an argument.
 pub(super) fn control(fid: *mut Fid, command: c_int) -> Result<(), c_int> {
     // SAFETY: the callers' objects are open.
     ok(unsafe { ((*(*fid).ops).control)(fid, command, ptr::null_mut()) }, || ())
@@ -327,7 +327,7 @@ pub(super) fn control(fid: *mut Fid, command: c_int) -> Result<(), c_int> {
 fn descriptor(completions: &Object<FidCq>) -> c_int {
     let (fid, mut descriptor) = (completions.fid(), -1);
     let at: *mut c_int = &raw mut descriptor;
-    // SAFETY: the queue is open, and writes a descriptor if it was made with one.
+    // SAFETY: the queue is open, and writes a descriptor if it was created with one.
     let status = unsafe { ((*(*fid).ops).control)(fid, FI_GETWAIT, at.cast::<c_void>()) };
     if status == 0 { descriptor } else { -1 }
 }

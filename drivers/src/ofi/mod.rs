@@ -1,7 +1,7 @@
-//! Rails over libfabric: every network that has a provider there.
+//! Driver for libfabric: every network for which it has a provider.
 //!
-//! libfabric is opened at run time, so nothing is needed to build. Each provider of [`provider`] is a driver
-//! of its own (`ofi:tcp`); the rail itself is [`crate::fabric`]'s, and here is its adapter.
+//! libfabric is loaded at run time, so building needs none. Each provider of [`provider`] is a driver of
+//! its own (`ofi:tcp`); the rail is that of [`crate::fabric`], and this module has its adapter.
 
 #[allow(unsafe_code)]
 mod adapter;

@@ -1,30 +1,31 @@
-//! The providers that are asked for, and what is special about each.
+//! Table of the supported providers, with the properties that libfabric does not report.
 //!
-//! What libfabric tells of a provider by itself (registration modes, lengths, the descriptor for sleepers) is
-//! taken from there. The rest stands in this table.
+//! Properties that libfabric reports (registration modes, lengths, the descriptor for sleepers) are queried
+//! instead.
 
-/// How a provider is asked for.
+/// A supported provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Provider {
-    /// Name of the driver: `ofi:` and the name of the provider in short.
+    /// Name of the driver: `ofi:` and the short name of the provider.
     pub(super) driver: &'static str,
-    /// Name as libfabric has it, with the layer that makes it reliable.
+    /// Name in libfabric, with the utility provider that makes it reliable.
     pub(super) name: &'static str,
-    /// What an interface of this machine is to it.
+    /// How it relates to an interface of this machine.
     pub(super) bound: Bound,
-    /// A message leaves without a system call.
+    /// Messages are sent without a system call.
     pub(super) is_direct: bool,
-    /// Reads of a peer's memory end without the peer's help, so that they end soon whatever it does.
-    /// Otherwise data travels in messages: a receive region could not be closed while the peer computes.
+    /// Reads of a peer's memory complete without the peer's participation, so they end soon in any case.
+    /// Otherwise data travels in messages, because a receive region could not be closed while the peer
+    /// computes.
     pub(super) reads: bool,
 }
 
-/// What an interface of this machine is to a provider.
+/// How a provider relates to an interface of this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bound {
-    /// Its endpoints have the address of the interface.
+    /// Its endpoints use the address of the interface.
     ToAddress,
-    /// It has adapters of its own, of which the first is taken. Links open over the interface.
+    /// It has adapters of its own, of which the first is used. The interface is only used to open links.
     ToNothing,
 }
 
@@ -33,16 +34,16 @@ const fn on_address(driver: &'static str, name: &'static str) -> Provider {
     Provider { driver, name, bound: Bound::ToAddress, is_direct: false, reads: true }
 }
 
-/// An entry with adapters of its own, which need no system call for a message.
+/// An entry with adapters of its own, which send messages without a system call.
 const fn on_adapter(driver: &'static str, name: &'static str) -> Provider {
     Provider { driver, name, bound: Bound::ToNothing, is_direct: true, reads: true }
 }
 
-/// Those that are known. The first four are run by the tests; of the others the entry follows the provider's
-/// page (fi_verbs(7), fi_efa(7), fi_cxi(7), fi_psm2(7), fi_psm3(7), fi_opx(7)).
+/// The supported providers. The tests run the first four; the entries of the others follow the providers'
+/// pages (fi_verbs(7), fi_efa(7), fi_cxi(7), fi_psm2(7), fi_psm3(7), fi_opx(7)).
 pub(super) const PROVIDERS: &[Provider] = &[
     Provider { reads: false, ..on_address("ofi:tcp", "tcp;ofi_rxm") },
-    // No real adapter, but memory that the processes of a node share.
+    // Its adapter is virtual: memory shared by the processes of a node.
     Provider { is_direct: true, ..on_adapter("ofi:shm", "shm") },
     Provider { reads: false, ..on_address("ofi:udp", "udp;ofi_rxd") },
     on_address("ofi:sockets", "sockets"),

@@ -1,11 +1,11 @@
-//! What libfabric's headers say (`rdma/fabric.h`, `fi_domain.h`, `fi_endpoint.h`, `fi_eq.h`, `fi_rma.h` and
-//! `fi_cm.h` of version 1.17): structures and constants, as far as they are used. Most of libfabric's
-//! functions are entries of tables that its objects point to. Fields are only ever added behind those that
-//! are there.
+//! Declarations of libfabric's headers (`rdma/fabric.h`, `fi_domain.h`, `fi_endpoint.h`, `fi_eq.h`,
+//! `fi_rma.h` and `fi_cm.h` of version 1.17), as far as they are used: structures and constants. Most
+//! functions of libfabric are entries of tables that its objects point to. Later versions only append
+//! fields.
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// Objects that are never looked into.
+/// Objects whose content is not accessed.
 type Opaque = c_void;
 
 pub(super) const FI_MSG: u64 = 1 << 1;
@@ -37,7 +37,7 @@ pub(super) const FI_ENABLE: c_int = 6;
 pub(super) const FI_EAVAIL: isize = 259;
 pub(super) const FI_ADDR_UNSPEC: u64 = u64::MAX;
 
-/// The version of the interface that is asked for: 1.11, of 2020.
+/// The requested version of the interface: 1.11, of 2020.
 pub(super) const VERSION: u32 = 1 << 16 | 11;
 
 #[repr(C)]
@@ -258,7 +258,7 @@ pub(super) struct FiCqErrEntry {
     pub(super) prov_errno: c_int,
     pub(super) err_data: *mut c_void,
     pub(super) err_data_size: usize,
-    /// Later versions add fields.
+    /// Room for fields of later versions.
     pub(super) more: [u64; 4],
 }
 

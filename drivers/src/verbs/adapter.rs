@@ -1,8 +1,8 @@
-//! libibverbs as an adapter: a reliable connected queue pair for each peer, one shared receive queue and one
-//! completion queue for all of them.
+//! libibverbs as an adapter: a reliable connected queue pair for each peer; one shared receive queue and
+//! one completion queue for all of them.
 //!
-//! What is posted between two flushes leaves as one list, with one call of the device and one completion for
-//! all of it. Of short messages only each sixteenth asks for a completion: the device has copied the bytes
+//! Operations posted between two flushes are passed to the device as one list, with one call and one
+//! completion. Of short messages only each sixteenth requests a completion: the device has copied the bytes
 //! when the call returns.
 
 use super::device::{Device, Object, failure, remedy};
@@ -21,26 +21,25 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Operations of one queue pair at once.
 const DEPTH: u32 = 128;
-/// Bytes of a message that the device takes with the operation itself, if it can.
+/// Longest inline message in bytes, if the device supports it.
 const INLINE: u32 = 220;
-/// A completion stands for at most this many short messages: an eighth of the queue, whose places it gives
-/// back.
+/// A completion covers at most this many short messages: an eighth of the queue, whose entries it frees.
 const QUIET: u32 = 16;
-/// Completions taken at once.
+/// Completions read at once.
 const AT_ONCE: usize = 32;
-/// Reads of one peer at once that both sides prepare for.
+/// Reads of one peer at once for which both sides reserve resources.
 const READS: u8 = 16;
-/// The number of a receive's completion has this bit, and its slot below.
+/// Bit in the work request id of a receive; the low bits are its slot.
 const RECEIVE: u64 = 1 << 63;
-/// 4.096 us times two to this power is the wait for an acknowledgement: 67 ms. After seven in vain the queue
-/// pair fails.
+/// Acknowledgement timeout: 4.096 us times two to this power, 67 ms. After seven unanswered retries the
+/// queue pair fails.
 const TIMEOUT: u8 = 14;
 const RETRIES: u8 = 7;
-/// A peer without a buffer is waited for, however long it takes (the value 7 of the standard).
+/// Unlimited retries while the peer has no receive buffer (the value 7 of the standard).
 const FOREVER: u8 = 7;
-/// It says "try again in 0.64 ms" meanwhile (code 12 of the standard).
+/// Delay that a receiver without buffer requests: 0.64 ms (code 12 of the standard).
 const NOT_READY: u8 = 12;
-/// Bytes that one side tells the other.
+/// Bytes of connection data that one side sends to the other.
 const TOLD: usize = 28;
 
 /// A list of operations that was posted with one call.
@@ -51,7 +50,7 @@ struct Chain {
     operations: Vec<u32>,
 }
 
-/// A queue pair, as far as completions need it.
+/// The part of a queue pair that completions need.
 struct Queue {
     name: u32,
     busy: Arc<AtomicU32>,
@@ -69,19 +68,20 @@ pub(crate) struct Endpoint {
     number: u32,
     packets: u32,
     inline: u32,
-    /// Operations that the device has.
+    /// Operations in the send queue.
     busy: Arc<AtomicU32>,
-    /// How many of them the next completion stands for, besides those of its list.
+    /// Operations without a completion of their own that the next completion covers, besides those of its
+    /// list.
     quiet: u32,
-    /// The next list asks for a completion, whatever is in it.
+    /// The next list requests a completion in any case.
     concludes: bool,
-    /// The next list. Its operations point to their pieces when it is posted.
+    /// The next list. Pointers from its operations to their pieces are set when it is posted.
     list: Vec<(SendWr, Sge)>,
     slots: Vec<u32>,
     operations: Vec<u32>,
 }
 
-// SAFETY: pointers in the list are written when it is posted, and read by that call only.
+// SAFETY: pointers in the list are set when it is posted, and read by that call only.
 unsafe impl Send for Endpoint {}
 
 /// Registered memory.
@@ -95,7 +95,7 @@ pub(crate) struct VerbsAdapter {
     device: Arc<Device>,
     queues: HashMap<u32, Queue>,
     chains: HashMap<u64, Chain>,
-    /// Queue pair and slot of messages that the device has copied.
+    /// Queue pair and slot of inline messages, which are complete at once.
     copied: Vec<(u32, u32)>,
     posted: u64,
     has_ended: bool,
@@ -105,13 +105,13 @@ impl VerbsAdapter {
     /// Opens the device of a port.
     ///
     /// # Errors
-    /// The library or the device is not there, or the port is down; the text has the remedy.
+    /// The library or the device is missing, or the port is down; the text has the remedy.
     pub(super) fn open(port: Port) -> Result<VerbsAdapter, String> {
         let (device, queues, chains) = (Device::open(port)?, HashMap::new(), HashMap::new());
         Ok(VerbsAdapter { device, queues, chains, copied: Vec::new(), posted: 0, has_ended: false })
     }
 
-    /// Makes a queue pair, with inline data if the device can.
+    /// Creates a queue pair, with inline data if the device supports it.
     fn pair(&self) -> Result<(Object<Qp>, u32), String> {
         let (device, cq) = (&self.device, self.device.completions.at());
         let mut why = io::Error::from_raw_os_error(0);
@@ -136,7 +136,7 @@ impl VerbsAdapter {
         Err(format!("gets no link: cannot make a queue pair: {why}{}", remedy(&why)))
     }
 
-    /// What peers may do through an endpoint, and to memory that is exposed.
+    /// Access rights of peers through an endpoint, and to exposed memory.
     fn remote_access(&self) -> c_int {
         let all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
         if self.device.atomics == Atomics::None { all } else { all | IBV_ACCESS_REMOTE_ATOMIC }
@@ -154,10 +154,10 @@ impl VerbsAdapter {
         }
     }
 
-    /// Takes what a completion says about operations that were posted.
+    /// Handles a completion of posted operations.
     fn completed(&mut self, wc: &Wc, found: &mut Vec<Completion>) {
         if wc.status != IBV_WC_SUCCESS {
-            // The chain's memory is given back when the queue pair ends, which is soon.
+            // The chain's entries are freed when the queue pair ends, which is soon.
             found.extend(self.queues.get(&wc.qp_num).map(|queue| {
                 let endpoint = Some(queue.name);
                 Completion::Broken { endpoint, why: failure(wc.status) }
@@ -173,7 +173,7 @@ impl VerbsAdapter {
         found.extend(chain.operations.into_iter().map(operated));
     }
 
-    /// Forgets queue pairs that have ended.
+    /// Removes queue pairs that have ended.
     fn tidy(&mut self) {
         self.queues.retain(|_, queue| queue.lives());
         self.chains.retain(|_, chain| self.queues.contains_key(&chain.queue));
@@ -283,7 +283,7 @@ impl Adapter for VerbsAdapter {
         };
         let attr = QpAttr {
             qp_state: IBV_QPS_RTR,
-            // Where the two sides have different MTU, the shorter passes.
+            // If the MTUs of the two sides differ, use the smaller one.
             path_mtu: attributes.active_mtu.min(mtu),
             dest_qp_num: word(0),
             rq_psn: word(4),
@@ -320,8 +320,8 @@ impl Adapter for VerbsAdapter {
             unsafe { Object::new((f.reg_mr)(domain, memory.start.cast(), memory.len, access), f.dereg_mr) }
         };
         let failed = |e| format!("cannot register {} B: {e}{}", memory.len, remedy(&e));
-        // What the system does not lock a device can use that faults pages in by itself. Not own buffers: few
-        // devices receive messages into such memory.
+        // If the system refuses to lock the memory, try on-demand paging, which some devices support. Not
+        // for message buffers, because few devices receive messages into such memory.
         let at = register(access).or_else(|e| match purpose {
             Purpose::Messages => Err(e),
             _ => register(access | IBV_ACCESS_ON_DEMAND).or(Err(e)),
@@ -337,7 +337,8 @@ impl Adapter for VerbsAdapter {
     fn receive(&mut self, buffer: Segment, region: &Region, slot: u32) -> Result<(), String> {
         let (srq, mut bad) = (self.device.buffers.at(), ptr::null_mut());
         let (addr, length) = (buffer.start.expose_provenance() as u64, buffer.len as u32);
-        // SAFETY: the queue and the registration are open; the call copies what the pointers lead to.
+        // SAFETY: the queue and the registration are open; the call copies the structures that the pointers
+        // refer to.
         let status = unsafe {
             let mut sge = Sge { addr, length, lkey: (*region.at.at()).lkey };
             let (wr_id, next, sg_list) = (RECEIVE | u64::from(slot), ptr::null_mut(), &raw mut sge);
@@ -406,7 +407,7 @@ impl Adapter for VerbsAdapter {
             last.send_flags |= IBV_SEND_SIGNALED;
         }
         self.posted += 1;
-        // From the last to the first, each leads to the one behind it.
+        // Linked from the last to the first: each operation points to the next one.
         let mut next = ptr::null_mut();
         for (work, piece) in endpoint.list.iter_mut().rev() {
             (work.wr_id, work.next, work.sg_list) = (self.posted, next, &raw mut *piece);
@@ -437,7 +438,7 @@ impl Adapter for VerbsAdapter {
         if self.has_ended {
             return;
         }
-        // The slots of a queue pair that has ended were given back with it.
+        // The slots of a queue pair that has ended were reclaimed with it.
         let lives = |number: &u32| self.queues.get(number).is_some_and(Queue::lives);
         let copied = self.copied.iter().filter(|(number, _)| lives(number));
         found.extend(copied.map(|&(_, slot)| Completion::Sent { slot }));

@@ -1,4 +1,4 @@
-//! libibverbs, opened: the objects that a rail needs, in the order in which they are made.
+//! The libibverbs objects of a rail, in the order of their creation.
 
 use super::port::Port;
 use super::sys::*;
@@ -10,14 +10,14 @@ use std::io;
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, OnceLock};
 
-/// Completions that the queue holds, and buffers that wait for messages.
+/// Capacity of the completion queue, and number of posted receive buffers.
 const COMPLETIONS: c_int = 4096;
 const RECEIVES: u32 = 1024;
 
-/// The library's functions; opened once.
+/// Loads the library once; returns its functions.
 ///
 /// # Errors
-/// It is not there, or is too old. The text has the remedy.
+/// The library is missing or too old. The text has the remedy.
 pub(super) fn library() -> Result<Functions, String> {
     static LIBRARY: OnceLock<Result<Functions, String>> = OnceLock::new();
     LIBRARY.get_or_init(load).clone()
@@ -69,7 +69,7 @@ unsafe impl<T> Send for Object<T> {}
 unsafe impl<T> Sync for Object<T> {}
 
 impl<T> Object<T> {
-    /// Takes over what a call has made, or the system's answer.
+    /// Takes ownership of the object that a call has created, or returns the system's error.
     pub(super) fn new(
         at: *mut T,
         destroy: unsafe extern "C" fn(*mut T) -> c_int,
@@ -85,12 +85,12 @@ impl<T> Object<T> {
 
 impl<T> Drop for Object<T> {
     fn drop(&mut self) {
-        // SAFETY: it was made by the library, and is destroyed once, after those that use it.
+        // SAFETY: it was created by the library, and is destroyed once, after the objects that use it.
         unsafe { (self.destroy)(self.at.as_ptr()) };
     }
 }
 
-/// What a rail has of the library. The order of the fields is that in which they are destroyed.
+/// The objects of a rail. The fields are destroyed in order.
 pub(super) struct Device {
     pub(super) buffers: Object<Srq>,
     pub(super) completions: Object<Cq>,
@@ -101,9 +101,9 @@ pub(super) struct Device {
     pub(super) functions: Functions,
     pub(super) port: Port,
     pub(super) attributes: PortAttr,
-    /// Its atomics.
+    /// Atomic operations of the device.
     pub(super) atomics: Atomics,
-    /// This side's identifier.
+    /// This side's identifier (GID).
     pub(super) gid: [u64; 2],
 }
 
@@ -111,7 +111,7 @@ impl Device {
     /// Opens the device of a port.
     ///
     /// # Errors
-    /// The library is not there, the device is gone, or its port is down.
+    /// The library is missing, the device is gone, or its port is down.
     pub(super) fn open(port: Port) -> Result<Arc<Device>, String> {
         let f = library()?;
         let failed = |what: &str, e: io::Error| {
@@ -138,7 +138,7 @@ impl Device {
                  interface up? `rdma link` tells; InfiniBand needs a subnet manager)"
             ));
         }
-        // SAFETY: each is made with objects that are open.
+        // SAFETY: each is created with objects that are open.
         let (domain, channel) = unsafe {
             (
                 Object::new((f.alloc_pd)(context.at()), f.dealloc_pd).map_err(|e| failed("a domain", e))?,
@@ -146,7 +146,7 @@ impl Device {
                     .map_err(|e| failed("a completion channel", e))?,
             )
         };
-        // SAFETY: as above; the descriptor is the channel's.
+        // SAFETY: the objects are open; the descriptor is the channel's.
         let completions = unsafe {
             let fd = BorrowedFd::borrow_raw((*channel.at()).fd);
             rustix::io::ioctl_fionbio(fd, true).map_err(|e| failed("a completion channel", e.into()))?;
@@ -155,7 +155,7 @@ impl Device {
         };
         let mut attr =
             SrqInitAttr { srq_context: ptr::null_mut(), max_wr: RECEIVES, max_sge: 1, srq_limit: 0 };
-        // SAFETY: as above.
+        // SAFETY: the objects are open.
         let buffers = unsafe { Object::new((f.create_srq)(domain.at(), &raw mut attr), f.destroy_srq) };
         let buffers = buffers.map_err(|e| failed("a shared receive queue", e))?;
         let functions = f;
@@ -178,7 +178,7 @@ impl Device {
     }
 }
 
-/// The remedy where a limit of this process is in the way.
+/// The remedy if a limit of this process is the cause.
 pub(super) fn remedy(e: &io::Error) -> &'static str {
     match e.raw_os_error() {
         Some(libc::ENOMEM | libc::EAGAIN) => {
@@ -190,7 +190,7 @@ pub(super) fn remedy(e: &io::Error) -> &'static str {
     }
 }
 
-/// What the state of a failed operation means.
+/// Text for the status of a failed operation.
 pub(super) fn failure(status: u32) -> String {
     match status {
         IBV_WC_RETRY_EXC_ERR => "does not answer any more (has it died, or is its port down?)".into(),
@@ -205,7 +205,7 @@ pub(super) fn failure(status: u32) -> String {
 /// Opens a device by its name.
 fn context(f: Functions, port: &Port) -> Result<Object<Context>, String> {
     let mut count = 0;
-    // SAFETY: it writes a number and returns a list, or nothing.
+    // SAFETY: the call writes a number and returns a list, or null.
     let list = unsafe { (f.get_device_list)(&raw mut count) };
     if list.is_null() {
         let e = io::Error::last_os_error();

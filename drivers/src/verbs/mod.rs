@@ -1,7 +1,7 @@
-//! Rails over RDMA: InfiniBand and RoCE v2, by libibverbs.
+//! Driver for RDMA: InfiniBand and RoCE v2, by libibverbs.
 //!
-//! The library is opened at run time, so nothing is needed to build. The rail is [`crate::fabric`]'s; here is
-//! its adapter, and how an interface leads to a device.
+//! The library is loaded at run time, so building needs none. The rail is that of [`crate::fabric`]; this
+//! module has its adapter, and maps an interface to a device.
 
 #[allow(unsafe_code)]
 mod adapter;

@@ -1,16 +1,16 @@
-//! Which port of which device carries an interface, as the kernel tells in its file systems.
+//! Finds the device and port of an interface, in the kernel's file systems.
 //!
 //! | network | device and port | identifier |
 //! |---|---|---|
-//! | RoCE | whose table of identifiers names the interface | of RoCE v2, if there is one with its address |
-//! | InfiniBand | behind the interface's own device | the first, needed only across subnets |
+//! | RoCE | those whose table of identifiers names the interface | of RoCE v2, preferably with its address |
+//! | InfiniBand | those of the interface's own device | the first, needed only across subnets |
 
 use crate::interface::Interface;
 use std::fs;
 use std::net::IpAddr;
 use std::path::Path;
 
-/// A port, and which entry of its table of identifiers is this side's.
+/// A port, and the index of this side's entry in its table of identifiers (GID table).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Port {
     pub(super) device: String,
@@ -18,19 +18,19 @@ pub(super) struct Port {
     pub(super) identifier: u8,
 }
 
-/// Where the kernel tells of RDMA devices, and of interfaces.
+/// Folders of the kernel's RDMA devices, and of interfaces.
 const DEVICES: &str = "/sys/class/infiniband";
 const INTERFACES: &str = "/sys/class/net";
 
-/// Whether this machine has an RDMA device at all.
+/// Returns whether this machine has any RDMA device.
 pub(super) fn has_devices() -> bool {
     !list(Path::new(DEVICES)).is_empty()
 }
 
-/// The port of an interface.
+/// Finds the port of an interface.
 ///
 /// # Errors
-/// There is none; the text names those that there are.
+/// There is none; the text lists the interfaces that have one.
 pub(super) fn of(interface: &Interface) -> Result<Port, String> {
     find(Path::new(DEVICES), Path::new(INTERFACES), interface)
 }
@@ -68,7 +68,7 @@ fn find(devices: &Path, interfaces: &Path, interface: &Interface) -> Result<Port
     }
     let own = interfaces.join(&interface.name);
     if let Some(device) = list(&own.join("device/infiniband")).into_iter().next() {
-        // Ports are counted from one, by interfaces from zero.
+        // Ports are numbered from one, `dev_port` from zero.
         let number = text(&own.join("dev_port")).and_then(|text| text.parse::<u8>().ok()).unwrap_or(0) + 1;
         return Ok(Port { device, number, identifier: 0 });
     }
@@ -82,17 +82,17 @@ fn find(devices: &Path, interfaces: &Path, interface: &Interface) -> Result<Port
 fn list(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    // Numbers by their value, so that of several that fit the first of the table is taken.
+    // Sorted by value, so that the first fitting entry of the table is chosen.
     names.sort_by_key(|name| (name.parse::<u32>().unwrap_or(0), name.clone()));
     names
 }
 
-/// Entries of a table that are not used cannot be read.
+/// Reads a file; unused entries of a table cannot be read.
 fn text(file: &Path) -> Option<String> {
     fs::read_to_string(file).ok().map(|text| text.trim().to_owned())
 }
 
-/// Whether an identifier (`0000:0000:0000:0000:0000:ffff:0a63:0001`) is that of an address.
+/// Returns whether an identifier (`0000:0000:0000:0000:0000:ffff:0a63:0001`) contains this IP address.
 fn names(identifier: &str, address: IpAddr) -> bool {
     let words = identifier.split(':').map(|word| u16::from_str_radix(word, 16));
     let Ok(words) = words.collect::<Result<Vec<u16>, _>>() else { return false };

@@ -1,10 +1,10 @@
-//! What libibverbs' header says (`infiniband/verbs.h` of rdma-core 44): structures, constants and functions,
-//! as far as they are used. Calls of the fast path are no functions of the library but entries of the table
-//! in its context. The layouts are part of the library's binary interface since version 1.1.
+//! Declarations of libibverbs' header (`infiniband/verbs.h` of rdma-core 44), as far as they are used:
+//! structures, constants and functions. Calls of the fast path are not exported functions, but entries of
+//! the table in its context. The layouts are part of the library's binary interface since version 1.1.
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// Objects that are never looked into.
+/// Objects whose content is not accessed.
 type Opaque = c_void;
 
 pub(super) const IBV_ACCESS_LOCAL_WRITE: c_int = 1;
@@ -48,7 +48,7 @@ pub(super) const IBV_QP_SQ_PSN: c_int = 1 << 16;
 pub(super) const IBV_QP_MAX_DEST_RD_ATOMIC: c_int = 1 << 17;
 pub(super) const IBV_QP_DEST_QPN: c_int = 1 << 20;
 
-/// Entries of `struct ibv_context_ops`, by their places; the others are never called.
+/// Entries of `struct ibv_context_ops`, by position; the others are never called.
 #[repr(C)]
 pub(super) struct Ops {
     before_poll_cq: [*const Opaque; 11],
@@ -119,9 +119,9 @@ pub(super) struct Sge {
     pub(super) lkey: u32,
 }
 
-/// `struct ibv_send_wr`, with the member of each union that is used, and room for the longest. Of an atomic
-/// the second union has other members: the remote address, the number to add or to compare with (in the place
-/// of `rkey`), the number to write (`rest[0]`), and the key (`rest[1]`).
+/// `struct ibv_send_wr`, with the used member of each union, and room for the longest one. For an atomic
+/// operation the second union has other members: the remote address, the operand of add or compare (in the
+/// place of `rkey`), the value to swap in (`rest[0]`), and the key (`rest[1]`).
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct SendWr {
@@ -197,7 +197,7 @@ pub(super) struct SrqInitAttr {
     pub(super) srq_limit: u32,
 }
 
-/// `struct ibv_ah_attr`. The identifier is in the network's order.
+/// `struct ibv_ah_attr`. The identifier is in network byte order.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub(super) struct AhAttr {
@@ -246,7 +246,7 @@ pub(super) struct QpAttr {
     pub(super) rate_limit: u32,
 }
 
-/// `struct ibv_device_attr`, of which one member is used, and more room than it has.
+/// `struct ibv_device_attr`, of which one member is used; it is larger here than in the header.
 #[repr(C)]
 pub(super) struct DeviceAttr {
     before_atomic_cap: [u32; 41],
@@ -317,7 +317,7 @@ pub(super) struct Functions {
     pub(super) destroy_qp: unsafe extern "C" fn(*mut Qp) -> c_int,
 }
 
-// As a C compiler lays them out on 64-bit machines.
+// The sizes on 64-bit machines.
 const _: () = assert!(size_of::<SendWr>() == 128 && size_of::<Wc>() == 48 && size_of::<QpAttr>() == 144);
 const _: () =
     assert!(size_of::<AhAttr>() == 32 && size_of::<PortAttr>() == 52 && size_of::<QpInitAttr>() == 64);

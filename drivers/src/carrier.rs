@@ -38,7 +38,7 @@ impl Carrier {
 
     /// Reads the kernel's notifications. If the state of this interface changed, reports it for each of
     /// `peers`.
-    pub(crate) fn heard(&mut self, peers: impl Iterator<Item = PeerId>, news: &mut News) {
+    pub(crate) fn read_notifications(&mut self, peers: impl Iterator<Item = PeerId>, news: &mut News) {
         let Some(socket) = &self.socket else { return };
         // Notifications concern any interface and may be outdated: drain them and query the present state.
         let next = || net::recv(socket, &mut [0u8; 8192], RecvFlags::DONTWAIT);
@@ -50,7 +50,7 @@ impl Carrier {
         self.lost = why.is_some();
         let name = &self.interface.name;
         let lost = why.map(|why| format!("interface {name} {why}"));
-        log::info!("{}", lost.clone().unwrap_or_else(|| format!("interface {name} carries again")));
+        log::info!("{}", lost.clone().unwrap_or_else(|| format!("interface {name} has its carrier again")));
         news.found.extend(peers.map(|peer| Event::Carrier { peer, lost: lost.clone() }));
     }
 }
@@ -95,15 +95,15 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_is_reported_once_for_each_peer() {
+    fn a_change_is_reported_once_for_each_peer() {
         let watch = Watch::new().expect("an epoll");
         let mut carrier = Carrier::new(&Interface::loopback(), &watch);
         let mut news = News::default();
-        carrier.heard([PeerId(1), PeerId(2)].into_iter(), &mut news);
-        assert!(news.is_empty(), "it carries as before");
+        carrier.read_notifications([PeerId(1), PeerId(2)].into_iter(), &mut news);
+        assert!(news.is_empty(), "nothing has changed");
         carrier.interface.name = "none0".into();
         for _ in 0..2 {
-            carrier.heard([PeerId(1), PeerId(2)].into_iter(), &mut news);
+            carrier.read_notifications([PeerId(1), PeerId(2)].into_iter(), &mut news);
         }
         let told: Vec<_> = news.found.drain(..).map(|event| format!("{event:?}")).collect();
         assert!(

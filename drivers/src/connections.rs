@@ -5,9 +5,9 @@
 //! behind the last message belong to the link. Only connections with events are served, so silent ones cost
 //! no time.
 
-use crate::conversation::{Conversation, Heard};
+use crate::conversation::{Conversation, Received};
 use crate::handshake;
-use crate::opening::{Action, Around, Id, Opened, Opening, Origin, Said, Trouble};
+use crate::opening::{Action, Content, Facts, Id, Opened, Opening, Origin, Trouble};
 use crate::watch::{Token, Watch};
 use nmad_engine::packet::PeerId;
 use nmad_wire::Control;
@@ -37,7 +37,7 @@ impl Setback {
 }
 
 /// The operations that differ between drivers.
-pub trait Network: Around {
+pub trait Network: Facts {
     /// State of the driver's own exchange that follows the handshake.
     type Handover;
     /// Starts connecting to the address with index `address` in the peer's list.
@@ -49,7 +49,7 @@ pub trait Network: Around {
     /// Starts the driver's own exchange, after both sides have proved their identity.
     fn hand_over(&mut self, socket: &OwnedFd, opened: &Opened) -> Result<Self::Handover, Setback>;
     /// Continues the exchange; returns whether it is complete.
-    fn goes_on(&mut self, socket: &OwnedFd, handover: &mut Self::Handover) -> Result<bool, Setback>;
+    fn proceed(&mut self, socket: &OwnedFd, handover: &mut Self::Handover) -> Result<bool, Setback>;
     /// Closes a connection such that the last message still arrives.
     fn leave(&mut self, socket: OwnedFd);
 }
@@ -70,7 +70,7 @@ pub enum Accepted {
     Stranger(OwnedFd, Origin),
     /// The driver closed it because the operating system identifies its peer as no process of the job; the
     /// text describes that peer.
-    TurnedAway(String),
+    Rejected(String),
 }
 
 /// All connections on which links are being opened.
@@ -129,12 +129,12 @@ impl<N: Network> Step<'_, N> {
     /// Accepts waiting connections, reads from all of them, and continues every attempt.
     pub fn run(mut self) {
         // Read before accepting: a silent connection may have to be dropped to make room.
-        self.listen();
+        self.read_ready();
         self.act();
         self.accept();
         self.opening.step(self.now_ms, &self.network);
         for _ in 0..ROUNDS {
-            self.listen();
+            self.read_ready();
             if !self.act() {
                 break;
             }
@@ -148,7 +148,7 @@ impl<N: Network> Step<'_, N> {
             }
             match self.network.accept() {
                 None => return,
-                Some(Accepted::TurnedAway(why)) => self.opening.turned_away(&why, self.now_ms),
+                Some(Accepted::Rejected(why)) => self.opening.rejected(&why, self.now_ms),
                 Some(Accepted::Stranger(fd, origin)) => {
                     let id = self.opening.accepted(origin, self.now_ms);
                     if let Err(e) = self.add(id, fd, Stage::Talking, None) {
@@ -184,7 +184,7 @@ impl<N: Network> Step<'_, N> {
         self.opening.failed(id, trouble, why, self.now_ms, &self.network);
     }
 
-    fn listen(&mut self) {
+    fn read_ready(&mut self) {
         let mut ready = Vec::new();
         self.connections.watch.look(|token, _| ready.push(token));
         for of in ready {
@@ -192,7 +192,7 @@ impl<N: Network> Step<'_, N> {
             let Some(at) = self.connections.list.iter().position(|it| token(it.id) == of) else { continue };
             match self.connections.list[at].stage {
                 Stage::Reaching => self.reach(at),
-                Stage::Talking => self.hear(at),
+                Stage::Talking => self.receive(at),
                 Stage::HandingOver(_) => self.hand_over(at),
             }
         }
@@ -201,7 +201,7 @@ impl<N: Network> Step<'_, N> {
     /// Checks whether a connection is established.
     fn reach(&mut self, at: usize) {
         let connection = &mut self.connections.list[at];
-        match stands(&connection.talk) {
+        match is_established(&connection.talk) {
             Ok(false) => {}
             Ok(true) => {
                 let _ = self.connections.watch.change(connection.talk.as_fd(), token(connection.id), false);
@@ -212,24 +212,24 @@ impl<N: Network> Step<'_, N> {
         }
     }
 
-    fn hear(&mut self, at: usize) {
+    fn receive(&mut self, at: usize) {
         let Connection { id, talk, .. } = &mut self.connections.list[at];
-        let said = match talk.hear() {
-            Heard::Nothing => return,
-            Heard::Ended => return self.end(at, Errno::CONNRESET),
-            Heard::Failed(e) => return self.end(at, e),
-            Heard::Message(message) => Said::Message(message),
-            Heard::OtherVersion(theirs) => Said::OtherVersion(theirs),
-            Heard::Foreign(e) => Said::Foreign(e),
+        let content = match talk.receive() {
+            Received::Nothing => return,
+            Received::Ended => return self.end(at, Errno::CONNRESET),
+            Received::Failed(e) => return self.end(at, e),
+            Received::Message(message) => Content::Message(message),
+            Received::OtherVersion(theirs) => Content::OtherVersion(theirs),
+            Received::Foreign(e) => Content::Foreign(e),
         };
-        self.opening.heard(*id, said, 0, (self.now_ms, handshake::nonce()), &self.network);
+        self.opening.handle_message(*id, content, 0, (self.now_ms, handshake::nonce()), &self.network);
     }
 
     fn hand_over(&mut self, at: usize) {
         let connection = &mut self.connections.list[at];
         let Connection { id, talk, stage: Stage::HandingOver(handover), .. } = connection else { return };
         let id = *id;
-        match self.network.goes_on(talk.socket(), handover) {
+        match self.network.proceed(talk.socket(), handover) {
             Ok(false) => {}
             Ok(true) => {
                 let Connection { talk, stage, .. } = self.connections.list.swap_remove(at);
@@ -264,7 +264,7 @@ impl<N: Network> Step<'_, N> {
             acted = true;
             match action {
                 Action::Reach { id, peer, address } => self.connect(id, peer, address),
-                Action::Say { id, message, .. } => self.say(id, &message),
+                Action::Send { id, message, .. } => self.send(id, &message),
                 Action::Finish { id, .. } => self.finish(id),
                 Action::Refuse { id, code, text } => {
                     if let Some(Connection { talk, .. }) = self.take(id) {
@@ -288,9 +288,9 @@ impl<N: Network> Step<'_, N> {
         }
     }
 
-    fn say(&mut self, id: Id, message: &Control<'_>) {
+    fn send(&mut self, id: Id, message: &Control<'_>) {
         if let Some(at) = self.find(id)
-            && let Err(e) = self.connections.list[at].talk.say(message)
+            && let Err(e) = self.connections.list[at].talk.send(message)
         {
             self.end(at, e);
         }
@@ -321,7 +321,7 @@ fn unwatched(e: Errno) -> Setback {
 }
 
 /// Returns whether a `connect` in progress has completed.
-fn stands(socket: impl AsFd) -> Result<bool, Errno> {
+fn is_established(socket: impl AsFd) -> Result<bool, Errno> {
     sockopt::socket_error(&socket)??;
     match net::getpeername(&socket) {
         Ok(_) => Ok(true),

@@ -14,13 +14,13 @@ const LONGEST: usize = 544;
 #[derive(Debug)]
 pub struct Conversation {
     fd: OwnedFd,
-    heard: [u8; LONGEST],
+    received: [u8; LONGEST],
     len: usize,
 }
 
 /// Result of reading from the peer.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Heard<'a> {
+pub enum Received<'a> {
     /// No complete message yet.
     Nothing,
     /// A message.
@@ -38,11 +38,11 @@ pub enum Heard<'a> {
 impl Conversation {
     /// Wraps a connected or connecting socket.
     pub fn new(fd: OwnedFd) -> Self {
-        Conversation { fd, heard: [0; LONGEST], len: 0 }
+        Conversation { fd, received: [0; LONGEST], len: 0 }
     }
 
     /// Sends a message; the error would-block means that the connection is not established yet.
-    pub fn say(&self, message: &Control<'_>) -> Result<(), Errno> {
+    pub fn send(&self, message: &Control<'_>) -> Result<(), Errno> {
         let bytes = message.encode();
         // A message is far shorter than the smallest send buffer, and little else was sent on this socket.
         match net::send(&self.fd, &bytes, SendFlags::NOSIGNAL)? {
@@ -53,11 +53,11 @@ impl Conversation {
 
     /// Refuses the link, with the reason. Errors of the send are ignored.
     pub fn refuse(&self, code: RefusalCode, text: &str) {
-        let _ = self.say(&Control::Refuse(Refusal { code, text }));
+        let _ = self.send(&Control::Refuse(Refusal { code, text }));
     }
 
     /// Reads the next message.
-    pub fn hear(&mut self) -> Heard<'_> {
+    pub fn receive(&mut self) -> Received<'_> {
         loop {
             let whole = match self.whole() {
                 Ok(whole) => whole,
@@ -65,37 +65,37 @@ impl Conversation {
             };
             if self.len == whole {
                 self.len = 0;
-                return match Control::decode(&self.heard[..whole]) {
-                    Ok(message) => Heard::Message(message),
-                    Err(malformed) => Heard::Foreign(malformed),
+                return match Control::decode(&self.received[..whole]) {
+                    Ok(message) => Received::Message(message),
+                    Err(malformed) => Received::Foreign(malformed),
                 };
             }
-            match net::recv(&self.fd, &mut self.heard[self.len..whole], RecvFlags::empty()) {
-                Ok((_, 0)) => return Heard::Ended,
+            match net::recv(&self.fd, &mut self.received[self.len..whole], RecvFlags::empty()) {
+                Ok((_, 0)) => return Received::Ended,
                 Ok((_, got)) => self.len += got,
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Heard::Nothing,
-                Err(e) => return Heard::Failed(e),
+                Err(Errno::AGAIN) => return Received::Nothing,
+                Err(e) => return Received::Failed(e),
             }
         }
     }
 
     /// Number of bytes to read next: the header, then the whole message once its length is known.
-    fn whole(&self) -> Result<usize, Heard<'static>> {
+    fn whole(&self) -> Result<usize, Received<'static>> {
         if self.len < Header::LEN {
             return Ok(Header::LEN);
         }
-        let version = self.heard[5];
-        if self.heard[4] == Kind::Control as u8 && version != VERSION && self.heard[6..8] == [0, 0] {
-            return Err(Heard::OtherVersion(version));
+        let version = self.received[5];
+        if self.received[4] == Kind::Control as u8 && version != VERSION && self.received[6..8] == [0, 0] {
+            return Err(Received::OtherVersion(version));
         }
-        let header = Header::decode(&self.heard).map_err(Heard::Foreign)?;
+        let header = Header::decode(&self.received).map_err(Received::Foreign)?;
         if header.kind != Kind::Control {
-            return Err(Heard::Foreign(Malformed("data on a link that is not open")));
+            return Err(Received::Foreign(Malformed("data on a link that is not open")));
         }
         match header.len as usize {
             len if len <= LONGEST => Ok(len),
-            _ => Err(Heard::Foreign(Malformed("opening message too long"))),
+            _ => Err(Received::Foreign(Malformed("opening message too long"))),
         }
     }
 

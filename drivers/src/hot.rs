@@ -39,8 +39,8 @@ impl Hot {
     #[inline]
     pub fn heat(&mut self, link: usize) -> Option<usize> {
         match self.links.iter_mut().find(|(hot, _)| *hot == link) {
-            Some((_, vain)) => {
-                *vain = 0;
+            Some((_, empty_reads)) => {
+                *empty_reads = 0;
                 None
             }
             None => self.insert(link),
@@ -50,10 +50,10 @@ impl Hot {
     /// Records an empty read of the link at index `place`. Returns the link if it is no longer hot.
     #[inline]
     pub fn cool(&mut self, place: usize) -> Option<usize> {
-        let (_, vain) = self.links.get_mut(place)?;
-        *vain = vain.saturating_add(1);
+        let (_, empty_reads) = self.links.get_mut(place)?;
+        *empty_reads = empty_reads.saturating_add(1);
         // The only hot link stays: reading it costs no more than `epoll_wait`.
-        (*vain > COLD_AFTER && self.links.len() > 1).then(|| self.links.swap_remove(place).0)
+        (*empty_reads > COLD_AFTER && self.links.len() > 1).then(|| self.links.swap_remove(place).0)
     }
 
     /// Removes a link that was closed.

@@ -21,7 +21,7 @@ impl Timer {
     }
 
     /// Starts the timer with a period of `every_ms` milliseconds.
-    pub fn wind(&mut self, every_ms: u64) {
+    pub fn start(&mut self, every_ms: u64) {
         if self.every_ms == every_ms {
             return;
         }
@@ -34,7 +34,7 @@ impl Timer {
     }
 
     /// Acknowledges an expiration, so that the descriptor is no longer readable.
-    pub fn silence(&self) {
+    pub fn acknowledge(&self) {
         let _ = rustix::io::read(&self.fd, &mut [0; 8]);
     }
 

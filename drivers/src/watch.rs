@@ -11,8 +11,8 @@ const AT_ONCE: usize = 64;
 /// Successful reads after which a socket that is polled directly is no longer watched.
 pub const TRUSTED_AFTER: u32 = 16;
 
-/// Reserved epoll data: [`Token::Bell`] and [`Token::Carrier`] lie above the numbers of all links.
-const BELL: u64 = u64::MAX;
+/// Reserved epoll data: [`Token::Wakeup`] and [`Token::Carrier`] lie above the numbers of all links.
+const WAKEUP: u64 = u64::MAX;
 const CARRIER: u64 = u64::MAX - 1;
 
 /// The owner of a watched socket.
@@ -23,7 +23,7 @@ pub enum Token {
     /// The link to the peer with this index, or the conversation with this number.
     Link(usize),
     /// A wakeup descriptor, by which other threads or processes wake this rail.
-    Bell,
+    Wakeup,
     /// The netlink socket with notifications about interfaces.
     Carrier,
 }
@@ -67,7 +67,7 @@ impl Watch {
         for Ready { data, output } in ready::<AT_ONCE>(self.epoll.as_fd()) {
             let token = match data {
                 0 => Token::Opening,
-                BELL => Token::Bell,
+                WAKEUP => Token::Wakeup,
                 CARRIER => Token::Carrier,
                 n => Token::Link(n as usize - 1),
             };
@@ -87,7 +87,7 @@ fn data(token: Token) -> EventData {
     EventData::new_u64(match token {
         Token::Opening => 0,
         Token::Link(index) => index as u64 + 1,
-        Token::Bell => BELL,
+        Token::Wakeup => WAKEUP,
         Token::Carrier => CARRIER,
     })
 }

@@ -157,7 +157,7 @@ impl World {
             if begun.elapsed() > BOUND {
                 let tail = |side: &Side| side.seen.iter().rev().take(4).map(brief).collect::<Vec<_>>();
                 let last: Vec<_> = self.sides.iter().map(tail).collect();
-                panic!("awaited in vain: {what}; last events of each side: {last:?}");
+                panic!("did not happen in time: {what}; last events of each side: {last:?}");
             }
         }
     }

@@ -2,7 +2,7 @@
 //! registered as for chunks; short ones use a slot, which is always registered.
 
 use super::adapter::{Adapter, Place, Purpose};
-use super::operations::{Operation, Operations, PartOf};
+use super::operations::{Operation, Operations, Owner};
 use super::pinned::Pinned;
 use super::slots::SLOT;
 use super::write::{RESERVE, Way, copy, pays};
@@ -21,7 +21,7 @@ const STEP: u64 = 1 << 20;
 pub(crate) struct Accesses<R> {
     list: VecDeque<Accessing<R>>,
     /// Operations under way.
-    flying: u32,
+    in_flight: u32,
 }
 
 struct Accessing<R> {
@@ -44,7 +44,7 @@ enum Through<R> {
 
 impl<R> Default for Accesses<R> {
     fn default() -> Self {
-        Accesses { list: VecDeque::new(), flying: 0 }
+        Accesses { list: VecDeque::new(), in_flight: 0 }
     }
 }
 
@@ -74,11 +74,11 @@ impl<R> Accesses<R> {
         // Accesses before this one are entirely posted and wait for completions.
         let first = self.list.partition_point(|one| one.is_asked());
         let mut place = first;
-        while place < self.list.len() && self.flying < AT_ONCE && !left {
+        while place < self.list.len() && self.in_flight < AT_ONCE && !left {
             let one = &mut self.list[place];
             match one.begin(way) {
                 Begun::Ready => {
-                    left = one.post(way, operations, &mut self.flying)?;
+                    left = one.post(way, operations, &mut self.in_flight)?;
                     place += 1;
                 }
                 Begun::NoRoom => left = true,
@@ -101,7 +101,7 @@ impl<R> Accesses<R> {
         way: &mut Way<'_, A>,
         events: &mut Vec<Event<'static>>,
     ) {
-        self.flying -= 1;
+        self.in_flight -= 1;
         let Some(place) = self.list.iter().position(|one| one.access.request == request) else { return };
         if !is_good {
             return;
@@ -165,7 +165,9 @@ impl<R> Accessing<R> {
                     self.through = Through::Memory(pinned);
                     return Begun::Ready;
                 }
-                Err(why) => log::debug!("an access goes in a message, or is copied: {why}"),
+                Err(why) => {
+                    log::debug!("cannot register memory of an access, which is copied instead: {why}")
+                }
             }
         }
         if here.len() > SLOT as u64 {
@@ -189,11 +191,11 @@ impl<R> Accessing<R> {
         &mut self,
         way: &mut Way<'_, A>,
         operations: &mut Operations,
-        flying: &mut u32,
+        in_flight: &mut u32,
     ) -> Result<bool, String> {
         let Access { act, at, key, request, ref here, .. } = self.access;
         let longest = STEP.min(way.adapter.abilities().operation as u64);
-        while self.asked < here.len() && *flying < AT_ONCE {
+        while self.asked < here.len() && *in_flight < AT_ONCE {
             let memory = match &self.through {
                 Through::Slot(slot) => {
                     Some((way.slots.segment(*slot, here.len() as usize), way.slots.region()))
@@ -203,13 +205,13 @@ impl<R> Accessing<R> {
             };
             let Some((piece, region)) = memory else { break };
             let len = piece.len as u64;
-            let operation = Operation { endpoint: way.name, part_of: PartOf::Access(request), len };
+            let operation = Operation { endpoint: way.name, owner: Owner::Access(request), len };
             let there = Place { address: at.wrapping_add(self.asked), key: key.0 };
             let to = (&mut *way.adapter, &mut *way.endpoint);
             if !operations.post(operation, to, act, (piece, region), there)? {
                 return Ok(true);
             }
-            *flying += 1;
+            *in_flight += 1;
             self.asked += len;
         }
         Ok(false)

@@ -6,7 +6,7 @@
 
 use super::adapter::{Adapter, Completion};
 use super::link::Link;
-use super::operations::{Operation, PartOf};
+use super::operations::{Operation, Owner};
 use super::traffic::Traffic;
 use super::write::Way;
 use nmad_engine::packet::{PeerId, RegionId};
@@ -16,7 +16,7 @@ use rustix::net;
 use std::time::{Duration, Instant};
 
 /// Longest wait for operations that cannot be cancelled.
-const SETTLE: Duration = Duration::from_secs(1);
+const READS_MAX: Duration = Duration::from_secs(1);
 
 impl<A: Adapter> Traffic<A> {
     /// Reports all pending events, completed orders first.
@@ -28,7 +28,7 @@ impl<A: Adapter> Traffic<A> {
     }
 
     /// Queues an event for the next report.
-    pub(crate) fn tell(&mut self, event: Event<'static>) {
+    pub(crate) fn queue_event(&mut self, event: Event<'static>) {
         self.news.found.push(event);
     }
 
@@ -59,9 +59,9 @@ impl<A: Adapter> Traffic<A> {
     /// Removes a link that the engine has closed; returns its unsent orders to the engine. Returns its
     /// connection.
     pub(crate) fn leave(&mut self, peer: PeerId) -> Option<OwnedFd> {
-        let removed = self.remove(peer, "was given up");
+        let removed = self.remove(peer, "was closed by this side");
         let (socket, unsent) = removed.map_or((None, Vec::new()), |(socket, unsent)| (Some(socket), unsent));
-        self.lost(peer, "was given up", unsent);
+        self.lost(peer, "was closed by this side", unsent);
         socket
     }
 
@@ -69,18 +69,18 @@ impl<A: Adapter> Traffic<A> {
     fn remove(&mut self, peer: PeerId, why: &str) -> Option<(OwnedFd, Vec<Order>)> {
         let index = self.peers.find(peer)?;
         self.peers[index].link.as_ref()?;
-        if !self.adapter.abilities().ends && !self.settle(index, None) {
-            self.give_up(peer, why);
+        if !self.adapter.abilities().ends && !self.wait_for_reads(index, None) {
+            self.end_all(peer, why);
             return None;
         }
         let link = self.peers[index].link.take()?;
         self.listed.retain(|listed| *listed != index);
         self.ending.retain(|ending| *ending != index);
-        Some(self.dissolve(*link))
+        Some(self.end_link(*link))
     }
 
     /// Ends the endpoint of a link, and then the use of its memory.
-    fn dissolve(&mut self, link: Link<A>) -> (OwnedFd, Vec<Order>) {
+    fn end_link(&mut self, link: Link<A>) -> (OwnedFd, Vec<Order>) {
         let Link { endpoint, name, socket, mut out, accesses, .. } = link;
         drop(endpoint);
         self.news.found.extend(accesses.end());
@@ -96,12 +96,12 @@ impl<A: Adapter> Traffic<A> {
     /// Ends every operation of the rail, and all links including the one to `peer`. No link is opened after
     /// that.
     #[cold]
-    fn give_up(&mut self, peer: PeerId, why: &str) {
+    fn end_all(&mut self, peer: PeerId, why: &str) {
         log::warn!("rail {}: peer {} stopped in the middle of a read: the rail ends", self.name, peer.0);
         self.adapter.end();
         let open = self.peers.iter_mut().filter_map(|peer| Some((peer.id, peer.link.take()?)));
         for (other, link) in open.collect::<Vec<_>>() {
-            let (_, unsent) = self.dissolve(*link);
+            let (_, unsent) = self.end_link(*link);
             match other == peer {
                 true => self.lost(other, why, unsent),
                 false => self.lost(other, "shared an endpoint with a peer that stopped in a read", unsent),
@@ -118,25 +118,25 @@ impl<A: Adapter> Traffic<A> {
         let Some(index) = self.peers.find(peer).filter(|&index| self.peers[index].link.is_some()) else {
             return;
         };
-        if !self.settle(index, Some(region)) {
+        if !self.wait_for_reads(index, Some(region)) {
             return self.lose(peer, "stopped in the middle of a read (does it run?)");
         }
-        self.on_ground(peer, |inbox, ground| inbox.discard(region, ground.out));
+        self.with_inbox(peer, |inbox, context| inbox.discard(region, context.out));
     }
 
     /// Waits for the reads of a link into a receive region, or into any; false: they take too long. No
     /// other reads are started meanwhile.
-    fn settle(&mut self, index: usize, region: Option<RegionId>) -> bool {
+    fn wait_for_reads(&mut self, index: usize, region: Option<RegionId>) -> bool {
         let mut until = None;
         while self.peers[index].link.as_ref().is_some_and(|link| link.inbox.is_reading(region)) {
             let now = Instant::now();
-            if now >= *until.get_or_insert(now + SETTLE) {
+            if now >= *until.get_or_insert(now + READS_MAX) {
                 return false;
             }
             self.adapter.poll(&mut self.found);
             for completion in std::mem::take(&mut self.found) {
                 match completion {
-                    Completion::Operated { token, is_good } => self.has_operated(token, is_good),
+                    Completion::Operated { token, is_good } => self.handle_operation(token, is_good),
                     other => self.found.push(other),
                 }
             }
@@ -158,17 +158,17 @@ impl<A: Adapter> Traffic<A> {
     }
 
     /// Handles the completion of an operation on a peer's memory.
-    pub(super) fn has_operated(&mut self, token: u32, is_good: bool) {
-        let Some(Operation { endpoint, part_of, len }) = self.operations.take(token) else { return };
+    pub(super) fn handle_operation(&mut self, token: u32, is_good: bool) {
+        let Some(Operation { endpoint, owner, len }) = self.operations.take(token) else { return };
         let index = self.peer_of.get(endpoint as usize).copied();
         let peer = index.and_then(|index| self.link_named(index, endpoint));
         let Some(peer) = peer else { return };
-        match part_of {
-            PartOf::Chunk(chunk) if is_good => {
-                self.on_ground(peer, |inbox, ground| inbox.read((chunk, len), ground));
+        match owner {
+            Owner::Chunk(chunk) if is_good => {
+                self.with_inbox(peer, |inbox, context| inbox.read((chunk, len), context));
             }
-            PartOf::Chunk(chunk) => _ = self.on_ground(peer, |inbox, _| inbox.failed(chunk)),
-            PartOf::Access(request) => self.has_accessed(peer, (request, len, is_good)),
+            Owner::Chunk(chunk) => _ = self.with_inbox(peer, |inbox, _| inbox.failed(chunk)),
+            Owner::Access(request) => self.handle_access(peer, (request, len, is_good)),
         }
         if !is_good {
             let why = "cannot be reached any more (has it died?)".into();
@@ -194,7 +194,7 @@ impl<A: Adapter> Traffic<A> {
     /// Closes the links of peers that have ended, because they receive nothing any more.
     fn forget_ended(&mut self) {
         for index in 0..self.peers.iter_mut().count() {
-            self.witness(index);
+            self.connection_ended(index);
             let link = self.peers[index].link.as_deref();
             if let Some(name) = link.filter(|link| link.ends_ms.is_some()).map(|link| link.name) {
                 self.sends.reclaim(name);
@@ -205,7 +205,7 @@ impl<A: Adapter> Traffic<A> {
     /// Ends the rail: posted orders are sent, if the fabric takes them in time. Returns the connections of
     /// the links; the other sides are notified when these close.
     pub(crate) fn end(&mut self) -> Vec<OwnedFd> {
-        let until = Instant::now() + SETTLE;
+        let until = Instant::now() + READS_MAX;
         self.conclude();
         while !self.sends.are_all_free() && Instant::now() < until {
             self.forget_ended();
@@ -224,6 +224,6 @@ impl<A: Adapter> Traffic<A> {
         }
         self.adapter.end();
         let links = self.peers.iter_mut().filter_map(|peer| peer.link.take());
-        links.collect::<Vec<_>>().into_iter().map(|link| self.dissolve(*link).0).collect()
+        links.collect::<Vec<_>>().into_iter().map(|link| self.end_link(*link).0).collect()
     }
 }

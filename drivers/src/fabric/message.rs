@@ -88,7 +88,7 @@ impl Prefix {
 
 /// A range of a peer's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Lies {
+pub(crate) struct RemoteRange {
     /// Its address.
     pub(crate) at: Place,
     /// Its length in bytes.
@@ -96,10 +96,10 @@ pub(crate) struct Lies {
 }
 
 /// Encodes the header of a chunk and the addresses of its bytes; returns the length.
-pub(crate) fn encode_chunk(header: &ChunkHeader, places: &[Lies], out: &mut [u8]) -> usize {
+pub(crate) fn encode_chunk(header: &ChunkHeader, places: &[RemoteRange], out: &mut [u8]) -> usize {
     out[..ChunkHeader::LEN].copy_from_slice(&header.encode());
     let mut len = ChunkHeader::LEN;
-    for Lies { at, len: bytes } in places {
+    for RemoteRange { at, len: bytes } in places {
         for word in [at.address, at.key, *bytes] {
             out[len..len + 8].copy_from_slice(&word.to_le_bytes());
             len += 8;
@@ -112,7 +112,7 @@ pub(crate) fn encode_chunk(header: &ChunkHeader, places: &[Lies], out: &mut [u8]
 ///
 /// # Errors
 /// They are too many, or their lengths do not add up to `len`.
-pub(crate) fn decode_places(bytes: &[u8], len: u64) -> Result<Vec<Lies>, Malformed> {
+pub(crate) fn decode_places(bytes: &[u8], len: u64) -> Result<Vec<RemoteRange>, Malformed> {
     if !bytes.len().is_multiple_of(PLACE) || bytes.len() > PLACES * PLACE {
         return Err(Malformed("places of a chunk"));
     }
@@ -120,11 +120,11 @@ pub(crate) fn decode_places(bytes: &[u8], len: u64) -> Result<Vec<Lies>, Malform
         let word = bytes[at..].first_chunk::<8>();
         word.map_or(0, |word| u64::from_le_bytes(*word))
     };
-    let place = |bytes: &[u8]| Lies {
+    let place = |bytes: &[u8]| RemoteRange {
         at: Place { address: word(bytes, 0), key: word(bytes, 8) },
         len: word(bytes, 16),
     };
-    let places: Vec<Lies> = bytes.chunks_exact(PLACE).map(place).collect();
+    let places: Vec<RemoteRange> = bytes.chunks_exact(PLACE).map(place).collect();
     let all = places.iter().try_fold(0u64, |sum, lies| sum.checked_add(lies.len));
     match all {
         Some(all) if all == len => Ok(places),
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_prefix_survives_being_told() {
+    fn each_prefix_survives_its_encoding() {
         for kind in KINDS {
             let prefix = Prefix { kind, credits: 0x1234, number: 0x89ab_cdef, token: u64::MAX - 7 };
             let mut bytes = [0xff; 20];
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_prefix_is_not_taken_for_one() {
+    fn invalid_prefixes_are_refused() {
         assert_eq!(Prefix::decode(&[1; 15]), None);
         for kind in [0, KINDS.len() as u8 + 1, 255] {
             assert_eq!(Prefix::decode(&[kind; 16]), None);
@@ -157,14 +157,14 @@ mod tests {
     #[test]
     fn places_have_the_length_of_their_chunk() {
         let header = ChunkHeader { number: 1, ack: 2, region: 3, key: 4, offset: 5, len: 30 };
-        let places = [10, 20].map(|len| Lies { at: Place { address: 1 << 40, key: u64::MAX }, len });
+        let places = [10, 20].map(|len| RemoteRange { at: Place { address: 1 << 40, key: u64::MAX }, len });
         let mut bytes = [0; 200];
         let len = encode_chunk(&header, &places, &mut bytes);
         let places_at = &bytes[ChunkHeader::LEN..len];
         assert_eq!(decode_places(places_at, 30).as_deref(), Ok(&places[..]));
         assert!(decode_places(places_at, 31).is_err());
         assert!(decode_places(&places_at[1..], 30).is_err());
-        let far = Lies { len: u64::MAX, ..places[0] };
+        let far = RemoteRange { len: u64::MAX, ..places[0] };
         let len = encode_chunk(&header, &[far, far], &mut bytes);
         assert!(decode_places(&bytes[ChunkHeader::LEN..len], u64::MAX - 1).is_err());
     }

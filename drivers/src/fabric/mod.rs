@@ -14,8 +14,8 @@
 mod access;
 pub(crate) mod adapter;
 mod cache;
+mod dispatch;
 mod ends;
-mod hear;
 mod link;
 mod message;
 mod opening;

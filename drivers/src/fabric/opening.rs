@@ -25,7 +25,7 @@ const LONGEST: usize = 1024;
 const READY: u8 = 0x52;
 
 /// Content of the first step, behind the MAC.
-struct Told<'a> {
+struct Introduction<'a> {
     driver: &'a [u8],
     token: u64,
     slot: u32,
@@ -43,7 +43,7 @@ pub(crate) struct Handover<E> {
     /// The other side's token.
     pub(crate) theirs: u64,
     /// The bytes read so far.
-    heard: Vec<u8>,
+    received: Vec<u8>,
     has_joined: bool,
     opened: Opened,
 }
@@ -66,43 +66,48 @@ impl<A: Adapter> Exchange for Greeter<'_, A> {
 
     fn begin(&mut self, socket: &OwnedFd, opened: &Opened) -> Result<Self::State, Setback> {
         let name = *self.names;
-        let (endpoint, told) = self.adapter.endpoint(name).map_err(Setback::hopeless)?;
+        let (endpoint, introduction) = self.adapter.endpoint(name).map_err(Setback::hopeless)?;
         *self.names = name.wrapping_add(1);
         let random = handshake::nonce();
         let token = u64::from(name)
             | u64::from(u32::from_le_bytes([random[0], random[1], random[2], random[3]])) << 32;
         self.awaited.push(token);
-        let told =
-            Told { driver: self.driver.as_bytes(), token, slot: SLOT as u32, endpoint: &told }.encode();
-        let mac = opened.ends.seal(&self.secret, opened.is_attempt, &told);
-        let mut message = Vec::from((told.len() as u16).to_le_bytes());
+        let introduction = Introduction {
+            driver: self.driver.as_bytes(),
+            token,
+            slot: SLOT as u32,
+            endpoint: &introduction,
+        }
+        .encode();
+        let mac = opened.ends.seal(&self.secret, opened.is_attempt, &introduction);
+        let mut message = Vec::from((introduction.len() as u16).to_le_bytes());
         message.extend_from_slice(mac.as_bytes());
-        message.extend_from_slice(&told);
-        say(socket, &message)?;
+        message.extend_from_slice(&introduction);
+        send(socket, &message)?;
         let opened = *opened;
-        Ok(Handover { endpoint, name, token, theirs: 0, heard: Vec::new(), has_joined: false, opened })
+        Ok(Handover { endpoint, name, token, theirs: 0, received: Vec::new(), has_joined: false, opened })
     }
 
-    fn goes_on(&mut self, socket: &OwnedFd, state: &mut Self::State) -> Result<bool, Setback> {
+    fn proceed(&mut self, socket: &OwnedFd, state: &mut Self::State) -> Result<bool, Setback> {
         if !state.has_joined {
-            if !hear(socket, &mut state.heard, 2)? {
+            if !receive(socket, &mut state.received, 2)? {
                 return Ok(false);
             }
-            let len = usize::from(u16::from_le_bytes([state.heard[0], state.heard[1]]));
+            let len = usize::from(u16::from_le_bytes([state.received[0], state.received[1]]));
             if len > LONGEST {
                 return Err(Setback::hopeless("broke the handshake: a message is too long"));
             }
-            if !hear(socket, &mut state.heard, 2 + MAC + len)? {
+            if !receive(socket, &mut state.received, 2 + MAC + len)? {
                 return Ok(false);
             }
             self.join(state)?;
-            say(socket, &[READY])?;
+            send(socket, &[READY])?;
             state.has_joined = true;
-            state.heard.clear();
+            state.received.clear();
         }
-        Ok(match hear(socket, &mut state.heard, 1)? {
+        Ok(match receive(socket, &mut state.received, 1)? {
             false => false,
-            true if state.heard[0] == READY => true,
+            true if state.received[0] == READY => true,
             true => return Err(Setback::hopeless("broke the handshake: it never became ready")),
         })
     }
@@ -110,28 +115,29 @@ impl<A: Adapter> Exchange for Greeter<'_, A> {
 
 impl<A: Adapter> Greeter<'_, A> {
     fn join(&mut self, state: &mut Handover<A::Endpoint>) -> Result<(), Setback> {
-        let (mac, told) = state.heard[2..].split_at(MAC);
-        let expected = state.opened.ends.seal(&self.secret, !state.opened.is_attempt, told);
+        let (mac, introduction) = state.received[2..].split_at(MAC);
+        let expected = state.opened.ends.seal(&self.secret, !state.opened.is_attempt, introduction);
         // `blake3::Hash` compares in constant time.
         if !mac.try_into().is_ok_and(|mac: [u8; MAC]| expected == mac) {
             return Err(Setback::hopeless("broke the handshake: the proof of its endpoint is wrong"));
         }
-        let told = Told::decode(told).ok_or_else(|| Setback::hopeless("broke the handshake: cut short"))?;
-        if told.driver != self.driver.as_bytes() {
-            let (ours, theirs) = (self.driver, String::from_utf8_lossy(told.driver));
+        let introduction = Introduction::decode(introduction)
+            .ok_or_else(|| Setback::hopeless("broke the handshake: cut short"))?;
+        if introduction.driver != self.driver.as_bytes() {
+            let (ours, theirs) = (self.driver, String::from_utf8_lossy(introduction.driver));
             return Err(Setback::hopeless(format!(
                 "uses driver {theirs} where this side uses {ours} (set the same NMAD_DRIVER everywhere)"
             )));
         }
-        if told.slot != SLOT as u32 {
+        if introduction.slot != SLOT as u32 {
             return Err(Setback::hopeless("has buffers of another length (start one release everywhere)"));
         }
-        state.theirs = told.token;
-        self.adapter.join(&mut state.endpoint, told.endpoint).map_err(Setback::hopeless)
+        state.theirs = introduction.token;
+        self.adapter.join(&mut state.endpoint, introduction.endpoint).map_err(Setback::hopeless)
     }
 }
 
-impl Told<'_> {
+impl Introduction<'_> {
     fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![self.driver.len() as u8];
         bytes.extend_from_slice(self.driver);
@@ -141,13 +147,13 @@ impl Told<'_> {
         bytes
     }
 
-    fn decode(bytes: &[u8]) -> Option<Told<'_>> {
+    fn decode(bytes: &[u8]) -> Option<Introduction<'_>> {
         let (len, rest) = bytes.split_first()?;
         let (driver, rest) = rest.split_at_checked(usize::from(*len))?;
         let (token, rest) = rest.split_first_chunk::<8>()?;
         let (slot, endpoint) = rest.split_first_chunk::<4>()?;
         let (token, slot) = (u64::from_le_bytes(*token), u32::from_le_bytes(*slot));
-        Some(Told { driver, token, slot, endpoint })
+        Some(Introduction { driver, token, slot, endpoint })
     }
 }
 
@@ -157,7 +163,7 @@ fn setback(e: Errno) -> Setback {
 }
 
 /// Sends a message. Little else was sent on this connection, so the send buffer has room.
-fn say(socket: &OwnedFd, message: &[u8]) -> Result<(), Setback> {
+fn send(socket: &OwnedFd, message: &[u8]) -> Result<(), Setback> {
     match net::send(socket, message, SendFlags::NOSIGNAL) {
         Ok(sent) if sent == message.len() => Ok(()),
         Ok(_) => Err(setback(Errno::NOBUFS)),
@@ -166,13 +172,13 @@ fn say(socket: &OwnedFd, message: &[u8]) -> Result<(), Setback> {
 }
 
 /// Reads up to `len` bytes in total; returns whether they are complete.
-fn hear(socket: &OwnedFd, heard: &mut Vec<u8>, len: usize) -> Result<bool, Setback> {
+fn receive(socket: &OwnedFd, received: &mut Vec<u8>, len: usize) -> Result<bool, Setback> {
     let mut bytes = [0; LONGEST];
-    while heard.len() < len {
-        let most = (len - heard.len()).min(LONGEST);
+    while received.len() < len {
+        let most = (len - received.len()).min(LONGEST);
         match net::recv(socket, &mut bytes[..most], RecvFlags::DONTWAIT) {
             Ok((_, 0)) => return Err(setback(Errno::CONNRESET)),
-            Ok((_, got)) => heard.extend_from_slice(&bytes[..got]),
+            Ok((_, got)) => received.extend_from_slice(&bytes[..got]),
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => return Ok(false),
             Err(e) => return Err(setback(e)),
@@ -186,15 +192,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_is_understood_and_nothing_shorter_is() {
-        let told = Told { driver: b"verbs", token: 1 << 60, slot: 7, endpoint: b"there" };
-        let bytes = told.encode();
-        let heard = Told::decode(&bytes).expect("all of it");
+    fn an_introduction_survives_its_encoding_and_shorter_ones_are_refused() {
+        let introduction = Introduction { driver: b"verbs", token: 1 << 60, slot: 7, endpoint: b"there" };
+        let bytes = introduction.encode();
+        let received = Introduction::decode(&bytes).expect("all of it");
         assert_eq!(
-            (heard.driver, heard.token, heard.slot, heard.endpoint),
-            (told.driver, 1 << 60, 7, told.endpoint)
+            (received.driver, received.token, received.slot, received.endpoint),
+            (introduction.driver, 1 << 60, 7, introduction.endpoint)
         );
-        let shortest = bytes.len() - told.endpoint.len();
-        assert!((0..shortest).all(|len| Told::decode(&bytes[..len]).is_none()));
+        let shortest = bytes.len() - introduction.endpoint.len();
+        assert!((0..shortest).all(|len| Introduction::decode(&bytes[..len]).is_none()));
     }
 }

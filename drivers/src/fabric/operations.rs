@@ -7,7 +7,7 @@ use nmad_engine::transfer::access::Act;
 
 /// The owner of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PartOf {
+pub(crate) enum Owner {
     /// A chunk that is read, by its number on the link.
     Chunk(u32),
     /// An access to exposed memory.
@@ -20,7 +20,7 @@ pub(crate) struct Operation {
     /// The link, by the name of its endpoint.
     pub(crate) endpoint: u32,
     /// The chunk or the access that it belongs to.
-    pub(crate) part_of: PartOf,
+    pub(crate) owner: Owner,
     /// Length in bytes.
     pub(crate) len: u64,
 }

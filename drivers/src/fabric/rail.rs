@@ -66,7 +66,7 @@ impl<A: Adapter> FabricRail<A> {
 
     fn connect(&mut self, to: PeerId) {
         match self.traffic.peers.link(to).map(|link| link.remote) {
-            Some(remote) => self.traffic.tell(Event::Up { peer: to, remote }),
+            Some(remote) => self.traffic.queue_event(Event::Up { peer: to, remote }),
             None if to == self.config.rank => {
                 self.traffic.lost(to, "is this process itself, which needs no network", Vec::new());
             }
@@ -164,7 +164,9 @@ impl<A: Adapter> Driver for FabricRail<A> {
             return None;
         }
         let region = adapter.register(piece, Purpose::Exposed);
-        let region = region.inspect_err(|why| log::info!("peers access memory by messages: {why}")).ok()?;
+        let region = region
+            .inspect_err(|why| log::info!("cannot expose memory, so peers access it by messages: {why}"))
+            .ok()?;
         let key = adapter.place(&region).key;
         exposed.insert(key, region);
         Some(Key(key))

@@ -8,8 +8,8 @@
 
 use super::adapter::{Adapter, Place, Purpose};
 use super::cache::Cache;
-use super::message::{Kind, Lies, decode_places};
-use super::operations::{Operation, Operations, PartOf};
+use super::message::{Kind, RemoteRange, decode_places};
+use super::operations::{Operation, Operations, Owner};
 use super::pinned::Pinned;
 use super::write::{Outbox, PART, pays};
 use crate::regions::Regions;
@@ -49,14 +49,14 @@ struct Arriving<R> {
     asked: u64,
     landed: u64,
     /// Reads under way.
-    flying: u32,
+    in_flight: u32,
     /// The registered target.
     pinned: Pinned<R>,
 }
 
 /// How the bytes of a chunk arrive.
 enum Source {
-    Memory(Vec<Lies>),
+    Memory(Vec<RemoteRange>),
     Here(Vec<u8>),
     Parts,
 }
@@ -72,7 +72,7 @@ enum Stage {
 }
 
 /// The parts of the rail that arrivals need.
-pub(crate) struct Ground<'a, A: Adapter> {
+pub(crate) struct ReadContext<'a, A: Adapter> {
     pub(crate) adapter: &'a mut A,
     pub(crate) cache: &'a mut Cache<A::Region>,
     pub(crate) endpoint: &'a mut A::Endpoint,
@@ -109,12 +109,12 @@ impl<R> Inbox<R> {
         &mut self,
         kind: Kind,
         bytes: &[u8],
-        ground: &mut Ground<'_, A>,
+        context: &mut ReadContext<'_, A>,
     ) -> Result<(), String> {
         let mut arriving = Box::new(decode(kind, bytes).map_err(|e| format!("broke the protocol: {e}"))?);
         if arriving.header.key != Key::PUSH.0 {
             let (region, key) = (RegionId(arriving.header.region), Key(arriving.header.key));
-            arriving.begin(region, key, ground)?;
+            arriving.begin(region, key, context)?;
         }
         self.waiting.push_back(Incoming::Chunk(arriving));
         Ok(())
@@ -127,16 +127,16 @@ impl<R> Inbox<R> {
     pub(crate) fn accept<A: Adapter<Region = R>>(
         &mut self,
         region: RegionId,
-        ground: &mut Ground<'_, A>,
+        context: &mut ReadContext<'_, A>,
     ) -> Result<(), String> {
         let Some(Incoming::Chunk(arriving)) = self.waiting.front_mut() else { return Ok(()) };
         if !matches!(arriving.stage, Stage::Held(_)) {
             return Ok(());
         }
         // No receive region has key 0: the bytes are discarded.
-        let key = ground.regions.key(ground.peer, region).unwrap_or(Key(0));
+        let key = context.regions.key(context.peer, region).unwrap_or(Key(0));
         arriving.header.region = region.0;
-        arriving.begin(region, key, ground)
+        arriving.begin(region, key, context)
     }
 
     /// Handles the next bytes of a chunk.
@@ -147,30 +147,30 @@ impl<R> Inbox<R> {
         &mut self,
         number: u32,
         bytes: &[u8],
-        ground: &mut Ground<'_, A>,
+        context: &mut ReadContext<'_, A>,
     ) -> Result<(), String> {
         // If the receive region was closed, the chunk was taken for complete, but parts granted before
         // still arrive.
         let Some(arriving) = self.arriving(number) else { return Ok(()) };
-        arriving.part(bytes, ground)
+        arriving.part(bytes, context)
     }
 
     /// Handles a completed read of a chunk.
     pub(crate) fn read<A: Adapter<Region = R>>(
         &mut self,
         (chunk, len): (u32, u64),
-        ground: &mut Ground<'_, A>,
+        context: &mut ReadContext<'_, A>,
     ) {
         let Some(arriving) = self.arriving(chunk) else { return };
-        arriving.flying -= 1;
+        arriving.in_flight -= 1;
         arriving.landed += len;
-        arriving.consider(ground);
+        arriving.consider(context);
     }
 
     /// Handles a failed read of a chunk, which no longer accesses its memory.
     pub(crate) fn failed(&mut self, chunk: u32) {
         if let Some(arriving) = self.arriving(chunk) {
-            arriving.flying -= 1;
+            arriving.in_flight -= 1;
         }
     }
 
@@ -180,11 +180,11 @@ impl<R> Inbox<R> {
     /// The endpoint has failed.
     pub(crate) fn pull<A: Adapter<Region = R>>(
         &mut self,
-        ground: &mut Ground<'_, A>,
+        context: &mut ReadContext<'_, A>,
     ) -> Result<bool, String> {
         for incoming in &mut self.waiting {
             let Incoming::Chunk(arriving) = incoming else { continue };
-            if arriving.pull(ground)? {
+            if arriving.pull(context)? {
                 return Ok(true);
             }
         }
@@ -194,7 +194,7 @@ impl<R> Inbox<R> {
     /// Returns whether reads into this receive region, or any if none is given, are under way.
     pub(crate) fn is_reading(&self, region: Option<RegionId>) -> bool {
         self.waiting.iter().any(|incoming| match incoming {
-            Incoming::Chunk(a) => a.flying > 0 && region.is_none_or(|l| l.0 == a.header.region),
+            Incoming::Chunk(a) => a.in_flight > 0 && region.is_none_or(|l| l.0 == a.header.region),
             Incoming::Packet(_) => false,
         })
     }
@@ -235,7 +235,7 @@ impl<R> Inbox<R> {
                     }
                 }
             }
-            out.owe();
+            out.earn_credit();
             self.waiting.pop_front();
         }
     }
@@ -254,12 +254,12 @@ impl<R> Arriving<R> {
         &mut self,
         region: RegionId,
         key: Key,
-        ground: &mut Ground<'_, A>,
+        context: &mut ReadContext<'_, A>,
     ) -> Result<(), String> {
         let ChunkHeader { offset, len, .. } = self.header;
-        let found = ground.regions.find(ground.peer, region, key, offset, u64::from(len));
+        let found = context.regions.find(context.peer, region, key, offset, u64::from(len));
         let Some(into) = found.map_err(|_| "broke the protocol: a chunk past the end of its region")? else {
-            self.end(false, ground.out);
+            self.end(false, context.out);
             return Ok(());
         };
         self.stage = Stage::Coming;
@@ -267,29 +267,31 @@ impl<R> Arriving<R> {
         if let Source::Here(bytes) = &self.source {
             self.into.write(0, bytes);
             self.landed = u64::from(len);
-            self.consider(ground);
-        } else if matches!(self.source, Source::Parts) || !self.register(ground) {
+            self.consider(context);
+        } else if matches!(self.source, Source::Parts) || !self.register(context) {
             self.source = Source::Parts;
             self.asked = u64::from(PARTS) * PART as u64;
-            ground.out.say_grant(self.header.number, PARTS);
+            context.out.answer_grant(self.header.number, PARTS);
         }
         Ok(())
     }
 
     /// Registers the target; false: this side has to copy the bytes itself.
-    fn register<A: Adapter<Region = R>>(&mut self, ground: &mut Ground<'_, A>) -> bool {
+    fn register<A: Adapter<Region = R>>(&mut self, context: &mut ReadContext<'_, A>) -> bool {
         if !pays(&self.into) {
             return false;
         }
-        let pinned = Pinned::new(&self.into, Purpose::Target, (&mut *ground.adapter, &mut *ground.cache));
-        let pinned = pinned.inspect_err(|why| log::debug!("data is copied that could have been read: {why}"));
+        let pinned = Pinned::new(&self.into, Purpose::Target, (&mut *context.adapter, &mut *context.cache));
+        let pinned = pinned.inspect_err(|why| {
+            log::debug!("cannot register a receive region, which is filled by copies: {why}")
+        });
         pinned.map(|pinned| self.pinned = pinned).is_ok()
     }
 
     fn part<A: Adapter<Region = R>>(
         &mut self,
         bytes: &[u8],
-        ground: &mut Ground<'_, A>,
+        context: &mut ReadContext<'_, A>,
     ) -> Result<(), String> {
         let len = u64::from(self.header.len);
         match (self.stage, &self.source) {
@@ -302,37 +304,37 @@ impl<R> Arriving<R> {
         let granted = self.asked.saturating_sub(self.landed);
         if self.asked < len && granted <= u64::from(PARTS / 2) * PART as u64 {
             self.asked += u64::from(PARTS) * PART as u64;
-            ground.out.say_grant(self.header.number, PARTS);
+            context.out.answer_grant(self.header.number, PARTS);
         }
-        self.consider(ground);
+        self.consider(context);
         Ok(())
     }
 
     /// Requests the remaining bytes; returns whether there was no room.
-    fn pull<A: Adapter<Region = R>>(&mut self, ground: &mut Ground<'_, A>) -> Result<bool, String> {
+    fn pull<A: Adapter<Region = R>>(&mut self, context: &mut ReadContext<'_, A>) -> Result<bool, String> {
         let Source::Memory(lies) = &self.source else { return Ok(false) };
         let len = u64::from(self.header.len);
-        while self.stage == Stage::Coming && self.flying < READS && self.asked < len {
-            let longest = READ.min(ground.adapter.abilities().operation as u64);
+        while self.stage == Stage::Coming && self.in_flight < READS && self.asked < len {
+            let longest = READ.min(context.adapter.abilities().operation as u64);
             let Some((piece, region)) = self.pinned.run(&self.into, self.asked, longest) else { break };
             let Some((from, left)) = place(lies, self.asked) else { break };
             let piece = Segment { len: piece.len.min(left as usize), ..piece };
-            let (part_of, len) = (PartOf::Chunk(self.header.number), piece.len as u64);
-            let read = Operation { endpoint: ground.name, part_of, len };
-            let to = (&mut *ground.adapter, &mut *ground.endpoint);
-            if !ground.operations.post(read, to, Act::Get, (piece, region), from)? {
+            let (owner, len) = (Owner::Chunk(self.header.number), piece.len as u64);
+            let read = Operation { endpoint: context.name, owner, len };
+            let to = (&mut *context.adapter, &mut *context.endpoint);
+            if !context.operations.post(read, to, Act::Get, (piece, region), from)? {
                 return Ok(true);
             }
-            self.flying += 1;
+            self.in_flight += 1;
             self.asked += len;
         }
         Ok(false)
     }
 
     /// Completes the chunk if all bytes have arrived.
-    fn consider<A: Adapter<Region = R>>(&mut self, ground: &mut Ground<'_, A>) {
+    fn consider<A: Adapter<Region = R>>(&mut self, context: &mut ReadContext<'_, A>) {
         if self.stage == Stage::Coming && self.landed >= u64::from(self.header.len) {
-            self.end(true, ground.out);
+            self.end(true, context.out);
         }
     }
 
@@ -341,7 +343,7 @@ impl<R> Arriving<R> {
     fn end(&mut self, kept: bool, out: &mut Outbox<R>) {
         let knows = matches!(&self.source, Source::Here(_)) || kept && matches!(&self.source, Source::Parts);
         if !knows {
-            out.say_done(self.header.number);
+            out.answer_done(self.header.number);
         }
         self.stage = Stage::Over(kept);
         self.pinned = Pinned::default();
@@ -379,12 +381,12 @@ fn decode<R>(kind: Kind, bytes: &[u8]) -> Result<Arriving<R>, Malformed> {
         _ => return Err(Malformed("length of a chunk")),
     };
     let (stage, into, pinned) = (Stage::Held(false), Segments::empty(), Pinned::default());
-    Ok(Arriving { header, source, stage, into, asked: 0, landed: 0, flying: 0, pinned })
+    Ok(Arriving { header, source, stage, into, asked: 0, landed: 0, in_flight: 0, pinned })
 }
 
 /// Address of the byte at `at` of a chunk, and number of contiguous bytes from there.
-fn place(lies: &[Lies], mut at: u64) -> Option<(Place, u64)> {
-    for Lies { at: begin, len } in lies {
+fn place(lies: &[RemoteRange], mut at: u64) -> Option<(Place, u64)> {
+    for RemoteRange { at: begin, len } in lies {
         if at < *len {
             return Some((Place { address: begin.address.wrapping_add(at), key: begin.key }, len - at));
         }

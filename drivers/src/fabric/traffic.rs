@@ -2,11 +2,11 @@
 
 use super::adapter::{Adapter, Completion};
 use super::cache::Cache;
-use super::hear::{Ears, hear};
+use super::dispatch::{RailParts, dispatch};
 use super::link::Link;
 use super::message::Prefix;
 use super::operations::Operations;
-use super::read::{Ground, Inbox};
+use super::read::{Inbox, ReadContext};
 use super::slots::{SLOT, Slots};
 use super::write::{WINDOW, Way};
 use crate::carrier::Carrier;
@@ -82,7 +82,7 @@ impl<A: Adapter> Traffic<A> {
         let sends = Slots::new(&mut adapter, SENDS)?;
         let receives = Slots::new(&mut adapter, RECEIVES)?;
         if let Some(fd) = adapter.descriptor() {
-            watch.add(fd, Token::Bell, false).map_err(|e| format!("cannot watch the fabric: {e}"))?;
+            watch.add(fd, Token::Wakeup, false).map_err(|e| format!("cannot watch the fabric: {e}"))?;
         }
         let carrier = Carrier::new(interface, &watch);
         let mut traffic = Traffic {
@@ -138,7 +138,7 @@ impl<A: Adapter> Traffic<A> {
         self.peers[index].link = Some(Box::new(link));
         self.awaited.retain(|awaited| *awaited != token);
         for bytes in std::mem::take(&mut self.early) {
-            self.hear(&bytes, report);
+            self.handle_early(&bytes, report);
         }
     }
 
@@ -171,7 +171,7 @@ impl<A: Adapter> Traffic<A> {
     }
 
     /// Handles the completion of an operation of an access, given its request, bytes, and success.
-    pub(super) fn has_accessed(&mut self, peer: PeerId, operation: (RequestId, u64, bool)) {
+    pub(super) fn handle_access(&mut self, peer: PeerId, operation: (RequestId, u64, bool)) {
         let Some(index) = self.peers.find(peer) else { return };
         let Traffic { peers, sends, cache, adapter, news, listed, .. } = self;
         let Some(link) = peers[index].link.as_deref_mut() else { return };
@@ -201,7 +201,7 @@ impl<A: Adapter> Traffic<A> {
 
     /// Assigns a receive region to the pushed chunk that a link holds.
     pub(crate) fn accept(&mut self, from: PeerId, region: RegionId) {
-        let accepted = self.on_ground(from, |link, ground| link.accept(region, ground));
+        let accepted = self.with_inbox(from, |link, context| link.accept(region, context));
         if let Some(Err(why)) = accepted {
             self.lose(from, &why);
         }
@@ -250,18 +250,20 @@ impl<A: Adapter> Traffic<A> {
         let mut ended = Vec::new();
         self.watch.look(|token, _| match token {
             Token::Link(index) => ended.push(index),
-            Token::Carrier => self.carrier.heard(self.peers.iter_mut().map(|peer| peer.id), &mut self.news),
+            Token::Carrier => {
+                self.carrier.read_notifications(self.peers.iter_mut().map(|peer| peer.id), &mut self.news)
+            }
             Token::Opening => knock = true,
-            Token::Bell => {}
+            Token::Wakeup => {}
         });
         for index in ended {
-            self.witness(index);
+            self.connection_ended(index);
         }
         knock
     }
 
     /// Handles an event on the connection of a link: it has ended.
-    pub(super) fn witness(&mut self, index: usize) {
+    pub(super) fn connection_ended(&mut self, index: usize) {
         let Some(link) = self.peers[index].link.as_deref_mut() else { return };
         match net::recv(&link.socket, &mut [0; 16], RecvFlags::DONTWAIT) {
             Err(Errno::AGAIN | Errno::INTR) => {}
@@ -310,9 +312,9 @@ impl<A: Adapter> Traffic<A> {
             Completion::Received { slot, len } => {
                 self.received(slot, len, report);
             }
-            Completion::Wasted { slot } => self.again(slot),
+            Completion::Wasted { slot } => self.repost(slot),
             Completion::Sent { slot } => self.sends.completed(slot),
-            Completion::Operated { token, is_good } => self.has_operated(token, is_good),
+            Completion::Operated { token, is_good } => self.handle_operation(token, is_good),
             Completion::Broken { endpoint: Some(name), why } => {
                 let peer = self.peer_of.get(name as usize).and_then(|&index| self.link_named(index, name));
                 if let Some(peer) = peer {
@@ -333,20 +335,20 @@ impl<A: Adapter> Traffic<A> {
         let Traffic { receives, peers, cache, adapter, regions, operations, news, peer_of, listed, .. } =
             self;
         let bytes = receives.bytes(slot, len);
-        let ears = Ears { peers, adapter, cache, regions, operations, news, peer_of, listed };
-        match hear(bytes, ears, report) {
+        let parts = RailParts { peers, adapter, cache, regions, operations, news, peer_of, listed };
+        match dispatch(bytes, parts, report) {
             Ok(true) => {}
             Ok(false) => self.keep_early(slot, len),
             Err((peer, why)) => self.lose(peer, &why),
         }
-        self.again(slot);
+        self.repost(slot);
     }
 
     /// Handles a message that arrived before its link was open.
-    fn hear(&mut self, bytes: &[u8], report: &mut dyn FnMut(Event<'_>)) {
+    fn handle_early(&mut self, bytes: &[u8], report: &mut dyn FnMut(Event<'_>)) {
         let Traffic { peers, cache, adapter, regions, operations, news, peer_of, listed, .. } = self;
-        let ears = Ears { peers, adapter, cache, regions, operations, news, peer_of, listed };
-        match hear(bytes, ears, report) {
+        let parts = RailParts { peers, adapter, cache, regions, operations, news, peer_of, listed };
+        match dispatch(bytes, parts, report) {
             Ok(true) => {}
             Ok(false) => self.early.push(bytes.to_vec()),
             Err((peer, why)) => self.lose(peer, &why),
@@ -365,25 +367,26 @@ impl<A: Adapter> Traffic<A> {
 
     /// Posts a receive slot again.
     #[inline]
-    fn again(&mut self, slot: u32) {
+    fn repost(&mut self, slot: u32) {
         if let Err(why) = self.receive(slot) {
             self.lose_all(&why);
         }
     }
 
     /// Calls `act` with the arrivals of a peer, and lists its link.
-    pub(super) fn on_ground<T>(
+    pub(super) fn with_inbox<T>(
         &mut self,
         peer: PeerId,
-        act: impl FnOnce(&mut Inbox<A::Region>, &mut Ground<'_, A>) -> T,
+        act: impl FnOnce(&mut Inbox<A::Region>, &mut ReadContext<'_, A>) -> T,
     ) -> Option<T> {
         let index = self.peers.find(peer)?;
         let Traffic { peers, cache, adapter, regions, operations, listed, .. } = self;
         let link = peers[index].link.as_deref_mut()?;
         link.list(index, listed);
         let Link { inbox, out, endpoint, name, .. } = link;
-        let ground = &mut Ground { adapter, cache, endpoint, name: *name, peer, regions, operations, out };
-        Some(act(inbox, ground))
+        let context =
+            &mut ReadContext { adapter, cache, endpoint, name: *name, peer, regions, operations, out };
+        Some(act(inbox, context))
     }
 
     /// Reports complete arrivals of the listed links.
@@ -402,7 +405,7 @@ impl<A: Adapter> Traffic<A> {
         listed.retain(|&index| {
             if self.peers[index].link.as_ref().is_some_and(|link| link.is_stuck) {
                 // The peer may have ended and so take nothing any more.
-                self.witness(index);
+                self.connection_ended(index);
             }
             let Some(link) = self.peers[index].link.as_deref_mut() else { return false };
             link.is_listed = false;
@@ -432,8 +435,9 @@ impl<A: Adapter> Traffic<A> {
         let peer = peers[index].id;
         let Some(link) = peers[index].link.as_deref_mut() else { return Ok(false) };
         let Link { inbox, out, accesses, endpoint, name, .. } = link;
-        let mut ground = Ground { adapter, cache, endpoint, name: *name, peer, regions, operations, out };
-        let left = inbox.pull(&mut ground)?;
+        let mut context =
+            ReadContext { adapter, cache, endpoint, name: *name, peer, regions, operations, out };
+        let left = inbox.pull(&mut context)?;
         let way = &mut Way { adapter, slots: sends, cache, endpoint, name: *name };
         let left = out.write(way, &mut news.sent)? || left;
         Ok(accesses.write(way, operations, &mut news.found)? || left)

@@ -111,7 +111,7 @@ pub(super) fn get() -> Result<&'static Notice, &'static str> {
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
         begun.is_ok()
     });
-    is_read.then_some(notice).ok_or("no thread can be started that hears of unmapping")
+    is_read.then_some(notice).ok_or("cannot start the thread that reads reports of unmapping")
 }
 
 impl Notice {

@@ -8,7 +8,7 @@
 
 use super::adapter::{Adapter, Place, Posted, Purpose};
 use super::cache::{Cache, Registered};
-use super::message::{Kind, Lies, PLACES, PREFIX, Prefix, encode_chunk};
+use super::message::{Kind, PLACES, PREFIX, Prefix, RemoteRange, encode_chunk};
 use super::slots::{SLOT, Slots};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::Packet;
@@ -93,7 +93,7 @@ impl<R> Outbox<R> {
 
     /// Records that a packet or chunk of the peer was received, which earns it a credit.
     #[inline]
-    pub(crate) fn owe(&mut self) {
+    pub(crate) fn earn_credit(&mut self) {
         self.due += 1;
     }
 
@@ -115,12 +115,12 @@ impl<R> Outbox<R> {
     }
 
     /// Queues the answer that a chunk of the peer is complete.
-    pub(crate) fn say_done(&mut self, number: u32) {
+    pub(crate) fn answer_done(&mut self, number: u32) {
         self.answers.push_back(Answer { kind: Kind::Done, number, count: 0 });
     }
 
     /// Queues the answer that grants parts of a chunk to the peer.
-    pub(crate) fn say_grant(&mut self, number: u32, count: u32) {
+    pub(crate) fn answer_grant(&mut self, number: u32, count: u32) {
         self.answers.push_back(Answer { kind: Kind::Grant, number, count });
     }
 
@@ -332,7 +332,7 @@ fn register<A: Adapter>(
     adapter: &mut A,
     cache: &mut Cache<A::Region>,
     from: &Segments,
-) -> (Vec<Lies>, Vec<Arc<A::Region>>) {
+) -> (Vec<RemoteRange>, Vec<Arc<A::Region>>) {
     let none = (Vec::new(), Vec::new());
     if !adapter.abilities().reads || !pays(from) {
         return none;
@@ -343,11 +343,11 @@ fn register<A: Adapter>(
             Ok(Registered { region, start }) => {
                 let Place { address, key } = adapter.place(&region);
                 let address = address.wrapping_add((piece.start.addr() - start) as u64);
-                places.push(Lies { at: Place { address, key }, len: piece.len as u64 });
+                places.push(RemoteRange { at: Place { address, key }, len: piece.len as u64 });
                 regions.push(region);
             }
             Err(why) => {
-                log::debug!("data is copied that a peer could have read: {why}");
+                log::debug!("cannot register a chunk, which is sent in parts: {why}");
                 return none;
             }
         }

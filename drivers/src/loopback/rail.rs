@@ -114,7 +114,7 @@ impl LoopbackRail {
             }
             Order::Close { to } => {
                 self.up = false;
-                let why = format!("rail loopback: peer {}: the link was given up", to.0);
+                let why = format!("rail loopback: peer {}: the link was closed by this side", to.0);
                 report(Event::Lost { peer: to, why, unsent: mem::take(&mut self.unsent) });
             }
             // This rail never holds a pushed chunk.

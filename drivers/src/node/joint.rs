@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_target_cannot_copy_the_origin_does_alone() {
+    fn pieces_that_a_target_cannot_copy_are_copied_by_the_origin() {
         for (direction, ours, theirs) in cases() {
             let words = words();
             let joint = JointCopy(&words);

@@ -1,6 +1,6 @@
 //! libfabric as an adapter: one reliable datagram endpoint, through which all peers are reached.
 
-use super::fabric::{Fabric, Object, control, told};
+use super::fabric::{Fabric, Object, control, status_text};
 use super::provider::Provider;
 use super::sys::*;
 use crate::fabric::adapter::{Abilities, Adapter, Completion, Place, Posted, Purpose};
@@ -153,7 +153,7 @@ impl OfiAdapter {
         match status {
             0 => Ok(Posted::Taken),
             status if status == -EAGAIN => Ok(Posted::Full),
-            status => Err(format!("cannot be reached: {}", told(&self.fabric.functions, status))),
+            status => Err(format!("cannot be reached: {}", status_text(&self.fabric.functions, status))),
         }
     }
 
@@ -187,7 +187,7 @@ impl OfiAdapter {
         if got != 1 {
             return false;
         }
-        let why = format!("cannot be reached: {}", told(&self.fabric.functions, entry.err as isize));
+        let why = format!("cannot be reached: {}", status_text(&self.fabric.functions, entry.err as isize));
         // SAFETY: a context that this side has passed, or null.
         let Some(context) = (unsafe { entry.op_context.cast::<Context>().as_ref() }) else {
             log::debug!("libfabric reports a failure of no operation: {why}");
@@ -241,7 +241,7 @@ impl Adapter for OfiAdapter {
             ((*(*domain).mr).reg)(fid, start, memory.len, access, 0, key, 0, &raw mut at, ptr::null_mut())
         };
         if status != 0 {
-            let (len, why) = (memory.len, told(&self.fabric.functions, status as isize));
+            let (len, why) = (memory.len, status_text(&self.fabric.functions, status as isize));
             return Err(format!(
                 "cannot register {len} B: {why} (is the limit of locked memory high enough? `ulimit -l`)"
             ));

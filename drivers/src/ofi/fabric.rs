@@ -51,7 +51,7 @@ fn load() -> Result<Functions, String> {
 }
 
 /// Text for a status of the library.
-pub(super) fn told(functions: &Functions, status: isize) -> String {
+pub(super) fn status_text(functions: &Functions, status: isize) -> String {
     // SAFETY: the function takes any number, and returns a text that lives as long as the library.
     let text = unsafe { (functions.strerror)(status.unsigned_abs() as c_int).as_ref() };
     // SAFETY: the text lives as long as the library.
@@ -72,7 +72,7 @@ unsafe impl<T> Sync for Object<T> {}
 impl<T> Object<T> {
     /// Takes ownership of the object that a call has created.
     pub(super) fn new(at: *mut T) -> Result<Object<T>, String> {
-        NonNull::new(at).map(Object).ok_or_else(|| "libfabric has made nothing".into())
+        NonNull::new(at).map(Object).ok_or_else(|| "libfabric returned no object".into())
     }
 
     /// The object.
@@ -143,7 +143,7 @@ impl Fabric {
             format!(
                 "libfabric cannot open {what} of {}: {}",
                 provider.name,
-                told(&functions, status as isize)
+                status_text(&functions, status as isize)
             )
         };
         let (mut fabric, mut domain, mut av, mut cq) =
@@ -198,7 +198,7 @@ impl Fabric {
     /// The provider refuses.
     pub(super) fn open_endpoint(&mut self) -> Result<(), String> {
         let failed = |what: &str, status: c_int| {
-            format!("libfabric cannot {what} an endpoint: {}", told(&self.functions, status as isize))
+            format!("libfabric cannot {what} an endpoint: {}", status_text(&self.functions, status as isize))
         };
         let mut at = ptr::null_mut();
         let domain = self.domain.at();
@@ -231,7 +231,10 @@ impl Fabric {
             ((*(*endpoint.at()).cm).getname)(endpoint.fid(), name.as_mut_ptr().cast(), &raw mut len)
         };
         ok(status, || ()).map_err(|s| {
-            format!("libfabric does not tell the name of an endpoint: {}", told(&self.functions, s as isize))
+            format!(
+                "libfabric cannot query the name of an endpoint: {}",
+                status_text(&self.functions, s as isize)
+            )
         })?;
         name.truncate(len);
         Ok(name)
@@ -253,7 +256,7 @@ impl Fabric {
         match count {
             1 => Ok(address),
             status => {
-                let why = told(&self.functions, status as isize);
+                let why = status_text(&self.functions, status as isize);
                 Err(format!("has an address that libfabric cannot use: {why}"))
             }
         }
@@ -283,7 +286,7 @@ pub(super) fn info(
         _ => Err(format!(
             "libfabric offers no provider {} here: {} (`fi_info -p '{}'` lists what it offers)",
             provider.name,
-            told(&functions, status as isize),
+            status_text(&functions, status as isize),
             provider.name
         )),
     }

@@ -2,7 +2,7 @@
 //! answers or the time limit is over.
 
 use super::medium::{Medium, RETRY_MS};
-use super::{Action, Around, Id, Opened, Opening, Said, Trouble, mixed};
+use super::{Action, Content, Facts, Id, Opened, Opening, Trouble, mixed};
 use crate::handshake::{self, Ends};
 use nmad_engine::packet::PeerId;
 use nmad_wire::{Control, Hello, Refusal, RefusalCode, VERSION, Welcome};
@@ -108,7 +108,7 @@ impl Opening {
             next_ms = now_ms + bound_ms;
         }
         attempt.stage = Stage::Greeted { id, hello, len: longest, hellos: 1, next_ms };
-        self.actions.push_back(Action::Say { id, message: Control::Hello(hello), len: longest });
+        self.actions.push_back(Action::Send { id, message: Control::Hello(hello), len: longest });
     }
 
     /// The last message was longer than the path MTU: the next step sends a shorter hello.
@@ -126,21 +126,21 @@ impl Opening {
 
     /// Returns whether the peer of this attempt has started a handshake itself, which may make the attempt
     /// superfluous.
-    fn has_rival(&self, at: usize) -> bool {
+    fn has_incoming_handshake(&self, at: usize) -> bool {
         self.strangers.iter().any(|stranger| stranger.claims() == Some(self.attempts[at].peer))
     }
 
     /// Advances the attempt as far as possible now.
-    pub(super) fn go_on(&mut self, at: usize, now_ms: u64, around: &dyn Around) {
+    pub(super) fn advance(&mut self, at: usize, now_ms: u64, facts: &dyn Facts) {
         let peer = self.attempts[at].peer;
-        let count = around.remotes(peer).len();
+        let count = facts.remotes(peer).len();
         if count == 0 {
-            return self.fail(at, around.homeless().into());
+            return self.fail(at, facts.no_address().into());
         }
         if self.attempts[at].until_ms.is_some_and(|until_ms| now_ms >= until_ms) {
             let last =
                 self.attempts[at].last.take().map_or(String::new(), |last| format!("; before: {last}"));
-            return self.fail(at, around.silent(peer) + &last);
+            return self.fail(at, facts.no_answer(peer) + &last);
         }
         self.warn_slow(at, now_ms);
         if self.medium.loses() {
@@ -149,12 +149,12 @@ impl Opening {
                 stranger.claims() == Some(peer) && stranger.is_stale(now_ms, HELD_MS)
             });
         }
-        let rival = self.has_rival(at);
+        let rival = self.has_incoming_handshake(at);
         match self.attempts[at].stage {
             Stage::Resting { until_ms } if now_ms >= until_ms && !rival => self.reach(at, count, now_ms),
             Stage::Reaching { id, until_ms } if now_ms >= until_ms => {
                 self.actions.push_back(Action::Drop { id });
-                self.setback(at, Trouble::Unreachable, around.silent(peer), now_ms, around);
+                self.setback(at, Trouble::Unreachable, facts.no_answer(peer), now_ms, facts);
             }
             Stage::Greeted { id, next_ms, .. } if now_ms >= next_ms => match self.medium {
                 Medium::Connections if count > 1 => self.try_next(at, id, now_ms),
@@ -193,7 +193,7 @@ impl Opening {
             }
         }
         (*hellos, *next_ms) = (*hellos + 1, now_ms + RETRY_MS);
-        self.actions.push_back(Action::Say { id: *id, message: Control::Hello(*hello), len: *len });
+        self.actions.push_back(Action::Send { id: *id, message: Control::Hello(*hello), len: *len });
     }
 
     fn try_next(&mut self, at: usize, id: Id, now_ms: u64) {
@@ -209,32 +209,32 @@ impl Opening {
             attempt.slow_ms = None;
             let peer = attempt.peer.0;
             log::warn!(
-                "rail {name}: peer {peer} has not answered within {bound:?}; it is there, and is waited for"
+                "rail {name}: peer {peer} has not answered within {bound:?}, but it is alive; still waiting"
             );
         }
     }
 
     /// Handles a message of the peer.
-    pub(super) fn heard_answer(&mut self, at: usize, said: Said<'_>, len: usize, now_ms: u64) {
+    pub(super) fn handle_answer(&mut self, at: usize, content: Content<'_>, len: usize, now_ms: u64) {
         let loses = self.medium.loses();
-        match said {
-            Said::Message(Control::Welcome(welcome)) => self.welcomed(at, &welcome, len),
-            Said::Message(Control::Refuse(Refusal { code: RefusalCode::Crossed, .. })) => {
+        match content {
+            Content::Message(Control::Welcome(welcome)) => self.welcomed(at, &welcome, len),
+            Content::Message(Control::Refuse(Refusal { code: RefusalCode::Crossed, .. })) => {
                 let attempt = &mut self.attempts[at];
                 self.actions.extend(attempt.id().map(|id| Action::Drop { id }));
                 attempt.stage = Stage::Resting { until_ms: now_ms + CROSSED_MS };
-                attempt.last = Some("it was connecting to us itself".into());
+                attempt.last = Some("it was connecting to this side itself".into());
             }
-            Said::Message(Control::Refuse(refusal)) => {
+            Content::Message(Control::Refuse(refusal)) => {
                 self.fail(at, format!("refused the link: {}", refusal.text));
             }
-            Said::Message(_) if loses => {}
-            Said::Message(_) => self.fail(at, "answered a hello out of turn".into()),
-            Said::OtherVersion(theirs) => {
+            Content::Message(_) if loses => {}
+            Content::Message(_) => self.fail(at, "answered a hello out of turn".into()),
+            Content::OtherVersion(theirs) => {
                 self.fail(at, mixed("", theirs, "this side", VERSION).trim_start().into());
             }
-            Said::Foreign(_) if loses => {}
-            Said::Foreign(e) => {
+            Content::Foreign(_) if loses => {}
+            Content::Foreign(e) => {
                 let why = format!("is not at its address, where something else answers: {e}");
                 self.fail(at, why);
             }
@@ -269,14 +269,15 @@ impl Opening {
     /// Sends the proof, unless it must be held back until the peer's own connection has ended.
     fn prove(&mut self, at: usize) {
         let Stage::Welcomed { id, ends, len } = self.attempts[at].stage else { return };
-        let waits =
-            self.medium == Medium::Connections && ends.hello.from > ends.hello.to && self.has_rival(at);
+        let waits = self.medium == Medium::Connections
+            && ends.hello.from > ends.hello.to
+            && self.has_incoming_handshake(at);
         if waits {
             return;
         }
         self.attempts[at].stage = Stage::Finishing { id, ends, len };
         let message = ends.proof(&self.local.secret);
-        self.actions.push_back(Action::Say { id, message, len });
+        self.actions.push_back(Action::Send { id, message, len });
         self.actions.push_back(Action::Finish { id, is_attempt: true });
     }
 
@@ -287,11 +288,11 @@ impl Opening {
         trouble: Trouble,
         why: String,
         now_ms: u64,
-        around: &dyn Around,
+        facts: &dyn Facts,
     ) {
         let rest_ms = self.medium.rest_ms();
         let attempt = &mut self.attempts[at];
-        let count = around.remotes(attempt.peer).len().max(1);
+        let count = facts.remotes(attempt.peer).len().max(1);
         let is_over = match trouble {
             Trouble::Busy => {
                 attempt.until_ms = None;

@@ -3,7 +3,7 @@
 //!
 //! It performs no I/O and reads no clock. A driver reports events: a link is wanted, a connection was
 //! accepted or has ended, a message arrived, time has passed. The machine answers with [`Action`]s, which
-//! the driver carries out. [`Medium`] has the differences between networks; through [`Around`] the driver
+//! the driver carries out. [`Medium`] has the differences between networks; through [`Facts`] the driver
 //! supplies its own facts (addresses, open links, messages about its network).
 //!
 //! A link opens by hello, welcome and proof ([`crate::handshake`]). Each handshake is a *conversation* with
@@ -75,11 +75,11 @@ pub enum Action {
         id: Id,
         /// The peer.
         peer: PeerId,
-        /// Index of the address in the peer's list, see [`Around::remotes`].
+        /// Index of the address in the peer's list, see [`Facts::remotes`].
         address: usize,
     },
     /// Send a message.
-    Say {
+    Send {
         /// The conversation.
         id: Id,
         /// Hello, welcome or proof.
@@ -136,7 +136,7 @@ pub struct Opened {
 
 /// Content received in a conversation.
 #[derive(Debug)]
-pub enum Said<'a> {
+pub enum Content<'a> {
     /// A handshake message.
     Message(Control<'a>),
     /// A message of this other version of the protocol.
@@ -168,15 +168,15 @@ pub struct Linked {
 }
 
 /// Facts that the driver supplies.
-pub trait Around {
+pub trait Facts {
     /// The number of the peer's rail for each of its addresses, the best address first.
     fn remotes(&self, peer: PeerId) -> Vec<u8>;
     /// The link to a peer, if there is one.
     fn linked(&self, peer: PeerId) -> Option<Linked>;
     /// The message about a peer without any address, to follow the name of the peer.
-    fn homeless(&self) -> &'static str;
+    fn no_address(&self) -> &'static str;
     /// The message about a peer that has not answered within the bound, with a likely cause.
-    fn silent(&self, peer: PeerId) -> String;
+    fn no_answer(&self, peer: PeerId) -> String;
 }
 
 /// The state machine of one rail: all its links that are not open yet.
@@ -246,38 +246,38 @@ impl Opening {
     }
 
     /// Time has passed: strangers expire, attempts continue.
-    pub fn step(&mut self, now_ms: u64, around: &dyn Around) {
+    pub fn step(&mut self, now_ms: u64, facts: &dyn Facts) {
         self.expire(now_ms);
         self.tell(now_ms);
         for at in (0..self.attempts.len()).rev() {
-            self.go_on(at, now_ms, around);
+            self.advance(at, now_ms, facts);
         }
     }
 
     /// Handles a message in a conversation. For datagrams, `len` is the length that has passed: that of the
     /// datagram itself or the length that it names, whichever is less. `nonce` is fresh, for an answer.
-    pub fn heard(
+    pub fn handle_message(
         &mut self,
         id: Id,
-        said: Said<'_>,
+        content: Content<'_>,
         len: usize,
         (now_ms, nonce): (u64, [u8; 32]),
-        around: &dyn Around,
+        facts: &dyn Facts,
     ) {
         if let Some(at) = self.attempt_in(id) {
-            self.heard_answer(at, said, len, now_ms);
+            self.handle_answer(at, content, len, now_ms);
         } else if let Some(at) = self.stranger_in(id) {
-            self.heard_stranger(at, said, len, (now_ms, nonce), around);
+            self.handle_stranger(at, content, len, (now_ms, nonce), facts);
         }
     }
 
     /// Handles the end of a conversation, or a failure to start it; the driver has removed it already.
-    pub fn failed(&mut self, id: Id, trouble: Trouble, why: String, now_ms: u64, around: &dyn Around) {
+    pub fn failed(&mut self, id: Id, trouble: Trouble, why: String, now_ms: u64, facts: &dyn Facts) {
         if let Some(at) = self.attempt_in(id) {
-            self.setback(at, trouble, why, now_ms, around);
+            self.setback(at, trouble, why, now_ms, facts);
         } else if let Some(at) = self.stranger_in(id) {
             let stranger = self.strangers.swap_remove(at);
-            self.note_end(&stranger, &why, (now_ms, around));
+            self.note_end(&stranger, &why, (now_ms, facts));
         }
     }
 

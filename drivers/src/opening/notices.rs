@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_is_one_line_a_second_with_a_count_and_the_worst_is_told() {
+    fn a_flood_is_one_line_a_second_with_a_count_and_the_worst_event() {
         let mut notices = Notices::default();
         let mut lines = Vec::new();
         for ms in 0..2500 {

@@ -32,7 +32,7 @@ impl Opening {
         if self.strangers.len() < self.medium.strangers_max() {
             return true;
         }
-        let crowd = self.crowd();
+        let crowd = self.busiest_host();
         let is_old = |stranger: &&Stranger| {
             let is_of_crowd = crowd == Some(stranger.origin.host) || !stranger.origin.is_known;
             let patience_ms = if is_of_crowd { SHORT_PATIENCE_MS } else { PATIENCE_MS };
@@ -56,12 +56,12 @@ impl Opening {
 
     /// Logs a process that the driver has turned away, because the system identifies it as foreign to the
     /// job.
-    pub fn turned_away(&mut self, why: &str, now_ms: u64) {
-        self.note(Level::Warn, format!("turned away {why}"), now_ms);
+    pub fn rejected(&mut self, why: &str, now_ms: u64) {
+        self.note(Level::Warn, format!("rejected {why}"), now_ms);
     }
 
     /// The host with so many silent strangers that they cannot all be peers.
-    fn crowd(&self) -> Option<Option<IpAddr>> {
+    fn busiest_host(&self) -> Option<Option<IpAddr>> {
         let mut hosts: Vec<(Option<IpAddr>, usize)> = Vec::new();
         for Stranger { origin, .. } in self.strangers.iter().filter(|stranger| stranger.is_silent()) {
             match hosts.iter_mut().find(|(host, _)| *host == origin.host) {
@@ -109,7 +109,7 @@ impl Opening {
     fn make_room(&mut self, id: Id, now_ms: u64) {
         let Some(at) = self.stranger_in(id) else { return };
         let Stranger { origin, .. } = self.strangers.swap_remove(at);
-        self.note(Level::Warn, format!("dropped silent {} to make room", origin.text), now_ms);
+        self.note(Level::Warn, format!("dropped {}, which was silent, to make room", origin.text), now_ms);
         self.actions.push_back(Action::Drop { id });
     }
 }

@@ -1,6 +1,6 @@
 //! Strangers: processes that have connected to us and have not proved their identity yet.
 
-use super::{Action, Around, Id, Medium, Opened, Opening, Origin, Said, refused_version};
+use super::{Action, Content, Facts, Id, Medium, Opened, Opening, Origin, refused_version};
 use crate::handshake::{self, Ends};
 use log::Level;
 use nmad_engine::packet::PeerId;
@@ -96,10 +96,10 @@ impl Opening {
     }
 
     /// Logs the end of a stranger's conversation, unless another conversation of its peer has replaced it.
-    pub(super) fn note_end(&mut self, stranger: &Stranger, why: &str, (now_ms, around): (u64, &dyn Around)) {
+    pub(super) fn note_end(&mut self, stranger: &Stranger, why: &str, (now_ms, facts): (u64, &dyn Facts)) {
         let from = &stranger.origin.text;
         let text = match stranger.claims() {
-            Some(peer) if around.linked(peer).is_some() => return,
+            Some(peer) if facts.linked(peer).is_some() => return,
             Some(peer) => format!("no link from peer {} at {from}: {why}", peer.0),
             None => format!("stranger at {from}: {why}"),
         };
@@ -117,40 +117,42 @@ impl Opening {
     }
 
     /// Handles a message of a stranger.
-    pub(super) fn heard_stranger(
+    pub(super) fn handle_stranger(
         &mut self,
         at: usize,
-        said: Said<'_>,
+        content: Content<'_>,
         len: usize,
         (now_ms, nonce): (u64, [u8; 32]),
-        around: &dyn Around,
+        facts: &dyn Facts,
     ) {
         let loses = self.medium.loses();
         self.strangers[at].heard_ms = now_ms;
-        match (said, self.strangers[at].ends()) {
-            (Said::Message(Control::Hello(hello)), None) => {
-                self.hello(at, hello, len, (now_ms, nonce), around)
+        match (content, self.strangers[at].ends()) {
+            (Content::Message(Control::Hello(hello)), None) => {
+                self.hello(at, hello, len, (now_ms, nonce), facts)
             }
-            (Said::Message(Control::Hello(hello)), Some(ends)) if loses => {
+            (Content::Message(Control::Hello(hello)), Some(ends)) if loses => {
                 if ends.hello == hello {
                     self.welcome(at, len);
                 }
             }
-            (Said::Message(Control::Proof(proof)), Some(ends)) => self.proof(at, ends, &proof, len, now_ms),
-            (Said::Message(Control::Refuse(refusal)), _) => {
+            (Content::Message(Control::Proof(proof)), Some(ends)) => {
+                self.proof(at, ends, &proof, len, now_ms)
+            }
+            (Content::Message(Control::Refuse(refusal)), _) => {
                 let stranger = self.strangers.swap_remove(at);
-                self.note_end(&stranger, &format!("it refused: {}", refusal.text), (now_ms, around));
+                self.note_end(&stranger, &format!("it refused: {}", refusal.text), (now_ms, facts));
                 self.actions.push_back(Action::Drop { id: stranger.id });
             }
-            (Said::Message(_), None) if loses => self.send_away(at),
-            (Said::Message(_), _) if loses => {}
-            (Said::Message(_), _) => {
+            (Content::Message(_), None) if loses => self.send_away(at),
+            (Content::Message(_), _) if loses => {}
+            (Content::Message(_), _) => {
                 self.refuse(at, RefusalCode::Rank, "that message was out of turn".into(), now_ms);
             }
-            (Said::OtherVersion(theirs), _) => {
+            (Content::OtherVersion(theirs), _) => {
                 self.refuse(at, RefusalCode::Version, refused_version(theirs), now_ms);
             }
-            (Said::Foreign(e), _) => self.refuse(at, RefusalCode::Version, e.to_string(), now_ms),
+            (Content::Foreign(e), _) => self.refuse(at, RefusalCode::Version, e.to_string(), now_ms),
         }
     }
 
@@ -160,7 +162,7 @@ impl Opening {
         hello: Hello,
         len: usize,
         (now_ms, nonce): (u64, [u8; 32]),
-        around: &dyn Around,
+        facts: &dyn Facts,
     ) {
         let peer = PeerId(hello.from);
         // The MAC is checked first: the steps below trust the hello, and keep a place for its sender.
@@ -180,10 +182,10 @@ impl Opening {
         if self.spent.has(&hello) {
             return self.send_away(at);
         }
-        if let Some(text) = self.objection(&hello, around) {
+        if let Some(text) = self.objection(&hello, facts) {
             return self.refuse(at, RefusalCode::Rank, text, now_ms);
         }
-        if self.has_precedence(peer, around) {
+        if self.has_precedence(peer, facts) {
             return match self.medium {
                 Medium::Connections => {
                     self.refuse(at, RefusalCode::Crossed, "both sides connected at once".into(), now_ms);
@@ -208,7 +210,7 @@ impl Opening {
     fn welcome(&mut self, at: usize, len: usize) {
         let Stranger { id, stage: Stage::Welcomed(ends), .. } = &self.strangers[at] else { return };
         let (id, message) = (*id, ends.welcome(&self.local.secret));
-        self.actions.push_back(Action::Say { id, message, len });
+        self.actions.push_back(Action::Send { id, message, len });
     }
 
     fn proof(&mut self, at: usize, ends: Ends, proof: &Proof, len: usize, now_ms: u64) {
@@ -231,14 +233,14 @@ impl Opening {
 
     /// Returns whether a link begun by this side takes precedence: either an attempt is under way, or the
     /// link is open and the peer may not know that yet.
-    fn has_precedence(&self, peer: PeerId, around: &dyn Around) -> bool {
+    fn has_precedence(&self, peer: PeerId, facts: &dyn Facts) -> bool {
         let is_under_way = self.attempt_to(peer).is_some_and(|at| self.attempts[at].is_under_way());
-        let is_unproved = || around.linked(peer).is_some_and(|link| link.is_unproved);
+        let is_unproved = || facts.linked(peer).is_some_and(|link| link.is_unproved);
         self.local.rank < peer && (is_under_way || is_unproved())
     }
 
     /// Returns why a hello is refused.
-    fn objection(&self, hello: &Hello, around: &dyn Around) -> Option<String> {
+    fn objection(&self, hello: &Hello, facts: &dyn Facts) -> Option<String> {
         let (me, peer) = (self.local.rank.0, PeerId(hello.from));
         if hello.to != me || hello.from == me {
             return Some(format!("rank {me} was reached, not rank {} (is its address right?)", hello.to));
@@ -246,9 +248,9 @@ impl Opening {
         let under_way = || {
             // Over datagrams, a hello without an answer does not determine which rail will answer.
             let at = self.attempt_to(peer).filter(|_| !self.medium.loses())?;
-            self.attempts[at].remote(&around.remotes(peer))
+            self.attempts[at].remote(&facts.remotes(peer))
         };
-        let taken = around.linked(peer).map(|link| link.remote).or_else(under_way)?;
+        let taken = facts.linked(peer).map(|link| link.remote).or_else(under_way)?;
         let text = format!("rail {} of rank {me} is linked to rail {taken} already", self.local.rail);
         (taken != hello.rail).then_some(text)
     }

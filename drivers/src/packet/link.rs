@@ -66,7 +66,7 @@ pub struct Link {
     head: [u8; HEAD],
     /// A socket connected to the UDP port that the peer's process holds. The peer does not read from that
     /// port; but when its process has ended, its kernel answers with an error.
-    bell: Option<UdpSocket>,
+    death_probe: Option<UdpSocket>,
     /// The message that this side repeats until it receives a frame.
     proof: Vec<u8>,
     silence: Silence,
@@ -77,7 +77,7 @@ impl Link {
     pub fn new(
         greeted: Greeted<Way>,
         ours: Way,
-        bell: Option<UdpSocket>,
+        death_probe: Option<UdpSocket>,
         secret: &[u8; 32],
         silence: Silence,
     ) -> Self {
@@ -96,7 +96,7 @@ impl Link {
             blocked: false,
             heard: false,
             head,
-            bell,
+            death_probe,
             proof,
             silence,
         }
@@ -111,10 +111,10 @@ impl Link {
     pub fn signal(&mut self, socket: &Socket, signal: Signal) {
         let datagram = Datagram::signal(self.seal.next() as u32, signal);
         let tag = self.seal.tag(&datagram);
-        self.say(socket, &datagram.encode(tag));
+        self.send_bytes(socket, &datagram.encode(tag));
     }
 
-    fn say(&self, socket: &Socket, bytes: &[u8]) {
+    fn send_bytes(&self, socket: &Socket, bytes: &[u8]) {
         let _ = net::send(socket, &[&self.head[..], bytes].concat(), SendFlags::empty());
     }
 
@@ -122,18 +122,18 @@ impl Link {
     ///
     /// # Errors
     /// The peer's kernel reports that the process has ended, or the peer does not answer any more.
-    pub fn keep_up(&mut self, socket: &Socket, now_ms: u64) -> Result<(), Broken> {
+    pub fn maintain(&mut self, socket: &Socket, now_ms: u64) -> Result<(), Broken> {
         if self.heard {
             self.proof = Vec::new();
         }
         match self.silence.judge(std::mem::take(&mut self.heard), now_ms) {
             Duty::Over => return Err(Broken::Silent),
             Duty::Refused(e) => return Err(Broken::System(e)),
-            _ if self.is_unproved() => self.say(socket, &self.proof),
+            _ if self.is_unproved() => self.send_bytes(socket, &self.proof),
             Duty::Nothing => {}
             Duty::Ask => {
                 self.signal(socket, Signal::Probe);
-                self.ring();
+                self.test_process();
             }
         }
         Ok(())
@@ -141,12 +141,12 @@ impl Link {
 
     /// Sends a datagram to the peer's UDP port. An error of the kernel is about an earlier datagram, and is
     /// returned instead of sending this one.
-    fn ring(&mut self) {
-        let Some(bell) = &self.bell else { return };
-        if let Err(e) = bell.send(&[])
+    fn test_process(&mut self) {
+        let Some(death_probe) = &self.death_probe else { return };
+        if let Err(e) = death_probe.send(&[])
             && e.kind() != io::ErrorKind::WouldBlock
         {
-            let _ = bell.send(&[]);
+            let _ = death_probe.send(&[]);
             self.silence.refused(Errno::from_io_error(&e).unwrap_or(Errno::IO));
         }
     }

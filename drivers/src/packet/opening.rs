@@ -5,8 +5,8 @@ use super::frame::{Place, Way, head};
 use super::link::Link;
 use super::sys::Socket;
 use crate::connections::Setback;
-use crate::opening::{self, Around, Linked, Local, Medium, Origin, Said, Trouble};
-use crate::udp::greeters::{Greeter, Greeters, Heard, Network, Outcome, Step};
+use crate::opening::{self, Content, Facts, Linked, Local, Medium, Origin, Trouble};
+use crate::udp::greeters::{Greeter, Greeters, Greeting, Network, Outcome, Step};
 use hashbrown::HashMap;
 use nmad_engine::packet::PeerId;
 use nmad_wire::{Control, Hello};
@@ -69,33 +69,39 @@ impl Opening {
     /// Continues every attempt.
     pub fn step(&mut self, rail: Rail<'_>, outcome: &mut Vec<Outcome<Way>>) {
         let (opening, greeters, now_ms) = (&mut self.machine, &mut self.greeters, rail.now_ms);
-        Step { greeters, opening, network: rail, now_ms, outcome }.go_on();
+        Step { greeters, opening, network: rail, now_ms, outcome }.advance();
     }
 
     /// Handles a frame from a sender without a link; returns whether it was a handshake message.
-    pub fn hear(&mut self, from: Way, bytes: &[u8], rail: Rail<'_>, outcome: &mut Vec<Outcome<Way>>) -> bool {
-        let Some(heard) = Heard::of(bytes, &rail.config.secret, rail.longest()) else { return false };
+    pub fn handle(
+        &mut self,
+        from: Way,
+        bytes: &[u8],
+        rail: Rail<'_>,
+        outcome: &mut Vec<Outcome<Way>>,
+    ) -> bool {
+        let Some(heard) = Greeting::of(bytes, &rail.config.secret, rail.longest()) else { return false };
         // A hello comes from a new sender, a welcome from a peer to which we have sent a hello, and a proof
         // from a peer that we have sent a welcome.
-        let is_attempt = match heard.said {
+        let is_attempt = match heard.content {
             // Answer a hello only if it comes from the address that the launcher has published for its
             // rank.
-            Said::Message(Control::Hello(hello)) if rail.is_elsewhere(&hello, from) => return true,
-            Said::Message(Control::Hello(_)) | Said::OtherVersion(_) | Said::Foreign(_) => None,
-            Said::Message(Control::Welcome(_) | Control::Refuse(_)) => Some(true),
-            Said::Message(Control::Proof(_)) => Some(false),
+            Content::Message(Control::Hello(hello)) if rail.is_elsewhere(&hello, from) => return true,
+            Content::Message(Control::Hello(_)) | Content::OtherVersion(_) | Content::Foreign(_) => None,
+            Content::Message(Control::Welcome(_) | Control::Refuse(_)) => Some(true),
+            Content::Message(Control::Proof(_)) => Some(false),
         };
         let (opening, greeters, now_ms) = (&mut self.machine, &mut self.greeters, rail.now_ms);
         let mut step = Step { greeters, opening, network: rail, now_ms, outcome };
         match is_attempt {
             None => {
                 let origin = Origin { text: format!("port {}", from.port), host: None, is_known: true };
-                step.knock(from, origin, heard);
+                step.accept_hello(from, origin, heard);
             }
             Some(is_attempt) => {
                 let of_it = |greeter: &Greeter<Way>| (greeter.way, greeter.is_attempt) == (from, is_attempt);
                 if let Some(at) = step.greeters.list.iter().position(of_it) {
-                    step.hear(at, heard);
+                    step.handle_message(at, heard);
                 }
             }
         }
@@ -104,7 +110,7 @@ impl Opening {
     }
 }
 
-impl Around for Rail<'_> {
+impl Facts for Rail<'_> {
     fn remotes(&self, peer: PeerId) -> Vec<u8> {
         self.places(peer).iter().map(|(rail, _)| *rail).collect()
     }
@@ -113,11 +119,11 @@ impl Around for Rail<'_> {
         (self.linked)(peer).map(|link| Linked { remote: link.remote, is_unproved: link.is_unproved() })
     }
 
-    fn homeless(&self) -> &'static str {
+    fn no_address(&self) -> &'static str {
         "has no address on the network of this rail"
     }
 
-    fn silent(&self, peer: PeerId) -> String {
+    fn no_answer(&self, peer: PeerId) -> String {
         let there = self.places(peer).first().map_or("it".into(), |(_, place)| place.address.to_string());
         format!(
             "did not answer any frame within {:?} (does {} pass EtherType 0x88B5 to {there}, or has it the \

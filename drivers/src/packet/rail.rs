@@ -7,7 +7,7 @@ use super::link::Link;
 use super::opening::{self, Opening};
 use super::read::read;
 use super::sys::Socket;
-use super::wakes::{Wakes, bell};
+use super::wakes::{Wakes, death_probe};
 use crate::carrier::Carrier;
 use crate::error::DriverError;
 use crate::news::News;
@@ -101,7 +101,7 @@ impl PacketRail {
         let port = UdpSocket::bind(SocketAddr::new(config.interface.address, 0))
             .and_then(|port| port.set_nonblocking(true).map(|()| port))
             .map_err(fail("cannot use the address of the interface (is it still one of this machine?)"))?;
-        let number = port.local_addr().map_err(fail("cannot tell its port"))?.port();
+        let number = port.local_addr().map_err(fail("cannot query its port"))?.port();
         let socket = Socket::open(&config.interface.name, number).map_err(|e| {
             let what = match e.kind() {
                 io::ErrorKind::PermissionDenied => FORBIDDEN,
@@ -112,7 +112,7 @@ impl PacketRail {
         let watch = Watch::new().map_err(io::Error::from).map_err(fail("cannot make an epoll"))?;
         let timer = Timer::new().map_err(io::Error::from).map_err(fail("cannot make a timer"))?;
         let watched = watch.add(&socket, Token::Opening, false);
-        let watched = watched.and_then(|()| watch.add(timer.descriptor(), Token::Bell, false));
+        let watched = watched.and_then(|()| watch.add(timer.descriptor(), Token::Wakeup, false));
         watched.map_err(io::Error::from).map_err(fail("cannot watch a socket"))?;
         let here = SocketAddr::new(config.interface.address, number);
         let address = Address { socket: here, prefix: config.interface.prefix };
@@ -151,7 +151,7 @@ impl PacketRail {
             }
             None => {
                 self.opening.machine.connect(to, now_ms());
-                self.wind();
+                self.set_timer();
             }
         }
     }
@@ -164,7 +164,7 @@ impl PacketRail {
             link.signal(&self.socket, Signal::Close);
         }
         let unsent = link.map(|mut link| link.out.take_unsent()).unwrap_or_default();
-        self.lost(to, "was given up", unsent);
+        self.lost(to, "was closed by this side", unsent);
     }
 
     /// Reports the end of a link, or of the attempt to open one.
@@ -228,7 +228,7 @@ impl PacketRail {
                     *latest = by_way.get(&way).map(|index| (way, *index));
                 }
                 let Some(link) = latest.and_then(|(_, index)| links[index].as_deref_mut()) else {
-                    self.hear(way, report);
+                    self.handle_unlinked(way, report);
                     self.socket.release();
                     continue;
                 };
@@ -245,14 +245,14 @@ impl PacketRail {
 
     /// Handles a frame of a sender without a link.
     #[cold]
-    fn hear(&mut self, from: Way, report: &mut dyn FnMut(Event<'_>)) {
+    fn handle_unlinked(&mut self, from: Way, report: &mut dyn FnMut(Event<'_>)) {
         let bytes = self.socket.frame().and_then(frame::open).map(|(_, bytes)| bytes.to_vec());
         let bytes = bytes.unwrap_or_default();
-        if !self.with_opening(|opening, rail, outcome| opening.hear(from, &bytes, rail, outcome)) {
+        if !self.with_opening(|opening, rail, outcome| opening.handle(from, &bytes, rail, outcome)) {
             let is_known = self.known.values().flatten().any(|(_, place)| place.way() == from);
             self.strays.count(if is_known { Stray::Untimely } else { Stray::Stranger });
         }
-        self.settle(report);
+        self.report_outcomes(report);
     }
 
     /// Calls `what` with the state of links that are not open yet, and the parts of the rail that it uses.
@@ -271,14 +271,14 @@ impl PacketRail {
     }
 
     /// Reports the results of attempts to open links.
-    fn settle(&mut self, report: &mut dyn FnMut(Event<'_>)) {
+    fn report_outcomes(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         for outcome in std::mem::take(&mut self.outcome) {
             match outcome {
                 Outcome::Open(greeted) => self.opened(greeted, report),
                 Outcome::Failed(peer, why) => self.lost(peer, &why, Vec::new()),
             }
         }
-        self.wind();
+        self.set_timer();
     }
 
     fn opened(&mut self, greeted: Greeted<Way>, report: &mut dyn FnMut(Event<'_>)) {
@@ -288,9 +288,9 @@ impl PacketRail {
         log::debug!("rail {}: link to peer {}, {} B a frame", self.name, peer.0, greeted.opened.len);
         let answers = !greeted.opened.is_attempt;
         let host = self.known.get(&peer).into_iter().flatten().find(|(_, place)| place.way() == greeted.way);
-        let bell = host.and_then(|(_, place)| bell(&self.config, place.address.socket).ok());
+        let death_probe = host.and_then(|(_, place)| death_probe(&self.config, place.address.socket).ok());
         let silence = Silence::new(self.config.silence, now_ms());
-        let mut link = Link::new(greeted, self.place.way(), bell, &self.config.secret, silence);
+        let mut link = Link::new(greeted, self.place.way(), death_probe, &self.config.secret, silence);
         if answers {
             link.signal(&self.socket, Signal::Alive);
         }
@@ -312,26 +312,26 @@ impl PacketRail {
         let mut rings = false;
         let PacketRail { wakes, carrier, known, news, .. } = self;
         wakes.watch.look(|token, _| match token {
-            Token::Carrier => carrier.heard(known.keys().copied(), news),
-            token => rings |= token == Token::Bell,
+            Token::Carrier => carrier.read_notifications(known.keys().copied(), news),
+            token => rings |= token == Token::Wakeup,
         });
         if rings || !self.opening.machine.is_idle() {
             self.with_opening(|opening, rail, outcome| opening.step(rail, outcome));
-            self.settle(report);
+            self.report_outcomes(report);
         }
         if rings {
-            self.timer.silence();
-            self.keep_up();
-            self.wind();
+            self.timer.acknowledge();
+            self.maintain();
+            self.set_timer();
         }
     }
 
     /// Probes inactive links, and logs dropped frames.
-    fn keep_up(&mut self) {
+    fn maintain(&mut self) {
         let now_ms = now_ms();
         for index in 0..self.links.len() {
             let Some(link) = self.links[index].as_deref_mut() else { continue };
-            if let Err(broken) = link.keep_up(&self.socket, now_ms) {
+            if let Err(broken) = link.maintain(&self.socket, now_ms) {
                 let peer = link.peer;
                 self.lose(peer, &broken.describe(&self.config));
             }
@@ -344,10 +344,10 @@ impl PacketRail {
     }
 
     /// Sets the timer for pending periodic work.
-    fn wind(&mut self) {
+    fn set_timer(&mut self) {
         let hurry =
             !self.opening.machine.is_idle() || self.links.iter().flatten().any(|link| link.is_unproved());
-        self.timer.wind(if hurry { RETRY_MS } else { silence::ASK_MS });
+        self.timer.start(if hurry { RETRY_MS } else { silence::ASK_MS });
     }
 
     #[inline]
@@ -455,7 +455,7 @@ impl Driver for PacketRail {
 
     /// Interest watches the socket, which also receives requests for links.
     fn wakeup(&mut self, _: Interest) -> Option<i32> {
-        self.wakes.attend(&self.socket);
+        self.wakes.watch_socket(&self.socket);
         Some(self.wakes.watch.descriptor())
     }
 

@@ -41,7 +41,7 @@ impl Wakes {
     }
 
     /// Watches the socket, because a thread is about to sleep.
-    pub fn attend(&self, socket: &Socket) {
+    pub fn watch_socket(&self, socket: &Socket) {
         self.frames.set(0);
         if !self.watched.get() && self.watch.add(socket, Token::Opening, false).is_ok() {
             self.watched.set(true);
@@ -50,7 +50,7 @@ impl Wakes {
 }
 
 /// Opens a socket connected to the UDP port that a peer's process holds.
-pub fn bell(config: &PacketConfig, to: SocketAddr) -> io::Result<UdpSocket> {
+pub fn death_probe(config: &PacketConfig, to: SocketAddr) -> io::Result<UdpSocket> {
     let socket = UdpSocket::bind(SocketAddr::new(config.interface.address, 0))?;
     socket.set_nonblocking(true)?;
     socket.connect(to)?;

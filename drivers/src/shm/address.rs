@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_survives_the_trip_and_others_are_refused() {
+    fn an_address_survives_its_text_and_others_are_refused() {
         let address = Address::fresh(&[7; 32]);
         assert_eq!(address.to_string().parse(), Ok(address.clone()));
         assert!(!address.to_string().contains([' ', ';', '=']));

@@ -52,7 +52,7 @@ impl Home {
         let wakeup = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
             .map_err(|e| failed("cannot make an eventfd", e))?;
         watch.add(&socket, Token::Opening, false).map_err(|e| failed("cannot watch a socket", e))?;
-        watch.add(&wakeup, Token::Bell, false).map_err(|e| failed("cannot watch an eventfd", e))?;
+        watch.add(&wakeup, Token::Wakeup, false).map_err(|e| failed("cannot watch an eventfd", e))?;
         if cross_memory {
             across::permit_access();
         }
@@ -81,7 +81,7 @@ impl Home {
             return Some(Accepted::Stranger(fd, Origin { text, host: None, is_known: true }));
         }
         let whose = user.map_or("an unknown user".into(), |user| format!("user {user}"));
-        Some(Accepted::TurnedAway(format!("a process of {whose} at the socket of this rail")))
+        Some(Accepted::Rejected(format!("a process of {whose} at the socket of this rail")))
     }
 
     /// Creates the segment of a link that this side opens; returns it with its descriptor.

@@ -52,14 +52,14 @@ pub struct Link {
     pub(super) probe: Probe,
     /// Bytes of the last packet in the bounce buffer, limited to what is worth prefetching for the next
     /// one.
-    pub(super) ready: usize,
+    pub(super) prefetch_len: usize,
     pub(super) consumer: Consumer,
     /// Number of cells of the last received packet.
     pub(super) row: u64,
     /// Content of the last received packet that consisted of several cells.
     pub(super) gathered: [[u8; CONTENT]; cell::ROW],
     /// Bytes consumed from the peer's bounce buffer that the peer has not been notified of.
-    pub(super) untold_bytes: u64,
+    pub(super) unreported_bytes: u64,
     pub(super) outgoing: Outgoing,
     pub(super) incoming: Incoming,
     /// Fences of other processes (membarrier) reach this process.
@@ -87,11 +87,11 @@ impl Link {
             queue: VecDeque::new(),
             producer: Producer::default(),
             ranges: Ranges::new(BOUNCE),
-            ready: 0,
+            prefetch_len: 0,
             consumer: Consumer::default(),
             row: 1,
             gathered: [[0; CONTENT]; cell::ROW],
-            untold_bytes: 0,
+            unreported_bytes: 0,
             outgoing: Outgoing::default(),
             incoming: Incoming::default(),
             has_fences,
@@ -121,13 +121,13 @@ impl Link {
     #[inline]
     pub fn wake(&mut self) {
         if self.left {
-            self.rouse();
+            self.wake_sleeper();
         }
     }
 
     /// Wakes the peer if it sleeps, without checking whether something was written for it.
     #[inline]
-    pub(super) fn rouse(&mut self) {
+    pub(super) fn wake_sleeper(&mut self) {
         self.left = false;
         let (segment, other) = (&self.shared.segment, self.shared.end.other());
         let fence = match segment.word(other.fences()).load(Ordering::Relaxed) {
@@ -140,7 +140,7 @@ impl Link {
     }
 
     /// Sets the sleep flag. Call [`wakeup::fence_all`] next, then [`Link::is_busy`].
-    pub fn doze(&self) {
+    pub fn set_sleep_flag(&self) {
         wakeup::raise(self.shared.segment.word(self.shared.end.asleep()));
     }
 
@@ -156,7 +156,7 @@ impl Link {
     /// Returns whether there is nothing to do; costs a few loads.
     #[inline]
     pub fn is_silent(&self) -> bool {
-        self.look_ahead();
+        self.prefetch_row();
         self.is_calm() && !self.has_cells()
     }
 
@@ -167,7 +167,7 @@ impl Link {
     }
 
     /// Clears the sleep flag.
-    pub fn rise(&self) {
+    pub fn clear_sleep_flag(&self) {
         wakeup::lower(self.shared.segment.word(self.shared.end.asleep()));
     }
 
@@ -182,7 +182,7 @@ impl Link {
     pub fn check(&self) -> Option<String> {
         match net::recv(&self.socket, &mut [0u8; 1], RecvFlags::empty()) {
             Ok((_, 0)) => Some("closed the link (has it ended?)".into()),
-            Ok(_) => Some("broke the protocol: bytes where none belong".into()),
+            Ok(_) => Some("broke the protocol: unexpected bytes on the connection".into()),
             Err(Errno::AGAIN | Errno::INTR) if self.is_there() => None,
             Err(Errno::AGAIN | Errno::INTR) => Some("has died".into()),
             Err(e) => Some(format!("failed: {e} (has it died?)")),
@@ -218,7 +218,7 @@ impl Link {
     #[cold]
     #[inline(never)]
     pub fn copy(&mut self, turn: &mut Turn<'_>) -> Result<bool, String> {
-        self.outgoing.turn_back(&self.shared);
+        self.outgoing.fall_back(&self.shared);
         let streamed = self.stream()?;
         let pulled = self.incoming.step(&self.shared, !self.outgoing.is_empty(), turn);
         let pulled = self.copied(pulled)?;
@@ -229,7 +229,7 @@ impl Link {
         let left = self.outgoing.collect(&self.shared, turn.sent, &mut self.probe);
         if landed {
             // Frees the chunk's place for the sender.
-            self.tell();
+            self.report_taken();
         }
         self.left |= pulled > 0 || pushed > 0 || landed;
         Ok(streamed > 0 || pulled > 0 || pushed > 0 || landed || left)

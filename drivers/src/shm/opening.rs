@@ -10,7 +10,7 @@ use crate::connections::{Accepted, Connections, Network, Outcome, Setback, Step}
 use crate::error::DriverError;
 use crate::node::Segment;
 use crate::node::descriptors::{self, Given};
-use crate::opening::{self, Around, Linked, Local, Medium, Opened, Trouble};
+use crate::opening::{self, Facts, Linked, Local, Medium, Opened, Trouble};
 use crate::shm::config::{NAME, ShmConfig};
 use crate::shm::home::Home;
 use crate::shm::layout::End;
@@ -72,7 +72,7 @@ impl Opening {
 struct Listener<'a>(Rail<'a>);
 
 /// Formats an error of the system, with the remedy if a limit of this process is the cause.
-fn told(e: impl Into<io::Error>) -> String {
+fn describe(e: impl Into<io::Error>) -> String {
     let e = e.into();
     let remedy = match Errno::from_io_error(&e) {
         Some(Errno::MFILE) => " (this process may open no more files: `ulimit -n` is too low)",
@@ -82,7 +82,7 @@ fn told(e: impl Into<io::Error>) -> String {
     format!("{e}{remedy}")
 }
 
-impl Around for Listener<'_> {
+impl Facts for Listener<'_> {
     fn remotes(&self, peer: PeerId) -> Vec<u8> {
         // Each process of a node has one rail of this kind.
         self.0.peers.known(peer).map(|(rail, _)| *rail).into_iter().collect()
@@ -92,11 +92,11 @@ impl Around for Listener<'_> {
         self.0.peers.link(peer).map(|link| Linked { remote: link.remote, is_unproved: false })
     }
 
-    fn homeless(&self) -> &'static str {
+    fn no_address(&self) -> &'static str {
         "is not on this node"
     }
 
-    fn silent(&self, _: PeerId) -> String {
+    fn no_answer(&self, _: PeerId) -> String {
         format!("did not answer within {:?} (does it run?)", self.0.config.bound)
     }
 }
@@ -105,7 +105,9 @@ impl Network for Listener<'_> {
     type Handover = Handover;
 
     fn connect(&mut self, peer: PeerId, address: usize) -> Result<OwnedFd, Setback> {
-        let Some((_, at)) = self.0.peers.known(peer) else { return Err(Setback::hopeless(self.homeless())) };
+        let Some((_, at)) = self.0.peers.known(peer) else {
+            return Err(Setback::hopeless(self.no_address()));
+        };
         self.0.home.dial(at).map_err(|e| self.setback(peer, address, false, e))
     }
 
@@ -120,9 +122,9 @@ impl Network for Listener<'_> {
             }
             Errno::AGAIN => (Trouble::Busy, "has too many connections waiting".into()),
             Errno::CONNREFUSED => {
-                (Trouble::Unreachable, "is gone: nobody listens at its socket (has it died?)".into())
+                (Trouble::Unreachable, "is gone: no process listens at its socket (has it died?)".into())
             }
-            e => (Trouble::Hopeless, format!("cannot be reached: {}", told(e))),
+            e => (Trouble::Hopeless, format!("cannot be reached: {}", describe(e))),
         };
         Setback { trouble, why }
     }
@@ -133,7 +135,7 @@ impl Network for Listener<'_> {
         }
         let home = self.0.home;
         let (segment, memory) = home.segment().map_err(|e| {
-            Setback::hopeless(format!("gets no link: cannot make shared memory: {}", told(e)))
+            Setback::hopeless(format!("gets no link: cannot make shared memory: {}", describe(e)))
         })?;
         match descriptors::give(socket, &[memory.as_fd(), home.wakeup.as_fd()]) {
             Ok(()) => Ok(Handover { memory: Some((segment, End::Opened)), wakeup: None }),
@@ -142,7 +144,7 @@ impl Network for Listener<'_> {
         }
     }
 
-    fn goes_on(&mut self, socket: &OwnedFd, handover: &mut Handover) -> Result<bool, Setback> {
+    fn proceed(&mut self, socket: &OwnedFd, handover: &mut Handover) -> Result<bool, Setback> {
         let count = if handover.memory.is_some() { 1 } else { 2 };
         let mut fds = match descriptors::take(socket, count) {
             Given::Nothing => return Ok(false),

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn while_methods_are_mixed_messages_go_on_as_the_last_and_no_trial_is_used_up() {
+    fn while_methods_are_mixed_the_last_one_is_kept_and_no_trial_is_used_up() {
         let (probe, mut selector) = (Probe::default(), Selector::default());
         let mut choose = |mixed| probe.choose(&mut selector, LEN, Method::ALL, mixed);
         let first = choose(false);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn of_chunks_in_a_row_the_first_one_tells() {
+    fn one_of_several_chunks_is_measured() {
         let ([b, peer], mut probe, mut selector) = (pair(), Probe::default(), Selector::default());
         let mut message = |name| {
             probe.learn(&b, &mut selector);

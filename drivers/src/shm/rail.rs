@@ -59,7 +59,7 @@ pub struct ShmRail {
     news: News,
     polls: u32,
     /// The sleep flags of all links are set.
-    dozing: Cell<bool>,
+    is_sleep_flag_set: Cell<bool>,
 }
 
 impl ShmRail {
@@ -88,7 +88,7 @@ impl ShmRail {
             touched: Vec::new(),
             news: News::default(),
             polls: 0,
-            dozing: Cell::new(false),
+            is_sleep_flag_set: Cell::new(false),
         })
     }
 
@@ -176,7 +176,7 @@ impl ShmRail {
         self.watch.look(|token, _| match token {
             Token::Opening => is_wanted = true,
             Token::Link(rank) => ended.push(PeerId(rank as u32)),
-            Token::Bell | Token::Carrier => {}
+            Token::Wakeup | Token::Carrier => {}
         });
         for peer in ended {
             if let Some(link) = self.peers.link_mut(peer)
@@ -251,9 +251,9 @@ impl ShmRail {
     /// Clears the sleep flags after a sleep, or after one that was cancelled.
     #[cold]
     #[inline(never)]
-    fn rise(&mut self) {
-        self.dozing.set(false);
-        self.peers.links().for_each(Link::rise);
+    fn clear_sleep_flag(&mut self) {
+        self.is_sleep_flag_set.set(false);
+        self.peers.links().for_each(Link::clear_sleep_flag);
         let _ = rustix::io::read(&self.home.wakeup, &mut [0u8; 8]);
         self.polls = LOOK_EVERY;
     }
@@ -338,7 +338,7 @@ impl Driver for ShmRail {
                     Order::Close { to } => {
                         self.opening.machine.forget(to);
                         let link = self.peers.remove(to);
-                        self.end(to, link, "was given up");
+                        self.end(to, link, "was closed by this side");
                     }
                 }
                 Sent::Posted
@@ -359,12 +359,12 @@ impl Driver for ShmRail {
     fn poll(&mut self, scope: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
         if let Scope::Peer(from) = scope {
             return match self.peers.link_mut(from) {
-                Some(link) if !self.dozing.get() => link.look_for(from, report),
+                Some(link) if !self.is_sleep_flag_set.get() => link.poll_packet(from, report),
                 _ => false,
             };
         }
-        if self.dozing.get() {
-            self.rise();
+        if self.is_sleep_flag_set.get() {
+            self.clear_sleep_flag();
         }
         for place in (0..self.peers.open().len()).rev() {
             // Most checks find nothing; a few loads decide that.
@@ -387,15 +387,15 @@ impl Driver for ShmRail {
     /// Interest in traffic sets the sleep flags, so that peers wake this side.
     fn wakeup(&mut self, interest: Interest) -> Option<i32> {
         if interest == Interest::Links {
-            if !self.dozing.get() {
+            if !self.is_sleep_flag_set.get() {
                 // Discards a wakeup that arrived after the last sleep was over.
                 let _ = rustix::io::read(&self.home.wakeup, &mut [0u8; 8]);
             }
             self.polls = LOOK_EVERY;
             return Some(self.watch.descriptor());
         }
-        self.dozing.set(true);
-        self.peers.links().for_each(Link::doze);
+        self.is_sleep_flag_set.set(true);
+        self.peers.links().for_each(Link::set_sleep_flag);
         wakeup::fence_all();
         let busy = self.peers.links().any(Link::is_busy);
         if busy || !self.news.is_empty() {

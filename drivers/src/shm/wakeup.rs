@@ -74,7 +74,7 @@ mod tests {
 
     /// Can only fail on two cores that run at once; loom tries [`Fence::Own`] in all orders.
     #[test]
-    fn the_sleepers_fence_stands_for_the_writers() {
+    fn the_sleepers_fence_replaces_the_writers() {
         if !shares_fences() {
             return println!("the system has no such fence");
         }
@@ -105,6 +105,6 @@ mod tests {
             let writer = scope.spawn(|| each(Box::new(writes)));
             (each(Box::new(sleeps)), writer.join().expect("it ends"))
         });
-        assert!(woken.iter().zip(&sees).all(|(a, b)| *a || *b), "somebody sleeps, and something is there");
+        assert!(woken.iter().zip(&sees).all(|(a, b)| *a || *b), "asleep although there is data");
     }
 }

@@ -65,14 +65,14 @@ mod tests {
     }
 
     #[test]
-    fn an_address_survives_being_told() {
+    fn an_address_survives_its_text() {
         for text in ["10.0.1.3/24:40123", "fd00::3/64:1", "::1/128:65535"] {
             assert_eq!(parse(text).to_string(), text);
         }
     }
 
     #[test]
-    fn what_is_not_an_address_is_not_taken_for_one() {
+    fn invalid_addresses_are_refused() {
         for text in ["", "10.0.1.3:4", "10.0.1.3/33:4", "10.0.1.3/24:0", "10.0.1.3/24", "x/24:4", "::1/129:4"]
         {
             assert_eq!(text.parse::<Address>(), Err(NotAnAddress), "{text}");
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_prefix_decides_who_is_near() {
+    fn the_prefix_decides_which_addresses_share_a_subnet() {
         let here = parse("10.0.1.2/24:1");
         assert!(here.same_subnet(&parse("10.0.1.77/8:9")));
         assert!(!here.same_subnet(&parse("10.0.2.2/24:1")));

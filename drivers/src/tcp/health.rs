@@ -15,12 +15,12 @@ pub const PERIOD_MS: u64 = 250;
 /// failure.
 const SILENT_MS: u32 = 1000;
 /// Time in milliseconds for which every check must find a failure before the peer counts as dead.
-const IN_VAIN_MS: u64 = 2500;
+const UNANSWERED_MS: u64 = 2500;
 
 /// The results of earlier checks.
 #[derive(Debug, Default)]
 pub struct Health {
-    in_vain_since: Option<u64>,
+    unanswered_since: Option<u64>,
     checked_at: u64,
 }
 
@@ -46,14 +46,14 @@ impl Health {
     }
 
     fn judge(&mut self, info: TcpInfo, now_ms: u64) -> Verdict {
-        if info.in_vain == 0 || info.silent_ms < SILENT_MS {
-            self.in_vain_since = None;
+        if info.unanswered == 0 || info.silent_ms < SILENT_MS {
+            self.unanswered_since = None;
             return if info.unacknowledged == 0 { Verdict::Quiet } else { Verdict::Busy };
         }
         // A window probe that was just sent also counts as unanswered for one round trip, so one failure is
         // not enough.
-        let since = *self.in_vain_since.get_or_insert(now_ms);
-        if now_ms >= since + IN_VAIN_MS { Verdict::Dead(info.silent_ms) } else { Verdict::Busy }
+        let since = *self.unanswered_since.get_or_insert(now_ms);
+        if now_ms >= since + UNANSWERED_MS { Verdict::Dead(info.silent_ms) } else { Verdict::Busy }
     }
 }
 
@@ -61,8 +61,8 @@ impl Health {
 mod tests {
     use super::*;
 
-    fn info(unacknowledged: u32, in_vain: u32, silent_ms: u32) -> TcpInfo {
-        TcpInfo { unacknowledged, in_vain, silent_ms }
+    fn info(unacknowledged: u32, unanswered: u32, silent_ms: u32) -> TcpInfo {
+        TcpInfo { unacknowledged, unanswered, silent_ms }
     }
 
     #[test]

@@ -34,7 +34,7 @@ impl Leaving {
 
     /// Shuts down the output of a connection, and closes it when the other side has closed.
     pub fn add(&mut self, fd: OwnedFd, now_ms: u64) {
-        socket::hush(fd.as_fd());
+        socket::shutdown_output(fd.as_fd());
         if self.list.len() == self.most {
             self.list.remove(0);
         }

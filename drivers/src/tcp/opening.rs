@@ -11,7 +11,7 @@ use super::peers::{Peers, Remote};
 use super::socket::{self, Exit};
 use crate::connections::{Accepted, Connections, Network, Outcome, Setback, Step};
 use crate::error::DriverError;
-use crate::opening::{self, Around, Linked, Local, Medium, Opened, Origin, Trouble};
+use crate::opening::{self, Facts, Linked, Local, Medium, Opened, Origin, Trouble};
 use crate::watch::{Token, Watch};
 use nmad_engine::packet::PeerId;
 use rustix::fd::OwnedFd;
@@ -31,7 +31,7 @@ pub(crate) trait Exchange {
     /// Begins the exchange.
     fn begin(&mut self, socket: &OwnedFd, opened: &Opened) -> Result<Self::State, Setback>;
     /// Continues the exchange; returns whether it is complete.
-    fn goes_on(&mut self, socket: &OwnedFd, state: &mut Self::State) -> Result<bool, Setback>;
+    fn proceed(&mut self, socket: &OwnedFd, state: &mut Self::State) -> Result<bool, Setback>;
 }
 
 /// A TCP link needs only its connection.
@@ -42,7 +42,7 @@ impl Exchange for () {
         Ok(())
     }
 
-    fn goes_on(&mut self, _: &OwnedFd, (): &mut ()) -> Result<bool, Setback> {
+    fn proceed(&mut self, _: &OwnedFd, (): &mut ()) -> Result<bool, Setback> {
         Ok(true)
     }
 }
@@ -131,7 +131,7 @@ struct Tcp<'a, L, E> {
     refused: &'a mut Leaving,
 }
 
-impl<L: Remote, E: Exchange> Around for Tcp<'_, L, E> {
+impl<L: Remote, E: Exchange> Facts for Tcp<'_, L, E> {
     fn remotes(&self, peer: PeerId) -> Vec<u8> {
         self.rail.peers.known(peer).iter().map(|known| known.rail).collect()
     }
@@ -140,11 +140,11 @@ impl<L: Remote, E: Exchange> Around for Tcp<'_, L, E> {
         self.rail.peers.link(peer).map(|link| Linked { remote: link.remote(), is_unproved: false })
     }
 
-    fn homeless(&self) -> &'static str {
+    fn no_address(&self) -> &'static str {
         "has no address on the subnet of this rail"
     }
 
-    fn silent(&self, peer: PeerId) -> String {
+    fn no_answer(&self, peer: PeerId) -> String {
         let (bound, here) = (self.rail.config.bound, self.rail.config.address());
         let first = self.rail.peers.known(peer).first();
         let there = first.map_or("it".into(), |known| known.address.socket.ip().to_string());
@@ -182,8 +182,8 @@ impl<L: Remote, E: Exchange> Network for Tcp<'_, L, E> {
         self.rail.exchange.begin(socket, opened)
     }
 
-    fn goes_on(&mut self, socket: &OwnedFd, state: &mut E::State) -> Result<bool, Setback> {
-        self.rail.exchange.goes_on(socket, state)
+    fn proceed(&mut self, socket: &OwnedFd, state: &mut E::State) -> Result<bool, Setback> {
+        self.rail.exchange.proceed(socket, state)
     }
 
     fn leave(&mut self, socket: OwnedFd) {

@@ -46,7 +46,7 @@ impl TcpRail {
 
     fn connect(&mut self, to: PeerId) {
         match self.traffic.peers.link(to).map(|link| link.remote) {
-            Some(remote) => self.traffic.tell(Event::Up { peer: to, remote }),
+            Some(remote) => self.traffic.queue_event(Event::Up { peer: to, remote }),
             None if to == self.config.rank => {
                 self.traffic.lost(to, "is this process itself, which needs no network", Vec::new());
             }
@@ -151,7 +151,7 @@ impl Driver for TcpRail {
     #[inline]
     fn poll(&mut self, scope: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
         if let Scope::Peer(from) = scope {
-            return self.traffic.look_for(from, report);
+            return self.traffic.poll_packet(from, report);
         }
         if self.traffic.poll(report) || self.opening.machine.is_urgent() {
             let knock = self.traffic.look(report);
@@ -172,7 +172,7 @@ impl Driver for TcpRail {
         }
         self.traffic.watch_all();
         // Bytes that were read already make no descriptor readable.
-        (!self.traffic.goes_on()).then_some(descriptor)
+        (!self.traffic.has_pending()).then_some(descriptor)
     }
 
     fn address(&self) -> String {

@@ -89,7 +89,7 @@ pub fn read(
 }
 
 /// Result of polling for one packet.
-pub enum Looked {
+pub enum PacketPoll {
     /// No data.
     Nothing,
     /// One packet of this number of bytes, which is in the scratch buffer.
@@ -100,22 +100,26 @@ pub enum Looked {
 
 /// Reads once, for a thread that waits for one packet.
 #[inline]
-pub fn read_packet(fd: BorrowedFd<'_>, stream: &mut Stream, scratch: &mut Scratch) -> Result<Looked, Errno> {
+pub fn read_packet(
+    fd: BorrowedFd<'_>,
+    stream: &mut Stream,
+    scratch: &mut Scratch,
+) -> Result<PacketPoll, Errno> {
     if !matches!(stream, Stream::Between) {
-        return Ok(Looked::Other);
+        return Ok(PacketPoll::Other);
     }
     let got = match net::recv(fd, &mut scratch[..AHEAD], RecvFlags::empty()) {
         // The next read reports the end of the stream.
-        Ok((_, 0)) => return Ok(Looked::Other),
+        Ok((_, 0)) => return Ok(PacketPoll::Other),
         Ok((_, got)) => got,
-        Err(Errno::AGAIN | Errno::INTR) => return Ok(Looked::Nothing),
+        Err(Errno::AGAIN | Errno::INTR) => return Ok(PacketPoll::Nothing),
         Err(e) => return Err(e),
     };
     if is_packet(&scratch[..got]) {
-        return Ok(Looked::Packet(got));
+        return Ok(PacketPoll::Packet(got));
     }
-    stream.keep(scratch.lend(0..got));
-    Ok(Looked::Other)
+    stream.keep(scratch.detach(0..got));
+    Ok(PacketPoll::Other)
 }
 
 #[inline]
@@ -178,7 +182,7 @@ fn read_chunk(
     let filled = (got as u64).min(into.len()) as usize;
     stream.filled(filled as u32, place, report);
     if got > filled {
-        stream.keep(scratch.lend(0..got - filled));
+        stream.keep(scratch.detach(0..got - filled));
     }
     Ok(if got == asked { Brought::Full } else { Brought::All })
 }
@@ -194,7 +198,7 @@ fn feed(
 ) -> Result<(), Broken> {
     let taken = stream.feed(&scratch[..len], place, report)?;
     if taken < len {
-        stream.keep(scratch.lend(taken..len));
+        stream.keep(scratch.detach(taken..len));
     }
     Ok(())
 }

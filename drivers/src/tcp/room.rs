@@ -22,7 +22,7 @@ const MOST: usize = 4 << 20;
 #[derive(Debug)]
 pub struct Room {
     /// Consecutive writes without progress.
-    vain: u32,
+    stuck_writes: u32,
     /// The window was shut at the last query.
     is_shut: bool,
     /// The size that was requested last, in bytes.
@@ -32,17 +32,17 @@ pub struct Room {
 impl Room {
     /// Manages a send buffer of this size in bytes; none: the kernel tunes it, and it is not changed.
     pub fn new(len: Option<usize>) -> Room {
-        Room { vain: 0, is_shut: false, len: len.unwrap_or(MOST) }
+        Room { stuck_writes: 0, is_shut: false, len: len.unwrap_or(MOST) }
     }
 
     /// Records whether the kernel has accepted data.
     #[inline]
     pub fn note(&mut self, has_taken: bool, fd: BorrowedFd<'_>) {
         if has_taken {
-            self.vain = 0;
+            self.stuck_writes = 0;
         } else if self.len < MOST {
-            self.vain = self.vain.wrapping_add(1);
-            if self.vain.is_multiple_of(EVERY) {
+            self.stuck_writes = self.stuck_writes.wrapping_add(1);
+            if self.stuck_writes.is_multiple_of(EVERY) {
                 self.consider(fd);
             }
         }
@@ -51,7 +51,7 @@ impl Room {
     #[cold]
     fn consider(&mut self, fd: BorrowedFd<'_>) {
         let is_shut = sys::peer_window(fd).is_some_and(|window| window < SHUT);
-        let stays_shut = is_shut && self.is_shut && self.vain > EVERY;
+        let stays_shut = is_shut && self.is_shut && self.stuck_writes > EVERY;
         self.is_shut = is_shut;
         if stays_shut {
             self.grow(fd);
@@ -80,16 +80,16 @@ mod tests {
 
     /// Sends until `times` sends have made no progress; returns the number of bytes sent.
     fn fill(socket: &TcpStream, room: &mut Room, times: u32) -> usize {
-        let (mut taken, mut vain) = (0, 0);
-        while vain < times {
+        let (mut taken, mut stuck_writes) = (0, 0);
+        while stuck_writes < times {
             match net::send(socket, &[0; 1 << 16], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
                 Ok(len) => {
                     taken += len;
-                    vain = 0;
+                    stuck_writes = 0;
                     room.note(true, socket.as_fd());
                 }
                 Err(_) => {
-                    vain += 1;
+                    stuck_writes += 1;
                     room.note(false, socket.as_fd());
                 }
             }

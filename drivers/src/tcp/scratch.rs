@@ -30,7 +30,7 @@ impl Default for Scratch {
 
 impl Scratch {
     /// Moves the buffer out, with the bytes in `range`, and replaces it by a spare one.
-    pub fn lend(&mut self, range: Range<usize>) -> Kept {
+    pub fn detach(&mut self, range: Range<usize>) -> Kept {
         let next = self.spare.pop().unwrap_or_else(fresh);
         Kept { buffer: std::mem::replace(&mut self.buffer, next), range }
     }

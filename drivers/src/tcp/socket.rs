@@ -37,7 +37,7 @@ impl Exit {
 
     /// Binds a connection to the rail's interface, unless both ends are on this machine, whose traffic does
     /// not use the interface.
-    fn tie(&self, fd: &OwnedFd, to: IpAddr) {
+    fn bind_to_interface(&self, fd: &OwnedFd, to: IpAddr) {
         let Some(device) = self.device.as_ref().filter(|_| !self.own.contains(&to)) else { return };
         // May not be permitted to this user; the source address then has to suffice.
         let _ = sys::bind_to_device(fd.as_fd(), device);
@@ -55,7 +55,7 @@ pub fn listen(name: &str, config: &TcpConfig) -> Result<(OwnedFd, u16), DriverEr
     net::listen(&fd, BACKLOG).map_err(fail(format!("cannot listen on {at}")))?;
     let port = net::getsockname(&fd)
         .and_then(SocketAddr::try_from)
-        .map_err(fail(format!("cannot tell the port on {at}")))?
+        .map_err(fail(format!("cannot query the port on {at}")))?
         .port();
     Ok((fd, port))
 }
@@ -65,7 +65,7 @@ pub fn connect(config: &TcpConfig, exit: &Exit, to: SocketAddr) -> Result<OwnedF
     let fd = new(config.address())?;
     tune(&fd, config).map_err(|(_, e)| e)?;
     net::bind(&fd, &SocketAddr::new(config.address(), 0))?;
-    exit.tie(&fd, to.ip());
+    exit.bind_to_interface(&fd, to.ip());
     match net::connect(&fd, &to) {
         Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(fd),
         Err(e) => Err(e),
@@ -80,7 +80,7 @@ pub fn accept(listener: &OwnedFd, config: &TcpConfig, exit: &Exit) -> Option<(Ow
                 let Ok(from) = SocketAddr::try_from(from) else { continue };
                 // Some systems do not let an accepted socket inherit these options; they are optional.
                 let _ = tune(&fd, config);
-                exit.tie(&fd, from.ip());
+                exit.bind_to_interface(&fd, from.ip());
                 return Some((fd, from));
             }
             Ok((_, None)) | Err(Errno::INTR | Errno::CONNABORTED) => {}
@@ -121,6 +121,6 @@ fn tune(fd: &OwnedFd, config: &TcpConfig) -> Result<(), (String, Errno)> {
 }
 
 /// Shuts down the output of this connection; bytes written before still arrive.
-pub fn hush(fd: BorrowedFd<'_>) {
+pub fn shutdown_output(fd: BorrowedFd<'_>) {
     let _ = net::shutdown(fd, net::Shutdown::Write);
 }

@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_chunk_waits_for_the_next_poll() {
+    fn bytes_behind_a_chunk_wait_for_the_next_poll() {
         let (regions, mut scratch, mut pool) = (Regions::default(), Scratch::default(), Vec::new());
         let mut place = Place { peer: PEER, regions: &regions, pool: &mut pool, longest: 1000 };
         let pushed = chunk(1, Key::PUSH, 0, &[7; 100]);
@@ -388,7 +388,7 @@ mod tests {
         };
         scratch[..bytes.len()].copy_from_slice(&bytes);
         let taken = stream.feed(&bytes, &mut place, &mut report).expect("well formed");
-        stream.keep(scratch.lend(taken..bytes.len()));
+        stream.keep(scratch.detach(taken..bytes.len()));
         polls.push(events.take());
         for _ in 0..4 {
             stream.accept(RegionId(9), Key(77));
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_ends_the_stream() {
+    fn invalid_content_ends_the_stream() {
         let target = Memory::zeroed(100);
         let mut regions = Regions::default();
         let key = regions.open(RegionId(9), PEER, target.segments());

@@ -61,7 +61,7 @@ pub struct TcpInfo {
     /// Bytes that the peer has not acknowledged, sent or not.
     pub unacknowledged: u32,
     /// Unanswered retransmissions or window probes since the last acknowledgement.
-    pub in_vain: u32,
+    pub unanswered: u32,
     /// Milliseconds since the last acknowledgement arrived.
     pub silent_ms: u32,
 }
@@ -87,7 +87,7 @@ pub fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<TcpInfo> {
     }
     Ok(TcpInfo {
         unacknowledged: queued as u32,
-        in_vain: u32::from(info.tcpi_retransmits) + u32::from(info.tcpi_probes),
+        unanswered: u32::from(info.tcpi_retransmits) + u32::from(info.tcpi_probes),
         silent_ms: info.tcpi_last_ack_recv,
     })
 }

@@ -7,7 +7,7 @@
 use super::health::Verdict;
 use super::link::{Link, Watched};
 use super::peers::Peers;
-use super::read::{Brought, Ended, Looked, read, read_packet};
+use super::read::{Brought, Ended, PacketPoll, read, read_packet};
 use super::scratch::Scratch;
 use super::stream::{Broken, Place, Stream};
 use super::write::Outbox;
@@ -61,7 +61,7 @@ pub struct Traffic {
     /// Counter of polls for a packet of one peer, modulo [`FETCHES`].
     fetches: u32,
     /// Consecutive polls in which nothing arrived.
-    vain: u32,
+    idle_polls: u32,
     /// Polls between two checks; few while links that are not hot have data.
     look_every: u32,
 }
@@ -74,17 +74,17 @@ struct Lists {
     unproven: Vec<usize>,
     /// Links that continue at the next poll: a pushed chunk was accepted, or bytes were read together with
     /// the end of a chunk.
-    going_on: Vec<usize>,
+    continuing: Vec<usize>,
 }
 
 impl Lists {
     /// Takes back the memory of a processed list.
     #[inline]
-    fn reuse(&mut self, mut went_on: Vec<usize>) {
-        if !went_on.is_empty() {
-            went_on.clear();
-            went_on.append(&mut self.going_on);
-            self.going_on = went_on;
+    fn reuse(&mut self, mut continued: Vec<usize>) {
+        if !continued.is_empty() {
+            continued.clear();
+            continued.append(&mut self.continuing);
+            self.continuing = continued;
         }
     }
 }
@@ -107,7 +107,7 @@ impl Traffic {
             looked: Vec::new(),
             polls: 0,
             fetches: 0,
-            vain: 0,
+            idle_polls: 0,
             look_every: 1,
         }
     }
@@ -166,7 +166,7 @@ impl Traffic {
         // No receive region has key 0: the bytes are discarded.
         let key = self.regions.key(from, region).unwrap_or(Key(0));
         link.stream.accept(region, key);
-        self.lists.going_on.push(index);
+        self.lists.continuing.push(index);
     }
 
     /// Writes posted orders to the sockets.
@@ -186,7 +186,7 @@ impl Traffic {
     pub fn poll(&mut self, report: &mut dyn FnMut(Event<'_>)) -> bool {
         if !self.news.sent.is_empty() {
             self.report(report);
-            if !self.polls.is_multiple_of(READ_EVERY) && self.lists.going_on.is_empty() {
+            if !self.polls.is_multiple_of(READ_EVERY) && self.lists.continuing.is_empty() {
                 self.polls += 1;
                 return false;
             }
@@ -195,45 +195,46 @@ impl Traffic {
             self.write_blocked();
         }
         // Links that continue at the poll after this one are added to the list meanwhile.
-        let went_on = std::mem::take(&mut self.lists.going_on);
-        for &index in &went_on {
+        let continued = std::mem::take(&mut self.lists.continuing);
+        for &index in &continued {
             let cold = if self.read(index, report) { self.hot.heat(index) } else { None };
-            self.attend(cold);
+            self.watch_cold(cold);
         }
-        self.vain = self.vain.saturating_add(1);
+        self.idle_polls = self.idle_polls.saturating_add(1);
         for place in (0..self.hot.count()).rev() {
             let Some(index) = self.hot.at(place) else { continue };
-            if went_on.contains(&index) || !self.polls.is_multiple_of(READ_EVERY) && self.is_blocked(index) {
+            if continued.contains(&index) || !self.polls.is_multiple_of(READ_EVERY) && self.is_blocked(index)
+            {
                 continue;
             }
             let cold = if self.read(index, report) { self.hot.heat(index) } else { self.hot.cool(place) };
-            self.attend(cold);
+            self.watch_cold(cold);
         }
-        self.lists.reuse(went_on);
+        self.lists.reuse(continued);
         self.polls += 1;
         self.polls >= self.look_every || self.hot.count() == 0
     }
 
     /// Polls for a packet of a peer whose link is hot; false: other work is pending or due.
     #[inline]
-    pub fn look_for(&mut self, from: PeerId, report: &mut dyn FnMut(Event<'_>)) -> bool {
+    pub fn poll_packet(&mut self, from: PeerId, report: &mut dyn FnMut(Event<'_>)) -> bool {
         self.fetches = (self.fetches + 1) % FETCHES;
-        let calm = self.news.is_empty() && self.lists.blocked.is_empty() && self.lists.going_on.is_empty();
+        let calm = self.news.is_empty() && self.lists.blocked.is_empty() && self.lists.continuing.is_empty();
         let hot = self.peers.find(from).filter(|&index| self.hot.has(index));
         let Some(index) = hot.filter(|_| calm && self.fetches > 0) else { return false };
         let Some(link) = self.peers[index].link.as_deref_mut() else { return false };
         match read_packet(link.socket.as_fd(), &mut link.stream, &mut self.scratch) {
-            Ok(Looked::Packet(got)) => {
+            Ok(PacketPoll::Packet(got)) => {
                 link.brought(&self.watch, index);
-                self.vain = 0;
+                self.idle_polls = 0;
                 self.hot.heat(index);
                 report(Event::Arrived { from, packet: &self.scratch[..got] });
                 true
             }
-            Ok(Looked::Nothing) => true,
-            Ok(Looked::Other) => {
+            Ok(PacketPoll::Nothing) => true,
+            Ok(PacketPoll::Other) => {
                 if link.stream.has_kept() {
-                    self.lists.going_on.push(index);
+                    self.lists.continuing.push(index);
                 }
                 false
             }
@@ -262,7 +263,8 @@ impl Traffic {
             let Token::Link(index) = token else {
                 match token {
                     Token::Carrier => {
-                        self.carrier.heard(self.peers.iter_mut().map(|peer| peer.id), &mut self.news);
+                        self.carrier
+                            .read_notifications(self.peers.iter_mut().map(|peer| peer.id), &mut self.news);
                     }
                     _ => knock = true,
                 }
@@ -272,7 +274,7 @@ impl Traffic {
             if self.read(index, report) {
                 brought = true;
                 let cold = self.hot.heat(index);
-                self.attend(cold);
+                self.watch_cold(cold);
             }
         }
         self.looked = looked;
@@ -280,15 +282,15 @@ impl Traffic {
         if !self.lists.unproven.is_empty() {
             self.check_health();
         }
-        if self.vain >= WATCH_AFTER {
+        if self.idle_polls >= WATCH_AFTER {
             self.watch_all();
         }
         knock
     }
 
     /// Returns whether the next poll has work even if nothing arrives.
-    pub fn goes_on(&self) -> bool {
-        !self.lists.going_on.is_empty()
+    pub fn has_pending(&self) -> bool {
+        !self.lists.continuing.is_empty()
     }
 
     /// Watches all links that are polled directly now, so that their events wake a sleeper.
@@ -312,7 +314,7 @@ impl Traffic {
     }
 
     /// Queues an event for the next report.
-    pub fn tell(&mut self, event: Event<'static>) {
+    pub fn queue_event(&mut self, event: Event<'static>) {
         self.news.found.push(event);
     }
 
@@ -335,7 +337,7 @@ impl Traffic {
     pub fn leave(&mut self, peer: PeerId) -> Option<Box<Link>> {
         let mut link = self.remove(peer);
         let unsent = link.as_mut().map(|link| link.out.take_unsent()).unwrap_or_default();
-        self.lost(peer, "was given up", unsent);
+        self.lost(peer, "was closed by this side", unsent);
         link
     }
 
@@ -343,8 +345,8 @@ impl Traffic {
         let gone = self.peers.find(peer)?;
         let link = self.peers[gone].link.take()?;
         self.hot.forget(gone);
-        let Lists { touched, blocked, unproven, going_on } = &mut self.lists;
-        for list in [touched, blocked, unproven, going_on] {
+        let Lists { touched, blocked, unproven, continuing } = &mut self.lists;
+        for list in [touched, blocked, unproven, continuing] {
             list.retain(|index| *index != gone);
         }
         Some(link)
@@ -352,7 +354,7 @@ impl Traffic {
 
     /// Watches a link that is not hot any more.
     #[inline]
-    fn attend(&mut self, cold: Option<usize>) {
+    fn watch_cold(&mut self, cold: Option<usize>) {
         if let Some((index, link)) = cold.and_then(|index| Some((index, self.peers[index].link.as_deref()?)))
         {
             let wanted = if link.lists.blocked { Watched::Both } else { Watched::Input };
@@ -376,7 +378,7 @@ impl Traffic {
         if let Err(e) = written {
             // The peer may have ended in an orderly way: first read the bytes that it sent before.
             link.failed = Some(e);
-            return self.lists.going_on.push(index);
+            return self.lists.continuing.push(index);
         }
         if self.written(index) && moved {
             self.news.found.push(Event::Moved { peer });
@@ -440,17 +442,17 @@ impl Traffic {
                 }
             }
             if link.stream.has_kept() {
-                self.lists.going_on.push(index);
+                self.lists.continuing.push(index);
                 break;
             }
         }
         if link.failed.is_some() {
-            self.lists.going_on.push(index);
+            self.lists.continuing.push(index);
         }
         if !matches!(link.stream, Stream::Between) {
             report(Event::Moved { peer: id });
         }
-        self.vain = 0;
+        self.idle_polls = 0;
         link.brought(&self.watch, index);
         true
     }
@@ -488,7 +490,7 @@ fn describe(ended: &Ended) -> String {
     match ended {
         Ended::Closed => "closed the link (has it ended?)".into(),
         Ended::Failed(e) => failed(*e),
-        Ended::Broken(Broken::Refused(text)) => format!("gave the link up: {text}"),
+        Ended::Broken(Broken::Refused(text)) => format!("closed the link: {text}"),
         Ended::Broken(Broken::Malformed(e)) => format!("broke the protocol: {e}"),
     }
 }

@@ -341,7 +341,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     #[test]
-    fn what_the_network_takes_in_part_goes_on_as_if_posted() {
+    fn a_partly_sent_packet_continues_like_a_posted_one() {
         let (here, mut there) = UnixStream::pair().expect("two sockets");
         [&here, &there].into_iter().for_each(|end| end.set_nonblocking(true).expect("it is permitted"));
         let here = OwnedFd::from(here);

@@ -8,13 +8,13 @@
 use super::greeting::{self, Terms};
 use crate::connections::Setback;
 use crate::handshake;
-use crate::opening::{Action, Around, Id, Opened, Opening, Origin, Said};
+use crate::opening::{Action, Content, Facts, Id, Opened, Opening, Origin};
 use nmad_engine::packet::PeerId;
 use nmad_wire::{Control, Refusal};
 use rustix::io::Errno;
 
 /// The operations that differ between drivers.
-pub trait Network: Around {
+pub trait Network: Facts {
     /// The route to a peer: a socket, or the addresses in a frame.
     type Way;
     /// Creates the route to the address with index `address` in the peer's list, and returns the longest
@@ -67,34 +67,34 @@ pub struct Greeter<W> {
     /// Whether this side has started the handshake.
     pub is_attempt: bool,
     /// The last message of this side, for retransmission.
-    said: Vec<u8>,
+    last_message: Vec<u8>,
     /// Bytes that the other side buffers.
     buffer: u32,
 }
 
 /// A received handshake message.
-pub struct Heard<'a> {
+pub struct Greeting<'a> {
     /// The message.
-    pub said: Said<'a>,
+    pub content: Content<'a>,
     /// The terms of its sender.
     pub terms: Terms,
     /// Its length in bytes, limited to the longest datagram of this side.
     pub len: usize,
 }
 
-impl<'a> Heard<'a> {
+impl<'a> Greeting<'a> {
     /// Decodes `bytes`, if their sender knows the secret; `longest` is the longest datagram that this side
     /// expects to pass.
-    pub fn of(bytes: &'a [u8], secret: &[u8; 32], longest: usize) -> Option<Heard<'a>> {
-        let (said, terms) = match greeting::decode(bytes, secret) {
-            greeting::Heard::Message(message, terms) => (Said::Message(message), terms),
-            greeting::Heard::OtherVersion(theirs) => {
-                (Said::OtherVersion(theirs), Terms { datagram: 0, buffer: 0 })
+    pub fn of(bytes: &'a [u8], secret: &[u8; 32], longest: usize) -> Option<Greeting<'a>> {
+        let (content, terms) = match greeting::decode(bytes, secret) {
+            greeting::Decoded::Message(message, terms) => (Content::Message(message), terms),
+            greeting::Decoded::OtherVersion(theirs) => {
+                (Content::OtherVersion(theirs), Terms { datagram: 0, buffer: 0 })
             }
-            greeting::Heard::Stranger => return None,
+            greeting::Decoded::Stranger => return None,
         };
         let terms = Terms { datagram: terms.datagram.min(longest as u32), ..terms };
-        Some(Heard { said, terms, len: bytes.len() })
+        Some(Greeting { content, terms, len: bytes.len() })
     }
 }
 
@@ -121,25 +121,32 @@ pub struct Step<'a, N: Network> {
 impl<N: Network> Step<'_, N> {
     /// Handles a hello, or a message of another version, that belongs to no handshake in progress as far as
     /// the driver can tell.
-    pub fn knock(&mut self, way: N::Way, origin: Origin, heard: Heard<'_>) {
+    pub fn accept_hello(&mut self, way: N::Way, origin: Origin, heard: Greeting<'_>) {
         let id = self.opening.accepted(origin, self.now_ms);
         self.add(id, way, false);
-        self.hear(self.greeters.list.len() - 1, heard);
+        self.handle_message(self.greeters.list.len() - 1, heard);
     }
 
     /// Handles a message of the handshake at this index of the list. [`Step::act`] carries out the
     /// resulting actions.
-    pub fn hear(&mut self, at: usize, Heard { said, terms, len }: Heard<'_>) {
-        let told = terms.datagram as usize;
+    pub fn handle_message(&mut self, at: usize, Greeting { content, terms, len }: Greeting<'_>) {
+        let offered = terms.datagram as usize;
         // A proof is short, and carries the length that has passed before.
-        let len = if matches!(said, Said::Message(Control::Proof(_))) { told } else { told.min(len) };
+        let len =
+            if matches!(content, Content::Message(Control::Proof(_))) { offered } else { offered.min(len) };
         let greeter = &mut self.greeters.list[at];
         greeter.buffer = terms.buffer;
-        self.opening.heard(greeter.id, said, len, (self.now_ms, handshake::nonce()), &self.network);
+        self.opening.handle_message(
+            greeter.id,
+            content,
+            len,
+            (self.now_ms, handshake::nonce()),
+            &self.network,
+        );
     }
 
     /// Handles an error on the route of the handshake at this index.
-    pub fn broke(&mut self, at: usize, e: Errno) {
+    pub fn route_failed(&mut self, at: usize, e: Errno) {
         // Only attempts fail: an accepted peer may come back by another route, and the error may have been
         // caused by a forged packet.
         if self.greeters.list[at].is_attempt {
@@ -150,7 +157,7 @@ impl<N: Network> Step<'_, N> {
     }
 
     /// Continues every attempt.
-    pub fn go_on(&mut self) {
+    pub fn advance(&mut self) {
         self.opening.step(self.now_ms, &self.network);
         self.act();
     }
@@ -160,7 +167,7 @@ impl<N: Network> Step<'_, N> {
         while let Some(action) = self.opening.next_action() {
             match action {
                 Action::Reach { id, peer, address } => self.reach(id, peer, address),
-                Action::Say { id, message, len } => self.say(id, &message, len),
+                Action::Send { id, message, len } => self.send(id, &message, len),
                 Action::Refuse { id, code, text } => {
                     if let Some(Greeter { way, .. }) = self.take(id) {
                         let refusal = Control::Refuse(Refusal { code, text: &text });
@@ -170,10 +177,10 @@ impl<N: Network> Step<'_, N> {
                     }
                 }
                 Action::Finish { id, is_attempt } => {
-                    if let Some(Greeter { way, said, buffer, .. }) = self.take(id)
+                    if let Some(Greeter { way, last_message, buffer, .. }) = self.take(id)
                         && let Some(opened) = self.opening.finished(id)
                     {
-                        let proof = if is_attempt { said } else { Vec::new() };
+                        let proof = if is_attempt { last_message } else { Vec::new() };
                         self.outcome.push(Outcome::Open(Greeted { opened, way, proof, buffer }));
                     }
                 }
@@ -184,7 +191,7 @@ impl<N: Network> Step<'_, N> {
     }
 
     fn add(&mut self, id: Id, way: N::Way, is_attempt: bool) {
-        self.greeters.list.push(Greeter { id, way, is_attempt, said: Vec::new(), buffer: 0 });
+        self.greeters.list.push(Greeter { id, way, is_attempt, last_message: Vec::new(), buffer: 0 });
     }
 
     fn find(&self, id: Id) -> Option<usize> {
@@ -209,7 +216,7 @@ impl<N: Network> Step<'_, N> {
         }
     }
 
-    fn say(&mut self, id: Id, message: &Control<'_>, len: usize) {
+    fn send(&mut self, id: Id, message: &Control<'_>, len: usize) {
         let Some(at) = self.find(id) else { return };
         let greeter = &mut self.greeters.list[at];
         if matches!(message, Control::Welcome(_))
@@ -220,13 +227,13 @@ impl<N: Network> Step<'_, N> {
         }
         let terms = Terms { datagram: len as u32, buffer: self.network.buffer(&greeter.way) };
         let encode = if matches!(message, Control::Proof(_)) { greeting::encode } else { greeting::padded };
-        greeter.said = encode(message, terms, &self.opening.local().secret);
-        match self.network.send(&greeter.way, &greeter.said) {
+        greeter.last_message = encode(message, terms, &self.opening.local().secret);
+        match self.network.send(&greeter.way, &greeter.last_message) {
             // The kernel already knows that the path MTU is smaller.
             Err(Errno::MSGSIZE) => self.opening.too_long(id, self.now_ms),
             // A lost message is sent again.
             Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) | Ok(()) => {}
-            Err(e) => self.broke(at, e),
+            Err(e) => self.route_failed(at, e),
         }
     }
 }

@@ -23,7 +23,7 @@ pub struct Terms {
 
 /// Result of decoding a datagram of the handshake.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Heard<'a> {
+pub enum Decoded<'a> {
     /// A message of a sender that knows the secret.
     Message(Control<'a>, Terms),
     /// A message of a sender that knows the secret, in this other version of the protocol.
@@ -56,25 +56,25 @@ pub fn is_one(bytes: &[u8]) -> bool {
 }
 
 /// Decodes a datagram of a handshake.
-pub fn decode<'a>(bytes: &'a [u8], secret: &[u8; 32]) -> Heard<'a> {
+pub fn decode<'a>(bytes: &'a [u8], secret: &[u8; 32]) -> Decoded<'a> {
     let Some(len) = bytes.first_chunk().map(|len| u32::from_le_bytes(*len) as usize) else {
-        return Heard::Stranger;
+        return Decoded::Stranger;
     };
     let Some(whole) = bytes.get(..len.saturating_add(EXTRA + MAC)).filter(|_| len <= LONGEST) else {
-        return Heard::Stranger;
+        return Decoded::Stranger;
     };
-    let (said, told) = whole.split_at(len + EXTRA);
-    if !is_one(bytes) || !same(&mac(said, secret), told) {
-        return Heard::Stranger;
+    let (content, found) = whole.split_at(len + EXTRA);
+    if !is_one(bytes) || !same(&mac(content, secret), found) {
+        return Decoded::Stranger;
     }
     if bytes[5] != nmad_wire::VERSION {
-        return Heard::OtherVersion(bytes[5]);
+        return Decoded::OtherVersion(bytes[5]);
     }
-    let word = |at: usize| said[at..at + 4].try_into().map_or(0, u32::from_le_bytes);
+    let word = |at: usize| content[at..at + 4].try_into().map_or(0, u32::from_le_bytes);
     let terms = Terms { datagram: word(len), buffer: word(len + 4) };
-    match Control::decode(&said[..len]) {
-        Ok(message) => Heard::Message(message, terms),
-        Err(_) => Heard::Stranger,
+    match Control::decode(&content[..len]) {
+        Ok(message) => Decoded::Message(message, terms),
+        Err(_) => Decoded::Stranger,
     }
 }
 
@@ -86,8 +86,8 @@ fn mac(bytes: &[u8], secret: &[u8; 32]) -> blake3::Hash {
 }
 
 /// Compares in constant time.
-fn same(mac: &blake3::Hash, told: &[u8]) -> bool {
-    mac.as_bytes().iter().zip(told).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+fn same(mac: &blake3::Hash, found: &[u8]) -> bool {
+    mac.as_bytes().iter().zip(found).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }
 
 #[cfg(test)]
@@ -105,26 +105,26 @@ mod tests {
     fn a_greeting_is_as_long_as_its_terms_say_and_is_understood() {
         let bytes = padded(&hello(), TERMS, &[1; 32]);
         assert_eq!(bytes.len(), 1472);
-        assert_eq!(decode(&bytes, &[1; 32]), Heard::Message(hello(), TERMS));
+        assert_eq!(decode(&bytes, &[1; 32]), Decoded::Message(hello(), TERMS));
         assert!(is_one(&bytes) && !is_one(&[7; 100]) && !is_one(&[]));
     }
 
     #[test]
     fn strangers_are_strangers_whatever_they_say() {
         let bytes = padded(&hello(), TERMS, &[1; 32]);
-        assert_eq!(decode(&bytes, &[2; 32]), Heard::Stranger, "another secret");
+        assert_eq!(decode(&bytes, &[2; 32]), Decoded::Stranger, "another secret");
         let message = hello().encode().len() + EXTRA + MAC;
         for at in 0..message {
             let mut changed = bytes.clone();
             changed[at] ^= 0x10;
-            assert_eq!(decode(&changed, &[1; 32]), Heard::Stranger, "byte {at} changed");
-            assert_eq!(decode(&bytes[..at], &[1; 32]), Heard::Stranger, "cut at {at}");
+            assert_eq!(decode(&changed, &[1; 32]), Decoded::Stranger, "byte {at} changed");
+            assert_eq!(decode(&bytes[..at], &[1; 32]), Decoded::Stranger, "cut at {at}");
         }
         let mut other = hello().encode();
         other[5] = 9;
         other.extend_from_slice(&[0; EXTRA]);
         let mac = mac(&other, &[1; 32]);
         other.extend_from_slice(&mac.as_bytes()[..MAC]);
-        assert_eq!(decode(&other, &[1; 32]), Heard::OtherVersion(9));
+        assert_eq!(decode(&other, &[1; 32]), Decoded::OtherVersion(9));
     }
 }

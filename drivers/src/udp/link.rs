@@ -88,7 +88,7 @@ impl Link {
         let datagram = Datagram::signal(self.seal.next() as u32, signal);
         let tag = self.seal.tag(&datagram);
         let bytes: [u8; LEN] = datagram.encode(tag);
-        self.say(&bytes);
+        self.send_bytes(&bytes);
     }
 
     /// Handles an error of the system, which is about this datagram or an earlier one. An unreachable peer
@@ -112,7 +112,7 @@ impl Link {
             return false;
         };
         self.cut = cut;
-        self.out.begin_again();
+        self.out.restart();
         log::debug!("the path takes {datagram} B a datagram now");
         true
     }
@@ -121,7 +121,7 @@ impl Link {
     ///
     /// # Errors
     /// The peer cannot be reached.
-    pub fn keep_up(&mut self, now_ms: u64) -> Result<(), Broken> {
+    pub fn maintain(&mut self, now_ms: u64) -> Result<(), Broken> {
         if self.heard {
             self.proof = Vec::new();
         }
@@ -134,7 +134,7 @@ impl Link {
         match self.silence.judge(std::mem::take(&mut self.heard), now_ms) {
             Duty::Over => return Err(Broken::Silent),
             Duty::Refused(e) => return Err(Broken::System(e)),
-            _ if self.is_unproved() => self.say(&self.proof.clone()),
+            _ if self.is_unproved() => self.send_bytes(&self.proof.clone()),
             Duty::Nothing => {}
             Duty::Ask => self.signal(Signal::Probe),
         }
@@ -143,13 +143,13 @@ impl Link {
 
     /// Sends a datagram. If the kernel does not take it, it is lost, as it might be in the network. An
     /// error about an earlier datagram makes the kernel skip this one, so it is tried again.
-    fn say(&mut self, bytes: &[u8]) {
-        let say = |link: &Link| net::send(&link.socket, bytes, SendFlags::NOSIGNAL);
-        if let Err(e) = say(self)
+    fn send_bytes(&mut self, bytes: &[u8]) {
+        let send = |link: &Link| net::send(&link.socket, bytes, SendFlags::NOSIGNAL);
+        if let Err(e) = send(self)
             && !matches!(e, Errno::AGAIN | Errno::INTR | Errno::NOBUFS)
         {
             self.refused(e);
-            let _ = say(self);
+            let _ = send(self);
         }
     }
 }

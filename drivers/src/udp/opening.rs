@@ -2,13 +2,13 @@
 //! handshake in progress.
 
 use super::config::UdpConfig;
-use super::greeters::{Greeters, Heard, Network, Outcome, Step};
+use super::greeters::{Greeters, Greeting, Network, Outcome, Step};
 use super::link::Link;
 use super::peers::Peers;
 use super::socket;
 use super::strays::{Stray, Strays};
 use crate::connections::Setback;
-use crate::opening::{self, Around, Linked, Local, Medium, Origin, Said, Trouble};
+use crate::opening::{self, Content, Facts, Linked, Local, Medium, Origin, Trouble};
 use crate::watch::{Token, Watch};
 use nmad_engine::packet::PeerId;
 use nmad_wire::Control;
@@ -70,17 +70,17 @@ impl Opening {
         let Rail { config, watch, peers, strays, now_ms } = rail;
         let network = Udp { config, watch, peers, listener, port: *port };
         let mut step = Step { greeters, opening: machine, network, now_ms, outcome };
-        knocks(&mut step, scratch, strays);
+        read_listener(&mut step, scratch, strays);
         step.act();
         for at in (0..step.greeters.list.len()).rev() {
             listen(at, &mut step, scratch, strays);
         }
-        step.go_on();
+        step.advance();
     }
 }
 
 /// Reads the listening socket.
-fn knocks(step: &mut Step<'_, Udp<'_>>, scratch: &mut [u8], strays: &mut Strays) {
+fn read_listener(step: &mut Step<'_, Udp<'_>>, scratch: &mut [u8], strays: &mut Strays) {
     for _ in 0..AT_ONCE {
         let (len, from) = match net::recvfrom(step.network.listener, &mut *scratch, RecvFlags::empty()) {
             Ok((_, len, Some(from))) => (len, from),
@@ -92,12 +92,16 @@ fn knocks(step: &mut Step<'_, Udp<'_>>, scratch: &mut [u8], strays: &mut Strays)
             // Otherwise it is an answer for a link that is open, or was, and whose peer does not know that.
             Some(heard) => {
                 if !matches!(
-                    heard.said,
-                    Said::Message(Control::Welcome(_) | Control::Proof(_) | Control::Refuse(_))
+                    heard.content,
+                    Content::Message(Control::Welcome(_) | Control::Proof(_) | Control::Refuse(_))
                 ) {
                     // The sender knows the secret, or replays a message of one that does.
                     let (text, host) = (from.to_string(), Some(from.ip()));
-                    step.knock(Way { fd: None, to: from }, Origin { text, host, is_known: true }, heard);
+                    step.accept_hello(
+                        Way { fd: None, to: from },
+                        Origin { text, host, is_known: true },
+                        heard,
+                    );
                 }
             }
             // A datagram for a link that is not open yet, or not any more.
@@ -116,14 +120,14 @@ fn listen(at: usize, step: &mut Step<'_, Udp<'_>>, scratch: &mut [u8], strays: &
             Ok((_, len)) => len,
             Err(Errno::INTR) => continue,
             Err(Errno::AGAIN) => return,
-            Err(e) => return step.broke(at, e),
+            Err(e) => return step.route_failed(at, e),
         };
         match heard(&scratch[..len], step) {
-            Some(Heard { said: Said::OtherVersion(_), .. }) if !is_attempt => {}
+            Some(Greeting { content: Content::OtherVersion(_), .. }) if !is_attempt => {}
             Some(heard) => {
-                let goes_on = matches!(heard.said, Said::Message(Control::Hello(_)));
-                step.hear(at, heard);
-                if !goes_on {
+                let continues = matches!(heard.content, Content::Message(Control::Hello(_)));
+                step.handle_message(at, heard);
+                if !continues {
                     return;
                 }
             }
@@ -133,8 +137,8 @@ fn listen(at: usize, step: &mut Step<'_, Udp<'_>>, scratch: &mut [u8], strays: &
 }
 
 /// Decodes a handshake message of a sender that knows the secret.
-fn heard<'a>(bytes: &'a [u8], step: &Step<'_, Udp<'_>>) -> Option<Heard<'a>> {
-    Heard::of(bytes, &step.network.config.secret, usize::from(u16::MAX))
+fn heard<'a>(bytes: &'a [u8], step: &Step<'_, Udp<'_>>) -> Option<Greeting<'a>> {
+    Greeting::of(bytes, &step.network.config.secret, usize::from(u16::MAX))
 }
 
 struct Udp<'a> {
@@ -145,7 +149,7 @@ struct Udp<'a> {
     port: u16,
 }
 
-impl Around for Udp<'_> {
+impl Facts for Udp<'_> {
     fn remotes(&self, peer: PeerId) -> Vec<u8> {
         self.peers.known(peer).iter().map(|(rail, _)| *rail).collect()
     }
@@ -155,11 +159,11 @@ impl Around for Udp<'_> {
         self.peers.link(peer).map(linked)
     }
 
-    fn homeless(&self) -> &'static str {
+    fn no_address(&self) -> &'static str {
         "has no address on the subnet of this rail"
     }
 
-    fn silent(&self, peer: PeerId) -> String {
+    fn no_answer(&self, peer: PeerId) -> String {
         let (bound, here) = (self.config.bound, self.config.address());
         let first = self.peers.known(peer).first();
         let there = first.map_or("it".into(), |(_, address)| address.socket.to_string());

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forged_moves_nothing() {
+    fn forged_datagrams_do_not_move_the_kept_pads() {
         let pads = Pads::new([9; 16]);
         pads.of(1 << 50);
         assert!(pads.has(0) && pads.has(15) && !pads.has(16));

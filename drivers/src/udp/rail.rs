@@ -84,7 +84,7 @@ impl UdpRail {
         let address =
             Address { socket: SocketAddr::new(config.address(), port), prefix: config.interface.prefix };
         watch.add(&listener, Token::Opening, false).map_err(fail("cannot watch a socket"))?;
-        watch.add(timer.descriptor(), Token::Bell, false).map_err(fail("cannot watch a timer"))?;
+        watch.add(timer.descriptor(), Token::Wakeup, false).map_err(fail("cannot watch a timer"))?;
         let opening = Opening::new(listener, port, &config);
         Ok(UdpRail {
             name: name.clone(),
@@ -121,7 +121,7 @@ impl UdpRail {
             }
             None => {
                 self.opening.machine.connect(to, now_ms());
-                self.wind();
+                self.set_timer();
             }
         }
     }
@@ -134,7 +134,7 @@ impl UdpRail {
         if let Some(mut link) = link {
             link.signal(Signal::Close);
         }
-        self.lost(to, "was given up", unsent);
+        self.lost(to, "was closed by this side", unsent);
     }
 
     /// Reports the end of a link, or of the attempt to open one.
@@ -213,7 +213,7 @@ impl UdpRail {
     }
 
     /// Watches the socket of a link.
-    fn attend(&self, index: usize) {
+    fn watch_link(&self, index: usize) {
         if let Some(link) = self.peers[index].link.as_deref()
             && !link.watched.get()
             && self.watch.add(&link.socket, Token::Link(index), false).is_ok()
@@ -227,9 +227,9 @@ impl UdpRail {
 
     /// Watches a link that is not hot any more.
     #[inline]
-    fn cooled(&mut self, cold: Option<usize>) {
+    fn watch_cold(&mut self, cold: Option<usize>) {
         if let Some(index) = cold {
-            self.attend(index);
+            self.watch_link(index);
         }
     }
 
@@ -243,12 +243,12 @@ impl UdpRail {
         for token in looked.drain(..) {
             match token {
                 Token::Opening => knock = true,
-                Token::Bell => rings = true,
-                Token::Carrier => self.carrier.heard(self.peers.ids(), &mut self.news),
+                Token::Wakeup => rings = true,
+                Token::Carrier => self.carrier.read_notifications(self.peers.ids(), &mut self.news),
                 Token::Link(index) => {
                     if self.read(index, report) {
                         let cold = self.hot.heat(index);
-                        self.cooled(cold);
+                        self.watch_cold(cold);
                     }
                 }
             }
@@ -258,9 +258,9 @@ impl UdpRail {
             self.open_links(report);
         }
         if rings {
-            self.timer.silence();
-            self.keep_up();
-            self.wind();
+            self.timer.acknowledge();
+            self.maintain();
+            self.set_timer();
         }
     }
 
@@ -275,7 +275,7 @@ impl UdpRail {
                 Outcome::Failed(peer, why) => self.lost(peer, &why, Vec::new()),
             }
         }
-        self.wind();
+        self.set_timer();
     }
 
     fn opened(&mut self, greeted: Greeted<Way>, report: &mut dyn FnMut(Event<'_>)) {
@@ -295,12 +295,12 @@ impl UdpRail {
     }
 
     /// Probes inactive links, and logs dropped datagrams.
-    fn keep_up(&mut self) {
+    fn maintain(&mut self) {
         let now_ms = now_ms();
         let linked: Vec<usize> = self.peers.linked().collect();
         for index in linked {
             let peer = self.peers[index].id;
-            let kept = self.peers[index].link.as_deref_mut().map_or(Ok(()), |link| link.keep_up(now_ms));
+            let kept = self.peers[index].link.as_deref_mut().map_or(Ok(()), |link| link.maintain(now_ms));
             match kept {
                 Ok(()) => {}
                 Err(Broken::System(e)) => self.lose(peer, &failed(e)),
@@ -322,10 +322,10 @@ impl UdpRail {
     }
 
     /// Sets the timer for pending periodic work.
-    fn wind(&mut self) {
+    fn set_timer(&mut self) {
         let unproved = |index: usize| self.peers[index].link.as_ref().is_some_and(|link| link.is_unproved());
         let hurry = !self.opening.machine.is_idle() || self.peers.linked().any(unproved);
-        self.timer.wind(if hurry { RETRY_MS } else { silence::ASK_MS });
+        self.timer.start(if hurry { RETRY_MS } else { silence::ASK_MS });
     }
 
     #[inline]
@@ -420,7 +420,7 @@ impl Driver for UdpRail {
         for place in (0..self.hot.count()).rev() {
             let Some(index) = self.hot.at(place) else { continue };
             let cold = if self.read(index, report) { self.hot.heat(index) } else { self.hot.cool(place) };
-            self.cooled(cold);
+            self.watch_cold(cold);
         }
         self.polls += 1;
         if self.polls >= LOOK_EVERY || self.hot.count() == 0 || self.opening.machine.is_urgent() {
@@ -433,7 +433,7 @@ impl Driver for UdpRail {
     /// Interest in traffic watches all links, including those that are otherwise polled directly.
     fn wakeup(&mut self, interest: Interest) -> Option<i32> {
         if interest == Interest::Traffic {
-            self.hot.iter().for_each(|index| self.attend(index));
+            self.hot.iter().for_each(|index| self.watch_link(index));
         }
         Some(self.watch.descriptor())
     }

@@ -73,7 +73,7 @@ impl Seal {
     /// Returns whether a datagram without the link's tag is a handshake message of a sender that knows the
     /// secret.
     pub fn is_greeting(&self, bytes: &[u8]) -> bool {
-        greeting::is_one(bytes) && greeting::decode(bytes, &self.secret) != greeting::Heard::Stranger
+        greeting::is_one(bytes) && greeting::decode(bytes, &self.secret) != greeting::Decoded::Stranger
     }
 
     /// The sequence number of the next datagram.
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_side_tags_the_other_takes_once() {
+    fn each_tagged_datagram_is_accepted_once() {
         let (mut a, mut b) = pair();
         for n in 0..200 {
             let datagram = Datagram::part(a.next() as u32, n, 0, 8);

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_stopped_asks_before_it_judges() {
+    fn a_stopped_process_probes_before_it_judges() {
         let (asked, at) = silent_from(0, 60_000);
         assert!(asked == 22 && at >= 22 * 60_000);
     }
@@ -136,14 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_says_is_believed_soon_if_nobody_answers_and_never_if_somebody_does() {
+    fn errors_are_believed_only_while_probes_are_unanswered() {
         assert_eq!(refused_at(|_| false), Some(750));
         assert_eq!(refused_at(|now_ms| now_ms < 10_000), Some(10_500));
         assert_eq!(refused_at(|now_ms| now_ms % 750 == 0), None);
     }
 
     #[test]
-    fn what_was_said_once_ends_nothing() {
+    fn a_single_error_ends_no_link() {
         let mut silence = Silence::new(Duration::from_secs(6), 0);
         silence.refused(Errno::CONNREFUSED);
         let duties: Vec<_> = (250..=1_500).step_by(250).map(|now_ms| silence.judge(false, now_ms)).collect();

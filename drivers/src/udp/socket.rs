@@ -22,7 +22,7 @@ pub fn listen(name: &str, config: &UdpConfig) -> Result<(OwnedFd, u16), DriverEr
         .map_err(fail(format!("cannot use UDP at the address {at} (is it still one of this machine?)")))?;
     let port = net::getsockname(&fd)
         .and_then(SocketAddr::try_from)
-        .map_err(fail(format!("cannot tell the port on {at}")))?
+        .map_err(fail(format!("cannot query the port on {at}")))?
         .port();
     Ok((fd, port))
 }

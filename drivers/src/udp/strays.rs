@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_are_counted_and_one_line_a_second_is_told() {
+    fn all_drops_are_counted_and_logged_once_a_second() {
         let mut strays = Strays::default();
         assert_eq!(strays.news(0), None);
         let mut lines = Vec::new();
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_usual_is_no_warning() {
+    fn usual_drops_are_no_warning() {
         let mut strays = Strays::default();
         strays.count(Stray::Repeated);
         strays.count(Stray::Untimely);

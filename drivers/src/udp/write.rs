@@ -75,14 +75,14 @@ impl Outbox {
     }
 
     /// Restarts an order that was sent in part, after the length of parts has changed.
-    pub fn begin_again(&mut self) {
+    pub fn restart(&mut self) {
         self.begun = 0;
         self.staged = 0;
     }
 
     /// Removes and returns the orders that were not sent.
     pub fn take_unsent(&mut self) -> Vec<Order> {
-        self.begin_again();
+        self.restart();
         self.queue.drain(..).collect()
     }
 
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_refuses_leaves_later_and_once() {
+    fn refused_datagrams_are_sent_later_and_once() {
         let flags = SocketFlags::NONBLOCK;
         let (ours, theirs) =
             net::socketpair(AddressFamily::UNIX, SocketType::DGRAM, flags, None).expect("a pair of sockets");

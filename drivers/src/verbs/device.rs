@@ -129,7 +129,7 @@ impl Device {
             ]
         };
         if answers != [0; 3] {
-            return Err(format!("RDMA device {} does not tell of its port {}", port.device, port.number));
+            return Err(format!("cannot query port {} of RDMA device {}", port.number, port.device));
         }
         if attributes.state != IBV_PORT_ACTIVE {
             let Port { device, number, .. } = &port;

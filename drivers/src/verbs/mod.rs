@@ -41,6 +41,8 @@ impl OverInterface for VerbsRail {
 
     fn lack(_: &str) -> Option<String> {
         let why = crate::fabric::unmapped::notice().err()?;
-        Some(format!("each large message registers its memory anew, since nobody tells of unmapping: {why}"))
+        Some(format!(
+            "each large message registers its memory again, because the kernel does not report unmapping: {why}"
+        ))
     }
 }

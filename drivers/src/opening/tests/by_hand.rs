@@ -1,7 +1,7 @@
 //! Tests of each rule, event by event.
 
 use crate::handshake::{self, Ends};
-use crate::opening::{Action, Around, Id, Linked, Local, Medium, Opening, Origin, Said, Trouble};
+use crate::opening::{Action, Content, Facts, Id, Linked, Local, Medium, Opening, Origin, Trouble};
 use nmad_engine::packet::PeerId;
 use nmad_wire::{Control, Hello, Malformed, Proof, Refusal, RefusalCode};
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub(super) const DATAGRAMS: Medium = Medium::Datagrams(LENGTHS);
 /// The rail numbers of the peer's addresses, and the link to it.
 struct Known(Vec<u8>, Option<Linked>);
 
-impl Around for Known {
+impl Facts for Known {
     fn remotes(&self, _: PeerId) -> Vec<u8> {
         self.0.clone()
     }
@@ -23,11 +23,11 @@ impl Around for Known {
         self.1
     }
 
-    fn homeless(&self) -> &'static str {
+    fn no_address(&self) -> &'static str {
         "has no address"
     }
 
-    fn silent(&self, _: PeerId) -> String {
+    fn no_answer(&self, _: PeerId) -> String {
         "did not answer".into()
     }
 }
@@ -56,9 +56,9 @@ impl Hand {
         std::iter::from_fn(|| self.machine.next_action()).collect()
     }
 
-    pub(super) fn hear(&mut self, id: Id, message: Control<'_>, len: usize) -> Vec<Action> {
+    pub(super) fn handle(&mut self, id: Id, message: Control<'_>, len: usize) -> Vec<Action> {
         let at = (self.now_ms, [9; 32]);
-        self.machine.heard(id, Said::Message(message), len, at, &self.known);
+        self.machine.handle_message(id, Content::Message(message), len, at, &self.known);
         self.actions()
     }
 
@@ -77,16 +77,16 @@ impl Hand {
     pub(super) fn greet(&mut self, peer: u32) -> (Id, Hello) {
         let id = self.begin(peer);
         self.machine.reached(id, 9_000, self.now_ms, [4; 32]);
-        let [Action::Say { message: Control::Hello(hello), .. }] = self.actions()[..] else {
-            panic!("a hello is said")
+        let [Action::Send { message: Control::Hello(hello), .. }] = self.actions()[..] else {
+            panic!("no hello is sent")
         };
         (id, hello)
     }
 
     /// Accepts a stranger and handles its hello.
-    pub(super) fn knock(&mut self, hello: Hello) -> (Id, Vec<Action>) {
+    pub(super) fn accept_hello(&mut self, hello: Hello) -> (Id, Vec<Action>) {
         let id = self.machine.accepted(somewhere(), self.now_ms);
-        (id, self.hear(id, Control::Hello(hello), 9_000))
+        (id, self.handle(id, Control::Hello(hello), 9_000))
     }
 }
 
@@ -132,7 +132,7 @@ pub(super) fn refused(actions: &[Action]) -> Option<(RefusalCode, &str)> {
 }
 
 pub(super) fn is_welcomed(actions: &[Action]) -> bool {
-    matches!(actions, [Action::Say { message: Control::Welcome(_), .. }, ..])
+    matches!(actions, [Action::Send { message: Control::Welcome(_), .. }, ..])
 }
 
 #[test]
@@ -142,8 +142,8 @@ fn an_attempt_opens_by_hello_welcome_and_proof() {
         let (id, hello) = hand.greet(2);
         assert_eq!((hello.from, hello.to, hello.rail), (1, 2, 3));
         let (ends, welcome) = welcome(hello);
-        let actions = hand.hear(id, welcome, 9_000);
-        let proof = Action::Say { id, message: ends.proof(&SECRET), len: 9_000 };
+        let actions = hand.handle(id, welcome, 9_000);
+        let proof = Action::Send { id, message: ends.proof(&SECRET), len: 9_000 };
         assert_eq!(actions, [proof, Action::Finish { id, is_attempt: true }]);
         let opened = hand.machine.finished(id).expect("it is open");
         assert_eq!((opened.peer, opened.remote, opened.is_attempt), (PeerId(2), 0, true));
@@ -155,14 +155,14 @@ fn an_attempt_opens_by_hello_welcome_and_proof() {
 fn a_stranger_that_proves_itself_gets_a_link_once() {
     for medium in [Medium::Connections, DATAGRAMS] {
         let mut hand = Hand::new(medium);
-        let (id, actions) = hand.knock(hello(2));
+        let (id, actions) = hand.accept_hello(hello(2));
         assert!(is_welcomed(&actions), "{actions:?}");
         assert!(hand.machine.finished(id).is_none(), "not yet");
         let proof = answered(hello(2)).proof(&SECRET);
-        assert_eq!(hand.hear(id, proof.clone(), 9_000), [Action::Finish { id, is_attempt: false }]);
+        assert_eq!(hand.handle(id, proof.clone(), 9_000), [Action::Finish { id, is_attempt: false }]);
         let opened = hand.machine.finished(id).expect("it is open");
         assert_eq!((opened.peer, opened.is_attempt), (PeerId(2), false));
-        assert!(hand.machine.finished(id).is_none() && hand.hear(id, proof, 9_000).is_empty(), "once");
+        assert!(hand.machine.finished(id).is_none() && hand.handle(id, proof, 9_000).is_empty(), "once");
     }
 }
 
@@ -172,9 +172,9 @@ fn another_secret_is_refused_by_connections_and_not_heard_over_datagrams() {
         let mut hand = Hand::new(medium);
         let (id, hello_of_ours) = hand.greet(2);
         let other = Ends { hello: hello_of_ours, rail: 0, nonce: [6; 32] }.welcome(&[1; 32]);
-        let actions = hand.hear(id, other, 9_000);
-        let (stranger, _) = hand.knock(hello(0));
-        let answers = hand.hear(stranger, Control::Proof(Proof { mac: [0; 32] }), 9_000);
+        let actions = hand.handle(id, other, 9_000);
+        let (stranger, _) = hand.accept_hello(hello(0));
+        let answers = hand.handle(stranger, Control::Proof(Proof { mac: [0; 32] }), 9_000);
         if medium == DATAGRAMS {
             assert_eq!((actions, answers), (vec![], vec![]));
             continue;
@@ -190,9 +190,9 @@ fn another_secret_is_refused_by_connections_and_not_heard_over_datagrams() {
 fn a_proof_of_another_conversation_proves_nothing() {
     for medium in [Medium::Connections, DATAGRAMS] {
         let mut hand = Hand::new(medium);
-        let (id, _) = hand.knock(hello(2));
+        let (id, _) = hand.accept_hello(hello(2));
         let replayed = Ends { nonce: [8; 32], ..answered(hello(2)) }.proof(&SECRET);
-        assert!(!hand.hear(id, replayed, 9_000).contains(&Action::Finish { id, is_attempt: false }));
+        assert!(!hand.handle(id, replayed, 9_000).contains(&Action::Finish { id, is_attempt: false }));
         assert!(hand.machine.finished(id).is_none());
     }
 }
@@ -202,20 +202,20 @@ fn of_two_hellos_that_cross_the_lower_rank_s_is_the_one() {
     // Our rank is the lower one.
     let mut hand = Hand::new(Medium::Connections);
     hand.greet(2);
-    let (_, actions) = hand.knock(hello(2));
+    let (_, actions) = hand.accept_hello(hello(2));
     assert_eq!(refused(&actions).map(|(code, _)| code), Some(RefusalCode::Crossed));
     let mut hand = Hand::new(DATAGRAMS);
     hand.greet(2);
-    let (id, actions) = hand.knock(hello(2));
+    let (id, actions) = hand.accept_hello(hello(2));
     assert_eq!(actions, [Action::Drop { id }], "not a word");
     // Our rank is the higher one.
     for medium in [Medium::Connections, DATAGRAMS] {
         let mut hand = Hand::new(medium);
         let (ours, _) = hand.greet(0);
-        let (id, actions) = hand.knock(hello(0));
+        let (id, actions) = hand.accept_hello(hello(0));
         assert!(is_welcomed(&actions), "{actions:?}");
         assert_eq!(hand.step(100), [], "no hello of ours meanwhile");
-        hand.hear(id, answered(hello(0)).proof(&SECRET), 9_000);
+        hand.handle(id, answered(hello(0)).proof(&SECRET), 9_000);
         assert!(hand.machine.finished(id).is_some());
         assert_eq!(hand.actions(), [Action::Drop { id: ours }], "ours is given up");
         assert!(hand.machine.is_idle());
@@ -226,9 +226,9 @@ fn of_two_hellos_that_cross_the_lower_rank_s_is_the_one() {
 fn the_higher_rank_holds_its_proof_back_until_the_other_connection_has_ended() {
     let mut hand = Hand::new(Medium::Connections);
     let (ours, hello_of_ours) = hand.greet(0);
-    let (id, _) = hand.knock(hello(0));
+    let (id, _) = hand.accept_hello(hello(0));
     let (_, welcome) = welcome(hello_of_ours);
-    assert_eq!(hand.hear(ours, welcome, 0), []);
+    assert_eq!(hand.handle(ours, welcome, 0), []);
     assert_eq!(hand.step(50), []);
     hand.fail(id, Trouble::Ended);
     let actions = hand.step(0);
@@ -239,23 +239,23 @@ fn the_higher_rank_holds_its_proof_back_until_the_other_connection_has_ended() {
 fn over_datagrams_a_welcome_of_the_lower_rank_is_believed() {
     let mut hand = Hand::new(DATAGRAMS);
     let (ours, hello_of_ours) = hand.greet(0);
-    let (id, _) = hand.knock(hello(0));
+    let (id, _) = hand.accept_hello(hello(0));
     let (_, welcome) = welcome(hello_of_ours);
-    let actions = hand.hear(ours, welcome, 9_000);
+    let actions = hand.handle(ours, welcome, 9_000);
     assert!(actions.contains(&Action::Finish { id: ours, is_attempt: true }), "{actions:?}");
     assert!(hand.machine.finished(ours).is_some());
-    assert_eq!(hand.actions(), [Action::Drop { id }], "what the other one said was old");
+    assert_eq!(hand.actions(), [Action::Drop { id }], "the other hello was outdated");
 }
 
 #[test]
-fn who_has_answered_a_hello_says_none_until_that_has_come_to_something() {
+fn a_side_that_answered_a_hello_sends_none_meanwhile() {
     for medium in [Medium::Connections, DATAGRAMS] {
         let mut hand = Hand::new(medium);
-        let (id, _) = hand.knock(hello(2));
+        let (id, _) = hand.accept_hello(hello(2));
         hand.machine.connect(PeerId(2), hand.now_ms);
         assert_eq!(hand.step(0), []);
         assert_eq!(hand.step(100), []);
-        hand.hear(id, answered(hello(2)).proof(&SECRET), 9_000);
+        hand.handle(id, answered(hello(2)).proof(&SECRET), 9_000);
         assert!(hand.machine.finished(id).is_some() && hand.machine.is_idle());
     }
 }
@@ -266,7 +266,7 @@ fn a_dead_stranger_does_not_keep_an_attempt_from_its_bound() {
     let bound = Duration::from_secs(5);
     let local = Local { bound, ..hand.machine.local().clone() };
     hand.machine = Opening::new(local, DATAGRAMS);
-    let (id, _) = hand.knock(hello(2));
+    let (id, _) = hand.accept_hello(hello(2));
     hand.machine.connect(PeerId(2), hand.now_ms);
     assert_eq!(hand.step(999), []);
     let actions = hand.step(1);
@@ -278,7 +278,7 @@ fn while_a_link_is_unproved_a_hello_of_the_higher_rank_gets_no_answer() {
     for (peer, is_answered) in [(0, true), (2, false)] {
         let mut hand = Hand::new(DATAGRAMS);
         hand.known.1 = Some(Linked { remote: 0, is_unproved: true });
-        let (_, actions) = hand.knock(hello(peer));
+        let (_, actions) = hand.accept_hello(hello(peer));
         assert_eq!(is_welcomed(&actions), is_answered, "rank {peer}");
     }
 }
@@ -286,15 +286,15 @@ fn while_a_link_is_unproved_a_hello_of_the_higher_rank_gets_no_answer() {
 #[test]
 fn a_repeated_hello_is_answered_again_in_its_length_and_another_one_takes_its_place() {
     let mut hand = Hand::new(DATAGRAMS);
-    let (id, _) = hand.knock(hello(2));
+    let (id, _) = hand.accept_hello(hello(2));
     let again = hand.machine.accepted(somewhere(), hand.now_ms);
-    let actions = hand.hear(again, Control::Hello(hello(2)), 1_400);
-    let [Action::Say { id: to, len: 1_400, .. }, Action::Drop { id: gone }] = actions[..] else {
+    let actions = hand.handle(again, Control::Hello(hello(2)), 1_400);
+    let [Action::Send { id: to, len: 1_400, .. }, Action::Drop { id: gone }] = actions[..] else {
         panic!("{actions:?}")
     };
     assert_eq!((to, gone), (id, again));
-    assert!(matches!(hand.hear(id, Control::Hello(hello(2)), 528)[..], [Action::Say { len: 528, .. }]));
-    let (_, actions) = hand.knock(sealed(Hello { nonce: [77; 32], ..hello(2) }));
+    assert!(matches!(hand.handle(id, Control::Hello(hello(2)), 528)[..], [Action::Send { len: 528, .. }]));
+    let (_, actions) = hand.accept_hello(sealed(Hello { nonce: [77; 32], ..hello(2) }));
     assert!(actions.contains(&Action::Drop { id }), "{actions:?}");
 }
 
@@ -306,7 +306,7 @@ fn hellos_become_shorter_and_then_go_to_the_next_address() {
     let mut lengths = vec![9_000];
     let second = loop {
         match hand.step(25)[..] {
-            [Action::Say { len, .. }] => lengths.push(len),
+            [Action::Send { len, .. }] => lengths.push(len),
             [Action::Drop { id }] => {
                 assert_eq!(id, first);
                 break hand.step(0);
@@ -320,23 +320,23 @@ fn hellos_become_shorter_and_then_go_to_the_next_address() {
 }
 
 #[test]
-fn what_the_kernel_does_not_take_is_said_shorter_at_once() {
+fn a_hello_too_long_for_the_path_is_shortened_at_once() {
     let mut hand = Hand::new(DATAGRAMS);
     let (id, _) = hand.greet(2);
     hand.machine.too_long(id, hand.now_ms);
-    assert!(matches!(hand.step(0)[..], [Action::Say { len: 1_400, .. }]));
+    assert!(matches!(hand.step(0)[..], [Action::Send { len: 1_400, .. }]));
 }
 
 #[test]
 fn an_answer_that_is_too_short_to_carry_anything_opens_no_link() {
     let mut hand = Hand::new(DATAGRAMS);
     let (id, hello) = hand.greet(2);
-    let actions = hand.hear(id, welcome(hello).1, 527);
+    let actions = hand.handle(id, welcome(hello).1, 527);
     assert!(failed(&actions).is_some_and(|why| why.contains("too short")), "{actions:?}");
 }
 
 #[test]
-fn nobody_answers_within_the_bound() {
+fn an_attempt_fails_after_the_bound() {
     for medium in [Medium::Connections, DATAGRAMS] {
         let mut hand = Hand::new(medium);
         hand.begin(2);
@@ -394,14 +394,14 @@ fn refusals_and_other_versions_end_an_attempt_and_a_crossing_does_not() {
     let refusal = |code| Control::Refuse(Refusal { code, text: "so it is" });
     let mut hand = Hand::new(Medium::Connections);
     let (id, _) = hand.greet(2);
-    assert_eq!(hand.hear(id, refusal(RefusalCode::Crossed), 0), [Action::Drop { id }]);
+    assert_eq!(hand.handle(id, refusal(RefusalCode::Crossed), 0), [Action::Drop { id }]);
     assert_eq!(hand.step(499), []);
     assert!(reach(&hand.step(1)).is_some());
     let mut hand = Hand::new(DATAGRAMS);
     let (id, _) = hand.greet(2);
-    assert_eq!(failed(&hand.hear(id, refusal(RefusalCode::Rank), 0)), Some("refused the link: so it is"));
+    assert_eq!(failed(&hand.handle(id, refusal(RefusalCode::Rank), 0)), Some("refused the link: so it is"));
     let (id, _) = hand.greet(2);
-    hand.machine.heard(id, Said::OtherVersion(9), 0, (hand.now_ms, [0; 32]), &hand.known);
+    hand.machine.handle_message(id, Content::OtherVersion(9), 0, (hand.now_ms, [0; 32]), &hand.known);
     assert!(failed(&hand.actions()).is_some_and(|why| why.starts_with("speaks version 9")));
 }
 
@@ -416,28 +416,28 @@ fn strangers_that_are_wrong_here_learn_why() {
         for (hello, linked, text) in wrong {
             let mut hand = Hand::new(medium);
             hand.known.1 = linked;
-            let (_, actions) = hand.knock(hello);
+            let (_, actions) = hand.accept_hello(hello);
             assert!(refused(&actions).is_some_and(|(_, why)| why.contains(text)), "{actions:?}");
         }
         let mut hand = Hand::new(medium);
-        let foreign = [(Said::OtherVersion(9), "version 9"), (Said::Foreign(Malformed("odd")), "odd")];
-        for (said, text) in foreign {
+        let foreign = [(Content::OtherVersion(9), "version 9"), (Content::Foreign(Malformed("odd")), "odd")];
+        for (content, text) in foreign {
             let id = hand.machine.accepted(somewhere(), hand.now_ms);
-            hand.machine.heard(id, said, 0, (hand.now_ms, [0; 32]), &hand.known);
+            hand.machine.handle_message(id, content, 0, (hand.now_ms, [0; 32]), &hand.known);
             let actions = hand.actions();
             assert!(refused(&actions).is_some_and(|(_, why)| why.contains(text)), "{actions:?}");
         }
     }
     let mut hand = Hand::new(Medium::Connections);
     let id = hand.machine.accepted(somewhere(), hand.now_ms);
-    let actions = hand.hear(id, answered(hello(2)).proof(&SECRET), 0);
+    let actions = hand.handle(id, answered(hello(2)).proof(&SECRET), 0);
     assert!(refused(&actions).is_some_and(|(_, why)| why.contains("out of turn")));
 }
 
 #[test]
 fn strangers_expire_and_the_silent_ones_make_room() {
     let mut hand = Hand::new(Medium::Connections);
-    let (welcomed, _) = hand.knock(hello(2));
+    let (welcomed, _) = hand.accept_hello(hello(2));
     while hand.machine.has_room(hand.now_ms) {
         hand.machine.accepted(somewhere(), hand.now_ms);
     }
@@ -450,16 +450,16 @@ fn strangers_expire_and_the_silent_ones_make_room() {
     hand.step(1000);
     assert!(hand.machine.is_idle(), "the last line of the log is written, too");
     let mut hand = Hand::new(DATAGRAMS);
-    let (oldest, _) = hand.knock(hello(100));
-    let last = (101..=356).map(|rank| hand.knock(hello(rank)).1).last().expect("many");
+    let (oldest, _) = hand.accept_hello(hello(100));
+    let last = (101..=356).map(|rank| hand.accept_hello(hello(rank)).1).last().expect("many");
     assert!(last.contains(&Action::Drop { id: oldest }) && is_welcomed(&last[1..]), "{last:?}");
 }
 
 #[test]
-fn who_is_forgotten_is_not_reached() {
+fn a_withdrawn_request_opens_no_connection() {
     let mut hand = Hand::new(Medium::Connections);
     let (id, hello) = hand.greet(2);
-    hand.hear(id, welcome(hello).1, 0);
+    hand.handle(id, welcome(hello).1, 0);
     hand.machine.forget(PeerId(2));
     assert_eq!(hand.actions(), [Action::Drop { id }]);
     assert!(hand.machine.finished(id).is_none() && hand.machine.is_idle());

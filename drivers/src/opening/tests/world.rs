@@ -2,7 +2,7 @@
 //! at random; a process with another secret tries to take part.
 
 use crate::handshake::Ends;
-use crate::opening::{Action, Around, Id, Linked, Local, Medium, Opened, Opening, Origin, Said, Trouble};
+use crate::opening::{Action, Content, Facts, Id, Linked, Local, Medium, Opened, Opening, Origin, Trouble};
 use nmad_engine::packet::PeerId;
 use nmad_wire::Control;
 use std::collections::HashSet;
@@ -121,7 +121,7 @@ struct Seen {
     links: Vec<(PeerId, Linked)>,
 }
 
-impl Around for Seen {
+impl Facts for Seen {
     fn remotes(&self, peer: PeerId) -> Vec<u8> {
         if (peer.0 as usize) < self.count && peer.0 as usize != self.me { vec![0] } else { Vec::new() }
     }
@@ -130,11 +130,11 @@ impl Around for Seen {
         self.links.iter().find(|(of, _)| *of == peer).map(|(_, linked)| *linked)
     }
 
-    fn homeless(&self) -> &'static str {
+    fn no_address(&self) -> &'static str {
         "has no address"
     }
 
-    fn silent(&self, _: PeerId) -> String {
+    fn no_answer(&self, _: PeerId) -> String {
         "did not answer".into()
     }
 }
@@ -206,7 +206,7 @@ impl World {
             let find = |id: Id| self.sides[side].talks.iter().position(|talk| talk.id == id);
             match action {
                 Action::Reach { id, peer, .. } => self.reach(side, id, peer),
-                Action::Say { id, message, len } => {
+                Action::Send { id, message, len } => {
                     if let Some(at) = find(id) {
                         self.say(side, at, What::Control(message.encode(), len));
                     }
@@ -459,6 +459,6 @@ impl World {
         };
         let (id, nonce, seen) = (self.sides[side].talks[at].id, self.nonce(), self.seen(side));
         let now_ms = self.now_ms;
-        self.sides[side].machine.heard(id, Said::Message(message), len, (now_ms, nonce), &seen);
+        self.sides[side].machine.handle_message(id, Content::Message(message), len, (now_ms, nonce), &seen);
     }
 }

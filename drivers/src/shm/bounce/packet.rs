@@ -40,7 +40,7 @@ impl Link {
         });
         let question = self.probe.end(writing);
         self.push(cell::BOUNCED_PACKET, len as u32, &Range { start, of: question, at: 0 }.encode());
-        self.ready = if is_non_temporal { 0 } else { len.min(READY) };
+        self.prefetch_len = if is_non_temporal { 0 } else { len.min(READY) };
         Ok(true)
     }
 
@@ -59,7 +59,7 @@ impl Link {
         if let Some(begun) = begun {
             self.shared.answer(question, begun.elapsed());
         }
-        self.untold_bytes += len as u64;
+        self.unreported_bytes += len as u64;
         self.taken(1);
         Ok(())
     }
@@ -68,10 +68,10 @@ impl Link {
     /// just read those lines, and a store to a missing line delays all later stores until the line has come
     /// back. The lines arrive while this side handles incoming packets.
     #[inline(never)]
-    pub fn ready_range(&mut self) {
+    pub fn prefetch_range(&mut self) {
         self.ranges.free(self.producer.taken());
         let start = self.ranges.next();
-        for line in (0..self.ready as u32).step_by(64).filter(|line| start + line < BOUNCE) {
+        for line in (0..self.prefetch_len as u32).step_by(64).filter(|line| start + line < BOUNCE) {
             self.shared.segment.expect(self.shared.end.bounce(start + line));
         }
     }

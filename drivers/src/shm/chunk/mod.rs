@@ -56,7 +56,7 @@ pub struct Exchange {
     /// Chunks that crossed an incoming one, minus those that did not, within bounds.
     score: u8,
     last: bool,
-    told: bool,
+    peer_crossed: bool,
 }
 
 /// Score from which the next chunk is expected to cross another one: after two that did. Half would take
@@ -73,15 +73,15 @@ impl Exchange {
 
     /// Records whether the peer saw its last chunk cross one of ours; it counts for one chunk. Needed
     /// because the earlier side of an exchange does not see the later side's chunk.
-    pub fn told(&mut self, met: bool) {
-        self.told = met;
+    pub fn note_peer(&mut self, crossed: bool) {
+        self.peer_crossed = crossed;
     }
 
     /// Records that a chunk is complete, and whether it crossed an incoming one.
-    pub fn note(&mut self, met: bool) {
-        self.last = met;
-        let met = std::mem::take(&mut self.told) || met;
-        self.score = if met { (self.score + 1).min(MOST) } else { self.score.saturating_sub(1) };
+    pub fn note(&mut self, crossed: bool) {
+        self.last = crossed;
+        let crossed = std::mem::take(&mut self.peer_crossed) || crossed;
+        self.score = if crossed { (self.score + 1).min(MOST) } else { self.score.saturating_sub(1) };
     }
 
     /// Returns whether the next chunk is expected to cross one as well.
@@ -95,19 +95,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_side_that_sees_nothing_believes_the_other_one() {
+    fn a_side_that_sees_no_crossing_believes_the_peer() {
         let (mut early, mut late) = (Exchange::default(), Exchange::default());
         for _ in 0..LIKELY {
             late.note(true);
-            early.told(late.last());
+            early.note_peer(late.last());
             early.note(false);
         }
         assert!(late.is_likely() && early.is_likely() && !early.last());
         // The peer's report is not reported back to it.
         for _ in 0..=MOST {
-            late.told(early.last());
+            late.note_peer(early.last());
             late.note(false);
-            early.told(late.last());
+            early.note_peer(late.last());
             early.note(false);
         }
         assert!(!late.is_likely() && !early.is_likely());
@@ -116,8 +116,8 @@ mod tests {
     #[test]
     fn an_exchange_is_seen_after_two_chunks_and_forgotten_after_two() {
         let mut exchange = Exchange::default();
-        let mut likely = |met| {
-            exchange.note(met);
+        let mut likely = |crossed| {
+            exchange.note(crossed);
             exchange.is_likely()
         };
         assert_eq!(

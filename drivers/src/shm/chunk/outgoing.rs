@@ -43,9 +43,9 @@ pub struct Out {
     /// Start of its measurement, if its duration is a valid sample of the method.
     begun: Option<Instant>,
     /// A chunk of the peer is under way at the same time.
-    meets: bool,
+    crosses: bool,
     /// An exchange was expected when this chunk began.
-    expects: bool,
+    expects_crossing: bool,
 }
 
 impl Out {
@@ -68,16 +68,16 @@ impl Out {
     /// Switches bounce buffers on or off for the rest of the chunk. Its duration is then no valid sample.
     fn bounce(&mut self, b: &Shared, is_bounced: bool) {
         (self.is_bounced, self.begun) = (is_bounced, None);
-        self.tell(b);
+        self.publish_bounced(b);
     }
 
     /// Records that `len` more bytes went through bounce buffers.
     pub fn add_bounced(&mut self, b: &Shared, len: u64) {
         self.bounced += len;
-        self.tell(b);
+        self.publish_bounced(b);
     }
 
-    fn tell(&self, b: &Shared) {
+    fn publish_bounced(&self, b: &Shared) {
         let cut = if self.is_bounced { 0 } else { CUT };
         b.segment.word(b.end.bounced(self.place)).store(self.bounced | cut, Ordering::Release);
     }
@@ -107,7 +107,7 @@ impl Out {
     /// each core has enough to do, and memory that only the receiver's core writes stays in its cache.
     fn is_left(&self, b: &Shared) -> bool {
         let is_pulled = self.is_described && b.peer_can() && !self.is_bounced;
-        b.is_oversubscribed && (self.meets || self.expects) && is_pulled
+        b.is_oversubscribed && (self.crosses || self.expects_crossing) && is_pulled
     }
 
     /// The claim word: which side copies which part.
@@ -204,7 +204,7 @@ impl Outgoing {
         let is_scattered = !is_described || matches!(place_of, Place::Scattered);
         let target = place_of.memory();
         let can_cma = target.is_some() || (is_described && b.peer_can());
-        let expects = can_cma && !is_scattered && (theirs.is_some() || self.exchange.is_likely());
+        let expects_crossing = can_cma && !is_scattered && (theirs.is_some() || self.exchange.is_likely());
         let mut out = Out {
             order,
             place,
@@ -219,14 +219,14 @@ impl Outgoing {
             bounced: 0,
             method: Method::Cma,
             begun: None,
-            meets: theirs.is_some(),
-            expects,
+            crosses: theirs.is_some(),
+            expects_crossing,
         };
         let mut asks = false;
         if len <= PACKET as u64 || is_scattered || (!can_cma && b.is_oversubscribed) {
             // The whole chunk stays in the caches, or a single copy would take longer than two.
             out.method = Method::Bounce;
-        } else if expects || b.is_oversubscribed {
+        } else if expects_crossing || b.is_oversubscribed {
             // A single copy is the least work for the receiver.
             out.method = Method::Cma;
         } else {
@@ -238,14 +238,14 @@ impl Outgoing {
             asks = self.goes_by(class, choice.method) && probe.ask(choice, out.name());
             out.begun = asks.then(Instant::now);
         }
-        if expects {
+        if expects_crossing {
             // The receiver gets its full time from now on.
             self.silence.end();
         }
         out.is_bounced = out.method != Method::Cma;
-        out.tell(b);
+        out.publish_bounced(b);
         out.begin(b);
-        let about = About { name: out.name(), method: out.method, asks, met: self.exchange.last() };
+        let about = About { name: out.name(), method: out.method, asks, crossed: self.exchange.last() };
         self.chunks.push_back(out);
         Some((about, chunk))
     }
@@ -254,18 +254,18 @@ impl Outgoing {
     /// things with it: whether its last chunk crossed one, and the number of cells that it had consumed by
     /// then. If the cell of our last chunk was not among them, that chunk was crossed too, even if it is
     /// complete by now.
-    pub fn meet(&mut self, b: &Shared, met: bool, taken: u64) {
+    pub fn note_incoming(&mut self, b: &Shared, crossed: bool, taken: u64) {
         let last = self.next.checked_sub(1).map(|last| self.last[last % CHUNKS]);
-        self.exchange.told(met || last.is_some_and(|cell| cell >= taken));
+        self.exchange.note_peer(crossed || last.is_some_and(|cell| cell >= taken));
         for out in self.chunks.iter_mut().filter(|out| out.has_rest(b)) {
-            out.meets = true;
+            out.crosses = true;
         }
     }
 
     /// Stops the use of bounce buffers, so that a packet can be sent behind the chunks. False: a chunk is
     /// still using them or has no other method, so the packet waits; the peer would not read it earlier
     /// anyway.
-    pub fn make_way(&mut self, b: &Shared) -> bool {
+    pub fn stop_bouncing(&mut self, b: &Shared) -> bool {
         for out in self.chunks.iter_mut().filter(|out| out.is_bounced && out.has_rest(b)) {
             if !self.silence.is_long(b) || !out.has_single_copy(b) {
                 return false;
@@ -295,7 +295,7 @@ impl Outgoing {
             }
             // In an expected exchange, the peer pulls our chunk while this side is about to pull the
             // peer's.
-            let waits = out.is_bounced || (out.expects && !out.meets);
+            let waits = out.is_bounced || (out.expects_crossing && !out.crosses);
             if (waits || out.is_left(b)) && !self.silence.is_long(b) {
                 continue;
             }
@@ -319,7 +319,7 @@ impl Outgoing {
     }
 
     /// Switches chunks to bounce buffers whose single copy has become impossible.
-    pub fn turn_back(&mut self, b: &Shared) {
+    pub fn fall_back(&mut self, b: &Shared) {
         let stuck = self.chunks.iter_mut().filter(|out| out.is_stuck(b) && out.has_rest(b));
         stuck.for_each(|out| out.bounce(b, true));
     }
@@ -335,7 +335,7 @@ impl Outgoing {
             if b.is_oversubscribed {
                 self.silence.end();
             }
-            self.exchange.note(out.meets);
+            self.exchange.note(out.crosses);
             probe.sent(out.name(), out.begun.map(|begun| begun.elapsed()));
             // The measurement of the next chunk starts now.
             if let Some(Out { begun: Some(begun), .. }) = self.chunks.front_mut() {

@@ -126,17 +126,17 @@ pub fn find(segment: &Segment, end: End, process: &Process, key: Key) -> Place {
 
 /// Returns whether `end`, the peer, has a region open. Call it after [`claim::begin`].
 pub fn is_open(segment: &Segment, end: End, key: Key) -> bool {
-    stands(key_word(segment, end, key), key.0)
+    holds_key(key_word(segment, end, key), key.0)
 }
 
 /// Returns whether a word of the table holds the key.
-pub fn stands<W: Word>(word: &W, key: u64) -> bool {
+pub fn holds_key<W: Word>(word: &W, key: u64) -> bool {
     W::full_fence();
     word.load(Ordering::Acquire) == key
 }
 
 /// Removes a key from its word of the table.
-pub fn take_down<W: Word>(word: &W, key: u64) {
+pub fn remove_key<W: Word>(word: &W, key: u64) {
     if word.load(Ordering::Relaxed) == key {
         word.store(0, Ordering::Relaxed);
     }
@@ -154,7 +154,7 @@ pub fn revoke_named<W: Word>(word: &W, named: &W, key: Option<u64>) -> Option<Ro
 /// Closes a region of this side, or all of them: the peer, if it is alive, does not write there after this.
 pub fn close(b: &Shared, key: Option<Key>, lives: impl Fn() -> bool) {
     match key {
-        Some(key) => take_down(key_word(&b.segment, b.end, key), key.0),
+        Some(key) => remove_key(key_word(&b.segment, b.end, key), key.0),
         None => {
             (0..REGIONS).for_each(|place| b.segment.word(b.end.region(place)).store(0, Ordering::Relaxed));
             AtomicU64::full_fence();

@@ -46,18 +46,23 @@ pub struct About {
     /// The receiver is to report the duration.
     pub asks: bool,
     /// The sender's last chunk crossed one from the other side.
-    pub met: bool,
+    pub crossed: bool,
 }
 
 impl About {
     pub fn encode(&self) -> u32 {
-        self.name | (self.method as u32) << 16 | u32::from(self.asks) << 18 | u32::from(self.met) << 19
+        self.name | (self.method as u32) << 16 | u32::from(self.asks) << 18 | u32::from(self.crossed) << 19
     }
 
     /// Decodes a cell's value; none: there is no such method.
     pub fn decode(value: u32) -> Option<About> {
         let method = Method::of(value >> 16 & 3)?;
-        Some(About { name: value & 0xffff, method, asks: value >> 18 & 1 != 0, met: value >> 19 & 1 != 0 })
+        Some(About {
+            name: value & 0xffff,
+            method,
+            asks: value >> 18 & 1 != 0,
+            crossed: value >> 19 & 1 != 0,
+        })
     }
 }
 
@@ -126,17 +131,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_about_a_chunk_survives_the_trip() {
+    fn the_value_of_a_chunk_cell_survives_its_encoding() {
         for &method in Method::ALL {
-            let (asks, met) = (method == Method::Cma, method == Method::Bounce);
-            let about = About { name: 0xfedc, method, asks, met };
+            let (asks, crossed) = (method == Method::Cma, method == Method::Bounce);
+            let about = About { name: 0xfedc, method, asks, crossed };
             assert_eq!(About::decode(about.encode()), Some(about));
         }
         assert_eq!(About::decode(3 << 16), None);
     }
 
     #[test]
-    fn a_chunk_survives_the_trip() {
+    fn a_chunk_survives_its_encoding() {
         let chunk = Chunk {
             number: 1,
             ack: 2,

@@ -11,7 +11,7 @@
 //! be cleared.
 //!
 //! The number of cells that the consumer has consumed travels back in the words of the other direction's
-//! cells, and, if there are none, in a separate word ([`Consumer::tell`]). This module handles only
+//! cells, and, if there are none, in a separate word ([`Consumer::report_taken`]). This module handles only
 //! positions and words; memory is behind [`Cells`], so that loom can check the same code (`tests/loom.rs`).
 
 pub mod cell;
@@ -198,7 +198,7 @@ impl Producer {
 pub struct Consumer {
     next: u64,
     /// Number of consumed cells that was last published to the producer.
-    told: u64,
+    reported: u64,
 }
 
 impl Consumer {
@@ -246,20 +246,20 @@ impl Consumer {
 
     /// Records that a head of the other direction has published the number.
     #[inline]
-    pub fn told(&mut self) {
-        self.told = self.next;
+    pub fn taken_was_reported(&mut self) {
+        self.reported = self.next;
     }
 
     /// Number of consumed cells that is not published yet.
     #[inline]
-    pub fn untold(&self) -> u64 {
-        self.next - self.told
+    pub fn unreported(&self) -> u64 {
+        self.next - self.reported
     }
 
     /// Publishes the number of consumed cells in the separate word.
     #[inline]
-    pub fn tell<C: Cells>(&mut self, cells: &C) {
+    pub fn report_taken<C: Cells>(&mut self, cells: &C) {
         cells.taken().store(self.next, Ordering::Release);
-        self.told = self.next;
+        self.reported = self.next;
     }
 }

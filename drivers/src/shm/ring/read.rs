@@ -43,8 +43,8 @@ impl Link {
             if !self.producer.learn(head.taken) {
                 return Err(IMPOSSIBLE.into());
             }
-            if self.ready > 0 && count == 0 {
-                self.ready_range();
+            if self.prefetch_len > 0 && count == 0 {
+                self.prefetch_range();
             }
             // Fast path: most packets lie in one cell.
             if let Some(packet) = self.short(head) {
@@ -52,13 +52,13 @@ impl Link {
                 self.taken(1);
                 found = Found::News;
                 count += 1;
-                self.tell_of_much();
+                self.report_taken_if_many();
                 continue;
             }
             found = found.max(if head.kind == cell::PART { Found::Parts } else { Found::News });
             self.take_other(head, turn)?;
             count += 1;
-            self.tell_of_much();
+            self.report_taken_if_many();
         }
         self.rhythm.read(count);
         Ok(found)
@@ -68,17 +68,17 @@ impl Link {
     /// or [`Link::copy`]. Used only if a single packet is expected: such frequent polls take the cache
     /// lines away from a peer that writes one packet after the other.
     #[inline]
-    pub fn look_for(&mut self, from: PeerId, report: Report<'_>) -> bool {
+    pub fn poll_packet(&mut self, from: PeerId, report: Report<'_>) -> bool {
         if !self.rhythm.is_turn() || !self.is_calm() {
             return false;
         }
-        self.look_ahead();
+        self.prefetch_row();
         let Some(head) = self.consumer.peek(&self.shared.theirs()) else { return true };
         if !self.producer.learn(head.taken) {
             return false;
         }
-        if self.ready > 0 {
-            self.ready_range();
+        if self.prefetch_len > 0 {
+            self.prefetch_range();
         }
         if let Some(packet) = self.short(head) {
             report(Event::Arrived { from, packet });
@@ -86,7 +86,7 @@ impl Link {
         } else if self.take_longer(head, from, report) != Ok(true) {
             return false;
         }
-        self.tell_of_much();
+        self.report_taken_if_many();
         self.wake();
         self.rhythm.read(1);
         true
@@ -94,18 +94,18 @@ impl Link {
 
     /// Notifies the producer if many consumed cells or bytes are unreported.
     #[inline]
-    pub fn tell_of_much(&mut self) {
-        if self.consumer.untold() >= TELL || self.untold_bytes >= TELL_BYTES {
-            self.tell();
+    pub fn report_taken_if_many(&mut self) {
+        if self.consumer.unreported() >= TELL || self.unreported_bytes >= TELL_BYTES {
+            self.report_taken();
             self.left = true;
         }
     }
 
     /// Notifies the producer of all consumed cells.
     #[inline]
-    pub fn tell(&mut self) {
-        self.consumer.tell(&self.shared.theirs());
-        self.untold_bytes = 0;
+    pub fn report_taken(&mut self) {
+        self.consumer.report_taken(&self.shared.theirs());
+        self.unreported_bytes = 0;
     }
 
     /// The packet in the next cell, if it fits into one cell, as most do.
@@ -164,7 +164,7 @@ impl Link {
                 let chunk = Chunk::decode(&content).ok_or("broke the protocol: impossible chunk")?;
                 let about = About::decode(head.value).ok_or("broke the protocol: impossible chunk")?;
                 self.incoming.add(about, chunk)?;
-                self.outgoing.meet(&self.shared, about.met, self.producer.taken());
+                self.outgoing.note_incoming(&self.shared, about.crossed, self.producer.taken());
                 if chunk.key == Key::PUSH {
                     (turn.report)(Event::Pushed { from: turn.peer, request: chunk.region.0, len: chunk.len });
                 }
@@ -173,7 +173,7 @@ impl Link {
                 let part = Range::decode(&content);
                 let bytes = self.shared.bounced(part.start, len)?;
                 self.incoming.take(&part, bytes, turn)?;
-                self.untold_bytes += len as u64;
+                self.unreported_bytes += len as u64;
             }
             kind => return Err(format!("broke the protocol: cell of kind {kind} with {len} out of place")),
         }
@@ -185,7 +185,7 @@ impl Link {
     /// long as the last one. The caller polls the first cell anyway, so that all lines are transferred at
     /// once.
     #[inline]
-    pub fn look_ahead(&self) {
+    pub fn prefetch_row(&self) {
         if self.row > 1 && self.rhythm.is_turn() {
             let ring = self.shared.theirs();
             (1..self.row).for_each(|place| ring.fetch(self.consumer.cell(&ring, place)));

@@ -82,7 +82,7 @@ impl Link {
         let word = self.head(cell::PACKET, len as u32);
         self.producer.push_row(&cells, word, 1, |cell, _| cells.put_words(cell, head, data));
         self.pushed();
-        self.rouse();
+        self.wake_sleeper();
         Ok(true)
     }
 
@@ -107,7 +107,7 @@ impl Link {
             }
         });
         self.pushed();
-        self.rouse();
+        self.wake_sleeper();
         true
     }
 
@@ -131,7 +131,7 @@ impl Link {
         while let Some(order) = self.queue.pop_front() {
             let left = match &order {
                 Order::Packet { packet, .. } => {
-                    self.outgoing.make_way(&self.shared) && self.put(packet.len(), packet, selector)?
+                    self.outgoing.stop_bouncing(&self.shared) && self.put(packet.len(), packet, selector)?
                 }
                 // Cells behind a held chunk are not read, so parts of earlier chunks must come before it.
                 Order::Chunk { key: Key::PUSH, .. } if self.outgoing.has_part(&self.shared) => false,
@@ -257,16 +257,16 @@ impl Link {
 
     #[inline]
     fn pushed(&mut self) {
-        self.told();
+        self.taken_was_reported();
         self.rhythm.answered();
     }
 
     /// Records that a cell was written, which has published the number of consumed cells.
     #[inline]
-    pub fn told(&mut self) {
-        self.consumer.told();
-        self.untold_bytes = 0;
-        self.ready = 0;
+    pub fn taken_was_reported(&mut self) {
+        self.consumer.taken_was_reported();
+        self.unreported_bytes = 0;
+        self.prefetch_len = 0;
     }
 
     /// Returns whether a cell may be written.

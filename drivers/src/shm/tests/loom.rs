@@ -144,7 +144,7 @@ fn cells_arrive_in_order_and_are_not_overwritten_before_they_are_taken() {
             consumer.content(&*cells, 0, &mut content);
             assert_eq!((head.value, content), (u32::from(number), [number; CONTENT]));
             consumer.take(1);
-            consumer.tell(&*cells);
+            consumer.report_taken(&*cells);
         }
         writer.join().expect("the writer ends");
         assert!(consumer.peek(&*cells).is_none());
@@ -176,14 +176,14 @@ fn a_row_is_there_as_a_whole() {
                 assert_eq!(content, [number + 10 * place as u8; CONTENT]);
             }
             consumer.take(2);
-            consumer.tell(&*cells);
+            consumer.report_taken(&*cells);
         }
         writer.join().expect("the writer ends");
     });
 }
 
 #[test]
-fn who_goes_to_sleep_sees_what_was_left_or_is_woken() {
+fn a_sleeper_sees_the_data_or_is_woken() {
     check(|| {
         let both = Arc::new((AtomicU64::new(0), AtomicU64::new(0)));
         let theirs = both.clone();
@@ -196,7 +196,7 @@ fn who_goes_to_sleep_sees_what_was_left_or_is_woken() {
         wakeup::raise(asleep);
         let sees = left.load(Ordering::Acquire) == 1;
         let woken = leaver.join().expect("it ends");
-        assert!(sees || woken, "somebody sleeps, and something is there");
+        assert!(sees || woken, "asleep although there is data");
     });
 }
 
@@ -266,7 +266,7 @@ impl Work {
 }
 
 #[test]
-fn two_copy_a_chunk_every_unit_once() {
+fn two_sides_copy_each_unit_of_a_chunk_once() {
     check(|| {
         let (work, round) = Work::begun();
         let theirs = work.clone();
@@ -300,7 +300,7 @@ fn a_piece_that_one_side_cannot_copy_is_there_before_the_chunk_is_complete() {
 }
 
 #[test]
-fn nobody_pushes_into_a_region_that_is_closed() {
+fn a_closed_region_is_not_pushed_into() {
     check(|| {
         let work = Work::new();
         let theirs = work.clone();
@@ -308,12 +308,12 @@ fn nobody_pushes_into_a_region_that_is_closed() {
             let round = Round::of(ROUND);
             theirs.named.store(KEY, Ordering::Relaxed);
             claim::begin(&theirs.word, round, UNITS * UNIT, false);
-            let is_open = regions::stands(&theirs.key, KEY);
+            let is_open = regions::holds_key(&theirs.key, KEY);
             (0..2).filter(|_| is_open).filter_map(|_| theirs.claim(round, Side::Push)).for_each(|range| {
                 theirs.copy(round, Side::Push, range);
             });
         });
-        regions::take_down(&work.key, KEY);
+        regions::remove_key(&work.key, KEY);
         if let Some(round) = regions::revoke_named(&work.word, &work.named, Some(KEY)) {
             work.wait_for(round, Side::Push);
         }
@@ -334,7 +334,7 @@ fn a_piece_that_fails_is_not_pushed_into_a_closed_region_again() {
             }
             theirs.copy_all(round, Side::Push);
         });
-        regions::take_down(&work.key, KEY);
+        regions::remove_key(&work.key, KEY);
         regions::revoke_named(&work.word, &work.named, Some(KEY)).expect("it is named");
         work.wait_for(round, Side::Push);
         work.own();
@@ -344,7 +344,7 @@ fn a_piece_that_fails_is_not_pushed_into_a_closed_region_again() {
 }
 
 #[test]
-fn nobody_reads_the_memory_of_a_chunk_that_was_given_up() {
+fn the_memory_of_a_cancelled_chunk_is_not_read() {
     check(|| {
         let (work, round) = Work::begun();
         let theirs = work.clone();
@@ -363,7 +363,7 @@ fn nobody_reads_the_memory_of_a_chunk_that_was_given_up() {
 }
 
 #[test]
-fn work_that_both_copy_is_copied_once_and_by_nobody_after_its_end() {
+fn joint_work_is_copied_once_and_not_accessed_after_its_end() {
     check(|| {
         let (work, round) = Work::begun();
         let theirs = work.clone();

@@ -33,7 +33,7 @@ pub fn until<T>(rails: &mut [ShmRail; 2], mut wanted: impl FnMut(&Event<'_>) -> 
             return found;
         }
         rails[1].poll(Scope::All, &mut |_| ());
-        assert!(begun.elapsed() < Duration::from_secs(5), "awaited in vain");
+        assert!(begun.elapsed() < Duration::from_secs(5), "timed out");
     }
 }
 
@@ -79,7 +79,7 @@ fn packets_are_injected_while_the_ring_has_room_and_not_past_one_that_waits() {
 }
 
 #[test]
-fn what_is_injected_arrives_whole_whatever_its_length() {
+fn injected_packets_of_each_length_arrive_whole() {
     let mut rails = connected();
     // More than once round the ring, and across its end with a row of each length.
     for (turn, len) in (0..400).map(|turn| (turn, turn as usize % 320)) {
@@ -227,15 +227,15 @@ fn another_secret_is_refused() {
 }
 
 #[test]
-fn a_peer_that_is_gone_is_told_as_such() {
+fn a_peer_that_is_gone_is_reported_as_such() {
     let mut rails = introduced([[5; 32]; 2]);
     rails[1] = rail(1, [5; 32]);
     let why = until(&mut rails, lost);
-    assert!(why.contains("nobody listens") || why.contains("answer"), "{why}");
+    assert!(why.contains("no process listens") || why.contains("answer"), "{why}");
 }
 
 #[test]
-fn strangers_that_say_nothing_keep_nobody_out() {
+fn silent_strangers_do_not_block_peers() {
     let mut rails = [rail(0, [5; 32]), rail(1, [5; 32])];
     let name = rails[0].address();
     let name = name.rsplit('/').next().expect("a name").as_bytes().to_vec();
@@ -306,7 +306,7 @@ fn alone(looks: usize, ends: bool) {
             Event::Lost { why, .. } => panic!("{why}"),
             _ => {}
         });
-        assert!(begun.elapsed() < Duration::from_secs(5), "awaited in vain");
+        assert!(begun.elapsed() < Duration::from_secs(5), "timed out");
     }
     if looks == 1 {
         if ends {
@@ -322,7 +322,7 @@ fn alone(looks: usize, ends: bool) {
                 _ => {}
             });
             rails[1].poll(Scope::All, &mut |_| ());
-            assert!(begun.elapsed() < Duration::from_secs(5), "awaited in vain");
+            assert!(begun.elapsed() < Duration::from_secs(5), "timed out");
         }
     }
     assert!(source.bytes() == target.bytes());
@@ -361,7 +361,7 @@ pub fn turn(
                 rail.send(Departure::Order(Order::Accept { from: peer(rank), region }));
             }
         }
-        assert!(begun.elapsed() < Duration::from_secs(5), "awaited in vain");
+        assert!(begun.elapsed() < Duration::from_secs(5), "timed out");
     }
     for &rank in senders {
         rails[1 - rank].close(region);
@@ -371,44 +371,44 @@ pub fn turn(
 }
 
 #[test]
-fn chunks_that_meet_are_expected_to_until_they_do_not() {
+fn exchanges_are_predicted_from_recent_chunks() {
     // All of a short pushed chunk is in bounce buffers before its sender sees the other one.
     for kind in [(1 << 20, false), (1 << 18, true), (40_000, true)] {
         let mut rails = connected();
-        let expects = |rails: &mut [ShmRail; 2]| {
+        let expects_crossing = |rails: &mut [ShmRail; 2]| {
             [0, 1].map(|rank| {
                 let link = rails[rank].peers.link_mut(PeerId(1 - rank as u32)).expect("a link");
                 link.outgoing.exchange.is_likely()
             })
         };
         (1..9).for_each(|number| drop(turn(&mut rails, number, &[0, 1], kind)));
-        assert_eq!(expects(&mut rails), [true; 2], "both see it");
+        assert_eq!(expects_crossing(&mut rails), [true; 2], "both see it");
         if rails[0].peers.link(PeerId(1)).expect("a link").shared.peer_can() {
             assert_eq!(turn(&mut rails, 17, &[0, 1], kind), [Method::Cma; 2], "each is pulled");
         }
         (9..13).for_each(|number| drop(turn(&mut rails, number, &[0], kind)));
         (13..17).for_each(|number| drop(turn(&mut rails, number, &[1], kind)));
-        assert_eq!(expects(&mut rails), [false; 2], "what goes one way meets nothing");
+        assert_eq!(expects_crossing(&mut rails), [false; 2], "one direction is no exchange");
     }
 }
 
 #[test]
-fn a_receiver_alone_takes_a_chunk() {
+fn a_receiver_alone_completes_a_chunk() {
     alone(0, false);
 }
 
 #[test]
-fn a_sender_alone_brings_a_chunk() {
+fn a_sender_alone_completes_a_chunk() {
     alone(1, false);
 }
 
 #[test]
-fn a_sender_that_ends_has_brought_its_chunk() {
+fn a_chunk_arrives_though_its_sender_ends() {
     alone(1, true);
 }
 
 #[test]
-fn a_sender_that_ends_has_pushed_its_chunk() {
+fn a_pushed_chunk_arrives_though_its_sender_ends() {
     let mut rails = connected();
     let (source, target) = (Memory::pattern(40_000, 3), Memory::zeroed(40_000));
     let (to, region, from) = (PeerId(0), RegionId(9), source.segments());
@@ -418,7 +418,7 @@ fn a_sender_that_ends_has_pushed_its_chunk() {
     while !done {
         rails[1].flush();
         rails[1].poll(Scope::All, &mut |event| done |= matches!(event, Event::Sent { .. }));
-        assert!(begun.elapsed() < Duration::from_secs(5), "it fits into the area");
+        assert!(begun.elapsed() < Duration::from_secs(5), "it fits into the bounce buffer");
     }
     rails[1] = rail(1, [5; 32]);
     while done {
@@ -435,13 +435,13 @@ fn a_sender_that_ends_has_pushed_its_chunk() {
             rails[0].open(RegionId(7), PeerId(1), target.segments());
             rails[0].send(Departure::Order(Order::Accept { from: PeerId(1), region: RegionId(7) }));
         }
-        assert!(begun.elapsed() < Duration::from_secs(5), "awaited in vain");
+        assert!(begun.elapsed() < Duration::from_secs(5), "timed out");
     }
     assert!(source.bytes() == target.bytes());
 }
 
 #[test]
-fn a_sender_pushes_what_he_is_told_the_place_of() {
+fn a_sender_pushes_once_it_knows_the_region() {
     const LEN: usize = 256 << 10;
     let mut rails = connected();
     assert!(rails[1].peers.link(PeerId(0)).expect("a link").shared.peer_can(), "the same process");

@@ -50,7 +50,10 @@ fn when_oversubscribed_chunks_that_meet_are_left_to_their_receivers_for_a_while(
         let mut sent = false;
         while !sent {
             rails[0].poll(Scope::All, &mut |event| sent |= matches!(event, Event::Sent { .. }));
-            assert!(begun.elapsed() < Duration::from_secs(5), "who waits in vain brings it after all");
+            assert!(
+                begun.elapsed() < Duration::from_secs(5),
+                "a sender that waits too long completes it itself"
+            );
         }
         assert!(source.bytes() == target.bytes());
         until_landed(&mut rails);
@@ -63,7 +66,7 @@ fn when_oversubscribed_chunks_that_meet_are_left_to_their_receivers_for_a_while(
 fn until_landed(rails: &mut [ShmRail; 2]) {
     let (begun, mut landed) = (Instant::now(), false);
     while !landed {
-        assert!(begun.elapsed() < Duration::from_secs(5), "awaited in vain");
+        assert!(begun.elapsed() < Duration::from_secs(5), "timed out");
         rails[1].poll(Scope::All, &mut |event| landed |= matches!(event, Event::Landed { .. }));
     }
 }

@@ -5,7 +5,7 @@ use super::cache::Cache;
 use super::link::Link;
 use super::message::{Kind, Prefix};
 use super::operations::Operations;
-use super::read::Ground;
+use super::read::ReadContext;
 use crate::news::News;
 use crate::regions::Regions;
 use crate::tcp::peers::Peers;
@@ -14,7 +14,7 @@ use nmad_engine::transfer::driver::Event;
 use nmad_wire::{Header, Kind as Content};
 
 /// The parts of a rail that are needed to handle a message.
-pub(super) struct Ears<'a, A: Adapter> {
+pub(super) struct RailParts<'a, A: Adapter> {
     pub(super) peers: &'a mut Peers<Link<A>>,
     pub(super) adapter: &'a mut A,
     pub(super) cache: &'a mut Cache<A::Region>,
@@ -30,12 +30,12 @@ pub(super) struct Ears<'a, A: Adapter> {
 /// # Errors
 /// Its sender broke the protocol; the text is printed behind the name of the peer.
 #[inline]
-pub(super) fn hear<A: Adapter>(
+pub(super) fn dispatch<A: Adapter>(
     bytes: &[u8],
-    ears: Ears<'_, A>,
+    parts: RailParts<'_, A>,
     report: &mut dyn FnMut(Event<'_>),
 ) -> Result<bool, (PeerId, String)> {
-    let Ears { peers, adapter, cache, regions, operations, news, peer_of, listed } = ears;
+    let RailParts { peers, adapter, cache, regions, operations, news, peer_of, listed } = parts;
     let Some((Prefix { kind, credits, number, token }, rest)) = Prefix::decode(bytes) else {
         return Ok(false);
     };
@@ -51,11 +51,11 @@ pub(super) fn hear<A: Adapter>(
             matches!(header.kind, Content::Packet | Content::Notice) && header.len as usize == rest.len()
         };
         if !Header::decode(rest).is_ok_and(is_packet) {
-            return Err((peer, "broke the protocol: a packet that is none".into()));
+            return Err((peer, "broke the protocol: an invalid packet".into()));
         }
         if link.inbox.is_empty() {
             report(Event::Arrived { from: peer, packet: rest });
-            link.out.owe();
+            link.out.earn_credit();
         } else {
             link.inbox.keep(rest);
             link.list(index, listed);
@@ -67,7 +67,7 @@ pub(super) fn hear<A: Adapter>(
     }
     link.list(index, listed);
     let Link { inbox, out, endpoint, name, .. } = link;
-    let heard = match kind {
+    let result = match kind {
         Kind::Done => {
             out.done(number, &mut news.sent);
             Ok(())
@@ -79,15 +79,15 @@ pub(super) fn hear<A: Adapter>(
         }
         Kind::Credit | Kind::Packet => Ok(()),
         Kind::Part => {
-            let ground =
-                &mut Ground { adapter, cache, endpoint, name: *name, peer, regions, operations, out };
-            inbox.part(number, rest, ground)
+            let context =
+                &mut ReadContext { adapter, cache, endpoint, name: *name, peer, regions, operations, out };
+            inbox.part(number, rest, context)
         }
         Kind::Chunk | Kind::Whole | Kind::Parted => {
-            let ground =
-                &mut Ground { adapter, cache, endpoint, name: *name, peer, regions, operations, out };
-            inbox.chunk(kind, rest, ground)
+            let context =
+                &mut ReadContext { adapter, cache, endpoint, name: *name, peer, regions, operations, out };
+            inbox.chunk(kind, rest, context)
         }
     };
-    heard.map(|()| true).map_err(|why| (peer, why))
+    result.map(|()| true).map_err(|why| (peer, why))
 }

@@ -105,10 +105,10 @@ mod tests {
         for _ in 0..2 {
             carrier.read_notifications([PeerId(1), PeerId(2)].into_iter(), &mut news);
         }
-        let told: Vec<_> = news.found.drain(..).map(|event| format!("{event:?}")).collect();
+        let reported: Vec<_> = news.found.drain(..).map(|event| format!("{event:?}")).collect();
         assert!(
-            told.len() == 2 && told[1].contains("PeerId(2)") && told[1].contains("none0 is gone"),
-            "{told:?}"
+            reported.len() == 2 && reported[1].contains("PeerId(2)") && reported[1].contains("none0 is gone"),
+            "{reported:?}"
         );
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::conversation::{Conversation, Received};
 use crate::handshake;
-use crate::opening::{Action, Content, Facts, Id, Opened, Opening, Origin, Trouble};
+use crate::opening::{Action, Content, Facts, FailureKind, Id, Opened, Opening, Origin};
 use crate::watch::{Token, Watch};
 use nmad_engine::packet::PeerId;
 use nmad_wire::Control;
@@ -22,17 +22,17 @@ const ACCEPTS: usize = 64;
 
 /// A failed conversation, with a message that is printed behind the name of the peer.
 #[derive(Debug)]
-pub struct Setback {
+pub struct Failure {
     /// Kind of the failure; it decides what is tried next.
-    pub trouble: Trouble,
+    pub kind: FailureKind,
     /// Cause and remedy.
     pub why: String,
 }
 
-impl Setback {
+impl Failure {
     /// A failure that another attempt would repeat.
-    pub fn hopeless(why: impl Into<String>) -> Setback {
-        Setback { trouble: Trouble::Hopeless, why: why.into() }
+    pub fn permanent(why: impl Into<String>) -> Failure {
+        Failure { kind: FailureKind::Permanent, why: why.into() }
     }
 }
 
@@ -41,15 +41,15 @@ pub trait Network: Facts {
     /// State of the driver's own exchange that follows the handshake.
     type Handover;
     /// Starts connecting to the address with index `address` in the peer's list.
-    fn connect(&mut self, peer: PeerId, address: usize) -> Result<OwnedFd, Setback>;
+    fn connect(&mut self, peer: PeerId, address: usize) -> Result<OwnedFd, Failure>;
     /// Accepts a waiting connection, if there is one.
     fn accept(&mut self) -> Option<Accepted>;
     /// Translates the error of a connection to that address; `stood`: the connection had been established.
-    fn setback(&self, peer: PeerId, address: usize, stood: bool, e: Errno) -> Setback;
+    fn failure(&self, peer: PeerId, address: usize, stood: bool, e: Errno) -> Failure;
     /// Starts the driver's own exchange, after both sides have proved their identity.
-    fn hand_over(&mut self, socket: &OwnedFd, opened: &Opened) -> Result<Self::Handover, Setback>;
+    fn hand_over(&mut self, socket: &OwnedFd, opened: &Opened) -> Result<Self::Handover, Failure>;
     /// Continues the exchange; returns whether it is complete.
-    fn proceed(&mut self, socket: &OwnedFd, handover: &mut Self::Handover) -> Result<bool, Setback>;
+    fn proceed(&mut self, socket: &OwnedFd, handover: &mut Self::Handover) -> Result<bool, Failure>;
     /// Closes a connection such that the last message still arrives.
     fn leave(&mut self, socket: OwnedFd);
 }
@@ -180,8 +180,8 @@ impl<N: Network> Step<'_, N> {
         self.find(id).map(|at| self.connections.list.swap_remove(at))
     }
 
-    fn failed(&mut self, id: Id, Setback { trouble, why }: Setback) {
-        self.opening.failed(id, trouble, why, self.now_ms, &self.network);
+    fn failed(&mut self, id: Id, Failure { kind, why }: Failure) {
+        self.opening.failed(id, kind, why, self.now_ms, &self.network);
     }
 
     fn read_ready(&mut self) {
@@ -238,9 +238,9 @@ impl<N: Network> Step<'_, N> {
                     self.outcome.push(Outcome::Open(opened, talk.into_socket(), handover));
                 }
             }
-            Err(setback) => {
+            Err(failure) => {
                 self.connections.list.swap_remove(at);
-                self.failed(id, setback);
+                self.failed(id, failure);
             }
         }
     }
@@ -249,12 +249,12 @@ impl<N: Network> Step<'_, N> {
     fn end(&mut self, at: usize, e: Errno) {
         let Connection { id, stage, to, .. } = self.connections.list.swap_remove(at);
         let stood = !matches!(stage, Stage::Reaching);
-        let setback = match to {
-            Some((peer, address)) => self.network.setback(peer, address, stood, e),
-            None if e == Errno::CONNRESET => Setback::hopeless("it closed the connection"),
-            None => Setback::hopeless(e.to_string()),
+        let failure = match to {
+            Some((peer, address)) => self.network.failure(peer, address, stood, e),
+            None if e == Errno::CONNRESET => Failure::permanent("it closed the connection"),
+            None => Failure::permanent(e.to_string()),
         };
-        self.failed(id, setback);
+        self.failed(id, failure);
     }
 
     /// Carries out the pending actions of the state machine; returns whether there were any.
@@ -284,7 +284,7 @@ impl<N: Network> Step<'_, N> {
         let to = Some((peer, address));
         match connected.and_then(|fd| self.add(id, fd, Stage::Reaching, to).map_err(unwatched)) {
             Ok(()) => self.reach(self.connections.list.len() - 1),
-            Err(setback) => self.failed(id, setback),
+            Err(failure) => self.failed(id, failure),
         }
     }
 
@@ -303,9 +303,9 @@ impl<N: Network> Step<'_, N> {
                 self.connections.list[at].stage = Stage::HandingOver(handover);
                 self.hand_over(at);
             }
-            Err(setback) => {
+            Err(failure) => {
                 self.connections.list.swap_remove(at);
-                self.failed(id, setback);
+                self.failed(id, failure);
             }
         }
     }
@@ -316,8 +316,8 @@ fn token(id: Id) -> Token {
     Token::Link(id.number() as usize)
 }
 
-fn unwatched(e: Errno) -> Setback {
-    Setback::hopeless(format!("cannot be reached: cannot watch a socket: {e}"))
+fn unwatched(e: Errno) -> Failure {
+    Failure::permanent(format!("cannot be reached: cannot watch a socket: {e}"))
 }
 
 /// Returns whether a `connect` in progress has completed.

@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn each_interface_has_a_subnet_and_none_is_link_local() {
-        let found = interfaces().expect("the system tells its interfaces");
+        let found = interfaces().expect("the system lists its interfaces");
         for interface in &found {
             let bits = if interface.address.is_ipv4() { 32 } else { 128 };
             assert!((1..=bits).contains(&interface.prefix), "{interface:?}");

@@ -55,12 +55,12 @@ pub struct Fault {
     polls: u64,
     /// Packets that arrive in the poll with this number.
     delayed: Vec<(u64, Held)>,
-    links: Vec<Doomed>,
+    links: Vec<LinkState>,
 }
 
 /// State of the link to a peer.
 #[derive(Debug)]
-struct Doomed {
+struct LinkState {
     peer: PeerId,
     posted: u64,
     /// Orders that the rail has taken.
@@ -94,9 +94,9 @@ impl Fault {
         rate > 0.0 && ((self.next() >> 11) as f64) < rate * (1u64 << 53) as f64
     }
 
-    fn link(&mut self, peer: PeerId) -> &mut Doomed {
+    fn link(&mut self, peer: PeerId) -> &mut LinkState {
         let place = self.links.iter().position(|link| link.peer == peer).unwrap_or_else(|| {
-            self.links.push(Doomed { peer, posted: 0, inside: 0, unsent: Vec::new(), killed: None });
+            self.links.push(LinkState { peer, posted: 0, inside: 0, unsent: Vec::new(), killed: None });
             self.links.len() - 1
         });
         &mut self.links[place]
@@ -160,8 +160,8 @@ impl Fault {
     fn kill(&mut self, rail: &mut impl Driver) {
         let Some(limit) = self.faults.kill_after else { return };
         let name = rail.name().to_string();
-        let ripe = |link: &&mut Doomed| link.posted > limit && link.inside == 0 && link.killed.is_none();
-        for link in self.links.iter_mut().filter(ripe) {
+        let is_due = |link: &&mut LinkState| link.posted > limit && link.inside == 0 && link.killed.is_none();
+        for link in self.links.iter_mut().filter(is_due) {
             // The rail reports the loss of the link; this layer reports it with this reason instead.
             link.killed = Some(format!("rail {name}: peer {} killed after {limit} B, as set", link.peer.0));
             rail.send(Departure::Order(Order::Close { to: link.peer }));

@@ -17,7 +17,7 @@ const WORDS: usize = 4 + HEAD / 8;
 
 /// A record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Noted {
+pub(super) struct Entry {
     pub(super) ticks: u64,
     pub(super) len: u64,
     pub(super) peer: u32,
@@ -51,7 +51,7 @@ pub(super) struct Ring {
 
 /// The only writer of a ring, with its position.
 #[derive(Debug, Default)]
-pub(super) struct Pen {
+pub(super) struct Writer {
     place: usize,
     next: u64,
 }
@@ -77,20 +77,20 @@ impl Ring {
 
     /// Writes a record over the oldest one.
     #[inline(always)]
-    pub(super) fn write(&self, pen: &mut Pen, noted: &Noted) {
-        let Some([ticks, len, peer, what, head @ ..]) = self.slots.get(pen.place) else { return };
-        let number = pen.next + 1;
-        (pen.next, pen.place) = (number, pen.place + 1);
-        if pen.place == self.slots.len() {
-            pen.place = 0;
+    pub(super) fn write(&self, writer: &mut Writer, entry: &Entry) {
+        let Some([ticks, len, peer, what, head @ ..]) = self.slots.get(writer.place) else { return };
+        let number = writer.next + 1;
+        (writer.next, writer.place) = (number, writer.place + 1);
+        if writer.place == self.slots.len() {
+            writer.place = 0;
         }
         self.begun.store(number, Ordering::Relaxed);
         fence(Ordering::Release);
-        ticks.store(noted.ticks, Ordering::Relaxed);
-        len.store(noted.len, Ordering::Relaxed);
-        peer.store(u64::from(noted.peer) | u64::from(noted.number) << 32, Ordering::Relaxed);
-        what.store(u64::from(noted.what) | u64::from(noted.head.is_some()) << 8, Ordering::Relaxed);
-        if let Some([a, b, c, d, e]) = noted.head {
+        ticks.store(entry.ticks, Ordering::Relaxed);
+        len.store(entry.len, Ordering::Relaxed);
+        peer.store(u64::from(entry.peer) | u64::from(entry.number) << 32, Ordering::Relaxed);
+        what.store(u64::from(entry.what) | u64::from(entry.head.is_some()) << 8, Ordering::Relaxed);
+        if let Some([a, b, c, d, e]) = entry.head {
             // Stored one by one, because the compiler does not unroll a loop over atomic words.
             let [first, second, third, fourth, fifth] = head;
             first.store(a, Ordering::Relaxed);
@@ -104,21 +104,21 @@ impl Ring {
 
     /// Writes a record with additional data.
     #[cold]
-    pub(super) fn write_more(&self, pen: &mut Pen, noted: &Noted, more: More) {
+    pub(super) fn write_more(&self, writer: &mut Writer, entry: &Entry, more: More) {
         let mut list = self.more();
-        while list.front().is_some_and(|(number, _)| number + self.slots.len() as u64 <= pen.next) {
+        while list.front().is_some_and(|(number, _)| number + self.slots.len() as u64 <= writer.next) {
             list.pop_front();
         }
-        list.push_back((pen.next, more));
+        list.push_back((writer.next, more));
         drop(list);
-        self.write(pen, noted);
+        self.write(writer, entry);
     }
 
     /// Reads all valid records, the oldest first, each with its number and additional data.
-    pub(super) fn read(&self) -> Vec<(u64, Noted, Option<More>)> {
+    pub(super) fn read(&self) -> Vec<(u64, Entry, Option<More>)> {
         let (written, most) = (self.count(), self.slots.len() as u64);
         let read = |number: u64| (number, self.at((number % most) as usize));
-        let all: Vec<(u64, Noted)> = (written.saturating_sub(most)..written).map(read).collect();
+        let all: Vec<(u64, Entry)> = (written.saturating_sub(most)..written).map(read).collect();
         fence(Ordering::Acquire);
         let overwritten = self.begun.load(Ordering::Relaxed).saturating_sub(most);
         let list = self.more();
@@ -127,13 +127,13 @@ impl Ring {
             list.get(place).map(|(_, more)| more.clone())
         };
         let kept = all.into_iter().filter(|(number, _)| *number >= overwritten);
-        kept.map(|(number, noted)| (number, noted, more(number))).collect()
+        kept.map(|(number, entry)| (number, entry, more(number))).collect()
     }
 
-    fn at(&self, place: usize) -> Noted {
+    fn at(&self, place: usize) -> Entry {
         let word = |index: usize| self.slots[place][index].load(Ordering::Relaxed);
         let (peer, what) = (word(2), word(3));
-        Noted {
+        Entry {
             ticks: word(0),
             len: word(1),
             peer: peer as u32,
@@ -152,22 +152,22 @@ impl Ring {
 mod tests {
     use super::*;
 
-    fn noted(number: u32) -> Noted {
+    fn entry(number: u32) -> Entry {
         let head = number.is_multiple_of(2).then_some([u64::from(number); HEAD / 8]);
-        Noted { ticks: u64::from(number), len: 8, peer: 3, number, what: 2, head }
+        Entry { ticks: u64::from(number), len: 8, peer: 3, number, what: 2, head }
     }
 
     #[test]
     fn the_latest_records_are_kept_with_what_they_say_besides() {
-        let (ring, mut pen) = (Ring::new(4), Pen::default());
+        let (ring, mut writer) = (Ring::new(4), Writer::default());
         for number in 0..10 {
             match number {
-                1 | 7 => ring.write_more(&mut pen, &noted(number), More::Reason(number.to_string())),
-                _ => ring.write(&mut pen, &noted(number)),
+                1 | 7 => ring.write_more(&mut writer, &entry(number), More::Reason(number.to_string())),
+                _ => ring.write(&mut writer, &entry(number)),
             }
         }
         let read = ring.read();
-        assert_eq!(read.iter().map(|(_, noted, _)| *noted).collect::<Vec<_>>(), [6, 7, 8, 9].map(noted));
+        assert_eq!(read.iter().map(|(_, entry, _)| *entry).collect::<Vec<_>>(), [6, 7, 8, 9].map(entry));
         assert_eq!(read[1].2, Some(More::Reason("7".into())));
         assert!(read.iter().enumerate().all(|(place, (number, ..))| *number == 6 + place as u64));
         assert_eq!(ring.more().len(), 1);
@@ -175,17 +175,17 @@ mod tests {
 
     #[test]
     fn a_reader_beside_the_writer_sees_whole_records_only() {
-        let (ring, mut pen) = (Ring::new(8), Pen::default());
+        let (ring, mut writer) = (Ring::new(8), Writer::default());
         std::thread::scope(|scope| {
-            scope.spawn(|| (0..20_000).for_each(|number| ring.write(&mut pen, &noted(number))));
+            scope.spawn(|| (0..20_000).for_each(|number| ring.write(&mut writer, &entry(number))));
             while ring.count() < 20_000 {
                 for (number, read, _) in ring.read() {
-                    assert_eq!(read, noted(number as u32));
+                    assert_eq!(read, entry(number as u32));
                 }
             }
         });
         let none = Ring::new(0);
-        none.write(&mut Pen::default(), &noted(1));
+        none.write(&mut Writer::default(), &entry(1));
         assert!(none.read().is_empty());
     }
 }

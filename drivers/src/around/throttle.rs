@@ -56,7 +56,7 @@ impl Throttle {
     }
 
     /// Adds bytes to the bucket; returns the time at which they have left.
-    fn pour(&mut self, bytes: u64) -> Instant {
+    fn fill(&mut self, bytes: u64) -> Instant {
         let now = Instant::now();
         let begin = self.empty_at.max(now.checked_sub(BEHIND).unwrap_or(now));
         self.empty_at = begin + self.duration(bytes);
@@ -97,7 +97,7 @@ impl Layer for Throttle {
         }
         let sent = rail.send(departure);
         if sent != Sent::Retry && count > 0 {
-            let leaves_at = self.pour(len);
+            let leaves_at = self.fill(len);
             if sent == Sent::Posted {
                 // For a packet and the chunk behind it, `number` is that of the chunk.
                 let first = number.wrapping_sub(count as u32 - 1);

@@ -4,7 +4,7 @@
 //! record costs a reading of a counter and a copy of the headers of a packet. The content of packets is
 //! explained only when the records are read.
 
-use super::ring::{HEAD, More, Noted, Pen, Ring};
+use super::ring::{Entry, HEAD, More, Ring, Writer};
 use super::ticks::Ticks;
 use super::{Layer, addressee, size};
 use nmad_engine::packet::Packet;
@@ -85,7 +85,7 @@ impl What {
 #[derive(Debug)]
 pub struct Trace {
     handle: TraceHandle,
-    pen: Pen,
+    writer: Writer,
     explain: bool,
 }
 
@@ -128,12 +128,12 @@ impl<'a> About<'a> {
     }
 }
 
-fn text(noted: &Noted, more: Option<&More>) -> String {
+fn text(entry: &Entry, more: Option<&More>) -> String {
     match more {
         Some(More::Reason(text)) => text.clone(),
         Some(More::Packet(bytes)) => nmad_wire::explain(bytes).to_string(),
         None => {
-            let alone = noted.head.and_then(|head| alone(&bytes(head), noted.len));
+            let alone = entry.head.and_then(|head| alone(&bytes(head), entry.len));
             let explain = |(header, eager)| nmad_wire::explain_alone(header, eager).to_string();
             alone.map_or_else(String::new, explain)
         }
@@ -172,7 +172,7 @@ impl Trace {
     pub fn new(rail: &str, most: usize, explain: bool) -> Self {
         let (rail, ticks) = (rail.into(), Ticks::start());
         let (ring, forgotten) = (Arc::new(Ring::new(most)), Arc::default());
-        Trace { handle: TraceHandle { rail, ticks, ring, forgotten }, pen: Pen::default(), explain }
+        Trace { handle: TraceHandle { rail, ticks, ring, forgotten }, writer: Writer::default(), explain }
     }
 
     /// Returns a handle on the records.
@@ -187,13 +187,15 @@ impl Trace {
 
     #[inline(always)]
     fn note_at(&mut self, ticks: u64, (what, peer, number, len): (What, u32, u32, u64), about: About<'_>) {
-        let noted = Noted { ticks, len, peer, number, what: what as u8, head: None };
-        let (ring, pen) = (&self.handle.ring, &mut self.pen);
+        let entry = Entry { ticks, len, peer, number, what: what as u8, head: None };
+        let (ring, writer) = (&self.handle.ring, &mut self.writer);
         match about {
-            About::Alone(head) if self.explain => ring.write(pen, &Noted { head: Some(head), ..noted }),
-            About::Packet(bytes) if self.explain => ring.write_more(pen, &noted, More::Packet(bytes.into())),
-            About::Reason(text) if self.explain => ring.write_more(pen, &noted, More::Reason(text.into())),
-            _ => ring.write(pen, &noted),
+            About::Alone(head) if self.explain => ring.write(writer, &Entry { head: Some(head), ..entry }),
+            About::Packet(bytes) if self.explain => {
+                ring.write_more(writer, &entry, More::Packet(bytes.into()))
+            }
+            About::Reason(text) if self.explain => ring.write_more(writer, &entry, More::Reason(text.into())),
+            _ => ring.write(writer, &entry),
         }
     }
 
@@ -263,14 +265,14 @@ impl Trace {
     fn order(&mut self, rail: &mut impl Driver, departure: Departure<'_>) -> Sent {
         let ((peer, number), (len, _)) = (addressee(&departure), size(&departure));
         if let Departure::Order(order) = &departure {
-            let noted = match order {
+            let entry = match order {
                 Order::Connect { .. } => Some((What::Connect, About::Nothing)),
                 Order::Close { .. } => Some((What::Close, About::Nothing)),
                 Order::Packet { packet, .. } => Some((What::PostPacket, Trace::whole(packet))),
                 Order::Chunk { .. } => Some((What::PostChunk, About::Nothing)),
                 Order::Accept { .. } => None,
             };
-            noted.into_iter().for_each(|(what, about)| self.note(what, peer.0, number, len, about));
+            entry.into_iter().for_each(|(what, about)| self.note(what, peer.0, number, len, about));
         }
         rail.send(departure)
     }
@@ -325,9 +327,9 @@ impl TraceHandle {
     pub fn records(&self) -> Vec<Record> {
         let scale = self.ticks.scale();
         let Forgotten { below, mut links } = self.forgotten().clone();
-        let record = |(number, noted, more): (u64, Noted, Option<More>)| {
-            let text = text(&noted, more.as_ref());
-            let Noted { ticks, len, peer, number: on_link, what, .. } = noted;
+        let record = |(number, entry, more): (u64, Entry, Option<More>)| {
+            let text = text(&entry, more.as_ref());
+            let Entry { ticks, len, peer, number: on_link, what, .. } = entry;
             let what = *What::ALL.get(usize::from(what)).filter(|_| number >= below)?;
             Some(Record { at_ns: scale(ticks), what, peer, number: on_link, len, text })
         };

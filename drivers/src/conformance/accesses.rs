@@ -143,9 +143,9 @@ pub(super) fn lost(world: &mut World) {
     let to = world.id(B);
     world.post(A, Order::Close { to });
     world.until("the loss", |w| w.lost(A));
-    let told = came(world);
-    assert_eq!(told.len(), COUNT as usize, "each has ended before the loss was told");
-    for (request, came) in told.into_iter().filter(|(_, came)| *came == Came::Done) {
+    let reported = came(world);
+    assert_eq!(reported.len(), COUNT as usize, "each has ended before the loss was reported");
+    for (request, came) in reported.into_iter().filter(|(_, came)| *came == Came::Done) {
         let range = (request * LEN) as usize..((request + 1) * LEN) as usize;
         assert!(there.bytes()[range.clone()] == from.bytes()[range], "{request} is {came:?}");
     }

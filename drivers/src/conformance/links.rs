@@ -64,7 +64,7 @@ pub(super) fn peer_ends(world: &mut World) {
     }
     numbers.sort_unstable();
     let expected: Vec<_> = (0..count).collect();
-    assert_eq!(numbers, expected, "each order is either sent or given back");
+    assert_eq!(numbers, expected, "each order is either sent or returned");
     world.kept.push(source);
 }
 
@@ -75,8 +75,8 @@ pub(super) fn closes(world: &mut World) {
     world.post(A, Order::Close { to });
     world.until("the other side finds out", |w| w.lost(B));
     world.until("the order is answered", |w| w.lost(A));
-    let numbers = world.sent(A) + world.given_back(A);
-    assert_eq!(numbers, 1, "the packet is either sent or given back: {:?}", world.seen(A));
+    let numbers = world.sent(A) + world.returned(A);
+    assert_eq!(numbers, 1, "the packet is either sent or returned: {:?}", world.seen(A));
     world.forget();
     world.connect();
     world.post_packet(A, 0, 100);

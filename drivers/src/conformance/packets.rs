@@ -43,7 +43,7 @@ pub(super) fn in_place(world: &mut World) {
     }
     world.until("all packets", |w| w.arrived(B) == 60 && w.sent(A) == 60);
     world.check_arrived(B, &all);
-    check_given_back(world, 60);
+    check_reported(world, 60);
 }
 
 /// Cuts parts out of a packet and leaves them in segments of their own.
@@ -78,7 +78,7 @@ pub(super) fn many(world: &mut World) {
     let all: Vec<_> = (0..5000u32).map(|number| (number, Header::LEN + number as usize % 61)).collect();
     stream(world, &all);
     world.check_arrived(B, &all);
-    check_given_back(world, all.len());
+    check_reported(world, all.len());
 }
 
 pub(super) fn passed(world: &mut World) {
@@ -195,7 +195,7 @@ fn stream(world: &mut World, all: &[(u32, usize)]) {
     world.until("all packets", |w| w.arrived(B) == count && w.sent(A) == count);
 }
 
-fn check_given_back(world: &World, count: usize) {
+fn check_reported(world: &World, count: usize) {
     let sent: Vec<_> = world
         .seen(A)
         .iter()
@@ -205,5 +205,5 @@ fn check_given_back(world: &World, count: usize) {
         })
         .collect();
     let expected: Vec<_> = (0..count as u32).map(|number| (number, true)).collect();
-    assert_eq!(sent, expected, "each packet is given back, in the order of posting");
+    assert_eq!(sent, expected, "each packet is reported as sent, in the order of posting");
 }

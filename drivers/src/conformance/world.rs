@@ -205,7 +205,7 @@ impl World {
     }
 
     /// Number of orders that were returned with the loss of a link.
-    pub fn given_back(&self, side: usize) -> usize {
+    pub fn returned(&self, side: usize) -> usize {
         let unsent = |seen: &Seen| if let Seen::Lost(_, unsent) = seen { unsent.len() } else { 0 };
         self.seen(side).iter().map(unsent).sum()
     }
@@ -269,7 +269,7 @@ fn note(event: Event<'_>) -> Option<Seen> {
 fn number(order: &Order) -> u32 {
     match order {
         Order::Packet { number, .. } | Order::Chunk { number, .. } => *number,
-        Order::Connect { .. } | Order::Close { .. } | Order::Accept { .. } => panic!("given back: {order:?}"),
+        Order::Connect { .. } | Order::Close { .. } | Order::Accept { .. } => panic!("returned: {order:?}"),
     }
 }
 

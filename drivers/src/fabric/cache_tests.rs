@@ -145,7 +145,7 @@ fn memory_that_was_unmapped_is_registered_anew_whatever_is_mapped_there() {
     world.is_new(memory, LEN, Purpose::Source);
     let page = memory.wrapping_byte_add(LEN / 2);
     // SAFETY: the mapping is the test's, and is not in use.
-    unsafe { mm::madvise(page, PAGE, mm::Advice::LinuxDontNeed) }.expect("a page is given back");
+    unsafe { mm::madvise(page, PAGE, mm::Advice::LinuxDontNeed) }.expect("a page is freed");
     assert!(world.is_new(memory, LEN, Purpose::Source));
 }
 

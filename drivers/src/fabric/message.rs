@@ -125,7 +125,7 @@ pub(crate) fn decode_places(bytes: &[u8], len: u64) -> Result<Vec<RemoteRange>, 
         len: word(bytes, 16),
     };
     let places: Vec<RemoteRange> = bytes.chunks_exact(PLACE).map(place).collect();
-    let all = places.iter().try_fold(0u64, |sum, lies| sum.checked_add(lies.len));
+    let all = places.iter().try_fold(0u64, |sum, ranges| sum.checked_add(ranges.len));
     match all {
         Some(all) if all == len => Ok(places),
         _ => Err(Malformed("length of the places of a chunk")),

@@ -9,9 +9,9 @@
 
 use super::adapter::Adapter;
 use super::slots::SLOT;
-use crate::connections::Setback;
+use crate::connections::Failure;
 use crate::handshake;
-use crate::opening::{Opened, Trouble};
+use crate::opening::{FailureKind, Opened};
 use crate::tcp::opening::Exchange;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -64,9 +64,9 @@ pub(crate) struct Greeter<'a, A: Adapter> {
 impl<A: Adapter> Exchange for Greeter<'_, A> {
     type State = Handover<A::Endpoint>;
 
-    fn begin(&mut self, socket: &OwnedFd, opened: &Opened) -> Result<Self::State, Setback> {
+    fn begin(&mut self, socket: &OwnedFd, opened: &Opened) -> Result<Self::State, Failure> {
         let name = *self.names;
-        let (endpoint, introduction) = self.adapter.endpoint(name).map_err(Setback::hopeless)?;
+        let (endpoint, introduction) = self.adapter.endpoint(name).map_err(Failure::permanent)?;
         *self.names = name.wrapping_add(1);
         let random = handshake::nonce();
         let token = u64::from(name)
@@ -88,14 +88,14 @@ impl<A: Adapter> Exchange for Greeter<'_, A> {
         Ok(Handover { endpoint, name, token, theirs: 0, received: Vec::new(), has_joined: false, opened })
     }
 
-    fn proceed(&mut self, socket: &OwnedFd, state: &mut Self::State) -> Result<bool, Setback> {
+    fn proceed(&mut self, socket: &OwnedFd, state: &mut Self::State) -> Result<bool, Failure> {
         if !state.has_joined {
             if !receive(socket, &mut state.received, 2)? {
                 return Ok(false);
             }
             let len = usize::from(u16::from_le_bytes([state.received[0], state.received[1]]));
             if len > LONGEST {
-                return Err(Setback::hopeless("broke the handshake: a message is too long"));
+                return Err(Failure::permanent("broke the handshake: a message is too long"));
             }
             if !receive(socket, &mut state.received, 2 + MAC + len)? {
                 return Ok(false);
@@ -108,32 +108,32 @@ impl<A: Adapter> Exchange for Greeter<'_, A> {
         Ok(match receive(socket, &mut state.received, 1)? {
             false => false,
             true if state.received[0] == READY => true,
-            true => return Err(Setback::hopeless("broke the handshake: it never became ready")),
+            true => return Err(Failure::permanent("broke the handshake: it never became ready")),
         })
     }
 }
 
 impl<A: Adapter> Greeter<'_, A> {
-    fn join(&mut self, state: &mut Handover<A::Endpoint>) -> Result<(), Setback> {
+    fn join(&mut self, state: &mut Handover<A::Endpoint>) -> Result<(), Failure> {
         let (mac, introduction) = state.received[2..].split_at(MAC);
         let expected = state.opened.ends.seal(&self.secret, !state.opened.is_attempt, introduction);
         // `blake3::Hash` compares in constant time.
         if !mac.try_into().is_ok_and(|mac: [u8; MAC]| expected == mac) {
-            return Err(Setback::hopeless("broke the handshake: the proof of its endpoint is wrong"));
+            return Err(Failure::permanent("broke the handshake: the proof of its endpoint is wrong"));
         }
         let introduction = Introduction::decode(introduction)
-            .ok_or_else(|| Setback::hopeless("broke the handshake: cut short"))?;
+            .ok_or_else(|| Failure::permanent("broke the handshake: cut short"))?;
         if introduction.driver != self.driver.as_bytes() {
             let (ours, theirs) = (self.driver, String::from_utf8_lossy(introduction.driver));
-            return Err(Setback::hopeless(format!(
+            return Err(Failure::permanent(format!(
                 "uses driver {theirs} where this side uses {ours} (set the same NMAD_DRIVER everywhere)"
             )));
         }
         if introduction.slot != SLOT as u32 {
-            return Err(Setback::hopeless("has buffers of another length (start one release everywhere)"));
+            return Err(Failure::permanent("has buffers of another length (start one release everywhere)"));
         }
         state.theirs = introduction.token;
-        self.adapter.join(&mut state.endpoint, introduction.endpoint).map_err(Setback::hopeless)
+        self.adapter.join(&mut state.endpoint, introduction.endpoint).map_err(Failure::permanent)
     }
 }
 
@@ -157,31 +157,31 @@ impl Introduction<'_> {
     }
 }
 
-fn setback(e: Errno) -> Setback {
+fn failure(e: Errno) -> Failure {
     let why = format!("closed the connection while the link was opened: {e} (has it died?)");
-    Setback { trouble: Trouble::Ended, why }
+    Failure { kind: FailureKind::Ended, why }
 }
 
 /// Sends a message. Little else was sent on this connection, so the send buffer has room.
-fn send(socket: &OwnedFd, message: &[u8]) -> Result<(), Setback> {
+fn send(socket: &OwnedFd, message: &[u8]) -> Result<(), Failure> {
     match net::send(socket, message, SendFlags::NOSIGNAL) {
         Ok(sent) if sent == message.len() => Ok(()),
-        Ok(_) => Err(setback(Errno::NOBUFS)),
-        Err(e) => Err(setback(e)),
+        Ok(_) => Err(failure(Errno::NOBUFS)),
+        Err(e) => Err(failure(e)),
     }
 }
 
 /// Reads up to `len` bytes in total; returns whether they are complete.
-fn receive(socket: &OwnedFd, received: &mut Vec<u8>, len: usize) -> Result<bool, Setback> {
+fn receive(socket: &OwnedFd, received: &mut Vec<u8>, len: usize) -> Result<bool, Failure> {
     let mut bytes = [0; LONGEST];
     while received.len() < len {
         let most = (len - received.len()).min(LONGEST);
         match net::recv(socket, &mut bytes[..most], RecvFlags::DONTWAIT) {
-            Ok((_, 0)) => return Err(setback(Errno::CONNRESET)),
+            Ok((_, 0)) => return Err(failure(Errno::CONNRESET)),
             Ok((_, got)) => received.extend_from_slice(&bytes[..got]),
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => return Ok(false),
-            Err(e) => return Err(setback(e)),
+            Err(e) => return Err(failure(e)),
         }
     }
     Ok(true)

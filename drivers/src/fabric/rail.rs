@@ -214,8 +214,8 @@ impl<A: Adapter> Driver for FabricRail<A> {
     #[inline]
     fn poll(&mut self, _: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool {
         if self.traffic.poll(report) || self.opening.machine.is_urgent() {
-            let knock = self.traffic.look();
-            if knock || !self.opening.is_idle() {
+            let has_request = self.traffic.look();
+            if has_request || !self.opening.is_idle() {
                 self.open_links(report);
             }
         }

@@ -312,12 +312,12 @@ impl<R> Arriving<R> {
 
     /// Requests the remaining bytes; returns whether there was no room.
     fn pull<A: Adapter<Region = R>>(&mut self, context: &mut ReadContext<'_, A>) -> Result<bool, String> {
-        let Source::Memory(lies) = &self.source else { return Ok(false) };
+        let Source::Memory(ranges) = &self.source else { return Ok(false) };
         let len = u64::from(self.header.len);
         while self.stage == Stage::Coming && self.in_flight < READS && self.asked < len {
             let longest = READ.min(context.adapter.abilities().operation as u64);
             let Some((piece, region)) = self.pinned.run(&self.into, self.asked, longest) else { break };
-            let Some((from, left)) = place(lies, self.asked) else { break };
+            let Some((from, left)) = place(ranges, self.asked) else { break };
             let piece = Segment { len: piece.len.min(left as usize), ..piece };
             let (owner, len) = (Owner::Chunk(self.header.number), piece.len as u64);
             let read = Operation { endpoint: context.name, owner, len };
@@ -385,8 +385,8 @@ fn decode<R>(kind: Kind, bytes: &[u8]) -> Result<Arriving<R>, Malformed> {
 }
 
 /// Address of the byte at `at` of a chunk, and number of contiguous bytes from there.
-fn place(lies: &[RemoteRange], mut at: u64) -> Option<(Place, u64)> {
-    for RemoteRange { at: begin, len } in lies {
+fn place(ranges: &[RemoteRange], mut at: u64) -> Option<(Place, u64)> {
+    for RemoteRange { at: begin, len } in ranges {
         if at < *len {
             return Some((Place { address: begin.address.wrapping_add(at), key: begin.key }, len - at));
         }

@@ -246,20 +246,20 @@ impl<A: Adapter> Traffic<A> {
     pub(crate) fn look(&mut self) -> bool {
         self.polls = 0;
         self.cache.catch_up();
-        let mut knock = false;
+        let mut has_request = false;
         let mut ended = Vec::new();
         self.watch.look(|token, _| match token {
             Token::Link(index) => ended.push(index),
             Token::Carrier => {
                 self.carrier.read_notifications(self.peers.iter_mut().map(|peer| peer.id), &mut self.news)
             }
-            Token::Opening => knock = true,
+            Token::Opening => has_request = true,
             Token::Wakeup => {}
         });
         for index in ended {
             self.connection_ended(index);
         }
-        knock
+        has_request
     }
 
     /// Handles an event on the connection of a link: it has ended.

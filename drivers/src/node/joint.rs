@@ -269,7 +269,7 @@ mod tests {
             let words = words();
             let joint = JointCopy(&words);
             assert_eq!(joint.part(), None);
-            let round = joint.begin(direction, 3, &ours.segments(), 40).expect("nobody has it");
+            let round = joint.begin(direction, 3, &ours.segments(), 40).expect("it is free");
             let part = joint.part().expect("work");
             assert_eq!((part.origin, part.place, part.len), (3, 40, BYTES as u64));
             assert!(joint.help(part, Some((me(), theirs.segments()))));
@@ -295,7 +295,7 @@ mod tests {
             let nobody = Process::of(i32::MAX);
             for process in [None, Some(&nobody)] {
                 let helps = process.map(|process| (process, theirs.segments()));
-                let round = joint.begin(direction, 0, &ours.segments(), 0).expect("nobody has it");
+                let round = joint.begin(direction, 0, &ours.segments(), 0).expect("it is free");
                 assert!(!joint.help(joint.part().expect("work"), helps));
                 assert_eq!(joint.part(), None);
                 joint.copy_with_target(direction, round, &ours.segments(), there(&theirs)).expect("it may");
@@ -313,7 +313,7 @@ mod tests {
         assert!(joint.begin(Direction::Put, 0, &ours.segments().slice(0, LEAST - 1), 0).is_none());
         let cut = ours.pieces(&[0..BYTES / 2, BYTES / 2..BYTES]);
         assert!(cut.iter().count() == 1 || joint.begin(Direction::Put, 0, &cut, 0).is_none());
-        joint.begin(Direction::Put, 0, &ours.segments(), 0).expect("nobody has it");
+        joint.begin(Direction::Put, 0, &ours.segments(), 0).expect("it is free");
         joint.copy(Direction::Put, 1, &ours.segments(), there(&theirs)).expect("it may");
         assert!(bytes(&ours) == bytes(&theirs) && joint.part().is_some_and(|part| part.origin == 0));
     }

@@ -319,7 +319,7 @@ mod tests {
         assert_eq!(theirs.word(4096).load(Ordering::Relaxed), 7);
         assert_eq!(theirs.bytes(100, 5), b"hello");
         assert!(Segment::adopt(&fd, 4096).is_err());
-        assert!(ftruncate(&fd, 0).is_err(), "nobody can make it shorter");
+        assert!(ftruncate(&fd, 0).is_err(), "no process can shorten it");
         let open = memfd_create("open", MemfdFlags::CLOEXEC).expect("shared memory");
         ftruncate(&open, 8192).expect("a length");
         assert!(Segment::adopt(&open, 8192).is_err(), "not sealed");

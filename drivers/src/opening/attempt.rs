@@ -2,7 +2,7 @@
 //! answers or the time limit is over.
 
 use super::medium::{Medium, RETRY_MS};
-use super::{Action, Content, Facts, Id, Opened, Opening, Trouble, mixed};
+use super::{Action, Content, Facts, FailureKind, Id, Opened, Opening, mixed};
 use crate::handshake::{self, Ends};
 use nmad_engine::packet::PeerId;
 use nmad_wire::{Control, Hello, Refusal, RefusalCode, VERSION, Welcome};
@@ -154,7 +154,7 @@ impl Opening {
             Stage::Resting { until_ms } if now_ms >= until_ms && !rival => self.reach(at, count, now_ms),
             Stage::Reaching { id, until_ms } if now_ms >= until_ms => {
                 self.actions.push_back(Action::Drop { id });
-                self.setback(at, Trouble::Unreachable, facts.no_answer(peer), now_ms, facts);
+                self.handle_failure(at, FailureKind::Unreachable, facts.no_answer(peer), now_ms, facts);
             }
             Stage::Greeted { id, next_ms, .. } if now_ms >= next_ms => match self.medium {
                 Medium::Connections if count > 1 => self.try_next(at, id, now_ms),
@@ -282,10 +282,10 @@ impl Opening {
     }
 
     /// Handles the end of the conversation. The next step depends on the reason.
-    pub(super) fn setback(
+    pub(super) fn handle_failure(
         &mut self,
         at: usize,
-        trouble: Trouble,
+        kind: FailureKind,
         why: String,
         now_ms: u64,
         facts: &dyn Facts,
@@ -293,20 +293,20 @@ impl Opening {
         let rest_ms = self.medium.rest_ms();
         let attempt = &mut self.attempts[at];
         let count = facts.remotes(attempt.peer).len().max(1);
-        let is_over = match trouble {
-            Trouble::Busy => {
+        let is_over = match kind {
+            FailureKind::Busy => {
                 attempt.until_ms = None;
                 false
             }
-            Trouble::Unreachable => {
+            FailureKind::Unreachable => {
                 attempt.unreached += 1;
                 attempt.unreached >= TRIES * count
             }
-            Trouble::Ended => {
+            FailureKind::Ended => {
                 (attempt.ended, attempt.unreached) = (attempt.ended + 1, 0);
                 attempt.ended >= ENDED_MAX
             }
-            Trouble::Hopeless => true,
+            FailureKind::Permanent => true,
         };
         // Try the other addresses at once, then pause.
         let rest_ms = if attempt.tried < count { 0 } else { rest_ms };

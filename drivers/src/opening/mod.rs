@@ -147,7 +147,7 @@ pub enum Content<'a> {
 
 /// Kind of a failure; it decides what is tried next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trouble {
+pub enum FailureKind {
     /// The peer is alive, but takes no more connections now.
     Busy,
     /// No process could be reached.
@@ -155,7 +155,7 @@ pub enum Trouble {
     /// The other side has closed a conversation that had begun.
     Ended,
     /// Another try would fail as well.
-    Hopeless,
+    Permanent,
 }
 
 /// The part of an open link on which opening another one depends.
@@ -272,9 +272,9 @@ impl Opening {
     }
 
     /// Handles the end of a conversation, or a failure to start it; the driver has removed it already.
-    pub fn failed(&mut self, id: Id, trouble: Trouble, why: String, now_ms: u64, facts: &dyn Facts) {
+    pub fn failed(&mut self, id: Id, kind: FailureKind, why: String, now_ms: u64, facts: &dyn Facts) {
         if let Some(at) = self.attempt_in(id) {
-            self.setback(at, trouble, why, now_ms, facts);
+            self.handle_failure(at, kind, why, now_ms, facts);
         } else if let Some(at) = self.stranger_in(id) {
             let stranger = self.strangers.swap_remove(at);
             self.note_end(&stranger, &why, (now_ms, facts));

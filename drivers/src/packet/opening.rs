@@ -4,8 +4,8 @@ use super::config::PacketConfig;
 use super::frame::{Place, Way, head};
 use super::link::Link;
 use super::sys::Socket;
-use crate::connections::Setback;
-use crate::opening::{self, Content, Facts, Linked, Local, Medium, Origin, Trouble};
+use crate::connections::Failure;
+use crate::opening::{self, Content, Facts, FailureKind, Linked, Local, Medium, Origin};
 use crate::udp::greeters::{Greeter, Greeters, Greeting, Network, Outcome, Step};
 use hashbrown::HashMap;
 use nmad_engine::packet::PeerId;
@@ -136,7 +136,7 @@ impl Facts for Rail<'_> {
 impl Network for Rail<'_> {
     type Way = Way;
 
-    fn reach(&mut self, peer: PeerId, address: usize) -> Result<(Way, usize), Setback> {
+    fn reach(&mut self, peer: PeerId, address: usize) -> Result<(Way, usize), Failure> {
         Ok((self.places(peer)[address].1.way(), self.longest()))
     }
 
@@ -154,7 +154,7 @@ impl Network for Rail<'_> {
         self.buffer
     }
 
-    fn setback(&self, _: &Way, e: Errno) -> Setback {
-        Setback { trouble: Trouble::Unreachable, why: format!("cannot be reached: {e}") }
+    fn failure(&self, _: &Way, e: Errno) -> Failure {
+        Failure { kind: FailureKind::Unreachable, why: format!("cannot be reached: {e}") }
     }
 }

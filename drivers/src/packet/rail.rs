@@ -309,17 +309,17 @@ impl PacketRail {
     #[cold]
     fn look(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         self.polls = 0;
-        let mut rings = false;
+        let mut has_expired = false;
         let PacketRail { wakes, carrier, known, news, .. } = self;
         wakes.watch.look(|token, _| match token {
             Token::Carrier => carrier.read_notifications(known.keys().copied(), news),
-            token => rings |= token == Token::Wakeup,
+            token => has_expired |= token == Token::Wakeup,
         });
-        if rings || !self.opening.machine.is_idle() {
+        if has_expired || !self.opening.machine.is_idle() {
             self.with_opening(|opening, rail, outcome| opening.step(rail, outcome));
             self.report_outcomes(report);
         }
-        if rings {
+        if has_expired {
             self.timer.acknowledge();
             self.maintain();
             self.set_timer();
@@ -345,9 +345,9 @@ impl PacketRail {
 
     /// Sets the timer for pending periodic work.
     fn set_timer(&mut self) {
-        let hurry =
+        let is_urgent =
             !self.opening.machine.is_idle() || self.links.iter().flatten().any(|link| link.is_unproved());
-        self.timer.start(if hurry { RETRY_MS } else { silence::ASK_MS });
+        self.timer.start(if is_urgent { RETRY_MS } else { silence::ASK_MS });
     }
 
     #[inline]

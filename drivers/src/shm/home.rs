@@ -62,7 +62,7 @@ impl Home {
     }
 
     /// Connects to the listening socket of a peer.
-    pub fn dial(&self, at: &Address) -> Result<OwnedFd, Errno> {
+    pub fn connect(&self, at: &Address) -> Result<OwnedFd, Errno> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let fd = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
         net::connect(&fd, &SocketAddrUnix::new_abstract_name(at.name.as_bytes())?)?;
@@ -88,7 +88,7 @@ impl Home {
     pub fn segment(&self) -> std::io::Result<(Segment, OwnedFd)> {
         let (segment, fd) = Segment::create(LEN)?;
         segment.word(End::magic()).store(MAGIC, Ordering::Relaxed);
-        self.sign(&segment, End::Opened);
+        self.write_mark(&segment, End::Opened);
         Ok((segment, fd))
     }
 
@@ -98,12 +98,12 @@ impl Home {
         if segment.word(End::magic()).load(Ordering::Relaxed) != MAGIC {
             return Err("its shared memory is of another release (start one release everywhere)".into());
         }
-        self.sign(&segment, End::Answered);
+        self.write_mark(&segment, End::Answered);
         Ok(segment)
     }
 
     /// Writes the address and value of our mark into the segment.
-    fn sign(&self, segment: &Segment, end: End) {
+    fn write_mark(&self, segment: &Segment, end: End) {
         let [first, second] = self.mark.each_ref().map(|word| word.load(Ordering::Relaxed));
         let words = [(&raw const *self.mark) as u64, first, second, cache_of_core()];
         for (at, word) in words.into_iter().enumerate() {

@@ -14,8 +14,8 @@ pub const CELLS: u64 = 256;
 /// cache of a core. EPYC (2 virtual cores): with half, 256 KiB take 1.4 times as long; with twice, 512 KiB
 /// take 0.8, and shorter messages are within the spread.
 pub const BOUNCE: u32 = 256 << 10;
-/// Longest packet in bytes: 32 KiB of data and its headers. EPYC (2 virtual cores): with 20 KiB, messages of
-/// 32,000 B take 1.6 times as long; with 68 KiB, those of 40 to 64 KiB take 0.8, and 32,000 B 1.1.
+/// Longest packet in bytes: 32 KiB of data and its headers. EPYC (2 virtual cores): with 20 KiB, messages
+/// of 32,000 B take 1.6 times as long; with 68 KiB, those of 40 to 64 KiB take 0.8, and 32,000 B 1.1.
 pub const PACKET: usize = 36 << 10;
 /// Longest message that is pushed: the size of the bounce buffer. For longer messages it is faster to wait
 /// until the receiver has published its buffer.

@@ -6,11 +6,11 @@
 //! that does not answer is therefore alive but busy, or has too little CPU time on an oversubscribed node,
 //! so this side keeps waiting.
 
-use crate::connections::{Accepted, Connections, Network, Outcome, Setback, Step};
+use crate::connections::{Accepted, Connections, Failure, Network, Outcome, Step};
 use crate::error::DriverError;
 use crate::node::Segment;
 use crate::node::descriptors::{self, Given};
-use crate::opening::{self, Facts, Linked, Local, Medium, Opened, Trouble};
+use crate::opening::{self, Facts, FailureKind, Linked, Local, Medium, Opened};
 use crate::shm::config::{NAME, ShmConfig};
 use crate::shm::home::Home;
 use crate::shm::layout::End;
@@ -104,60 +104,60 @@ impl Facts for Listener<'_> {
 impl Network for Listener<'_> {
     type Handover = Handover;
 
-    fn connect(&mut self, peer: PeerId, address: usize) -> Result<OwnedFd, Setback> {
+    fn connect(&mut self, peer: PeerId, address: usize) -> Result<OwnedFd, Failure> {
         let Some((_, at)) = self.0.peers.known(peer) else {
-            return Err(Setback::hopeless(self.no_address()));
+            return Err(Failure::permanent(self.no_address()));
         };
-        self.0.home.dial(at).map_err(|e| self.setback(peer, address, false, e))
+        self.0.home.connect(at).map_err(|e| self.failure(peer, address, false, e))
     }
 
     fn accept(&mut self) -> Option<Accepted> {
         self.0.home.accept()
     }
 
-    fn setback(&self, _: PeerId, _: usize, stood: bool, e: Errno) -> Setback {
-        let (trouble, why) = match e {
+    fn failure(&self, _: PeerId, _: usize, stood: bool, e: Errno) -> Failure {
+        let (kind, why) = match e {
             _ if stood => {
-                (Trouble::Ended, "closed the connection while the link was opened (has it died?)".into())
+                (FailureKind::Ended, "closed the connection while the link was opened (has it died?)".into())
             }
-            Errno::AGAIN => (Trouble::Busy, "has too many connections waiting".into()),
+            Errno::AGAIN => (FailureKind::Busy, "has too many connections waiting".into()),
             Errno::CONNREFUSED => {
-                (Trouble::Unreachable, "is gone: no process listens at its socket (has it died?)".into())
+                (FailureKind::Unreachable, "is gone: no process listens at its socket (has it died?)".into())
             }
-            e => (Trouble::Hopeless, format!("cannot be reached: {}", describe(e))),
+            e => (FailureKind::Permanent, format!("cannot be reached: {}", describe(e))),
         };
-        Setback { trouble, why }
+        Failure { kind, why }
     }
 
-    fn hand_over(&mut self, socket: &OwnedFd, opened: &Opened) -> Result<Handover, Setback> {
+    fn hand_over(&mut self, socket: &OwnedFd, opened: &Opened) -> Result<Handover, Failure> {
         if !opened.is_attempt {
             return Ok(Handover { memory: None, wakeup: None });
         }
         let home = self.0.home;
         let (segment, memory) = home.segment().map_err(|e| {
-            Setback::hopeless(format!("gets no link: cannot make shared memory: {}", describe(e)))
+            Failure::permanent(format!("gets no link: cannot make shared memory: {}", describe(e)))
         })?;
         match descriptors::give(socket, &[memory.as_fd(), home.wakeup.as_fd()]) {
             Ok(()) => Ok(Handover { memory: Some((segment, End::Opened)), wakeup: None }),
-            Err(e @ (Errno::PIPE | Errno::CONNRESET)) => Err(self.setback(PeerId(0), 0, true, e)),
-            Err(e) => Err(Setback::hopeless(format!("cannot be handed the shared memory: {e}"))),
+            Err(e @ (Errno::PIPE | Errno::CONNRESET)) => Err(self.failure(PeerId(0), 0, true, e)),
+            Err(e) => Err(Failure::permanent(format!("cannot be handed the shared memory: {e}"))),
         }
     }
 
-    fn proceed(&mut self, socket: &OwnedFd, handover: &mut Handover) -> Result<bool, Setback> {
+    fn proceed(&mut self, socket: &OwnedFd, handover: &mut Handover) -> Result<bool, Failure> {
         let count = if handover.memory.is_some() { 1 } else { 2 };
         let mut fds = match descriptors::take(socket, count) {
             Given::Nothing => return Ok(false),
             Given::All(fds) => fds,
-            Given::Ended => return Err(self.setback(PeerId(0), 0, true, Errno::CONNRESET)),
-            Given::Wrong(why) => return Err(Setback::hopeless(format!("broke the handshake: {why}"))),
+            Given::Ended => return Err(self.failure(PeerId(0), 0, true, Errno::CONNRESET)),
+            Given::Wrong(why) => return Err(Failure::permanent(format!("broke the handshake: {why}"))),
         };
         handover.wakeup = fds.pop();
         if let Some(memory) = fds.pop() {
-            let segment = self.0.home.adopt(memory.as_fd()).map_err(Setback::hopeless)?;
+            let segment = self.0.home.adopt(memory.as_fd()).map_err(Failure::permanent)?;
             handover.memory = Some((segment, End::Answered));
             descriptors::give(socket, &[self.0.home.wakeup.as_fd()])
-                .map_err(|e| Setback::hopeless(e.to_string()))?;
+                .map_err(|e| Failure::permanent(e.to_string()))?;
         }
         Ok(true)
     }

@@ -84,7 +84,7 @@ impl Link {
 
     /// Counts a successful read.
     #[inline]
-    pub fn brought(&self, watch: &Watch, index: usize) {
+    pub fn count_read(&self, watch: &Watch, index: usize) {
         self.reads.set(self.reads.get().wrapping_add(1));
         if self.reads.get() == TRUSTED_AFTER {
             self.watch(watch, index, Watched::Not);

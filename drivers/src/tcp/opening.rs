@@ -9,9 +9,9 @@ use super::config::TcpConfig;
 use super::leave::Leaving;
 use super::peers::{Peers, Remote};
 use super::socket::{self, Exit};
-use crate::connections::{Accepted, Connections, Network, Outcome, Setback, Step};
+use crate::connections::{Accepted, Connections, Failure, Network, Outcome, Step};
 use crate::error::DriverError;
-use crate::opening::{self, Facts, Linked, Local, Medium, Opened, Origin, Trouble};
+use crate::opening::{self, Facts, FailureKind, Linked, Local, Medium, Opened, Origin};
 use crate::watch::{Token, Watch};
 use nmad_engine::packet::PeerId;
 use rustix::fd::OwnedFd;
@@ -29,20 +29,20 @@ pub(crate) trait Exchange {
     /// Progress of the exchange.
     type State;
     /// Begins the exchange.
-    fn begin(&mut self, socket: &OwnedFd, opened: &Opened) -> Result<Self::State, Setback>;
+    fn begin(&mut self, socket: &OwnedFd, opened: &Opened) -> Result<Self::State, Failure>;
     /// Continues the exchange; returns whether it is complete.
-    fn proceed(&mut self, socket: &OwnedFd, state: &mut Self::State) -> Result<bool, Setback>;
+    fn proceed(&mut self, socket: &OwnedFd, state: &mut Self::State) -> Result<bool, Failure>;
 }
 
 /// A TCP link needs only its connection.
 impl Exchange for () {
     type State = ();
 
-    fn begin(&mut self, _: &OwnedFd, _: &Opened) -> Result<(), Setback> {
+    fn begin(&mut self, _: &OwnedFd, _: &Opened) -> Result<(), Failure> {
         Ok(())
     }
 
-    fn proceed(&mut self, _: &OwnedFd, (): &mut ()) -> Result<bool, Setback> {
+    fn proceed(&mut self, _: &OwnedFd, (): &mut ()) -> Result<bool, Failure> {
         Ok(true)
     }
 }
@@ -155,10 +155,10 @@ impl<L: Remote, E: Exchange> Facts for Tcp<'_, L, E> {
 impl<L: Remote, E: Exchange> Network for Tcp<'_, L, E> {
     type Handover = E::State;
 
-    fn connect(&mut self, peer: PeerId, address: usize) -> Result<OwnedFd, Setback> {
+    fn connect(&mut self, peer: PeerId, address: usize) -> Result<OwnedFd, Failure> {
         let known = self.rail.peers.known(peer)[address];
         socket::connect(self.rail.config, self.exit, known.address.socket)
-            .map_err(|e| self.setback(peer, address, false, e))
+            .map_err(|e| self.failure(peer, address, false, e))
     }
 
     fn accept(&mut self) -> Option<Accepted> {
@@ -167,7 +167,7 @@ impl<L: Remote, E: Exchange> Network for Tcp<'_, L, E> {
         Some(Accepted::Stranger(fd, Origin { text: from.to_string(), host, is_known }))
     }
 
-    fn setback(&self, peer: PeerId, address: usize, stood: bool, e: Errno) -> Setback {
+    fn failure(&self, peer: PeerId, address: usize, stood: bool, e: Errno) -> Failure {
         let known = self.rail.peers.known(peer).get(address);
         let at = known.map_or("its address".into(), |known| known.address.socket.to_string());
         let why = match e {
@@ -175,14 +175,14 @@ impl<L: Remote, E: Exchange> Network for Tcp<'_, L, E> {
             e => format!("cannot be reached at {at} from {}: {e}", self.rail.config.address()),
         };
         let has_ended = stood && matches!(e, Errno::CONNRESET | Errno::PIPE);
-        Setback { trouble: if has_ended { Trouble::Ended } else { Trouble::Unreachable }, why }
+        Failure { kind: if has_ended { FailureKind::Ended } else { FailureKind::Unreachable }, why }
     }
 
-    fn hand_over(&mut self, socket: &OwnedFd, opened: &Opened) -> Result<E::State, Setback> {
+    fn hand_over(&mut self, socket: &OwnedFd, opened: &Opened) -> Result<E::State, Failure> {
         self.rail.exchange.begin(socket, opened)
     }
 
-    fn proceed(&mut self, socket: &OwnedFd, state: &mut E::State) -> Result<bool, Setback> {
+    fn proceed(&mut self, socket: &OwnedFd, state: &mut E::State) -> Result<bool, Failure> {
         self.rail.exchange.proceed(socket, state)
     }
 

@@ -154,8 +154,8 @@ impl Driver for TcpRail {
             return self.traffic.poll_packet(from, report);
         }
         if self.traffic.poll(report) || self.opening.machine.is_urgent() {
-            let knock = self.traffic.look(report);
-            if knock || !self.opening.is_idle() {
+            let has_request = self.traffic.look(report);
+            if has_request || !self.opening.is_idle() {
                 self.open_links(report);
             }
         }

@@ -29,7 +29,7 @@ const PIECE: u64 = 1024;
 
 /// Result of one read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Brought {
+pub enum ReadResult {
     /// No byte.
     Nothing,
     /// All available data.
@@ -73,7 +73,7 @@ pub fn read(
     scratch: &mut Scratch,
     place: &mut Place<'_>,
     report: &mut dyn FnMut(Event<'_>),
-) -> Result<Brought, Ended> {
+) -> Result<ReadResult, Ended> {
     match stream {
         Stream::Between => read_scratch(fd, stream, scratch, place, report),
         Stream::Partial(_) => read_partial(fd, stream, backlog, scratch, place, report),
@@ -83,7 +83,7 @@ pub fn read(
         }
         Stream::Held(_) | Stream::Kept(_) => {
             let goes_on = stream.resume(scratch, place, report)?;
-            Ok(if goes_on { Brought::Kept } else { Brought::Nothing })
+            Ok(if goes_on { ReadResult::Kept } else { ReadResult::Nothing })
         }
     }
 }
@@ -129,14 +129,14 @@ fn read_scratch(
     scratch: &mut Scratch,
     place: &mut Place<'_>,
     report: &mut dyn FnMut(Event<'_>),
-) -> Result<Brought, Ended> {
+) -> Result<ReadResult, Ended> {
     let got = match net::recv(fd, &mut scratch[..AHEAD], RecvFlags::empty()) {
         Ok((_, 0)) => return Err(Ended::Closed),
         Ok((_, got)) => got,
         Err(e) => return nothing(e),
     };
     feed(stream, scratch, got, place, report)?;
-    Ok(if got == AHEAD { Brought::Full } else { Brought::All })
+    Ok(if got == AHEAD { ReadResult::Full } else { ReadResult::All })
 }
 
 fn read_partial(
@@ -146,8 +146,8 @@ fn read_partial(
     scratch: &mut Scratch,
     place: &mut Place<'_>,
     report: &mut dyn FnMut(Event<'_>),
-) -> Result<Brought, Ended> {
-    let Some((partial, missing)) = stream.partial(place.longest)? else { return Ok(Brought::Nothing) };
+) -> Result<ReadResult, Ended> {
+    let Some((partial, missing)) = stream.partial(place.longest)? else { return Ok(ReadResult::Nothing) };
     let whole = partial.len() + missing;
     let is_long = backlog && whole > AHEAD;
     let behind = &mut scratch[..if is_long { whole / BEHIND as usize } else { AHEAD }];
@@ -159,7 +159,7 @@ fn read_partial(
     };
     stream.grown(place, report)?;
     feed(stream, scratch, more, place, report)?;
-    Ok(if onto + more == asked { Brought::Full } else { Brought::All })
+    Ok(if onto + more == asked { ReadResult::Full } else { ReadResult::All })
 }
 
 fn read_chunk(
@@ -169,7 +169,7 @@ fn read_chunk(
     scratch: &mut Scratch,
     place: &mut Place<'_>,
     report: &mut dyn FnMut(Event<'_>),
-) -> Result<Brought, Ended> {
+) -> Result<ReadResult, Ended> {
     let Some(into) = stream.target(place)?.filter(|into| !into.is_finer_than(PIECE)) else {
         return read_scratch(fd, stream, scratch, place, report);
     };
@@ -184,7 +184,7 @@ fn read_chunk(
     if got > filled {
         stream.keep(scratch.detach(0..got - filled));
     }
-    Ok(if got == asked { Brought::Full } else { Brought::All })
+    Ok(if got == asked { ReadResult::Full } else { ReadResult::All })
 }
 
 /// Passes the data in the scratch buffer to the stream.
@@ -203,9 +203,9 @@ fn feed(
     Ok(())
 }
 
-fn nothing(e: Errno) -> Result<Brought, Ended> {
+fn nothing(e: Errno) -> Result<ReadResult, Ended> {
     match e {
-        Errno::AGAIN | Errno::INTR => Ok(Brought::Nothing),
+        Errno::AGAIN | Errno::INTR => Ok(ReadResult::Nothing),
         e => Err(Ended::Failed(e)),
     }
 }

@@ -7,7 +7,7 @@
 use super::health::Verdict;
 use super::link::{Link, Watched};
 use super::peers::Peers;
-use super::read::{Brought, Ended, PacketPoll, read, read_packet};
+use super::read::{Ended, PacketPoll, ReadResult, read, read_packet};
 use super::scratch::Scratch;
 use super::stream::{Broken, Place, Stream};
 use super::write::Outbox;
@@ -225,7 +225,7 @@ impl Traffic {
         let Some(link) = self.peers[index].link.as_deref_mut() else { return false };
         match read_packet(link.socket.as_fd(), &mut link.stream, &mut self.scratch) {
             Ok(PacketPoll::Packet(got)) => {
-                link.brought(&self.watch, index);
+                link.count_read(&self.watch, index);
                 self.idle_polls = 0;
                 self.hot.heat(index);
                 report(Event::Arrived { from, packet: &self.scratch[..got] });
@@ -256,7 +256,7 @@ impl Traffic {
     #[inline(never)]
     pub fn look(&mut self, report: &mut dyn FnMut(Event<'_>)) -> bool {
         self.polls = 0;
-        let (mut knock, mut brought) = (false, false);
+        let (mut has_request, mut brought) = (false, false);
         let mut looked = std::mem::take(&mut self.looked);
         self.watch.look(|token, output| looked.push((token, output)));
         for (token, output) in looked.drain(..) {
@@ -266,7 +266,7 @@ impl Traffic {
                         self.carrier
                             .read_notifications(self.peers.iter_mut().map(|peer| peer.id), &mut self.news);
                     }
-                    _ => knock = true,
+                    _ => has_request = true,
                 }
                 continue;
             };
@@ -285,7 +285,7 @@ impl Traffic {
         if self.idle_polls >= WATCH_AFTER {
             self.watch_all();
         }
-        knock
+        has_request
     }
 
     /// Returns whether the next poll has work even if nothing arrives.
@@ -422,20 +422,20 @@ impl Traffic {
         let fd = link.socket.as_fd();
         for round in 0..READS {
             match read(fd, &mut link.stream, link.backlog, &mut self.scratch, &mut place, report) {
-                Ok(Brought::Nothing) if round == 0 => {
+                Ok(ReadResult::Nothing) if round == 0 => {
                     link.backlog = false;
                     return link.failed.is_some_and(|e| {
                         self.lose(id, &failed(e));
                         true
                     });
                 }
-                Ok(Brought::Nothing | Brought::All) => {
+                Ok(ReadResult::Nothing | ReadResult::All) => {
                     link.backlog = false;
                     break;
                 }
-                Ok(Brought::Full) => link.backlog = true,
-                Ok(Brought::Kept) if matches!(link.stream, Stream::Between) => break,
-                Ok(Brought::Kept) => {}
+                Ok(ReadResult::Full) => link.backlog = true,
+                Ok(ReadResult::Kept) if matches!(link.stream, Stream::Between) => break,
+                Ok(ReadResult::Kept) => {}
                 Err(ended) => {
                     self.lose(id, &describe(&ended));
                     return true;
@@ -453,7 +453,7 @@ impl Traffic {
             report(Event::Moved { peer: id });
         }
         self.idle_polls = 0;
-        link.brought(&self.watch, index);
+        link.count_read(&self.watch, index);
         true
     }
 

@@ -6,7 +6,7 @@
 //! in the order of the hellos, also from a peer that was busy and finds several of them at once.
 
 use super::greeting::{self, Terms};
-use crate::connections::Setback;
+use crate::connections::Failure;
 use crate::handshake;
 use crate::opening::{Action, Content, Facts, Id, Opened, Opening, Origin};
 use nmad_engine::packet::PeerId;
@@ -19,7 +19,7 @@ pub trait Network: Facts {
     type Way;
     /// Creates the route to the address with index `address` in the peer's list, and returns the longest
     /// datagram that the interface takes on it.
-    fn reach(&mut self, peer: PeerId, address: usize) -> Result<(Self::Way, usize), Setback>;
+    fn reach(&mut self, peer: PeerId, address: usize) -> Result<(Self::Way, usize), Failure>;
     /// Completes the route to an accepted sender before it gets its first answer.
     fn welcome(&mut self, way: &mut Self::Way) -> Result<(), Errno>;
     /// Sends a handshake message.
@@ -27,7 +27,7 @@ pub trait Network: Facts {
     /// Bytes that this side buffers for a link on this route.
     fn buffer(&self, way: &Self::Way) -> u32;
     /// Translates an error on this route.
-    fn setback(&self, way: &Self::Way, e: Errno) -> Setback;
+    fn failure(&self, way: &Self::Way, e: Errno) -> Failure;
 }
 
 /// Result of an attempt or of an accepted hello.
@@ -151,8 +151,8 @@ impl<N: Network> Step<'_, N> {
         // caused by a forged packet.
         if self.greeters.list[at].is_attempt {
             let Greeter { id, way, .. } = self.greeters.list.swap_remove(at);
-            let setback = self.network.setback(&way, e);
-            self.failed(id, setback);
+            let failure = self.network.failure(&way, e);
+            self.failed(id, failure);
         }
     }
 
@@ -202,8 +202,8 @@ impl<N: Network> Step<'_, N> {
         self.find(id).map(|at| self.greeters.list.swap_remove(at))
     }
 
-    fn failed(&mut self, id: Id, Setback { trouble, why }: Setback) {
-        self.opening.failed(id, trouble, why, self.now_ms, &self.network);
+    fn failed(&mut self, id: Id, Failure { kind, why }: Failure) {
+        self.opening.failed(id, kind, why, self.now_ms, &self.network);
     }
 
     fn reach(&mut self, id: Id, peer: PeerId, address: usize) {
@@ -212,7 +212,7 @@ impl<N: Network> Step<'_, N> {
                 self.add(id, way, true);
                 self.opening.reached(id, longest, self.now_ms, handshake::nonce());
             }
-            Err(setback) => self.failed(id, setback),
+            Err(failure) => self.failed(id, failure),
         }
     }
 
@@ -223,7 +223,7 @@ impl<N: Network> Step<'_, N> {
             && let Err(e) = self.network.welcome(&mut greeter.way)
         {
             self.greeters.list.swap_remove(at);
-            return self.failed(id, Setback::hopeless(e.to_string()));
+            return self.failed(id, Failure::permanent(e.to_string()));
         }
         let terms = Terms { datagram: len as u32, buffer: self.network.buffer(&greeter.way) };
         let encode = if matches!(message, Control::Proof(_)) { greeting::encode } else { greeting::padded };

@@ -7,8 +7,8 @@ use super::link::Link;
 use super::peers::Peers;
 use super::socket;
 use super::strays::{Stray, Strays};
-use crate::connections::Setback;
-use crate::opening::{self, Content, Facts, Linked, Local, Medium, Origin, Trouble};
+use crate::connections::Failure;
+use crate::opening::{self, Content, Facts, FailureKind, Linked, Local, Medium, Origin};
 use crate::watch::{Token, Watch};
 use nmad_engine::packet::PeerId;
 use nmad_wire::Control;
@@ -177,11 +177,11 @@ impl Facts for Udp<'_> {
 impl Network for Udp<'_> {
     type Way = Way;
 
-    fn reach(&mut self, peer: PeerId, address: usize) -> Result<(Way, usize), Setback> {
+    fn reach(&mut self, peer: PeerId, address: usize) -> Result<(Way, usize), Failure> {
         let to = self.peers.known(peer)[address].1.socket;
         let fd = socket::connect(self.config, 0, to)
             .and_then(|fd| self.watch.add(&fd, Token::Opening, false).map(|()| fd))
-            .map_err(|e| self.setback(&Way { fd: None, to }, e))?;
+            .map_err(|e| self.failure(&Way { fd: None, to }, e))?;
         let longest = socket::longest(&fd);
         Ok((Way { fd: Some(fd), to }, longest))
     }
@@ -206,12 +206,12 @@ impl Network for Udp<'_> {
         way.fd.as_ref().map_or(0, socket::buffer)
     }
 
-    fn setback(&self, way: &Way, e: Errno) -> Setback {
+    fn failure(&self, way: &Way, e: Errno) -> Failure {
         let to = way.to;
         let why = match e {
             Errno::CONNREFUSED => format!("is gone: no process listens at UDP {to} (has it died?)"),
             e => format!("cannot be reached at UDP {to} from {}: {e}", self.config.address()),
         };
-        Setback { trouble: Trouble::Unreachable, why }
+        Failure { kind: FailureKind::Unreachable, why }
     }
 }

@@ -237,13 +237,13 @@ impl UdpRail {
     #[cold]
     fn look(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         self.polls = 0;
-        let (mut knock, mut rings) = (false, false);
+        let (mut has_request, mut has_expired) = (false, false);
         let mut looked = std::mem::take(&mut self.looked);
         self.watch.look(|token, _| looked.push(token));
         for token in looked.drain(..) {
             match token {
-                Token::Opening => knock = true,
-                Token::Wakeup => rings = true,
+                Token::Opening => has_request = true,
+                Token::Wakeup => has_expired = true,
                 Token::Carrier => self.carrier.read_notifications(self.peers.ids(), &mut self.news),
                 Token::Link(index) => {
                     if self.read(index, report) {
@@ -254,10 +254,10 @@ impl UdpRail {
             }
         }
         self.looked = looked;
-        if knock || rings || !self.opening.machine.is_idle() {
+        if has_request || has_expired || !self.opening.machine.is_idle() {
             self.open_links(report);
         }
-        if rings {
+        if has_expired {
             self.timer.acknowledge();
             self.maintain();
             self.set_timer();
@@ -324,8 +324,8 @@ impl UdpRail {
     /// Sets the timer for pending periodic work.
     fn set_timer(&mut self) {
         let unproved = |index: usize| self.peers[index].link.as_ref().is_some_and(|link| link.is_unproved());
-        let hurry = !self.opening.machine.is_idle() || self.peers.linked().any(unproved);
-        self.timer.start(if hurry { RETRY_MS } else { silence::ASK_MS });
+        let is_urgent = !self.opening.machine.is_idle() || self.peers.linked().any(unproved);
+        self.timer.start(if is_urgent { RETRY_MS } else { silence::ASK_MS });
     }
 
     #[inline]

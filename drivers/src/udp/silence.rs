@@ -30,7 +30,7 @@ pub struct Silence {
     asked: u64,
     asked_ms: u64,
     /// The error that the system has reported since the last probe.
-    doubt: Option<Errno>,
+    reported: Option<Errno>,
     refused: u64,
 }
 
@@ -51,12 +51,12 @@ impl Silence {
     /// Starts the detection; a peer that is silent for `bound` is dead.
     pub fn new(bound: Duration, now_ms: u64) -> Self {
         let most = (bound.as_millis() as u64).saturating_sub(SILENT_MS).div_ceil(ASK_MS).max(1);
-        Silence { most, heard_ms: now_ms, asked: 0, asked_ms: 0, doubt: None, refused: 0 }
+        Silence { most, heard_ms: now_ms, asked: 0, asked_ms: 0, reported: None, refused: 0 }
     }
 
     /// Records an error of the system about the peer.
     pub fn refused(&mut self, e: Errno) {
-        self.doubt = Some(e);
+        self.reported = Some(e);
     }
 
     /// Decides the next step; `heard`: a datagram has arrived since the last call.
@@ -66,11 +66,11 @@ impl Silence {
         }
         // A timer with period `ASK_MS` may expire a little early by this clock.
         let asked_lately = self.asked > 0 && now_ms < self.asked_ms + ASK_MS * 9 / 10;
-        let quiet = self.doubt.is_some() || now_ms >= self.heard_ms + SILENT_MS;
+        let quiet = self.reported.is_some() || now_ms >= self.heard_ms + SILENT_MS;
         if asked_lately || !quiet {
             return Duty::Nothing;
         }
-        if let Some(e) = self.doubt.take().filter(|_| self.asked > 0) {
+        if let Some(e) = self.reported.take().filter(|_| self.asked > 0) {
             self.refused += 1;
             if self.refused >= REFUSALS {
                 return Duty::Refused(e);

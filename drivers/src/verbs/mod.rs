@@ -42,7 +42,7 @@ impl OverInterface for VerbsRail {
     fn lack(_: &str) -> Option<String> {
         let why = crate::fabric::unmapped::notice().err()?;
         Some(format!(
-            "each large message registers its memory again, because the kernel does not report unmapping: {why}"
+            "each large message registers its memory again, because unmapping is not reported: {why}"
         ))
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! | network | device and port | identifier |
 //! |---|---|---|
-//! | RoCE | those whose table of identifiers names the interface | of RoCE v2, preferably with its address |
-//! | InfiniBand | those of the interface's own device | the first, needed only across subnets |
+//! | RoCE | whose table of identifiers names the interface | of RoCE v2, preferably with its address |
+//! | InfiniBand | of the interface's own device | the first, needed only across subnets |
 
 use crate::interface::Interface;
 use std::fs;

@@ -1,7 +1,7 @@
 //! Tests of each rule, event by event.
 
 use crate::handshake::{self, Ends};
-use crate::opening::{Action, Content, Facts, Id, Linked, Local, Medium, Opening, Origin, Trouble};
+use crate::opening::{Action, Content, Facts, FailureKind, Id, Linked, Local, Medium, Opening, Origin};
 use nmad_engine::packet::PeerId;
 use nmad_wire::{Control, Hello, Malformed, Proof, Refusal, RefusalCode};
 use std::time::Duration;
@@ -62,8 +62,8 @@ impl Hand {
         self.actions()
     }
 
-    fn fail(&mut self, id: Id, trouble: Trouble) -> Vec<Action> {
-        self.machine.failed(id, trouble, format!("{trouble:?}"), self.now_ms, &self.known);
+    fn fail(&mut self, id: Id, kind: FailureKind) -> Vec<Action> {
+        self.machine.failed(id, kind, format!("{kind:?}"), self.now_ms, &self.known);
         self.actions()
     }
 
@@ -198,7 +198,7 @@ fn a_proof_of_another_conversation_proves_nothing() {
 }
 
 #[test]
-fn of_two_hellos_that_cross_the_lower_rank_s_is_the_one() {
+fn of_two_crossing_hellos_that_of_the_lower_rank_is_answered() {
     // Our rank is the lower one.
     let mut hand = Hand::new(Medium::Connections);
     hand.greet(2);
@@ -207,7 +207,7 @@ fn of_two_hellos_that_cross_the_lower_rank_s_is_the_one() {
     let mut hand = Hand::new(DATAGRAMS);
     hand.greet(2);
     let (id, actions) = hand.accept_hello(hello(2));
-    assert_eq!(actions, [Action::Drop { id }], "not a word");
+    assert_eq!(actions, [Action::Drop { id }], "no answer");
     // Our rank is the higher one.
     for medium in [Medium::Connections, DATAGRAMS] {
         let mut hand = Hand::new(medium);
@@ -230,7 +230,7 @@ fn the_higher_rank_holds_its_proof_back_until_the_other_connection_has_ended() {
     let (_, welcome) = welcome(hello_of_ours);
     assert_eq!(hand.handle(ours, welcome, 0), []);
     assert_eq!(hand.step(50), []);
-    hand.fail(id, Trouble::Ended);
+    hand.fail(id, FailureKind::Ended);
     let actions = hand.step(0);
     assert!(actions.contains(&Action::Finish { id: ours, is_attempt: true }), "{actions:?}");
 }
@@ -366,11 +366,11 @@ fn addresses_share_the_bound_and_three_tries_of_each_are_enough() {
     let mut hand = Hand::new(Medium::Connections);
     let mut id = hand.begin(2);
     for _ in 0..2 {
-        assert_eq!(hand.fail(id, Trouble::Unreachable), []);
+        assert_eq!(hand.fail(id, FailureKind::Unreachable), []);
         assert_eq!(hand.step(99), [], "a rest");
         id = reach(&hand.step(1)).expect("another try");
     }
-    assert_eq!(failed(&hand.fail(id, Trouble::Unreachable)), Some("Unreachable"));
+    assert_eq!(failed(&hand.fail(id, FailureKind::Unreachable)), Some("Unreachable"));
 }
 
 #[test]
@@ -378,11 +378,11 @@ fn a_peer_that_is_busy_is_waited_for_and_one_that_ends_every_connection_is_not()
     let mut hand = Hand::new(Medium::Connections);
     let mut id = hand.begin(2);
     for _ in 0..50 {
-        assert_eq!(hand.fail(id, Trouble::Busy), []);
+        assert_eq!(hand.fail(id, FailureKind::Busy), []);
         id = reach(&hand.step(100)).expect("another try");
     }
     let mut ended = 0;
-    while failed(&hand.fail(id, Trouble::Ended)).is_none() {
+    while failed(&hand.fail(id, FailureKind::Ended)).is_none() {
         ended += 1;
         id = reach(&hand.step(100)).expect("another try");
     }

@@ -1,18 +1,18 @@
 //! Random schedules: after a period of faults, each pair has exactly one link, and both sides have the same
 //! one.
 
-use super::world::{Dice, LENGTHS, Weather, World};
+use super::world::{Dice, FaultRates, LENGTHS, World};
 use crate::opening::Medium;
 use nmad_engine::packet::PeerId;
 
 const SEEDS: u64 = 400;
 /// Duration of the faults, and time that a pair may take afterwards: one time limit of the machine for
 /// attempts that began before, and another one.
-const STORM_MS: u64 = 4_000;
+const FAULTS_MS: u64 = 4_000;
 const CALM_MS: u64 = 15_000;
 
-fn storm(dice: &mut Dice) -> Weather {
-    Weather {
+fn random_rates(dice: &mut Dice) -> FaultRates {
+    FaultRates {
         loss: dice.below(60),
         repeat: dice.below(30),
         refused: dice.below(30),
@@ -28,11 +28,11 @@ fn storm(dice: &mut Dice) -> Weather {
 /// secret does so, too.
 fn run(seed: u64, medium: Medium) {
     let mut world = World::new(seed, 2, medium);
-    world.weather = storm(&mut Dice(seed));
+    world.rates = random_rates(&mut Dice(seed));
     let wanting = world.dice.below(3) as usize;
-    let later_ms = world.dice.below(STORM_MS);
+    let later_ms = world.dice.below(FAULTS_MS);
     world.sides[2].wants = vec![PeerId(1)];
-    while world.now_ms < STORM_MS {
+    while world.now_ms < FAULTS_MS {
         if wanting != 1 {
             world.sides[0].wants = vec![PeerId(1)];
         }
@@ -41,11 +41,11 @@ fn run(seed: u64, medium: Medium) {
         }
         world.pass();
     }
-    world.weather = Weather { width: world.weather.width, delay_ms: 2, ..Weather::default() };
+    world.rates = FaultRates { width: world.rates.width, delay_ms: 2, ..FaultRates::default() };
     world.sides[2].wants.clear();
     world.sides[2].machine.forget(PeerId(1));
     let mut agreed_ms = 0;
-    while world.now_ms < STORM_MS + CALM_MS && agreed_ms < 1_000 {
+    while world.now_ms < FAULTS_MS + CALM_MS && agreed_ms < 1_000 {
         let before_ms = world.now_ms;
         world.pass();
         let (here, there) = (world.link(0, 1), world.link(1, 0));
@@ -78,7 +78,7 @@ fn many_ranks_that_connect_to_each_other_at_once_all_get_their_links() {
     for (seed, medium) in [(1, Medium::Connections), (2, Medium::Datagrams(LENGTHS))] {
         let count = 12;
         let mut world = World::new(seed, count, medium);
-        world.weather = Weather { delay_ms: 5, loss: 10, width: 9_000, ..Weather::default() };
+        world.rates = FaultRates { delay_ms: 5, loss: 10, width: 9_000, ..FaultRates::default() };
         for side in 0..count {
             world.sides[side].wants =
                 (0..count).filter(|to| *to != side).map(|to| PeerId(to as u32)).collect();
@@ -102,7 +102,7 @@ fn without_trouble_a_link_opens_within_a_few_turns() {
     for medium in [Medium::Connections, Medium::Datagrams(LENGTHS)] {
         for seed in 0..50 {
             let mut world = World::new(seed, 2, medium);
-            world.weather = Weather { delay_ms: 1, width: 9_000, ..Weather::default() };
+            world.rates = FaultRates { delay_ms: 1, width: 9_000, ..FaultRates::default() };
             world.sides[0].wants = vec![PeerId(1)];
             world.sides[1].wants = vec![PeerId(0)];
             while world.link(0, 1).is_none() || world.link(0, 1) != world.link(1, 0) {

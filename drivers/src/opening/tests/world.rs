@@ -2,7 +2,9 @@
 //! at random; a process with another secret tries to take part.
 
 use crate::handshake::Ends;
-use crate::opening::{Action, Content, Facts, Id, Linked, Local, Medium, Opened, Opening, Origin, Trouble};
+use crate::opening::{
+    Action, Content, Facts, FailureKind, Id, Linked, Local, Medium, Opened, Opening, Origin,
+};
 use nmad_engine::packet::PeerId;
 use nmad_wire::Control;
 use std::collections::HashSet;
@@ -33,7 +35,7 @@ impl Dice {
 
 /// The current rates of faults, in percent, and the longest delay in milliseconds.
 #[derive(Clone, Copy, Default)]
-pub struct Weather {
+pub struct FaultRates {
     pub loss: u64,
     pub repeat: u64,
     pub refused: u64,
@@ -107,7 +109,7 @@ pub struct World {
     pub now_ms: u64,
     pub sides: Vec<Side>,
     pub dice: Dice,
-    pub weather: Weather,
+    pub rates: FaultRates,
     medium: Medium,
     flights: Vec<Flight>,
     recorded: Vec<Flight>,
@@ -158,8 +160,8 @@ impl World {
             }
         };
         let sides = (0..=count).map(side).collect();
-        let (dice, weather) = (Dice(seed), Weather::default());
-        World { now_ms: 1, sides, dice, weather, medium, flights: Vec::new(), recorded: Vec::new(), ports: 0 }
+        let (dice, rates) = (Dice(seed), FaultRates::default());
+        World { now_ms: 1, sides, dice, rates, medium, flights: Vec::new(), recorded: Vec::new(), ports: 0 }
     }
 
     /// The nonces of a side's link to a peer; none: it has no link.
@@ -173,7 +175,7 @@ impl World {
     pub fn pass(&mut self) {
         self.now_ms += 1 + self.dice.below(9);
         self.deliver();
-        self.misfortune();
+        self.inject_faults();
         for side in 0..self.sides.len() {
             if self.now_ms >= self.sides[side].next_ms {
                 self.sides[side].next_ms = self.now_ms + self.dice.below(20);
@@ -307,7 +309,7 @@ impl World {
     }
 
     fn send(&mut self, from: Port, to: Port, what: What) {
-        let mut at_ms = self.now_ms + self.dice.below(self.weather.delay_ms + 1);
+        let mut at_ms = self.now_ms + self.dice.below(self.rates.delay_ms + 1);
         if self.medium == Medium::Connections {
             // Connections keep the order of messages.
             let before = self.flights.iter().filter(|flight| flight.from == from && flight.to == to);
@@ -315,26 +317,26 @@ impl World {
             return self.flights.push(Flight { at_ms, from, to, what });
         }
         let len = if let What::Control(_, len) = what { len } else { 0 };
-        if len > self.weather.width {
+        if len > self.rates.width {
             return;
         }
         let flight = Flight { at_ms, from, to, what };
         if self.dice.chance(5) {
             self.recorded.push(flight.clone());
         }
-        if self.dice.chance(self.weather.repeat) {
+        if self.dice.chance(self.rates.repeat) {
             let later_ms = at_ms + self.dice.below(50);
             self.flights.push(Flight { at_ms: later_ms, ..flight.clone() });
         }
-        if !self.dice.chance(self.weather.loss) {
+        if !self.dice.chance(self.rates.loss) {
             self.flights.push(flight);
         }
     }
 
     /// Random faults: old datagrams are replayed, also from another port; connections are cut; links are
     /// closed.
-    fn misfortune(&mut self) {
-        if !self.recorded.is_empty() && self.dice.chance(self.weather.replay) {
+    fn inject_faults(&mut self) {
+        if !self.recorded.is_empty() && self.dice.chance(self.rates.replay) {
             let which = self.dice.below(self.recorded.len() as u64) as usize;
             let mut flight = Flight { at_ms: self.now_ms, ..self.recorded[which].clone() };
             if self.dice.chance(50) {
@@ -345,14 +347,14 @@ impl World {
         }
         let side = self.dice.below(self.sides.len() as u64 - 1) as usize;
         let count = self.sides[side].talks.len();
-        if count > 0 && self.medium == Medium::Connections && self.dice.chance(self.weather.cut) {
+        if count > 0 && self.medium == Medium::Connections && self.dice.chance(self.rates.cut) {
             let at = self.dice.below(count as u64) as usize;
             let Talk { id, other, own, .. } = self.sides[side].talks[at];
             self.end(side, at);
             self.flights.retain(|flight| (flight.from, flight.to) != (other, own));
-            self.trouble(side, id, Trouble::Ended);
+            self.kind(side, id, FailureKind::Ended);
         }
-        if self.dice.chance(self.weather.given_up)
+        if self.dice.chance(self.rates.given_up)
             && let Some(&peer) = self.sides[side].wants.first()
         {
             self.sides[side].machine.forget(peer);
@@ -360,9 +362,9 @@ impl World {
         }
     }
 
-    fn trouble(&mut self, side: usize, id: Id, trouble: Trouble) {
+    fn kind(&mut self, side: usize, id: Id, kind: FailureKind) {
         let seen = self.seen(side);
-        self.sides[side].machine.failed(id, trouble, "was cut".into(), self.now_ms, &seen);
+        self.sides[side].machine.failed(id, kind, "was cut".into(), self.now_ms, &seen);
         self.act(side);
     }
 
@@ -381,9 +383,7 @@ impl World {
         let side = to.side;
         let found = self.sides[side].talks.iter().position(|talk| (talk.own, talk.other) == (to, from));
         match (what, found) {
-            (What::Connect, _) if self.dice.chance(self.weather.refused) => {
-                self.send(to, from, What::Refused)
-            }
+            (What::Connect, _) if self.dice.chance(self.rates.refused) => self.send(to, from, What::Refused),
             (What::Connect, _) => match self.sides[side].machine.has_room(self.now_ms) {
                 true => {
                     self.accept(side, to, from);
@@ -397,11 +397,11 @@ impl World {
             }
             (What::Refused, Some(at)) => {
                 let Talk { id, .. } = self.sides[side].talks.swap_remove(at);
-                self.trouble(side, id, Trouble::Unreachable);
+                self.kind(side, id, FailureKind::Unreachable);
             }
             (What::Ended, Some(at)) => {
                 let Talk { id, .. } = self.sides[side].talks.swap_remove(at);
-                self.trouble(side, id, Trouble::Ended);
+                self.kind(side, id, FailureKind::Ended);
             }
             (What::Control(bytes, len), found) => self.control(side, found, (from, to), &bytes, len),
             (What::Memory, Some(at)) if self.sides[side].talks[at].is_finishing => {

@@ -43,7 +43,7 @@ mod tests {
     use nmad_engine::packet::PeerId;
 
     #[test]
-    fn what_is_read_is_the_message_unless_its_sender_has_closed_the_link_or_has_no_such_memory() {
+    fn a_message_is_read_unless_its_sender_has_closed_the_link_or_has_no_such_memory() {
         let mut rails = connected();
         let (source, target) = (Memory::pattern(100_000, 3), Memory::zeroed(100_000));
         let at = source.segments().address().expect("one piece");

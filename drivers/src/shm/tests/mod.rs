@@ -239,7 +239,7 @@ fn silent_strangers_do_not_block_peers() {
     let mut rails = [rail(0, [5; 32]), rail(1, [5; 32])];
     let name = rails[0].address();
     let name = name.rsplit('/').next().expect("a name").as_bytes().to_vec();
-    let knock = || {
+    let connect = || {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let fd = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
         let fd = fd.expect("a socket");
@@ -247,9 +247,9 @@ fn silent_strangers_do_not_block_peers() {
         rustix::net::connect(&fd, &at).expect("the rail listens");
         fd
     };
-    let silent: Vec<_> = (0..300).map(|_| knock()).collect();
-    let rude: Vec<_> = (0..10).map(|_| knock()).collect();
-    for fd in &rude {
+    let silent: Vec<_> = (0..300).map(|_| connect()).collect();
+    let foreign: Vec<_> = (0..10).map(|_| connect()).collect();
+    for fd in &foreign {
         rustix::io::write(fd, b"GET / HTTP/1.0\r\n\r\n").expect("a few bytes");
     }
     let addresses = [rails[0].address(), rails[1].address()];

@@ -25,7 +25,7 @@ const GROUPS: u32 = 0x1 | 0x10 | 0x100;
 pub(crate) struct Carrier {
     interface: Interface,
     socket: Option<OwnedFd>,
-    lost: bool,
+    is_lost: bool,
 }
 
 impl Carrier {
@@ -33,7 +33,7 @@ impl Carrier {
     /// `watch`.
     pub(crate) fn new(interface: &Interface, watch: &Watch) -> Carrier {
         let socket = listen().ok().filter(|socket| watch.add(socket, Token::Carrier, false).is_ok());
-        Carrier { interface: interface.clone(), socket, lost: false }
+        Carrier { interface: interface.clone(), socket, is_lost: false }
     }
 
     /// Reads the kernel's notifications. If the state of this interface changed, reports it for each of
@@ -44,10 +44,10 @@ impl Carrier {
         let next = || net::recv(socket, &mut [0u8; 8192], RecvFlags::DONTWAIT);
         while let Ok((_, 1..)) | Err(Errno::INTR | Errno::NOBUFS) = next() {}
         let Ok(why) = lost(&self.interface) else { return };
-        if why.is_some() == self.lost {
+        if why.is_some() == self.is_lost {
             return;
         }
-        self.lost = why.is_some();
+        self.is_lost = why.is_some();
         let name = &self.interface.name;
         let lost = why.map(|why| format!("interface {name} {why}"));
         log::info!("{}", lost.clone().unwrap_or_else(|| format!("interface {name} has its carrier again")));

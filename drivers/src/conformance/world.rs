@@ -149,7 +149,7 @@ impl World {
     /// Polls both sides until `done`.
     ///
     /// # Panics
-    /// After [`BOUND`].
+    /// After 10 s.
     pub fn until(&mut self, what: &str, mut done: impl FnMut(&World) -> bool) {
         let begun = Instant::now();
         while !done(self) {

@@ -16,16 +16,16 @@ pub(crate) struct Abilities {
     /// Longest single operation on a peer's memory, in bytes.
     pub(crate) operation: usize,
     /// The adapter can read a peer's memory; otherwise all data travels in messages.
-    pub(crate) reads: bool,
+    pub(crate) can_read: bool,
     /// Accesses that peers may make to memory that this side has exposed.
     pub(crate) remote: RemoteAccess,
     /// Dropping an endpoint ends its operations: none of them accesses memory any more, nor is reported.
     /// Otherwise only [`Adapter::end`] does so.
-    pub(crate) ends: bool,
+    pub(crate) ends_operations: bool,
     /// Messages are sent without a system call.
     pub(crate) is_direct: bool,
     /// A registration pins its pages even after the mapping has ended, and operations on them are harmless.
-    pub(crate) keeps: bool,
+    pub(crate) pins_pages: bool,
     /// Nominal bandwidth in bytes per second, zero if unknown.
     pub(crate) bandwidth: u64,
 }

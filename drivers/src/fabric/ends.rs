@@ -69,7 +69,7 @@ impl<A: Adapter> Traffic<A> {
     fn remove(&mut self, peer: PeerId, why: &str) -> Option<(OwnedFd, Vec<Order>)> {
         let index = self.peers.find(peer)?;
         self.peers[index].link.as_ref()?;
-        if !self.adapter.abilities().ends && !self.wait_for_reads(index, None) {
+        if !self.adapter.abilities().ends_operations && !self.wait_for_reads(index, None) {
             self.end_all(peer, why);
             return None;
         }
@@ -84,7 +84,7 @@ impl<A: Adapter> Traffic<A> {
         let Link { endpoint, name, socket, mut out, accesses, .. } = link;
         drop(endpoint);
         self.news.found.extend(accesses.end());
-        if self.adapter.abilities().ends {
+        if self.adapter.abilities().ends_operations {
             self.sends.reclaim(name);
             self.operations.forget(name);
         }

@@ -90,7 +90,7 @@ impl<A: Adapter> Traffic<A> {
             peers: Peers::default(),
             sends,
             receives,
-            cache: Cache::new(adapter.abilities().keeps),
+            cache: Cache::new(adapter.abilities().pins_pages),
             exposed: HashMap::new(),
             adapter,
             watch,

@@ -334,7 +334,7 @@ fn register<A: Adapter>(
     from: &Segments,
 ) -> (Vec<RemoteRange>, Vec<Arc<A::Region>>) {
     let none = (Vec::new(), Vec::new());
-    if !adapter.abilities().reads || !pays(from) {
+    if !adapter.abilities().can_read || !pays(from) {
         return none;
     }
     let (mut places, mut regions) = (Vec::new(), Vec::new());

@@ -128,12 +128,12 @@ impl OfiAdapter {
         let abilities = Abilities {
             inline,
             operation: longest.min(READ_MAX),
-            reads: provider.reads,
+            can_read: provider.reads,
             // One endpoint serves all peers, so writes of a peer whose link was closed cannot be stopped.
             remote: RemoteAccess::None,
-            ends: false,
+            ends_operations: false,
             is_direct: provider.is_direct,
-            keeps: false,
+            pins_pages: false,
             bandwidth: 0,
         };
         let key_mask = if key_len < 8 { (1 << (8 * key_len)) - 1 } else { u64::MAX };

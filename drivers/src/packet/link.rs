@@ -62,7 +62,7 @@ pub struct Link {
     /// The kernel did not take everything.
     pub blocked: bool,
     /// A frame of the peer has arrived since the last periodic check.
-    pub heard: bool,
+    pub has_arrived: bool,
     head: [u8; HEAD],
     /// A socket connected to the UDP port that the peer's process holds. The peer does not read from that
     /// port; but when its process has ended, its kernel answers with an error.
@@ -94,7 +94,7 @@ impl Link {
             assemblies: Assemblies::default(),
             touched: false,
             blocked: false,
-            heard: false,
+            has_arrived: false,
             head,
             death_probe,
             proof,
@@ -123,10 +123,10 @@ impl Link {
     /// # Errors
     /// The peer's kernel reports that the process has ended, or the peer does not answer any more.
     pub fn maintain(&mut self, socket: &Socket, now_ms: u64) -> Result<(), Broken> {
-        if self.heard {
+        if self.has_arrived {
             self.proof = Vec::new();
         }
-        match self.silence.judge(std::mem::take(&mut self.heard), now_ms) {
+        match self.silence.judge(std::mem::take(&mut self.has_arrived), now_ms) {
             Duty::Over => return Err(Broken::Silent),
             Duty::Refused(e) => return Err(Broken::System(e)),
             _ if self.is_unproved() => self.send_bytes(socket, &self.proof),

@@ -80,10 +80,10 @@ impl Opening {
         rail: Rail<'_>,
         outcome: &mut Vec<Outcome<Way>>,
     ) -> bool {
-        let Some(heard) = Greeting::of(bytes, &rail.config.secret, rail.longest()) else { return false };
+        let Some(greeting) = Greeting::of(bytes, &rail.config.secret, rail.longest()) else { return false };
         // A hello comes from a new sender, a welcome from a peer to which we have sent a hello, and a proof
         // from a peer that we have sent a welcome.
-        let is_attempt = match heard.content {
+        let is_attempt = match greeting.content {
             // Answer a hello only if it comes from the address that the launcher has published for its
             // rank.
             Content::Message(Control::Hello(hello)) if rail.is_elsewhere(&hello, from) => return true,
@@ -96,12 +96,12 @@ impl Opening {
         match is_attempt {
             None => {
                 let origin = Origin { text: format!("port {}", from.port), host: None, is_known: true };
-                step.accept_hello(from, origin, heard);
+                step.accept_hello(from, origin, greeting);
             }
             Some(is_attempt) => {
                 let of_it = |greeter: &Greeter<Way>| (greeter.way, greeter.is_attempt) == (from, is_attempt);
                 if let Some(at) = step.greeters.list.iter().position(of_it) {
-                    step.handle_message(at, heard);
+                    step.handle_message(at, greeting);
                 }
             }
         }

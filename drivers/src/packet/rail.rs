@@ -262,8 +262,7 @@ impl PacketRail {
     ) -> R {
         let PacketRail { config, socket, place, known, links, by_peer, opening, outcome, .. } = self;
         let linked = |peer: PeerId| links[*by_peer.get(&peer)?].as_deref();
-        // A short packet occupies a slot of the ring like a long one, so only half of the ring is
-        // advertised.
+        // Half of the ring is advertised, because a short packet occupies a slot like a long one.
         let buffer = (socket.slots() / 2 * socket.data_max()) as u32;
         let (linked, ours) = (&linked, place.way());
         let rail = opening::Rail { config, socket, ours, buffer, known, linked, now_ms: now_ms() };

@@ -34,7 +34,7 @@ pub fn read(
         refuse(verdict, bytes, link, socket, strays);
         return true;
     }
-    link.heard = true;
+    link.has_arrived = true;
     match datagram.as_signal() {
         None => {
             let mut to = Place { peer: link.peer, regions, last: None };

@@ -66,7 +66,7 @@ pub struct Link {
     has_fences: bool,
     pub(super) rhythm: Rhythm,
     /// Something was written for the peer, which may be asleep.
-    pub(super) left: bool,
+    pub(super) has_written: bool,
     /// Why the peer has ended; its last cells are still read.
     pub(super) ended: Option<String>,
 }
@@ -96,7 +96,7 @@ impl Link {
             incoming: Incoming::default(),
             has_fences,
             rhythm: Rhythm::default(),
-            left: false,
+            has_written: false,
             ended: None,
         }
     }
@@ -120,7 +120,7 @@ impl Link {
     /// Wakes the peer if something was written for it and it sleeps.
     #[inline]
     pub fn wake(&mut self) {
-        if self.left {
+        if self.has_written {
             self.wake_sleeper();
         }
     }
@@ -128,7 +128,7 @@ impl Link {
     /// Wakes the peer if it sleeps, without checking whether something was written for it.
     #[inline]
     pub(super) fn wake_sleeper(&mut self) {
-        self.left = false;
+        self.has_written = false;
         let (segment, other) = (&self.shared.segment, self.shared.end.other());
         let fence = match segment.word(other.fences()).load(Ordering::Relaxed) {
             1 if self.has_fences => Fence::Sleeper,
@@ -163,7 +163,7 @@ impl Link {
     /// Returns whether no transfer is under way; packets may still arrive.
     #[inline]
     pub(super) fn is_calm(&self) -> bool {
-        self.queue.is_empty() && !self.is_copying() && !self.left
+        self.queue.is_empty() && !self.is_copying() && !self.has_written
     }
 
     /// Clears the sleep flag.
@@ -200,7 +200,7 @@ impl Link {
         );
         self.shared.tell_access();
         self.outgoing.forget_targets();
-        self.left = true;
+        self.has_written = true;
     }
 
     /// Handles the end of the peer. The peer may itself have copied the last part of a chunk, for which it
@@ -226,13 +226,13 @@ impl Link {
         // In an exchange the peer pulls as well.
         let pushed = if pulled == 0 { self.outgoing.step(&self.shared) } else { Ok(0) };
         let pushed = self.copied(pushed)?;
-        let left = self.outgoing.collect(&self.shared, turn.sent, &mut self.probe);
+        let collected = self.outgoing.collect(&self.shared, turn.sent, &mut self.probe);
         if landed {
             // Frees the chunk's place for the sender.
             self.report_taken();
         }
-        self.left |= pulled > 0 || pushed > 0 || landed;
-        Ok(streamed > 0 || pulled > 0 || pushed > 0 || landed || left)
+        self.has_written |= pulled > 0 || pushed > 0 || landed;
+        Ok(streamed > 0 || pulled > 0 || pushed > 0 || landed || collected)
     }
 
     /// Handles the result of a single copy: returns the bytes copied. If the system has withdrawn the
@@ -288,7 +288,7 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         self.give_up();
-        self.left = true;
+        self.has_written = true;
         self.wake();
     }
 }

@@ -83,11 +83,11 @@ impl Probe {
     /// Records that the chunk with this name uses `choice`. Returns whether the receiver is to report its
     /// time.
     pub fn ask(&mut self, choice: Choice, name: u32) -> bool {
-        let asks = self.asked.is_none();
-        if asks {
+        let is_measured = self.asked.is_none();
+        if is_measured {
             self.asked = Some(Asked { question: question(name), choice, sent_in: None });
         }
-        asks
+        is_measured
     }
 
     /// Records the time of the sender's part of the chunk; none if it says nothing about the method.

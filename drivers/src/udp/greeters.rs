@@ -121,10 +121,10 @@ pub struct Step<'a, N: Network> {
 impl<N: Network> Step<'_, N> {
     /// Handles a hello, or a message of another version, that belongs to no handshake in progress as far as
     /// the driver can tell.
-    pub fn accept_hello(&mut self, way: N::Way, origin: Origin, heard: Greeting<'_>) {
+    pub fn accept_hello(&mut self, way: N::Way, origin: Origin, greeting: Greeting<'_>) {
         let id = self.opening.accepted(origin, self.now_ms);
         self.add(id, way, false);
-        self.handle_message(self.greeters.list.len() - 1, heard);
+        self.handle_message(self.greeters.list.len() - 1, greeting);
     }
 
     /// Handles a message of the handshake at this index of the list. [`Step::act`] carries out the

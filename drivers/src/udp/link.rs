@@ -41,11 +41,11 @@ pub struct Link {
     /// The kernel did not take everything.
     pub blocked: bool,
     /// A datagram of the peer has arrived since the last periodic check.
-    pub heard: bool,
+    pub has_arrived: bool,
     /// Successful reads since the socket was last watched.
     pub reads: Cell<u32>,
     /// Whether the socket is watched, so that its events wake a sleeper.
-    pub watched: Cell<bool>,
+    pub is_watched: Cell<bool>,
     /// The message that this side repeats until it receives a datagram.
     proof: Vec<u8>,
     silence: Silence,
@@ -66,9 +66,9 @@ impl Link {
             assemblies: Assemblies::default(),
             touched: false,
             blocked: false,
-            heard: false,
+            has_arrived: false,
             reads: Cell::new(0),
-            watched: Cell::new(true),
+            is_watched: Cell::new(true),
             proof,
             silence,
         };
@@ -122,7 +122,7 @@ impl Link {
     /// # Errors
     /// The peer cannot be reached.
     pub fn maintain(&mut self, now_ms: u64) -> Result<(), Broken> {
-        if self.heard {
+        if self.has_arrived {
             self.proof = Vec::new();
         }
         let longest = socket::longest(&self.socket);
@@ -131,7 +131,7 @@ impl Link {
         } else if longest < LEAST {
             return Err(Broken::System(Errno::MSGSIZE));
         }
-        match self.silence.judge(std::mem::take(&mut self.heard), now_ms) {
+        match self.silence.judge(std::mem::take(&mut self.has_arrived), now_ms) {
             Duty::Over => return Err(Broken::Silent),
             Duty::Refused(e) => return Err(Broken::System(e)),
             _ if self.is_unproved() => self.send_bytes(&self.proof.clone()),

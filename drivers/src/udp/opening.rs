@@ -88,11 +88,11 @@ fn read_listener(step: &mut Step<'_, Udp<'_>>, scratch: &mut [u8], strays: &mut 
             Err(_) => return,
         };
         let Ok(from) = SocketAddr::try_from(from) else { continue };
-        match heard(&scratch[..len], step) {
+        match decode(&scratch[..len], step) {
             // Otherwise it is an answer for a link that is open, or was, and whose peer does not know that.
-            Some(heard) => {
+            Some(greeting) => {
                 if !matches!(
-                    heard.content,
+                    greeting.content,
                     Content::Message(Control::Welcome(_) | Control::Proof(_) | Control::Refuse(_))
                 ) {
                     // The sender knows the secret, or replays a message of one that does.
@@ -100,7 +100,7 @@ fn read_listener(step: &mut Step<'_, Udp<'_>>, scratch: &mut [u8], strays: &mut 
                     step.accept_hello(
                         Way { fd: None, to: from },
                         Origin { text, host, is_known: true },
-                        heard,
+                        greeting,
                     );
                 }
             }
@@ -122,11 +122,11 @@ fn listen(at: usize, step: &mut Step<'_, Udp<'_>>, scratch: &mut [u8], strays: &
             Err(Errno::AGAIN) => return,
             Err(e) => return step.route_failed(at, e),
         };
-        match heard(&scratch[..len], step) {
+        match decode(&scratch[..len], step) {
             Some(Greeting { content: Content::OtherVersion(_), .. }) if !is_attempt => {}
-            Some(heard) => {
-                let continues = matches!(heard.content, Content::Message(Control::Hello(_)));
-                step.handle_message(at, heard);
+            Some(greeting) => {
+                let continues = matches!(greeting.content, Content::Message(Control::Hello(_)));
+                step.handle_message(at, greeting);
                 if !continues {
                     return;
                 }
@@ -137,7 +137,7 @@ fn listen(at: usize, step: &mut Step<'_, Udp<'_>>, scratch: &mut [u8], strays: &
 }
 
 /// Decodes a handshake message of a sender that knows the secret.
-fn heard<'a>(bytes: &'a [u8], step: &Step<'_, Udp<'_>>) -> Option<Greeting<'a>> {
+fn decode<'a>(bytes: &'a [u8], step: &Step<'_, Udp<'_>>) -> Option<Greeting<'a>> {
     Greeting::of(bytes, &step.network.config.secret, usize::from(u16::MAX))
 }
 

@@ -207,7 +207,7 @@ impl UdpRail {
         }
         link.reads.set(link.reads.get().wrapping_add(1));
         if link.reads.get() == TRUSTED_AFTER && self.watch.remove(&link.socket).is_ok() {
-            link.watched.set(false);
+            link.is_watched.set(false);
         }
         true
     }
@@ -215,10 +215,10 @@ impl UdpRail {
     /// Watches the socket of a link.
     fn watch_link(&self, index: usize) {
         if let Some(link) = self.peers[index].link.as_deref()
-            && !link.watched.get()
+            && !link.is_watched.get()
             && self.watch.add(&link.socket, Token::Link(index), false).is_ok()
         {
-            link.watched.set(true);
+            link.is_watched.set(true);
             // A watched socket makes the kernel check for sleepers at each datagram, so it is soon
             // unwatched again.
             link.reads.set(0);

@@ -88,7 +88,7 @@ fn take(
     strays: &mut Strays,
     report: &mut dyn FnMut(Event<'_>),
 ) -> Result<(), Closed> {
-    link.heard = true;
+    link.has_arrived = true;
     match datagram.as_signal() {
         None => {
             if let Err(stray) = link.assemblies.take(datagram, data, place, report) {

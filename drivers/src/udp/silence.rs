@@ -59,9 +59,9 @@ impl Silence {
         self.reported = Some(e);
     }
 
-    /// Decides the next step; `heard`: a datagram has arrived since the last call.
-    pub fn judge(&mut self, heard: bool, now_ms: u64) -> Duty {
-        if heard {
+    /// Decides the next step; `has_arrived`: a datagram has arrived since the last call.
+    pub fn judge(&mut self, has_arrived: bool, now_ms: u64) -> Duty {
+        if has_arrived {
             (self.heard_ms, self.asked, self.refused) = (now_ms, 0, 0);
         }
         // A timer with period `ASK_MS` may expire a little early by this clock.

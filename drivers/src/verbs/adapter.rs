@@ -74,7 +74,7 @@ pub(crate) struct Endpoint {
     /// list.
     quiet: u32,
     /// The next list requests a completion in any case.
-    concludes: bool,
+    requests_completion: bool,
     /// The next list. Pointers from its operations to their pieces are set when it is posted.
     list: Vec<(SendWr, Sge)>,
     slots: Vec<u32>,
@@ -216,11 +216,11 @@ impl Adapter for VerbsAdapter {
         Abilities {
             inline: 0,
             operation: self.device.attributes.max_msg_sz.clamp(1 << 16, 1 << 30) as usize,
-            reads: true,
+            can_read: true,
             remote: RemoteAccess::Network(self.device.atomics),
-            ends: true,
+            ends_operations: true,
             is_direct: true,
-            keeps: true,
+            pins_pages: true,
             bandwidth: 0,
         }
     }
@@ -253,9 +253,20 @@ impl Adapter for VerbsAdapter {
         let busy = Arc::new(AtomicU32::new(0));
         self.queues.insert(number, Queue { name, busy: busy.clone() });
         let (list, slots, operations) = (Vec::new(), Vec::new(), Vec::new());
-        let (quiet, concludes) = (0, false);
+        let (quiet, requests_completion) = (0, false);
         Ok((
-            Endpoint { pair, number, packets, inline, busy, quiet, concludes, list, slots, operations },
+            Endpoint {
+                pair,
+                number,
+                packets,
+                inline,
+                busy,
+                quiet,
+                requests_completion,
+                list,
+                slots,
+                operations,
+            },
             told,
         ))
     }
@@ -401,7 +412,7 @@ impl Adapter for VerbsAdapter {
     fn flush(&mut self, endpoint: &mut Endpoint) -> Result<(), String> {
         let count = endpoint.list.len() as u32;
         let is_copied = endpoint.list.iter().all(|(work, _)| work.send_flags & IBV_SEND_INLINE != 0);
-        let is_quiet = is_copied && !endpoint.concludes && endpoint.quiet + count < QUIET;
+        let is_quiet = is_copied && !endpoint.requests_completion && endpoint.quiet + count < QUIET;
         let Some((last, _)) = endpoint.list.last_mut() else { return Ok(()) };
         if !is_quiet {
             last.send_flags |= IBV_SEND_SIGNALED;
@@ -462,8 +473,8 @@ impl Adapter for VerbsAdapter {
     }
 
     fn conclude(&mut self, endpoint: &mut Endpoint) -> bool {
-        endpoint.concludes = endpoint.quiet > 0;
-        endpoint.concludes
+        endpoint.requests_completion = endpoint.quiet > 0;
+        endpoint.requests_completion
     }
 
     fn end(&mut self) {

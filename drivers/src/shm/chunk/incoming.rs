@@ -95,7 +95,7 @@ impl Incoming {
             return Err("broke the protocol: impossible chunk".into());
         }
         self.silence.end();
-        let begun = about.asks.then(Instant::now);
+        let begun = about.is_measured.then(Instant::now);
         let is_held = chunk.key == Key::PUSH;
         let (source, bounced, is_left) = (None, 0, is_held);
         self.chunks.push_back(In { chunk, about, place, round, begun, source, bounced, is_held, is_left });

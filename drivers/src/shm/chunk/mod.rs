@@ -55,7 +55,7 @@ impl Silence {
 pub struct Exchange {
     /// Chunks that crossed an incoming one, minus those that did not, within bounds.
     score: u8,
-    last: bool,
+    last_crossed: bool,
     peer_crossed: bool,
 }
 
@@ -68,7 +68,7 @@ const MOST: u8 = 3;
 impl Exchange {
     /// Returns whether the last chunk crossed one, as far as this side has seen.
     pub fn last(&self) -> bool {
-        self.last
+        self.last_crossed
     }
 
     /// Records whether the peer saw its last chunk cross one of ours; it counts for one chunk. Needed
@@ -79,7 +79,7 @@ impl Exchange {
 
     /// Records that a chunk is complete, and whether it crossed an incoming one.
     pub fn note(&mut self, crossed: bool) {
-        self.last = crossed;
+        self.last_crossed = crossed;
         let crossed = std::mem::take(&mut self.peer_crossed) || crossed;
         self.score = if crossed { (self.score + 1).min(MOST) } else { self.score.saturating_sub(1) };
     }

@@ -222,7 +222,7 @@ impl Outgoing {
             crosses: theirs.is_some(),
             expects_crossing,
         };
-        let mut asks = false;
+        let mut is_measured = false;
         if len <= PACKET as u64 || is_scattered || (!can_cma && b.is_oversubscribed) {
             // The whole chunk stays in the caches, or a single copy would take longer than two.
             out.method = Method::Bounce;
@@ -235,8 +235,8 @@ impl Outgoing {
             let among = if can_cma { Method::ALL } else { Method::BOUNCED };
             let choice = probe.choose(selector, len, among, self.is_mixed(class));
             out.method = choice.method;
-            asks = self.goes_by(class, choice.method) && probe.ask(choice, out.name());
-            out.begun = asks.then(Instant::now);
+            is_measured = self.goes_by(class, choice.method) && probe.ask(choice, out.name());
+            out.begun = is_measured.then(Instant::now);
         }
         if expects_crossing {
             // The receiver gets its full time from now on.
@@ -245,7 +245,8 @@ impl Outgoing {
         out.is_bounced = out.method != Method::Cma;
         out.publish_bounced(b);
         out.begin(b);
-        let about = About { name: out.name(), method: out.method, asks, crossed: self.exchange.last() };
+        let about =
+            About { name: out.name(), method: out.method, is_measured, crossed: self.exchange.last() };
         self.chunks.push_back(out);
         Some((about, chunk))
     }

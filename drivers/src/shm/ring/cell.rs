@@ -44,14 +44,17 @@ pub struct About {
     /// The method, as long as both sides do their part.
     pub method: Method,
     /// The receiver is to report the duration.
-    pub asks: bool,
+    pub is_measured: bool,
     /// The sender's last chunk crossed one from the other side.
     pub crossed: bool,
 }
 
 impl About {
     pub fn encode(&self) -> u32 {
-        self.name | (self.method as u32) << 16 | u32::from(self.asks) << 18 | u32::from(self.crossed) << 19
+        self.name
+            | (self.method as u32) << 16
+            | u32::from(self.is_measured) << 18
+            | u32::from(self.crossed) << 19
     }
 
     /// Decodes a cell's value; none: there is no such method.
@@ -60,7 +63,7 @@ impl About {
         Some(About {
             name: value & 0xffff,
             method,
-            asks: value >> 18 & 1 != 0,
+            is_measured: value >> 18 & 1 != 0,
             crossed: value >> 19 & 1 != 0,
         })
     }
@@ -133,8 +136,8 @@ mod tests {
     #[test]
     fn the_value_of_a_chunk_cell_survives_its_encoding() {
         for &method in Method::ALL {
-            let (asks, crossed) = (method == Method::Cma, method == Method::Bounce);
-            let about = About { name: 0xfedc, method, asks, crossed };
+            let (is_measured, crossed) = (method == Method::Cma, method == Method::Bounce);
+            let about = About { name: 0xfedc, method, is_measured, crossed };
             assert_eq!(About::decode(about.encode()), Some(about));
         }
         assert_eq!(About::decode(3 << 16), None);

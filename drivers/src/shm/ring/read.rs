@@ -97,7 +97,7 @@ impl Link {
     pub fn report_taken_if_many(&mut self) {
         if self.consumer.unreported() >= TELL || self.unreported_bytes >= TELL_BYTES {
             self.report_taken();
-            self.left = true;
+            self.has_written = true;
         }
     }
 

@@ -193,7 +193,7 @@ impl Link {
             cells.put(cell, 0, &rest[..rest.len().min(CONTENT)]);
         });
         self.pushed();
-        self.left = true;
+        self.has_written = true;
     }
 
     /// Sends a packet and right behind it a chunk, if the queue is empty and the ring has room for both.
@@ -246,7 +246,7 @@ impl Link {
         let head = self.head(kind, value);
         self.producer.push(&self.shared.ours(), head, content);
         self.pushed();
-        self.left = true;
+        self.has_written = true;
     }
 
     /// Builds a cell's word, which also carries the number of cells that this side has consumed.

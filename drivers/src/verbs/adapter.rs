@@ -74,7 +74,7 @@ pub(crate) struct Endpoint {
     /// list.
     quiet: u32,
     /// The next list requests a completion in any case.
-    requests_completion: bool,
+    is_signaled: bool,
     /// The next list. Pointers from its operations to their pieces are set when it is posted.
     list: Vec<(SendWr, Sge)>,
     slots: Vec<u32>,
@@ -253,20 +253,9 @@ impl Adapter for VerbsAdapter {
         let busy = Arc::new(AtomicU32::new(0));
         self.queues.insert(number, Queue { name, busy: busy.clone() });
         let (list, slots, operations) = (Vec::new(), Vec::new(), Vec::new());
-        let (quiet, requests_completion) = (0, false);
+        let (quiet, is_signaled) = (0, false);
         Ok((
-            Endpoint {
-                pair,
-                number,
-                packets,
-                inline,
-                busy,
-                quiet,
-                requests_completion,
-                list,
-                slots,
-                operations,
-            },
+            Endpoint { pair, number, packets, inline, busy, quiet, is_signaled, list, slots, operations },
             told,
         ))
     }
@@ -412,7 +401,7 @@ impl Adapter for VerbsAdapter {
     fn flush(&mut self, endpoint: &mut Endpoint) -> Result<(), String> {
         let count = endpoint.list.len() as u32;
         let is_copied = endpoint.list.iter().all(|(work, _)| work.send_flags & IBV_SEND_INLINE != 0);
-        let is_quiet = is_copied && !endpoint.requests_completion && endpoint.quiet + count < QUIET;
+        let is_quiet = is_copied && !endpoint.is_signaled && endpoint.quiet + count < QUIET;
         let Some((last, _)) = endpoint.list.last_mut() else { return Ok(()) };
         if !is_quiet {
             last.send_flags |= IBV_SEND_SIGNALED;
@@ -473,8 +462,8 @@ impl Adapter for VerbsAdapter {
     }
 
     fn conclude(&mut self, endpoint: &mut Endpoint) -> bool {
-        endpoint.requests_completion = endpoint.quiet > 0;
-        endpoint.requests_completion
+        endpoint.is_signaled = endpoint.quiet > 0;
+        endpoint.is_signaled
     }
 
     fn end(&mut self) {

@@ -59,9 +59,9 @@ impl<A: Adapter> Traffic<A> {
     /// Removes a link that the engine has closed; returns its unsent orders to the engine. Returns its
     /// connection.
     pub(crate) fn leave(&mut self, peer: PeerId) -> Option<OwnedFd> {
-        let removed = self.remove(peer, "was closed by this side");
+        let removed = self.remove(peer, "has no link any more: this side closed it");
         let (socket, unsent) = removed.map_or((None, Vec::new()), |(socket, unsent)| (Some(socket), unsent));
-        self.lost(peer, "was closed by this side", unsent);
+        self.lost(peer, "has no link any more: this side closed it", unsent);
         socket
     }
 

@@ -164,7 +164,7 @@ impl PacketRail {
             link.signal(&self.socket, Signal::Close);
         }
         let unsent = link.map(|mut link| link.out.take_unsent()).unwrap_or_default();
-        self.lost(to, "was closed by this side", unsent);
+        self.lost(to, "has no link any more: this side closed it", unsent);
     }
 
     /// Reports the end of a link, or of the attempt to open one.

@@ -338,7 +338,7 @@ impl Driver for ShmRail {
                     Order::Close { to } => {
                         self.opening.machine.forget(to);
                         let link = self.peers.remove(to);
-                        self.end(to, link, "was closed by this side");
+                        self.end(to, link, "has no link any more: this side closed it");
                     }
                 }
                 Sent::Posted

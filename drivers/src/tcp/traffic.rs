@@ -337,7 +337,7 @@ impl Traffic {
     pub fn leave(&mut self, peer: PeerId) -> Option<Box<Link>> {
         let mut link = self.remove(peer);
         let unsent = link.as_mut().map(|link| link.out.take_unsent()).unwrap_or_default();
-        self.lost(peer, "was closed by this side", unsent);
+        self.lost(peer, "has no link any more: this side closed it", unsent);
         link
     }
 

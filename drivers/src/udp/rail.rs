@@ -134,7 +134,7 @@ impl UdpRail {
         if let Some(mut link) = link {
             link.signal(Signal::Close);
         }
-        self.lost(to, "was closed by this side", unsent);
+        self.lost(to, "has no link any more: this side closed it", unsent);
     }
 
     /// Reports the end of a link, or of the attempt to open one.

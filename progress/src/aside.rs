@@ -9,8 +9,8 @@ use nmad_engine::Interest;
 use std::sync::atomic::Ordering;
 
 impl Shared {
-    /// Turns the pump in the helper, when no other thread may. Ended requests wake sleepers. Any poll makes
-    /// the rails believe that the sleeper is awake, so they are armed again afterwards.
+    /// Turns the pump in the helper, in case no other thread does. Ended requests wake sleepers. Any poll
+    /// makes the rails believe that the sleeper is awake, so they are armed again afterwards.
     pub(crate) fn turn_aside(&self, core: &mut Guard<'_, Core>) -> bool {
         core.now = self.clock.now();
         let sleeps = self.has_sleepers();

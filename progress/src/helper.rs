@@ -51,7 +51,7 @@ pub enum Doing {
     Rests,
     /// Turns the pump at intervals.
     Ticks,
-    /// Sleeps until a rail has something.
+    /// Sleeps until a rail has an event.
     Watches,
     /// Turns the pump all the time.
     Polls,

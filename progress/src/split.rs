@@ -23,7 +23,7 @@ impl Split {
     /// No thread but the caller begins with this after the lifetime of `work`, and the caller waits for
     /// those that have begun.
     pub(crate) unsafe fn new(work: &(dyn Fn(Range<u64>) + Sync), units: u64, step: u64) -> Arc<Split> {
-        // SAFETY: only the lifetime changes, for which the caller answers.
+        // SAFETY: only the lifetime changes, which the caller guarantees.
         let work = unsafe { std::mem::transmute::<&(dyn Fn(_) + Sync), &'static (dyn Fn(_) + Sync)>(work) };
         let (next, helpers, is_broken) = (AtomicU64::new(0), AtomicUsize::new(0), AtomicBool::new(false));
         Arc::new(Split { work, units, step, next, helpers, is_broken })

@@ -61,7 +61,7 @@ impl Topology {
         let nodes = groups(allowed, |number| node(number).or_else(all));
         let caches = groups(allowed, |number| cache(number).or_else(all));
         let cores = groups(allowed, |number| siblings(number).or(Some(vec![number])));
-        // Neighbours are in the same package, node and cache.
+        // Cores are sorted by package, node and cache, so that neighbours share these.
         let place = |core: &Processors| {
             let at = |groups: &[Processors]| groups.iter().position(|group| group.contains(&core[0]));
             (at(&packages), at(&nodes), at(&caches), core[0])

@@ -131,7 +131,7 @@ fn nodes(client: &Client, size: u32, limit_s: Option<u32>) -> Vec<u32> {
     (0..size).map(node).collect::<Option<Vec<u32>>>().unwrap_or_else(|| (0..size).collect())
 }
 
-/// A number that the launcher has put for a rank, if it says.
+/// Returns a number that the launcher put for a rank, if any.
 fn number(client: &Client, rank: u32, key: &str, limit_s: Option<u32>) -> Option<u32> {
     match client.get(rank, key, limit_s) {
         Ok(Some(Held::Number(number))) => Some(number),

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_named() {
+    fn malformed_requests_name_the_error() {
         let mut reading = Reading::default();
         for (lines, word) in [(vec![], "execname"), (vec!["execname=x", "nprocs=y"], "nprocs=y")] {
             let lines: Vec<String> = lines.into_iter().map(String::from).collect();

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_user_says_is_all() {
+    fn the_users_file_is_the_only_candidate() {
         assert_eq!(candidates(Some("/opt/libpmix.so")), [PathBuf::from("/opt/libpmix.so")]);
         assert_eq!(candidates(None)[0], PathBuf::from("libpmix.so.2"));
     }

@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_loaded_is_told() {
+    fn libraries_that_cannot_be_loaded_are_named() {
         let files = ["/nowhere/libpmix.so.2".into(), "libc.so.6".into()];
         let Err(why) = Client::join(&files) else { panic!("the C library is not PMIx") };
         assert!(why.contains("/nowhere/libpmix.so.2") && why.contains("has no PMIx_Init"), "{why}");

@@ -1,5 +1,5 @@
-//! Tests that tasks go to the nearest core that stands by, on a simulated machine: {0 1} {2 3} | {4 5} {6
-//! 7}.
+//! Tests that tasks go to the nearest core that stands by, on a simulated machine with two sockets of two
+//! caches of two cores each: {0 1} {2 3} | {4 5} {6 7}.
 
 use super::*;
 use crate::topology::example;

@@ -1,5 +1,5 @@
-//! Bridges: rails to processes of other jobs. To the drivers a bridge is a job of its own, with ranks, a
-//! secret and an exchange of addresses; to the engine its rails and peers are further ones of the same node.
+//! Bridges: rails to processes of other jobs. For the drivers a bridge is a job with ranks, a secret and an
+//! exchange of addresses; for the engine its rails and peers are additional ones of the node.
 
 use crate::card::exchange;
 use crate::error::SessionError;
@@ -13,24 +13,23 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// How long a bridge that is closed waits for its last messages to leave.
+/// Time limit for the last messages of a closed bridge to leave.
 const DRAIN_BOUND: Duration = Duration::from_secs(5);
 
 /// Rails to processes of another job.
 #[derive(Debug)]
 pub struct Bridge {
     rails: Vec<RailId>,
-    /// The number of each process of the bridge, by its rank there; those that the session knew before have
-    /// the number that they had.
+    /// Peer number of each process of the bridge, by its rank there; known processes keep their numbers.
     pub processes: Vec<u32>,
-    /// Those that the session did not know.
+    /// Peer numbers of processes that were new to the session.
     pub fresh: Vec<u32>,
 }
 
 impl Session {
-    /// Opens rails to processes of other jobs, all of which call this at once. `job` is the job that all of
-    /// them have together; `known` has the numbers of those that this session reaches already, by their
-    /// ranks there.
+    /// Opens rails to processes of other jobs, all of which call this at the same time. `job` is the common
+    /// job of all of them; `known` has the peer numbers of those that this session already reaches, by
+    /// their ranks there.
     ///
     /// # Errors
     /// A rail cannot be opened, or the exchange of addresses fails.
@@ -38,10 +37,10 @@ impl Session {
         let mut taken = self.places.taken();
         let free = (self.places.first as u8..).zip(taken.iter()).filter(|(_, place)| place.is_none());
         let numbers: Vec<u8> = free.map(|(number, _)| number).collect();
-        // Nobody measures here: the processes compute already.
+        // Rails are not measured here, since the processes already compute.
         let options = Options { sample: Sampling::Off, trace: None, ..self.options.clone() };
         let opened = open_as(&options, job, &Arc::new(AtomicBool::new(true)), &numbers);
-        // Others wait for our addresses, also if there are none.
+        // This comes before the error, since others wait for our addresses.
         let cards = exchange(job, opened.as_deref().unwrap_or_default(), Vec::new())?;
         let mut opened = opened?;
         let is_known = |rank: usize| known.get(rank).copied().flatten();
@@ -53,7 +52,7 @@ impl Session {
             let candidates = unknown.iter().copied().filter(|&rank| reach.includes(job, rank as u32));
             let knows = |rank: &usize| {
                 let told = cards[*rank].rails.iter();
-                // Each driver must learn every address, so no short cut.
+                // Each driver must get every address, so this must not stop at the first.
                 told.filter(|(number, address)| driver.know(PeerId(*rank as u32), *number, address)).count()
                     > 0
             };
@@ -77,7 +76,7 @@ impl Session {
             ranks.map(|rank| is_known(rank).unwrap_or_else(|| fresh.next().unwrap_or(u32::MAX))).collect();
         let fresh: Vec<u32> = unknown.iter().map(|&rank| processes[rank]).collect();
         self.put_in_place(opened, &links, &processes);
-        // Until now, so that no other bridge gets these numbers.
+        // The lock is held until now, so that no other bridge gets these numbers.
         drop(taken);
         Ok(Bridge { rails: numbers, processes, fresh })
     }
@@ -99,8 +98,8 @@ impl Session {
         });
     }
 
-    /// Closes a bridge: submitted messages leave, and the others receive notice. Nothing may wait for its
-    /// processes.
+    /// Closes a bridge: submitted messages leave, and the others receive notice. No request to its
+    /// processes may be pending.
     pub fn close_bridge(&self, bridge: &Bridge) {
         let peers = || bridge.fresh.iter().copied().map(PeerId);
         self.node().submit(|engine| peers().for_each(|peer| engine.part(peer)));

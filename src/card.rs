@@ -1,4 +1,5 @@
-//! What a rank tells the others about its rails, as one string in the launcher's key-value space.
+//! The card of a rank: the addresses of its rails for the other ranks, as one string in the launcher's
+//! key-value space.
 
 use crate::cores::Cores;
 use crate::error::SessionError;
@@ -6,25 +7,26 @@ use crate::rails::OpenRail;
 use nmad_launch::Bootstrap;
 use std::net::IpAddr;
 
-/// Addresses of the rails of one rank, with their numbers.
+/// The addresses of one rank's rails, with their numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Card {
     pub(crate) rails: Vec<(u8, String)>,
-    /// Names of the profiles that the rank lacks and would have measured.
+    /// Hashes of the profiles that the rank lacks and wants measured.
     pub(crate) lacks: Vec<u64>,
-    /// Where it may run.
+    /// Cores on which it may run.
     pub(crate) cores: Cores,
-    /// Which program of the job's command line it runs; 0 also if the launcher does not tell.
+    /// Number of its program on the job's command line; 0 if the launcher does not tell.
     pub(crate) program: u32,
 }
 
-/// Stand where rails have their number.
+/// Keys in place of a rail's number.
 const LACKS: &str = "lacks";
 const CORES: &str = "cores";
 const PROGRAM: &str = "program";
 
 impl Card {
-    /// `0=10.0.0.1/24:4000;1=10.0.1.1/24:4001;lacks=6c62272e07bb0142;cores=3;program=1`
+    /// Encodes the card, for example
+    /// `0=10.0.0.1/24:4000;1=10.0.1.1/24:4001;lacks=6c62272e07bb0142;cores=3;program=1`.
     pub(crate) fn encode(&self) -> String {
         let rails = self.rails.iter().map(|(number, address)| format!("{number}={address}"));
         let lacks = self.lacks.iter().map(|name| format!("{LACKS}={name:x}"));
@@ -35,7 +37,7 @@ impl Card {
         rails.chain(lacks).chain(cores).chain(program).collect::<Vec<_>>().join(";")
     }
 
-    /// None if the text is not a card.
+    /// Decodes a card; `None` for other text.
     pub(crate) fn decode(text: &str) -> Option<Card> {
         let mut card = Card::default();
         for entry in text.split(';').filter(|entry| !entry.is_empty()) {
@@ -51,10 +53,10 @@ impl Card {
 }
 
 impl Card {
-    /// The rails of a rank on another node at which `own`, the card of this rank, may find it. Addresses that
-    /// both have lead each to itself: bridges of containers and virtual machines (`docker0`) are alike
-    /// everywhere. If one of both has no other address they are left in: the node may be the same, and the
-    /// launcher does not know.
+    /// Returns the rails at which `own`, the card of this rank, may reach a rank on another node. An
+    /// address that both have leads each of them to itself: bridges of containers and virtual machines
+    /// (`docker0`) have the same address everywhere. If one of the ranks has no other address, common ones
+    /// are kept: the node may be the same without the launcher's knowledge.
     pub(crate) fn apart_from<'a>(&'a self, own: &Card) -> Vec<&'a (u8, String)> {
         let has = |card: &Card, address: &str| card.rails.iter().any(|(_, other)| ip(other) == ip(address));
         let is_shared = |card: &Card, address: &str| ip(address).is_some() && has(card, address);
@@ -65,14 +67,14 @@ impl Card {
     }
 }
 
-/// The address in that of a rail, which may begin with the name of its driver: `10.0.0.1/24:4000`,
-/// `udp:10.0.0.1/24:4000`.
+/// Returns the IP address in a rail's address, which may begin with the name of its driver:
+/// `10.0.0.1/24:4000`, `udp:10.0.0.1/24:4000`.
 fn ip(address: &str) -> Option<IpAddr> {
     let (start, _) = address.split_once('/')?;
     start.parse().ok().or_else(|| start.split_once(':')?.1.parse().ok())
 }
 
-/// Tells our addresses and learns those of all others.
+/// Sends our card and receives those of all others.
 pub(crate) fn exchange(
     job: &mut dyn Bootstrap,
     opened: &[OpenRail],
@@ -106,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_two_hosts_have_both_are_no_way_from_one_to_the_other() {
+    fn an_address_that_two_hosts_have_is_not_used_between_them() {
         let left = |own: &[&str], other: &[&str]| -> Vec<u8> {
             card(other).apart_from(&card(own)).into_iter().map(|(number, _)| *number).collect()
         };
@@ -115,7 +117,7 @@ mod tests {
         assert_eq!(left(&[docker, own], &[docker2, other]), [1]);
         assert_eq!(left(&["udp:172.17.0.1/16:7", own], &[docker2, "udp:fd00::2/64:9"]), [1]);
         assert_eq!(left(&["fd00::1/64:1", own], &["fd00::1/64:2", other]), [1]);
-        // One host, as far as is known: one may have opened a rail that the other has not.
+        // This may be one host: one rank may have opened a rail that the other has not.
         assert_eq!(left(&[docker, own], &[docker2, "10.0.0.1/24:7"]), [0, 1]);
         assert_eq!(left(&[docker], &[docker2, other]), [0, 1]);
         // Other drivers have addresses of their own.
@@ -123,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_survives_the_trip_and_garbage_is_refused() {
+    fn a_card_survives_a_round_trip_and_other_text_is_refused() {
         let rails = vec![(0, "10.0.0.1/24:1".into()), (3, "fd00::1/64:2".into())];
         let card = Card { rails, lacks: vec![7, u64::MAX], cores: Cores::own(), program: 2 };
         assert_eq!(Card::decode(&card.encode()), Some(card));

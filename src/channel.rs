@@ -1,4 +1,4 @@
-//! A context of a session: messages of different channels never match each other.
+//! A communication context of a session: messages of different channels never match.
 
 use crate::error::SessionError;
 use crate::info::Message;
@@ -9,7 +9,7 @@ use bytemuck::{NoUninit, Pod};
 use nmad_engine::{Context, Hints, RequestId, Segments};
 use nmad_progress::Outcome;
 
-/// A communication context in use. Cheap; make one wherever it is needed.
+/// A communication context of a session. Cheap to make.
 #[derive(Clone, Copy)]
 pub struct Channel<'s> {
     pub(crate) session: &'s Session,
@@ -17,7 +17,7 @@ pub struct Channel<'s> {
 }
 
 impl<'s> Channel<'s> {
-    /// Its number, as the engine names it: for bindings.
+    /// Returns the engine's context, for bindings.
     #[doc(hidden)]
     pub fn context(&self) -> Context {
         self.context
@@ -33,13 +33,12 @@ impl<'s> Channel<'s> {
 
     /// Sends a message with hints and waits until it ends.
     ///
-    /// # Errors
-    /// As [`Channel::send`].
+    /// # Errors Errors of [`Channel::send`].
     pub fn send_with(&self, to: u32, tag: u64, data: &[u8], hints: Hints) -> Result<(), SessionError> {
         self.send_segments(to, tag, readable(data), hints)
     }
 
-    /// Waits for a message that matches and puts it into `buffer`.
+    /// Receives a matching message into `buffer`; waits for it.
     ///
     /// # Errors
     /// The message is longer than the buffer, or the rank does not exist or is gone.
@@ -54,19 +53,19 @@ impl<'s> Channel<'s> {
     }
 
     /// Sends values of a type without padding and pointers, such as numbers and structures of numbers
-    /// ([`NoUninit`]): their bytes as they lie in memory, so both sides have the same byte order.
+    /// ([`NoUninit`]). Their bytes are sent as they are in memory, so both sides must have the same byte
+    /// order.
     ///
-    /// # Errors
-    /// As [`Channel::send`].
+    /// # Errors Errors of [`Channel::send`].
     pub fn send_slice<T: NoUninit>(&self, to: u32, tag: u64, data: &[T]) -> Result<(), SessionError> {
         self.send(to, tag, bytemuck::cast_slice(data))
     }
 
-    /// Receives values of a type for which any bytes are one ([`Pod`]); [`Message::count`] says how many have
-    /// come.
+    /// Receives values of a type that any bytes represent ([`Pod`]); [`Message::count`] returns the number
+    /// of received values.
     ///
     /// # Errors
-    /// As [`Channel::recv`].
+    /// Errors of [`Channel::recv`].
     pub fn recv_slice<T: Pod>(
         &self,
         from: impl Into<Source>,
@@ -76,7 +75,7 @@ impl<'s> Channel<'s> {
         self.recv(from, tag, bytemuck::cast_slice_mut(buffer))
     }
 
-    /// Whether such a message is there, without taking it.
+    /// Returns a matching unexpected message, without receiving it.
     pub fn probe(&self, from: impl Into<Source>, tag: impl Into<TagMatch>) -> Option<Message> {
         let (from, tag) = (from.into().into(), tag.into().into());
         let look = |engine: &mut nmad_engine::Engine| engine.probe(from, self.context, tag);
@@ -87,11 +86,10 @@ impl<'s> Channel<'s> {
         found.map(Message::from)
     }
 
-    /// [`Channel::send_with`] of memory that the caller answers for (see [`Segments::from_raw`]): for
-    /// bindings.
+    /// [`Channel::send_with`] of memory whose validity the caller guarantees (see [`Segments::from_raw`]):
+    /// for bindings.
     ///
-    /// # Errors
-    /// As [`Channel::send`].
+    /// # Errors Errors of [`Channel::send`].
     #[inline]
     #[doc(hidden)]
     pub fn send_segments(&self, to: u32, tag: u64, data: Segments, hints: Hints) -> Result<(), SessionError> {
@@ -100,11 +98,11 @@ impl<'s> Channel<'s> {
         self.session.outcome(outcome).map(drop)
     }
 
-    /// [`Channel::recv`] into memory that the caller answers for: for bindings.
+    /// [`Channel::recv`] into memory whose validity the caller guarantees; for bindings.
     ///
     /// # Errors
-    /// The rank does not exist. How the receive ended is inside, since a truncated message still has an
-    /// envelope; [`Session::outcome`] has the words for it.
+    /// The rank does not exist. The result of the receive is inside, since a truncated message still has an
+    /// envelope; [`Session::outcome`] converts it.
     #[inline]
     #[doc(hidden)]
     pub fn recv_segments(
@@ -118,7 +116,8 @@ impl<'s> Channel<'s> {
         Ok(self.session.node().recv((from.into(), self.context, tag.into()), into))
     }
 
-    /// Submits a send whose memory the caller answers for (see [`Segments::from_raw`]): for bindings.
+    /// Submits a send of memory whose validity the caller guarantees (see [`Segments::from_raw`]); for
+    /// bindings.
     ///
     /// # Errors
     /// The rank does not exist.
@@ -136,7 +135,7 @@ impl<'s> Channel<'s> {
         Ok(self.session.node().submit_send(&to, &data, hints))
     }
 
-    /// Submits a receive whose memory the caller answers for: for bindings.
+    /// Submits a receive into memory whose validity the caller guarantees; for bindings.
     ///
     /// # Errors
     /// The rank does not exist.
@@ -154,9 +153,9 @@ impl<'s> Channel<'s> {
     }
 }
 
-/// Context 0 has the short names.
+/// Operations on context 0.
 impl Session {
-    /// A communication context of its own; both sides name the same number.
+    /// Returns a communication context; both sides use the same number.
     ///
     /// # Errors
     /// The number is not below 2^31.
@@ -173,16 +172,14 @@ impl Session {
 
     /// [`Channel::send`] on context 0.
     ///
-    /// # Errors
-    /// See there.
+    /// # Errors Those of the channel's function.
     pub fn send(&self, to: u32, tag: u64, data: &[u8]) -> Result<(), SessionError> {
         self.default_channel().send(to, tag, data)
     }
 
     /// [`Channel::recv`] on context 0.
     ///
-    /// # Errors
-    /// See there.
+    /// # Errors Those of the channel's function.
     pub fn recv(
         &self,
         from: impl Into<Source>,
@@ -199,16 +196,14 @@ impl Session {
 
     /// Sends values, see [`Channel::send_slice`].
     ///
-    /// # Errors
-    /// See there.
+    /// # Errors Those of the channel's function.
     pub fn send_slice<T: NoUninit>(&self, to: u32, tag: u64, data: &[T]) -> Result<(), SessionError> {
         self.default_channel().send_slice(to, tag, data)
     }
 
     /// Receives values, see [`Channel::recv_slice`].
     ///
-    /// # Errors
-    /// See there.
+    /// # Errors Those of the channel's function.
     pub fn recv_slice<T: Pod>(
         &self,
         from: impl Into<Source>,

@@ -1,4 +1,4 @@
-//! How a session ends: its last messages leave, and its figures are printed and kept.
+//! Closing a session: its last messages leave, and its statistics are printed and stored.
 
 use crate::error::SessionError;
 use crate::sampling;
@@ -9,13 +9,13 @@ use nmad_engine::Driver;
 use nmad_launch::Bootstrap;
 use std::time::Duration;
 
-/// How long a session that ends waits for its last messages to leave.
+/// Time limit for the last messages to leave.
 const DRAIN_BOUND: Duration = Duration::from_secs(5);
-/// And to see its rails when no thread works with one of them.
+/// Time limit of the wait for rails in use by other threads.
 const LOOK_BOUND: nmad_engine::Duration = nmad_engine::Duration::from_ms(100);
 
 impl Session {
-    /// Leaves the job in good order: submitted messages leave, and the other ranks receive notice.
+    /// Leaves the job: submitted messages leave, and the other ranks receive notice.
     ///
     /// # Errors
     /// The launcher is gone.
@@ -23,7 +23,7 @@ impl Session {
         self.leave()
     }
 
-    /// [`Session::close`] for bindings whose requests share the session: no call comes after it.
+    /// [`Session::close`] for bindings whose requests share the session; no call may follow it.
     ///
     /// # Errors
     /// The launcher is gone.
@@ -45,7 +45,7 @@ impl Session {
 }
 
 impl Session {
-    /// Keeps for later jobs what this one has learnt of its rails.
+    /// Stores the results that this session has learnt about its rails, for later jobs.
     fn keep_learnt(&self, job: &dyn Bootstrap) {
         sampling::doubt_refuted(self.node(), self.profiles(), self.size());
         let of_each = |rails: &mut [&mut dyn Driver]| -> Vec<_> {
@@ -59,7 +59,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // A session that is dropped instead of closed still lets its last messages go.
+        // A session that is dropped instead of closed still sends its last messages.
         let _ = self.leave();
     }
 }

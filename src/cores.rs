@@ -1,7 +1,7 @@
-//! Which cores the ranks of a node may run on: spinning pays for a rank that has a core of its own.
+//! The cores of the ranks of a node: spinning pays only for a rank with a core of its own.
 //!
-//! Each rank tells the others its own, since a rank that was bound to one core cannot know whether the
-//! others were bound to the same or to others.
+//! Each rank sends its cores to the others, since a rank that was bound to one core cannot know whether the
+//! others were bound to the same core.
 
 use nmad_engine::Pair;
 use nmad_launch::Bootstrap;
@@ -9,12 +9,12 @@ use nmad_launch::binding::{Level, topology};
 use nmad_progress::{Idle, Topology};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
-/// A set of cores, by their numbers, 64 in each word.
+/// A set of cores as a bit mask, 64 in each word.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Cores(Vec<u64>);
 
 impl Cores {
-    /// Those that this process may run on; none if the system does not say.
+    /// Returns the cores that this process may run on; empty if the system does not say.
     pub(crate) fn own() -> Cores {
         let set = sched_getaffinity(None).unwrap_or_default();
         Cores::of((0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)))
@@ -31,12 +31,12 @@ impl Cores {
         Cores(words)
     }
 
-    /// As text without `;` and `=`.
+    /// Encodes the set as text without `;` and `=`.
     pub(crate) fn encode(&self) -> String {
         self.0.iter().map(|word| format!("{word:x}")).collect::<Vec<_>>().join(",")
     }
 
-    /// None if the text is no set of cores.
+    /// Decodes a set; `None` for other text.
     pub(crate) fn decode(text: &str) -> Option<Cores> {
         let words = text.split(',').filter(|word| !word.is_empty());
         words.map(|word| u64::from_str_radix(word, 16).ok()).collect::<Option<_>>().map(Cores)
@@ -55,7 +55,7 @@ impl Cores {
         (0..64 * self.0.len()).filter(has).collect()
     }
 
-    fn meets(&self, other: &Cores) -> bool {
+    fn intersects(&self, other: &Cores) -> bool {
         self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
     }
 
@@ -66,12 +66,12 @@ impl Cores {
     }
 }
 
-/// How long a rank spins, and how many cores the ranks of its node have together, by what each rank told of
-/// its cores.
+/// Returns how long a rank spins, and the number of cores of all ranks of its node, from the cores that
+/// each rank sent.
 pub(crate) fn judge<'c>(job: &dyn Bootstrap, told: impl Iterator<Item = &'c Cores> + Clone) -> (Idle, usize) {
     let node = of_ranks_here(job, told.clone());
     let mine = told.clone().nth(job.rank() as usize).expect("we told ours");
-    // A container may have a share of the machine that is less than its cores.
+    // A container's CPU quota may be lower than its number of cores.
     let share = std::thread::available_parallelism().map_or(1, |count| count.get());
     let is_cut = share < mine.count() && share < node.len();
     let idle = if has_own(mine, &node) && !is_cut { Idle::DEDICATED } else { Idle::SHARED };
@@ -79,12 +79,12 @@ pub(crate) fn judge<'c>(job: &dyn Bootstrap, told: impl Iterator<Item = &'c Core
     (idle, if share < mine.count() { all.min(share) } else { all })
 }
 
-/// The cores on which ranks of our node may run, ascending: what launchers have shared out among them.
+/// Returns the cores on which ranks of our node may run, ascending.
 pub(crate) fn of_node<'c>(job: &dyn Bootstrap, told: impl Iterator<Item = &'c Cores>) -> Vec<usize> {
     together(&of_ranks_here(job, told)).numbers()
 }
 
-/// Which of some cores of our node share a cache or a socket, as far as the system tells.
+/// Returns the topology of cores of our node, as far as the system describes it.
 pub(crate) fn arrange(cores: &[usize]) -> Topology {
     arranged(&topology::Topology::of(cores))
 }
@@ -94,7 +94,7 @@ fn arranged(host: &topology::Topology) -> Topology {
     Topology::of(&told(Level::L3), &told(Level::Socket))
 }
 
-/// Two cores for each kind of pair that the ranks of our node have, the first one of this process.
+/// Returns a pair of cores for each kind of pair on our node, the first core from this process.
 pub(crate) fn examples<'c>(
     job: &dyn Bootstrap,
     told: impl Iterator<Item = &'c Cores>,
@@ -103,20 +103,20 @@ pub(crate) fn examples<'c>(
     arrange(&all).examples(&Cores::own().numbers(), &all)
 }
 
-/// What the ranks of our node have told.
+/// Returns the cores that the ranks of our node sent.
 fn of_ranks_here<'c>(job: &dyn Bootstrap, told: impl Iterator<Item = &'c Cores>) -> Vec<&'c Cores> {
     let (nodes, me) = (job.nodes(), job.rank() as usize);
     told.zip(nodes).filter(|(_, node)| **node == nodes[me]).map(|(cores, _)| cores).collect()
 }
 
-/// The cores that some rank may run on.
+/// Returns the union of the ranks' cores.
 fn together(ranks: &[&Cores]) -> Cores {
     ranks.iter().fold(Cores::default(), |all, other| all.join(other))
 }
 
-/// Whether there is a core for each rank that may run on one of ours.
+/// Returns whether there is a core for each rank that may run on one of ours.
 fn has_own(mine: &Cores, node: &[&Cores]) -> bool {
-    let rivals: Vec<&Cores> = node.iter().copied().filter(|other| other.meets(mine)).collect();
+    let rivals: Vec<&Cores> = node.iter().copied().filter(|other| other.intersects(mine)).collect();
     !mine.is_empty() && rivals.len() <= together(&rivals).count()
 }
 
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_bound_to_a_core_alone_has_it_and_who_shares_it_has_not() {
+    fn a_rank_bound_to_a_core_alone_owns_it() {
         assert!(one_of(&[&[0], &[1]]));
         assert!(one_of(&[&[0, 1], &[0, 1]]));
         assert!(one_of(&[&[70], &[3], &[3]]), "others may share theirs");
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn cores_survive_the_trip_and_garbage_is_refused() {
+    fn cores_survive_a_round_trip_and_other_text_is_refused() {
         let cores = Cores::of([1, 64, 200]);
         assert_eq!(Cores::decode(&cores.encode()), Some(cores));
         assert_eq!(Cores::decode(""), Some(Cores::default()));

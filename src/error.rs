@@ -1,4 +1,4 @@
-//! What can go wrong for the user of a session, with cause and remedy.
+//! Errors of a session, with cause and remedy.
 
 use thiserror::Error;
 
@@ -20,7 +20,7 @@ pub enum SessionError {
         /// Cause and remedy.
         why: String,
     },
-    /// The message was longer than the buffer. The beginning is there, nothing else is lost.
+    /// The message was longer than the buffer, which has its beginning; no other message is affected.
     #[error(
         "message of {len} B from rank {from} (tag {tag:#x}) does not fit into the buffer of {capacity} B; \
          the rest of it is lost"
@@ -38,9 +38,9 @@ pub enum SessionError {
     /// The other process is gone.
     #[error("rank {rank} is gone: {why}")]
     PeerLost {
-        /// Which one.
+        /// The lost rank.
         rank: u32,
-        /// Why, as the rail or the protocol said it.
+        /// The reason given by the rail or the protocol.
         why: String,
     },
     /// The receive was cancelled.
@@ -51,7 +51,7 @@ pub enum SessionError {
     NoSuchRank {
         /// The rank that the caller named.
         rank: u32,
-        /// Ranks of the job.
+        /// Number of ranks of the job.
         size: u32,
     },
     /// A context outside of the application's range.
@@ -62,12 +62,12 @@ pub enum SessionError {
     System {
         /// The call that failed.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
-/// The words for the user, so that a `main` that returns the error says what is wrong.
+/// Prints the message for the user, so that a `main` that returns the error explains it.
 impl std::fmt::Debug for SessionError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{self}")

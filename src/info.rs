@@ -1,11 +1,11 @@
-//! What a session tells about messages and rails.
+//! Information about messages and rails.
 
 use nmad_engine::{Envelope, Limits, RailCounters};
 
-/// A message that was received.
+/// A received message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
-    /// Who sent it.
+    /// The sender's rank.
     pub from: u32,
     /// Its tag.
     pub tag: u64,
@@ -14,7 +14,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// How many whole values of `T` it has: the part of a typed buffer that was filled.
+    /// Returns the number of complete values of `T`: the part of a typed buffer that was filled.
     pub fn count<T>(&self) -> usize {
         self.len / size_of::<T>().max(1)
     }
@@ -31,15 +31,15 @@ impl From<Envelope> for Message {
 pub struct RailInfo {
     /// Kind of network and interface, for example `tcp/eth1`.
     pub name: String,
-    /// Where peers reach it, as its driver says it; empty for the rail to oneself.
+    /// Address for peers, in the driver's form; empty for the loopback rail.
     pub address: String,
     /// The limits of its driver.
     pub limits: Limits,
-    /// Ranks that can be reached over it.
+    /// Number of ranks that it reaches.
     pub peers: u32,
     /// Its counters so far.
     pub counters: RailCounters,
-    /// Datagrams or frames that came and were not taken: from strangers, with a wrong tag, twice, cut short.
-    /// Streams and memory have none.
+    /// Received datagrams or frames that were dropped: from unknown peers, with a wrong authentication tag,
+    /// duplicate, or truncated. Always zero for streams and memory.
     pub dropped: u64,
 }

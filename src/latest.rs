@@ -1,8 +1,8 @@
-//! The latest of many things: the oldest go when there is no room.
+//! A bounded queue: pushing to a full one drops the oldest element.
 
 use std::collections::VecDeque;
 
-/// See the module.
+/// A bounded queue of the latest elements.
 #[derive(Debug)]
 pub(crate) struct Latest<T> {
     kept: VecDeque<T>,
@@ -11,7 +11,7 @@ pub(crate) struct Latest<T> {
 }
 
 impl<T> Latest<T> {
-    /// Room for `most` things, which takes memory only when they are there.
+    /// Makes a queue for `most` elements; memory is allocated as they come.
     pub(crate) fn of(most: usize) -> Latest<T> {
         Latest { kept: VecDeque::new(), most, dropped: 0 }
     }
@@ -24,7 +24,7 @@ impl<T> Latest<T> {
         self.kept.push_back(one);
     }
 
-    /// The oldest one, which is not kept any longer.
+    /// Removes and returns the oldest element.
     pub(crate) fn pop(&mut self) -> Option<T> {
         self.kept.pop_front()
     }
@@ -33,12 +33,12 @@ impl<T> Latest<T> {
         self.kept.clear();
     }
 
-    /// Those that are there, the oldest first.
+    /// Returns the elements, the oldest first.
     pub(crate) fn iter(&self) -> std::collections::vec_deque::Iter<'_, T> {
         self.kept.iter()
     }
 
-    /// How many had to go.
+    /// Returns the number of dropped elements.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_too_many_the_oldest_go() {
+    fn a_full_queue_drops_the_oldest() {
         let mut latest = Latest::of(3);
         (0..5).for_each(|one| latest.push(one));
         assert_eq!(latest.iter().copied().collect::<Vec<_>>(), [2, 3, 4]);

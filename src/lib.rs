@@ -1,9 +1,9 @@
 //! NewMadeleine: a communication library that uses every network of a node at once.
 //!
-//! This crate is the *session*: it finds out who the other processes of the job are (`nmad-launch`), opens
-//! a rail for each network interface (`nmad-drivers`), and joins them with the engine (`nmad-engine`)
-//! behind a lock that any thread may use (`nmad-progress`). It knows how things are put together, never
-//! how they work: no frame, no strategy, no socket option is decided here.
+//! This crate is the *session*: it joins the other processes of the job (`nmad-launch`), opens a rail for
+//! each network interface (`nmad-drivers`), and connects the rails with the engine (`nmad-engine`) behind a
+//! lock that any thread may use (`nmad-progress`). It assembles these parts and never knows how they work:
+//! it decides no frame, strategy or socket option.
 //!
 //! ```no_run
 //! use newmadeleine::{Session, Source};
@@ -23,8 +23,8 @@
 //! }
 //! ```
 //!
-//! Messages are bytes; values of plain types go as they lie in memory ([`Session::send_slice`]). [`bytemuck`]
-//! says which types those are, and derives it:
+//! Messages are bytes; values of plain types are sent as they are in memory ([`Session::send_slice`]).
+//! [`bytemuck`] defines and derives these types:
 //!
 //! ```no_run
 //! use newmadeleine::{Session, bytemuck};
@@ -45,8 +45,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Messages side by side are in [`Session::scope`]. The feature `async`, on by default, has futures and a
-//! descriptor for a loop of the program's own.
+//! [`Session::scope`] runs several messages at the same time. The feature `async`, on by default, has
+//! futures, and a descriptor for an event loop of the program.
 #![deny(unsafe_code)]
 
 mod bridge;
@@ -87,7 +87,7 @@ pub use futures::AsyncSession;
 pub use info::{Message, RailInfo};
 #[doc(hidden)]
 pub use nmad_drivers::node::{Segment as SharedMemory, across, huge, joint};
-// For bindings, benchmarks and tools of this repository, which see the layers below; not for applications.
+// For bindings, benchmarks and tools of this repository, which use the layers below; not for applications.
 pub use nmad_drivers::network::Network;
 #[doc(hidden)]
 pub use nmad_engine as engine;
@@ -115,7 +115,7 @@ pub use session::Session;
 #[cfg(feature = "async")]
 pub use watch::{Armed, Watch};
 
-/// What a strategy of the program's own is made of; see [`Options::register`].
+/// Types for a strategy of the program; see [`Options::register`].
 pub mod strategy {
     pub use nmad_engine::schedule::strategy::{fastest, primary};
     pub use nmad_engine::{
@@ -131,12 +131,12 @@ pub use nmad_engine::{
 #[doc(hidden)]
 pub use nmad_engine::{RequestId, Segment, Segments};
 
-/// From whom a receive takes a message.
+/// The sender that a receive matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// From this rank only.
+    /// This rank only.
     Rank(u32),
-    /// From anybody.
+    /// Any rank.
     Any,
 }
 
@@ -146,7 +146,7 @@ impl From<u32> for Source {
     }
 }
 
-/// Which tags a receive takes.
+/// The tag that a receive matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TagMatch {
     /// This tag only.

@@ -1,36 +1,36 @@
-//! The log of programs that have none: lines on standard error.
+//! The log of programs without a logger: lines on standard error.
 //!
-//! The layers below say what the user should know with the macros of the crate `log`. A Rust program that has
-//! a logger gets it there; for all others, which is everybody who uses the libraries for C and MPI, it is
-//! shown.
+//! The layers below report to the user with the macros of the crate `log`. A Rust program with a logger
+//! gets these records there; for all other programs, such as those that use the C and MPI libraries, they
+//! are printed.
 
 use crate::error::SessionError;
 use log::{LevelFilter, Log, Metadata, Record};
 use nmad_words::tell_user;
 use std::sync::OnceLock;
 
-/// The level unless the user sets one.
+/// The default level.
 pub(crate) const DEFAULT: LevelFilter = LevelFilter::Warn;
 
-/// Whether the program's logger is this one; known once a session was opened.
+/// Whether the program's logger is this one; set when a session is opened.
 static IS_OURS: OnceLock<bool> = OnceLock::new();
 
-/// Shows what is at least this important, unless the program has a logger of its own.
+/// Prints records of at least this level, unless the program has a logger.
 pub(crate) fn show(level: LevelFilter) {
     if *IS_OURS.get_or_init(|| log::set_logger(&Lines).is_ok()) {
         log::set_max_level(level);
     }
 }
 
-/// Whether the program has a logger of its own.
+/// Returns whether the program has a logger of its own.
 pub(crate) fn has_other() -> bool {
     IS_OURS.get() == Some(&false)
 }
 
-/// The level of this name.
+/// Parses the name of a level.
 ///
 /// # Errors
-/// There is none.
+/// There is no level of this name.
 pub(crate) fn level(setting: &str, name: &str) -> Result<LevelFilter, SessionError> {
     let known = ["off", "error", "warn", "info", "debug"].contains(&name);
     name.parse().ok().filter(|_| known).ok_or_else(|| SessionError::Setting {
@@ -43,7 +43,7 @@ struct Lines;
 
 impl Log for Lines {
     fn enabled(&self, about: &Metadata<'_>) -> bool {
-        // Other libraries of the program may log as well, and did not ask us to show it.
+        // Other libraries of the program may log as well, but have not asked us to print it.
         let ours = about.target().starts_with("nmad_") || about.target().starts_with("newmadeleine");
         ours && about.level() <= log::max_level()
     }

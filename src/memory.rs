@@ -1,5 +1,5 @@
-//! Memory of the caller as the engine takes it: borrowed until a request ends, which the one who submits it
-//! sees to.
+//! Converts memory of the caller for the engine: it is borrowed until the request ends, which the
+//! submitting code ensures.
 #![allow(unsafe_code)]
 
 use nmad_engine::Segments;

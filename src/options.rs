@@ -1,27 +1,27 @@
-//! Settings of a session: from a configuration file, from the environment, from the program, the later
-//! ones winning.
+//! Settings of a session: from a configuration file, from the environment, and from the program; later ones
+//! take precedence.
 //!
 //! | key of the file | environment | meaning |
 //! |---|---|---|
-//! | `strategy` | `NMAD_STRATEGY` | what decides which rail carries what |
+//! | `strategy` | `NMAD_STRATEGY` | strategy that distributes messages over rails |
 //! | `rails` | `NMAD_RAILS` | interfaces to use: `eth0,eth1=2.8gbit` (bandwidth), `udp/eth0`, `shm` |
 //! | `driver` | `NMAD_DRIVER` | drivers: `tcp` (default), `udp`, `packet`, `verbs`, `ofi:tcp`, `tcp,udp` |
 //! | `throttle` | `NMAD_THROTTLE` | slow the rails down in software to these rates: `4gbit,2.8gbit` |
 //! | `feed` | `NMAD_FEED` | `accumulate`, `prepare` or `backlog:BYTES` |
-//! | `eager_max` | `NMAD_EAGER_MAX` | longest message sent without asking, in bytes |
+//! | `eager_max` | `NMAD_EAGER_MAX` | longest eager message, in bytes |
 //! | `in_place_min` | `NMAD_IN_PLACE_MIN` | shortest data that is not copied into its packet, in bytes |
 //! | `credit` | `NMAD_CREDIT` | unexpected data that one peer may leave here, in bytes |
 //! | `congestion` | `NMAD_CONGESTION` | bound of data in flight on lossy rails: `share`, `newreno`, `swift` |
-//! | `return_within` | `NMAD_RETURN_WITHIN` | seconds for which a rank is waited for whose rails all failed |
-//! | `chunk` | `NMAD_CHUNK` | what of a large message is given to a rail at once, in bytes |
-//! | `cross_memory` | `NMAD_CROSS_MEMORY` | `on` or `off`: large data straight from process to process |
-//! | `progress` | `NMAD_PROGRESS` | `off`, `auto`, `idle`, `dedicated:CORES`: messages beside computing |
-//! | `sample` | `NMAD_SAMPLE` | `auto`: measure rails not known for certain; `off`; `force`: all anew |
-//! | `profile` | `NMAD_PROFILE` | a file of profiles, used instead of those that were measured here |
-//! | `explain` | `NMAD_EXPLAIN` | `1`: say of each message how it went and why; or write it to FILE.rank |
-//! | `stats` | `NMAD_STATS` | `1`: say at the end what the rails have carried; or write it to a folder |
-//! | `trace` | `NMAD_TRACE` | write what the rails do to FILE.rank |
-//! | `log` | `NMAD_LOG` | what is shown on standard error: `off`, `error`, `warn`, `info`, `debug` |
+//! | `return_within` | `NMAD_RETURN_WITHIN` | seconds to wait for a rank whose rails have all failed |
+//! | `chunk` | `NMAD_CHUNK` | bytes of a large message that a rail gets at once |
+//! | `cross_memory` | `NMAD_CROSS_MEMORY` | `on` or `off`: single copy (CMA) of large data inside a node |
+//! | `progress` | `NMAD_PROGRESS` | `off`, `auto`, `idle`, `dedicated:CORES`: progress beside computing |
+//! | `sample` | `NMAD_SAMPLE` | `auto`: measure rails without a reliable profile; `off`; `force`: all |
+//! | `profile` | `NMAD_PROFILE` | a file of profiles that replace the measured ones |
+//! | `explain` | `NMAD_EXPLAIN` | `1`: explain each sent message on standard error; or in FILE.rank |
+//! | `stats` | `NMAD_STATS` | `1`: statistics of the rails at the end; or in a folder |
+//! | `trace` | `NMAD_TRACE` | write a trace to FILE.rank |
+//! | `log` | `NMAD_LOG` | level of messages on standard error: `off`, `error`, `warn`, `info`, `debug` |
 //! | | `NMAD_CONFIG` | the file; otherwise `nmad/config.toml` in the user's configuration folder |
 
 pub(crate) mod check;
@@ -46,82 +46,80 @@ use values::{
 pub struct RailChoice {
     /// Name of the interface.
     pub interface: String,
-    /// The driver that the user wants for it; none: those of [`Options::drivers`].
+    /// Driver for it; `None` for those of [`Options::drivers`].
     pub driver: Option<Network>,
-    /// Bandwidth in bytes per second that the user knows it has; zero: its nominal one.
+    /// Bandwidth in bytes per second if the user gave one; zero for the nominal one.
     pub bandwidth: u64,
 }
 
-/// Settings of a session. Everything unset has a default that needs no tuning.
+/// Settings of a session. Unset ones have defaults that need no tuning.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Options {
-    /// Name of the strategy; none: [`Options::DEFAULT_STRATEGY`].
+    /// Name of the strategy; `None` for [`Options::DEFAULT_STRATEGY`].
     pub strategy: Option<String>,
-    /// The strategies to choose from; [`Options::register`] adds one.
+    /// The available strategies; [`Options::register`] adds one.
     pub strategies: Registry,
-    /// Interfaces to use; none: all that lead to a peer.
+    /// Interfaces to use; `None` for all that reach a peer.
     pub rails: Option<Vec<RailChoice>>,
-    /// Drivers by which each interface is used; empty: the first of [`Network::ALL`], TCP.
+    /// Drivers for each interface; empty for the first of [`Network::ALL`], TCP.
     pub drivers: Vec<Network>,
-    /// Rates in bytes per second to which the rails are slowed down in software, in their order.
+    /// Rates in bytes per second to which software throttles the rails, in their order.
     pub throttle: Vec<u64>,
     /// When rails are fed.
     pub feed: Option<Feed>,
-    /// Longest message sent without asking, in bytes.
+    /// Longest eager message in bytes.
     pub eager_max: Option<usize>,
-    /// Shortest data that is left in place, in bytes.
+    /// Shortest data that is not copied into its packet, in bytes.
     pub in_place_min: Option<usize>,
-    /// Unexpected data that one peer may leave here, in bytes.
+    /// Limit of unexpected data of one peer in this process, in bytes.
     pub credit: Option<u64>,
     /// Longest chunk, in bytes.
     pub chunk: Option<u64>,
-    /// What bounds the bytes in flight on lossy rails; none: the engine's default.
+    /// Congestion control on lossy rails; `None` for the engine's default.
     pub congestion: Option<CongestionControl>,
-    /// How long a rank is waited for whose rails have all failed; none: the engine's default.
+    /// Time to wait for a rank whose rails have all failed; `None` for the engine's default.
     pub return_within: Option<Duration>,
-    /// Whether large data is copied straight from process to process inside a node; none: where the system
-    /// permits it.
+    /// Whether large data inside a node uses single copy (CMA); `None`: where the system permits it.
     pub cross_memory: Option<bool>,
-    /// What moves messages while the program computes; none: [`Progress::Auto`].
+    /// Progress while the program computes; `None` for [`Progress::Auto`].
     pub progress: Option<Progress>,
     /// Whether rails are measured when the session opens.
     pub sample: Sampling,
-    /// Profiles to use instead of those that were measured here.
+    /// Profiles that replace the measured ones.
     pub profile: Option<PathBuf>,
-    /// How much trouble measuring takes; none: [`Effort::QUICK`]. For programs only, it has no key.
+    /// Effort of measurements; `None` for [`Effort::QUICK`]. For programs only, it has no key.
     pub effort: Option<Effort>,
-    /// The two ranks that measure; none: any that have the rail in common. For programs only.
+    /// The two ranks that measure; `None` for any with a common rail. For programs only.
     pub pair: Option<(u32, u32)>,
-    /// Whether each message that is sent is explained when it has ended.
+    /// Whether and where each sent message is explained when it has ended.
     pub explain: Explain,
-    /// Whether, and where, is told at the end what the rails have carried.
+    /// Whether and where the statistics of the rails are written at the end.
     pub stats: Stats,
-    /// Where to write a trace; the rank is appended.
+    /// The file of the trace; the rank is appended.
     pub trace: Option<PathBuf>,
-    /// The least important messages that are shown on standard error, if the program has no logger of its
-    /// own; none: warnings.
+    /// The lowest level of messages on standard error, if the program has no logger; `None` for warnings.
     pub log: Option<LevelFilter>,
 }
 
-/// Whether the session measures.
+/// Whether the session measures its rails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sampling {
-    /// Profiles that are missing or provisional, for about a second in all.
+    /// Measure missing or provisional profiles, for about a second in all.
     #[default]
     Auto,
-    /// Nothing; the known profiles are used.
+    /// Measure nothing; use the known profiles.
     Off,
-    /// Everything anew.
+    /// Measure all rails again.
     Force,
 }
 
 impl Sampling {
-    /// By the name in settings.
+    /// Parses the name in settings.
     pub fn named(name: &str) -> Option<Sampling> {
         [Sampling::Auto, Sampling::Off, Sampling::Force].into_iter().find(|mode| mode.name() == name)
     }
 
-    /// The name in settings.
+    /// Returns the name in settings.
     pub const fn name(self) -> &'static str {
         match self {
             Sampling::Auto => "auto",
@@ -131,7 +129,7 @@ impl Sampling {
     }
 }
 
-/// Where messages are explained.
+/// Destination of explanations of messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Explain {
     /// Nowhere.
@@ -139,11 +137,11 @@ pub enum Explain {
     Off,
     /// On standard error.
     StandardError,
-    /// In this file; the rank is appended.
+    /// This file; the rank is appended.
     File(PathBuf),
 }
 
-/// Where is told at the end what the rails have carried.
+/// Destination of the statistics of the rails at the end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Stats {
     /// Nowhere.
@@ -151,12 +149,12 @@ pub enum Stats {
     Off,
     /// On standard error.
     StandardError,
-    /// In a file of each process in this folder, as counts for a program.
+    /// A file of counters of each process in this folder, for programs.
     Folder(PathBuf),
 }
 
 impl Options {
-    /// The strategy when nothing is said.
+    /// The default strategy.
     pub const DEFAULT_STRATEGY: &str = "auto";
 
     /// The keys of all settings.
@@ -190,11 +188,10 @@ impl Options {
         Options::load_with(&[])
     }
 
-    /// The same for a process that will have these variables besides those of this one; the last of one name
-    /// counts.
+    /// Reads the settings of a process with these additional variables; the last of one name counts.
     ///
     /// # Errors
-    /// As [`Options::load`].
+    /// Errors of [`Options::load`].
     pub fn load_with(more: &[(String, String)]) -> Result<Options, SessionError> {
         let variable = |name: &str| {
             let set = more.iter().rev().find(|(other, _)| other == name);
@@ -213,20 +210,20 @@ impl Options {
         Ok(options)
     }
 
-    /// How the user knows a setting whose origin is not known here.
+    /// Returns the user's name of a setting of unknown origin.
     pub(crate) fn name_of(key: &str) -> String {
         format!("{key} ({})", Options::variable(key))
     }
 
-    /// The variable of the environment for a key.
+    /// Returns the environment variable of a key.
     fn variable(key: &str) -> String {
         format!("NMAD_{}", key.to_uppercase())
     }
 
-    /// Sets one setting from text, as the configuration file would: for bindings and command lines.
+    /// Sets one setting from text, like the configuration file; for bindings and command lines.
     ///
     /// # Errors
-    /// [`SessionError::Setting`]: there is no such key, or the value makes no sense.
+    /// [`SessionError::Setting`]: an unknown key or an invalid value.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), SessionError> {
         if !Options::KEYS.contains(&key) {
             return Err(setting(key, format!("no such setting (there are: {})", Options::KEYS.join(", "))));
@@ -234,12 +231,13 @@ impl Options {
         self.apply(key, key, value)
     }
 
-    /// The configuration file: the one that `NMAD_CONFIG` names, or the user's, which need not exist.
+    /// Returns the path of the configuration file: the value of `NMAD_CONFIG`, or the user's file, which
+    /// need not exist.
     pub fn configuration_path() -> Option<PathBuf> {
         file::path(&|name| std::env::var_os(name))
     }
 
-    /// Sets one setting by its key; `name` is what the user knows it by.
+    /// Sets one setting by its key; `name` is the user's name of it.
     fn apply(&mut self, name: &str, key: &str, value: &str) -> Result<(), SessionError> {
         match key {
             "strategy" => self.strategy = Some(value.into()),
@@ -267,25 +265,25 @@ impl Options {
         Ok(())
     }
 
-    /// Adds a strategy of the program's own, to be chosen by its name as those of the library are; a later
-    /// one of the same name wins. It is made anew for each rank that messages go to. One that panics, that
-    /// leaves messages for ever, or whose shares are not those of the message, is named on standard error,
-    /// and `auto` decides for that rank from then on.
+    /// Adds a strategy of the program, to be chosen by its name like those of the library; a later one of
+    /// the same name replaces it. It is made anew for each rank with messages. If one panics, leaves
+    /// messages in the window forever, or returns wrong shares, it is named on standard error, and `auto`
+    /// decides for that rank from then on.
     pub fn register(&mut self, make: impl Fn() -> Box<dyn Strategy> + Send + Sync + 'static) {
         self.strategies.add(move || Box::new(Watched::new(make())));
     }
 
-    /// How interfaces are used for which nothing else is said.
+    /// Returns the drivers for interfaces without a choice of their own.
     pub fn drivers(&self) -> &[Network] {
         if self.drivers.is_empty() { &Network::ALL[..1] } else { &self.drivers }
     }
 
-    /// How an interface is used that the user chose.
+    /// Returns the drivers for an interface that the user chose.
     pub fn drivers_of<'a>(&'a self, choice: &'a RailChoice) -> &'a [Network] {
         choice.driver.as_ref().map_or(self.drivers(), std::slice::from_ref)
     }
 
-    /// The engine's configuration with these settings.
+    /// Returns the engine's configuration with these settings.
     pub(crate) fn engine(&self, bandwidths: Vec<u64>) -> Config {
         let defaults = Config::default();
         Config {

@@ -1,8 +1,8 @@
-//! Which rails this process opens.
+//! Opens the rails of this process.
 //!
-//! By default every interface that is up and leads to another node, and shared memory if a rank of the same
-//! node is there. Whether a rail really reaches a peer is found out by its driver, by a timed
-//! handshake when they first talk, never by names.
+//! By default these are all interfaces that are up and lead to another node, and shared memory if another
+//! rank of the node exists. The driver finds out whether a rail reaches a peer, by a handshake with a time
+//! limit at their first message, never by names.
 
 use crate::error::SessionError;
 use crate::options::{Options, RailChoice};
@@ -21,33 +21,33 @@ use nmad_launch::Bootstrap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Records of each rail that a trace keeps; the latest ones win.
+/// Most records of each rail in a trace; the latest replace the oldest.
 const TRACE_MOST: usize = 1 << 18;
 
-/// A rail that is open, and which peers it is for.
+/// An open rail, and its peers.
 pub(crate) struct OpenRail {
     pub(crate) driver: Box<dyn Driver>,
-    /// Its number in this process, which its peers know.
+    /// Its number in this process, which its peers use.
     pub(crate) number: u8,
-    /// Bandwidth that the user gave, zero for none.
+    /// The user's bandwidth, zero for none.
     pub(crate) bandwidth: u64,
     pub(crate) reach: Reach,
-    /// The first rail over the same wire; itself if it has one of its own.
+    /// The first rail over the same wire, which may be this one.
     pub(crate) wire: usize,
-    /// What passed, if the user wants to know.
+    /// The record of its traffic, if the user wants a trace.
     pub(crate) trace: Option<TraceHandle>,
 }
 
-/// Whom a rail is for.
+/// The ranks for which a rail is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// The user named it: everybody but oneself.
+    /// All ranks but this one: the user named the rail.
     Others,
     /// Ranks of the same node.
     Node,
     /// Ranks of other nodes.
     Network,
-    /// This rank itself.
+    /// This rank.
     Myself,
 }
 
@@ -59,7 +59,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// The name that its rail will have.
+    /// Returns the name of the future rail.
     fn name(&self) -> String {
         match &self.medium {
             Medium::Memory => ShmRail::NAME.into(),
@@ -68,11 +68,11 @@ impl Wanted {
     }
 }
 
-/// What carries it.
+/// The medium of a rail.
 enum Medium {
-    /// Memory that the processes of a node share.
+    /// Shared memory of a node.
     Memory,
-    /// An interface, by one of its drivers.
+    /// An interface, with one of its drivers.
     Interface(Network, Interface),
 }
 
@@ -89,8 +89,8 @@ impl Reach {
     }
 }
 
-/// Opens the rails that the options or the machine say, and the one to oneself, which comes last.
-/// `oversubscribed` is set, if it is, before the limits of the rails are asked for.
+/// Opens the rails of the options or the machine, and the loopback rail, which comes last. `oversubscribed`
+/// is set before the limits of the rails are read.
 ///
 /// # Errors
 /// A rail cannot be opened.
@@ -108,8 +108,8 @@ pub(crate) fn open(
     Ok(rails)
 }
 
-/// The same without the one to oneself, for rails that get these numbers. Of interfaces that the user has not
-/// named, those that cannot be rails are left out, as long as one can.
+/// Opens rails with these numbers, without the loopback rail. Unless the user named the interfaces, those
+/// that cannot be rails are skipped, if at least one can.
 ///
 /// # Errors
 /// A rail cannot be opened, or there are too few numbers.
@@ -170,9 +170,9 @@ pub(crate) fn open_as(
     Ok(rails)
 }
 
-/// For each rail, by name (`tcp/eth0`, `shm`), the first one over the same wire. Rails of different drivers
-/// on one interface are ways to one NIC; an interface that is named twice for one driver is taken for two, as
-/// its user says.
+/// Returns for each rail, by name (`tcp/eth0`, `shm`), the first one over the same wire. Rails of different
+/// drivers on one interface share a NIC. An interface that the user names twice for one driver counts as
+/// two.
 pub fn wires(rails: &[String]) -> Vec<usize> {
     let wire = |place: usize| match rails[place].split_once('/') {
         Some((_, interface)) => {
@@ -188,13 +188,13 @@ fn failed(error: DriverError) -> SessionError {
     SessionError::Rail(error.to_string())
 }
 
-/// The layers around a rail that the options ask for.
+/// Returns the layers around a rail for these options.
 fn layers(options: &Options, number: u8) -> Layers {
     let throttle = options.throttle.get(usize::from(number)).copied();
     Layers { throttle, trace: options.trace.as_ref().map(|_| (number, TRACE_MOST)) }
 }
 
-/// Whether the interfaces that the user names are there.
+/// Checks that the interfaces that the user names exist.
 pub(crate) fn check(options: &Options) -> Result<(), SessionError> {
     let found = found()?;
     let mut choices = options.rails.iter().flatten();
@@ -222,7 +222,7 @@ fn wanted(options: &Options, job: &dyn Bootstrap) -> Result<Vec<Wanted>, Session
         let by_each =
             |interface: Interface| options.drivers().iter().map(move |&driver| (driver, interface.clone()));
         let one_each = one_address_each(&found).into_iter().flat_map(by_each).map(network);
-        // The rails to the node and to oneself need places too.
+        // Two places are reserved for the rail to the node and the loopback rail.
         wanted.extend(one_each.take(nmad_engine::MAX_RAILS - 2));
     }
     if any(Reach::Node) {
@@ -238,7 +238,7 @@ fn wanted(options: &Options, job: &dyn Bootstrap) -> Result<Vec<Wanted>, Session
     Ok(wanted)
 }
 
-/// The rails that the user's words for one interface stand for.
+/// Returns the rails for one interface that the user named.
 fn named(choice: &RailChoice, found: &[Interface], options: &Options) -> Result<Vec<Wanted>, SessionError> {
     let bandwidth = choice.bandwidth;
     if choice.interface == ShmRail::NAME {
@@ -266,7 +266,7 @@ fn named(choice: &RailChoice, found: &[Interface], options: &Options) -> Result<
     Ok(options.drivers_of(choice).iter().map(wanted).collect())
 }
 
-/// An interface is one rail, however many addresses it has; IPv4 is preferred.
+/// Keeps one address of each interface, preferably IPv4, since an interface is one rail.
 fn one_address_each(found: &[Interface]) -> Vec<Interface> {
     let mut chosen: Vec<Interface> = Vec::new();
     for interface in found {

@@ -1,4 +1,4 @@
-//! Receipts in words: how each message went, and why (`NMAD_EXPLAIN`).
+//! Receipts as text: the course of each message and the reasons (`NMAD_EXPLAIN`).
 
 use crate::error::SessionError;
 use crate::latest::Latest;
@@ -10,7 +10,7 @@ use std::io::{LineWriter, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Has a line written for each message that this rank sends: to standard error, or to `file`.RANK.
+/// Writes a line for each message that this rank sends: to standard error, or to `file`.RANK.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -28,18 +28,18 @@ pub(crate) fn write(node: &Node, (job, rank): (&str, u32), file: Option<&Path>) 
         }
     };
     let tell = Box::new(move |receipt: &Receipt| {
-        // Explaining must not fail what it explains.
+        // A failure to explain a message must not affect it.
         let _ = writeln!(out, "nmad: rank {rank}: {}", in_words(receipt, &names));
     });
     node.on_receipt(Purpose::Told, Some(tell));
     Ok(())
 }
 
-/// Receipts that wait to be fetched.
+/// Receipts for the program to fetch.
 #[derive(Debug, Clone)]
 pub(crate) struct Kept(Arc<Mutex<Latest<Receipt>>>);
 
-/// The oldest of more are dropped.
+/// Most receipts; the oldest of more are dropped.
 const KEPT: usize = 4_096;
 
 impl Default for Kept {
@@ -49,7 +49,7 @@ impl Default for Kept {
 }
 
 impl Kept {
-    /// The oldest one.
+    /// Removes and returns the oldest receipt.
     pub(crate) fn next(&self) -> Option<Receipt> {
         self.lock().pop()
     }
@@ -59,7 +59,7 @@ impl Kept {
     }
 }
 
-/// Has receipts kept from now on; none: no longer, and those not fetched are dropped.
+/// Starts to keep receipts in `kept`; `None` stops, and drops those not fetched.
 pub(crate) fn keep(node: &Node, kept: Option<Kept>) {
     if let Some(kept) = &kept {
         kept.lock().clear();
@@ -68,7 +68,7 @@ pub(crate) fn keep(node: &Node, kept: Option<Kept>) {
     node.on_receipt(Purpose::Told, tell);
 }
 
-/// One line.
+/// Formats a receipt as one line.
 fn in_words(receipt: &Receipt, names: &[String]) -> String {
     let Receipt { envelope, protocol, eager_max, candidates, carried, predicted_ns, actual_ns, .. } = receipt;
     let name = |rail: nmad_engine::RailId| names.get(rail.index()).map_or("?", |name| name);

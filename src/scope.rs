@@ -1,8 +1,8 @@
-//! Messages that run side by side, in safe Rust.
+//! Concurrent messages in safe Rust.
 //!
-//! A request uses the caller's memory until it ends. A scope makes that sound in the way of
-//! `std::thread::scope`: buffers are borrowed for longer than the scope, and the scope does not end before
-//! all of its requests have, whether somebody waited for them or not.
+//! A request uses the caller's memory until it ends. A scope makes this sound like `std::thread::scope`:
+//! buffers are borrowed for longer than the scope, and the scope ends only after all of its requests,
+//! whether the program waited for them or not.
 #![allow(unsafe_code)]
 
 use crate::channel::Channel;
@@ -17,14 +17,14 @@ use nmad_progress::Node;
 use std::cell::RefCell;
 use std::marker::PhantomData;
 
-/// Why a name of a request that is wrong is a panic: it is no answer of the network.
+/// Panic message for an invalid request, which is an error of the program.
 const ONCE: &str = "a request ends once, in the scope that it belongs to";
 
 /// A request of a scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Request(pub(crate) RequestId);
 
-/// Part of an incremental message, as it is built or taken apart.
+/// State of an incremental message that is packed or unpacked.
 #[derive(Debug)]
 pub enum Piece {
     /// Made by [`Scope::begin_packing`].
@@ -36,18 +36,18 @@ pub enum Piece {
 /// See [`Channel::scope`].
 pub struct Scope<'s, 'env> {
     channel: Channel<'s>,
-    /// Requests whose end the caller has not received yet.
+    /// Requests whose result the caller has not received yet.
     open: RefCell<Vec<RequestId>>,
-    /// Invariant in `'env`, so that buffers cannot be shortened behind our back.
+    /// Invariant in `'env`, so that the lifetime of buffers cannot be shortened.
     env: PhantomData<&'env mut &'env ()>,
 }
 
-/// A receive that gives its buffer back, see [`Scope::receive`]. One that is dropped goes on until the scope
-/// ends.
+/// A receive that returns its buffer, see [`Scope::receive`]. If it is dropped, the receive continues until
+/// the scope ends.
 pub struct Receive<'a, 's, 'env, T> {
     scope: &'a Scope<'s, 'env>,
     request: Request,
-    /// A pointer, since the request writes to it meanwhile.
+    /// A pointer, since the request writes to the memory meanwhile.
     memory: *mut [T],
     env: PhantomData<&'env mut [T]>,
 }
@@ -56,25 +56,25 @@ impl<'env, T: Pod> Receive<'_, '_, 'env, T> {
     /// Waits for the message; returns it and the buffer.
     ///
     /// # Errors
-    /// How it failed. The buffer is then free when the scope ends.
+    /// The receive failed. The buffer is free when the scope ends.
     pub fn wait(self) -> Result<(Message, &'env mut [T]), SessionError> {
         let message = self.scope.wait(self.request)?;
         // SAFETY: borrowed for `'env` when the receive was posted; the only request that used it has ended.
         Ok((message, unsafe { &mut *self.memory }))
     }
 
-    /// Whether the message has come; waiting for it costs nothing then.
+    /// Returns whether the message has come; waiting for it then returns at once.
     pub fn is_done(&self) -> bool {
         self.scope.test_all(&[self.request])
     }
 
-    /// Tries to take the receive back; see [`Scope::cancel`].
+    /// Tries to cancel the receive; see [`Scope::cancel`].
     pub fn cancel(&self) -> bool {
         self.scope.cancel(self.request)
     }
 }
 
-/// Ends all requests of a scope even if its work panics.
+/// Waits for all requests of a scope, even if its work panics.
 struct Guard<'a, 's, 'env>(&'a Scope<'s, 'env>);
 
 impl Drop for Guard<'_, '_, '_> {
@@ -85,10 +85,10 @@ impl Drop for Guard<'_, '_, '_> {
 }
 
 impl<'s> Channel<'s> {
-    /// Starts messages that run side by side; all of them have ended when `work` returns.
+    /// Runs concurrent messages; all of them have ended when this returns.
     ///
     /// # Errors
-    /// What `work` answers, else the first error of a request that nobody waited for.
+    /// The error of `work`, else the first error of a request that the program did not wait for.
     pub fn scope<'env, R>(
         &self,
         work: impl FnOnce(&Scope<'s, 'env>) -> Result<R, SessionError>,
@@ -100,8 +100,7 @@ impl<'s> Channel<'s> {
 impl Session {
     /// [`Channel::scope`] on context 0.
     ///
-    /// # Errors
-    /// See there.
+    /// # Errors Those of [`Channel::scope`].
     pub fn scope<'s, 'env, R>(
         &'s self,
         work: impl FnOnce(&Scope<'s, 'env>) -> Result<R, SessionError>,
@@ -130,7 +129,7 @@ impl<'s, 'env> Scope<'s, 'env> {
         self.send_with(to, tag, data, Hints::default())
     }
 
-    /// Submits a message on another channel of the session; the scope ends with it all the same.
+    /// Submits a message on another channel of the session; it belongs to the scope too.
     ///
     /// # Errors
     /// The rank does not exist.
@@ -158,7 +157,7 @@ impl<'s, 'env> Scope<'s, 'env> {
         channel.submit_recv(from, tag, writable(buffer)).map(|request| self.keep(request))
     }
 
-    /// Submits values: [`Scope::send`] of their bytes.
+    /// Submits values: their bytes, as [`Scope::send`] does.
     ///
     /// # Errors
     /// The rank does not exist.
@@ -185,7 +184,7 @@ impl<'s, 'env> Scope<'s, 'env> {
         self.channel.submit_send(to, tag, readable(data), hints).map(|request| self.keep(request))
     }
 
-    /// Submits one message whose data lies in several places.
+    /// Submits one message with data from several places.
     ///
     /// # Errors
     /// The rank does not exist.
@@ -210,8 +209,8 @@ impl<'s, 'env> Scope<'s, 'env> {
         self.channel.submit_recv(from, tag, writable(buffer)).map(|request| self.keep(request))
     }
 
-    /// Posts a receive whose buffer comes back when it is waited for, and not only when the scope ends: it
-    /// can be read then, and be used for the next receive of the same scope.
+    /// Posts a receive whose buffer is returned by the wait and not only at the end of the scope: it can be
+    /// read then, and used for the next receive of the same scope.
     ///
     /// # Errors
     /// The rank does not exist.
@@ -222,12 +221,12 @@ impl<'s, 'env> Scope<'s, 'env> {
         buffer: &'env mut [T],
     ) -> Result<Receive<'a, 's, 'env, T>, SessionError> {
         let memory = std::ptr::from_mut(buffer);
-        // SAFETY: borrowed for `'env` by the caller, and not used but through `memory` and the request.
+        // SAFETY: borrowed for `'env` by the caller, and only used through `memory` and the request.
         let request = self.recv(from, tag, bytemuck::cast_slice_mut(unsafe { &mut *memory }))?;
         Ok(Receive { scope: self, request, memory, env: PhantomData })
     }
 
-    /// Posts a receive that scatters one message to several places.
+    /// Posts a receive that scatters one message over several places.
     ///
     /// # Errors
     /// The rank does not exist.
@@ -240,7 +239,7 @@ impl<'s, 'env> Scope<'s, 'env> {
         self.channel.submit_recv(from, tag, gather(pieces.into_iter())).map(|request| self.keep(request))
     }
 
-    /// Begins a message that is built piece by piece (P1 section 3.4).
+    /// Begins to pack a message piece by piece (P1 section 3.4).
     ///
     /// # Errors
     /// The rank does not exist.
@@ -251,7 +250,7 @@ impl<'s, 'env> Scope<'s, 'env> {
         Ok(Piece::Packing(self.node().with(begin)))
     }
 
-    /// Begins to take a message apart.
+    /// Begins to unpack a message piece by piece.
     ///
     /// # Errors
     /// The rank does not exist.
@@ -268,10 +267,10 @@ impl<'s, 'env> Scope<'s, 'env> {
         Ok(Piece::Unpacking(self.node().with(begin)))
     }
 
-    /// Adds a piece to a message; it may leave at once.
+    /// Adds a piece to a message, which may leave at once.
     ///
     /// # Panics
-    /// `message` is one that is taken apart.
+    /// `message` is being unpacked.
     pub fn pack(&self, message: &mut Piece, data: &'env [u8], hints: Hints) -> Request {
         let Piece::Packing(packing) = message else { panic!("pack on a message that is taken apart") };
         let data = readable(data);
@@ -281,14 +280,14 @@ impl<'s, 'env> Scope<'s, 'env> {
     /// Receives the next piece of a message.
     ///
     /// # Panics
-    /// `message` is one that is built.
+    /// `message` is being packed.
     pub fn unpack(&self, message: &mut Piece, buffer: &'env mut [u8]) -> Request {
         let Piece::Unpacking(unpacking) = message else { panic!("unpack on a message that is built") };
         let into = writable(buffer);
         self.keep(self.node().submit(|engine| engine.unpack(unpacking, into)))
     }
 
-    /// Ends a message: waits for its pieces, as Madeleine's barrier at the end of a message.
+    /// Ends a message: waits for its pieces, like Madeleine's barrier at the end of a message.
     ///
     /// # Errors
     /// The first error of a piece.
@@ -301,13 +300,11 @@ impl<'s, 'env> Scope<'s, 'env> {
 
     /// Waits for a request.
     ///
-    /// # Errors
-    /// How it failed.
+    /// # Errors The request failed.
     ///
-    /// # Panics
-    /// Somebody has waited for it already.
+    /// # Panics The request was already waited for.
     pub fn wait(&self, request: Request) -> Result<Message, SessionError> {
-        self.told(request.0);
+        self.mark_ended(request.0);
         let outcome = self.node().wait(request.0);
         self.channel.session.outcome(outcome)
     }
@@ -315,59 +312,54 @@ impl<'s, 'env> Scope<'s, 'env> {
     /// Waits for all of the requests.
     ///
     /// # Errors
-    /// The first error; all have ended nevertheless.
+    /// The first error; all requests have ended nevertheless.
     ///
     /// # Panics
-    /// Somebody has waited for one of them already, or it is there twice; the others still go on.
+    /// One of the requests was already waited for, or is listed twice; the others continue.
     pub fn wait_all(&self, requests: &[Request]) -> Result<Vec<Message>, SessionError> {
         let ids = names(requests);
         let ended = self.node().wait_all_within(&ids, None).expect(ONCE).unwrap_or_default();
-        ids.iter().for_each(|&request| self.told(request));
+        ids.iter().for_each(|&request| self.mark_ended(request));
         ended.into_iter().map(|outcome| self.channel.session.outcome(outcome)).collect()
     }
 
-    /// Waits for any of the requests: its place in the list and its message; none for an empty list.
+    /// Waits for any of the requests; returns its index and its message, `None` for an empty list.
     ///
-    /// # Errors
-    /// How it failed.
+    /// # Errors The request failed.
     ///
     /// # Panics
-    /// Somebody has waited for one of them already, and none before it in the list has ended.
+    /// One of the requests was already waited for, and none before it in the list has ended.
     pub fn wait_any(&self, requests: &[Request]) -> Result<Option<(usize, Message)>, SessionError> {
         self.any_within(requests, None)
     }
 
-    /// Any of the requests that has ended, if one has.
+    /// Returns the index and the message of a request that has ended, if any.
     ///
-    /// # Errors
-    /// How it failed.
+    /// # Errors The request failed.
     ///
     /// # Panics
-    /// As [`Scope::wait_any`].
+    /// Like [`Scope::wait_any`].
     pub fn test_any(&self, requests: &[Request]) -> Result<Option<(usize, Message)>, SessionError> {
         self.any_within(requests, Some(Duration::ZERO))
     }
 
-    /// Whether all of the requests have ended; waiting for them costs nothing then.
+    /// Returns whether all of the requests have ended; waiting for them then returns at once.
     ///
-    /// # Panics
-    /// Somebody has waited for one of them already.
+    /// # Panics One of the requests was already waited for.
     pub fn test_all(&self, requests: &[Request]) -> bool {
         self.node().test_all(&names(requests)).expect(ONCE)
     }
 
-    /// How the request ended, if it has.
+    /// Returns the message of the request, if it has ended.
     ///
-    /// # Errors
-    /// How it failed.
+    /// # Errors The request failed.
     ///
-    /// # Panics
-    /// Somebody has waited for it already.
+    /// # Panics The request was already waited for.
     pub fn test(&self, request: Request) -> Result<Option<Message>, SessionError> {
         self.test_any(&[request]).map(|found| found.map(|(_, message)| message))
     }
 
-    /// Tries to take back a receive; it ends with [`SessionError::Cancelled`] or with its message.
+    /// Tries to cancel a receive; it ends with [`SessionError::Cancelled`] or with its message.
     pub fn cancel(&self, request: Request) -> bool {
         self.node().submit(|engine| engine.cancel(request.0))
     }
@@ -379,7 +371,7 @@ impl<'s, 'env> Scope<'s, 'env> {
     ) -> Result<Option<(usize, Message)>, SessionError> {
         let ended = self.node().wait_any_within(&names(requests), bound).expect(ONCE);
         let Some((index, outcome)) = ended else { return Ok(None) };
-        self.told(requests[index].0);
+        self.mark_ended(requests[index].0);
         Ok(Some((index, self.channel.session.outcome(outcome)?)))
     }
 
@@ -392,8 +384,8 @@ impl<'s, 'env> Scope<'s, 'env> {
         Request(request)
     }
 
-    /// The end of this request is being told.
-    fn told(&self, request: RequestId) {
+    /// Marks a request whose result is returned now.
+    fn mark_ended(&self, request: RequestId) {
         let mut open = self.open.borrow_mut();
         let index = open.iter().position(|&other| other == request);
         open.swap_remove(index.expect(ONCE));
@@ -404,7 +396,7 @@ impl<'s, 'env> Scope<'s, 'env> {
         if rest.is_empty() {
             return Ok(());
         }
-        // Another scope may have been told the end of one of ours, and panicked.
+        // A request of this scope may have been waited for in another scope, which panicked.
         self.node().with(|engine| rest.retain(|&request| engine.has_ended(request).is_some()));
         let mut failed = None;
         self.node().wait_all(&rest, |outcome| failed = failed.or(outcome.err()));

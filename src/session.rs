@@ -1,4 +1,4 @@
-//! The session: one process of a job, its rails, and the way to all the others.
+//! The session: one process of a job, its rails, and its connection to the other processes.
 
 use crate::Source;
 use crate::card::{Card, exchange};
@@ -45,17 +45,17 @@ pub struct Session {
     pub(crate) places: Places,
 }
 
-/// What the session remembers of a rail.
+/// The session's record of a rail.
 struct Rail {
-    /// Ranks that it leads to.
+    /// Ranks that the rail reaches.
     peers: Vec<u32>,
     trace: Option<TraceHandle>,
 }
 
 impl Session {
-    /// Joins the job that this process was started in (a job of its own without a launcher) with the
+    /// Joins the job in which this process was started (a job of one process without a launcher), with the
     /// settings of the configuration file and the environment. Warnings go to the logger of the program
-    /// (crate `log`) if it has one by now, else to standard error; one that is set later comes too late.
+    /// (crate `log`) if it has one by now, else to standard error; a logger that is set later gets none.
     ///
     /// # Errors
     /// The job cannot be joined, a setting is wrong, or a rail cannot be opened.
@@ -66,7 +66,7 @@ impl Session {
     /// Joins the job with these settings.
     ///
     /// # Errors
-    /// As [`Session::open`].
+    /// Errors of [`Session::open`].
     pub fn open_with(options: &Options) -> Result<Session, SessionError> {
         lines::show(options.log.unwrap_or(lines::DEFAULT));
         // Report a wrong setting before another rank waits for this one.
@@ -75,7 +75,7 @@ impl Session {
         }
         let mut options = options.clone();
         if interpreted::by_valgrind() {
-            // What it runs takes tens of times as long as usual, which says nothing of the rails.
+            // Programs under Valgrind run tens of times slower, so measurements would be wrong.
             options.sample = Sampling::Off;
         }
         let options = &options;
@@ -84,7 +84,7 @@ impl Session {
         if job.rank() == 0 {
             misspelt().iter().for_each(|line| log::warn!("{line}"));
         }
-        // Known when all have told where they run, and before anything depends on it.
+        // Set when all ranks have exchanged their cores, before it is used.
         let oversubscribed = Arc::new(AtomicBool::new(false));
         let opened = rails::open(options, job.as_ref(), &oversubscribed)?;
         let bandwidths = opened.iter().map(|rail| rail.bandwidth).collect();
@@ -98,7 +98,7 @@ impl Session {
         session.options = options.clone();
         session.check_reach()?;
         session.sample(&mut stock, job.as_mut(), &cards)?;
-        // Not before the rails are measured: those messages are ours.
+        // This follows the measurement of the rails, whose messages are not the user's.
         match &options.explain {
             Explain::Off => {}
             Explain::StandardError => receipts::write(&session.node, (job.job(), session.rank), None)?,
@@ -130,7 +130,7 @@ impl Session {
                 let is_near = Reach::Node.includes(job, *peer);
                 let rails = if is_near { card.rails.iter().collect() } else { card.apart_from(own) };
                 let peer = PeerId(*peer);
-                // Each driver must learn every address, so no short cut.
+                // Each driver must get every address, so this must not stop at the first.
                 let know = |(number, address): &&(u8, String)| driver.know(peer, *number, address);
                 rails.into_iter().filter(know).count() > 0 || peer.0 == job.rank()
             };
@@ -166,7 +166,7 @@ impl Session {
         })
     }
 
-    /// Gives the engine the profiles of its rails; has measured first what any rank lacks.
+    /// Gives the engine the profiles of its rails, after measuring those that any rank lacks.
     fn sample(
         &mut self,
         stock: &mut Stock,
@@ -197,37 +197,39 @@ impl Session {
         )))
     }
 
-    /// Our own rank.
+    /// Returns the rank of this process.
     pub fn rank(&self) -> u32 {
         self.rank
     }
 
-    /// Ranks of the job.
+    /// Returns the number of ranks of the job.
     pub fn size(&self) -> u32 {
         self.size
     }
 
-    /// Which program of the job's command line this process runs, from 0; none if the launcher does not tell.
+    /// Returns the number of this process's program on the job's command line, from 0; `None` if the
+    /// launcher does not tell.
     pub fn program(&self) -> Option<u32> {
         self.program
     }
 
-    /// The same of each rank; 0 also if the launcher does not tell.
+    /// Returns the program number of each rank; 0 if the launcher does not tell.
     pub fn programs(&self) -> &[u32] {
         &self.programs
     }
 
-    /// The node of each rank, as the launcher says it: equal numbers share memory.
+    /// Returns the node of each rank as given by the launcher: ranks with equal numbers share memory.
     pub fn nodes(&self) -> &[u32] {
         &self.nodes
     }
 
-    /// What the rails were measured to do: an entry for each rail and each distance at which it has peers.
+    /// Returns the profiles of the rails: an entry for each rail and each distance of its peers.
     pub fn profiles(&self) -> &[ProfileInfo] {
         &self.profiles
     }
 
-    /// Cores that the ranks of this node may run on, together: fewer than ranks if they have to share.
+    /// Returns the number of cores that the ranks of this node may use together; less than the number of
+    /// ranks if oversubscribed.
     pub fn cores(&self) -> usize {
         self.cores
     }
@@ -243,16 +245,16 @@ impl Session {
             .map_err(|e| setting("strategy", e.to_string()))
     }
 
-    /// The strategy of this name, to be named in [`crate::Hints::strategy`] of messages.
+    /// Returns the strategy of this name, for [`crate::Hints::strategy`] of messages.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no such strategy.
     pub fn strategy(&self, name: &str) -> Result<StrategyId, SessionError> {
         let place = self.node.with(|engine| engine.registry().place(name));
         place.map_err(|e| setting("strategy", e.to_string()))
     }
 
-    /// The names of the strategies that there are, those of the program's own last.
+    /// Returns the names of all strategies, those of the program last.
     pub fn strategies(&self) -> Vec<String> {
         self.node.with(|engine| engine.registry().names().map(String::from).collect())
     }
@@ -262,20 +264,20 @@ impl Session {
         self.node.with(|engine| engine.set_feed(feed));
     }
 
-    /// Chooses what moves messages while the program computes, from now on.
+    /// Changes the setting of progress while the program computes.
     ///
     /// # Errors
-    /// This process may not run on a core that is named.
+    /// This process may not run on a core in the setting.
     pub fn set_progress(&self, progress: Progress) -> Result<(), SessionError> {
         self.node.set_progress(progress).map_err(|why| setting("progress", why))
     }
 
-    /// What the helper thread has decided, and what it has moved while the program computed.
+    /// Returns the decisions of the helper thread, and its counters of progress while the program computed.
     pub fn helped(&self) -> Helped {
         self.node.helped()
     }
 
-    /// The rails, in order, with what they have carried.
+    /// Returns the rails, in order, with their counters.
     pub fn rails(&self) -> Vec<RailInfo> {
         let told: Vec<_> = self.node.with_rails(|rails| {
             let told = |rail: &dyn Driver| {
@@ -298,37 +300,38 @@ impl Session {
         told.into_iter().enumerate().map(info).collect()
     }
 
-    /// Begins or ends to keep a receipt of each message that is sent: candidates, rails and bytes, predicted
-    /// and actual time. Ends what `NMAD_EXPLAIN` asked for.
+    /// Starts or stops recording a receipt of each sent message: candidates, rails and bytes, predicted and
+    /// actual time. This ends the output of `NMAD_EXPLAIN`.
     pub fn record_receipts(&self, on: bool) {
         receipts::keep(&self.node, on.then(|| self.receipts.clone()));
     }
 
-    /// The next receipt of a message whose request has ended; the oldest of several thousand are dropped.
+    /// Returns the next receipt of a message whose request has ended; the oldest of several thousand are
+    /// dropped.
     pub fn next_receipt(&self) -> Option<Receipt> {
         self.node.tell_receipts();
         self.receipts.next()
     }
 
-    /// How well a rail to a rank was predicted so far; none if nothing was observed, or it does not lead
-    /// there.
+    /// Returns the accuracy of the predictions for a rail to a rank; `None` if nothing was observed, or the
+    /// rail does not reach the rank.
     pub fn accuracy(&self, rail: u8, rank: u32) -> Option<Accuracy> {
         self.node.with(|engine| engine.forecast(RailId(rail), PeerId(rank))?.accuracy())
     }
 
-    /// The profile that completed transfers have made of what was known of a rail to a rank; none: they have
-    /// changed nothing, or it does not lead there.
+    /// Returns the profile of a rail to a rank as corrected by completed transfers; `None` if they changed
+    /// nothing, or the rail does not reach the rank.
     pub fn learnt(&self, rail: u8, rank: u32) -> Option<Taught> {
         self.node.with(|engine| engine.learnt(RailId(rail), PeerId(rank)))
     }
 
-    /// The thresholds by which messages to a rank go now, and where they come from; none: there is no such
-    /// rank, or nothing leads there.
+    /// Returns the present thresholds for messages to a rank, and their origins; `None` if there is no such
+    /// rank, or no rail reaches it.
     pub fn in_force(&self, rank: u32) -> Option<InForce> {
         self.node.with(|engine| engine.in_force(PeerId(rank)))
     }
 
-    /// The node behind the session, for bindings and benchmarks.
+    /// Returns the node of the session, for bindings and benchmarks.
     #[doc(hidden)]
     pub fn node(&self) -> &Node {
         &self.node
@@ -349,7 +352,7 @@ impl Session {
         }
     }
 
-    /// The user's words for how a request ended.
+    /// Converts the result of a request for the user.
     #[inline]
     #[doc(hidden)]
     pub fn outcome(&self, outcome: Outcome) -> Result<Message, SessionError> {
@@ -385,14 +388,14 @@ impl Session {
         Trace::begin(path, (job, self.rank, self.size), &self.node, rails).map(Some)
     }
 
-    /// The time for [`Session::trace_call`]; none: this session writes no trace.
+    /// Returns the time for [`Session::trace_call`]; `None` if this session writes no trace.
     #[doc(hidden)]
     pub fn trace_now(&self) -> Option<u64> {
         self.trace.as_ref().map(Trace::now)
     }
 
-    /// Notes a call of the layer above that began at `began` and ends now; `from`: the rank that it receives
-    /// from.
+    /// Records a call of the layer above that began at `began` and ends now; `from` is the rank that it
+    /// receives from.
     #[doc(hidden)]
     pub fn trace_call(&self, name: &'static str, began: u64, from: Option<u32>) {
         if let Some(trace) = &self.trace {
@@ -400,7 +403,7 @@ impl Session {
         }
     }
 
-    /// What the launcher can do besides: for the layer above. None: the session is closed.
+    /// Calls `ask` with the connection to the launcher, for the layer above. `None`: the session is closed.
     #[doc(hidden)]
     pub fn with_job<R>(&self, ask: impl FnOnce(&mut dyn Bootstrap) -> R) -> Option<R> {
         let mut job = self.job.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -420,7 +423,7 @@ fn setting(setting: &str, why: String) -> SessionError {
     SessionError::Setting { setting: setting.into(), why }
 }
 
-/// The rails to others, as sampling knows them. The one to oneself comes last and is not measured.
+/// Returns the rails to other ranks for sampling. The loopback rail comes last and is not measured.
 fn to_sample(options: &Options, job: &dyn Bootstrap, opened: &[OpenRail]) -> Vec<RailToSample> {
     let rail = |(number, rail): (usize, &OpenRail)| RailToSample {
         name: rail.driver.name().into(),

@@ -6,24 +6,23 @@ use nmad_engine::{Config, Segments};
 use nmad_engine::{Departure, Event, Limits, PollScope, Sent};
 use std::sync::Arc;
 
-/// A rail that nobody uses, and whether there were more processes than cores each time that it was
-/// asked for something.
+/// An unused rail that records whether the node was oversubscribed at each call.
 #[derive(Debug, Default)]
-struct Heard {
+struct Recorder {
     oversubscribed: Arc<AtomicBool>,
     answers: Arc<Mutex<Vec<(&'static str, bool)>>>,
 }
 
-impl Heard {
+impl Recorder {
     fn note(&self, what: &'static str) {
         let answer = (what, self.oversubscribed.load(Ordering::Relaxed));
         self.answers.lock().expect("nobody panicked").push(answer);
     }
 }
 
-impl Driver for Heard {
+impl Driver for Recorder {
     fn name(&self) -> &str {
-        "heard"
+        "recorder"
     }
 
     fn limits(&self) -> Limits {
@@ -56,14 +55,14 @@ impl Driver for Heard {
 }
 
 #[test]
-fn a_rail_knows_of_too_few_cores_before_anything_depends_on_it() {
+fn a_rail_knows_that_ranks_are_oversubscribed_before_it_is_used() {
     let job = bootstrap().expect("a job of this process alone");
     let engine = Engine::new(Config::default()).expect("the default strategy exists");
-    let rail = Heard::default();
+    let rail = Recorder::default();
     let (answers, oversubscribed) = (rail.answers.clone(), rail.oversubscribed.clone());
     let driver = Box::new(rail);
     let opened = OpenRail { driver, number: 0, bandwidth: 0, reach: Reach::Myself, wire: 0, trace: None };
-    // A rank that does not say where it runs has no core of its own.
+    // A rank without known cores has no core of its own.
     let card = Card { rails: vec![(0, "here".into())], ..Card::default() };
     let session = Session::assemble(job.as_ref(), engine, (vec![opened], &oversubscribed), &[card]);
     drop(session.expect("a thread"));

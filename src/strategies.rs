@@ -1,10 +1,9 @@
-//! Strategies of the user's own: registered with the options of a session, watched while they decide.
+//! Strategies of the program: they are registered with the options of a session, and supervised.
 //!
-//! Such a strategy is code that this library did not write. It is asked under the lock of the engine, and
-//! its faults would stop every message. So each of its answers is checked, and its panics are caught: a
-//! strategy that fails is named once, and `auto` decides for that peer from then on. It cannot lose a
-//! message, since the packet builder takes entries for it. Strategies that come with the engine are not
-//! watched.
+//! Such a strategy is foreign code that runs under the lock of the engine, where a fault would stop every
+//! message. So each of its answers is checked, and its panics are caught: a strategy that fails is named
+//! once, and `auto` decides for that peer from then on. It cannot lose a message, since the packet builder
+//! takes entries from the window. Strategies of the engine are not supervised.
 
 use nmad_engine::{
     Duration, Instant, PacketBuilder, PeerId, RailId, RailView, Registry, Shares, Strategy, Waiting, Window,
@@ -14,25 +13,26 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError, Weak};
 
-/// A strategy that leaves what waits for so long, while all rails are idle and it is asked, leaves it for
-/// ever.
+/// Time after which a strategy counts as stuck: it is asked, all rails are idle, messages wait, and it
+/// takes none.
 const IDLE_MAX: Duration = Duration::from_ms(100);
-/// Questions further apart than this do not belong together: the process was stopped, or had nothing to do.
+/// Longest gap between calls that count as continuous; after a longer one the process was stopped or had no
+/// messages.
 const APART: Duration = Duration::from_ms(20);
-/// How often the watchdog looks, and after how many looks at the same question it ends the process.
+/// Interval of the watchdog, and the number of intervals in one call after which it ends the process.
 const LOOK: std::time::Duration = std::time::Duration::from_secs(1);
 const LOOKS_MAX: u32 = 5;
 
-/// Questions of one strategy: an odd number while one is open.
+/// Calls of one strategy: the count is odd during a call.
 #[derive(Debug, Default)]
 struct Questions {
     count: AtomicU64,
     of: OnceLock<String>,
 }
 
-/// Ends the process when a strategy has not answered for seconds: it loops without asking us anything, in a
-/// thread that holds the lock of the engine, so nothing can go on and nothing can be taken back. Else the
-/// job would hang without a word.
+/// Starts the watchdog, which ends the process when a strategy does not return for seconds. Such a strategy
+/// loops in a thread that holds the lock of the engine, so no message can continue, and the job would hang
+/// without a message.
 fn watch(questions: &Arc<Questions>) {
     static WATCHED: Mutex<Vec<Weak<Questions>>> = Mutex::new(Vec::new());
     static THREAD: Once = Once::new();
@@ -64,7 +64,7 @@ fn watch(questions: &Arc<Questions>) {
     });
 }
 
-/// A strategy loops.
+/// Ends the process because a strategy loops.
 fn end(questions: &Questions) -> ! {
     let of = questions.of.get().map_or("without a name", String::as_str);
     tell_user(format_args!(
@@ -74,28 +74,28 @@ fn end(questions: &Questions) -> ! {
     std::process::abort()
 }
 
-/// A strategy from outside and the one that takes over when it fails.
+/// A strategy of the program, and the one that replaces it when it fails.
 pub(crate) struct Watched {
     name: String,
     peer: Option<PeerId>,
-    /// None: it has failed.
+    /// `None` after it has failed.
     own: Option<Box<dyn Strategy>>,
     auto: Box<dyn Strategy>,
-    /// Since when nothing was taken although something waits and all rails are idle, and when that was last
-    /// so.
+    /// Time since which it took no message although some wait and all rails are idle, and the last time at
+    /// which this was so.
     idle: Option<(Instant, Instant)>,
     questions: Arc<Questions>,
 }
 
 impl Watched {
-    /// Watches a strategy.
+    /// Supervises a strategy.
     pub(crate) fn new(own: Box<dyn Strategy>) -> Watched {
         let auto = Registry::default().make("auto").expect("a strategy of the engine");
         let questions = Arc::new(Questions::default());
         Watched { name: own.name().into(), peer: None, own: Some(own), auto, idle: None, questions }
     }
 
-    /// Asks the strategy; none: it has failed, now or before.
+    /// Calls the strategy; `None`: it has failed, now or before.
     fn ask<R>(&mut self, what: &str, question: impl FnOnce(&mut dyn Strategy) -> R) -> Option<R> {
         let own = self.own.as_mut()?;
         self.questions.count.fetch_add(1, Ordering::Relaxed);
@@ -112,17 +112,17 @@ impl Watched {
         }
     }
 
-    /// From now on `auto` decides.
+    /// Marks the strategy as failed: `auto` decides from now on.
     #[cold]
     fn fail(&mut self, why: &str) {
-        // Dropping it may panic as well.
+        // Dropping the strategy may panic too.
         let own = self.own.take();
         let _ = catch_unwind(AssertUnwindSafe(|| drop(own)));
         let whom = self.peer.map_or_else(|| "all ranks".into(), |peer| format!("rank {}", peer.0));
         log::error!("strategy '{}' {why}; 'auto' decides for {whom} from now on", self.name);
     }
 
-    /// Whether it has left something to idle rails for too long.
+    /// Returns whether it has left messages to idle rails for too long.
     fn is_stuck(&mut self, now: Instant, rail: &RailView, window: &Window, packet: &PacketBuilder) -> bool {
         if !packet.is_empty() {
             self.idle = None;
@@ -141,7 +141,7 @@ impl Watched {
     }
 }
 
-/// Why shares are not those of a message; none: they are.
+/// Returns the error in the shares of a message; `None` if they are right.
 fn wrong(shares: &Shares, len: u64, rails: &[RailView]) -> Option<String> {
     let Shares::Fixed(list) = shares else { return None };
     if let Some((rail, _)) = list.iter().find(|share| rails.iter().all(|view| view.rail != share.0)) {
@@ -176,7 +176,7 @@ impl Strategy for Watched {
     }
 
     fn lone(&self, now: Instant, len: u64, rails: &[RailView]) -> Option<RailId> {
-        // A rail that is not there costs the message nothing: it goes through the window.
+        // An invalid rail does no harm: the message then goes through the window.
         let lone = |own: &dyn Strategy| catch_unwind(AssertUnwindSafe(|| own.lone(now, len, rails)));
         match &self.own {
             Some(own) => lone(&**own).ok().flatten(),

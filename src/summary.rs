@@ -1,6 +1,5 @@
-//! The summary at the end of a job (`NMAD_STATS`): what each rail of this process has carried, how well its
-//! transfers were predicted, how often it was left and used again, and what was moved while the program
-//! computed.
+//! The summary at the end of a job (`NMAD_STATS`): the traffic of each rail of this process, the accuracy
+//! of its predictions, the number of its failures and returns, and the progress while the program computed.
 
 use crate::info::RailInfo;
 use crate::options::Stats;
@@ -10,11 +9,11 @@ use nmad_progress::Helped;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Peers for which is said what was learnt of a rail.
+/// Most peers for which corrected profiles are printed.
 const LEARNT_MAX: usize = 4;
 
-/// If the user wants it: one line for each rail that was used, or a file of counts in a folder, for a program
-/// that adds them up.
+/// Prints a line for each used rail, or writes a file of counters to a folder, for a program that adds them
+/// up; as the user wants.
 pub(crate) fn tell(session: &Session) {
     match &session.options.stats {
         Stats::Off => return,
@@ -39,10 +38,10 @@ pub(crate) fn tell(session: &Session) {
     }
 }
 
-/// Whether files can be written into a folder, before the run whose figures they are.
+/// Checks that files can be written to a folder, before the run.
 ///
 /// # Errors
-/// Why not.
+/// The reason why not.
 pub(crate) fn check(folder: &Path) -> Result<(), String> {
     let path = folder.join(format!(".{}", file_name(0)));
     let made = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
@@ -50,7 +49,7 @@ pub(crate) fn check(folder: &Path) -> Result<(), String> {
     made.map(drop).map_err(|error| format!("cannot write files into {}: {error}", folder.display()))
 }
 
-/// The name of this process's file.
+/// Returns the name of this process's file.
 fn file_name(rank: u32) -> String {
     format!("{rank}-{}", std::process::id())
 }
@@ -67,7 +66,7 @@ fn write(session: &Session, folder: &Path) {
     }
 }
 
-/// The longest stall, and a line for each rail to others: its name, then names and values.
+/// Formats the longest stall, and a line for each rail to others: its name, then names and values.
 fn counts(stall_us: u64, rails: &[RailInfo]) -> String {
     let mut text = format!("stall_us {stall_us}\n");
     for rail in rails.iter().filter(|rail| !rail.address.is_empty()) {
@@ -84,7 +83,7 @@ fn counts(stall_us: u64, rails: &[RailInfo]) -> String {
     text
 }
 
-/// None if nothing was moved while the program computed.
+/// Formats the progress while the program computed; `None` without any.
 fn helped(helped: &Helped) -> Option<String> {
     let Helped { setting, moved, given_ns, suspensions, .. } = helped;
     let given_ms = *given_ns as f64 / 1e6;
@@ -96,12 +95,13 @@ fn helped(helped: &Helped) -> Option<String> {
     (*moved > 0).then(|| format!("{what}, for {given_ms:.1} ms{stopped}"))
 }
 
-/// The peer whose transfers were predicted worst.
+/// Returns the worst accuracy of all peers.
 fn worst(accuracies: impl Iterator<Item = Accuracy>) -> Option<Accuracy> {
     accuracies.filter(|accuracy| accuracy.count > 0).max_by(|a, b| a.median.total_cmp(&b.median))
 }
 
-/// What transfers have made of a profile: its origin, since when it counts, and what follows from it.
+/// Formats a profile that transfers have corrected: its origin, the time since which it is in use, and its
+/// thresholds.
 fn learnt(Taught { profile, since, count }: &Taught) -> Option<String> {
     let Thresholds { in_place_min, rendezvous_min, push_min, aggregate_max, .. } = *profile.thresholds()?;
     let from = |len: u64| if len == u64::MAX { "never".into() } else { format!("from {}", size(len)) };
@@ -118,7 +118,7 @@ fn learnt(Taught { profile, since, count }: &Taught) -> Option<String> {
     ))
 }
 
-/// None for a rail that carried nothing.
+/// Formats the traffic of a rail; `None` without any.
 fn line(rail: &RailInfo, accuracy: Option<Accuracy>) -> Option<String> {
     let RailCounters { packets, packet_bytes, entries, chunks, chunk_bytes, resent, replayed, .. } =
         rail.counters;
@@ -163,7 +163,7 @@ fn line(rail: &RailInfo, accuracy: Option<Accuracy>) -> Option<String> {
     Some(text)
 }
 
-/// Bytes with the largest unit that leaves a number above one.
+/// Formats bytes with the largest unit that leaves a number above one.
 fn size(bytes: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let power = if bytes < 1024 { 0 } else { (bytes.ilog2() / 10).min(4) };
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_moved_while_the_program_computed_has_a_line() {
+    fn progress_while_the_program_computed_has_a_line() {
         assert_eq!(helped(&Helped::default()), None);
         let found = Helped { moved: 7, given_ns: 2_500_000, suspensions: 2, ..Helped::default() };
         let line = helped(&found).expect("something was moved");

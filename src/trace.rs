@@ -1,9 +1,9 @@
-//! What a rank did, written to a file when it ends (`NMAD_TRACE`): calls of the layer above, the packets and
-//! chunks of each rail, and how each message of some length went.
+//! The trace of a rank, written to a file when it ends (`NMAD_TRACE`): calls of the layer above, the
+//! packets and chunks of each rail, and the course of each message of at least some length.
 //!
-//! The file is made when the session opens, so that a path that cannot be written to is known before the run.
-//! The records that are kept until the end have a bound. A trace that cannot be written to the end, on a full
-//! disk, costs the trace and nothing of the run.
+//! The file is created when the session opens, so that an invalid path is reported before the run. The
+//! number of records in memory is bounded. If writing fails, for example on a full disk, only the trace is
+//! lost.
 
 use crate::error::SessionError;
 use crate::latest::Latest;
@@ -18,14 +18,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Calls, and messages, that are kept; the latest ones win. As many as there are records of a rail.
+/// Most calls and most messages in memory; the latest replace the oldest. As many as there are records of a
+/// rail.
 const MOST: usize = 1 << 18;
 
-/// Shorter messages have no receipt: the records of rails say what there is to know of them, and a receipt
-/// costs some 200 ns.
+/// Shorter messages have no receipt: the records of rails contain them, and a receipt costs some 200 ns.
 const RECEIPT_MIN: u64 = 4 << 10;
 
-/// What a rank did.
+/// The trace of a rank.
 #[derive(Debug)]
 pub(crate) struct Trace {
     path: PathBuf,
@@ -40,14 +40,14 @@ pub(crate) struct Trace {
 #[derive(Debug, Clone, Copy)]
 struct Call {
     name: &'static str,
-    /// When it began and ended.
+    /// Begin and end.
     ticks: [u64; 2],
-    /// The rank that a receive names.
+    /// The sender that a receive names.
     from: Option<u32>,
     thread: u32,
 }
 
-/// The file of a rank: FILE.RANK, or in a folder trace.RANK.
+/// Returns the file of a rank: FILE.RANK, or trace.RANK in a folder.
 fn file_of(path: &Path, job: &str, rank: u32) -> PathBuf {
     let base = if path.is_dir() { path.join("trace") } else { path.to_owned() };
     written::name(&base, job, rank)
@@ -57,7 +57,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A number for this thread, from zero.
+/// Returns the number of this thread, from zero.
 fn thread() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     thread_local! { static MINE: u32 = NEXT.fetch_add(1, Ordering::Relaxed); }
@@ -65,10 +65,10 @@ fn thread() -> u32 {
 }
 
 impl Trace {
-    /// Makes the file, and begins to note.
+    /// Creates the file, and starts recording.
     ///
     /// # Errors
-    /// The file cannot be made.
+    /// The file cannot be created.
     pub(crate) fn begin(
         path: &Path,
         (job, rank, size): (&str, u32, u32),
@@ -82,7 +82,7 @@ impl Trace {
         };
         let mut file = written::create("NMAD_TRACE", &path, rank).map_err(wrong)?;
         writeln!(file, "{{\"trace\":2,\"rank\":{rank},\"size\":{size}}}").map_err(wrong)?;
-        // The traffic so far measured the rails.
+        // The traffic so far was the measurement of the rails.
         rails.iter().for_each(TraceHandle::forget_traffic);
         let messages = Arc::new(Mutex::new(Latest::of(MOST)));
         let noted = messages.clone();
@@ -92,19 +92,19 @@ impl Trace {
         Ok(Trace { path, file, ticks, calls: Mutex::new(Latest::of(MOST)), messages, rails })
     }
 
-    /// The time, as [`Trace::call`] takes it.
+    /// Returns the time for [`Trace::call`].
     #[inline]
     pub(crate) fn now(&self) -> u64 {
         self.ticks.now()
     }
 
-    /// Notes a call that began at `began` and ends now; `from`: the rank that it receives from.
+    /// Records a call that began at `began` and ends now; `from` is the rank that it receives from.
     pub(crate) fn call(&self, name: &'static str, began: u64, from: Option<u32>) {
         let call = Call { name, ticks: [began, self.ticks.now()], from, thread: thread() };
         lock(&self.calls).push(call);
     }
 
-    /// Writes everything; says on the log what was not written.
+    /// Writes everything; logs an error if that fails.
     pub(crate) fn write(&self, node: &Node) {
         let Some(file) = lock(&self.file).take() else { return };
         node.tell_receipts();
@@ -115,7 +115,7 @@ impl Trace {
                 "the trace {} is cut short: {error}; the run itself has lost nothing",
                 self.path.display()
             );
-            // The rest, still in memory, would fail in the same way.
+            // The rest in memory is dropped, since it would fail in the same way.
             let _ = out.into_parts();
         }
     }

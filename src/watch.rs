@@ -1,5 +1,4 @@
-//! A descriptor for programs with a loop of their own, in which messages are one thing among others (feature
-//! `async`).
+//! A wakeup descriptor for programs with an event loop (feature `async`).
 #![allow(unsafe_code)]
 
 use crate::error::SessionError;
@@ -7,17 +6,17 @@ use crate::session::Session;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::Duration;
 
-/// What [`Watch::arm`] says.
+/// Result of [`Watch::arm`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Armed {
-    /// Something has happened: look at the requests, then arm again.
+    /// Something has happened: check the requests, then arm again.
     Busy,
-    /// Sleep until the descriptor is readable, but no longer than this; then look at the requests.
+    /// Sleep until the descriptor is readable, but no longer than this; then check the requests.
     Sleep(Duration),
 }
 
-/// A descriptor that becomes readable when it is worth looking at requests: for `poll(2)`, or for the loop of
-/// a runtime, such as `tokio::io::unix::AsyncFd`. It says something only after [`Watch::arm`], once.
+/// A descriptor that becomes readable when requests should be checked: for `poll(2)`, or for the loop of a
+/// runtime, such as `tokio::io::unix::AsyncFd`. It reports once after each [`Watch::arm`].
 #[derive(Clone, Copy)]
 pub struct Watch<'s> {
     session: &'s Session,
@@ -25,7 +24,7 @@ pub struct Watch<'s> {
 }
 
 impl Session {
-    /// The descriptor of this session, always the same.
+    /// Returns the descriptor of this session, which is always the same.
     ///
     /// # Errors
     /// The system has no descriptor left.
@@ -35,8 +34,8 @@ impl Session {
 }
 
 impl Watch<'_> {
-    /// Prepares the descriptor for one sleep, after moving all messages. A caller that has looked at all
-    /// of its requests before this call, and gets [`Armed::Sleep`], misses the end of none.
+    /// Advances all messages, then arms the descriptor for one sleep. A caller that has checked all of its
+    /// requests before this call, and gets [`Armed::Sleep`], misses no end of any of them.
     ///
     /// # Errors
     /// The system has no descriptor left.

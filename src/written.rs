@@ -1,15 +1,16 @@
-//! Files that a rank writes for the user, next to those of the other ranks: a file that was there before is
-//! replaced, and the user reads so.
+//! Files that a rank writes for the user, beside those of the other ranks. An existing file is replaced,
+//! with a message.
 
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Makes the file of a rank for the setting of this name, as [`nmad_words::file::create`] does. A job that still
-/// writes a file of this name keeps what it has under way; links are replaced, and devices and pipes stay.
+/// Creates the file of a rank for the setting of this name, like [`nmad_words::file::create`]. An older job
+/// that still writes to a file of this name keeps its open file; links are replaced, and devices and pipes
+/// stay.
 ///
 /// # Errors
-/// The file cannot be made, or what is there belongs to somebody else.
+/// The file cannot be created, or the existing one belongs to another user.
 pub(crate) fn create(setting: &str, path: &Path, rank: u32) -> io::Result<File> {
     let is_replaced = |found: std::fs::Metadata| found.is_file() || found.is_symlink();
     if std::fs::symlink_metadata(path).is_ok_and(is_replaced) {
@@ -24,8 +25,8 @@ pub(crate) fn create(setting: &str, path: &Path, rank: u32) -> io::Result<File> 
     nmad_words::file::create(path)
 }
 
-/// `base`, followed by the rank; in a job that ranks of another one have started, with its name before that,
-/// since both jobs have the same setting.
+/// Returns `base` followed by the rank. In a spawned job the name of the job comes before the rank, since
+/// both jobs have the same setting.
 pub(crate) fn name(base: &Path, job: &str, rank: u32) -> PathBuf {
     named(base, is_spawned().then_some(job), rank)
 }
@@ -41,7 +42,7 @@ fn named(base: &Path, spawned: Option<&str>, rank: u32) -> PathBuf {
     name.into()
 }
 
-/// Whether a running job has started this one.
+/// Returns whether this job was spawned by a running one.
 fn is_spawned() -> bool {
     use nmad_launch::pmi::spawn::{SPAWNED, STARTED_BY};
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0");

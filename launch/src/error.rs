@@ -1,8 +1,8 @@
-//! What can go wrong between a rank and its launcher; each error names the cause and the remedy.
+//! Errors of starting and joining jobs; each names the cause and the remedy.
 
 use std::io;
 
-/// An error of starting a job or of finding one's place in it.
+/// An error of starting or joining a job.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchError {
@@ -16,7 +16,7 @@ pub enum LaunchError {
         /// The error in it.
         why: String,
     },
-    /// A launcher that speaks PMIx, whose library cannot be loaded.
+    /// The launcher uses PMIx, but no PMIx library can be loaded.
     #[error(
         "this process was started by a PMIx launcher (PMIX_RANK={rank}), but no PMIx library can be loaded \
          ({tried}); install it (libpmix2), name its file in NMAD_PMIX, or start with `nmad run -n N PROGRAM`"
@@ -24,10 +24,10 @@ pub enum LaunchError {
     PmixLibrary {
         /// Our rank.
         rank: u32,
-        /// Which files were tried, and what was wrong with each.
+        /// The files that were tried, each with its error.
         tried: String,
     },
-    /// A Slurm step of several tasks whose tasks cannot find each other.
+    /// A Slurm step of several tasks without PMI.
     #[error(
         "this is task {task} of {count} in a Slurm job, but Slurm offers no PMI, so the tasks cannot find \
          each other; start it with `srun --mpi=pmi2` or `srun --mpi=pmix` \
@@ -36,7 +36,7 @@ pub enum LaunchError {
     SlurmWithoutPmi {
         /// The value of `SLURM_PROCID`.
         task: String,
-        /// How many tasks the step has.
+        /// The number of tasks of the step.
         count: u32,
     },
     /// A second bootstrap in one process: the launcher has one connection for each rank.
@@ -45,7 +45,7 @@ pub enum LaunchError {
     /// The launcher closed the connection.
     #[error("the launcher closed its connection while this rank {doing}; it died or it is ending the job")]
     Closed {
-        /// What the rank was doing.
+        /// Activity of the rank.
         doing: String,
     },
     /// The launcher did not answer in time.
@@ -54,15 +54,15 @@ pub enum LaunchError {
          is it stopped or overloaded? (NMAD_LAUNCH_TIMEOUT=SECONDS changes the limit)"
     )]
     Timeout {
-        /// What the rank was doing.
+        /// Activity of the rank.
         doing: String,
         /// The limit, in seconds.
         limit_s: u64,
     },
-    /// The launcher said something that is not PMI-1.
+    /// The launcher sent a line that is not PMI-1.
     #[error("the launcher's answer makes no sense while this rank {doing}: {why}; the answer was {line:?}")]
     Protocol {
-        /// What the rank was doing.
+        /// Activity of the rank.
         doing: String,
         /// Why the answer is wrong.
         why: String,
@@ -72,12 +72,12 @@ pub enum LaunchError {
     /// The launcher refused a request.
     #[error("the launcher refused when this rank {doing}: {why}")]
     Refused {
-        /// What the rank was doing.
+        /// Activity of the rank.
         doing: String,
-        /// The launcher's words.
+        /// The launcher's reason.
         why: String,
     },
-    /// A key that no launcher takes.
+    /// A key that launchers do not accept.
     #[error("key {key:?} cannot be used: {why}; use letters, digits and `._-/`")]
     Key {
         /// The key.
@@ -85,7 +85,7 @@ pub enum LaunchError {
         /// The error in it.
         why: String,
     },
-    /// A value that somebody else put, or that was damaged on its way.
+    /// A value that another program put, or that was damaged.
     #[error("the value of key {key:?} cannot be read: {why}; was it put by a program of another version?")]
     Value {
         /// The key.
@@ -96,7 +96,7 @@ pub enum LaunchError {
     /// A node map that cannot be read.
     #[error("the launcher's node map {text:?} cannot be read: {why}")]
     Mapping {
-        /// The map as it came.
+        /// The map as received.
         text: String,
         /// The error in it.
         why: String,
@@ -108,26 +108,26 @@ pub enum LaunchError {
         rank: u32,
         /// The program, or the prefix command of its host.
         program: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
-        /// What may help.
+        /// The remedy.
         remedy: &'static str,
     },
-    /// Another host on which no ranks can be started.
+    /// No ranks can be started on another host.
     #[error("cannot start ranks on {host}: {why}")]
     Agent {
         /// Its name.
         host: String,
-        /// Why, and what helps.
+        /// The reason and the remedy.
         why: String,
     },
-    /// Two jobs that do not meet at a port.
+    /// Two jobs cannot connect at a port.
     #[error("{0}")]
     Port(String),
-    /// Processes that cannot be started for a running job.
+    /// No processes can be spawned for a running job.
     #[error("{0}")]
     NoSpawn(String),
-    /// A job that cannot be run as it was described.
+    /// A job description that cannot be run.
     #[error("{0}")]
     Job(String),
     /// The system refused something.
@@ -135,14 +135,14 @@ pub enum LaunchError {
     System {
         /// The attempt.
         doing: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl LaunchError {
-    /// The code that a launcher ends with because of it: as shells have it for a program that is not there or
-    /// may not be executed, 2 for a job that makes no sense, 1 for the rest.
+    /// Returns the exit code of a launcher that fails with this error: 127 and 126 as in shells for a
+    /// program that is not found or may not be executed, 2 for an invalid job, 1 otherwise.
     pub fn exit_code(&self) -> u8 {
         match self {
             LaunchError::Spawn { source, .. } => match source.kind() {

@@ -1,24 +1,24 @@
-//! Bootstrap of NewMadeleine jobs: ranks learn their numbers and each other's addresses.
+//! Bootstrap of NewMadeleine jobs: ranks get their numbers and exchange their addresses.
 //!
-//! This layer stands alone, below the session and beside the engine. It answers three questions of a
-//! starting process (which rank am I, what do the others want me to know, who shares my node) and holds
-//! the other side too: a local launcher that starts ranks and answers the same questions. It must never
-//! know what a rail, a message or a profile is: what ranks tell each other here are strings.
+//! This layer stands alone, below the session and beside the engine. It gives a starting process its rank,
+//! the values that other ranks publish, and the ranks of its node. It also contains the other side: a
+//! launcher that starts ranks and serves them the same information. It must never know rails, messages or
+//! profiles; the exchanged values are strings.
 //!
-//! - [`bootstrap()`] picks the way into the job ([`Bootstrap`]): PMI-1 under Hydra's `mpiexec`, Slurm's
-//!   `srun --mpi=pmi2` and our own launcher; PMIx under Open MPI's `mpirun` and `srun --mpi=pmix`; a job of
+//! - [`bootstrap()`] joins the job ([`Bootstrap`]): by PMI-1 under Hydra's `mpiexec`, Slurm's `srun
+//!   --mpi=pmi2` and our own launcher; by PMIx under Open MPI's `mpirun` and `srun --mpi=pmix`; as a job of
 //!   one process without a launcher.
-//! - [`run`] starts a [`Job`] on this machine, on several hosts that a command can be prefixed into, or on
-//!   other machines ([`remote`]).
-//! - `cli` (a feature) is the command line over it, the same for `nmad run` and `mpiexec`.
+//! - [`run`] starts a [`Job`] on this machine, in virtual hosts that a prefix command enters, or on other
+//!   machines ([`remote`]).
+//! - `cli` (a feature) is the command line of `nmad run` and `mpiexec`.
 //!
-//! The folders: `bootstrap/` is a rank's face, `pmi/` the wire and both of its ends (the server does no
-//! I/O), `pmix/` the PMIx library, `local/` the launcher around one `poll(2)` loop, `remote/` the one of
-//! several machines with its agents, `binding/` deals processors out to ranks. `os.rs` and
-//! `pmix/library.rs` have all of the `unsafe` code.
+//! The folders: `bootstrap/` is the interface for ranks, `pmi/` the PMI protocol with client and server
+//! (the server does no I/O), `pmix/` the PMIx library, `local/` the launcher of one machine around one
+//! `poll(2)` loop, `remote/` the launcher of several machines with its agents, `binding/` assigns
+//! processors to ranks. All `unsafe` code is in `os.rs` and `pmix/library.rs`.
 //!
-//! Ranks may ask for further processes, which are a job of their own, on one machine; jobs meet at a
-//! [`port`].
+//! Ranks may spawn further processes, which form a job of their own on the same machine. Jobs connect to
+//! each other at a [`port`].
 #![deny(unsafe_code)]
 
 pub mod binding;

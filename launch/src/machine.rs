@@ -1,6 +1,6 @@
 //! The machine that this process runs on.
 
-/// The name that the system gives it.
+/// Returns the host name.
 pub fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }

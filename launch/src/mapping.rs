@@ -1,24 +1,24 @@
-//! Which ranks share a node: the launcher's map `(vector,(first,nodes,ranks),...)`.
+//! The node map: ranks that share a node, as the launcher's text `(vector,(first,nodes,ranks),...)`.
 //!
-//! The key `PMI_process_mapping` of PMI-1. A block `(first,nodes,ranks)` gives, to each of `nodes` nodes
-//! from number `first` on, the next `ranks` ranks. Hydra (seen in 5.0) abbreviates: a bare `7` is
+//! The map is under the key `PMI_process_mapping` of PMI-1. A block `(first,nodes,ranks)` gives the next
+//! `ranks` ranks to each of `nodes` nodes, from number `first` on. Hydra (seen in 5.0) abbreviates: `7` is
 //! `(7,1,1)`, and `[block,...]x3` is the list three times. Blocks that do not cover all ranks are repeated
-//! from the first one, so `(vector,(0,2,1))` is round robin over two nodes for any number of ranks.
-//! Pure text: this file knows no launcher.
+//! from the first one, so `(vector,(0,2,1))` is round robin over two nodes for any number of ranks. This
+//! file only handles text and knows no launcher.
 
 use crate::LaunchError;
 
 /// The key under which a PMI-1 launcher keeps the map.
 pub const KEY: &str = "PMI_process_mapping";
 
-/// The node number of each of `size` ranks, from the launcher's map.
+/// Parses the launcher's map; returns the node number of each of `size` ranks.
 ///
 /// # Errors
-/// [`LaunchError::Mapping`] for text that is not such a map, or blocks that hold no rank at all.
+/// [`LaunchError::Mapping`] for other text, or for blocks without any rank.
 pub fn parse(text: &str, size: u32) -> Result<Vec<u32>, LaunchError> {
     let fail = |why: String| LaunchError::Mapping { text: text.chars().take(200).collect(), why };
     let mut groups = groups(text).map_err(fail)?;
-    // What holds no rank must not be walked: it may be repeated billions of times.
+    // Groups without ranks are dropped, since they may be repeated billions of times.
     groups.retain(|group| group.times > 0 && group.blocks.iter().any(|block| block.count() > 0));
     if groups.is_empty() {
         return Err(fail("its blocks hold no rank".into()));
@@ -26,7 +26,7 @@ pub fn parse(text: &str, size: u32) -> Result<Vec<u32>, LaunchError> {
     Ok(groups.iter().cycle().flat_map(Group::nodes).take(size as usize).collect())
 }
 
-/// The map for ranks on these nodes, as short as repetition makes it.
+/// Writes the map for ranks on these nodes, shortened by repetition.
 pub fn write(nodes: &[u32]) -> String {
     let blocks = blocks(nodes);
     let text: Vec<String> =
@@ -34,10 +34,10 @@ pub fn write(nodes: &[u32]) -> String {
     format!("(vector,{})", text.join(","))
 }
 
-/// Blocks that [`parse`] makes these nodes of: those of the shortest beginning that is repeated.
+/// Returns blocks from which [`parse`] makes these nodes: those of the shortest prefix that is repeated.
 fn blocks(nodes: &[u32]) -> Vec<Block> {
     let is_repeated = |period: &usize| (*period..nodes.len()).all(|at| nodes[at] == nodes[at - period]);
-    // Beyond this a beginning is rarely repeated, and looking for it takes long.
+    // A longer prefix is rarely repeated, and the search takes long.
     let period = (1..=nodes.len().min(4096)).find(is_repeated).unwrap_or(nodes.len());
     let mut blocks: Vec<Block> = Vec::new();
     for run in nodes[..period].chunk_by(|a, b| a == b) {
@@ -54,7 +54,7 @@ fn blocks(nodes: &[u32]) -> Vec<Block> {
     blocks
 }
 
-/// Blocks, and how often in a row they come.
+/// Blocks and their number of repetitions.
 struct Group {
     blocks: Vec<Block>,
     times: u32,
@@ -103,7 +103,7 @@ fn groups(text: &str) -> Result<Vec<Group>, String> {
     Ok(groups)
 }
 
-/// The rest of `[block,...]xTIMES`, and what follows it.
+/// Parses the rest of `[block,...]xTIMES`; also returns the text behind it.
 fn repeated(mut rest: &str) -> Result<(Group, &str), String> {
     let mut blocks = Vec::new();
     loop {
@@ -120,7 +120,7 @@ fn repeated(mut rest: &str) -> Result<(Group, &str), String> {
     }
 }
 
-/// `(first,nodes,ranks)` or `node`, and what follows it.
+/// Parses `(first,nodes,ranks)` or `node`; also returns the text behind it.
 fn block(rest: &str) -> Result<(Block, &str), String> {
     let Some(inner) = rest.strip_prefix('(') else {
         let (first, rest) = number(rest)?;
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_map() {
+    fn other_text_is_refused() {
         for text in [
             "",
             "vector",
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_write_we_can_read() {
+    fn maps_survive_a_round_trip_through_text() {
         for (nodes, text) in [
             (&[0, 0, 0][..], "(vector,(0,1,3))"),
             (&[0, 1, 0, 1, 0], "(vector,(0,2,1))"),

@@ -1,14 +1,14 @@
-//! Names of services: under each a process publishes its port, for the jobs of the same user on this machine.
+//! Published names of services: a process publishes its port under a name, for jobs of the same user on
+//! this machine.
 //!
-//! A name is a file in a folder that only the user can read; a name of a process that is gone is not found
-//! any more.
+//! Each name is a file in a folder that only the user can read. Names of ended processes are not found.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Publishes a port under a name; false: another process that lives has published the name.
+/// Publishes a port under a name; returns false if another living process has published the name.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -16,7 +16,7 @@ pub fn publish(service: &str, port: &str) -> io::Result<bool> {
     publish_in(&folder()?, service, port)
 }
 
-/// Withdraws a name; false: it is not published.
+/// Withdraws a name; returns false if it is not published.
 ///
 /// # Errors
 /// The file cannot be removed.
@@ -24,7 +24,7 @@ pub fn unpublish(service: &str) -> io::Result<bool> {
     unpublish_in(&folder()?, service)
 }
 
-/// The port that is published under a name; none if there is none.
+/// Returns the port that is published under a name, if any.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -43,7 +43,7 @@ fn folder() -> io::Result<PathBuf> {
         _ => {}
     }
     let found = std::fs::symlink_metadata(&folder)?;
-    // Somebody else may have made a folder of this name before us.
+    // Another user may have made a folder of this name before.
     if !found.is_dir() || found.uid() != own || found.mode() & 0o077 != 0 {
         let text = format!("{} is not a folder of this user alone", folder.display());
         return Err(io::Error::other(text));
@@ -62,7 +62,7 @@ fn publish_in(folder: &Path, service: &str, port: &str) -> io::Result<bool> {
     let path = file(folder, service);
     let own = std::process::id();
     let text = format!("{own} {}\n{port}\n", started(own).unwrap_or_default());
-    // Whole files only: a reader never sees a part of one.
+    // The file is linked when it is complete, so that no reader sees a part of it.
     let draft = path.with_extension(format!("{own}"));
     let mut new = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
     new.write_all(text.as_bytes())?;
@@ -102,7 +102,7 @@ fn lookup_in(folder: &Path, service: &str) -> io::Result<Option<String>> {
     Ok(lines.next().map(String::from))
 }
 
-/// When a process was started, as the kernel says it; none if there is none.
+/// Returns the start time of a process in the kernel's unit; `None` if there is no such process.
 fn started(pid: u32) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     crate::os::field_of_stat(&stat, 19).map(String::from)
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(lookup_in(folder, "a/b").expect("it can be read").as_deref(), Some("nmad#1"));
         assert!(unpublish_in(folder, "a/b").expect("it can be removed"));
         assert!(!unpublish_in(folder, "a/b").expect("it is not there"));
-        // A process of this number cannot have been started then.
+        // No process with this number was started at time 0.
         std::fs::write(file(folder, "old"), format!("{} 0\nnmad#3\n", std::process::id())).expect("a file");
         assert_eq!(lookup_in(folder, "old").expect("it can be read"), None);
         assert!(publish_in(folder, "old", "nmad#4").expect("it can be written"));

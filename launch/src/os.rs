@@ -1,8 +1,8 @@
-//! The `unsafe` code of starting processes: three things that only the raw system interface can do.
+//! The `unsafe` code for starting processes: three tasks that need the raw system interface.
 //!
-//! A child is prepared between `fork` and `exec`, the guard is a fork that never execs, and the
-//! launcher's descriptor arrives as a number. Between `fork` and `exec` (and in the guard for good) only
-//! async-signal-safe calls are allowed: system calls and memory that exists already, no allocation.
+//! The child is prepared between `fork` and `exec`, the guard is a fork that never calls `exec`, and the
+//! launcher's descriptor arrives as a number. Between `fork` and `exec`, and always in the guard, only
+//! async-signal-safe code is allowed: system calls and existing memory, no allocation.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -17,7 +17,7 @@ use rustix::thread::CpuSet;
 
 use crate::LaunchError;
 
-/// Takes over the launcher's descriptor, whose number came in `PMI_FD`. Once for a process.
+/// Takes over the launcher's descriptor, whose number is in `PMI_FD`. Works once in a process.
 pub fn adopt(number: RawFd) -> Result<OwnedFd, LaunchError> {
     static ADOPTED: AtomicBool = AtomicBool::new(false);
     let gone = |why: io::Error| LaunchError::Environment {
@@ -28,7 +28,7 @@ pub fn adopt(number: RawFd) -> Result<OwnedFd, LaunchError> {
     if number < 3 {
         return Err(gone(io::Error::other("it is a standard stream")));
     }
-    // SAFETY: F_GETFD looks at the table of descriptors only, whatever the number is.
+    // SAFETY: F_GETFD only reads the descriptor table, whatever the number is.
     if unsafe { libc::fcntl(number, libc::F_GETFD) } < 0 {
         return Err(gone(io::Error::last_os_error()));
     }
@@ -38,27 +38,27 @@ pub fn adopt(number: RawFd) -> Result<OwnedFd, LaunchError> {
     // SAFETY: it is open (checked above), the launcher opened it for this process's PMI client, and the
     // flag above makes us its only owner.
     let fd = unsafe { OwnedFd::from_raw_fd(number) };
-    // A child of this rank must not keep the connection open, nor speak on it.
+    // A child of this rank must not keep the connection open or write to it.
     rustix::io::fcntl_setfd(&fd, FdFlags::CLOEXEC)
         .map_err(LaunchError::system("cannot set up the descriptor PMI_FD"))?;
     Ok(fd)
 }
 
-/// What a child does before it becomes its program.
+/// Preparations of a child before it executes its program.
 #[derive(Default)]
 pub struct Before<'a> {
-    /// It keeps this descriptor.
+    /// Descriptor that the child inherits.
     pub keep: Option<&'a OwnedFd>,
-    /// It tells the guard, there, that it leads the process group of the rank of this number on this host.
+    /// Connection to the guard, and the number of the rank on this host; the child reports its process
+    /// group there.
     pub guard: Option<(BorrowedFd<'a>, u32)>,
-    /// It is bound to these cores.
+    /// Cores that the child is bound to.
     pub cores: Option<CpuSet>,
-    /// It may open as many files as this says.
+    /// Limit of open files.
     pub files: Option<Rlimit>,
 }
 
-/// Arranges what happens in the child of `command` before it becomes the program: it dies with its launcher,
-/// and what `before` says.
+/// Prepares the child of `command`: it dies with its launcher, and does what `before` says.
 pub fn prepare_child(command: &mut Command, before: Before<'_>) {
     let Before { keep, guard, cores, files } = before;
     let keep = keep.map(AsRawFd::as_raw_fd);
@@ -72,12 +72,12 @@ pub fn prepare_child(command: &mut Command, before: Before<'_>) {
             rustix::io::fcntl_setfd(keep, FdFlags::empty())?;
         }
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        // The launcher may have died before that call; then the signal never comes.
+        // If the launcher died before that call, the signal never comes.
         if rustix::process::getppid() != Some(launcher) {
             return Err(Errno::SRCH.into());
         }
         if let Some((orders, slot)) = guard {
-            // SAFETY: the launcher has the guard's descriptor open for longer than it starts ranks.
+            // SAFETY: the launcher keeps the guard's descriptor open while it starts ranks.
             let orders = unsafe { BorrowedFd::borrow_raw(orders) };
             let _ = order(orders, slot, rustix::process::getpid().as_raw_nonzero().get());
         }
@@ -93,9 +93,9 @@ pub fn prepare_child(command: &mut Command, before: Before<'_>) {
     unsafe { command.pre_exec(prepare) };
 }
 
-/// Tells the guard that process group `group` is that of rank `rank` from now on, or that none is (0). A
-/// guard that somebody killed is no reason to end the job: the error is for nobody, and there is no SIGPIPE.
-/// Nothing here is allocated, so that a child may call it before `exec`.
+/// Tells the guard that rank `rank` has process group `group` from now on, or none (0). The error can be
+/// ignored: a killed guard is no reason to end the job, and there is no SIGPIPE. Nothing is allocated, so a
+/// child may call this before `exec`.
 pub fn order(orders: impl AsFd, rank: u32, group: i32) -> Result<(), Errno> {
     let mut bytes = [0; 8];
     bytes[..4].copy_from_slice(&rank.to_ne_bytes());
@@ -129,7 +129,7 @@ fn guard_main(orders: RawFd, slots: &mut [i32]) -> ! {
             libc::_exit(1);
         }
         let mut order = [0i32; 2];
-        // The socket keeps orders apart.
+        // The socket preserves message boundaries.
         while libc::read(0, order.as_mut_ptr().cast(), size_of_val(&order)) == size_of_val(&order) as isize {
             if let Some(slot) = slots.get_mut(order[0] as usize) {
                 *slot = order[1];
@@ -142,8 +142,8 @@ fn guard_main(orders: RawFd, slots: &mut [i32]) -> ! {
     }
 }
 
-/// A field of `/proc/PID/stat`, counted from the one behind the program's name, which is in brackets and may
-/// hold anything (proc_pid_stat(5)).
+/// Returns a field of `/proc/PID/stat`, counted from the one behind the program's name, which is in
+/// brackets and may contain anything (proc_pid_stat(5)).
 pub(crate) fn field_of_stat(stat: &str, place: usize) -> Option<&str> {
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(place)
 }

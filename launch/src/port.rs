@@ -1,6 +1,6 @@
-//! Ports: how a process of one job meets a process of another, which knows nothing of the first but the name
-//! of its port. The name holds a key; each side proves to the other that it knows it, and both derive from
-//! it a secret of their own, which never travels.
+//! Ports: a process of one job connects to a process of another job, of which it knows only the name of the
+//! port. The name contains a key. Each side proves to the other that it knows the key, and both derive from
+//! it a shared secret, which is never sent.
 
 mod greeting;
 mod strangers;
@@ -18,29 +18,29 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What every name of a port begins with.
+/// Prefix of all port names.
 const PREFIX: &str = "nmad";
-/// Between the parts of a name.
+/// Separator between the parts of a name.
 const MARK: char = '#';
-/// How long an address may take to let us connect.
+/// Time limit of connecting to an address.
 const TRY_LIMIT: Duration = Duration::from_secs(5);
-/// Numbers of ports that are tried until one is free at all addresses.
+/// Port numbers to try until one is free at all addresses.
 const NUMBERS_MAX: usize = 16;
-/// Longest message, in bytes.
+/// Longest message in bytes.
 const MESSAGE_MAX: u64 = 1 << 30;
 
 /// An open port: a process that knows its name can connect to it.
 #[derive(Debug)]
 pub struct Port {
-    /// One for each address, all with the same number, and a socket for processes of this host, which may have no
-    /// network that is up.
+    /// A listener for each address, all with the same port number, and a Unix socket for processes of this
+    /// host, which may have no network.
     listeners: Vec<OwnedFd>,
     key: Secret,
     name: String,
     strangers: Mutex<Strangers>,
 }
 
-/// A connection between the roots of two jobs, both of which know the key.
+/// A connection between the roots of two jobs that have both proved that they know the key.
 #[derive(Debug)]
 pub struct Meeting {
     fd: OwnedFd,
@@ -49,8 +49,8 @@ pub struct Meeting {
 }
 
 impl Port {
-    /// Opens a port on the addresses at which the job has its rails, and on that of the host itself; if it
-    /// has none, on all addresses of the host. Its name has at most `longest` bytes.
+    /// Opens a port on the loopback addresses and on the addresses of the job's rails, or on all addresses
+    /// of the host if the job has no rails to other hosts. Its name has at most `longest` bytes.
     ///
     /// # Errors
     /// The system has no socket or no randomness left.
@@ -69,18 +69,18 @@ impl Port {
         Ok(Port { listeners, key, name, strangers: Mutex::default() })
     }
 
-    /// Its name, of printable characters without blanks.
+    /// Returns the name, of printable characters without blanks.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Waits for a process that knows the name to connect; none: no process did within the limit.
+    /// Waits for a process that knows the name to connect; `None`: none did within the limit.
     ///
     /// # Errors
     /// The system refuses.
     pub fn accept(&self, limit: Option<Duration>) -> Result<Option<Meeting>, LaunchError> {
         let start = Instant::now();
-        // Another process that knows the key may have come meanwhile: its connection stays for the next call.
+        // If another process that knows the key connects meanwhile, its connection stays for the next call.
         let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             self.listeners.iter().for_each(|listener| strangers.accept(listener));
@@ -105,7 +105,7 @@ impl Port {
 /// Connects to the port of this name; waits for its owner to accept for at most `limit`.
 ///
 /// # Errors
-/// The name is none, or nobody is there.
+/// The name is invalid, or no process accepts at this port.
 pub fn connect(name: &str, limit: Duration) -> Result<Meeting, LaunchError> {
     let wrong = || LaunchError::Port(format!("{name:?} is no name of a port of NewMadeleine"));
     let mut parts = name.trim().split(MARK);
@@ -114,34 +114,34 @@ pub fn connect(name: &str, limit: Duration) -> Result<Meeting, LaunchError> {
     let number: u16 = number.and_then(|number| number.parse().ok()).ok_or_else(wrong)?;
     let addresses = parts.next().unwrap_or_default().split(',');
     let addresses = addresses.filter_map(|address| address.parse::<IpAddr>().ok());
-    let mut ways = Ways::default();
-    ways.add("this host", reach::connect_here(&name_here(&key)));
+    let mut attempts = Attempts::default();
+    attempts.add("this host", reach::connect_here(&name_here(&key)));
     for address in addresses {
-        ways.add(address, reach::connect(SocketAddr::new(address, number)));
+        attempts.add(address, reach::connect(SocketAddr::new(address, number)));
     }
     let deadline = Instant::now() + limit;
-    while let Some(fd) = ways.answered(deadline)? {
+    while let Some(fd) = attempts.next_answer(deadline)? {
         match meet(fd, &key, false, deadline) {
             Ok(meeting) => return Ok(meeting),
-            Err(error) => ways.why = error.to_string(),
+            Err(error) => attempts.why = error.to_string(),
         }
     }
-    Err(LaunchError::Port(format!("nobody accepts at this port: {}; is it closed?", ways.why)))
+    Err(LaunchError::Port(format!("no process accepts at this port: {}; is it closed?", attempts.why)))
 }
 
-/// All ways to a port at once, since nobody knows which of its addresses lead there from here: another host,
-/// or none, may have the same address.
+/// Connection attempts to all addresses of a port at the same time, since it is unknown which of them lead
+/// to its owner: another host, or none, may have the same address.
 #[derive(Default)]
-struct Ways {
-    /// Connections that are not made yet, and where they lead.
+struct Attempts {
+    /// Connections that are being established, and their addresses.
     begun: Vec<(OwnedFd, String)>,
-    /// Connections whose other side has not said anything yet.
+    /// Established connections on which the other side has not sent anything yet.
     made: Vec<OwnedFd>,
-    /// Why the last one that failed did.
+    /// Error of the last failed attempt.
     why: String,
 }
 
-impl Ways {
+impl Attempts {
     fn add(&mut self, to: impl std::fmt::Display, begun: Result<OwnedFd, Errno>) {
         match begun {
             Ok(fd) => self.begun.push((fd, to.to_string())),
@@ -149,9 +149,9 @@ impl Ways {
         }
     }
 
-    /// Waits for a connection whose other side speaks first, as the owner of a port does when it accepts;
-    /// none: no way is left. A way that leads to a process that never speaks keeps nobody from the others.
-    fn answered(&mut self, deadline: Instant) -> Result<Option<OwnedFd>, LaunchError> {
+    /// Waits for a connection on which the other side sends first, as the owner of a port does when it
+    /// accepts. `None`: no attempt is left. A process that never sends does not delay the other attempts.
+    fn next_answer(&mut self, deadline: Instant) -> Result<Option<OwnedFd>, LaunchError> {
         let give_up = Instant::now() + TRY_LIMIT;
         loop {
             let now = Instant::now();
@@ -174,7 +174,7 @@ impl Ways {
         }
     }
 
-    /// Waits for something to happen; a made connection that can be read, by its number.
+    /// Waits for an event; returns the index of an established connection that can be read.
     fn ready(&mut self, time: Duration) -> Result<Option<usize>, LaunchError> {
         let made = self.made.iter().map(|fd| (fd, PollFlags::IN));
         let all = made.chain(self.begun.iter().map(|(fd, _)| (fd, PollFlags::OUT)));
@@ -194,18 +194,18 @@ impl Ways {
     }
 }
 
-/// The name of the socket for processes of the port's host.
+/// Returns the name of the Unix socket for processes of the port's host.
 fn name_here(key: &Secret) -> String {
     let mut hasher = blake3::Hasher::new_keyed(&key.bytes());
     hasher.update(b"nmad port: here");
     format!("nmad-port-{}", &hasher.finalize().to_hex()[..32])
 }
 
-/// Two processes meet over the socket between them. Every process that can read the socket can read what they
-/// exchange.
+/// Connects two processes over the socket between them. Every process that can read the socket can read
+/// their exchange.
 ///
 /// # Errors
-/// The other side does not do the same within `limit`.
+/// The other side does not call this within `limit`.
 pub fn join(socket: impl AsFd, limit: Duration) -> Result<Meeting, LaunchError> {
     let fd = socket.as_fd().try_clone_to_owned().map_err(LaunchError::system("cannot use the socket"))?;
     let own = Secret::random()?.bytes();
@@ -221,12 +221,12 @@ pub fn join(socket: impl AsFd, limit: Duration) -> Result<Meeting, LaunchError> 
 }
 
 impl Meeting {
-    /// Whether this side is the first of both: that which accepts.
+    /// Returns whether this is the accepting side.
     pub fn is_first(&self) -> bool {
         self.is_first
     }
 
-    /// 256 bits that only both sides know.
+    /// Returns 256 bits that only both sides know.
     pub fn secret(&self) -> [u8; 32] {
         self.secret.bytes()
     }
@@ -234,11 +234,11 @@ impl Meeting {
     /// Sends a message and receives the other side's.
     ///
     /// # Errors
-    /// The other side is gone, or says what is no message.
+    /// The other side is gone, or sends an invalid message.
     pub fn swap(&mut self, mine: &[u8]) -> Result<Vec<u8>, LaunchError> {
         let endless = Instant::now() + Duration::from_secs(1 << 30);
         let (mut head, mut theirs) = ([0; 8], Vec::new());
-        // The first sends first, so that two long messages do not wait for each other.
+        // The sides send one after the other, so that two long messages do not block each other.
         for sends in [self.is_first, !self.is_first] {
             if sends {
                 send_all(&self.fd, &(mine.len() as u64).to_le_bytes(), endless)?;
@@ -257,7 +257,7 @@ impl Meeting {
     }
 }
 
-/// A short name for something, from which it cannot be found out.
+/// Returns a short one-way digest.
 pub fn digest(what: &[u8]) -> [u8; 16] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"nmad port: digest").update(what);
@@ -271,14 +271,15 @@ fn meet(fd: OwnedFd, key: &Secret, is_first: bool, deadline: Instant) -> Result<
     Ok(Meeting { fd, secret, is_first })
 }
 
-/// Addresses of this host for a port of a job with rails at these ones: those that others may reach first.
+/// Returns the addresses of this host for a port of a job with rails at these addresses, the most reachable
+/// first.
 fn addresses(rails: &[IpAddr]) -> Vec<IpAddr> {
     let has_wide = rails.iter().any(|address| !address.is_loopback());
     let own = reach::own_addresses().unwrap_or_default().into_iter();
     reach::in_order(own.filter(|ip| !has_wide || ip.is_loopback() || rails.contains(ip)).collect())
 }
 
-/// Sockets that listen on a port of the same number, at these addresses.
+/// Sockets that listen on the same port number at these addresses.
 #[derive(Default)]
 struct Listening {
     listeners: Vec<OwnedFd>,
@@ -286,7 +287,7 @@ struct Listening {
     addresses: Vec<IpAddr>,
 }
 
-/// Listens on all of these addresses that can be used; on none, where the host has no network.
+/// Listens on all of these addresses that can be used; on none if the host has no network.
 fn listen(addresses: &[IpAddr]) -> Result<Listening, LaunchError> {
     let failed = "cannot open a port";
     for _ in 0..NUMBERS_MAX {
@@ -310,7 +311,7 @@ fn listen(addresses: &[IpAddr]) -> Result<Listening, LaunchError> {
     Err(LaunchError::system(failed)(std::io::Error::from(std::io::ErrorKind::AddrInUse)))
 }
 
-/// False: none of them is ready within the time.
+/// Waits until one is ready; false: none was within the time.
 fn wait_for(all: &mut [PollFd<'_>], time: Duration) -> Result<bool, Errno> {
     let time = Timespec::try_from(time.min(Duration::from_secs(3600))).ok();
     match poll(all, time.as_ref()) {
@@ -366,14 +367,14 @@ mod tests {
     use std::io::Write as _;
     use std::net::TcpStream;
 
-    /// The addresses at which a port listens.
+    /// Returns the addresses at which a port listens.
     fn bound(port: &Port) -> impl Iterator<Item = SocketAddr> {
         let name = |fd| SocketAddr::try_from(rustix::net::getsockname(fd).ok()?).ok();
         port.listeners.iter().filter_map(name)
     }
 
     #[test]
-    fn two_who_know_the_name_meet_and_a_stranger_keeps_nobody_away() {
+    fn two_processes_that_know_the_name_connect_despite_a_wrong_key() {
         let port = Port::open(256, &[]).expect("a port");
         assert!(port.name().len() <= 256 && !port.name().contains(' '), "{}", port.name());
         let name = port.name().to_string();
@@ -382,7 +383,7 @@ mod tests {
         std::thread::scope(|scope| {
             let other = scope.spawn(move || {
                 let refused = connect(&wrong, Duration::from_secs(20)).expect_err("another key").to_string();
-                assert!(refused.contains("nobody accepts"), "{refused}");
+                assert!(refused.contains("no process accepts"), "{refused}");
                 let mut meeting = connect(&name, Duration::from_secs(20)).expect("they meet");
                 let theirs = meeting.swap(&vec![7; 3 << 20]).expect("a message");
                 (meeting.secret(), theirs, meeting.is_first())
@@ -397,11 +398,12 @@ mod tests {
     }
 
     #[test]
-    fn silent_and_false_connections_delay_nobody_and_a_second_client_waits_for_the_next_call() {
+    fn silent_and_invalid_connections_delay_no_client_and_a_second_client_waits_for_the_next_call() {
         let port = Port::open(256, &[IpAddr::from([127, 0, 0, 1])]).expect("a port");
         let at = bound(&port).next().expect("it is bound");
         let mut held = Vec::new();
-        // More than are greeted at once, some of which have said all that needs no key.
+        // More connections than are greeted at the same time; some have sent the part of the greeting that
+        // needs no key.
         for number in 0..100 {
             let mut stream = TcpStream::connect(at).expect("it listens");
             if number % 2 == 0 {
@@ -438,7 +440,7 @@ mod tests {
         let wide = |port: &Port| {
             bound(port).map(|address| address.ip()).filter(|ip| !ip.is_loopback()).collect::<Vec<_>>()
         };
-        // A job without rails to others has the port everywhere.
+        // A job without rails to other hosts opens its port on all addresses.
         assert_eq!(wide(&port), wide(&all));
         if let [one, .., other] = &wide(&all)[..] {
             let port = Port::open(256, &[*one]).expect("a port");
@@ -447,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_port_and_where_nobody_waits_are_errors() {
+    fn invalid_names_and_closed_ports_are_errors() {
         for name in ["", "nmad", "nmad#00#1#", "tcp://127.0.0.1:7"] {
             let error = connect(name, Duration::from_secs(1)).expect_err(name).to_string();
             assert!(error.contains("no name of a port"), "{error}");
@@ -459,12 +461,12 @@ mod tests {
     }
 
     #[test]
-    fn a_process_of_this_host_needs_no_network_and_one_that_never_speaks_keeps_nobody_away() {
+    fn processes_of_this_host_need_no_network_and_a_silent_process_delays_none() {
         let port = Port::open(256, &[]).expect("a port");
         let silent = reach::listen().expect("a port");
         let silent = silent.local_addr().expect("it has one").port();
         let mut parts: Vec<String> = port.name().split(MARK).map(str::to_owned).collect();
-        // The number of another process's port, at addresses that there are and that lead nowhere.
+        // The port number of another process, at addresses that exist but do not lead to the port.
         parts[2] = silent.to_string();
         for addresses in ["", "127.0.0.1,0.0.0.1"] {
             parts[3] = addresses.into();

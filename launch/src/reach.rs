@@ -1,5 +1,5 @@
-//! How other processes reach this one: a TCP port on all addresses of this host, of IPv4 and of IPv6, and a
-//! socket for processes of this host, which needs no network at all.
+//! Addresses of this process for other processes: a TCP port on all IPv4 and IPv6 addresses of this host,
+//! and a Unix socket for processes of this host, which works without a network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,13 +10,13 @@ use rustix::net::{
     self, AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, ipproto, sockopt,
 };
 
-/// More addresses than a machine has interfaces that matter.
+/// Most addresses; more than the relevant interfaces of a machine.
 const ADDRESSES_MAX: usize = 16;
 
-/// Connections that wait to be accepted: all hosts of a job may come at once.
+/// Backlog of connections: all hosts of a job may connect at the same time.
 const BACKLOG: i32 = 1024;
 
-/// None of the sockets blocks or is inherited.
+/// Flags of all sockets: they do not block and are not inherited.
 const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 
 /// Listens on a free TCP port of all addresses of this host.
@@ -25,7 +25,7 @@ const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 /// The system has no socket left.
 pub fn listen() -> Result<TcpListener, Errno> {
     let both = listen_at(&SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)));
-    // A kernel without IPv6.
+    // The second attempt is for kernels without IPv6.
     let fd = both.or_else(|_| listen_at(&SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))))?;
     Ok(TcpListener::from(fd))
 }
@@ -42,7 +42,7 @@ fn listen_at(any: &SocketAddr) -> Result<OwnedFd, Errno> {
     Ok(fd)
 }
 
-/// Addresses at which other processes may reach a port of [`listen`].
+/// Returns the addresses at which other processes may reach a port of [`listen`].
 ///
 /// # Errors
 /// The system does not list its interfaces.
@@ -52,7 +52,7 @@ pub fn addresses(listener: &TcpListener) -> std::io::Result<Vec<IpAddr>> {
     Ok(in_order(own.filter(|address| address.is_ipv4() || has_v6).collect()))
 }
 
-/// The addresses of this host's interfaces that are up.
+/// Returns the addresses of this host's interfaces that are up.
 ///
 /// # Errors
 /// The system does not list its interfaces.
@@ -65,8 +65,8 @@ pub fn own_addresses() -> std::io::Result<Vec<IpAddr>> {
     Ok(up.filter_map(address).collect())
 }
 
-/// Addresses in the order in which others shall try them: IPv4 and IPv6 in turns, so that a short list has both;
-/// loopback addresses last.
+/// Sorts addresses in the order for connecting: IPv4 and IPv6 alternate, so that a short list has both;
+/// loopback addresses come last.
 pub(crate) fn in_order(found: Vec<IpAddr>) -> Vec<IpAddr> {
     let (local, wide): (Vec<_>, Vec<_>) = found.into_iter().partition(IpAddr::is_loopback);
     let (v4, v6): (Vec<_>, Vec<_>) = wide.into_iter().filter(is_wide).partition(IpAddr::is_ipv4);
@@ -78,7 +78,7 @@ pub(crate) fn in_order(found: Vec<IpAddr>) -> Vec<IpAddr> {
     all
 }
 
-/// Whether an address means the same to another process: addresses of one link need its name as well.
+/// Returns whether an address is valid on other hosts; a link-local address also needs the interface.
 fn is_wide(ip: &IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => !ip.is_link_local(),
@@ -86,7 +86,7 @@ fn is_wide(ip: &IpAddr) -> bool {
     }
 }
 
-/// Listens for processes of this host that know `name`; the name is none of a file.
+/// Listens for processes of this host that know `name`, which is in the abstract namespace and not a file.
 ///
 /// # Errors
 /// Another process has this name, or the system has no socket left.
@@ -97,7 +97,7 @@ pub fn listen_here(name: &str) -> Result<OwnedFd, Errno> {
     Ok(fd)
 }
 
-/// Begins to connect to where [`listen_here`] has this name.
+/// Begins to connect to the socket that [`listen_here`] opened with this name.
 ///
 /// # Errors
 /// No process of this user on this host has it.
@@ -107,10 +107,10 @@ pub fn connect_here(name: &str) -> Result<OwnedFd, Errno> {
     if is_own_user(&fd) { Ok(fd) } else { Err(Errno::ACCESS) }
 }
 
-/// Begins to connect to a TCP port; it has connected when it can be written to.
+/// Begins to connect to a TCP port; the connection is established when it becomes writable.
 ///
 /// # Errors
-/// There is no way to this address.
+/// The address is not reachable.
 pub fn connect(to: SocketAddr) -> Result<OwnedFd, Errno> {
     let family = if to.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
     let fd = net::socket_with(family, SocketType::STREAM, FLAGS, Some(ipproto::TCP))?;
@@ -125,15 +125,15 @@ fn begin(fd: &OwnedFd, to: &SocketAddrAny) -> Result<(), Errno> {
     }
 }
 
-/// Takes a connection that waits, unless another user of this host has made it at a socket of
-/// [`listen_here`], whose name the system shows to everybody.
+/// Accepts a waiting connection. Rejects other users of this host at a socket of [`listen_here`], since the
+/// system shows its name to all users.
 pub fn accept(listener: &OwnedFd) -> Option<OwnedFd> {
     let fd = net::accept_with(listener, FLAGS).ok()?;
     is_own_user(&fd).then_some(fd)
 }
 
-/// Whether the process at the other end may be trusted with this one's time: not if it is another user's of
-/// this host. TCP does not tell.
+/// Returns whether the other end may use this process's time: false for another user of this host. TCP does
+/// not tell the user.
 fn is_own_user(fd: &impl AsFd) -> bool {
     match sockopt::socket_domain(fd) {
         Ok(AddressFamily::UNIX) => {

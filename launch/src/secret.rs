@@ -6,7 +6,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::LaunchError;
 
-/// The variable in which our own launcher hands the secret to its ranks, in hexadecimal.
+/// The variable in which our launcher passes the secret to its ranks, in hexadecimal.
 pub const VARIABLE: &str = "NMAD_SECRET";
 
 /// 256 bits from the system's randomness. `Debug` does not show them.
@@ -28,17 +28,17 @@ impl Secret {
         Ok(Secret(bytes))
     }
 
-    /// From its bytes.
+    /// Makes a secret from its bytes.
     pub fn from_bytes(bytes: [u8; 32]) -> Secret {
         Secret(bytes)
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn bytes(&self) -> [u8; 32] {
         self.0
     }
 
-    /// 64 lower-case hexadecimal digits.
+    /// Returns 64 lower-case hexadecimal digits.
     pub fn to_hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }

@@ -1,17 +1,17 @@
-//! The variables of the environment that are ours: one list for all crates, by which a misspelt one is found.
+//! The environment variables of NewMadeleine: one list for all crates, which detects misspelt names.
 
 mod meaning;
 
 pub use meaning::meaning;
 use std::ffi::OsString;
 
-/// Set for the ranks of our own launcher, which has told of misspelt variables before.
+/// Set for ranks of our own launcher, which has already reported misspelt variables.
 pub(crate) const STARTED_BY_US: &str = "NMAD_LOCAL_RANK";
 
-/// What all of them begin with.
+/// Prefix of all names.
 pub const PREFIX: &str = "NMAD_";
 
-/// Every variable that a program, a library or the launcher reads or sets; all are explained in `docs/`.
+/// All variables that programs, libraries and launchers read or set; `docs/` explains each.
 pub const ALL: [&str; 46] = [
     "NMAD_CC",
     "NMAD_CHUNK",
@@ -61,7 +61,7 @@ pub const ALL: [&str; 46] = [
     "NMAD_TRACE",
 ];
 
-/// Those of our tests, examples and scripts.
+/// Variables of our tests, examples and scripts.
 pub const OF_TESTS: [&str; 19] = [
     "NMAD_CLIENTS",
     "NMAD_INSIDE",
@@ -84,20 +84,20 @@ pub const OF_TESTS: [&str; 19] = [
     "NMAD_TEST_ROUND",
 ];
 
-/// What rank 0 has to tell the user about our environment: a line for each variable that nobody reads. None
-/// under our own launcher, which has told it.
+/// Returns the warnings for rank 0: one line for each unknown variable. Empty under our own launcher, which
+/// has reported them.
 pub fn misspelt() -> Vec<String> {
-    unless_told(std::env::vars_os().map(|(name, _)| name).collect())
+    unless_reported(std::env::vars_os().map(|(name, _)| name).collect())
 }
 
-fn unless_told(names: Vec<OsString>) -> Vec<String> {
+fn unless_reported(names: Vec<OsString>) -> Vec<String> {
     match names.iter().any(|name| name == STARTED_BY_US) {
         true => Vec::new(),
         false => misspelt_among(names.into_iter()),
     }
 }
 
-/// A line for each of these names that looks like one of ours and is none.
+/// Returns a line for each name that begins like ours but is unknown.
 pub(crate) fn misspelt_among(names: impl Iterator<Item = OsString>) -> Vec<String> {
     let names = names.filter_map(|name| name.into_string().ok());
     let is_known = |name: &str| ALL.iter().chain(&OF_TESTS).any(|known| *known == name);
@@ -134,12 +134,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_or_not_ours_is_not_mentioned() {
+    fn known_and_foreign_variables_are_not_reported() {
         assert!(told(&ALL).is_empty() && told(&OF_TESTS).is_empty());
         assert!(told(&["PATH", "PMI_RANK", "NMADNESS", "nmad_rails"]).is_empty());
         let under_ours = [STARTED_BY_US.into(), format!("{PREFIX}X").into()];
-        assert_eq!(unless_told(under_ours[1..].to_vec()).len(), 1);
-        assert!(unless_told(under_ours.to_vec()).is_empty());
+        assert_eq!(unless_reported(under_ours[1..].to_vec()).len(), 1);
+        assert!(unless_reported(under_ours.to_vec()).is_empty());
         let twice = format!("{PREFIX}X");
         assert_eq!(told(&[&twice, &twice]).len(), 1);
     }

@@ -1,10 +1,10 @@
-//! Memory that the rails expose to peers, and accesses to theirs.
+//! Remote memory access: exposing memory to peers, and accessing memory that peers expose.
 
 use crate::node::Node;
 use nmad_engine::{Act, Atomics, Exposure, Key, PeerId, RemoteAccess, RequestId, Segments};
 
 impl Node {
-    /// Has every rail that can expose memory to its peers. It stays as it is until [`Node::conceal`].
+    /// Exposes memory to the peers on every rail that can, until [`Node::conceal`].
     pub fn expose(&self, memory: &Segments) -> Exposure {
         self.with_rails(|rails| {
             let mut exposure = Exposure::default();
@@ -19,7 +19,7 @@ impl Node {
         })
     }
 
-    /// No peer reaches the memory after this call.
+    /// Withdraws exposed memory: no peer can access it after this call.
     pub fn conceal(&self, exposure: &Exposure) {
         if exposure.is_empty() {
             return;
@@ -31,7 +31,7 @@ impl Node {
         });
     }
 
-    /// Begins an access to memory of a peer: as [`nmad_engine::Engine::access`].
+    /// Begins an access to exposed memory of a peer ([`nmad_engine::Engine::access`]).
     pub fn access(
         &self,
         to: PeerId,

@@ -1,14 +1,13 @@
-//! Rails that work without the engine's lock.
+//! Rails in use without the engine's lock.
 //!
-//! The engine and the places of its rails are behind one lock. A thread that has a rail do
-//! something long takes the rail out of its place, lets the lock go, and puts the rail back under the lock.
-//! So a rail has one user at a time, several rails work at once (P3 section III), and nobody ever waits for a
-//! rail: a thread that finds the place empty leaves its orders in the engine, and the thread that uses the
-//! rail asks the engine for orders after it has put the rail back ([`pump::Access`]). Since a place is only
-//! filled and emptied under the lock, one of the two sees the other.
+//! One lock protects the engine and the places of its rails. A thread that starts long work on a rail takes
+//! the rail out of its place, releases the lock, and puts the rail back under the lock. So a rail has one
+//! user at a time, several rails work at once (P3 section III), and no thread waits for a rail. A thread
+//! that finds the place empty leaves its orders in the engine; the user of the rail asks the engine for
+//! orders after it has put the rail back ([`pump::Access`]). Places are only filled and emptied under the
+//! lock, so one of the two threads sees the other.
 //!
-//! While one thread alone uses the node there is nobody to let the lock go for, and rails work in their
-//! places.
+//! While only one thread uses the node, rails work in their places and the lock is kept.
 
 use crate::cores;
 use crate::lock::Release;
@@ -19,7 +18,7 @@ use nmad_engine::transfer::driver::Scope;
 use nmad_engine::{Driver, Engine, Instant, Order, Pair, RailId};
 use std::ops::DerefMut;
 
-/// The node for the pump, by whoever holds its lock.
+/// Access of the pump to the node, for the holder of its lock.
 pub(crate) struct Held<'g, G>(pub(crate) &'g mut G);
 
 impl<G: DerefMut<Target = Core> + Release> Access for Held<'_, G> {
@@ -49,7 +48,7 @@ impl<G: DerefMut<Target = Core> + Release> Access for Held<'_, G> {
 
     #[inline]
     fn poll(&mut self, rail: RailId, scope: Scope, now: Instant) -> Looked {
-        // To look for the packet of one peer is as short as a decision.
+        // Polling for the packet of one peer is as short as a decision of the engine, so the lock is kept.
         if scope == Scope::All && self.0.is_shared() {
             return self.poll_apart(rail, now);
         }
@@ -91,7 +90,7 @@ impl<G: DerefMut<Target = Core> + Release> Access for Held<'_, G> {
 }
 
 impl Core {
-    /// Puts a rail back that another core has posted on; false: it is still in use.
+    /// Puts a rail back after another core has posted on it; false: it is still in use.
     #[cold]
     pub(crate) fn reclaim(&mut self, id: RailId) -> bool {
         let Some((_, rail)) = self.standby.reclaim(Some(id)) else {
@@ -102,7 +101,7 @@ impl Core {
         true
     }
 
-    /// Puts all such rails back; whether there were any.
+    /// Puts all such rails back; returns whether there were any.
     pub(crate) fn reclaim_all(&mut self) -> bool {
         let mut any = false;
         while let Some((id, rail)) = self.standby.reclaim(None) {
@@ -114,7 +113,7 @@ impl Core {
 }
 
 impl<G: DerefMut<Target = Core> + Release> Held<'_, G> {
-    /// The same of a rail that is out of its place: another core may have posted on it.
+    /// Uses a rail that is out of its place, if another core has finished posting on it.
     #[cold]
     fn ask_again<R>(&mut self, rail: RailId, work: impl FnOnce(&mut dyn Driver) -> R) -> Option<R> {
         if !self.0.reclaim(rail) {
@@ -124,7 +123,7 @@ impl<G: DerefMut<Target = Core> + Release> Held<'_, G> {
         Some(work(driver.as_mut()))
     }
 
-    /// The lock is let go until the rail has something to report.
+    /// Polls a rail with the lock released until the rail reports an event.
     #[inline(never)]
     fn poll_apart(&mut self, id: RailId, now: Instant) -> Looked {
         let Some(mut apart) = Apart::take(self.0, id) else { return Looked::Unknown };
@@ -136,19 +135,19 @@ impl<G: DerefMut<Target = Core> + Release> Held<'_, G> {
     }
 }
 
-/// A rail outside of its place, whose user has let the lock go. Dropping it takes the lock again and puts the
-/// rail back, also when a driver panics.
+/// A rail outside of its place, with the lock released. Dropping it takes the lock again and puts the rail
+/// back, also when a driver panics.
 struct Apart<'g, G: DerefMut<Target = Core> + Release> {
     held: &'g mut G,
     id: RailId,
     rail: Option<Box<dyn Driver>>,
 }
 
-/// Why there is a rail.
+/// Reason why the rail is present.
 const OUT: &str = "the rail is outside of its place until this is dropped";
 
 impl<'g, G: DerefMut<Target = Core> + Release> Apart<'g, G> {
-    /// None: another thread uses the rail.
+    /// Takes a rail out of its place; `None`: another thread uses it.
     fn take(held: &'g mut G, id: RailId) -> Option<Self> {
         if held.rails[id.index()].is_none() && !held.reclaim(id) {
             return None;

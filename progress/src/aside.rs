@@ -9,9 +9,8 @@ use nmad_engine::Interest;
 use std::sync::atomic::Ordering;
 
 impl Shared {
-    /// One turn of the pump by the helper, since no other thread may turn it. Sleepers are woken when
-    /// requests end; but after any look at them the rails take a sleeper for awake and wake nobody, so that
-    /// they have to be asked again.
+    /// Turns the pump in the helper, in case no other thread does. Ended requests wake sleepers. Any poll
+    /// makes the rails believe that the sleeper is awake, so they are armed again afterwards.
     pub(crate) fn turn_aside(&self, core: &mut Guard<'_, Core>) -> bool {
         core.now = self.clock.now();
         let sleeps = self.has_sleepers();
@@ -25,13 +24,13 @@ impl Shared {
         happened
     }
 
-    /// Goes on with what threads in calls would do themselves; there are none.
+    /// Runs the background service, since no thread is in a call.
     pub(crate) fn work_in_background(&self, core: &mut Guard<'_, Core>) -> Served {
         let Core { engine, background, .. } = &mut **core;
         let Some(background) = background else { return Served::default() };
         let served = background.serve(engine);
         if served.worked {
-            // Peers wait for what was submitted, and threads that go to sleep now for the end of it.
+            // Peers wait for the submitted messages, and threads that fall asleep now wait for their end.
             self.push(core, true);
             self.rouse();
         }
@@ -44,15 +43,15 @@ impl Shared {
 }
 
 impl Core {
-    /// Whether the engine wants to be looked after by now: perhaps for what another thread has submitted
-    /// since somebody went to sleep.
+    /// Returns whether a deadline of the engine has passed, perhaps of a message that another thread
+    /// submitted after the sleeper fell asleep.
     fn is_due(&self) -> bool {
         self.engine.next_deadline().is_some_and(|deadline| deadline <= self.now)
     }
 
-    /// The descriptors by which peers that want a link wake a sleeper.
-    pub(crate) fn doors(&mut self) -> Vec<i32> {
-        let doors = self.rails.iter_mut().flatten().filter_map(|rail| rail.wakeup(Interest::Links));
-        doors.filter(|&fd| fd >= 0).collect()
+    /// Returns the descriptors that become readable when a peer wants a link.
+    pub(crate) fn link_descriptors(&mut self) -> Vec<i32> {
+        let found = self.rails.iter_mut().flatten().filter_map(|rail| rail.wakeup(Interest::Links));
+        found.filter(|&fd| fd >= 0).collect()
     }
 }

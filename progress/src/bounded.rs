@@ -1,35 +1,34 @@
-//! Waiting for a bounded time, for requests whose names may be wrong: for callers whose language cannot
-//! ensure that a request is waited for once.
+//! Bounded waits that check request names, for callers whose language cannot ensure that each request is
+//! waited for once.
 
 use crate::lock::Guard;
 use crate::locked::{Core, Looked, Outcome};
 use crate::node::Node;
 use nmad_engine::{Duration, Engine, RequestId};
 
-/// A request that does not exist: it never did, or its end was reported already.
+/// A request that does not exist: it never did, or its result was already taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownRequest {
-    /// Its place in the list that was given.
+    /// Index in the given list.
     pub index: usize,
 }
 
-/// Lists up to this length are searched for doubles without a sorted copy.
+/// Lists up to this length are searched for duplicates without a sorted copy.
 const FEW: usize = 16;
 
 impl Node {
-    /// Waits until `ready` says so, or for at most `bound`; false: it did not.
+    /// Waits until `ready` is true, for at most `bound`; returns whether it was.
     pub fn wait_for(&self, bound: std::time::Duration, mut ready: impl FnMut(&mut Engine) -> bool) -> bool {
         let until = self.now() + Duration::from_ns(bound.as_nanos().try_into().unwrap_or(u64::MAX));
         self.wait_until(Some(until), |core| ready(&mut core.engine).then_some(()).ok_or(None)).is_some()
     }
 
-    /// Waits for one of the requests, for at most `bound` (without one: until it ends): its place in the
-    /// list, and how it ended. `Duration::ZERO` looks once at the rails. `Ok(None)`: none has ended, or the
-    /// list is empty. If one is unknown, none that comes later in the list is
-    /// reported.
+    /// Waits for one of the requests, for at most `bound` (without one: until one ends). Returns its index
+    /// and its result. `Duration::ZERO` polls the rails once. `Ok(None)`: none has ended, or the list is
+    /// empty. If a request is unknown, none that comes later in the list is reported.
     ///
     /// # Errors
-    /// One of the requests is unknown, or becomes so because another thread takes its end.
+    /// One of the requests is unknown, or becomes unknown because another thread takes its result.
     #[inline]
     pub fn wait_any_within(
         &self,
@@ -39,25 +38,26 @@ impl Node {
         if requests.is_empty() {
             return Ok(None);
         }
-        self.within(bound, |core| core.first_ended(requests).transpose().ok_or(only(requests))).transpose()
+        self.within(bound, |core| core.first_ended(requests).transpose().ok_or(only_one(requests)))
+            .transpose()
     }
 
-    /// Waits for all of the requests, for at most `bound`: how each ended. `Ok(None)`: not all have;
-    /// nothing was reported then, and all can still be waited for.
+    /// Waits for all of the requests, for at most `bound`, and returns their results. `Ok(None)`: not all
+    /// have ended; no result was taken, and all can still be waited for.
     ///
     /// # Errors
-    /// One of the requests is unknown, or there twice, which is found before anything is waited for; or one
-    /// becomes unknown because another thread receives its end. Nothing was reported.
+    /// One of the requests is unknown or listed twice, which is checked before waiting; or one becomes
+    /// unknown because another thread takes its result. No result was taken.
     pub fn wait_all_within(
         &self,
         requests: &[RequestId],
         bound: Option<Duration>,
     ) -> Result<Option<Vec<Outcome>>, UnknownRequest> {
-        let wrong = twice(requests).or_else(|| self.shared.lock().unknown_among(requests));
+        let wrong = first_duplicate(requests).or_else(|| self.shared.lock().unknown_among(requests));
         if let Some(index) = wrong {
             return Err(UnknownRequest { index });
         }
-        // Those before this one have ended.
+        // All requests before this index have ended.
         let mut next = 0;
         self.within(bound, |core| {
             while let Some(&request) = requests.get(next) {
@@ -72,10 +72,10 @@ impl Node {
         .transpose()
     }
 
-    /// Whether the request has ended, and that was not reported yet. Does not turn the pump.
+    /// Returns whether the request has ended; its result was not taken yet. Does not turn the pump.
     ///
     /// # Errors
-    /// It is unknown.
+    /// The request is unknown.
     pub fn has_ended(&self, request: RequestId) -> Result<bool, UnknownRequest> {
         self.with(|engine| engine.has_ended(request)).ok_or(UnknownRequest { index: 0 })
     }
@@ -113,13 +113,13 @@ impl Core {
         Ok(None)
     }
 
-    /// The place of the first that is unknown.
+    /// Returns the index of the first unknown request.
     pub(crate) fn unknown_among(&self, requests: &[RequestId]) -> Option<usize> {
         requests.iter().position(|&request| self.engine.has_ended(request).is_none())
     }
 
-    /// How each of the requests ended, which all have and no two of which are the same; nothing is taken if
-    /// another thread has received the end of one of them meanwhile.
+    /// Takes the results of the requests, which all have ended and are different. Takes none if another
+    /// thread has taken one meanwhile.
     fn take_all(&mut self, requests: &[RequestId]) -> Result<Vec<Outcome>, UnknownRequest> {
         if let Some(index) = self.unknown_among(requests) {
             return Err(UnknownRequest { index });
@@ -129,11 +129,11 @@ impl Core {
     }
 }
 
-/// The place of the first request that is in the list before that already.
-fn twice(requests: &[RequestId]) -> Option<usize> {
+/// Returns the index of the first request that the list contains before already.
+fn first_duplicate(requests: &[RequestId]) -> Option<usize> {
     let mut places = (1..requests.len()).filter(|&place| requests[..place].contains(&requests[place]));
     if requests.len() > FEW {
-        // Requests in the order in which they were made are mostly sorted already.
+        // Requests in the order of their submission are almost sorted already.
         let mut sorted = requests.to_vec();
         sorted.sort_unstable();
         sorted.windows(2).find(|pair| pair[0] == pair[1])?;
@@ -141,8 +141,8 @@ fn twice(requests: &[RequestId]) -> Option<usize> {
     places.next()
 }
 
-/// The one that has to end before any of them has; none if any of several may.
+/// Returns the request that has to end first; `None` if any of several may.
 #[inline]
-fn only(requests: &[RequestId]) -> Option<RequestId> {
+fn only_one(requests: &[RequestId]) -> Option<RequestId> {
     if let [request] = requests { Some(*request) } else { None }
 }

@@ -1,55 +1,57 @@
-//! What a program does after it has submitted messages: it waits soon, or it computes. That decides whether
-//! it pays to hold back the first message of a burst, and whether messages may gather at all.
+//! Learns whether a program waits soon after it has submitted messages, or computes. This decides whether
+//! the first message of a burst is held back, and whether messages are gathered at all.
 //!
-//! The first message of a burst leaves at once and what follows gathers. A program that
-//! submits several messages and then waits, again and again, is better served if the first one gathers
-//! too: one system call instead of two. A program that computes before it waits is served worse: the message
-//! stays until the helper looks. What either is worth can be seen whether a burst was held or not, by when
-//! the waiting call comes; so the first message is held as long as that was worth more than it cost over the
-//! last thousand bursts. A processor that the system has taken away for a moment looks like a program that
-//! computes, but not often, and not for long.
+//! The first message of a burst leaves at once and later ones gather. Programs that submit several messages
+//! and then wait, again and again, are better served if the first one gathers too: one system call instead
+//! of two. Programs that compute before they wait are served worse, since the message stays until the
+//! helper looks. The time of the waiting call shows the gain or cost of holding, whether the burst was held
+//! or not. So the first message is held while holding has gained more than it cost over the last thousand
+//! bursts. A processor that the system takes away for a moment looks like a program that computes, but
+//! rarely and briefly.
 //!
-//! Later messages gather while its rail is busy, and leave with the waiting call or when
-//! the helper looks. If programs compute after their submissions, that delays messages by more than gathering
-//! spares: then each leaves as it is submitted, as if somebody waited for it. What counts is the time between
-//! submissions and after the last, and not what they take: that is longer if each leaves at once.
+//! Later messages gather while their rail is busy, and leave with the waiting call or when the helper
+//! looks. If programs compute after their submissions, this delays messages by more than gathering saves;
+//! then each message leaves when it is submitted, as if a thread waited for it. The measure is the time
+//! between submissions and after the last one, without the time of the submissions, which is longer if each
+//! message leaves at once.
 
 use nmad_engine::{Duration, Instant};
 
 /// A burst is held for at most this long after its first submission.
 const SOON: Duration = Duration::from_us(20);
-/// A burst whose waiting call came this late was none: it was worth sending at once.
+/// A burst whose waiting call comes later than this should have left at once.
 const LATE: Duration = Duration::from_us(40);
-/// What holding a burst gains in microseconds: little more than a system call that only enters and leaves.
+/// Gain of holding a burst in microseconds: a little more than a system call that only enters and leaves
+/// the kernel.
 const GAIN: f32 = 2.0;
-/// Its highest cost, when only the helper ends it.
+/// Highest cost of holding in microseconds, when only the helper ends the burst.
 const COST_MAX: f32 = 1000.0;
 /// Weight of the latest burst in the mean.
 const LATEST: f32 = 1.0 / 1024.0;
-/// Bursts that are watched before the first is held.
+/// Bursts that are observed before the first one is held.
 const WATCHED: f32 = 16.0;
-/// Submissions between two looks at the clock while a burst is held.
+/// Submissions between two readings of the clock while a burst is held.
 const CLOCK_EVERY: u32 = 8;
 
 /// The observed habit of the program.
 #[derive(Debug, Default)]
 pub(crate) struct Bursts {
-    /// First submission since somebody waited, and how many there were.
+    /// First submission since the last wait, and the number of submissions.
     since: Option<Instant>,
     count: u32,
-    /// End of the last submission, and whether the program was away for long between two.
+    /// End of the last submission, and whether there was a long gap between two.
     last: Instant,
     was_away: bool,
-    /// Microseconds that holding would have gained on average.
-    worth: f32,
-    /// Microseconds that messages would have been earlier on average, had all of them left at once, less what
-    /// gathering has spared.
-    haste: f32,
+    /// Mean gain of holding, in microseconds.
+    hold_gain: f32,
+    /// Mean gain of sending each message at once, in microseconds: the earlier departure less the savings
+    /// of gathering.
+    at_once_gain: f32,
     held: bool,
 }
 
 impl Bursts {
-    /// Whether what is submitted now is held back too, without looking at the clock.
+    /// Returns whether this submission is held back too, without reading the clock.
     #[inline]
     pub(crate) fn holds(&mut self) -> bool {
         let holds = self.held && !self.count.is_multiple_of(CLOCK_EVERY);
@@ -57,41 +59,42 @@ impl Bursts {
         holds
     }
 
-    /// Something was submitted; true: hold it back, a waiting call is about to come.
+    /// Records a submission; true: hold it back, since a waiting call is about to come.
     #[inline]
     pub(crate) fn submitted(&mut self, now: Instant) -> bool {
         self.count += 1;
         let since = *self.since.get_or_insert(now);
         self.was_away |= self.count > 1 && self.is_away(now);
         self.last = now;
-        self.held = self.worth >= GAIN * WATCHED * LATEST && now.since(since) < SOON;
+        self.held = self.hold_gain >= GAIN * WATCHED * LATEST && now.since(since) < SOON;
         self.held
     }
 
-    /// The submission has ended, after what its rail took of it.
+    /// Records the end of a submission, after its rail took the orders.
     #[inline]
     pub(crate) fn returns(&mut self, now: Instant) {
         self.last = now;
     }
 
-    /// Whether the program has been elsewhere for long since its last submission.
+    /// Returns whether the gap since the last submission is long.
     fn is_away(&self, now: Instant) -> bool {
         now.since(self.last) >= LATE
     }
 
-    /// Whether messages leave when they are submitted, busy rails or not: the program is likely to compute.
+    /// Returns whether messages leave when submitted, even on busy rails, since the program is likely to
+    /// compute.
     #[inline]
     pub(crate) fn leaves_at_once(&self) -> bool {
-        self.haste > 0.0
+        self.at_once_gain > 0.0
     }
 
-    /// Whether somebody should say when a waiting call comes.
+    /// Returns whether a burst has begun, whose end must be reported.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
         self.since.is_some()
     }
 
-    /// A waiting call, or the helper, has come.
+    /// Ends a burst: a waiting call, or the helper, has come.
     #[inline]
     pub(crate) fn ended(&mut self, now: Instant) {
         let Some(since) = self.since.take() else { return };
@@ -101,8 +104,8 @@ impl Bursts {
         if several || is_late {
             let computed = self.was_away || self.is_away(now);
             let spared = GAIN * (self.count - 1) as f32;
-            self.worth += LATEST * (if is_late { -late } else { GAIN } - self.worth);
-            self.haste += LATEST * (if computed { late } else { -spared } - self.haste);
+            self.hold_gain += LATEST * (if is_late { -late } else { GAIN } - self.hold_gain);
+            self.at_once_gain += LATEST * (if computed { late } else { -spared } - self.at_once_gain);
         }
         (self.count, self.held, self.was_away) = (0, false, false);
     }
@@ -112,7 +115,7 @@ impl Bursts {
 mod tests {
     use super::*;
 
-    /// A burst, and whether all of it was held back.
+    /// Runs a burst; returns whether all of it was held back.
     fn burst(bursts: &mut Bursts, count: u64, wait_us: u64) -> bool {
         let held = (0..count).fold(true, |held, _| (bursts.holds() || bursts.submitted(at(0))) && held);
         bursts.ended(at(wait_us));
@@ -158,7 +161,7 @@ mod tests {
         assert!(!bursts.leaves_at_once());
         burst(&mut bursts, 1, 500);
         assert!(bursts.leaves_at_once());
-        // Single messages that are waited for gather nothing, and say nothing.
+        // Single messages that are waited for gather nothing and change nothing.
         (0..1000).for_each(|_| assert!(!burst(&mut bursts, 1, 5)));
         assert!(bursts.leaves_at_once());
     }

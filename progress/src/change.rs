@@ -1,10 +1,10 @@
-//! Rails that come and go while the node runs.
+//! Attaching and detaching rails while the node runs.
 
 use crate::node::Node;
 use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::{Departure, Driver, Engine, Event, Interest, Limits, PollScope, RailId, Segments, Sent};
 
-/// In the place of a rail that is gone: nothing happens there.
+/// Placeholder for a detached rail, on which nothing happens.
 #[derive(Debug)]
 struct Vacant;
 
@@ -41,8 +41,8 @@ impl Driver for Vacant {
 }
 
 impl Node {
-    /// Puts rails to their places, each behind the last one or to the place of one that was detached;
-    /// `prepare` tells the engine of them and of their peers.
+    /// Puts rails into their places, each behind the last one or in the place of a detached one. `prepare`
+    /// adds them and their links to the engine.
     pub fn attach<R>(
         &self,
         rails: Vec<(RailId, Box<dyn Driver>)>,
@@ -56,7 +56,7 @@ impl Node {
             }
             core.rails[place.index()] = Some(rail);
         }
-        // A sleeping thread does not know their descriptors.
+        // A sleeping thread does not poll the new descriptors.
         core.is_armed = false;
         drop(core);
         self.shared.rouse();
@@ -64,7 +64,7 @@ impl Node {
         prepared
     }
 
-    /// Takes rails out of their places and closes them; `forget` takes leave of their peers in the engine.
+    /// Takes rails out of their places and closes them; `forget` removes their links from the engine.
     pub fn detach(&self, rails: &[RailId], forget: impl FnOnce(&mut Engine)) {
         let mut forget = Some(forget);
         loop {
@@ -80,11 +80,11 @@ impl Node {
                     places.map(|place| std::mem::replace(&mut core.rails[place], vacant())).collect();
                 drop(core);
                 self.shared.rouse();
-                // What a driver does at its end may take a while.
+                // Closing a driver may take a while.
                 drop(gone);
                 return;
             }
-            // Another thread works with one of them.
+            // Another thread works with one of the rails.
             drop(core);
             std::thread::yield_now();
         }

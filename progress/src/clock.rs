@@ -1,4 +1,4 @@
-//! The clock of a real host: nanoseconds since the node was made.
+//! The clock of a node: nanoseconds since the node was made.
 
 use nmad_engine::Instant;
 use rustix::time::{ClockId, clock_gettime};
@@ -10,23 +10,23 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock whose origin is now.
+    /// Makes a clock whose origin is now.
     pub fn start() -> Self {
         Clock { origin: monotonic_ns() }
     }
 
-    /// The time now. Costs about 20 ns.
+    /// Reads the time, which costs about 20 ns.
     #[inline]
     pub fn now(&self) -> Instant {
         Instant::from_ns(monotonic_ns() - self.origin)
     }
 
-    /// Where its zero is on the monotonic clock of the system, in nanoseconds.
+    /// Returns the origin on the monotonic clock of the system, in nanoseconds.
     pub fn origin_ns(&self) -> u64 {
         self.origin
     }
 
-    /// Reads the time for the pump, and keeps in `now` what it was.
+    /// Returns a function that reads the time for the pump and stores it in `now`.
     #[inline]
     pub(crate) fn kept_in(&self, now: &mut Instant) -> impl FnMut() -> Instant {
         || {
@@ -36,8 +36,8 @@ impl Clock {
     }
 }
 
-/// Nanoseconds since the system's own origin. Without the checks of the standard library's clock, which cost
-/// as much as the reading.
+/// Reads the system's monotonic clock in nanoseconds, without the checks of the standard library's clock,
+/// which cost as much as the reading.
 #[inline]
 fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);

@@ -1,10 +1,10 @@
-//! Which cores are idle, and what the application's threads wait for.
+//! Finds idle cores, and measures for how long the application's threads waited for a core.
 //!
-//! Nothing is guessed: the masks of the ranks of this node say which cores the job has, `/proc/stat` how
-//! busy each is, and `/proc/self/task` on which of them threads of this process run, and for how long they
-//! were ready without a core. Where the system hides one of these (containers, other systems) no core
-//! counts as idle. Reading them takes some 20 us and 5 us more for each thread, so they are read ten times
-//! a second at most.
+//! Three sources tell: the masks of the ranks of this node (cores of the job), `/proc/stat` (load of each
+//! core), and `/proc/self/task` (cores on which threads of this process run, and for how long they were
+//! ready without a core). Where the system hides one of these (containers, other systems) no core counts as
+//! idle. Reading them takes some 20 us and 5 us more for each thread, so they are read ten times a second
+//! at most.
 
 use crate::setting::own_cores;
 use nmad_engine::Duration;
@@ -13,19 +13,19 @@ use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::time::Instant;
 
-/// Share of a core's time that must be idle for the core to be idle. A thread that waits for messages spins
-/// for up to 500 us before it sleeps ([`crate::Idle`]): between messages of some milliseconds its core is
-/// idle for less than half of the time, and counts. At half of the value the noise of a few system services
+/// Share of its time for which an idle core must be idle. A thread that waits for messages spins for up to
+/// 500 us before it sleeps ([`crate::Idle`]): with messages every few milliseconds its core is idle for
+/// less than half of the time, and still counts. At half of the value the noise of a few system services
 /// decides, since the system counts in steps of 10 ms.
 const IDLE: f64 = 0.15;
-/// Threads whose delays are read: of one that has more, the first ones tell enough.
+/// Most threads whose delays are read; the first ones of a larger process are enough.
 const THREADS_MAX: usize = 64;
 
 /// The cores that a process may use.
 pub(crate) struct Cores {
-    /// The mask of the process when this was made. A helper narrows its own later.
+    /// Mask of the process when this was made. The helper narrows its own later.
     mask: Option<CpuSet>,
-    /// Where the helper has last said that it wants to run.
+    /// Mask that the helper has last asked for.
     wanted: Option<CpuSet>,
     loads: Vec<Load>,
     read_at: Instant,
@@ -42,36 +42,36 @@ struct Load {
 /// The application's threads at one moment.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Threads {
-    /// Cores on which one runs, or waits to run.
+    /// Cores on which a thread runs, or waits to run.
     pub(crate) on: Vec<usize>,
-    /// How long they were ready to run and had no core, in all.
+    /// Total time for which threads were ready to run and had no core.
     pub(crate) delayed: Duration,
 }
 
 impl Cores {
-    /// Those of this process, measured from now on.
+    /// Makes the cores of this process, measured from now on.
     pub(crate) fn new() -> Cores {
         let mask = sched_getaffinity(None).ok();
         Cores { mask, wanted: mask, loads: read_loads(), read_at: Instant::now() }
     }
 
-    /// These may be used too, besides those of the process.
+    /// Adds cores that the helper may use besides those of the process.
     pub(crate) fn add(&mut self, more: &[usize]) {
         if let Some(mask) = &mut self.mask {
             more.iter().filter(|&&core| core < CpuSet::MAX_CPU).for_each(|&core| mask.set(core));
         }
     }
 
-    /// Those that the process may still use: the system may have taken some away, or given some back. The
-    /// helper, whose thread calls, may run on all of them after this.
+    /// Returns the cores that the process may use now, since the system may have taken some away or given
+    /// some back. The calling thread is the helper's; it may run on all of them after this.
     ///
-    /// A cpuset that shrinks leaves out some of whatever is asked for, and what it leaves out may come back.
-    /// A user who moves all threads (taskset -a) forbids nothing, so that is told by the helper not being
-    /// where it wanted to be; from then on it stays where it was moved.
+    /// A shrunk cpuset removes cores from whatever mask is asked for, and they may come back. A user who
+    /// moves all threads (`taskset -a`) forbids no core, so the only sign is that the helper is not on the
+    /// mask that it asked for; from then on it stays where it was moved.
     pub(crate) fn allowed(&mut self) -> Vec<usize> {
         let Some(mask) = self.mask else { return Vec::new() };
         let (found, wanted) = (sched_getaffinity(None).ok(), self.wanted);
-        // The system leaves out what the process lost. If nothing is left, its choice stands.
+        // The system drops cores that the process lost. If none is left, its choice stands.
         let _ = sched_setaffinity(None, &mask);
         if found != wanted && sched_getaffinity(None).ok() == Some(mask) {
             self.mask = found;
@@ -81,15 +81,15 @@ impl Cores {
         own_cores()
     }
 
-    /// Has the helper, whose thread calls, run on these cores; true: it does.
+    /// Moves the helper, whose thread calls, to these cores; returns whether it worked.
     pub(crate) fn go_to(&mut self, cores: &[usize]) -> bool {
         let goes = go_to(cores);
         self.wanted = sched_getaffinity(None).ok();
         goes
     }
 
-    /// Those of `allowed` that were idle since the last call, or that threads of ours kept busy, each of
-    /// which ran on its core for so long; without those in `taken`.
+    /// Returns the cores of `allowed` that were idle since the last call, without those in `taken`. `ran`
+    /// lists threads of the helper with their cores and running times, which count as idle time.
     pub(crate) fn idle(
         &mut self,
         allowed: &[usize],
@@ -106,25 +106,25 @@ impl Cores {
     }
 }
 
-/// The core on which the calling thread runs, for as long as the system leaves it there.
+/// Returns the core on which the calling thread runs now.
 pub(crate) fn here() -> usize {
     sched_getcpu()
 }
 
-/// Processor time of the calling thread.
+/// Returns the processor time of the calling thread.
 pub(crate) fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::from_ns(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// Has the calling thread run on these cores from now on; true: it does.
+/// Moves the calling thread to these cores; returns whether it worked.
 pub fn go_to(cores: &[usize]) -> bool {
     let mut set = CpuSet::new();
     cores.iter().filter(|&&core| core < CpuSet::MAX_CPU).for_each(|&core| set.set(core));
     set.count() > 0 && sched_setaffinity(None, &set).is_ok()
 }
 
-/// Cores whose idle share is at least [`IDLE`], with the shares of our own threads on theirs.
+/// Returns the cores whose idle share is at least [`IDLE`], with the shares of our own threads added.
 fn idle(before: &[Load], after: &[Load], own: &[(usize, f64)]) -> Vec<usize> {
     let is_idle = |now: &&Load| {
         let Some(then) = before.iter().find(|load| load.core == now.core) else { return false };
@@ -140,19 +140,20 @@ fn read_loads() -> Vec<Load> {
     loads(&fs::read_to_string("/proc/stat").unwrap_or_default())
 }
 
-/// The lines `cpuN user nice system idle iowait irq softirq steal ...` of `/proc/stat` (proc_stat(5)).
+/// Parses the lines `cpuN user nice system idle iowait irq softirq steal ...` of `/proc/stat`
+/// (proc_stat(5)).
 fn loads(text: &str) -> Vec<Load> {
     let load = |line: &str| {
         let mut words = line.strip_prefix("cpu")?.split_ascii_whitespace();
         let core = words.next().filter(|_| !line.starts_with("cpu "))?.parse().ok()?;
-        // What guests took is part of the first two.
+        // The time of guests is included in the first two.
         let times = words.take(8).map(|word| word.parse().ok()).collect::<Option<Vec<u64>>>()?;
         Some(Load { core, idle: *times.get(3)? + times.get(4).unwrap_or(&0), all: times.iter().sum() })
     };
     text.lines().filter_map(load).collect()
 }
 
-/// The threads of this process but those named `helper`.
+/// Returns the threads of this process except those named `helper`.
 pub(crate) fn threads(helper: &str) -> Threads {
     let mut found = Threads::default();
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
@@ -168,7 +169,8 @@ pub(crate) fn threads(helper: &str) -> Threads {
     found
 }
 
-/// The name of a thread, and its core if it runs or is ready to (proc_pid_stat(5), fields 2, 3 and 39).
+/// Parses the name of a thread, and its core if it runs or is ready to (proc_pid_stat(5), fields 2, 3 and
+/// 39).
 fn stat(text: &str) -> Option<(String, Option<usize>)> {
     // The name may contain anything.
     let (head, rest) = text.rsplit_once(')')?;
@@ -179,7 +181,8 @@ fn stat(text: &str) -> Option<(String, Option<usize>)> {
     Some((name.into(), is_ready.then_some(core)))
 }
 
-/// Nanoseconds that a thread was ready and did not run: the second number of its `schedstat`.
+/// Parses the nanoseconds for which a thread was ready and did not run: the second number of its
+/// `schedstat`.
 fn delay(text: &str) -> u64 {
     text.split_ascii_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)
 }
@@ -238,9 +241,9 @@ mod tests {
         assert!(!cores.go_to(&[]) && cores.allowed() == allowed);
     }
 
-    /// As by `taskset -a`; the system would let it go back.
+    /// Like `taskset -a`: the system would let the helper go back.
     #[test]
-    fn who_was_moved_by_the_user_stays_there() {
+    fn a_helper_that_the_user_moved_stays_there() {
         let mut cores = Cores::new();
         let allowed = cores.allowed();
         assert!(go_to(&allowed[..1]));
@@ -249,9 +252,9 @@ mod tests {
         assert_eq!(cores.allowed(), allowed);
     }
 
-    /// As by a cpuset that has shrunk: the system leaves out some of what is asked for.
+    /// Like a shrunk cpuset: the system removes cores that were asked for.
     #[test]
-    fn cores_that_the_system_leaves_out_may_come_back() {
+    fn cores_that_the_system_removed_may_come_back() {
         let mut cores = Cores::new();
         let allowed = cores.allowed();
         let nowhere = (0..CpuSet::MAX_CPU).rev().find(|core| !allowed.contains(core)).expect("not so many");

@@ -1,5 +1,5 @@
-//! Work in several steps, each when the messages of the one before have come, without letting go of the
-//! lock in between: what a collective of small messages is made of.
+//! Work in several steps under one lock, each of which begins when the messages of the one before have
+//! come. A collective of small messages consists of such steps.
 
 use crate::lock::Guard;
 use crate::locked::{Core, Outcome};
@@ -8,7 +8,7 @@ use crate::shared::Shared;
 use nmad_engine::pump::Tried;
 use nmad_engine::{Caller, Engine, Hints, RequestId, Segments, Submitted, To};
 
-/// What a step works with while it holds the node.
+/// Access to the node for one step.
 pub struct Step<'s, 'a> {
     shared: &'s Shared,
     core: &'s mut Guard<'a, Core>,
@@ -20,21 +20,21 @@ impl<'s, 'a> Step<'s, 'a> {
         Step { shared, core, has_submitted: false }
     }
 
-    /// The engine, to submit to.
+    /// Returns the engine, to submit to it.
     #[inline]
     pub fn engine(&mut self) -> &mut Engine {
         self.has_submitted = true;
         &mut self.core.engine
     }
 
-    /// How a request ended, if it has. A result is given once.
+    /// Takes the result of a request, if it has ended. A result is given once.
     #[inline]
     pub fn take(&mut self, request: RequestId) -> Option<Outcome> {
         self.core.engine.take(request)
     }
 
-    /// Sends a message; it leaves at once if it finds its rail idle and nothing before it. None: it has
-    /// ended, and its memory may be reused.
+    /// Sends a message; it leaves at once if its rail is idle and nothing waits before it. `None`: the send
+    /// has ended, and its memory may be reused.
     #[inline]
     pub fn send(&mut self, to: To, data: &Segments, hints: Hints) -> Option<RequestId> {
         match self.shared.try_at_once(self.core, &to, (data, hints), Caller::Steps) {
@@ -43,7 +43,7 @@ impl<'s, 'a> Step<'s, 'a> {
         }
     }
 
-    /// The same of what has not left yet, or has not ended.
+    /// Continues a send that did not leave or end at the first attempt.
     #[inline(never)]
     fn send_on(&mut self, to: &To, message: (&Segments, Hints), tried: Tried) -> Option<RequestId> {
         match self.shared.go_on(self.core, to, message, (Caller::Steps, tried)) {
@@ -55,14 +55,15 @@ impl<'s, 'a> Step<'s, 'a> {
 }
 
 impl Node {
-    /// Takes one step; its messages leave when a rail is idle.
+    /// Runs one step; its messages leave when a rail is idle.
     #[inline]
     pub fn step<R>(&self, step: impl FnOnce(&mut Step<'_, '_>) -> R) -> R {
         self.submit_to(&mut self.shared.lock(), |shared, core| step(&mut Step::new(shared, core)))
     }
 
-    /// Takes steps until one of them answers, as a thread that waits: messages of a step leave at once,
-    /// and the pump is turned between two of them. None: `interrupted`, which is asked after each step.
+    /// Runs steps until one of them answers, as a thread that waits: messages of a step leave at once, and
+    /// the pump is turned between two steps. `None`: `interrupted` was true, which is checked after each
+    /// step.
     #[inline]
     pub fn drive<R>(
         &self,
@@ -75,12 +76,12 @@ impl Node {
                 let mut now = Step::new(shared, core);
                 let answer = step(&mut now);
                 let has_submitted = now.has_submitted;
-                // Also what the last step has submitted leaves at once.
+                // Messages of the last step leave at once too.
                 let ended = has_submitted && shared.push(core, true);
                 match answer {
                     Some(answer) => return Ok(Some(answer)),
                     None if interrupted() => return Ok(None),
-                    // Posted messages may have ended by that: the next step need not wait for a turn.
+                    // Posted messages may have ended in this feed: the next step need not wait for a turn.
                     None if ended => {}
                     // A step may wait for any of several messages.
                     None => return Err(None),

@@ -1,13 +1,14 @@
 //! The helper: a thread that turns the pump while the application computes.
 //!
-//! [`crate::policy`] decides what it does next, from what each look at the node has found. It is woken only
-//! by a submission that leaves something pending after a long silence, by the rails that it watches, and by a
-//! peer that wants a link, which would take a process that computes for long, and answers nobody, for dead. A
-//! thread that waits never wakes it: to wake a thread takes 12 to 16 us (two hosts on 2 cores).
+//! [`crate::policy`] decides its next step from the result of each look at the node. Only these wake it: a
+//! submission that leaves something pending after a long silence, the rails that it watches, and a peer
+//! that wants a link, since a process that computes for long without an answer looks dead to that peer. A
+//! waiting thread never wakes the helper, since a wakeup takes 12 to 16 us (two hosts on 2 cores).
 //!
-//! A process that was forked has no helper; there the node can only be dropped.
+//! A forked process has no helper; it can only drop the node.
 
 use crate::cores::{self, Cores};
+use crate::demand::Demand;
 use crate::idle::block_on;
 use crate::lock::Guard;
 use crate::locked::Core;
@@ -17,8 +18,7 @@ use crate::shared::Shared;
 use crate::signals;
 use crate::slice;
 use crate::topology::{CoreId, Topology};
-use crate::wish::Wishes;
-use crate::worker::{Crew, Tally};
+use crate::worker::{Tally, WorkerPool};
 use nmad_engine::Duration as Span;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
@@ -29,77 +29,77 @@ use std::time::Duration;
 
 /// The name of the thread.
 const NAME: &str = "nmad-progress";
-/// Turns of the pump at each look at rails that lose: where some links were busy lately a rail looks at the
-/// others once in a few dozen turns only.
+/// Turns of the pump at each look at lossy rails: a rail on which some links were busy lately polls the
+/// other links only once in a few dozen turns.
 const LOOKS: u32 = 64;
-/// It rests until it is woken; a sleep has to have a length.
+/// Bound of a rest, which a wakeup ends.
 const REST: Span = Span::from_ms(3_600_000);
-/// With a rail that loses it looks so often: there only this process itself acknowledges and says that it
-/// lives, and peers give up a process that leaves them without an answer for some seconds.
+/// Interval of looks at lossy rails. On these only this process itself acknowledges and sends signs of
+/// life, and peers give up a process that does not answer for some seconds.
 const LOOK: Span = Span::from_ms(250);
 
-/// Its time slice on a core that it shares: the shortest that Linux grants. A thread with a shorter slice
-/// than the running one gets the core as soon as it wakes; with the usual 3 ms the helper would wait until
-/// the program has computed for as long.
+/// Time slice of the helper on a shared core: the shortest that Linux grants. A thread with a shorter slice
+/// than the running one gets the core as soon as it wakes. With the usual slice of 3 ms the helper would
+/// wait until the program has computed for as long.
 const SLICE: Span = Span::from_us(100);
 
-/// What the helper does.
+/// Present activity of the helper.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Doing {
     /// Sleeps until something is submitted.
     #[default]
     Rests,
-    /// Turns the pump once in a while.
+    /// Turns the pump at intervals.
     Ticks,
-    /// Sleeps until a rail has something.
+    /// Sleeps until a rail has an event.
     Watches,
     /// Turns the pump all the time.
     Polls,
-    /// Looks all the time whether another thread hands it something to post.
+    /// Polls for work that other threads hand to it.
     StandsBy,
 }
 
-/// What the helper has decided and done.
+/// Decisions and counters of the helper.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Helped {
     /// The setting in force.
     pub setting: Progress,
-    /// Cores that the process may use; empty where the system does not tell.
+    /// Cores that the process may use; empty if the system does not say.
     pub allowed: Vec<usize>,
-    /// Those of them on which the helper may run now since they are idle, or its own.
+    /// Cores of these on which the helper may run now: idle ones, or its dedicated ones.
     pub cores: Vec<usize>,
-    /// There are more ranks than cores: it gives way.
+    /// Oversubscribed (more ranks than cores): the helper yields to the ranks.
     pub gives_way: bool,
-    /// Its present activity.
+    /// The present activity.
     pub doing: Doing,
-    /// Helping has stopped for a while since it cost more than it gave.
+    /// Helping is suspended because it cost more than it gained.
     pub is_suspended: bool,
-    /// How often that has happened.
+    /// Number of suspensions.
     pub suspensions: u64,
-    /// Its turns of the pump.
+    /// Turns of the pump by the helper.
     pub turns: u64,
-    /// Those that have moved something while the application computed.
+    /// Turns of these that moved something while the application computed.
     pub moved: u64,
-    /// Rails on which it has posted what a thread in a call has handed it.
+    /// Posts to a rail that the helper did for a thread in a call.
     pub posted: u64,
-    /// Large copies, packings and reductions of other threads of which it, or a worker, has done a part.
+    /// Large copies, packings and reductions of other threads of which the helper or a worker did a part.
     pub shared: u64,
-    /// How long all of this took, in nanoseconds: work that the application did not have to do.
+    /// Time of all of this in nanoseconds, which the application saved.
     pub given_ns: u64,
-    /// Processor time of the helper while it was judged, in nanoseconds.
+    /// Processor time of the helper between reviews, in nanoseconds.
     pub spent_ns: u64,
-    /// How long the application's threads waited for a core meanwhile, in nanoseconds.
+    /// Time for which the application's threads waited for a core between reviews, in nanoseconds.
     pub delayed_ns: u64,
 }
 
-/// Tells how cores are arranged; called by the helper, once, where it matters.
+/// Returns the topology of the cores; the helper calls it once, when it needs it.
 pub(crate) type Arrange = fn(&[CoreId]) -> Topology;
 
-/// The thread; it ends with this value.
+/// The helper thread, which ends when this is dropped.
 pub(crate) struct Helper {
     state: Arc<State>,
     thread: Option<JoinHandle<()>>,
-    /// The process that has the thread.
+    /// Process that has the thread; a forked one has not.
     process: u32,
 }
 
@@ -108,57 +108,57 @@ struct State {
     stop: AtomicBool,
     /// The setting was changed.
     changed: AtomicBool,
-    /// Cores of the job beside those of the process, and what tells which of them are near to each other.
+    /// Cores of other ranks of the job, and the function that returns the topology.
     shared_cores: Mutex<(Vec<CoreId>, Option<Arrange>)>,
-    /// Ends a rest.
-    bell: OwnedFd,
+    /// Wakeup descriptor that ends a rest.
+    wakeup: OwnedFd,
     helped: Mutex<Helped>,
 }
 
 impl Helper {
     pub(crate) fn start(shared: Arc<Shared>, oversubscribed: bool) -> std::io::Result<Helper> {
-        let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        let wakeup = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         let mut cores = Cores::new();
         let allowed = cores.allowed();
         let helped = Mutex::new(Helped { allowed, gives_way: oversubscribed, ..Helped::default() });
         let no = || AtomicBool::new(false);
         let shared_cores = Mutex::default();
         let (resting, stop, changed) = (no(), no(), no());
-        let state = Arc::new(State { resting, stop, changed, shared_cores, bell, helped });
+        let state = Arc::new(State { resting, stop, changed, shared_cores, wakeup, helped });
         let own = state.clone();
         let serve = move || Work::new(&shared, &own, cores, oversubscribed).serve();
         let thread = signals::without(|| thread::Builder::new().name(NAME.into()).spawn(serve))?;
         Ok(Helper { state, thread: Some(thread), process: std::process::id() })
     }
 
-    /// Something is pending: makes sure that the thread looks after it.
+    /// Wakes a resting helper, since something is pending.
     #[inline]
     pub(crate) fn wake(&self) {
         if self.state.resting.load(Ordering::Relaxed) {
-            self.state.ring();
+            self.state.wake();
         }
     }
 
-    /// Chooses what the thread does from now on.
+    /// Changes the setting of the thread.
     ///
     /// # Errors
-    /// This process cannot have it; nothing has changed.
+    /// This process may not use the setting; nothing has changed.
     pub(crate) fn set_progress(&self, setting: Progress) -> Result<(), String> {
         setting.check()?;
         self.state.helped().setting = setting;
         self.state.changed.store(true, Ordering::Release);
-        self.state.ring();
+        self.state.wake();
         Ok(())
     }
 
-    /// Cores of other ranks on which the thread may run too, and what tells which are near to each other.
+    /// Allows cores of other ranks, and sets the function that returns the topology.
     pub(crate) fn share_cores(&self, cores: Vec<CoreId>, arrange: Arrange) {
         *self.state.shared_cores() = (cores, Some(arrange));
         self.state.changed.store(true, Ordering::Release);
-        self.state.ring();
+        self.state.wake();
     }
 
-    /// What the thread has decided and done.
+    /// Returns the decisions and counters of the thread.
     pub(crate) fn helped(&self) -> Helped {
         self.state.helped().clone()
     }
@@ -166,12 +166,12 @@ impl Helper {
 
 impl Drop for Helper {
     fn drop(&mut self) {
-        // A forked process has the value and not the thread.
+        // A forked process has this value but not the thread.
         if std::process::id() != self.process {
             return;
         }
         self.state.stop.store(true, Ordering::Release);
-        self.state.ring();
+        self.state.wake();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -180,16 +180,16 @@ impl Drop for Helper {
 
 impl State {
     #[cold]
-    fn ring(&self) {
+    fn wake(&self) {
         self.resting.store(false, Ordering::Release);
-        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+        let _ = rustix::io::write(&self.wakeup, &1u64.to_ne_bytes());
     }
 
-    /// Sleeps until one of the descriptors is readable or somebody rings. One that rings late ends the next
-    /// sleep early.
+    /// Sleeps until one of the descriptors is readable or [`State::wake`] is called. A call that comes late
+    /// ends the next sleep early.
     fn sleep(&self, descriptors: &[i32], bound: Span) {
-        block_on(descriptors, &self.bell, bound);
-        let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
+        block_on(descriptors, &self.wakeup, bound);
+        let _ = rustix::io::read(&self.wakeup, &mut [0u8; 8]);
     }
 
     fn shared_cores(&self) -> MutexGuard<'_, (Vec<CoreId>, Option<Arrange>)> {
@@ -200,41 +200,41 @@ impl State {
         self.helped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the thread is wanted for something else than what it does.
+    /// Returns whether the thread must stop or adopt a changed setting.
     fn is_called(&self) -> bool {
         self.stop.load(Ordering::Acquire) || self.changed.load(Ordering::Acquire)
     }
 }
 
-/// What the thread works with.
+/// State of the helper thread.
 struct Work<'a> {
     shared: &'a Arc<Shared>,
     state: &'a State,
     policy: Policy,
     cores: Cores,
     topology: Topology,
-    /// Its own cores, the nearest to the application first.
+    /// Cores of the helper, the nearest to the application first.
     places: Vec<CoreId>,
-    /// Rails of the node at the last look.
+    /// Number of rails at the last look.
     rails: usize,
-    crew: Crew,
+    workers: WorkerPool,
     tally: Arc<Tally>,
-    /// Turns of the pump by the time of the last look.
+    /// Turns of the pump by any thread until the last look.
     turns: u32,
-    wishes: Wishes,
-    /// Descriptors of rails that end a sleep.
+    demand: Demand,
+    /// Descriptors of the rails, which end a sleep.
     watched: Vec<i32>,
-    /// Since the last review.
+    /// Gain since the last review.
     given: Span,
-    /// At the last review: processor time of this thread, and delay of the application's.
+    /// Processor time of this thread and delay of the application's threads at the last review.
     before: (Span, Span),
 }
 
 impl<'a> Work<'a> {
     fn new(shared: &'a Arc<Shared>, state: &'a State, cores: Cores, oversubscribed: bool) -> Work<'a> {
-        // A nap should be as long as was asked for; the system rounds up by 50 us otherwise.
+        // Makes naps exact: by default the system rounds them up by 50 us.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-        slice::ask_for(SLICE);
+        slice::request(SLICE);
         let policy = Policy::new(shared.clock.now(), state.helped().setting.clone(), oversubscribed);
         let tally = Arc::new(Tally::default());
         Work {
@@ -245,10 +245,10 @@ impl<'a> Work<'a> {
             topology: Topology::default(),
             places: Vec::new(),
             rails: 0,
-            crew: Crew::new(shared.clone(), tally.clone()),
+            workers: WorkerPool::new(shared.clone(), tally.clone()),
             tally,
             turns: 0,
-            wishes: Wishes::default(),
+            demand: Demand::default(),
             watched: Vec::new(),
             given: Span::ZERO,
             before: (Span::ZERO, Span::ZERO),
@@ -273,7 +273,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Another setting is in force from now on.
+    /// Adopts a changed setting.
     fn adopt(&mut self) {
         self.cores.add(&self.state.shared_cores().0);
         let mut helped = self.state.helped();
@@ -281,14 +281,14 @@ impl<'a> Work<'a> {
         helped.is_suspended = false;
         helped.allowed = self.cores.allowed();
         helped.cores = match &helped.setting {
-            // It was checked; a core that was taken away since leaves the choice to the system.
+            // The setting was checked. If one of its cores was taken away since, the system chooses.
             Progress::Dedicated(cores) if self.cores.go_to(cores) => cores.clone(),
             _ => Vec::new(),
         };
         self.places.clone_from(&helped.cores);
     }
 
-    /// Takes the step and looks at the node; the next step.
+    /// Takes the step and looks at the node; returns the next step.
     fn take(&mut self, step: Step) -> Step {
         match step {
             Step::Rest => return self.rest(),
@@ -301,12 +301,12 @@ impl<'a> Work<'a> {
         if !is_tick && (self.shared.is_inside() || self.shared.turns() != self.turns) {
             return self.give_way();
         }
-        // Whoever holds the lock turns the pump better than this thread could.
+        // If another thread holds the lock, it turns the pump better than this thread could.
         let Some(core) = self.shared.try_lock() else { return self.give_way() };
         let (sight, next) = self.look(core);
         match next {
             _ if !self.policy.asks_review(self.shared.clock.now()) => next,
-            // The rails were asked to wake this thread already.
+            // The rails were already armed to wake this thread.
             Step::Watch(_) => {
                 self.review();
                 next
@@ -318,7 +318,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// A thread of the application is in a call.
+    /// Next step while a thread of the application is in a call.
     fn give_way(&mut self) -> Step {
         self.turns = self.shared.turns();
         let sight = Sight { inside: true, asked: self.was_asked(), ..Sight::default() };
@@ -330,20 +330,21 @@ impl<'a> Work<'a> {
         self.policy.next(self.shared.clock.now(), Sight { asked: false, ..sight })
     }
 
-    /// Whether something was done since the last call of which another core could have done a part.
+    /// Returns whether threads did something since the last call of which another core could have done a
+    /// part.
     fn was_asked(&mut self) -> bool {
-        self.wishes.look(self.shared.clock.now(), &self.shared.standby)
+        self.demand.look(self.shared.clock.now(), &self.shared.standby)
     }
 
-    /// Posts what other threads hand over, for this long or until the thread is called. Workers on other idle
-    /// cores do so for a while, if there are rails for them.
+    /// Posts for other threads, for this long or until the thread is called. Workers on other idle cores do
+    /// so too if there are rails for them.
     fn stand_by(&mut self, bound: Span) {
         self.arrange();
         let workers =
-            self.wishes.workers(self.shared.clock.now(), self.rails).min(self.places.len().saturating_sub(1));
+            self.demand.workers(self.shared.clock.now(), self.rails).min(self.places.len().saturating_sub(1));
         if workers > 0 {
             self.cores.go_to(&self.places[..1]);
-            self.crew.stand_by(&self.places[1..=workers], NAME);
+            self.workers.stand_by(&self.places[1..=workers], NAME);
         }
         let Work { shared, state, tally, .. } = self;
         let until = shared.clock.now() + bound;
@@ -354,7 +355,7 @@ impl<'a> Work<'a> {
         (helped.posted, helped.shared) = (helped.posted + posted, helped.shared + shared_out);
     }
 
-    /// Finds out which cores are near to each other, the first time.
+    /// Reads the topology of the cores, the first time.
     fn arrange(&mut self) {
         let mut shared_cores = self.state.shared_cores();
         let (cores, arrange) = &mut *shared_cores;
@@ -364,7 +365,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Turns the pump for as long as the policy polls and nobody else wants the lock.
+    /// Turns the pump while the policy polls and no other thread wants the lock.
     fn look(&mut self, mut core: Guard<'_, Core>) -> (Sight, Step) {
         self.shared.waits(&mut core);
         loop {
@@ -386,7 +387,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// One turn of the pump, and what it has found.
+    /// Turns the pump once; returns the result.
     fn turn(&mut self, core: &mut Guard<'_, Core>) -> Sight {
         let alone = self.shared.turns() == self.turns;
         let begun = self.shared.clock.now();
@@ -399,9 +400,9 @@ impl<'a> Work<'a> {
         }
         self.turns = self.shared.turns();
         self.rails = core.rails.len();
-        let flies = core.engine.pending() > 0 || waits;
+        let in_flight = core.engine.pending() > 0 || waits;
         let serves = core.service.is_some();
-        let needed = flies || serves || core.engine.next_deadline().is_some();
+        let needed = in_flight || serves || core.engine.next_deadline().is_some();
         let mut helped = self.state.helped();
         helped.turns += 1;
         if moved && alone && !sleeps {
@@ -412,15 +413,16 @@ impl<'a> Work<'a> {
             helped.given_ns += took.as_ns();
         }
         let asked = self.was_asked();
-        Sight { inside: false, sleeps, alone, needed, flies, serves, moved, asked }
+        Sight { inside: false, sleeps, alone, needed, in_flight, serves, moved, asked }
     }
 
-    /// Looks which cores are idle, goes there, and has the policy judge what helping was worth.
+    /// Measures which cores are idle, moves there, and lets the policy judge the helping since the last
+    /// review.
     fn review(&mut self) {
         let threads = cores::threads(NAME);
         let now = (cores::processor_time(), threads.delayed);
         let own = Span::from_ns(now.0.as_ns().saturating_sub(self.before.0.as_ns()));
-        let mut ran = self.crew.ran();
+        let mut ran = self.workers.ran();
         ran.push((cores::here(), own));
         let spent = Span::from_ns(ran.iter().map(|(_, time)| time.as_ns()).sum());
         let delayed = Span::from_ns(now.1.as_ns().saturating_sub(self.before.1.as_ns()));
@@ -444,29 +446,30 @@ impl<'a> Work<'a> {
         (helped.allowed, helped.cores) = (allowed, idle);
     }
 
-    /// Sleeps until something is submitted, a peer is at the door, or it is time to look at rails that lose.
+    /// Sleeps until something is submitted, a peer wants a link, or lossy rails are due for a look.
     fn rest(&mut self) -> Step {
         let Some(mut core) = self.shared.try_lock() else { return self.give_way_to_rest() };
-        // While the lock is held, so that no submission is missed. Nobody rings for one that is switched off.
+        // This happens under the lock, so that no submission is missed. A helper that is off is not woken
+        // by submissions.
         let is_off = *self.policy.setting() == Progress::Off;
         self.state.resting.store(!is_off, Ordering::Release);
-        let doors = core.doors();
-        let loses = core.rails.iter().flatten().any(|rail| rail.limits().lossy);
+        let link_descriptors = core.link_descriptors();
+        let is_lossy = core.rails.iter().flatten().any(|rail| rail.limits().lossy);
         drop(core);
         if !self.state.is_called() {
             match is_off {
-                // The descriptors of streams tell of messages as well, which are none of its business.
+                // Descriptors of streams also report messages, which do not concern a helper that is off.
                 true => self.state.sleep(&[], LOOK),
-                false => self.state.sleep(&doors, if loses { LOOK } else { REST }),
+                false => self.state.sleep(&link_descriptors, if is_lossy { LOOK } else { REST }),
             }
         }
-        let is_rung = !self.state.resting.swap(false, Ordering::AcqRel);
-        // The thread that holds the lock instead looks at the doors itself, sooner or later.
+        let was_woken = !self.state.resting.swap(false, Ordering::AcqRel);
+        // The thread that holds the lock polls the link descriptors itself sooner or later.
         let Some(mut core) = self.shared.try_lock() else { return self.give_way_to_rest() };
-        core.doors();
-        let turns = if loses { LOOKS } else { 1 };
+        core.link_descriptors();
+        let turns = if is_lossy { LOOKS } else { 1 };
         let happened = (0..turns).fold(false, |happened, _| self.turn(&mut core).moved || happened);
-        if happened || (is_rung && !is_off) || !loses {
+        if happened || (was_woken && !is_off) || !is_lossy {
             self.policy.woken(core.now);
         }
         match is_off {
@@ -475,7 +478,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// The same when a rest cannot begin, or ends, while a thread of the application is in a call.
+    /// Next step if a thread of the application is in a call when a rest should begin or end.
     fn give_way_to_rest(&mut self) -> Step {
         self.policy.woken(self.shared.clock.now());
         Step::Tick(PERIOD)

@@ -1,14 +1,14 @@
-//! Progress: who turns the pump, and when.
+//! Progress: runs the pump of a node, in calls of the application and in a helper thread.
 //!
-//! A [`Node`] holds the engine behind a lock and each of its rails in a place that it leaves while a thread
-//! works with it, so that several threads post at once. Threads that submit or wait turn the pump themselves,
-//! which is the fastest way. While they compute, a helper thread does it (P3's manager): `helper` is the
-//! thread, `policy` decides what it does next, `cores` knows which cores are idle; on one of them it also
-//! posts a part of what other threads send (`standby`), with workers on others (`worker`): such tasklets wait
-//! in queues by the cores that share a cache or a socket (`tasklet`, `topology`), and so do pieces of large
-//! copies and reductions (`share`, `split`). Waiting spins while there
-//! is hope, then yields, then blocks. This layer knows rails only as drivers to be polled; it must never know
-//! which networks they belong to.
+//! A [`Node`] holds the engine and its rails behind a lock. A thread that works with a rail takes it out of
+//! its place and releases the lock meanwhile, so several threads post at once. Threads that submit or wait
+//! turn the pump themselves, which is the fastest way. While they compute, a helper thread turns it (the
+//! manager of P3): `helper` is the thread, `policy` decides its next step, `cores` finds idle cores. On an
+//! idle core the helper also posts for other threads (`standby`), with `worker` threads on further cores.
+//! This work waits as tasklets in queues of the cores that share a cache or a socket (`tasklet`,
+//! `topology`), and so do pieces of large copies and reductions (`share`, `split`). A waiting thread spins,
+//! then yields, then blocks. This layer knows rails only as drivers to be polled; it must never know which
+//! networks they belong to.
 #![deny(unsafe_code)]
 
 mod access;
@@ -18,8 +18,9 @@ mod bounded;
 mod burst;
 mod change;
 pub mod clock;
+mod core_sharing;
 mod cores;
-mod crowd;
+mod demand;
 mod drive;
 mod helper;
 pub mod idle;
@@ -45,7 +46,6 @@ mod standby;
 mod tasklet;
 mod topology;
 mod watch;
-mod wish;
 mod worker;
 
 pub use bounded::UnknownRequest;

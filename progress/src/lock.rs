@@ -1,17 +1,17 @@
-//! The lock of a node: next to free for the one thread that uses it most.
+//! The lock of a node: nearly free for the one thread that uses it most.
 //!
-//! Nearly every program has one thread that communicates; the only other that wants the lock is the helper, a
-//! thousand times a second at most unless it moves messages. A locked instruction costs that thread about 20
-//! cycles, four of them in each half of a ping-pong, and it waits for all earlier stores: for the line of a
-//! short message that has to come over from the other core. So the first thread that locks becomes the owner,
-//! which takes the lock with a store and a load. Any other one that wants it says so, has the system make a
-//! full fence on all cores that run a thread of ours (membarrier(2), private expedited), and then looks
-//! whether the owner is inside: Dekker's argument, with both fences paid for by the thread that comes seldom.
-//! When a second thread of the application comes, nobody is the owner any more, and the lock is an ordinary
-//! one.
+//! Nearly every program has one thread that communicates. The only other thread that wants the lock is the
+//! helper, at most a thousand times a second unless it moves messages. A locked instruction costs that
+//! thread about 20 cycles, four times in each half of a ping-pong, and it waits for all earlier stores: for
+//! the cache line of a short message, which has to come from the other core. So the first thread that locks
+//! becomes the owner, and takes the lock with a store and a load. Any other thread that wants the lock sets
+//! a flag, has the system execute a full fence on all cores that run threads of this process
+//! (membarrier(2), private expedited), and then checks whether the owner holds the lock. This is Dekker's
+//! algorithm in which the thread that comes seldom pays for both fences. When a second thread of the
+//! application comes, ownership ends and the lock is an ordinary mutex.
 //!
-//! The helper ([`crate::helper`]) keeps the lock while messages move and nobody else wants it. A thread that
-//! waits for the lock says so ([`Lock::is_wanted`]), and looks for it a while before it sleeps.
+//! The helper ([`crate::helper`]) keeps the lock while messages move and no other thread wants it. A thread
+//! that waits for the lock sets [`Lock::is_wanted`], and polls the lock for a while before it sleeps.
 
 #![allow(unsafe_code)]
 
@@ -21,27 +21,27 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, compiler_fence};
 use std::sync::{LockResult, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
-/// Looks at the owner before a thread that waits for it gives its core away.
+/// Polls before a waiting thread yields its core.
 const LOOKS: u32 = 100;
-/// How often a thread then gives its core away before it sleeps for a lock that the helper has: for some
-/// 300 us, longer than the longest step of a rail. To be woken takes 19 to 37 us ([`crate::idle`]), and the
-/// helper would pay for half of that.
+/// Yields after that, before the thread sleeps for a lock that the helper holds: some 300 us, longer than
+/// the longest step of a rail. A wakeup takes 19 to 37 us ([`crate::idle`]), half of which the helper would
+/// pay.
 const YIELDS: u32 = 1_000;
 
-/// No thread.
+/// Value of `owner`: the lock has no owner any more.
 const NOBODY: usize = 0;
-/// No thread yet: the next becomes the owner.
+/// Value of `owner`: the next thread that locks becomes the owner.
 const ANYBODY: usize = 1;
 
-/// Something that one thread at a time may use.
+/// A value that one thread at a time may use.
 pub(crate) struct Lock<T> {
     /// The owner's [`here`], or [`NOBODY`], or [`ANYBODY`].
     owner: AtomicUsize,
-    /// The owner uses it.
+    /// The owner holds the lock.
     inside: AtomicBool,
-    /// Another thread uses it, or is about to: the owner has to go the ordinary way.
+    /// Another thread holds the lock or is about to: the owner has to take the slow path.
     blocked: AtomicBool,
-    /// Threads that wait for it.
+    /// Number of waiting threads.
     wanted: AtomicU32,
     ordinary: Mutex<()>,
     value: UnsafeCell<T>,
@@ -50,19 +50,19 @@ pub(crate) struct Lock<T> {
 // SAFETY: `Guard` gives the value to one thread at a time, as that of a `Mutex` does.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
-/// The right to use what is locked.
+/// Access to the locked value.
 pub(crate) struct Guard<'a, T> {
     lock: &'a Lock<T>,
     way: Way<'a>,
 }
 
-/// A lock that is held, and that its holder may let go for a while ([`crate::apart`]).
+/// A held lock that its holder may release for a while ([`crate::apart`]).
 pub(crate) trait Release {
-    /// Whether other threads may want it. Otherwise it stays with its holder.
+    /// Returns whether other threads may want the lock; otherwise the holder keeps it.
     fn is_shared(&self) -> bool;
-    /// Others may have it; the holder must not touch the guarded value before [`Release::take_again`].
+    /// Releases the lock; the holder must not touch the guarded value before [`Release::take_again`].
     fn let_go(&mut self);
-    /// Waits for it, unless it is held.
+    /// Waits for the lock, unless it is held.
     fn take_again(&mut self);
 }
 
@@ -70,9 +70,9 @@ pub(crate) trait Release {
 enum Way<'a> {
     /// By the owner.
     Owner,
-    /// By a thread that goes away again; the lock keeps its owner.
+    /// By another thread than the owner, which stays the owner.
     Guest { _ordinary: MutexGuard<'a, ()> },
-    /// By anybody, when there is no owner; none while the lock is let go ([`Release::let_go`]).
+    /// By any thread of a lock without an owner; `None` while the lock is released ([`Release::let_go`]).
     Ordinary { ordinary: Option<MutexGuard<'a, ()>> },
 }
 
@@ -101,13 +101,13 @@ impl<T> Lock<T> {
         self.lock_slowly()
     }
 
-    /// The lock if nobody has it. This call neither makes its thread the owner nor ends that there is one.
+    /// Takes the lock if it is free. The call does not change the ownership.
     pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
         let ordinary = self.try_ordinary()?;
         if self.owner.load(Ordering::Relaxed) == NOBODY {
             return Some(Guard { lock: self, way: Way::Ordinary { ordinary: Some(ordinary) } });
         }
-        // A fence disturbs the owner: not when the answer is known.
+        // A fence disturbs the owner, so it is left out if the lock is known to be held.
         if self.inside.load(Ordering::Relaxed) {
             return None;
         }
@@ -119,12 +119,12 @@ impl<T> Lock<T> {
         Some(Guard { lock: self, way: Way::Guest { _ordinary: ordinary } })
     }
 
-    /// The owner's way in; false: somebody else is there, or about to be.
+    /// The owner's fast path; false: another thread holds the lock or is about to.
     #[inline]
     fn enter(&self) -> bool {
         assert!(!self.inside.load(Ordering::Relaxed), "a node is used from within a call to it");
         self.inside.store(true, Ordering::Relaxed);
-        // The processor's part of this fence is made by the other thread, see `block`.
+        // The other thread's membarrier acts as the processor fence here, see `block`.
         compiler_fence(Ordering::SeqCst);
         let free = !self.blocked.load(Ordering::Acquire);
         if !free {
@@ -133,7 +133,7 @@ impl<T> Lock<T> {
         free
     }
 
-    /// Keeps the owner out, which may be inside still.
+    /// Keeps the owner from taking the lock; it may still hold it.
     fn block(&self) {
         self.blocked.store(true, Ordering::SeqCst);
         membarrier(MembarrierCommand::PrivateExpedited).expect("it could be made when the lock was");
@@ -145,7 +145,7 @@ impl<T> Lock<T> {
         let ordinary = self.lock_ordinary();
         match self.owner.load(Ordering::Relaxed) {
             NOBODY => Guard { lock: self, way: Way::Ordinary { ordinary: Some(ordinary) } },
-            // A guest, if there was one, is gone.
+            // This thread holds the mutex, so no guest has the lock.
             owner if owner == ANYBODY || owner == here() => {
                 self.owner.store(here(), Ordering::Relaxed);
                 self.inside.store(true, Ordering::Relaxed);
@@ -158,12 +158,13 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Whether the owner uses it, without taking it; a lock without an owner tells nothing.
+    /// Returns whether the owner holds the lock, without taking it; meaningless for a lock without an
+    /// owner.
     pub(crate) fn is_inside(&self) -> bool {
         self.inside.load(Ordering::Relaxed)
     }
 
-    /// Whether other threads wait for it.
+    /// Returns whether other threads wait for the lock.
     pub(crate) fn is_wanted(&self) -> bool {
         self.wanted.load(Ordering::Relaxed) > 0
     }
@@ -173,13 +174,13 @@ impl<T> Lock<T> {
             return free;
         }
         self.wanted.fetch_add(1, Ordering::Relaxed);
-        let guard = self.await_guest().unwrap_or_else(|| ours(self.ordinary.lock()));
+        let guard = self.await_guest().unwrap_or_else(|| ignore_poison(self.ordinary.lock()));
         self.wanted.fetch_sub(1, Ordering::Relaxed);
         guard
     }
 
-    /// The ordinary lock, if a guest has it and gives it away soon. Without an owner there are no guests, and
-    /// the owner stays blocked for ever.
+    /// Polls for the mutex while a guest holds it. Without an owner there are no guests, and `blocked`
+    /// stays set for ever.
     fn await_guest(&self) -> Option<MutexGuard<'_, ()>> {
         let has_guest =
             || self.owner.load(Ordering::Relaxed) != NOBODY && self.blocked.load(Ordering::Relaxed);
@@ -202,7 +203,7 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Waits until the owner is out, which is no owner any more.
+    /// Ends the ownership and waits until the owner has released the lock.
     fn end_ownership(&self) {
         self.block();
         let mut looks = 0;
@@ -243,7 +244,7 @@ impl<T> Deref for Guard<'_, T> {
     #[inline]
     fn deref(&self) -> &T {
         debug_assert!(!matches!(self.way, Way::Ordinary { ordinary: None }), "it was let go");
-        // SAFETY: no other thread has a guard that was not let go, and this one only one.
+        // SAFETY: no other thread has a guard that holds the lock, and this thread has only this one.
         unsafe { &*self.lock.value.get() }
     }
 }
@@ -268,13 +269,13 @@ impl<T> Drop for Guard<'_, T> {
     }
 }
 
-/// A thread that panicked with the lock has met a bug and reported it; the guarded value is as consistent as
-/// between any two calls.
-fn ours(locked: LockResult<MutexGuard<'_, ()>>) -> MutexGuard<'_, ()> {
+/// Ignores poisoning: the panic was reported as a bug, and the guarded value is as consistent as between
+/// any two calls.
+fn ignore_poison(locked: LockResult<MutexGuard<'_, ()>>) -> MutexGuard<'_, ()> {
     locked.unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether the system makes fences on other cores; asks it for that the first time.
+/// Returns whether membarrier works; registers the process the first time.
 fn can_fence_others() -> bool {
     static CAN: OnceLock<bool> = OnceLock::new();
     *CAN.get_or_init(|| {
@@ -283,7 +284,7 @@ fn can_fence_others() -> bool {
     })
 }
 
-/// A number of the calling thread, that no other living thread has; above [`ANYBODY`].
+/// Returns a number of the calling thread that no other living thread has; above [`ANYBODY`].
 #[inline]
 fn here() -> usize {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -291,7 +292,8 @@ fn here() -> usize {
         use std::arch::asm;
         let here;
         // SAFETY: the first word of a thread's control block holds its own address (ELF Handling for
-        // Thread-Local Storage, 3.4.2). In a shared library a variable of the thread would cost a call.
+        // Thread-Local Storage, 3.4.2). A thread-local variable would cost a function call in a shared
+        // library.
         unsafe {
             asm!("mov {}, fs:[0]", out(reg) here, options(nostack, preserves_flags, pure, readonly));
         }
@@ -309,10 +311,10 @@ mod tests {
     use super::*;
 
     const ROUNDS: u64 = 100_000;
-    /// Fewer, since on a busy machine each may take as long as other processes run.
+    /// Fewer rounds, since on a busy machine each may take a whole time slice of other processes.
     const STAYS: u64 = 50;
 
-    /// Adds in two steps that another thread would come between, if it could.
+    /// Adds in two steps, so that a second thread in the critical section would be noticed.
     fn add(guard: &mut Guard<'_, [u64; 2]>) {
         let before = guard[0];
         assert_eq!(before, guard[1]);
@@ -361,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_that_stays_until_the_lock_is_wanted_keeps_nobody_waiting() {
+    fn a_guest_that_stays_until_the_lock_is_wanted_delays_no_thread() {
         let lock = Lock::new([0, 0]);
         drop(lock.lock());
         let over = AtomicBool::new(false);
@@ -403,7 +405,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "from within")]
-    fn the_owner_who_locks_twice_is_told() {
+    fn locking_twice_in_the_owner_panics() {
         let lock = Lock::new(());
         if !can_fence_others() {
             panic!("without an owner it would wait for itself: from within");

@@ -1,7 +1,8 @@
-//! The state behind the lock of a node: the engine, its rails, and the notes of threads for each other.
+//! The state that the lock of a node protects: the engine, its rails, and flags that threads leave for each
+//! other.
 
 use crate::burst::Bursts;
-use crate::crowd::Crowd;
+use crate::core_sharing::CoreSharing;
 use crate::receipts::Listener;
 use crate::service::Service;
 use crate::standby::Standby;
@@ -9,50 +10,50 @@ use crate::watch::Watch;
 use nmad_engine::{Driver, Duration, Engine, Envelope, Error, Instant, Interest, Notice, RequestId};
 use std::sync::Arc;
 
-/// Tells the user something.
+/// Reports a notice to the user.
 pub type Tell = fn(&Notice);
 
-/// How a request ended.
+/// Result of a request.
 pub type Outcome = Result<Envelope, Error>;
 
-/// The result of a wait: the awaited answer, or the request that has to end before, if it is known.
+/// Result of a check in a wait: the awaited answer, or the request that has to end first, if known.
 pub(crate) type Looked<R> = Result<R, Option<RequestId>>;
 
-/// Nobody sleeps longer than this without looking at the rails: some have timers of their own.
+/// Longest sleep without a look at the rails, some of which have timers of their own.
 const SLEEP_MAX: Duration = Duration::from_ms(50);
-/// And no longer than this while a service waits for what no rail reports.
+/// Longest sleep while a service has work that no rail announces.
 const SLEEP_SERVING: Duration = Duration::from_ms(1);
-/// And no longer than this when a rail cannot say when it has something.
+/// Longest sleep if a rail has no wakeup descriptor.
 const SLEEP_BLIND: Duration = Duration::from_us(200);
 
-/// All that one thread at a time works with.
+/// State that only the holder of the lock uses.
 pub(crate) struct Core {
     pub(crate) engine: Engine,
-    /// The rails in their places; none while a thread works with one ([`crate::apart`]).
+    /// The rails in their places; `None` while a thread works with the rail ([`crate::apart`]).
     pub(crate) rails: Vec<Option<Box<dyn Driver>>>,
-    /// Rails that other cores post on.
+    /// Rails and tasks that are handed to other cores.
     pub(crate) standby: Arc<Standby>,
-    /// A rail was not in its place since this was last cleared.
+    /// A thread found a rail out of its place since this was last cleared.
     pub(crate) missed: bool,
-    /// What the thread that turns the pump waits for, and takes when it has ended.
+    /// Request that the thread that turns the pump waits for, and takes when it has ended.
     pub(crate) awaited: Option<RequestId>,
     pub(crate) tell: Tell,
-    /// The time, as of one of the last turns.
+    /// The time of one of the last turns.
     pub(crate) now: Instant,
-    /// Looks for an expected message since the last turn.
+    /// Polls for an expected message since the last turn.
     pub(crate) looks: u32,
-    /// All rails wake a sleeping thread: they were asked to, and nobody has looked at them since.
+    /// All rails are armed to wake a sleeping thread, and no thread has polled them since.
     pub(crate) is_armed: bool,
     pub(crate) bursts: Bursts,
-    pub(crate) crowd: Crowd,
-    /// For an application with a loop of its own; none until it asks.
+    pub(crate) core_sharing: CoreSharing,
+    /// Wakeup descriptor for an application with an event loop; `None` until it asks for one.
     pub(crate) watch: Option<Watch>,
     pub(crate) on_receipt: Vec<Listener>,
-    /// Goes on after each look at the rails.
+    /// Runs after each look at the rails.
     pub(crate) service: Option<Box<dyn Service>>,
-    /// It has to be asked again soon, whatever arrives.
+    /// The service must run again soon, whatever arrives.
     pub(crate) service_waits: bool,
-    /// Goes on after looks of the helper while the application computes.
+    /// Runs after looks of the helper while the application computes.
     pub(crate) background: Option<Box<dyn Service>>,
 }
 
@@ -70,7 +71,7 @@ impl Core {
             looks: 0,
             is_armed: false,
             bursts: Bursts::default(),
-            crowd: Crowd::default(),
+            core_sharing: CoreSharing::default(),
             watch: None,
             on_receipt: Vec::new(),
             service: None,
@@ -79,27 +80,28 @@ impl Core {
         }
     }
 
-    /// Whether a rail may be fed, or somebody is to be told of something.
+    /// Returns whether orders wait for a rail, or events for a listener.
     #[inline]
     pub(crate) fn has_work(&mut self) -> bool {
         self.may_feed() || self.engine.has_news()
     }
 
-    /// Whether a rail may be fed.
+    /// Returns whether orders wait for a rail.
     #[inline]
     pub(crate) fn may_feed(&mut self) -> bool {
         self.engine.has_orders(self.now) || self.engine.has_errands()
     }
 
-    /// The result of a request, for a thread that waits for it.
+    /// Takes the result of a request, for a thread that waits for it.
     #[inline]
     pub(crate) fn take(&mut self, request: RequestId) -> Looked<Outcome> {
         self.engine.take(request).ok_or(Some(request))
     }
 
-    /// The wakeups of a thread that sleeps now, and for how long nothing else needs a look at the rails.
+    /// Arms the rails to wake a thread that sleeps now. Returns their descriptors, and for how long nothing
+    /// else needs a look at the rails.
     pub(crate) fn prepare_sleep(&mut self) -> (Vec<i32>, Duration) {
-        // A rail that another thread works with wakes nobody.
+        // A rail that another thread works with has no wakeup descriptor now.
         let told: Vec<Option<i32>> =
             self.rails.iter_mut().map(|rail| rail.as_mut()?.wakeup(Interest::Traffic)).collect();
         self.is_armed = !told.contains(&None);

@@ -1,5 +1,6 @@
-//! Threads that post at once, under loom, which tries every order in which they may get the lock: the engine,
-//! the pump and the places of the rails are those that ship, the lock and the rails are made for this.
+//! Threads that post at the same time, under loom, which tries every order in which they may get the lock.
+//! The engine, the pump and the places of the rails are the shipped ones; the lock and the rails belong to
+//! these tests.
 
 use crate::apart::Held;
 use crate::lock::Release;
@@ -21,10 +22,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 const PEER: PeerId = PeerId(1);
 const NOW: Instant = Instant::from_ns(1_000);
 
-/// The numbers that each rail was given, in that order.
+/// The packet numbers that each rail was given, in order.
 type Log = std::sync::Arc<std::sync::Mutex<[Vec<u32>; 2]>>;
 
-/// A rail that takes everything, and lets other threads run while it does.
+/// A rail that accepts everything, and lets other threads run meanwhile.
 struct Rail {
     at: usize,
     log: Log,
@@ -84,7 +85,7 @@ impl Driver for Rail {
     }
 }
 
-/// A guard of loom's lock that can be let go.
+/// A guard of loom's mutex that can be released for a while.
 struct Guard<'a> {
     lock: &'a Mutex<Core>,
     held: Option<MutexGuard<'a, Core>>,
@@ -124,7 +125,7 @@ impl DerefMut for Guard<'_> {
     }
 }
 
-/// A node whose links are open and whose peer knows how much it may send.
+/// Builds a node whose links are open and whose peer has told its credit.
 fn core(rails: usize, log: &Log) -> Core {
     let mut engine = Engine::new(Config::default()).unwrap();
     let mut drivers: Vec<Box<dyn Driver>> = Vec::new();
@@ -142,7 +143,7 @@ fn core(rails: usize, log: &Log) -> Core {
     Core::new(engine, drivers, |_| {})
 }
 
-/// Sends one message as a thread of the application does that waits for nothing.
+/// Sends one message as a thread of the application that does not wait.
 fn send(lock: &Mutex<Core>, tag: u64, caller: Caller) {
     let mut guard = Guard::of(lock);
     let (to, data) = ((PEER, Context(tag as u32), Tag(tag)), Segments::empty());
@@ -154,7 +155,7 @@ fn send(lock: &Mutex<Core>, tag: u64, caller: Caller) {
     pump::feed(&mut Held(&mut guard), NOW, &mut || NOW, true);
 }
 
-/// All that was submitted has left, once, and the numbers of each link in their order.
+/// Checks that everything submitted has left once, with the packet numbers of each link in order.
 fn all_left(lock: &Mutex<Core>, log: &Log, submitted: usize) {
     let mut guard = Guard::of(lock);
     assert!(guard.rails.iter().all(Option::is_some), "each rail is in its place");
@@ -199,7 +200,7 @@ fn two_threads_that_wait_send_over_one_rail_and_over_two() {
 }
 
 #[test]
-fn what_is_submitted_while_the_rail_works_for_another_thread_leaves() {
+fn messages_submitted_while_another_thread_uses_the_rail_leave() {
     let [waits, goes_on] =
         [(|lock| send(lock, 1, Caller::Waits)) as fn(&Mutex<Core>), |lock| send(lock, 2, Caller::GoesOn)];
     model(1, [waits, goes_on], 2);
@@ -207,7 +208,7 @@ fn what_is_submitted_while_the_rail_works_for_another_thread_leaves() {
 }
 
 #[test]
-fn what_is_submitted_while_another_thread_looks_at_the_rails_leaves() {
+fn messages_submitted_while_another_thread_polls_the_rails_leave() {
     let look = |lock: &Mutex<Core>| {
         let mut guard = Guard::of(lock);
         pump::turn(&mut Held(&mut guard), NOW, &mut || NOW, true);
@@ -215,7 +216,7 @@ fn what_is_submitted_while_another_thread_looks_at_the_rails_leaves() {
     model(1, [|lock| send(lock, 1, Caller::GoesOn), look], 1);
 }
 
-/// The same node where a core stands by, to which it takes a nanosecond to hand something.
+/// Builds such a node with a core that stands by, to which a hand-off takes a nanosecond.
 fn with_a_core(log: &Log) -> Core {
     let mut core = core(2, log);
     let sample = |method, len: u64, ns| (method, Sample::of(len, &mut [ns]).unwrap());
@@ -228,7 +229,7 @@ fn with_a_core(log: &Log) -> Core {
     core
 }
 
-/// Sends a message over each rail, with whatever core stands by.
+/// Sends a message over each rail, with the cores that stand by.
 fn send_two(lock: &Mutex<Core>) {
     let mut guard = Guard::of(lock);
     for rail in 0..2 {
@@ -238,11 +239,11 @@ fn send_two(lock: &Mutex<Core>) {
     pump::feed(&mut Held(&mut guard), NOW, &mut || NOW, true);
 }
 
-/// The core of the thread that stands by, and that of one that waits.
+/// Cores of the thread that stands by and of the thread that waits.
 const OTHER: usize = 1;
 const WAITS: usize = 2;
 
-/// Posts what it is handed, then puts back the rails that nobody else has put back.
+/// Posts handed-off tasks, then puts back the rails that are still out of place.
 fn stand_by(lock: &Mutex<Core>) {
     let standby = Guard::of(lock).standby.clone();
     let standing = standby.enter(OTHER);
@@ -258,12 +259,12 @@ fn stand_by(lock: &Mutex<Core>) {
 }
 
 #[test]
-fn what_is_handed_to_another_core_leaves_once_and_its_rail_comes_back() {
+fn a_handed_off_task_leaves_once_and_its_rail_comes_back() {
     model_of(with_a_core, [send_two, stand_by], 2);
 }
 
 #[test]
-fn a_thread_that_misses_the_rail_meanwhile_leaves_its_message_to_whoever_puts_it_back() {
+fn a_message_for_a_missing_rail_leaves_when_the_rail_is_put_back() {
     let both = |lock: &Mutex<Core>| {
         send_two(lock);
         thread::yield_now();
@@ -272,10 +273,10 @@ fn a_thread_that_misses_the_rail_meanwhile_leaves_its_message_to_whoever_puts_it
     model_of(with_a_core, [both, stand_by], 4);
 }
 
-/// As a thread of the application does that misses a rail while it waits ([`crate::Node::wait`]).
+/// Acts as a thread of the application that finds a rail missing while it waits ([`crate::Node::wait`]).
 fn wait(lock: &Mutex<Core>) {
     let standby = Guard::of(lock).standby.clone();
-    // Another thread stands by, and is late.
+    // Another thread stands by but comes too late.
     let _late = standby.enter(OTHER);
     for _ in 0..2 {
         thread::yield_now();
@@ -288,11 +289,11 @@ fn wait(lock: &Mutex<Core>) {
 }
 
 #[test]
-fn a_thread_that_waits_posts_what_the_core_that_stands_by_has_not_begun_with() {
+fn a_thread_that_waits_posts_tasks_that_no_core_has_begun() {
     model_of(with_a_core, [send_two, wait], 2);
 }
 
-/// Memory that several threads work on ends with the call that shares it.
+/// Threads stop using shared memory before the call that shares it returns.
 #[test]
 fn shared_work_is_done_once_and_before_its_caller_goes_on() {
     let mut builder = loom::model::Builder::new();

@@ -16,10 +16,10 @@ use rustix::fd::RawFd;
 use std::io;
 use std::sync::Arc;
 
-/// Why a wait without a bound always has an answer.
+/// Reason why a wait without a bound always has an answer.
 const ENDLESS: &str = "it waits until there is one";
 
-/// An engine, its rails, and the threads that move it.
+/// An engine, its rails, and the state of the threads that drive it.
 pub struct Node {
     pub(crate) shared: Arc<Shared>,
     pub(crate) helper: Helper,
@@ -27,8 +27,8 @@ pub struct Node {
 }
 
 impl Node {
-    /// Takes over an engine and its rails, in the order in which they were added to it. `tell` is called with
-    /// what the user should know, by whichever thread finds it.
+    /// Takes over an engine and its rails, in the order in which they were added to it. Whichever thread
+    /// finds a notice for the user calls `tell`.
     ///
     /// # Errors
     /// The system has no descriptor or thread left.
@@ -39,7 +39,7 @@ impl Node {
         Ok(Node { shared, helper, idle })
     }
 
-    /// Submits something; an idle rail takes it at once, a busy one later.
+    /// Submits a request; an idle rail takes it at once, a busy one later.
     #[inline]
     pub fn submit<R>(&self, submission: impl FnOnce(&mut Engine) -> R) -> R {
         self.submit_to(&mut self.shared.lock(), |_, core| submission(&mut core.engine))
@@ -52,34 +52,34 @@ impl Node {
         submission: impl FnOnce(&'a Shared, &mut Guard<'a, Core>) -> R,
     ) -> R {
         let answer = submission(&self.shared, core);
-        // Most receives leave nothing to be done.
+        // Most receives need no further work.
         if core.has_work() {
             self.shared.push_or_hold(core);
         }
-        self.mind(core);
+        self.wake_helper(core);
         answer
     }
 
-    /// Transfers that are under way go on while the application computes.
+    /// Wakes the helper if requests are pending, so that they advance while the application computes.
     #[inline]
-    pub(crate) fn mind(&self, core: &Core) {
+    pub(crate) fn wake_helper(&self, core: &Core) {
         if core.engine.pending() > 0 {
             self.helper.wake();
         }
     }
 
-    /// Looks at the engine, without moving it.
+    /// Calls `look` with the engine, without turning the pump.
     pub fn with<R>(&self, look: impl FnOnce(&mut Engine) -> R) -> R {
         look(&mut self.shared.lock().engine)
     }
 
-    /// Looks at the rails, when no thread works with one of them.
+    /// Calls `look` with the rails, when no thread works with one of them.
     pub fn with_rails<R>(&self, look: impl FnOnce(&mut [&mut dyn Driver]) -> R) -> R {
         self.with_rails_until(None, look).expect(ENDLESS)
     }
 
-    /// The same within a bound; none: a thread works with one of them all the time, or has not come along to
-    /// a forked process.
+    /// Calls `look` with the rails, within a bound. `None`: another thread works with one of them all the
+    /// time, or, in a forked process, does not exist any more.
     pub fn with_rails_within<R>(
         &self,
         bound: Duration,
@@ -108,38 +108,38 @@ impl Node {
         }
     }
 
-    /// The time now, on the clock that the engine is given.
+    /// Returns the time on the clock of the engine.
     pub fn now(&self) -> Instant {
         self.shared.clock.now()
     }
 
-    /// Chooses what the helper does from now on.
+    /// Changes the setting of the helper.
     ///
     /// # Errors
-    /// This process cannot have it; nothing has changed.
+    /// This process may not use the setting; nothing has changed.
     pub fn set_progress(&self, setting: Progress) -> Result<(), String> {
         self.helper.set_progress(setting)
     }
 
-    /// The helper may run on these cores too while they are idle: those of other ranks of this node, which
-    /// launchers bind to cores of their own. `arrange` tells which of them are near to each other: the helper
-    /// asks once, when it stands by for the first time.
+    /// Allows the helper to run on these cores too while they are idle: the cores of the other ranks of
+    /// this node, since launchers bind each rank to cores of its own. `arrange` returns the topology; the
+    /// helper calls it once, when it stands by for the first time.
     pub fn share_cores(&self, cores: Vec<usize>, arrange: fn(&[usize]) -> Topology) {
         self.helper.share_cores(cores, arrange);
     }
 
-    /// What it takes to hand work from a core to another one, in nanoseconds, for each kind of pair
-    /// ([`Pair::ALL`]) that was measured. Large copies are shared with other cores where that is known.
+    /// Sets the measured time of a hand-off between cores, in nanoseconds, for each kind of pair
+    /// ([`Pair::ALL`]). Large copies are shared with other cores where it is known.
     pub fn set_hand_offs(&self, ns: [Option<u64>; Pair::ALL.len()]) {
         self.shared.standby.set_hand_offs(ns);
     }
 
-    /// What the helper has decided and done.
+    /// Returns the decisions and counters of the helper.
     pub fn helped(&self) -> Helped {
         self.helper.helped()
     }
 
-    /// Has a service go on from now on, or none. While there is one, the helper never rests.
+    /// Sets or removes the service. While there is one, the helper never rests.
     pub fn set_service(&self, service: Option<Box<dyn Service>>) {
         let mut core = self.shared.lock();
         core.service = service;
@@ -148,8 +148,8 @@ impl Node {
         self.helper.wake();
     }
 
-    /// Has the helper go on with this from now on while the application computes. Unlike for a service, it
-    /// rests when nothing is in flight.
+    /// Sets the background service, which the helper runs while the application computes. Unlike with a
+    /// service, the helper rests when nothing is in flight.
     pub fn set_background(&self, background: Box<dyn Service>) {
         self.shared.lock().background = Some(background);
     }
@@ -167,7 +167,7 @@ impl Node {
         self.wait_until(None, |core| core.take(request)).expect(ENDLESS)
     }
 
-    /// Submits a request and waits for it, without letting go of the lock in between.
+    /// Submits a request and waits for it; keeps the lock in between.
     #[inline]
     pub fn call(&self, submission: impl FnOnce(&mut Engine) -> RequestId) -> Outcome {
         let mut core = self.shared.lock();
@@ -184,9 +184,9 @@ impl Node {
         ended.unwrap_or_else(|| self.wait(request))
     }
 
-    /// Turns the pump until `ready` answers; spins, yields and blocks as [`Idle`] says. None: it did not
-    /// answer before the time `until`, nor after a look at the rails since: whoever stood still for longer
-    /// finds what has come meanwhile.
+    /// Turns the pump until `ready` answers; spins, yields and blocks as [`Idle`] says. `None`: it did not
+    /// answer before the time `until`, nor after one more look at the rails, so that a thread that was
+    /// stopped for longer still finds messages that came meanwhile.
     #[inline]
     pub(crate) fn wait_until<R>(
         &self,
@@ -195,13 +195,14 @@ impl Node {
     ) -> Option<R> {
         let mut core = self.shared.lock();
         if self.shared.waits(&mut core) {
-            // What has gathered goes before the rails are looked at, however many there are.
+            // Messages that have gathered leave before the rails are polled, however many rails there are.
             self.shared.push(&mut core, true);
         }
         self.wait_on(core, (None, until), ready)
     }
 
-    /// The same with the lock, and the time of the last event if this thread has waited already.
+    /// Waits like [`Node::wait_until`], but holds the lock already; `active` is the time of the last event
+    /// if this thread has waited before.
     #[inline]
     pub(crate) fn wait_on<'a, R>(
         &'a self,
@@ -229,19 +230,19 @@ impl Node {
             let active = active.get_or_insert(core.now);
             if happened {
                 *active = core.now;
-                core.crowd.happened();
+                core.core_sharing.happened();
                 continue;
             }
             let quiet = core.now.since(*active);
-            match core.crowd.stage(self.idle, quiet) {
-                // The thread that works with the rail needs the lock when it has found something.
-                Stage::Spin if core.missed => core = self.shared.give_away(core),
-                // Looking at a rail costs a system call: that is pause enough.
+            match core.core_sharing.stage(self.idle, quiet) {
+                // The thread that works with the rail needs the lock when it has found an event.
+                Stage::Spin if core.missed => core = self.shared.yield_core(core),
+                // Polling a rail costs a system call, which is pause enough.
                 Stage::Spin => {}
-                Stage::Yield => core = self.shared.give_away(core),
+                Stage::Yield => core = self.shared.yield_core(core),
                 Stage::Block => {
-                    // Another thread may have ended it while this one looked at the rails, and has woken
-                    // nobody.
+                    // Another thread may have ended the request while this one polled the rails, and has
+                    // woken no thread.
                     if core.is_shared()
                         && let Ok(answer) = ready(&mut core)
                     {
@@ -254,10 +255,10 @@ impl Node {
     }
 }
 
-/// Receipts, for those that listen.
+/// Receipts for listeners.
 impl Node {
-    /// From now on `tell` is given a receipt of each message that was sent, when its request has ended; none
-    /// ends it for this purpose. It holds the lock of the node, so it must not call it.
+    /// Calls `tell` from now on with a receipt of each sent message whose request has ended; `None` removes
+    /// the listener of this purpose. The node is locked during the call, so `tell` must not call it.
     pub fn on_receipt(&self, purpose: Purpose, tell: Option<OnReceipt>) {
         let mut core = self.shared.lock();
         core.on_receipt
@@ -273,22 +274,22 @@ impl Node {
         }
     }
 
-    /// Where the time of receipts begins on the monotonic clock of the system, in nanoseconds.
+    /// Returns the origin of the time of receipts on the monotonic clock of the system, in nanoseconds.
     pub fn origin_ns(&self) -> u64 {
         self.shared.clock.origin_ns()
     }
 
-    /// Hands out the receipts that wait: those of messages that left at once wait for the next request that
-    /// ends otherwise.
+    /// Delivers the waiting receipts. Receipts of messages that left in the call that sent them wait until
+    /// another request ends.
     pub fn tell_receipts(&self) {
         self.shared.lock().tell_receipts();
     }
 }
 
-/// A loop of the application's own.
+/// Waiting in an event loop of the application.
 impl Node {
-    /// A descriptor to wait on with `poll(2)` and its kin; it stays the same and belongs to the node. It
-    /// tells something only after [`Node::arm`].
+    /// Returns a descriptor to wait on with `poll(2)` and similar calls. It stays the same and belongs to
+    /// the node. It becomes readable only after [`Node::arm`].
     ///
     /// # Errors
     /// The system has no descriptor left.
@@ -301,7 +302,7 @@ impl Node {
         Ok(watch.descriptor())
     }
 
-    /// Prepares the descriptor for one sleep; turns the pump first. A caller that has looked at all of its
+    /// Turns the pump, then arms the descriptor for one sleep. A caller that has checked all of its
     /// requests before this call, and then sleeps as the answer says, misses no end of any of them.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! The policy beside simulated applications: time is a number, and so are cores and what calls would find.
+//! Tests of the policy with simulated applications; time, cores and the results of looks are numbers.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn at(us: u64) -> Instant {
     Instant::from_ns(us * 1_000)
 }
 
-/// A policy that knows of some idle cores.
+/// A policy that was told of some idle cores.
 fn policy(setting: Progress, idle_cores: usize) -> Policy {
     let mut policy = Policy::new(at(0), setting, false);
     policy.review(at(0), idle_cores, Account::default());
@@ -21,14 +21,14 @@ const COMPUTES: Sight = Sight {
     sleeps: false,
     alone: true,
     needed: true,
-    flies: true,
+    in_flight: true,
     serves: false,
     moved: false,
     asked: false,
 };
 const MOVED: Sight = Sight { moved: true, ..COMPUTES };
 const INSIDE: Sight = Sight { inside: true, alone: false, ..COMPUTES };
-const NOTHING: Sight = Sight { needed: false, flies: false, ..COMPUTES };
+const NOTHING: Sight = Sight { needed: false, in_flight: false, ..COMPUTES };
 
 #[test]
 fn beside_computing_an_idle_core_watches_and_polls_while_messages_move() {
@@ -46,7 +46,7 @@ fn beside_computing_an_idle_core_watches_and_polls_while_messages_move() {
 }
 
 #[test]
-fn a_rail_that_wakes_the_helper_for_nothing_is_not_watched_without_a_pause() {
+fn a_rail_with_spurious_wakeups_is_watched_with_pauses() {
     let mut policy = policy(Progress::Idle, 1);
     assert_eq!(policy.next(at(100), COMPUTES), Step::Watch(PERIOD));
     assert_eq!(policy.next(at(101), COMPUTES), Step::Peek(SHORT));
@@ -69,7 +69,7 @@ fn without_an_idle_core_the_pump_is_turned_once_in_a_period() {
 }
 
 #[test]
-fn a_thread_in_a_call_is_left_alone_and_watched_closely_if_it_computes_beside_messages() {
+fn a_thread_in_a_call_is_checked_more_often_after_it_computed_beside_messages() {
     let mut policy = policy(Progress::Auto, 1);
     assert_eq!(policy.next(at(10), INSIDE), Step::Tick(PERIOD));
     let between_calls = Sight { moved: true, alone: false, ..COMPUTES };
@@ -77,11 +77,11 @@ fn a_thread_in_a_call_is_left_alone_and_watched_closely_if_it_computes_beside_me
     assert_eq!(policy.next(at(18), INSIDE), Step::Tick(PERIOD), "it does not compute");
     assert_eq!(policy.next(at(20), MOVED), Step::Poll);
     assert_eq!(policy.next(at(30), INSIDE), Step::Peek(SHORT));
-    assert_eq!(policy.next(at(20) + HABIT, INSIDE), Step::Tick(LONG_PERIOD), "it has computed long ago");
+    assert_eq!(policy.next(at(20) + RECENT, INSIDE), Step::Tick(LONG_PERIOD), "it has computed long ago");
 }
 
 #[test]
-fn an_application_that_communicates_for_long_is_looked_at_less_often() {
+fn an_application_that_communicates_for_long_is_checked_less_often() {
     let mut policy = policy(Progress::Auto, 0);
     let between_calls = Sight { moved: true, alone: false, ..COMPUTES };
     for (ms, sight, next_ms) in [(10, INSIDE, 1), (11, between_calls, 1), (14, INSIDE, 2), (90, INSIDE, 10)] {
@@ -92,16 +92,16 @@ fn an_application_that_communicates_for_long_is_looked_at_less_often() {
 }
 
 #[test]
-fn it_stands_by_on_an_idle_core_while_a_thread_sends_what_two_cores_post_faster() {
+fn the_helper_stands_by_on_an_idle_core_while_a_thread_sends_over_several_rails() {
     let asks = Sight { asked: true, ..INSIDE };
     let mut idle = policy(Progress::Auto, 1);
     assert_eq!(idle.next(at(10), asks), Step::StandBy(SHORT));
     assert_eq!(idle.next(at(110), INSIDE), Step::StandBy(SHORT), "more may come");
-    let outside = Sight { flies: false, needed: false, ..COMPUTES };
+    let outside = Sight { in_flight: false, needed: false, ..COMPUTES };
     assert_eq!(idle.next(at(210), outside), Step::StandBy(SHORT), "the next call may begin at any time");
     assert_eq!(idle.next(at(310), COMPUTES), Step::StandBy(SHORT), "and it looks at the rails in between");
     assert_eq!(idle.next(at(320), MOVED), Step::Poll, "where messages move it stays");
-    assert_eq!(idle.next(at(320) + HABIT, INSIDE), Step::Tick(PERIOD));
+    assert_eq!(idle.next(at(320) + RECENT, INSIDE), Step::Tick(PERIOD));
     let mut busy = Policy::new(at(0), Progress::Auto, false);
     assert_eq!(busy.next(at(10), asks), Step::Tick(PERIOD), "no core is known to be idle");
     assert!(!busy.asks_review(at(10)), "what was before the process began to work says nothing");
@@ -114,7 +114,7 @@ fn it_stands_by_on_an_idle_core_while_a_thread_sends_what_two_cores_post_faster(
 }
 
 #[test]
-fn one_that_sleeps_in_a_call_is_woken_by_the_rails_and_not_by_the_helper() {
+fn a_thread_that_sleeps_in_a_call_is_left_to_the_rails() {
     let mut policy = policy(Progress::Auto, 1);
     let sleeps = Sight { sleeps: true, ..COMPUTES };
     assert_eq!(policy.next(at(10), sleeps), Step::Tick(PERIOD));
@@ -134,7 +134,7 @@ fn with_nothing_in_flight_the_helper_rests() {
 }
 
 #[test]
-fn what_is_switched_off_rests_whatever_it_sees() {
+fn a_helper_that_is_off_always_rests() {
     let mut policy = policy(Progress::Off, 4);
     for sight in [COMPUTES, MOVED, INSIDE, NOTHING] {
         assert_eq!(policy.next(at(10), sight), Step::Rest);
@@ -142,7 +142,7 @@ fn what_is_switched_off_rests_whatever_it_sees() {
 }
 
 #[test]
-fn on_a_core_of_its_own_the_helper_polls_without_asking_who_is_idle() {
+fn on_a_dedicated_core_the_helper_polls_without_measuring_cores() {
     let mut policy = Policy::new(at(0), Progress::Dedicated(vec![3]), true);
     assert_eq!(policy.next(at(10), COMPUTES), Step::Poll);
     assert_eq!(policy.next(at(5_000), COMPUTES), Step::Poll);
@@ -151,7 +151,7 @@ fn on_a_core_of_its_own_the_helper_polls_without_asking_who_is_idle() {
 }
 
 #[test]
-fn a_new_setting_holds_at_once_and_forgets_judgements_but_not_what_was_seen() {
+fn a_new_setting_applies_at_once_and_resets_judgements_but_not_observations() {
     let mut policy = policy(Progress::Auto, 1);
     assert_eq!(policy.next(at(10), MOVED), Step::Poll);
     policy.set(Progress::Off);
@@ -167,7 +167,7 @@ fn a_new_setting_holds_at_once_and_forgets_judgements_but_not_what_was_seen() {
     assert!(!policy.is_suspended(at(50)));
 }
 
-/// Reviews one after the other with the same cost and gain; the numbers of those at which the policy helped.
+/// Runs reviews with the same cost and gain; returns the numbers of those at which the policy helped.
 fn judged(policy: &mut Policy, reviews: u64, given: u64, delayed: u64) -> Vec<u64> {
     let mut helped = Vec::new();
     for review in 1..=reviews {
@@ -181,33 +181,33 @@ fn judged(policy: &mut Policy, reviews: u64, given: u64, delayed: u64) -> Vec<u6
 }
 
 #[test]
-fn help_that_costs_more_than_it_gives_is_tried_ever_more_seldom() {
+fn help_that_costs_more_than_it_gains_is_tried_at_growing_intervals() {
     let mut policy = policy(Progress::Auto, 1);
     assert_eq!(judged(&mut policy, 40, 5 * MS, 9 * MS), [1, 3, 7, 15, 31]);
     assert!(policy.is_suspended(at(4_000 * MS)));
 }
 
 #[test]
-fn help_that_gives_more_than_it_costs_goes_on() {
+fn help_that_gains_more_than_it_costs_continues() {
     let mut policy = policy(Progress::Auto, 1);
     assert_eq!(judged(&mut policy, 20, 10 * MS, 9 * MS).len(), 20);
 }
 
 #[test]
-fn the_application_cannot_have_waited_longer_for_the_helper_than_that_ran() {
+fn delays_longer_than_the_helper_ran_are_not_its_cost() {
     let mut policy = policy(Progress::Auto, 1);
     assert_eq!(judged(&mut policy, 20, 20 * MS, 900 * MS).len(), 20, "others took the core");
 }
 
 #[test]
-fn who_wants_help_on_idle_cores_gets_it_without_judgement() {
+fn the_setting_idle_helps_without_judgement() {
     let mut policy = policy(Progress::Idle, 1);
     assert_eq!(judged(&mut policy, 20, 1, 20 * MS).len(), 20);
 }
 
-/// Cores that come and go: the helper follows from the next review on.
+/// Cores come and go: the helper follows at the next review.
 #[test]
-fn a_core_that_is_taken_away_ends_helping_and_one_that_comes_back_begins_it() {
+fn helping_stops_without_an_idle_core_and_resumes_with_one() {
     let mut policy = policy(Progress::Auto, 1);
     assert_eq!(policy.next(at(MS), COMPUTES), Step::Watch(PERIOD));
     for (review, idle, step) in [(1, 0, Step::Tick(PERIOD)), (2, 2, Step::Watch(PERIOD))] {
@@ -219,15 +219,15 @@ fn a_core_that_is_taken_away_ends_helping_and_one_that_comes_back_begins_it() {
     }
 }
 
-/// A simulated application: it computes for `compute_us` beside a transfer of `turns` turns of the pump, each
-/// `each_us` after the one before; turns that are left when it has computed take as long in its calls.
+/// A simulated application. It computes for `compute_us` beside a transfer of `turns` turns of the pump,
+/// each `each_us` after the one before; its calls make the remaining turns, which take as long.
 struct Simulated {
     compute_us: u64,
     turns: u64,
     each_us: u64,
 }
 
-/// Microseconds until both are over, and looks of the helper.
+/// Returns the microseconds until both are over, and the number of looks of the helper.
 fn round(policy: &mut Policy, from: u64, app: &Simulated) -> (u64, u64) {
     let (mut now, mut step, mut moved_at, mut left, mut looks) =
         (from, Step::Tick(PERIOD), from, app.turns, 0);

@@ -1,17 +1,17 @@
-//! Receipts of messages to those that want them, when requests end.
+//! Listeners for receipts of messages, which are made when requests end.
 
 use nmad_engine::Receipt;
 
-/// Is told each receipt, by whichever thread finds that the message has ended.
+/// Receives each receipt, in whichever thread finds that the message has ended.
 pub type OnReceipt = Box<dyn FnMut(&Receipt) + Send>;
 
-/// For what somebody wants receipts; each purpose has one listener at most.
+/// Purpose of a listener; each purpose has one listener at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// Lines for people (`NMAD_EXPLAIN`), or events of the tools interface.
+    /// Lines for the user (`NMAD_EXPLAIN`), or events of the tools interface.
     Told,
-    /// A trace: of messages of at least this number of bytes. Receipts of shorter ones are made only if
-    /// another listener wants all.
+    /// A trace of messages of at least this number of bytes. Receipts of shorter messages are made only if
+    /// another listener wants them.
     Traced(u64),
 }
 

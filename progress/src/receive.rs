@@ -1,5 +1,5 @@
-//! Receives whose thread waits: while it spins it keeps the lock, so that the engine needs no request for
-//! them, and it looks where the message comes from.
+//! Blocking receives. A thread that spins keeps the lock, so the engine needs no request for the receive,
+//! and it polls for packets of the sender.
 
 use crate::apart::Held;
 use crate::idle::{self, Stage};
@@ -9,9 +9,9 @@ use crate::node::Node;
 use crate::shared::Shared;
 use nmad_engine::{Context, Met, PeerId, RequestId, Segments, Source, TagMatch, pump};
 
-/// Looks for a packet of one peer alone from one turn of the pump to the next, at most. Where a look costs
-/// but a few loads it takes a quarter of the time of a turn, and what else happens waits for half a
-/// microsecond. Rails on which it costs more have fewer.
+/// Most polls for a packet of one peer between two turns of the pump. Where such a poll costs a few loads
+/// it takes a quarter of the time of a turn, and other events are delayed by half a microsecond. Rails with
+/// costlier polls use fewer.
 const LOOKS: u32 = 32;
 
 impl Node {
@@ -39,7 +39,7 @@ impl Node {
             self.shared.push(&mut core, true);
         }
         let mut active = None;
-        // Nobody else gets the lock while this thread spins.
+        // No other thread gets the lock while this one spins.
         let request = loop {
             match core.engine.met() {
                 Met::Message(envelope) => return Ok(envelope),
@@ -50,8 +50,8 @@ impl Node {
             let active = active.get_or_insert(core.now);
             if happened {
                 *active = core.now;
-                core.crowd.happened();
-            } else if core.crowd.next(self.idle, core.now.since(*active)) != Stage::Spin {
+                core.core_sharing.happened();
+            } else if core.core_sharing.next(self.idle, core.now.since(*active)) != Stage::Spin {
                 core.engine.post_expected();
             }
         };
@@ -60,9 +60,8 @@ impl Node {
 }
 
 impl Core {
-    /// Between two turns of the pump there is one look only, next time: a thread that gives the core away
-    /// looks again when it has the core back, and if there is nothing, the core is better given away once
-    /// more.
+    /// Limits the polls before the next turn of the pump to one. A thread that yielded the core polls once
+    /// when it is back; if nothing has come, it should rather yield again.
     #[inline]
     pub(crate) fn look_once(&mut self) {
         self.looks = LOOKS - 1;
@@ -70,23 +69,23 @@ impl Core {
 }
 
 impl Shared {
-    /// Looks for what comes from a peer and at nothing else, some times; true: a message has come. False: it
-    /// is time to turn the pump.
+    /// Polls for packets of one peer alone, at most LOOKS times; true: a packet has come. False: it is time
+    /// to turn the pump.
     #[inline]
     pub(crate) fn look_for(&self, core: &mut Guard<'_, Core>, from: PeerId) -> bool {
         if core.is_shared() {
-            // Other threads get the lock while the rails are looked at.
+            // Other threads get the lock during the turn of the pump.
             core.look_once();
         }
         while core.looks < LOOKS {
             core.looks += 1;
             let now = core.now;
             match pump::look_for(&mut Held(core), now, from) {
-                // All looks together may have taken long.
+                // All polls together may have taken long.
                 Some(false) => self.forget_time(),
                 None => break,
                 Some(true) => {
-                    // The rail takes sleeping threads for awake, as after a turn.
+                    // The rail believes now that sleeping threads are awake, as after a turn.
                     core.is_armed = false;
                     self.forget_time();
                     if core.may_feed() {
@@ -100,7 +99,7 @@ impl Shared {
                     return true;
                 }
             }
-            idle::look_anew();
+            idle::end_speculation();
         }
         core.looks = 0;
         false

@@ -1,4 +1,4 @@
-//! Sends: each leaves in the call that submits it, if it finds its rail idle, and waits in the window
+//! Sends: a message leaves in the call that submits it if its rail is idle, and waits in the window
 //! otherwise.
 
 use crate::apart::Held;
@@ -21,7 +21,7 @@ impl Node {
         }
     }
 
-    /// The same of what has not left yet, or has not ended.
+    /// Continues a send that did not leave or end at the first attempt.
     #[inline(never)]
     fn send_on(
         &self,
@@ -37,7 +37,7 @@ impl Node {
         }
     }
 
-    /// The same by way of the window, or after a look for credit.
+    /// Sends by way of the window, or after one poll for credit.
     #[inline(never)]
     fn send_slowly(
         &self,
@@ -58,7 +58,7 @@ impl Node {
         self.finish(core, request)
     }
 
-    /// Submits a message; a rail that injects it has it at once.
+    /// Submits a message; a rail that injects it takes it at once.
     #[inline]
     pub fn submit_send(&self, to: &To, data: &Segments, hints: Hints) -> RequestId {
         let mut core = self.shared.lock();
@@ -76,7 +76,7 @@ impl Node {
         }
     }
 
-    /// As [`Node::submit_send`], but none where the message has ended well already.
+    /// Submits a message; returns `None` if it has ended successfully already.
     #[inline]
     pub fn begin_send(&self, to: &To, data: &Segments, hints: Hints) -> Option<RequestId> {
         let mut core = self.shared.lock();
@@ -89,9 +89,9 @@ impl Node {
         }
     }
 
-    /// Submits a message of a program that computes until it submits the next one. If it is one that asks its
-    /// receiver, the answers to earlier ones, and an invitation for this one, are looked for in this call:
-    /// nobody else may look soon.
+    /// Submits a message of a program that computes until it submits the next one. If the protocol needs
+    /// the receiver (rendezvous), this call also polls for answers to earlier messages and for an
+    /// invitation (Rtr) for this one, since no other thread may poll soon.
     pub fn send_between(&self, to: &To, data: &Segments, hints: Hints) -> RequestId {
         let mut core = self.shared.lock();
         let plan = core.engine.plan(*to, data.len(), hints, Caller::GoesOn, core.now);
@@ -101,15 +101,15 @@ impl Node {
         if !asks {
             return self.submit_to(&mut core, |_, core| send(&mut core.engine));
         }
-        // Before: invitations are for the next message of the flow.
+        // The poll comes before the send, since an invitation is for the next message of the flow.
         self.shared.turn(&mut core, true);
         let request = send(&mut core.engine);
         self.shared.push_at_once(&mut core);
-        self.mind(&core);
+        self.wake_helper(&core);
         request
     }
 
-    /// The same of what has not left yet, or has not ended.
+    /// Continues a send that did not leave or end at the first attempt.
     #[inline(never)]
     fn begin_on<'a>(
         &'a self,
@@ -121,14 +121,14 @@ impl Node {
         match self.shared.go_on(core, to, message, (Caller::GoesOn, tried)) {
             Ok(submitted @ Submitted::Ended(_)) => submitted,
             Ok(submitted) => {
-                self.mind(core);
+                self.wake_helper(core);
                 submitted
             }
             Err(refused) => self.begin_slowly(core, to, message, refused),
         }
     }
 
-    /// The same by way of the window, where it may still find company.
+    /// Submits by way of the window, where the message may be aggregated with others.
     fn begin_slowly<'a>(
         &'a self,
         core: &mut Guard<'a, Core>,
@@ -143,7 +143,7 @@ impl Node {
 }
 
 impl Shared {
-    /// Has a message leave in this call, if it can.
+    /// Sends a message in this call, if possible.
     pub(crate) fn send_at_once(
         &self,
         core: &mut Guard<'_, Core>,
@@ -157,7 +157,7 @@ impl Shared {
         }
     }
 
-    /// The first step of that: [`pump::try_at_once`].
+    /// First step of a send: [`pump::try_at_once`].
     #[inline(always)]
     pub(crate) fn try_at_once(
         &self,
@@ -169,14 +169,14 @@ impl Shared {
         let mut now = core.now;
         let sent = pump::try_at_once(&mut Held(core), to, message, caller, &mut self.clock.kept_in(&mut now));
         core.now = core.now.max(now);
-        // What has not ended is booked by the second step: nothing else leaves on its rail before.
+        // The second step records a send that has not ended; nothing else leaves on its rail before.
         if sent.is_ok() {
             self.has_sent(core);
         }
         sent
     }
 
-    /// The second step: [`pump::go_on`].
+    /// Second step of a send: [`pump::go_on`].
     #[inline(always)]
     pub(crate) fn go_on(
         &self,
@@ -192,7 +192,7 @@ impl Shared {
         sent
     }
 
-    /// Feeds the rails unless a waiting call is about to come anyway.
+    /// Feeds the rails, unless a waiting call is about to come anyway.
     #[inline(never)]
     pub(crate) fn push_or_hold(&self, core: &mut Guard<'_, Core>) {
         let Core { engine, bursts, now, .. } = &mut **core;
@@ -206,7 +206,7 @@ impl Shared {
                     true => self.push_at_once(core),
                     false => _ = self.push(core, false),
                 }
-                // The time after what rails have taken.
+                // The time after the rails have taken the orders.
                 let now = core.now;
                 core.bursts.returns(now);
             }
@@ -218,8 +218,8 @@ impl Shared {
         }
     }
 
-    /// Feeds the rails although nobody waits, since the program is likely to compute. It looks for the
-    /// invitations that large messages hope for, and those without one ask.
+    /// Feeds the rails although no thread waits, since the program is likely to compute. It polls for
+    /// invitations (Rtr) for large messages, and sends an Rts for those without one.
     #[cold]
     fn push_at_once(&self, core: &mut Guard<'_, Core>) {
         if core.engine.hopes_for_rtr() {
@@ -229,10 +229,10 @@ impl Shared {
         self.push(core, true);
     }
 
-    /// A rail has sent something, and that is booked.
+    /// Feeds the rails after a send was recorded.
     #[inline(always)]
     fn has_sent(&self, core: &mut Guard<'_, Core>) {
-        // What other threads have submitted while the rail worked is left to its user.
+        // Other threads leave messages that they submit while the rail works to the user of the rail.
         if core.is_shared() && core.has_work() {
             self.push(core, false);
         }

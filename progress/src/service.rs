@@ -1,23 +1,24 @@
-//! A service: work of the layer above that follows from what arrives, and asks nothing of the application.
+//! A service: work of the layer above that arrivals cause and that the application does not take part in,
+//! for example serving one-sided accesses.
 //!
-//! It is given the engine after each look at the rails, by whichever thread looks: one that waits in a call,
-//! or the helper while the application computes. Nodes without a service pay one load for each look. What
-//! threads in calls do themselves goes on *in the background*: it is given the engine by the helper alone,
+//! Whichever thread polls the rails runs the service afterwards: a thread that waits in a call, or the
+//! helper while the application computes. A node without a service pays one load for each poll. A
+//! *background* service is for work that threads in calls do themselves: only the helper runs it, and only
 //! while no thread is in a call.
 
 use nmad_engine::Engine;
 
-/// Work that goes on when something has arrived.
+/// Work that continues when something has arrived.
 pub trait Service: Send {
-    /// Goes on as far as it can. The lock is held: the node must not be called.
+    /// Continues as far as possible. The caller holds the lock of the node, so this must not call the node.
     fn serve(&mut self, engine: &mut Engine) -> Served;
 }
 
-/// How far a service has come.
+/// Result of one run of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Served {
-    /// Something was done, or submitted.
+    /// The service did or submitted something.
     pub worked: bool,
-    /// There is work that no arrival announces: somebody has to ask again soon.
+    /// Work remains that no arrival announces, so the service must run again soon.
     pub waits: bool,
 }

@@ -1,35 +1,35 @@
-//! How much the library does while the application computes: the setting `NMAD_PROGRESS`.
+//! The setting `NMAD_PROGRESS`: how much the library does while the application computes.
 
 use rustix::thread::{CpuSet, sched_getaffinity};
 use std::fmt;
 use std::str::FromStr;
 
-/// What the helper thread of a node may do.
+/// Permitted work of a node's helper thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Progress {
-    /// Messages advance in calls only. The thread still opens links and acknowledges on rails that lose.
+    /// Messages advance only in calls. The thread still opens links, and acknowledges on lossy rails.
     Off,
-    /// As [`Progress::Idle`], and stops for a while where helping costs the application more than it gives.
+    /// Like [`Progress::Idle`], but pauses when helping costs the application more than it gains.
     #[default]
     Auto,
-    /// While a core is idle the thread advances messages there as they come; otherwise once in a millisecond.
+    /// The thread advances messages at once while a core is idle, and once in a millisecond otherwise.
     Idle,
-    /// The thread has these cores to itself, and polls there while something is in flight.
+    /// The thread owns these cores, and polls there while something is in flight.
     Dedicated(Vec<usize>),
 }
 
-/// What may be written.
+/// The accepted values.
 const NAMES: &str = "off, auto, idle, dedicated:CORES (for example dedicated:3 or dedicated:2-3,7)";
 
 impl Progress {
-    /// Whether this process can have it.
+    /// Checks that this process may use the setting.
     ///
     /// # Errors
-    /// It names a core that this process may not run on.
+    /// The setting names a core that this process may not run on.
     pub fn check(&self) -> Result<(), String> {
         let Progress::Dedicated(cores) = self else { return Ok(()) };
         let ours = own_cores();
-        // A system that does not tell is asked when the thread goes there.
+        // If the system hides the mask, the error shows when the thread moves to the core.
         match cores.iter().find(|core| !ours.is_empty() && !ours.contains(core)) {
             None => Ok(()),
             Some(core) => {
@@ -64,13 +64,13 @@ impl fmt::Display for Progress {
     }
 }
 
-/// Cores that the calling thread may run on; none if the system does not tell.
+/// Returns the cores that the calling thread may run on; empty if the system does not say.
 pub fn own_cores() -> Vec<usize> {
     let Ok(mask) = sched_getaffinity(None) else { return Vec::new() };
     (0..CpuSet::MAX_CPU).filter(|&core| mask.is_set(core)).collect()
 }
 
-/// Cores from text such as `2-3,7`, ascending, each once.
+/// Parses a list of cores such as `2-3,7`; the result is sorted and has no duplicates.
 fn read(text: &str) -> Result<Vec<usize>, String> {
     let wrong = || format!("'{text}' is no list of cores (for example 3 or 2-3,7)");
     let number = |text: &str| {
@@ -97,7 +97,7 @@ fn read(text: &str) -> Result<Vec<usize>, String> {
     Ok(cores)
 }
 
-/// Cores as text, as [`Progress::Dedicated`] is written: `2-3,7`; "none" if there are none.
+/// Formats cores like [`Progress::Dedicated`], for example `2-3,7`, or "none".
 pub fn list(cores: &[usize]) -> String {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for &core in cores {
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_are_read_as_they_are_written() {
+    fn settings_survive_a_round_trip_through_text() {
         for text in ["off", "auto", "idle", "dedicated:3", "dedicated:0-2,7"] {
             assert_eq!(text.parse::<Progress>().expect(text).to_string(), text);
         }
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_settings_are_refused_with_what_may_be_written() {
+    fn wrong_settings_are_refused_with_the_accepted_values() {
         let long = "dedicated:0-999999999";
         for text in
             ["", "on", "Auto", "dedicated", "dedicated:", "dedicated:x", "dedicated:3-1", "idle:1", long]
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_core_of_others_is_refused_by_name() {
+    fn a_core_outside_the_mask_is_refused_by_number() {
         let why = Progress::Dedicated(vec![CpuSet::MAX_CPU - 1]).check().expect_err("it does not exist here");
         assert!(why.contains("may run on"), "{why}");
         assert_eq!(Progress::Auto.check(), Ok(()));

@@ -1,4 +1,4 @@
-//! Several requests at once.
+//! Waiting for several requests.
 
 use crate::bounded::UnknownRequest;
 use crate::locked::{Core, Outcome};
@@ -6,8 +6,8 @@ use crate::node::Node;
 use nmad_engine::RequestId;
 
 impl Node {
-    /// Waits until all of the requests end, which are known and of which no two are the same; `tell` is given
-    /// how each did, in the order of the list.
+    /// Waits until all of the requests end. All must be known and different; `tell` receives their results
+    /// in the order of the list.
     #[inline]
     pub fn wait_all(&self, requests: &[RequestId], mut tell: impl FnMut(Outcome)) {
         let mut rest = requests.iter();
@@ -21,7 +21,7 @@ impl Node {
         });
     }
 
-    /// Whether all of the requests have ended; their results stay. Turns the pump if not.
+    /// Returns whether all of the requests have ended; their results stay. Turns the pump if not.
     ///
     /// # Errors
     /// One of the requests is unknown.

@@ -1,12 +1,12 @@
-//! Copies, packing and reductions of large memory that idle cores share, whoever calls
+//! Shares copies, packing and reductions of large memory with idle cores, whichever thread starts them
 //! ([`nmad_engine::memory::together`]).
 //!
-//! The work is cut into pieces, of which each thread takes the next one; what is offered to a core that
-//! stands by ([`crate::standby`]) is a tasklet that takes pieces as long as there are some. So a core that
-//! comes late, or never, costs nothing but its own piece. Whether work is shared, and with how many cores,
-//! follows from equation (1) of P3: T = T_O + T_D(share), with the hand-off to the furthest core that takes
-//! part and the time that such work was measured to take alone. What sharing has really gained corrects that:
-//! two cores that wait for the same memory are no faster than one.
+//! The work is cut into pieces, and each thread takes the next piece. A core that stands by
+//! ([`crate::standby`]) receives a tasklet that takes pieces while there are some. So a core that comes
+//! late, or never, delays nothing but its own piece. Equation (1) of P3, T = T_O + T_D(share), decides
+//! whether to share and with how many cores; T_O is the hand-off to the furthest core that takes part, and
+//! T_D comes from the measured time of such work on one core. The measured gain of sharing corrects the
+//! prediction: two cores that are limited by the same memory are no faster than one.
 #![allow(unsafe_code)]
 
 use crate::cores;
@@ -18,18 +18,18 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
-/// Pieces for each thread: one that is interrupted keeps the others waiting for its last piece at most.
+/// Pieces for each thread. If one thread is interrupted, the others wait for its last piece at most.
 const PIECES: u64 = 4;
 /// The shortest piece in bytes; taking one costs as much as copying some hundred bytes.
 const PIECE_MIN: u64 = 16 << 10;
-/// Classes of length, each four times as long as the one before: what fits into a cache is faster.
+/// Classes of length, each four times as long as the one before; data that fits into a cache is faster.
 const CLASSES: usize = 8;
-/// Once in so many times work is done as it otherwise would not be, so that what was measured stays true.
+/// Every TRIAL-th time the less favoured choice is taken, to keep its measurement up to date.
 const TRIAL: u32 = 32;
-/// Looks at the others' last pieces before the core is given away: they may want it.
+/// Checks for the others' last pieces before the thread yields its core, which they may need.
 const LOOKS: u32 = 2_000;
 
-/// The caller's side; dropping it waits, also in a panic.
+/// The caller's side of shared work. Dropping it waits for the other threads, also in a panic.
 struct Sharing<'s, P: FnMut(u32)> {
     standby: &'s Standby,
     split: &'s Arc<Split>,
@@ -43,15 +43,15 @@ impl<P: FnMut(u32)> Drop for Sharing<'_, P> {
     }
 }
 
-/// Does the work with `count` of the cores that stand by; true: they did some of it.
+/// Does the work with `count` of the cores that stand by; returns whether they did a part of it.
 pub(crate) fn share(
     standby: &Standby,
     (units, step, count): (u64, u64, usize),
     work: &(dyn Fn(Range<u64>) + Sync),
     pause: impl FnMut(u32),
 ) -> bool {
-    // SAFETY: this function ends after `Sharing` was dropped: the offers are withdrawn then, and whoever has
-    // begun with one is waited for.
+    // SAFETY: `Sharing` is dropped before this function returns; that withdraws the offers and waits for
+    // the threads that have taken one.
     let split = unsafe { Split::new(work, units, step) };
     standby.offer_share(&split, count, cores::here());
     let shared = Sharing { standby, split: &split, pause };
@@ -61,17 +61,17 @@ pub(crate) fn share(
     u64::from(own) < units.div_ceil(step)
 }
 
-/// Gives the core to others when the wait takes long.
+/// Yields the core when the wait takes long.
 fn pause(looks: u32) {
     if looks < LOOKS { std::hint::spin_loop() } else { std::thread::yield_now() }
 }
 
-/// What was measured of work of one kind and class of length.
+/// Measurements of one kind of work in one class of length.
 #[derive(Debug)]
 struct Speed {
-    /// Alone, picoseconds for a byte; zero: not measured yet.
+    /// Time on one core in picoseconds per byte; zero if not measured yet.
     alone_ps: AtomicU64,
-    /// How long shared work took, in thousandths of what equation (1) says.
+    /// Measured time of shared work, in thousandths of the time that equation (1) predicts.
     excess: AtomicU64,
     turn: AtomicU32,
 }
@@ -81,8 +81,8 @@ impl Speed {
         Speed { alone_ps: AtomicU64::new(0), excess: AtomicU64::new(1_000), turn: AtomicU32::new(0) }
     }
 
-    /// How many of the cores, whose hand-offs ascend, shall help with work of `len` bytes, and the predicted
-    /// time; none: alone.
+    /// Returns how many of the cores, sorted by hand-off time, should help with work of `len` bytes, and
+    /// the predicted time; `None` to work alone.
     fn decide(&self, len: u64, hand_offs_ns: &[u64]) -> Option<(usize, u64)> {
         let alone_ns = self.alone_ps.load(Ordering::Relaxed).checked_mul(len)? / 1_000;
         if alone_ns == 0 {
@@ -97,27 +97,27 @@ impl Speed {
         (pays && is_sure != is_trial).then_some((count, ns))
     }
 
-    fn was_alone(&self, len: u64, took_ns: u64) {
-        note(&self.alone_ps, (took_ns.saturating_mul(1_000) / len.max(1)).max(1));
+    fn record_alone(&self, len: u64, took_ns: u64) {
+        update_mean(&self.alone_ps, (took_ns.saturating_mul(1_000) / len.max(1)).max(1));
     }
 
-    fn was_shared(&self, predicted_ns: u64, took_ns: u64) {
-        // A core that was taken away for a while says nothing of the memory.
-        note(&self.excess, (took_ns.saturating_mul(1_000) / predicted_ns.max(1)).min(10_000));
+    fn record_shared(&self, predicted_ns: u64, took_ns: u64) {
+        // The limit discards cases in which the system took the core away for a while.
+        update_mean(&self.excess, (took_ns.saturating_mul(1_000) / predicted_ns.max(1)).min(10_000));
     }
 }
 
-/// A moving mean of some four values.
-fn note(mean: &AtomicU64, value: u64) {
+/// Updates a moving mean over about four values.
+fn update_mean(mean: &AtomicU64, value: u64) {
     let before = mean.load(Ordering::Relaxed);
     mean.store(if before == 0 { value } else { (3 * before + value) / 4 }, Ordering::Relaxed);
 }
 
-/// All nodes of the process, and what is known of its speed.
+/// All nodes of the process, and its measured speeds.
 struct Process {
     nodes: Mutex<Vec<Weak<Standby>>>,
     speeds: [[Speed; CLASSES]; Kind::COUNT],
-    /// For how long threads have done such work.
+    /// Total time that threads spent on such work.
     worked_ns: AtomicU64,
 }
 
@@ -127,7 +127,7 @@ static PROCESS: Process = Process {
     worked_ns: AtomicU64::new(0),
 };
 
-/// Threads of this node help from now on, when they stand by.
+/// Adds a node whose threads that stand by help from now on.
 pub(crate) fn enlist(standby: &Arc<Standby>) {
     static HELPERS: &dyn Helpers = &PROCESS;
     let mut nodes = PROCESS.nodes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,9 +138,9 @@ pub(crate) fn enlist(standby: &Arc<Standby>) {
 }
 
 impl Process {
-    /// A node of which threads stand by.
+    /// Returns a node with a thread that stands by.
     fn ready(&self) -> Option<Arc<Standby>> {
-        // Never waited for: in a process that was forked its owner may not be there.
+        // This never blocks: in a forked process the thread that holds the mutex may not exist.
         let nodes = self.nodes.try_lock().ok()?;
         nodes
             .iter()
@@ -150,7 +150,7 @@ impl Process {
     }
 }
 
-/// How long threads have worked on large memory, in nanoseconds.
+/// Returns the time that threads spent on large memory, in nanoseconds.
 pub(crate) fn worked_ns() -> u64 {
     PROCESS.worked_ns.load(Ordering::Relaxed)
 }
@@ -176,13 +176,13 @@ impl Helpers for Process {
         };
         let Some((node, count, ns)) = decided else {
             work(0..units);
-            return speed.was_alone(len, took_ns());
+            return speed.record_alone(len, took_ns());
         };
         let piece = (len / (PIECES * (count as u64 + 1))).max(PIECE_MIN);
         let is_shared = share(node, (units, piece.div_ceil(unit_len).max(1), count), work, pause);
         let took_ns = took_ns();
         if is_shared {
-            speed.was_shared(ns, took_ns);
+            speed.record_shared(ns, took_ns);
         }
     }
 }

@@ -1,33 +1,33 @@
-//! Work that is shared, on a made-up machine: {0 1} {2 3} | {4 5} {6 7}.
+//! Tests of shared work on a simulated machine: {0 1} {2 3} | {4 5} {6 7}.
 
 use super::*;
 use crate::standby::Done;
-use crate::topology::made_up;
+use crate::topology::example;
 use nmad_engine::Pair;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicBool;
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-/// A test gives up after this long.
+/// Time limit of a test.
 const LONG: Duration = Duration::from_secs(20);
 
 fn standby() -> Arc<Standby> {
     let standby = Arc::new(Standby::new(Arc::default()));
-    standby.arrange(made_up());
+    standby.arrange(example());
     standby
 }
 
-/// Waits until it comes true.
-fn comes(what: impl Fn() -> bool) {
+/// Waits until the condition is true.
+fn wait_for(what: impl Fn() -> bool) {
     let begun = Instant::now();
     while !what() {
-        assert!(begun.elapsed() < LONG, "it never comes");
+        assert!(begun.elapsed() < LONG, "the condition stays false");
         thread::yield_now();
     }
 }
 
-/// Runs while a thread stands by on a core; what that thread did first.
+/// Calls `run` while a thread stands by on `core`; also returns the first work of that thread.
 fn beside<R>(standby: &Standby, core: usize, run: impl FnOnce() -> R) -> (R, Option<Done>) {
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -41,7 +41,7 @@ fn beside<R>(standby: &Standby, core: usize, run: impl FnOnce() -> R) -> (R, Opt
             }
             first
         });
-        comes(|| standby.is_ready());
+        wait_for(|| standby.is_ready());
         let answer = run();
         over.store(true, Ordering::Release);
         (answer, helper.join().expect("it catches panics"))
@@ -55,9 +55,9 @@ fn another_thread_does_a_part_and_each_unit_is_done_once() {
     let (helped, me) = (AtomicBool::new(false), thread::current().id());
     let work = |range: Range<u64>| {
         let worker = thread::current().id();
-        // The caller would be done before the other one begins.
+        // The caller waits, since it could finish before the other thread begins.
         if worker == me {
-            comes(|| helped.load(Ordering::Acquire));
+            wait_for(|| helped.load(Ordering::Acquire));
         }
         range.for_each(|unit| units[unit as usize].lock().unwrap().push(worker));
         helped.fetch_or(worker != me, Ordering::Release);
@@ -71,7 +71,7 @@ fn another_thread_does_a_part_and_each_unit_is_done_once() {
 }
 
 #[test]
-fn where_nobody_comes_the_caller_does_all_of_it() {
+fn without_other_cores_the_caller_does_all_of_it() {
     let standby = standby();
     let sum = AtomicU64::new(0);
     let work = |range: Range<u64>| {
@@ -88,7 +88,7 @@ fn a_piece_that_panics_on_another_core_panics_in_the_caller_after_all_others() {
     let standby = standby();
     let (me, broken) = (thread::current().id(), AtomicBool::new(false));
     let work = |_: Range<u64>| match thread::current().id() == me {
-        true => comes(|| broken.load(Ordering::Acquire)),
+        true => wait_for(|| broken.load(Ordering::Acquire)),
         false => {
             broken.store(true, Ordering::Release);
             panic!("a test's");
@@ -106,7 +106,7 @@ fn a_caller_that_panics_waits_for_those_that_still_work() {
     let (begun, ended) = (AtomicBool::new(false), AtomicBool::new(false));
     let work = |_: Range<u64>| match thread::current().id() == me {
         true => {
-            comes(|| begun.load(Ordering::Acquire));
+            wait_for(|| begun.load(Ordering::Acquire));
             panic!("a test's");
         }
         false => {
@@ -123,11 +123,11 @@ fn a_caller_that_panics_waits_for_those_that_still_work() {
 }
 
 #[test]
-fn equation_one_says_with_how_many_cores() {
+fn equation_one_decides_the_number_of_cores() {
     let decide = |alone_ns: u64, hand_offs: &[u64]| {
         let speed = Speed::new();
         assert_eq!(speed.decide(1_000_000, hand_offs), None, "nothing was measured");
-        speed.was_alone(1_000_000, alone_ns);
+        speed.record_alone(1_000_000, alone_ns);
         speed.decide(1_000_000, hand_offs)
     };
     assert_eq!(decide(100_000, &[]), None, "no core stands by");
@@ -139,19 +139,19 @@ fn equation_one_says_with_how_many_cores() {
 }
 
 #[test]
-fn what_does_not_gain_is_left_but_for_trials() {
+fn sharing_without_gain_is_only_tried_now_and_then() {
     let speed = Speed::new();
-    speed.was_alone(1_000_000, 100_000);
-    (0..20).for_each(|_| speed.was_shared(51_000, 120_000));
+    speed.record_alone(1_000_000, 100_000);
+    (0..20).for_each(|_| speed.record_shared(51_000, 120_000));
     let shared = (0..2 * TRIAL).filter(|_| speed.decide(1_000_000, &[1_000]).is_some()).count();
     assert_eq!(shared, 2, "two cores were slower than one");
-    (0..20).for_each(|_| speed.was_shared(51_000, 60_000));
+    (0..20).for_each(|_| speed.record_shared(51_000, 60_000));
     let shared = (0..2 * TRIAL).filter(|_| speed.decide(1_000_000, &[1_000]).is_some()).count();
     assert_eq!(shared, 2 * TRIAL as usize - 2, "and are not any more");
 }
 
 #[test]
-fn hand_offs_are_those_of_the_pairs_of_cores() {
+fn hand_offs_are_chosen_by_pair_of_cores() {
     let standby = standby();
     let _standing = [6, 3, 0].map(|core| standby.enter(core));
     assert_eq!(standby.hand_offs_ns(2), [], "not measured");

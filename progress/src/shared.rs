@@ -1,4 +1,4 @@
-//! What the threads of the application and the helper do with a node: one of them has the lock and turns the
+//! State that the threads of the application and the helper share: one of them holds the lock and turns the
 //! pump, others sleep.
 
 use crate::apart::Held;
@@ -14,23 +14,23 @@ use rustix::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-/// Turns of the pump for each reading of the clock, while nothing is posted; a power of two.
+/// Turns of the pump from one reading of the clock to the next while nothing is posted; a power of two.
 const CLOCK_EVERY: u32 = 8;
 
-/// What the application's threads and the helper share.
+/// State that the application's threads and the helper share.
 pub(crate) struct Shared {
     core: Lock<Core>,
     pub(crate) clock: Clock,
-    /// Turns of the pump by any thread. Only written with the lock; the helper looks at it without.
+    /// Turns of the pump by any thread. Written under the lock; the helper reads it without.
     turns: AtomicU32,
-    /// Threads that sleep outside of the lock, and what wakes them.
+    /// Number of threads that sleep without the lock, and the descriptor that wakes them.
     pub(crate) sleepers: AtomicUsize,
     pub(crate) alarm: OwnedFd,
     pub(crate) standby: Arc<Standby>,
 }
 
 impl Shared {
-    /// A node's, of which nobody has the lock.
+    /// Makes the state of a node, with the lock free.
     ///
     /// # Errors
     /// The system has no descriptor left.
@@ -50,29 +50,29 @@ impl Shared {
         self.core.try_lock()
     }
 
-    /// Whether other threads wait for the lock.
+    /// Returns whether other threads wait for the lock.
     pub(crate) fn is_wanted(&self) -> bool {
         self.core.is_wanted()
     }
 
-    /// Whether a thread of the application uses the node, as far as can be told without the lock.
+    /// Returns whether a thread of the application holds the lock, as far as known without taking it.
     pub(crate) fn is_inside(&self) -> bool {
         self.core.is_inside()
     }
 
-    /// Turns of the pump so far, about.
+    /// Returns the approximate number of turns of the pump so far.
     #[inline]
     pub(crate) fn turns(&self) -> u32 {
         self.turns.load(Ordering::Relaxed)
     }
 
-    /// The next turn reads the clock. The caller has the lock.
+    /// Makes the next turn read the clock. The caller holds the lock.
     #[inline]
     pub(crate) fn forget_time(&self) {
         self.turns.store(self.turns() | (CLOCK_EVERY - 1), Ordering::Relaxed);
     }
 
-    /// Somebody waits: the window is released; true: something was submitted since somebody has waited.
+    /// Ends a burst, since a thread waits now; returns whether something was submitted since the last wait.
     #[inline]
     pub(crate) fn waits(&self, core: &mut Core) -> bool {
         let is_open = core.bursts.is_open();
@@ -82,28 +82,28 @@ impl Shared {
         is_open
     }
 
-    /// Feeds the rails without looking at them; true: requests have ended.
+    /// Feeds the rails without polling them; returns whether requests have ended.
     #[inline]
     pub(crate) fn push(&self, core: &mut Guard<'_, Core>, urgent: bool) -> bool {
         let found_at = core.now;
         let mut now = found_at;
         let fed = pump::feed(&mut Held(core), found_at, &mut self.clock.kept_in(&mut now), urgent);
         core.now = core.now.max(now);
-        // An idle rail that took nothing is full: perhaps it has sent something meanwhile.
+        // An idle rail that accepted nothing is full: it may have completed a send meanwhile.
         if !fed && core.engine.is_stuck(now) {
             core.is_armed = false;
             pump::turn(&mut Held(core), found_at, &mut || self.clock.now(), urgent);
-            // That may take long, where a rail has room again.
+            // The turn may take long if a rail has room again.
             core.now = self.clock.now();
         }
         self.collect(core)
     }
 
-    /// One turn of the pump.
+    /// Turns the pump once; returns whether something happened.
     #[inline]
     pub(crate) fn turn(&self, core: &mut Guard<'_, Core>, urgent: bool) -> bool {
         core.is_armed = false;
-        // Reading the clock costs as much as a tenth of a look at a rail; a thread that spins does it now and
+        // Reading the clock costs a tenth of a look at a rail, so a thread that spins reads it only now and
         // then.
         let turns = self.turns().wrapping_add(1);
         self.turns.store(turns, Ordering::Relaxed);
@@ -115,13 +115,13 @@ impl Shared {
         let happened = pump::turn(&mut Held(core), found_at, &mut self.clock.kept_in(&mut now), urgent);
         core.now = core.now.max(now);
         if happened {
-            // What happened may have taken long.
+            // Handling the events may have taken long.
             self.forget_time();
             if core.engine.has_news() {
                 self.collect(core);
             }
         } else {
-            idle::look_anew();
+            idle::end_speculation();
         }
         if core.service.is_some() {
             return self.serve(core) || happened;
@@ -129,7 +129,7 @@ impl Shared {
         happened
     }
 
-    /// Gives the engine to the service, which is there; true: it has done something.
+    /// Runs the service of the node; returns whether it did something.
     #[inline(never)]
     pub(crate) fn serve(&self, core: &mut Guard<'_, Core>) -> bool {
         let Core { engine, service, service_waits, .. } = &mut **core;
@@ -137,7 +137,7 @@ impl Shared {
         let served = service.serve(engine);
         *service_waits = served.waits;
         if served.worked {
-            // Others wait for what was submitted.
+            // Peers wait for the submitted messages.
             if core.may_feed() {
                 self.push(core, true);
             } else if core.engine.has_news() {
@@ -147,7 +147,7 @@ impl Shared {
         served.worked
     }
 
-    /// Takes note of what has ended; true: something has.
+    /// Handles ended requests and notices; returns whether a request has ended.
     #[inline(never)]
     pub(crate) fn collect(&self, core: &mut Core) -> bool {
         let ended = core.engine.any_ended();
@@ -167,7 +167,7 @@ impl Shared {
         }
     }
 
-    /// A request has ended: threads that sleep are woken, unless it is the one that this thread waits for.
+    /// Announces an ended request: wakes sleeping threads, unless it is the one that this thread waits for.
     #[inline]
     pub(crate) fn news(&self, core: &mut Core) {
         if !core.awaited.is_some_and(|request| core.engine.only_ended(request)) {
@@ -181,12 +181,12 @@ impl Shared {
         }
     }
 
-    /// Gives the core to others, without the lock.
+    /// Yields the core, without the lock.
     #[cold]
-    pub(crate) fn give_away<'a>(&'a self, core: Guard<'a, Core>) -> Guard<'a, Core> {
+    pub(crate) fn yield_core<'a>(&'a self, core: Guard<'a, Core>) -> Guard<'a, Core> {
         let before = self.clock.now();
         drop(core);
-        // The rail that this thread misses may wait for a core to be posted on.
+        // A missing rail may wait for a core to post on it.
         let helped = self.standby.has_offers() && self.standby.help(cores::here());
         if !helped {
             std::thread::yield_now();
@@ -195,21 +195,21 @@ impl Shared {
         core.now = self.clock.now();
         if !helped {
             let took = core.now.since(before);
-            core.crowd.gave_away(took);
+            core.core_sharing.yielded(took);
         }
         core.look_once();
         core
     }
 
-    /// Sleeps without the lock until a rail has something, another thread has completed requests, or the
+    /// Sleeps without the lock until a rail has an event, another thread has completed requests, the
     /// engine's next deadline, or the time `until`.
     #[cold]
     pub(crate) fn sleep<'a>(&'a self, mut core: Guard<'a, Core>, until: Option<Instant>) -> Guard<'a, Core> {
         let awaited = core.awaited.take();
-        let meets = awaited.is_some_and(|request| core.engine.sleeps_for(Some(request)));
+        let wants_links = awaited.is_some_and(|request| core.engine.sleeps_for(Some(request)));
         let (descriptors, mut bound) = core.prepare_sleep();
-        if meets {
-            // The links are asked for by the next look at the rails.
+        if wants_links {
+            // The next look at the rails asks for the links.
             bound = Duration::from_us(1);
         }
         if let Some(until) = until {

@@ -1,18 +1,19 @@
-//! Signals of the application are handled by its own threads.
+//! Keeps signals of the application away from the helper: its own threads handle them.
 //!
-//! A handler may jump out of where it was called, or take a lock that its thread never holds there. The
-//! helper may be in the middle of a driver, so it gets no signals but those that it causes itself.
+//! A signal handler may jump out of the interrupted code, or take a lock that its own threads never hold
+//! there. The helper may be in the middle of a driver, so it blocks all signals except those that it causes
+//! itself.
 
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
 
-/// Runs this while the calling thread gets no signals; threads that it starts meanwhile never do.
+/// Calls `run` with signals blocked in the calling thread; threads that it starts inherit the mask.
 pub(crate) fn without<R>(run: impl FnOnce() -> R) -> R {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: both sets are places of ours; the first call fills the first one, the last call the second one
-    // unless it fails, and then it has changed nothing.
+    // SAFETY: both sets are local. The first call fills the first one; the last call fills the second one,
+    // or fails and changes nothing.
     let is_blocked = unsafe {
         libc::sigfillset(all.as_mut_ptr());
         for own in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL] {

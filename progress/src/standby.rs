@@ -1,13 +1,13 @@
-//! Parallel submission (P3 section III-D): a rail with its orders goes to a thread that stands by on an idle
+//! Parallel submission (P3 section III-D): a rail and its orders go to a thread that stands by on an idle
 //! core.
 //!
-//! The thread that has the node's lock takes the rail out of its place and offers it here, as a tasklet for
-//! the nearest core on which a thread stands by and has nothing to do yet. A thread that stands by needs no
-//! lock of the node: it posts, and leaves the rail here; so does a thread of the application that waits, if
-//! its core may run the tasklet. Whoever misses the rail and has the lock puts it back ([`crate::apart`]),
-//! and so does the thread that stands by when the lock is free. What nobody has begun with is posted by the
-//! thread that has offered it, so that nothing waits for a core that comes too late. Pieces of large copies
-//! and reductions go the same way ([`crate::share`]).
+//! The thread that holds the node's lock takes the rail out of its place and offers it here, as a tasklet
+//! for the nearest core with a free thread that stands by. Such a thread posts without the node's lock, and
+//! leaves the rail here. A thread of the application that waits does the same if its core may run the
+//! tasklet. A thread that finds the rail missing and holds the lock puts it back ([`crate::apart`]); so
+//! does the thread that stands by when the lock is free. The offering thread posts tasks that no thread has
+//! begun, so nothing waits for a core that comes too late. Pieces of large copies and reductions use the
+//! same queues ([`crate::share`]).
 
 use crate::split::Split;
 use crate::tasklet::{Priority, Queues, Tasklet};
@@ -16,7 +16,7 @@ use nmad_engine::{Cores, Driver, Order, Pair, RailId, pump};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A rail outside of its place, and what is to be posted on it.
+/// A rail outside of its place, and the orders to be posted on it.
 pub(crate) struct Task {
     pub(crate) id: RailId,
     pub(crate) rail: Box<dyn Driver>,
@@ -24,50 +24,49 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    /// Packets are awaited sooner than parts of large messages.
+    /// Packets are more urgent than parts of large messages.
     fn priority(&self) -> Priority {
         let has_packet = self.orders.iter().any(|order| matches!(order, Order::Packet { .. }));
         if has_packet { Priority::Prompt } else { Priority::Bulk }
     }
 }
 
-/// What another core can do.
+/// Work for another core.
 enum Work {
     Post(Task),
-    /// Takes pieces of something as long as there are some.
+    /// Take pieces while there are some.
     Share(Arc<Split>),
 }
 
-/// What a core has done.
+/// Work that a core has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Done {
     Posted,
-    /// So many pieces.
+    /// Took this number of pieces.
     Shared(u32),
 }
 
-/// The tasks and rails that are on their way between cores.
+/// Tasks and rails on their way between cores.
 pub(crate) struct Standby {
     cores: Arc<Cores>,
     slots: Mutex<Slots>,
-    /// How many tasks nobody has begun with, and how many rails are ready to be put back: looked at without
-    /// the lock.
+    /// Numbers of tasks that no thread has begun, and of rails to be put back; read without the lock.
     offered: AtomicUsize,
     posted: AtomicUsize,
-    /// What it takes to hand something over, for each kind of pair of cores; zero: not measured.
+    /// Time of a hand-off for each kind of pair of cores; zero if not measured.
     hand_offs_ns: [AtomicU64; Pair::ALL.len()],
 }
 
 struct Slots {
     offered: Queues<Work>,
-    /// Cores on which threads stand by and post nothing.
+    /// Cores of threads that stand by and have no work.
     free: Vec<CoreId>,
     posted: Vec<(RailId, Box<dyn Driver>)>,
 }
 
 impl Slots {
-    /// The cores of the smallest group around one that has more threads that stand by than tasklets for them;
-    /// all cores: `Some(None)`. None: each thread that stands by has something to do.
+    /// Returns the cores of the smallest group around `here` with more free threads that stand by than
+    /// tasklets for them; `Some(None)` for all cores. `None`: each thread that stands by has work.
     fn nearest(&self, here: CoreId) -> Option<Option<Vec<CoreId>>> {
         let topology = self.offered.topology();
         let is_free = |&group: &usize| {
@@ -88,12 +87,12 @@ impl Standby {
         Standby { cores, slots: Mutex::new(slots), offered, posted, hand_offs_ns }
     }
 
-    /// The topology of the machine is known now.
+    /// Sets the topology of the machine.
     pub(crate) fn arrange(&self, topology: Topology) {
         self.slots().offered.arrange(topology);
     }
 
-    /// Changes whenever something is sent that other cores could post a part of.
+    /// Returns a counter that changes with each send of which other cores could post a part.
     pub(crate) fn asked(&self) -> u32 {
         self.cores.asked()
     }
@@ -102,19 +101,19 @@ impl Standby {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn changed(&self, slots: &Slots) {
+    fn update_counts(&self, slots: &Slots) {
         self.offered.store(slots.offered.len(), Ordering::Release);
         self.posted.store(slots.posted.len(), Ordering::Release);
     }
 
-    /// A thread on this core posts what it is handed, as long as the answer lives.
+    /// Lets the calling thread stand by on this core while the returned value lives.
     pub(crate) fn enter(&self, core: CoreId) -> Standing<'_> {
         self.slots().free.push(core);
         self.cores.enter();
         Standing { standby: self, core }
     }
 
-    /// How near the cores that stand by and post nothing are to the core `here`, the nearest first.
+    /// Returns the kinds of pairs of `here` with the free cores that stand by, the nearest first.
     pub(crate) fn beside(&self, here: CoreId) -> Vec<Pair> {
         let slots = self.slots();
         let mut pairs: Vec<Pair> =
@@ -123,26 +122,26 @@ impl Standby {
         pairs
     }
 
-    /// Offers a task to the cores that stand by, from the core `here`.
+    /// Offers a task from the core `here` to the cores that stand by.
     ///
     /// # Errors
-    /// Each of them has one.
+    /// Each of them has work; returns the task.
     pub(crate) fn offer(&self, task: Task, here: CoreId) -> Result<(), Task> {
         let mut slots = self.slots();
         let Some(cores) = slots.nearest(here) else { return Err(task) };
         slots.offered.put(Tasklet { cores, priority: task.priority(), work: Work::Post(task) });
-        self.changed(&slots);
+        self.update_counts(&slots);
         Ok(())
     }
 
-    /// Hand-offs were measured to take so long.
+    /// Sets the measured times of hand-offs.
     pub(crate) fn set_hand_offs(&self, ns: [Option<u64>; Pair::ALL.len()]) {
         let places = self.hand_offs_ns.iter().zip(ns);
         places.for_each(|(place, ns)| place.store(ns.unwrap_or(0), Ordering::Relaxed));
     }
 
-    /// Hand-offs from the core `here` to those that stand by and post nothing, ascending; none if they were
-    /// not measured, or another thread looks at them just now.
+    /// Returns the hand-off times from `here` to the free cores that stand by, ascending; empty if they
+    /// were not measured, or if another thread uses the queues now.
     pub(crate) fn hand_offs_ns(&self, here: CoreId) -> Vec<u64> {
         let Ok(slots) = self.slots.try_lock() else { return Vec::new() };
         let ns = |pair: Pair| self.hand_offs_ns[pair as usize].load(Ordering::Relaxed);
@@ -152,18 +151,18 @@ impl Standby {
         all
     }
 
-    /// Whether a thread stands by.
+    /// Returns whether a thread stands by.
     pub(crate) fn is_ready(&self) -> bool {
         self.cores.ready() > 0
     }
 
-    /// As the engine does when something is sent that other cores could post a part of.
+    /// Counts a send of which other cores could post a part, like the engine.
     #[cfg(test)]
     pub(crate) fn ask(&self) {
         self.cores.ask();
     }
 
-    /// Offers pieces of some work to so many cores that stand by, the nearest to the core `here`.
+    /// Offers pieces of work to up to `count` cores that stand by, the nearest to `here` first.
     pub(crate) fn offer_share(&self, split: &Arc<Split>, count: usize, here: CoreId) {
         let mut slots = self.slots();
         for _ in 0..count {
@@ -171,44 +170,44 @@ impl Standby {
             let work = Work::Share(split.clone());
             slots.offered.put(Tasklet { cores, priority: Priority::Bulk, work });
         }
-        self.changed(&slots);
+        self.update_counts(&slots);
     }
 
-    /// Nobody begins with this any more.
+    /// Withdraws the offers of this work: no further thread begins it.
     pub(crate) fn withdraw(&self, split: &Arc<Split>) {
         let mut slots = self.slots();
         let is_it = |work: &Work| matches!(work, Work::Share(other) if Arc::ptr_eq(other, split));
         while slots.offered.take_any(is_it).is_some() {}
-        self.changed(&slots);
+        self.update_counts(&slots);
     }
 
-    /// Takes a task that nobody has begun with, for the thread that has the node's lock.
+    /// Takes back a task that no thread has begun, for the thread that holds the node's lock.
     pub(crate) fn take_back(&self) -> Option<Task> {
         if !self.has_offers() {
             return None;
         }
         let mut slots = self.slots();
         let work = slots.offered.take_any(|work| matches!(work, Work::Post(_)));
-        self.changed(&slots);
+        self.update_counts(&slots);
         match work? {
             Work::Post(task) => Some(task),
             Work::Share(_) => None,
         }
     }
 
-    /// Whether a task waits for a core.
+    /// Returns whether a task waits for a core.
     #[inline]
     pub(crate) fn has_offers(&self) -> bool {
         self.offered.load(Ordering::Acquire) > 0
     }
 
-    /// Whether a rail waits to be put back.
+    /// Returns whether a rail waits to be put back.
     #[inline]
     pub(crate) fn has_posted(&self) -> bool {
         self.posted.load(Ordering::Acquire) > 0
     }
 
-    /// Does the next thing that this core may take, by a thread that does not stand by; false: there is none.
+    /// Does the next work for this core, in a thread that does not stand by; false: there is none.
     pub(crate) fn help(&self, core: CoreId) -> bool {
         self.run(core, false).is_some()
     }
@@ -233,14 +232,14 @@ impl Standby {
             remove(&mut slots.free, core);
         }
         if let Work::Share(split) = &work {
-            // Whoever withdraws it afterwards waits for this thread.
+            // A thread that withdraws the work afterwards waits for this one.
             split.begin();
         }
-        self.changed(&slots);
+        self.update_counts(&slots);
         Some(work)
     }
 
-    /// The rail with this number, or any, if it waits to be put back.
+    /// Takes the rail with this number, or any rail, if it waits to be put back.
     pub(crate) fn reclaim(&self, id: Option<RailId>) -> Option<(RailId, Box<dyn Driver>)> {
         if !self.has_posted() {
             return None;
@@ -248,7 +247,7 @@ impl Standby {
         let mut slots = self.slots();
         let place = slots.posted.iter().position(|(other, _)| id.is_none_or(|id| id == *other))?;
         let posted = slots.posted.swap_remove(place);
-        self.changed(&slots);
+        self.update_counts(&slots);
         Some(posted)
     }
 }
@@ -259,14 +258,14 @@ fn remove(cores: &mut Vec<CoreId>, core: CoreId) {
     }
 }
 
-/// A thread that stands by on a core. Dropping it ends that.
+/// A thread that stands by on a core, until this is dropped.
 pub(crate) struct Standing<'s> {
     standby: &'s Standby,
     core: CoreId,
 }
 
 impl Standing<'_> {
-    /// Does the next thing that this core may take; none: there is none.
+    /// Does the next work for this core; `None`: there is none.
     pub(crate) fn run_one(&self) -> Option<Done> {
         self.standby.run(self.core, true)
     }
@@ -279,10 +278,11 @@ impl Drop for Standing<'_> {
     }
 }
 
-/// A core at work, perhaps on a rail. Dropping it leaves the rail to be put back, also when a driver panics.
+/// A core at work, perhaps on a rail. Dropping it offers the rail to be put back, also when a driver
+/// panics.
 struct Begun<'s> {
     standby: &'s Standby,
-    /// Of a thread that stands by.
+    /// The core of a thread that stands by.
     core: Option<CoreId>,
     rail: Option<(RailId, Box<dyn Driver>)>,
 }
@@ -292,7 +292,7 @@ impl Drop for Begun<'_> {
         let mut slots = self.standby.slots();
         slots.free.extend(self.core);
         slots.posted.extend(self.rail.take());
-        self.standby.changed(&slots);
+        self.standby.update_counts(&slots);
     }
 }
 

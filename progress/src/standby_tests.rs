@@ -1,12 +1,13 @@
-//! Tasks go to the nearest core that stands by, on a made-up machine: {0 1} {2 3} | {4 5} {6 7}.
+//! Tests that tasks go to the nearest core that stands by, on a simulated machine with two sockets of two
+//! caches of two cores each: {0 1} {2 3} | {4 5} {6 7}.
 
 use super::*;
-use crate::topology::made_up;
+use crate::topology::example;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::driver::{Departure, Event, Limits, Scope, Sent};
 
-/// A rail to which nothing is posted.
+/// A rail without posts.
 struct Nothing;
 
 impl Driver for Nothing {
@@ -39,7 +40,7 @@ impl Driver for Nothing {
 
 fn standby() -> Standby {
     let standby = Standby::new(Arc::default());
-    standby.arrange(made_up());
+    standby.arrange(example());
     standby
 }
 
@@ -63,7 +64,7 @@ fn the_nearest_core_that_stands_by_gets_the_task_and_a_far_one_leaves_it() {
 }
 
 #[test]
-fn the_sender_learns_how_near_those_are_that_stand_by() {
+fn the_sender_knows_its_distance_to_the_cores_that_stand_by() {
     let standby = standby();
     assert_eq!(standby.beside(2), []);
     let _standing = [6, 3, 0].map(|core| standby.enter(core));
@@ -75,7 +76,7 @@ fn the_sender_learns_how_near_those_are_that_stand_by() {
 }
 
 #[test]
-fn a_second_task_goes_further_and_a_third_finds_nobody() {
+fn a_second_task_goes_to_a_further_core_and_a_third_to_none() {
     let standby = standby();
     let (near, far) = (standby.enter(3), standby.enter(6));
     assert!(offer(&standby, 1, 2) && offer(&standby, 2, 2));
@@ -88,7 +89,7 @@ fn a_second_task_goes_further_and_a_third_finds_nobody() {
 }
 
 #[test]
-fn what_nobody_has_begun_with_goes_back_to_where_it_came_from() {
+fn a_task_that_no_core_has_begun_is_taken_back() {
     let standby = standby();
     let near = standby.enter(3);
     assert!(offer(&standby, 1, 2));
@@ -99,7 +100,7 @@ fn what_nobody_has_begun_with_goes_back_to_where_it_came_from() {
 }
 
 #[test]
-fn a_thread_that_waits_takes_what_its_core_may_run() {
+fn a_thread_that_waits_takes_tasks_that_its_core_may_run() {
     let standby = standby();
     let _late = standby.enter(3);
     assert!(offer(&standby, 1, 2));

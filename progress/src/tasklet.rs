@@ -1,27 +1,27 @@
-//! Tasklets: pieces of work that are small and do not block, in queues by the cores that may run them.
+//! Tasklets: small pieces of work that do not block, in queues by the cores that may run them.
 //!
-//! P3 (section III-A) takes tasklets from the operating system: work that another core does as soon as it
-//! is safe. There is a queue for each core, each cache that cores share, each socket, and the machine. A
-//! tasklet goes to that of the smallest group that has all of its cores, and a core takes from its own queue
-//! first, then from those of ever larger groups: what a near core has in its cache stays near.
+//! P3 (section III-A) takes tasklets from operating systems: work that another core does as soon as it is
+//! safe. There is a queue for each core, each shared cache, each socket, and the machine. A tasklet goes to
+//! the queue of the smallest group that contains all of its cores. A core takes from its own queue first,
+//! then from those of ever larger groups, so that cached data stays near.
 
 use crate::topology::{CoreId, Group, Topology};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
-/// Which of several tasklets of a queue runs first.
+/// Order of the tasklets of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Priority {
     /// Parts of large messages.
     Bulk,
-    /// Somebody waits for it.
+    /// A thread or peer waits for it.
     Prompt,
 }
 
 /// A piece of work.
 #[derive(Debug)]
 pub(crate) struct Tasklet<W> {
-    /// Cores that may run it; none: all.
+    /// Cores that may run it; `None` for all.
     pub(crate) cores: Option<Vec<CoreId>>,
     pub(crate) priority: Priority,
     pub(crate) work: W,
@@ -41,7 +41,7 @@ impl<W> Queues<W> {
         Queues { topology, queues }
     }
 
-    /// The topology of the machine is known now: tasklets move to the queues of their groups.
+    /// Sets the topology: tasklets move to the queues of their groups.
     pub(crate) fn arrange(&mut self, topology: Topology) {
         let before = std::mem::replace(self, Queues::new(topology));
         before.queues.into_iter().flatten().for_each(|tasklet| self.put(tasklet));
@@ -57,7 +57,7 @@ impl<W> Queues<W> {
         self.queues[group].push_back(tasklet);
     }
 
-    /// The next tasklet for a core: from the nearest queue that has one that it may run.
+    /// Takes the next tasklet for a core, from the nearest queue with one that the core may run.
     pub(crate) fn take(&mut self, core: CoreId) -> Option<W> {
         let Queues { topology, queues } = self;
         topology.path(core).find_map(|group| {
@@ -68,25 +68,25 @@ impl<W> Queues<W> {
         })
     }
 
-    /// The next tasklet of some, for the thread that has put them there and may run them anywhere.
+    /// Takes the next tasklet that matches, for the thread that has put it there and may run it anywhere.
     pub(crate) fn take_any(&mut self, is_right: impl Fn(&W) -> bool) -> Option<W> {
         let mut queues = self.queues.iter_mut();
         queues.find_map(|queue| Some(queue.remove(first(queue, |tasklet| is_right(&tasklet.work))?)?.work))
     }
 
-    /// How many there are.
+    /// Returns the number of tasklets.
     pub(crate) fn len(&self) -> usize {
         self.queues.iter().map(VecDeque::len).sum()
     }
 
-    /// How many there are that cores outside of a group cannot take.
+    /// Returns the number of tasklets that only cores of this group can take.
     pub(crate) fn len_within(&self, group: Group) -> usize {
         let is_within = |(inner, _): &(Group, _)| self.topology.is_within(*inner, group);
         self.queues.iter().enumerate().filter(is_within).map(|(_, queue)| queue.len()).sum()
     }
 }
 
-/// The place of the first of the right tasklets of the highest priority.
+/// Returns the place of the first matching tasklet of the highest priority.
 fn first<W>(queue: &VecDeque<Tasklet<W>>, is_right: impl Fn(&Tasklet<W>) -> bool) -> Option<usize> {
     let right = queue.iter().enumerate().filter(|(_, tasklet)| is_right(tasklet));
     right.max_by_key(|(place, tasklet)| (tasklet.priority, Reverse(*place))).map(|(place, _)| place)
@@ -95,10 +95,10 @@ fn first<W>(queue: &VecDeque<Tasklet<W>>, is_right: impl Fn(&Tasklet<W>) -> bool
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::made_up;
+    use crate::topology::example;
 
     fn queues(tasklets: &[(&'static str, Option<&[CoreId]>, Priority)]) -> Queues<&'static str> {
-        let mut queues = Queues::new(made_up());
+        let mut queues = Queues::new(example());
         for &(work, cores, priority) in tasklets {
             queues.put(Tasklet { cores: cores.map(<[_]>::to_vec), priority, work });
         }
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(taken(&mut queues(ALL), 99), ["machine"], "a core of which nothing is known");
     }
 
-    /// The smallest group that has both cores has others, too.
+    /// The smallest group that contains both cores contains others too.
     #[test]
     fn a_core_of_the_group_that_is_not_allowed_takes_nothing() {
         let mut queues =
@@ -144,12 +144,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_queued_stays_when_the_topology_becomes_known() {
+    fn queued_tasklets_stay_when_the_topology_becomes_known() {
         let mut queues = queues(ALL);
         queues.arrange(Topology::default());
         assert_eq!((queues.len(), queues.len_within(queues.topology().machine())), (6, 6));
         assert_eq!(taken(&mut queues, 7), ["other socket", "machine"], "who may run it has not changed");
-        queues.arrange(made_up());
+        queues.arrange(example());
         let cache = queues.topology().covering(&[2, 3]);
         assert_eq!((queues.len_within(cache), taken(&mut queues, 3)), (2, vec!["cache", "socket"]));
         assert_eq!(std::iter::from_fn(|| queues.take_any(|_| true)).count(), 2);

@@ -1,32 +1,33 @@
-//! Which cores of a machine are near to each other: those that share a cache, those of one socket, all.
+//! Distance between cores of a machine: cores that share a cache, cores of one socket, all cores.
 //!
-//! The session tells ([`crate::Node::share_cores`]). Where the system hides it, as containers may, there is
-//! the machine and nothing below it.
+//! The session sets it ([`crate::Node::share_cores`]). Where the system hides it, as containers may, the
+//! only group is the machine.
 
 use nmad_engine::Pair;
 use std::collections::BTreeMap;
 
-/// A core of the machine, by the system's number.
+/// Number of a core in the system.
 pub(crate) type CoreId = usize;
 
 /// A group of cores in a [`Topology`].
 pub(crate) type Group = usize;
 
-/// Groups of cores within each other: single cores, caches, sockets, the machine.
+/// Nested groups of cores: single cores, caches, sockets, the machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Topology {
-    /// Ascending cores, the smaller groups first. The machine is the group behind the last: all cores.
+    /// The groups, each sorted, the smaller ones first. The machine (all cores) has the number behind the
+    /// last.
     groups: Vec<Vec<CoreId>>,
-    /// The groups that each core is in, from its own outwards, without the machine.
+    /// Groups of each core, from the smallest to the largest, without the machine.
     paths: BTreeMap<CoreId, Vec<Group>>,
-    /// Cores that share a cache, and those of each socket; also if these are all cores.
+    /// Cores that share a cache, and cores of each socket, even if these are all cores.
     caches: Vec<Vec<CoreId>>,
     sockets: Vec<Vec<CoreId>>,
 }
 
 impl Topology {
-    /// From the cores that share each cache, and those of each socket; none where the system hides them. A
-    /// group of all cores is the machine.
+    /// Makes the topology from the cores that share each cache and the cores of each socket; empty where
+    /// the system hides them. A group of all cores becomes the machine.
     pub fn of(caches: &[Vec<usize>], sockets: &[Vec<usize>]) -> Topology {
         let mut all = [caches.concat(), sockets.concat()].concat();
         sort(&mut all);
@@ -44,7 +45,7 @@ impl Topology {
         Topology { groups, paths, caches: caches.to_vec(), sockets: sockets.to_vec() }
     }
 
-    /// How near two cores are to each other.
+    /// Returns the kind of a pair of cores.
     pub fn pair(&self, one: usize, other: usize) -> Pair {
         let together = |groups: &[Vec<CoreId>]| {
             groups.iter().any(|group| group.contains(&one) && group.contains(&other))
@@ -58,8 +59,8 @@ impl Topology {
         }
     }
 
-    /// Two cores for each kind of pair that there is, the first one among `from`: hand-offs are measured
-    /// between them.
+    /// Returns one pair of cores for each kind that exists, the first core taken from `from`; hand-offs are
+    /// measured between these.
     pub fn examples(&self, from: &[usize], all: &[usize]) -> Vec<(Pair, [usize; 2])> {
         let pairs = from.iter().flat_map(|&one| all.iter().map(move |&other| [one, other]));
         let mut found = BTreeMap::new();
@@ -69,39 +70,39 @@ impl Topology {
         found.into_iter().collect()
     }
 
-    /// The group that has all cores.
+    /// Returns the group of all cores.
     pub(crate) fn machine(&self) -> Group {
         self.groups.len()
     }
 
-    /// The groups of a core, from its own outwards; the last is the machine.
+    /// Returns the groups of a core from the smallest to the largest; the last is the machine.
     pub(crate) fn path(&self, core: CoreId) -> impl Iterator<Item = Group> + '_ {
         self.paths.get(&core).into_iter().flatten().copied().chain([self.machine()])
     }
 
-    /// The cores of a group; none: all.
+    /// Returns the cores of a group; `None` for all.
     pub(crate) fn cores(&self, group: Group) -> Option<&[CoreId]> {
         self.groups.get(group).map(Vec::as_slice)
     }
 
-    /// Whether a group has this core.
+    /// Returns whether a group contains this core.
     pub(crate) fn has(&self, group: Group, core: CoreId) -> bool {
         self.cores(group).is_none_or(|cores| cores.binary_search(&core).is_ok())
     }
 
-    /// Whether all cores of a group belong to another one.
+    /// Returns whether one group contains another.
     pub(crate) fn is_within(&self, inner: Group, outer: Group) -> bool {
         outer == self.machine()
             || self.cores(inner).is_some_and(|cores| cores.iter().all(|&core| self.has(outer, core)))
     }
 
-    /// The smallest group that has all of these cores.
+    /// Returns the smallest group that contains all of these cores.
     pub(crate) fn covering(&self, cores: &[CoreId]) -> Group {
         let covers = |group: &Group| cores.iter().all(|&core| self.has(*group, core));
         cores.first().and_then(|&first| self.path(first).find(covers)).unwrap_or(self.machine())
     }
 
-    /// Sorts cores by how near they are to one of them, the nearest first.
+    /// Sorts cores by their distance from one core, the nearest first.
     pub(crate) fn sort_from(&self, from: CoreId, cores: &mut [CoreId]) {
         cores.sort_by_key(|&core| self.path(from).position(|group| self.has(group, core)));
     }
@@ -114,7 +115,7 @@ fn sort(cores: &mut Vec<CoreId>) {
 
 /// Two sockets, each with two caches of two cores: {0 1} {2 3} | {4 5} {6 7}.
 #[cfg(test)]
-pub(crate) fn made_up() -> Topology {
+pub(crate) fn example() -> Topology {
     Topology::of(&[vec![0, 1], vec![2, 3], vec![4, 5], vec![6, 7]], &[vec![0, 1, 2, 3], vec![4, 5, 6, 7]])
 }
 
@@ -124,7 +125,7 @@ mod tests {
 
     #[test]
     fn cores_are_in_their_own_group_their_cache_their_socket_and_the_machine() {
-        let topology = made_up();
+        let topology = example();
         let path: Vec<_> = topology.path(2).map(|group| topology.cores(group).map(<[_]>::to_vec)).collect();
         assert_eq!(path, [Some(vec![2]), Some(vec![2, 3]), Some(vec![0, 1, 2, 3]), None]);
         assert_eq!(topology.path(99).collect::<Vec<_>>(), [topology.machine()], "nothing is known of it");
@@ -132,7 +133,7 @@ mod tests {
 
     #[test]
     fn the_smallest_group_covers() {
-        let topology = made_up();
+        let topology = example();
         let covering = |cores: &[usize]| topology.cores(topology.covering(cores)).map(<[_]>::to_vec);
         assert_eq!(covering(&[5]), Some(vec![5]));
         assert_eq!(covering(&[1, 0]), Some(vec![0, 1]));
@@ -141,8 +142,8 @@ mod tests {
     }
 
     #[test]
-    fn pairs_of_cores_are_told_apart_and_each_kind_has_an_example() {
-        let topology = made_up();
+    fn pairs_of_cores_have_kinds_and_each_kind_has_an_example() {
+        let topology = example();
         let pairs = [(2, 3), (2, 0), (2, 5), (2, 99)].map(|(one, other)| topology.pair(one, other));
         assert_eq!(pairs, [Pair::Cache, Pair::Socket, Pair::Across, Pair::Unknown]);
         let all: Vec<usize> = (0..8).collect();
@@ -158,12 +159,12 @@ mod tests {
     #[test]
     fn near_cores_come_first() {
         let mut cores = [7, 0, 3, 2, 5];
-        made_up().sort_from(2, &mut cores);
+        example().sort_from(2, &mut cores);
         assert_eq!(cores, [2, 3, 0, 7, 5]);
     }
 
     #[test]
-    fn where_the_system_hides_it_all_cores_are_the_machines() {
+    fn a_hidden_topology_has_one_group() {
         for hidden in [Topology::default(), Topology::of(&[vec![0, 1, 2]], &[vec![0, 1, 2]])] {
             assert_eq!(hidden.path(9).collect::<Vec<_>>(), [hidden.machine()]);
             assert_eq!(hidden.covering(&[0, 1]), hidden.machine());

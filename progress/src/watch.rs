@@ -1,8 +1,8 @@
-//! A descriptor for applications that have a loop of their own, in which messages are one thing among others.
+//! A wakeup descriptor for applications with an event loop of their own.
 //!
-//! The descriptor is readable when it is worth turning the pump: a rail has something, or another thread (the
-//! helper, say) has ended requests. It says so only while it is *armed*, since ringing a bell costs a
-//! system call for each request that ends.
+//! The descriptor is readable when the pump should be turned: a rail has an event, or another thread (such
+//! as the helper) has ended requests. It reports ended requests only while it is *armed*, since each report
+//! costs a system call.
 
 use crate::idle::borrow;
 use nmad_engine::Duration;
@@ -10,7 +10,7 @@ use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::fd::{AsRawFd, OwnedFd, RawFd};
 use std::io;
 
-/// What arming says.
+/// Result of arming.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Armed {
     /// Something has happened: look at your requests, then arm again.
@@ -21,10 +21,10 @@ pub enum Armed {
 
 /// The state behind the descriptor.
 pub(crate) struct Watch {
-    /// The descriptor: a set of the rails' descriptors and the bell.
+    /// The descriptor: an epoll set of the rails' descriptors and `ended_event`.
     set: OwnedFd,
-    /// Rings when requests have ended.
-    bell: OwnedFd,
+    /// Becomes readable when requests have ended.
+    ended_event: OwnedFd,
     /// The rails' descriptors in the set.
     rails: Vec<i32>,
     armed: bool,
@@ -35,41 +35,41 @@ pub(crate) struct Watch {
 impl Watch {
     pub(crate) fn new() -> io::Result<Watch> {
         let set = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        epoll::add(&set, &bell, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
-        // Nobody has kept count so far: something may have ended since the requests were looked at.
-        Ok(Watch { set, bell, rails: Vec::new(), armed: false, has_ended: true })
+        let ended_event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        epoll::add(&set, &ended_event, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
+        // Ended requests were not counted so far: one may have ended since the application checked.
+        Ok(Watch { set, ended_event, rails: Vec::new(), armed: false, has_ended: true })
     }
 
-    /// Requests have ended.
+    /// Notes that requests have ended, and wakes an armed sleeper.
     pub(crate) fn ended(&mut self) {
         self.has_ended = true;
         if std::mem::take(&mut self.armed) {
-            let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+            let _ = rustix::io::write(&self.ended_event, &1u64.to_ne_bytes());
         }
     }
 
-    /// The descriptor; it belongs to this value.
+    /// Returns the descriptor, which belongs to this value.
     pub(crate) fn descriptor(&self) -> RawFd {
         self.set.as_raw_fd()
     }
 
-    /// Whether requests have ended since the last call.
+    /// Returns whether requests have ended since the last call.
     pub(crate) fn take_ended(&mut self) -> bool {
         std::mem::take(&mut self.has_ended)
     }
 
-    /// Whether somebody sleeps on it, or is about to.
+    /// Returns whether a thread sleeps on the descriptor or is about to.
     pub(crate) fn is_armed(&self) -> bool {
         self.armed
     }
 
-    /// Prepares one sleep on the descriptor, which any of these may end.
+    /// Prepares one sleep on the descriptor, which these rails and ended requests may end.
     pub(crate) fn arm(&mut self, rails: Vec<i32>) -> io::Result<()> {
-        let _ = rustix::io::read(&self.bell, &mut [0u8; 8]);
+        let _ = rustix::io::read(&self.ended_event, &mut [0u8; 8]);
         if rails != self.rails {
             for &fd in &self.rails {
-                // One that is closed has left the set by itself.
+                // A closed descriptor has left the set by itself.
                 let _ = epoll::delete(&self.set, borrow(fd));
             }
             self.rails.clear();

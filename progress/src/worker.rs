@@ -1,10 +1,9 @@
-//! Threads that stand by on idle cores: the helper, and where a process has three rails or more, or works on
-//! large memory, workers.
+//! Threads that stand by on idle cores: the helper, and workers where a process has three rails or more or
+//! works on large memory.
 //!
-//! A message is shared out among min(idle rails, idle cores) rails (P3 section III-B), so a process needs as
-//! many threads that stand by as it has rails beside the one that the caller posts on. Workers are started
-//! when they are needed for the first time, each pinned to an idle core. They sleep unless the helper stands
-//! by.
+//! A message is split over min(idle rails, idle cores) rails (P3 section III-B), so a process needs one
+//! thread that stands by for each rail beside the one that the caller posts on. Workers start when they are
+//! first needed, each pinned to an idle core. They sleep unless the helper stands by.
 
 use crate::cores;
 use crate::shared::Shared;
@@ -16,17 +15,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
-/// Looks for something to post from one look at the clock to the next.
+/// Polls for work between two readings of the clock.
 const SPINS: u32 = 32;
-/// A worker stands by for this long after the helper has last said that it does: the helper says so ten
-/// times as often, so that it is not woken again and again.
+/// A worker stands by for this long after the helper has last asked for it. The helper asks ten times as
+/// often, so a worker is not woken again and again.
 const LEASE: Duration = Duration::from_ms(1);
 
-/// What threads have posted, and how long it took.
+/// Work of the threads that stand by, and its time.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     posted: AtomicU64,
-    /// Work on large memory of which they did pieces.
+    /// Shared work on large memory of which they did pieces.
     shared: AtomicU64,
     took_ns: AtomicU64,
 }
@@ -40,7 +39,7 @@ impl Tally {
         self.took_ns.fetch_add(took.as_ns(), Ordering::Relaxed);
     }
 
-    /// Rails posted on, work shared, and the time for both, since the last call.
+    /// Returns and resets the counts of posted rails and of shared work, and the time for both.
     pub(crate) fn take(&self) -> ([u64; 2], Duration) {
         let took_ns = self.took_ns.swap(0, Ordering::Relaxed);
         (
@@ -51,7 +50,7 @@ impl Tally {
 }
 
 impl Shared {
-    /// Posts what other threads hand over, until `over`, which is asked every few looks.
+    /// Posts for other threads until `over`, which is checked every SPINS polls.
     pub(crate) fn stand_by(&self, tally: &Tally, over: impl Fn() -> bool) {
         let standing = self.standby.enter(cores::here());
         while !over() {
@@ -64,7 +63,7 @@ impl Shared {
                 }
                 std::hint::spin_loop();
             }
-            // A thread that is inside puts the rail back itself, if it needs it.
+            // A thread that holds the lock puts the rail back itself if it needs it.
             if self.standby.has_posted()
                 && !self.is_inside()
                 && let Some(mut core) = self.try_lock()
@@ -77,21 +76,21 @@ impl Shared {
 }
 
 /// The workers of a process. Dropping it ends them.
-pub(crate) struct Crew {
+pub(crate) struct WorkerPool {
     shared: Arc<Shared>,
     tally: Arc<Tally>,
     workers: Vec<Worker>,
 }
 
 struct Worker {
-    told: Arc<Told>,
+    assignment: Arc<Assignment>,
     thread: Option<JoinHandle<()>>,
-    /// Its processor time when it was last asked for.
+    /// Its processor time at the last call of [`WorkerPool::ran`].
     ran: Duration,
 }
 
-/// Orders to a worker, and its account.
-struct Told {
+/// Assignment of a worker, and its processor time.
+struct Assignment {
     core: AtomicUsize,
     until_ns: AtomicU64,
     stop: AtomicBool,
@@ -99,22 +98,22 @@ struct Told {
     ran_ns: AtomicU64,
 }
 
-impl Crew {
-    pub(crate) fn new(shared: Arc<Shared>, tally: Arc<Tally>) -> Crew {
-        Crew { shared, tally, workers: Vec::new() }
+impl WorkerPool {
+    pub(crate) fn new(shared: Arc<Shared>, tally: Arc<Tally>) -> WorkerPool {
+        WorkerPool { shared, tally, workers: Vec::new() }
     }
 
-    /// Has a worker stand by on each of these cores for a while.
+    /// Lets a worker stand by on each of these cores for a while.
     pub(crate) fn stand_by(&mut self, cores: &[CoreId], name: &str) {
         let until = self.shared.clock.now() + LEASE;
         while self.workers.len() < cores.len() {
-            // A system without threads left goes on with those that there are.
+            // If the system has no thread left, the existing workers must do.
             let Ok(worker) = Worker::start(self.shared.clone(), self.tally.clone(), name) else { break };
             self.workers.push(worker);
         }
         for (worker, &core) in self.workers.iter().zip(cores) {
-            worker.told.core.store(core, Ordering::Relaxed);
-            let before_ns = worker.told.until_ns.swap(until.as_ns(), Ordering::AcqRel);
+            worker.assignment.core.store(core, Ordering::Relaxed);
+            let before_ns = worker.assignment.until_ns.swap(until.as_ns(), Ordering::AcqRel);
             if Instant::from_ns(before_ns) <= self.shared.clock.now()
                 && let Some(thread) = &worker.thread
             {
@@ -123,13 +122,13 @@ impl Crew {
         }
     }
 
-    /// How long each has run since the last call, and on which core.
+    /// Returns the core of each worker and its running time since the last call.
     pub(crate) fn ran(&mut self) -> Vec<(CoreId, Duration)> {
         let ran = |worker: &mut Worker| {
-            let now = Duration::from_ns(worker.told.ran_ns.load(Ordering::Relaxed));
+            let now = Duration::from_ns(worker.assignment.ran_ns.load(Ordering::Relaxed));
             let before = std::mem::replace(&mut worker.ran, now);
             let time = Duration::from_ns(now.as_ns().saturating_sub(before.as_ns()));
-            (worker.told.core.load(Ordering::Relaxed), time)
+            (worker.assignment.core.load(Ordering::Relaxed), time)
         };
         self.workers.iter_mut().map(ran).collect()
     }
@@ -139,8 +138,8 @@ impl Worker {
     fn start(shared: Arc<Shared>, tally: Arc<Tally>, name: &str) -> std::io::Result<Worker> {
         let [until_ns, ran_ns] = [0; 2].map(AtomicU64::new);
         let (core, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let told = Arc::new(Told { core, until_ns, stop, ran_ns });
-        let own = told.clone();
+        let assignment = Arc::new(Assignment { core, until_ns, stop, ran_ns });
+        let own = assignment.clone();
         let work = move || {
             while !own.stop.load(Ordering::Acquire) {
                 own.stand_by(&shared, &tally);
@@ -148,12 +147,12 @@ impl Worker {
             }
         };
         let thread = signals::without(|| thread::Builder::new().name(name.into()).spawn(work))?;
-        Ok(Worker { told, thread: Some(thread), ran: Duration::ZERO })
+        Ok(Worker { assignment, thread: Some(thread), ran: Duration::ZERO })
     }
 }
 
-impl Told {
-    /// Stands by as long as it is told to, where it is told to.
+impl Assignment {
+    /// Stands by on the assigned core until the assigned time.
     fn stand_by(&self, shared: &Shared, tally: &Tally) {
         let is_over = || {
             let until = Instant::from_ns(self.until_ns.load(Ordering::Acquire));
@@ -172,7 +171,7 @@ impl Told {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        self.told.stop.store(true, Ordering::Release);
+        self.assignment.stop.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
             let _ = thread.join();

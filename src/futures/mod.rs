@@ -1,8 +1,8 @@
 //! Messages as futures, for any executor (feature `async`).
 //!
-//! A future owns the memory of its message and gives it back, so that it can be dropped, or forgotten, at any
-//! time. One thread of the library moves messages while futures wait for them and wakes their tasks; it
-//! sleeps otherwise. It knows requests and their ends, never rails or packets.
+//! A future owns the memory of its message and returns it at the end, so it can be dropped or forgotten at
+//! any time. One thread of the library advances messages and wakes tasks while futures wait, and sleeps
+//! otherwise. This module knows requests and their ends, never rails or packets.
 //!
 //! ```no_run
 //! # async fn run() -> Result<(), newmadeleine::SessionError> {
@@ -33,7 +33,7 @@ use std::sync::Arc;
 use transfer::Transfer;
 use waker::Waking;
 
-/// A session whose messages are futures. Cheap to clone; all clones are one session.
+/// A session whose messages are futures. Cheap to clone; all clones share one session.
 #[derive(Clone)]
 pub struct AsyncSession {
     waking: Arc<Waking>,
@@ -49,7 +49,7 @@ impl AsyncSession {
         Ok(AsyncSession { waking: Arc::new(Waking::start(session)?), context: 0 })
     }
 
-    /// The same session with messages of another context.
+    /// Returns the session for messages of another context.
     ///
     /// # Errors
     /// The number is not below 2^31.
@@ -58,31 +58,31 @@ impl AsyncSession {
         Ok(AsyncSession { waking: self.waking.clone(), context })
     }
 
-    /// The session, for everything that does not wait.
+    /// Returns the session, for everything that does not wait.
     pub fn session(&self) -> &Session {
         self.waking.session()
     }
 
-    /// Our own rank.
+    /// Returns the rank of this process.
     pub fn rank(&self) -> u32 {
         self.session().rank()
     }
 
-    /// Ranks of the job.
+    /// Returns the number of ranks of the job.
     pub fn size(&self) -> u32 {
         self.session().size()
     }
 
-    /// Sends values. The message is under way when this returns; the future ends when the values may be used
-    /// again, and gives them back. If it is dropped before, the message arrives all the same.
+    /// Sends values. The message is submitted when this returns. The future ends when the values may be
+    /// reused, and returns them. If it is dropped earlier, the message still arrives.
     pub fn send<T: NoUninit + Send>(&self, to: u32, tag: u64, data: Vec<T>) -> Sending<T> {
         Sending(Transfer::start(&self.waking, data, |memory| {
             self.session().channel(self.context)?.submit_send(to, tag, memory, Hints::default())
         }))
     }
 
-    /// Receives values. The receive is posted when this returns; the future gives back as many as have come.
-    /// If it is dropped before, it is taken back, and a message that was already coming in is lost.
+    /// Receives values. The receive is posted when this returns. The future returns the received values. If
+    /// it is dropped earlier, the receive is cancelled, and a message that was already arriving is lost.
     pub fn recv<T: Pod + Send>(
         &self,
         from: impl Into<Source>,
@@ -94,8 +94,8 @@ impl AsyncSession {
         }))
     }
 
-    /// Leaves the job in good order, as [`Session::close`] does; other clones must not be used any more. It
-    /// blocks until the last messages have left.
+    /// Leaves the job like [`Session::close`]; other clones must not be used any more. It blocks until the
+    /// last messages have left.
     ///
     /// # Errors
     /// The launcher is gone.

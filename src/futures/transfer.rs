@@ -10,11 +10,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// A message on its way out: see [`AsyncSession::send`](super::AsyncSession::send).
+/// A message being sent: see [`AsyncSession::send`](super::AsyncSession::send).
 #[must_use = "the message leaves, but only the future tells whether it could"]
 pub struct Sending<T: Send + 'static>(pub(super) Transfer<T>);
 
-/// A message to come: see [`AsyncSession::recv`](super::AsyncSession::recv).
+/// A message being received: see [`AsyncSession::recv`](super::AsyncSession::recv).
 #[must_use = "a receive that is dropped is taken back"]
 pub struct Receiving<T: Send + 'static>(pub(super) Transfer<T>);
 
@@ -29,7 +29,7 @@ enum State {
     /// It could not be submitted.
     Refused(SessionError),
     Running(RequestId),
-    /// It has ended, and the future has answered.
+    /// The request has ended, and the future has returned its result.
     Over,
 }
 
@@ -40,8 +40,8 @@ impl<T: Send + 'static> Transfer<T> {
         submit: impl FnOnce(Segments) -> Result<RequestId, SessionError>,
     ) -> Transfer<T> {
         let len = std::mem::size_of_val(&memory[..]);
-        // SAFETY: the vector is not touched, and its memory not freed, before the request has ended: it is
-        // here, or in the list of what was left.
+        // SAFETY: the vector is not touched, and its memory not freed, before the request has ended: it
+        // stays here or moves to the list of abandoned requests.
         let segments = unsafe { Segments::from_raw(memory.as_mut_ptr().cast(), len) };
         let state = submit(segments).map_or_else(State::Refused, State::Running);
         Transfer { waking: waking.clone(), memory, state }
@@ -57,7 +57,7 @@ impl<T: Send + 'static> Transfer<T> {
             return Poll::Ready(ended);
         }
         self.waking.wake(request, context.waker());
-        // It may have ended between the look and the registration.
+        // The request may have ended between the check and the registration.
         match self.look(request) {
             Some(ended) => {
                 self.waking.forget(request);
@@ -70,10 +70,10 @@ impl<T: Send + 'static> Transfer<T> {
         }
     }
 
-    /// Moves messages; how the request ended, if it has.
+    /// Turns the pump; returns the result of the request, if it has ended.
     fn look(&mut self, request: RequestId) -> Option<Result<(Message, Vec<T>), SessionError>> {
         let session = self.waking.session();
-        // Nobody else knows the request.
+        // Only this future knows the request, so it exists.
         let (_, outcome) = session.node().wait_any_within(&[request], Some(Duration::ZERO)).ok()??;
         let memory = std::mem::take(&mut self.memory);
         Some(session.outcome(outcome).map(|message| (message, memory)))
@@ -89,7 +89,7 @@ impl<T: Send + 'static> Drop for Transfer<T> {
     }
 }
 
-// The memory of a vector stays where it is when the vector moves.
+// The memory of a vector does not move with it.
 impl<T: Send + 'static> Unpin for Transfer<T> {}
 
 impl<T: Send + 'static> Future for Sending<T> {
@@ -102,7 +102,7 @@ impl<T: Send + 'static> Future for Sending<T> {
 }
 
 impl<T: Send + 'static> Future for Receiving<T> {
-    /// The message, and the values that it has brought.
+    /// The message and the received values.
     type Output = Result<(Message, Vec<T>), SessionError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {

@@ -1,4 +1,4 @@
-//! The tasks that wait for requests, and the thread that wakes them.
+//! Tasks that wait for requests, and the thread that wakes them.
 
 use crate::error::SessionError;
 use crate::session::Session;
@@ -9,31 +9,31 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::thread::JoinHandle;
 
-/// How long the thread waits before it looks whether all is over.
+/// Interval at which the thread checks for the end of the session.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(20);
 
 /// Memory of a message, whatever its type.
 pub(super) type Memory = Box<dyn Any + Send>;
 
-/// A session and its thread, which ends with it.
+/// A session and its thread, which ends with this value.
 pub(super) struct Waking {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What tasks and the thread share. The lock of the node is taken before that of the list.
+/// State that tasks and the thread share. The lock of the node is taken before the lock of the list.
 struct Shared {
-    // First, so that nothing writes to what the list keeps any more.
+    // Dropped first, so that no request uses the memory in the list any more.
     session: Session,
     list: Mutex<List>,
-    /// The list is no longer empty, or all is over.
+    /// Signalled when the list is no longer empty, or the session ends.
     news: Condvar,
 }
 
 #[derive(Default)]
 struct List {
     wakers: HashMap<RequestId, Waker>,
-    /// Requests that nobody waits for any more, and what they use.
+    /// Requests of dropped futures, with the memory that they use.
     left: Vec<(RequestId, Memory)>,
     is_over: bool,
 }
@@ -64,20 +64,21 @@ impl Waking {
         &self.shared.session
     }
 
-    /// The task is woken when the request has ended. It may have by now: look again after this.
+    /// Registers a task to be woken when the request has ended. It may have ended already: check again
+    /// after this.
     pub(super) fn wake(&self, request: RequestId, waker: &Waker) {
         self.shared.list().wakers.insert(request, waker.clone());
         self.shared.news.notify_one();
     }
 
-    /// The request has ended.
+    /// Removes the task of an ended request.
     pub(super) fn forget(&self, request: RequestId) {
         let waker = self.shared.list().wakers.remove(&request);
-        // Its task may hold the last of something of ours: not under the lock.
+        // Dropping the task may drop further values of ours, so the lock must be released before.
         drop(waker);
     }
 
-    /// Keeps the memory of a request that nobody waits for until it has ended.
+    /// Keeps the memory of a dropped future's request until it has ended.
     pub(super) fn leave(&self, request: RequestId, memory: Memory) {
         let mut list = self.shared.list();
         let waker = list.wakers.remove(&request);
@@ -92,10 +93,10 @@ impl Drop for Waking {
     fn drop(&mut self) {
         self.shared.list().is_over = true;
         self.shared.news.notify_one();
-        // A task that the thread itself has woken may be the last to hold this.
+        // A task that this thread has woken may hold the last reference to this value.
         let thread = self.thread.take().filter(|thread| thread.thread().id() != std::thread::current().id());
         if let Some(thread) = thread {
-            // It does not panic, and if it did, all is over.
+            // A panic of the thread does not matter any more.
             let _ = thread.join();
         }
     }
@@ -106,7 +107,7 @@ impl Shared {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the thread does.
+    /// Main loop of the thread.
     fn serve(&self) {
         loop {
             let list = self.list();
@@ -122,7 +123,7 @@ impl Shared {
         }
     }
 
-    /// Wakes those whose requests have ended, and releases memory that is no longer used.
+    /// Wakes the tasks of ended requests, and frees memory that is no longer used.
     fn tell(&self) {
         let (wakers, left) = self.session.node().with(|engine| {
             let mut list = self.list();
@@ -137,7 +138,7 @@ impl Shared {
         });
         wakers.into_iter().for_each(Waker::wake);
         for (request, _) in &left {
-            // How it ended interests nobody; the engine forgets it.
+            // The result is dropped; the engine forgets the request.
             let _ = self.session.node().wait_any_within(&[*request], Some(Duration::ZERO));
         }
     }

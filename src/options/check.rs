@@ -1,5 +1,5 @@
-//! Checks settings that could be read against this machine, as a job does when it starts, for callers that
-//! need the answer before.
+//! Checks valid settings against this machine, like a job when it starts, for callers that need the result
+//! earlier.
 
 use super::values::setting;
 use super::{Explain, Options, Stats};
@@ -10,7 +10,7 @@ use crate::summary;
 use std::path::Path;
 
 impl Options {
-    /// Whether the settings can be kept wherever the job runs: the strategy exists.
+    /// Checks settings that do not depend on the machine: the strategy exists.
     ///
     /// # Errors
     /// [`SessionError::Setting`] names the setting and the remedy.
@@ -18,9 +18,8 @@ impl Options {
         self.wrong_strategy().map_or(Ok(()), Err)
     }
 
-    /// Everything that a process on this machine and in this folder could not keep: also files that cannot be
-    /// read, folders that are missing, and interfaces that are not there. A session that is opened fails with
-    /// the first.
+    /// Returns all problems of the settings on this machine and in this folder, also unreadable files,
+    /// missing folders, and missing interfaces. Opening a session fails with the first one.
     pub fn problems(&self) -> Vec<SessionError> {
         let profile = self.profile.iter().filter_map(|file| {
             let why = cache::shipped(file).err()?;
@@ -57,7 +56,7 @@ impl Options {
     }
 }
 
-/// Why nothing can be written into the folder of this file.
+/// Returns the error if the folder of this file does not exist.
 fn no_folder(file: &Path) -> Option<String> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let is_missing = !folder.is_dir();
@@ -69,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_setting_that_cannot_be_kept_is_named_with_its_remedy() {
+    fn each_invalid_setting_is_named_with_its_remedy() {
         let mut options = Options::default();
         assert!(options.check().is_ok() && options.problems().is_empty());
         let wrong =

@@ -1,4 +1,4 @@
-//! The configuration file: its path, its content, and the message for one that cannot be read.
+//! The configuration file: its path, its content, and errors in it.
 
 use super::Options;
 use super::values::setting;
@@ -7,13 +7,13 @@ use serde::Deserialize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The variable that names the file.
+/// The variable with the path of the file.
 const NAMED: &str = "NMAD_CONFIG";
 
-/// A variable of the environment.
+/// Looks up an environment variable.
 type Variable<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
-/// The file, as it is written.
+/// The content of the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -57,7 +57,7 @@ impl Number {
     }
 }
 
-/// Where the file is: the one that is named, or the user's, which need not exist.
+/// Returns the path of the file: the value of the variable, or the user's file, which need not exist.
 pub(super) fn path(variable: Variable<'_>) -> Option<PathBuf> {
     if let Some(path) = variable(NAMED) {
         return Some(PathBuf::from(path));
@@ -67,17 +67,17 @@ pub(super) fn path(variable: Variable<'_>) -> Option<PathBuf> {
     base.map(|base| base.join("nmad/config.toml"))
 }
 
-/// The file and its text; none if the user has none.
+/// Returns the path and the text of the file; `None` if the user has none.
 ///
 /// # Errors
-/// It cannot be read, although it is named or is there.
+/// The file exists or was named but cannot be read.
 pub(super) fn find(variable: Variable<'_>) -> Result<Option<(PathBuf, String)>, SessionError> {
     let Some(path) = path(variable) else { return Ok(None) };
     let is_named = variable(NAMED).is_some();
     match std::fs::read_to_string(&path) {
         Ok(text) => Ok(Some((path, text))),
         Err(error) if is_named => Err(setting(NAMED, format!("cannot read {}: {error}", path.display()))),
-        // No such file, or no such folder: the user has none.
+        // No such file or folder: the user has none.
         Err(error) if is_nothing(&error) => Ok(None),
         Err(error) => Err(setting(&path.display().to_string(), format!("it cannot be read: {error}"))),
     }
@@ -89,7 +89,7 @@ fn is_nothing(error: &std::io::Error) -> bool {
 }
 
 impl Options {
-    /// Takes over what the file says.
+    /// Applies the settings of the file.
     pub(super) fn read_file(&mut self, path: &Path, text: &str) -> Result<(), SessionError> {
         let name = path.display();
         let wrong = |error: toml::de::Error| setting(&name.to_string(), in_words(&error, text));
@@ -125,7 +125,7 @@ impl Options {
     }
 }
 
-/// Cause and remedy of a file that cannot be read: most often quotes are missing.
+/// Returns cause and remedy of an invalid file: often quotes are missing.
 fn in_words(error: &toml::de::Error, text: &str) -> String {
     let at = error.span().map_or(0, |span| span.start.min(text.len()));
     let number = text[..at].matches('\n').count();
@@ -137,7 +137,7 @@ fn in_words(error: &toml::de::Error, text: &str) -> String {
     format!("line {}: {why}", number + 1)
 }
 
-/// The key of a line and its value as a text, if it is one of ours and its value is written without quotes.
+/// Returns the key of a line and its value as text, if it is a known key and the value has no quotes.
 fn unquoted(line: &str) -> Option<(&str, String)> {
     let (key, value) = line.split_once('=')?;
     let (key, value) = (key.trim(), value.split('#').next().unwrap_or_default().trim());
@@ -145,7 +145,7 @@ fn unquoted(line: &str) -> Option<(&str, String)> {
     if is_text || value.is_empty() || !Options::KEYS.contains(&key) {
         return None;
     }
-    // A list is written as one text, and a switch in words.
+    // A list must be one text, and a switch a word.
     let value = value.trim_matches(['[', ']']).replace(['"', '\'', ' '], "");
     let value = match value.as_str() {
         "true" => "on".into(),

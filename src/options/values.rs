@@ -1,4 +1,4 @@
-//! Values of settings as text. Each function gets the name by which the user knows the setting.
+//! Parsers of setting values. Each function gets the user's name of the setting.
 
 use super::{Explain, Network, RailChoice, Sampling, Stats};
 use crate::error::SessionError;
@@ -15,7 +15,7 @@ pub(super) fn number(name: &str, value: &str) -> Result<u64, SessionError> {
     parse_size(value).map_err(|why| setting(name, why))
 }
 
-/// A number of bytes that is no less than `least`.
+/// Parses a number of bytes that is at least `least`.
 pub(super) fn at_least(least: u64, name: &str, value: &str) -> Result<u64, SessionError> {
     let bytes = number(name, value)?;
     match bytes < least {
@@ -24,14 +24,14 @@ pub(super) fn at_least(least: u64, name: &str, value: &str) -> Result<u64, Sessi
     }
 }
 
-/// A number of seconds, which may be a fraction.
+/// Parses a number of seconds, which may be a fraction.
 pub(super) fn seconds(name: &str, value: &str) -> Result<Duration, SessionError> {
     let seconds = value.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let why = || format!("'{value}' is no number of seconds: write 3, 0.5");
     seconds.ok_or_else(|| setting(name, why()))
 }
 
-/// What users write for on and off.
+/// Parses the words for on and off.
 fn truth(value: &str) -> Option<bool> {
     match value.to_ascii_lowercase().as_str() {
         "1" | "on" | "yes" | "true" => Some(true),

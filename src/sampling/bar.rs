@@ -1,5 +1,5 @@
-//! A bar on the terminal while rails are measured. Without the feature `progress-bar`, which programs choose,
-//! there is none.
+//! A progress bar on the terminal during measurements; empty without the feature `progress-bar`, which
+//! programs choose.
 
 #[cfg(feature = "progress-bar")]
 pub(super) use shown::Bar;
@@ -11,11 +11,11 @@ mod shown {
     /// Steps of the bar.
     const STEPS: u64 = 100;
 
-    /// It draws on a terminal only.
+    /// A bar, drawn only on a terminal.
     pub(crate) struct Bar(ProgressBar);
 
     impl Bar {
-        /// One that does not draw.
+        /// Makes a bar that is not drawn.
         pub(crate) fn hidden() -> Bar {
             Bar(ProgressBar::hidden())
         }
@@ -36,14 +36,14 @@ mod shown {
             self.0.finish_and_clear();
         }
 
-        /// Says something without the bar in between.
+        /// Prints a message with the bar hidden.
         pub(crate) fn suspend(&self, say: impl FnOnce()) {
             self.0.suspend(say);
         }
     }
 }
 
-/// Draws nothing.
+/// A bar that is not drawn.
 #[cfg(not(feature = "progress-bar"))]
 pub(super) struct Bar;
 

@@ -1,7 +1,7 @@
-//! Profiles as files: in the user's cache folder, or shipped by somebody.
+//! Profiles as files: in the user's cache folder, or shipped with a cluster.
 //!
-//! A file in the cache has one profile and the name of its key; it is written beside its place and renamed,
-//! so that jobs that write at the same time leave one whole profile. A shipped file may have several, one
+//! A file in the cache contains one profile and is named after its key. It is written under another name
+//! and renamed, so that concurrent jobs leave one complete profile. A shipped file may contain several, one
 //! after the other.
 
 use super::hardware::Key;
@@ -9,27 +9,27 @@ use nmad_engine::Profile;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// The longest file accepted as a profile, in bytes; a profile of ten thousand lines needs less.
+/// Longest file accepted as a profile, in bytes; a profile of ten thousand lines needs less.
 const LEN_MAX: u64 = 4 << 20;
-/// What a profile begins with, wherever it stands.
+/// First words of every profile.
 const FIRST: &str = "nmad profile ";
 
-/// The folder of profiles; none without a home.
+/// Returns the folder of profiles; `None` without a home.
 pub fn folder() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = set("XDG_CACHE_HOME").filter(|path| path.is_absolute());
     Some(base.or_else(|| Some(set("HOME")?.join(".cache")))?.join("nmad/profiles"))
 }
 
-/// Where the profile of this key is kept.
+/// Returns the path of the profile of this key.
 pub fn path(folder: &Path, key: &Key) -> PathBuf {
     folder.join(format!("{}.profile", key.short()))
 }
 
-/// The profile of this key; none if it is not there.
+/// Loads the profile of this key; `None` if there is no file.
 ///
 /// # Errors
-/// There is something else in its place: which file, and what is wrong with it.
+/// The file is not this profile: its path, and the reason.
 pub fn load(folder: &Path, key: &Key) -> Result<Option<Profile>, String> {
     let path = path(folder, key);
     let refused = |why: String| format!("the profile {} is not used: {why}", path.display());
@@ -47,10 +47,10 @@ pub fn load(folder: &Path, key: &Key) -> Result<Option<Profile>, String> {
     }
 }
 
-/// Keeps a profile; replaces the one that is there.
+/// Stores a profile; replaces the existing one.
 ///
 /// # Errors
-/// The folder cannot be made or written to.
+/// The folder cannot be created or written to.
 pub fn store(folder: &Path, key: &Key, profile: &Profile) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let place = path(folder, key);
@@ -64,10 +64,10 @@ pub fn store(folder: &Path, key: &Key, profile: &Profile) -> std::io::Result<()>
     written
 }
 
-/// The profiles of a shipped file.
+/// Reads the profiles of a shipped file.
 ///
 /// # Errors
-/// It cannot be read, or one of them is no profile.
+/// The file cannot be read, or one of its profiles is invalid.
 pub fn shipped(path: &Path) -> Result<Vec<Profile>, String> {
     let wrong = |why: String| format!("{}: {why}", path.display());
     let text = read(path).map_err(|error| wrong(error.to_string()))?;
@@ -85,7 +85,7 @@ pub fn shipped(path: &Path) -> Result<Vec<Profile>, String> {
 }
 
 fn read(path: &Path) -> std::io::Result<String> {
-    // Anything that is not a file, a pipe above all, might never end.
+    // Other kinds of files, above all pipes, might never end.
     let about = std::fs::metadata(path)?;
     if !about.is_file() || about.len() > LEN_MAX {
         return Err(std::io::Error::other("not a file of a profile's size"));

@@ -1,9 +1,9 @@
-//! Whether a measurement is reliable, and what happens if it is not.
+//! Judges whether a measurement is reliable, and what follows if not.
 //!
-//! A measurement taken while something else used the cores or the network misleads all later jobs, most of
-//! all where two methods are compared. Such a profile is used, for want of a better one, but provisionally:
-//! the next job measures again, and of all measurements the least disturbed one is kept. Jobs that are never
-//! alone must not pay for that each time, so after several failed attempts the next one waits for long.
+//! A measurement taken while other programs used the cores or the network misleads all later jobs, most of
+//! all where two methods are compared. Such a profile is used provisionally: the next job measures again,
+//! and the least disturbed measurement is kept. Jobs that are never alone must not pay for that each time,
+//! so after several failed attempts the next one waits for a long time.
 
 use nmad_engine::{Doubt, Profile};
 use std::path::Path;
@@ -13,7 +13,8 @@ use std::time::Duration;
 /// [`nmad_engine::Sampler::disagreement`]). On quiet machines it reaches one in seven where rails are shaped,
 /// beside busy loops and compilers one in four and more.
 const APART_MAX: f64 = 1.0 / 6.0;
-/// Part of the time that a rank may stand in the queue for a core. On quiet machines it is some percent.
+/// Limit of the part of the time for which a rank waits in the run queue of a core. On quiet machines it is
+/// some percent.
 const QUEUED_MAX: f64 = 1.0 / 4.0;
 /// Limit of the lateness of empty messages: how much longer they took in the beginning than at the end, as a
 /// part of the time at the end. Further samples cannot correct a measurement beyond it. On quiet machines it
@@ -23,31 +24,31 @@ const LATE_MAX: f64 = 1.0;
 /// [`nmad_engine::Profile::contradiction`]). On quiet machines it is up to 1.7, where a queue is full at some
 /// lengths and not at others.
 const CONTRADICTION_MAX: f64 = 3.0;
-/// Part of what a rail carries that it may lose. Queues that are short for the rate lose up to 1 %.
+/// Limit of the part of its bytes that a rail loses. Queues that are short for the rate lose up to 1 %.
 const LOST_MAX: f64 = 0.02;
 
-/// Failed measurements that jobs may repeat directly one after the other.
+/// Failed measurements that consecutive jobs may repeat at once.
 const AT_ONCE: u32 = 5;
 /// After [`AT_ONCE`] failures the next measurement waits for this time.
 const LATER: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What may have disturbed a measurement; each a part.
+/// Signs of a disturbed measurement, each as a ratio.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Signs {
-    /// Of the points visited twice: those that differ.
+    /// The part of the points visited twice that differ.
     pub(super) apart: f64,
-    /// Of the time: what the rank that was worse off stood in the queue for a core.
+    /// The part of the time for which the worse of both ranks waited in the run queue.
     pub(super) queued: f64,
-    /// Of what an empty message took in the end: how much longer it took in the beginning.
+    /// The lateness of the first empty messages, relative to their time at the end.
     pub(super) late: f64,
-    /// Of what a longer message took: how much longer a shorter one did.
+    /// The excess of a shorter message's time over a longer one's, relative to the latter.
     pub(super) contradiction: f64,
-    /// The part that this side knows to be lost of the bytes that the rail carried.
+    /// The lost part of the bytes that the rail carried, as far as this side knows.
     pub(super) lost: f64,
 }
 
 impl Signs {
-    /// The worst of them, if it is more than is tolerated.
+    /// Returns the worst sign, if it exceeds its limit.
     pub(super) fn doubt(&self) -> Option<Doubt> {
         let Signs { apart, queued, late, contradiction, lost } = *self;
         let percent = |part: f64| format!("{:.0} %", 100.0 * part);
@@ -72,7 +73,7 @@ impl Signs {
     }
 }
 
-/// Of what was known and was to be measured again, and what was found now, the one to keep.
+/// Returns the better one of a known profile that was to be measured again and the new one.
 pub(super) fn better(known: Option<&Profile>, found: Profile) -> Profile {
     let Some(now) = found.provenance().doubt.clone() else { return found };
     let Some((known, before)) = known.and_then(|known| Some((known, known.provenance().doubt.clone()?)))
@@ -86,14 +87,14 @@ pub(super) fn better(known: Option<&Profile>, found: Profile) -> Profile {
     }
 }
 
-/// Whether a profile from this file is to be measured again now.
+/// Returns whether a profile from this file is to be measured again now.
 pub(super) fn is_due(profile: &Profile, path: &Path) -> bool {
     let age = || std::fs::metadata(path).ok()?.modified().ok()?.elapsed().ok();
     let is_late = || age().is_some_and(|age| age >= LATER);
     profile.provenance().doubt.as_ref().is_some_and(|doubt| doubt.count < AT_ONCE || is_late())
 }
 
-/// What will become of a doubtful profile, for people.
+/// Describes the future of a doubtful profile for the user.
 pub(super) fn outlook(doubt: &Doubt) -> String {
     match doubt.count {
         count if count < AT_ONCE => "the next job measures again".into(),
@@ -117,9 +118,10 @@ mod tests {
         Profile::new(provenance, [8, 1024].map(sample)).expect("two sizes")
     }
 
-    /// Parts of a two-core virtual machine: points apart, the longer queue of the two ranks, losses.
+    /// Values of a virtual machine with two cores: differing points, the longer queue of the two ranks,
+    /// losses.
     #[test]
-    fn what_was_measured_in_quiet_is_believed() {
+    fn a_measurement_on_a_quiet_machine_is_reliable() {
         let quiet = [
             ("shm", 0.0, 0.01, 0.0),
             ("two rails shaped to 4 and 2.8 Gbit/s", 9.0 / 65.0, 0.057, 0.0),
@@ -133,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_beside_others_is_not() {
+    fn a_measurement_beside_other_programs_is_doubtful() {
         let busy = [
             ("a latency of 19 ns", 11.0 / 45.0, 0.34, 0.0, "24 % of what was measured"),
             ("a latency of 1.8 us on a rail of 6", 16.0 / 58.0, 0.044, 0.0, "28 % of what was measured"),
@@ -147,9 +149,9 @@ mod tests {
         }
     }
 
-    /// Four ranks on two cores: the first empty messages took 503 us too long, which is all that was found.
+    /// Four ranks on two cores: the first empty messages took 503 us too long, the only sign.
     #[test]
-    fn nor_is_what_began_while_the_other_had_no_core() {
+    fn late_first_messages_make_a_measurement_doubtful() {
         let late = Signs { late: 60.0, ..Signs::default() };
         let doubt = late.doubt().expect("in doubt");
         assert!(doubt.why.contains("61 times as long") && doubt.degree == 6000, "{doubt:?}");
@@ -158,14 +160,14 @@ mod tests {
 
     /// Two ranks on the core that a compiler left them: 1 B took 541 us, 16 KiB took 6.5.
     #[test]
-    fn nor_is_what_contradicts_itself() {
+    fn a_contradiction_makes_a_measurement_doubtful() {
         let odd = Signs { contradiction: 82.0, ..Signs::default() };
         assert!(odd.doubt().expect("in doubt").why.contains("83 times as long as a longer one"));
         assert_eq!(Signs { contradiction: 1.75, ..Signs::default() }.doubt(), None, "seen in quiet");
     }
 
     #[test]
-    fn the_least_disturbed_is_kept_and_all_are_counted() {
+    fn the_least_disturbed_measurement_is_kept_and_all_are_counted() {
         let (clean, slight, bad) = (profile(1, None), profile(2, Some((1, 150))), profile(3, Some((3, 400))));
         let of = |ns: u64, count: u32, degree: u32| profile(ns, Some((count, degree)));
         assert_eq!(better(None, slight.clone()), slight);
@@ -176,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn after_some_in_vain_there_is_a_long_wait() {
+    fn after_some_failures_the_next_measurement_waits_long() {
         let file = tempfile::NamedTempFile::new().expect("a file can be made");
         let due = |doubt| is_due(&profile(1, doubt), file.path());
         assert_eq!(

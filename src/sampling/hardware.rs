@@ -1,14 +1,14 @@
-//! What the hardware is: the key under which a profile is kept.
+//! Description of the hardware: the key of a profile.
 //!
-//! A profile is right for every rail of the same kind: same driver, same kind of interface at the same speed
-//! and under the same limit, same kernel and processor, and a peer on the same host or on another one. Names
-//! and addresses do not matter, so two equal rails share a profile, and so do equal hosts.
+//! A profile applies to every rail of the same kind: same driver, same kind of interface with the same
+//! speed and limit, same kernel and processor, and a peer on the same host or on another one. Names and
+//! addresses do not matter, so two equal rails share a profile, and so do equal hosts.
 
 use super::hash::hash;
 use super::interface;
 use std::fmt;
 
-/// Where the peers are for which a profile is right.
+/// Distance of the peers of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Distance {
     /// Processes of one host.
@@ -18,10 +18,10 @@ pub enum Distance {
 }
 
 impl Distance {
-    /// Both.
+    /// Both distances.
     pub const ALL: [Distance; 2] = [Distance::SameHost, Distance::OtherHost];
 
-    /// In words.
+    /// Returns the words for the user.
     pub const fn name(self) -> &'static str {
         match self {
             Distance::SameHost => "same host",
@@ -30,24 +30,24 @@ impl Distance {
     }
 }
 
-/// What a profile is of.
+/// The key of a profile.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// Driver, interface, speed, limit.
     pub rail: String,
-    /// Where the peer is.
+    /// Distance of the peer.
     pub distance: Distance,
     /// Kernel and processor.
     pub host: String,
 }
 
 impl Key {
-    /// The part that holds on other hosts too: what a shipped profile is chosen by.
+    /// Returns the part that is valid on other hosts too, by which a shipped profile is chosen.
     pub(super) fn portable(&self) -> String {
         format!("{}, {}", self.rail, self.distance.name())
     }
 
-    /// A name for it that fits into a file's.
+    /// Returns a name for a file.
     pub(super) fn short(&self) -> String {
         let word = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
         let mut words: String = self.portable().chars().map(word).collect();
@@ -65,8 +65,8 @@ impl fmt::Display for Key {
     }
 }
 
-/// A rail by its name, for example `tcp/eth1`, in words; `throttle` is the rate in bytes per second to which
-/// software slows it down.
+/// Describes a rail with this name, for example `tcp/eth1`; `throttle` is the rate in bytes per second to
+/// which software limits it.
 pub fn rail(name: &str, throttle: Option<u64>) -> String {
     let (driver, interface) = name.split_once('/').unwrap_or((name, ""));
     let mut words = vec![driver.to_string()];
@@ -82,19 +82,19 @@ fn describe(name: &str) -> Vec<String> {
     let Some(link) = interface::link(name) else { return vec!["unknown interface".into()] };
     let path = |file: &str| format!("/sys/class/net/{name}/{file}");
     let read = |file: &str| std::fs::read_to_string(path(file)).map(|text| text.trim().to_string());
-    // Where /sys is that of another network namespace, its interfaces are not ours.
+    // If /sys belongs to another network namespace, its interfaces are not ours.
     let is_ours = read("ifindex").is_ok_and(|index| index == link.index.to_string());
     let driver = std::fs::read_link(path("device/driver")).ok().filter(|_| is_ours);
     let driver = driver.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
     let speed = read("speed").ok().filter(|_| is_ours).and_then(|text| text.parse::<i64>().ok());
     let speed = speed.filter(|&mbit| mbit > 0).map(|mbit| format!("{mbit} Mbit/s"));
     let kind = if link.kind.is_empty() { driver.unwrap_or_else(|| "hardware".into()) } else { link.kind };
-    // Bulk is slower by far where the kernel may not hand over several frames at once.
+    // Bulk data is much slower if the kernel may not pass several frames at once.
     let frames = link.frames.map(|count| format!("{count} frames at once")).unwrap_or_default();
     [kind, speed.unwrap_or_default(), format!("mtu {}", link.mtu), frames, link.limit].into()
 }
 
-/// Kernel, processor, and, since code without optimisation is another machine, how this was built.
+/// Describes kernel, processor and build; code without optimisation is measured separately.
 pub fn host() -> String {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let model = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Measurements of the host alone: copying in memory, and handing work to another core.
+//! Measurements of the host: memory copies, and hand-offs to another core.
 
 use nmad_engine::{Pair, Probe};
 use nmad_progress::go_to;
@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-/// Larger than near caches are, so that what is copied next was not touched lately.
+/// Size of the copied region, larger than the near caches, so that the copied data was not used lately.
 const REGION: usize = 16 << 20;
-/// Looks at the other core before the core is given away: somebody else may want it.
+/// Polls of the other core before this one yields, which another thread may need.
 const LOOKS: u32 = 2_000;
-/// Tells the other thread to end.
+/// Value that ends the other thread.
 const OVER: u64 = u64::MAX;
 
-/// Memory, made when it is needed first.
+/// Memory for copies, allocated at the first use.
 pub(super) struct Host<'a> {
     memory: Option<(Vec<u8>, Vec<u8>)>,
     at: usize,
@@ -24,15 +24,15 @@ pub(super) struct Host<'a> {
 }
 
 impl<'a> Host<'a> {
-    /// With these cores.
+    /// Makes the measurement for these cores.
     pub(super) fn new(pairs: &'a [(Pair, [usize; 2])]) -> Host<'a> {
         Host { memory: None, at: 0, pairs }
     }
 
-    /// Times of copies in nanoseconds.
+    /// Measures copies; returns times in nanoseconds.
     pub(super) fn copies(&mut self, probe: &Probe) -> Vec<u64> {
         let len = (probe.len as usize).clamp(1, REGION);
-        // Written, so that the pages are there.
+        // The memory is written, so that its pages exist.
         let (from, into) = self.memory.get_or_insert_with(|| (vec![1; REGION], vec![2; REGION]));
         let mut copy = || {
             if self.at + len > REGION {
@@ -46,17 +46,17 @@ impl<'a> Host<'a> {
         repeat(probe, &mut copy)
     }
 
-    /// Times until a thread on the other core of such a pair has taken what it was handed, in nanoseconds:
-    /// half of there and back. None where there are no such cores, or no threads for them.
+    /// Measures hand-offs to a thread on the other core of such a pair, as half of a round trip; returns
+    /// times in nanoseconds. Empty if there are no such cores, or no threads for them.
     pub(super) fn hand_offs(&self, probe: &Probe, pair: Pair) -> Vec<u64> {
         let Some(&(_, [from, to])) = self.pairs.iter().find(|(kind, _)| *kind == pair) else {
             return Vec::new();
         };
-        // Threads of their own: the calling one keeps its mask. They spin, so they live no longer than
-        // needed.
+        // The measurement has its own threads, so the calling one keeps its mask. They spin, so they live
+        // only as long as needed.
         let measure = move || {
             let mut other = Other::start(to).ok().filter(|_| go_to(&[from]))?;
-            // Once for the start of the thread.
+            // The first hand-off waits for the start of the thread.
             other.hand_off().then(|| {
                 repeat(probe, &mut || {
                     other.hand_off();
@@ -83,7 +83,7 @@ fn repeat(probe: &Probe, once: &mut dyn FnMut()) -> Vec<u64> {
     std::iter::repeat_with(each).take(probe.repetitions as usize).collect()
 }
 
-/// A thread that takes what it is handed, and says so.
+/// A thread that acknowledges hand-offs.
 struct Other {
     shared: Arc<Slots>,
     count: u64,
@@ -102,7 +102,7 @@ struct Slots {
 struct Slot(AtomicU64);
 
 impl Slot {
-    /// Waits until it is no longer `old`.
+    /// Waits until the value is no longer `old`.
     fn await_change(&self, old: u64) -> u64 {
         for look in 0u32.. {
             let now = self.0.load(Ordering::Acquire);
@@ -134,7 +134,7 @@ impl Other {
         Ok(Other { shared, count: 0, thread: Some(thread) })
     }
 
-    /// False: there is nobody on that core.
+    /// Hands off once; false: there is no thread on that core.
     fn hand_off(&mut self) -> bool {
         self.shared.handed.0.store(self.count + 1, Ordering::Release);
         self.count = self.shared.taken.await_change(self.count);
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(host.copies(&probe(Method::Memcpy, u64::MAX)).len(), 5, "no more than there is");
     }
 
-    /// The cores of this machine, as if each were a socket.
+    /// Treats each core of this machine as a socket.
     #[test]
     fn hand_offs_are_measured_between_the_cores_of_each_kind_of_pair() {
         let cores = own_cores();

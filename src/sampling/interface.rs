@@ -1,8 +1,8 @@
-//! What the kernel knows of an interface: its kind, and whether something slows down what it sends.
+//! Properties of an interface from the kernel: its kind, and whether a queue limits its rate.
 //!
-//! Virtual and shaped interfaces claim speeds that they do not have; two of them with different limits must
-//! not share a profile. Two netlink requests (rtnetlink(7)) that anybody may make, and that tell of the
-//! network namespace of this process, as files of another one's /sys would not.
+//! Virtual and shaped interfaces claim speeds that they do not have, and two of them with different limits
+//! must not share a profile. The two netlink requests (rtnetlink(7)) need no privilege, and describe the
+//! network namespace of this process, unlike files of another namespace's /sys.
 
 use nmad_netlink::{Message, Socket, find_attribute, u16_at, u32_at, u64_at};
 
@@ -23,12 +23,12 @@ const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
 const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_RATE64: u16 = 4;
-/// Where `struct tc_tbf_qopt` has its rate, in bytes per second.
+/// Offset of the rate in `struct tc_tbf_qopt`, in bytes per second.
 const TBF_RATE_AT: usize = 8;
-/// Queues that send as fast as the interface does.
+/// Queues that do not limit the rate.
 const FREE: [&str; 8] = ["noqueue", "noop", "pfifo", "pfifo_fast", "bfifo", "fq", "fq_codel", "mq"];
 
-/// Frames that interfaces are handed at once, if nobody has said otherwise.
+/// Frames that an interface gets at once by default.
 const FRAMES: u32 = 64;
 
 /// An interface.
@@ -36,15 +36,15 @@ const FRAMES: u32 = 64;
 pub(super) struct Link {
     pub(super) index: u32,
     pub(super) mtu: u32,
-    /// Frames that it is handed at once, if that is less than usual.
+    /// Frames that it gets at once, if less than the default.
     pub(super) frames: Option<u32>,
     /// `veth`, `bond`, `loopback`; empty for hardware.
     pub(super) kind: String,
-    /// What limits it, in words; empty if nothing does.
+    /// Description of its limit; empty without one.
     pub(super) limit: String,
 }
 
-/// The interface of this name; none if there is none or the kernel does not tell.
+/// Returns the interface of this name; `None` if it does not exist or the kernel does not describe it.
 pub(super) fn link(name: &str) -> Option<Link> {
     let mut socket = Socket::open().ok()?;
     let asked = Message::new(RTM_GETLINK, 0).put(&[0; LINK_LEN]).text(IFLA_IFNAME, name);
@@ -73,7 +73,7 @@ fn parse(body: &[u8]) -> Option<Link> {
     Some(Link { index: u32_at(body, 4)?, mtu, frames, kind, limit: String::new() })
 }
 
-/// A C string.
+/// Converts a C string.
 fn word(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes.strip_suffix(b"\0").unwrap_or(bytes)).into_owned()
 }
@@ -82,7 +82,7 @@ fn is_root_of(body: &[u8], index: u32) -> bool {
     u32_at(body, 4) == Some(index) && u32_at(body, 12) == Some(TC_H_ROOT)
 }
 
-/// A queue in words.
+/// Describes a queue.
 fn describe(attributes: &[u8]) -> String {
     let kind = word(find_attribute(attributes, TCA_KIND).unwrap_or_default());
     let options = find_attribute(attributes, TCA_OPTIONS).unwrap_or_default();
@@ -92,7 +92,7 @@ fn describe(attributes: &[u8]) -> String {
             Some(rate) => format!("limited to {} Mbit/s", rate as f64 * 8.0 / 1e6),
             None => kind,
         },
-        // Whatever it does, it does the same when it is set the same.
+        // A queue of any other kind behaves the same with the same options.
         _ => format!("{kind} {:016x}", super::hash::hash(options)),
     }
 }
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_bucket_is_told_by_its_rate() {
+    fn a_token_bucket_is_described_by_its_rate() {
         let mut parameters = vec![0; 36];
         parameters[TBF_RATE_AT..TBF_RATE_AT + 4].copy_from_slice(&350_000_000u32.to_ne_bytes());
         let narrow = [tlv(TCA_KIND, b"tbf\0"), tlv(TCA_OPTIONS, &tlv(TCA_TBF_PARMS, &parameters))].concat();
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn other_queues_are_told_apart_by_how_they_are_set() {
+    fn other_queues_are_distinguished_by_their_options() {
         let netem = |option: u8| [tlv(TCA_KIND, b"netem\0"), tlv(TCA_OPTIONS, &[option])].concat();
         assert_ne!(describe(&netem(1)), describe(&netem(2)));
         assert_eq!(describe(&tlv(TCA_KIND, b"fq_codel\0")), "");

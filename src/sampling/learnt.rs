@@ -1,4 +1,4 @@
-//! What drivers have learnt of their rails for themselves: kept with the profiles, for later jobs.
+//! Values that drivers have learnt about their rails: stored with the profiles, for later jobs.
 
 use super::hardware::{self, Distance, Key};
 use super::stock::speaks;
@@ -7,8 +7,8 @@ use crate::options::{Options, Sampling};
 use nmad_launch::Bootstrap;
 use std::path::Path;
 
-/// What earlier jobs have kept for a rail to ranks of the same host, by its name and number. Nothing if the
-/// user wants everything measured anew.
+/// Returns the values that earlier jobs stored for a rail to ranks of the same host, by its name and
+/// number. Empty if the user wants all rails measured again.
 pub(crate) fn recall(options: &Options, rail: &str, number: u8) -> Vec<String> {
     if options.sample == Sampling::Force {
         return Vec::new();
@@ -16,14 +16,14 @@ pub(crate) fn recall(options: &Options, rail: &str, number: u8) -> Vec<String> {
     let words = hardware::rail(rail, options.throttle.get(usize::from(number)).copied());
     let key = Key { rail: words, distance: Distance::SameHost, host: hardware::host() };
     let file = options.profile.as_deref();
-    // Files that cannot be used are complained about where profiles are looked up.
+    // Errors in files are reported where profiles are looked up.
     let shipped = file.and_then(|file| cache::shipped(file).ok()).unwrap_or_default();
     let found = super::find(&key, &shipped, file).ok().flatten();
     found.map_or_else(Vec::new, |(profile, _)| profile.learnt().to_vec())
 }
 
-/// Keeps what the rails have learnt, by their numbers, with those profiles that this machine has measured, if
-/// this rank writes files for its host.
+/// Stores the values that the rails have learnt, by their numbers, with the profiles that this machine has
+/// measured, if this rank writes files for its host.
 pub(crate) fn keep(job: &dyn Bootstrap, profiles: &[ProfileInfo], learnt: &[Vec<String>]) {
     let Some(folder) = cache::folder().filter(|_| speaks(job)) else { return };
     for info in profiles.iter().filter(|info| info.key.distance == Distance::SameHost) {
@@ -35,7 +35,7 @@ pub(crate) fn keep(job: &dyn Bootstrap, profiles: &[ProfileInfo], learnt: &[Vec<
     }
 }
 
-/// Another job may have kept something since this one has read the file.
+/// Another job may have changed the file since this one has read it.
 fn keep_one(folder: &Path, info: &ProfileInfo, news: &[String]) -> std::io::Result<()> {
     let Some((profile, Origin::Measured | Origin::Cache(_))) = &info.known else { return Ok(()) };
     let now = cache::load(folder, &info.key).ok().flatten().unwrap_or_else(|| (**profile).clone());
@@ -43,7 +43,7 @@ fn keep_one(folder: &Path, info: &ProfileInfo, news: &[String]) -> std::io::Resu
     if all == now.learnt() { Ok(()) } else { cache::store(folder, &info.key, &now.with_learnt(all)) }
 }
 
-/// The lines of both; of two with the same first word the new one.
+/// Merges both lists; of two lines with the same first word the new one stays.
 fn merged(old: &[String], new: &[String]) -> Vec<String> {
     let name = |line: &String| line.split(' ').next().unwrap_or_default().to_owned();
     let kept = old.iter().filter(|line| !new.iter().any(|other| name(other) == name(line)));
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_learnt_is_kept_with_the_profile_and_replaces_only_its_own_lines() {
+    fn learnt_values_are_stored_with_the_profile_and_replace_only_their_lines() {
         let folder = tempfile::tempdir().expect("a folder");
         let key = Key { rail: "shm".into(), distance: Distance::SameHost, host: "a machine".into() };
         let sample = |len: u64| (Method::Copy, Sample::of(len, &mut [100 + len]).expect("a time"));

@@ -1,9 +1,9 @@
-//! Carrying out the sampler's plan between two ranks, on one rail.
+//! Executes the sampler's plan between two ranks, on one rail.
 //!
-//! Data goes one way and an empty message answers it: rails that are shaped grant a burst after each pause,
-//! and with data both ways each direction would rest while the other is used. Half a round trip of empty
-//! messages, measured on the same rail at the same time, is taken off. Each visit begins with messages that
-//! do not count, until a burst is used up. The rank that sends has the plan and tells the other each probe.
+//! Data goes one way and an empty message answers it: shaped rails grant a burst after each pause, and with
+//! data in both directions each would rest while the other is used. Half a round trip of empty messages,
+//! measured on the same rail at the same time, is subtracted. Each visit begins with uncounted messages
+//! that use up a burst. The sending rank has the plan and sends each probe to the other.
 
 use super::doubt::Signs;
 use super::host::Host;
@@ -17,21 +17,22 @@ use nmad_progress::Node;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// Limit of the time for opening a link; later the rail counts as unable to reach the peer.
+/// Time limit for opening a link; after it the rail counts as unable to reach the peer.
 const OPENING: Duration = Duration::from_millis(4_500);
 /// Additional time on a very busy machine, until there are enough samples for any profile.
 const PATIENCE: Duration = Duration::from_secs(8);
 /// Bytes sent before a visit; more than the burst that shapers usually grant.
 const BURST_LEN: u64 = 256 << 10;
-/// Limit of the messages sent before a visit,
+/// Most messages sent before a visit.
 const WARM_UPS: u64 = 64;
-/// and of the time for them, in nanoseconds: beside other programs each may take milliseconds.
+/// Most time for the messages before a visit, in nanoseconds: beside other programs each may take
+/// milliseconds.
 const WARM_UP_NS: u64 = 2_000_000;
 /// First guess of half a round trip of an empty message, in nanoseconds.
 const EMPTY_GUESS_NS: u64 = 50_000;
-/// Empty round trips at a time, of which the median counts.
+/// Empty round trips of one measurement, of which the median counts.
 const EMPTY: usize = 9;
-/// Visits after which they are measured again.
+/// Visits after which empty round trips are measured again.
 const EMPTY_EVERY: u32 = 16;
 /// Bytes of a packet besides data, with room for the headers of replays.
 const OVERHEAD: u64 = 1024;
@@ -40,27 +41,27 @@ const EAGER_MAX: u64 = 64 << 10;
 /// Longest message with quick and with full effort, in bytes.
 const LEN_MAX: [u64; 2] = [4 << 20, 16 << 20];
 
-/// What to measure.
+/// A measurement.
 pub(super) struct Task<'a> {
     pub(super) rail: RailId,
     pub(super) peer: PeerId,
-    /// No other measurement of the job has this number.
+    /// Number of the measurement, unique in the job.
     pub(super) number: u32,
     pub(super) effort: Effort,
     pub(super) provenance: Provenance,
     /// Two cores of this node for each kind of pair.
     pub(super) pairs: &'a [(Pair, [usize; 2])],
-    /// Told how far it is, zero to one.
+    /// Receives the progress, zero to one.
     pub(super) progress: &'a mut dyn FnMut(f64),
 }
 
-/// Why there is no profile.
+/// Reason why there is no profile.
 pub(super) enum Unmeasured {
-    /// The rail does not lead to this rank after all.
+    /// The rail does not reach this rank.
     NoWay(PeerId),
-    /// It does not lead there any more, or not with everything.
+    /// The rail stopped delivering some or all messages.
     Silent(PeerId),
-    /// This time was not enough.
+    /// This time was too short.
     TooBusy(Duration),
 }
 
@@ -78,7 +79,7 @@ impl fmt::Display for Unmeasured {
     }
 }
 
-/// Measures as the rank that sends; a profile with the doubts that there are.
+/// Measures as the sending rank; returns a profile with its doubts.
 ///
 /// # Errors
 /// The other rank is gone.
@@ -103,7 +104,7 @@ fn sent(node: &Node, task: &mut Task<'_>) -> Result<Result<Profile, Unmeasured>,
     };
     talk.order(&format!("rail {remote}"))?;
     talk.rail = Some(rail);
-    talk.hear()?;
+    talk.receive_order()?;
     let before = node.with(|engine| {
         engine.measure(peer, Some(rail));
         engine.counters(rail)
@@ -127,7 +128,7 @@ fn sent(node: &Node, task: &mut Task<'_>) -> Result<Result<Profile, Unmeasured>,
     Ok(profile.map_err(|_| Unmeasured::TooBusy(begun.elapsed())))
 }
 
-/// Does what the rank that measures says, until it has enough or the rail is silent.
+/// Executes the orders of the measuring rank, until it ends or the rail is silent.
 ///
 /// # Errors
 /// The other rank is gone.
@@ -142,7 +143,7 @@ fn answered(node: &Node, peer: PeerId, number: u32) -> Result<(), Broken> {
     let mut talk = Talk::new(node, peer, number);
     let mut queue = Queue::begin();
     loop {
-        let order = talk.hear()?;
+        let order = talk.receive_order()?;
         let words: Vec<&str> = order.split(' ').collect();
         match words[..] {
             ["hello"] => {}
@@ -173,7 +174,7 @@ fn answered(node: &Node, peer: PeerId, number: u32) -> Result<(), Broken> {
     Ok(())
 }
 
-/// Takes `times` times `count` messages of `len` bytes, and answers each time.
+/// Receives `times` times `count` messages of `len` bytes, and answers each time.
 fn receive(talk: &mut Talk<'_>, len: usize, count: usize, times: u64) -> Result<(), Broken> {
     if count > 2 || len as u64 > LEN_MAX[1] {
         return Err(talk.lost(&format!("it wants to send {count} times {len} B")).into());
@@ -184,7 +185,7 @@ fn receive(talk: &mut Talk<'_>, len: usize, count: usize, times: u64) -> Result<
     for turn in 0..times {
         talk.wait_all(posted)?;
         if turn + 1 < times {
-            // The next ones are here before their messages are.
+            // The next receives are posted before their messages come.
             posted = talk.post(len, count);
         }
         let sent = talk.send(0, 1, Method::Copy);
@@ -193,11 +194,11 @@ fn receive(talk: &mut Talk<'_>, len: usize, count: usize, times: u64) -> Result<
     Ok(())
 }
 
-/// Carries out all probes; and says what disturbed that, as far as the two ranks see it.
+/// Executes all probes; also returns the signs of disturbance that the two ranks see.
 fn plan(talk: &mut Talk<'_>, task: &mut Task<'_>) -> Result<(Sampler, Signs), Broken> {
     let queue = Queue::begin();
     let mut sampler = Sampler::new(reach(talk.node, task), task.effort);
-    // The plan counts the reported times only; warm-ups and orders take time as well.
+    // The plan only counts the reported times; warm-ups and orders take time as well.
     let until = Instant::now() + Duration::from_nanos(task.effort.budget_ns.saturating_mul(3) / 2);
     let limit = until + PATIENCE;
     let mut host = Host::new(task.pairs);
@@ -211,7 +212,8 @@ fn plan(talk: &mut Talk<'_>, task: &mut Task<'_>) -> Result<(Sampler, Signs), Br
             _ => {
                 if visits % EMPTY_EVERY == 0 {
                     let now_ns = empty(talk, empty_ns)?;
-                    // On a busy machine the first ones may take far longer than what they are taken off from.
+                    // On a busy machine the first empty messages may take far longer than those from which
+                    // they are subtracted.
                     let excess = empty_ns.map_or(0, |before: u64| before.saturating_sub(now_ns));
                     sampler.lengthen(excess);
                     excess_ns += excess;
@@ -229,7 +231,7 @@ fn plan(talk: &mut Talk<'_>, task: &mut Task<'_>) -> Result<(Sampler, Signs), Br
     }
     let here = queue.part();
     talk.order("end")?;
-    let done = talk.hear()?;
+    let done = talk.receive_order()?;
     let there = done.strip_prefix("done ").and_then(|part| part.parse().ok());
     let there: f64 = there.ok_or_else(|| talk.lost(&format!("it says '{done}'")))?;
     let late = excess_ns as f64 / empty_ns.unwrap_or(1).max(1) as f64;
@@ -245,7 +247,7 @@ fn reach(node: &Node, task: &Task<'_>) -> Reach {
         packet_max: (limits.packet as u64).saturating_sub(OVERHEAD).min(EAGER_MAX),
         len_max: LEN_MAX[usize::from(is_full)],
         gathers: limits.gather > 0,
-        // Inject is never worse than push where a driver has both, so there is nothing to compare.
+        // Inject is never worse than push if a driver has both, so they are not compared.
         pushes: limits.push > 0 && !limits.inject,
         reads: limits.reads != Reads::Never,
         host: true,
@@ -253,7 +255,8 @@ fn reach(node: &Node, task: &Task<'_>) -> Reach {
     }
 }
 
-/// Half a round trip of empty messages in nanoseconds: of the lower half the middle, since noise adds.
+/// Returns half a round trip of empty messages in nanoseconds: the median of the lower half, since noise
+/// only adds.
 fn empty(talk: &mut Talk<'_>, before_ns: Option<u64>) -> Result<u64, Broken> {
     let probe = Probe { method: Method::Copy, len: 0, repetitions: EMPTY as u32, round_trips: 1 };
     let mut times = visit(talk, &probe, before_ns)?;
@@ -261,8 +264,8 @@ fn empty(talk: &mut Talk<'_>, before_ns: Option<u64>) -> Result<u64, Broken> {
     Ok(times[times.len() / 4] / 2)
 }
 
-/// The repetitions of one probe: nanoseconds from the beginning of the send to the end of the answer. Half a
-/// round trip of empty messages takes `empty_ns`, if that is known.
+/// Executes the repetitions of one probe; returns nanoseconds from the beginning of the send to the end of
+/// the answer. `empty_ns` is half a round trip of empty messages, if known.
 fn visit(talk: &mut Talk<'_>, probe: &Probe, empty_ns: Option<u64>) -> Result<Vec<u64>, Broken> {
     let &Probe { method, len, repetitions, round_trips } = probe;
     let count = if matches!(method, Method::Pair | Method::Aggregate) { 2 } else { 1 };
@@ -272,7 +275,7 @@ fn visit(talk: &mut Talk<'_>, probe: &Probe, empty_ns: Option<u64>) -> Result<Ve
     let (len, count) = (len as usize, count as usize);
     talk.make_room(len, count);
     talk.order(&format!("probe {len} {count} {all}"))?;
-    talk.hear()?;
+    talk.receive_order()?;
     for _ in 0..warm_ups {
         round_trip(talk, len, count, method)?;
     }
@@ -312,7 +315,7 @@ mod tests {
     /// A fault of the rail, for tests.
     enum Wrong {
         Nothing,
-        /// It does not open: the peers that are still to be told.
+        /// It does not open; with the peers for which this is still to be reported.
         Closed(Vec<PeerId>),
         /// Messages longer than [`SHORT`] do not arrive, nor does anything after them.
         Narrow(Vec<Order>),
@@ -334,7 +337,7 @@ mod tests {
                     held.push(Order::Packet { to, number, packet });
                 }
                 (Wrong::Narrow(held), Departure::Order(order @ Order::Chunk { .. })) => held.push(order),
-                // Whatever leaves at once is posted instead, and looked at then.
+                // Messages are posted instead of injected, and checked then.
                 (Wrong::Narrow(_), Departure::Message { .. }) => return Sent::Retry,
                 (_, departure) => return rail.send(departure),
             }
@@ -363,7 +366,7 @@ mod tests {
         }
     }
 
-    /// Two ranks with two rails, the first of which is not as it should be.
+    /// Two ranks with two rails, the first of which has a fault.
     fn pair(wrong: fn() -> Wrong) -> [Node; 2] {
         let rail = |rank: u32, number: u8| {
             let config = TcpConfig::new(PeerId(rank), number, Interface::loopback(), [7; 32]);

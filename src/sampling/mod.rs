@@ -1,19 +1,19 @@
-//! Sampling: where the session gets the profiles of its rails from.
+//! Sampling: the origin of the session's profiles.
 //!
-//! The session uses a profile that an earlier job kept or that was shipped. It measures missing profiles when
-//! it opens, once for each kind of rail and distance: one pair of ranks measures while the others wait, and
-//! all ranks get the result. Later jobs measure disturbed profiles again. This folder knows files, ranks and
-//! rails by name. What to measure and what follows from it is the task of the engine
-//! (`nmad_engine::profile`), which has no clock and no file.
+//! The session uses a stored or shipped profile. It measures missing profiles when it opens, once for each
+//! kind of rail and distance: one pair of ranks measures while the others wait, and all ranks get the
+//! result. Later jobs measure disturbed profiles again. This folder knows files, ranks and rails by name.
+//! The engine (`nmad_engine::profile`), which has no clock and no files, chooses the probes and evaluates
+//! them.
 //!
-//! - [`hardware`]: what a rail is, the key under which its profile is kept;
-//! - `interface`: what the kernel knows of an interface, and whether it is slowed down;
+//! - [`hardware`]: the description of a rail, the key of its profile;
+//! - `interface`: the kernel's properties of an interface, and its limits;
 //! - [`cache`]: profiles as files;
-//! - `learnt`: what drivers have measured for their own choices, kept with the profiles;
-//! - `stock`: what this process has and lacks;
-//! - `plan`: which rank measures what; `measure`, `talk`, `host`: the measurement; `report`, `bar`: messages
-//!   to the user;
-//! - `doubt`: whether a measurement was disturbed, and what becomes of it then; `queue`: waiting for a core.
+//! - `learnt`: values that drivers have measured for their own choices, stored with the profiles;
+//! - `stock`: the profiles that this process has and lacks;
+//! - `plan`: assignment of measurements to ranks; `measure`, `talk`, `host`: the measurement; `report`,
+//!   `bar`: messages to the user;
+//! - `doubt`: disturbed measurements; `queue`: waiting for a core.
 
 mod bar;
 pub mod cache;
@@ -39,12 +39,12 @@ use nmad_progress::Node;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where a profile comes from.
+/// Origin of a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// This session measured it.
     Measured,
-    /// Kept from an earlier measurement, in this file.
+    /// Stored by an earlier measurement, in this file.
     Cache(PathBuf),
     /// From the file that the user named.
     Shipped(PathBuf),
@@ -59,12 +59,12 @@ pub struct ProfileInfo {
     pub number: u8,
     /// The key of the rail.
     pub key: Key,
-    /// Where it comes from; none: there is no profile, nominal figures count.
+    /// The profile and its origin; `None`: nominal figures are used.
     pub known: Option<(Arc<Profile>, Origin)>,
 }
 
-/// The known profiles of rails, given by their names and the distance of their peers, without measuring
-/// anything; and complaints about files that cannot be used.
+/// Returns the known profiles of rails, given by their names and the distance of their peers, without
+/// measuring; and errors of files that cannot be used.
 pub fn known(options: &Options, rails: &[(String, Distance)]) -> (Vec<ProfileInfo>, Vec<String>) {
     let mut complaints = Vec::new();
     let shipped = options.profile.as_deref().map_or(Ok(Vec::new()), cache::shipped);
@@ -105,10 +105,10 @@ pub(crate) fn doubt_refuted(node: &Node, profiles: &[ProfileInfo], size: u32) {
     }
 }
 
-/// The profile of this key, from the shipped ones or the cache.
+/// Returns the profile of this key, from the shipped ones or the cache.
 ///
 /// # Errors
-/// There is one, and it cannot be used.
+/// The profile exists and cannot be used.
 fn find(key: &Key, shipped: &[Profile], file: Option<&Path>) -> Result<Option<(Profile, Origin)>, String> {
     let is_it = |profile: &&Profile| profile.provenance().key == key.to_string();
     let portable = key.portable();

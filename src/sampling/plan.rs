@@ -1,35 +1,36 @@
-//! Who measures what: agreed among all ranks of a job through the launcher, when somebody lacks a profile.
+//! Assignment of measurements to ranks: all ranks of a job agree on it through the launcher, when one lacks
+//! a profile.
 //!
-//! Each rank offers, for every profile that somebody lacks, to give it or to measure it with a peer; rank 0
-//! chooses one offer for each, and everybody reads the choice. Pairs measure one after the other, so that
-//! they do not disturb each other, while the rest waits for the launcher, which spins on no core.
+//! Each rank offers, for every missing profile, to give it or to measure it with a peer. Rank 0 chooses one
+//! offer for each, and all ranks read the choice. Pairs measure one after the other, so that they do not
+//! disturb each other; the others wait for the launcher without spinning.
 
 use crate::error::SessionError;
 use nmad_launch::Bootstrap;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What a rank can do for a profile.
+/// Offer of a rank for a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Offer {
-    /// It has it.
+    /// The rank has the profile.
     Give,
-    /// It can measure its rail of this number with this peer.
+    /// The rank can measure its rail of this number with this peer.
     Measure { rail: u8, peer: u32 },
 }
 
-/// What a rank shall do.
+/// Task of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stage {
     /// Hash of the profile's key.
     pub(super) hash: u64,
-    /// Who.
+    /// The rank.
     pub(super) rank: u32,
-    /// What.
+    /// The accepted offer.
     pub(super) offer: Offer,
 }
 
-/// Tells the own offers and learns what was chosen: the profiles that are given first, then the measurements,
+/// Sends this rank's offers and receives the chosen ones: the given profiles first, then the measurements,
 /// those of a pair together.
 ///
 /// # Errors
@@ -56,7 +57,7 @@ pub(super) fn agree(job: &mut dyn Bootstrap, offers: &[(u64, Offer)]) -> Result<
     Ok(text.lines().filter_map(stage).collect())
 }
 
-/// The best offer for each: to give it, else that of the lowest rank.
+/// Chooses the best offer for each profile: to give it, else that of the lowest rank.
 fn choose(told: &[Vec<(u64, Offer)>]) -> Vec<Stage> {
     let mut best: BTreeMap<u64, Stage> = BTreeMap::new();
     for (rank, offers) in told.iter().enumerate() {
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_it_gives_it_and_otherwise_the_first_pair_measures() {
+    fn an_owner_gives_its_profile_and_otherwise_the_first_pair_measures() {
         let measure = |rail, peer| Offer::Measure { rail, peer };
         let told = [
             vec![(7, measure(1, 2)), (8, measure(0, 3)), (9, measure(0, 2))],
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_no_offer() {
+    fn malformed_offers_are_ignored() {
         for text in ["", "7", "x give", "7 measure 1", "7 measure 300 1", "7 take"] {
             assert_eq!(parse(text), None, "{text}");
         }

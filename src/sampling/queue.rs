@@ -1,8 +1,8 @@
-//! How long this thread stood in the queue for a core while another one had it: the kernel counts that.
+//! Measures for how long this thread waited in the run queue of a core, which the kernel counts.
 
 use std::time::Instant;
 
-/// Counts from here on.
+/// A count that starts when it is made.
 pub(super) struct Queue {
     since: Instant,
     queued_ns: Option<u64>,
@@ -13,7 +13,7 @@ impl Queue {
         Queue { since: Instant::now(), queued_ns: queued_ns() }
     }
 
-    /// The part of the time since the beginning, zero to one; zero where the kernel does not tell.
+    /// Returns the part of the time since the beginning, zero to one; zero if the kernel does not count.
     pub(super) fn part(&self) -> f64 {
         let queued_ns = self.queued_ns.zip(queued_ns()).map_or(0, |(before, now)| now.saturating_sub(before));
         let part = queued_ns as f64 / self.since.elapsed().as_nanos().max(1) as f64;
@@ -21,7 +21,7 @@ impl Queue {
     }
 }
 
-/// The second of the numbers in `schedstat` (Documentation/scheduler/sched-stats.rst).
+/// Reads the second number of `schedstat` (Documentation/scheduler/sched-stats.rst).
 fn queued_ns() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().nth(1)?.parse().ok()
@@ -37,7 +37,7 @@ mod tests {
 
     /// Threads that are bound to one core have to queue for it.
     #[test]
-    fn who_shares_a_core_stands_in_its_queue() {
+    fn threads_that_share_a_core_wait_in_its_queue() {
         if queued_ns().is_none() {
             eprintln!("skipped: the kernel does not tell");
             return;
@@ -54,7 +54,7 @@ mod tests {
             let is_early = || queue.since.elapsed() < Duration::from_secs(20);
             while queue.part() == 0.0 && is_early() {}
             seen.fetch_add(1, Ordering::Relaxed);
-            // The other one has to queue for what this one takes.
+            // The other thread has to wait for this one.
             while seen.load(Ordering::Relaxed) < 2 && is_early() {}
             queue.part()
         };

@@ -4,12 +4,12 @@ use super::bar::Bar;
 use crate::lines;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Tells it, if this rank is the one to speak.
+/// Messages of a measurement, printed if this rank reports for its host.
 pub(super) struct Report {
     speaks: bool,
-    /// Say in the end what was measured; who asked for it sees it anyway.
+    /// Whether to list the measurements at the end; a user who asked for them sees them anyway.
     explains: bool,
-    /// That profiles cannot be kept was said.
+    /// Whether the user knows that profiles cannot be stored.
     said: bool,
     measured: Vec<String>,
     /// The warnings about disturbed measurements.
@@ -32,14 +32,14 @@ impl Report {
         }
     }
 
-    /// The same, but only one of them.
+    /// Reports a message only once.
     pub(super) fn once(&mut self, text: &str) {
         if !std::mem::replace(&mut self.said, true) {
             self.say(text);
         }
     }
 
-    /// A measurement begins. It draws on a terminal only.
+    /// Begins a measurement, with a bar that is only drawn on a terminal.
     pub(super) fn begin(&mut self, what: &str) {
         self.since.get_or_insert_with(Instant::now);
         self.measured.push(what.into());
@@ -50,7 +50,7 @@ impl Report {
         self.bar.advance(part);
     }
 
-    /// The measurement failed. The rank that notices it reports it.
+    /// Reports a failed measurement, on the rank that notices it.
     pub(super) fn failed(&mut self, text: &str) {
         self.bar.clear();
         self.measured.pop();
@@ -58,16 +58,16 @@ impl Report {
         self.say(text);
     }
 
-    /// It was disturbed, and is known provisionally.
+    /// Records a disturbed measurement, whose profile is provisional.
     pub(super) fn doubtful(&mut self, text: String) {
         self.doubts.push(text);
     }
 
-    /// All measurements are over.
+    /// Ends all measurements.
     pub(super) fn end(&mut self) {
         self.bar.clear();
         let Some(since) = self.since.filter(|_| !self.measured.is_empty()) else { return };
-        // Only the rank that has measured gets here.
+        // Only a rank that has measured gets here.
         self.speaks = true;
         if self.explains {
             let (what, seconds) = (self.measured.join(", "), since.elapsed().as_secs_f64());
@@ -79,7 +79,7 @@ impl Report {
     }
 }
 
-/// The time in words: `2026-03-01 12:00 UTC`.
+/// Returns the present time like `2026-03-01 12:00 UTC`.
 pub(super) fn now() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     utc(seconds)
@@ -91,10 +91,10 @@ fn utc(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", rest / 3600, rest / 60 % 60)
 }
 
-/// The Gregorian date, from days since 1970. Years are taken to begin in March, so that a leap day is the
-/// last one of its year.
+/// Returns the Gregorian date of a day since 1970. The algorithm begins years in March, so that a leap day
+/// is the last day of its year.
 fn date(days: u64) -> (u64, u64, u64) {
-    // From the first of March of the year 0.
+    // Count from the first of March of the year 0.
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_are_told_as_dates() {
+    fn seconds_are_formatted_as_dates() {
         for (seconds, text) in [
             (0, "1970-01-01 00:00 UTC"),
             (951_782_400, "2000-02-29 00:00 UTC"),

@@ -1,4 +1,4 @@
-//! The profiles that this process has, those that it lacks, and how it gets them.
+//! The profiles that this process has and lacks, and how it gets them.
 
 use super::hardware::{self, Distance, Key};
 use super::measure::{self, Task};
@@ -13,43 +13,43 @@ use nmad_progress::Node;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// All quick measurements of a job together take about this long, in nanoseconds.
+/// Total time of all quick measurements of a job, in nanoseconds.
 const QUICK_NS: u64 = 900_000_000;
 
 /// A rail before it is used.
 pub(crate) struct RailToSample {
-    /// For example `tcp/eth1`.
+    /// Its name, for example `tcp/eth1`.
     pub(crate) name: String,
-    /// Rate to which software slows it down.
+    /// Rate to which software limits it.
     pub(crate) throttle: Option<u64>,
-    /// The ranks that it is for.
+    /// The ranks for which it is used.
     pub(crate) candidates: Vec<u32>,
 }
 
-/// A profile, there or missing.
+/// A known or missing profile.
 struct Entry {
     key: Key,
     hash: u64,
     known: Option<(Arc<Profile>, Origin)>,
-    /// Shall be measured although it is there.
+    /// To be measured although it is known.
     stale: bool,
 }
 
-/// All of them.
+/// All profiles of this process.
 pub(crate) struct Stock {
     entries: Vec<Entry>,
-    /// For each rail: its name and the entry for each distance.
+    /// For each rail its name, and the entry for each distance.
     rails: Vec<(String, [Option<usize>; 2])>,
     mode: Sampling,
     effort: Effort,
     pair: Option<(u32, u32)>,
-    /// Two cores of this node for each kind of pair: hand-offs are measured between them.
+    /// Two cores of this node for each kind of pair, for hand-off measurements.
     pub(crate) cores: Vec<(Pair, [usize; 2])>,
     report: Report,
 }
 
 impl Stock {
-    /// Looks up what is known of these rails.
+    /// Looks up the known profiles of these rails.
     pub(crate) fn look(options: &Options, job: &dyn Bootstrap, rails: &[RailToSample]) -> Stock {
         let mut stock = Stock {
             entries: Vec::new(),
@@ -109,7 +109,7 @@ impl Stock {
         self.entries.len() - 1
     }
 
-    /// Names of what is to be measured.
+    /// Returns the hashes of profiles to be measured.
     pub(crate) fn lacks(&self) -> Vec<u64> {
         if self.mode == Sampling::Off {
             return Vec::new();
@@ -121,11 +121,11 @@ impl Stock {
             .collect()
     }
 
-    /// Has what any rank lacks measured, and gets it. All ranks call this if any of them lacks something.
-    /// `peers` are the ranks that each rail leads to.
+    /// Measures the profiles that any rank lacks, and receives them. All ranks call this if any of them
+    /// lacks one. `peers` are the ranks that each rail reaches.
     ///
     /// # Errors
-    /// The launcher or the rank that was measured with is gone.
+    /// The launcher or the peer of a measurement is gone.
     pub(crate) fn complete(
         &mut self,
         node: &Node,
@@ -158,7 +158,7 @@ impl Stock {
         Ok(())
     }
 
-    /// What this rank can do for what is lacked.
+    /// Returns this rank's offers for the missing profiles.
     fn offers(&self, job: &dyn Bootstrap, lacked: &BTreeSet<u64>, peers: &[&[u32]]) -> Vec<(u64, Offer)> {
         let is_ours = |rank: u32| self.pair.is_none_or(|(a, b)| rank == a || rank == b);
         let offer = |(index, entry): (usize, &Entry)| {
@@ -244,10 +244,10 @@ impl Stock {
                 return Ok(None);
             }
         };
-        // A user who forces a new measurement wants none of the earlier ones.
+        // A user who forces a new measurement does not want earlier ones.
         let earlier = entry.known.take().filter(|_| self.mode == Sampling::Auto);
         let why = found.provenance().doubt.as_ref().map(|doubt| doubt.why.clone());
-        // What the driver has learnt is no matter of this measurement.
+        // The driver's learnt values are independent of this measurement.
         let learnt = earlier.as_ref().map_or_else(Vec::new, |(profile, _)| profile.learnt().to_vec());
         let better = doubt::better(earlier.as_ref().map(|(profile, _)| &**profile), found);
         let profile = Arc::new(better.with_learnt(learnt));
@@ -260,7 +260,7 @@ impl Stock {
         Ok(Some(profile))
     }
 
-    /// Reads what another rank has given or measured.
+    /// Reads the profile that another rank has given or measured.
     fn receive(&mut self, job: &mut dyn Bootstrap, stage: &Stage) -> Result<(), SessionError> {
         let Some(entry) = self.entries.iter_mut().find(|entry| entry.hash == stage.hash) else {
             return Ok(());
@@ -269,7 +269,7 @@ impl Stock {
             return Ok(());
         }
         let Some(text) = job.get(&key(stage))? else { return Ok(()) };
-        // A rank of the same version wrote it; a text that is no profile all the same counts as none.
+        // A rank of the same version wrote it; an invalid text still counts as none.
         let Ok(profile) = Profile::parse(&text) else { return Ok(()) };
         entry.known = Some((Arc::new(profile), Origin::Measured));
         entry.stale = false;
@@ -295,7 +295,7 @@ impl Stock {
         }
     }
 
-    /// Gives the engine what is known.
+    /// Gives the known profiles to the engine.
     pub(crate) fn apply(&self, node: &Node, job: &dyn Bootstrap, peers: &[&[u32]]) {
         for (number, (_, places)) in self.rails.iter().enumerate() {
             for (place, distance) in places.iter().zip(Distance::ALL) {
@@ -311,14 +311,15 @@ impl Stock {
         }
     }
 
-    /// Hand-offs for each kind of pair of cores, in nanoseconds, by the first profile that knows some.
+    /// Returns hand-off times for each kind of pair of cores in nanoseconds, from the first profile with
+    /// some.
     pub(crate) fn hand_offs_ns(&self) -> [Option<u64>; Pair::ALL.len()] {
         let mut profiles = self.entries.iter().filter_map(|entry| Some(&entry.known.as_ref()?.0));
         let knows = profiles.find(|profile| profile.least_hand_off_ns().is_some());
         knows.map_or([None; Pair::ALL.len()], |profile| Pair::ALL.map(|pair| profile.hand_off_ns(pair)))
     }
 
-    /// What there is, by rail.
+    /// Returns the profiles by rail.
     pub(crate) fn list(&self) -> Vec<ProfileInfo> {
         let mut list = Vec::new();
         for (number, (rail, places)) in self.rails.iter().enumerate() {
@@ -345,7 +346,7 @@ fn distance(job: &dyn Bootstrap, peer: u32) -> Distance {
     }
 }
 
-/// Whether this rank speaks, and writes files, for its host: the first one there does.
+/// Returns whether this rank reports and writes files for its host: the first rank there does.
 pub(super) fn speaks(job: &dyn Bootstrap) -> bool {
     let nodes = job.nodes();
     nodes.iter().position(|&node| node == nodes[job.rank() as usize]) == Some(job.rank() as usize)

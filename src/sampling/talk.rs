@@ -1,4 +1,4 @@
-//! What the two ranks of a measurement say to each other, every wait bounded.
+//! Messages between the two ranks of a measurement; every wait is bounded.
 
 use crate::error::SessionError;
 use crate::memory::{readable, writable};
@@ -11,17 +11,17 @@ use nmad_progress::{Node, Outcome};
 const ORDERS: Tag = Tag(1);
 /// Longest order in bytes.
 const ORDER_LEN: usize = 64;
-/// This number of waits in a row is longer than any message takes, on any rail worth measuring, also on a
-/// lossy one, between processes that have no core for most of the time; a peer that needs longer is dead. A
-/// job or a machine that is stopped uses up no more than one of them.
+/// Number of consecutive waits after which a peer is dead: longer than any message takes on a usable rail,
+/// also on a lossy one, between processes without a core for most of the time. A stopped job or machine
+/// uses up only one of them.
 const WAITS: u32 = 20;
 const EACH: Duration = Duration::from_ms(500);
 
-/// Why a talk ended before its time.
+/// Reason of an early end.
 pub(super) enum Broken {
-    /// The rail that was measured is dead, or nothing comes over it any more; there are others to the rank.
+    /// The measured rail is dead or silent; other rails reach the rank.
     Rail,
-    /// The other rank is gone, or as good as.
+    /// The other rank is gone or does not answer.
     Rank(SessionError),
 }
 
@@ -31,23 +31,23 @@ impl From<SessionError> for Broken {
     }
 }
 
-/// The other rank, and memory for what goes back and forth.
+/// The connection to the other rank, and memory for the messages.
 pub(super) struct Talk<'a> {
     pub(super) node: &'a Node,
     pub(super) peer: PeerId,
-    /// Nobody else talks in it, no earlier talk either: of one that broke messages may be missing for ever.
+    /// The context of this measurement alone, since messages of an earlier broken one may be missing
+    /// forever.
     context: Context,
-    /// Our rail, once it is agreed upon.
+    /// Our rail, once both agree on it.
     pub(super) rail: Option<RailId>,
-    /// Length of the messages that go back and forth.
+    /// Length of the measured messages.
     len: usize,
-    /// Two messages each; see [`Memory`].
+    /// Memory for two messages each; see [`Memory`].
     out: Memory,
     into: Memory,
 }
 
-/// Memory that requests refer to. It is freed only when nothing failed: a request that has not ended may
-/// still use it.
+/// Memory of requests. It is freed only if nothing failed, since an unfinished request may still use it.
 struct Memory(Vec<u8>);
 
 impl Drop for Memory {
@@ -59,19 +59,19 @@ impl Drop for Memory {
 }
 
 impl<'a> Talk<'a> {
-    /// The talk of this number of the job.
+    /// Makes the connection of the measurement with this number in the job.
     pub(super) fn new(node: &'a Node, peer: PeerId, number: u32) -> Talk<'a> {
         let (out, into) = (Memory(vec![1; ORDER_LEN]), Memory(vec![0; ORDER_LEN]));
         Talk { node, peer, context: Context(Context::LIMIT - 1 - number), rail: None, len: 0, out, into }
     }
 
-    /// Nothing is under way any more: the memory is given back.
+    /// Ends the measurement and frees the memory; no request may be pending.
     pub(super) fn end(mut self) {
         self.out.0 = Vec::new();
         self.into.0 = Vec::new();
     }
 
-    /// Room for `count` messages of `len` bytes each way. Nothing may be under way.
+    /// Makes room for `count` messages of `len` bytes in each direction. No request may be pending.
     pub(super) fn make_room(&mut self, len: usize, count: usize) {
         self.len = len;
         let wanted = (len * count).max(ORDER_LEN);
@@ -82,7 +82,7 @@ impl<'a> Talk<'a> {
         }
     }
 
-    /// Tells the other rank what to do.
+    /// Sends an order to the other rank.
     pub(super) fn order(&mut self, text: &str) -> Result<(), Broken> {
         let len = text.len().min(ORDER_LEN);
         self.out.0[..len].copy_from_slice(&text.as_bytes()[..len]);
@@ -92,8 +92,8 @@ impl<'a> Talk<'a> {
         self.wait(&[sent]).map(drop)
     }
 
-    /// What the other rank says that is to be done.
-    pub(super) fn hear(&mut self) -> Result<String, Broken> {
+    /// Receives an order of the other rank.
+    pub(super) fn receive_order(&mut self) -> Result<String, Broken> {
         let into = writable(&mut self.into.0[..ORDER_LEN]);
         let from = Source::Peer(self.peer);
         let posted =
@@ -112,8 +112,8 @@ impl<'a> Talk<'a> {
         })
     }
 
-    /// Posts receives for as much. They name no tag: one that does might invite the sender, which
-    /// saves the handshake that is to be measured.
+    /// Posts receives for `count` messages of `len` bytes. They name no tag: a receive with a tag might
+    /// invite the sender (Rtr), which saves the handshake that is to be measured.
     pub(super) fn post(&mut self, len: usize, count: usize) -> [Option<RequestId>; 2] {
         let memory = &mut self.into.0;
         let mut places = [0, 1].map(|index| match index < count {
@@ -133,7 +133,7 @@ impl<'a> Talk<'a> {
         self.node.submit(|engine| engine.recv(from, self.context, TagMatch::Any, Segments::empty()))
     }
 
-    /// Waits for all of these.
+    /// Waits for all of these requests.
     pub(super) fn wait_all(&self, requests: [Option<RequestId>; 2]) -> Result<(), Broken> {
         match requests {
             [Some(one), Some(other)] => self.wait(&[one, other]).map(drop),
@@ -143,7 +143,7 @@ impl<'a> Talk<'a> {
     }
 
     pub(super) fn wait(&self, requests: &[RequestId]) -> Result<Vec<Envelope>, Broken> {
-        // Before there is a rail, the other rank may still wait for one that is silent.
+        // Before there is a rail, the other rank may still wait for a silent one.
         let waits = if self.rail.is_some() { WAITS } else { 2 * WAITS };
         for _ in 0..waits {
             let ended = self.node.wait_all_within(requests, Some(EACH)).ok().flatten();
@@ -162,11 +162,11 @@ impl<'a> Talk<'a> {
         matches!(self.rail.and_then(dead), Some(LinkView::Dead | LinkView::Left))
     }
 
-    /// The rail is silent, and is given up then; or the rank, if it has no other rail.
+    /// Gives up the silent rail, or reports the rank as lost if no other rail reaches it.
     fn silent(&self) -> Broken {
         let why = format!(
             "silent while it was measured with messages of {} B (is the MTU of the path below that of the \
-             interface, or does a firewall swallow packets?)",
+             interface, or does a firewall drop packets?)",
             self.len
         );
         let gives_up = |rail| {
@@ -188,7 +188,7 @@ impl<'a> Talk<'a> {
         })
     }
 
-    /// The other rank is gone, or as good as.
+    /// Makes the error of a rank that is gone or does not answer.
     pub(super) fn lost(&self, why: &str) -> SessionError {
         let why = format!("{why}, while a rail was measured (NMAD_SAMPLE=off does without)");
         SessionError::PeerLost { rank: self.peer.0, why }

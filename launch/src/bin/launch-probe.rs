@@ -1,4 +1,4 @@
-//! For the tests of this crate: the launcher as a program, and ranks that misbehave in chosen ways.
+//! A program for the tests of this crate: the launcher, and ranks that misbehave in chosen ways.
 //!
 //! `launch-probe run ARGS...` is the launcher; `launch-probe rank WHAT [NUMBER]` is a rank.
 
@@ -10,7 +10,7 @@ use nmad_launch::pmi::spawn::{PARENT_PORT, Request, Wanted};
 use nmad_launch::port::{self, Port};
 use nmad_launch::{Bootstrap, Host, LaunchError, bootstrap, cli};
 
-/// How long processes wait for each other.
+/// Time limit of waits for other processes.
 const LIMIT: Duration = Duration::from_secs(30);
 
 fn main() -> ExitCode {
@@ -50,15 +50,15 @@ fn rank(what: &str, number: u32) -> Result<ExitCode, LaunchError> {
         _ => bootstrap()?,
     };
     match what {
-        // Says which program it is.
+        // Prints the number of its program.
         "program" => {
             println!("rank {} of {}: {:?}", job.rank(), job.size(), job.program());
             job.finish().map(|()| ExitCode::SUCCESS)
         }
         "ring" => ring(job).map(|()| ExitCode::SUCCESS),
-        // Leaves with the code NUMBER and without goodbye.
+        // Exits with the code NUMBER without finalizing.
         "leave" => Ok(ExitCode::from(number as u8)),
-        // Rank NUMBER dies of SIGSEGV while the others wait for it.
+        // Rank NUMBER dies by SIGSEGV while the others wait for it.
         "crash" => {
             job.fence()?;
             if job.rank() == number {
@@ -67,7 +67,7 @@ fn rank(what: &str, number: u32) -> Result<ExitCode, LaunchError> {
             job.fence()?;
             Ok(ExitCode::SUCCESS)
         }
-        // Rank 1 asks for the end with the code NUMBER, and stays.
+        // Rank 1 aborts the job with the code NUMBER, and stays.
         "abort" => {
             if job.rank() == 1 {
                 job.abort(number as i32, "the disk is full");
@@ -75,15 +75,15 @@ fn rank(what: &str, number: u32) -> Result<ExitCode, LaunchError> {
             job.fence()?;
             Ok(ExitCode::SUCCESS)
         }
-        // Waits in a fence, and says so before.
+        // Announces that it waits, and waits in a fence.
         "wait" => {
             println!("waiting");
             job.fence()?;
             Ok(ExitCode::SUCCESS)
         }
-        // Has two processes of this program started, or of the program that is named, and meets them.
+        // Spawns two processes of this or of the named program, and connects to them.
         "spawn" => spawn(job),
-        // Meets the process that has started this one.
+        // Connects to the process that spawned this one.
         "spawned" => {
             let port = job.preset(PARENT_PORT)?.unwrap_or_default();
             if job.rank() == 0 {
@@ -93,14 +93,14 @@ fn rank(what: &str, number: u32) -> Result<ExitCode, LaunchError> {
             }
             job.finish().map(|()| ExitCode::SUCCESS)
         }
-        // Rank NUMBER says goodbye while the others wait in a fence.
+        // Rank NUMBER finalizes while the others wait in a fence.
         "early" => {
             if job.rank() != number {
                 job.fence()?;
             }
             job.finish().map(|()| ExitCode::SUCCESS)
         }
-        // Rank NUMBER exits with 5 after goodbye.
+        // Rank NUMBER exits with 5 after finalizing.
         "late" => {
             let mine = job.rank() == number;
             job.finish()?;
@@ -124,7 +124,7 @@ fn spawn(mut job: Box<dyn Bootstrap>) -> Result<ExitCode, LaunchError> {
     job.finish().map(|()| ExitCode::SUCCESS)
 }
 
-/// Everybody reads what everybody put.
+/// Every rank reads the values of all ranks.
 fn ring(mut job: Box<dyn Bootstrap>) -> Result<(), LaunchError> {
     let card = |rank: u32| format!("rank {rank}: {}", "100% of two\nlines; ".repeat(rank as usize * 40));
     job.put(&format!("card-{}", job.rank()), &card(job.rank()))?;
@@ -149,7 +149,7 @@ fn ring(mut job: Box<dyn Bootstrap>) -> Result<(), LaunchError> {
     job.finish()
 }
 
-/// Writes lines in pieces, so that only a launcher that puts them together keeps them whole.
+/// Writes lines in pieces: only a launcher that joins pieces keeps lines whole.
 fn lines(count: u32) -> ExitCode {
     let mut out = std::io::stdout();
     for line in 0..count {

@@ -1,9 +1,9 @@
-//! Binding: which processors each rank of a host may run on.
+//! Binding: the processors on which each rank of a host may run.
 //!
-//! [`Binding`] is what the user asks for, [`topology`] what the host has and leaves to this process (its
-//! cpuset, or a `taskset` around it), [`quota`] how much of that the control group lets it use at the same
-//! time. [`plan`] deals the processors out. It runs on the host of the ranks; this layer knows processors
-//! and numbers, and must never know how a process is started.
+//! [`Binding`] is the user's choice. [`topology`] has the processors of the host that this process may use
+//! (its cpuset, or a `taskset` around it); [`quota`] is the number of them that the control group lets it
+//! use at the same time. [`plan`] assigns the processors to ranks, on the host of the ranks. This layer
+//! knows processors and numbers, and must never know how a process is started.
 
 pub mod quota;
 pub mod topology;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use topology::{Processors, Topology};
 
-/// Parts of a host that ranks are bound to, or dealt out over.
+/// Kinds of parts of a host, to which ranks are bound or over which they are spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Level {
     /// One hardware thread.
@@ -29,26 +29,26 @@ pub enum Level {
     Socket,
 }
 
-/// What a rank is bound to.
+/// The part of a host that a rank is bound to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Target {
-    /// An equal share of the host's cores if there is at least one for each of several ranks, else nothing.
+    /// An equal share of the host's cores if several ranks get at least one each, otherwise nothing.
     #[default]
     Share,
-    /// Nothing: ranks run where the system puts them.
+    /// No binding: the system places ranks.
     Nothing,
-    /// A part of the host; in turns if there are fewer parts than ranks.
+    /// A part of the host; ranks share parts in turns if there are fewer parts than ranks.
     Part(Level),
 }
 
 /// How ranks are bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Binding {
-    /// To what.
+    /// The part.
     pub to: Target,
-    /// Consecutive ranks go to different parts of this level in turns; `None`: side by side.
+    /// Consecutive ranks go to different parts of this level in turns; `None` keeps them together.
     pub spread: Option<Level>,
-    /// How many parts each rank gets: cores for the threads of a rank, say. At least 1.
+    /// Number of parts for each rank, for example cores for its threads. At least 1.
     pub width: u32,
 }
 
@@ -59,22 +59,22 @@ impl Default for Binding {
 }
 
 impl Binding {
-    /// Ranks run where the system puts them.
+    /// No binding: the system places ranks.
     pub const NONE: Binding = Binding { to: Target::Nothing, spread: None, width: 1 };
 }
 
-/// The binding as far as the system permits any, and what the user has to know of it: containers and filters
-/// of system calls may refuse to bind processes. Ranks then run where the system puts them.
+/// Returns the binding that the system permits, and a warning for the user: containers and filters of
+/// system calls may refuse to bind processes. Ranks are unbound then.
 pub fn permitted(wanted: Binding) -> (Binding, Option<String>) {
     let own = sched_getaffinity(None);
     as_answered(wanted, own.and_then(|own| sched_setaffinity(None, &own)))
 }
 
-/// `answer`: of the system, to being bound as this process is anyway.
+/// `answer` is the result of binding this process to its own mask.
 fn as_answered(wanted: Binding, answer: Result<(), Errno>) -> (Binding, Option<String>) {
     match (answer, wanted.to) {
         (Ok(()), _) | (Err(_), Target::Nothing) => (wanted, None),
-        // Nobody has asked for it.
+        // The user has not asked for it.
         (Err(_), Target::Share) => (Binding::NONE, None),
         (Err(error), Target::Part(_)) => {
             let why = std::io::Error::from(error);
@@ -83,9 +83,10 @@ fn as_answered(wanted: Binding, answer: Result<(), Errno>) -> (Binding, Option<S
     }
 }
 
-/// The processors of each of `count` ranks of a host; `None` are all that it may use anyway.
+/// Returns the processors of each of `count` ranks of a host; `None` for an unbound rank.
 ///
-/// `usable` is how many processors the control group lets the job keep busy ([`quota::processors`]).
+/// `usable` is the number of processors that the control group lets the job use at the same time
+/// ([`quota::processors`]).
 pub fn plan(binding: &Binding, count: u32, host: &Topology, usable: usize) -> Vec<Option<Processors>> {
     let count = count as usize;
     let cores = host.parts(Level::Core);
@@ -107,14 +108,14 @@ pub fn plan(binding: &Binding, count: u32, host: &Topology, usable: usize) -> Ve
     (0..count).map(|rank| Some(sorted(own(rank)))).collect()
 }
 
-/// The same number of cores for each rank; the remainder of the division is unused.
+/// Gives each rank the same number of cores; the remainder is unused.
 fn shares(cores: &[Processors], count: usize) -> Vec<Option<Processors>> {
     let width = cores.len() / count;
     let share = |rank: usize| cores[rank * width..(rank + 1) * width].concat();
     (0..count).map(|rank| Some(sorted(share(rank)))).collect()
 }
 
-/// The parts in an order that changes the domain of `level` with each of them.
+/// Orders the parts so that consecutive ones are in different domains of `level`.
 fn spread(host: &Topology, parts: Vec<Processors>, level: Option<Level>) -> Vec<Processors> {
     let Some(level) = level else { return parts };
     let mut domains: Vec<Vec<Processors>> = vec![Vec::new(); host.parts(level).len()];
@@ -133,7 +134,7 @@ fn sorted(mut processors: Processors) -> Processors {
     processors
 }
 
-/// As the system takes it; `None` if a processor's number is beyond what it can name.
+/// Converts processors to the system's mask; `None` if a number is too high for it.
 pub fn mask(processors: &[usize]) -> Option<CpuSet> {
     let mut set = CpuSet::new();
     for &processor in processors {
@@ -145,7 +146,7 @@ pub fn mask(processors: &[usize]) -> Option<CpuSet> {
     Some(set)
 }
 
-/// What `--report-bindings` tells of a rank.
+/// Returns the line of `--report-bindings` for a rank.
 pub fn report(rank: u32, host: &str, bound: Option<&Processors>, topology: &Topology) -> String {
     match bound {
         None => {
@@ -161,7 +162,7 @@ pub fn report(rank: u32, host: &str, bound: Option<&Processors>, topology: &Topo
     }
 }
 
-/// Sorted numbers as `0-3,8`.
+/// Formats sorted numbers as `0-3,8`.
 fn ranges(numbers: &[usize]) -> String {
     let mut text = Vec::new();
     let mut rest = numbers;

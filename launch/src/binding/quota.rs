@@ -1,19 +1,19 @@
-//! How many processors a control group lets its processes keep busy, whatever their cpuset says.
+//! The CPU quota of the process's control groups, which applies beside the cpuset.
 
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 
-/// Where control groups are mounted.
+/// Mount point of the control groups.
 const FOLDER: &str = "/sys/fs/cgroup";
 
-/// The processors that this process's control groups let it keep busy, at least 1; `usize::MAX` without a
-/// limit.
+/// Returns the number of processors that the control groups let this process use at the same time, at least
+/// 1; `usize::MAX` without a limit.
 pub fn processors() -> usize {
     let groups = read_to_string("/proc/self/cgroup").unwrap_or_default();
     limit(Path::new(FOLDER), &groups)
 }
 
-/// The least of the limits of all groups that this process is in, and of those around them.
+/// Returns the lowest limit of all groups of this process and of the groups that contain them.
 fn limit(folder: &Path, groups: &str) -> usize {
     let mut least = usize::MAX;
     for line in groups.lines() {
@@ -33,22 +33,22 @@ fn limit(folder: &Path, groups: &str) -> usize {
     least
 }
 
-/// A folder and those around it, up to `root`. In a container the path of a group may lead nowhere: then
-/// `root` is the group.
+/// Returns a folder and its parents up to `root`. In a container the path of a group may not exist; then
+/// the group is `root`.
 fn upwards(group: &Path, root: &Path) -> impl Iterator<Item = PathBuf> {
     let root = root.to_owned();
     let all: Vec<PathBuf> = group.ancestors().map(Path::to_owned).collect();
     all.into_iter().take_while(move |folder| folder.starts_with(&root))
 }
 
-/// The limit of a group of version 2: `cpu.max` holds `QUOTA PERIOD`, or `max PERIOD`.
+/// Returns the limit of a group of version 2: `cpu.max` contains `QUOTA PERIOD`, or `max PERIOD`.
 fn second(group: &Path) -> Option<usize> {
     let text = read_to_string(group.join("cpu.max")).ok()?;
     let (quota, period) = text.trim().split_once(' ')?;
     share(quota, period)
 }
 
-/// The limit of a group of version 1; a quota of -1 is none.
+/// Returns the limit of a group of version 1; a quota of -1 means none.
 fn first(group: &Path) -> Option<usize> {
     let quota = read_to_string(group.join("cpu.cfs_quota_us")).ok()?;
     let period = read_to_string(group.join("cpu.cfs_period_us")).ok()?;

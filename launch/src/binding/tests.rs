@@ -1,10 +1,10 @@
-//! Processors dealt out on hosts that are written down as files.
+//! Tests of binding on hosts that are described by files.
 
 use std::path::Path;
 
 use super::*;
 
-/// Two packages of two cores of two hardware threads: processor p and p + 4 are one core.
+/// A host with two packages of two cores of two hardware threads: processors p and p + 4 are one core.
 fn host(allowed: &[usize]) -> Topology {
     let root = tempfile::tempdir().expect("a folder");
     for number in 0..8 {
@@ -78,7 +78,7 @@ fn by_default_cores_are_shared_out_and_more_ranks_than_cores_are_not_bound() {
 }
 
 #[test]
-fn what_this_process_may_not_use_is_not_dealt_out() {
+fn processors_outside_the_mask_are_not_assigned() {
     let few = host(&[1, 2, 6]);
     assert_eq!(planned(to(Level::Core), 3, &few), ["1", "2,6", "1"]);
     assert_eq!(planned(Binding::default(), 2, &few), ["1", "2,6"]);
@@ -97,7 +97,7 @@ fn ranks_may_be_spread_and_wide() {
 }
 
 #[test]
-fn a_host_that_tells_nothing_is_simple() {
+fn a_host_without_description_has_single_cores() {
     let bare = Topology::read(Path::new("/no/such/folder"), &[0, 1]);
     assert_eq!(planned(to(Level::Core), 2, &bare), ["0", "1"]);
     assert_eq!(planned(to(Level::Numa), 2, &bare), ["0-1", "0-1"]);

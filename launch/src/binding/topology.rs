@@ -1,4 +1,4 @@
-//! Which processors a host has, and which of them belong together: read from the files of the system.
+//! The processors of a host and their groups, read from the files of the system.
 
 use std::fs::read_to_string;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::LaunchError;
 /// Numbers of processors (hardware threads), as the system counts them.
 pub type Processors = Vec<usize>;
 
-/// Where the system tells of its processors.
+/// Folder in which the system describes its processors.
 const FOLDER: &str = "/sys/devices/system";
 
 /// The processors that this process may use, in groups of each level.
@@ -22,27 +22,27 @@ pub struct Topology {
     caches: Vec<Processors>,
     nodes: Vec<Processors>,
     packages: Vec<Processors>,
-    /// The system tells of caches, and of packages.
-    told: (bool, bool),
+    /// Whether the system describes caches, and packages.
+    described: (bool, bool),
 }
 
 impl Topology {
-    /// Of this host, for this process.
+    /// Reads the topology of this host, for the processors of this process.
     ///
     /// # Errors
-    /// [`LaunchError::System`] if the system does not tell which processors we may use.
+    /// [`LaunchError::System`] if the system does not return the affinity mask.
     pub fn of_this_process() -> Result<Topology, LaunchError> {
         let set = sched_getaffinity(None).map_err(LaunchError::system("cannot ask which cores there are"))?;
         let allowed: Processors = (0..CpuSet::MAX_CPU).filter(|&number| set.is_set(number)).collect();
         Ok(Topology::of(&allowed))
     }
 
-    /// Of this host, for these processors.
+    /// Reads the topology of this host, for these processors.
     pub fn of(processors: &[usize]) -> Topology {
         Topology::read(Path::new(FOLDER), processors)
     }
 
-    /// From the files below `folder`. What they do not tell (a container may hide them) counts as simple: a
+    /// Reads the topology from the files below `folder`. Missing files (a container may hide them) mean a
     /// core for each processor, and one cache, NUMA node and package for all.
     pub fn read(folder: &Path, allowed: &[usize]) -> Topology {
         let of_processor = |number: usize, file: &str| folder.join(format!("cpu/cpu{number}/{file}"));
@@ -61,7 +61,7 @@ impl Topology {
         let nodes = groups(allowed, |number| node(number).or_else(all));
         let caches = groups(allowed, |number| cache(number).or_else(all));
         let cores = groups(allowed, |number| siblings(number).or(Some(vec![number])));
-        // Side by side means: in the same package, node and cache first.
+        // Cores are sorted by package, node and cache, so that neighbours share these.
         let place = |core: &Processors| {
             let at = |groups: &[Processors]| groups.iter().position(|group| group.contains(&core[0]));
             (at(&packages), at(&nodes), at(&caches), core[0])
@@ -69,20 +69,20 @@ impl Topology {
         let mut cores = cores;
         cores.sort_by_key(place);
         let threads = cores.concat().into_iter().map(|number| vec![number]).collect();
-        Topology { threads, cores, caches, nodes, packages, told }
+        Topology { threads, cores, caches, nodes, packages, described: told }
     }
 
-    /// Whether the system tells which processors share a cache ([`Level::L3`]) or a package; the groups of
-    /// other levels follow from what there is.
+    /// Returns whether the system describes the groups of a level: caches ([`Level::L3`]) and packages may
+    /// be hidden.
     pub fn is_told(&self, level: Level) -> bool {
         match level {
-            Level::L3 => self.told.0,
-            Level::Socket => self.told.1,
+            Level::L3 => self.described.0,
+            Level::Socket => self.described.1,
             Level::HwThread | Level::Core | Level::Numa => true,
         }
     }
 
-    /// The groups of a level, near ones side by side.
+    /// Returns the groups of a level; neighbours are near each other.
     pub fn parts(&self, level: Level) -> Vec<Processors> {
         match level {
             Level::HwThread => self.threads.clone(),
@@ -94,7 +94,7 @@ impl Topology {
     }
 }
 
-/// The allowed processors in the groups that `of` tells for each.
+/// Groups the allowed processors; `of` returns the group of each.
 fn groups(allowed: &[usize], of: impl Fn(usize) -> Option<Processors>) -> Vec<Processors> {
     let mut groups: Vec<Processors> = Vec::new();
     for &number in allowed {
@@ -103,7 +103,7 @@ fn groups(allowed: &[usize], of: impl Fn(usize) -> Option<Processors>) -> Vec<Pr
         }
         let mut group = of(number).unwrap_or_default();
         group.retain(|other| allowed.contains(other));
-        // A file that leaves its own processor out cannot be believed.
+        // A file that omits its own processor is ignored.
         groups.push(if group.contains(&number) { group } else { vec![number] });
     }
     groups
@@ -120,7 +120,7 @@ fn nodes(folder: &Path) -> Vec<Processors> {
     folders.iter().filter_map(|node| list(&node.join("cpulist"))).collect()
 }
 
-/// A file with `0-3,8`.
+/// Reads a file with a list such as `0-3,8`.
 fn list(path: &Path) -> Option<Processors> {
     numbers(read_to_string(path).ok()?.trim())
 }

@@ -1,11 +1,11 @@
-//! Which launcher started this process: read from its environment, nothing else.
+//! Detects the launcher of this process from the environment alone.
 
 use crate::LaunchError;
 
-/// How to join the job.
+/// Method of joining the job.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Speak PMI-1 on a descriptor.
+    /// Use PMI-1 on a descriptor.
     Pmi1 {
         /// Its number.
         fd: i32,
@@ -14,28 +14,28 @@ pub enum Way {
         /// The number of ranks.
         size: u32,
     },
-    /// Speak PMI-1 over TCP.
+    /// Use PMI-1 over TCP.
     PmiPort {
         /// `HOST:PORT` of the launcher.
         address: String,
-        /// The name by which it knows this process.
+        /// The launcher's identifier of this process.
         id: u32,
     },
-    /// Ask the PMIx library.
+    /// Use the PMIx library.
     Pmix {
         /// Our rank.
         rank: u32,
         /// The job's name.
         job: String,
     },
-    /// Nobody started us: we are alone.
+    /// No launcher: a job of one process.
     Singleton,
 }
 
 /// Looks up an environment variable; empty counts as not set.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Decides; see [`super::bootstrap()`].
+/// Chooses the method; see [`super::bootstrap()`].
 pub fn choose(get: Lookup<'_>) -> Result<Way, LaunchError> {
     if get("PMI_FD").is_some() {
         return pmi1(get);
@@ -48,7 +48,7 @@ pub fn choose(get: Lookup<'_>) -> Result<Way, LaunchError> {
         })?;
         return Ok(Way::PmiPort { address, id });
     }
-    // A deliberate setting, so it comes before the complaints.
+    // The user set this, so it comes before errors.
     if get("NMAD_SINGLETON").is_some() {
         return Ok(Way::Singleton);
     }
@@ -60,7 +60,7 @@ pub fn choose(get: Lookup<'_>) -> Result<Way, LaunchError> {
         })?;
         return Ok(Way::Pmix { rank, job });
     }
-    // The step knows better than the job: a batch script is one task in a job of many.
+    // The step counts rather than the job: a batch script is one task in a job of many.
     let count = match number(get, "SLURM_STEP_NUM_TASKS")? {
         Some(count) => count,
         None => number(get, "SLURM_NTASKS")?.unwrap_or(1),
@@ -92,7 +92,7 @@ fn pmi1(get: Lookup<'_>) -> Result<Way, LaunchError> {
     Ok(Way::Pmi1 { fd, rank, size })
 }
 
-/// A variable that holds a number, if it is set.
+/// Reads a variable that contains a number, if it is set.
 pub fn number(get: Lookup<'_>, name: &'static str) -> Result<Option<u32>, LaunchError> {
     let Some(text) = get(name) else { return Ok(None) };
     match text.trim().parse() {

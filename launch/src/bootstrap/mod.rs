@@ -1,8 +1,8 @@
-//! A rank's way into its job: its number, and the addresses of the others.
+//! Joining a job: a rank gets its number and the addresses of the other ranks.
 //!
-//! [`Bootstrap`] is what the session above sees; [`bootstrap()`] picks the way by the environment. This
-//! layer knows launchers' environments and the PMI client; it must never know what the values that it
-//! carries mean.
+//! [`Bootstrap`] is the interface for the session above; [`bootstrap()`] chooses the method by the
+//! environment. This layer knows launchers' environments and the PMI client; it must never know what the
+//! values that it carries mean.
 
 mod choose;
 mod pmi1;
@@ -19,54 +19,56 @@ use choose::Way;
 
 pub use choose::Lookup;
 
-/// A process's place in its job, and the exchange of short texts between the job's ranks.
+/// The membership of a process in its job, and the exchange of short texts between the job's ranks.
 pub trait Bootstrap: Send {
-    /// The number of this process, `0..size()`.
+    /// Returns the number of this process, `0..size()`.
     fn rank(&self) -> u32;
 
-    /// The number of processes.
+    /// Returns the number of processes.
     fn size(&self) -> u32;
 
-    /// Gives a value to all ranks, which can get it after the next [`Bootstrap::fence`].
+    /// Publishes a value to all ranks, which can get it after the next [`Bootstrap::fence`].
     ///
-    /// Any text up to 16 MiB; longer than the launcher takes is split. A key is put once in a job: up to 55
-    /// letters, digits and `._-/`.
+    /// The value is any text up to 16 MiB; a value longer than the launcher's limit is split. A key is put
+    /// once in a job: up to 55 letters, digits and `._-/`.
     ///
     /// # Errors
     /// A bad or used key, or a lost launcher.
     fn put(&mut self, key: &str, value: &str) -> Result<(), LaunchError>;
 
-    /// Waits until all ranks are here; all values that they put before are visible then.
+    /// Waits until all ranks have entered the fence; then all values that they put before are visible.
     ///
     /// # Errors
-    /// [`LaunchError::Closed`] if the launcher goes. It waits as long as the last rank takes, or
-    /// `NMAD_LAUNCH_TIMEOUT` seconds if that is set.
+    /// [`LaunchError::Closed`] if the launcher goes. The wait is bounded only if `NMAD_LAUNCH_TIMEOUT`
+    /// (seconds) is set.
     fn fence(&mut self) -> Result<(), LaunchError>;
 
-    /// The value that some rank put before the last fence; `None` if nobody did.
+    /// Returns the value that a rank put before the last fence, if any.
     ///
     /// # Errors
     /// A bad key, a damaged value, or a lost launcher.
     fn get(&mut self, key: &str) -> Result<Option<String>, LaunchError>;
 
-    /// The node number of each rank, from the launcher's map. A launcher without a map gives each rank a
-    /// node of its own, which is always right and sometimes slower: "same node" is never guessed.
+    /// Returns the node number of each rank, from the launcher's map. Without a map each rank gets a node
+    /// of its own, which is always correct but may be slower: a common node is never guessed.
     fn nodes(&self) -> &[u32];
 
-    /// Which program of the job's command line this process runs, from 0; none if the launcher does not tell.
+    /// Returns the number of this process's program on the job's command line, from 0; `None` if the
+    /// launcher does not tell.
     fn program(&self) -> Option<u32>;
 
-    /// 256 bits that only the ranks of this job know. From `NMAD_SECRET` under our own launcher; elsewhere
-    /// rank 0 makes them and they travel through the launcher, in one fence before [`bootstrap()`] returns.
+    /// Returns 256 bits that only the ranks of this job know. They are from `NMAD_SECRET` under our
+    /// launcher; elsewhere rank 0 makes them and sends them through the launcher, in one fence before
+    /// [`bootstrap()`] returns.
     fn secret(&self) -> [u8; 32];
 
-    /// The job's name, the same on all ranks and unique under one launcher.
+    /// Returns the job's name, the same on all ranks and unique under one launcher.
     fn job(&self) -> &str;
 
-    /// Has the launcher start processes, as a job of their own.
+    /// Asks the launcher to start processes as a job of their own.
     ///
     /// # Errors
-    /// [`LaunchError::NoSpawn`] if the launcher cannot or does not want to.
+    /// [`LaunchError::NoSpawn`] if the launcher cannot or refuses.
     fn spawn(&mut self, request: &Request) -> Result<(), LaunchError> {
         let _ = request;
         Err(LaunchError::NoSpawn(
@@ -76,7 +78,7 @@ pub trait Bootstrap: Send {
         ))
     }
 
-    /// A value that was in the key-value space before any rank joined; `None`: there is none.
+    /// Returns a value that was in the key-value space before any rank joined, if any.
     ///
     /// # Errors
     /// A lost launcher.
@@ -85,11 +87,11 @@ pub trait Bootstrap: Send {
         Ok(None)
     }
 
-    /// Asks the launcher to end all ranks with this exit code, and says why. The caller ends itself
-    /// afterwards; if the launcher is gone, that is all that can be done.
+    /// Asks the launcher to end all ranks with this exit code, and gives the reason. The caller then ends
+    /// itself; if the launcher is gone, only that is possible.
     fn abort(&mut self, code: i32, why: &str);
 
-    /// Says goodbye. A process that ends without it is taken for crashed, and its job is ended.
+    /// Finalizes. A process that ends without this counts as crashed, and its job is ended.
     ///
     /// # Errors
     /// A lost launcher.
@@ -98,13 +100,13 @@ pub trait Bootstrap: Send {
 
 /// Joins the job that this process was started in.
 ///
-/// `PMI_FD` set: PMI-1 (Hydra, `srun --mpi=pmi2`, our launcher); `PMI_PORT`: the same over TCP (`-pmi-port`
-/// of Hydra). `PMIX_RANK` set: PMIx (Open MPI's `mpirun`, `srun --mpi=pmix`), whose library is loaded for
-/// that. Nothing set: a job of one process. It works once in a process, since the launcher has one connection
-/// for it.
+/// `PMI_FD` set: PMI-1 (Hydra, `srun --mpi=pmi2`, our launcher). `PMI_PORT` set: PMI-1 over TCP
+/// (`-pmi-port` of Hydra). `PMIX_RANK` set: PMIx (Open MPI's `mpirun`, `srun --mpi=pmix`), whose library is
+/// loaded then. Nothing set: a job of one process. It works once in a process, since the launcher has one
+/// connection for it.
 ///
 /// # Errors
-/// A launcher that is gone or talks nonsense; a PMIx library that is not there; a Slurm task without PMI.
+/// A launcher that is gone or sends invalid lines; a missing PMIx library; a Slurm task without PMI.
 pub fn bootstrap() -> Result<Box<dyn Bootstrap>, LaunchError> {
     let get = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let limit_s = choose::number(&get, "NMAD_LAUNCH_TIMEOUT")?;

@@ -10,7 +10,7 @@ use crate::pmi::spawn::{Request, SPAWNED};
 use crate::secret::VARIABLE;
 use crate::{LaunchError, Secret, mapping};
 
-/// The key under which rank 0 gives the secret to the others.
+/// The key under which rank 0 publishes the secret.
 const SECRET_KEY: &str = "nmad-secret";
 
 /// A rank of a job under a PMI-1 launcher.
@@ -24,8 +24,8 @@ pub struct Pmi1 {
 }
 
 impl Pmi1 {
-    /// Joins: greeting, node map, program, secret. `given` is the secret that our own launcher put into the
-    /// environment, if any.
+    /// Joins: initialisation, node map, program, secret. `given` is the secret that our launcher put into
+    /// the environment, if any.
     pub fn join(
         fd: OwnedFd,
         rank: u32,
@@ -44,8 +44,8 @@ impl Pmi1 {
     }
 }
 
-/// The variable counts only under our own launcher, which all ranks recognise alike by the name of the
-/// job: it may be left over from a job around this one, or be lost on the way to some ranks.
+/// Returns the secret of the job. The variable counts only under our launcher, which all ranks recognise by
+/// the name of the job: elsewhere it may be left over from an outer job, or missing at some ranks.
 fn join_secret(client: &mut Client, rank: u32, given: Option<&str>) -> Result<Secret, LaunchError> {
     if is_ours(client) {
         return given.and_then(Secret::from_hex).ok_or(LaunchError::Environment {
@@ -68,7 +68,7 @@ fn join_secret(client: &mut Client, rank: u32, given: Option<&str>) -> Result<Se
     })
 }
 
-/// Whether the launcher is ours.
+/// Returns whether the launcher is ours.
 fn is_ours(client: &Client) -> bool {
     client.kvs().starts_with(JOB_PREFIX)
 }
@@ -118,7 +118,7 @@ impl Bootstrap for Pmi1 {
     }
 
     fn preset(&mut self, key: &str) -> Result<Option<String>, LaunchError> {
-        // Asking costs an answer of the launcher; only those that were started by a running job have any.
+        // A request costs a round trip to the launcher; only spawned processes have such values.
         match std::env::var_os(SPAWNED) {
             Some(value) if value != "0" => self.client.get_raw(key),
             _ => Ok(None),
@@ -126,7 +126,7 @@ impl Bootstrap for Pmi1 {
     }
 
     fn abort(&mut self, code: i32, why: &str) {
-        // Our own launcher prints the reason; others do not even read it.
+        // Our launcher prints the reason; others do not read it.
         if !is_ours(&self.client) {
             let rank = self.rank;
             nmad_words::tell_user(format_args!("nmad: rank {rank} ends the job with code {code}: {why}"));

@@ -1,8 +1,8 @@
 //! Joining a job through PMIx.
 //!
-//! PMIx asks whose key is wanted, and a rank waits long for a key that its owner never puts. So what a rank
-//! puts between two fences travels as one block, under the number of the fence, and every rank puts one,
-//! empty or not. Blocks are fetched when somebody asks for a key that is not there yet.
+//! PMIx requires the owner of a key, and a rank waits long for a key that its owner never puts. So the
+//! values that a rank puts between two fences travel as one block, under the number of the fence, and every
+//! rank puts a block, even an empty one. Blocks are fetched when a requested key is not yet known.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use crate::pmi::value;
 use crate::pmix::library::{Client, Failure, Held, WHOLE_JOB};
 use crate::{LaunchError, Secret};
 
-/// The key under which rank 0 gives the secret to the others.
+/// The key under which rank 0 publishes the secret.
 const SECRET_KEY: &str = "nmad-secret";
 
 /// A rank of a job under a PMIx launcher.
@@ -24,20 +24,20 @@ pub struct Pmix {
     nodes: Vec<u32>,
     program: Option<u32>,
     secret: Secret,
-    /// In seconds.
+    /// Time limit in seconds.
     limit_s: Option<u32>,
-    /// Values that were put and wait for the next fence.
+    /// Values that were put since the last fence.
     waiting: String,
     /// Keys that were put.
     used: HashSet<String>,
     /// Values that were fetched.
     values: HashMap<String, String>,
     fences: u32,
-    /// How many blocks of each rank were fetched.
+    /// Number of fetched blocks of each rank.
     fetched: Vec<u32>,
 }
 
-/// What the launcher's variables say.
+/// The launcher's variables.
 pub struct Expected<'a> {
     /// `PMIX_RANK`.
     pub rank: u32,
@@ -46,7 +46,7 @@ pub struct Expected<'a> {
 }
 
 impl Pmix {
-    /// Joins: the library, size and node map, secret.
+    /// Joins: library, size, node map, secret.
     pub fn join(
         expected: &Expected<'_>,
         file: Option<&str>,
@@ -62,7 +62,7 @@ impl Pmix {
             .map_err(failed("joined through PMIx", limit_s))?;
         let job = client.job();
         if client.rank() != rank || job != expected.job {
-            // Without a launcher that answers, the library makes a job of one rank of its own.
+            // If no launcher answers, the library makes a job of one rank.
             let (got, wanted) = (client.rank(), expected.job);
             let why = format!("PMIx calls this rank {got} of {job}, the environment rank {rank} of {wanted}");
             return Err(LaunchError::Refused { doing: "joined through PMIx".into(), why });
@@ -90,7 +90,7 @@ impl Pmix {
         Ok(this)
     }
 
-    /// All take rank 0's.
+    /// Sends rank 0's secret to all ranks.
     fn share_secret(&mut self) -> Result<(), LaunchError> {
         if self.rank() == 0 {
             let secret = self.secret.to_hex();
@@ -106,7 +106,7 @@ impl Pmix {
         Ok(())
     }
 
-    /// Fetches what `rank` has put before the last fence.
+    /// Fetches the values that `rank` put before the last fence.
     fn fetch(&mut self, rank: u32) -> Result<(), LaunchError> {
         let broken = |key: &str, why: &str| LaunchError::Value { key: key.into(), why: why.into() };
         while self.fetched[rank as usize] < self.fences {
@@ -125,13 +125,13 @@ impl Pmix {
     }
 }
 
-/// The node of each rank; each a node of its own, if the launcher does not say.
+/// Returns the node of each rank; each rank gets its own if the launcher does not say.
 fn nodes(client: &Client, size: u32, limit_s: Option<u32>) -> Vec<u32> {
     let node = |rank| number(client, rank, "pmix.nodeid", limit_s);
     (0..size).map(node).collect::<Option<Vec<u32>>>().unwrap_or_else(|| (0..size).collect())
 }
 
-/// A number that the launcher has put for a rank, if it says.
+/// Returns a number that the launcher put for a rank, if any.
 fn number(client: &Client, rank: u32, key: &str, limit_s: Option<u32>) -> Option<u32> {
     match client.get(rank, key, limit_s) {
         Ok(Some(Held::Number(number))) => Some(number),
@@ -143,7 +143,7 @@ fn block_key(fence: u32) -> String {
     format!("nmad-block-{fence}")
 }
 
-/// Adds a line to a block.
+/// Appends a line to a block.
 fn write_line(block: &mut String, key: &str, value: &str) {
     block.push_str(&format!("{key} {}\n", value::escape(value)));
 }
@@ -156,7 +156,7 @@ fn read_block(block: &str) -> Option<Vec<(String, String)>> {
     block.lines().map(line).collect()
 }
 
-/// The rank that probably put a key: the number at its end.
+/// Returns the rank that probably put a key: the number at its end.
 fn owner(key: &str) -> Option<u32> {
     key.rsplit_once('-')?.1.parse().ok()
 }
@@ -167,7 +167,7 @@ fn no_size(found: &Option<Held>) -> LaunchError {
     LaunchError::Refused { doing: "asked how many ranks there are".into(), why }
 }
 
-/// For `map_err`: the library's failure while this rank was `doing` something.
+/// For `map_err`: converts the library's failure while this rank was `doing` something.
 fn failed(doing: &str, limit_s: Option<u32>) -> impl FnOnce(Failure) -> LaunchError {
     let doing = doing.to_owned();
     move |why| match why {
@@ -187,7 +187,7 @@ impl Bootstrap for Pmix {
     }
 
     fn put(&mut self, key: &str, value: &str) -> Result<(), LaunchError> {
-        // The same rules as under other launchers, so that a program does not work under this one only.
+        // The rules of other launchers apply, so that a program works under all of them.
         value::check_key(key, crate::pmi::server::KEY_MAX)?;
         if value.len() > value::VALUE_MAX {
             let why = format!("it is longer than {} bytes", value::VALUE_MAX);
@@ -256,7 +256,7 @@ impl Bootstrap for Pmix {
         let Some((job, port)) = variable.as_deref().and_then(|value| value.split_once(' ')) else {
             return Ok(None);
         };
-        // A job that a started process starts in its turn inherits the variable, too.
+        // A further job that a spawned process starts inherits the variable too.
         let is_ours = match self.client.get(self.rank(), "pmix.parent", self.limit_s) {
             Ok(Some(Held::Job(parent))) => parent == job,
             _ => job != self.job,

@@ -1,7 +1,6 @@
-//! PMI-1 over TCP: `PMI_PORT` and `PMI_ID` instead of a descriptor, as Hydra has it with `-pmi-port`.
+//! PMI-1 over TCP: `PMI_PORT` and `PMI_ID` instead of a descriptor, as with Hydra's `-pmi-port`.
 //!
-//! The connection begins with a greeting that tells rank and size; what follows is the same as on a
-//! descriptor.
+//! The connection begins with a greeting that contains rank and size; then it is used like a descriptor.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -11,19 +10,19 @@ use std::time::Duration;
 use crate::LaunchError;
 use crate::pmi::line::Line;
 
-/// How long the launcher may take to let us in.
+/// Time limit of connecting and of the greeting.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Lines of a greeting at most: its answer, and what it sets.
+/// Most lines of a greeting: its answer, and the values that it sets.
 const LINES_MAX: usize = 16;
 
-/// What the greeting is said while doing.
+/// The activity, for error messages.
 const DOING: &str = "said hello over PMI_PORT";
 
-/// A connection past its greeting.
+/// A connection after its greeting.
 #[derive(Debug)]
 pub struct Joined {
-    /// It.
+    /// The connection.
     pub fd: OwnedFd,
     /// Our rank.
     pub rank: u32,
@@ -31,10 +30,10 @@ pub struct Joined {
     pub size: u32,
 }
 
-/// Connects to `address` (`HOST:PORT`) as the process that the launcher knows as `id`.
+/// Connects to `address` (`HOST:PORT`) as the process with the launcher's identifier `id`.
 ///
 /// # Errors
-/// An address that leads nowhere, or a launcher that says something else.
+/// An unreachable address, or an invalid greeting of the launcher.
 pub fn join(address: &str, id: u32) -> Result<Joined, LaunchError> {
     let unreachable = LaunchError::system(format!("cannot reach the launcher at PMI_PORT={address}"));
     let mut stream = connect(address).map_err(unreachable)?;
@@ -60,7 +59,7 @@ pub fn join(address: &str, id: u32) -> Result<Joined, LaunchError> {
             (1.., "set") => {
                 rank = line.get("rank").map(|_| line.number("rank")).transpose().map_err(wrong)?.or(rank);
                 size = line.get("size").map(|_| line.number("size")).transpose().map_err(wrong)?.or(size);
-                // The last one; whatever else is sent comes as an answer.
+                // This is the last line of the greeting; later lines are answers.
                 if line.get("debug").is_some() {
                     break;
                 }
@@ -95,7 +94,7 @@ mod tests {
     use super::*;
     use std::net::TcpListener;
 
-    /// A launcher that expects the greeting of process 3 and says `answer`.
+    /// Runs a launcher that expects the greeting of process 3 and sends `answer`.
     fn greeted(answer: &'static str) -> Result<(u32, u32), String> {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address").to_string();

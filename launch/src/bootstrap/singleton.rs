@@ -1,4 +1,4 @@
-//! A job of one process that nobody launched.
+//! A job of one process without a launcher.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
@@ -17,10 +17,10 @@ use super::Bootstrap;
 use crate::pmi::spawn::{self, ASKED_WORD, Request, STARTED};
 use crate::{LaunchError, Secret};
 
-/// The names of our launcher; the second may be that of another one.
+/// The names of our launcher; another MPI may have the second one too.
 const LAUNCHERS: [&str; 2] = ["nmad", "mpiexec"];
 
-/// How long the launcher may take to start processes.
+/// Time limit of the launcher to start processes.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
 /// Rank 0 of 1; its values never leave the process.
@@ -28,7 +28,7 @@ pub struct Singleton {
     values: HashMap<String, String>,
     secret: Secret,
     job: String,
-    /// The launchers of the jobs that this process has asked for.
+    /// Launchers of the jobs that this process has spawned.
     launchers: Vec<Child>,
 }
 
@@ -39,13 +39,13 @@ impl Singleton {
         Ok(Singleton { values: HashMap::new(), secret, job, launchers: Vec::new() })
     }
 
-    /// Leaves no zombies of launchers whose jobs are over.
+    /// Reaps launchers whose jobs have ended.
     fn reap(&mut self) {
         self.launchers.retain_mut(|launcher| matches!(launcher.try_wait(), Ok(None)));
     }
 }
 
-/// The file of our launcher.
+/// Finds the file of our launcher.
 fn launcher() -> Result<PathBuf, LaunchError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
@@ -91,7 +91,7 @@ fn start(request: &Request) -> Result<Child, LaunchError> {
     )))
 }
 
-/// A launcher that has ended must not end this process by SIGPIPE.
+/// Sends bytes; a launcher that has ended must not kill this process by SIGPIPE.
 fn send(to: impl AsFd, mut bytes: &[u8]) -> Result<(), Errno> {
     while !bytes.is_empty() {
         match rustix::net::send(&to, bytes, SendFlags::NOSIGNAL) {
@@ -113,7 +113,7 @@ impl Bootstrap for Singleton {
     }
 
     fn put(&mut self, key: &str, value: &str) -> Result<(), LaunchError> {
-        // The same rules as under a launcher, so that a program does not work alone only.
+        // The rules of launchers apply, so that a program does not work only when alone.
         crate::pmi::value::check_key(key, crate::pmi::server::KEY_MAX)?;
         if self.values.contains_key(key) {
             return Err(LaunchError::Refused {
@@ -159,7 +159,7 @@ impl Bootstrap for Singleton {
         nmad_words::tell_user(format_args!("nmad: the job ends with code {code}: {why}"));
         self.reap();
         for launcher in &self.launchers {
-            // It ends its ranks, as it does when the user sends it this signal.
+            // It ends its ranks, like after this signal from the user.
             let _ = kill_process(Pid::from_child(launcher), Signal::TERM);
         }
     }

@@ -10,7 +10,7 @@ use super::placing::{BindTo, MapBy};
 use crate::Stdin;
 use crate::local::COUNT_MAX;
 
-/// What `--help` ends with.
+/// Text at the end of `--help`.
 const TEACHING: &str = "\
 Examples:
   nmad run -n 4 ./hello                   four ranks on this machine; rank 0 reads the keyboard
@@ -50,7 +50,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub timestamp_output: bool,
 
-    /// Write what ranks print to files FOLDER/1/rank.N/stdout and stderr instead
+    /// Write the output of ranks to files FOLDER/1/rank.N/stdout and stderr instead
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["outfile", "errfile"])]
     pub output_filename: Option<PathBuf>,
 
@@ -59,7 +59,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub outfile: Option<PathBuf>,
 
-    /// The same for standard error [spelled -errfile-pattern as well]
+    /// Write the standard error of ranks to files instead, with names as for --outfile [spelled
+    /// -errfile-pattern as well]
     #[arg(long, value_name = "FILE")]
     pub errfile: Option<PathBuf>,
 
@@ -67,16 +68,17 @@ pub struct RunArgs {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
 
-    /// Set a variable in the environment of the program's ranks, which have all of ours anyway [may be
-    /// repeated]
+    /// Set a variable in the environment of the program's ranks, which inherit our environment anyway [may
+    /// be repeated]
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub env: Vec<(String, String)>,
 
-    /// The same for the ranks of all programs
+    /// Set a variable in the environment of the ranks of all programs
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub genv: Vec<(String, String)>,
 
-    /// How ranks that use NewMadeleine use interfaces: tcp, udp, packet, verbs, ofi:PROVIDER, or several
+    /// Drivers for the interfaces of ranks that use NewMadeleine: tcp, udp, packet, verbs, ofi:PROVIDER, or
+    /// several
     #[arg(long, value_name = "NAME,...")]
     pub driver: Option<String>,
 
@@ -84,13 +86,13 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME,...")]
     pub rails: Option<String>,
 
-    /// The machines, each with its slots: as many ranks as it gets before the next one does [spelled -hosts,
-    /// -host and -H as well]
+    /// The machines, each with its slots: the number of ranks that it gets before the next one [spelled
+    /// -hosts, -host and -H as well]
     #[arg(long, value_name = "NAME[:SLOTS],...", conflicts_with = "hostfile")]
     pub hosts: Option<OsString>,
 
-    /// The same from a file, with a line `NAME`, `NAME:SLOTS` or `NAME slots=SLOTS` for each [spelled -f and
-    /// -machinefile as well]
+    /// Read the machines from a file, with a line `NAME`, `NAME:SLOTS` or `NAME slots=SLOTS` for each
+    /// [spelled -f and -machinefile as well]
     #[arg(long, value_name = "FILE")]
     pub hostfile: Option<PathBuf>,
 
@@ -98,17 +100,18 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", value_parser = count)]
     pub ppn: Option<u32>,
 
-    /// How ranks follow each other: `slot` fills one machine after the other, `node` takes them in turns,
-    /// `ppr:N:node` is --ppn N; `socket`, `numa` or `l3` spreads those of one machine. With `:PE=N` each
-    /// gets N cores
+    /// Order of the ranks: `slot` fills one machine after the other, `node` takes them in turns,
+    /// `ppr:N:node` is --ppn N; `socket`, `numa` or `l3` spreads the ranks of one machine. With `:PE=N`
+    /// each rank gets N cores
     #[arg(long, value_name = "HOW", default_value = "slot", value_parser = super::placing::map_by)]
     pub map_by: MapBy,
 
-    /// How to get to other machines; `auto` is that of the allocation that we are in, otherwise ssh
+    /// Method of starting ranks on other machines; `auto` is that of the allocation in which we run,
+    /// otherwise ssh
     #[arg(long, value_enum, default_value_t = Launcher::Auto, value_name = "WHICH")]
     pub launcher: Launcher,
 
-    /// A command that is used like ssh: followed by a host and a command line for it
+    /// A command to use like ssh: followed by a host and a command line for it
     #[arg(long, value_name = "COMMAND")]
     pub launcher_exec: Option<String>,
 
@@ -116,25 +119,25 @@ pub struct RunArgs {
     #[arg(long, value_name = "FOLDER")]
     pub prefix: Option<String>,
 
-    /// Bind ranks: each to a part of its machine, in turns, or not at all. Without it to an equal share of
+    /// Bind each rank to a part of its machine, in turns, or bind none. The default is an equal share of
     /// the cores, if there is at least one for each rank [`core:2`: two for each]
     #[arg(long, alias = "bind", value_name = "core|hwthread|l3|socket|numa|none")]
     #[arg(value_parser = super::placing::bind_to)]
     pub bind_to: Option<BindTo>,
 
-    /// Tell what each rank is bound to
+    /// Report the binding of each rank
     #[arg(long)]
     pub report_bindings: bool,
 
-    /// Ranks get nothing of our environment but PATH, LD_LIBRARY_PATH, HOME and the like
+    /// Ranks inherit no variables except PATH, LD_LIBRARY_PATH, HOME and the like
     #[arg(long, conflicts_with = "genvlist")]
     pub genvnone: bool,
 
-    /// Ranks get these variables of our environment, PATH, LD_LIBRARY_PATH, HOME and the like
+    /// Ranks inherit only these variables, PATH, LD_LIBRARY_PATH, HOME and the like
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub genvlist: Option<Vec<OsString>>,
 
-    /// Run the ranks in this folder; where they are started from otherwise
+    /// Run the ranks in this folder instead of the present one
     #[arg(long, value_name = "FOLDER")]
     pub wdir: Option<PathBuf>,
 
@@ -142,18 +145,18 @@ pub struct RunArgs {
     #[arg(long, value_parser = stdin, default_value = "0", value_name = "WHO")]
     pub stdin: Stdin,
 
-    /// A rank that fails does not end the others; the exit code still tells of it [spelled
+    /// A failing rank does not end the others; the exit code still reports it [spelled
     /// -disable-auto-cleanup as well]
     #[arg(long)]
     pub keep_going: bool,
 
-    /// Read the hosts from a file with a line `NAME=COMMAND...` for each, where COMMAND runs what follows
-    /// it on that host; `none` stays on this host even in a testbed
+    /// Read the hosts from a file with a line `NAME=COMMAND...` for each, where COMMAND runs the words
+    /// behind it on that host; `none` stays on this host even in a testbed
     #[arg(long, value_name = "FILE|none")]
     pub hosts_from: Option<String>,
 
-    /// What happens with an error of MPI until the program says otherwise: the error handler that
-    /// MPI_COMM_WORLD and MPI_COMM_SELF begin with [spelled -initial-errhandler as well]
+    /// The error handler with which MPI_COMM_WORLD and MPI_COMM_SELF begin, until the program changes it
+    /// [spelled -initial-errhandler as well]
     #[arg(long, value_name = "NAME", value_parser = crate::initial_errhandler::NAMES)]
     pub initial_errhandler: Option<String>,
 
@@ -161,7 +164,7 @@ pub struct RunArgs {
     #[arg(long, hide_short_help = true)]
     pub oversubscribe: bool,
 
-    /// Options of other launchers that mean nothing here.
+    /// Options of other launchers without effect here.
     #[arg(long, hide = true)]
     pub ignored: Vec<String>,
 
@@ -170,7 +173,7 @@ pub struct RunArgs {
     pub command: Vec<OsString>,
 }
 
-/// What `--launcher` takes.
+/// Values of `--launcher`.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Launcher {
     /// The allocation's own, or ssh
@@ -216,7 +219,7 @@ fn count(text: &str) -> Result<u32, String> {
 /// Reads a time limit.
 ///
 /// # Errors
-/// What it should be.
+/// The text is not a positive number of seconds.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().map_err(|_| "it should be a number of seconds, such as 30 or 0.5")?;
     match Duration::try_from_secs_f64(seconds) {

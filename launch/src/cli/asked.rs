@@ -1,8 +1,8 @@
-//! Jobs for a process that no launcher has started: it starts a launcher for each job that it asks for.
+//! Jobs spawned by a process without a launcher: it starts a launcher for each of them.
 //!
-//! The launcher's standard input is a socket, on which the request comes, as it does in PMI-1, and the answer
-//! goes back: [`STARTED`], or why nothing was started. So the request is on no command line, which others can
-//! read and which knows words of its own (`:`).
+//! The launcher's standard input is a socket. The request comes on it in the form of PMI-1, and the answer
+//! goes back: [`STARTED`], or the reason of the failure. So the request is on no command line, which other
+//! users can read and where `:` has a meaning.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -14,10 +14,10 @@ use crate::local::run::Run;
 use crate::pmi::spawn::{ASKED_WORD, Reading, Request, STARTED};
 use crate::{Job, LaunchError};
 
-/// The request is there at once, unless nobody sends one.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time limit of the request, which arrives at once if it was sent.
+const REQUEST_LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs the job that standard input asks for, to its end.
+/// Runs the job of the request on standard input to its end.
 pub fn main() -> ExitCode {
     let fd = rustix::stdio::stdin().try_clone_to_owned();
     let stream = match fd.map(UnixStream::from) {
@@ -30,7 +30,7 @@ pub fn main() -> ExitCode {
     match serve(&stream) {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
         Err(error) => {
-            // The process that has asked tells the user. If it is gone, nobody waits for an answer.
+            // The requesting process reports the error to the user. If it is gone, the error is dropped.
             let _ = writeln!(&stream, "{}", error.to_string().replace('\n', "; "));
             ExitCode::from(error.exit_code())
         }
@@ -44,11 +44,11 @@ fn serve(stream: &UnixStream) -> Result<i32, LaunchError> {
     let run = Run::start(job, &request.preput)?;
     let answer = (&*stream).write_all(format!("{STARTED}\n").as_bytes());
     answer.map_err(LaunchError::system("answering the process that asked for this job"))?;
-    run.until_its_end().map(|report| report.code)
+    run.run_to_end().map(|report| report.code)
 }
 
 fn read(stream: &UnixStream) -> Result<Request, String> {
-    stream.set_read_timeout(Some(PATIENCE)).map_err(|error| error.to_string())?;
+    stream.set_read_timeout(Some(REQUEST_LIMIT)).map_err(|error| error.to_string())?;
     let (mut reading, mut block) = (Reading::default(), Vec::new());
     for line in BufReader::new(stream).lines() {
         let line = line.map_err(|error| error.to_string())?;

@@ -1,13 +1,13 @@
-//! Files of programs: arguments of `mpiexec` in the lines of a file (MPI 4.1, section 11.5).
+//! Files of programs: arguments of `mpiexec` as lines of a file (MPI 4.1, section 11.5).
 
 use std::ffi::{OsStr, OsString};
 use std::fs::read_to_string;
 
-/// The words of all lines, those of one program apart from those of the next by `:`. A line that begins with
-/// `#` is a comment, one that ends with `\` goes on in the next; words are quoted as for a shell.
+/// Returns the words of all lines, with `:` between programs. A line that begins with `#` is a comment, one
+/// that ends with `\` continues in the next; words are quoted as in a shell.
 ///
 /// # Errors
-/// Why it cannot be read.
+/// The file cannot be read.
 pub fn words(path: &OsStr) -> Result<Vec<OsString>, String> {
     let fail = |why: &str| format!("cannot read the file of programs {}: {why}", path.display());
     let text = read_to_string(path).map_err(|error| fail(&error.to_string()))?;
@@ -22,7 +22,7 @@ pub fn words(path: &OsStr) -> Result<Vec<OsString>, String> {
     if all.is_empty() { Err(fail("it names no program")) } else { Ok(all) }
 }
 
-/// The lines of programs, in one piece each.
+/// Returns one line for each program, with continued lines joined.
 fn lines(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for line in text.lines().map(str::trim).filter(|line| !line.starts_with('#')) {

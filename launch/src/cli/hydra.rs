@@ -1,5 +1,5 @@
-//! Variables of the environment by which users of MPICH's launcher, Hydra, set options once for all of their
-//! jobs. An option on the command line comes first.
+//! Environment variables of MPICH's launcher, Hydra, with which users set options for all of their jobs. An
+//! option on the command line takes precedence.
 
 use clap::ValueEnum;
 
@@ -9,7 +9,7 @@ use crate::LaunchError;
 /// Sets one option from the value of a variable; the error says what the value should be.
 type Set = fn(&mut RunArgs, &str) -> Result<(), String>;
 
-/// The variables; of two that set the same the first counts.
+/// The variables; the first of two for the same option counts.
 const VARIABLES: [(&str, Set); 7] = [
     ("MPIEXEC_TIMEOUT", |args, text| fill(&mut args.timeout, seconds(text)?)),
     ("HYDRA_LAUNCHER", launcher),
@@ -20,10 +20,10 @@ const VARIABLES: [(&str, Set); 7] = [
     ("HYDRA_ENV", environment),
 ];
 
-/// Fills in what the command line leaves open.
+/// Sets the options that the command line leaves open.
 ///
 /// # Errors
-/// [`LaunchError::Job`] with the variable whose value makes no sense.
+/// [`LaunchError::Job`] for a variable with an invalid value.
 pub fn apply(args: &mut RunArgs, get: &dyn Fn(&str) -> Option<String>) -> Result<(), LaunchError> {
     for (name, set) in VARIABLES {
         if let Some(text) = get(name) {
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_fill_in_what_the_command_line_leaves_open() {
+    fn variables_set_options_that_the_command_line_leaves_open() {
         let all = [
             ("MPIEXEC_TIMEOUT", "3"),
             ("HYDRA_BOOTSTRAP", "fork"),

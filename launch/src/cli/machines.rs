@@ -6,19 +6,19 @@ use std::path::Path;
 
 use crate::remote::Machine;
 
-/// What the number of slots is called.
+/// Keys of the number of slots.
 const SLOTS: [&str; 3] = ["slots", "cpu", "count"];
 
-/// What the user's name there is called.
+/// Keys of the user's name there.
 const USER: [&str; 4] = ["user", "username", "user_name", "user-name"];
 
-/// Keys that say nothing about slots, and nothing that matters here: ranks may always outnumber slots.
+/// Keys without effect here: ranks may always outnumber slots.
 const WITHOUT_EFFECT: [&str; 6] = ["max_slots", "max-slots", "slots_max", "slots-max", "ifname", "binding"];
 
-/// The machines of a list `NAME,NAME:SLOTS`. A name that comes again adds its slots.
+/// Parses a list `NAME,NAME:SLOTS`. A repeated name adds its slots.
 ///
 /// # Errors
-/// The error in it.
+/// The list is malformed.
 pub fn in_list(list: &OsStr) -> Result<Vec<Machine>, String> {
     let list = list.to_string_lossy();
     let mut machines = Vec::new();
@@ -30,10 +30,10 @@ pub fn in_list(list: &OsStr) -> Result<Vec<Machine>, String> {
     Ok(machines)
 }
 
-/// The machines of a file: lines `NAME`, `NAME:SLOTS` or `NAME slots=SLOTS`; `#` begins a comment.
+/// Reads a file with lines `NAME`, `NAME:SLOTS` or `NAME slots=SLOTS`; `#` begins a comment.
 ///
 /// # Errors
-/// Why it cannot be read, or what is wrong with which line.
+/// The file cannot be read, or a line is malformed.
 pub fn in_file(path: &Path) -> Result<Vec<Machine>, String> {
     let shown = path.display();
     let text = read_to_string(path).map_err(|error| format!("cannot read the host list {shown}: {error}"))?;
@@ -49,12 +49,12 @@ pub fn in_file(path: &Path) -> Result<Vec<Machine>, String> {
     if machines.is_empty() { Err(format!("the host list {shown} names no host")) } else { Ok(machines) }
 }
 
-/// Open MPI takes `slots = 4` as well as `slots=4`.
+/// Removes blanks around `=`: Open MPI accepts `slots = 4` as well as `slots=4`.
 fn without_blanks_around_equals(line: &str) -> String {
     line.split('=').map(str::trim).collect::<Vec<_>>().join("=")
 }
 
-/// The words behind a name.
+/// Parses the words behind a name.
 fn rest<'a>(
     words: impl Iterator<Item = &'a str>,
     name: &str,
@@ -76,7 +76,7 @@ fn rest<'a>(
     Ok((full, slots.unwrap_or(1)))
 }
 
-/// `NAME`, `NAME:SLOTS`; an IPv6 address has brackets around it if slots follow.
+/// Parses `NAME` or `NAME:SLOTS`; an IPv6 address has brackets if slots follow.
 fn name(entry: &str) -> Result<(&str, Option<u32>), String> {
     let (name, slots) = match entry.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((name, rest)) => (name, rest.strip_prefix(':')),
@@ -86,7 +86,7 @@ fn name(entry: &str) -> Result<(&str, Option<u32>), String> {
             None => (entry, None),
         },
     };
-    // A name that begins with a dash would be an option of ssh.
+    // ssh would read a name that begins with a dash as an option.
     if name.is_empty() || name.starts_with('-') {
         return Err("a host has a name".into());
     }

@@ -1,7 +1,7 @@
-//! The command line of the launcher: what `nmad run` and `mpiexec` have in common.
+//! The common command line of `nmad run` and `mpiexec`.
 //!
-//! It turns words into a [`Job`] and the end of the job into an exit code. It must never know how a
-//! process is started; and what a host of a testbed is, its caller tells it.
+//! It turns words into a [`Job`] and the end of the job into an exit code. It must never know how a process
+//! is started; its caller passes the hosts of a testbed.
 
 mod args;
 mod asked;
@@ -28,8 +28,8 @@ use crate::remote::handover::{Other, hand_over};
 use crate::remote::{AGENT_WORD, agent};
 use crate::{Host, Job, LaunchError, Program, Stdin, initial_errhandler, run};
 
-/// The exit code of an agent ([`crate::remote`]), or of the launcher of a process that has none, if the words
-/// make one of this program.
+/// Runs as an agent ([`crate::remote`]), or as the launcher of a process without a launcher, if the words
+/// say so; returns its exit code.
 pub fn as_agent(words: &[OsString]) -> Option<ExitCode> {
     let letter = match words {
         [word] if word == ASKED_WORD => return Some(asked::main()),
@@ -40,12 +40,12 @@ pub fn as_agent(words: &[OsString]) -> Option<ExitCode> {
     Some(agent::main(letter))
 }
 
-/// Runs what the command line asks for and returns the job's exit code.
+/// Runs the job of a command line and returns its exit code.
 ///
-/// `hosts` are those of the testbed that we are in ([`Host::from_env`]), none outside of one; ranks are
-/// placed on them round robin unless `--hosts-from` says otherwise. Errors go to standard error:
-/// code 2 for a job that makes no sense, 126 and 127 (as shells do) for a program that cannot be
-/// executed or found, 1 for the rest.
+/// `hosts` are the hosts of the testbed in which we run ([`Host::from_env`]), none outside of one; ranks
+/// are placed on them round robin unless `--hosts-from` says otherwise. Errors go to standard error, with
+/// exit code 2 for an invalid job, 126 and 127 (as in shells) for a program that cannot be executed or
+/// found, and 1 otherwise.
 pub fn main(args: RunArgs, hosts: Vec<Host>) -> ExitCode {
     if !args.ignored.is_empty() {
         let words = args.ignored.join(", ");
@@ -69,11 +69,11 @@ pub fn main(args: RunArgs, hosts: Vec<Host>) -> ExitCode {
     }
 }
 
-/// The job that a command line describes; see [`main`] about `hosts`.
+/// Returns the job of a command line; see [`main`] about `hosts`.
 ///
 /// # Errors
-/// [`LaunchError::Job`] for a list of hosts that cannot be read, for machines that cannot be reached in the
-/// way that is asked for, and for a program after a `:` whose options make no sense.
+/// [`LaunchError::Job`] for an unreadable list of hosts, for machines that cannot be reached by the
+/// requested method, and for invalid options of a program after a `:`.
 pub fn job(mut args: RunArgs, hosts: Vec<Host>) -> Result<Job, LaunchError> {
     hydra::apply(&mut args, &|name| std::env::var(name).ok().filter(|value| !value.is_empty()))?;
     let more = spelling::programs(&mut args.command);
@@ -95,7 +95,7 @@ pub fn job(mut args: RunArgs, hosts: Vec<Host>) -> Result<Job, LaunchError> {
     job.stdin = args.stdin;
     job.keep_going = args.keep_going;
     let (to, width) = args.bind_to.unwrap_or((Target::Share, 1));
-    // Cores that are asked for are bound to.
+    // `:PE=N` without `--bind-to` binds to cores.
     let to = if args.bind_to.is_none() && args.map_by.width.is_some() { CORES } else { to };
     job.binding = Binding { to, spread: args.map_by.spread, width: args.map_by.width.unwrap_or(width) };
     job.report_bindings = args.report_bindings;
@@ -107,7 +107,8 @@ pub fn job(mut args: RunArgs, hosts: Vec<Host>) -> Result<Job, LaunchError> {
     Ok(job)
 }
 
-/// What becomes of the ranks' output. Names of files are relative to our folder, wherever ranks run.
+/// Returns the destination of the ranks' output. Names of files are relative to our folder, wherever ranks
+/// run.
 fn output(args: &RunArgs) -> Result<Output, LaunchError> {
     let absolute = |path: &PathBuf| {
         let failed = LaunchError::system(format!("cannot write output to {}", path.display()));
@@ -121,10 +122,10 @@ fn output(args: &RunArgs) -> Result<Output, LaunchError> {
     Ok(Output { tag: args.tag_output, timestamp: args.timestamp_output, files: [out?, err?] })
 }
 
-/// What `--map-by core:PE=N` binds to.
+/// Binding of `--map-by core:PE=N`.
 const CORES: Target = Target::Part(crate::binding::Level::Core);
 
-/// What the options of one program say about it.
+/// Returns the program of one set of options.
 fn program(args: &RunArgs) -> Result<Program, LaunchError> {
     let mut words = args.command.iter().cloned();
     let program = words.next().ok_or_else(|| LaunchError::Job("there is no program to run".into()))?;
@@ -141,7 +142,7 @@ fn program(args: &RunArgs) -> Result<Program, LaunchError> {
     })
 }
 
-/// A program after a `:`: options of its own, of those that need not be the same for all ranks.
+/// Parses a program after a `:`; it may only have options that need not be the same for all ranks.
 fn further(words: Vec<OsString>) -> Result<Program, String> {
     let args = parse("mpiexec", words).map_err(|error| error.to_string())?;
     let of_all = [

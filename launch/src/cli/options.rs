@@ -1,25 +1,25 @@
-//! The options of MPICH's and Open MPI's launchers, and what each of them is here, as data.
+//! The options of MPICH's and Open MPI's launchers and their meanings here, as data.
 //!
-//! There is no standard beyond `-n`. Names have one dash here; users write one or two.
+//! The standard only has `-n`. Names have one dash here; users write one or two.
 
-/// What an option of another launcher is here.
+/// Meaning of an option of another launcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
-    /// The option of ours that this begins, with the next word as its value.
+    /// Our option with this prefix, with the next word as its value.
     Value(&'static str),
-    /// An option of ours.
+    /// Our option.
     Flag(&'static str),
-    /// What is so anyway.
+    /// Always in effect here.
     Granted,
-    /// It tunes the other launcher, and means nothing here; it has this number of values.
+    /// Without effect here, since it tunes the other launcher; it has this number of values.
     Ignored(usize),
-    /// It is refused with this advice, since it would change where or how ranks run.
+    /// Refused with this advice, since it would change where or how ranks run.
     Remedy(&'static str),
 }
 
 use Meaning::{Flag, Granted, Ignored, Remedy, Value};
 
-/// Names and meanings. Options that are spelled the same here with two dashes are [`super::RunArgs`]'s own.
+/// Names and meanings. Options of the same spelling with two dashes are in [`super::RunArgs`].
 const OPTIONS: [(&str, Meaning); 106] = [
     // How many ranks, and where.
     ("-np", Value("--ranks=")),
@@ -111,7 +111,7 @@ const OPTIONS: [(&str, Meaning); 106] = [
     ("-V", Flag("--version")),
     ("-info", Flag("--version")),
     ("-help", Flag("--help")),
-    // What tunes other launchers only.
+    // Options that only tune other launchers.
     ("-gmca", Ignored(2)),
     ("-prtemca", Ignored(2)),
     ("-pmixmca", Ignored(2)),
@@ -140,20 +140,19 @@ const RANKFILE: &str = "ranks are placed by -hosts or -f with slots, --map-by an
 
 const CPU_SET: &str = "ranks stay within the processors of mpiexec: `taskset -c LIST mpiexec ...`";
 
-/// What an option means, if it is one of other launchers.
+/// Returns the meaning of an option of other launchers.
 pub fn meaning(option: &str) -> Option<Meaning> {
     let single = one_dash(option);
     OPTIONS.iter().find(|(name, _)| [single, option].contains(name)).map(|(_, meaning)| *meaning)
 }
 
-/// The option with one dash in place of two, unless it is a letter.
+/// Returns the option with one dash instead of two, except options of one letter.
 pub fn one_dash(option: &str) -> &str {
     let single = option.strip_prefix('-').filter(|rest| rest.starts_with('-') && rest.len() > 2);
     single.unwrap_or(option)
 }
 
-/// What a parameter of Open MPI's components (`--mca NAME VALUE`) is here: the beginning of an option of ours
-/// that takes the value.
+/// Returns the prefix of our option for a parameter of Open MPI's components (`--mca NAME VALUE`).
 pub fn mca(name: &str) -> Option<&'static str> {
     Some(match name {
         "btl_tcp_if_include" => "--rails=",
@@ -164,7 +163,7 @@ pub fn mca(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The words of `--output` and `--display` of Open MPI 5, each an option of ours.
+/// Returns the meaning of a word of Open MPI 5's `--output` or `--display`.
 pub fn directive(option: &str, word: &str) -> Option<Meaning> {
     Some(match (one_dash(option), word) {
         ("-output", "tag" | "rank" | "tag-detailed" | "tag-fullname") => Flag("--tag-output"),
@@ -185,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_name_is_there_twice_and_none_means_an_option_that_there_is_not() {
+    fn names_are_unique_and_mean_existing_options() {
         let mut names: Vec<&str> = OPTIONS.iter().map(|(name, _)| *name).collect();
         names.sort_unstable();
         names.dedup();

@@ -1,24 +1,24 @@
-//! What `--map-by` and `--bind-to` say.
+//! Values of `--map-by` and `--bind-to`.
 
 use crate::binding::{Level, Target};
 
-/// What `--map-by` says.
+/// Value of `--map-by`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MapBy {
-    /// Machines take turns.
+    /// Machines get ranks in turns.
     pub in_turns: bool,
-    /// This number of ranks on each machine.
+    /// Number of ranks on each machine.
     pub per_host: Option<u32>,
-    /// Ranks of a machine are spread over parts of this level.
+    /// Level over whose parts the ranks of a machine are spread.
     pub spread: Option<Level>,
-    /// This number of cores for each rank.
+    /// Number of cores for each rank.
     pub width: Option<u32>,
 }
 
-/// What `--bind-to` says: the part, and how many of it.
+/// Value of `--bind-to`: the part, and its number.
 pub type BindTo = (Target, u32);
 
-/// Reads Open MPI's `slot`, `node`, `socket:PE=2`, `ppr:4:node`.
+/// Parses Open MPI's `slot`, `node`, `socket:PE=2`, `ppr:4:node`.
 ///
 /// # Errors
 /// The accepted words.
@@ -55,7 +55,7 @@ pub fn map_by(text: &str) -> Result<MapBy, String> {
     Ok(map)
 }
 
-/// Reads `core`, `core:2`, `none`.
+/// Parses `core`, `core:2`, `none`.
 ///
 /// # Errors
 /// The accepted words.

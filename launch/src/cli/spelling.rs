@@ -1,6 +1,6 @@
-//! `mpiexec` spellings: long options with a single dash, and those of other launchers.
+//! Spellings of `mpiexec`: long options with a single dash, and options of other launchers.
 //!
-//! What the options of MPICH and Open MPI are here, the table of [`super::options`] tells.
+//! The table of [`super::options`] has the meanings of MPICH's and Open MPI's options.
 
 use std::ffi::{OsStr, OsString};
 
@@ -10,13 +10,13 @@ use clap::{Args, Command, FromArgMatches};
 use super::options::{Meaning, directive, mca, meaning, one_dash};
 use super::{RunArgs, file};
 
-/// Options of ours that take the next word as their value and are not spelled otherwise.
+/// Our options that take the next word as their value and have no other spelling.
 const WITH_VALUE: [&str; 4] = ["-n", "-c", "--ranks", "--timeout"];
 
-/// What `--version` prints after the name.
+/// Text of `--version` after the name.
 const VERSION: &str = concat!("(NewMadeleine) ", env!("CARGO_PKG_VERSION"));
 
-/// Reads a whole command line (without the program's own name) for a program called `name`.
+/// Parses a whole command line (without the program's own name) for a program called `name`.
 ///
 /// # Errors
 /// clap's errors, which explain themselves when printed (`error.exit()`); `--help` is one of them.
@@ -27,11 +27,11 @@ pub fn parse(name: &'static str, words: impl IntoIterator<Item = OsString>) -> R
     RunArgs::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
-/// Turns mpiexec's spellings into ours, up to the program; for whoever mounts [`RunArgs`] below a
-/// command of its own, on what follows that command's name.
+/// Converts mpiexec's spellings into ours, up to the program. Programs that use [`RunArgs`] below a
+/// subcommand call this on the words behind it.
 ///
 /// # Errors
-/// An option that there is not, named as a whole, or that lacks its value.
+/// An unknown option, with its whole name, or an option without its value.
 pub fn rewrite(words: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString>, clap::Error> {
     let mut words = words.into_iter().collect::<Vec<_>>().into_iter();
     let mut out = Vec::new();
@@ -72,7 +72,7 @@ pub fn rewrite(words: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString
     Ok(out)
 }
 
-/// An option of another launcher in our words.
+/// Translates an option of another launcher.
 fn translated(
     option: &str,
     meaning: Meaning,
@@ -91,14 +91,14 @@ fn value(option: &str, words: &mut std::vec::IntoIter<OsString>) -> Result<OsStr
     words.next().ok_or_else(|| usage(&format!("{option} needs a value; see --help")))
 }
 
-/// Options whose value is a list of words that are options here: `--output tag,timestamp`. None: `option` is
-/// none of these.
+/// Translates options whose value is a list of words that are options here: `--output tag,timestamp`.
+/// `None`: `option` is none of these.
 fn directives(
     option: &str,
     words: &mut std::vec::IntoIter<OsString>,
 ) -> Result<Option<Vec<OsString>>, clap::Error> {
     let (name, in_word) = option.split_once('=').map_or((option, None), |(name, list)| (name, Some(list)));
-    // Open MPI 4 has forms of --tag-output that tell more; the rank is in all of them.
+    // Open MPI 4 has longer forms of --tag-output; all of them contain the rank.
     if one_dash(name) == "-tag-output-fullname" || one_dash(name) == "-tag-output-detailed" {
         return Ok(Some(vec!["--tag-output".into()]));
     }
@@ -126,7 +126,7 @@ fn directives(
     Ok(Some(out))
 }
 
-/// `--mca NAME VALUE` of Open MPI.
+/// Translates Open MPI's `--mca NAME VALUE`.
 fn component(option: &str, words: &mut std::vec::IntoIter<OsString>) -> Result<OsString, clap::Error> {
     let name = value(option, words)?;
     let value = value(option, words)?;
@@ -136,7 +136,7 @@ fn component(option: &str, words: &mut std::vec::IntoIter<OsString>) -> Result<O
     })
 }
 
-/// Whether an option can be one of clap's: with one dash a letter, or a letter and its number.
+/// Checks whether an option can be one of clap's: with one dash a letter, or a letter and its number.
 fn known(text: &str) -> Result<(), clap::Error> {
     let is_long = text.strip_prefix("--").is_some_and(is_ours);
     let is_count = ["-n", "-c"].iter().any(|name| {
@@ -152,7 +152,7 @@ fn known(text: &str) -> Result<(), clap::Error> {
     )))
 }
 
-/// Whether the name of a long option, with or without a value behind it, is one of [`RunArgs`].
+/// Returns whether the name of a long option, with or without a value behind it, is in [`RunArgs`].
 pub fn is_ours(option: &str) -> bool {
     let name = option.split('=').next().unwrap_or(option);
     let is_of = |arg: &clap::Arg| {
@@ -161,7 +161,7 @@ pub fn is_ours(option: &str) -> bool {
     ["help", "version"].contains(&name) || RunArgs::augment_args(Command::new("")).get_arguments().any(is_of)
 }
 
-/// An option, up to its `=`, and its value in one word.
+/// Joins an option, up to its `=`, and its value.
 fn joined(option: &str, value: &OsStr) -> OsString {
     let mut out = OsString::from(option);
     out.push(value);
@@ -174,7 +174,7 @@ fn ignored(option: &str, values: impl Iterator<Item = OsString>) -> OsString {
     format!("--ignored={}", words.join(" ")).into()
 }
 
-/// `-configfile FILE`: what the file says takes the place of everything that could follow.
+/// Reads `-configfile FILE`: the words of the file replace all further words.
 fn all_programs(
     option: &str,
     mut words: std::vec::IntoIter<OsString>,
@@ -187,7 +187,8 @@ fn all_programs(
     file::words(&path).map(Vec::into_iter).map_err(|why| usage(&why))
 }
 
-/// `-genv NAME VALUE`, or `NAME=VALUE` in one word; `--env` has the second form only, as `--help` says.
+/// Reads `-genv NAME VALUE`, or `NAME=VALUE` in one word; `--env` has only the second form, as `--help`
+/// says.
 fn assignment(
     option: &str,
     has_two_dashes: bool,
@@ -219,7 +220,8 @@ fn assignment(
     Ok(out)
 }
 
-/// Open MPI's `-x NAME` exports what ranks have anyway; `-x NAME=VALUE` sets it.
+/// Translates Open MPI's `-x`: `-x NAME` has no effect, since ranks inherit the variable anyway; `-x
+/// NAME=VALUE` sets it.
 fn exported(word: Option<OsString>) -> Option<OsString> {
     let word = word.filter(|word| word.as_encoded_bytes().contains(&b'='))?;
     let mut out = OsString::from("--env=");
@@ -227,7 +229,7 @@ fn exported(word: Option<OsString>) -> Option<OsString> {
     Some(out)
 }
 
-/// Cuts a command off at the first `:`, and gives back the words of each program that follows.
+/// Cuts a command off at the first `:`, and returns the words of each further program.
 pub fn programs(command: &mut Vec<OsString>) -> Vec<Vec<OsString>> {
     let mut parts = command.split(|word| word == ":").map(<[OsString]>::to_vec);
     let first = parts.next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Command lines as scripts for other launchers have them.
+//! Tests with command lines of scripts for other launchers.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn all_spellings_of_the_count() {
 }
 
 #[test]
-fn what_follows_the_program_is_its_own() {
+fn words_behind_the_program_are_its_arguments() {
     let args = read("-l prog -np 3 -l --help -genv A B -- x").unwrap();
     assert_eq!(args.command.len(), 10);
     assert!(args.tag_output);
@@ -71,14 +71,14 @@ fn machines_in_all_spellings() {
 }
 
 #[test]
-fn what_only_tunes_other_launchers_is_kept_for_one_warning() {
+fn options_that_tune_other_launchers_are_collected_for_one_warning() {
     let args = read("--mca btl tcp,self -n 2 -mca a b -rmk slurm -verbose -q -v prog --mca c d").unwrap();
     assert_eq!(args.ignored, ["--mca btl tcp,self", "-mca a b", "-rmk slurm", "-verbose", "-v"]);
     assert_eq!((args.count, args.command.len()), (Some(2), 4));
 }
 
 #[test]
-fn options_that_there_are_under_another_name_are_understood() {
+fn options_under_another_name_are_understood() {
     for line in ["-iface eth0 a", "--mca btl_tcp_if_include eth0 a", "--rails eth0 a", "-iface=eth0 a"] {
         assert_eq!(read(line).unwrap().rails.as_deref(), Some("eth0"), "{line}");
     }
@@ -206,7 +206,7 @@ fn wrong_lines_explain_themselves() {
     ] {
         let error = read(line).expect_err(line);
         assert!(error.contains(words), "{line}: {error}");
-        // What clap advises by itself is for other commands.
+        // clap's own tips do not fit here.
         assert!(!error.contains("tip:") && !error.contains("\n\n\n"), "{line}: {error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Where the ranks of a command line go: on this host, on hosts of a testbed, or on other machines.
+//! Chooses the hosts of a job: this host, hosts of a testbed, or other machines.
 
 use super::{Launcher, RunArgs, machines};
 use crate::remote::allocation::{self, Allocation, Scheduler};
@@ -7,20 +7,20 @@ use crate::remote::way::{Starting, Way, ssh};
 use crate::remote::{Machine, Machines, Share, place, slots};
 use crate::{Host, LaunchError, Placement};
 
-/// What there is.
+/// The available hosts.
 pub enum Found {
     /// This host only.
     Here,
-    /// Hosts that a command leads into.
+    /// Virtual hosts that a prefix command enters.
     Hosts(Vec<Host>),
-    /// Machines, and the allocation that they may be of.
+    /// Machines, and their allocation, if any.
     Machines(Vec<Machine>, Option<Allocation>),
 }
 
-/// Looks for machines: on the command line, in the testbed (`hosts`), in an allocation, in `HYDRA_HOST_FILE`.
+/// Finds machines: on the command line, in the testbed (`hosts`), in an allocation, in `HYDRA_HOST_FILE`.
 ///
 /// # Errors
-/// [`LaunchError::Job`] for a list that cannot be read.
+/// [`LaunchError::Job`] for an unreadable list.
 pub fn find(args: &RunArgs, hosts: Vec<Host>) -> Result<Found, LaunchError> {
     let get = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let named = match (&args.hosts, &args.hostfile) {
@@ -51,13 +51,13 @@ pub fn find(args: &RunArgs, hosts: Vec<Host>) -> Result<Found, LaunchError> {
     }
 }
 
-/// Whether the scheduler is asked; other launchers do that themselves.
+/// Returns whether to ask the scheduler; other launchers do that themselves.
 fn wants_allocation(args: &RunArgs) -> bool {
     !matches!(args.launcher, Launcher::Prrte | Launcher::Hydra)
 }
 
 impl Found {
-    /// How many ranks there are if nobody says.
+    /// Returns the default number of ranks.
     pub fn slots(&self, args: &RunArgs) -> u32 {
         match self {
             Found::Machines(machines, _) => slots(machines, share(args)).max(1),
@@ -69,10 +69,10 @@ impl Found {
         }
     }
 
-    /// Gives each of `count` ranks its place.
+    /// Places `count` ranks.
     ///
     /// # Errors
-    /// [`LaunchError::Job`] for machines that cannot be reached in the way that is asked for.
+    /// [`LaunchError::Job`] for machines that cannot be reached by the requested method.
     pub fn place(self, args: &RunArgs, count: u32) -> Result<Placement, LaunchError> {
         let (machines, allocation) = match self {
             Found::Here => return Ok(Placement::Here),
@@ -99,7 +99,7 @@ fn share(args: &RunArgs) -> Share {
     Share { per_host: args.ppn.or(args.map_by.per_host), in_turns: args.map_by.in_turns }
 }
 
-/// How agents get to these hosts.
+/// Returns the method of starting agents on these hosts.
 fn way(args: &RunArgs, allocation: Option<&Allocation>, hosts: &[String]) -> Result<Way, LaunchError> {
     let get = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let words = |name: &str, text: &str| {

@@ -1,7 +1,7 @@
-//! What the user gets of a job: its output, the launcher's own lines, and its end with its reason.
+//! The user's side of a job: its output, the launcher's messages, and its end with the reason.
 //!
-//! The loop of one host ([`super::run()`]) and the one of several (`remote/head.rs`) both have one. It
-//! decides and tells; whoever owns it carries out its [`Order`]s.
+//! The loop of one host ([`super::run()`]) and the loop of several hosts (`remote/head.rs`) both own one.
+//! It decides and reports; its owner carries out its [`Order`]s.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -13,7 +13,7 @@ use super::{ExitReport, Job, RankEnd, SPEAKER};
 use crate::LaunchError;
 use crate::pmi::server::Phase;
 
-/// A rank that sends nonsense gets its answers; the user sees this number of messages about it.
+/// Most messages about malformed lines of ranks that the user sees.
 const NOTES_MAX: u32 = 10;
 
 /// The user's side of one job.
@@ -28,7 +28,7 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// For a job that begins now.
+    /// Opens the desk of a job that begins now.
     pub fn open(job: &Job) -> Result<Desk, LaunchError> {
         let sinks = sinks().map_err(LaunchError::system("cannot write to standard output"))?;
         let deadline = job.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
@@ -36,12 +36,12 @@ impl Desk {
         Ok(Desk { sinks, ending, ends: Vec::new(), deadline, limit: job.timeout, notes: 0 })
     }
 
-    /// Whether output waits to be written.
+    /// Returns whether output waits to be written.
     pub fn has_output(&self) -> bool {
         self.sinks.iter().any(|sink| !sink.is_empty())
     }
 
-    /// Writes what `poll(2)` says that a stream takes.
+    /// Writes as much as `poll(2)` says that a stream takes.
     pub fn write(&mut self, which: usize) {
         let written = self.sinks[which].write();
         if which == 0 {
@@ -49,17 +49,17 @@ impl Desk {
         }
     }
 
-    /// Nobody waits for the rest of the output.
+    /// Drops the rest of the output.
     pub fn give_up(&mut self) {
         self.sinks.iter_mut().for_each(Sink::give_up);
     }
 
-    /// When [`Desk::overdue`] should be asked next.
+    /// Returns the time of the next call of [`Desk::overdue`].
     pub fn due(&self) -> Option<Instant> {
         [self.deadline, self.ending.deadline()].into_iter().flatten().min()
     }
 
-    /// Whether time has run out for something; `alive`: whether a rank lives.
+    /// Handles expired deadlines; `alive`: whether a rank lives.
     pub fn overdue(&mut self, now: Instant, alive: bool) -> Order {
         if self.deadline.is_some_and(|deadline| deadline <= now) && alive {
             self.deadline = None;
@@ -70,23 +70,23 @@ impl Desk {
         self.decide(alive, |ending| ending.overdue(now))
     }
 
-    /// The user wants an end.
+    /// Handles a signal by which the user ends the job.
     pub fn interrupted(&mut self, signal: i32) -> Order {
         self.ending.interrupted(signal)
     }
 
-    /// A rank is gone.
+    /// Records the end of a rank.
     pub fn rank_ended(&mut self, end: RankEnd, phase: Phase, host: Option<&str>, alive: bool) -> Order {
         self.ends.push(end);
         self.decide(alive, |ending| ending.rank_ended(&end, phase, host, Instant::now()))
     }
 
-    /// Whoever exited before its goodbye is the reason, if anybody is suspected to be.
+    /// If a rank is suspected to be the reason, because it exited without finalizing, confirms it.
     pub fn confirm(&mut self, alive: bool) -> Order {
         self.decide(alive, |ending| ending.confirm(Instant::now()))
     }
 
-    /// Lets the ending decide, and tells the reason if none was known before.
+    /// Lets the ending decide, and reports the reason if none was known before.
     fn decide(&mut self, alive: bool, what: impl FnOnce(&mut Ending) -> Order) -> Order {
         let known = self.ending.reason().is_some();
         let order = what(&mut self.ending);
@@ -98,7 +98,7 @@ impl Desk {
         order
     }
 
-    /// Ends the job and reports the reason, unless it is being ended for another.
+    /// Ends the job and reports the reason, unless it is already ending for another reason.
     pub fn end(&mut self, code: i32, reason: String, then: &str) -> Order {
         let before = self.confirm(true);
         if self.ending.reason().is_none() {
@@ -110,17 +110,17 @@ impl Desk {
         }
     }
 
-    /// Whether the job is being ended for a reason.
+    /// Returns whether the job is ending for a reason.
     pub fn is_ending(&self) -> bool {
         self.ending.reason().is_some()
     }
 
-    /// Tells a line.
+    /// Reports a line to the user.
     pub fn tell(&mut self, text: &str) {
         self.sinks[1].push(format!("{SPEAKER}: {text}\n").as_bytes());
     }
 
-    /// Tells of what may come very often, a few times.
+    /// Reports a message that may come very often, only a few times.
     pub fn note(&mut self, text: &str) {
         self.notes += 1;
         match self.notes {
@@ -130,7 +130,7 @@ impl Desk {
         }
     }
 
-    /// How the job ended.
+    /// Returns the result of the job.
     pub fn report(self) -> ExitReport {
         let reason = self.ending.reason().map(str::to_owned);
         ExitReport { code: self.ending.code(), ranks: self.ends, reason }

@@ -1,4 +1,4 @@
-//! Where the output of ranks goes: to the launcher's own, with something before each line or without, or to
+//! Destination of the ranks' output: the launcher's own output, with or without a prefix for each line, or
 //! files.
 
 use std::fs::{File, OpenOptions, create_dir_all};
@@ -8,16 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::LaunchError;
 
-/// What becomes of the ranks' output. Without any of it they write to our standard output and error
-/// themselves, so a terminal stays a terminal for them.
+/// Destination of the ranks' output. By default ranks inherit our standard output and error, so that a
+/// terminal stays a terminal for them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
-    /// Whether it comes line by line with `[rank] ` before each line.
+    /// Whether the launcher writes it line by line with `[rank] ` before each line.
     pub tag: bool,
-    /// Whether it comes line by line with the time at which the line was complete before each line.
+    /// Whether the launcher writes it line by line with the time at which the line was complete before each
+    /// line.
     pub timestamp: bool,
-    /// The files, on the rank's host, to which standard output and error go instead of ours: `%r` in a name
-    /// is the rank, `%h` the name of its host, `%g` 1, or more in jobs that ranks have started.
+    /// Files on the rank's host for standard output and error: `%r` in a name is the rank, `%h` the name of
+    /// its host, `%g` is 1, or more in spawned jobs.
     pub files: [Option<PathBuf>; 2],
 }
 
@@ -26,21 +27,21 @@ pub struct Output {
 pub struct Writer<'a> {
     /// The rank.
     pub rank: u32,
-    /// Its number among those that this process starts.
+    /// Its number among the ranks that this process starts.
     pub place: u32,
-    /// 0, or the number of its job among those that ranks have started.
+    /// 0, or the number of its job among the spawned ones.
     pub group: u32,
     /// The name of its host.
     pub host: &'a str,
 }
 
 impl Output {
-    /// Whether it comes through the launcher, which makes lines of it.
+    /// Returns whether output passes through the launcher line by line.
     pub(crate) fn is_in_lines(&self) -> bool {
         self.tag || self.timestamp
     }
 
-    /// Opens the files of one rank, and makes the folders that they are in.
+    /// Opens the files of one rank, and creates their folders.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -60,7 +61,7 @@ fn open(pattern: &Path, writer: Writer<'_>) -> Result<File, LaunchError> {
     for (mark, text) in &named {
         name = name.replace(mark, text);
     }
-    // Ranks with one file in common add to it, from its beginning in this job.
+    // Ranks that share a file append to it; the first one of the job truncates it.
     let is_first = writer.place == 0 || pattern.contains("%r");
     let is_old = is_first && (writer.group == 0 || pattern.contains("%g"));
     let path = Path::new(&name);

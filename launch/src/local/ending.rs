@@ -1,34 +1,34 @@
-//! Whether the job is to end, why, and with which code. Decisions only; the loop carries them out.
+//! Decides whether the job ends, the reason, and the exit code; the loop carries out the decisions.
 
 use std::time::{Duration, Instant};
 
 use super::{RankEnd, RankStatus};
 use crate::pmi::server::Phase;
 
-/// The exit code of a job that ran out of time, as `timeout(1)` has it.
+/// Exit code of a job that ran out of time, as of `timeout(1)`.
 pub const CODE_TIMEOUT: i32 = 124;
 
-/// A rank that exits before its goodbye may do so because it has seen another one die, whose end the system
-/// tells a little later than its neighbours see their links close. So long that one is waited for.
+/// Waiting time before a rank that exits without finalizing counts as the reason. It may exit because
+/// another rank died, whose end the system reports a little later than peers see their links close.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// How far the end is.
+/// Stage of the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Running,
-    /// The user asked the ranks to end (^C); they may take their time until the first one does.
+    /// The user asked the ranks to end (^C); they have no deadline until the first one ends.
     Interrupted,
-    /// SIGTERM was sent; SIGKILL comes at this time.
+    /// SIGTERM was sent; SIGKILL follows at this time.
     Asked(Instant),
     Killed,
 }
 
-/// What the loop has to do to the ranks.
+/// Action of the loop on the ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// Nothing.
     None,
-    /// Pass this signal on.
+    /// Forward this signal.
     Send(i32),
     /// SIGTERM, and SIGKILL after a while.
     Terminate,
@@ -37,54 +37,54 @@ pub enum Order {
 }
 
 impl Order {
-    /// The signals that carry it out, in this order.
+    /// Returns the signals of this action, in order.
     pub fn signals(self) -> Vec<i32> {
         match self {
             Order::None => Vec::new(),
             Order::Send(signal) => vec![signal],
-            // A stopped rank would not notice before it goes on.
+            // A stopped rank would handle it only after SIGCONT.
             Order::Terminate => vec![libc::SIGTERM, libc::SIGCONT],
             Order::Kill => vec![libc::SIGKILL],
         }
     }
 }
 
-/// The end of one job, in the making.
+/// State of the end of one job.
 #[derive(Debug)]
 pub struct Ending {
     stage: Stage,
     grace: Duration,
-    /// Ranks that fail do not end the others.
+    /// The other ranks continue when one fails.
     keep_going: bool,
     code: Option<i32>,
     reason: Option<String>,
-    /// Why the job ends at this time, unless another rank turns out to have died before.
+    /// The time, code and reason of a suspected end, unless another rank turns out to have died before.
     suspect: Option<(Instant, i32, String)>,
 }
 
 impl Ending {
-    /// A job that runs; `grace` is the time from SIGTERM to SIGKILL.
+    /// Makes the state of a running job; `grace` is the time from SIGTERM to SIGKILL.
     pub fn new(grace: Duration) -> Ending {
         let stage = Stage::Running;
         Ending { stage, grace, keep_going: false, code: None, reason: None, suspect: None }
     }
 
-    /// The same, but the other ranks go on if one fails.
+    /// Sets whether the other ranks continue when one fails.
     pub fn keep_going(self, keep_going: bool) -> Ending {
         Ending { keep_going, ..self }
     }
 
-    /// The code so far, 0 to 255.
+    /// Returns the exit code so far, 0 to 255.
     pub fn code(&self) -> i32 {
         self.code.unwrap_or(0)
     }
 
-    /// Why the job is being ended, if it is.
+    /// Returns the reason of the end, if the job is ending.
     pub fn reason(&self) -> Option<&str> {
         self.reason.as_deref()
     }
 
-    /// When [`Ending::overdue`] should be asked next.
+    /// Returns the time of the next call of [`Ending::overdue`].
     pub fn deadline(&self) -> Option<Instant> {
         match (self.stage, &self.suspect) {
             (_, Some((until, ..))) => Some(*until),
@@ -93,7 +93,7 @@ impl Ending {
         }
     }
 
-    /// Whether ranks outlived their time to end, or what one ended with is the reason after all.
+    /// Handles expired deadlines: kills ranks after the grace time, or confirms a suspected reason.
     pub fn overdue(&mut self, now: Instant) -> Order {
         if self.suspect.as_ref().is_some_and(|(until, ..)| *until <= now) {
             return self.confirm(now);
@@ -104,7 +104,7 @@ impl Ending {
         }
     }
 
-    /// Nobody else has died: who exited before its goodbye is the reason.
+    /// Confirms the suspected reason, since no other rank has died.
     pub fn confirm(&mut self, now: Instant) -> Order {
         match self.suspect.take() {
             Some((_, code, reason)) => self.because(code, reason, now),
@@ -112,7 +112,7 @@ impl Ending {
         }
     }
 
-    /// Something ended the job: `reason` is reported, and the ranks have to end. The first reason counts.
+    /// Ends the job: `reason` is reported, and the ranks have to end. The first reason counts.
     pub fn because(&mut self, code: i32, reason: String, now: Instant) -> Order {
         self.first(code);
         if self.reason.is_some() {
@@ -128,7 +128,7 @@ impl Ending {
         }
     }
 
-    /// The user wants an end: gently at first, at once the second time.
+    /// Handles the user's signal: forwards the first one, kills at the second.
     pub fn interrupted(&mut self, signal: i32) -> Order {
         match self.stage {
             Stage::Running => {
@@ -143,7 +143,7 @@ impl Ending {
         }
     }
 
-    /// A rank of that host ended, as far as `phase` in the PMI protocol.
+    /// Records the end of a rank on this host; `phase` is its PMI state.
     pub fn rank_ended(&mut self, end: &RankEnd, phase: Phase, host: Option<&str>, now: Instant) -> Order {
         let code = match (end.status, phase) {
             (RankStatus::Exited(0), Phase::Joined) => 1,
@@ -157,7 +157,7 @@ impl Ending {
             return Order::None;
         }
         if matches!((self.stage, end.status, phase), (Stage::Running, RankStatus::Exited(_), Phase::Joined)) {
-            self.suspect.get_or_insert_with(|| (now + PATIENCE, code, told(end, phase, host)));
+            self.suspect.get_or_insert_with(|| (now + PATIENCE, code, describe(end, phase, host)));
             return Order::None;
         }
         if matches!(end.status, RankStatus::Killed { .. }) {
@@ -165,10 +165,10 @@ impl Ending {
         }
         self.first(code);
         match (self.stage, end.status) {
-            // After goodbye, a bad exit code is a result; it need not take the others' results away.
+            // After finalizing, a nonzero exit code is a result and does not end the other ranks.
             (Stage::Running, RankStatus::Exited(_)) if phase == Phase::Finalized => Order::None,
-            (Stage::Running, _) => self.because(code, told(end, phase, host), now),
-            // All ranks got the same signal: give the others a while, and no lecture.
+            (Stage::Running, _) => self.because(code, describe(end, phase, host), now),
+            // All ranks got the same signal: the others get the grace time, and no reason is reported.
             (Stage::Interrupted, _) => {
                 self.stage = Stage::Asked(now + self.grace);
                 Order::None
@@ -182,13 +182,14 @@ impl Ending {
         Order::Kill
     }
 
-    /// A parent sees eight bits. A program that aborts with 0 says that all is well (Fortran's STOP does).
+    /// Sets the exit code if it is the first. A parent sees eight bits. Abort with code 0 counts as success
+    /// (Fortran's STOP uses it).
     fn first(&mut self, code: i32) {
         self.code.get_or_insert(code & 0xff);
     }
 }
 
-fn told(end: &RankEnd, phase: Phase, host: Option<&str>) -> String {
+fn describe(end: &RankEnd, phase: Phase, host: Option<&str>) -> String {
     let host = host.map_or(String::new(), |host| format!(" on {host}"));
     let hint = match (end.status, phase) {
         (RankStatus::Exited(0), Phase::Joined) => {
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn goodbye_makes_the_difference() {
+    fn exit_codes_after_finalizing_do_not_end_the_job() {
         for (status, phase, order, code) in [
             (0, Phase::Silent, Order::None, 0),
             (0, Phase::Finalized, Order::None, 0),
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn who_exits_before_goodbye_is_the_reason_unless_another_was_killed() {
+    fn an_exit_without_finalizing_is_the_reason_unless_another_rank_was_killed() {
         let killed = RankStatus::Killed { signal: libc::SIGKILL, core: false };
         for (status, alone) in [(0, 1), (3, 3)] {
             for (other, code) in [(None, alone), (Some(RankStatus::Exited(9)), alone), (Some(killed), 137)] {

@@ -1,12 +1,12 @@
-//! Hosts: places that a prefix command leads into, and which rank runs in which.
+//! Hosts that a prefix command enters, and the placement of ranks on them.
 
 use crate::LaunchError;
 use crate::remote::Machines;
 
-/// A place on this machine with a network of its own, such as a network namespace.
+/// A virtual host on this machine with a network of its own, such as a network namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
-    /// For people: messages name it.
+    /// The name in messages.
     pub name: String,
     /// The command that runs what follows it inside the host, e.g. `nsenter --net=/proc/123/ns/net`.
     /// It must pass on its descriptors and its exit code; empty runs the program as it is.
@@ -14,13 +14,13 @@ pub struct Host {
 }
 
 impl Host {
-    /// The variable that names the hosts of the testbed a program runs in.
+    /// The variable that lists the hosts of the testbed in which a program runs.
     pub const VARIABLE: &str = "NMAD_TESTBED";
 
-    /// The hosts that `NMAD_TESTBED` names; none if it is not set.
+    /// Returns the hosts that `NMAD_TESTBED` lists; none if it is not set.
     ///
     /// # Errors
-    /// As [`Host::parse_list`].
+    /// Errors of [`Host::parse_list`].
     pub fn from_env() -> Result<Vec<Host>, LaunchError> {
         match std::env::var(Host::VARIABLE) {
             Ok(text) => Host::parse_list(&text),
@@ -31,10 +31,10 @@ impl Host {
         }
     }
 
-    /// Reads `NAME=ARG ARG ...;NAME=ARG ...`, where newlines do as well as `;`.
+    /// Parses `NAME=ARG ARG ...;NAME=ARG ...`; newlines separate entries like `;`.
     ///
-    /// Arguments are separated by blanks and there is no quoting, so neither they nor names can hold a
-    /// blank or a `;`. The first `=` ends the name. Empty entries are skipped; a name may be there once.
+    /// Arguments are separated by blanks without quoting, so neither they nor names can contain a blank or
+    /// a `;`. The first `=` ends the name. Empty entries are skipped; each name must be unique.
     ///
     /// # Errors
     /// [`LaunchError::Job`] for an entry without a name or without `=`, or a name used twice.
@@ -60,26 +60,26 @@ impl Host {
     }
 }
 
-/// Where the ranks of a job run.
+/// Placement of the ranks of a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Placement {
-    /// On this host, all of them.
+    /// All ranks run on this host.
     #[default]
     Here,
-    /// On hosts that a command leads into, in turns: the first ranks on the first host, the next ones on the
-    /// second, and so on, then the first host again.
+    /// Ranks run in virtual hosts: the first ranks on the first host, the next ones on the second, and so
+    /// on, then on the first host again.
     Hosts {
-        /// They.
+        /// The hosts.
         hosts: Vec<Host>,
-        /// This number of ranks on each before the next one gets some; at least 1.
+        /// Number of ranks on each host before the next one; at least 1.
         each: u32,
     },
-    /// On other machines, where agents start them.
+    /// Ranks run on other machines, where agents start them.
     Machines(Machines),
 }
 
 impl Placement {
-    /// The name of a rank's host; `None` is this one.
+    /// Returns the name of a rank's host; `None` for this host.
     pub fn host_name(&self, rank: u32) -> Option<&str> {
         match self {
             Placement::Here => None,
@@ -88,7 +88,7 @@ impl Placement {
         }
     }
 
-    /// The command that runs what follows it where a rank is to be.
+    /// Returns the prefix command of a rank's host.
     pub fn prefix(&self, rank: u32) -> &[String] {
         match self {
             Placement::Hosts { hosts, .. } if !hosts.is_empty() => &hosts[self.host_of(rank)].prefix,
@@ -96,7 +96,7 @@ impl Placement {
         }
     }
 
-    /// The number of the host of each of `count` ranks.
+    /// Returns the number of the host of each of `count` ranks.
     pub fn nodes(&self, count: u32) -> Vec<u32> {
         match self {
             Placement::Here => vec![0; count as usize],
@@ -105,7 +105,7 @@ impl Placement {
         }
     }
 
-    /// Which of the hosts, in turns, a rank is on.
+    /// Returns the index of a rank's host.
     fn host_of(&self, rank: u32) -> usize {
         match self {
             Placement::Hosts { hosts, each } => (rank / (*each).max(1)) as usize % hosts.len().max(1),
@@ -114,7 +114,7 @@ impl Placement {
     }
 }
 
-/// The number of each rank among those on its host, and how many those are.
+/// Returns each rank's number on its host, and the number of ranks there.
 pub(crate) fn local_ranks(nodes: &[u32]) -> Vec<(u32, u32)> {
     let hosts = nodes.iter().max().map_or(0, |&last| last as usize + 1);
     let mut counts = vec![0; hosts];

@@ -1,19 +1,20 @@
-//! Our standard input, copied to the ranks that read it.
+//! Copies our standard input to the ranks that read it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 
-/// Bytes that go to a rank in one read.
+/// Bytes that are copied at once.
 const CHUNK: usize = 16 * 1024;
 
-/// A rank's pipe and how much of the current chunk it took.
+/// A rank's pipe, and the number of bytes of the current chunk that it took.
 struct Reader {
     pipe: OwnedFd,
     taken: usize,
 }
 
-/// Standard input and its readers. One chunk is under way at a time, so the slowest reader sets the pace.
+/// Standard input and its readers. Only one chunk is in progress, so the slowest reader determines the
+/// rate.
 pub struct Input {
     source: Option<OwnedFd>,
     chunk: Vec<u8>,
@@ -27,49 +28,50 @@ impl Input {
         Input { source, chunk: Vec::new(), readers }
     }
 
-    /// The descriptor to wait for, if more can be read now.
+    /// Returns the descriptor to wait for, if more can be read now.
     pub fn wants_read(&self) -> Option<BorrowedFd<'_>> {
         let source = self.source.as_ref()?;
         let idle = self.readers.iter().all(|reader| reader.taken == self.chunk.len());
         (idle && !self.readers.is_empty() && in_foreground(source)).then(|| source.as_fd())
     }
 
-    /// Whether we only wait to be brought to the foreground of our terminal, which no descriptor tells.
+    /// Returns whether reading waits for this process to be in the foreground of its terminal, which no
+    /// descriptor reports.
     pub fn is_in_background(&self) -> bool {
         !self.readers.is_empty() && self.source.as_ref().is_some_and(|source| !in_foreground(source))
     }
 
-    /// Whether all readers have taken what they were given.
+    /// Returns whether all readers have taken the current chunk.
     pub fn is_idle(&self) -> bool {
         self.readers.iter().all(|reader| reader.taken == self.chunk.len())
     }
 
-    /// Gives bytes to the readers that did not come from a source of ours; only while it is idle.
+    /// Gives bytes from another source to the readers; only while idle.
     pub fn feed(&mut self, bytes: Vec<u8>) {
         self.chunk = bytes;
         self.readers.iter_mut().for_each(|reader| reader.taken = 0);
         self.write();
     }
 
-    /// No more comes.
+    /// Ends the input.
     pub fn close(&mut self) {
         self.source = None;
         self.readers.clear();
     }
 
-    /// The pipes that have bytes to come.
+    /// Returns the pipes that have bytes to write.
     pub fn wants_write(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.readers.iter().filter(|reader| reader.taken < self.chunk.len()).map(|reader| reader.pipe.as_fd())
     }
 
-    /// Reads a chunk; to be called when standard input is ready.
+    /// Reads a chunk; call it when standard input is ready.
     pub fn read(&mut self) {
         let Some(source) = &self.source else { return };
         self.chunk.resize(CHUNK, 0);
         let count = match rustix::io::read(source, &mut self.chunk[..]) {
             Err(Errno::AGAIN | Errno::INTR) => None,
             Ok(0) | Err(_) => {
-                // The end of our input is the end of theirs.
+                // The end of our input ends the input of the readers.
                 self.source = None;
                 self.readers.clear();
                 None
@@ -80,7 +82,7 @@ impl Input {
         self.readers.iter_mut().for_each(|reader| reader.taken = 0);
     }
 
-    /// Writes what the pipes take. A reader that is gone is forgotten.
+    /// Writes as much as the pipes take. A reader that is gone is dropped.
     pub fn write(&mut self) {
         let chunk = &self.chunk;
         self.readers.retain_mut(|reader| {
@@ -97,7 +99,8 @@ impl Input {
     }
 }
 
-/// Reading a terminal from the background stops the reader (SIGTTIN), and with it the whole job.
+/// Returns whether this process may read. Reading a terminal from the background stops the reader
+/// (SIGTTIN), and with it the whole job.
 pub(crate) fn in_foreground(source: &OwnedFd) -> bool {
     match rustix::termios::tcgetpgrp(source) {
         Ok(group) => group == rustix::process::getpgrp(),

@@ -1,4 +1,4 @@
-//! What to run: a description, and its limits.
+//! The description of a job, and its limits.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,27 +15,27 @@ pub const COUNT_MAX: u32 = 1 << 16;
 /// A job to run. [`Job::new`] has the usual choices; change the fields that differ.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// What the ranks run: they are numbered in the order of their programs. 1 to 65536 ranks in all.
+    /// Programs of the ranks, which are numbered in the order of their programs. 1 to 65536 ranks in all.
     pub programs: Vec<Program>,
-    /// Where the ranks run.
+    /// Placement of the ranks.
     pub placement: Placement,
-    /// What becomes of the ranks' output.
+    /// Destination of the ranks' output.
     pub output: Output,
-    /// Variables to add to the environment of all ranks, or to change in it.
+    /// Environment variables to add or to change for all ranks.
     pub env: Vec<(OsString, OsString)>,
-    /// After this time the job is ended, with code 124.
+    /// Time limit of the job, which then ends with code 124.
     pub timeout: Option<Duration>,
-    /// Whether the other ranks go on if one fails.
+    /// Whether the other ranks continue when one fails.
     pub keep_going: bool,
-    /// Who gets our standard input.
+    /// Readers of our standard input.
     pub stdin: Stdin,
-    /// What ranks are bound to.
+    /// Binding of the ranks.
     pub binding: Binding,
-    /// Whether to tell on standard error what each rank is bound to.
+    /// Whether to report the binding of each rank on standard error.
     pub report_bindings: bool,
-    /// What ranks get of our environment.
+    /// Variables of our environment that ranks get.
     pub inherit: Inherit,
-    /// How long ranks may take from SIGTERM to their end before they get SIGKILL.
+    /// Time from SIGTERM to SIGKILL when ranks are ended.
     pub grace: Duration,
 }
 
@@ -48,30 +48,30 @@ pub struct Program {
     pub args: Vec<OsString>,
     /// The number of its ranks.
     pub count: u32,
-    /// Variables for its ranks beside those of the job, and before them.
+    /// Additional environment variables of its ranks, which override those of the job.
     pub env: Vec<(OsString, OsString)>,
-    /// The folder in which they run; `None`: ours.
+    /// Working folder; `None` for ours.
     pub folder: Option<PathBuf>,
 }
 
-/// What ranks get of the launcher's environment, beside what the job sets.
+/// Variables of the launcher's environment that ranks get, besides those that the job sets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Inherit {
-    /// All of it; on other hosts without what belongs to a host or a login there (`HOSTNAME`, `SSH_...`).
+    /// All; on other hosts without those of a host or a login (`HOSTNAME`, `SSH_...`).
     #[default]
     All,
-    /// These variables, and what finds files and the user: `PATH`, `HOME` and a few more.
+    /// These variables, and those that locate files and the user: `PATH`, `HOME` and a few more.
     Only(Vec<OsString>),
 }
 
-/// Who gets our standard input; the others read an empty one.
+/// Readers of our standard input; other ranks read an empty one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stdin {
     /// One rank.
     Rank(u32),
-    /// Each rank gets all of it; the slowest reader sets the pace.
+    /// Each rank gets all of it; the slowest reader determines the rate.
     All,
-    /// Nobody.
+    /// No rank.
     None,
 }
 
@@ -83,7 +83,7 @@ impl Default for Stdin {
 }
 
 impl Job {
-    /// `count` ranks of `program` on this host, untagged, without a time limit.
+    /// Makes a job of `count` ranks of `program` on this host, untagged, without a time limit.
     pub fn new(
         program: impl Into<OsString>,
         args: impl IntoIterator<Item = impl Into<OsString>>,
@@ -106,10 +106,10 @@ impl Job {
         }
     }
 
-    /// The job that a process asks for, which is otherwise as `base`.
+    /// Makes the job of a spawn request; everything else is as in `base`.
     ///
     /// # Errors
-    /// It cannot be run as it is described.
+    /// The job cannot be run as described.
     pub(crate) fn asked(request: &Request, base: &Job) -> Result<Job, LaunchError> {
         let program = |wanted: &Wanted| Program {
             program: wanted.program.clone().into(),
@@ -130,18 +130,18 @@ impl Job {
         Ok(job)
     }
 
-    /// Ranks of all programs.
+    /// Returns the number of ranks of all programs.
     pub(crate) fn count(&self) -> u32 {
         self.programs.iter().fold(0, |count, program| count.saturating_add(program.count))
     }
 
-    /// The number of the program that each rank runs, in the order of ranks.
+    /// Returns the program number of each rank, in the order of ranks.
     pub(crate) fn programs_of_ranks(&self) -> impl Iterator<Item = u32> {
         let programs = (0..).zip(&self.programs);
         programs.flat_map(|(number, program)| std::iter::repeat_n(number, program.count as usize))
     }
 
-    /// Whether a rank reads our standard input.
+    /// Returns whether a rank reads our standard input.
     pub(crate) fn reads_stdin(&self, rank: u32) -> bool {
         match self.stdin {
             Stdin::Rank(reader) => rank == reader,
@@ -150,7 +150,7 @@ impl Job {
         }
     }
 
-    /// Finds what is wrong with the description before anything is started.
+    /// Checks the description before anything is started.
     pub(crate) fn check(&self) -> Result<(), LaunchError> {
         let fail = |why: &str| Err(LaunchError::Job(why.into()));
         let count = self.count();
@@ -175,7 +175,7 @@ impl Job {
     }
 }
 
-/// Whether ranks can run in a folder of this host.
+/// Checks that ranks can run in a folder of this host.
 pub(crate) fn check_folder(folder: Option<&Path>) -> Result<(), LaunchError> {
     let Some(folder) = folder else { return Ok(()) };
     match std::fs::read_dir(folder) {

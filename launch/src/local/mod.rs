@@ -1,11 +1,11 @@
-//! The launcher of one host: starts the ranks of a [`Job`] here and stays until the last one is gone.
+//! The launcher of one host: starts the ranks of a [`Job`] and runs until the last one has ended.
 //!
-//! One thread, one `poll(2)` loop ([`run`](run())), and around it one file for each thing that can be
-//! ready: signals, the ranks' PMI connections, their output, our standard input. It knows processes and
-//! the PMI server; it must never know what ranks say to each other, nor parse a command line.
+//! One thread runs one `poll(2)` loop ([`run`](run())); each kind of descriptor has a file: signals, the
+//! ranks' PMI connections, their output, our standard input. This layer knows processes and the PMI server;
+//! it must never know the values that ranks exchange, nor parse a command line.
 //!
-//! No rank outlives its launcher: each has a process group of its own, dies with us by
-//! `PR_SET_PDEATHSIG`, and a guard process kills what is left of the groups if we are killed.
+//! No rank outlives its launcher: each has a process group of its own and dies with the launcher by
+//! `PR_SET_PDEATHSIG`, and a guard process kills the rest of the groups if the launcher is killed.
 
 pub(crate) mod desk;
 pub(crate) mod destination;
@@ -29,8 +29,8 @@ pub use job::{COUNT_MAX, Inherit, Job, Program, Stdin};
 pub use report::{ExitReport, RankEnd, RankStatus};
 pub use run::run;
 
-/// What the names of our jobs begin with; ranks know our launcher by it.
+/// Prefix of our job names, by which ranks recognise our launcher.
 pub(crate) const JOB_PREFIX: &str = "nmad-";
 
-/// What the launcher's own lines on standard error begin with.
+/// Prefix of the launcher's own lines on standard error.
 pub(crate) const SPEAKER: &str = "nmad";

@@ -1,5 +1,4 @@
-//! Output: ranks' bytes in; whole lines with a tag, or the bytes as they are, out; and never a blocked
-//! launcher.
+//! Output of ranks: complete lines with a prefix, or unchanged bytes, without ever blocking the launcher.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -7,16 +6,16 @@ use rustix::io::Errno;
 
 use super::stamp;
 
-/// A line longer than this comes in pieces, each with a beginning of its own: lines wait here for their ends.
+/// Longest buffered line; a longer line comes in pieces, each with its own prefix.
 const LINE_MAX: usize = 16 << 20;
 
-/// With more than this waiting for a slow reader, ranks' output is left in their pipes.
+/// Backlog for a slow reader at which ranks' output stays in their pipes.
 const BACKLOG_MAX: usize = 1 << 20;
 
-/// POSIX promises that a pipe that is ready takes this much without blocking (PIPE_BUF on Linux).
+/// Largest write: POSIX promises that a ready pipe takes this much without blocking (PIPE_BUF on Linux).
 const WRITE_MAX: usize = 4096;
 
-/// The readers of the output of ranks.
+/// A receiver of the ranks' output.
 pub trait Taker {
     /// Takes bytes.
     fn push(&mut self, bytes: &[u8]);
@@ -28,20 +27,20 @@ impl Taker for Vec<u8> {
     }
 }
 
-/// What each line of a rank's output begins with. Nothing: bytes pass as they come.
+/// Prefix of each line of a rank's output. If empty, bytes pass unchanged.
 #[derive(Debug, Clone, Default)]
 pub struct LineStart {
-    /// Who wrote it.
+    /// The tag of the rank.
     pub tag: String,
-    /// Whether the time comes before that.
+    /// Whether the time comes before the tag.
     pub timestamp: bool,
 }
 
-/// What one rank writes to one of its streams.
+/// One output stream of one rank.
 pub struct Source {
     fd: OwnedFd,
     start: LineStart,
-    /// A line without its end yet.
+    /// An incomplete line.
     partial: Vec<u8>,
 }
 
@@ -51,7 +50,7 @@ impl Source {
         Source { fd, start, partial: Vec::new() }
     }
 
-    /// Moves what there is, one read. False: the stream is at its end, and all of it was moved.
+    /// Moves the available bytes with one read. False: the stream has ended, and all of it was moved.
     pub fn pump(&mut self, sink: &mut impl Taker) -> bool {
         let mut bytes = [0; 16 * 1024];
         match rustix::io::read(&self.fd, &mut bytes) {
@@ -67,10 +66,10 @@ impl Source {
         }
     }
 
-    /// Moves all that is in the pipe of a rank that is gone, however many of its children still hold it.
+    /// Moves everything from the pipe of an ended rank, even if its children still hold the pipe open.
     pub fn drain(mut self, sink: &mut impl Taker) {
         let mut bytes = [0; 16 * 1024];
-        // Bounded, should an escaped process keep writing: a pipe holds 64 KiB unless it was enlarged.
+        // Bounded in case an escaped process keeps writing: a pipe holds 64 KiB unless it was enlarged.
         for _ in 0..64 {
             match rustix::io::read(&self.fd, &mut bytes) {
                 Ok(count) if count > 0 => self.take(&bytes[..count], sink),
@@ -93,7 +92,7 @@ impl Source {
         }
     }
 
-    /// Sends what there is as a line of its own.
+    /// Writes the incomplete line as a line of its own.
     fn finish(&mut self, sink: &mut impl Taker) {
         if self.partial.is_empty() {
             return;
@@ -120,43 +119,43 @@ impl AsFd for Source {
 pub struct Sink {
     fd: OwnedFd,
     queue: Vec<u8>,
-    /// How much of the queue is written.
+    /// Number of bytes of the queue that were written.
     written: usize,
     closed: bool,
 }
 
 impl Sink {
-    /// A sink into `fd`, which may be shared with others: its flags are left alone.
+    /// Makes a sink for `fd`, whose flags are not changed, since other processes may share it.
     pub fn new(fd: OwnedFd) -> Sink {
         Sink { fd, queue: Vec::new(), written: 0, closed: false }
     }
 
-    /// Whether nothing waits to be written.
+    /// Returns whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// Whether the queue has room for more output.
+    /// Returns whether the queue has room for more output.
     pub fn has_room(&self) -> bool {
         self.queue.len() - self.written < BACKLOG_MAX
     }
 
-    /// Whether the reader has gone (`nmad run ... | head`).
+    /// Returns whether the reader is gone (`nmad run ... | head`).
     pub fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Drops what waits, and all that comes.
+    /// Drops the queue and all further output.
     pub fn give_up(&mut self) {
         self.closed = true;
         self.queue.clear();
         self.written = 0;
     }
 
-    /// Writes a piece; to be called when `poll(2)` says that the descriptor takes one.
+    /// Writes a piece; call it when `poll(2)` says that the descriptor is ready.
     ///
     /// # Errors
-    /// Nothing that waits, nor what comes, can be written: the reader has gone, or the disk is full.
+    /// The reader is gone or the disk is full; neither the queue nor further output can be written.
     pub fn write(&mut self) -> std::io::Result<()> {
         let rest = &self.queue[self.written..];
         match rustix::io::write(&self.fd, &rest[..rest.len().min(WRITE_MAX)]) {
@@ -179,7 +178,7 @@ impl Sink {
 }
 
 impl Taker for Sink {
-    /// Queues bytes; lost if nobody reads any more.
+    /// Queues bytes; they are dropped if the reader is gone.
     fn push(&mut self, bytes: &[u8]) {
         if !self.closed {
             self.queue.extend_from_slice(bytes);

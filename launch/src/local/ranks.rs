@@ -1,4 +1,4 @@
-//! The ranks as processes: their groups, their signals, their ends.
+//! The ranks as processes: process groups, signals, ends.
 
 use std::os::fd::OwnedFd;
 
@@ -12,7 +12,7 @@ use super::talk::Talk;
 use super::{RankEnd, RankStatus};
 use crate::{LaunchError, Secret};
 
-/// One rank, as long as it is connected.
+/// A rank while it is connected.
 pub struct Rank {
     pid: Pid,
     alive: bool,
@@ -22,23 +22,23 @@ pub struct Rank {
     pub outputs: [Option<Source>; 2],
 }
 
-/// All ranks. Dropping them kills those that still live.
+/// All ranks. Dropping this kills the living ones.
 pub struct Ranks {
     list: Vec<Rank>,
     guard: Guard,
 }
 
 impl Ranks {
-    /// No ranks yet.
+    /// Makes an empty list.
     pub fn new(guard: Guard) -> Ranks {
         Ranks { list: Vec::new(), guard }
     }
 
-    /// Starts the rank in the next place; its lines of output begin with `start`. Gives back its standard
-    /// input, if it reads ours.
+    /// Starts the next rank; the lines of its output begin with `start`. Returns its standard input if it
+    /// reads ours.
     ///
     /// # Errors
-    /// A program that cannot be started; then the place is still empty.
+    /// A program that cannot be started; its place is still empty then.
     pub fn start(
         &mut self,
         seat: &Seat<'_>,
@@ -54,31 +54,31 @@ impl Ranks {
         Ok(started.stdin)
     }
 
-    /// Whether a rank lives.
+    /// Returns whether a rank lives.
     pub fn any_alive(&self) -> bool {
         self.list.iter().any(|rank| rank.alive)
     }
 
-    /// The ranks with their numbers.
+    /// Returns the ranks with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Rank)> {
         (0..).zip(&self.list)
     }
 
-    /// One rank.
+    /// Returns a rank.
     pub fn get_mut(&mut self, rank: u32) -> &mut Rank {
         &mut self.list[rank as usize]
     }
 
-    /// Sends a signal to the process groups of all ranks that live.
+    /// Sends a signal to the process groups of all living ranks.
     pub fn signal(&self, signal: i32) {
         let Some(signal) = Signal::from_named_raw(signal) else { return };
         for rank in self.list.iter().filter(|rank| rank.alive) {
-            // It fails for a group that just ended (SIGCHLD is on its way) or changed its user.
+            // This fails for a group that just ended (SIGCHLD is on its way) or changed its user.
             let _ = kill_process_group(rank.pid, signal);
         }
     }
 
-    /// The ranks that ended since the last call. The rest of their process groups is killed.
+    /// Returns the ranks that ended since the last call, and kills the rest of their process groups.
     pub fn reap(&mut self) -> Vec<RankEnd> {
         let mut ends = Vec::new();
         for (number, rank) in (0..).zip(&mut self.list).filter(|(_, rank)| rank.alive) {
@@ -100,10 +100,10 @@ impl Drop for Ranks {
 }
 
 impl Rank {
-    /// Reaps the process if it ended, or waits for that without `NOHANG`.
+    /// Reaps the process if it ended; without `NOHANG` waits for its end.
     fn ended(&mut self, how: WaitIdOptions) -> Option<RankStatus> {
-        // First look without reaping: as long as the leader is a zombie, no stranger can have the number of
-        // its group, and the rest of the group can be killed safely.
+        // The first wait does not reap: while the leader is a zombie, no other process can get the number
+        // of its group, so the rest of the group can be killed safely.
         let look = how | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         if let Ok(None) = wait(self.pid, look) {
             return None;
@@ -112,7 +112,7 @@ impl Rank {
         self.alive = false;
         match wait(self.pid, WaitIdOptions::EXITED) {
             Ok(Some(status)) => Some(translate(&status)),
-            // Somebody else in this process reaped it, so its code is lost; that is no success.
+            // Another part of this process reaped it, so its code is lost; count it as a failure.
             Ok(None) | Err(_) => Some(RankStatus::Exited(1)),
         }
     }

@@ -1,15 +1,15 @@
-//! How a job ended: each rank, and the one code that the launcher exits with.
+//! The result of a job: the end of each rank, and the exit code of the launcher.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How one process ended.
+/// End of one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RankStatus {
-    /// It exited with this code.
+    /// Exit with this code.
     Exited(i32),
-    /// A signal of this number killed it.
+    /// Killed by a signal.
     Killed {
         /// The signal's number.
         signal: i32,
@@ -19,7 +19,7 @@ pub enum RankStatus {
 }
 
 impl RankStatus {
-    /// The code as shells count: the exit code, or 128 and the signal's number.
+    /// Returns the code as in shells: the exit code, or 128 plus the signal's number.
     pub fn code(self) -> i32 {
         match self {
             RankStatus::Exited(code) => code,
@@ -49,22 +49,23 @@ impl fmt::Display for RankStatus {
 pub struct RankEnd {
     /// The rank.
     pub rank: u32,
-    /// The process that it was.
+    /// Its process identifier.
     pub pid: u32,
-    /// How it ended.
+    /// Its end.
     pub status: RankStatus,
 }
 
-/// How a job ended.
+/// The result of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExitReport {
-    /// 0 if all ranks exited with 0. Otherwise what failed first: a rank's exit code, 128 and the number of
-    /// the signal that killed it, the code of an abort, 124 for the time limit, or 1 for a rank that left
-    /// without goodbye. Between 0 and 255.
+    /// 0 if all ranks exited with 0. Otherwise the first failure: a rank's exit code, 128 plus the number
+    /// of the signal that killed it, the code of an abort, 124 for the time limit, or 1 for a rank that
+    /// exited without finalizing. Between 0 and 255.
     pub code: i32,
-    /// All ranks, in the order in which they ended; without those of a host that was lost.
+    /// All ranks in the order of their ends, without those of a lost host.
     pub ranks: Vec<RankEnd>,
-    /// Why the launcher ended the job, as it told on standard error; `None` if the ranks ended by themselves.
+    /// Reason why the launcher ended the job, as reported on standard error; `None` if the ranks ended by
+    /// themselves.
     pub reason: Option<String>,
 }
 
@@ -73,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn speaks_as_shells_do() {
+    fn codes_and_texts_are_those_of_shells() {
         assert_eq!(RankStatus::Exited(3).code(), 3);
         let killed = RankStatus::Killed { signal: libc::SIGSEGV, core: true };
         assert_eq!(killed.code(), 139);

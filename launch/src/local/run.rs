@@ -1,5 +1,5 @@
-//! The loop of one host: wait until something is ready, let its owner handle it, carry out what the end asks
-//! for.
+//! The loop of one host: waits for descriptors and deadlines, calls their handlers, and carries out orders
+//! of the end.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -24,29 +24,29 @@ use crate::pmi::server::{Event, Server};
 use crate::variables::misspelt_among;
 use crate::{LaunchError, Secret, mapping, pmi, remote};
 
-/// How often to look whether our terminal has us in the foreground again.
+/// Interval of checks whether this process is in the foreground of its terminal again.
 const FOREGROUND_EVERY: Duration = Duration::from_millis(500);
 
-/// Runs a job and returns when none of its processes is left.
+/// Runs a job until all of its processes have ended.
 ///
-/// Ranks that fail end the job; see [`ExitReport::code`]. Signals to this process go to the ranks
-/// meanwhile: SIGINT, SIGTERM, SIGHUP and SIGQUIT (the second of them kills), SIGTSTP and SIGCONT, SIGUSR1
-/// and SIGUSR2. Their handlers stay afterwards. Call it from a thread that lives as long as the job, and
-/// let nobody else in the process reap unknown children.
+/// A failing rank ends the job; see [`ExitReport::code`]. Signals to this process are forwarded to the
+/// ranks meanwhile: SIGINT, SIGTERM, SIGHUP and SIGQUIT (the second of them kills), SIGTSTP and SIGCONT,
+/// SIGUSR1 and SIGUSR2. Their handlers stay installed afterwards. Call this from a thread that lives as
+/// long as the job; no other code in the process may reap unknown children.
 ///
 /// # Errors
-/// A job that makes no sense, a program that cannot be started, a host that cannot be reached, or a system
-/// out of resources. Ranks that were started by then are killed.
+/// An invalid job, a program that cannot be started, an unreachable host, or a lack of system resources.
+/// Ranks that were started by then are killed.
 pub fn run(job: Job) -> Result<ExitReport, LaunchError> {
     job.check()?;
     misspelt(&job);
     if matches!(job.placement, Placement::Machines(_)) {
         return remote::head::run(job);
     }
-    Run::start(job, &[])?.until_its_end()
+    Run::start(job, &[])?.run_to_end()
 }
 
-/// Tells of variables that the ranks get and nobody reads.
+/// Reports unknown variables that the ranks get.
 fn misspelt(job: &Job) {
     let given = job.env.iter().chain(job.programs.iter().flat_map(|program| &program.env));
     let inherited = std::env::vars_os().map(|(name, _)| name);
@@ -55,13 +55,13 @@ fn misspelt(job: &Job) {
     }
 }
 
-/// A name for a job that no other one has.
+/// Returns a unique name for a job.
 pub(crate) fn job_name() -> Result<String, LaunchError> {
-    // A part of another secret makes the name unique without telling anything about this one.
+    // Part of another random secret makes the name unique and reveals nothing about the job's secret.
     Ok(format!("{JOB_PREFIX}{}-{}", std::process::id(), &Secret::random()?.to_hex()[..16]))
 }
 
-/// What can be ready.
+/// A source of events.
 #[derive(Clone, Copy)]
 enum Ready {
     Signals,
@@ -75,9 +75,9 @@ enum Ready {
 
 /// A job that runs.
 pub struct Run {
-    // Dropped first, and with it the ranks are killed, should an error end the loop.
+    // Dropped first, which kills the ranks if an error ends the loop.
     groups: Vec<Group>,
-    /// The description of the job; jobs that ranks ask for inherit most of it.
+    /// The description of the job; spawned jobs inherit most of it.
     job: Job,
     files: Option<Rlimit>,
     signals: Signals,
@@ -85,20 +85,20 @@ pub struct Run {
     desk: Desk,
 }
 
-/// The ranks of the job, or of one that ranks have asked for.
+/// The ranks of the job, or of a spawned job.
 struct Group {
     ranks: Ranks,
     server: Server,
 }
 
-/// A rank: the number of its group, and its own in it.
+/// The number of a rank's group, and its number in the group.
 type Who = (usize, u32);
 
 impl Run {
-    /// Starts the ranks; `preset` is in their key-value space from the beginning.
+    /// Starts the ranks; `preset` is the initial content of their key-value space.
     pub fn start(job: Job, preset: &[(String, String)]) -> Result<Run, LaunchError> {
         let desk = Desk::open(&job)?;
-        // Before the first rank, so that no end of one is missed.
+        // This precedes the first rank, so that no end of a rank is missed.
         let signals = Signals::catch()?;
         let files = spawn::raise_limit_of_files();
         let input = Input::new(None, Vec::new());
@@ -109,15 +109,15 @@ impl Run {
         Ok(run)
     }
 
-    /// Stays until none of the job's processes is left.
-    pub fn until_its_end(mut self) -> Result<ExitReport, LaunchError> {
+    /// Runs until all of the job's processes have ended.
+    pub fn run_to_end(mut self) -> Result<ExitReport, LaunchError> {
         while self.any_alive() || self.desk.has_output() {
             self.turn()?;
         }
         Ok(self.desk.report())
     }
 
-    /// Starts the ranks of a job; gives back the standard inputs of those that read ours.
+    /// Starts the ranks of a job; returns the standard inputs of those that read ours.
     fn start_group(&mut self, job: &Job, preset: &[(String, String)]) -> Result<Vec<OwnedFd>, LaunchError> {
         let (secret, nodes) = (Secret::random()?, job.placement.nodes(job.count()));
         let counts: Vec<u32> = job.programs.iter().map(|program| program.count).collect();
@@ -138,7 +138,7 @@ impl Run {
         Ok(pipes)
     }
 
-    /// A rank has asked for processes.
+    /// Starts the job of a spawn request.
     fn start_more(&mut self, request: &pmi::spawn::Request) -> Result<u32, LaunchError> {
         if self.desk.is_ending() {
             return Err(LaunchError::NoSpawn("the job is being ended".into()));
@@ -156,7 +156,7 @@ impl Run {
         self.groups.iter().for_each(|group| group.ranks.signal(signal));
     }
 
-    /// All ranks as they are to be started; virtual hosts share the processors of this machine.
+    /// Returns the parameters of all ranks; virtual hosts share the processors of this machine.
     fn seats<'a>(&mut self, job: &'a Job, nodes: &[u32]) -> Result<Vec<Seat<'a>>, LaunchError> {
         let topology = Topology::of_this_process()?;
         let (binding, refused) = binding::permitted(job.binding);
@@ -214,7 +214,7 @@ impl Run {
         Ok(ready.map(|(_, what)| what).collect())
     }
 
-    /// Every descriptor that matters now, and what it is.
+    /// Returns all descriptors to wait for, each with its source.
     fn interests(&self) -> (Vec<PollFd<'_>>, Vec<Ready>) {
         let mut all = vec![(PollFd::new(&self.signals, PollFlags::IN), Ready::Signals)];
         let ranks = self.groups.iter().enumerate();
@@ -258,7 +258,7 @@ impl Run {
     fn signalled(&mut self, request: Request) {
         match request {
             Request::Reap => self.reap(),
-            // Only our output is left, and the user does not want to wait for its reader.
+            // Only output is left, and the user does not want to wait for its reader.
             Request::End(_) if !self.any_alive() => self.desk.give_up(),
             Request::End(signal) => {
                 let order = self.desk.interrupted(signal);
@@ -284,7 +284,7 @@ impl Run {
         }
     }
 
-    /// A rank's process is gone: its last words count, then its end.
+    /// Handles the end of a rank's process: first its last messages and output, then its end.
     fn ended(&mut self, group: usize, end: RankEnd) {
         self.listen((group, end.rank));
         let Group { ranks, server } = &mut self.groups[group];
@@ -328,7 +328,7 @@ impl Run {
                 }
             }
             Event::Abort { rank, code, why } => {
-                // Whoever ends the job because another rank has died is not the reason.
+                // A rank that aborts because another rank died is not the reason.
                 self.reap();
                 self.end(code, abort_reason(rank, code, &why), "ending all ranks");
             }
@@ -337,7 +337,7 @@ impl Run {
                 self.said(group, Server::spawned(rank, started.as_ref().copied().map_err(|why| &**why)));
             }
             Event::Note(text) => self.desk.note(&text),
-            // No other host has ranks of this job.
+            // This job has no ranks on other hosts.
             Event::Fence(_) => {}
         }
     }
@@ -364,7 +364,7 @@ impl Run {
     fn pump(&mut self, (group, rank): Who, which: usize) {
         let sink = &mut self.desk.sinks[which];
         let source = &mut self.groups[group].ranks.get_mut(rank).outputs[which];
-        // A reader that left is passed on to the ranks: they get SIGPIPE, as without us.
+        // If the reader is gone, the ranks' pipe is closed: they get SIGPIPE, like without a launcher.
         let open = source.as_mut().is_some_and(|source| source.pump(sink) && !sink.is_closed());
         if !open {
             *source = None;
@@ -381,7 +381,7 @@ pub(crate) fn wait_for(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> Res
     }
 }
 
-/// Why a job ends of which a rank asked for that.
+/// Returns the reason of an end that a rank asked for.
 pub(crate) fn abort_reason(rank: u32, code: i32, why: &str) -> String {
     let why = if why.is_empty() { String::new() } else { format!(": {why}") };
     format!("rank {rank} asked to end the job with code {code}{why}")

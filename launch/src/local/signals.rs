@@ -1,4 +1,4 @@
-//! Signals to the launcher, as bytes of a socket that `poll(2)` can wait for.
+//! Signals to the launcher, as bytes on a socket for `poll(2)`.
 
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,29 +10,29 @@ use signal_hook::iterator::exfiltrator::SignalOnly;
 
 use crate::LaunchError;
 
-/// What a signal asks of the launcher.
+/// Request of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
     /// A child may have ended.
     Reap,
-    /// End the job: pass this on; at the second time, kill.
+    /// End the job: forward this signal; at the second time, kill.
     End(i32),
-    /// Pass this on, then stop ourselves (^Z).
+    /// Forward this signal, then stop this process (^Z).
     Stop,
-    /// Pass this on.
+    /// Forward this signal.
     Forward(i32),
 }
 
-/// Caught signals. One can be lost only in another of the same number that was not yet read, as always.
+/// Caught signals. Several unread signals of the same number count as one, as always.
 ///
-/// The handlers stay after a job (the default action of these signals does not come back), so a program
-/// that goes on living after [`crate::run`] should handle them itself.
+/// The handlers stay installed after a job (the default action of these signals does not come back), so a
+/// program that continues after [`crate::run`] should handle them itself.
 pub struct Signals {
     delivery: SignalDelivery<UnixStream, SignalOnly>,
 }
 
 impl Signals {
-    /// Catches all that a launcher passes on or lives by.
+    /// Catches all signals that a launcher forwards or needs.
     pub fn catch() -> Result<Signals, LaunchError> {
         let failed = "cannot catch signals";
         let (read, write) = UnixStream::pair().map_err(LaunchError::system(failed))?;
@@ -53,14 +53,14 @@ impl Signals {
         Ok(Signals { delivery })
     }
 
-    /// Takes what came.
+    /// Takes the requests that arrived.
     pub fn take(&mut self) -> Vec<Request> {
         let mut bytes = [0; 64];
         while matches!(self.delivery.get_read_mut().read(&mut bytes), Ok(count) if count == bytes.len()) {}
         self.delivery.pending().map(request).collect()
     }
 
-    /// Stops this process, as ^Z would have without us. Returns when it goes on.
+    /// Stops this process like ^Z. Returns when it continues.
     pub fn stop_ourselves() {
         let _ = signal_hook::low_level::raise(number::SIGSTOP);
     }

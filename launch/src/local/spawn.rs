@@ -1,4 +1,4 @@
-//! Starting one rank: its command line, its environment, its descriptors.
+//! Starts one rank: command line, environment, descriptors.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -18,41 +18,41 @@ use super::{Inherit, Output, Program};
 use crate::variables::STARTED_BY_US;
 use crate::{LaunchError, Secret, os, secret};
 
-/// Variables of a launcher around us would mislead a rank about who its own launcher is.
+/// Variables of an outer launcher, which would mislead a rank about its own launcher.
 const FOREIGN: [&str; 4] = ["PMI_", "PMIX_", "HYDI_", "MPI_LOCAL"];
 
-/// What ranks get even without our environment: what finds programs, libraries, files and the user.
+/// Variables that ranks always get: they locate programs, libraries, files and the user.
 const BASIC: [&str; 9] =
     ["PATH", "LD_LIBRARY_PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "TMPDIR"];
 
-/// A rank as it is to be started on this host.
+/// Parameters of a rank to be started on this host.
 pub struct Seat<'a> {
     pub rank: u32,
-    /// Its number among those that this process starts.
+    /// Its number among the ranks that this process starts.
     pub place: u32,
-    /// Ranks of the job.
+    /// Number of ranks of the job.
     pub size: u32,
-    /// Its number among those on its host.
+    /// Its number on its host.
     pub local: u32,
-    /// How many those are.
+    /// Number of ranks on its host.
     pub locals: u32,
     pub program: &'a Program,
-    /// The command that runs what follows it where the rank is to be.
+    /// The prefix command of its host.
     pub prefix: &'a [String],
     pub inherit: &'a Inherit,
     /// Variables for all ranks of the job.
     pub env: &'a [(OsString, OsString)],
     pub reads_stdin: bool,
-    /// Whether its output goes through us, unless it goes to files; otherwise it has ours.
+    /// Whether its output goes through the launcher, unless it goes to files; otherwise it inherits ours.
     pub piped: bool,
     pub output: &'a Output,
-    /// The name of its host, and 0 or the number of its job among those that ranks have started: for files.
+    /// The name of its host, and 0 or the number of its job among the spawned ones: for names of files.
     pub host: String,
     pub group: u32,
     pub cores: Option<CpuSet>,
 }
 
-/// A rank that runs, and our ends of what connects it. None of the descriptors blocks.
+/// A running rank, and our ends of its connections. None of the descriptors blocks.
 pub struct Started {
     pub pid: Pid,
     pub talk: OwnedFd,
@@ -61,7 +61,7 @@ pub struct Started {
     pub err: Option<OwnedFd>,
 }
 
-/// Starts a rank as the leader of a process group of its own, which `guard` watches from then on.
+/// Starts a rank as the leader of its own process group, which `guard` watches from then on.
 pub fn spawn(
     seat: &Seat<'_>,
     secret: &Secret,
@@ -93,14 +93,14 @@ pub fn spawn(
         err: child.stderr.take().map(OwnedFd::from),
     };
     for fd in [Some(&started.talk), started.stdin.as_ref(), started.out.as_ref(), started.err.as_ref()] {
-        // It cannot fail on a pipe or socket that is open.
+        // This cannot fail for an open pipe or socket.
         let _ = fd.map(|fd| rustix::fs::fcntl_setfl(fd, OFlags::NONBLOCK));
     }
     Ok(started)
 }
 
-/// Lets this process open as many files as it may, since it has some for each rank. Gives back the limit that
-/// ranks are to have, if it was another: programs that use select(2) live by it.
+/// Raises the limit of open files of this process, which has some for each rank. Returns the former limit
+/// for the ranks, if it was lower: programs that use select(2) depend on it.
 pub fn raise_limit_of_files() -> Option<Rlimit> {
     let before = getrlimit(Resource::Nofile);
     if before.current == before.maximum {
@@ -143,7 +143,7 @@ fn environment(command: &mut Command, seat: &Seat<'_>, secret: &Secret, fd: i32)
     }
 }
 
-/// Whether a variable of ours is for the ranks too.
+/// Returns whether ranks get this variable.
 pub fn inherits(what: &Inherit, name: &OsStr) -> bool {
     match what {
         Inherit::All => true,

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Now, as `2026-11-28T08:33:34.123Z`.
+/// Returns the present time, like `2026-11-28T08:33:34.123Z`.
 pub fn now() -> String {
     text(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
-/// The time so long after the beginning of 1970, UTC.
+/// Formats a time since the beginning of 1970, UTC.
 fn text(since: Duration) -> String {
     let seconds = since.as_secs();
     let (year, month, day) = date(seconds / 86_400);
@@ -16,7 +16,7 @@ fn text(since: Duration) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milliseconds:03}Z")
 }
 
-/// Year, month and day of a day counted from 1970, in the Gregorian calendar.
+/// Returns year, month and day of a day counted from 1970, in the Gregorian calendar.
 fn date(mut days: u64) -> (u64, u64, u64) {
     let mut year = 1970;
     while days >= 365 + u64::from(is_leap(year)) {

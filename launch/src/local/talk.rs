@@ -1,4 +1,4 @@
-//! One rank's PMI connection: bytes to lines for the server, replies back.
+//! The PMI connection of one rank: splits bytes into lines for the server, and sends replies.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -9,13 +9,13 @@ use rustix::net::SendFlags;
 use crate::pmi::line::LineBuffer;
 use crate::pmi::server::{Event, Server};
 
-/// A rank that reads no answers is not listened to beyond this many bytes of them.
+/// Unsent answers, in bytes, at which the launcher stops reading from a rank.
 const BACKLOG_MAX: usize = 64 * 1024;
 
-/// Reads in one turn, so that no rank keeps the launcher from the others.
+/// Most reads in one turn, so that a rank cannot block the others.
 const READS_MAX: usize = 16;
 
-/// Our end of one connection; it never blocks.
+/// Our end of a connection; it never blocks.
 pub struct Talk {
     fd: OwnedFd,
     input: LineBuffer,
@@ -28,7 +28,7 @@ impl Talk {
         Talk { fd, input: LineBuffer::default(), output: Vec::new() }
     }
 
-    /// What to wait for.
+    /// Returns the events to wait for.
     pub fn wants(&self) -> PollFlags {
         let mut flags = PollFlags::empty();
         flags.set(PollFlags::IN, self.output.len() < BACKLOG_MAX);
@@ -36,7 +36,7 @@ impl Talk {
         flags
     }
 
-    /// Hands the lines that came to `server`. False: the connection is at its end.
+    /// Passes received lines to `server`. False: the connection has ended.
     pub fn read(&mut self, rank: u32, server: &mut Server, events: &mut Vec<Event>) -> bool {
         let mut bytes = [0; 4096];
         for _ in 0..READS_MAX {
@@ -62,14 +62,15 @@ impl Talk {
         }
     }
 
-    /// Queues a line and sends what the connection takes.
+    /// Queues a line and sends as much as the connection takes.
     pub fn say(&mut self, line: &str) {
         self.output.extend_from_slice(line.as_bytes());
         self.output.push(b'\n');
         self.write();
     }
 
-    /// Sends what the connection takes. A rank that hung up misses its answers; its end tells the rest.
+    /// Sends as much as the connection takes. Answers to a rank that closed its connection are dropped; its
+    /// end is reported elsewhere.
     pub fn write(&mut self) {
         while !self.output.is_empty() {
             match rustix::net::send(&self.fd, &self.output, SendFlags::NOSIGNAL) {

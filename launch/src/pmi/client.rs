@@ -1,4 +1,4 @@
-//! A rank's end of PMI-1: one request, one answer, each with a bound.
+//! The rank's side of PMI-1: one request, one answer, each with a bounded wait.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -11,24 +11,24 @@ use super::line::{Line, LineBuffer};
 use super::{spawn, value};
 use crate::LaunchError;
 
-/// Slurm and old MPICH read lines into 1024 bytes, their own words included.
+/// Longest line for Slurm and old MPICH, which read lines, with their own words, into 1024 bytes.
 const SAFE_LINE: usize = 1000;
 
-/// The word of an answer in which our launcher says why it refuses.
+/// Word of an answer in which our launcher gives the reason of a refusal.
 pub(super) const MESSAGE: &str = "nmad_msg";
 
-/// How long the launcher may take for an answer that depends on nobody else.
+/// Time limit of an answer that does not depend on other ranks.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
-/// How long a launcher may take to end a rank that asked for it.
+/// Time limit for the launcher to end a rank that asked for it.
 const ABORT_LIMIT: Duration = Duration::from_secs(3);
 
-/// A connection to the launcher, past its greeting.
+/// An initialised connection to the launcher.
 #[derive(Debug)]
 pub struct Client {
     fd: OwnedFd,
     buffer: LineBuffer,
-    /// Limit of every wait, fences included, if the user set one.
+    /// Time limit of every wait, including fences, if the user set one.
     limit: Option<Duration>,
     kvs: String,
     key_max: usize,
@@ -38,8 +38,8 @@ pub struct Client {
 impl Client {
     /// Greets the launcher and asks for its limits and the name of the key-value space.
     ///
-    /// `limit` bounds every wait. `None`: answers are bounded by 60 s, and a fence lasts until the last
-    /// rank comes or the launcher goes. `is_ours`: the launcher is ours, and wants to know our version.
+    /// `limit` bounds every wait. `None`: answers are bounded by 60 s, and a fence ends when the last rank
+    /// comes or the launcher goes. `is_ours`: the launcher is ours and checks our version.
     ///
     /// # Errors
     /// The launcher is gone, silent, or does not speak PMI-1.
@@ -61,12 +61,12 @@ impl Client {
         Ok(client)
     }
 
-    /// The name of the key-value space, unique for a job under one launcher.
+    /// Returns the name of the key-value space, which is unique for a job under one launcher.
     pub fn kvs(&self) -> &str {
         &self.kvs
     }
 
-    /// Puts a value of any length and content; others may get it after the next fence.
+    /// Puts a value of any length and content; other ranks can get it after the next fence.
     ///
     /// # Errors
     /// A bad key, a value beyond [`value::VALUE_MAX`], a key that was put before, or a lost launcher.
@@ -80,7 +80,7 @@ impl Client {
         Ok(())
     }
 
-    /// The value that a rank put before the last fence; `None` if nobody did.
+    /// Returns the value that a rank put before the last fence, if any.
     ///
     /// # Errors
     /// A bad key, a value that was not written by [`Client::put`], or a lost launcher.
@@ -100,11 +100,11 @@ impl Client {
         value::unescape(&written).map(Some).ok_or_else(|| broken("it has a malformed % sequence"))
     }
 
-    /// A value as the launcher keeps it, for the launcher's own keys (`PMI_process_mapping`).
+    /// Returns a raw value of the launcher, for the launcher's own keys (`PMI_process_mapping`).
     ///
     /// # Errors
-    /// A lost launcher, or an answer without a value. PMI-1 does not tell why a key is refused, so every
-    /// refusal reads as `None`.
+    /// A lost launcher, or an answer without a value. PMI-1 does not give the reason of a refusal, so every
+    /// refusal returns `None`.
     pub fn get_raw(&mut self, key: &str) -> Result<Option<String>, LaunchError> {
         let line = format!("cmd=get kvsname={} key={key}", self.kvs);
         let answer = self.ask(&line, "get_result", format!("asked for key {key}"))?;
@@ -114,10 +114,10 @@ impl Client {
         answer.need("value").map(|value| Some(value.to_owned()))
     }
 
-    /// Which program of the job this rank runs; none if the launcher refuses to tell.
+    /// Returns the number of the program that this rank runs; `None` if the launcher refuses to tell.
     ///
     /// # Errors
-    /// A lost launcher, or an answer that is none.
+    /// A lost launcher, or an invalid answer.
     pub fn program(&mut self) -> Result<Option<u32>, LaunchError> {
         match self.ask("cmd=get_appnum", "appnum", "asked for the number of its program") {
             Ok(answer) => Ok(answer.number("appnum").ok()),
@@ -126,10 +126,10 @@ impl Client {
         }
     }
 
-    /// Has the launcher start processes, as a job of their own.
+    /// Asks the launcher to start processes as a job of their own.
     ///
     /// # Errors
-    /// A lost launcher, or one that cannot or does not want to.
+    /// A lost launcher, or a refusal.
     pub fn spawn(&mut self, request: &spawn::Request) -> Result<(), LaunchError> {
         let lines = spawn::write(request).map_err(LaunchError::NoSpawn)?;
         let doing = "asked for more processes";
@@ -143,7 +143,7 @@ impl Client {
         })
     }
 
-    /// Waits until all ranks are here.
+    /// Waits until all ranks have entered the fence.
     ///
     /// # Errors
     /// A lost launcher; a refusal; the user's limit, if there is one.
@@ -152,7 +152,7 @@ impl Client {
         self.ask_within("cmd=barrier_in", "barrier_out", "waited in a fence".into(), limit)?.accepted()
     }
 
-    /// Says goodbye. The process may end afterwards without the launcher minding.
+    /// Finalizes: the launcher accepts the end of the process afterwards.
     ///
     /// # Errors
     /// A lost launcher.
@@ -160,8 +160,8 @@ impl Client {
         self.ask("cmd=finalize", "finalize_ack", "said goodbye").map(drop)
     }
 
-    /// Asks the launcher to end the job with exit code `code`. There is no answer; it returns if the launcher
-    /// closes the connection or does nothing for a while.
+    /// Asks the launcher to end the job with exit code `code`. There is no answer; the call returns when
+    /// the launcher closes the connection or the time limit is over.
     ///
     /// # Errors
     /// A lost launcher.
@@ -170,16 +170,16 @@ impl Client {
         why.truncate(SAFE_LINE - 100);
         let doing = "asked to end the job";
         self.send(&format!("cmd=abort exitcode={code} message={why}"), doing)?;
-        // The launcher kills us now. If we ended before that, others might see it first, and give another
-        // reason.
+        // The launcher kills this process now. If this process ended earlier, others might see its end
+        // first and report another reason.
         let _ = self.receive(doing, ABORT_LIMIT);
         Ok(())
     }
 
-    /// The longest part of a value, so that neither it nor its line hits a launcher's limit.
+    /// Returns the longest part of a value, so that neither it nor its line exceeds a launcher's limit.
     fn part_max(&self, key: &str) -> usize {
         let words = "cmd=put kvsname= key= value=".len() + self.kvs.len() + key.len() + value::SUFFIX_MAX;
-        // One less than the limit: launchers differ in whether it counts the terminator.
+        // One byte less than the limit, since some launchers count the terminator.
         self.value_max.saturating_sub(1).min(SAFE_LINE.saturating_sub(words))
     }
 
@@ -199,7 +199,7 @@ impl Client {
         let answer = Answer { line, doing };
         match answer.parsed()?.command {
             command if command == want => Ok(answer),
-            // Our own launcher and Slurm name a request they do not know; the reason says more.
+            // Our launcher and Slurm name an unknown request in the answer; the reason is more useful.
             _ if answer.parsed()?.get("rc").is_some_and(|rc| rc != "0") => Err(answer.refused()),
             _ => Err(answer.wrong(&format!("cmd={want} was expected"))),
         }
@@ -209,7 +209,7 @@ impl Client {
         let line = format!("{line}\n");
         let mut rest = line.as_bytes();
         while !rest.is_empty() {
-            // A program in C does not ignore SIGPIPE, and a dead launcher must not kill it silently.
+            // A C program does not ignore SIGPIPE, and a dead launcher must not kill it silently.
             let sent = match rustix::net::send(&self.fd, rest, SendFlags::NOSIGNAL) {
                 Err(Errno::NOTSOCK) => rustix::io::write(&self.fd, rest),
                 other => other,
@@ -249,14 +249,14 @@ impl Client {
         }
     }
 
-    /// Waits for the descriptor, at most until `start + limit`.
+    /// Waits for the descriptor until `start + limit`.
     fn wait(&self, what: PollFlags, doing: &str, start: Instant, limit: Duration) -> Result<(), LaunchError> {
         loop {
             let left = limit.saturating_sub(start.elapsed());
             if left.is_zero() {
                 return Err(LaunchError::Timeout { doing: doing.to_owned(), limit_s: limit.as_secs() });
             }
-            // Endless waits are cut into hours, which no clock type overflows on.
+            // Endless waits are cut into hours, so that no clock type overflows.
             let turn = Timespec::try_from(left.min(Duration::from_secs(3600))).ok();
             match poll(&mut [PollFd::new(&self.fd, what)], turn.as_ref()) {
                 Ok(0) | Err(Errno::INTR) => {}
@@ -267,7 +267,7 @@ impl Client {
     }
 }
 
-/// A line of the launcher together with what it answers.
+/// An answer of the launcher, with the request that it answers.
 struct Answer {
     line: String,
     doing: String,
@@ -286,7 +286,7 @@ impl Answer {
         self.parsed()?.number(name).map_err(|why| self.wrong(&why))
     }
 
-    /// An answer without `rc=` is a yes: old launchers leave it out.
+    /// An answer without `rc=` is a success: old launchers omit it.
     fn accepted(&self) -> Result<(), LaunchError> {
         match self.parsed()?.get("rc") {
             None | Some("0") => Ok(()),
@@ -295,7 +295,7 @@ impl Answer {
     }
 
     fn refused(&self) -> LaunchError {
-        // Our own launcher says why; what others say tells most as it is.
+        // Our launcher gives a reason; answers of other launchers are reported as they are.
         let why = self.parsed().ok().and_then(|line| value::unescape(line.get(MESSAGE)?));
         let why = why.unwrap_or_else(|| shortened(&self.line));
         LaunchError::Refused { doing: self.doing.clone(), why }

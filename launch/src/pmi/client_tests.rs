@@ -1,4 +1,4 @@
-//! A rank's end of PMI-1 against launchers that follow a script.
+//! Tests of the rank's side of PMI-1 against scripted launchers.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -12,27 +12,27 @@ const GREETING: [&str; 3] = [
     "cmd=my_kvsname kvsname=kvs_0",
 ];
 
-/// A launcher that answers each line with the next of `answers`, then hangs up; it returns what it heard.
+/// A launcher that answers each line with the next of `answers`, then closes; returns the received lines.
 fn launcher(answers: Vec<String>) -> (OwnedFd, JoinHandle<Vec<String>>) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let thread = thread::spawn(move || {
         let mut lines = BufReader::new(ours.try_clone().unwrap()).lines();
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         for answer in answers {
             match lines.next() {
-                Some(Ok(line)) => heard.push(line),
+                Some(Ok(line)) => received.push(line),
                 _ => break,
             }
             if (&ours).write_all(answer.as_bytes()).is_err() {
                 break;
             }
         }
-        heard
+        received
     });
     (theirs.into(), thread)
 }
 
-/// A connected client whose launcher goes on with `answers`.
+/// Returns a connected client whose launcher continues with `answers`.
 fn connected(answers: &[&str]) -> (Client, JoinHandle<Vec<String>>) {
     let answers = GREETING.iter().chain(answers).map(|line| format!("{line}\n")).collect();
     let (fd, thread) = launcher(answers);
@@ -48,9 +48,9 @@ fn greets_and_says_goodbye() {
     let (client, thread) = connected(&["cmd=finalize_ack"]);
     assert_eq!(client.kvs(), "kvs_0");
     client.finalize().unwrap();
-    let heard = thread.join().unwrap();
-    assert_eq!(heard[0], "cmd=init pmi_version=1 pmi_subversion=1");
-    assert_eq!(heard[3], "cmd=finalize");
+    let received = thread.join().unwrap();
+    assert_eq!(received[0], "cmd=init pmi_version=1 pmi_subversion=1");
+    assert_eq!(received[3], "cmd=finalize");
 }
 
 #[test]
@@ -65,9 +65,9 @@ fn asks_for_the_program() {
 fn long_values_travel_in_parts() {
     let (mut client, thread) = connected(&["cmd=put_result rc=0"; 3]);
     client.put("k", &"v".repeat(600)).unwrap();
-    let heard = thread.join().unwrap();
-    assert!(heard[3].starts_with("cmd=put kvsname=kvs_0 key=k value=3:vvv"), "{}", heard[3]);
-    assert!(heard[5].starts_with("cmd=put kvsname=kvs_0 key=k+2 value=vvv"), "{}", heard[5]);
+    let received = thread.join().unwrap();
+    assert!(received[3].starts_with("cmd=put kvsname=kvs_0 key=k value=3:vvv"), "{}", received[3]);
+    assert!(received[5].starts_with("cmd=put kvsname=kvs_0 key=k+2 value=vvv"), "{}", received[5]);
 }
 
 #[test]

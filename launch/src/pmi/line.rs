@@ -1,8 +1,8 @@
-//! One line of PMI-1: `cmd=NAME key=value key=value`, and the bytes that lines come in.
+//! Lines of PMI-1, `cmd=NAME key=value key=value`, and the buffer that splits bytes into lines.
 
 use super::LINE_MAX;
 
-/// A parsed line. Borrowed, in the order of the wire; a line has a dozen words at most.
+/// A parsed line. The words are borrowed and in the order of the line, which has a dozen at most.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Line<'a> {
     /// The word behind `cmd=`.
@@ -14,7 +14,7 @@ impl<'a> Line<'a> {
     /// Splits a line without its newline.
     ///
     /// # Errors
-    /// The error in words: no `cmd=` at the start, or a word without `=`.
+    /// The error as text: no `cmd=` at the start, or a word without `=`.
     pub fn parse(text: &'a str) -> Result<Line<'a>, String> {
         let mut words = text.split_ascii_whitespace();
         let command = match words.next().and_then(|word| word.split_once('=')) {
@@ -25,7 +25,7 @@ impl<'a> Line<'a> {
         for word in words {
             match word.split_once('=') {
                 Some(pair) => pairs.push(pair),
-                // Messages for people (`msg=key not found`) have blanks in them, though they should not.
+                // Messages for the user (`msg=key not found`) contain blanks, against the grammar.
                 None if pairs.iter().any(|(name, _)| name.ends_with("msg")) => {}
                 None => return Err(format!("{word:?} is not of the form key=value")),
             }
@@ -33,47 +33,47 @@ impl<'a> Line<'a> {
         Ok(Line { command, words: pairs })
     }
 
-    /// The value of a word, if the line has it.
+    /// Returns the value of a word, if the line has it.
     pub fn get(&self, name: &str) -> Option<&'a str> {
         self.words.iter().find(|(found, _)| *found == name).map(|&(_, value)| value)
     }
 
-    /// The value of a word that must be there.
+    /// Returns the value of a required word.
     ///
     /// # Errors
-    /// Says which word is missing.
+    /// Names the missing word.
     pub fn need(&self, name: &str) -> Result<&'a str, String> {
         self.get(name).ok_or_else(|| format!("{}= is missing", name))
     }
 
-    /// The value of a word that must be a number.
+    /// Returns the value of a required number.
     ///
     /// # Errors
-    /// Says which word is missing or no number.
+    /// Names the word that is missing or no number.
     pub fn number<T: std::str::FromStr>(&self, name: &str) -> Result<T, String> {
         let text = self.need(name)?;
         text.parse().map_err(|_| format!("{name}={text} is not a number"))
     }
 }
 
-/// Bytes on their way to become lines. Bounded: a line longer than [`LINE_MAX`] is an error.
+/// A buffer that splits bytes into lines. Bounded: a line longer than [`LINE_MAX`] is an error.
 #[derive(Debug, Default)]
 pub struct LineBuffer {
     bytes: Vec<u8>,
-    /// How many of the bytes were searched for a newline already.
+    /// Number of bytes that were already searched for a newline.
     searched: usize,
 }
 
 impl LineBuffer {
-    /// Adds what was read.
+    /// Adds bytes that were read.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Takes the next whole line, without its newline. `None`: more bytes are needed.
+    /// Takes the next complete line, without its newline. `None`: more bytes are needed.
     ///
     /// # Errors
-    /// Says that a line is too long or not text; the line is dropped.
+    /// A line is too long or not text; the line is dropped.
     pub fn next_line(&mut self) -> Result<Option<String>, String> {
         let Some(at) = self.bytes[self.searched..].iter().position(|&b| b == b'\n') else {
             self.searched = self.bytes.len();

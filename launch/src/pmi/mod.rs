@@ -1,11 +1,12 @@
-//! PMI-1: the lines between a rank and its launcher, and both ends of them.
+//! PMI-1: the protocol between a rank and its launcher, with client and server.
 //!
-//! [`mod@line`] is the grammar, [`value`] makes any text fit into it, [`client`] is a rank's end, and
-//! [`server`] the launcher's, without I/O. This layer knows ranks, keys and fences; it must never know
+//! [`mod@line`] is the grammar, [`value`] encodes any text for it, [`client`] is the rank's side, and
+//! [`server`] the launcher's side, without I/O. This layer knows ranks, keys and fences; it must never know
 //! how a process is started or what a value means.
 //!
-//! The wire (MPICH's `simple_pmi`, also spoken by `srun --mpi=pmi2`): one line `cmd=NAME key=value ...` each
-//! way; blocks `mcmd=NAME ... endcmd` of several lines exist only for starting processes ([`spawn`]).
+//! The protocol (MPICH's `simple_pmi`, also used by `srun --mpi=pmi2`) sends one line `cmd=NAME key=value
+//! ...` each way. Blocks `mcmd=NAME ... endcmd` of several lines exist only for starting processes
+//! ([`spawn`]).
 
 pub mod client;
 pub mod line;
@@ -13,5 +14,5 @@ pub mod server;
 pub mod spawn;
 pub mod value;
 
-/// The longest line that either end sends or accepts, in bytes. Hydra's own limit is 64 KiB.
+/// Longest line that either side sends or accepts, in bytes. Hydra's own limit is 64 KiB.
 pub const LINE_MAX: usize = 64 * 1024;

@@ -1,12 +1,12 @@
-//! The launcher's end of PMI-1, without I/O: lines in, events out.
+//! The launcher's side of PMI-1, without I/O: lines in, events out.
 //!
-//! It remembers who joined and who left, keeps the key-value space, and knows when a fence can never
-//! be complete. A line that makes no sense is answered and reported, and changes nothing.
+//! The server records which ranks joined and left, keeps the key-value space, and detects fences that can
+//! never complete. A malformed line is answered and reported, and changes nothing.
 //!
-//! A job on several hosts has a server on each, for the ranks there ([`Server::part`]): what they put stays
-//! with it until all of them are in a fence, goes up with [`Event::Fence`], and what all hosts put comes back
-//! with [`Server::release`]. So a rank gets what it asks for from its own host. Members are numbered from 0
-//! on each host; only what people read has their ranks.
+//! A job on several hosts has a server on each, for the ranks there ([`Server::part`]). It collects the
+//! values of its ranks until all of them are in a fence, sends them up with [`Event::Fence`], and receives
+//! the values of all hosts with [`Server::release`]. So each rank gets values from its own host. Members
+//! are numbered from 0 on each host; messages for the user have ranks.
 
 use std::collections::HashMap;
 
@@ -16,50 +16,51 @@ use super::client::MESSAGE;
 use super::line::Line;
 use super::{spawn, value};
 
-/// The longest key, in bytes. The limits are Hydra's, which all clients are known to live with.
+/// Longest key in bytes. The limits are Hydra's, which all clients are known to accept.
 pub const KEY_MAX: usize = 64;
-/// The longest value, in bytes.
+/// Longest value in bytes.
 pub const VALUE_MAX: usize = 1024;
-/// The longest name of a key-value space, in bytes.
+/// Longest name of a key-value space in bytes.
 pub const NAME_MAX: usize = 256;
-/// Lines of a block, at most; later ones do not count.
+/// Most lines of a block; later ones are dropped.
 const BLOCK_MAX: usize = 1 << 14;
-/// All keys and values together, in bytes: a rank that puts without end must not fill the memory.
+/// Limit of all keys and values together in bytes, so that a rank cannot fill the memory.
 const SPACE_MAX: usize = 1 << 30;
 
-/// What a line led to.
+/// Result of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
-    /// This line (without its newline) is for that member.
+    /// Send this line (without its newline) to that member.
     Reply(u32, String),
-    /// All members are in a fence, which the other hosts have to join; with what was put since the last one.
+    /// All members are in a fence that the other hosts have to join; with the values put since the last
+    /// one.
     Fence(Vec<(String, String)>),
     /// A rank asks to end the job.
     Abort {
         /// The asking rank.
         rank: u32,
-        /// The exit code that it wants the job to have.
+        /// The requested exit code of the job.
         code: i32,
-        /// Its reason, maybe empty.
+        /// The reason, may be empty.
         why: String,
     },
     /// A member asks for more processes.
     Spawn(u32, spawn::Request),
-    /// Something that a person should read.
+    /// A message for the user.
     Note(String),
 }
 
-/// A rank that will join no fence any more.
+/// A rank that will not join any further fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Absent {
-    /// Which.
+    /// The rank.
     pub rank: u32,
-    /// Whether its process is gone; otherwise it has said goodbye.
+    /// Whether its process is gone; otherwise it has finalized.
     pub gone: bool,
 }
 
 impl Absent {
-    /// Its effect on the rank that waits in a fence.
+    /// Returns the reason why rank `waiting` waits forever.
     pub fn keeps(self, waiting: u32) -> String {
         let how = if self.gone { "has ended" } else { "has said goodbye" };
         let rank = self.rank;
@@ -67,28 +68,28 @@ impl Absent {
     }
 }
 
-/// How far a rank is.
+/// PMI state of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
-    /// It has not said hello; many programs never do.
+    /// Not initialised; many programs never are.
     Silent,
-    /// It said hello and not yet goodbye.
+    /// Initialised and not yet finalized.
     Joined,
-    /// It said goodbye.
+    /// Finalized.
     Finalized,
 }
 
 #[derive(Debug, Clone)]
 struct Member {
     rank: u32,
-    /// Which program of the job it runs.
+    /// Number of its program.
     program: u32,
     phase: Phase,
     waiting: bool,
     gone: bool,
-    /// Inside `mcmd=NAME ... endcmd`: the name, and the lines so far.
+    /// Inside `mcmd=NAME ... endcmd`: the name and the lines so far.
     block: Option<(String, Vec<String>)>,
-    /// The blocks before.
+    /// The earlier blocks of a request.
     asks: spawn::Reading,
 }
 
@@ -102,23 +103,24 @@ pub struct Server {
     members: Vec<Member>,
     space: HashMap<String, String>,
     space_len: usize,
-    /// Ranks of the job, on all hosts.
+    /// Number of ranks on all hosts.
     size: u32,
-    /// Values that were put since the last fence, where other hosts wait for them.
+    /// Values put since the last fence, if other hosts need them.
     fresh: Option<Vec<(String, String)>>,
-    /// The user knows that a rank uses another library.
-    told: bool,
+    /// The user was told that a rank uses another library.
+    was_reported: bool,
 }
 
 impl Server {
-    /// A job named `name` with `ranks` ranks of each program, whose launcher's map is `mapping`.
+    /// Makes the server of a job named `name` with `counts` ranks of each program; `mapping` is the node
+    /// map.
     pub fn new(name: &str, counts: &[u32], mapping: &str) -> Server {
         let programs = (0..).zip(counts);
         let programs = programs.flat_map(|(program, &count)| std::iter::repeat_n(program, count as usize));
         Server::of(name, (0..).zip(programs), mapping)
     }
 
-    /// The part of a job of `size` ranks that is on one host: the ranks there, each with its program.
+    /// Makes the server for the ranks of a job of `size` ranks that are on one host, each with its program.
     pub fn part(name: &str, ranks: impl Iterator<Item = (u32, u32)>, size: u32, mapping: &str) -> Server {
         Server { size, fresh: Some(Vec::new()), ..Server::of(name, ranks, mapping) }
     }
@@ -136,15 +138,15 @@ impl Server {
         let members: Vec<Member> = ranks.map(member).collect();
         let space = HashMap::from([(crate::mapping::KEY.to_owned(), mapping.to_owned())]);
         let size = members.len() as u32;
-        Server { name: name.to_owned(), members, space, space_len: 0, size, fresh: None, told: false }
+        Server { name: name.to_owned(), members, space, space_len: 0, size, fresh: None, was_reported: false }
     }
 
-    /// How far a rank is.
+    /// Returns the PMI state of a rank.
     pub fn phase(&self, rank: u32) -> Phase {
         self.members[rank as usize].phase
     }
 
-    /// Takes one line from a rank.
+    /// Handles one line of a rank.
     pub fn handle(&mut self, rank: u32, text: &str) -> Vec<Event> {
         if let Some(block) = self.members[rank as usize].block.take() {
             return self.in_block(rank, block, text);
@@ -161,30 +163,30 @@ impl Server {
         }
     }
 
-    /// A rank's process has ended: it will come to no fence any more.
+    /// Records the end of a rank's process: it will not join any further fence.
     pub fn gone(&mut self, rank: u32) {
         let member = &mut self.members[rank as usize];
         member.gone = true;
         member.waiting = false;
     }
 
-    /// The first rank that waits in a fence, if one does.
+    /// Returns the first rank that waits in a fence, if any.
     pub fn waiting(&self) -> Option<u32> {
         self.members.iter().find(|member| member.waiting).map(|member| member.rank)
     }
 
-    /// The first rank that will join no fence any more, if there is one.
+    /// Returns the first rank that will not join any further fence, if any.
     pub fn absent(&self) -> Option<Absent> {
         let absent = self.members.iter().find(|member| member.gone || member.phase == Phase::Finalized)?;
         Some(Absent { rank: absent.rank, gone: absent.gone })
     }
 
-    /// Why the fence that some rank waits in can never be complete, if so.
+    /// Returns the reason why the current fence can never complete, if so.
     pub fn stuck(&self) -> Option<String> {
         Some(self.absent()?.keeps(self.waiting()?))
     }
 
-    /// All hosts are in the fence, and this is what their ranks put.
+    /// Releases the fence when all hosts are in it, with the values that their ranks put.
     pub fn release(&mut self, put: Vec<(String, String)>) -> Vec<Event> {
         self.space.extend(put);
         self.members.iter_mut().for_each(|m| m.waiting = false);
@@ -222,18 +224,18 @@ impl Server {
 
     fn init(&mut self, rank: u32, line: &Line<'_>) -> Result<Vec<Event>, String> {
         let version: u32 = line.number("pmi_version")?;
-        // A client of a later subversion falls back to what the answer names.
+        // A client of a later subversion falls back to the one in the answer.
         let rc = if version == 1 { 0 } else { -1 };
         if rc == 0 {
             self.members[rank as usize].phase = Phase::Joined;
         }
         let text = format!("cmd=response_to_init pmi_version=1 pmi_subversion=1 rc={rc}");
         let mut events = vec![Event::Reply(rank, text)];
-        // One is enough: the others of a host have found the same library.
-        if !self.told
+        // One message is enough: other ranks of a host find the same library.
+        if !self.was_reported
             && let Some(why) = other_library(self.members[rank as usize].rank, line.get("library"))
         {
-            self.told = true;
+            self.was_reported = true;
             events.push(Event::Note(why));
         }
         Ok(events)
@@ -290,18 +292,18 @@ impl Server {
         ]
     }
 
-    /// Takes a line of a block of several lines.
+    /// Handles a line of a block of several lines.
     fn in_block(&mut self, rank: u32, (name, mut lines): (String, Vec<String>), text: &str) -> Vec<Event> {
         let member = &mut self.members[rank as usize];
         if text.trim() != "endcmd" {
-            // A rank that sends lines without end must not fill the memory.
+            // A rank must not fill the memory with endless lines.
             if lines.len() < BLOCK_MAX {
                 lines.push(text.to_owned());
             }
             member.block = Some((name, lines));
             return Vec::new();
         }
-        // Hosts know nothing of ranks that others start.
+        // A job on several hosts cannot spawn.
         if name == "spawn" && self.fresh.is_some() {
             return vec![refusal(rank, &name, ONE_MACHINE)];
         }
@@ -320,7 +322,7 @@ impl Server {
         }
     }
 
-    /// Answers a member that has asked for processes: there are so many, or why there are none.
+    /// Answers a spawn request: with the number of processes, or with the reason of the refusal.
     pub fn spawned(member: u32, started: Result<u32, &str>) -> Event {
         match started {
             Ok(count) => {
@@ -331,23 +333,23 @@ impl Server {
         }
     }
 
-    /// Puts a value before any rank does.
+    /// Puts an initial value.
     pub fn preset(&mut self, key: &str, value: &str) {
         self.space.insert(key.to_owned(), value.to_owned());
     }
 }
 
-/// Why ranks on several machines start no further ones.
+/// Reason why jobs on several machines cannot spawn.
 const ONE_MACHINE: &str =
     "a job on several machines starts no further processes: start all of it on one machine";
 
-/// Refuses: our own library takes the reason from a word of its own, others from `msg`, where it is one word.
+/// Refuses a request: our library reads the reason from a word of its own, others from `msg`, in one word.
 fn refusal(member: u32, name: &str, why: &str) -> Event {
     let (word, ours) = (words(why), value::escape(why));
     Event::Reply(member, format!("cmd={name}_result rc=-1 errcodes=-1 msg={word} {MESSAGE}={ours}"))
 }
 
-/// A text as one word.
+/// Converts a text to one word.
 fn words(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() || "./:-".contains(c) { c } else { '_' }).collect()
 }
@@ -365,8 +367,8 @@ fn abort(rank: u32, line: &Line<'_>) -> Event {
     Event::Abort { rank, code, why }
 }
 
-/// The message for the user if a rank's library is not that of this launcher. `version`: the one that a rank
-/// of ours announces.
+/// Returns the message for the user if a rank's library is not that of this launcher. `version` is the one
+/// that a rank of ours announces.
 fn other_library(rank: u32, version: Option<&str>) -> Option<String> {
     let what = match version {
         Some(OWN_VERSION) => return None,

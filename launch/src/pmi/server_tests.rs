@@ -1,4 +1,4 @@
-//! What the launcher's end of PMI-1 answers, line by line.
+//! Tests of the launcher's side of PMI-1, line by line.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn server(size: u32) -> Server {
     Server::new("nmad-test", &[size], "(vector,(0,1,2))")
 }
 
-/// The only reply to a line.
+/// Returns the reply to a line, which must be the only event.
 fn reply(server: &mut Server, rank: u32, line: &str) -> String {
     match &server.handle(rank, line)[..] {
         [Event::Reply(to, text)] if *to == rank => text.clone(),
@@ -72,7 +72,7 @@ fn a_fence_opens_when_the_last_rank_comes() {
 }
 
 #[test]
-fn a_fence_that_cannot_be_complete_is_told() {
+fn a_fence_that_cannot_complete_is_reported() {
     let mut s = server(3);
     s.gone(2);
     assert_eq!(s.stuck(), None, "nobody waits yet");
@@ -148,7 +148,7 @@ fn a_part_of_a_job_asks_the_other_hosts_at_each_fence() {
 }
 
 #[test]
-fn another_library_is_told_once() {
+fn another_library_is_reported_once() {
     for (library, words) in
         [("", "rank 1 uses another MPI than"), (" library=9.9.9", "rank 1 uses version 9.9.9")]
     {

@@ -1,42 +1,44 @@
-//! `mcmd=spawn`: a rank asks its launcher for more processes, in a block of lines for each program.
+//! `mcmd=spawn`: a rank asks its launcher to start processes, in a block of lines for each program.
 
 use crate::LaunchError;
 use rustix::fs::{Access, access};
 use std::path::PathBuf;
 
-/// Set for processes that a running job has asked for, by Hydra and by our launcher.
+/// Variable that Hydra and our launcher set for spawned processes.
 pub const SPAWNED: &str = "PMI_SPAWNED";
-/// Set for processes that a rank has asked for under PMIx: the job of that rank, and what it gives them.
+/// Variable of processes that a rank has spawned under PMIx: the job of that rank, and the port that it
+/// gives them.
 pub const STARTED_BY: &str = "NMAD_STARTED_BY";
-/// Under which key they find the port of the process that has asked.
+/// Key under which spawned processes find the port of the process that spawned them.
 pub const PARENT_PORT: &str = "PARENT_ROOT_PORT_NAME";
 
-/// The word that makes a launcher of our program for one request, which comes on standard input, when it is
-/// the only one on the command line.
+/// Sole command-line word that makes our program the launcher of one request, which comes on standard
+/// input.
 pub const ASKED_WORD: &str = "--launch-asked";
-/// The answer of such a launcher if the job runs.
+/// Answer of such a launcher when the job runs.
 pub const STARTED: &str = "started";
 
-/// A program that is to be started, and how often.
+/// A program to be started, and the number of its processes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// The program.
     pub program: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Processes that run it.
+    /// Number of processes.
     pub count: u32,
-    /// Hints: `wdir` is the folder in which they run.
+    /// Hints: `wdir` is the working folder.
     pub info: Vec<(String, String)>,
 }
 
 impl Wanted {
-    /// The folder in which it runs, if one was named.
+    /// Returns the working folder, if one was named.
     pub fn folder(&self) -> Option<PathBuf> {
         self.info.iter().rev().find(|(key, _)| key == "wdir").map(|(_, value)| PathBuf::from(value))
     }
 
-    /// Whether this process could start it: its file, or one of its name in a folder of `PATH`.
+    /// Returns whether this process could start the program: the file is executable, or found in a folder
+    /// of `PATH`.
     pub fn is_here(&self) -> bool {
         let may_run = |file: PathBuf| file.is_file() && access(&file, Access::EXEC_OK).is_ok();
         if self.program.contains('/') {
@@ -47,18 +49,18 @@ impl Wanted {
     }
 }
 
-/// Programs that are started together, as a job of their own.
+/// Programs that are started together as a job of their own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Request {
     /// The programs.
     pub programs: Vec<Wanted>,
-    /// The first values in the new job's key-value space.
+    /// Initial values in the new job's key-value space.
     pub preput: Vec<(String, String)>,
 }
 
 impl Request {
-    /// Refuses programs that this process could not start. Launchers of others are not asked for those:
-    /// PRRTE ends all jobs because of one, and under Hydra the caller waits without end.
+    /// Refuses programs that this process could not start. This check is for other launchers: PRRTE ends
+    /// all jobs because of one missing program, and under Hydra the caller waits forever.
     ///
     /// # Errors
     /// [`LaunchError::NoSpawn`], with the program.
@@ -68,10 +70,10 @@ impl Request {
     }
 }
 
-/// The lines of a request, without the newline of the last one.
+/// Writes the lines of a request, without the last newline.
 ///
 /// # Errors
-/// A text has a newline in it.
+/// A text contains a newline.
 pub fn write(request: &Request) -> Result<String, String> {
     let mut text = String::new();
     for (place, wanted) in request.programs.iter().enumerate() {
@@ -102,17 +104,18 @@ pub fn write(request: &Request) -> Result<String, String> {
     Ok(text)
 }
 
-/// Blocks on their way to become a request.
+/// Collects blocks into a request.
 #[derive(Debug, Clone, Default)]
 pub struct Reading {
     request: Request,
 }
 
 impl Reading {
-    /// Takes the lines of a block, without the first and the last; a request, if it was the last block.
+    /// Takes the lines of a block, without the first and the last one; returns the request after its last
+    /// block.
     ///
     /// # Errors
-    /// Says what is missing or wrong; then the next block begins another request.
+    /// Names the missing or wrong line; the next block then begins a new request.
     pub fn block(&mut self, lines: &[String]) -> Result<Option<Request>, String> {
         let read = self.read(lines);
         match read {
@@ -199,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_named() {
+    fn malformed_requests_name_the_error() {
         let mut reading = Reading::default();
         for (lines, word) in [(vec![], "execname"), (vec!["execname=x", "nprocs=y"], "nprocs=y")] {
             let lines: Vec<String> = lines.into_iter().map(String::from).collect();

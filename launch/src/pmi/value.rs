@@ -1,26 +1,26 @@
-//! Any text as values of a key-value space that takes short words without blanks.
+//! Encodes any text as values of a key-value space that takes short words without blanks.
 //!
-//! A value is written with `%XX` for every byte that some launcher might trip over, is cut into parts
-//! that fit, and the first part says how many there are: key `K` holds `3:...`, keys `K+1` and `K+2` the
-//! rest. This file knows limits, not launchers.
+//! The encoding writes `%XX` for every byte that a launcher might misread, and cuts the text into parts
+//! that fit. The first part begins with the number of parts: key `K` holds `3:...`, keys `K+1` and `K+2`
+//! the rest. This file knows limits, not launchers.
 
 use crate::LaunchError;
 
-/// The longest value, in bytes once written; a larger one is a mistake of the caller.
+/// Longest encoded value in bytes; a longer one is an error of the caller.
 pub const VALUE_MAX: usize = 16 << 20;
 
-/// Room that a part's number takes at the end of its key (`+` and digits).
+/// Bytes for a part's number at the end of its key (`+` and digits).
 pub const SUFFIX_MAX: usize = 8;
 
-/// Room for the count and the colon at the head of the first part.
+/// Bytes for the count and the colon at the beginning of the first part.
 const HEAD_MAX: usize = 9;
 
-/// The key of part `part` of the value of `key`.
+/// Returns the key of part `part` of the value of `key`.
 pub fn part_key(key: &str, part: usize) -> String {
     if part == 0 { key.to_owned() } else { format!("{key}+{part}") }
 }
 
-/// Checks a key of ours: short, and of characters that all launchers take.
+/// Checks a key: it must be short, and have only characters that all launchers accept.
 ///
 /// # Errors
 /// [`LaunchError::Key`].
@@ -39,7 +39,7 @@ pub fn check_key(key: &str, len_max: usize) -> Result<(), LaunchError> {
     }
 }
 
-/// The parts, in order, none longer than `part_max` bytes.
+/// Splits a value into parts of at most `part_max` bytes.
 ///
 /// # Errors
 /// [`LaunchError::Value`] for a value beyond [`VALUE_MAX`], or a launcher whose limit leaves no room.
@@ -59,14 +59,14 @@ pub fn split(key: &str, value: &str, part_max: usize) -> Result<Vec<String>, Lau
     Ok(parts)
 }
 
-/// The number of parts and the text of the first one.
+/// Parses the first part; returns the number of parts and its text.
 pub fn head(first: &str) -> Option<(usize, &str)> {
     let (count, text) = first.split_once(':')?;
     let count: usize = count.parse().ok()?;
     (1..=VALUE_MAX).contains(&count).then_some((count, text))
 }
 
-/// Writes `%XX` for all but letters, digits and a few marks.
+/// Encodes all bytes except letters, digits and a few marks as `%XX`.
 pub fn escape(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for byte in value.bytes() {
@@ -79,7 +79,7 @@ pub fn escape(value: &str) -> String {
     out
 }
 
-/// Reads what [`split`] wrote, once its parts are joined. `None`: it was not written by [`split`].
+/// Decodes the joined parts of [`split`]; `None` for other text.
 pub fn unescape(written: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(written.len());
     let mut rest = written.as_bytes();
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn any_text_comes_back() {
+    fn any_text_survives_a_round_trip() {
         for value in ["", "a", "two words\nand a line", "é=;%20\0\"'\\", &"x y".repeat(5000)] {
             for part_max in [10, 11, 64, 1023] {
                 round_trip(value, part_max);

@@ -1,33 +1,33 @@
-//! Where the PMIx library may lie: where the user says, where the linker looks, where the launcher has it.
+//! Finds the PMIx library: the user's file, the linker's search, the launcher's copy.
 
 use std::path::{Path, PathBuf};
 
-/// The variable that names its file.
+/// The variable with the path of the library.
 pub const VARIABLE: &str = "NMAD_PMIX";
 
-/// The name that it has had since PMIx 2.
+/// The file name since PMIx 2.
 const NAME: &str = "libpmix.so.2";
 
-/// Processes above this one that are looked at: a launcher may start its ranks through some scripts.
+/// Number of ancestor processes to inspect: a launcher may start its ranks through some scripts.
 const GENERATIONS: usize = 8;
 
-/// Files to try, in this order; a name without a slash means the linker's search.
+/// Returns the files to try, in this order; a name without a slash means the linker's search.
 ///
-/// `given` is the value of [`VARIABLE`], and then the only one.
+/// `given` is the value of [`VARIABLE`]; if set, it is the only candidate.
 pub fn candidates(given: Option<&str>) -> Vec<PathBuf> {
     if let Some(given) = given {
         return vec![given.into()];
     }
     let mut all = vec![PathBuf::from(NAME)];
     all.extend(ancestors(std::process::id()).filter_map(|process| {
-        // Another user's launcher does not show its files; then the linker has to know.
+        // A launcher of another user hides its files; then the linker has to find the library.
         loaded(&std::fs::read_to_string(format!("/proc/{process}/maps")).ok()?).map(Path::to_path_buf)
     }));
     all.dedup();
     all
 }
 
-/// The processes above `process`, the nearest first.
+/// Returns the ancestors of `process`, the nearest first.
 fn ancestors(process: u32) -> impl Iterator<Item = u32> {
     let above = |process: &u32| {
         parent(&std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?).filter(|above| *above > 1)
@@ -35,12 +35,12 @@ fn ancestors(process: u32) -> impl Iterator<Item = u32> {
     std::iter::successors(Some(process), above).skip(1).take(GENERATIONS)
 }
 
-/// The parent that `/proc/PID/stat` names.
+/// Parses the parent from `/proc/PID/stat`.
 fn parent(stat: &str) -> Option<u32> {
     crate::os::field_of_stat(stat, 1)?.parse().ok()
 }
 
-/// The file of the PMIx library among the `maps` of a process.
+/// Returns the file of the PMIx library in the `maps` of a process.
 fn loaded(maps: &str) -> Option<&Path> {
     let file = |line: &str| line.find('/').map(|start| line.len() - start);
     maps.lines()
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_user_says_is_all() {
+    fn the_users_file_is_the_only_candidate() {
         assert_eq!(candidates(Some("/opt/libpmix.so")), [PathBuf::from("/opt/libpmix.so")]);
         assert_eq!(candidates(None)[0], PathBuf::from("libpmix.so.2"));
     }

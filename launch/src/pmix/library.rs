@@ -1,4 +1,4 @@
-//! The PMIx client library: its functions, its structures, and calls of them.
+//! The PMIx client library: its functions, its structures, and safe calls.
 //!
 //! Numbers and layouts are those of the PMIx standard, version 4 (chapters 3 and 5; `pmix_common.h`), which
 //! libraries from 3 to 6 share as far as they are used here.
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 
 const SUCCESS: c_int = 0;
-/// Nobody has put this key.
+/// No process has put this key.
 const ERR_NOT_FOUND: c_int = -46;
 const ERR_TIMEOUT: c_int = -24;
 /// The launcher is gone: `PMIX_ERR_UNREACH`, `PMIX_ERR_COMM_FAILURE`, `PMIX_ERR_LOST_CONNECTION`.
@@ -23,7 +23,7 @@ const UINT32: u16 = 14;
 const PROC: u16 = 22;
 /// Visible to all ranks.
 const GLOBAL: u8 = 3;
-/// Information about the job rather than about a rank.
+/// Pseudo rank for information about the job.
 pub const WHOLE_JOB: u32 = u32::MAX - 1;
 
 const KEY_SIZE: usize = 512;
@@ -42,7 +42,7 @@ union Data {
     uint32: u32,
     string: *mut c_char,
     process: *mut Proc,
-    /// The longest member of the standard's union, a variable of the environment.
+    /// The longest member of the standard's union (an environment variable).
     _longest: [*mut c_void; 3],
 }
 
@@ -59,7 +59,7 @@ struct Info {
     value: Value,
 }
 
-/// A program of a spawn: lists end with a null pointer.
+/// A program to spawn; lists end with a null pointer.
 #[repr(C)]
 struct App {
     program: *const c_char,
@@ -71,7 +71,7 @@ struct App {
     info_count: usize,
 }
 
-/// The functions that are called.
+/// The functions in use.
 struct Functions {
     init: unsafe extern "C" fn(*mut Proc, *const Info, usize) -> c_int,
     finalize: unsafe extern "C" fn(*const Info, usize) -> c_int,
@@ -89,13 +89,13 @@ struct Functions {
 pub enum Failure {
     /// The launcher is gone.
     Gone,
-    /// It took longer than the limit.
+    /// The time limit is over.
     Timeout,
     /// Anything else, in the library's words.
     Refused(String),
 }
 
-/// What a key holds.
+/// The value of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Held {
     /// A number.
@@ -113,10 +113,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// Loads the first of `files` that can be loaded, and joins the job.
+    /// Loads the first loadable file of `files`, and joins the job.
     ///
     /// # Errors
-    /// Why none can be loaded, a line for each; why the launcher does not take this rank.
+    /// The reason for each file that cannot be loaded; or the reason why the launcher refuses this rank.
     pub fn join(files: &[PathBuf]) -> Result<Result<Client, Failure>, String> {
         let mut tried = Vec::new();
         for file in files {
@@ -130,9 +130,9 @@ impl Client {
 
     fn init(functions: Functions) -> Result<Client, Failure> {
         let mut me = Proc { name: [0; NAME_SIZE], rank: 0 };
-        // SAFETY: `me` is what the standard says it is, and no directives are given.
+        // SAFETY: `me` has the standard's layout, and no directives are given.
         let status = unsafe { (functions.init)(&raw mut me, ptr::null(), 0) };
-        // The library ends it with a zero; a broken one must not make us read on.
+        // The library terminates the name with a zero; a broken one must not make us read on.
         me.name[NAME_SIZE - 1] = 0;
         check(&functions, status)?;
         Ok(Client { functions, me })
@@ -149,7 +149,8 @@ impl Client {
         unsafe { CStr::from_ptr(self.me.name.as_ptr()) }.to_string_lossy().into_owned()
     }
 
-    /// What `rank` (or [`WHOLE_JOB`]) has under `key`, if anything that is a number or text.
+    /// Returns the value that `rank` (or [`WHOLE_JOB`]) has under `key`, if it is a number, text or a
+    /// process.
     ///
     /// # Errors
     /// [`Failure`].
@@ -170,7 +171,7 @@ impl Client {
         Ok(unsafe { take(value) })
     }
 
-    /// Has `key` hold `text` for all ranks after [`Client::fence`]; without zero bytes.
+    /// Puts `text` under `key` for all ranks, visible after [`Client::fence`]; without zero bytes.
     ///
     /// # Errors
     /// [`Failure`].
@@ -182,7 +183,7 @@ impl Client {
         check(&self.functions, unsafe { (self.functions.put)(GLOBAL, key.as_ptr(), &raw mut value) })
     }
 
-    /// Waits for all ranks, and gets what they put.
+    /// Waits for all ranks, and collects the values that they put.
     ///
     /// # Errors
     /// [`Failure`].
@@ -196,7 +197,7 @@ impl Client {
         check(&self.functions, status)
     }
 
-    /// Asks for the end of all ranks.
+    /// Asks the launcher to end all ranks.
     pub fn abort(&self, code: i32, why: &str) {
         let why = c_string(why).unwrap_or_default();
         // SAFETY: all arguments live until the call returns; no processes means all of the job.
@@ -204,8 +205,8 @@ impl Client {
         let _ = unsafe { (self.functions.abort)(code, why.as_ptr(), ptr::null(), 0) };
     }
 
-    /// Has the launcher start programs as a job of their own, with one variable more in their environment;
-    /// those that name no folder run in that of this process.
+    /// Asks the launcher to start programs as a job of their own, with one additional environment variable.
+    /// Programs without a folder run in the folder of this process.
     ///
     /// # Errors
     /// [`Failure`].
@@ -231,13 +232,14 @@ impl Client {
             })
             .collect();
         let mut job = [0; NAME_SIZE];
-        // SAFETY: texts and lists live until the call returns, which copies them; there is room for a name.
+        // SAFETY: texts and lists live until the call returns, which copies them; `job` has room for a
+        // name.
         let status =
             unsafe { (self.functions.spawn)(ptr::null(), 0, apps.as_ptr(), apps.len(), job.as_mut_ptr()) };
         check(&self.functions, status)
     }
 
-    /// Says goodbye.
+    /// Finalizes.
     ///
     /// # Errors
     /// [`Failure`].
@@ -247,9 +249,9 @@ impl Client {
     }
 }
 
-/// Texts as C has a list of them.
+/// A null-terminated list of C strings.
 struct List {
-    /// Of the texts, and a null pointer behind them.
+    /// Pointers to the texts, and a null pointer.
     pointers: Vec<*const c_char>,
     _texts: Vec<CString>,
 }
@@ -264,19 +266,19 @@ impl List {
 
 fn load(file: &Path) -> Result<Functions, String> {
     let name = CString::new(file.as_os_str().as_bytes()).map_err(|_| "a name with a zero byte".to_owned())?;
-    // SAFETY: loading runs the library's initialisers, which is what was asked for. It stays loaded, since
-    // its thread outlives any use of ours.
+    // SAFETY: loading runs the library's initialisers, as intended. The library stays loaded, since its
+    // thread outlives our uses.
     let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if library.is_null() {
-        // SAFETY: an error has just happened, so there is a text, which is copied before the next call.
+        // SAFETY: an error has just happened, so the text exists; it is copied before the next call.
         let why = unsafe { CStr::from_ptr(libc::dlerror()) };
         return Err(why.to_string_lossy().into_owned());
     }
-    // SAFETY: it was loaded, and is PMIx if it has these names.
+    // SAFETY: the library was loaded, and is PMIx if it has these names.
     unsafe { functions(library) }.map_err(|missing| format!("{} has no {missing}", file.display()))
 }
 
-/// All that are called, or the name of one that is missing.
+/// Looks up all functions; returns the name of a missing one.
 ///
 /// # Safety
 /// `library` is loaded, and its functions of these names have the standard's types.
@@ -297,7 +299,7 @@ unsafe fn functions(library: *mut c_void) -> Result<Functions, String> {
     }
 }
 
-/// A function of a library; its name, if it has none.
+/// Looks up a function; returns its name if it is missing.
 ///
 /// # Safety
 /// `library` is loaded, and the function has the type `F`, a pointer to a function.
@@ -318,7 +320,8 @@ fn check(functions: &Functions, status: c_int) -> Result<(), Failure> {
         ERR_TIMEOUT => Err(Failure::Timeout),
         _ if GONE.contains(&status) => Err(Failure::Gone),
         _ => {
-            // SAFETY: it takes a number and returns text that lives as long as the library, or nothing.
+            // SAFETY: the function takes a number and returns null or text that lives as long as the
+            // library.
             let text = unsafe { (functions.error_string)(status).as_ref().map(|at| CStr::from_ptr(at)) };
             let text = text.map_or_else(Default::default, CStr::to_string_lossy);
             Err(Failure::Refused(format!("{text} ({status})")))
@@ -326,10 +329,10 @@ fn check(functions: &Functions, status: c_int) -> Result<(), Failure> {
     }
 }
 
-/// Takes over a value that the library has made, with C's allocator.
+/// Takes over a value that the library allocated with C's allocator.
 ///
 /// # Safety
-/// It is such a value, and nobody else's.
+/// `value` is such a value, and has no other owner.
 unsafe fn take(value: *mut Value) -> Option<Held> {
     // SAFETY: by the contract; the member of `data` is the one that `kind` names.
     unsafe {
@@ -382,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_loaded_is_told() {
+    fn libraries_that_cannot_be_loaded_are_named() {
         let files = ["/nowhere/libpmix.so.2".into(), "libc.so.6".into()];
         let Err(why) = Client::join(&files) else { panic!("the C library is not PMIx") };
         assert!(why.contains("/nowhere/libpmix.so.2") && why.contains("has no PMIx_Init"), "{why}");

@@ -1,8 +1,9 @@
-//! PMIx, by which Open MPI's `mpirun` (`prterun`) and `srun --mpi=pmix` tell ranks about their job.
+//! PMIx, through which Open MPI's `mpirun` (`prterun`) and `srun --mpi=pmix` give ranks information about
+//! their job.
 //!
-//! Only the interface of its client library is stable, not what it says to the launcher, so the library is
-//! loaded when a launcher asks for it (`PMIX_RANK`), and nobody else needs it. `library` calls it, `find`
-//! knows where it may lie. What ranks tell each other through it is in `bootstrap/pmix.rs`.
+//! Only the interface of the client library is stable, not its protocol with the launcher, so the library
+//! is loaded when a launcher needs it (`PMIX_RANK`). `library` calls it, `find` finds it.
+//! `bootstrap/pmix.rs` exchanges values of ranks through it.
 
 pub mod find;
 #[allow(unsafe_code)]

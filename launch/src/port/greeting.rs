@@ -1,5 +1,5 @@
-//! Greetings: both sides of a connection prove to each other that they know a key. Neither side waits, so
-//! that a process which says nothing delays nobody.
+//! Greetings: both sides of a connection prove to each other that they know a key. Neither side blocks, so
+//! a silent process delays no other.
 
 use crate::{LaunchError, Secret};
 use rustix::event::PollFlags;
@@ -8,63 +8,63 @@ use rustix::net::{RecvFlags, SendFlags};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
-/// What both sides say first.
+/// First bytes of both sides.
 const WORDS: &[u8; 16] = b"nmad port, rev 1";
-/// The words, and a number.
+/// Length of the first part: these bytes, and a random number.
 const FIRST: usize = WORDS.len() + 32;
-/// All that a side says: that, and a proof.
+/// Length of a whole greeting: the first part, and a proof.
 const ALL: usize = FIRST + 32;
 
-/// A greeting that is under way.
+/// A greeting in progress.
 #[derive(Debug)]
 pub(super) struct Greeting {
     fd: OwnedFd,
-    /// When it began.
+    /// Start time.
     pub(super) since: Instant,
     is_first: bool,
     own: [u8; 32],
-    heard: [u8; ALL],
+    received: [u8; ALL],
     len: usize,
-    /// What this side has derived from the first part.
+    /// Values derived from the first part.
     known: Option<Known>,
 }
 
-/// What follows from the key and the numbers of both sides.
+/// Values derived from the key and the random numbers of both sides.
 #[derive(Debug)]
 struct Known {
-    /// The proof of the other side.
+    /// Expected proof of the other side.
     expected: blake3::Hash,
     secret: Secret,
 }
 
-/// Both sides know the key.
+/// A connection on which both sides have proved that they know the key.
 #[derive(Debug)]
 pub(super) struct Greeted {
     /// The connection.
     pub(super) fd: OwnedFd,
-    /// What only both sides know.
+    /// The shared secret.
     pub(super) secret: Secret,
 }
 
 impl Greeting {
-    /// Begins on a connection; one side of it `is_first`.
+    /// Begins a greeting; one side of the connection `is_first`.
     ///
     /// # Errors
     /// The other side is gone.
     pub(super) fn begin(fd: OwnedFd, is_first: bool) -> Result<Greeting, LaunchError> {
         let own = Secret::random()?.bytes();
         let since = Instant::now();
-        let greeting = Greeting { fd, since, is_first, own, heard: [0; ALL], len: 0, known: None };
+        let greeting = Greeting { fd, since, is_first, own, received: [0; ALL], len: 0, known: None };
         greeting.say(&[&WORDS[..], &own].concat())?;
         Ok(greeting)
     }
 
-    /// Whether the other side has said nothing.
+    /// Returns whether the other side has sent nothing.
     pub(super) fn is_silent(&self) -> bool {
         self.len == 0
     }
 
-    /// Goes on as far as is possible now: itself, if the other side has not said everything.
+    /// Continues as far as possible; returns the greeting itself if the other side has not sent everything.
     ///
     /// # Errors
     /// The other side is gone, or does not know the key.
@@ -72,7 +72,7 @@ impl Greeting {
         loop {
             let whole = if self.known.is_some() { ALL } else { FIRST };
             if self.len < whole {
-                match rustix::net::recv(&self.fd, &mut self.heard[self.len..whole], RecvFlags::DONTWAIT) {
+                match rustix::net::recv(&self.fd, &mut self.received[self.len..whole], RecvFlags::DONTWAIT) {
                     Ok((_, 0)) => return Err(gone()),
                     Ok((_, count)) => self.len += count,
                     Err(Errno::INTR) => {}
@@ -83,7 +83,7 @@ impl Greeting {
             }
             match self.known.take() {
                 None => self.answer(key)?,
-                // This comparison takes the same time wherever they differ.
+                // This comparison takes constant time.
                 Some(known) if known.expected == blake3::Hash::from(self.proof()) => {
                     return Ok(Ok(Greeted { fd: self.fd, secret: known.secret }));
                 }
@@ -95,9 +95,9 @@ impl Greeting {
         }
     }
 
-    /// The first part is there: proves that this side knows the key.
+    /// Answers the first part with the proof of this side.
     fn answer(&mut self, key: &Secret) -> Result<(), LaunchError> {
-        let (words, other) = self.heard[..FIRST].split_at(WORDS.len());
+        let (words, other) = self.received[..FIRST].split_at(WORDS.len());
         if words != WORDS {
             let why = "the other side is no process of NewMadeleine of this version";
             return Err(LaunchError::Port(why.into()));
@@ -117,11 +117,11 @@ impl Greeting {
 
     fn proof(&self) -> [u8; 32] {
         let mut proof = [0; 32];
-        proof.copy_from_slice(&self.heard[FIRST..]);
+        proof.copy_from_slice(&self.received[FIRST..]);
         proof
     }
 
-    /// Says something on a connection on which little else was said, so that there is room.
+    /// Sends bytes. There is room, since little was sent on this connection before.
     fn say(&self, bytes: &[u8]) -> Result<(), LaunchError> {
         match rustix::net::send(&self.fd, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
             Ok(count) if count == bytes.len() => Ok(()),
@@ -141,10 +141,10 @@ pub(super) fn gone() -> LaunchError {
     LaunchError::Port("the other side of the port is gone".into())
 }
 
-/// Greets on one connection; waits for the other side until `deadline`.
+/// Runs a greeting on one connection; waits for the other side until `deadline`.
 ///
 /// # Errors
-/// As [`Greeting::go_on`], or the other side does not answer in time.
+/// Errors of [`Greeting::go_on`], or the other side does not answer in time.
 pub(super) fn greet(
     fd: OwnedFd,
     key: &Secret,

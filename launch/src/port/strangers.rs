@@ -1,14 +1,14 @@
-//! Connections to a port whose other side has not proved yet that it knows the key: all of them are greeted
-//! at the same time, and there is a bound for their number and for their time.
+//! Unauthenticated connections to a port: all of them are greeted at the same time, and their number and
+//! their time are limited.
 
 use super::greeting::{Greeted, Greeting};
 use crate::{Secret, reach};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// Connections at once. Of more, the oldest that has said nothing makes room, or the oldest one.
+/// Most connections. A further one replaces the oldest silent connection, or the oldest one.
 const MOST: usize = 64;
-/// How long the other side may take.
+/// Time limit of a greeting.
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// The connections, the oldest first.
@@ -18,12 +18,12 @@ pub(super) struct Strangers {
 }
 
 impl Strangers {
-    /// All of them.
+    /// Returns all connections.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Greeting> {
         self.list.iter()
     }
 
-    /// Takes the connections that wait.
+    /// Accepts waiting connections.
     pub(super) fn accept(&mut self, listener: &OwnedFd) {
         for _ in 0..MOST {
             let Some(fd) = reach::accept(listener) else { return };
@@ -35,12 +35,12 @@ impl Strangers {
         }
     }
 
-    /// Goes on with all greetings, up to the first whose other side knows the key.
+    /// Continues all greetings, up to the first that completes.
     pub(super) fn go_on(&mut self, key: &Secret) -> Option<Greeted> {
         let mut rest = std::mem::take(&mut self.list).into_iter();
         let mut found = None;
         for greeting in rest.by_ref() {
-            // One that fails does not know the key, and is nobody's loss.
+            // A greeting that fails is dropped: the other side does not know the key.
             match greeting.go_on(key) {
                 Ok(Ok(greeted)) => {
                     found = Some(greeted);
@@ -54,7 +54,7 @@ impl Strangers {
         found
     }
 
-    /// Drops those that have taken too long; until when none of the others has.
+    /// Drops connections that have taken too long; returns the next time at which one does.
     pub(super) fn expire(&mut self, now: Instant) -> Option<Instant> {
         self.list.retain(|greeting| now < greeting.since + LIMIT);
         self.list.iter().map(|greeting| greeting.since + LIMIT).min()

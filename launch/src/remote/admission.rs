@@ -1,4 +1,4 @@
-//! Admission: the head's port, and connections that have not proven yet that they know the secret.
+//! Admission: the head's port, and its unauthenticated connections.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,13 +11,13 @@ use super::message::{Down, Up};
 use super::proof::{self, Numbers, Side};
 use crate::{LaunchError, Secret, reach};
 
-/// Strangers who say nothing are sent away after this time.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time limit of authentication.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 
-/// The same if others wait for their places.
-const SHORT_PATIENCE: Duration = Duration::from_millis(250);
+/// Time after which an unauthenticated connection may be closed to make room for another.
+const SHORT_LIMIT: Duration = Duration::from_millis(250);
 
-/// More strangers than this are not listened to at the same time.
+/// Most unauthenticated connections at the same time.
 const STRANGERS_MAX: usize = 256;
 
 /// The port of a job.
@@ -31,7 +31,7 @@ pub struct Admission {
 struct Stranger {
     channel: Channel,
     since: Instant,
-    /// Set once it has said who it is, and was asked to prove it.
+    /// The random numbers of the proof, set when the agent has sent its hello.
     numbers: Option<Numbers>,
 }
 
@@ -43,19 +43,20 @@ impl Admission {
         Ok(Admission { listener, secret, hosts, strangers: Vec::new() })
     }
 
-    /// Where it can be reached.
+    /// Returns the addresses of the port.
     pub fn addresses(&self) -> Result<Vec<SocketAddr>, LaunchError> {
         let failed = "cannot list the addresses of this host";
         let port = self.listener.local_addr().map_err(LaunchError::system(failed))?.port();
         let mut found = reach::addresses(&self.listener).map_err(LaunchError::system(failed))?;
         if !found.iter().any(IpAddr::is_loopback) {
-            // For agents that are on this host.
+            // For agents on this host.
             found.push(Ipv4Addr::LOCALHOST.into());
         }
         Ok(found.into_iter().map(|ip| (ip, port).into()).collect())
     }
 
-    /// The port and all strangers, each with a number for [`Admission::hear`]; the port has none.
+    /// Returns the descriptors to wait for: the port, and each unauthenticated connection with its number
+    /// for [`Admission::handle`].
     pub fn interests(&self) -> impl Iterator<Item = (Option<usize>, BorrowedFd<'_>, PollFlags)> {
         let strangers = self.strangers.iter().enumerate();
         let strangers =
@@ -65,29 +66,30 @@ impl Admission {
         port.into_iter().chain(strangers)
     }
 
-    /// The stranger that makes room for others: the oldest that has not even said hello, or else the oldest
-    /// one. Agents say hello at once.
+    /// Returns the connection that makes room for others: the oldest without a hello, or else the oldest
+    /// one. Agents send their hello at once.
     fn worst(&self, now: Instant) -> Option<usize> {
-        let late = |(_, one): &(usize, &Stranger)| now >= one.since + SHORT_PATIENCE;
+        let late = |(_, one): &(usize, &Stranger)| now >= one.since + SHORT_LIMIT;
         let late = self.strangers.iter().enumerate().filter(late);
         late.min_by_key(|(_, one)| (one.numbers.is_some(), one.since)).map(|(number, _)| number)
     }
 
-    /// Lets a stranger in front of the port.
+    /// Accepts a connection.
     pub fn accept(&mut self) {
         if self.strangers.len() >= STRANGERS_MAX {
             let Some(worst) = self.worst(Instant::now()) else { return };
             self.strangers.swap_remove(worst);
         }
         let Ok((stream, _)) = self.listener.accept() else { return };
-        // A connection that breaks at once is nobody's loss.
+        // A connection that breaks at once is dropped.
         let ready = channel::watch(&stream, channel::SILENCE_OF_AGENTS).and_then(|()| Channel::new(stream));
         let since = Instant::now();
         self.strangers.extend(ready.ok().map(|channel| Stranger { channel, since, numbers: None }));
     }
 
-    /// Hears a stranger; if it has proven who it is, it is one no more.
-    pub fn hear(&mut self, number: usize) -> Option<(u32, Channel)> {
+    /// Handles messages of an unauthenticated connection; returns it with its host when it has proved that
+    /// it knows the secret.
+    pub fn handle(&mut self, number: usize) -> Option<(u32, Channel)> {
         let stranger = self.strangers.get_mut(number)?;
         stranger.channel.write();
         stranger.channel.read();
@@ -108,7 +110,7 @@ impl Admission {
                     return Some((numbers.node, stranger.channel));
                 }
                 _ => {
-                    // Whoever it is, it is none of ours.
+                    // It does not belong to this job.
                     self.strangers.swap_remove(number);
                     return None;
                 }
@@ -120,11 +122,11 @@ impl Admission {
         None
     }
 
-    /// Closes connections that have been silent for long; gives the time of the next one.
+    /// Closes connections that exceed the time limit; returns the next deadline.
     pub fn overdue(&mut self, now: Instant) -> Option<Instant> {
-        self.strangers.retain(|stranger| now < stranger.since + PATIENCE);
+        self.strangers.retain(|stranger| now < stranger.since + TIME_LIMIT);
         let is_full = self.strangers.len() >= STRANGERS_MAX && self.worst(now).is_none();
-        let patience = if is_full { SHORT_PATIENCE } else { PATIENCE };
+        let patience = if is_full { SHORT_LIMIT } else { TIME_LIMIT };
         self.strangers.iter().map(|stranger| stranger.since + patience).min()
     }
 }
@@ -136,7 +138,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::TcpStream;
 
-    /// Serves the port until `done`, and gives the hosts that came in.
+    /// Serves the port until `done`, and returns the hosts that were admitted.
     fn serve(mut port: Admission, done: impl Fn(&[u32], usize) -> bool) -> Vec<u32> {
         let mut came = Vec::new();
         let limit = Instant::now() + Duration::from_secs(20);
@@ -146,7 +148,7 @@ mod tests {
             port.accept();
             seen = seen.max(port.strangers.len());
             for number in (0..port.strangers.len()).rev() {
-                came.extend(port.hear(number).map(|(node, _)| node));
+                came.extend(port.handle(number).map(|(node, _)| node));
             }
             std::thread::yield_now();
         }
@@ -164,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn others_do_not_and_cannot_make_us_prove_anything_twice() {
+    fn processes_without_the_secret_are_not_admitted() {
         let secret = Secret::random().expect("a secret");
         let port = Admission::open(secret, 1).expect("a port");
         let address = *port.addresses().expect("addresses").last().expect("one");
@@ -173,7 +175,7 @@ mod tests {
             let mut stream = TcpStream::connect(address).expect("it listens");
             stream.write_all(b"GET / HTTP/1.0\r\n\r\n").expect("it is taken");
             let mut answer = Vec::new();
-            // Closed, with or without a reset, and no answer.
+            // The connection is closed, with or without a reset, and without an answer.
             let _ = stream.read_to_end(&mut answer);
             answer
         });

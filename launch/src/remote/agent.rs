@@ -1,4 +1,4 @@
-//! The agent of one host: it starts the ranks there and stands between them and the head.
+//! The agent of one host: starts the ranks there and connects them with the head.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::AsFd;
@@ -17,14 +17,14 @@ use crate::local::run::wait_for;
 use crate::local::signals::{Request, Signals};
 use crate::{LaunchError, Secret, host_name};
 
-/// The first line is there at once, unless nobody sends one.
+/// Time limit of the first line, which arrives at once if it was sent.
 const FIRST_LINE: Duration = Duration::from_secs(60);
 
-/// No job is so large that its first line is longer.
+/// Longest first line in bytes; more than any job needs.
 const LINE_MAX: u64 = 64 << 20;
 
-/// Runs an agent whose instructions are in the file `letter`, or else on standard input. What goes wrong is
-/// told on standard error, which leads to the head.
+/// Runs an agent with the instructions in the file `letter`, or else on standard input. Errors go to
+/// standard error, which leads to the head.
 pub fn main(letter: Option<&str>) -> ExitCode {
     match serve(letter) {
         Ok(()) => ExitCode::SUCCESS,
@@ -68,7 +68,7 @@ fn first_line(letter: Option<&str>) -> Result<String, String> {
     Ok(line)
 }
 
-/// Which host of the job this is.
+/// Returns the number of this host in the job.
 fn number(node: &Node) -> Result<u32, String> {
     let (variable, hosts) = match node {
         Node::Number(number) => return Ok(*number),
@@ -83,7 +83,7 @@ fn number(node: &Node) -> Result<u32, String> {
     })
 }
 
-/// What can be ready.
+/// A source of events.
 enum Ready {
     Signals,
     Head,
@@ -93,24 +93,24 @@ enum Ready {
 }
 
 struct Agent {
-    // Dropped first, and with it the ranks are killed.
+    // Dropped first, which kills the ranks.
     crew: Option<Crew>,
     leaders: Leaders,
     head: Channel,
     signals: Signals,
     secret: Secret,
-    /// Whether the end of standard input is the end of the job.
+    /// Whether the end of standard input ends the job.
     watches: bool,
 }
 
 impl Agent {
-    /// Waits for something and handles it. False: it is over.
+    /// Waits for events and handles them. False: the job is over.
     fn turn(&mut self) -> Result<bool, LaunchError> {
         for ready in self.wait()? {
             match ready {
                 Ready::Signals => self.signalled(),
                 Ready::Head => self.head.read(),
-                // Only its end is of interest, since nobody writes there any more.
+                // Only the end of input matters, since nothing is written there any more.
                 Ready::Stdin if ended(rustix::stdio::stdin()) => return Ok(false),
                 Ready::Stdin => {}
                 Ready::Leader(number) => {
@@ -127,7 +127,7 @@ impl Agent {
         }
         self.head.write();
         while let Some(message) = self.head.take() {
-            if !self.told(message) {
+            if !self.handle(message) {
                 return Ok(false);
             }
         }
@@ -164,17 +164,17 @@ impl Agent {
                         self.head.send(&Up::Below { node: gone.node.unwrap_or(0), why: gone.why });
                     }
                 }
-                // A scheduler ends the job here; the head has to know that it was on purpose.
+                // A scheduler ends the job here; the head must know that this was intended.
                 Request::End(signal) => self.head.send(&Up::Interrupted(signal)),
-                // Keys at the head's terminal come from there.
+                // Keys at the head's terminal arrive from the head.
                 Request::Stop => {}
                 Request::Forward(signal) => self.crew.iter_mut().for_each(|crew| crew.signal(signal)),
             }
         }
     }
 
-    /// Does what the head says. False: the job is over.
-    fn told(&mut self, message: Down) -> bool {
+    /// Handles a message of the head. False: the job is over.
+    fn handle(&mut self, message: Down) -> bool {
         match (message, &mut self.crew) {
             (Down::Bye, _) => return false,
             (Down::Start(work), None) => match Crew::start(*work, &self.secret, &mut self.head) {
@@ -188,9 +188,9 @@ impl Agent {
             (Down::Signal(signal), Some(crew)) => crew.signal(signal),
             (Down::Input(bytes), Some(crew)) => crew.feed(bytes, &mut self.head),
             (Down::InputEnd, Some(crew)) => crew.end_input(),
-            (Down::Deaf(which), Some(crew)) => crew.deafen(which),
+            (Down::Deaf(which), Some(crew)) => crew.close_output(which),
             (Down::Taken(count), Some(crew)) => crew.taken(count),
-            // Nothing that a head says; or for ranks that were never started.
+            // Messages that a head does not send, or that are for ranks that were never started.
             _ => {}
         }
         true
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_finds_itself_among_those_of_the_job() {
+    fn a_host_finds_its_number_by_its_name() {
         let named = |hosts: &[&str]| Node::Named {
             variable: String::new(),
             hosts: hosts.iter().map(|&host| host.to_owned()).collect(),

@@ -1,7 +1,7 @@
-//! The machines that a scheduler has given to this job: Slurm, Flux and PBS tell in their own ways.
+//! The machines of a scheduler's allocation: Slurm, Flux and PBS describe them in different ways.
 //!
-//! Read from the environment and, for Flux, from its command. How agents get to the machines follows from it
-//! too: `srun`, `flux exec`, `pbs_tmrsh`.
+//! They are read from the environment and, for Flux, from its command. The command that starts agents
+//! follows from the scheduler too: `srun`, `flux exec`, `pbs_tmrsh`.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ use super::way::Way;
 use crate::LaunchError;
 use crate::bootstrap::Lookup;
 
-/// More hosts than this come of a mistake in a list.
+/// Most hosts; more are due to an error in a list.
 const HOSTS_MAX: usize = 1 << 20;
 
 /// A scheduler.
@@ -24,19 +24,19 @@ pub enum Scheduler {
     Pbs,
 }
 
-/// Its answer.
+/// An allocation of a scheduler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allocation {
-    /// Who.
+    /// The scheduler.
     pub scheduler: Scheduler,
-    /// The machines, in its order.
+    /// The machines, in the scheduler's order.
     pub machines: Vec<Machine>,
 }
 
-/// The allocation that this process runs in, if it runs in one.
+/// Returns the allocation in which this process runs, if any.
 ///
 /// # Errors
-/// [`LaunchError::Job`] for an allocation that does not tell its machines.
+/// [`LaunchError::Job`] for an allocation without a readable list of machines.
 pub fn find(get: Lookup<'_>) -> Result<Option<Allocation>, LaunchError> {
     if get("SLURM_JOB_ID").is_some()
         && let Some(list) = get("SLURM_JOB_NODELIST").or_else(|| get("SLURM_NODELIST"))
@@ -52,10 +52,10 @@ pub fn find(get: Lookup<'_>) -> Result<Option<Allocation>, LaunchError> {
     }
 }
 
-/// How agents get to these hosts in an allocation of this scheduler.
+/// Returns the way to start agents on these hosts in an allocation.
 ///
 /// # Errors
-/// [`LaunchError::Job`] for hosts that are not in it.
+/// [`LaunchError::Job`] for hosts outside the allocation.
 pub fn way(allocation: &Allocation, hosts: &[String]) -> Result<Way, LaunchError> {
     let place = |host: &String| allocation.machines.iter().position(|machine| machine.name == *host);
     let places: Option<Vec<usize>> = hosts.iter().map(place).collect();
@@ -98,7 +98,7 @@ fn slurm(get: Lookup<'_>, list: &str) -> Result<Allocation, LaunchError> {
     let wrong =
         |what: &str, text: &str| LaunchError::Job(format!("{what} is {text:?}, which makes no sense"));
     let names = names(list).ok_or_else(|| wrong("SLURM_JOB_NODELIST", list))?;
-    // Tasks if the user has asked for tasks, processors otherwise.
+    // Slots are tasks if the user has asked for tasks, otherwise processors.
     let variable = match get("SLURM_NTASKS") {
         Some(_) => "SLURM_TASKS_PER_NODE",
         None => "SLURM_JOB_CPUS_PER_NODE",
@@ -117,7 +117,7 @@ fn slurm(get: Lookup<'_>, list: &str) -> Result<Allocation, LaunchError> {
     Ok(Allocation { scheduler: Scheduler::Slurm, machines })
 }
 
-/// `2(x3),1` is 2, 2, 2, 1.
+/// Parses `2(x3),1` as 2, 2, 2, 1.
 fn counts(text: &str) -> Option<Vec<u32>> {
     let mut all = Vec::new();
     for part in text.split(',').filter(|part| !part.is_empty()) {
@@ -133,7 +133,7 @@ fn counts(text: &str) -> Option<Vec<u32>> {
     Some(all)
 }
 
-/// `a[01-03,7]b[0-1],c`: the names, in this order.
+/// Expands `a[01-03,7]b[0-1],c` to names, in this order.
 fn names(list: &str) -> Option<Vec<String>> {
     let mut all = Vec::new();
     let (mut start, mut depth) = (0, 0);
@@ -154,7 +154,7 @@ fn names(list: &str) -> Option<Vec<String>> {
     (depth == 0 && !all.is_empty() && all.iter().all(|name| !name.is_empty())).then_some(all)
 }
 
-/// The names of one part of a list.
+/// Expands one part of a list.
 fn expanded(part: &str) -> Option<Vec<String>> {
     let Some((before, rest)) = part.split_once('[') else { return Some(vec![part.to_owned()]) };
     let (inside, after) = rest.split_once(']')?;
@@ -195,7 +195,7 @@ fn flux() -> Result<Allocation, LaunchError> {
     Ok(Allocation { scheduler: Scheduler::Flux, machines })
 }
 
-/// A line for each slot.
+/// Reads the node file, which has a line for each slot.
 fn pbs(path: &str) -> Result<Allocation, LaunchError> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| LaunchError::Job(format!("cannot read PBS_NODEFILE, {path}: {error}")))?;

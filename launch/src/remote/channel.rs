@@ -1,4 +1,4 @@
-//! One connection between head and agent: messages in, messages out, and neither side waits.
+//! A connection between head and agent: messages in both directions, without blocking.
 
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,22 +12,22 @@ use serde::de::DeserializeOwned;
 
 use super::message::{packed, unpacked};
 
-/// The longest message: what ranks of one host put, and the environment, stay well below.
+/// Longest message in bytes; the values of a host's ranks, and the environment, are much shorter.
 const LEN_MAX: usize = 1 << 30;
 
-/// Strangers may say no more than this at a time.
+/// Longest message of an unauthenticated peer in bytes.
 const LEN_MAX_OF_STRANGERS: usize = 1 << 10;
 
-/// A silent connection is probed after this time, and so often.
+/// Keepalive: idle time before the first probe, and interval of probes.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 
-/// A host that answers no probe for so long is dead for the head, which has promised to notice within 5 s.
+/// The head regards a host that answers no probe for this long as dead; it must notice within 5 s.
 pub const SILENCE_OF_AGENTS: Duration = Duration::from_millis(3500);
 
 /// An agent waits longer for its head, which the user may have stopped.
 pub const SILENCE_OF_HEAD: Duration = Duration::from_secs(10);
 
-/// Reads in one turn, so that no host keeps the head from the others.
+/// Most reads in one turn, so that a host cannot block the others.
 const READS_MAX: usize = 16;
 
 /// One end of a connection.
@@ -42,7 +42,7 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Takes over a connection whose other side has proven nothing yet.
+    /// Takes over an unauthenticated connection.
     pub fn new(stream: TcpStream) -> std::io::Result<Channel> {
         stream.set_nonblocking(true)?;
         let (input, output) = (Vec::new(), Vec::new());
@@ -50,30 +50,30 @@ impl Channel {
         Ok(Channel { stream, input, taken: 0, output, written: 0, len_max, open: true })
     }
 
-    /// The other side has proven who it is.
+    /// Marks the other side as authenticated.
     pub fn trust(&mut self) {
         self.len_max = LEN_MAX;
     }
 
-    /// Whether the other side is still there.
+    /// Returns whether the other side is still there.
     pub fn is_open(&self) -> bool {
         self.open
     }
 
-    /// What to wait for.
+    /// Returns the events to wait for.
     pub fn wants(&self) -> PollFlags {
         let mut flags = PollFlags::IN;
         flags.set(PollFlags::OUT, self.written < self.output.len());
         flags
     }
 
-    /// Queues a message and sends what the connection takes.
+    /// Queues a message and sends as much as the connection takes.
     pub fn send(&mut self, message: &impl Serialize) {
         self.output.extend(packed(message));
         self.write();
     }
 
-    /// Sends what the connection takes.
+    /// Sends as much as the connection takes.
     pub fn write(&mut self) {
         while self.open && self.written < self.output.len() {
             match rustix::net::send(&self.stream, &self.output[self.written..], SendFlags::NOSIGNAL) {
@@ -87,7 +87,7 @@ impl Channel {
         self.written = 0;
     }
 
-    /// Reads all that is there; messages before the end can still be taken.
+    /// Reads all available bytes; complete messages can be taken even after the end.
     pub fn read(&mut self) {
         let mut bytes = [0; 16 * 1024];
         for _ in 0..READS_MAX {
@@ -104,7 +104,7 @@ impl Channel {
         }
     }
 
-    /// The next message that is there as a whole. One that makes no sense closes the connection.
+    /// Takes the next complete message. An invalid one closes the connection.
     pub fn take<T: DeserializeOwned>(&mut self) -> Option<T> {
         let rest = &self.input[self.taken..];
         let len = rest.first_chunk().map(|bytes| u32::from_le_bytes(*bytes) as usize);
@@ -132,8 +132,8 @@ impl AsFd for Channel {
     }
 }
 
-/// Has TCP notice a host that no longer answers after `silence`, and send small messages at once. It works
-/// below us, so it goes on while a process is stopped.
+/// Lets TCP detect a host that does not answer for `silence`, and send small messages at once. The kernel
+/// does this, also while the process is stopped.
 pub fn watch(stream: &TcpStream, silence: Duration) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     sockopt::set_socket_keepalive(stream, true)?;
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_cannot_fill_our_memory() {
+    fn unauthenticated_peers_cannot_fill_our_memory() {
         let (mut other, mut channel) = pair();
         other.write_all(&(LEN_MAX_OF_STRANGERS as u32 + 1).to_le_bytes()).expect("it is taken");
         assert!(next(&mut channel).is_none() && !channel.is_open());

@@ -1,5 +1,4 @@
-//! The ranks of one host, as its agent has them. Members are numbered from 0 here; the head hears of their
-//! ranks.
+//! The ranks of one host in its agent. Members are numbered from 0 here; messages to the head have ranks.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -20,11 +19,11 @@ use crate::local::{Inherit, Program};
 use crate::pmi::server::{Absent, Event, Server};
 use crate::{LaunchError, RankEnd, Secret};
 
-/// Output that is under way to the head at most, but for what ranks leave when they end. It fits into the
-/// buffers of a connection, so a stopped head does not look like one that is gone.
+/// Most unacknowledged output to the head, except the rest of ended ranks. It fits into the buffers of a
+/// connection, so that a stopped head does not look like a dead one.
 const WINDOW: usize = 64 * 1024;
 
-/// What can be ready.
+/// A source of events.
 #[derive(Clone, Copy)]
 pub enum Ready {
     Talk(u32),
@@ -39,11 +38,11 @@ pub struct Crew {
     places: Vec<Place>,
     server: Server,
     input: Input,
-    /// Whether the head waits to hear that its piece of input was taken.
+    /// Whether the head waits for the acknowledgement of a piece of input.
     owes_input: bool,
-    under_way: usize,
-    told_waiting: Option<u32>,
-    told_absent: Option<Absent>,
+    unacknowledged: usize,
+    reported_waiting: Option<u32>,
+    reported_absent: Option<Absent>,
 }
 
 impl Crew {
@@ -105,19 +104,19 @@ impl Crew {
             server,
             input: Input::new(None, pipes),
             owes_input: false,
-            under_way: 0,
-            told_waiting: None,
-            told_absent: None,
+            unacknowledged: 0,
+            reported_waiting: None,
+            reported_absent: None,
         })
     }
 
-    /// Every descriptor that matters now, and what it is.
+    /// Returns all descriptors to wait for, each with its source.
     pub fn interests(&self) -> Vec<(PollFd<'_>, Ready)> {
         let mut all = Vec::new();
         for (member, rank) in self.ranks.iter() {
             let talk = rank.talk.as_ref();
             all.extend(talk.map(|talk| (PollFd::new(talk, talk.wants()), Ready::Talk(member))));
-            for (which, source) in rank.outputs.iter().enumerate().filter(|_| self.under_way < WINDOW) {
+            for (which, source) in rank.outputs.iter().enumerate().filter(|_| self.unacknowledged < WINDOW) {
                 let source = source.as_ref();
                 all.extend(source.map(|one| (PollFd::new(one, PollFlags::IN), Ready::Output(member, which))));
             }
@@ -127,57 +126,58 @@ impl Crew {
         all
     }
 
-    /// Handles what is ready.
+    /// Handles an event.
     pub fn handle(&mut self, ready: Ready, head: &mut Channel) {
         match ready {
             Ready::Talk(member) => self.listen(member, head),
             Ready::Output(member, which) => self.pump(member, which, head),
             Ready::Input => {
                 self.input.write();
-                self.thank(head);
+                self.acknowledge_input(head);
             }
         }
     }
 
-    /// Reaps ranks that have ended, and tells the head what they said last.
+    /// Reaps ended ranks, and reports their last messages and their end to the head.
     pub fn reap(&mut self, head: &mut Channel) {
         for end in self.ranks.reap() {
             self.ended(end, head);
         }
     }
 
-    /// Passes a signal on.
+    /// Forwards a signal.
     pub fn signal(&mut self, signal: i32) {
         self.ranks.signal(signal);
     }
 
-    /// All hosts are in the fence.
+    /// Releases the fence, since all hosts are in it.
     pub fn release(&mut self, put: Vec<(String, String)>) {
-        self.told_waiting = None;
+        self.reported_waiting = None;
         for event in self.server.release(put) {
             self.reply(event);
         }
     }
 
-    /// A piece of input for those that read it.
+    /// Gives a piece of input to the ranks that read it.
     pub fn feed(&mut self, bytes: Vec<u8>, head: &mut Channel) {
         self.input.feed(bytes);
         self.owes_input = true;
-        self.thank(head);
+        self.acknowledge_input(head);
     }
 
-    /// No more input comes.
+    /// Ends the input.
     pub fn end_input(&mut self) {
         self.input.close();
     }
 
-    /// The head has taken output.
+    /// Records that the head has taken output.
     pub fn taken(&mut self, count: u32) {
-        self.under_way = self.under_way.saturating_sub(count as usize);
+        self.unacknowledged = self.unacknowledged.saturating_sub(count as usize);
     }
 
-    /// Nobody reads this stream any more: ranks that write to it get SIGPIPE, as without us.
-    pub fn deafen(&mut self, which: u8) {
+    /// Closes this output stream, since its reader is gone: ranks that write to it get SIGPIPE, like
+    /// without a launcher.
+    pub fn close_output(&mut self, which: u8) {
         for member in 0..self.places.len() as u32 {
             if let Some(output) = self.ranks.get_mut(member).outputs.get_mut(usize::from(which)) {
                 *output = None;
@@ -185,7 +185,7 @@ impl Crew {
         }
     }
 
-    fn thank(&mut self, head: &mut Channel) {
+    fn acknowledge_input(&mut self, head: &mut Channel) {
         if self.owes_input && self.input.is_idle() {
             self.owes_input = false;
             head.send(&Up::InputTaken);
@@ -206,7 +206,7 @@ impl Crew {
         self.server.gone(member);
         let phase = self.server.phase(member);
         head.send(&Up::Ended { rank, pid: end.pid, status: end.status, phase });
-        self.tell_fence(head);
+        self.report_fence(head);
     }
 
     fn listen(&mut self, member: u32, head: &mut Channel) {
@@ -219,22 +219,22 @@ impl Crew {
         for event in events {
             match event {
                 Event::Abort { rank, code, why } => {
-                    // Whoever ends the job because another rank has died is not the reason.
+                    // A rank that aborts because another rank died is not the reason.
                     self.reap(head);
                     head.send(&Up::Abort { rank, code, why });
                 }
                 Event::Note(text) => head.send(&Up::Note(text)),
-                // The part of a server refuses it.
+                // The server of a part of a job refuses this.
                 Event::Spawn(..) => {}
                 Event::Fence(put) => {
-                    // Before it, since the answer to it ends the wait.
-                    self.tell_fence(head);
+                    // This precedes the fence message, whose answer ends the wait.
+                    self.report_fence(head);
                     head.send(&Up::Fence(put));
                 }
                 reply @ Event::Reply(..) => self.reply(reply),
             }
         }
-        self.tell_fence(head);
+        self.report_fence(head);
     }
 
     fn reply(&mut self, event: Event) {
@@ -245,14 +245,14 @@ impl Crew {
         }
     }
 
-    /// Tells the head what it must know to see a fence that can never be complete.
-    fn tell_fence(&mut self, head: &mut Channel) {
-        if let (None, Some(rank)) = (self.told_waiting, self.server.waiting()) {
-            self.told_waiting = Some(rank);
+    /// Reports to the head the ranks that make a fence impossible to complete.
+    fn report_fence(&mut self, head: &mut Channel) {
+        if let (None, Some(rank)) = (self.reported_waiting, self.server.waiting()) {
+            self.reported_waiting = Some(rank);
             head.send(&Up::Waiting(rank));
         }
-        if let (None, Some(absent)) = (self.told_absent, self.server.absent()) {
-            self.told_absent = Some(absent);
+        if let (None, Some(absent)) = (self.reported_absent, self.server.absent()) {
+            self.reported_absent = Some(absent);
             head.send(&Up::Absent(absent));
         }
     }
@@ -270,7 +270,7 @@ impl Crew {
 
     fn put_out(&mut self, which: usize, bytes: Vec<u8>, head: &mut Channel) {
         if !bytes.is_empty() {
-            self.under_way += bytes.len();
+            self.unacknowledged += bytes.len();
             head.send(&Up::Output(which as u8, bytes));
         }
     }

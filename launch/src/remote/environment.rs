@@ -1,11 +1,11 @@
-//! Which of our variables are for ranks on other hosts.
+//! Selects the environment variables for ranks on other hosts.
 
 use std::ffi::{OsStr, OsString};
 
 use crate::local::Inherit;
 use crate::local::spawn::inherits;
 
-/// What belongs to a host, a login or a terminal: the ranks have that of their own host.
+/// Variables of a host, a login or a terminal, which ranks have from their own host.
 const OF_THIS_HOST: [&str; 22] = [
     "DISPLAY",
     "HOME",
@@ -31,11 +31,11 @@ const OF_THIS_HOST: [&str; 22] = [
     "MPI_LOCALRANKID",
 ];
 
-/// The same, by how names begin: logins, schedulers (an agent has its own), launchers around us.
+/// Prefixes of such variables: logins, schedulers (an agent has its own), outer launchers.
 const BEGINNINGS: [&str; 10] =
     ["SSH_", "XDG_", "DBUS_", "SLURM", "FLUX_", "PBS_", "PMI_", "PMIX_", "HYDI_", "HYDRA_"];
 
-/// Our variables that ranks on other hosts get.
+/// Returns our variables for ranks on other hosts.
 pub fn travelling(what: &Inherit) -> Vec<(OsString, OsString)> {
     std::env::vars_os().filter(|(name, _)| inherits(what, name) && travels(name)).collect()
 }
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_belongs_to_a_host_stays_there() {
+    fn variables_of_a_host_are_not_sent() {
         for name in ["PATH", "LD_LIBRARY_PATH", "NMAD_RAILS", "OMP_NUM_THREADS", "SSHX"] {
             assert!(travels(name.as_ref()), "{name}");
         }

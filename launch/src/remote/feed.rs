@@ -1,5 +1,5 @@
-//! Our standard input, for ranks on other hosts: one piece is under way at a time, so the slowest sets the
-//! pace.
+//! Sends our standard input to ranks on other hosts. Only one piece is in progress, so the slowest host
+//! determines the rate.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -7,13 +7,13 @@ use rustix::io::Errno;
 
 use crate::local::input::in_foreground;
 
-/// Bytes that go to the hosts at once.
+/// Bytes that are sent at once.
 const CHUNK: usize = 16 * 1024;
 
 /// Standard input and the hosts that read it.
 pub struct Feed {
     source: Option<OwnedFd>,
-    /// Each host with readers, and whether it has the current piece still to take.
+    /// Each host with readers, and whether it has not yet taken the current piece.
     readers: Vec<(u32, bool)>,
 }
 
@@ -22,29 +22,30 @@ pub struct Feed {
 pub enum Piece {
     /// Bytes.
     Bytes(Vec<u8>),
-    /// There is no more.
+    /// The end of input.
     End,
 }
 
 impl Feed {
-    /// Copies `source` to these hosts.
+    /// Sends `source` to these hosts.
     pub fn new(source: Option<OwnedFd>, readers: Vec<u32>) -> Feed {
         Feed { source, readers: readers.into_iter().map(|node| (node, false)).collect() }
     }
 
-    /// The descriptor to wait for, if more can be read now.
+    /// Returns the descriptor to wait for, if more can be read now.
     pub fn wants_read(&self) -> Option<BorrowedFd<'_>> {
         let source = self.source.as_ref()?;
         let idle = self.readers.iter().all(|(_, takes)| !takes);
         (idle && !self.readers.is_empty() && in_foreground(source)).then(|| source.as_fd())
     }
 
-    /// Whether we only wait to be brought to the foreground of our terminal, which no descriptor tells.
+    /// Returns whether reading waits for this process to be in the foreground of its terminal, which no
+    /// descriptor reports.
     pub fn is_in_background(&self) -> bool {
         !self.readers.is_empty() && self.source.as_ref().is_some_and(|source| !in_foreground(source))
     }
 
-    /// Reads a piece for all readers; to be called when standard input is ready.
+    /// Reads a piece for all readers; call it when standard input is ready.
     pub fn read(&mut self) -> Option<(Piece, Vec<u32>)> {
         let source = self.source.as_ref()?;
         let mut bytes = vec![0; CHUNK];
@@ -63,12 +64,12 @@ impl Feed {
         Some((piece, self.readers.iter().map(|(node, _)| *node).collect()))
     }
 
-    /// A host has taken its piece.
+    /// Records that a host has taken its piece.
     pub fn taken(&mut self, node: u32) {
         self.readers.iter_mut().filter(|(own, _)| *own == node).for_each(|(_, takes)| *takes = false);
     }
 
-    /// A host reads no more.
+    /// Removes a host.
     pub fn gone(&mut self, node: u32) {
         self.readers.retain(|(own, _)| *own != node);
     }

@@ -1,6 +1,6 @@
-//! Handing a job over to a launcher that is installed: PRRTE's `prterun`, or MPICH's Hydra.
+//! Hands a job over to another installed launcher: PRRTE's `prterun`, or MPICH's Hydra.
 //!
-//! The ranks then find each other by PMIx or PMI-1, as under these launchers anyway.
+//! The ranks then use PMIx or PMI-1, as always under these launchers.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::binding::{Level, Target};
 use crate::{Job, LaunchError, Placement, Stdin};
 
-/// A launcher of others.
+/// Another launcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Other {
     /// `prterun`
@@ -19,7 +19,7 @@ pub enum Other {
 }
 
 impl Other {
-    /// The command that is started.
+    /// Returns the command to start.
     pub fn program(self) -> &'static str {
         match self {
             Other::Prrte => "prterun",
@@ -28,7 +28,7 @@ impl Other {
     }
 }
 
-/// Becomes the other launcher; returns only to say why that cannot be.
+/// Executes the other launcher; returns only if that fails.
 pub fn hand_over(other: Other, job: &Job) -> LaunchError {
     let words = match words(other, job) {
         Ok(words) => words,
@@ -41,10 +41,10 @@ pub fn hand_over(other: Other, job: &Job) -> LaunchError {
     ))
 }
 
-/// Its command line for a job.
+/// Returns the command line for a job.
 ///
 /// # Errors
-/// [`LaunchError::Job`] for what it cannot do.
+/// [`LaunchError::Job`] for an option that the launcher does not support.
 pub fn words(other: Other, job: &Job) -> Result<Vec<OsString>, LaunchError> {
     let mut words: Vec<OsString> = Vec::new();
     let mut say = |parts: &[&str]| words.extend(parts.iter().map(OsString::from));

@@ -1,4 +1,5 @@
-//! The head of a job on several hosts: the loop that starts agents, hears them, and ends the job.
+//! The head of a job on several hosts: the loop that starts agents, handles their messages, and ends the
+//! job.
 
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -20,13 +21,13 @@ use crate::local::signals::{Request, Signals};
 use crate::local::{Inherit, spawn};
 use crate::{ExitReport, Job, LaunchError, Placement, RankEnd, Secret, mapping};
 
-/// An agent that has not come after this time will not, unless `NMAD_LAUNCH_TIMEOUT` gives it more.
+/// Time limit for agents to connect, unless `NMAD_LAUNCH_TIMEOUT` changes it.
 const COMING: Duration = Duration::from_secs(60);
 
-/// How long what led to the agents may take to end after them.
+/// Time limit for the commands that started agents to end after them.
 const LEAVING: Duration = Duration::from_secs(2);
 
-/// How often to look whether our terminal has us in the foreground again.
+/// Interval of checks whether this process is in the foreground of its terminal again.
 const FOREGROUND_EVERY: Duration = Duration::from_millis(500);
 
 /// Runs a job whose placement is [`Placement::Machines`].
@@ -41,7 +42,7 @@ pub fn run(job: Job) -> Result<ExitReport, LaunchError> {
     head.leave()
 }
 
-/// What can be ready.
+/// A source of events.
 #[derive(Clone, Copy)]
 enum Ready {
     Signals,
@@ -54,7 +55,8 @@ enum Ready {
 }
 
 struct Head {
-    // Dropped first: with the ways to them, the agents and their ranks end, should an error end the loop.
+    // Dropped first: the agents and their ranks end with the commands that started them, if an error ends
+    // the loop.
     leaders: Leaders,
     hosts: Hosts,
     admission: Admission,
@@ -64,10 +66,10 @@ struct Head {
     job: Job,
     name: String,
     nodes: Vec<u32>,
-    /// When all agents have to be here.
+    /// Deadline for all agents to connect.
     coming: Option<Instant>,
     limit: Duration,
-    /// What agents read that get no input from us; removed with this.
+    /// The file for agents that get no input; removed with this value.
     _letter: Option<Letter>,
 }
 
@@ -112,7 +114,7 @@ impl Head {
         for ready in self.wait()? {
             self.handle(ready);
         }
-        self.pay();
+        self.acknowledge_output();
         let now = Instant::now();
         if self.coming.is_some_and(|coming| coming <= now) {
             self.coming = None;
@@ -136,7 +138,8 @@ impl Head {
         let (mut fds, what): (Vec<_>, Vec<_>) = self.interests().into_iter().unzip();
         wait_for(&mut fds, timeout)?;
         let ready = fds.iter().zip(what).filter(|(fd, _)| !fd.revents().is_empty());
-        // Strangers last, the latest first: each that comes in or goes changes the numbers behind it.
+        // Unauthenticated connections come last, in descending order: each removal changes the higher
+        // numbers.
         let mut ready: Vec<Ready> = ready.map(|(_, what)| what).collect();
         ready.sort_by_key(|ready| match ready {
             Ready::Stranger(number) => usize::MAX - number,
@@ -174,9 +177,9 @@ impl Head {
             }
             Ready::Port => self.admission.accept(),
             Ready::Stranger(number) => {
-                if let Some((node, channel)) = self.admission.hear(number) {
+                if let Some((node, channel)) = self.admission.handle(number) {
                     self.came(node, channel);
-                    // Bytes right behind the proof were read with it, and no descriptor tells of them.
+                    // Bytes behind the proof were read with it, and no descriptor reports them.
                     self.listen(node);
                 }
             }
@@ -221,11 +224,11 @@ impl Head {
         }
     }
 
-    /// An agent has come in. When all are here, the ranks are started.
+    /// Admits an agent. When all agents are connected, starts the ranks.
     fn came(&mut self, node: u32, channel: super::channel::Channel) {
         let host = self.hosts.get_mut(node);
         if host.state != State::Expected {
-            // It was given up, or is a second one.
+            // The host was given up, or this is a second agent of it.
             return;
         }
         (host.state, host.channel) = (State::Here, Some(channel));
@@ -243,7 +246,7 @@ impl Head {
         }
     }
 
-    /// What a host has to do.
+    /// Returns the work of a host.
     fn work(&mut self, node: u32) -> Work {
         let programs: Vec<u32> = self.job.programs_of_ranks().collect();
         let host = self.hosts.get_mut(node);
@@ -283,7 +286,7 @@ impl Head {
             self.said(node, message);
         }
         if self.hosts.get_mut(node).channel.as_ref().is_some_and(|channel| !channel.is_open()) {
-            // What led there may know why.
+            // The command that started the agent may know the reason.
             let gone = self.leaders.reap();
             let why = gone.iter().find(|gone| gone.node == Some(node)).map(|gone| gone.why.clone());
             let why = why.unwrap_or_else(|| "the host or its agent is gone, or the network to it".into());
@@ -339,12 +342,12 @@ impl Head {
                 let order = self.desk.interrupted(signal);
                 self.carry_out(order);
             }
-            // An agent that says hello again, or speaks of hosts that are none.
+            // An agent that sends a second hello, or names an invalid host.
             Up::Hello { .. } | Up::Proof(_) | Up::Below { .. } => {}
         }
     }
 
-    /// What led to a host is gone; that is its end, if it has not had it.
+    /// Handles the end of a command that started an agent; the host is lost, unless it already was.
     fn leader_gone(&mut self, gone: Gone) {
         let nodes = match gone.node {
             Some(node) => vec![node],
@@ -357,7 +360,7 @@ impl Head {
         }
     }
 
-    /// A host is gone, and the job with it.
+    /// Handles the loss of a host, which ends the job.
     fn lose(&mut self, node: u32, why: &str) {
         let started = self.hosts.get_mut(node).state == State::Running;
         self.hosts.lose(node);
@@ -389,7 +392,7 @@ impl Head {
             self.hosts.tell(&Down::Signal(signal));
         }
         if order != Order::None {
-            // Hosts whose ranks were not started are not waited for.
+            // Hosts without started ranks are given up.
             for state in [State::Expected, State::Here] {
                 for node in self.hosts.in_state(state) {
                     self.hosts.lose(node);
@@ -412,8 +415,8 @@ impl Head {
         }
     }
 
-    /// Lets hosts send more output, if ours is taken.
-    fn pay(&mut self) {
+    /// Acknowledges output of hosts, if ours has room.
+    fn acknowledge_output(&mut self) {
         if !self.desk.sinks.iter().all(|sink| sink.has_room()) {
             return;
         }
@@ -425,7 +428,7 @@ impl Head {
         }
     }
 
-    /// Sends the agents home, and waits for what led to them.
+    /// Ends the agents, and waits for the commands that started them.
     fn leave(mut self) -> Result<ExitReport, LaunchError> {
         self.hosts.tell(&Down::Bye);
         let end = Instant::now() + LEAVING;
@@ -434,7 +437,7 @@ impl Head {
             let left = end.saturating_duration_since(Instant::now());
             let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
             let channels = self.hosts.iter().filter_map(|(_, host)| host.channel.as_ref());
-            // One whose goodbye is still to be sent.
+            // Connections with an unsent goodbye.
             let late =
                 channels.filter(|channel| channel.is_open() && channel.wants().contains(PollFlags::OUT));
             fds.extend(late.map(|channel| PollFd::new(channel, PollFlags::OUT)));

@@ -1,32 +1,32 @@
-//! What the head knows of each host, and the fence that all of them share.
+//! The head's state of each host, and the fence of all hosts.
 
 use super::Machines;
 use super::channel::Channel;
 use super::message::Down;
 use crate::pmi::server::Absent;
 
-/// How far a host is.
+/// State of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// Its agent was started.
     Expected,
-    /// Its agent has come in.
+    /// Its agent is connected.
     Here,
-    /// Its agent knows what to run.
+    /// Its agent runs the ranks.
     Running,
-    /// It is gone, or was given up.
+    /// The host is gone or was given up.
     Lost,
 }
 
 /// One host of the job.
 pub struct Host {
-    /// As the user called it.
+    /// The user's name of the host.
     pub name: String,
-    /// Its ranks, in the order in which its agent has them.
+    /// Its ranks, in the agent's order.
     pub ranks: Vec<u32>,
     pub state: State,
     pub channel: Option<Channel>,
-    /// Output that it sent and that waits for a slow reader of ours.
+    /// Bytes of its output that wait for a slow reader of ours.
     pub owed: u32,
     alive: u32,
     waiting: Option<u32>,
@@ -34,15 +34,15 @@ pub struct Host {
     fenced: bool,
 }
 
-/// All of them.
+/// All hosts of the job.
 pub struct Hosts {
     list: Vec<Host>,
-    /// What ranks put since the last fence, of the hosts that are in this one.
+    /// Values that ranks put since the last fence, of the hosts that are in this one.
     put: Vec<(String, String)>,
 }
 
 impl Hosts {
-    /// Those of a job, before anything was started.
+    /// Makes the hosts of a job, before anything is started.
     pub fn of(machines: &Machines) -> Hosts {
         let host = |(number, name): (u32, &String)| {
             let own = (0..).zip(&machines.nodes).filter(|&(_, &node)| node == number);
@@ -62,48 +62,48 @@ impl Hosts {
         Hosts { list: (0..).zip(&machines.hosts).map(host).collect(), put: Vec::new() }
     }
 
-    /// With their numbers.
+    /// Returns the hosts with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Host)> {
         (0..).zip(&self.list)
     }
 
-    /// The same, to be changed.
+    /// Returns the mutable hosts with their numbers.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Host)> {
         (0..).zip(&mut self.list)
     }
 
-    /// One of them.
+    /// Returns a host.
     pub fn get_mut(&mut self, node: u32) -> &mut Host {
         &mut self.list[node as usize]
     }
 
-    /// Its name.
+    /// Returns the name of a host.
     pub fn name(&self, node: u32) -> &str {
         &self.list[node as usize].name
     }
 
-    /// Whether a rank lives, or is to.
+    /// Returns whether a rank lives or is to be started.
     pub fn any_alive(&self) -> bool {
         self.list.iter().any(|host| host.alive > 0)
     }
 
-    /// Whether each host is at least so far, or gone.
+    /// Returns whether each host is in this state or lost.
     pub fn all(&self, state: State) -> bool {
         self.list.iter().all(|host| host.state == state || host.state == State::Lost)
     }
 
-    /// The hosts in one state.
+    /// Returns the hosts in this state.
     pub fn in_state(&self, state: State) -> Vec<u32> {
         self.iter().filter(|(_, host)| host.state == state).map(|(node, _)| node).collect()
     }
 
-    /// A rank of this host is gone.
+    /// Records the end of a rank of this host.
     pub fn ended(&mut self, node: u32) {
         let host = self.get_mut(node);
         host.alive = host.alive.saturating_sub(1);
     }
 
-    /// A host is gone, and its ranks with it.
+    /// Records the loss of a host and its ranks.
     pub fn lose(&mut self, node: u32) {
         let host = self.get_mut(node);
         host.alive = 0;
@@ -111,17 +111,17 @@ impl Hosts {
         host.state = State::Lost;
     }
 
-    /// A rank of this host waits in the fence.
+    /// Records that a rank of this host waits in the fence.
     pub fn waits(&mut self, node: u32, rank: u32) {
         self.get_mut(node).waiting = Some(rank);
     }
 
-    /// A rank of this host will join no fence.
+    /// Records that a rank of this host will not join any further fence.
     pub fn is_absent(&mut self, node: u32, absent: Absent) {
         self.get_mut(node).absent = Some(absent);
     }
 
-    /// All ranks of a host are in the fence. If all hosts are: what to tell them.
+    /// Records that all ranks of a host are in the fence. Returns the release message if all hosts are.
     pub fn fence(&mut self, node: u32, put: Vec<(String, String)>) -> Option<Down> {
         self.put.extend(put);
         self.get_mut(node).fenced = true;
@@ -134,13 +134,13 @@ impl Hosts {
         Some(Down::Release(std::mem::take(&mut self.put)))
     }
 
-    /// Why the fence can never be complete, if so.
+    /// Returns the reason why the fence can never complete, if so.
     pub fn stuck(&self) -> Option<String> {
         let waiting = self.list.iter().find_map(|host| host.waiting)?;
         Some(self.list.iter().find_map(|host| host.absent)?.keeps(waiting))
     }
 
-    /// Tells all hosts that run.
+    /// Sends a message to all running hosts.
     pub fn tell(&mut self, message: &Down) {
         for host in self.list.iter_mut().filter(|host| host.state == State::Running) {
             if let Some(channel) = &mut host.channel {

@@ -1,4 +1,5 @@
-//! An agent's way to its head: all addresses at once, since nobody knows which of them leads there from here.
+//! Connects an agent to its head: at all addresses at the same time, since it is unknown which of them is
+//! reachable.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -10,16 +11,16 @@ use super::message::{Down, Up, packed, unpacked};
 use super::proof::{self, Numbers, Side};
 use crate::Secret;
 
-/// How long one address may take. Packets to a host behind a firewall vanish.
+/// Time limit for one address. A firewall may drop packets to it silently.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// A greeting is no longer than this.
+/// Longest greeting in bytes.
 const GREETING_MAX: usize = 1024;
 
-/// Connects to the head as the agent of host `node`, and proves it.
+/// Connects to the head as the agent of host `node`, with a proof of the secret.
 ///
 /// # Errors
-/// Why no address led to the head, in words for the user.
+/// The reason for each address, as a message for the user.
 pub fn join(secret: &[u8; 32], addresses: &[SocketAddr], node: u32) -> Result<Channel, String> {
     let candidates = candidates(addresses);
     let (sender, answers) = channel();
@@ -47,7 +48,7 @@ pub fn join(secret: &[u8; 32], addresses: &[SocketAddr], node: u32) -> Result<Ch
     }
 }
 
-/// The address that ssh came from leads back most of the time.
+/// Sorts the addresses: the one that ssh came from is usually reachable.
 fn candidates(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
     let port = addresses.first().map_or(0, SocketAddr::port);
     let ssh = std::env::var("SSH_CONNECTION").ok();
@@ -57,7 +58,7 @@ fn candidates(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
     all
 }
 
-/// Connects, and makes sure that it is our head; gives the proof that it wants of us.
+/// Connects, and checks the head's proof; returns the agent's proof.
 fn greet(secret: &[u8; 32], address: SocketAddr, node: u32) -> std::io::Result<(TcpStream, [u8; 32])> {
     let mut stream = TcpStream::connect_timeout(&address, LIMIT)?;
     watch(&stream, SILENCE_OF_HEAD)?;
@@ -82,7 +83,7 @@ fn greet(secret: &[u8; 32], address: SocketAddr, node: u32) -> std::io::Result<(
     Ok((stream, proof::prove(secret, Side::Agent, &numbers)))
 }
 
-/// Of several ways that lead to the head, the first is taken.
+/// Only one connection is used, the first that reaches the head.
 fn come_in(stream: TcpStream, proof: [u8; 32]) -> std::io::Result<Channel> {
     let mut channel = Channel::new(stream)?;
     channel.trust();

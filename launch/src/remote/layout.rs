@@ -1,14 +1,14 @@
-//! Which rank runs on which machine.
+//! Placement of ranks on machines.
 
 use super::way::Starting;
 use crate::LaunchError;
 
-/// A machine of the list that the user or the scheduler gave.
+/// A machine in the list of the user or the scheduler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
     /// Its name or address.
     pub name: String,
-    /// How many ranks it takes before the next one gets some.
+    /// Number of ranks that it gets before the next machine.
     pub slots: u32,
 }
 
@@ -19,18 +19,18 @@ pub struct Machines {
     pub hosts: Vec<String>,
     /// The number of the host of each rank.
     pub nodes: Vec<u32>,
-    /// How agents are started there.
+    /// Method of starting agents there.
     pub starting: Starting,
 }
 
 impl Machines {
-    /// The name of a rank's host.
+    /// Returns the name of a rank's host.
     pub fn host_of(&self, rank: u32) -> Option<&str> {
         let node = self.nodes.get(rank as usize)?;
         self.hosts.get(*node as usize).map(String::as_str)
     }
 
-    /// Finds what is wrong with the layout for a job of `count` ranks.
+    /// Checks the layout for a job of `count` ranks.
     pub(crate) fn check(&self, count: u32) -> Result<(), LaunchError> {
         let is_whole = self.nodes.len() == count as usize;
         match is_whole && self.nodes.iter().all(|&node| (node as usize) < self.hosts.len()) {
@@ -40,24 +40,25 @@ impl Machines {
     }
 }
 
-/// How ranks are shared out among machines.
+/// Distribution of ranks over machines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Share {
     /// Ranks for each machine instead of its slots.
     pub per_host: Option<u32>,
-    /// One rank for each machine in turns, instead of filling one after the other.
+    /// One rank for each machine in turns, instead of filling the machines one after the other.
     pub in_turns: bool,
 }
 
-/// Slots of all machines together: how many ranks there are if nobody says.
+/// Returns the slots of all machines, which is the default number of ranks.
 pub fn slots(machines: &[Machine], share: Share) -> u32 {
     let slots = machines.iter().map(|machine| share.per_host.unwrap_or(machine.slots));
     slots.fold(0, u32::saturating_add)
 }
 
-/// Names of the machines that get ranks, and the number of the machine of each of `count` ranks.
+/// Places `count` ranks; returns the names of the machines that get ranks, and each rank's machine number.
 ///
-/// Machines are filled slot by slot; when all are full, it begins anew, since ranks may outnumber slots.
+/// Machines are filled slot by slot. When all are full, filling begins again, since ranks may outnumber
+/// slots.
 pub fn place(machines: &[Machine], count: u32, share: Share) -> (Vec<String>, Vec<u32>) {
     let slots: Vec<u32> =
         machines.iter().map(|machine| share.per_host.unwrap_or(machine.slots).max(1)).collect();

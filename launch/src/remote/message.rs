@@ -1,4 +1,4 @@
-//! What head and agents say to each other, and the text that an agent begins with.
+//! Messages between head and agents, and the first line for an agent.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -13,48 +13,49 @@ use crate::binding::Binding;
 use crate::local::{Output, Program};
 use crate::pmi::server::{Absent, Phase};
 
-/// What tells versions apart that do not understand each other.
+/// Version of the protocol; different versions do not understand each other.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/2");
 
-/// What the first line on an agent's standard input begins with.
+/// Prefix of the first line on an agent's standard input.
 const GREETING: &str = "nmad-agent";
 
-/// What an agent must know to begin.
+/// Initial information for an agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Intro {
     pub secret: [u8; 32],
-    /// Where the head listens; one of them can be reached.
+    /// Addresses of the head; at least one is reachable.
     pub addresses: Vec<SocketAddr>,
     pub node: Node,
-    /// Further hosts, with their numbers, whose agents this one starts.
+    /// Further hosts with their numbers, whose agents this one starts.
     pub below: Vec<(u32, String)>,
     pub starting: Starting,
-    /// Whether the end of standard input means that the head, or what leads to it, is gone.
+    /// Whether the end of standard input means that the head, or the command that started the agent, is
+    /// gone.
     pub input_stays: bool,
 }
 
-/// Which of the job's hosts an agent is on.
+/// The host of an agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Node {
-    /// This one.
+    /// The host with this number.
     Number(u32),
-    /// The one that is called as this variable says, or as the system says.
+    /// The host whose name is in this variable, or is the system's host name.
     Named { variable: String, hosts: Vec<String> },
 }
 
 impl Intro {
-    /// The line for standard input: version and the rest as digits, so that other versions can say which they
-    /// are.
+    /// Returns the line for standard input: the version, and the rest in hexadecimal, so that another
+    /// version can report its own.
     pub fn to_line(&self) -> String {
         let bytes = postcard::to_stdvec(self).unwrap_or_default();
         let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         format!("{GREETING} {VERSION} {digits}\n")
     }
 
-    /// Reads what [`Intro::to_line`] wrote.
+    /// Parses a line of [`Intro::to_line`].
     ///
     /// # Errors
-    /// The error, in words for the user.
+    /// The error as a message for the user.
     pub fn from_line(line: &str) -> Result<Intro, String> {
         let mut words = line.split_ascii_whitespace();
         if words.next() != Some(GREETING) {
@@ -79,68 +80,68 @@ impl Intro {
     }
 }
 
-/// From an agent to the head.
+/// Messages from an agent to the head.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Up {
-    /// First: which host this is, and a number that nobody has used.
+    /// The first message: the number of the host, and a fresh random number.
     Hello { node: u32, nonce: [u8; 32] },
-    /// Then: the agent knows the secret.
+    /// The second message: the proof that the agent knows the secret.
     Proof([u8; 32]),
-    /// A rank cannot be started: the exit code of the job, and why.
+    /// A rank cannot be started: the exit code of the job, and the reason.
     Failed { code: i32, why: String },
-    /// Something that a person should read.
+    /// A message for the user.
     Note(String),
     /// A line about a binding.
     Bound(String),
     /// Output of ranks: 0 is standard output, 1 standard error.
     Output(u8, Vec<u8>),
-    /// The last piece of input was taken.
+    /// The current piece of input was taken.
     InputTaken,
-    /// A rank waits in a fence that is not complete here.
+    /// A rank waits in a fence that not all ranks here have entered.
     Waiting(u32),
-    /// A rank will join no fence any more.
+    /// A rank will not join any further fence.
     Absent(Absent),
-    /// All ranks here are in a fence, and put this before.
+    /// All ranks here are in a fence; with the values that they put before.
     Fence(Vec<(String, String)>),
-    /// A rank asks for the end of the job.
+    /// A rank aborts the job.
     Abort { rank: u32, code: i32, why: String },
-    /// A rank is gone.
+    /// A rank has ended.
     Ended { rank: u32, pid: u32, status: crate::RankStatus, phase: Phase },
-    /// An agent that this one started is gone: which host, and what is known about why.
+    /// An agent that this one started is gone: its host, and the reason as far as known.
     Below { node: u32, why: String },
-    /// Somebody sent this agent a signal.
+    /// This agent received a signal.
     Interrupted(i32),
 }
 
-/// From the head to an agent.
+/// Messages from the head to an agent.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Down {
-    /// The head knows the secret; another number that nobody has used.
+    /// The proof that the head knows the secret, and a fresh random number of the head.
     Proof { nonce: [u8; 32], proof: [u8; 32] },
     /// Start these ranks.
     Start(Box<Work>),
-    /// All hosts are in the fence; all that was put.
+    /// All hosts are in the fence; with all values that were put.
     Release(Vec<(String, String)>),
-    /// For all ranks.
+    /// A signal for all ranks.
     Signal(i32),
-    /// Input for those that read it.
+    /// A piece of input for the ranks that read it.
     Input(Vec<u8>),
-    /// No more input comes.
+    /// The end of input.
     InputEnd,
-    /// Nobody reads standard output (0) or error (1) any more.
+    /// Standard output (0) or error (1) has no reader any more.
     Deaf(u8),
-    /// This number of bytes of output has been taken.
+    /// The head has taken this number of bytes of output.
     Taken(u32),
     /// The job is over.
     Bye,
 }
 
-/// What one host has to do.
+/// Work of one host.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Work {
     /// The job's name.
     pub job: String,
-    /// Ranks of the job.
+    /// Number of ranks of the job.
     pub size: u32,
     pub mapping: String,
     /// The name of this host in the user's list.
@@ -148,7 +149,7 @@ pub struct Work {
     pub programs: Vec<Command>,
     pub seats: Vec<Place>,
     pub env: Vec<(Vec<u8>, Vec<u8>)>,
-    /// What ranks get of the agent's own environment: these variables, or all.
+    /// Variables of the agent's environment that ranks get; `None` for all.
     pub inherit: Option<Vec<Vec<u8>>>,
     pub output: Output,
     pub binding: Binding,
@@ -163,7 +164,7 @@ pub struct Place {
     pub reads_stdin: bool,
 }
 
-/// A [`Program`] on its way.
+/// A [`Program`] in a message.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Command {
     words: Vec<Vec<u8>>,
@@ -172,7 +173,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// Of a program, in its folder or in `folder`.
+    /// Converts a program; its folder is relative to `folder`.
     pub fn of(program: &Program, folder: &std::path::Path) -> Command {
         let words = std::iter::once(&program.program).chain(&program.args);
         let folder = folder.join(program.folder.as_deref().unwrap_or(folder));
@@ -183,7 +184,7 @@ impl Command {
         }
     }
 
-    /// As it is run on the host.
+    /// Converts to the program on the host.
     pub fn program(self) -> Program {
         let mut words = self.words.into_iter().map(OsString::from_vec);
         Program {
@@ -196,28 +197,28 @@ impl Command {
     }
 }
 
-/// Variables as bytes.
+/// Converts variables to bytes.
 pub fn pairs_out(pairs: &[(OsString, OsString)]) -> Vec<(Vec<u8>, Vec<u8>)> {
     pairs.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec())).collect()
 }
 
-/// Variables from bytes.
+/// Converts variables from bytes.
 pub fn pairs_in(pairs: Vec<(Vec<u8>, Vec<u8>)>) -> Vec<(OsString, OsString)> {
     let pair = |(name, value)| (OsString::from_vec(name), OsString::from_vec(value));
     pairs.into_iter().map(pair).collect()
 }
 
-/// A message as it travels: its length in four bytes, little endian, and itself.
+/// Encodes a message: its length in four bytes, little endian, and its bytes.
 pub fn packed(message: &impl Serialize) -> Vec<u8> {
     let mut bytes = vec![0; 4];
-    // It fails for types without a length only, of which these messages have none.
+    // Encoding fails only for types without a known length, which these messages do not contain.
     bytes.extend(postcard::to_stdvec(message).unwrap_or_default());
     let len = (bytes.len() - 4) as u32;
     bytes[..4].copy_from_slice(&len.to_le_bytes());
     bytes
 }
 
-/// The message in these bytes, without their length.
+/// Decodes a message, without its length.
 pub fn unpacked<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     postcard::from_bytes(bytes).ok()
 }
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_must_know_is_one_line() {
+    fn the_initial_information_is_one_line() {
         let line = intro().to_line();
         assert_eq!(line.matches('\n').count(), 1);
         let read = Intro::from_line(&line).expect("it is the same version");
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_line_is_told() {
+    fn malformed_lines_are_explained() {
         let line = intro().to_line();
         let other = line.replace(VERSION, "9.9.9/1");
         for (line, words) in [
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_messages_are_no_messages() {
+    fn damaged_messages_are_refused() {
         let bytes = packed(&Up::Note("hello".into()));
         assert!(matches!(unpacked::<Up>(&bytes[4..]), Some(Up::Note(text)) if text == "hello"));
         assert!(unpacked::<Up>(&bytes[4..bytes.len() - 1]).is_none());

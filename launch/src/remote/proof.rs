@@ -1,7 +1,7 @@
-//! Who knows the secret of a job: each side proves it for numbers that the other one chose, and neither sends
-//! it.
+//! Proofs of knowledge of a job's secret: each side proves it for random numbers of the other side, and
+//! neither sends the secret.
 
-/// Who proves it. A proof of one side is none of the other.
+/// The proving side. A proof of one side is invalid for the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// The launcher.
@@ -21,7 +21,7 @@ pub struct Numbers {
     pub node: u32,
 }
 
-/// What `side` sends to show that it knows the secret: a keyed BLAKE3 hash.
+/// Returns the proof of `side`: a keyed BLAKE3 hash.
 pub fn prove(secret: &[u8; 32], side: Side, numbers: &Numbers) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_keyed(secret);
     hasher.update(match side {
@@ -32,7 +32,7 @@ pub fn prove(secret: &[u8; 32], side: Side, numbers: &Numbers) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
-/// Whether a proof is right; the comparison takes the same time wherever it differs.
+/// Checks a proof in constant time.
 pub fn is_proven(secret: &[u8; 32], side: Side, numbers: &Numbers, proof: &[u8; 32]) -> bool {
     blake3::Hash::from(prove(secret, side, numbers)) == blake3::Hash::from(*proof)
 }

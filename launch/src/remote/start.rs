@@ -1,4 +1,4 @@
-//! Starting the agents of a job, each in the way that leads to its host.
+//! Starts the agents of a job by the method for its hosts.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use super::way::Way;
 use super::{AGENT_WORD, Machines};
 use crate::{LaunchError, Secret, host_name, reach};
 
-/// Starts an agent on each host, or what starts it.
+/// Starts an agent on each host, or a command that starts them.
 pub fn start_agents(
     leaders: &mut Leaders,
     machines: &Machines,
@@ -45,11 +45,12 @@ pub fn start_agents(
     }
 }
 
-/// Names of the loopback address that systems come with.
+/// Usual names of the loopback address.
 const LOCAL_NAMES: [&str; 5] =
     ["localhost", "localhost.localdomain", "localhost4", "localhost6", "ip6-localhost"];
 
-/// Whether a name or an address is that of this host. Names are not looked up: that may take long.
+/// Returns whether a name or an address is that of this host. Names are not resolved, since that may take
+/// long.
 pub fn is_here(name: &str) -> bool {
     if let Ok(address) = name.parse::<IpAddr>() {
         return address.is_loopback() || reach::own_addresses().is_ok_and(|own| own.contains(&address));
@@ -59,7 +60,7 @@ pub fn is_here(name: &str) -> bool {
     LOCAL_NAMES.contains(&name) || [&own, short].contains(&name)
 }
 
-/// The path of this program.
+/// Returns the path of this program.
 pub fn own_program() -> Result<String, LaunchError> {
     let path =
         std::env::current_exe().map_err(LaunchError::system("cannot find the path of this program"))?;
@@ -71,7 +72,8 @@ pub fn own_program() -> Result<String, LaunchError> {
     })
 }
 
-/// A file that only this user can read, where agents on other hosts see it too: in the home directory.
+/// A file with the initial information that only this user can read, in the home directory, where agents on
+/// other hosts see it too.
 pub struct Letter {
     path: String,
 }

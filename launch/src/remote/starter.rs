@@ -1,4 +1,4 @@
-//! Starting agents: the command for each way to other hosts, and the processes that it leaves on this one.
+//! Starts agents: the command for each method, and its process on this host.
 
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,46 +14,47 @@ use super::way::Way;
 use crate::local::output::{LineStart, Source};
 use crate::{LaunchError, os};
 
-/// How many agents one process starts; those start the others.
+/// Number of agents that one process starts; those start the others.
 const FANOUT: usize = 32;
 
-/// Lines of a failed command that are shown.
+/// Number of shown lines of a failed command.
 const LINES_TOLD: usize = 4;
 
-/// A pipe that nobody reads yet takes this much, if the system allows it to be enlarged.
+/// Largest pipe buffer, if the system allows it; the pipe takes this much before the other side reads.
 const PIPE_MAX: usize = 1 << 20;
 
-/// A process here that leads to one agent, or to all of them.
+/// A process here that connects to one agent, or to all of them.
 struct Leader {
     child: Child,
-    /// Its host; `None` for one that leads to all.
+    /// Its host; `None` for all hosts.
     node: Option<u32>,
     host: String,
     words: Option<Source>,
-    /// Its output that was not shown.
-    said: Vec<u8>,
-    /// Whether what it says is passed on at once.
-    is_heard: bool,
+    /// Its output that was not yet shown.
+    unshown: Vec<u8>,
+    /// Whether its output is reported at once.
+    is_reported: bool,
     alive: bool,
 }
 
 /// A leader that is gone.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Gone {
-    /// The host that it led to; `None`: all of them.
+    /// Its host; `None` for all hosts.
     pub node: Option<u32>,
-    /// The reason as far as it is known, without a name of the host.
+    /// The reason as far as known, without the name of the host.
     pub why: String,
 }
 
-/// The processes here that lead to agents. Dropping them kills them.
+/// The processes here that connect to agents. Dropping this kills them.
 #[derive(Default)]
 pub struct Leaders {
     list: Vec<Leader>,
 }
 
 impl Leaders {
-    /// Starts the agents of these hosts through a shell on each: some of them here, which start the others.
+    /// Starts the agents of these hosts through a remote shell: some of them from here, which start the
+    /// others.
     ///
     /// # Errors
     /// A command that cannot be started.
@@ -70,7 +71,7 @@ impl Leaders {
         Ok(())
     }
 
-    /// Starts one command with `line` on its standard input, which stays open.
+    /// Starts a command with `line` on its standard input, which stays open.
     ///
     /// # Errors
     /// A command that cannot be started.
@@ -96,64 +97,73 @@ impl Leaders {
         let mut child = command.spawn().map_err(failed)?;
         if let Some(stdin) = &mut child.stdin {
             let _ = rustix::pipe::fcntl_setpipe_size(&*stdin, line.len().clamp(1 << 16, PIPE_MAX));
-            // If it is gone already, its end tells why.
+            // If the command is gone already, its end gives the reason.
             let _ = stdin.write_all(line.as_bytes());
         }
         let ours = OwnedFd::from(ours);
         let _ = rustix::fs::fcntl_setfl(&ours, OFlags::NONBLOCK);
         let words = Some(Source::new(ours, LineStart::default()));
         let host = host.to_owned();
-        self.list.push(Leader { child, node, host, words, said: Vec::new(), is_heard: false, alive: true });
+        self.list.push(Leader {
+            child,
+            node,
+            host,
+            words,
+            unshown: Vec::new(),
+            is_reported: false,
+            alive: true,
+        });
         Ok(())
     }
 
-    /// The output of each that still has some, with a number for [`Leaders::listen`].
+    /// Returns the open outputs, each with a number for [`Leaders::listen`].
     pub fn outputs(&self) -> impl Iterator<Item = (usize, BorrowedFd<'_>)> {
         let leaders = self.list.iter().enumerate();
         leaders.filter_map(|(number, leader)| Some((number, leader.words.as_ref()?.as_fd())))
     }
 
-    /// Takes the output of one. The result is for the user now.
+    /// Reads an output; returns lines for the user.
     pub fn listen(&mut self, number: usize) -> Vec<String> {
         let leader = &mut self.list[number];
         if let Some(words) = &mut leader.words
-            && !words.pump(&mut leader.said)
+            && !words.pump(&mut leader.unshown)
         {
             leader.words = None;
         }
-        // More than this is no message of a command that failed.
-        leader.said.drain(..leader.said.len().saturating_sub(64 * 1024));
-        if leader.is_heard { leader.lines() } else { Vec::new() }
+        // Messages of a failed command are shorter than this.
+        leader.unshown.drain(..leader.unshown.len().saturating_sub(64 * 1024));
+        if leader.is_reported { leader.lines() } else { Vec::new() }
     }
 
-    /// The agent of a host has come: earlier output of its leader is of no interest, later output is.
+    /// Records that the agent of a host has connected: earlier output of its command is dropped, later
+    /// output is reported.
     pub fn came(&mut self, node: u32) {
         for leader in self.list.iter_mut().filter(|leader| leader.node.is_none_or(|own| own == node)) {
-            leader.is_heard = true;
-            leader.said.clear();
+            leader.is_reported = true;
+            leader.unshown.clear();
         }
     }
 
-    /// Kills what leads to a host that is given up.
+    /// Kills the command of a host that is given up.
     pub fn give_up(&mut self, node: u32) {
         for leader in self.list.iter().filter(|leader| leader.alive && leader.node == Some(node)) {
             leader.kill();
         }
     }
 
-    /// Whether one is left.
+    /// Returns whether a command is left.
     pub fn any_alive(&self) -> bool {
         self.list.iter().any(|leader| leader.alive)
     }
 
-    /// Those that are gone since the last call.
+    /// Returns the commands that ended since the last call.
     pub fn reap(&mut self) -> Vec<Gone> {
         let mut gone = Vec::new();
         for leader in self.list.iter_mut().filter(|leader| leader.alive) {
             let Ok(Some(status)) = leader.child.try_wait() else { continue };
             leader.alive = false;
             if let Some(words) = leader.words.take() {
-                words.drain(&mut leader.said);
+                words.drain(&mut leader.unshown);
             }
             let how = match (status.code(), status.signal()) {
                 (Some(code), _) => format!("exited with code {code}"),
@@ -179,17 +189,17 @@ impl Leader {
         let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
     }
 
-    /// Whole lines that were not told yet.
+    /// Takes complete lines that were not yet reported.
     fn lines(&mut self) -> Vec<String> {
-        let end = self.said.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-        let text: Vec<u8> = self.said.drain(..end).collect();
+        let end = self.unshown.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let text: Vec<u8> = self.unshown.drain(..end).collect();
         let host = &self.host;
         String::from_utf8_lossy(&text).lines().map(|line| format!("{host}: {line}")).collect()
     }
 
-    /// Why it ended: its own last words and, where they are well known, what helps.
+    /// Returns the reason of its end: its last output and, for well-known errors, the remedy.
     fn why(&self, how: &str) -> String {
-        let text = String::from_utf8_lossy(&self.said);
+        let text = String::from_utf8_lossy(&self.unshown);
         let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let last = lines[lines.len().saturating_sub(LINES_TOLD)..].join("; ");
         let said = if last.is_empty() { String::new() } else { format!(": {last}") };
@@ -258,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn ssh_waits_for_nobody() {
+    fn ssh_never_asks_for_a_password() {
         let Way::Shell(words) = ssh("ssh", &["-p".into(), "2222".into()]) else { panic!("it is a shell") };
         assert!(words.contains(&"BatchMode=yes".into()) && words.ends_with(&["-p".into(), "2222".into()]));
     }

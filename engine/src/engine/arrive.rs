@@ -213,9 +213,9 @@ impl Engine {
         let in_flight = link.tx.pending();
         let news = link.tx.acknowledge(ack, beyond, &mut free);
         if news.any {
-            link.reconsider();
+            link.recheck_timers();
             link.rtt.progress();
-            link.vain.restart(now);
+            link.silence.restart(now);
         }
         let too_soon = |&(_, again): &(Instant, Instant)| link.congestion.is_too_soon(now.since(again));
         let late = news.again.filter(too_soon).map(|(first, _)| first);
@@ -434,7 +434,7 @@ impl Engine {
         let more = !peer.has_nothing();
         let Some(link) = peer.link_mut(rail) else { return };
         let Released { packet, in_place, chunk } = link.tx.sent(number, packet, keep);
-        link.reconsider();
+        link.recheck_timers();
         if more {
             self.make_ready(to);
         }

@@ -25,7 +25,7 @@ impl Engine {
         for &(peer, rail) in &self.timed {
             let link = self.peer(peer).and_then(|peer| peer.link(rail)).filter(|link| link.is_up());
             let Some(link) = link else { continue };
-            let Some(rests) = link.rests_until(now) else { return false };
+            let Some(rests) = link.idle_until(now) else { return false };
             until = until.min(rests);
         }
         self.rests_until = until;
@@ -42,7 +42,7 @@ impl Engine {
                 continue;
             }
             let Some(link) = self.peer(id).and_then(|p| p.link(rail)).filter(|l| l.is_up()) else { continue };
-            if link.is_calm(now) || link.at_rail() >= depth {
+            if link.is_quiet(now) || link.at_rail() >= depth {
                 continue;
             }
             if link.ack_is_due(now) {
@@ -60,7 +60,7 @@ impl Engine {
         let alone = peer.links.iter().filter(|link| link.is_up()).count() == 1;
         let link = peer.link_mut(rail)?;
         let number = link.overdue(now)?;
-        if link.is_hopeless(alone) {
+        if link.is_timed_out(alone) {
             self.give_up(rail, id, "no acknowledgement although everything was sent again and again");
             return None;
         }

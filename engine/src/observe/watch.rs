@@ -13,7 +13,7 @@ use crate::schedule::builder::{Bounds, PacketBuilder, seal};
 use crate::transfer::driver::Order;
 use crate::transfer::link::{Link, State};
 use crate::transfer::rail::{Rail, RailCounters};
-use crate::transfer::suspicion::{Duty, Try};
+use crate::transfer::suspicion::{Action, Try};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -79,14 +79,14 @@ impl Engine {
                         self.leave_link(rail, id, &why);
                         continue;
                     }
-                    let sight = link.sight();
-                    match link.notes_mut().suspicion.look(now, sight) {
-                        Duty::Nothing => {}
-                        Duty::Ask(question) => self.ask_about(rail, id, question, |link| link.rail != rail),
-                        Duty::Leave(silent) => self.leave_link(rail, id, &silence(silent)),
+                    let snapshot = link.snapshot();
+                    match link.notes_mut().suspicion.check(now, snapshot) {
+                        Action::Nothing => {}
+                        Action::Ask(question) => self.ask_about(rail, id, question, |link| link.rail != rail),
+                        Action::Leave(silent) => self.leave_link(rail, id, &silence(silent)),
                     }
                 }
-                State::Left => match link.notes_mut().suspicion.look_away(now) {
+                State::Left => match link.notes_mut().suspicion.check_down(now) {
                     Try::Nothing => {}
                     Try::Begin => self.try_again(rail, id),
                     Try::End => self.close_link(rail, id),
@@ -109,20 +109,20 @@ impl Engine {
         }
         let last = peer.links.iter_mut().find(|link| carries(link));
         let looked = last.map(|last| {
-            let (rail, sight) = (last.rail, last.sight());
+            let (rail, snapshot) = (last.rail, last.snapshot());
             let suspicion = &mut last.notes_mut().suspicion;
-            let duty = suspicion.look(now, sight);
-            let is_bad = matches!(duty, Duty::Leave(_));
+            let action = suspicion.check(now, snapshot);
+            let is_bad = matches!(action, Action::Leave(_));
             if is_bad {
-                suspicion.stays(now);
+                suspicion.keep_last(now);
             }
-            (rail, duty, is_bad || suspicion.has_no_answer())
+            (rail, action, is_bad || suspicion.has_no_answer())
         });
         if looked.is_none_or(|looked| looked.2) {
             let left = peer.links.iter_mut().filter(|link| link.state == State::Left);
-            left.for_each(|link| link.notes_mut().suspicion.hurry());
+            left.for_each(|link| link.notes_mut().suspicion.retry_soon());
         }
-        if let Some((rail, Duty::Ask(question), _)) = looked {
+        if let Some((rail, Action::Ask(question), _)) = looked {
             self.ask_about(rail, id, question, |link| link.rail == rail);
         }
     }
@@ -131,7 +131,8 @@ impl Engine {
     fn note_stall(&mut self, now: Instant, id: PeerId) {
         let links = self.peer(id).map_or(&[][..], |peer| &peer.links);
         let waits = links.iter().filter(|link| link.is_up() && link.tx.first().is_some());
-        let since = waits.clone().filter_map(|link| link.notes.as_ref()?.suspicion.quiet_since(link.sight()));
+        let since =
+            waits.clone().filter_map(|link| link.notes.as_ref()?.suspicion.quiet_since(link.snapshot()));
         // One link that goes on is enough.
         let silent =
             since.max().filter(|_| waits.count() > 0).map_or(Duration::ZERO, |since| now.since(since));
@@ -199,9 +200,9 @@ impl Engine {
         }
         let news = link.tx.acknowledge(seen.below, seen.beyond, &mut drop);
         if news.any {
-            link.reconsider();
+            link.recheck_timers();
             link.rtt.progress();
-            link.vain.restart(now);
+            link.silence.restart(now);
         }
         let late = news.any && link.lossy;
         link.notes_mut().suspicion.answered(seen.question, (seen.below, seen.beyond, seen.moved), late);
@@ -216,10 +217,10 @@ impl Engine {
         if gone || link.state == State::Dead {
             return self.close_link(rail, id);
         }
-        let absent = (link.state == State::Left)
-            .then(|| link.begin_anew(now, self.config.congestion).as_ns() / 1_000_000);
+        let absent =
+            (link.state == State::Left).then(|| link.reset(now, self.config.congestion).as_ns() / 1_000_000);
         (link.state, link.remote) = (State::Up, Some(remote));
-        link.vain.restart(now);
+        link.silence.restart(now);
         peer.failover.lost = None;
         let orphan = peer.failover.orphans.iter().position(|orphan| orphan.remote == remote);
         let orphan = orphan.map(|index| peer.failover.orphans.swap_remove(index));
@@ -251,7 +252,7 @@ impl Engine {
         let is_news = link.unplugged().is_some() != lost.is_some();
         link.notes_mut().unplugged = lost.clone();
         match (link.state, lost) {
-            (State::Left, None) => link.notes_mut().suspicion.hasten(now),
+            (State::Left, None) => link.notes_mut().suspicion.retry_now(now),
             (State::Up, Some(why)) if is_alone && is_here && is_news => {
                 let text = format!("{why}; there is no other rail to peer {}, which waits for it", id.0);
                 self.tell(rail, id, &text);
@@ -343,8 +344,8 @@ impl Peer {
                 State::Up if is_last() && !(has_left && carries(link)) => None,
                 State::Up if !is_last() && !may_be_left(link, rails) => None,
                 State::Up if link.unplugged().is_some() => Some(Instant::default()),
-                State::Up => suspicion.due_at(link.sight()),
-                State::Left => Some(suspicion.away_until()),
+                State::Up => suspicion.due_at(link.snapshot()),
+                State::Left => Some(suspicion.retry_at()),
                 State::Cold | State::Connecting | State::Dead => None,
             }
         };
@@ -381,7 +382,7 @@ fn seen(peer: &Peer, remote: u8, question: u32) -> Seen {
     let orphan = peer.failover.orphans.iter().find(|orphan| orphan.remote == remote);
     let rx = link.map(|link| &link.rx).or(orphan.map(|orphan| &orphan.rx));
     let (below, beyond) = rx.map_or((0, 0), |rx| (rx.below(), rx.beyond()));
-    Seen { rail: remote, question, below, beyond, moved: link.map_or(0, |link| link.sight().moved) }
+    Seen { rail: remote, question, below, beyond, moved: link.map_or(0, |link| link.snapshot().moved) }
 }
 
 fn silence(silent: Duration) -> String {

@@ -155,7 +155,7 @@ fn usable<'a>(
         let mut view = view(now, link, rails, way);
         let rail = &rails[link.rail.index()];
         if rail.shares && !link.accepts(rail.limits.depth) {
-            view.idle_at = view.idle_at.max(now + link.stands_still());
+            view.idle_at = view.idle_at.max(now + link.stall());
         }
         view
     };

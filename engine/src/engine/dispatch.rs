@@ -166,7 +166,7 @@ impl Engine {
             return None;
         }
         let acknowledge = link.ack_is_due(now);
-        if idle || self.config.feed.feeds_busy(peer.window.backlog()) || peer.window.is_hasty() {
+        if idle || self.config.feed.feeds_busy(peer.window.backlog()) || peer.window.prefers_latency() {
             let gathers = !urgent && self.gathers(now, peer);
             if peer.window.backlog() as u64 >= peer.way.parallel_min && !gathers {
                 self.consider_parallel(now, id);
@@ -190,7 +190,7 @@ impl Engine {
             && self.rails.iter().any(|rail| rail.is_gathering(now))
             && peer.strategies.usual.gathers()
             && peer.window.backlog() < peer.way.packet_max
-            && !peer.window.is_hasty()
+            && !peer.window.prefers_latency()
     }
 
     #[inline]
@@ -214,7 +214,7 @@ impl Engine {
         let bounds = Bounds { len: peer.way.packet_max, in_place_min, block_min, aggregate_max, gather };
         let buffer = self.buffers.pop().unwrap_or_default();
         let mut builder = PacketBuilder::new(buffer, bounds, core::mem::take(&mut self.staged));
-        match peer.window.asked() {
+        match peer.window.strategies() {
             None => fill(now, rail, peer, &self.rails, None, &mut builder),
             Some(asked) => fill_by_turns(now, rail, peer, &self.rails, &asked, &mut builder),
         }
@@ -356,13 +356,13 @@ fn fill_by_turns(
     builder: &mut PacketBuilder,
 ) {
     for &strategy in asked {
-        peer.window.ask(strategy);
+        peer.window.set_strategy(strategy);
         fill(now, rail, peer, rails, strategy, builder);
         if !builder.is_empty() {
             break;
         }
     }
-    peer.window.ask(None);
+    peer.window.set_strategy(None);
 }
 
 /// The frames of a packet, without its header.

@@ -80,7 +80,7 @@ fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
     let rail = peer.wished(hints.rail);
     peer.window.submit(rail, Entry::eager(head, data, request, &hints));
     // What only joins the others changes nothing for busy rails.
-    let is_more = peer.window.is_hasty() || feed.feeds_busy(peer.window.backlog());
+    let is_more = peer.window.prefers_latency() || feed.feeds_busy(peer.window.backlog());
     if is_more || !peer.is_ready {
         engine.make_ready(envelope.peer);
     }
@@ -160,7 +160,7 @@ impl Engine {
             packet.bytes.clear();
             data.append_behind(&leaving.head(to, data.len()), &mut packet.bytes);
             link.tx.sent(leaving.number, Some(packet), true);
-            link.reconsider();
+            link.recheck_timers();
             *rests_until = Instant::default();
         }
         // What the call took does not count as the cost of posting: the rail would be busy for as long again,

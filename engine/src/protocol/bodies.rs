@@ -63,8 +63,8 @@ impl Engine {
     }
 
     fn launch_chunk(&mut self, now: Instant, rail: RailId, id: PeerId, cargo: ChunkCargo) -> Order {
-        let is_curious = self.peer(id).is_some_and(|peer| peer.learning.is_curious);
-        if is_curious && cargo.offset == 0 {
+        let is_learning = self.peer(id).is_some_and(|peer| peer.learning.is_active);
+        if is_learning && cargo.offset == 0 {
             self.time_large(now, rail, id, cargo.request);
         }
         let peer = self.peers[id.0 as usize].as_deref_mut().expect("a chunk was cut for it");
@@ -82,7 +82,7 @@ impl Engine {
         let (len, kept) = (from.len(), Some((Cargo::Chunk(cargo), Vec::new())));
         let load = Load { entries: None, len, busy: len + ChunkHeader::LEN as u64, kept };
         book(now, id, link, &mut self.rails[rail.index()], load);
-        if !is_curious {
+        if !is_learning {
             self.note_chunk(id, rail);
         }
         Order::Chunk { to: id, number, ack, region, key, offset, from }
@@ -178,14 +178,14 @@ fn decide(
         return;
     }
     links.iter_mut().for_each(|link| link.forecast.relax(now));
-    let mut meant = meant(bodies.iter().take(LOOKAHEAD));
+    let mut assigned = assigned(bodies.iter().take(LOOKAHEAD));
     for body in bodies.iter_mut().take(LOOKAHEAD).filter(|body| !body.is_decided()) {
         let Some(Request::Large(send)) = requests.get_mut(body.request.0) else { continue };
         let Some((mut views, count)) = usable(links, rails, way, send, now) else {
             continue;
         };
         let views = &mut views[..count];
-        queue(now, views, &meant);
+        queue(now, views, &assigned);
         let is_open = |rail: RailId| views.iter().any(|view| view.rail == rail);
         let shares = match body.wish().filter(|&rail| is_open(rail)) {
             Some(rail) => Shares::of([(rail, body.remaining())]),
@@ -204,7 +204,7 @@ fn decide(
             body.settled = list.len() == 1 && views.iter().all(|view| view.idle_at <= now);
         }
         body.decide(&shares, is_open);
-        views.iter().for_each(|view| meant[view.rail.index()] += body.meant_for(view.rail));
+        views.iter().for_each(|view| assigned[view.rail.index()] += body.assigned_to(view.rail));
     }
 }
 
@@ -220,18 +220,18 @@ fn due(now: Instant, views: &[RailView], shares: &Shares, len: u64) -> Instant {
     ends.unwrap_or(now)
 }
 
-/// Bytes that are meant for each rail and not yet on it.
-fn meant<'a>(bodies: impl Iterator<Item = &'a Body>) -> [u64; nmad_wire::MAX_RAILS] {
-    let mut meant = [0; nmad_wire::MAX_RAILS];
-    bodies.for_each(|body| body.count_meant(&mut meant));
-    meant
+/// Bytes that are assigned for each rail and not yet on it.
+fn assigned<'a>(bodies: impl Iterator<Item = &'a Body>) -> [u64; nmad_wire::MAX_RAILS] {
+    let mut assigned = [0; nmad_wire::MAX_RAILS];
+    bodies.for_each(|body| body.count_assigned(&mut assigned));
+    assigned
 }
 
 /// Shares of the rails go first: their wires are idle later by as much.
-fn queue(now: Instant, views: &mut [RailView], meant: &[u64; nmad_wire::MAX_RAILS]) {
+fn queue(now: Instant, views: &mut [RailView], assigned: &[u64; nmad_wire::MAX_RAILS]) {
     for index in 0..views.len() {
         let RailView { rail, wire, forecast, .. } = views[index];
-        let ns = forecast.busy_ns(meant[rail.index()]);
+        let ns = forecast.busy_ns(assigned[rail.index()]);
         if ns > 0 {
             let ways = views.iter_mut().filter(|view| view.wire == wire);
             ways.for_each(|view| view.idle_at = view.idle_at.max(now) + Duration::from_ns(ns));
@@ -245,7 +245,7 @@ fn queue(now: Instant, views: &mut [RailView], meant: &[u64; nmad_wire::MAX_RAIL
 fn revise(now: Instant, peer: &mut Peer, rails: &[Rail], requests: &Slab<Request>) -> bool {
     let Peer { bodies, links, strategies, way, .. } = peer;
     let mut revised = false;
-    let all = meant(bodies.iter().take(LOOKAHEAD));
+    let all = assigned(bodies.iter().take(LOOKAHEAD));
     for body in bodies.iter_mut().take(LOOKAHEAD).filter(|body| body.wish().is_none() && !body.settled) {
         if !body.consider(now, PAUSE) {
             continue;
@@ -256,13 +256,13 @@ fn revise(now: Instant, peer: &mut Peer, rails: &[Rail], requests: &Slab<Request
         };
         let views = &mut views[..count];
         let mut others = all;
-        views.iter().for_each(|view| others[view.rail.index()] -= body.meant_for(view.rail));
+        views.iter().for_each(|view| others[view.rail.index()] -= body.assigned_to(view.rail));
         queue(now, views, &others);
         let finish_ns = |view: &RailView, len| match len {
             0 => 0,
             len => view.idle_at.since(now).as_ns().saturating_add(view.forecast.body_ns(len)),
         };
-        let planned_ns = views.iter().map(|view| finish_ns(view, body.meant_for(view.rail))).max();
+        let planned_ns = views.iter().map(|view| finish_ns(view, body.assigned_to(view.rail))).max();
         let strategy = strategies.of(body.strategy);
         if !strategy.revises() {
             continue;

@@ -235,9 +235,9 @@ impl Engine {
             self.rails[rail.index()].is_busy_until(from, now + Duration::from_ns(rest), took.is_some());
             if took.is_some() {
                 let usual_ns = link.forecast.profile().body().ns(len);
-                peer.consider_hidden(usual_ns);
+                peer.drop_common_load(usual_ns);
             }
-            if peer.learning.is_curious
+            if peer.learning.is_active
                 && let Some((ns, is_alone)) = took
             {
                 self.timed_share(now, (from, rail), (len, ns), is_alone);

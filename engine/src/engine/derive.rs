@@ -27,7 +27,7 @@ impl Peer {
             link.forecast.staged = self.way.keeps && rails[link.rail.index()].limits.gather == 0;
         }
         // A measurement shall find what it measures, and nothing else.
-        self.learning.is_curious = self.only.is_none() && (self.learning.is_curious || self.is_new());
+        self.learning.is_active = self.only.is_none() && (self.learning.is_active || self.is_new());
         self.derive_thresholds();
         self.way.eager_max = self.longest_unasked(rails);
         self.way.read_lens = self.lens_to_read();

@@ -162,7 +162,7 @@ impl Engine {
         }
         let peer = self.peers[id.0 as usize].as_deref()?;
         let link = peer.link(rail)?;
-        if !link.accepts(depth) || (peer.learning.is_curious && now < peer.learning.greets_until) {
+        if !link.accepts(depth) || (peer.learning.is_active && now < peer.learning.waits_until) {
             return None;
         }
         let acknowledge = link.ack_is_due(now);
@@ -258,7 +258,7 @@ impl Engine {
         {
             Frame::Credit(Credit { limit }).encode(&mut packet.bytes);
         }
-        if peer.learning.is_curious && entries == 1 && begins_eager(&packet.bytes[Header::LEN..]) {
+        if peer.learning.is_active && entries == 1 && begins_eager(&packet.bytes[Header::LEN..]) {
             let load = (packet.len(), !packet.in_place.is_empty());
             let ask = peer.time_packet(now, (rail, &self.rails[rail.index()]), load);
             ask.iter().for_each(|ask| ask.encode(&mut packet.bytes));

@@ -6,7 +6,7 @@ use crate::collect::window::{Entry, Window};
 use crate::engine::failover::Failover;
 use crate::engine::fixed::Fixed;
 use crate::engine::way::Way;
-use crate::observe::{Curiosity, Lateness};
+use crate::observe::{Lateness, LearningState};
 use crate::packet::{PeerId, RailId};
 use crate::protocol::PeerStates;
 use crate::schedule::body::Body;
@@ -86,7 +86,7 @@ pub(crate) struct Peer {
     pub(crate) failover: Failover,
     // observations
     pub(crate) lateness: Lateness,
-    pub(crate) learning: Curiosity,
+    pub(crate) learning: LearningState,
     pub(crate) heard: Heard,
     /// It is in the queue of peers that have something for a rail.
     pub(crate) is_ready: bool,
@@ -111,7 +111,7 @@ impl Peer {
             states: PeerStates::default(),
             failover: Failover::default(),
             lateness: Lateness::default(),
-            learning: Curiosity::default(),
+            learning: LearningState::default(),
             heard: Heard::default(),
             is_ready: false,
             is_met: false,
@@ -137,7 +137,7 @@ impl Peer {
     /// is timed.
     #[inline]
     pub(crate) fn is_usual(&self) -> bool {
-        !self.learning.is_curious && self.failover.unsaid.is_empty() && !self.is_gone()
+        !self.learning.is_active && self.failover.unsaid.is_empty() && !self.is_gone()
     }
 
     /// The rail on which to look for the next packet, for a thread that waits for it and looks at all of them

@@ -47,7 +47,7 @@ impl Engine {
         if let Some(chosen) = hints.strategy {
             peer.strategies.add(to, chosen, &config.registry);
         }
-        let hints = match peer.learning.is_curious {
+        let hints = match peer.learning.is_active {
             true => peer.choose_probe(rails, &mut observers.watched, len, hints),
             false => hints,
         };

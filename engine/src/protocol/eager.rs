@@ -101,7 +101,7 @@ impl Engine {
         let Some(peer) = self.peer_mut(envelope.peer) else { return };
         peer.credit.spend_known(envelope.len);
         if envelope.len >= peer.way.at_once_below {
-            peer.note_unasked(envelope.len, hints);
+            peer.note_eager(envelope.len, hints);
         }
     }
 

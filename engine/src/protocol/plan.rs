@@ -106,8 +106,8 @@ impl Peer {
             None if has_address && !is_invited && self.reads(len) && !self.times_large(hints) => {
                 Fastest::Read
             }
-            None if is_invited && self.takes_invitation(len) => Fastest::Asked,
-            None if len as usize <= self.way.eager_max || self.is_better_unasked(len, false) => {
+            None if is_invited && self.follows_rtr(len) => Fastest::Asked,
+            None if len as usize <= self.way.eager_max || self.is_better_eager(len, false) => {
                 Fastest::Unasked
             }
             None => Fastest::Asked,

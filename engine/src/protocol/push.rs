@@ -50,7 +50,7 @@ pub(crate) struct Push {
 
 fn fits(message: &Message, peer: &Peer) -> bool {
     let may = message.hints.probe != Some(Method::Rendezvous) && !message.is_invited;
-    may && peer.pushes_part(message.len, message.chunk) && !peer.doubts_its_rail(message.hints)
+    may && peer.pushes_part(message.len, message.chunk) && !peer.doubts_rail(message.hints)
 }
 
 fn cost(message: &Message, peer: &Peer) -> Cost {
@@ -105,15 +105,15 @@ impl Engine {
         let Some(most) = peer.longest_push(envelope.len, chunk) else { return 0 };
         if most > chunk {
             peer.credit.spend_known(envelope.len);
-            peer.lateness.unasked();
+            peer.lateness.sent_eagerly();
             return envelope.len;
         }
         if peer.is_readable(envelope.len) {
-            peer.lateness.unasked();
+            peer.lateness.sent_eagerly();
         }
         // It asks for its rest.
         if envelope.len > chunk {
-            peer.lateness.asks();
+            peer.lateness.used_rendezvous();
         }
         peer.credit.spend_push(envelope.len, AHEAD.min(most), most)
     }
@@ -134,7 +134,7 @@ impl Engine {
         };
         peer.flows.requested += 1;
         if len > config.chunk || peer.is_readable(len) {
-            peer.lateness.unasked();
+            peer.lateness.sent_eagerly();
         }
         let link = &mut peer.links[usize::from(leaving.plan.place)];
         let at = &mut rails[link.rail.index()];

@@ -1,4 +1,4 @@
-//! Timers of lossy links: acknowledgements that are due, and what has to be sent again.
+//! Timers of lossy links: due acknowledgements and retransmissions.
 
 use crate::clock::Instant;
 use crate::engine::Engine;
@@ -8,14 +8,14 @@ use crate::transfer::driver::Order;
 use crate::transfer::retention::{Cargo, ChunkCargo};
 
 impl Engine {
-    /// Something happened: the timers have to be looked at again.
+    /// Makes the next pass check the timers, after an event.
     #[inline]
     pub(crate) fn reset_timers(&mut self) {
         self.rests_until = Instant::default();
         self.busy_until = Instant::default();
     }
 
-    /// Whether no lossy link needs anything now and nothing waits to be sent; remembers until when.
+    /// Whether no timer of a lossy link is due now and no peer is ready; records until when.
     pub(crate) fn timers_rest(&mut self, now: Instant) -> bool {
         self.book_deferred_ack();
         if !self.ready.is_empty() {
@@ -32,7 +32,7 @@ impl Engine {
         true
     }
 
-    /// On a lossy rail: an acknowledgement that is due, or something to send again.
+    /// Returns an acknowledgement or a retransmission that is due on a lossy rail.
     pub(crate) fn timed_order(&mut self, now: Instant, rail: RailId) -> Option<Order> {
         self.book_deferred_ack();
         let depth = self.rails[rail.index()].limits.depth;
@@ -72,7 +72,7 @@ impl Engine {
             Cargo::Chunk(ChunkCargo { request, region, key, offset, from }) => {
                 match self.requests.get_mut(request.0) {
                     Some(Request::Large(send)) => send.at_rails += 1,
-                    // The request has ended, its memory is no longer ours; only the number is missing.
+                    // The request has ended and its memory may be reused; only the number has to be sent.
                     _ => *from = from.slice(0, 0),
                 }
                 Order::Chunk {

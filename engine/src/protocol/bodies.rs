@@ -1,10 +1,11 @@
-//! Bodies of large messages to rails: shares, chunks, and new shares when reality departs from the plan.
+//! Splits bodies of large messages over rails, cuts chunks, and splits again when transfers differ from the
+//! prediction.
 
 use crate::clock::{Duration, Instant};
 
 use crate::engine::Engine;
 use crate::engine::depart::{Load, book};
-use crate::engine::peer::{Peer, brisk, has_enough, view};
+use crate::engine::peer::{Peer, has_enough, revisable_chunk_len, view};
 use crate::engine::way::Way;
 use crate::observe::receipt::Receipts;
 use crate::packet::{Key, PeerId, RailId, RegionId};
@@ -22,16 +23,16 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use nmad_wire::ChunkHeader;
 
-/// Bodies of one peer that are shared out ahead: what rails need for much longer than a decision takes.
-/// Each chunk looks at no more, however many messages wait.
+/// Bodies of one peer that are split ahead: enough to keep rails busy for much longer than a decision
+/// takes. Each chunk examines no more bodies, however many messages wait.
 const LOOKAHEAD: usize = 64;
-/// How long a decision about the rest of a body stands.
+/// Shortest time between two decisions about the rest of a body.
 const PAUSE: Duration = Duration::from_us(20);
 
 impl Engine {
     pub(crate) fn chunk_for(&mut self, now: Instant, rail: RailId, id: PeerId) -> Option<Order> {
         let peer = self.peers[id.0 as usize].as_deref_mut()?;
-        // While one rail is measured, pushed chunks go over it alone, too.
+        // While one rail is measured, it alone carries pushed chunks, too.
         if peer.bodies.is_empty() || peer.only.is_some_and(|only| only != rail) {
             return None;
         }
@@ -43,7 +44,7 @@ impl Engine {
             if has_enough(link) {
                 return None;
             }
-            max = max.min(brisk(link));
+            max = max.min(revisable_chunk_len(link));
         }
         if link.lossy {
             max = max.min(link.congestion.order_max());
@@ -89,15 +90,15 @@ impl Engine {
     }
 }
 
-/// Whether no other rail to the peer is idle before this one. A caller that waits asks a rail also while
-/// it is busy; the rail must not take a chunk then that another one can carry at once.
+/// Whether no other rail to the peer is idle before this one. A waiting caller asks busy rails, too; such a
+/// rail must not take a chunk that another one can carry at once.
 fn is_first(now: Instant, rail: RailId, links: &[Link], rails: &[Rail]) -> bool {
     let mine = busy_until(rails, rail, now);
     let accepts = |link: &&Link| link.accepts(rails[link.rail.index()].limits.depth);
     mine <= now || links.iter().filter(accepts).all(|link| mine <= busy_until(rails, link.rail, now))
 }
 
-/// Whether no other way to the same NIC carries `len` bytes earlier.
+/// Whether no other rail over the same NIC carries `len` bytes earlier.
 fn is_best_way(now: Instant, rail: RailId, len: u64, views: Option<Usable<'_>>) -> bool {
     let Some((views, count)) = views else { return true };
     let Some(mine) = views[..count].iter().find(|view| view.rail == rail) else { return true };
@@ -105,7 +106,8 @@ fn is_best_way(now: Instant, rail: RailId, len: u64, views: Option<Usable<'_>>) 
     rivals.filter(|view| view.rail != rail).all(|view| !wire::leads(now, view, mine, len))
 }
 
-/// The next chunk for a rail, of the first body that has one; also shares of any rail if `is_first`.
+/// Cuts the next chunk for a rail from the first body that has one; also from shares for any rail if
+/// `is_first`.
 fn cut(
     bodies: &mut VecDeque<Body>,
     requests: &mut Slab<Request>,
@@ -135,11 +137,11 @@ fn cut(
     None
 }
 
-/// Views of rails, and how many there are.
+/// Views of rails, and their number.
 type Usable<'a> = ([RailView<'a>; nmad_wire::MAX_RAILS], usize);
 
-/// The open rails for which the receiver has given a key. A way to a NIC that takes no more is busy for as
-/// long as it needs for what it has.
+/// Returns the open rails for which the receiver has given a key. A rail that shares its NIC and accepts no
+/// order now counts as busy until it has carried its orders.
 fn usable<'a>(
     links: &'a [Link],
     rails: &[Rail],
@@ -165,7 +167,7 @@ fn usable<'a>(
     Some((views, more + 1))
 }
 
-/// Lets the strategy share out the bodies that are new, now that a rail asks.
+/// Lets the strategy split the undecided bodies when a rail asks for a chunk.
 fn decide(
     now: Instant,
     peer: &mut Peer,
@@ -208,7 +210,7 @@ fn decide(
     }
 }
 
-/// When a body that is shared out like this will have arrived.
+/// Predicts when a body with these shares arrives.
 fn due(now: Instant, views: &[RailView], shares: &Shares, len: u64) -> Instant {
     let finish = |view: &RailView, len| view.idle_at.max(now) + Duration::from_ns(view.forecast.body_ns(len));
     let of =
@@ -220,14 +222,14 @@ fn due(now: Instant, views: &[RailView], shares: &Shares, len: u64) -> Instant {
     ends.unwrap_or(now)
 }
 
-/// Bytes that are assigned for each rail and not yet on it.
+/// Returns the bytes assigned to each rail and not yet given to it.
 fn assigned<'a>(bodies: impl Iterator<Item = &'a Body>) -> [u64; nmad_wire::MAX_RAILS] {
     let mut assigned = [0; nmad_wire::MAX_RAILS];
     bodies.for_each(|body| body.count_assigned(&mut assigned));
     assigned
 }
 
-/// Shares of the rails go first: their wires are idle later by as much.
+/// Adds the time of the assigned bytes to the idle times of the rails' wires.
 fn queue(now: Instant, views: &mut [RailView], assigned: &[u64; nmad_wire::MAX_RAILS]) {
     for index in 0..views.len() {
         let RailView { rail, wire, forecast, .. } = views[index];
@@ -239,8 +241,8 @@ fn queue(now: Instant, views: &mut [RailView], assigned: &[u64; nmad_wire::MAX_R
     }
 }
 
-/// Shares out anew what is not yet on a rail, if a body would then be finished clearly earlier; true if
-/// something was. Called when a rail finds that nothing is left for it.
+/// Splits the data not yet on a rail again, if a body would then be finished clearly earlier; true if any
+/// was. Called when a rail has nothing left to send.
 #[cold]
 fn revise(now: Instant, peer: &mut Peer, rails: &[Rail], requests: &Slab<Request>) -> bool {
     let Peer { bodies, links, strategies, way, .. } = peer;

@@ -58,8 +58,7 @@ impl Segments {
     /// Makes segments of `count` pieces of `piece` bytes, the first at `start`, `stride` bytes from one
     /// start to the next, without allocating a list.
     ///
-    /// # Safety
-    /// As [`Segments::from_raw`], for every piece; receive pieces do not overlap.
+    /// The conditions of [`Segments::from_raw`] hold for every piece; receive pieces do not overlap.
     pub const unsafe fn from_strided(start: *mut u8, piece: usize, stride: isize, count: usize) -> Self {
         let len = piece as u64 * count as u64;
         if len == 0 || count == 1 || stride == piece as isize {
@@ -70,8 +69,7 @@ impl Segments {
 
     /// Makes segments of several pieces, in the order of the message.
     ///
-    /// # Safety
-    /// As [`Segments::from_raw`], for every piece; receive pieces do not overlap.
+    /// The conditions of [`Segments::from_raw`] hold for every piece; receive pieces do not overlap.
     pub unsafe fn from_list(list: &[Segment]) -> Self {
         if let [one] = list {
             // SAFETY: the caller's promise, passed on.
@@ -84,8 +82,7 @@ impl Segments {
     /// Makes segments that repeat the pieces of `list` `count` times, each time `stride` bytes further: an
     /// array of records with gaps. The list is allocated once, not per record.
     ///
-    /// # Safety
-    /// As [`Segments::from_raw`], for every piece; receive pieces do not overlap.
+    /// The conditions of [`Segments::from_raw`] hold for every piece; receive pieces do not overlap.
     pub unsafe fn from_tiled(list: &[Segment], stride: isize, count: usize) -> Self {
         if count == 1 {
             // SAFETY: the caller's promise, passed on.

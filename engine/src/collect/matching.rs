@@ -37,7 +37,7 @@ pub(crate) enum Comes {
     Read(u64),
     /// It goes to this receive region, which was opened before the request to send arrived.
     Invited(RegionId),
-    /// So many of its bytes are in flight.
+    /// This number of its bytes is in flight.
     Pushed(u64),
     /// All of it arrives in parts, each in a packet.
     Parts(u64),

@@ -298,7 +298,7 @@ impl Sampler {
         points
     }
 
-    /// Moves on to the next stage and fills the queue; `None`: there is none.
+    /// Moves on to the next stage and fills the queue; `None`: the plan is complete.
     fn advance(&mut self) -> Option<()> {
         self.stage = match self.stage {
             Stage::Outline => {

@@ -1,4 +1,4 @@
-//! How an engine behaves: what its user may choose.
+//! Configuration of an engine: the settings of its user.
 
 use crate::clock::Duration;
 use crate::packet::PeerId;
@@ -8,38 +8,38 @@ use crate::transfer::congestion::Scheme;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// How an engine behaves. Every field has a default that is right without knowing the network.
+/// Configuration of an engine. Every field has a default that suits any network.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Our own rank.
+    /// Rank of this process.
     pub me: PeerId,
     /// Name of the strategy for all peers.
     pub strategy: String,
-    /// The strategies to choose from.
+    /// The registry of strategies.
     pub registry: Registry,
-    /// When rails are fed.
+    /// When rails are given packets.
     pub feed: Feed,
-    /// Longest message that is sent without asking, in bytes of data; cut to what packets hold. None: as the
-    /// profile says, [`Config::EAGER_MAX`] without one.
+    /// Longest eager message in bytes of data, limited to the packet length. `None`: from the profile;
+    /// without one [`Config::EAGER_MAX`].
     pub eager_max: Option<usize>,
-    /// Data of at least this many bytes stays in place instead of being copied into the packet. None: as the
-    /// profile says, [`Config::IN_PLACE_MIN`] without one.
+    /// Data of at least this many bytes is sent in place instead of being copied into the packet. `None`:
+    /// from the profile; without one [`Config::IN_PLACE_MIN`].
     pub in_place_min: Option<usize>,
-    /// Two things share a packet if the smaller has at most this many bytes. None: as the profile says,
-    /// without one whenever both fit.
+    /// Two entries share a packet only if the smaller has at most this many bytes. `None`: from the
+    /// profile; without one they share whenever both fit.
     pub aggregate_max: Option<usize>,
-    /// Eager data that one peer may have here without a receive, in bytes.
+    /// Eager data that one peer may have stored here without a posted receive, in bytes.
     pub credit: u64,
     /// Longest chunk of a large message, in bytes; a rail gets no more at once.
     pub chunk: u64,
-    /// Bandwidths of the rails in bytes per second, in the order in which they are added; used instead of
+    /// Bandwidths of the rails in bytes per second, in the order in which rails are added; used instead of
     /// the nominal ones. Missing or zero: nominal.
     pub bandwidths: Vec<u64>,
-    /// What bounds the bytes in flight on lossy links.
+    /// Congestion control scheme of lossy links.
     pub congestion: Scheme,
-    /// Some transfers are timed, and correct the profiles of their rails.
+    /// Time some transfers and correct the profiles of their rails by them.
     pub adapts: bool,
-    /// How long a peer is waited for whose rails have all failed, if some of them may come back.
+    /// How long a peer is kept whose rails have all failed, if some of them may come back.
     pub return_within: Duration,
 }
 
@@ -64,15 +64,15 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Longest message that is sent without asking when neither a setting nor a profile says it, in bytes.
+    /// Longest eager message in bytes, without a setting or a profile.
     pub const EAGER_MAX: usize = 32 << 10;
-    /// From how many bytes on data stays in place when neither a setting nor a profile says it.
+    /// Smallest length of data sent in place, in bytes, without a setting or a profile.
     pub const IN_PLACE_MIN: usize = 16 << 10;
-    /// From how many bytes on a block of non-contiguous data stays in place when no profile says it: a piece
-    /// of an iovec costs the kernel about as much as copying this many bytes.
+    /// Smallest length of a block of non-contiguous data sent in place, in bytes, without a profile: a
+    /// piece of an iovec costs the kernel about as much as copying this many bytes.
     pub const BLOCK_MIN: usize = 1 << 10;
-    /// Least credit that makes sense, in bytes: a peer assumes this much before the first limit arrives.
+    /// Smallest useful credit in bytes: a peer assumes this much before the first limit arrives.
     pub const CREDIT_MIN: u64 = crate::transfer::credit::INITIAL;
-    /// Shortest chunk that makes sense, in bytes: each costs a rail an order and its answer.
+    /// Smallest useful chunk in bytes: each chunk costs a rail an order and its report.
     pub const CHUNK_MIN: u64 = 4 << 10;
 }

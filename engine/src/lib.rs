@@ -1,16 +1,16 @@
-//! The sans-IO core of NewMadeleine. Its folders are the three layers of figure 1 of P1.
+//! The sans-IO core of NewMadeleine. Its folders are the three layers of figure 1 of P1:
 //!
-//! - [`collect`]: what the application asked: requests, matching, order, the window.
-//! - [`schedule`]: what an idle rail carries: strategies and the packet builder.
-//! - [`profile`]: what rails were measured to do, and how long something will take.
+//! - [`collect`]: requests of the application, matching, order, the window.
+//! - [`schedule`]: the data that an idle rail carries: strategies and the packet builder.
+//! - [`profile`]: measured profiles of rails, and predictions of transfer times.
 //! - [`transfer`]: orders to rails and their reports: drivers, links, receive regions, credits.
 //!
-//! - `protocol`: how a message goes, one file a protocol.
+//! - `protocol`: the protocols of messages, one file per protocol.
 //! - `receive`: the receives of the application.
 //! - `observe`: late receivers, silent links, corrected profiles, receipts.
 //!
-//! [`Engine`] joins them; [`pump`] is the only loop. The core asks nobody, it is asked: it reads no clock,
-//! opens no socket and starts no thread. Time is an argument, so that real hosts and simulated ones run
+//! [`Engine`] joins them; [`pump`] is the only loop. The core calls nothing outside itself: it reads no
+//! clock, opens no socket and starts no thread. Time is an argument, so that real and simulated hosts run
 //! the same code. It must never know which networks exist or how processes found each other.
 #![no_std]
 #![deny(unsafe_code)]

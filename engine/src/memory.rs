@@ -1,9 +1,9 @@
-//! Segments: contiguous pieces of user memory that a message is made of. With [`copy`] the only `unsafe` of
-//! the engine.
+//! Segments: contiguous pieces of user memory that a message consists of. This folder contains all `unsafe`
+//! code of the engine.
 //!
-//! A request borrows user memory for as long as it runs, across threads and across calls, which no Rust
-//! lifetime can express for an MPI or C caller. So the promise is made once, where segments are made
-//! ([`Segments::from_raw`], [`Segments::from_list`]), and everything else in the engine is safe code.
+//! A request borrows user memory while it runs, across threads and calls; no Rust lifetime expresses this
+//! for an MPI or C caller. So the caller promises it once, when it makes segments ([`Segments::from_raw`],
+//! [`Segments::from_list`]), and everything else in the engine is safe code.
 
 mod buffer;
 mod copying;
@@ -24,43 +24,41 @@ use together::{Kind, LEAST, bytes_together};
 pub struct Segment {
     /// First byte.
     pub start: *mut u8,
-    /// Bytes.
+    /// Length in bytes.
     pub len: usize,
 }
 
-/// User memory of one message: a range of some pieces, in order. Cheap to clone and to slice.
+/// User memory of one message: a range of pieces, in order. Cheap to clone and to slice.
 #[derive(Debug, Clone)]
 pub struct Segments {
     pieces: Pieces,
     len: u64,
 }
 
-// SAFETY: segments are plain addresses; who made them promised that the memory stays valid and is not
-// used otherwise until the request is complete, from whatever thread the engine runs on.
+// SAFETY: segments are plain addresses; their maker promised that the memory stays valid and is not used
+// otherwise until the request is complete, from any thread.
 unsafe impl Send for Segments {}
 // SAFETY: as above; shared access to the addresses themselves is harmless.
 unsafe impl Sync for Segments {}
 
 impl Segments {
-    /// No memory at all.
+    /// Makes segments without memory.
     pub const fn empty() -> Self {
         Segments { pieces: Pieces::One(core::ptr::null_mut()), len: 0 }
     }
 
-    /// One contiguous piece of `len` bytes at `start`.
+    /// Makes segments of one contiguous piece of `len` bytes at `start`.
     ///
-    /// # Safety
-    /// The memory is readable (for a send) or writable and not read otherwise (for a receive) until the
-    /// request that uses these segments is complete, from any thread.
+    /// The memory must be readable (for a send), or writable and not read otherwise (for a receive), from
+    /// any thread, until the request that uses these segments is complete.
     pub const unsafe fn from_raw(start: *mut u8, len: usize) -> Self {
         Segments { pieces: Pieces::One(start), len: len as u64 }
     }
 
-    /// `count` pieces of `piece` bytes, the first at `start`, their begins `stride` bytes apart: no list
-    /// is made.
+    /// Makes segments of `count` pieces of `piece` bytes, the first at `start`, `stride` bytes from one
+    /// start to the next, without allocating a list.
     ///
-    /// # Safety
-    /// As [`Segments::from_raw`], for every piece; receive pieces do not overlap.
+    /// The conditions of [`Segments::from_raw`] hold for every piece; receive pieces do not overlap.
     pub const unsafe fn from_strided(start: *mut u8, piece: usize, stride: isize, count: usize) -> Self {
         let len = piece as u64 * count as u64;
         if len == 0 || count == 1 || stride == piece as isize {
@@ -69,10 +67,9 @@ impl Segments {
         Segments { pieces: Pieces::Strided { first: start, piece, stride, skip: 0 }, len }
     }
 
-    /// Several pieces, in the order of the message.
+    /// Makes segments of several pieces, in the order of the message.
     ///
-    /// # Safety
-    /// As [`Segments::from_raw`], for every piece; receive pieces do not overlap.
+    /// The conditions of [`Segments::from_raw`] hold for every piece; receive pieces do not overlap.
     pub unsafe fn from_list(list: &[Segment]) -> Self {
         if let [one] = list {
             // SAFETY: the caller's promise, passed on.
@@ -82,11 +79,10 @@ impl Segments {
         Segments { pieces: Pieces::Many(list, 0, 0), len }
     }
 
-    /// The pieces of `list` `count` times, each time `stride` bytes further: an array of records with gaps.
-    /// The list is made once, not for each record.
+    /// Makes segments that repeat the pieces of `list` `count` times, each time `stride` bytes further: an
+    /// array of records with gaps. The list is allocated once, not per record.
     ///
-    /// # Safety
-    /// As [`Segments::from_raw`], for every piece; receive pieces do not overlap.
+    /// The conditions of [`Segments::from_raw`] hold for every piece; receive pieces do not overlap.
     pub unsafe fn from_tiled(list: &[Segment], stride: isize, count: usize) -> Self {
         if count == 1 {
             // SAFETY: the caller's promise, passed on.
@@ -101,19 +97,19 @@ impl Segments {
         Segments { pieces: Pieces::Tiled { tile, shift: 0, skip: 0 }, len }
     }
 
-    /// Bytes in all.
+    /// Returns the total length in bytes.
     #[inline]
     pub const fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether there is no byte.
+    /// Whether the length is zero.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Contiguous pieces that the range consists of.
+    /// Returns the number of contiguous pieces in the range.
     pub fn count(&self) -> usize {
         match &self.pieces {
             _ if self.len == 0 => 0,
@@ -131,7 +127,7 @@ impl Segments {
         }
     }
 
-    /// The `len` bytes from `offset` on; both are cut to what is there.
+    /// Returns the `len` bytes from `offset` on, both limited to the range.
     pub fn slice(&self, offset: u64, len: u64) -> Segments {
         let offset = offset.min(self.len);
         let len = len.min(self.len - offset);
@@ -170,13 +166,13 @@ impl Segments {
         Segments { pieces, len }
     }
 
-    /// The contiguous pieces, in order, none of them empty.
+    /// Iterates over the contiguous, non-empty pieces in order.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = Segment> + '_ {
         self.iter_from(0)
     }
 
-    /// Those of the bytes from `offset` on; the first may be the rest of a piece.
+    /// Iterates over the pieces of the bytes from `offset` on; the first may be the rest of a piece.
     #[inline]
     fn iter_from(&self, offset: u64) -> Iter<'_> {
         let offset = offset.min(self.len);
@@ -211,8 +207,7 @@ impl Segments {
         out.reserve(self.len as usize);
         let mut end = out.len();
         for piece in self.iter() {
-            // SAFETY: readable by the promise of the maker; the pieces are as long together as what was
-            // reserved.
+            // SAFETY: readable by the promise of the maker; the total length of the pieces is reserved.
             unsafe { copy(piece.start, out.as_mut_ptr().add(end), piece.len) };
             end += piece.len;
         }
@@ -220,25 +215,25 @@ impl Segments {
         unsafe { out.set_len(end) };
     }
 
-    /// The same of many bytes in pieces, which cores that are idle share.
+    /// Appends many bytes in pieces; idle cores share the copy.
     #[cold]
     fn append_long(&self, out: &mut Vec<u8>) {
         out.reserve(self.len as usize);
-        // SAFETY: the bytes behind the end are reserved, and nobody else knows of them.
+        // SAFETY: the bytes behind the end are reserved and have no other reference.
         let room = unsafe { Segments::from_raw(out.as_mut_ptr().add(out.len()), self.len as usize) };
         room.copy_from(self);
         // SAFETY: this number of bytes was written.
         unsafe { out.set_len(out.len() + self.len as usize) };
     }
 
-    /// Appends a packet to `out`: `head`, eight bytes of the wire in each word, and then all bytes.
+    /// Appends a packet to `out`: `head`, eight bytes of the wire per word, then all bytes.
     #[inline]
     pub fn append_behind(&self, head: &[u64], out: &mut Vec<u8>) {
         out.extend(head.iter().flat_map(|word| word.to_ne_bytes()));
         self.append_to(out);
     }
 
-    /// Writes `data` from `offset` on; returns how many bytes fitted.
+    /// Writes `data` from `offset` on; returns the number of bytes that fitted.
     #[inline]
     pub fn write(&self, offset: u64, data: &[u8]) -> usize {
         if let (Pieces::One(start), 0) = (&self.pieces, offset) {
@@ -249,8 +244,8 @@ impl Segments {
         self.write_pieces(offset, data)
     }
 
-    /// Writes all of `data` if they are one piece with room for it; false: nothing was done. One piece owns
-    /// nothing.
+    /// Writes all of `data` if the memory is one piece with space for it; otherwise returns false and
+    /// writes nothing. No allocation is freed: one piece owns none.
     #[inline(always)]
     pub(crate) fn write_whole(&self, data: &[u8]) -> bool {
         let Pieces::One(start) = self.pieces else { return false };
@@ -271,8 +266,8 @@ impl Segments {
         done
     }
 
-    /// Copies from `from`, piece by piece, as many bytes as both hold; returns how many. The two may be
-    /// memory of the same process only. Cores that are idle share long copies.
+    /// Copies from `from`, piece by piece, as many bytes as both hold; returns their number. Both must be
+    /// memory of this process. Idle cores share long copies.
     pub fn copy_from(&self, from: &Segments) -> u64 {
         let len = self.len.min(from.len);
         if len < LEAST || !self.is_apart_from(from) {
@@ -287,13 +282,13 @@ impl Segments {
         len
     }
 
-    /// Whether no byte of one lies between the first and the last one of the other; a list is taken not to.
+    /// Whether the address ranges of both do not overlap; false for lists, whose range is not computed.
     fn is_apart_from(&self, other: &Segments) -> bool {
         let (Some(one), Some(other)) = (self.bounds(), other.bounds()) else { return false };
         one.1 <= other.0 || other.1 <= one.0
     }
 
-    /// Addresses of the first byte and behind the last one.
+    /// Returns the addresses of the first byte and behind the last one.
     fn bounds(&self) -> Option<(usize, usize)> {
         match &self.pieces {
             Pieces::One(start) => Some((start.addr(), start.addr() + self.len as usize)),
@@ -320,7 +315,7 @@ impl Segments {
         done
     }
 
-    /// All of it as one slice to read, if it is one piece.
+    /// Returns all bytes as one slice to read, if they are one piece.
     #[inline]
     pub fn contiguous(&self) -> Option<&[u8]> {
         let Pieces::One(start) = self.pieces else { return None };
@@ -331,17 +326,18 @@ impl Segments {
         Some(unsafe { core::slice::from_raw_parts(start, self.len as usize) })
     }
 
-    /// Where it begins, if it is one piece, for other processes that read it.
+    /// Returns the address of the first byte, if it is one piece, for other processes that read it.
     pub fn address(&self) -> Option<u64> {
         self.contiguous().map(|bytes| bytes.as_ptr().expose_provenance() as u64)
     }
 
-    /// The pieces as slices to read, for drivers that gather.
+    /// Iterates over the pieces as slices to read, for drivers that gather.
     pub fn slices(&self) -> impl Iterator<Item = &[u8]> + '_ {
         self.slices_from(0)
     }
 
-    /// The same of the bytes from `offset` on, for drivers that gather a message in several turns.
+    /// Iterates over slices of the bytes from `offset` on, for drivers that send a message in several
+    /// steps.
     #[inline]
     pub fn slices_from(&self, offset: u64) -> impl Iterator<Item = &[u8]> + '_ {
         // SAFETY: valid for reading by the promise of the maker, for as long as the request runs; the
@@ -351,7 +347,7 @@ impl Segments {
 }
 
 impl Segment {
-    /// The rest behind the first `len` bytes, if there is one.
+    /// Returns the rest behind the first `len` bytes, if there is one.
     fn behind(self, len: usize) -> Option<Segment> {
         (len < self.len).then(|| Segment { start: self.start.wrapping_add(len), len: self.len - len })
     }
@@ -381,7 +377,7 @@ mod tests {
     use alloc::vec;
     use proptest::prelude::*;
 
-    /// The same bytes of `memory` as a list and as strided pieces.
+    /// Returns the same bytes of `memory` as a list and as strided pieces.
     fn both(memory: &mut [u8], piece: usize, stride: usize, count: usize) -> [Segments; 2] {
         let start = memory.as_mut_ptr();
         let list: Vec<Segment> =
@@ -398,7 +394,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn strided_pieces_are_a_list_without_one(
+        fn strided_pieces_equal_a_list(
             (piece, gap, count) in (1..20_usize, 0..9_usize, 0..9_usize),
             (offset, len) in (0..200_u64, 0..200_u64),
             (again, less) in (0..40_u64, 0..40_u64),
@@ -427,7 +423,7 @@ mod tests {
         }
 
         #[test]
-        fn a_list_that_repeats_is_a_long_list(
+        fn a_repeated_list_equals_a_long_list(
             record in proptest::collection::vec((0..5_usize, 0..4_usize), 1..5),
             (count, backwards) in (1..6_usize, proptest::bool::ANY),
             (offset, len, again, less) in (0..60_u64, 0..60_u64, 0..20_u64, 0..20_u64),

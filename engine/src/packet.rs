@@ -1,66 +1,65 @@
-//! What a rail takes and the names by which the layers speak of it.
+//! Packets, and the identifiers that the layers share.
 
 use crate::memory::Segments;
 use alloc::vec::Vec;
 use core::num::NonZeroU8;
 
-/// The other process, over all rails: its rank in the job.
+/// A peer: the other process, over all rails; its rank in the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PeerId(pub u32);
 
-/// One interface in use, by its place in the list of rails of this process (below
+/// A rail: one interface in use; its index in the list of rails of this process (below
 /// [`nmad_wire::MAX_RAILS`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RailId(pub u8);
 
 impl RailId {
-    /// The place as an index.
+    /// Returns the index.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// A strategy, by its place in the list of those that are known ([`crate::Engine::strategy`]).
+/// A strategy, by its place in the list of known ones ([`crate::Engine::strategy`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StrategyId(NonZeroU8);
 
 impl StrategyId {
-    /// The strategy at this place of the list; none: no list is that long.
+    /// Returns the identifier of the strategy at this place; `None`: the place is too large.
     pub fn at(place: usize) -> Option<StrategyId> {
         u8::try_from(place + 1).ok().and_then(NonZeroU8::new).map(StrategyId)
     }
 
-    /// Its place.
+    /// Returns its place.
     pub fn place(self) -> usize {
         usize::from(self.0.get()) - 1
     }
 }
 
-/// Where the chunks of one large message go; chosen by the receiver.
+/// Identifier of a receive region, chosen by the receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RegionId(pub u64);
 
-/// How a rail finds a receive region on the receiver's side; means something to the drivers of that rail
-/// only.
+/// Key of a receive region on the receiver's side of a rail; only the drivers of that rail interpret it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key(pub u64);
 
 impl Key {
-    /// The key of a pushed chunk: its sender knows no receive region yet and names its own request instead.
-    /// No driver gives this key out.
+    /// The key of a pushed chunk: its sender knows no receive region yet and uses its own request instead.
+    /// No driver returns this key.
     pub const PUSH: Key = Key(u64::MAX);
 }
 
-/// A request, until its completion was taken.
+/// Identifier of a request, valid until its completion was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestId(pub u64);
 
 impl RequestId {
-    /// No request has this name.
+    /// No request has this identifier.
     pub const NONE: RequestId = RequestId(0);
 }
 
-/// Header and frames of one packet, with large data left where it lies.
+/// Header and frames of one packet; large data may be sent in place.
 #[derive(Debug, Default)]
 pub struct Packet {
     /// Header and frames; data of `in_place` is missing here.
@@ -70,23 +69,23 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// Bytes on the wire.
+    /// Returns the length on the wire, in bytes.
     pub fn len(&self) -> usize {
         self.bytes.len() + self.in_place.iter().map(|(_, data)| data.len() as usize).sum::<usize>()
     }
 
-    /// Whether nothing is in it, not even a header.
+    /// Whether it is empty, even without a header.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Copies what lies elsewhere into the packet, so that its memory is free.
+    /// Copies the data sent in place into the packet, so that its memory is free.
     #[cold]
     pub(crate) fn gather(&mut self) {
         let len = self.len();
         let in_place = core::mem::take(&mut self.in_place);
         match &in_place[..] {
-            // Data behind all other bytes is appended to the packet's own buffer, which is used again.
+            // Data after all other bytes is appended to the packet's own buffer, which is reused.
             [(at, data)] if *at == self.bytes.len() => data.append_to(&mut self.bytes),
             _ => {
                 let mut bytes = Vec::with_capacity(len);

@@ -1,7 +1,7 @@
-//! The only loop: it carries what rails report into the engine and what the engine orders to the rails.
+//! The only loop: it passes events of the rails to the engine, and orders of the engine to the rails.
 //!
-//! Real hosts and simulated hosts turn this same pump. It never waits. Where several threads use a node, what
-//! a rail does happens while others decide ([`Access`]).
+//! Real and simulated hosts run this same pump. It never waits. If several threads use a node, the engine
+//! is free for other threads while a rail works ([`Access`]).
 
 use crate::clock::Instant;
 use crate::collect::request::Hints;
@@ -17,44 +17,45 @@ use crate::transfer::rail::Opening;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// How the pump reaches the engine and its rails.
+/// Access of the pump to the engine and its rails.
 ///
-/// A decision of the engine is short (some 100 ns); what a rail does may be long (a system call of 2 us, a
-/// copy of 100 us). An implementation for several threads lets others have the engine while a rail works;
-/// then the rail belongs to the thread that works with it until that thread has the engine again. Nobody
-/// waits for a rail that another thread uses: its orders stay in the engine, where the thread that uses it
-/// looks for them when it is done.
+/// A decision of the engine is short (some 100 ns); the work of a rail may be long (a system call of 2 us,
+/// a copy of 100 us). An implementation for several threads lets other threads use the engine while a rail
+/// works; the rail then belongs to the working thread until that thread has the engine again. No thread
+/// waits for a rail that another one uses: its orders stay in the engine, and the thread that uses the rail
+/// takes them when it has finished.
 pub trait Access {
-    /// The engine, for a decision.
+    /// Returns the engine, for a decision.
     fn engine(&mut self) -> &mut Engine;
-    /// How many rails there are.
+    /// Returns the number of rails.
     fn rails(&self) -> usize;
-    /// Has a rail do something that is as short as a decision. None: another thread uses the rail.
+    /// Runs short work on a rail, no longer than a decision. `None`: another thread uses the rail.
     fn ask<R>(&mut self, rail: RailId, work: impl FnOnce(&mut dyn Driver) -> R) -> Option<R>;
-    /// Has a rail do something that may take long. None: another thread uses the rail.
+    /// Runs work on a rail that may take long. `None`: another thread uses the rail.
     fn work<R>(&mut self, rail: RailId, work: impl FnOnce(&mut dyn Driver) -> R) -> Option<R>;
-    /// Looks at a rail ([`Driver::poll`]), gives what it reports to the engine as of the time `now`, and
-    /// tells what was found.
+    /// Polls a rail ([`Driver::poll`]), passes its events to the engine with the time `now`, and returns
+    /// the result.
     fn poll(&mut self, rail: RailId, scope: Scope, now: Instant) -> Looked;
-    /// Whether other threads may have submitted something while a rail worked.
+    /// Whether other threads may have submitted messages while a rail worked.
     fn is_shared(&self) -> bool;
-    /// Has another core that stands by post these orders on a rail, which that core has to itself meanwhile.
+    /// Lets another ready core post these orders on a rail, which that core uses exclusively meanwhile.
     ///
-    /// # Errors
-    /// No core stands by, or another thread uses the rail: the orders are given back.
+    /// No core is ready, or another thread uses the rail: the orders are returned.
     fn hand_off(&mut self, rail: RailId, orders: Vec<Order>) -> Result<(), Vec<Order>> {
         let _ = rail;
         Err(orders)
     }
-    /// How near the cores that stand by are to the caller's, the nearest first; unknown where it ends.
+    /// Returns the distances of the ready cores to the caller's, the nearest first; unknown for further
+    /// ones.
     fn beside(&self) -> Vec<Pair> {
         Vec::new()
     }
-    /// Posts itself what was handed off and nobody has begun with. What others are at is not waited for.
+    /// Posts on the calling thread the orders that were handed off and that no core has begun. Does not
+    /// wait for those that others have begun.
     fn take_back(&mut self) {}
 }
 
-/// Posts orders on a rail: what a core does that was handed them.
+/// Posts orders on a rail; called by the core that got them.
 pub fn post(rail: &mut dyn Driver, orders: Vec<Order>) {
     for order in orders {
         rail.send(Departure::Order(order));
@@ -62,18 +63,18 @@ pub fn post(rail: &mut dyn Driver, orders: Vec<Order>) {
     rail.flush();
 }
 
-/// What a look at a rail has found.
+/// Result of polling a rail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Looked {
-    /// Something was reported.
+    /// The rail reported events.
     Found,
-    /// Nothing.
+    /// The rail reported no event.
     Nothing,
-    /// The rail cannot tell in this scope, or another thread uses it.
+    /// The rail cannot decide it in this scope, or another thread uses it.
     Unknown,
 }
 
-/// Looks at a rail and gives each event that it reports to `handle`.
+/// Polls a rail and passes each event to `handle`.
 #[inline]
 pub fn look_at(rail: &mut dyn Driver, scope: Scope, mut handle: impl FnMut(Event<'_>)) -> Looked {
     let mut found = false;
@@ -88,7 +89,7 @@ pub fn look_at(rail: &mut dyn Driver, scope: Scope, mut handle: impl FnMut(Event
     }
 }
 
-/// An engine and its rails in the hands of one thread: the simulator, tests.
+/// An engine and its rails used by a single thread: the simulator, tests.
 pub struct Exclusive<'a>(pub &'a mut Engine, pub &'a mut [Box<dyn Driver>]);
 
 impl Access for Exclusive<'_> {
@@ -124,9 +125,9 @@ impl Access for Exclusive<'_> {
     }
 }
 
-/// One pass: looks at every rail once, then feeds the rails. `now` is the time of what is found, and may be
-/// some microseconds old; the clock is only read to post something. `urgent`: the caller waits, so nobody
-/// will add to the window and it is released at once. Returns whether anything happened.
+/// Runs one pass: polls every rail once, then gives the rails orders. `now` is the time of the events, and
+/// may be some microseconds old; the clock is read only to post orders. `urgent`: the caller waits, so the
+/// window gets no further messages and is sent at once. Returns whether anything happened.
 #[inline]
 pub fn turn(node: &mut impl Access, now: Instant, clock: &mut dyn FnMut() -> Instant, urgent: bool) -> bool {
     let mut happened = false;
@@ -138,13 +139,13 @@ pub fn turn(node: &mut impl Access, now: Instant, clock: &mut dyn FnMut() -> Ins
     if urgent && node.engine().is_met() {
         return true;
     }
-    // The handling of events may have taken a while, and the time of the look may be a little old.
+    // Handling events may have taken a while, and the time of the poll may be slightly old.
     let now = if urgent || !node.engine().has_orders(now) { now } else { clock() };
     feed(node, now, clock, urgent) || happened
 }
 
-/// Looks for a packet of the peer from whom something is awaited, and at nothing else; whether there was one.
-/// The caller turns the pump now and then, too, and always where the answer is none.
+/// Polls for a packet of the peer that the caller waits for, and nothing else; returns whether there was
+/// one. The caller also runs a full pass now and then, and whenever the result is `None`.
 #[inline]
 pub fn look_for(node: &mut impl Access, now: Instant, from: PeerId) -> Option<bool> {
     let rail = node.engine().looks_on(from)?;
@@ -155,8 +156,8 @@ pub fn look_for(node: &mut impl Access, now: Instant, from: PeerId) -> Option<bo
     }
 }
 
-/// Feeds the rails without looking at them first: what a submission does. With `urgent` `now` may be a little
-/// old.
+/// Gives the rails orders without polling them first; called on submission. With `urgent`, `now` may be
+/// slightly old.
 #[inline]
 pub fn feed(node: &mut impl Access, now: Instant, clock: &mut dyn FnMut() -> Instant, urgent: bool) -> bool {
     if node.engine().has_errands() {
@@ -167,7 +168,7 @@ pub fn feed(node: &mut impl Access, now: Instant, clock: &mut dyn FnMut() -> Ins
     }
     let together = if node.engine().hands_off() { feed_together(node, now, clock, urgent) } else { None };
     let mut happened = together.is_some();
-    // A caller that waits does not wait for the clock either; the cost of posting is known from other times.
+    // A waiting caller does not read the clock first; the cost of posting is known from other times.
     let mut from = together.or((!urgent).then_some(now));
     loop {
         let mut fed = false;
@@ -181,8 +182,8 @@ pub fn feed(node: &mut impl Access, now: Instant, clock: &mut dyn FnMut() -> Ins
             }
         }
         happened |= fed;
-        // Several rails take their packets of a long message in turns, so that each begins early. A caller
-        // that waits gives them all that they take before it looks at them: while it reads, they carry.
+        // Several rails take packets of a long message in turns, so that each begins early. A waiting
+        // caller fills all rails before it polls them, so that they transfer while it polls.
         if !(fed && urgent && node.rails() > 1 && node.engine().has_orders_for(now, true)) {
             break;
         }
@@ -193,8 +194,8 @@ pub fn feed(node: &mut impl Access, now: Instant, clock: &mut dyn FnMut() -> Ins
     happened
 }
 
-/// Takes the orders of several rails before any is posted, and has other cores post those of all but the
-/// first (P3 section III-D). The time when that was done; none: there were no orders.
+/// Takes the orders of several rails before any is posted, and lets other cores post those of all but the
+/// first (P3 section III-D). Returns the time when that was done; `None`: there were no orders.
 #[cold]
 #[inline(never)]
 fn feed_together(
@@ -226,8 +227,8 @@ fn feed_together(
         let is_worth_it = node.engine().is_worth_a_core(id, &orders, handed);
         let left = if is_worth_it { node.hand_off(id, orders).err() } else { Some(orders) };
         handed += usize::from(left.is_none());
-        // The engine is not let go before the first rail is posted to, so that no other thread comes between
-        // orders of a rail.
+        // No other thread uses the engine before the first rail is posted to, so that none posts between
+        // the orders of a rail.
         if let Some(orders) = left {
             node.ask(id, |rail| post(rail, orders)).expect(IN_PLACE);
         }
@@ -240,11 +241,10 @@ fn feed_together(
     Some(until)
 }
 
-/// Sends a message in this call, if it finds its rail idle and nothing before it. Otherwise it is to be
-/// submitted with [`Engine::send_as`], with the attempt that was refused, if one was.
+/// Sends a message in this call, if its rail is idle and no other message is before it. Otherwise the
+/// message has to be submitted with [`Engine::send_as`], with the refused attempt, if there was one.
 ///
-/// # Errors
-/// It has not left.
+/// The message was not sent.
 #[inline]
 pub fn send_at_once(
     node: &mut impl Access,
@@ -259,18 +259,17 @@ pub fn send_at_once(
     }
 }
 
-/// An attempt to send a message after which it has not left, or not ended.
+/// An attempt after which the message is not sent, or not completely.
 #[derive(Debug)]
 pub struct Tried(Option<(Leaving, Sent)>);
 
-/// The first step of [`send_at_once`], in which most small messages leave: their numbers in their flows. The
-/// second one is [`go_on`].
+/// The first step of [`send_at_once`], in which most small messages are sent; returns their sequence
+/// numbers. The second step is [`go_on`].
 ///
-/// # Errors
-/// The message has not left, or not ended: [`go_on`] continues with the attempt.
-// Inlined, and apart from `go_on`, which is not: a result that several branches write in parts would be
-// read as a whole, and such a load waits until all earlier stores are in the cache, those to lines that a
-// peer reads among them (40 ns on Zen).
+/// The message was not sent, or not completely: [`go_on`] continues with the attempt.
+// Inlined, and separate from `go_on`, which is not: a result that several branches write in parts would be
+// read as a whole, and such a load waits until all earlier stores are in the cache, including those to
+// lines that a peer reads (40 ns on Zen).
 #[inline(always)]
 pub fn try_at_once(
     node: &mut impl Access,
@@ -291,8 +290,7 @@ pub fn try_at_once(
 
 /// The second step of [`send_at_once`].
 ///
-/// # Errors
-/// The message has not left.
+/// The message was not sent.
 #[inline(never)]
 pub fn go_on(
     node: &mut impl Access,
@@ -308,7 +306,7 @@ pub fn go_on(
     }
 }
 
-/// The same after a rail has refused.
+/// Tries other protocols after a rail has refused the message.
 fn send_otherwise(
     node: &mut impl Access,
     to: &To,
@@ -326,7 +324,7 @@ fn send_otherwise(
     Err(Some(refused))
 }
 
-/// Gives a message that leaves to its rail. A rail that another thread uses refuses it.
+/// Gives a message to its rail. A rail that another thread uses refuses it.
 #[inline(always)]
 fn give(node: &mut impl Access, leaving: &Leaving, to: &To, data: &Segments) -> Sent {
     let (rail, protocol) = (leaving.rail(), leaving.protocol());
@@ -341,12 +339,13 @@ fn give(node: &mut impl Access, leaving: &Leaving, to: &To, data: &Segments) -> 
     let (head, number, how) = (leaving.head(to, data.len()), leaving.number(), protocol.how());
     let send =
         |rail: &mut dyn Driver| rail.send(Departure::Message { to: to.0, number, head: &head, data, how });
-    // A copy of a small message takes no longer than to let others have the engine.
+    // Copying a small message takes no longer than releasing the engine for other threads.
     let sent = if protocol == Protocol::Inject { node.ask(rail, send) } else { node.work(rail, send) };
     sent.unwrap_or(Sent::Retry)
 }
 
-/// Gives the request to send of a message that its receiver reads. Data in pieces goes another way.
+/// Gives a rail the request to send of a message that its receiver reads. Non-contiguous data is refused
+/// and uses another protocol.
 #[inline(never)]
 fn announce(node: &mut impl Access, leaving: &Leaving, to: &To, data: &Segments) -> Sent {
     let Some(address) = data.address() else { return Sent::Retry };
@@ -364,7 +363,7 @@ fn push(node: &mut impl Access, leaving: &Leaving, to: &To, data: &Segments) -> 
     node.work(leaving.rail(), send).unwrap_or(Sent::Retry)
 }
 
-/// Posts all that a rail takes now; whether there was anything.
+/// Posts all orders that a rail accepts now; returns whether there were any.
 fn feed_one(node: &mut impl Access, id: RailId, now: Instant, urgent: bool) -> bool {
     let mut happened = false;
     loop {
@@ -372,7 +371,7 @@ fn feed_one(node: &mut impl Access, id: RailId, now: Instant, urgent: bool) -> b
         while node.ask(id, |rail| rail.room()).is_some_and(|room| room > 0)
             && let Some(order) = node.engine().next_order(now, id, urgent)
         {
-            node.work(id, |rail| rail.send(Departure::Order(order))).expect("it has just told its room");
+            node.work(id, |rail| rail.send(Departure::Order(order))).expect("its room was just queried");
             posted = true;
         }
         if posted {
@@ -386,7 +385,8 @@ fn feed_one(node: &mut impl Access, id: RailId, now: Instant, urgent: bool) -> b
     }
 }
 
-/// Receive regions to open and close, links to open and close, accesses: they need no room and do not wait.
+/// Processes errands, which need no room and do not wait: receive regions and links to open and close, and
+/// one-sided accesses.
 #[cold]
 fn errands(node: &mut impl Access) {
     for index in 0..node.rails() {
@@ -433,5 +433,5 @@ fn errands(node: &mut impl Access) {
     }
 }
 
-/// Why a rail does what it is asked: the engine was not let go since it was looked for.
+/// Reason why a rail is available: no other thread has used the engine since the rail was found.
 const IN_PLACE: &str = "no other thread has had the engine since the rail was found in its place";

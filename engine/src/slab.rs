@@ -1,9 +1,9 @@
-//! A table whose places are reused, named by place and generation, so that a stale or forged name from
-//! the wire finds nothing.
+//! A table with reused places. Entries are identified by place and generation, so that a stale or forged
+//! identifier from the wire finds nothing.
 
 use alloc::vec::Vec;
 
-/// Names of entries fit into 64 bits: generation above, place below. Zero is never a name.
+/// Identifiers have 64 bits: generation above, place below. Zero is never an identifier.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     places: Vec<Place<T>>,
@@ -16,7 +16,7 @@ struct Place<T> {
     entry: Option<T>,
 }
 
-/// A place that was taken and is to be filled.
+/// A place that was taken and has to be filled.
 #[must_use]
 pub(crate) struct Vacant<'a, T> {
     place: &'a mut Option<T>,
@@ -24,7 +24,7 @@ pub(crate) struct Vacant<'a, T> {
 }
 
 impl<T> Vacant<'_, T> {
-    /// The name of what will be there.
+    /// Returns the identifier of the future entry.
     #[inline(always)]
     pub(crate) fn name(&self) -> u64 {
         self.name
@@ -32,7 +32,7 @@ impl<T> Vacant<'_, T> {
 
     #[inline(always)]
     pub(crate) fn fill(self, entry: T) {
-        // A free place is empty, which does not have to be found out to drop what is in it.
+        // A free place is empty: skip the check of `replace` for an old value to drop.
         debug_assert!(self.place.is_none());
         core::mem::forget(self.place.replace(entry));
     }
@@ -53,8 +53,8 @@ impl<T> Slab<T> {
         name
     }
 
-    /// A place for an entry that has to know its name.
-    // Inlined wherever it is called: entries are long, and are to be written once, into their place.
+    /// Takes a place for an entry that needs its own identifier.
+    // Inlined everywhere: entries are long, and are written once, directly to their place.
     #[inline(always)]
     pub(crate) fn vacant(&mut self) -> Vacant<'_, T> {
         let index = self.free.pop().unwrap_or_else(|| self.grow());
@@ -94,8 +94,8 @@ impl<T> Slab<T> {
         Some(entry)
     }
 
-    /// Removes an entry of which `wanted` takes what it wants; otherwise what `wanted` says. None: there is
-    /// no such entry.
+    /// Removes an entry if `wanted` returns `Ok`, and returns the result of `wanted`. `None`: there is no
+    /// such entry.
     #[inline(always)]
     pub(crate) fn take_if<R, E>(
         &mut self,
@@ -118,7 +118,7 @@ impl<T> Slab<T> {
         self.places.len() - self.free.len()
     }
 
-    /// Entries and their names, in the order of their places.
+    /// Iterates over entries and their identifiers, in the order of their places.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
         self.places.iter().enumerate().filter_map(|(index, place)| {
             let name = u64::from(place.generation) << 32 | index as u64;

@@ -1,45 +1,47 @@
-//! Requests that have ended: for callers that ask which, and for callers that only ask whether.
+//! Completed requests, for callers that fetch each of them, and for callers that only ask whether any
+//! request has completed.
 
 use crate::packet::RequestId;
 use alloc::collections::VecDeque;
 
-/// Requests that have ended and were not asked for yet.
+/// Completed requests that were not fetched yet.
 #[derive(Debug, Default)]
 pub(crate) struct Ended {
-    /// In the order in which they ended; none, once somebody has asked only whether any has.
-    names: VecDeque<RequestId>,
+    /// Completed requests in order of completion; empty once a caller has used [`Ended::any`].
+    requests: VecDeque<RequestId>,
     any: bool,
-    nameless: bool,
+    is_counted_only: bool,
 }
 
 impl Ended {
-    /// A request has ended.
+    /// Adds a completed request.
     #[inline(always)]
     pub(crate) fn push(&mut self, request: RequestId) {
         self.any = true;
-        if !self.nameless {
-            self.names.push_back(request);
+        if !self.is_counted_only {
+            self.requests.push_back(request);
         }
     }
 
-    /// The next one.
+    /// Returns the next completed request.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<RequestId> {
-        self.names.pop_front()
+        self.requests.pop_front()
     }
 
-    /// Whether any has since [`Ended::any`] was asked.
+    /// Whether any request has completed since the last call of [`Ended::any`].
     #[inline]
     pub(crate) fn has_any(&self) -> bool {
         self.any
     }
 
-    /// Whether any has since this was asked. From now on nobody asks which.
+    /// Whether any request has completed since the last call. From now on the requests themselves are not
+    /// recorded.
     #[inline]
     pub(crate) fn any(&mut self) -> bool {
-        if !self.nameless {
-            self.nameless = true;
-            self.names = VecDeque::new();
+        if !self.is_counted_only {
+            self.is_counted_only = true;
+            self.requests = VecDeque::new();
         }
         core::mem::take(&mut self.any)
     }

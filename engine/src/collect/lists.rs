@@ -1,18 +1,17 @@
-//! Lists of entries by key, in order of arrival, with constant-time insertion, lookup and removal
-//! whatever their number.
+//! Lists of entries by key, in order of arrival. Insertion, lookup and removal take constant time for any
+//! number of entries.
 //!
-//! An entry is in one list for each of its classes (a posted receive has one key; an unexpected message
-//! can be asked for in four ways). Until somebody asks for another one ([`Lists::widen`]) only lists of the
-//! first class are kept, and of the last one, which tells the order: each list costs an entry some 10 ns. The
-//! hash table holds only the place of each list's first entry and reads the key from the entry itself: a few
-//! bytes a list.
+//! An entry is in one list per class (a posted receive has one key; an unexpected message can match
+//! receives of four kinds). Until a key of another class is looked up ([`Lists::widen`]), only the lists of
+//! the first class and of the last one, which gives the order, are maintained: each list costs about 10 ns
+//! per entry. The hash table stores only the place of each list's first entry and reads the key from the
+//! entry itself: a few bytes per list.
 
 use alloc::vec::Vec;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-/// What entries are found by, wildcards included; plain numbers, since it is hashed and compared for every
-/// message.
+/// Key of a list, wildcards included; plain numbers, since it is hashed and compared for every message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ListKey {
     tag: u64,
@@ -31,13 +30,13 @@ impl ListKey {
         ListKey { tag: tag.unwrap_or(0), context, peer: peer.unwrap_or(0), wild }
     }
 
-    /// The key with both names.
+    /// A key with peer and tag, without wildcards.
     #[inline]
     pub(crate) fn exact(context: u32, peer: u32, tag: u64) -> Self {
         ListKey { tag, context, peer, wild: 0 }
     }
 
-    /// The same with wildcards instead of the names.
+    /// Returns the key with wildcards instead of the peer or the tag.
     #[inline]
     pub(crate) fn widened(self, any_peer: bool, any_tag: bool) -> Self {
         ListKey {
@@ -53,13 +52,13 @@ impl ListKey {
         self.wild != 0
     }
 
-    /// Whether it has one name and one wildcard.
+    /// Whether exactly one of peer and tag is a wildcard.
     #[inline]
     pub(crate) fn is_half_wild(&self) -> bool {
         self.wild == Self::ANY_PEER || self.wild == Self::ANY_TAG
     }
 
-    /// A fixed mixing function, so that runs repeat bit for bit (multiply and fold, as in wyhash).
+    /// A fixed hash function (multiply and fold, as in wyhash), so that runs repeat bit for bit.
     #[inline]
     fn hash(&self) -> u64 {
         let names = u64::from(self.context) << 32 | u64::from(self.peer);
@@ -87,7 +86,7 @@ pub(crate) struct Lists<T, const N: usize> {
     places: Vec<Option<T>>,
     free: Vec<u32>,
     heads: HashTable<u32>,
-    /// Lists of all classes are kept.
+    /// The lists of all classes are maintained.
     is_wide: bool,
 }
 
@@ -110,12 +109,12 @@ impl<T: Listed<N>, const N: usize> Lists<T, N> {
         self.places[place as usize].as_mut().expect("a linked place holds an entry")
     }
 
-    /// All entries and their places.
+    /// Iterates over all entries and their places.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         self.places.iter().enumerate().filter_map(|(i, e)| e.as_ref().map(|e| (i as u32, e)))
     }
 
-    /// The first entry with this key.
+    /// Returns the place of the first entry with this key.
     #[inline]
     pub(crate) fn first(&self, key: &ListKey) -> Option<u32> {
         let places = &self.places;
@@ -134,15 +133,15 @@ impl<T: Listed<N>, const N: usize> Lists<T, N> {
         place
     }
 
-    /// Classes of which lists are kept.
+    /// Returns the classes whose lists are maintained.
     #[inline]
     fn classes(&self) -> impl Iterator<Item = usize> + use<T, N> {
         let is_wide = self.is_wide;
         (0..N).filter(move |&class| is_wide || class == 0 || class == N - 1)
     }
 
-    /// Keeps lists of all classes from now on. Those of the last class have the order of all entries that
-    /// can be in one list of another class.
+    /// Maintains the lists of all classes from now on. All entries of a list of another class are in one
+    /// list of the last class, which has their order.
     pub(crate) fn widen(&mut self) {
         if self.is_wide {
             return;
@@ -163,7 +162,7 @@ impl<T: Listed<N>, const N: usize> Lists<T, N> {
         }
     }
 
-    /// Takes an entry out of all its lists.
+    /// Removes an entry from all its lists.
     #[inline]
     pub(crate) fn remove(&mut self, place: u32) -> Option<T> {
         self.get(place)?;
@@ -175,7 +174,7 @@ impl<T: Listed<N>, const N: usize> Lists<T, N> {
         Some(entry)
     }
 
-    /// Gives an entry a place, in no list yet.
+    /// Stores an entry without adding it to a list; returns its place.
     #[inline]
     fn store(&mut self, entry: T) -> u32 {
         if let Some(place) = self.free.pop() {
@@ -183,7 +182,7 @@ impl<T: Listed<N>, const N: usize> Lists<T, N> {
             return place;
         }
         if self.places.len() == self.places.capacity() {
-            // Grow by a quarter, not by the usual half and more: unexpected messages are budgeted.
+            // Grow by a quarter instead of doubling: the memory of unexpected messages is limited.
             self.places.reserve_exact((self.places.len() / 4).max(16));
         }
         self.places.push(Some(entry));
@@ -221,7 +220,7 @@ impl<T: Listed<N>, const N: usize> Lists<T, N> {
         let key = self.at(place).key(class);
         let Neighbours { prev, next } = self.at(place).neighbours()[class];
         let own = place * N as u32 + class as u32;
-        // Found by its own place: only the head of a list is in the table.
+        // Compare places instead of keys: the table has only the heads of lists.
         if let Ok(mut found) = self.heads.find_entry(key.hash(), |&head| head == own) {
             if next == place {
                 found.remove();
@@ -235,7 +234,7 @@ impl<T: Listed<N>, const N: usize> Lists<T, N> {
 }
 
 impl<T: Listed<1>> Lists<T, 1> {
-    /// Takes the first entry with this key.
+    /// Removes and returns the first entry with this key.
     #[inline]
     pub(crate) fn pop(&mut self, key: &ListKey) -> Option<T> {
         let Lists { places, free, heads, .. } = self;

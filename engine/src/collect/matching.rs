@@ -1,7 +1,8 @@
-//! Matching: which receive takes which message, by (peer, context, tag) with wildcards.
+//! Matching of messages to receives by (peer, context, tag) with wildcards.
 //!
-//! MPI's rule: a message goes to the receive posted first among those that take it, a receive gets the
-//! message that arrived first among those it takes. Both lookups take constant time when thousands wait.
+//! MPI's rule: a message matches the receive posted first among those that accept it, and a receive matches
+//! the message that arrived first among those it accepts. Both lookups take constant time with thousands of
+//! entries.
 
 use super::lists::{ListKey, Listed, Lists, Neighbours};
 use super::request::{Context, Envelope, Source, TagMatch};
@@ -11,41 +12,41 @@ use crate::packet::{PeerId, RegionId, RequestId};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// Data of unexpected messages up to this length lies in the entry itself.
+/// Data of unexpected messages up to this length is stored in the entry itself.
 const INLINE: usize = 22;
 
-/// Messages that arrived before their receives were posted.
+/// The body of a message that arrived before its receive was posted.
 #[derive(Debug)]
 pub(crate) enum Arrived {
     /// The data of a small message.
     Inline([u8; INLINE], u8),
     /// The data of a larger eager message, stored at its own size.
     Stored(Box<[u8]>),
-    /// The same in memory that is used again.
+    /// The data of a large eager message, in a reusable buffer.
     Kept(Buffer),
-    /// Only the request to send, whether its sender waits for a Fin, and how the body comes.
+    /// A request to send, whether its sender waits for a Fin, and how the body is transferred.
     Rts { fin: bool, body: Comes },
 }
 
-/// How the body of a large message comes to us.
+/// How the body of a large message is transferred to the receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Comes {
-    /// Its sender waits for a receive region.
+    /// The sender waits for a receive region.
     Asked,
-    /// It is read from this address of its sender's process.
+    /// The receiver reads it at this address of the sender's process.
     Read(u64),
-    /// It goes to this receive region, which was opened before it was announced.
+    /// It goes to this receive region, which was opened before the request to send arrived.
     Invited(RegionId),
-    /// This number of its bytes is on the way.
+    /// This number of its bytes is in flight.
     Pushed(u64),
-    /// All of it comes in parts, each in a packet.
+    /// All of it arrives in parts, each in a packet.
     Parts(u64),
-    /// This number of its bytes is on the way or here, in a receive region of our own.
+    /// Its bytes are in flight to, or have arrived in, this receive region with a buffer of the engine.
     Stored(RegionId),
 }
 
 impl Arrived {
-    /// A copy of data; of much in memory that was used before.
+    /// Copies data; long data into a reusable buffer.
     pub(crate) fn store(data: &[u8], spare: &mut Spare) -> Arrived {
         if data.len() < UNIT {
             return Arrived::copy(data);
@@ -65,18 +66,19 @@ impl Arrived {
     }
 }
 
-/// A message without a receive.
+/// An unexpected message.
 #[derive(Debug)]
 pub(crate) struct Unexpected {
     pub(crate) envelope: Envelope,
     pub(crate) body: Arrived,
-    /// The sender's request if it waits for an answer, zero if not.
+    /// The sender's request if the sender waits for an answer, otherwise zero.
     pub(crate) request: u64,
     neighbours: [Neighbours; 4],
 }
 
 impl Unexpected {
-    /// Whether all of it is here; `here` says it of a large message and its receive region.
+    /// Whether all data of the message has arrived; `here` decides it for a large message and its receive
+    /// region.
     pub(crate) fn is_here(&self, here: impl Fn(&Envelope, RegionId) -> bool) -> bool {
         match self.body {
             Arrived::Rts { body: Comes::Stored(region), .. } => here(&self.envelope, region),
@@ -85,7 +87,7 @@ impl Unexpected {
         }
     }
 
-    /// Bytes of its data that lie in memory of the engine's own.
+    /// Returns the bytes of its data that are stored in memory of the engine.
     fn stored_len(&self) -> u64 {
         match self.body {
             Arrived::Rts { body: Comes::Asked | Comes::Invited(_) | Comes::Read(_), .. } => 0,
@@ -95,7 +97,7 @@ impl Unexpected {
         }
     }
 
-    /// Whether it lies in this receive region of our own.
+    /// Whether it is stored in this receive region of the engine.
     pub(crate) fn lies_in(&self, stored: RegionId) -> bool {
         matches!(self.body, Arrived::Rts { body: Comes::Stored(region), .. } if region == stored)
     }
@@ -113,12 +115,12 @@ impl Listed<4> for Unexpected {
     }
 }
 
-/// A receive without a message.
+/// A posted receive.
 #[derive(Debug)]
 struct Posted {
     request: RequestId,
     key: ListKey,
-    /// Order of posting, to decide between lists.
+    /// Order of posting, to choose between lists.
     turn: u64,
     neighbours: [Neighbours; 1],
 }
@@ -138,16 +140,16 @@ impl Listed<1> for Posted {
 #[derive(Debug, Default)]
 pub(crate) struct Matching {
     posted: Lists<Posted, 1>,
-    /// The receives of one name, while there are some; `posted` has none of that name.
+    /// Receives with one key, while there are some; `posted` has none with that key.
     run: Run,
     unexpected: Lists<Unexpected, 4>,
     turn: u64,
-    /// Posted receives with a wildcard; while there is none, one lookup decides.
+    /// Number of posted receives with a wildcard; while it is zero, one lookup decides.
     wild: usize,
 }
 
 impl Matching {
-    /// The unexpected message that such a receive would get.
+    /// Returns the place of the unexpected message that such a receive would match.
     #[inline]
     pub(crate) fn peek(&mut self, from: Source, context: Context, tag: TagMatch) -> Option<u32> {
         if self.unexpected.len() == 0 {
@@ -168,9 +170,9 @@ impl Matching {
         self.unexpected.remove(place)
     }
 
-    /// Forgets the messages of a peer that have only announced themselves, and what follows them in their
-    /// flow: a receive for such a message must not get a later one. `here` says of a large message and its
-    /// receive region whether all of it is here.
+    /// Drops the unexpected messages of a peer whose data has not arrived, and those after them in their
+    /// flows: a receive for a dropped message must not match a later one. `here` decides for a large
+    /// message and its receive region whether all data has arrived.
     pub(crate) fn forget_requests(&mut self, peer: PeerId, here: impl Fn(&Envelope, RegionId) -> bool) {
         let of_peer = || self.unexpected.iter().filter(|(_, m)| m.envelope.peer == peer);
         let announced: Vec<Envelope> =
@@ -186,18 +188,19 @@ impl Matching {
         }
     }
 
-    /// Whether a message waits that lies in this receive region of our own.
+    /// Whether an unexpected message is stored in this receive region of the engine.
     pub(crate) fn keeps(&self, stored: RegionId) -> bool {
         self.unexpected.iter().any(|(_, message)| message.lies_in(stored))
     }
 
-    /// Whether anything is posted, or any message without a receive is there.
+    /// Whether there is any posted receive or unexpected message.
     #[inline]
     pub(crate) fn has_any(&self) -> bool {
         !self.run.is_empty() || self.posted.len() > 0 || self.unexpected.len() > 0
     }
 
-    /// Unexpected messages of a peer, and the bytes of those whose data is stored here.
+    /// Returns the number of unexpected messages of a peer, and the bytes of their data that are stored
+    /// here.
     pub(crate) fn unexpected_from(&self, peer: PeerId) -> (u64, u64) {
         let of_peer = self.unexpected.iter().filter(|(_, message)| message.envelope.peer == peer);
         of_peer.fold((0, 0), |(count, bytes), (_, message)| (count + 1, bytes + message.stored_len()))
@@ -207,7 +210,7 @@ impl Matching {
         self.unexpected.len()
     }
 
-    /// Posts a receive for which no message is there; its place.
+    /// Posts a receive that matches no unexpected message; returns its place.
     #[inline(always)]
     pub(crate) fn post(&mut self, request: RequestId, from: Source, context: Context, tag: TagMatch) -> u32 {
         self.turn += 1;
@@ -219,7 +222,7 @@ impl Matching {
         self.post_other(request, key(from, context, tag))
     }
 
-    /// The same for one that does not continue the run.
+    /// Posts a receive that does not continue the run.
     #[inline(never)]
     fn post_other(&mut self, request: RequestId, key: ListKey) -> u32 {
         if self.run.is_empty() && !key.is_wild() && (self.posted.len() == 0 || self.lists_no(&key)) {
@@ -230,7 +233,7 @@ impl Matching {
         self.posted.insert(Posted { request, key, turn: self.turn, neighbours: Default::default() })
     }
 
-    /// Whether a message with this exact key would go to the receive at `place`.
+    /// Whether the receive at `place` would match a message with its own exact key.
     pub(crate) fn is_first(&self, place: u32) -> bool {
         if Run::owns(place) {
             return self.run.is_first(place)
@@ -240,7 +243,7 @@ impl Matching {
         !posted.key.is_wild() && self.first(posted.key) == Some(place)
     }
 
-    /// Takes back a receive that is not matched yet.
+    /// Removes a receive that is not matched.
     pub(crate) fn retract(&mut self, place: u32) {
         if Run::owns(place) {
             return self.run.remove(place);
@@ -250,8 +253,8 @@ impl Matching {
         }
     }
 
-    /// The receive that takes this message, which is no longer posted then.
-    // Inlined wherever it is called: one comparison decides nearly always.
+    /// Matches an arriving message: removes and returns the receive for it.
+    // Inlined everywhere: one comparison nearly always decides.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, envelope: &Envelope) -> Option<RequestId> {
         let Envelope { context, peer, tag, .. } = *envelope;
@@ -261,7 +264,7 @@ impl Matching {
         self.arrive_among(context.0, peer.0, tag.0)
     }
 
-    /// The same where there are others.
+    /// Matches a message when receives other than the run are posted.
     #[inline(never)]
     fn arrive_among(&mut self, context: u32, peer: u32, tag: u64) -> Option<RequestId> {
         let exact = ListKey::exact(context, peer, tag);
@@ -282,18 +285,18 @@ impl Matching {
         self.posted.first(key).is_none()
     }
 
-    /// Whether the first of the run was posted before this one in the lists.
+    /// Whether the first receive of the run was posted before this one of the lists.
     fn run_leads(&self, listed: Option<u32>) -> bool {
         let turn = listed.and_then(|place| self.posted.get(place)).map_or(u64::MAX, |posted| posted.turn);
         self.run.turn().is_some_and(|first| first < turn)
     }
 
-    /// Keeps a message that no receive takes.
+    /// Stores a message that matches no receive.
     pub(crate) fn keep(&mut self, envelope: Envelope, body: Arrived, request: u64) {
         self.unexpected.insert(Unexpected { envelope, body, request, neighbours: Default::default() });
     }
 
-    /// The first receive in the lists that takes messages with this key.
+    /// Returns the first receive in the lists that accepts messages with this key.
     fn first(&self, exact: ListKey) -> Option<u32> {
         let named = self.posted.first(&exact);
         if self.wild == 0 {

@@ -1,8 +1,9 @@
-//! Layer 1: what the application asked.
+//! Layer 1: requests of the application.
 //!
-//! Requests, the matching of messages with receives, the order within a flow, incremental messages, and
-//! the window of what is submitted but not yet on a rail. This layer never sees a rail, a link or a
-//! packet; a rail appears only as a name that the application may dedicate a message to.
+//! It holds requests, the matching of messages with receives, the order within a flow, incremental
+//! messages, and the window of messages that are submitted but not yet on a rail. This layer never sees a
+//! rail, a link or a packet; a rail appears only as an identifier to which the application may dedicate a
+//! message.
 
 pub mod ended;
 mod lists;

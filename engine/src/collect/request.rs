@@ -1,33 +1,33 @@
-//! Requests: what the application asked, its state, and its result.
+//! Requests of the application: their parameters, hints, results and errors.
 
 use crate::packet::{PeerId, RailId, RequestId, StrategyId};
 use crate::profile::sample::Method;
 use core::fmt;
 
-/// Communication context: messages of different contexts never match. The upper half of the numbers is
-/// the engine's own (pieces of incremental messages).
+/// Communication context: messages of different contexts never match. The engine uses the upper half of the
+/// numbers itself (pieces of incremental messages).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Context(pub u32);
 
 impl Context {
-    /// Contexts below this are the application's.
+    /// The application may use contexts below this number.
     pub const LIMIT: u32 = 1 << 31;
 }
 
-/// What a receive names to tell messages apart; all 64 bits are the application's.
+/// Tag that a receive selects messages by; the application may use all 64 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tag(pub u64);
 
-/// From whom a receive takes a message.
+/// Sender that a receive accepts messages from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// From this peer only.
     Peer(PeerId),
-    /// From anybody.
+    /// From any peer.
     Any,
 }
 
-/// Which tags a receive takes.
+/// Tags that a receive accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TagMatch {
     /// This tag only.
@@ -36,24 +36,25 @@ pub enum TagMatch {
     Any,
 }
 
-/// What matters about a message (P1 section 2). Where nothing is said, both count.
+/// Preference of a message (P1 section 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Prefer {
-    /// Nothing was said.
+    /// No preference: latency and bandwidth both count.
     #[default]
     Either,
-    /// That it arrives soon: it does not wait for a rail's clock, and so not for company in its packet.
+    /// Latency: the message does not wait until the rail is predicted to be idle, and so not for others to
+    /// share its packet.
     Latency,
-    /// That much is carried in all: `auto` puts it on the rail with the most bandwidth, and leaves the one
-    /// with the least latency to others.
+    /// Throughput: `auto` puts the message on the rail with the highest bandwidth and leaves the one with
+    /// the lowest latency to others.
     Bandwidth,
 }
 
 impl Prefer {
-    /// All of them.
+    /// All preferences.
     pub const ALL: [Prefer; 3] = [Prefer::Either, Prefer::Latency, Prefer::Bandwidth];
 
-    /// Its name for people.
+    /// Returns the name for the user.
     pub const fn name(self) -> &'static str {
         match self {
             Prefer::Either => "either",
@@ -63,32 +64,33 @@ impl Prefer {
     }
 }
 
-/// What the application knows about a message and the scheduler may use.
+/// Hints of the application about a message, for the scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Hints {
-    /// Higher goes first; zero is usual.
+    /// Priority; higher is sent first, zero is the default.
     pub priority: i8,
     /// Dedicates the message to one rail.
     pub rail: Option<RailId>,
-    /// Complete only when the receiver has matched it (MPI's synchronous mode).
+    /// The send completes only when the receiver has matched the message (MPI's synchronous mode).
     pub synchronous: bool,
-    /// May overtake and be overtaken by other messages of its flow.
+    /// The message may overtake and be overtaken by others of its flow.
     pub unordered: bool,
-    /// Depends on the message that was submitted before it to the same peer (P1 section 2: the arguments of a
-    /// service on its number): no rail gets it, whatever its priority, before that one, or the request to
-    /// send it, is on a rail.
+    /// The message depends on the one submitted before it to the same peer, as the arguments of a service
+    /// depend on its number (P1 section 2): whatever its priority, it is given to a rail only after that
+    /// message, or the request to send it, is on a rail.
     pub depends: bool,
-    /// What matters about it.
+    /// Preference for latency or bandwidth.
     pub prefer: Prefer,
-    /// The strategy that decides about it; none: that of its peer.
+    /// The strategy that schedules the message; `None`: that of its peer.
     pub strategy: Option<StrategyId>,
-    /// Carried in this way whatever the thresholds say, for measurements: see [`crate::Sampler`]. A message
-    /// that fits into no packet is announced first nevertheless.
+    /// For measurements: the method used regardless of thresholds, see [`crate::Sampler`]. A message that
+    /// fits into no packet still uses rendezvous.
     pub probe: Option<Method>,
 }
 
 impl Hints {
-    /// Whether the message wants nothing but to arrive; a priority does not matter to what is alone.
+    /// Whether no hint restricts how the message is sent. Priority does not matter for a message that is
+    /// alone.
     #[inline]
     pub(crate) fn are_plain(&self) -> bool {
         !self.synchronous
@@ -100,10 +102,10 @@ impl Hints {
     }
 }
 
-/// The names and the length of a message.
+/// Envelope of a message: peer, context, tag, length and sequence number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Envelope {
-    /// Who sent it (for a send request: who gets it).
+    /// Sender of the message; in a send request the receiver.
     pub peer: PeerId,
     /// Context.
     pub context: Context,
@@ -111,15 +113,15 @@ pub struct Envelope {
     pub tag: Tag,
     /// Bytes of the message as sent.
     pub len: u64,
-    /// Place in its flow; zero for unordered messages.
+    /// Sequence number in its flow; zero for unordered messages.
     pub seq: u32,
 }
 
 /// Why a request failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Error {
-    /// The message was longer than the receive buffer; the first `capacity` bytes are there, nothing else
-    /// is lost.
+    /// The message was longer than the receive buffer. The first `capacity` bytes were received; no other
+    /// message is affected.
     Truncated {
         /// The message.
         envelope: Envelope,
@@ -130,8 +132,8 @@ pub enum Error {
     PeerLost(PeerId),
     /// The receive was cancelled before it matched.
     Cancelled,
-    /// The link that an access went over is lost, or could not be used: the access may have been done, and
-    /// nothing of it happens any more.
+    /// The link of a one-sided access was lost or could not be used. The access may have been done; it has
+    /// no effect from now on.
     AccessLost(PeerId),
 }
 
@@ -152,11 +154,11 @@ impl fmt::Display for Error {
 
 impl core::error::Error for Error {}
 
-/// The end of a request.
+/// Completion of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
-    /// Which request; its name is free for reuse.
+    /// The request; its identifier may be reused.
     pub request: RequestId,
-    /// How it ended.
+    /// Its result.
     pub result: Result<Envelope, Error>,
 }

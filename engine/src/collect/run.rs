@@ -1,28 +1,28 @@
-//! Posted receives with the same names and no wildcard, in the order of their posting: most programs post no
-//! others, and each of them is found by one comparison.
+//! A run: posted receives with one key without wildcards, in order of posting. Most programs post no
+//! others, and one comparison finds each of them.
 
 use super::lists::ListKey;
 use crate::packet::RequestId;
 use alloc::collections::VecDeque;
 
-/// Places of receives in a run have this bit, the others not.
+/// Bit that marks places of receives in a run.
 const MARK: u32 = 1 << 31;
-/// Stands for a receive that was taken out: no request has this name.
+/// Marks a removed receive: no request has this identifier.
 const GONE: RequestId = RequestId(0);
 
-/// A run of receives. It has a key as long as it has a receive.
+/// A run of receives. Its key is valid while it is not empty.
 #[derive(Debug, Default)]
 pub(crate) struct Run {
     key: ListKey,
-    /// Request and turn of each, the first never [`GONE`].
+    /// Request and order of posting of each receive; the first is never [`GONE`].
     receives: VecDeque<(RequestId, u64)>,
-    /// Number of the first.
+    /// Number of the first receive.
     first: u32,
     gone: usize,
 }
 
 impl Run {
-    /// Whether a place is one of a run.
+    /// Whether a place belongs to a run.
     #[inline]
     pub(crate) fn owns(place: u32) -> bool {
         place & MARK != 0
@@ -33,13 +33,13 @@ impl Run {
         self.receives.is_empty()
     }
 
-    /// Whether it consists of receives with this key.
+    /// Whether the run is not empty and has this key.
     #[inline]
     pub(crate) fn has(&self, key: &ListKey) -> bool {
         !self.receives.is_empty() && self.key == *key
     }
 
-    /// Begins a run; there is none.
+    /// Begins a run with this key; the run must be empty.
     #[inline]
     pub(crate) fn begin(&mut self, key: ListKey) {
         debug_assert!(self.is_empty() && !key.is_wild());
@@ -54,24 +54,24 @@ impl Run {
         number | MARK
     }
 
-    /// The names of its receives.
+    /// Returns the key of its receives.
     pub(crate) fn key(&self) -> ListKey {
         self.key
     }
 
-    /// The turn of the first.
+    /// Returns the order of posting of the first receive.
     #[inline]
     pub(crate) fn turn(&self) -> Option<u64> {
         self.receives.front().map(|&(_, turn)| turn)
     }
 
-    /// Takes the first out.
+    /// Removes the first receive.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<RequestId> {
         let (request, _) = self.receives.pop_front()?;
         self.first = self.first.wrapping_add(1);
         if self.gone > 0 {
-            self.tidy();
+            self.drop_gone();
         }
         Some(request)
     }
@@ -81,19 +81,19 @@ impl Run {
         !self.is_empty() && place == self.first | MARK
     }
 
-    /// Takes the receive at a place out.
+    /// Removes the receive at a place.
     pub(crate) fn remove(&mut self, place: u32) {
         let index = place.wrapping_sub(self.first) & (MARK - 1);
         if let Some(receive) = self.receives.get_mut(index as usize).filter(|receive| receive.0 != GONE) {
             receive.0 = GONE;
             self.gone += 1;
-            self.tidy();
+            self.drop_gone();
         }
     }
 
-    /// Leaves no gap at the front.
+    /// Drops removed receives from the front.
     #[cold]
-    fn tidy(&mut self) {
+    fn drop_gone(&mut self) {
         while self.receives.front().is_some_and(|receive| receive.0 == GONE) {
             self.receives.pop_front();
             self.first = self.first.wrapping_add(1);
@@ -108,7 +108,7 @@ mod tests {
     use alloc::vec::Vec;
 
     #[test]
-    fn receives_leave_in_order_and_from_the_middle_even_where_numbers_begin_again() {
+    fn receives_leave_in_order_and_from_the_middle_across_a_wraparound() {
         let mut run = Run { first: u32::MAX - 1, ..Run::default() };
         run.begin(ListKey::exact(1, 2, 3));
         let places: Vec<u32> = (1..=5).map(|name| run.push(RequestId(name), name)).collect();

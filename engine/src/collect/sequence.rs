@@ -1,5 +1,5 @@
-//! Order within a flow: the messages of one peer and context match in the order of their submission,
-//! whatever rails they took.
+//! Order within a flow: the messages of one peer and context match in the order of submission, whichever
+//! rails they took.
 
 use super::matching::{Arrived, Comes};
 use super::request::Envelope;
@@ -12,34 +12,34 @@ use alloc::vec::Vec;
 pub(crate) struct Early {
     pub(crate) envelope: Envelope,
     pub(crate) body: Arrived,
-    /// The sender's request if it waits for an answer, zero if not.
+    /// The sender's request if the sender waits for an answer, otherwise zero.
     pub(crate) request: u64,
 }
 
-/// One direction each of one peer and context.
+/// Sequence numbers of one peer and context, in both directions.
 #[derive(Debug, Default)]
 pub(crate) struct Flow {
-    /// Number of the next message to send.
+    /// Sequence number of the next message to send.
     pub(crate) send_next: u32,
-    /// Number of the next message to match.
+    /// Sequence number of the next message to match.
     pub(crate) recv_next: u32,
-    /// The last message matched was large: it pays to open a receive region early.
+    /// The last matched message was large, so it is worth opening a receive region early.
     pub(crate) large: bool,
-    /// The last large message was invited before it was announced, or soon after.
+    /// For the last large message an Rtr was sent before its request to send arrived, or soon after.
     pub(crate) expects_rtr: bool,
-    /// The peer's Rtrs are in use: messages are sent in order, whatever they allow.
+    /// The peer's Rtrs are used: all messages are sent in order, whatever their hints allow.
     pub(crate) invited: bool,
-    /// Messages without order were sent: Rtrs, which rely on the order, are not used.
+    /// Unordered messages were sent: Rtrs, which rely on the order, are not used.
     pub(crate) relaxed: bool,
     early: BTreeMap<u32, Early>,
 }
 
-/// Where an arriving message stands in its flow.
+/// Position of an arriving message in its flow.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Next,
     Early,
-    /// Was there already: a violation of the protocol.
+    /// The message has arrived before: a protocol violation.
     Past,
 }
 
@@ -53,13 +53,13 @@ impl Flow {
         }
     }
 
-    /// Keeps an early message; false if one with this number is there already.
+    /// Stores an early message; false if one with its sequence number is already stored.
     pub(crate) fn park(&mut self, early: Early) -> bool {
         let seq = early.envelope.seq;
         self.early.insert(seq, early).is_none()
     }
 
-    /// Whether later messages wait for earlier ones.
+    /// Whether messages wait for earlier ones.
     #[inline]
     pub(crate) fn has_early(&self) -> bool {
         !self.early.is_empty()
@@ -71,32 +71,32 @@ impl Flow {
         self.early.values().any(|early| matches!(early.body, Arrived::Rts { body, .. } if body == invited))
     }
 
-    /// The next message in order, if it is already there.
+    /// Returns the next message in order if it has already arrived.
     #[inline]
     pub(crate) fn next_early(&mut self) -> Option<Early> {
         if self.early.is_empty() { None } else { self.early.remove(&self.recv_next) }
     }
 }
 
-/// Contexts whose places are remembered: programs that use several use them in turn.
-const REMEMBERED: usize = 32;
+/// Entries of the cache of contexts: programs with several contexts use them in turn.
+const CACHED: usize = 32;
 
 /// Flows of one peer, by context.
 #[derive(Debug, Default)]
 pub(crate) struct Flows {
     flows: Vec<Flow>,
-    /// Messages that were announced with a request to send.
+    /// Number of messages sent with a request to send.
     pub(crate) requested: u64,
-    /// Place in `flows` of each context.
+    /// Index in `flows` of each context.
     places: BTreeMap<u32, u32>,
-    /// Context and place of the flow that was used last: most often the next one too.
+    /// Context and index of the last used flow, which is most often the next one too.
     last: (u32, u32),
-    /// The same of some that were used before it, by the end of the context's number.
-    others: [Option<(u32, u32)>; REMEMBERED],
+    /// Cache of context and index of recently used flows, by context number modulo its size.
+    others: [Option<(u32, u32)>; CACHED],
 }
 
 impl Flows {
-    /// Messages sent and received, of each context modulo 2^32.
+    /// Returns the messages sent and received; each context counts modulo 2^32.
     pub(crate) fn counts(&self) -> (u64, u64) {
         let add = |(sent, received), flow: &Flow| {
             (sent + u64::from(flow.send_next), received + u64::from(flow.recv_next))
@@ -107,7 +107,7 @@ impl Flows {
     #[inline(always)]
     pub(crate) fn of(&mut self, context: u32) -> &mut Flow {
         let (last, place) = self.last;
-        // While there is no flow, no place is one.
+        // Without any flow, the index is not valid.
         let known = last == context && (place as usize) < self.flows.len();
         let place = if known { place } else { self.find(context) };
         &mut self.flows[place as usize]
@@ -115,7 +115,7 @@ impl Flows {
 
     #[inline(never)]
     fn find(&mut self, context: u32) -> u32 {
-        let other = &mut self.others[context as usize % REMEMBERED];
+        let other = &mut self.others[context as usize % CACHED];
         let found = match *other {
             Some(known) if known.0 == context => known,
             _ => {

@@ -1,8 +1,8 @@
-//! The window: messages that are submitted for one peer and not yet on a rail (P1 section 3.1).
+//! The window: messages submitted for one peer and not yet on a rail (P1 section 3.1).
 //!
-//! A common list from which any rail may take, and a list for each rail to which the application (or the
-//! engine, for acknowledgements) dedicated something (P1 section 3.3). Each list is ordered by priority,
-//! then by submission.
+//! It has a common list that any rail may take from, and a list for each rail to which the application (or
+//! the engine, for acknowledgements) has dedicated entries (P1 section 3.3). Each list is ordered by
+//! priority, then by submission.
 
 use super::request::{Context, Hints, Prefer, Tag};
 use crate::memory::Segments;
@@ -11,34 +11,34 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use nmad_wire::{Frame, frames};
 
-/// How far into a list a strategy looks for something that fits.
+/// Number of entries of a list that a strategy examines.
 const SCAN: usize = 64;
 
-/// One thing to be carried: a frame, and the data that follows it.
+/// An entry of the window: a frame and the data that follows it.
 #[derive(Debug)]
 pub struct Entry {
     pub(crate) head: Head,
     pub(crate) data: Segments,
-    /// [`RequestId::NONE`]: nobody waits for it.
+    /// The request to complete; [`RequestId::NONE`]: none.
     pub(crate) request: RequestId,
-    /// The application's wishes. [`Hints::probe`]: how it is carried whatever the thresholds say.
+    /// Hints of the application; [`Hints::probe`] selects the method regardless of thresholds.
     pub(crate) hints: Hints,
-    /// Its place among all that was submitted.
+    /// Number in the order of submission.
     number: u32,
-    /// The number of what it depends on.
+    /// Number of the entry that it depends on.
     ahead: u32,
 }
 
-/// The names of a message in the window.
+/// Envelope of a message in the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Names {
-    /// Its context.
+    /// Context.
     pub context: Context,
-    /// Its tag.
+    /// Tag.
     pub tag: Tag,
-    /// Its place in its flow; zero for unordered messages.
+    /// Sequence number in its flow; zero for unordered messages.
     pub seq: u32,
-    /// Bytes of the message; if it is large, of its body too, which is not in the entry.
+    /// Length of the message in bytes, including the body of a large message, which is not in the entry.
     pub len: u64,
 }
 
@@ -62,27 +62,29 @@ impl Entry {
         Entry::new(Head::Eager(head), data, request, *hints)
     }
 
-    /// A part of a message that is longer than a packet; its request to send is an entry before it.
+    /// Makes an entry for a part of a message that is longer than a packet; the request to send is an
+    /// earlier entry.
     pub(crate) fn part(head: nmad_wire::Part, data: Segments, request: RequestId, hints: &Hints) -> Self {
         let mut frame = Vec::with_capacity(nmad_wire::Part::LEN);
         head.encode(&mut frame);
         Entry::new(Head::Frame(frame), data, request, *hints)
     }
 
-    /// An entry of control frames; they go before data of usual priority.
+    /// Makes an entry with control frames, which go before data of default priority.
     pub(crate) fn control(frame: Vec<u8>) -> Self {
         let hints = Hints { priority: 1, ..Hints::default() };
         Entry::new(Head::Frame(frame), Segments::empty(), RequestId::NONE, hints)
     }
 
-    /// A request to send; it keeps its place among the messages. `request`: something follows it at once.
+    /// Makes an entry with a request to send, which keeps its order among the messages. `request`: data
+    /// follows it at once.
     pub(crate) fn rts(frame: Vec<u8>, request: Option<RequestId>, hints: &Hints) -> Self {
         let hints = Hints { probe: None, ..*hints };
         let request = request.unwrap_or(RequestId::NONE);
         Entry::new(Head::Request(frame), Segments::empty(), request, hints)
     }
 
-    /// Bytes in a packet.
+    /// Returns its length in a packet, in bytes.
     #[inline]
     pub fn len(&self) -> usize {
         let head = match &self.head {
@@ -92,39 +94,39 @@ impl Entry {
         head + self.data.len() as usize
     }
 
-    /// An entry always has a frame.
+    /// Always false: an entry has a frame.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// Priority; higher goes first.
+    /// Returns its priority; higher goes first.
     pub fn priority(&self) -> i8 {
         self.hints.priority
     }
 
-    /// Its place among all that was ever submitted to the peer, by which it can be told from others.
+    /// Returns its number in the order of submission to the peer, which identifies it.
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// What matters about it.
+    /// Returns its preference.
     pub fn prefer(&self) -> Prefer {
         self.hints.prefer
     }
 
-    /// Whether it depends on the message that was submitted before it.
+    /// Whether it depends on the message submitted before it.
     pub fn depends(&self) -> bool {
         self.hints.depends
     }
 
-    /// Bytes of data behind its frame: what rails were measured with.
+    /// Returns the bytes of data after its frame; profiles measure this length.
     #[inline]
     pub fn data_len(&self) -> u64 {
         self.data.len()
     }
 
-    /// The names of the message; none: it is a control frame, or a part of a message whose names stand
-    /// before.
+    /// Returns the envelope of the message; `None` for a control frame, or a part of a message whose
+    /// envelope is in an earlier entry.
     pub fn names(&self) -> Option<Names> {
         match &self.head {
             Head::Eager(eager) => Some(Names {
@@ -144,14 +146,14 @@ impl Entry {
         }
     }
 
-    /// Whether a rail may have to pass it over.
+    /// Whether a rail may have to skip it.
     #[inline]
     fn is_special(&self) -> bool {
         self.hints.strategy.is_some() || self.hints.depends
     }
 }
 
-/// Which lists a rail may take from.
+/// The lists that a rail may take from.
 #[derive(Debug, Clone, Copy)]
 pub struct Scope {
     /// The rail whose own list is included.
@@ -160,65 +162,75 @@ pub struct Scope {
     pub common: bool,
 }
 
-/// Messages that are submitted for one peer.
+/// Messages submitted for one peer.
 #[derive(Debug)]
 pub struct Window {
     peer: PeerId,
     common: VecDeque<Entry>,
     dedicated: Vec<(RailId, VecDeque<Entry>)>,
     bytes: usize,
-    /// The number of what was submitted last, and of the last message.
+    /// The number of the last submitted entry, and of the last message.
     number: u32,
     message: u32,
     /// Entries that depend on another one or have a strategy of their own.
     special: u32,
     /// Entries that prefer latency.
-    hasty: u32,
-    /// On whose behalf entries are taken: only those that are left to this strategy are seen.
-    asks: Option<StrategyId>,
+    latency_count: u32,
+    /// The strategy that takes entries; only entries assigned to it are visible.
+    strategy: Option<StrategyId>,
 }
 
 impl Window {
-    /// The window of this peer.
+    /// Creates the empty window of this peer.
     pub(crate) fn new(peer: PeerId) -> Self {
         let (common, dedicated) = (VecDeque::new(), Vec::new());
-        Window { peer, common, dedicated, bytes: 0, number: 0, message: 0, special: 0, hasty: 0, asks: None }
+        Window {
+            peer,
+            common,
+            dedicated,
+            bytes: 0,
+            number: 0,
+            message: 0,
+            special: 0,
+            latency_count: 0,
+            strategy: None,
+        }
     }
 
-    /// For whom all of it is.
+    /// Returns the receiver of all entries.
     pub fn peer(&self) -> PeerId {
         self.peer
     }
 
-    /// Submits an entry, for one rail or for all.
+    /// Submits an entry, dedicated to one rail or for any.
     #[inline]
     pub(crate) fn submit(&mut self, rail: Option<RailId>, mut entry: Entry) {
         self.bytes += entry.len();
         self.number = self.number.wrapping_add(1);
         entry.number = self.number;
         if entry.hints.depends {
-            self.put_behind(&mut entry);
+            self.place_behind(&mut entry);
         }
         if !matches!(entry.head, Head::Frame(_)) {
             self.message = self.number;
         }
         self.special += u32::from(entry.is_special());
-        self.hasty += u32::from(entry.hints.prefer == Prefer::Latency);
+        self.latency_count += u32::from(entry.hints.prefer == Prefer::Latency);
         match rail {
             None => insert(&mut self.common, entry),
             Some(rail) => insert(self.own_list(rail), entry),
         }
     }
 
-    /// Whatever depends on something stands behind it, or it could hide what it waits for.
+    /// Places an entry behind the one that it depends on; in front of it, it could hide it.
     #[cold]
-    fn put_behind(&self, entry: &mut Entry) {
+    fn place_behind(&self, entry: &mut Entry) {
         entry.ahead = self.message;
         let ahead = self.ahead_of(entry).map(Entry::priority);
         entry.hints.priority = ahead.map_or(entry.priority(), |priority| priority.min(entry.priority()));
     }
 
-    /// What this message depends on, if it still waits.
+    /// Returns the entry that this one depends on, if it is still in the window.
     fn ahead_of(&self, entry: &Entry) -> Option<&Entry> {
         let lists = self.dedicated.iter().map(|(_, list)| list).chain([&self.common]);
         lists.flatten().find(|other| other.number == entry.ahead)
@@ -232,67 +244,68 @@ impl Window {
         &mut self.dedicated[index].1
     }
 
-    /// Whether nothing waits.
+    /// Whether the window is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        // Each entry has a frame, and so some bytes.
+        // Each entry has a frame, and so a length above zero.
         self.bytes == 0
     }
 
-    /// Whether a rail with this scope finds nothing.
+    /// Whether a rail with this scope finds no entry.
     #[inline]
     pub fn is_empty_for(&self, scope: Scope) -> bool {
         (!scope.common || self.common.is_empty()) && self.own(scope.rail).is_none_or(VecDeque::is_empty)
     }
 
-    /// Bytes that wait.
+    /// Returns the bytes in the window.
     pub fn backlog(&self) -> usize {
         self.bytes
     }
 
-    /// Entries that any rail may take.
+    /// Returns the number of entries that any rail may take.
     #[inline]
     pub fn common_count(&self) -> usize {
         self.common.len()
     }
 
-    /// Whether something waits that prefers latency.
+    /// Whether an entry prefers latency.
     #[inline]
-    pub(crate) fn is_hasty(&self) -> bool {
-        self.hasty > 0
+    pub(crate) fn prefers_latency(&self) -> bool {
+        self.latency_count > 0
     }
 
-    /// The first entry that any rail may take.
+    /// Returns the first entry that any rail may take.
     #[inline]
     pub fn first(&self) -> Option<&Entry> {
-        if self.shows_all() {
+        if self.all_visible() {
             return self.common.front();
         }
-        self.common.iter().take(SCAN).find(|entry| self.shows(entry))
+        self.common.iter().take(SCAN).find(|entry| self.is_visible(entry))
     }
 
-    /// The only entry that waits; none: there are several, or it is dedicated to a rail.
+    /// Returns the only entry of the window; `None`: there are several, or it is dedicated to a rail.
     pub(crate) fn alone(&self) -> Option<&Entry> {
         let is_alone = self.common.len() == 1 && self.dedicated.iter().all(|(_, list)| list.is_empty());
-        self.common.front().filter(|_| is_alone && self.shows_all())
+        self.common.front().filter(|_| is_alone && self.all_visible())
     }
 
-    /// Takes it.
+    /// Takes the only entry of the window.
     pub(crate) fn take_alone(&mut self) -> Option<Entry> {
         let rail = RailId(0);
         self.alone().is_some().then(|| self.take_first(Scope { rail, common: true }, |_| true)).flatten()
     }
 
-    /// What a rail with this scope may take, the common list behind its own: of each a bounded number.
+    /// Iterates over the entries that a rail with this scope may take: a bounded number of its own list,
+    /// then of the common list.
     pub fn entries(&self, scope: Scope) -> impl Iterator<Item = &Entry> {
         let own = self.own(scope.rail).into_iter().flat_map(|list| list.iter().take(SCAN));
         let common = self.common.iter().take(if scope.common { SCAN } else { 0 });
-        own.chain(common).filter(|entry| self.shows_all() || self.shows(entry))
+        own.chain(common).filter(|entry| self.all_visible() || self.is_visible(entry))
     }
 
-    /// The strategies to which something that waits is left, of all lists, beginning with that of the first
-    /// entry; none: nothing is left to any but the peer's own.
-    pub(crate) fn asked(&self) -> Option<Vec<Option<StrategyId>>> {
+    /// Returns the strategies of all entries, beginning with that of the first entry; `None`: all entries
+    /// use the peer's strategy.
+    pub(crate) fn strategies(&self) -> Option<Vec<Option<StrategyId>>> {
         if self.special == 0 {
             return None;
         }
@@ -309,31 +322,32 @@ impl Window {
         Some(firsts.iter().map(|first| first.hints.strategy).collect())
     }
 
-    /// From now on entries are taken on behalf of this strategy; none: of the peer's own.
+    /// Sets the strategy that takes entries from now on; `None`: the peer's own.
     #[inline]
-    pub(crate) fn ask(&mut self, strategy: Option<StrategyId>) {
-        self.asks = strategy;
+    pub(crate) fn set_strategy(&mut self, strategy: Option<StrategyId>) {
+        self.strategy = strategy;
     }
 
     #[inline]
-    fn shows_all(&self) -> bool {
-        self.special == 0 && self.asks.is_none()
+    fn all_visible(&self) -> bool {
+        self.special == 0 && self.strategy.is_none()
     }
 
-    /// Whether an entry is left to the strategy that is asked, and what it depends on has been taken.
-    fn shows(&self, entry: &Entry) -> bool {
-        entry.hints.strategy == self.asks && !(entry.hints.depends && self.ahead_of(entry).is_some())
+    /// Whether an entry is assigned to the current strategy and the entry that it depends on has been
+    /// taken.
+    fn is_visible(&self, entry: &Entry) -> bool {
+        entry.hints.strategy == self.strategy && !(entry.hints.depends && self.ahead_of(entry).is_some())
     }
 
-    /// Takes the first entry for which `fits` says yes; looks at no more than a bounded number. The entry
-    /// must be put into a packet ([`crate::PacketBuilder::take`] does both), or it is lost.
+    /// Takes the first entry that satisfies `fits`, among a bounded number of entries. The entry must be
+    /// put into a packet ([`crate::PacketBuilder::take`] does both), or it is lost.
     #[doc(hidden)]
     #[inline]
     pub fn take_first(&mut self, scope: Scope, mut fits: impl FnMut(&Entry) -> bool) -> Option<Entry> {
-        let entry = if !self.shows_all() {
+        let entry = if !self.all_visible() {
             self.take_special(scope, &mut fits)?
         } else if self.dedicated.is_empty() {
-            // The usual case, on the path of every small message.
+            // The common case, on the path of every small message.
             if !scope.common {
                 return None;
             }
@@ -343,11 +357,12 @@ impl Window {
             self.remove(scope, place)?
         };
         self.bytes -= entry.len();
-        self.hasty -= u32::from(entry.hints.prefer == Prefer::Latency);
+        self.latency_count -= u32::from(entry.hints.prefer == Prefer::Latency);
         Some(entry)
     }
 
-    /// In the rail's own list and the common one, by priority; its own first: whether in its own, and where.
+    /// Finds an entry in the rail's own list and the common one, by priority, its own first; returns
+    /// whether it is in its own, and the index.
     fn find_in_both(&self, scope: Scope, fits: &mut impl FnMut(&Entry) -> bool) -> Option<(bool, usize)> {
         let own = self.own(scope.rail).and_then(|list| find(list, fits));
         let common = if scope.common { find(&self.common, fits) } else { None };
@@ -361,16 +376,16 @@ impl Window {
         if own { self.own_list(scope.rail).remove(index) } else { self.common.remove(index) }
     }
 
-    /// Takes one where some are not shown.
+    /// Takes an entry while some are hidden.
     #[cold]
     fn take_special(&mut self, scope: Scope, fits: &mut impl FnMut(&Entry) -> bool) -> Option<Entry> {
-        let place = self.find_in_both(scope, &mut |entry| self.shows(entry) && fits(entry))?;
+        let place = self.find_in_both(scope, &mut |entry| self.is_visible(entry) && fits(entry))?;
         let entry = self.remove(scope, place)?;
         self.special -= u32::from(entry.is_special());
         Some(entry)
     }
 
-    /// What waited for a rail that is gone may go anywhere.
+    /// Moves the entries dedicated to a dead rail to the common list.
     pub(crate) fn release(&mut self, rail: RailId) {
         let Some(index) = self.dedicated.iter().position(|(r, _)| *r == rail) else { return };
         for entry in self.dedicated.swap_remove(index).1 {
@@ -378,7 +393,7 @@ impl Window {
         }
     }
 
-    /// Drops everything, for a peer that is gone.
+    /// Drops all entries, for a peer that is lost.
     pub(crate) fn clear(&mut self) {
         *self = Window::new(self.peer);
     }

@@ -1,5 +1,5 @@
-//! Rail to application. What a rail reports is checked, acknowledged, put in order and matched here; each
-//! frame then goes to the protocol whose state it moves.
+//! Rail to application: checks, acknowledges, orders and matches the events of rails; each frame then goes
+//! to the protocol whose state it changes.
 
 use crate::clock::{Duration, Instant};
 use crate::collect::matching::{Arrived, Comes};
@@ -14,23 +14,25 @@ use crate::transfer::link::Link;
 use crate::transfer::retention::Released;
 use nmad_wire::{Credit, Eager, Frame, Header, Kind, Rts, flags, frames};
 
-/// Replays of replays come with each further rail that dies; there are no more than rails.
+/// Largest nesting of replays: each further rail that dies adds one level, and there are no more than
+/// rails.
 const REPLAY_DEPTH: usize = nmad_wire::MAX_RAILS;
 /// Packet buffers kept for reuse.
 const BUFFERS_MAX: usize = 64;
 
-/// How a peer has broken the protocol; it is closed for that.
+/// Description of a peer's protocol violation, for which it is closed.
 pub(crate) type Wrong = &'static str;
 
 impl Engine {
-    /// Takes what a rail reports.
+    /// Handles an event of a rail.
     #[inline]
     pub fn handle(&mut self, now: Instant, rail: RailId, event: Event<'_>) {
         self.book_deferred_ack();
         self.reset_timers();
         self.date_receipts(now);
         let Event::Arrived { from, packet } = event else { return self.on_other(now, rail, event) };
-        // Most packets hold one message and nothing else; their header and frame are read in one step.
+        // Most packets contain one message and nothing else; their header and frame are decoded in one
+        // step.
         let taken = match Eager::alone(packet) {
             Some((header, eager, data)) => self.on_lone_message(now, rail, from, (header, eager, data)),
             None => self.on_packet(now, rail, from, packet),
@@ -40,7 +42,7 @@ impl Engine {
         }
     }
 
-    /// Receipts of what is found now bear this time.
+    /// Sets the time of receipts for events handled now.
     #[inline]
     fn date_receipts(&mut self, now: Instant) {
         if let Some(receipts) = &mut self.observers.receipts {
@@ -48,7 +50,7 @@ impl Engine {
         }
     }
 
-    /// Takes what is no packet.
+    /// Handles events other than packets.
     #[inline(never)]
     fn on_other(&mut self, now: Instant, rail: RailId, event: Event<'_>) {
         let (from, taken) = match event {
@@ -68,7 +70,7 @@ impl Engine {
         }
     }
 
-    /// Takes what a rail reports of its links and of its own orders.
+    /// Handles events of a rail's links and of its own orders.
     fn on_link_event(&mut self, now: Instant, rail: RailId, event: Event<'_>) {
         match event {
             Event::Sent { to, number, packet } => self.on_sent(rail, to, number, packet),
@@ -87,7 +89,7 @@ impl Engine {
         }
     }
 
-    /// Takes a packet that holds one message and nothing else.
+    /// Handles a packet that contains one message and nothing else.
     #[inline(always)]
     fn on_lone_message(
         &mut self,
@@ -100,7 +102,7 @@ impl Engine {
         self.on_eager(from, eager, data)?;
         if acknowledges {
             match self.receives.expected {
-                // The thread that waits for the message goes on first.
+                // The thread that waits for the message continues first.
                 Expected::Met(_) => self.deferred_ack = Some((now, rail, from, header.ack)),
                 _ => self.on_ack(now, rail, from, header.ack, 0),
             }
@@ -109,7 +111,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes any other packet.
+    /// Handles any other packet.
     #[inline(never)]
     fn on_packet(&mut self, now: Instant, rail: RailId, from: PeerId, packet: &[u8]) -> Result<(), Wrong> {
         let header = Header::decode(packet).map_err(|e| e.0)?;
@@ -125,8 +127,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes note of the number in a packet's header. Whether its acknowledgement may be news; none:
-    /// nothing in the packet is, or the peer is gone.
+    /// Records the number in a packet's header. Returns whether its acknowledgement may be new; `None`: the
+    /// whole packet is a duplicate, or the peer is lost.
     #[inline(always)]
     fn on_header(
         &mut self,
@@ -151,13 +153,13 @@ impl Engine {
             return Err("number impossibly far ahead");
         }
         if peer.way.keeps {
-            // The sender wants to know how long each of several rails takes.
+            // With several rails the sender measures the time of each.
             link.rx.note(u64::from(header.len));
-            peer.heard.note(place);
+            peer.last_rail.note(place);
         }
         let acknowledges = peer.way.keeps || link.tx.len() > 0;
         let is_new = link.rx.accept(now, header.number);
-        // On a lossy link the timers see to the acknowledgement.
+        // On a lossy link the timers send the acknowledgement.
         let is_due = !link.lossy && link.ack_is_due(now);
         counters.duplicates += u64::from(!is_new);
         if is_due {
@@ -169,7 +171,8 @@ impl Engine {
         Ok(is_new.then_some(acknowledges))
     }
 
-    /// With several rails the sender wants to know how long each takes.
+    /// With several rails, records bytes that arrived, so that the sender can measure the time of each
+    /// rail.
     #[inline]
     fn note_arrival(&mut self, rail: RailId, from: PeerId, len: u64) {
         let Some(peer) = self.peer_mut(from).filter(|peer| peer.way.keeps) else { return };
@@ -178,7 +181,7 @@ impl Engine {
         }
     }
 
-    /// Takes note of a chunk's number.
+    /// Records the number of a chunk.
     fn on_number(&mut self, now: Instant, rail: RailId, from: PeerId, number: u32) {
         let Some(link) = self.peer_mut(from).and_then(|peer| peer.link_mut(rail)) else { return };
         let is_new = link.rx.accept(now, number);
@@ -188,7 +191,7 @@ impl Engine {
         self.rails[rail.index()].counters.duplicates += u64::from(!is_new);
     }
 
-    /// Books an acknowledgement that came with a message for which a thread waited.
+    /// Handles the acknowledgement that arrived with a message for which a thread waited.
     #[inline]
     pub(crate) fn book_deferred_ack(&mut self) {
         if let Some((came_at, rail, from, ack)) = self.deferred_ack.take() {
@@ -213,9 +216,9 @@ impl Engine {
         let in_flight = link.tx.pending();
         let news = link.tx.acknowledge(ack, beyond, &mut free);
         if news.any {
-            link.reconsider();
+            link.recheck_timers();
             link.rtt.progress();
-            link.vain.restart(now);
+            link.silence.restart(now);
         }
         let too_soon = |&(_, again): &(Instant, Instant)| link.congestion.is_too_soon(now.since(again));
         let late = news.again.filter(too_soon).map(|(first, _)| first);
@@ -235,9 +238,9 @@ impl Engine {
             self.rails[rail.index()].is_busy_until(from, now + Duration::from_ns(rest), took.is_some());
             if took.is_some() {
                 let usual_ns = link.forecast.profile().body().ns(len);
-                peer.consider_hidden(usual_ns);
+                peer.drop_common_load(usual_ns);
             }
-            if peer.learning.is_curious
+            if peer.learning.is_active
                 && let Some((ns, is_alone)) = took
             {
                 self.timed_share(now, (from, rail), (len, ns), is_alone);
@@ -265,7 +268,7 @@ impl Engine {
                 Frame::Cts(cts) => self.on_cts(now, from, cts)?,
                 Frame::Rtr(rtr) => self.on_rtr(from, rtr)?,
                 Frame::Fin(fin) => self.on_fin(now, from, fin)?,
-                // An acknowledgement in a replay is about a link that is dead.
+                // An acknowledgement in a replay concerns a dead link.
                 Frame::Ack(_) if depth > 0 => {}
                 Frame::Ack(selective) => self.on_ack(now, rail, from, ack, selective.beyond),
                 Frame::Credit(credit) => {
@@ -278,7 +281,7 @@ impl Engine {
                     }
                 }
                 Frame::LinkDown(down) => self.on_link_down(from, down.rail),
-                // Of a replay nobody waits for an answer any more.
+                // The sender of a replay no longer waits for an answer to a query in it.
                 Frame::Ask(_) | Frame::Seen(_) if depth > 0 => {}
                 Frame::Ask(ask) => self.on_ask(rail, from, ask),
                 Frame::Seen(seen) => self.on_seen(now, from, seen),
@@ -348,7 +351,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Matches what had to wait for earlier messages of its flow.
+    /// Matches the messages that waited for earlier ones of their flow.
     #[inline]
     pub(crate) fn continue_flow(&mut self, from: PeerId, context: u32) {
         while let Some(peer) = self.peer_mut(from)
@@ -370,26 +373,26 @@ impl Engine {
         self.deliver_body(request, envelope, body, theirs);
     }
 
-    /// Keeps a message until the earlier ones of its flow have come.
+    /// Stores a message until the earlier ones of its flow have arrived.
     pub(crate) fn park(&mut self, early: Early) -> Result<(), Wrong> {
         let Some(peer) = self.peer_mut(early.envelope.peer) else { return Ok(()) };
         let is_first = peer.flows.of(early.envelope.context.0).park(early);
         if is_first { Ok(()) } else { Err("sequence number used twice") }
     }
 
-    /// What becomes of a message's body when no receive takes it yet.
+    /// Returns the body of a message that matches no receive yet.
     fn without_receive(&mut self, from: PeerId, body: Arrived, theirs: u64) -> Arrived {
         match body {
             Arrived::Rts { fin, body: body @ (Comes::Pushed(_) | Comes::Parts(_)) } => {
                 Arrived::Rts { fin, body: self.stored(from, body, theirs) }
             }
-            // Invited by a receive that is gone: the sender gets another receive region.
+            // Its Rtr was of a receive that no longer exists: the sender gets another receive region.
             Arrived::Rts { fin, body: Comes::Invited(_) } => Arrived::Rts { fin, body: Comes::Asked },
             other => other,
         }
     }
 
-    /// Gives memory of our own to a body that arrives before a receive asks for it.
+    /// Provides a buffer of the engine for a body that arrives before its receive is posted.
     fn stored(&mut self, from: PeerId, body: Comes, theirs: u64) -> Comes {
         match body {
             Comes::Pushed(len) => Comes::Stored(self.store_push(from, theirs, len)),
@@ -398,7 +401,8 @@ impl Engine {
         }
     }
 
-    /// Does what a packet has made due: a new limit, and notices of links that the peer has lost.
+    /// Sends a new credit limit, and notices of links that the peer has lost, if a packet has made them
+    /// due.
     #[inline]
     fn after_packet(&mut self, from: PeerId) {
         self.consider_credit(from);
@@ -407,8 +411,8 @@ impl Engine {
         }
     }
 
-    /// Tells the peer its new limit when it is worth a packet of its own; otherwise the next packet carries
-    /// it. Also asked for when a receive consumes a message.
+    /// Sends the peer its new credit limit if it is worth a packet of its own; otherwise the next packet
+    /// carries it. Also called when a receive consumes a message.
     #[inline]
     pub(crate) fn consider_credit(&mut self, id: PeerId) {
         let Some(peer) = self.peer_mut(id) else { return };
@@ -434,7 +438,7 @@ impl Engine {
         let more = !peer.has_nothing();
         let Some(link) = peer.link_mut(rail) else { return };
         let Released { packet, in_place, chunk } = link.tx.sent(number, packet, keep);
-        link.reconsider();
+        link.recheck_timers();
         if more {
             self.make_ready(to);
         }

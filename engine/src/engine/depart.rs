@@ -1,9 +1,9 @@
-//! What departs: everything that a rail is given is booked here, whoever asked for it.
+//! Departures: books everything that a rail is given, whichever part of the engine sends it.
 //!
-//! A message that leaves in the call that submits it takes three steps. [`Engine::begin`] plans it and takes
-//! its number in its flow, the driver sends it, and [`Engine::departed`] books what came of that. What waits
-//! in the window is built into packets and cut into chunks when a rail asks ([`crate::engine::dispatch`],
-//! [`crate::engine::chunks`]), and booked by the same function.
+//! A message that is sent in the call that submits it takes three steps: [`Engine::begin`] plans it and
+//! assigns its sequence number, the driver sends it, and [`Engine::departed`] books the result. The
+//! contents of the window are built into packets and cut into chunks when a rail is idle
+//! ([`crate::engine::dispatch`], [`crate::engine::chunks`]), and booked by the same function.
 
 use crate::clock::Instant;
 use crate::collect::request::{Envelope, Hints};
@@ -19,25 +19,25 @@ use crate::transfer::rail::Rail;
 use crate::transfer::retention::Cargo;
 use alloc::vec::Vec;
 
-/// A departure, for the books.
+/// A departure to be booked.
 pub(crate) struct Load {
-    /// Messages and control frames of a packet; none: it is a chunk.
+    /// Number of messages and control frames of a packet; `None`: it is a chunk.
     pub(crate) entries: Option<u32>,
     /// Bytes of the packet, or of the chunk's data.
     pub(crate) len: u64,
-    /// Bytes for which the rail is busy by its clock, headers included; zero: it takes no time.
+    /// Bytes that determine how long the rail is predicted to be busy, headers included; zero: no time.
     pub(crate) busy: u64,
-    /// Its retransmission buffer, and the requests that end when it has left. None: it has
-    /// left, and nobody will ask for it again.
+    /// Its entry in the retransmission buffer, and the requests that complete when it was sent. `None`: it
+    /// was sent completely and is not kept.
     pub(crate) kept: Option<(Cargo, Vec<RequestId>)>,
 }
 
-/// Books a departure: number, retransmission, acknowledgement of the other direction, the rail's clock and
-/// its counters.
+/// Books a departure: number, retransmission, acknowledgement of the other direction, the rail's predicted
+/// idle time and its counters.
 #[inline]
 pub(crate) fn book(now: Instant, to: PeerId, link: &mut Link, at: &mut Rail, load: Load) {
     let Load { entries, len, busy, kept } = load;
-    // A chunk says what has arrived in order only.
+    // A chunk acknowledges only what has arrived in order.
     if entries.is_some() || link.rx.beyond() == 0 {
         link.rx.acknowledged();
     }
@@ -58,8 +58,8 @@ pub(crate) fn book(now: Instant, to: PeerId, link: &mut Link, at: &mut Rail, loa
 }
 
 impl Engine {
-    /// Plans a message and begins to send it; none: it is to be submitted with [`Engine::send_as`], like any
-    /// other. `refused`: the attempt that a rail has refused, if there was one.
+    /// Plans a message and begins to send it; `None`: it has to be submitted with [`Engine::send_as`].
+    /// `refused`: the attempt that a rail has refused, if there was one.
     #[inline(always)]
     pub fn begin(
         &mut self,
@@ -104,7 +104,7 @@ impl Engine {
         Some(Leaving { plan, seq, number, ack, request, began })
     }
 
-    /// Books what came of sending; none: the rail has refused, and the message is still to be sent.
+    /// Books the result of sending; `None`: the rail has refused the message, which is still to be sent.
     #[inline]
     pub fn departed(
         &mut self,
@@ -141,7 +141,7 @@ impl Engine {
         Some(submitted)
     }
 
-    /// A rail has refused: all reservations but the number in the flow are undone.
+    /// Undoes all reservations but the sequence number after a rail has refused a message.
     fn take_back(&mut self, leaving: &Leaving, to: PeerId, len: u64) {
         if matches!(leaving.plan.protocol, Protocol::Push | Protocol::Read) {
             self.requests.remove(leaving.request.0);
@@ -153,8 +153,8 @@ impl Engine {
         }
     }
 
-    /// A request for a message that has ended at once. Since nobody can wait for it yet,
-    /// [`Engine::next_ended`] does not tell so.
+    /// Makes a request for a message that was sent completely. Since no caller can wait for it yet,
+    /// [`Engine::next_ended`] does not report it.
     #[inline]
     pub fn ended(&mut self, envelope: Envelope) -> RequestId {
         self.untold += 1;
@@ -162,7 +162,7 @@ impl Engine {
     }
 }
 
-/// A packet that is put together from what was in the window.
+/// Makes the load of a packet that was built from the window.
 pub(crate) fn packet_load(packet: &Packet, entries: u32, in_place: Vec<RequestId>) -> Load {
     let len = packet.len() as u64;
     Load { entries: Some(entries), len, busy: len, kept: Some((Cargo::Packet(None), in_place)) }

@@ -1,4 +1,4 @@
-//! The way of a peer, derived from its links, their profiles and the limits of their rails.
+//! Derives the way of a peer: what its links, their profiles and the limits of their rails allow.
 
 use crate::clock::Instant;
 use crate::config::Config;
@@ -15,19 +15,20 @@ use crate::transfer::rail::{BANDWIDTH_GUESS, Rail};
 use alloc::vec::Vec;
 use nmad_wire::{Eager, Header, MAX_RAILS, Replay};
 
-/// Bytes of a short message, by which latencies are compared.
+/// Length of the message by which latencies are compared.
 const SHORT: u64 = 64;
 
 impl Peer {
-    /// Derives the way anew: links came, went or opened, profiles changed, or the user has chosen something.
+    /// Derives the way again after links were added, lost or opened, profiles changed, or the user set
+    /// thresholds.
     pub(crate) fn derive_way(&mut self, rails: &[Rail]) {
         self.refresh_forecasts(rails);
         self.way = self.way_of_links(rails);
         for link in &mut self.links {
             link.forecast.staged = self.way.keeps && rails[link.rail.index()].limits.gather == 0;
         }
-        // A measurement shall find what it measures, and nothing else.
-        self.learning.is_curious = self.only.is_none() && (self.learning.is_curious || self.is_new());
+        // A measurement must not be disturbed by learning.
+        self.learning.is_active = self.only.is_none() && (self.learning.is_active || self.is_new());
         self.derive_thresholds();
         self.way.eager_max = self.longest_unasked(rails);
         self.way.read_lens = self.lens_to_read();
@@ -37,10 +38,10 @@ impl Peer {
         self.way.parallel_min = self.shortest_parallel(rails);
     }
 
-    /// The part of the way that follows from which links there are, and from the limits of their rails.
+    /// Derives the part of the way that follows from the links and the limits of their rails.
     fn way_of_links(&self, rails: &[Rail]) -> Way {
         let limits = |link: &Link| rails[link.rail.index()].limits;
-        // One that was left may come back, and then the one that is there may be left.
+        // A link that was given up may come back, and then the present one may be given up.
         let kept = || self.used().map(|(_, link)| link).chain(self.left());
         let keeps = kept().count() > 1 || kept().any(|link| link.lossy);
         let lone = self.lone().filter(|_| !keeps).map(|(_, link)| limits(link));
@@ -69,7 +70,8 @@ impl Peer {
         }
     }
 
-    /// Links without a profile are judged by nominal figures; one without even those like the slowest other.
+    /// Gives links without a profile nominal forecasts; an unknown bandwidth counts as that of the slowest
+    /// other link.
     fn refresh_forecasts(&mut self, rails: &[Rail]) {
         let limits = |link: &Link| rails[link.rail.index()].limits;
         let known = self.links.iter().map(|link| limits(link).bandwidth).filter(|&bandwidth| bandwidth > 0);
@@ -86,7 +88,7 @@ impl Peer {
         }
     }
 
-    /// Derives the thresholds of each link: what the user has set, else what was measured, else a default.
+    /// Derives the thresholds of each link: the user's setting, else the measured one, else a default.
     fn derive_thresholds(&mut self) {
         let Fixed { in_place_min, aggregate_max, .. } = self.fixed;
         let bytes = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
@@ -100,12 +102,12 @@ impl Peer {
         }
     }
 
-    /// Longest message that is sent without asking, in bytes.
+    /// Returns the length of the longest eager message in bytes.
     fn longest_unasked(&mut self, rails: &[Rail]) -> usize {
-        // Where a driver injects, whatever fits into a packet is injected: no other way has less ado.
+        // If the driver injects, all messages that fit into a packet are injected: no other protocol does
+        // less work.
         let injected = self.way.injects.then_some(usize::MAX);
-        // Messages that fit into no packet were not measured: the user says so if they shall go without
-        // asking.
+        // Messages that fit into no packet were not measured: only the user's setting makes them eager.
         let longest = self.longest_eager();
         if let Some(chosen) = self.fixed.eager_max {
             return chosen;
@@ -114,10 +116,10 @@ impl Peer {
         measured.unwrap_or(Config::EAGER_MAX).min(longest)
     }
 
-    /// The rendezvous threshold of P4 for all open rails together; none if one of them was not measured. One
-    /// rail has its own. Several may share what is asked for but not what is not, and keep copies: the
-    /// shortest message for which the handshake and the shares of the strategy take less time than the best
-    /// rail and the copy of the unexpected.
+    /// Returns the rendezvous threshold of P4 for all open rails together; `None` if one of them was not
+    /// measured. A single rail has its own. Several rails can split a message sent by rendezvous but not an
+    /// eager one, and keep copies: the threshold is the shortest message for which the handshake and the
+    /// strategy's split take less time than the best rail and the copy of the unexpected message.
     fn measured_unasked(&mut self, rails: &[Rail]) -> Option<usize> {
         let Peer { links, strategies, way, .. } = self;
         let open = || links.iter().filter(|link| link.is_up());
@@ -133,13 +135,13 @@ impl Peer {
         }
         let start = Instant::default();
         let mut views: Vec<RailView> = open().map(|link| view(start, link, rails, way)).collect();
-        // What thresholds say is about rails that have nothing else to do.
+        // Thresholds hold for idle rails.
         views.iter_mut().for_each(|view| view.idle_at = start);
         let memcpy = views.iter().find_map(|view| view.forecast.profile().memcpy());
         let handshake_ns = views.iter().map(|view| view.forecast.profile().handshake_ns()).min()?;
-        // Each rail of several opens the receive region too, is posted to and looked at: a short message's
-        // work. For the first one that is measured; but where a message may have to be sent again there is a
-        // Fin.
+        // Each further rail also opens the receive region, is posted to and polled, which is the work of a
+        // short message. For the first rail that is part of the measurement; but if messages may have to be
+        // sent again, there is also a Fin.
         let further_ns = views.iter().map(|view| view.forecast.profile().eager().start_ns()).min()?;
         let mut asking_pays = |len: u64| {
             let eager_ns = views.iter().map(|view| view.forecast.eager_ns(len)).min().unwrap_or(0);
@@ -147,7 +149,7 @@ impl Peer {
             let count = if let Shares::Fixed(shares) = &shares { shares.len() as u64 } else { 1 };
             let is_shared = count > 1;
             let handshake_ns = handshake_ns + if is_shared { count * further_ns } else { 0 };
-            // A share that pays pays also where the message is expected, and not copied once more.
+            // A split that pays does so for expected messages, too, which are not copied again.
             let copy_ns = memcpy.filter(|_| !is_shared).map_or(0, |curve| curve.ns(len));
             let body_ns = match shares {
                 Shares::FirstIdle => views.iter().map(|view| view.forecast.body_ns(len)).min(),
@@ -166,30 +168,30 @@ impl Peer {
         Some(below as usize)
     }
 
-    /// Most data that fits into a packet.
+    /// Returns the longest data that fits into a packet.
     pub(crate) fn longest_eager(&self) -> usize {
         self.way.packet_max.saturating_sub(Header::LEN + Eager::MAX_LEN)
     }
 
-    /// The links that may carry something, and their places.
+    /// Iterates over the links that may carry traffic, and their indices.
     pub(crate) fn used(&self) -> impl Iterator<Item = (usize, &Link)> {
         let used = |link: &Link| self.only.is_none_or(|only| only == link.rail);
         self.links.iter().enumerate().filter(move |(_, link)| link.is_there() && used(link))
     }
 
-    /// The links that were left and may come back.
+    /// Iterates over the links that were given up and may come back.
     pub(crate) fn left(&self) -> impl Iterator<Item = &Link> {
         self.links.iter().filter(|link| link.state == State::Left && self.only.is_none())
     }
 
-    /// The only link that may carry something, if there is but one.
+    /// Returns the only link that may carry traffic; `None` if there are several.
     pub(crate) fn lone(&self) -> Option<(usize, &Link)> {
         let mut used = self.used();
         used.next().filter(|_| used.next().is_none())
     }
 
-    /// Over which of the open rails a message of `len` bytes leaves that is alone in the window: the place of
-    /// its link. None: the strategy wants to see it.
+    /// Returns the index of the link for a message of `len` bytes that is alone in the window. `None`: the
+    /// strategy has to see the message.
     pub(crate) fn choose(&self, rails: &[Rail], now: Instant, len: u64) -> Option<usize> {
         let mut open = self.used().filter(|(_, link)| link.is_up());
         let view = |link| view_of_any(now, link, rails, &self.way);

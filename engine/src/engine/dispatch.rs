@@ -1,4 +1,4 @@
-//! Window to rail: what an idle rail asks for.
+//! Window to rail: the next order of an idle rail.
 
 use crate::clock::Instant;
 use crate::engine::Engine;
@@ -17,7 +17,7 @@ use crate::transfer::rail::{Prepared, Rail};
 use alloc::vec::Vec;
 use nmad_wire::{Ack, Credit, Frame, Header, Kind, begins_eager};
 
-/// Bytes of a [`Credit`] frame.
+/// Length of a [`Credit`] frame in bytes.
 const CREDIT_LEN: usize = 10;
 
 impl Engine {
@@ -27,7 +27,7 @@ impl Engine {
         self.has_orders_for(now, true)
     }
 
-    /// The same; without `urgent`, rails that are known to be busy do not count.
+    /// Whether a rail might get an order now; without `urgent`, busy rails do not count.
     #[inline]
     pub(crate) fn has_orders_for(&mut self, now: Instant, urgent: bool) -> bool {
         (now >= self.observers.watched.due_at && self.watch(now))
@@ -36,7 +36,7 @@ impl Engine {
             || (self.prepares && self.rails.iter().any(|rail| rail.prepared.is_some()))
     }
 
-    /// All rails were asked and had nothing to carry.
+    /// Records that no rail had anything to carry.
     #[inline]
     pub(crate) fn had_nothing(&mut self) {
         let is_alone = self.ready.len() == 1 && self.config.feed != Feed::Prepare;
@@ -46,8 +46,8 @@ impl Engine {
         self.busy_until = idle_at.unwrap_or_default();
     }
 
-    /// What `rail` shall carry next; none if it is busy or nothing waits for it. `urgent`: the caller
-    /// waits, so the rail's clock does not count.
+    /// Returns the next order for `rail`; `None` if it is busy or has nothing to carry. `urgent`: the
+    /// caller waits, so the rail's predicted idle time does not count.
     #[inline]
     pub fn next_order(&mut self, now: Instant, rail: RailId, urgent: bool) -> Option<Order> {
         let idle = urgent || now >= self.rails.get(rail.index())?.idle_at;
@@ -81,7 +81,7 @@ impl Engine {
         None
     }
 
-    /// The strategy of the session says which peer has its turn.
+    /// Lets the strategy of the session choose the peer that is served next.
     #[cold]
     fn choose_peer(&mut self, now: Instant, rail: RailId) {
         let Engine { chooser, ready, peers, .. } = self;
@@ -104,13 +104,13 @@ impl Engine {
         }
     }
 
-    /// Whether a rail is to open or close something, or to access memory of a peer.
+    /// Whether a rail has to open or close something, or to access memory of a peer.
     #[inline]
     pub fn has_errands(&self) -> bool {
         self.has_errands
     }
 
-    /// A link to open or to give up on this rail.
+    /// Returns the next link to open or to close on this rail.
     pub fn next_errand(&mut self, rail: RailId) -> Option<Order> {
         let errand = self.rails.get_mut(rail.index())?.errands.pop_front();
         if matches!(errand, Some(Order::Close { .. })) {
@@ -122,7 +122,8 @@ impl Engine {
         errand
     }
 
-    /// Posting took the caller's core from `from` to `until`; without `from` it took as long as last time.
+    /// Records that posting took the caller's core from `from` to `until`; without `from` it took as long
+    /// as last time.
     #[inline]
     pub fn posted(&mut self, rail: RailId, from: Option<Instant>, until: Instant) {
         if let Some(rail) = self.rails.get_mut(rail.index()) {
@@ -133,7 +134,7 @@ impl Engine {
         }
     }
 
-    /// The peer at the front goes to the back, or away when nothing of it waits for any rail.
+    /// Moves the peer at the front to the back, or removes it if it has nothing for any rail.
     #[inline]
     fn take_turn(&mut self, id: PeerId, now: Instant) {
         let done =
@@ -158,15 +159,15 @@ impl Engine {
     ) -> Option<Order> {
         let depth = self.rails[rail.index()].limits.depth;
         if self.peer(id).is_some_and(|peer| peer.states.invitations.holds()) {
-            self.release_held(now, id);
+            self.request_overdue(now, id);
         }
         let peer = self.peers[id.0 as usize].as_deref()?;
         let link = peer.link(rail)?;
-        if !link.accepts(depth) || (peer.learning.is_curious && now < peer.learning.greets_until) {
+        if !link.accepts(depth) || (peer.learning.is_active && now < peer.learning.waits_until) {
             return None;
         }
         let acknowledge = link.ack_is_due(now);
-        if idle || self.config.feed.feeds_busy(peer.window.backlog()) || peer.window.is_hasty() {
+        if idle || self.config.feed.feeds_busy(peer.window.backlog()) || peer.window.prefers_latency() {
             let gathers = !urgent && self.gathers(now, peer);
             if peer.window.backlog() as u64 >= peer.way.parallel_min && !gathers {
                 self.consider_parallel(now, id);
@@ -182,15 +183,15 @@ impl Engine {
         if acknowledge { self.notice_for(rail, id) } else { None }
     }
 
-    /// Whether packets wait although a rail is idle: the core has just posted some on another one, and all
-    /// rails share its time. Messages that are submitted meanwhile share a packet, until one is full.
+    /// Whether packets wait although a rail is idle: the core has just posted packets on another rail, and
+    /// all rails share its time. Messages submitted meanwhile share a packet, until one is full.
     #[inline]
     fn gathers(&self, now: Instant, peer: &Peer) -> bool {
         peer.links.len() > 1
             && self.rails.iter().any(|rail| rail.is_gathering(now))
             && peer.strategies.usual.gathers()
             && peer.window.backlog() < peer.way.packet_max
-            && !peer.window.is_hasty()
+            && !peer.window.prefers_latency()
     }
 
     #[inline]
@@ -214,7 +215,7 @@ impl Engine {
         let bounds = Bounds { len: peer.way.packet_max, in_place_min, block_min, aggregate_max, gather };
         let buffer = self.buffers.pop().unwrap_or_default();
         let mut builder = PacketBuilder::new(buffer, bounds, core::mem::take(&mut self.staged));
-        match peer.window.asked() {
+        match peer.window.strategies() {
             None => fill(now, rail, peer, &self.rails, None, &mut builder),
             Some(asked) => fill_by_turns(now, rail, peer, &self.rails, &asked, &mut builder),
         }
@@ -258,7 +259,7 @@ impl Engine {
         {
             Frame::Credit(Credit { limit }).encode(&mut packet.bytes);
         }
-        if peer.learning.is_curious && entries == 1 && begins_eager(&packet.bytes[Header::LEN..]) {
+        if peer.learning.is_active && entries == 1 && begins_eager(&packet.bytes[Header::LEN..]) {
             let load = (packet.len(), !packet.in_place.is_empty());
             let ask = peer.time_packet(now, (rail, &self.rails[rail.index()]), load);
             ask.iter().for_each(|ask| ask.encode(&mut packet.bytes));
@@ -274,7 +275,7 @@ impl Engine {
         Order::Packet { to: id, number, packet }
     }
 
-    /// Messages whose data was copied into a packet have ended for their sender.
+    /// Completes messages for their sender whose data was copied into a packet.
     #[inline]
     pub(crate) fn end_staged(&mut self, now: Option<Instant>, staged: &[RequestId]) {
         for &request in staged {
@@ -282,7 +283,7 @@ impl Engine {
         }
     }
 
-    /// Keeps one packet ready for the moment when the rail is idle (P1 section 3.2).
+    /// Builds one packet in advance for the time when the rail is idle (P1 section 3.2).
     fn prepare(&mut self, now: Instant, rail: RailId, id: PeerId) {
         if self.rails[rail.index()].prepared.is_some() {
             return;
@@ -303,7 +304,7 @@ impl Engine {
         Some(self.launch(now, rail, to, built))
     }
 
-    /// A packet that only acknowledges.
+    /// Makes a packet with only an acknowledgement.
     pub(crate) fn notice_for(&mut self, rail: RailId, id: PeerId) -> Option<Order> {
         let buffer = self.buffers.pop().unwrap_or_default();
         let link = self.peers[id.0 as usize].as_deref_mut()?.link_mut(rail)?;
@@ -320,7 +321,7 @@ impl Engine {
     }
 }
 
-/// Lets the strategy that a message has chosen, or that of the peer, fill a packet.
+/// Lets the strategy of a message, or that of the peer, fill a packet.
 #[inline]
 fn fill(
     now: Instant,
@@ -344,8 +345,8 @@ fn fill(
     strategy.fill(now, &RailView { rivals: &rivals[..count], ..mine }, window, builder);
 }
 
-/// The strategies that messages have chosen are asked one after the other, each about its own, until one has
-/// something for the rail.
+/// Asks the strategies that messages have chosen one after the other, each about its own messages, until
+/// one has data for the rail.
 #[cold]
 fn fill_by_turns(
     now: Instant,
@@ -356,16 +357,16 @@ fn fill_by_turns(
     builder: &mut PacketBuilder,
 ) {
     for &strategy in asked {
-        peer.window.ask(strategy);
+        peer.window.set_strategy(strategy);
         fill(now, rail, peer, rails, strategy, builder);
         if !builder.is_empty() {
             break;
         }
     }
-    peer.window.ask(None);
+    peer.window.set_strategy(None);
 }
 
-/// The frames of a packet, without its header.
+/// Returns the frames of a packet, without its header.
 pub(crate) fn frames_of(mut packet: Packet) -> Vec<u8> {
     if !packet.in_place.is_empty() {
         packet.gather();

@@ -1,4 +1,4 @@
-//! What is left of links that were lost.
+//! State of lost links.
 
 use crate::clock::Instant;
 use crate::packet::{RailId, RequestId};
@@ -6,30 +6,30 @@ use crate::transfer::link::Arrivals;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// What is left of the lost links of one peer, until others have taken over.
+/// State of the lost links of one peer, until other links have taken over.
 #[derive(Debug, Default)]
 pub(crate) struct Failover {
-    /// The peer's rails whose links have not opened on this side.
+    /// Rails of the peer whose links have not opened on this side.
     pub(crate) orphans: Vec<Orphan>,
-    /// Notices of lost links, for the time when it is clear that the peer is not about to end.
+    /// Notices of lost links, sent once it is clear that the peer is not about to end.
     pub(crate) unsaid: Vec<String>,
-    /// No link is there, and some may come back.
+    /// Set while no link is up and some may come back.
     pub(crate) lost: Option<Lost>,
-    /// Packets that a dead link has not given back.
+    /// Packets that the rail of a dead link has not returned.
     pub(crate) late: Vec<LatePacket>,
 }
 
 /// All links are lost, and some may come back.
 #[derive(Debug)]
 pub(crate) struct Lost {
-    /// Until when that is waited for.
+    /// How long the peer is kept.
     pub(crate) until: Instant,
-    /// What ended the last one.
+    /// Why the last link was lost.
     pub(crate) why: String,
 }
 
-/// A rail of the peer of which the peer told before our own rail did: packets that were replayed elsewhere
-/// may still arrive on it, and it may be down already.
+/// A rail of the peer whose link has not opened on this side: packets for it may still arrive as replays,
+/// and the peer may already have lost it.
 #[derive(Debug, Default)]
 pub(crate) struct Orphan {
     pub(crate) remote: u8,
@@ -42,12 +42,12 @@ pub(crate) struct Orphan {
 pub(crate) struct LatePacket {
     pub(crate) rail: RailId,
     pub(crate) number: u32,
-    /// The requests whose memory it refers to.
+    /// Requests whose memory it sends in place.
     pub(crate) requests: Vec<RequestId>,
 }
 
 impl Failover {
-    /// The rail of the peer with this number, whose link has not opened on this side.
+    /// Returns the rail of the peer with this number, whose link has not opened on this side.
     pub(crate) fn orphan(&mut self, remote: u8) -> &mut Orphan {
         let known = self.orphans.iter().position(|orphan| orphan.remote == remote);
         let index = known.unwrap_or_else(|| {
@@ -57,7 +57,8 @@ impl Failover {
         &mut self.orphans[index]
     }
 
-    /// Takes the packet that a rail has given back late: the requests whose memory it refers to.
+    /// Removes the packet that a rail has returned late; returns the requests whose memory it sends in
+    /// place.
     pub(crate) fn take_late(&mut self, rail: RailId, number: u32) -> Vec<RequestId> {
         let place = self.late.iter().position(|late| (late.rail, late.number) == (rail, number));
         place.map(|place| self.late.swap_remove(place).requests).unwrap_or_default()

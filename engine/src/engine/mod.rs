@@ -1,12 +1,12 @@
-//! Where the three layers meet, and the only place where they do.
+//! The place where the three layers meet, and the only one.
 //!
 //! This file holds the state; each of its neighbours joins the layers in one direction: `submit`
-//! (application to window), `depart` (what rails are given, booked once), `dispatch` (window to rail),
-//! `timers` (what lossy rails send again), `arrive` (rail to application), `outcome` (how requests end),
-//! `fail` and `failover` (links and peers that are gone), `topology` (rails and peers that come and go),
-//! `peer` (what the layers keep for one peer), `way` and `derive` (what its links allow), `view` (what can
-//! be seen from outside). What belongs to one protocol is in [`crate::protocol`], receives of the
-//! application are in [`crate::receive`], and what is only observed is in [`crate::observe`].
+//! (application to window), `depart` (books what rails are given), `dispatch` (window to rail), `timers`
+//! (retransmission on lossy rails), `arrive` (rail to application), `outcome` (completion of requests),
+//! `fail` and `failover` (lost links and peers), `topology` (adding and removing rails and peers), `peer`
+//! (state of one peer in all layers), `way` and `derive` (what its links allow), `view` (queries from
+//! outside). The code of each protocol is in [`crate::protocol`], receives of the application are in
+//! [`crate::receive`], and observation is in [`crate::observe`].
 
 pub(crate) mod arrive;
 pub(crate) mod depart;
@@ -43,54 +43,54 @@ pub use outcome::NotWell;
 use peer::Peer;
 pub use view::{LinkView, Notice, PeerView};
 
-/// The engine: everything about messages, nothing about networks.
+/// The engine: handles messages and is independent of networks.
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) config: Config,
     // collect
     pub(crate) requests: Slab<Request>,
     pub(crate) receives: Receives,
-    /// Requests that have ended, in that order.
+    /// Completed requests, in order of completion.
     pub(crate) ended: Ended,
-    /// Requests that have ended and were not reported yet.
+    /// Number of completed requests that were not reported yet.
     pub(crate) untold: usize,
     // transfer
     pub(crate) rails: Vec<Rail>,
     pub(crate) regions: Slab<Region>,
-    /// Lossy links, the only ones with timers.
+    /// Lossy links; only these have timers.
     pub(crate) timed: Vec<(PeerId, RailId)>,
-    /// No lossy link needs anything before, unless something happens.
+    /// No timer of a lossy link is due before this time, unless something happens.
     pub(crate) rests_until: Instant,
-    /// Until then all rails of the only peer that is ready are busy, unless something happens: they need not
-    /// be asked for each message that joins the others.
+    /// All rails of the only ready peer are busy until this time, unless something happens, so they are not
+    /// asked for each message that joins the others.
     pub(crate) busy_until: Instant,
-    /// An acknowledgement that came with a message for which a thread waits, and is not booked yet: when,
-    /// over which rail, of which peer, up to which number.
+    /// An acknowledgement that arrived with an awaited message and is not handled yet: time, rail, peer,
+    /// and number.
     pub(crate) deferred_ack: Option<(Instant, RailId, PeerId, u32)>,
     pub(crate) has_errands: bool,
-    /// Errands after which a rail uses no more memory of requests that have ended.
+    /// Number of errands after which rails no longer use memory of completed requests.
     pub(crate) closing: usize,
-    /// A rail may have a packet that was prepared; none has where that was never asked for.
+    /// A rail may have a packet built in advance; false if that was never requested.
     pub(crate) prepares: bool,
     // both
     pub(crate) peers: Vec<Option<Box<Peer>>>,
-    /// Peers that have something for a rail, in the order of their turns.
+    /// Peers with data for a rail, in the order in which they are served.
     pub(crate) ready: VecDeque<PeerId>,
     /// The strategy of the session, if it chooses between peers.
     pub(crate) chooser: Option<Box<dyn Strategy>>,
     pub(crate) buffers: Vec<Packet>,
-    /// Memory of our own for data that nobody has asked for.
+    /// Buffers of the engine for unexpected data.
     pub(crate) spare: Spare,
     /// Reused by packet builders.
     pub(crate) staged: Vec<RequestId>,
     pub(crate) notices: VecDeque<Notice>,
-    /// Cores beside the caller's, which may post a part.
+    /// Other cores, which may post a part.
     pub(crate) other_cores: OtherCores,
     pub(crate) observers: Observers,
 }
 
 impl Engine {
-    /// An engine without rails and peers.
+    /// Creates an engine without rails and peers.
     ///
     /// # Errors
     /// The configured strategy is not in the registry.
@@ -132,7 +132,7 @@ impl Engine {
         self.peers.get_mut(peer.0 as usize)?.as_deref_mut()
     }
 
-    /// A peer has something for a rail.
+    /// Adds a peer with data for a rail to the queue, and opens its links if necessary.
     #[inline]
     pub(crate) fn make_ready(&mut self, id: PeerId) {
         self.busy_until = Instant::default();

@@ -1,4 +1,4 @@
-//! What the three layers keep for one peer.
+//! State of one peer in the three layers.
 
 use crate::clock::{Duration, Instant};
 use crate::collect::sequence::Flows;
@@ -6,7 +6,7 @@ use crate::collect::window::{Entry, Window};
 use crate::engine::failover::Failover;
 use crate::engine::fixed::Fixed;
 use crate::engine::way::Way;
-use crate::observe::{Curiosity, Lateness};
+use crate::observe::{Lateness, LearningState};
 use crate::packet::{PeerId, RailId};
 use crate::protocol::PeerStates;
 use crate::schedule::body::Body;
@@ -23,42 +23,41 @@ use core::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Standing {
     Here,
-    /// It said goodbye; the end of its links is no failure.
+    /// It announced that it leaves; the end of its links is no failure.
     Leaving,
     Gone(Arc<str>),
 }
 
-/// A chunk of a body whose shares may be revised is what the rail carries in this time, and no shorter than
-/// the next figure: long enough that its header and system call do not count, short enough to be an answer
-/// to a change.
+/// Duration and smallest length of a chunk of a body that may be split again: long enough that its header
+/// and system call do not matter, short enough to react to a change.
 const CHUNK_TIME: Duration = Duration::from_us(250);
 const CHUNK_FLOOR: u64 = 64 << 10;
-/// Such chunks that a rail holds at most: one under way, one waiting, so that the rail never starves and the
-/// rest can still go elsewhere.
+/// Chunks of such bodies that a rail holds at most: one in transfer and one waiting, so that the rail is
+/// never idle and the rest can still use other rails.
 const AHEAD: u64 = 2;
 
-/// After this number of packets in a row over the same one of several rails, a thread that waits looks at
-/// that rail more often than at the others.
+/// After this number of packets in a row over the same one of several rails, a waiting thread polls that
+/// rail more often than the others.
 const STEADY: u8 = 4;
-/// More bytes than this on their way to the peer, and the time of their acknowledgement tells how fast the
-/// rail is.
-const UNTIMED: u64 = 16 << 10;
+/// With more bytes than this in flight to the peer, the time of their acknowledgement is a sample of the
+/// rail's speed.
+const UNTIMED_MAX: u64 = 16 << 10;
 
-/// The link over which packets came last.
+/// The link over which the last packets arrived.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Heard {
-    /// Place of the link.
+pub(crate) struct LastRail {
+    /// Index of the link.
     place: usize,
-    /// Packets one after the other.
+    /// Number of packets in a row.
     times: u8,
 }
 
-impl Heard {
-    /// A packet came over the link at this place.
+impl LastRail {
+    /// Records a packet that arrived over the link at this index.
     #[inline]
     pub(crate) fn note(&mut self, place: usize) {
         let times = if self.place == place { self.times.saturating_add(1) } else { 1 };
-        *self = Heard { place, times };
+        *self = LastRail { place, times };
     }
 }
 
@@ -74,23 +73,23 @@ pub(crate) struct Peer {
     // transfer
     pub(crate) links: Vec<Link>,
     pub(crate) credit: Credit,
-    /// What links and limits allow.
+    /// Protocols and limits that its links allow.
     pub(crate) way: Way,
-    /// Thresholds that the user has set; they overrule the measured ones.
+    /// Thresholds set by the user, which override the measured ones.
     pub(crate) fixed: Fixed,
-    /// The rail that is measured: it carries everything.
+    /// The rail that is being measured: it alone carries everything.
     pub(crate) only: Option<RailId>,
-    /// States that protocols keep besides their requests.
+    /// Protocol states besides its requests.
     pub(crate) states: PeerStates,
-    /// What is left of links that were lost.
+    /// State of lost links.
     pub(crate) failover: Failover,
     // observations
     pub(crate) lateness: Lateness,
-    pub(crate) learning: Curiosity,
-    pub(crate) heard: Heard,
-    /// It is in the queue of peers that have something for a rail.
+    pub(crate) learning: LearningState,
+    pub(crate) last_rail: LastRail,
+    /// It is in the queue of peers with data for a rail.
     pub(crate) is_ready: bool,
-    /// Its links were asked for.
+    /// Opening its links was requested.
     pub(crate) is_met: bool,
 }
 
@@ -111,8 +110,8 @@ impl Peer {
             states: PeerStates::default(),
             failover: Failover::default(),
             lateness: Lateness::default(),
-            learning: Curiosity::default(),
-            heard: Heard::default(),
+            learning: LearningState::default(),
+            last_rail: LastRail::default(),
             is_ready: false,
             is_met: false,
         }
@@ -133,16 +132,15 @@ impl Peer {
         matches!(self.standing, Standing::Gone(_))
     }
 
-    /// Whether messages may pass the window: control frames that are due leave from there, and so does what
-    /// is timed.
+    /// Whether messages may bypass the window: pending control frames and timed messages must use it.
     #[inline]
     pub(crate) fn is_usual(&self) -> bool {
-        !self.learning.is_curious && self.failover.unsaid.is_empty() && !self.is_gone()
+        !self.learning.is_active && self.failover.unsaid.is_empty() && !self.is_gone()
     }
 
-    /// The rail on which to look for the next packet, for a thread that waits for it and looks at all of them
-    /// now and then. None: on all, because it may come over any, or because it may acknowledge something, and
-    /// when that came would have to be known.
+    /// Returns the rail to poll for the next packet, for a waiting thread that polls all rails now and
+    /// then. `None`: poll all, because the packet may arrive over any rail, or because it may carry an
+    /// acknowledgement whose arrival time matters.
     #[inline]
     pub(crate) fn awaited_on(&self) -> Option<RailId> {
         if !self.is_usual() {
@@ -151,13 +149,12 @@ impl Peer {
         if let Some(lane) = self.way.lane {
             return (self.links[lane.place].tx.len() == 0).then_some(lane.rail);
         }
-        let link = self.links.get(self.heard.place).filter(|_| self.heard.times >= STEADY)?;
-        let is_quiet = link.is_up() && !link.lossy && link.tx.pending() < UNTIMED;
+        let link = self.links.get(self.last_rail.place).filter(|_| self.last_rail.times >= STEADY)?;
+        let is_quiet = link.is_up() && !link.lossy && link.tx.pending() < UNTIMED_MAX;
         (self.way.has_several && is_quiet).then_some(link.rail)
     }
 
-    /// Whether some rail that is left, or still to open, may carry chunks to a receive region with these
-    /// keys.
+    /// Whether some rail that is not dead may carry chunks to a receive region with these keys.
     pub(crate) fn can_use(&self, keys: &nmad_wire::Keys) -> bool {
         let usable = |link: &Link| link.remote.is_none_or(|remote| keys.get(remote).is_some());
         self.links.iter().any(|link| link.state != State::Dead && usable(link))
@@ -173,53 +170,53 @@ impl Peer {
         self.window.submit(rail, Entry::control(frame.to_vec()));
     }
 
-    /// The rail that the application wishes, or the one that is measured, if it may still carry something to
-    /// this peer.
+    /// Returns the rail that the application has chosen, or the one that is being measured, if it may still
+    /// carry traffic to this peer.
     #[inline]
     pub(crate) fn wished(&self, rail: Option<RailId>) -> Option<RailId> {
         rail.or(self.only).filter(|&rail| self.link(rail).is_some_and(Link::is_there))
     }
 
-    /// Whether there is nothing but large sends that wait for an Rtr, and for how long they will.
+    /// Whether the peer has only large sends that wait for an Rtr.
     pub(crate) fn only_waits(&self) -> bool {
-        self.window.is_empty() && self.bodies.is_empty() && self.states.invitations.patient_until().is_some()
+        self.window.is_empty() && self.bodies.is_empty() && self.states.invitations.held_until().is_some()
     }
 
-    /// Whether shares of bodies may be revised, so that a rail gets no more than it needs to be busy.
+    /// Whether bodies may be split again, so that a rail gets no more than it needs to be busy.
     pub(crate) fn revises(&self) -> bool {
         self.links.len() > 1 && self.strategies.usual.revises()
     }
 
-    /// Whether a rail has enough of bodies, and there is nothing else for it.
+    /// Whether a rail has enough data of bodies, and nothing else is waiting for it.
     pub(crate) fn holds_back(&self, link: &Link) -> bool {
         self.window.is_empty() && self.revises() && has_enough(link)
     }
 
-    /// Whether a message would be alone, and would not be needed for an Rtr.
+    /// Whether a message would be alone and no Rtr is stored that needs it.
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         self.has_nothing() && self.states.invitations.is_empty()
     }
 
-    /// Whether no rail would get anything.
+    /// Whether the peer has nothing for any rail.
     #[inline]
     pub(crate) fn has_nothing(&self) -> bool {
         self.window.is_empty() && self.bodies.is_empty() && !self.states.invitations.holds()
     }
 }
 
-/// Longest chunk of a body whose shares may be revised.
-pub(crate) fn brisk(link: &Link) -> u64 {
+/// Returns the length of the longest chunk of a body that may be split again.
+pub(crate) fn revisable_chunk_len(link: &Link) -> u64 {
     let carried = (link.forecast.bandwidth() * CHUNK_TIME.as_ns() as f64) as u64;
     carried.max(CHUNK_FLOOR)
 }
 
-/// Whether a rail holds as much as it needs to be busy.
+/// Whether a rail holds enough to stay busy.
 pub(crate) fn has_enough(link: &Link) -> bool {
-    link.at_rail() > 1 && link.tx.bytes_at_rail() >= AHEAD * brisk(link)
+    link.at_rail() > 1 && link.tx.bytes_at_rail() >= AHEAD * revisable_chunk_len(link)
 }
 
-/// A rail to this peer as a strategy sees it.
+/// Makes the strategy's view of a rail to this peer.
 #[inline]
 pub(crate) fn view<'a>(now: Instant, link: &'a Link, rails: &[Rail], way: &Way) -> RailView<'a> {
     let rail = &rails[link.rail.index()];
@@ -236,7 +233,7 @@ pub(crate) fn view<'a>(now: Instant, link: &'a Link, rails: &[Rail], way: &Way) 
     }
 }
 
-/// A rail that may be full, and is busy then, whatever its clock says.
+/// Makes the view of a rail that may be full, and is then busy regardless of its predicted idle time.
 #[inline]
 pub(crate) fn view_of_any<'a>(now: Instant, link: &'a Link, rails: &[Rail], way: &Way) -> RailView<'a> {
     let mut view = view(now, link, rails, way);

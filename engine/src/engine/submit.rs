@@ -1,4 +1,5 @@
-//! Application to window: a message is numbered, its protocol is chosen, and the protocol begins.
+//! Application to window: assigns a message its sequence number, chooses its protocol, and begins the
+//! protocol.
 
 use crate::collect::request::{Context, Envelope, Error, Hints, Tag};
 use crate::engine::Engine;
@@ -11,7 +12,7 @@ use crate::protocol::leaving::{Refused, To};
 use crate::protocol::rules::{Message, Submission};
 
 impl Engine {
-    /// Submits a message. It leaves when a rail is idle; its memory is in use until the request ends.
+    /// Submits a message. It is sent when a rail is idle; its memory is in use until the request ends.
     ///
     /// The request ends with the envelope when the memory may be reused (with [`Hints::synchronous`]: when
     /// the receiver has matched it), or with [`Error::PeerLost`].
@@ -27,8 +28,8 @@ impl Engine {
         self.send_as((to, context, tag), data, hints, None)
     }
 
-    /// Submits a message that a rail may have refused to take at once ([`Engine::begin`]): then it has its
-    /// number already.
+    /// Submits a message that a rail may have refused ([`Engine::begin`]); it then already has its sequence
+    /// number.
     #[inline]
     pub fn send_as(
         &mut self,
@@ -47,12 +48,13 @@ impl Engine {
         if let Some(chosen) = hints.strategy {
             peer.strategies.add(to, chosen, &config.registry);
         }
-        let hints = match peer.learning.is_curious {
+        let hints = match peer.learning.is_active {
             true => peer.choose_probe(rails, &mut observers.watched, len, hints),
             false => hints,
         };
         if hints.depends && peer.states.invitations.holds() {
-            // The messages that this one depends on ask now instead of waiting for an Rtr.
+            // Send the requests of the messages that this one depends on now, instead of waiting for an
+            // Rtr.
             self.ask_all_held(to);
             return self.send_as((to, context, tag), data, hints, refused);
         }
@@ -66,7 +68,7 @@ impl Engine {
         begin(self, Submission { envelope, data, hints, refused, rtr })
     }
 
-    /// A send's request: a new one, unless the message has one.
+    /// Stores the state of a send in a new request, or in the one that the message already has.
     #[inline]
     pub(crate) fn enter(&mut self, refused: Option<Refused>, send: Request) -> RequestId {
         let known = refused.and_then(|refused| refused.request);
@@ -77,7 +79,7 @@ impl Engine {
         known.unwrap_or(RequestId::NONE)
     }
 
-    /// A request to a peer that is gone or was never known ends at once.
+    /// Fails a request to a peer that is lost or unknown.
     #[cold]
     fn refuse(&mut self, envelope: Envelope, refused: Option<Refused>) -> RequestId {
         let request = self.enter(refused, Request::Eager(EagerSend::new(envelope, false)));
@@ -87,12 +89,12 @@ impl Engine {
 }
 
 impl Peer {
-    /// Gives a message its number in its flow, or notes that the flow has messages without; the hints that
-    /// hold then.
+    /// Assigns a message its sequence number in its flow, or records that the flow has unordered messages;
+    /// returns the hints to use.
     #[inline(always)]
     fn number(&mut self, envelope: &mut Envelope, hints: Hints, refused: Option<Refused>) -> Hints {
         let flow = self.flows.of(envelope.context.0);
-        // A permission that is not used where Rtrs are, which rely on the order.
+        // Ordering is kept in flows with Rtrs, which rely on it; the hint only permits reordering.
         let hints = Hints { unordered: hints.unordered && !flow.invited, ..hints };
         if hints.unordered {
             flow.relaxed = true;

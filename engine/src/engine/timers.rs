@@ -1,4 +1,4 @@
-//! Timers of lossy links: acknowledgements that are due, and what has to be sent again.
+//! Timers of lossy links: due acknowledgements and retransmissions.
 
 use crate::clock::Instant;
 use crate::engine::Engine;
@@ -8,14 +8,14 @@ use crate::transfer::driver::Order;
 use crate::transfer::retention::{Cargo, ChunkCargo};
 
 impl Engine {
-    /// Something happened: the timers have to be looked at again.
+    /// Makes the next pass check the timers, after an event.
     #[inline]
     pub(crate) fn reset_timers(&mut self) {
         self.rests_until = Instant::default();
         self.busy_until = Instant::default();
     }
 
-    /// Whether no lossy link needs anything now and nothing waits to be sent; remembers until when.
+    /// Whether no timer of a lossy link is due now and no peer is ready; records until when.
     pub(crate) fn timers_rest(&mut self, now: Instant) -> bool {
         self.book_deferred_ack();
         if !self.ready.is_empty() {
@@ -25,14 +25,14 @@ impl Engine {
         for &(peer, rail) in &self.timed {
             let link = self.peer(peer).and_then(|peer| peer.link(rail)).filter(|link| link.is_up());
             let Some(link) = link else { continue };
-            let Some(rests) = link.rests_until(now) else { return false };
+            let Some(rests) = link.idle_until(now) else { return false };
             until = until.min(rests);
         }
         self.rests_until = until;
         true
     }
 
-    /// On a lossy rail: an acknowledgement that is due, or something to send again.
+    /// Returns an acknowledgement or a retransmission that is due on a lossy rail.
     pub(crate) fn timed_order(&mut self, now: Instant, rail: RailId) -> Option<Order> {
         self.book_deferred_ack();
         let depth = self.rails[rail.index()].limits.depth;
@@ -42,7 +42,7 @@ impl Engine {
                 continue;
             }
             let Some(link) = self.peer(id).and_then(|p| p.link(rail)).filter(|l| l.is_up()) else { continue };
-            if link.is_calm(now) || link.at_rail() >= depth {
+            if link.is_quiet(now) || link.at_rail() >= depth {
                 continue;
             }
             if link.ack_is_due(now) {
@@ -60,7 +60,7 @@ impl Engine {
         let alone = peer.links.iter().filter(|link| link.is_up()).count() == 1;
         let link = peer.link_mut(rail)?;
         let number = link.overdue(now)?;
-        if link.is_hopeless(alone) {
+        if link.is_timed_out(alone) {
             self.give_up(rail, id, "no acknowledgement although everything was sent again and again");
             return None;
         }
@@ -72,7 +72,7 @@ impl Engine {
             Cargo::Chunk(ChunkCargo { request, region, key, offset, from }) => {
                 match self.requests.get_mut(request.0) {
                     Some(Request::Large(send)) => send.at_rails += 1,
-                    // The request has ended, its memory is no longer ours; only the number is missing.
+                    // The request has ended and its memory may be reused; only the number has to be sent.
                     _ => *from = from.slice(0, 0),
                 }
                 Order::Chunk {

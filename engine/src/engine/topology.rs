@@ -1,4 +1,4 @@
-//! Rails, links and peers that come and go, and what is chosen or known of them.
+//! Adding and removing rails, links and peers, and their configuration.
 
 use crate::engine::fixed::Fixed;
 use crate::engine::peer::{Peer, Standing};
@@ -18,7 +18,7 @@ use alloc::sync::Arc;
 use nmad_wire::Frame;
 
 impl Engine {
-    /// Adds a rail; its place is that of its driver in the list given to the pump.
+    /// Adds a rail; its number is the index of its driver in the list given to the pump.
     ///
     /// # Panics
     /// More than [`nmad_wire::MAX_RAILS`] rails, or one with packets below [`Limits::PACKET_MIN`].
@@ -37,8 +37,8 @@ impl Engine {
         rail
     }
 
-    /// These two rails are ways to one NIC: what one carries the other cannot carry at the same time. To be
-    /// said before their links are added.
+    /// Declares that two rails use one NIC, and so share its bandwidth. To be called before their links are
+    /// added.
     pub fn share_wire(&mut self, rail: RailId, with: RailId) {
         let wire = self.rails[with.index()].wire;
         self.rails[rail.index()].wire = wire;
@@ -47,12 +47,13 @@ impl Engine {
         self.rails.iter_mut().filter(|rail| rail.wire == wire).for_each(|rail| rail.shares = shares);
     }
 
-    /// What the user knows a rail by.
+    /// Sets the name of a rail for the user.
     pub fn name_rail(&mut self, rail: RailId, name: &str) {
         self.rails[rail.index()].name = String::from(name);
     }
 
-    /// This peer can be reached over this rail. Nothing is opened before there is something to send.
+    /// Declares that this peer can be reached over this rail. Nothing is opened before there is data to
+    /// send.
     pub fn add_link(&mut self, peer: PeerId, rail: RailId) {
         let index = peer.0 as usize;
         if self.peers.len() <= index {
@@ -68,7 +69,7 @@ impl Engine {
         let peer = self.peers[index].as_mut().expect("just made");
         if peer.link(rail).is_none() {
             let forecast = self.rails[rail.index()].nominal.fresh();
-            // There are few, and never more: no room is left for others.
+            // Links are few and never grow: reserve no spare capacity.
             peer.links.reserve_exact(1);
             peer.links.push(Link::new(rail, limits.lossy, forecast, self.config.congestion));
             peer.derive_way(&self.rails);
@@ -81,7 +82,7 @@ impl Engine {
         }
     }
 
-    /// Chooses the strategy for one peer, or for all peers that are known.
+    /// Sets the strategy of one peer, or of all known peers.
     ///
     /// # Errors
     /// No strategy has that name.
@@ -98,18 +99,19 @@ impl Engine {
         Ok(())
     }
 
-    /// The strategies to choose from.
+    /// Returns the registry of strategies.
     pub fn registry(&self) -> &Registry {
         &self.config.registry
     }
 
-    /// Chooses when rails are fed.
+    /// Sets when rails are given packets.
     pub fn set_feed(&mut self, feed: Feed) {
         self.config.feed = feed;
     }
 
-    /// What this rail was measured to do, between this host and one peer, or, without a peer, between this
-    /// host and all that it leads to, also those that are added later. Without any, nominal figures count.
+    /// Sets the measured profile of a rail between this host and one peer, or, without a peer, between this
+    /// host and all peers on the rail, including those added later. Without a profile, nominal figures are
+    /// used.
     pub fn set_profile(&mut self, rail: RailId, peer: Option<PeerId>, profile: Arc<Profile>) {
         if peer.is_none()
             && let Some(rail) = self.rails.get_mut(rail.index())
@@ -125,9 +127,10 @@ impl Engine {
         }
     }
 
-    /// Measures one rail to a peer: until it is called again with none, everything goes over this rail as if
-    /// it were the only one, so nothing is kept for another to send again. To be called by both sides when
-    /// nothing is under way between them. If the rail dies meanwhile, messages of the measurement are lost.
+    /// Begins to measure one rail to a peer: until this is called again with `None`, everything uses this
+    /// rail as if it were the only one, so nothing is kept for replay on another. Both sides must call it
+    /// while nothing is in flight between them. If the rail dies meanwhile, messages of the measurement are
+    /// lost.
     pub fn measure(&mut self, peer: PeerId, rail: Option<RailId>) {
         if let Some(peer) = self.peers.get_mut(peer.0 as usize).and_then(|p| p.as_deref_mut()) {
             peer.only = rail;
@@ -135,15 +138,14 @@ impl Engine {
         }
     }
 
-    /// The number that the next peer gets; no peer ever gets the number of another.
+    /// Returns the number that the next peer gets; numbers are never reused.
     pub fn next_peer(&self) -> PeerId {
         PeerId(self.peers.len() as u32)
     }
 
-    /// Puts a rail behind the last one, or to the place of one whose peers were all forgotten.
+    /// Adds a rail at this place: after the last one, or at the place of one whose peers were all removed.
     ///
-    /// # Panics
-    /// As [`Engine::add_rail`].
+    /// Under the conditions of [`Engine::add_rail`].
     pub fn place_rail(&mut self, rail: RailId, limits: Limits) {
         while self.rails.len() <= rail.index() {
             self.add_rail(limits);
@@ -151,7 +153,7 @@ impl Engine {
         self.rails[rail.index()] = Rail::new(limits, rail);
     }
 
-    /// Says goodbye to a peer, so that the end of its links is no failure to it.
+    /// Announces to a peer that this process leaves, so that the end of the links is no failure for it.
     pub fn part(&mut self, id: PeerId) {
         if let Some(peer) = self.peer_mut(id).filter(|peer| peer.links.iter().any(|link| link.is_up())) {
             peer.control(&Frame::Bye);
@@ -159,14 +161,14 @@ impl Engine {
         }
     }
 
-    /// Whether nothing has to leave to a peer any more.
+    /// Whether nothing is left to send to a peer.
     pub fn has_parted(&self, id: PeerId) -> bool {
         let nothing = PeerView { links_up: 0, backlog: 0, body_backlog: 0, in_flight: 0 };
         let is_still = self.peer_view(id).is_none_or(|view| PeerView { links_up: 0, ..view } == nothing);
         is_still && self.rails.iter().all(|rail| rail.prepared.as_ref().is_none_or(|other| other.to != id))
     }
 
-    /// Forgets a peer: requests that need it end with [`crate::Error::PeerLost`], and its links are gone.
+    /// Removes a peer: requests that need it end with [`crate::Error::PeerLost`], and its links are closed.
     pub fn forget(&mut self, id: PeerId) {
         let Some(peer) = self.peer_mut(id) else { return };
         if peer.standing == Standing::Here {

@@ -1,4 +1,4 @@
-//! What can be seen of an engine from outside.
+//! The engine's state as seen from outside.
 
 use crate::clock::Instant;
 use crate::engine::Engine;
@@ -10,16 +10,16 @@ use crate::transfer::rail::{Rail, RailCounters};
 use alloc::string::String;
 use alloc::sync::Arc;
 
-/// Something that the user should know although no request failed because of it.
+/// Message to the user about an event that failed no request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// Which peer it is about.
+    /// The peer concerned.
     pub peer: PeerId,
     /// Cause and consequence, in one line.
     pub text: String,
 }
 
-/// What can be seen of a peer from outside.
+/// State of a peer as seen from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeerView {
     /// Links that are open.
@@ -32,45 +32,45 @@ pub struct PeerView {
     pub in_flight: usize,
 }
 
-/// How far a rail to a peer is.
+/// State of the link of a rail to a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkView {
-    /// It is opened with the first traffic, or about to open.
+    /// It opens with the first traffic, or is opening.
     Opening,
     /// It carries traffic.
     Up {
-        /// The number of the rail at the peer's side.
+        /// Number of the rail on the peer's side.
         remote: u8,
     },
-    /// It was up, and is tried from time to time.
+    /// It was up, is down, and is retried from time to time.
     Left,
-    /// It could not be opened, or is gone.
+    /// It could not be opened, or is lost for good.
     Dead,
 }
 
 impl Engine {
-    /// Whether there is something to tell the user.
+    /// Whether there is a notice for the user.
     #[inline]
     pub fn has_notices(&self) -> bool {
         !self.notices.is_empty()
     }
 
-    /// The next thing that the user should know.
+    /// Returns the next notice for the user.
     pub fn next_notice(&mut self) -> Option<Notice> {
         self.notices.pop_front()
     }
 
-    /// Requests that have not ended.
+    /// Returns the number of requests that have not ended.
     pub fn pending(&self) -> usize {
         self.requests.len() - self.untold
     }
 
-    /// Messages that wait for a receive.
+    /// Returns the number of unexpected messages.
     pub fn unexpected(&self) -> usize {
         self.receives.matching.unexpected_count()
     }
 
-    /// Why a peer is gone; none if it is not.
+    /// Returns why a peer is lost; `None` if it is not.
     pub fn failure(&self, peer: PeerId) -> Option<Arc<str>> {
         match &self.peer(peer)?.standing {
             Standing::Gone(why) => Some(why.clone()),
@@ -78,12 +78,12 @@ impl Engine {
         }
     }
 
-    /// What a rail has carried.
+    /// Returns the counters of a rail.
     pub fn counters(&self, rail: RailId) -> RailCounters {
         self.rails.get(rail.index()).map(|rail| rail.counters).unwrap_or_default()
     }
 
-    /// What can be seen of a peer; none if it is unknown.
+    /// Returns the state of a peer; `None` if it is unknown.
     pub fn peer_view(&self, peer: PeerId) -> Option<PeerView> {
         let peer = self.peer(peer)?;
         Some(PeerView {
@@ -94,7 +94,7 @@ impl Engine {
         })
     }
 
-    /// How far a rail to a peer is; none if it does not lead there.
+    /// Returns the state of the link of a rail to a peer; `None`: the rail does not reach the peer.
     pub fn link(&self, peer: PeerId, rail: RailId) -> Option<LinkView> {
         let link = self.peer(peer)?.link(rail)?;
         Some(match (link.state, link.remote) {
@@ -105,15 +105,15 @@ impl Engine {
         })
     }
 
-    /// When somebody should turn the pump although nothing arrived and nobody called: a rail becomes idle
-    /// while something waits, or an acknowledgement or a timeout is due on a lossy link.
+    /// Returns when the pump has to run even without an event or call: a rail becomes idle while data
+    /// waits, or an acknowledgement or a timeout is due on a lossy link.
     pub fn next_deadline(&self) -> Option<Instant> {
         let waits = |&(index, rail): &(usize, &Rail)| {
             rail.prepared.is_some() || self.ready.iter().any(|&peer| self.takes(peer, RailId(index as u8)))
         };
         let idle = self.rails.iter().enumerate().filter(waits).map(|(_, rail)| rail.idle_at).min();
         let held =
-            self.ready.iter().filter_map(|&peer| self.peer(peer)?.states.invitations.patient_until()).min();
+            self.ready.iter().filter_map(|&peer| self.peer(peer)?.states.invitations.held_until()).min();
         let timers = self.timed.iter().filter_map(|&(peer, rail)| {
             let link = self.peer(peer)?.link(rail)?;
             link.timer()
@@ -121,8 +121,8 @@ impl Engine {
         timers.chain(idle).chain(held).chain(self.watch_due_at()).min()
     }
 
-    /// Whether a rail that is idle would get something for this peer. A rail that takes no more says so
-    /// itself when it has sent something.
+    /// Whether an idle rail would get an order for this peer. A full rail does not count: it reports when
+    /// it has sent something.
     fn takes(&self, peer: PeerId, rail: RailId) -> bool {
         let depth = self.rails[rail.index()].limits.depth;
         let takes = |peer: &Peer, link: &Link| link.accepts(depth) && !peer.holds_back(link);
@@ -130,8 +130,8 @@ impl Engine {
             .is_some_and(|peer| !peer.only_waits() && peer.link(rail).is_some_and(|l| takes(peer, l)))
     }
 
-    /// Whether something waits for a rail whose clock says that it is idle, but which takes no more before
-    /// it has reported what it sent.
+    /// Whether data waits for a rail that is predicted to be idle but accepts nothing before it reports
+    /// what it has sent.
     #[inline]
     pub fn is_stuck(&self, now: Instant) -> bool {
         let stuck = |peer: &Peer, link: &Link| {
@@ -143,12 +143,12 @@ impl Engine {
         self.ready.iter().any(|&peer| self.peer(peer).is_some_and(any))
     }
 
-    /// The forecast of a rail to a peer; none if the rail does not lead there.
+    /// Returns the forecast of a rail to a peer; `None` if there is no link.
     pub fn forecast(&self, rail: RailId, peer: PeerId) -> Option<&Forecast> {
         Some(&self.peer(peer)?.link(rail)?.forecast)
     }
 
-    /// Longest message to a peer that is sent without asking, in bytes; none if it is unknown.
+    /// Returns the length in bytes of the longest eager message to a peer; `None` if the peer is unknown.
     pub fn eager_max(&self, peer: PeerId) -> Option<usize> {
         Some(self.peer(peer)?.way.eager_max)
     }

@@ -1,5 +1,5 @@
-//! What the links to a peer and their limits allow: one value, derived whole when one of them changes
-//! ([`super::derive`]), and stored nowhere else.
+//! The way of a peer: what the links and their limits allow. One value, derived as a whole when one of them
+//! changes ([`super::derive`]).
 
 use crate::packet::RailId;
 use crate::transfer::driver::Reads;
@@ -8,47 +8,48 @@ use crate::transfer::driver::Reads;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lane {
     pub(crate) rail: RailId,
-    /// Place of its link among those of the peer.
+    /// Index of its link among those of the peer.
     pub(crate) place: usize,
 }
 
-/// What one reliable rail may push.
+/// Limits of pushing over a single reliable rail.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PushLimits {
-    /// Longest message of which a chunk may go ahead of any answer, in bytes.
+    /// Longest message that may have a pushed chunk, in bytes.
     pub(crate) message: u64,
     /// Longest chunk, in bytes.
     pub(crate) chunk: u64,
 }
 
-/// How messages to a peer may go.
+/// Protocols and limits that are possible for messages to a peer.
 #[derive(Debug)]
 pub(crate) struct Way {
-    /// None: several rails are left, or none, or the only link is not open.
+    /// The only rail; `None`: there are several usable rails, or none, or the only link is not open.
     pub(crate) lane: Option<Lane>,
-    /// Several rails are left.
+    /// Several rails are usable.
     pub(crate) has_several: bool,
-    /// Messages shorter than this may leave without a stop in the window.
+    /// Messages shorter than this may bypass the window.
     pub(crate) at_once_below: u64,
-    /// One reliable rail is left, whose driver injects messages: nothing has to be remembered of them.
+    /// A single reliable rail is usable and its driver injects messages: nothing has to be kept of them.
     pub(crate) injects: bool,
-    /// One reliable rail is left, whose driver can hold a pushed chunk.
+    /// A single reliable rail is usable and its driver can hold a pushed chunk.
     pub(crate) push: Option<PushLimits>,
-    /// One reliable rail is left, over which the peer can read messages from our memory.
+    /// A single reliable rail is usable, over which the peer can read messages from our memory.
     pub(crate) read: Option<Reads>,
-    /// Lengths of messages that it does read, from the first number on and below the second.
+    /// Lengths of messages that the peer reads, from the first number to below the second.
     pub(crate) read_lens: (u64, u64),
-    /// Packets have to be kept until acknowledged: another rail could carry them, or the rail is lossy.
+    /// Packets have to be kept until acknowledged: another rail may have to replay them, or the rail is
+    /// lossy.
     pub(crate) keeps: bool,
     /// The first open rail; strategies that use one rail use this one.
     pub(crate) primary: RailId,
     /// The open rail with the lowest latency.
     pub(crate) fastest: RailId,
-    /// Longest packet that every rail carries, with room for what a replay adds, in bytes.
+    /// Longest packet that every rail carries, less the bytes that a replay adds, in bytes.
     pub(crate) packet_max: usize,
-    /// Longest message that is sent without asking unless the receiver is late, in bytes.
+    /// Longest eager message in bytes, unless the receiver is late.
     pub(crate) eager_max: usize,
-    /// Shortest eager message, or sum of them, of which other cores may post a part, in bytes.
+    /// Shortest eager message, or sum of messages, that other cores may post a part of, in bytes.
     pub(crate) parallel_min: u64,
 }
 

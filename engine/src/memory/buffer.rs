@@ -1,6 +1,6 @@
-//! Memory of the engine's own, for data that arrives before anybody has asked for it. It is used again:
-//! fresh memory of the system costs several times what a copy does, since each page of it is mapped and
-//! cleared when it is first touched.
+//! Memory of the engine for data that arrives before its receive is posted. It is reused: fresh memory from
+//! the system costs several times as much as a copy, since each page is mapped and cleared when it is first
+//! touched.
 
 use super::Segments;
 use alloc::boxed::Box;
@@ -8,28 +8,28 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 
-/// Memory that is kept to be used again, in bytes: as much as one peer may send unasked.
+/// Bytes kept for reuse: as much as one peer may send without a posted receive.
 const MOST: usize = 4 << 20;
-/// Lengths are multiples of this number of bytes, and shorter data are left to the allocator.
+/// Lengths are multiples of this number of bytes; shorter data uses the allocator.
 pub(crate) const UNIT: usize = 4 << 10;
 
-/// A piece of such memory.
+/// A reusable piece of memory.
 ///
-/// Whoever makes segments of it keeps the buffer until no rail uses them.
+/// The maker of segments of it must keep the buffer until no rail uses them.
 #[derive(Debug)]
 pub struct Buffer {
     memory: Box<[UnsafeCell<u8>]>,
-    /// Bytes that are used.
+    /// Bytes in use.
     len: usize,
 }
 
-// SAFETY: as for segments, which are the only way to its bytes.
+// SAFETY: its bytes are only reached through segments, whose reason applies.
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
     fn new(len: usize) -> Buffer {
         let zeros: Box<[u8]> = vec![0; len.next_multiple_of(UNIT)].into();
-        // SAFETY: a cell has the layout of what is in it; the box is rebuilt from its own pointer.
+        // SAFETY: a cell has the layout of its content; the box is rebuilt from its own pointer.
         let memory = unsafe { Box::from_raw(Box::into_raw(zeros) as *mut [UnsafeCell<u8>]) };
         Buffer { memory, len }
     }
@@ -38,7 +38,7 @@ impl Buffer {
         self.memory.len()
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     pub(crate) fn segments(&self) -> Segments {
         let start = UnsafeCell::raw_get(self.memory.as_ptr());
         // SAFETY: valid as long as the buffer, which its receive region keeps until the rails have closed it;
@@ -47,7 +47,7 @@ impl Buffer {
     }
 }
 
-/// Buffers that nobody uses, those that were used last at the end.
+/// Unused buffers, the most recently used ones at the end.
 #[derive(Debug, Default)]
 pub(crate) struct Spare {
     buffers: Vec<Buffer>,
@@ -55,7 +55,7 @@ pub(crate) struct Spare {
 }
 
 impl Spare {
-    /// A buffer for this number of bytes. One that is more than twice as long is left to longer data.
+    /// Returns a buffer for `len` bytes. A buffer of more than twice that length is left for longer data.
     pub(crate) fn take(&mut self, len: usize) -> Buffer {
         let fits = |buffer: &Buffer| (len..=(2 * len).max(UNIT)).contains(&buffer.capacity());
         match self.buffers.iter().rposition(fits) {
@@ -68,7 +68,7 @@ impl Spare {
         }
     }
 
-    /// Keeps a buffer. The oldest others go, until all that are kept fit into [`MOST`].
+    /// Keeps a buffer for reuse. Drops the oldest ones until all fit into [`MOST`].
     pub(crate) fn give(&mut self, buffer: Buffer) {
         if buffer.capacity() > MOST {
             return;
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_kept_than_a_peer_may_send_unasked() {
+    fn no_more_is_kept_than_a_peer_may_send_unexpected() {
         let mut spare = Spare::default();
         spare.give(Buffer::new(MOST + 1));
         assert!(lens(&spare).is_empty());

@@ -1,24 +1,24 @@
-//! Copying bytes, also where the instruction for it is slow.
+//! Copying bytes, with a fast path for addresses where the processor's copy instruction is slow.
 //!
-//! C libraries copy more than some KiB with the processor's own instruction for that (`rep movsb`) where it
-//! is said to be fast. On a Zen 3 that instruction takes 25 times as long if the target begins 1 to 31 bytes
+//! C libraries copy more than a few KiB with the processor's copy instruction (`rep movsb`) if it is
+//! reported as fast. On a Zen 3 that instruction takes 25 times as long if the target begins 1 to 31 bytes
 //! behind the source, both counted from the beginning of their page: 1.9 GB/s instead of 50 between 4 KiB
-//! and 1 MiB (measured with glibc 2.36 on an EPYC of 2021; newer ones may know better). A large buffer of
-//! `malloc` begins 16 bytes behind a page, and shared memory with one.
+//! and 1 MiB (measured with glibc 2.36 on an EPYC of 2021; newer versions may avoid it). A large buffer of
+//! `malloc` begins 16 bytes behind a page boundary, and shared memory at one.
 
-/// Shorter copies are not made by that instruction.
+/// Shorter copies do not use that instruction.
 const LEAST: usize = 2048;
-/// Bytes of a page, as far as the instruction compares addresses.
+/// Bytes of a page; the instruction compares addresses modulo this.
 #[cfg(target_arch = "x86_64")]
 const PAGE: usize = 4096;
-/// A target that is this number of bytes behind the source is far enough.
+/// Distance from which the instruction is fast.
 #[cfg(target_arch = "x86_64")]
 const FAR: usize = 32;
 
-/// As `ptr::copy_nonoverlapping`, without a call for numbers, of which types with gaps have many.
+/// Like `ptr::copy_nonoverlapping`, but without a function call for the sizes of numbers, which types with
+/// gaps have many of.
 ///
-/// # Safety
-/// As there.
+/// Those of `ptr::copy_nonoverlapping`.
 #[inline(always)]
 pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: the caller's promise.
@@ -33,16 +33,15 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// As `ptr::copy`: the two may overlap.
+/// Like `ptr::copy`: the two may overlap.
 ///
-/// # Safety
-/// As there.
+/// Those of `ptr::copy`.
 #[inline]
 pub unsafe fn copy_overlapping(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         match len {
-            // Numbers are read before they are written.
+            // These sizes are read completely before they are written.
             4 | 8 | 16 => copy(from, to, len),
             _ if from.addr().abs_diff(to.addr()) >= len => copy(from, to, len),
             _ => core::ptr::copy(from, to, len),
@@ -50,7 +49,7 @@ pub unsafe fn copy_overlapping(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Whether the target is a little behind the source, but for whole pages.
+/// Whether the target is slightly behind the source, modulo the page size.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn follows(from: *const u8, to: *mut u8) -> bool {
@@ -63,7 +62,7 @@ fn follows(_from: *const u8, _to: *mut u8) -> bool {
     false
 }
 
-/// With registers, line by line of the target.
+/// Copies through registers, one cache line of the target at a time.
 ///
 /// # Safety
 /// As for [`copy`].
@@ -74,7 +73,7 @@ unsafe fn by_lines(from: *const u8, to: *mut u8, len: usize) {
     const LINE: usize = 64;
     const PART: usize = size_of::<__m128i>();
     let lead = to.align_offset(LINE).min(len);
-    // SAFETY: the caller's promise; a part that is written by lines begins with one and has all of it.
+    // SAFETY: the caller's promise; the part written by lines begins at a line and contains whole lines.
     unsafe {
         core::ptr::copy_nonoverlapping(from, to, lead);
         let (from, to, len) = (from.add(lead), to.add(lead), len - lead);
@@ -102,7 +101,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_are_copied_wherever_both_begin_and_nothing_beside_them(
+        fn bytes_are_copied_at_all_alignments_and_none_beside_them(
             (from, behind, len) in (0..100_usize, 0..70_usize, 0..20_000_usize),
         ) {
             let source: Vec<u8> = (0..30_000_usize).map(|i| (i % 251) as u8).collect();
@@ -117,7 +116,7 @@ mod tests {
         }
 
         #[test]
-        fn what_overlaps_is_copied_as_if_by_way_of_a_third_place(
+        fn overlapping_memory_is_copied_as_if_through_a_buffer(
             (from, to, len) in (0..6000_usize, 0..6000_usize, 0..6000_usize),
         ) {
             let mut memory: Vec<u8> = (0..12_000_usize).map(|i| (i % 251) as u8).collect();

@@ -1,4 +1,4 @@
-//! How pieces of memory are kept, and one after the other.
+//! Representations of the pieces of segments, and iteration over them.
 
 use super::{Segment, Segments};
 use alloc::sync::Arc;
@@ -6,8 +6,8 @@ use alloc::sync::Arc;
 #[derive(Debug, Clone)]
 pub(super) enum Pieces {
     One(*mut u8),
-    /// Pieces of `piece` bytes whose begins are `stride` bytes apart; `skip` bytes of the first one are
-    /// left out.
+    /// Pieces of `piece` bytes, `stride` bytes from one start to the next; `skip` bytes of the first one
+    /// are left out.
     Strided {
         first: *mut u8,
         piece: usize,
@@ -16,8 +16,8 @@ pub(super) enum Pieces {
     },
     /// A list, the index of the first piece in use, and bytes of it to skip.
     Many(Arc<[Placed]>, usize, usize),
-    /// A list that is there again and again. The range begins where it is `shift` bytes further than at
-    /// first, and skips `skip` bytes of it.
+    /// A repeated list. The range begins in the repetition shifted by `shift` bytes, and skips `skip` bytes
+    /// of it.
     Tiled {
         tile: Arc<Tile>,
         shift: isize,
@@ -25,22 +25,22 @@ pub(super) enum Pieces {
     },
 }
 
-/// A list that is there again and again, each time `stride` bytes further. In one place, so that it makes no
-/// memory of other kinds longer.
+/// A list that repeats, each time `stride` bytes further. Allocated separately, so that the other
+/// representations stay small.
 #[derive(Debug)]
 pub(super) struct Tile {
     pub(super) list: Arc<[Placed]>,
-    /// Bytes in the list.
+    /// Bytes of one repetition.
     pub(super) len: u64,
     pub(super) stride: isize,
 }
 
-// SAFETY: plain addresses, of which the maker of the segments has promised that any thread may use them.
+// SAFETY: plain addresses; the maker of the segments has promised that any thread may use them.
 unsafe impl Send for Tile {}
 // SAFETY: as above.
 unsafe impl Sync for Tile {}
 
-/// A piece of a list. Lists may have a million of them, so places in them are found by bisection.
+/// A piece of a list. Lists may have a million of them, so they are searched by bisection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Placed {
     pub(super) segment: Segment,
@@ -48,7 +48,7 @@ pub(super) struct Placed {
     pub(super) before: u64,
 }
 
-/// Pieces with their places, those without bytes left out, and how many bytes they have.
+/// Returns the non-empty pieces with the number of bytes before each, and their total length.
 pub(super) fn placed(list: &[Segment]) -> (Arc<[Placed]>, u64) {
     let mut len = 0;
     let place = |&segment: &Segment| {
@@ -60,7 +60,7 @@ pub(super) fn placed(list: &[Segment]) -> (Arc<[Placed]>, u64) {
     (list, len)
 }
 
-/// The piece of a list, and the byte of that piece, that is `offset` bytes behind the begin of piece `first`.
+/// Returns the index of the piece, and the offset in it, `offset` bytes behind the start of piece `first`.
 pub(super) fn found(list: &[Placed], first: usize, offset: u64) -> (usize, usize) {
     let at = list[first].before + offset;
     let index = first + list[first..].partition_point(|piece| piece.before <= at) - 1;
@@ -68,8 +68,8 @@ pub(super) fn found(list: &[Placed], first: usize, offset: u64) -> (usize, usize
 }
 
 impl Segments {
-    /// Whether it is in pieces, and these are shorter than `bytes` on the average: to look at each of them
-    /// then costs more than to copy them.
+    /// Whether it consists of pieces that are shorter than `bytes` on average: handling each of them then
+    /// costs more than copying them.
     #[inline]
     pub fn is_finer_than(&self, bytes: u64) -> bool {
         let count = self.count() as u64;
@@ -77,13 +77,13 @@ impl Segments {
     }
 }
 
-/// The pieces of a range.
+/// Iterator over the pieces of a range.
 pub(super) struct Iter<'a> {
     pub(super) pieces: &'a Pieces,
     pub(super) index: usize,
-    /// Bytes of the next piece that are left out.
+    /// Bytes of the next piece to leave out.
     pub(super) skip: usize,
-    /// Where a list that is there again and again is now.
+    /// Shift of the current repetition of a repeated list.
     pub(super) further: isize,
     pub(super) left: usize,
 }

@@ -1,64 +1,64 @@
-//! Work on large memory that several cores do together: copies, packing, reductions.
+//! Work on large memory that several cores share: copies, packing, reductions.
 //!
-//! The work is a range of units; it is done in pieces, by any thread and in any order. The layer that knows
-//! threads installs [`Helpers`], which decide whether other cores take pieces. Without them, and for all that
-//! is short, the caller does the whole.
+//! The work is a range of units, processed in pieces by any thread and in any order. The layer that manages
+//! threads installs [`Helpers`], which decide whether other cores take pieces. Without them, and for short
+//! work, the caller does everything.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// Shorter work, in bytes, is done by the caller alone. In the nearest cache a copy of this length takes 1.3
-/// us (50 GB/s, EPYC): at half of it the two readings of the clock by which helpers learn the speed take a
-/// tenth of that.
+/// Shorter work, in bytes, is done by the caller alone. In the nearest cache a copy of this length takes
+/// 1.3 us (50 GB/s, EPYC): at half of it, the two clock readings by which helpers measure the speed take a
+/// tenth of that time.
 pub const LEAST: u64 = 64 << 10;
-/// Bytes of a unit, where any would do: pieces of copies begin at whole pages of the range.
+/// Bytes of a unit of a copy: pieces of copies begin at whole pages of the range.
 pub const UNIT: u64 = 4 << 10;
 
-/// Kinds of work on memory; each has a speed of its own.
+/// Kind of work on memory; each has its own speed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Copied within the process.
+    /// Copy within the process.
     Copy,
-    /// Copied from or to another process by the system.
+    /// Copy from or to another process by the system.
     Remote,
-    /// Gathered from elements with gaps, or scattered to them.
+    /// Gather from elements with gaps, or scatter to them.
     Pack,
-    /// Combined.
+    /// Reduction.
     Reduce,
 }
 
 impl Kind {
-    /// How many kinds there are.
+    /// Number of kinds.
     pub const COUNT: usize = 4;
 }
 
-/// The layer that knows of other cores.
+/// Interface of the layer that manages other cores.
 pub trait Helpers: Sync {
-    /// Does each of `units` units of `unit_len` bytes once, on the calling thread and perhaps on others;
-    /// returns when all are done.
+    /// Processes each of `units` units of `unit_len` bytes once, on the calling thread and perhaps on
+    /// others; returns when all are done.
     fn share(&self, kind: Kind, units: u64, unit_len: u64, work: &(dyn Fn(Range<u64>) + Sync));
 }
 
 static HELPERS: AtomicPtr<&'static dyn Helpers> = AtomicPtr::new(core::ptr::null_mut());
 
-/// From now on these are asked for help by all threads of the process.
+/// Installs the helpers for all threads of the process.
 pub fn install(helpers: &'static &'static dyn Helpers) {
     HELPERS.store(core::ptr::from_ref(helpers).cast_mut(), Ordering::Release);
 }
 
-/// Does each of `units` units of `unit_len` bytes once, perhaps several at a time, and returns when all are
-/// done.
+/// Processes each of `units` units of `unit_len` bytes once, perhaps several at a time; returns when all
+/// are done.
 pub fn together(kind: Kind, units: u64, unit_len: u64, work: &(dyn Fn(Range<u64>) + Sync)) {
     let helpers = HELPERS.load(Ordering::Acquire);
     if units < 2 || units.saturating_mul(unit_len) < LEAST || helpers.is_null() {
         return work(0..units);
     }
-    // SAFETY: it points to a value that lives as long as the process, and is only read.
+    // SAFETY: it points to a value that lives until the process ends and is only read.
     let helpers = unsafe { *helpers };
     helpers.share(kind, units, unit_len, work);
 }
 
-/// The same for `len` bytes, in pieces of whole units: the bytes from where to where.
+/// Processes `len` bytes in pieces of whole units; `work` gets ranges of bytes.
 pub fn bytes_together(kind: Kind, len: u64, work: &(dyn Fn(Range<u64>) + Sync)) {
     together(kind, len.div_ceil(UNIT), UNIT, &|units| {
         work(units.start * UNIT..(units.end * UNIT).min(len));
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
     use core::sync::atomic::AtomicU64;
 
-    /// As if every second piece were another core's.
+    /// Helpers that split the work into two pieces, in reverse order.
     struct Two;
 
     impl Helpers for Two {

@@ -1,4 +1,4 @@
-//! The thresholds by which messages to a peer go now, and where they come from.
+//! The thresholds in force for messages to a peer, and their origin.
 
 use crate::clock::Instant;
 use crate::engine::Engine;
@@ -8,24 +8,24 @@ use crate::profile::threshold::Thresholds;
 use crate::transfer::link::Link;
 use alloc::vec::Vec;
 
-/// Where the thresholds of a rail to a peer come from.
+/// Origin of the thresholds of a rail to a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThresholdOrigin {
-    /// Nobody has measured the rail: defaults.
+    /// The rail was not measured: defaults.
     Nominal,
     /// A sampling pass.
     Sampled,
-    /// Transfers have made, or corrected, the profile.
+    /// A profile made or corrected by transfers.
     Learnt {
-        /// Since when it is another one than was known before.
+        /// When the profile was first corrected.
         since: Instant,
-        /// Transfers and answers that were observed.
+        /// Number of observed transfers and answers.
         count: u32,
     },
 }
 
 impl ThresholdOrigin {
-    /// In a word, for programs.
+    /// Returns the name for programs.
     pub fn name(self) -> &'static str {
         match self {
             ThresholdOrigin::Nominal => "nominal",
@@ -40,31 +40,31 @@ impl ThresholdOrigin {
 pub struct RailInForce {
     /// The rail.
     pub rail: RailId,
-    /// Where they come from.
+    /// Their origin.
     pub origin: ThresholdOrigin,
-    /// Those that decide. `rendezvous_min` and `push_min` are the rail's own, if it were alone; see
+    /// The thresholds in force. `rendezvous_min` and `push_min` are those of the rail as a single rail; see
     /// [`InForce::eager_max`] for all rails together.
     pub thresholds: Thresholds,
 }
 
-/// What decides about messages to a peer.
+/// Limits and thresholds in force for messages to a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InForce {
-    /// Longest message that is sent without asking, in bytes, over all open rails.
+    /// Longest eager message in bytes, over all open rails.
     pub eager_max: usize,
-    /// The user has set it.
+    /// The user has set the eager limit.
     pub is_eager_max_set: bool,
-    /// The user has set from which size on data stays in place.
+    /// The user has set the smallest length of data sent in place.
     pub is_in_place_min_set: bool,
-    /// Lengths of messages that the peer reads from our memory, from the first number on and below the other;
-    /// none, if the first is not below.
+    /// Lengths of messages that the peer reads from our memory, from the first number to below the second;
+    /// none, if the first is not below the second.
     pub reads: (u64, u64),
     /// The open rails.
     pub rails: Vec<RailInForce>,
 }
 
 impl Engine {
-    /// The thresholds by which messages to a peer go now; none: it is not known.
+    /// Returns the thresholds in force for messages to a peer; `None`: the peer is unknown.
     pub fn in_force(&self, peer: PeerId) -> Option<InForce> {
         let peer = self.peer(peer)?;
         let open = peer.used().map(|(_, link)| link).filter(|link| link.is_up());

@@ -1,22 +1,23 @@
-//! Late receivers: how long large messages to a peer wait, and what goes without asking because of that (P5
-//! sections 4.1 and 5.2).
+//! Late receivers: measures how long large messages to a peer wait, and chooses eager or pushed data if
+//! waiting costs more (P5 sections 4.1 and 5.2).
 //!
-//! A receiver that computes answers no request to send, and says of no message that it has arrived. Both
-//! waits are measured on the messages themselves, beyond what a handshake and the rails take: from the
-//! request to its answer, and from the predicted end of the body to the news of it. Once a message would
-//! wait longer than it loses as eager data, it goes so, in a packet or in parts, or pushed as a whole over
-//! one reliable rail, as long as that leaves some credit to short ones: credit is the receiver's memory
-//! budget, so a flood falls back to rendezvous, and goes on when the receiver has taken something. It loses
-//! the copies on both sides and, if it fits into a packet, the other rails. A receive that is posted in time
-//! invites the message ([`crate::protocol::rtr`]), which spares the first wait but not the second.
+//! A receiver that computes does not answer a request to send, nor report that a message has arrived. Both
+//! waits are measured on the messages themselves, minus the time of a handshake and of the rails: from the
+//! request to its answer, and from the predicted end of the body to the Fin. If a message would wait longer
+//! than it loses as eager data, it is sent eagerly: in a packet, in parts, or pushed as a whole over a
+//! single reliable rail, as long as that leaves some credit for short messages. Credit is the receiver's
+//! memory budget, so a flood falls back to rendezvous and continues when the receiver has consumed
+//! messages. An eager message costs the copies on both sides and, if it fits into a packet, the other
+//! rails. A receive that is posted in time sends an Rtr ([`crate::protocol::rtr`]), which avoids the first
+//! wait but not the second.
 //!
-//! The acknowledgements of such a receiver tell when it has looked at its rails, and not how long those took.
-//! So what they say of all rails alike is forgotten: otherwise the rail that has carried less would seem to
-//! be the slower one, and would carry even less.
+//! The acknowledgements of a late receiver show when it polled its rails, not how long the rails took. So a
+//! load common to all rails is dropped: otherwise the rail that has carried less would seem slower, and
+//! would carry even less.
 //!
-//! Eager messages measure nothing, so now and then one asks: after some of them
-//! ([`crate::observe::lateness`]), and after twice as many each time that the receiver was late again. A
-//! probe costs one wait, so that is what the loss is bounded by.
+//! Eager messages measure no wait, so now and then one uses rendezvous as a probe: after a number of eager
+//! messages ([`crate::observe::lateness`]) that doubles each time the receiver is late again. A probe costs
+//! one wait, which bounds the loss.
 
 use crate::clock::{Duration, Instant};
 use crate::collect::request::{Envelope, Hints};
@@ -30,55 +31,55 @@ use crate::transfer::link::Link;
 use alloc::format;
 
 impl Peer {
-    /// Whether a message above the eager limit goes without asking, because the receiver is late.
+    /// Whether a message above the eager limit is sent eagerly, because the receiver is late.
     #[cold]
-    pub(crate) fn is_better_unasked(&self, len: u64, is_invited: bool) -> bool {
-        self.loses_by_asking(len, is_invited) && self.credit.has_for_late(len)
+    pub(crate) fn is_better_eager(&self, len: u64, is_invited: bool) -> bool {
+        self.loses_by_rendezvous(len, is_invited) && self.credit.has_for_late(len)
     }
 
-    /// A message goes without asking that would be read, or asked for, if the receiver were not late.
+    /// Counts a message that is sent eagerly only because the receiver is late.
     #[cold]
-    pub(crate) fn note_unasked(&mut self, len: u64, hints: Hints) {
+    pub(crate) fn note_eager(&mut self, len: u64, hints: Hints) {
         let is_long = len as usize > self.way.eager_max && hints.probe.is_none() && self.way.push.is_none();
         if self.is_readable(len) {
-            self.lateness.unasked();
+            self.lateness.sent_eagerly();
         }
         if is_long {
-            self.lateness.unasked();
+            self.lateness.sent_eagerly();
         }
     }
 
-    /// Whether all of a message goes ahead over the one rail that pushes, because the receiver is late to
-    /// answer, and not only as much as keeps the rail busy until a timely answer.
+    /// Whether a message is pushed as a whole over a single rail because the receiver answers late, instead
+    /// of only the part that keeps the rail busy until a timely answer.
     #[cold]
     pub(crate) fn pushes_all(&self, len: u64) -> bool {
-        self.outwaits(false, || self.copies_ns(len)) && self.credit.has_for_late(len)
+        self.waits_longer(false, || self.copies_ns(len)) && self.credit.has_for_late(len)
     }
 
-    /// Whether a message would wait for its receiver longer than it costs to go without asking, and no probe
-    /// is due.
-    fn outwaits(&self, invited: bool, cost_ns: impl FnOnce() -> u64) -> bool {
+    /// Whether a message would wait for its receiver longer than eager data costs, and no probe is due.
+    fn waits_longer(&self, invited: bool, cost_ns: impl FnOnce() -> u64) -> bool {
         let wait_ns = self.lateness.wait_ns(invited);
         let may = wait_ns > 0 && !self.fixed.has_eager_max() && !self.lateness.is_probe_due();
         may && wait_ns > cost_ns()
     }
 
-    /// Whether the receiver is late to read messages: they are pushed then. Where nothing is pushed there are
-    /// more processes than cores, and a wait tells nothing but that another one runs.
+    /// Whether messages are pushed because the receiver is late to read them. If nothing can be pushed the
+    /// machine is oversubscribed, and a wait only shows that another process runs.
     #[inline]
     pub(crate) fn is_late_to_read(&self, len: u64) -> bool {
         self.way.push.is_some() && self.lateness.wait_ns(false) > 0 && self.pushes_all(len)
     }
 
-    /// Whether asking would delay a message more than the extra copies cost.
-    fn loses_by_asking(&self, len: u64, invited: bool) -> bool {
-        // One reliable rail pushes instead; one that loses packets bounds the bytes in flight.
+    /// Whether rendezvous would delay this message more than the extra copies cost.
+    fn loses_by_rendezvous(&self, len: u64, invited: bool) -> bool {
+        // A single reliable rail pushes instead; a lossy one bounds the bytes in flight.
         let may = || self.way.push.is_none() && self.used().all(|(_, link)| !link.lossy);
-        self.outwaits(invited, || self.copies_ns(len) + self.one_rail_ns(len)) && may()
+        self.waits_longer(invited, || self.copies_ns(len) + self.one_rail_ns(len)) && may()
     }
 
-    /// What copying a message takes, into the retransmission buffer here and out of unexpected data
-    /// there. Where copying was not measured it takes no longer than the fastest rail.
+    /// Returns the nanoseconds of copying a message into the retransmission buffer here and out of
+    /// unexpected data there. If copying was not measured, it is assumed to take as long as the fastest
+    /// rail.
     fn copies_ns(&self, len: u64) -> u64 {
         let forecasts = || self.used().map(|(_, link)| &link.forecast);
         let measured = forecasts().find_map(|forecast| Some(forecast.profile().memcpy()?.ns(len)));
@@ -86,17 +87,17 @@ impl Peer {
         measured.or_else(fastest).unwrap_or(0).saturating_mul(2)
     }
 
-    /// A rail was observed to carry what usually takes this long. Where the receiver may have been late to
-    /// acknowledge it, what all rails have in common is forgotten. What delays one of them alone is that
-    /// rail's doing and stays known.
-    pub(crate) fn consider_hidden(&mut self, usual_ns: u64) {
+    /// Called after a rail was observed to carry data that usually takes `usual_ns`. If the receiver may
+    /// have acknowledged late, the load common to all rails is dropped; a delay of one rail alone is caused
+    /// by that rail and is kept.
+    pub(crate) fn drop_common_load(&mut self, usual_ns: u64) {
         let is_hidden = self.lateness.hidden_ns() > usual_ns;
         if is_hidden && self.used().all(|(_, link)| link.forecast.load() > 1.0) {
             self.links.iter_mut().for_each(|link| link.forecast.forgive());
         }
     }
 
-    /// How much longer a message takes that one packet carries than one that all rails share.
+    /// Returns the additional nanoseconds of a message in one packet compared with a split over all rails.
     fn one_rail_ns(&self, len: u64) -> u64 {
         if len as usize > self.longest_eager() {
             return 0;
@@ -107,39 +108,39 @@ impl Peer {
         alone.saturating_sub(together as u64)
     }
 
-    /// Whether a message whose receive is posted goes straight to its place: it is above the limit, and the
-    /// receiver is not late to say that it has arrived.
+    /// Whether a message whose receive is known to be posted is sent directly to the receive region: it is
+    /// above the eager limit, and the receiver is not late to report its arrival.
     #[cold]
-    pub(crate) fn takes_invitation(&self, len: u64) -> bool {
+    pub(crate) fn follows_rtr(&self, len: u64) -> bool {
         let is_long = len as usize > self.way.eager_max.min(self.longest_eager());
-        is_long && !self.is_better_unasked(len, true)
+        is_long && !self.is_better_eager(len, true)
     }
 }
 
 impl Engine {
-    /// Notes that the receiver of a message above the eager limit is asked. Where one rail pushes, that is
-    /// noted when it is known how much goes ahead.
+    /// Records that a message above the eager limit uses rendezvous. If a single rail pushes, this is
+    /// recorded once the pushed length is known.
     pub(crate) fn note_asked(&mut self, envelope: &Envelope, hints: Hints) {
         let (id, len, budget) = (envelope.peer, envelope.len, self.config.credit / 2);
         let is_noted = |peer: &&mut Peer| {
             len as usize > peer.way.eager_max && hints.probe.is_none() && peer.way.push.is_none()
         };
         let Some(peer) = self.peer_mut(id).filter(is_noted) else { return };
-        let lacks_credit = peer.loses_by_asking(len, false) && !peer.credit.has_for_late(len);
-        peer.lateness.asks();
+        let lacks_credit = peer.loses_by_rendezvous(len, false) && !peer.credit.has_for_late(len);
+        peer.lateness.used_rendezvous();
         if lacks_credit && len <= budget && !peer.lateness.is_told {
             peer.lateness.is_told = true;
             let text = format!(
                 "peer {} has received too few of the messages that were sent to it: a message of {len} B waits \
-                 until it receives earlier ones (a larger NMAD_CREDIT there lets more wait; this is said once)",
+                 until it receives earlier ones (a larger NMAD_CREDIT there allows more; reported once)",
                 id.0
             );
             self.notices.push_back(Notice { peer: id, text });
         }
     }
 
-    /// A request to send was answered. What the rails carried for this peer meanwhile would have delayed the
-    /// message anyway, so then nothing is learned.
+    /// Records the answer to a request to send. If the rails carried other data for this peer meanwhile, it
+    /// would have delayed the message anyway, so nothing is learnt.
     pub(crate) fn note_answer(&mut self, now: Instant, request: RequestId) {
         let Engine { requests, peers, .. } = self;
         let Some(Request::Large(send)) = requests.get_mut(request.0) else { return };
@@ -148,7 +149,7 @@ impl Engine {
         let Some(peer) = peer.filter(|peer| peer.bodies.is_empty()) else { return };
         let Some(asked_at) = send.timing.asked_at else { return };
         let handshake = |link: &Link| link.forecast.profile().handshake_ns();
-        // The pushed part arrives before the answer leaves.
+        // The pushed part arrives before the answer is sent.
         let pushed = send.ahead();
         let ahead = |link: &Link| match &link.learning {
             _ if pushed == 0 => 0,
@@ -161,14 +162,15 @@ impl Engine {
         send.timing.is_timed &= peer.is_prompt(wait_ns);
         match send.wants_fin {
             true => send.timing.answer_ns = Some(wait_ns),
-            // A reliable rail has it when it has left: nothing else is waited for.
+            // On a reliable rail the message is complete when it was sent: there is no second wait.
             false => peer.lateness.measured(Some(wait_ns), 0),
         }
     }
 
-    /// The receiver has read a message, if it was one to be read: notes how long that took, counted from when
-    /// the message before it was read. A sender that did not look meanwhile finds it late without reason, and
-    /// pushes the next messages: a copy more, which is little beside what it did instead of looking.
+    /// Records that the receiver has read a message from this process's memory, and how long that took
+    /// since the previous message was read. A sender that did not poll meanwhile finds the receiver late
+    /// without reason and pushes the next messages: an extra copy, which costs little compared with the
+    /// work it did instead of polling.
     pub(crate) fn note_read(&mut self, now: Instant, request: RequestId) {
         let Engine { requests, peers, .. } = self;
         let Some(Request::Large(send)) = requests.get(request.0) else { return };
@@ -188,7 +190,7 @@ impl Engine {
         peer.lateness.was_read(wait_ns);
     }
 
-    /// The receiver has said that it has a message, which was due at `due`; zero: nobody has predicted it.
+    /// Records the receiver's report that it has a message that was due at `due`; zero: not predicted.
     pub(crate) fn note_end(&mut self, now: Instant, from: PeerId, due: Instant, answer_ns: Option<u64>) {
         let Some(peer) = self.peer_mut(from).filter(|_| due != Instant::default()) else { return };
         let back = |link: &Link| link.forecast.profile().eager().start_ns();

@@ -1,34 +1,34 @@
-//! How long large messages to a peer wait for its receives ([`crate::observe::late`]), and how often that
-//! is measured.
+//! Measurements of how long large messages to a peer wait for its receives ([`crate::observe::late`]), and
+//! the schedule of probes.
 
 use crate::clock::Instant;
 
-/// Eager messages from one that asks to the next, at first and at most. A receiver that has become timely
-/// is found out after as many; the probes of one that stays late cost a sixteenth of what is gained at
-/// first, and a thousandth later.
+/// Eager messages between two probes, at first and at most. A receiver that has become timely is detected
+/// after as many; the probes of one that stays late cost a sixteenth of the gain at first, and a thousandth
+/// later.
 const FIRST: u32 = 16;
 const MOST: u32 = 1024;
 
-/// What large messages to a peer wait for, and what went without asking because of it.
+/// Waits of large messages to a peer, and the eager messages sent to avoid them.
 #[derive(Debug)]
 pub(crate) struct Lateness {
-    /// Until the receiver answers a request to send, beyond a handshake, in nanoseconds.
+    /// Wait for the answer to a request to send, beyond a handshake, in nanoseconds.
     answer_ns: u64,
-    /// Until it says that it has everything, beyond what the rails take.
+    /// Wait for the report that it has everything, beyond the time of the rails.
     end_ns: u64,
-    /// Messages above the eager limit that went without asking since one has asked.
+    /// Messages above the eager limit sent eagerly since the last rendezvous.
     eager: u32,
-    /// After this number of them the next one asks.
+    /// Number of these messages after which the next one uses rendezvous as a probe.
     pause: u32,
-    /// The user knows that there is not enough credit.
+    /// The user was told that credit is insufficient.
     pub(crate) is_told: bool,
-    /// Messages that the peer may read and has not read.
+    /// Messages that the peer may read and has not yet read.
     pub(crate) unread: u32,
-    /// When it has read the last one.
+    /// When it read the last one.
     pub(crate) read_at: Instant,
-    /// How long the last one that it has read had waited, in nanoseconds.
+    /// Wait of the last message that it read, in nanoseconds.
     read_wait_ns: u64,
-    /// It has asked for a message that it could have read: the system does not let it.
+    /// It sent a Cts for a message that it could have read: its system does not allow reading.
     pub(crate) declines_reads: bool,
 }
 
@@ -49,51 +49,51 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// How long the next large message would wait; `invited`: its receive is known to be posted.
+    /// Returns the expected wait of the next large message; `invited`: its receive is known to be posted.
     pub(crate) fn wait_ns(&self, invited: bool) -> u64 {
         if invited { self.end_ns } else { self.answer_ns.saturating_add(self.end_ns) }
     }
 
-    /// Whether the next message asks, whatever is known, because enough went without asking.
+    /// Whether the next message uses rendezvous in any case, because enough were sent eagerly.
     pub(crate) fn is_probe_due(&self) -> bool {
         self.eager >= self.pause
     }
 
-    /// A message that would have asked, had the receiver been timely, goes without asking.
-    pub(crate) fn unasked(&mut self) {
+    /// Counts a message that is sent eagerly because the receiver is late.
+    pub(crate) fn sent_eagerly(&mut self) {
         self.eager += 1;
     }
 
-    /// A message is sent that the peer may read.
+    /// Records that a message is sent that the peer may read.
     pub(crate) fn offers_to_read(&mut self) {
         self.unread += 1;
-        self.asks();
+        self.used_rendezvous();
     }
 
-    /// A message was read that had waited this long. A receiver that computes is late again and again; once
-    /// may be the system's doing.
+    /// Records that the peer read a message after this wait. A receiver that computes is late repeatedly; a
+    /// single late read may be caused by the system, so the smaller of two waits counts.
     pub(crate) fn was_read(&mut self, wait_ns: u64) {
         let before_ns = core::mem::replace(&mut self.read_wait_ns, wait_ns);
         self.measured(Some(wait_ns.min(before_ns)), 0);
     }
 
-    /// A message asks, and so tells whether the receiver is late.
-    pub(crate) fn asks(&mut self) {
+    /// Records that a message uses rendezvous, which measures the wait.
+    pub(crate) fn used_rendezvous(&mut self) {
         if self.is_probe_due() {
             self.eager = 0;
         }
     }
 
-    /// For how long acknowledgements of what goes without asking may wait for the receiver; zero: everything
-    /// asks, so that the receiver has answered before.
+    /// Returns how long acknowledgements of eager messages may wait for the receiver; zero if all messages
+    /// use rendezvous, so that the receiver has answered before.
     #[inline]
     pub(crate) fn hidden_ns(&self) -> u64 {
         if self.eager > 0 { self.answer_ns } else { 0 }
     }
 
-    /// A message has waited for the answer for `answer_ns`, if it has asked and nothing else was under way,
-    /// and for the news of its end. It counts as much as all before it: receivers change with the phases of a
-    /// program. The pause grows while they agree.
+    /// Adds the waits of a message: for its answer, if it used rendezvous and nothing else was in flight,
+    /// and for the report of its end. Each message counts as much as all before it, since receivers change
+    /// with the phases of a program. The pause between probes grows while the receiver stays late.
     pub(crate) fn measured(&mut self, answer_ns: Option<u64>, end_ns: u64) {
         let usual_ns = self.wait_ns(answer_ns.is_none());
         let is_late_again = usual_ns > 0 && answer_ns.unwrap_or(0).saturating_add(end_ns) >= usual_ns / 2;
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn late_receivers_are_probed_less_and_less_and_timely_ones_at_once_again() {
+    fn late_receivers_are_probed_ever_less_until_they_are_timely() {
         let mut lateness = Lateness::default();
         let late = core::array::from_fn::<_, 9, _>(|_| {
             lateness.measured(Some(500), 2_000_000);
@@ -125,11 +125,11 @@ mod tests {
     }
 
     #[test]
-    fn an_invitation_spares_the_wait_for_the_answer_only() {
+    fn an_rtr_avoids_only_the_wait_for_the_answer() {
         let mut lateness = Lateness::default();
         lateness.measured(Some(800_000), 0);
         assert_eq!((lateness.wait_ns(false), lateness.wait_ns(true)), (400_000, 0));
-        // An invited message has asked nothing.
+        // A message invited by Rtr has no wait for an answer.
         lateness.measured(None, 200_000);
         assert_eq!((lateness.wait_ns(false), lateness.wait_ns(true)), (500_000, 100_000));
     }

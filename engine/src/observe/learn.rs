@@ -1,13 +1,13 @@
-//! Sampling while messages go (P4's future work): some transfers are timed, and correct the profile of their
+//! Learning from messages (P4's future work): some transfers are timed and correct the profile of their
 //! rail by size. Thresholds follow.
 //!
-//! A packet with one entry that finds its rail idle also asks which packets have arrived
-//! ([`nmad_wire::Ask`]), a large message over one rail asks for a Fin, and several rails acknowledge their
-//! shares anyway. The peer answers at once, on the same rail. A transfer that waits behind others tells the
-//! rate, one that does not the time of its length. When a link opens of which nothing is known, a few
-//! questions about nothing go first: their round trips tell the way of an answer. While something is to be
-//! learnt, messages pass the window instead of the short way, and those of lengths of which too little is
-//! known are carried in one way after the other. Afterwards the peer is looked at again from time to time.
+//! A packet with one entry on an idle rail also carries a query which packets have arrived
+//! ([`nmad_wire::Ask`]); a large message over a single rail requests a Fin; several rails acknowledge their
+//! shares anyway. The peer answers at once, on the same rail. A transfer that waits behind others gives the
+//! rate, one that does not the time of its length. When a link opens on an unknown rail, a few empty
+//! queries are sent first: their round trips give the time of an answer. While there is something to learn,
+//! messages use the window instead of the short path, and those of insufficiently known lengths use one
+//! method after the other. Later the peer is checked again from time to time.
 
 use crate::clock::{Duration, Instant};
 use crate::collect::request::Hints;
@@ -28,62 +28,61 @@ use alloc::format;
 use alloc::sync::Arc;
 use nmad_wire::{Ask, Eager, Frame, Header, Seen};
 
-/// What a rail may still hold when something is given to it that is timed: a request to send.
+/// Bytes that a rail may hold when a timed transfer is given to it: a request to send.
 const HELD_MAX: u64 = 256;
-/// After this number of messages of which enough was known, nothing more is to be learnt for now.
+/// Number of messages in a row without anything to learn, after which learning pauses.
 const SETTLED: u32 = 2;
-/// Packets, and chunks, to a peer after which it is looked at again.
+/// Packets, and chunks, after which a peer is checked again.
 const PACKETS: u32 = 1024;
 const CHUNKS: u32 = 64;
-/// Such looks at a peer of which one asks how long answers take, where all profiles are measured ones.
-const LOOKS: u32 = 4;
-/// Shortest message of which several rails acknowledge shares that tell how fast they are.
+/// Checks of a peer, one of which measures the time of answers, if all profiles are measured ones.
+const CHECKS: u32 = 4;
+/// Shortest message whose shares, acknowledged by several rails, give the rails' speed.
 const SHARED_FROM: u64 = 128 << 10;
-/// Longest message by which the latencies of rails are compared.
+/// Longest message used to compare the latencies of rails.
 const COMPARED_MAX: u64 = 1 << 10;
-/// Bytes of an [`Ask`].
+/// Length of an [`Ask`] in bytes.
 const ASK_LEN: usize = 6;
-/// A rail counts as idle if its clock says so within this time, or this part of what a message takes: posting
-/// a request to send takes no longer.
+/// A rail counts as idle if it is predicted to be idle within this time, or this fraction of the message's
+/// time: posting a request to send takes no longer.
 const POSTED_NS: u64 = 20_000;
 const PAUSE: u64 = 8;
-/// If more packets and chunks than one message takes were sent before the answer to nothing came, nobody was
-/// looking for it. With half of it a message with several chunks counts as many; twice changes nothing for
-/// streams.
+/// If more packets and chunks than one message has were sent before the answer to an empty query arrived,
+/// the sender did not poll for it. With half of it a message with several chunks counts as many; twice
+/// changes nothing for streams.
 const MEANWHILE: u32 = 4;
-/// Messages wait no longer than this for answers to nothing when a link opens.
+/// Longest time that messages wait for answers to empty queries when a link opens.
 const GREETING: Duration = Duration::from_ms(1);
 
-/// Whether a rail has nothing to do for any peer when something leaves that takes `ns` nanoseconds. What was
-/// posted just before, a request to send or an answer, makes its clock say that the core pauses, which the
-/// wire does not.
+/// Whether a rail is idle when a transfer of `ns` nanoseconds begins. After posting a request to send or an
+/// answer the predicted idle time includes the pause of the core, during which the wire is idle.
 fn is_idle(now: Instant, ns: u64, link: &Link, rail: &Rail) -> bool {
     let pause = Duration::from_ns(POSTED_NS.max(ns / PAUSE));
     rail.idle_at <= now + pause && link.tx.bytes_at_rail() < HELD_MAX
 }
 
 impl Peer {
-    /// Whether something is to be learnt, now that links came, went or opened.
+    /// Whether there is something to learn after links were added, lost or opened.
     pub(crate) fn is_new(&self) -> bool {
         let is_unknown = |link: &Link| link.is_up() && !link.forecast.is_measured();
         self.fixed.adapts() && !self.way.injects && self.links.iter().any(is_unknown)
     }
 
-    /// Whether its messages may teach anything.
+    /// Whether its messages may be used for learning.
     fn may_learn(&self) -> bool {
         self.fixed.adapts() && !self.way.injects && self.only.is_none()
     }
 
-    /// Whether the receiver looks at its rails, if that counts: `wait_ns` is the time that a large message
+    /// Whether the receiver polls its rails, if that matters: `wait_ns` is the time that a large message
     /// has waited for its answer, beyond a handshake.
     pub(crate) fn is_prompt(&self, wait_ns: u64) -> bool {
         let learning = self.lone().and_then(|(_, link)| link.learning.as_ref());
         wait_ns < POSTED_NS || !learning.is_some_and(|learning| learning.learned.is_trusted())
     }
 
-    /// Whether the receiver of a large message shall say when it has it, so that the only rail is timed.
+    /// Whether the receiver of a large message should report its arrival, so that the single rail is timed.
     pub(crate) fn times_large(&self, hints: Hints) -> bool {
-        if !self.learning.is_curious || self.way.keeps {
+        if !self.learning.is_active || self.way.keeps {
             return false;
         }
         let asks = hints.probe == Some(Method::Rendezvous);
@@ -91,16 +90,15 @@ impl Peer {
         learning.is_some_and(|learning| asks || !learning.learned.is_trusted())
     }
 
-    /// Whether a large message shall ask because the only rail is timed and seems slower than it was
-    /// measured: the answer tells whether the receiver is there, and only then it is the rail that is
-    /// timed.
-    pub(crate) fn doubts_its_rail(&self, hints: Hints) -> bool {
+    /// Whether a large message uses rendezvous because the single rail is timed and seems slower than
+    /// measured: the answer shows whether the receiver polls; only then the time is the rail's.
+    pub(crate) fn doubts_rail(&self, hints: Hints) -> bool {
         let learning = || self.lone().and_then(|(_, link)| link.learning.as_deref());
         self.times_large(hints) && learning().is_some_and(|learning| learning.learned.seems_slow())
     }
 
-    /// What the other rails take longer than by their profiles: that is the receiver's doing. As long as they
-    /// have carried nothing, nothing is blamed on one rail.
+    /// Returns the factor by which the other rails are slower than by their profiles, which is caused by
+    /// the receiver. Until they have carried data, no delay is attributed to one rail.
     fn delayed_in_common(&self, rail: RailId) -> f64 {
         let others = self.links.iter().filter(|link| link.rail != rail && link.is_up());
         let latest = |link: &Link| link.learning.as_ref().and_then(|learning| learning.learned.latest());
@@ -108,7 +106,7 @@ impl Peer {
         factors.reduce(f64::min).map_or(1.0, |least| least.max(1.0))
     }
 
-    /// How a message goes while something is to be learnt.
+    /// Chooses the method and rail of a message while there is something to learn.
     #[cold]
     pub(crate) fn choose_probe(
         &mut self,
@@ -120,28 +118,32 @@ impl Peer {
         if self.only.is_some() || hints.probe.is_some() {
             return hints;
         }
-        let waits = self.ask_nothing(rails, watched) | self.awaits_answer(len);
-        let wish = if waits { None } else { self.wish(rails, len).or_else(|| self.wish_of_others(len)) };
-        self.learning.settled = if wish.is_none() && !waits { self.learning.settled + 1 } else { 0 };
+        let waits = self.send_empty_queries(rails, watched) | self.awaits_answer(len);
+        let next_method = if waits {
+            None
+        } else {
+            self.next_method(rails, len).or_else(|| self.next_method_of_others(len))
+        };
+        self.learning.settled = if next_method.is_none() && !waits { self.learning.settled + 1 } else { 0 };
         if self.learning.settled > SETTLED {
-            (self.learning.is_curious, self.learning.settled) = (false, 0);
+            (self.learning.is_active, self.learning.settled) = (false, 0);
         }
-        let (probe, rail) = wish.unzip();
+        let (probe, rail) = next_method.unzip();
         Hints { probe, rail: hints.rail.or(rail.flatten()), ..hints }
     }
 
-    /// Whether the answer to something that is timed has not come yet, or a rate is being observed, of which
-    /// a message of this length may tell more.
+    /// Whether the answer to a timed transfer is awaited, or a rate is being observed to which a message of
+    /// this length contributes.
     fn awaits_answer(&mut self, len: u64) -> bool {
         let all = self.links.iter_mut().filter_map(|link| link.learning.as_mut());
-        all.fold(false, |waits, learning| waits | learning.is_busy() | learning.learned.pursues_rate(len))
+        all.fold(false, |waits, learning| waits | learning.is_busy() | learning.learned.wants_rate(len))
     }
 
-    /// In which way a message should go so that more is known of the rail that usually carries it.
-    fn wish(&mut self, rails: &[Rail], len: u64) -> Option<(Method, Option<RailId>)> {
+    /// Returns the method that a message should use to learn about the rail that usually carries it.
+    fn next_method(&mut self, rails: &[Rail], len: u64) -> Option<(Method, Option<RailId>)> {
         let (longest, limit, fastest) =
             (self.longest_eager() as u64, self.way.eager_max as u64, self.way.fastest);
-        // A send that is announced waits for its receiver: programs may rely on short ones that do not.
+        // A send by rendezvous waits for its receiver; programs may rely on short sends not to wait.
         let large_from = match self.way.push {
             Some(_) => 0,
             None if self.way.keeps => SHARED_FROM.max(limit / 4),
@@ -153,14 +155,14 @@ impl Peer {
         let link = self.link_mut(fastest).filter(|link| link.is_up())?;
         let learned = &mut link.learning.as_mut()?.learned;
         if learned.is_trusted() {
-            // One that asks tells whether its receiver looks.
+            // By its answer, a message by rendezvous shows whether its receiver polls.
             let is_timed = asks && learned.wants(Way::Body, len);
             return is_timed.then(|| {
                 learned.attempt(Some(Way::Body), len);
                 (Method::Rendezvous, None)
             });
         }
-        let way = learned.wish(len, (longest, large_from), gathers)?;
+        let way = learned.next_method(len, (longest, large_from), gathers)?;
         learned.attempt(Some(way), len);
         let method = match way {
             Way::Copy => Method::Copy,
@@ -172,22 +174,22 @@ impl Peer {
         Some((method, None)).filter(|_| is_free)
     }
 
-    /// The same of a short message and the other rails, whose latencies are compared with that of the usual
-    /// one.
-    fn wish_of_others(&mut self, len: u64) -> Option<(Method, Option<RailId>)> {
+    /// Returns the method and rail for a short message to learn about the other rails, whose latencies are
+    /// compared with that of the usual one.
+    fn next_method_of_others(&mut self, len: u64) -> Option<(Method, Option<RailId>)> {
         let fastest = self.way.fastest;
         let mut others = self.links.iter_mut().filter(|link| link.is_up() && link.rail != fastest);
         others.find_map(|link| {
             let learned = &mut link.learning.as_mut()?.learned;
-            let way = learned.wish(len, (COMPARED_MAX, u64::MAX), false)?;
+            let way = learned.next_method(len, (COMPARED_MAX, u64::MAX), false)?;
             learned.attempt(Some(way), len);
             Some((Method::Copy, Some(link.rail)))
         })
     }
 
-    /// Asks over the links of which that is unknown how long an answer takes, one link after the other, since
-    /// questions over several delay each other; whether there are any.
-    fn ask_nothing(&mut self, rails: &[Rail], watched: &mut Watched) -> bool {
+    /// Sends empty queries over links whose answer time is unknown, one link after the other, since queries
+    /// over several delay each other; returns whether there are such links.
+    fn send_empty_queries(&mut self, rails: &[Rail], watched: &mut Watched) -> bool {
         let is_asking = |link: &Link| {
             let pending = link.learning.as_ref().and_then(|learning| learning.pending);
             pending.is_some_and(|pending| pending.what.is_none())
@@ -203,7 +205,7 @@ impl Peer {
             let Some(learning) = link.learning.as_mut().filter(|l| l.learned.wants_empty()) else { continue };
             waits = true;
             if may_ask && learning.pending.is_none() {
-                // What counts is when it leaves.
+                // Timing starts when the query is sent.
                 learning.learned.attempt(None, 0);
                 let question = learning.ask(0, None, Instant::default());
                 watched.ask_timed(self.id, rail, question);
@@ -213,15 +215,15 @@ impl Peer {
         waits
     }
 
-    /// A link has opened: if nothing is known of its rail it is asked about first.
-    pub(crate) fn greet(&mut self, now: Instant, rails: &[Rail], watched: &mut Watched) {
+    /// After a link has opened: sends empty queries first if its rail is unknown.
+    pub(crate) fn query_new_link(&mut self, now: Instant, rails: &[Rail], watched: &mut Watched) {
         let is_reliable = self.links.iter().all(|link| !link.lossy);
-        if self.learning.is_curious && self.ask_nothing(rails, watched) && is_reliable {
-            self.learning.greets_until = now + GREETING;
+        if self.learning.is_active && self.send_empty_queries(rails, watched) && is_reliable {
+            self.learning.waits_until = now + GREETING;
         }
     }
 
-    /// A packet with one entry is about to leave: the question that it carries if it is timed.
+    /// Returns the query that a packet with one entry carries if it is timed.
     #[cold]
     pub(crate) fn time_packet(
         &mut self,
@@ -246,8 +248,8 @@ impl Peer {
 }
 
 impl Engine {
-    /// A question without anything before it leaves.
-    pub(crate) fn asked_nothing(&mut self, now: Instant, to: PeerId, rail: RailId, question: u32) {
+    /// Records that an empty query is sent.
+    pub(crate) fn empty_query_sent(&mut self, now: Instant, to: PeerId, rail: RailId, question: u32) {
         let Engine { peers, rails, .. } = self;
         let link = peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut()?.link_mut(rail));
         let Some(link) = link else { return };
@@ -262,7 +264,7 @@ impl Engine {
         }
     }
 
-    /// The first chunk of a large message is about to leave.
+    /// Begins to time a large message when its first chunk is about to be sent.
     #[cold]
     pub(crate) fn time_large(&mut self, now: Instant, rail: RailId, to: PeerId, request: RequestId) {
         let Engine { peers, rails, requests, .. } = self;
@@ -273,10 +275,10 @@ impl Engine {
         let len = send.envelope.len;
         let is_idle = is_idle(now, link.forecast.body_ns(len), link, &rails[rail.index()]);
         let learning = link.learning.as_mut();
-        learning.into_iter().for_each(|learning| learning.leaves(now, request.0, len, is_idle));
+        learning.into_iter().for_each(|learning| learning.started(now, request.0, len, is_idle));
     }
 
-    /// The receiver has a large message.
+    /// Records that the receiver has a large message.
     pub(crate) fn timed_large(&mut self, now: Instant, from: PeerId, request: u64) {
         let peer = self.peer_mut(from).filter(|peer| !peer.way.keeps);
         let link = peer.and_then(|peer| peer.links.iter_mut().find(|link| link.learning.is_some()));
@@ -287,8 +289,8 @@ impl Engine {
         self.relearn(now, (from, rail), learnt);
     }
 
-    /// Several rails share messages, and one has carried `len` bytes of them; `is_alone`: it had nothing to
-    /// do before.
+    /// Records that one of several rails that share messages has carried `len` bytes of them; `is_alone`:
+    /// it was idle before.
     #[cold]
     pub(crate) fn timed_share(
         &mut self,
@@ -311,7 +313,7 @@ impl Engine {
         self.relearn(now, (from, rail), learnt);
     }
 
-    /// The answer about what was timed; false: the question was another one.
+    /// Handles the answer to a timed query; false: the query was another one.
     pub(crate) fn on_timed(&mut self, now: Instant, from: PeerId, seen: &Seen) -> bool {
         if seen.question & TIMED == 0 {
             return false;
@@ -330,7 +332,7 @@ impl Engine {
         let ns = now.since(pending.from).as_ns();
         let learnt = match pending.what {
             _ if pending.from == Instant::default() => Learnt::Nothing,
-            // The asker went on sending and did not look for the answer.
+            // The sender continued to send and did not poll for the answer.
             None if learning.learned.is_trusted() && number.wrapping_sub(pending.number) > MEANWHILE => {
                 Learnt::Nothing
             }
@@ -338,14 +340,14 @@ impl Engine {
             Some(_) if pending.number.wrapping_sub(seen.below) < 1 << 31 => Learnt::Nothing,
             Some((way, len)) => learning.learned.note(way, len, ns, 1.0),
         };
-        if pending.what.is_none() && !peer.ask_nothing(rails, watched) {
-            peer.learning.greets_until = Instant::default();
+        if pending.what.is_none() && !peer.send_empty_queries(rails, watched) {
+            peer.learning.waits_until = Instant::default();
         }
         self.relearn(now, (from, rail), learnt);
         true
     }
 
-    /// Makes the profile of a link anew.
+    /// Derives the profile of a link again.
     fn relearn(&mut self, now: Instant, (id, rail): (PeerId, RailId), learnt: Learnt) {
         if learnt == Learnt::Nothing {
             return;
@@ -355,8 +357,8 @@ impl Engine {
         let Some(link) = peer.link_mut(rail) else { return };
         let Some(learning) = &mut link.learning else { return };
         let profile = learning.learned.profile();
-        let refuted = learning.learned.refuted().filter(|_| !learning.is_told && profile.is_some());
-        learning.is_told |= refuted.is_some();
+        let refuted = learning.learned.refuted().filter(|_| !learning.is_reported && profile.is_some());
+        learning.is_reported |= refuted.is_some();
         let when = link.forecast.profile().provenance().when.clone();
         if let Some(profile) = profile {
             link.forecast.rebase(Arc::new(profile));
@@ -364,76 +366,76 @@ impl Engine {
             learning.used_since = is_other.then(|| learning.used_since.unwrap_or(now));
         }
         if learnt == Learnt::Change {
-            learning.learned.begin_anew();
-            (peer.learning.is_curious, peer.learning.settled) = (true, 0);
+            learning.learned.restart();
+            (peer.learning.is_active, peer.learning.settled) = (true, 0);
             peer.strategies.relearnt();
         }
         peer.derive_way(rails);
         if let Some(refuted) = refuted {
-            let then = "from now on what transfers take counts instead, and the next job measures again";
+            let then = "transfers correct the profile from now on, and the next job measures again";
             self.tell(rail, id, &format!("{} ({when}); {then}", refuted.why()));
         }
     }
 
-    /// What transfers have made of what was known of a rail to a peer; none: they have changed nothing, or
-    /// the rail does not lead there.
+    /// Returns the profile of a rail to a peer as corrected by transfers; `None`: it is unchanged, or the
+    /// rail has no link to the peer.
     pub fn learnt(&self, rail: RailId, peer: PeerId) -> Option<Taught> {
         let link = self.peer(peer)?.link(rail)?;
         let (since, count) = link.learning.as_ref()?.taught()?;
         Some(Taught { profile: link.forecast.profile().clone(), since, count })
     }
 
-    /// What transfers say against the profile that was measured of a rail to a peer, if that is clear.
+    /// Returns the doubt about the measured profile of a rail to a peer if transfers clearly contradict it.
     pub fn refutation(&self, rail: RailId, peer: PeerId) -> Option<Doubt> {
         let learning = self.peer(peer)?.link(rail)?.learning.as_ref()?;
         Some(learning.learned.refuted()?.doubt())
     }
 
-    /// A packet with this number leaves: now and then the peer is looked at again.
+    /// Called for each packet with its number: checks the peer again now and then.
     #[inline(always)]
     pub(crate) fn note_number(&mut self, to: PeerId, number: u32) {
         if number % PACKETS == PACKETS - 1 {
-            self.look(to);
+            self.check_peer(to);
         }
     }
 
-    /// After many packets: where something was learnt it is learnt again; measured profiles are checked.
+    /// After many packets: learns again where something was learnt, and checks measured profiles.
     #[cold]
-    fn look(&mut self, to: PeerId) {
+    fn check_peer(&mut self, to: PeerId) {
         let is_learnt = |link: &Link| link.learning.as_ref().is_some_and(|l| !l.learned.is_trusted());
         let Engine { peers, rails, observers, .. } = self;
         let watched = &mut observers.watched;
         let Some(peer) = peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
         if peer.links.iter().any(is_learnt) {
-            return self.look_again(to, |_| true);
+            return self.restart_learning(to, |_| true);
         }
         if !peer.may_learn() {
             return;
         }
-        peer.learning.looks = peer.learning.looks.wrapping_add(1);
-        if peer.learning.looks % LOOKS == 0 {
+        peer.learning.checks = peer.learning.checks.wrapping_add(1);
+        if peer.learning.checks % CHECKS == 0 {
             let learning = peer.links.iter_mut().filter_map(|link| link.learning.as_mut());
-            learning.for_each(|learning| learning.learned.look_at_latency());
+            learning.for_each(|learning| learning.learned.recheck_latency());
         }
-        peer.ask_nothing(rails, watched);
+        peer.send_empty_queries(rails, watched);
     }
 
-    /// The same of a chunk, which a measured profile is checked by, too; the rail has counted it.
+    /// Called for each chunk, after the rail has counted it: checks the peer again now and then.
     pub(crate) fn note_chunk(&mut self, to: PeerId, rail: RailId) {
         if self.rails[rail.index()].counters.chunks.is_multiple_of(u64::from(CHUNKS)) {
-            self.look_again(to, |_| true);
+            self.restart_learning(to, |_| true);
         }
     }
 
     #[cold]
-    fn look_again(&mut self, to: PeerId, is_worth_it: impl Fn(&Link) -> bool) {
+    fn restart_learning(&mut self, to: PeerId, is_worth_it: impl Fn(&Link) -> bool) {
         let Engine { peers, .. } = self;
         let Some(peer) = peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
-        if !peer.may_learn() || peer.learning.is_curious || !peer.links.iter().any(is_worth_it) {
+        if !peer.may_learn() || peer.learning.is_active || !peer.links.iter().any(is_worth_it) {
             return;
         }
         let learning = peer.links.iter_mut().filter_map(|link| link.learning.as_mut());
-        learning.for_each(|learning| learning.learned.look_again());
-        (peer.learning.is_curious, peer.learning.settled) = (true, 0);
+        learning.for_each(|learning| learning.learned.recheck());
+        (peer.learning.is_active, peer.learning.settled) = (true, 0);
     }
 }

@@ -1,6 +1,5 @@
-//! What the engine observes beside the messages: how long they take, whether receivers are late, which
-//! links fall silent, and a receipt for each message on demand. Observations choose protocols and
-//! thresholds through [`crate::engine`]; what is observed never changes because somebody looks.
+//! Observation: transfer times, late receivers, silent links, and on demand a receipt for each message.
+//! Observations choose protocols and thresholds through [`crate::engine`]; reading them changes nothing.
 
 pub(crate) mod in_force;
 pub(crate) mod late;
@@ -15,24 +14,24 @@ pub(crate) mod watched;
 use crate::clock::Instant;
 pub(crate) use lateness::Lateness;
 
-/// What is observed of all peers.
+/// Observations of all peers.
 #[derive(Debug, Default)]
 pub(crate) struct Observers {
-    /// Peers with several links, of which one may be left.
+    /// Peers with several links, of which the engine may give up one.
     pub(crate) watched: watched::Watched,
-    /// How long the receipts of messages took so far; none: nobody wants receipts.
+    /// Receipts of messages; `None`: not recorded.
     pub(crate) receipts: Option<alloc::boxed::Box<receipt::Receipts>>,
 }
 
-/// Whether something is to be learnt of the rails to a peer ([`learn`]).
+/// State of learning about the rails to a peer ([`learn`]).
 #[derive(Debug, Default)]
-pub(crate) struct Curiosity {
-    /// Something is: messages carry questions, and go in ways of which too little is known.
-    pub(crate) is_curious: bool,
-    /// Messages one after the other of which enough was known.
+pub(crate) struct LearningState {
+    /// There is something to learn: messages carry queries and use methods that are insufficiently known.
+    pub(crate) is_active: bool,
+    /// Messages in a row without anything to learn.
     pub(crate) settled: u32,
-    /// Looks at the measured profiles.
-    pub(crate) looks: u32,
-    /// The new rails are asked how long an answer takes, and nothing else goes before.
-    pub(crate) greets_until: Instant,
+    /// Checks of the measured profiles.
+    pub(crate) checks: u32,
+    /// Until when messages wait for the answers to empty queries on new rails.
+    pub(crate) waits_until: Instant,
 }

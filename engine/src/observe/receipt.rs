@@ -1,5 +1,5 @@
-//! Receipts: how each message went and why, on demand. Nothing is recorded before
-//! [`Engine::record_receipts`] is called, and the paths then ask one pointer.
+//! Receipts: the protocol, rails and times of each message and the reasons, on demand. Nothing is recorded
+//! before [`Engine::record_receipts`] is called; until then the paths only test one pointer.
 
 use crate::clock::Instant;
 use crate::collect::request::Envelope;
@@ -10,54 +10,55 @@ use crate::schedule::strategy::{RailView, Shares};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// Receipts that wait to be fetched; the oldest go first.
+/// Largest number of receipts kept until fetched; the oldest are dropped first.
 const KEPT: usize = 4_096;
 
 /// A rail that could have carried a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate {
-    /// Which rail.
+    /// The rail.
     pub rail: RailId,
-    /// Until it would have been idle, in nanoseconds.
+    /// Nanoseconds until it would have been idle.
     pub busy_ns: u64,
-    /// When it alone would have delivered the message, in nanoseconds.
+    /// Nanoseconds until it would have delivered the message alone.
     pub alone_ns: u64,
 }
 
-/// How a message that was sent went.
+/// Receipt of a message that was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
-    /// The request of the send; none if it left, and ended, in the call that submitted it.
+    /// The request of the send; `None` if the message was sent completely in the call that submitted it.
     pub request: Option<RequestId>,
     /// The message.
     pub envelope: Envelope,
-    /// How it went.
+    /// The protocol used.
     pub protocol: Protocol,
-    /// Longest message that is sent to this peer without asking, in bytes, when it was decided.
+    /// Longest eager message to this peer in bytes, at the time of the decision.
     pub eager_max: u64,
-    /// The rails between which was decided.
+    /// The rails that could be chosen.
     pub candidates: Vec<Candidate>,
-    /// When it was decided how it goes.
+    /// Time of the decision.
     pub began: Instant,
-    /// Rails and bytes, as they were carried: of a message in a packet its data, of an announced one its
-    /// chunks, those that were sent again or shared out anew included.
+    /// Bytes carried per rail: of an eager message its data; of a rendezvous message its chunks, including
+    /// those sent again or split again.
     pub carried: Vec<(RailId, u64)>,
-    /// The same time as the next one, as predicted.
+    /// Predicted value of `actual_ns`.
     pub predicted_ns: u64,
-    /// From the decision to the end of the request, in nanoseconds. For announced messages over several rails
-    /// that is when the receiver said that it has everything; otherwise when the memory was free again.
+    /// Nanoseconds from the decision to the completion of the request. For rendezvous over several rails
+    /// that is the receiver's report that it has everything; otherwise the time when the memory was free
+    /// again.
     pub actual_ns: u64,
 }
 
-/// The recorded decisions.
+/// The receipts being recorded.
 #[derive(Debug, Default)]
 pub(crate) struct Receipts {
     pub(crate) now: Instant,
-    /// Shorter messages get none.
+    /// Shorter messages get no receipt.
     pub(crate) from_len: u64,
     open: Vec<(Receipt, Instant)>,
     pub(crate) done: VecDeque<Receipt>,
-    /// How many of these have ended since rails were last posted to.
+    /// Number of these that completed since rails were last posted to.
     ended: usize,
 }
 
@@ -68,7 +69,7 @@ impl Receipts {
             .iter_mut()
             .find(|(other, _)| receipt.request.is_some() && other.request == receipt.request)
         {
-            // The rest of a message whose beginning was pushed.
+            // The rest of a message whose first part was pushed.
             Some((other, _)) => {
                 let carried = core::mem::take(&mut other.carried);
                 *other = Receipt { carried, protocol: other.protocol, began: other.began, ..receipt };
@@ -81,7 +82,7 @@ impl Receipts {
         self.open.iter_mut().map(|(receipt, _)| receipt).find(|receipt| receipt.request == Some(request))
     }
 
-    /// Shares of a body were decided.
+    /// Records that the split of a body was decided.
     pub(crate) fn decided(
         &mut self,
         (request, protocol): (RequestId, Protocol),
@@ -107,7 +108,7 @@ impl Receipts {
                 shares.iter().filter_map(finish).max()
             }
         };
-        // With several rails the end is when the news of the arrival is back.
+        // With several rails the end is when the Fin has arrived.
         let back_ns = views.iter().map(|view| view.forecast.profile().eager().start_ns()).min();
         let back_ns = back_ns.filter(|_| views.len() > 1).unwrap_or(0);
         self.open(Receipt {
@@ -123,7 +124,7 @@ impl Receipts {
         });
     }
 
-    /// A rail has got `len` bytes of a message.
+    /// Records that `len` bytes of a message were given to a rail.
     pub(crate) fn carried(&mut self, request: RequestId, rail: RailId, len: u64) {
         let Some(receipt) = self.of(request) else { return };
         match receipt.carried.iter_mut().find(|(other, _)| *other == rail) {
@@ -132,7 +133,7 @@ impl Receipts {
         }
     }
 
-    /// A rail has got the next part of a message whose parts have this length.
+    /// Records that the next part of a message was given to a rail; parts have this length.
     pub(crate) fn carried_part(&mut self, request: RequestId, rail: RailId, longest: u64) {
         let Some(receipt) = self.of(request) else { return };
         let before: u64 = receipt.carried.iter().map(|(_, sum)| sum).sum();
@@ -140,7 +141,7 @@ impl Receipts {
         self.carried(request, rail, len);
     }
 
-    /// A request has ended.
+    /// Records that a request has completed.
     #[cold]
     pub(crate) fn ended(&mut self, request: RequestId) {
         let Some(index) = self.open.iter().position(|(receipt, _)| receipt.request == Some(request)) else {
@@ -151,7 +152,7 @@ impl Receipts {
         self.keep(receipt);
     }
 
-    /// What ended when it was put into a packet has left by `until`.
+    /// Dates messages that completed when they were put into a packet: they were sent by `until`.
     #[cold]
     pub(crate) fn posted(&mut self, until: Instant) {
         let latest = self.done.iter_mut().rev().take(core::mem::take(&mut self.ended));

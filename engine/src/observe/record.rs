@@ -1,4 +1,4 @@
-//! Receipts: written where messages leave, and given out.
+//! Recording of receipts when messages are sent, and access to them.
 
 use crate::clock::Instant;
 use crate::collect::request::Envelope;
@@ -15,23 +15,23 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 impl Engine {
-    /// Begins or ends to record receipts of the messages that are sent. Those not fetched are dropped when
-    /// it ends, the oldest also when there are more than some thousands.
+    /// Begins or ends recording receipts of sent messages. Receipts not fetched are dropped when it ends;
+    /// the oldest also when there are more than some thousands.
     pub fn record_receipts(&mut self, on: bool) {
         self.observers.receipts = on.then(Box::default);
     }
 
-    /// Begins to record receipts of messages of at least `from_len` bytes, or changes that length.
+    /// Begins recording receipts of messages of at least `from_len` bytes, or changes that length.
     pub fn record_receipts_from(&mut self, from_len: u64) {
         self.observers.receipts.get_or_insert_with(Box::default).from_len = from_len;
     }
 
-    /// The next receipt of a message whose request has ended.
+    /// Returns the next receipt of a completed message.
     pub fn next_receipt(&mut self) -> Option<Receipt> {
         self.observers.receipts.as_mut()?.done.pop_front()
     }
 
-    /// Messages leave in a packet.
+    /// Records messages that are sent in a packet.
     #[cold]
     pub(crate) fn note_packet(
         &mut self,
@@ -80,7 +80,7 @@ impl Engine {
         }
     }
 
-    /// An eager message is shared out among rails that several cores post on.
+    /// Records an eager message that is split over rails that several cores post to.
     pub(crate) fn note_parallel(
         &mut self,
         now: Instant,
@@ -106,7 +106,7 @@ impl Engine {
         });
     }
 
-    /// A message has left in the call that submitted it, which took from `began` to `until`.
+    /// Records a message that was sent in the call that submitted it, which took from `began` to `until`.
     #[cold]
     pub(crate) fn note_departure(
         &mut self,
@@ -144,7 +144,7 @@ impl Engine {
     }
 }
 
-/// What each open rail would take for a message alone.
+/// Returns the predicted time of a message on each open rail alone.
 fn candidates(peer: &Peer, rails: &[Rail], now: Instant, len: u64, protocol: Protocol) -> Vec<Candidate> {
     let open = peer.links.iter().filter(|link| link.is_up());
     let views = open.map(|link| crate::engine::peer::view(now, link, rails, &peer.way));

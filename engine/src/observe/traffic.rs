@@ -1,4 +1,5 @@
-//! Counts of messages by peer, computed when somebody asks: numbers of flows, and what waits in the tables.
+//! Counts of messages by peer, computed on request from the flows' sequence numbers and the matching
+//! tables.
 
 use crate::engine::Engine;
 use crate::packet::PeerId;
@@ -6,21 +7,21 @@ use crate::packet::PeerId;
 /// Messages to and from one peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Traffic {
-    /// Messages submitted to it, those without order excepted; of each context modulo 2^32.
+    /// Messages submitted to it, except unordered ones; each context counts modulo 2^32.
     pub sent: u64,
     /// Of these, messages that needed a request to send (rendezvous and push).
     pub requested: u64,
-    /// Messages that have arrived from it in order; of each context modulo 2^32.
+    /// Messages that have arrived from it in order; each context counts modulo 2^32.
     pub received: u64,
-    /// Messages that have arrived and wait for their receive.
+    /// Messages that have arrived and match no receive yet.
     pub unexpected: u64,
-    /// Bytes of their data that lie in memory of the engine's own.
+    /// Bytes of their data that are stored in memory of the engine.
     pub unexpected_bytes: u64,
 }
 
 impl Engine {
-    /// Messages to and from this peer until now; none if it is unknown. It takes as long as there are
-    /// contexts and unexpected messages: sending and receiving count nothing for it.
+    /// Returns the messages to and from this peer so far; `None` if it is unknown. The time is proportional
+    /// to the number of contexts and unexpected messages; sending and receiving do no extra counting.
     pub fn traffic(&self, id: PeerId) -> Option<Traffic> {
         let peer = self.peer(id)?;
         let (sent, received) = peer.flows.counts();

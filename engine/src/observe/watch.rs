@@ -1,8 +1,8 @@
-//! Links that fall silent while their peer does not: asked about, left, and tried again.
+//! Failure detection: silent links whose peer answers on others are queried, given up, and retried.
 //!
-//! [`Suspicion`](crate::transfer::suspicion::Suspicion) decides, this file carries out. Only peers with
-//! several links are watched, once in a millisecond. Questions and answers are packets without a number, and
-//! leave whatever the strategy does.
+//! [`Suspicion`](crate::transfer::suspicion::Suspicion) decides; this file carries its decisions out. Only
+//! peers with several links are watched, once per millisecond. Queries and answers are packets without a
+//! number, sent independently of the strategy.
 
 use crate::clock::{Duration, Instant};
 use crate::engine::Engine;
@@ -13,40 +13,39 @@ use crate::schedule::builder::{Bounds, PacketBuilder, seal};
 use crate::transfer::driver::Order;
 use crate::transfer::link::{Link, State};
 use crate::transfer::rail::{Rail, RailCounters};
-use crate::transfer::suspicion::{Duty, Try};
+use crate::transfer::suspicion::{Action, Try};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use nmad_wire::{Ask, Frame, Kind, Seen};
 
-/// From one look at the links of all watched peers to the next, and more for each peer: of a thousand peers
-/// the looks take a hundredth of the core.
-const LOOK_EVERY: Duration = Duration::from_ms(1);
-const LOOK_EVERY_PEER_NS: u64 = 10_000;
+/// Time between two checks of all watched peers, and addition per peer: with a thousand peers the checks
+/// take a hundredth of the core.
+const CHECK_EVERY: Duration = Duration::from_ms(1);
+const CHECK_EVERY_PEER_NS: u64 = 10_000;
 
-/// Bytes of data in a datagram, for an estimate of how many an order has.
+/// Bytes of data in a datagram, to estimate the number of datagrams per order.
 const DATAGRAM: u64 = 1400;
 
 impl Engine {
-    /// Looks at the links of peers that have several, if it is time. True: there is something for a rail.
+    /// Checks the links of peers with several links, if it is time. True: there is an order for a rail.
     #[cold]
     pub(crate) fn watch(&mut self, now: Instant) -> bool {
-        if now >= self.observers.watched.look_at {
-            let more_ns = LOOK_EVERY_PEER_NS * self.observers.watched.peers.len() as u64;
-            self.observers.watched.look_at = now + Duration::from_ns(LOOK_EVERY.as_ns() + more_ns);
+        if now >= self.observers.watched.check_at {
+            let more_ns = CHECK_EVERY_PEER_NS * self.observers.watched.peers.len() as u64;
+            self.observers.watched.check_at = now + Duration::from_ns(CHECK_EVERY.as_ns() + more_ns);
             for place in 0..self.observers.watched.peers.len() {
                 self.watch_peer(now, self.observers.watched.peers[place]);
             }
         }
-        let leaves = self.a_query_leaves();
+        let leaves = self.can_send_query();
         self.observers.watched.due_at =
-            if leaves { Instant::default() } else { self.observers.watched.look_at };
+            if leaves { Instant::default() } else { self.observers.watched.check_at };
         leaves
     }
 
-    /// Whether a rail would take a query now. For those whose rail is full the report of what it has sent is
-    /// the time to look again.
-    fn a_query_leaves(&self) -> bool {
+    /// Whether a rail accepts a query now. A full rail is checked again when it reports what it has sent.
+    fn can_send_query(&self) -> bool {
         self.observers.watched.queries.iter().any(|query| {
             let link = self.peer(query.to).and_then(|peer| peer.link(query.over));
             let depth = self.rails[query.over.index()].limits.depth;
@@ -59,7 +58,7 @@ impl Engine {
         let count = self.peer(id).filter(is_watched).map_or(0, |peer| peer.links.len());
         if count > 0 {
             self.note_stall(now, id);
-            self.look_at_last(now, id);
+            self.check_last(now, id);
         }
         for place in 0..count {
             let Some(peer) = self.peers[id.0 as usize].as_deref_mut() else { return };
@@ -79,16 +78,16 @@ impl Engine {
                         self.leave_link(rail, id, &why);
                         continue;
                     }
-                    let sight = link.sight();
-                    match link.notes_mut().suspicion.look(now, sight) {
-                        Duty::Nothing => {}
-                        Duty::Ask(question) => self.ask_about(rail, id, question, |link| link.rail != rail),
-                        Duty::Leave(silent) => self.leave_link(rail, id, &silence(silent)),
+                    let snapshot = link.snapshot();
+                    match link.notes_mut().suspicion.check(now, snapshot) {
+                        Action::Nothing => {}
+                        Action::Ask(question) => self.ask_about(rail, id, question, |link| link.rail != rail),
+                        Action::Leave(silent) => self.leave_link(rail, id, &silence(silent)),
                     }
                 }
-                State::Left => match link.notes_mut().suspicion.look_away(now) {
+                State::Left => match link.notes_mut().suspicion.check_down(now) {
                     Try::Nothing => {}
-                    Try::Begin => self.try_again(rail, id),
+                    Try::Begin => self.reopen(rail, id),
                     Try::End => self.close_link(rail, id),
                 },
                 State::Cold | State::Connecting | State::Dead => {}
@@ -96,9 +95,9 @@ impl Engine {
         }
     }
 
-    /// If no link carries, or the last one has no answer to what is asked over it, those that were left are
-    /// tried soon. A peer without any link is waited for a while.
-    fn look_at_last(&mut self, now: Instant, id: PeerId) {
+    /// If no link carries traffic, or the last one gets no answer to its queries, links that were given up
+    /// are retried soon. A peer without any link is kept for a while.
+    fn check_last(&mut self, now: Instant, id: PeerId) {
         let Some(peer) = self.peers[id.0 as usize].as_deref_mut() else { return };
         if let Some(lost) = peer.failover.lost.as_ref().filter(|lost| now >= lost.until) {
             let why = lost.why.clone();
@@ -108,48 +107,49 @@ impl Engine {
             return;
         }
         let last = peer.links.iter_mut().find(|link| carries(link));
-        let looked = last.map(|last| {
-            let (rail, sight) = (last.rail, last.sight());
+        let checked = last.map(|last| {
+            let (rail, snapshot) = (last.rail, last.snapshot());
             let suspicion = &mut last.notes_mut().suspicion;
-            let duty = suspicion.look(now, sight);
-            let is_bad = matches!(duty, Duty::Leave(_));
+            let action = suspicion.check(now, snapshot);
+            let is_bad = matches!(action, Action::Leave(_));
             if is_bad {
-                suspicion.stays(now);
+                suspicion.keep_last(now);
             }
-            (rail, duty, is_bad || suspicion.has_no_answer())
+            (rail, action, is_bad || suspicion.has_no_answer())
         });
-        if looked.is_none_or(|looked| looked.2) {
+        if checked.is_none_or(|checked| checked.2) {
             let left = peer.links.iter_mut().filter(|link| link.state == State::Left);
-            left.for_each(|link| link.notes_mut().suspicion.hurry());
+            left.for_each(|link| link.notes_mut().suspicion.retry_soon());
         }
-        if let Some((rail, Duty::Ask(question), _)) = looked {
+        if let Some((rail, Action::Ask(question), _)) = checked {
             self.ask_about(rail, id, question, |link| link.rail == rail);
         }
     }
 
-    /// Since when nothing of what is under way to a peer was acknowledged, over all its links.
+    /// Records how long nothing in flight to a peer was acknowledged, over all its links.
     fn note_stall(&mut self, now: Instant, id: PeerId) {
         let links = self.peer(id).map_or(&[][..], |peer| &peer.links);
         let waits = links.iter().filter(|link| link.is_up() && link.tx.first().is_some());
-        let since = waits.clone().filter_map(|link| link.notes.as_ref()?.suspicion.quiet_since(link.sight()));
-        // One link that goes on is enough.
+        let since =
+            waits.clone().filter_map(|link| link.notes.as_ref()?.suspicion.quiet_since(link.snapshot()));
+        // One link with progress is enough.
         let silent =
             since.max().filter(|_| waits.count() > 0).map_or(Duration::ZERO, |since| now.since(since));
         self.observers.watched.longest_stall = self.observers.watched.longest_stall.max(silent);
     }
 
-    /// Longest time for which a peer with several rails acknowledged nothing of what was under way to it.
+    /// Returns the longest time during which a peer with several rails acknowledged nothing in flight.
     pub fn longest_stall(&self) -> Duration {
         self.observers.watched.longest_stall
     }
 
-    /// Has a link opened again that was left.
-    fn try_again(&mut self, rail: RailId, id: PeerId) {
+    /// Opens a link again that was given up.
+    fn reopen(&mut self, rail: RailId, id: PeerId) {
         self.rails[rail.index()].errands.push_back(Order::Connect { to: id });
         self.has_errands = true;
     }
 
-    /// The other side has opened a link that this side was about to stop trying.
+    /// Cancels the order to close a link after the other side has opened it.
     pub(crate) fn forget_closing(&mut self, rail: RailId, id: PeerId) {
         let errands = &mut self.rails[rail.index()].errands;
         let before = errands.len();
@@ -157,7 +157,7 @@ impl Engine {
         self.closing -= before - errands.len();
     }
 
-    /// Asks over some links what has arrived from one.
+    /// Queries over some links what has arrived from one.
     fn ask_about(&mut self, rail: RailId, id: PeerId, question: u32, over: impl Fn(&Link) -> bool) {
         let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
         let others = peer.links.iter().filter(|link| carries(link) && over(link));
@@ -171,10 +171,10 @@ impl Engine {
         self.give_up(rail, id, &why);
     }
 
-    /// The peer asks what has arrived from one of its rails.
+    /// Handles a query of the peer which packets of one of its rails have arrived.
     pub(crate) fn on_ask(&mut self, over: RailId, from: PeerId, ask: Ask) {
         let Ask { rail, question } = ask;
-        // One answer to all questions that came together.
+        // Send one answer to all queries that arrived together.
         let is_about = |query: &Query| matches!(query.about, About::Theirs(other, _) if other == rail);
         let same = |query: &Query| query.to == from && query.over == over && is_about(query);
         self.observers.watched.queries.retain(|query| !same(query));
@@ -186,7 +186,7 @@ impl Engine {
         self.observers.watched.due_at = Instant::default();
     }
 
-    /// The peer tells what has arrived from one of our rails.
+    /// Handles an answer of the peer which packets of one of our rails have arrived.
     pub(crate) fn on_seen(&mut self, now: Instant, from: PeerId, seen: Seen) {
         if self.on_timed(now, from, &seen) {
             return;
@@ -199,16 +199,16 @@ impl Engine {
         }
         let news = link.tx.acknowledge(seen.below, seen.beyond, &mut drop);
         if news.any {
-            link.reconsider();
+            link.recheck_timers();
             link.rtt.progress();
-            link.vain.restart(now);
+            link.silence.restart(now);
         }
         let late = news.any && link.lossy;
         link.notes_mut().suspicion.answered(seen.question, (seen.below, seen.beyond, seen.moved), late);
         self.make_ready(from);
     }
 
-    /// A link has opened, for the first time or again.
+    /// Handles the opening of a link, for the first time or again.
     pub(crate) fn on_up(&mut self, now: Instant, rail: RailId, id: PeerId, remote: u8) {
         let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
         let (gone, is_here) = (peer.is_gone(), peer.standing == Standing::Here);
@@ -216,10 +216,10 @@ impl Engine {
         if gone || link.state == State::Dead {
             return self.close_link(rail, id);
         }
-        let absent = (link.state == State::Left)
-            .then(|| link.begin_anew(now, self.config.congestion).as_ns() / 1_000_000);
+        let absent =
+            (link.state == State::Left).then(|| link.reset(now, self.config.congestion).as_ns() / 1_000_000);
         (link.state, link.remote) = (State::Up, Some(remote));
-        link.vain.restart(now);
+        link.silence.restart(now);
         peer.failover.lost = None;
         let orphan = peer.failover.orphans.iter().position(|orphan| orphan.remote == remote);
         let orphan = orphan.map(|index| peer.failover.orphans.swap_remove(index));
@@ -228,7 +228,7 @@ impl Engine {
             link.rx = orphan.rx;
         }
         peer.derive_way(&self.rails);
-        peer.greet(now, &self.rails, &mut self.observers.watched);
+        peer.query_new_link(now, &self.rails, &mut self.observers.watched);
         if down {
             self.give_up(rail, id, "the peer gave it up");
         }
@@ -242,28 +242,28 @@ impl Engine {
         self.make_ready(id);
     }
 
-    /// The interface of a rail carries nothing any more, or carries again.
+    /// Handles the loss or return of the carrier of a rail's interface.
     pub(crate) fn on_carrier(&mut self, now: Instant, rail: RailId, id: PeerId, lost: Option<String>) {
         let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
         let is_alone = !peer.links.iter().any(|link| link.rail != rail && carries(link));
         let is_here = peer.standing == Standing::Here;
         let Some(link) = peer.link_mut(rail) else { return };
-        let is_news = link.unplugged().is_some() != lost.is_some();
+        let is_new = link.unplugged().is_some() != lost.is_some();
         link.notes_mut().unplugged = lost.clone();
         match (link.state, lost) {
-            (State::Left, None) => link.notes_mut().suspicion.hasten(now),
-            (State::Up, Some(why)) if is_alone && is_here && is_news => {
+            (State::Left, None) => link.notes_mut().suspicion.retry_now(now),
+            (State::Up, Some(why)) if is_alone && is_here && is_new => {
                 let text = format!("{why}; there is no other rail to peer {}, which waits for it", id.0);
                 self.tell(rail, id, &text);
             }
-            (State::Up, None) if is_alone && is_here && is_news => self.tell(rail, id, "carries again"),
+            (State::Up, None) if is_alone && is_here && is_new => self.tell(rail, id, "carries again"),
             _ => {}
         }
-        // What else follows is for the next look.
+        // The next check handles other consequences.
         self.observers.watched.look_now();
     }
 
-    /// Tells the user something of a rail.
+    /// Notifies the user of an event of a rail.
     pub(crate) fn tell(&mut self, rail: RailId, id: PeerId, text: &str) {
         let text = match &self.rails[rail.index()].name {
             name if name.is_empty() => format!("rail {} to peer {}: {text}", rail.0, id.0),
@@ -272,7 +272,7 @@ impl Engine {
         self.notices.push_back(crate::engine::Notice { peer: id, text });
     }
 
-    /// A question or answer that waits for this rail.
+    /// Returns a query or answer that waits for this rail.
     #[cold]
     pub(crate) fn query_for(&mut self, now: Instant, rail: RailId) -> Option<Order> {
         let depth = self.rails[rail.index()].limits.depth;
@@ -290,7 +290,7 @@ impl Engine {
             }
             self.observers.watched.queries.remove(place);
             if let About::Ours(about, question) = about {
-                self.asked_nothing(now, to, about, question);
+                self.empty_query_sent(now, to, about, question);
             }
             return self.say(rail, to, about);
         }
@@ -314,9 +314,9 @@ impl Engine {
         Some(Order::Packet { to, number: 0, packet })
     }
 
-    /// When links that are watched want to be looked at, though nothing happens.
+    /// Returns when watched links have to be checked again, if nothing happens.
     pub(crate) fn watch_due_at(&self) -> Option<Instant> {
-        if self.a_query_leaves() {
+        if self.can_send_query() {
             return Some(Instant::default());
         }
         let due = self
@@ -326,7 +326,7 @@ impl Engine {
             .iter()
             .filter_map(|&id| self.peer(id)?.watch_due_at(&self.rails))
             .min()?;
-        Some(due.max(self.observers.watched.look_at))
+        Some(due.max(self.observers.watched.check_at))
     }
 }
 
@@ -343,8 +343,8 @@ impl Peer {
                 State::Up if is_last() && !(has_left && carries(link)) => None,
                 State::Up if !is_last() && !may_be_left(link, rails) => None,
                 State::Up if link.unplugged().is_some() => Some(Instant::default()),
-                State::Up => suspicion.due_at(link.sight()),
-                State::Left => Some(suspicion.away_until()),
+                State::Up => suspicion.due_at(link.snapshot()),
+                State::Left => Some(suspicion.retry_at()),
                 State::Cold | State::Connecting | State::Dead => None,
             }
         };
@@ -353,17 +353,17 @@ impl Peer {
     }
 }
 
-/// Whether a link carries something, as far as is known.
+/// Whether a link carries traffic, as far as is known.
 fn carries(link: &Link) -> bool {
     link.is_up() && !link.closing && link.unplugged().is_none()
 }
 
-/// Whether a link that falls silent is left: its rail may come back, and it is not being closed already.
+/// Whether a silent link may be given up: its rail may come back, and it is not being closed already.
 fn may_be_left(link: &Link, rails: &[Rail]) -> bool {
     rails[link.rail.index()].limits.returns && !link.closing
 }
 
-/// How much is lost on a lossy link, in percent, if that is too much.
+/// Returns the loss rate of a lossy link in percent if it is too high.
 fn losses(link: &mut Link, counters: &RailCounters) -> Option<u32> {
     if !link.lossy {
         return None;
@@ -375,13 +375,13 @@ fn losses(link: &mut Link, counters: &RailCounters) -> Option<u32> {
     notes.suspicion.loses(numbers, notes.overtaken, datagrams.min(64) as u32)
 }
 
-/// Packets that have arrived from a rail of the peer.
+/// Returns which packets have arrived from a rail of the peer.
 fn seen(peer: &Peer, remote: u8, question: u32) -> Seen {
     let link = peer.links.iter().find(|link| link.remote == Some(remote));
     let orphan = peer.failover.orphans.iter().find(|orphan| orphan.remote == remote);
     let rx = link.map(|link| &link.rx).or(orphan.map(|orphan| &orphan.rx));
     let (below, beyond) = rx.map_or((0, 0), |rx| (rx.below(), rx.beyond()));
-    Seen { rail: remote, question, below, beyond, moved: link.map_or(0, |link| link.sight().moved) }
+    Seen { rail: remote, question, below, beyond, moved: link.map_or(0, |link| link.snapshot().moved) }
 }
 
 fn silence(silent: Duration) -> String {

@@ -1,11 +1,11 @@
-//! Peers with several links, and the questions about their links that wait for a rail.
+//! Peers with several links, and the queries about their links that wait for a rail.
 
 use crate::clock::{Duration, Instant};
 use crate::packet::{PeerId, RailId};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// A question or an answer that waits for a rail.
+/// A query or an answer that waits for a rail.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Query {
     pub(crate) to: PeerId,
@@ -13,12 +13,12 @@ pub(crate) struct Query {
     pub(crate) about: About,
 }
 
-/// The subject of a query.
+/// Contents of a query or an answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum About {
-    /// The question which packets of this rail of ours have arrived.
+    /// A query which packets of this rail of ours have arrived.
     Ours(RailId, u32),
-    /// Packets that have arrived from this rail of theirs, in answer to that question.
+    /// The answer which packets of this rail of theirs have arrived.
     Theirs(u8, u32),
 }
 
@@ -26,12 +26,12 @@ pub(crate) enum About {
 #[derive(Debug)]
 pub(crate) struct Watched {
     pub(crate) peers: Vec<PeerId>,
-    /// When their links are looked at next.
-    pub(crate) look_at: Instant,
-    /// When somebody has to look whether it is time, or whether a query can leave.
+    /// When their links are checked next.
+    pub(crate) check_at: Instant,
+    /// When [`Engine::watch`](crate::engine::Engine) has to run: a check is due or a query can be sent.
     pub(crate) due_at: Instant,
     pub(crate) queries: VecDeque<Query>,
-    /// Longest time for which a peer acknowledged nothing of what was under way to it.
+    /// Longest time during which a peer acknowledged nothing in flight.
     pub(crate) longest_stall: Duration,
 }
 
@@ -40,7 +40,7 @@ impl Default for Watched {
         let never = Instant::from_ns(u64::MAX);
         Watched {
             peers: Vec::new(),
-            look_at: never,
+            check_at: never,
             due_at: never,
             queries: VecDeque::new(),
             longest_stall: Duration::ZERO,
@@ -54,21 +54,21 @@ impl Watched {
         self.look_now();
     }
 
-    /// A peer is gone for good.
+    /// Removes a peer that is lost.
     pub(crate) fn forget(&mut self, peer: PeerId) {
         self.peers.retain(|each| *each != peer);
     }
 
-    /// A question that is timed leaves as soon as its rail takes it.
+    /// Adds a timed query, which is sent as soon as its rail accepts it.
     pub(crate) fn ask_timed(&mut self, to: PeerId, over: RailId, question: u32) {
         self.queries.push_back(Query { to, over, about: About::Ours(over, question) });
         self.due_at = Instant::default();
     }
 
-    /// The next turn looks at them.
+    /// Makes the next pass check all peers.
     pub(crate) fn look_now(&mut self) {
         if !self.peers.is_empty() {
-            (self.look_at, self.due_at) = (Instant::default(), Instant::default());
+            (self.check_at, self.due_at) = (Instant::default(), Instant::default());
         }
     }
 }

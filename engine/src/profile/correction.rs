@@ -1,49 +1,49 @@
-//! Online correction: completed transfers say how a rail fares now (P4's future work).
+//! Online correction of a rail's forecast by completed transfers (P4's future work).
 //!
-//! What counts is *service* time: from the moment the rail was free for a transfer to the moment the peer is
-//! known to have it, never the time in a queue, or load would be counted twice. One number is corrected, the
-//! load: what everything takes now relative to the profile. It is moved when most of the last few ratios of
-//! observed to expected time lie on one side of it, so that an outlier moves nothing; each observation moves
-//! it by a bounded step; and it stays within bounds. A rail that is not used for a while is forgiven bit by
-//! bit, so that it is tried again now and then: otherwise a rail that was slow once would never get the
-//! chance to show that it no longer is.
+//! The observed time is the *service* time: from when the rail was free for a transfer to when the peer is
+//! known to have the data. Time in a queue is excluded, or load would be counted twice. One number is
+//! corrected, the load: the factor by which transfers take longer now than the profile says. It moves when
+//! most of the last few ratios of observed to expected time lie on one side of it, so an outlier has no
+//! effect; each observation moves it by a bounded step; and it stays within bounds. Without observations
+//! the load decays towards one, so that the rail is tried again now and then: otherwise a rail that was
+//! slow once would never carry the transfers that show it is fast again.
 //!
-//! **Where the times come from.** A kernel socket reports a chunk as sent when it has swallowed it, which
-//! says nothing. So where several rails share messages the receiver acknowledges every 48 KiB on the rail on
-//! which they came, and the arrival of the acknowledgement ends the service. It includes the way back and
-//! the time until the receiver looked; between transfers that follow each other both cancel out. With one
-//! rail nothing is shared out and nothing is observed. Traffic to other peers over the same rail, and a
-//! receiver that does not look for long, count as load.
+//! **Where the times come from.** A kernel socket reports a chunk as sent when it has buffered it, which
+//! says nothing about the network. So if several rails share messages the receiver acknowledges every 48
+//! KiB on the rail on which they arrived, and the acknowledgement ends the service time. This time includes
+//! the way back and the delay until the receiver polled; for transfers that follow each other both cancel
+//! out. With one rail nothing is split and nothing is observed. Traffic to other peers over the same rail,
+//! and a receiver that does not poll for long, count as load.
 
 use crate::clock::{Duration, Instant};
 
-/// Transfers are counted together until they have or should have taken this long: an acknowledgement that
-/// comes late makes one transfer seem slow and the next one fast.
+/// Transfers are added up until their observed or expected time reaches this: a late acknowledgement makes
+/// one transfer seem slow and the next one fast.
 const TOGETHER_NS: u64 = 2_000_000;
-/// Ratios of which most must agree.
+/// Number of ratios, most of which must agree.
 const RATIOS: usize = 5;
-/// Observations of which the error is published.
+/// Number of observations whose error is published.
 const ERRORS: usize = 64;
 /// An observation moves the load by at most this factor.
 const STEP: f64 = 1.4;
-/// Where another flow keeps the queue of a rail full, a few bytes take as long as many, and only a load of
-/// some hundreds says that the rail is of no use.
+/// If another flow keeps the queue of a rail full, a few bytes take as long as many, and only a load of
+/// some hundreds shows that the rail is useless.
 const LOAD_MAX: f64 = 1024.0;
-/// Loads this close to one count as one: such a difference is noise, and moves shares for nothing.
-const QUIET: core::ops::Range<f64> = 0.9..1.1;
-/// Half of what a load is off its profile is forgiven after this long without an observation.
-const FORGIVEN_AFTER: Duration = Duration::from_ms(100);
+/// Loads in this range count as one: such a difference is noise and would change splits for no gain.
+const NEGLIGIBLE: core::ops::Range<f64> = 0.9..1.1;
+/// After this time without an observation, half of the deviation of the load from one is dropped.
+const DECAY_AFTER: Duration = Duration::from_ms(100);
 
-/// How well a rail is predicted.
+/// Accuracy of the predictions for a rail.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Accuracy {
-    /// Observations since the start; each is of about a millisecond of transfers.
+    /// Observations since the start; each covers about a millisecond of transfers.
     pub count: u64,
-    /// Median of the relative errors of the last ones, 0.05 for 5 percent.
+    /// Median of the last relative errors, 0.05 for 5 percent.
     pub median: f64,
-    /// 95th percentile of the relative errors of the last ones.
+    /// 95th percentile of the last relative errors.
     pub p95: f64,
-    /// What everything takes now, relative to the profile.
+    /// Time that transfers take now, relative to the profile.
     pub load: f64,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Correction {
     errors: [f32; ERRORS],
     count: u64,
     last: Instant,
-    /// Observed and expected time of transfers that do not make a ratio yet.
+    /// Sums of observed and expected time of transfers that do not make a ratio yet.
     together: (u64, u64),
 }
 
@@ -66,8 +66,8 @@ impl Default for Correction {
 }
 
 impl Correction {
-    /// A transfer took `observed_ns`, on a quiet rail it would have taken `expected_ns`; the load after it,
-    /// no lower than `floor`.
+    /// Adds a transfer that took `observed_ns` and would have taken `expected_ns` on a quiet rail; returns
+    /// the new load, at least `floor`.
     pub(super) fn observe(
         &mut self,
         now: Instant,
@@ -89,25 +89,25 @@ impl Correction {
         self.count += 1;
         let mut sorted = self.ratios;
         sorted.sort_unstable_by(f64::total_cmp);
-        // What most of them agree on; between those the load stays where it is.
+        // The range that most ratios agree on; within it the load does not change.
         let agreed = load.clamp(sorted[1], sorted[RATIOS - 2]).clamp(floor, LOAD_MAX);
-        if QUIET.contains(&agreed) { 1.0 } else { agreed.clamp(load / STEP, load * STEP) }
+        if NEGLIGIBLE.contains(&agreed) { 1.0 } else { agreed.clamp(load / STEP, load * STEP) }
     }
 
-    /// The profile has become another one, with what was observed in it.
-    pub(super) fn begin_anew(&mut self) {
+    /// Resets the ratios after a change of profile, which includes the past observations.
+    pub(super) fn reset(&mut self) {
         (self.ratios, self.together) = ([1.0; RATIOS], (0, 0));
     }
 
-    /// The load after a time without observations.
-    pub(super) fn relaxed(&mut self, now: Instant, load: f64) -> f64 {
-        if load == 1.0 || now.since(self.last) < FORGIVEN_AFTER {
+    /// Returns the load after a time without observations.
+    pub(super) fn decayed(&mut self, now: Instant, load: f64) -> f64 {
+        if load == 1.0 || now.since(self.last) < DECAY_AFTER {
             return load;
         }
         self.last = now;
-        let relaxed = 1.0 + (load - 1.0) / 2.0;
-        self.ratios = [relaxed; RATIOS];
-        if (0.98..1.02).contains(&relaxed) { 1.0 } else { relaxed }
+        let decayed = 1.0 + (load - 1.0) / 2.0;
+        self.ratios = [decayed; RATIOS];
+        if (0.98..1.02).contains(&decayed) { 1.0 } else { decayed }
     }
 
     pub(super) fn accuracy(&self, load: f64) -> Option<Accuracy> {
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_load_follows_what_is_observed_within_a_few_transfers_and_an_outlier_moves_it_not() {
+    fn the_load_follows_transfers_and_ignores_an_outlier() {
         let (mut correction, mut load) = (Correction::default(), 1.0);
         for ms in 0..12 {
             load = correction.observe(at(ms), (4_000_000, 2_000_000), load, 1.0);
@@ -142,13 +142,13 @@ mod tests {
     }
 
     #[test]
-    fn an_unused_rail_is_forgiven() {
+    fn the_load_of_an_unused_rail_decays() {
         let (mut correction, mut load) = (Correction::default(), 1.0);
         (0..20).for_each(|ms| load = correction.observe(at(ms), (16_000_000, 2_000_000), load, 1.0));
         assert!(load > 7.0);
-        assert_eq!(correction.relaxed(at(30), load), load, "not at once");
+        assert_eq!(correction.decayed(at(30), load), load, "not at once");
         for ms in (200..2_000).step_by(110) {
-            load = correction.relaxed(at(ms), load);
+            load = correction.decayed(at(ms), load);
         }
         assert_eq!(load, 1.0);
         assert_eq!(Correction::default().accuracy(1.0), None, "nothing was observed");

@@ -1,16 +1,17 @@
-//! A curve: how long a number of bytes takes, and how many bytes fit into a time.
+//! A curve: the time that a number of bytes takes, and the number of bytes that fit into a time.
 //!
-//! Straight lines between knots (P3 section III-C: the closest samples and linear interpolation), the last
-//! line going on for ever. Noisy samples are first made monotone, so that more bytes never take less time
-//! and the inverse exists: neighbours that contradict each other are replaced by their mean (pool adjacent
-//! violators, the closest monotone curve in the sense of least squares).
+//! Straight lines between knots (P3 section III-C: the closest samples and linear interpolation); the last
+//! line has no end. Noisy samples are first made monotone, so that more bytes never take less time and the
+//! inverse exists: neighbours that contradict each other are replaced by their mean (pool adjacent
+//! violators, the least-squares monotone fit).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// Most knots; their numbers fit into a byte.
+/// Largest number of knots; an index fits into a byte.
 const KNOTS_MAX: usize = 250;
-/// Lengths and times are found by their number of bits, zero to 64, and the two bits behind the first.
+/// Classes of lengths and times in the lookup tables: by number of bits, zero to 64, and the two bits after
+/// the first.
 const CLASSES: usize = 65 * 4;
 
 /// A point of the curve and the line that begins there.
@@ -22,30 +23,30 @@ struct Knot {
     bytes_per_ns: f64,
 }
 
-/// Monotone times over sizes. Both questions cost a table look-up and a multiplication.
+/// Monotone times over sizes. A lookup in either direction costs a table access and a multiplication.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
     knots: Box<[Knot]>,
-    /// For each class of values: the last knot that is surely not beyond.
+    /// For each class of values: the last knot that is not beyond any value of the class.
     by_len: [u8; CLASSES],
     by_ns: [u8; CLASSES],
     last_ns_per_byte: f64,
 }
 
 impl Curve {
-    /// The curve through points (bytes, nanoseconds) in ascending order of bytes; none without any point.
-    /// Times below one nanosecond count as one.
+    /// Returns the curve through points (bytes, nanoseconds) in ascending order of bytes; `None` without
+    /// points. Times below one nanosecond count as one.
     pub fn through(points: impl IntoIterator<Item = (u64, u64)>) -> Option<Curve> {
         let mut points = pooled(points);
         let &(len, ns) = points.first()?;
         if len > 0 {
             let start = match points.get(1) {
-                // Down to nothing on the first line, but not below half of the first time.
+                // Extend the first line down to zero bytes, but not below half of the first time.
                 Some(&(next, later)) => {
                     let slope = (later - ns) as f64 / (next - len) as f64;
                     ((ns as f64 - slope * len as f64) as u64).clamp(ns / 2, ns - 1).max(1)
                 }
-                // One point says nothing of a start: all of the time is its bytes'.
+                // One point gives no start time: all of the time is attributed to its bytes.
                 None => 1,
             };
             match start < ns {
@@ -57,7 +58,7 @@ impl Curve {
         Some(Curve::of(&points))
     }
 
-    /// A latency in nanoseconds and a bandwidth in bytes per second.
+    /// Returns the line of a latency in nanoseconds and a bandwidth in bytes per second.
     pub fn line(latency_ns: u64, bandwidth: u64) -> Curve {
         let ns_per_byte = 1e9 / bandwidth.max(1) as f64;
         let knot = Knot { len: 0, ns: latency_ns.max(1), ns_per_byte, bytes_per_ns: 1.0 / ns_per_byte };
@@ -65,7 +66,7 @@ impl Curve {
         Curve { knots: Box::new([knot]), by_len: tables, by_ns: tables, last_ns_per_byte: ns_per_byte }
     }
 
-    /// `points` ascend strictly in both.
+    /// Returns the curve through points that ascend strictly in bytes and time.
     fn of(points: &[(u64, u64)]) -> Curve {
         let line = |from: (u64, u64), to: (u64, u64)| {
             let (len, ns) = ((to.0 - from.0) as f64, (to.1 - from.1) as f64);
@@ -73,8 +74,8 @@ impl Curve {
         };
         let mut knots: Vec<Knot> = points.windows(2).map(|pair| line(pair[0], pair[1])).collect();
         if let Some(&last) = points.last() {
-            // The last line is taken from at least a doubling of the size, so that noise of two close samples
-            // does not decide about everything beyond.
+            // The last line spans at least a doubling of the size, so that the noise of two close samples
+            // does not determine all times beyond.
             let from = points.iter().rev().find(|point| point.0 <= last.0 / 2).copied().unwrap_or((0, 0));
             knots.push(if from.0 < last.0 && from.1 < last.1 {
                 Knot { len: last.0, ns: last.1, ..line(from, last) }
@@ -94,7 +95,7 @@ impl Curve {
         Curve { knots: knots.into_boxed_slice(), by_len, by_ns, last_ns_per_byte }
     }
 
-    /// Nanoseconds that `len` bytes take.
+    /// Returns the nanoseconds that `len` bytes take.
     #[inline]
     pub fn ns(&self, len: u64) -> u64 {
         let index = self.find(&self.by_len, len, |knot| knot.len);
@@ -103,13 +104,14 @@ impl Curve {
         self.knots.get(index + 1).map_or(ns, |next| ns.min(next.ns))
     }
 
-    /// Most bytes that take no longer than `ns` nanoseconds; zero also if nothing does.
+    /// Returns the most bytes that take at most `ns` nanoseconds; zero if none do.
     #[inline]
     pub fn bytes(&self, ns: u64) -> u64 {
         self.bytes_and_rate(ns).0
     }
 
-    /// The same, and how many more bytes a further nanosecond brings.
+    /// Returns the most bytes that take at most `ns` nanoseconds, and the bytes that each further
+    /// nanosecond adds.
     #[inline]
     pub(crate) fn bytes_and_rate(&self, ns: u64) -> (u64, f64) {
         let index = self.find(&self.by_ns, ns, |knot| knot.ns);
@@ -119,12 +121,12 @@ impl Curve {
         (self.knots.get(index + 1).map_or(len, |next| len.min(next.len)), knot.bytes_per_ns)
     }
 
-    /// The last knot that is not beyond `at`, or the first one.
+    /// Returns the last knot that is not beyond `at`, or the first one.
     #[inline]
     fn find(&self, table: &[u8; CLASSES], at: u64, value: impl Fn(&Knot) -> u64) -> usize {
         let is_before = |index: usize| self.knots.get(index).is_some_and(|knot| value(knot) <= at);
         let index = usize::from(table[class(at)]);
-        // One step is as likely as none, so it is added instead of jumped over; more are rare.
+        // One step is as likely as none, so it is added without a branch; more steps are rare.
         let mut index = index + usize::from(is_before(index + 1));
         while is_before(index + 1) {
             index += 1;
@@ -132,37 +134,37 @@ impl Curve {
         index
     }
 
-    /// Bytes per second where the curve ends: the asymptotic bandwidth.
+    /// Returns the asymptotic bandwidth: bytes per second at the end of the curve.
     pub fn bandwidth(&self) -> u64 {
         self.knots.last().map_or(0, |knot| (knot.bytes_per_ns * 1e9) as u64)
     }
 
-    /// Nanoseconds that a further byte takes where the curve ends.
+    /// Returns the nanoseconds per further byte at the end of the curve.
     #[inline]
     pub(super) fn last_ns_per_byte(&self) -> f64 {
         self.last_ns_per_byte
     }
 
-    /// Nanoseconds of the shortest transfer.
+    /// Returns the nanoseconds of the shortest transfer.
     #[inline]
     pub fn start_ns(&self) -> u64 {
         self.knots[0].ns
     }
 
-    /// The points through which it goes: bytes and nanoseconds.
+    /// Iterates over its points: bytes and nanoseconds.
     pub fn knots(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.knots.iter().map(|knot| (knot.len, knot.ns))
     }
 }
 
-/// A product, rounded down. By way of signed numbers, which processors convert in one instruction; what
-/// exceeds them is longer than any transfer.
+/// Returns the product, rounded down. It converts through signed numbers, which takes one instruction;
+/// larger values are longer than any transfer.
 #[inline]
 pub(super) fn scaled(value: u64, factor: f64) -> u64 {
     (value.min(i64::MAX as u64) as i64 as f64 * factor) as i64 as u64
 }
 
-/// The number of bits, and the two behind the first.
+/// Returns the class: the number of bits, and the two bits after the first.
 #[inline]
 fn class(value: u64) -> usize {
     let bits = u64::BITS - value.leading_zeros();
@@ -170,7 +172,8 @@ fn class(value: u64) -> usize {
     (bits * 4) as usize + behind as usize
 }
 
-/// The smallest value of a class. Classes of less than three bits that no value has count like the next ones.
+/// Returns the smallest value of a class. Classes of fewer than three bits that no value has count like the
+/// next ones.
 fn least_of(class: usize) -> u64 {
     match (class / 4, class as u64 % 4) {
         (0, _) => 0,
@@ -178,9 +181,10 @@ fn least_of(class: usize) -> u64 {
     }
 }
 
-/// Points that ascend strictly in both: neighbours that do not are replaced by their mean.
+/// Returns points that ascend strictly in bytes and time: neighbours that do not are replaced by their
+/// mean.
 fn pooled(points: impl IntoIterator<Item = (u64, u64)>) -> Vec<(u64, u64)> {
-    /// Sum of lengths, sum of times, how many.
+    /// Sum of lengths, sum of times, number of points.
     struct Block(u128, u128, u128);
     impl Block {
         fn mean(&self) -> (u64, u64) {
@@ -246,7 +250,7 @@ mod tests {
         let line = Curve::line(1_000, 500_000_000);
         assert_eq!((line.ns(0), line.ns(500)), (1_000, 2_000));
         assert_eq!((line.bytes(999), line.bytes(1_000), line.bytes(2_000)), (0, 0, 500));
-        // Times are cut at 292 years, which signed numbers hold.
+        // Times are limited to 292 years, the range of signed numbers.
         assert_eq!(Curve::line(0, 0).bytes(u64::MAX), 9_223_372_036, "no bandwidth is a byte a second");
     }
 }

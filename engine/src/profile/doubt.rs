@@ -1,25 +1,25 @@
-//! Doubt: what speaks against a profile, which is used, but provisionally, until it was measured in quiet.
+//! Doubt about a profile: a doubtful profile is used provisionally until it is measured without
+//! disturbance.
 //!
-//! A disturbance has to hit every round of a measurement to be believed (see [`super::sampler`]); on a
-//! machine or a network that is busy all the time it does. Who measures judges how much that was, and of two
-//! measurements the less disturbed one is kept, as a whole: methods are compared by times that belong
-//! together.
+//! A disturbance enters a profile only if it hits every round of a measurement (see [`super::sampler`]); on
+//! a busy machine or network it does. The measuring program rates the disturbance, and of two measurements
+//! the less disturbed one is kept as a whole: methods are compared by times from one measurement.
 
 use alloc::string::String;
 
 /// Why a profile is provisional.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Doubt {
-    /// Measurements so far; this is the least disturbed of them.
+    /// Number of measurements so far; this profile is the least disturbed of them.
     pub count: u32,
-    /// How far it was disturbed, in percent of what is tolerated.
+    /// Degree of disturbance, in percent of the tolerated one.
     pub degree: u32,
-    /// By what, for people.
+    /// Cause of the disturbance, for the user.
     pub why: String,
 }
 
 impl Doubt {
-    /// What a line of text says, with numbers first.
+    /// Parses a line of text with the two numbers first.
     pub(super) fn parse(text: &str) -> Option<Doubt> {
         let mut words = text.splitn(3, ' ');
         let mut number = || words.next()?.parse().ok();

@@ -1,4 +1,4 @@
-//! A forecast: what a rail to one peer will take, from its profile and from how it fares now.
+//! A forecast: the predicted times of a rail to one peer, from its profile and its current load.
 
 use super::correction::{Accuracy, Correction};
 use super::curve::{Curve, scaled};
@@ -7,40 +7,43 @@ use crate::clock::Instant;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
-/// A latency that is unknown, in nanoseconds.
+/// Latency in nanoseconds that is assumed if it is unknown.
 const LATENCY_GUESS_NS: u64 = 10_000;
-/// Nothing is faster than the quiet rail that was measured: what seems so is a burst that a shaper had saved.
-/// Nominal figures may be far too low, and so may what was measured while something else disturbed it.
+/// Lower bounds of the load. No transfer is faster than the quiet rail that was measured: what seems so is
+/// a burst that a traffic shaper let pass. Nominal figures may be far too low, and so may a profile that
+/// was measured under disturbance.
 const LOAD_MIN_MEASURED: f64 = 1.0;
 const LOAD_MIN_UNSURE: f64 = 0.25;
 
-/// The load that is assumed of a rail that is used again after it was left.
+/// Load that is assumed of a rail that is used again after it was given up.
 const LOAD_DOUBTED: f64 = 2.0;
 
 /// Predictions for one peer over one rail.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Forecast {
     profile: Arc<Profile>,
-    /// What everything takes now, relative to the profile; one on a quiet rail.
+    /// Time that transfers take now, relative to the profile; one on a quiet rail.
     load: f64,
-    /// Its inverse, since decisions multiply.
+    /// Inverse of the load, so that decisions multiply instead of dividing.
     pace: f64,
-    /// Whether the bandwidth is more than a guess, so that the rail's clock may count on it.
+    /// Whether the bandwidth is known and not a guess, so that the rail's idle time can be predicted from
+    /// it.
     is_known: bool,
-    /// Nothing stays in place, since everything has to be kept.
+    /// All data is copied, since everything has to be kept for retransmission.
     pub(crate) staged: bool,
-    /// Observations; none before the first one, so that peers that are never heard cost little.
+    /// Observations; `None` before the first one, so that peers without traffic use little memory.
     correction: Option<Box<Correction>>,
 }
 
 impl Forecast {
-    /// As the profile says.
+    /// Creates a forecast from a profile, with a load of one.
     pub fn new(profile: Arc<Profile>) -> Forecast {
         Forecast { profile, load: 1.0, pace: 1.0, is_known: true, staged: false, correction: None }
     }
 
-    /// A straight line through nominal figures (see [`Profile::nominal`]), zero for an unknown one. An
-    /// unknown bandwidth counts as `guess` where rails are compared, and leaves the rail idle.
+    /// Creates a forecast from nominal figures (see [`Profile::nominal`]), zero for an unknown one. An
+    /// unknown bandwidth counts as `guess` in comparisons of rails; the rail is then never predicted to be
+    /// busy.
     pub fn nominal(latency_ns: u64, bandwidth: u64, guess: u64) -> Forecast {
         let latency_ns = if latency_ns > 0 { latency_ns } else { LATENCY_GUESS_NS };
         let is_known = bandwidth > 0;
@@ -48,36 +51,36 @@ impl Forecast {
         Forecast { is_known, ..Forecast::new(Arc::new(profile)) }
     }
 
-    /// The same with nothing observed yet.
+    /// Returns a forecast from the same profile without observations.
     pub(crate) fn fresh(&self) -> Forecast {
         Forecast { is_known: self.is_known, ..Forecast::new(self.profile.clone()) }
     }
 
-    /// Another profile holds from now on, which includes earlier observations.
+    /// Replaces the profile by one that includes the past observations.
     pub(crate) fn rebase(&mut self, profile: Arc<Profile>) {
         (self.profile, self.is_known) = (profile, true);
         self.forgive();
     }
 
-    /// Whether it comes from measurements.
+    /// Whether the profile was measured.
     pub fn is_measured(&self) -> bool {
         self.profile.thresholds().is_some()
     }
 
-    /// The profile that it is based on.
+    /// Returns the profile.
     pub fn profile(&self) -> &Arc<Profile> {
         &self.profile
     }
 
-    /// Nanoseconds for a message of `len` bytes in a packet: copied or in place, whichever is better, but
-    /// copied where it has to be kept for another rail.
+    /// Predicts the nanoseconds for a message of `len` bytes in a packet: copied or in place, whichever is
+    /// faster, but copied if it has to be kept for another rail.
     #[inline]
     pub fn eager_ns(&self, len: u64) -> u64 {
         self.loaded(self.eager_curve().ns(len))
     }
 
-    /// Most bytes of a message in a packet that arrive within `ns` nanoseconds, and how many more a further
-    /// nanosecond brings.
+    /// Returns the most bytes of a message in a packet that arrive within `ns` nanoseconds, and the bytes
+    /// that each further nanosecond adds.
     pub(crate) fn eager_bytes_and_rate(&self, ns: u64) -> (u64, f64) {
         let (bytes, rate) = self.eager_curve().bytes_and_rate(scaled(ns, self.pace));
         (bytes, rate * self.pace)
@@ -88,28 +91,30 @@ impl Forecast {
         if self.staged { self.profile.copied() } else { self.profile.eager() }
     }
 
-    /// Nanoseconds for a part of `len` bytes of a large message, from its post to its arrival.
+    /// Predicts the nanoseconds for a part of `len` bytes of a large message, from its post to its arrival.
     #[inline]
     pub fn body_ns(&self, len: u64) -> u64 {
         self.loaded(self.profile.body().ns(len))
     }
 
-    /// Most bytes of a large message that arrive within `ns` nanoseconds after they are posted.
+    /// Returns the most bytes of a large message that arrive within `ns` nanoseconds after their post.
     #[inline]
     pub fn body_bytes(&self, ns: u64) -> u64 {
         self.body_bytes_and_rate(ns).0
     }
 
-    /// The same, and how many more a further nanosecond brings.
+    /// Returns the most bytes of a large message that arrive within `ns` nanoseconds after their post, and
+    /// the bytes that each further nanosecond adds.
     #[inline]
     pub(crate) fn body_bytes_and_rate(&self, ns: u64) -> (u64, f64) {
         let (bytes, rate) = self.profile.body().bytes_and_rate(scaled(ns, self.pace));
         (bytes, rate * self.pace)
     }
 
-    /// Nanoseconds for which the rail is busy with `len` bytes in a row of others: at its asymptotic
-    /// bandwidth. What a short transfer takes besides is latency, during which the next bytes may already go,
-    /// and a burst that a quiet rail may begin with is used up. Zero if the bandwidth is unknown.
+    /// Predicts the nanoseconds for which `len` bytes between others keep the rail busy, at its asymptotic
+    /// bandwidth. The rest of the time of a short transfer is latency, during which the next bytes are
+    /// already sent; a burst at the start of a quiet rail is used up by then. Zero if the bandwidth is
+    /// unknown.
     #[inline]
     pub fn busy_ns(&self, len: u64) -> u64 {
         if !self.is_known {
@@ -118,39 +123,39 @@ impl Forecast {
         scaled(len, self.profile.body().last_ns_per_byte() * self.load)
     }
 
-    /// Nanoseconds that a second packet takes beyond a first one that could have held both.
+    /// Returns the additional nanoseconds of a second packet compared with one packet for both.
     #[inline]
     pub fn packet_ns(&self) -> u64 {
         self.loaded(self.profile.packet_ns())
     }
 
-    /// Bytes that a further nanosecond brings when it carries much: the asymptotic bandwidth.
+    /// Returns the asymptotic bandwidth in bytes per nanosecond.
     pub fn bandwidth(&self) -> f64 {
         self.profile.body().bandwidth() as f64 / 1e9 * self.pace
     }
 
-    /// Bytes per nanosecond that the rail was measured to carry; none if nobody has measured it.
+    /// Returns the measured bandwidth in bytes per nanosecond; `None` if it was not measured.
     #[inline]
     pub(crate) fn capacity(&self) -> Option<f64> {
         self.is_measured().then(|| self.bandwidth())
     }
 
-    /// Shortest share of a large message that this rail should carry, in bytes.
+    /// Returns the length in bytes of the shortest share of a large message that this rail should carry.
     #[inline]
     pub fn chunk_min(&self) -> u64 {
         self.profile.chunk_min()
     }
 
-    /// Nanoseconds that such a share takes.
+    /// Returns the nanoseconds that such a share takes.
     #[inline]
     pub(crate) fn chunk_ns(&self) -> u64 {
         self.loaded(self.profile.chunk_ns())
     }
 
-    /// `len` bytes of large messages were served in `observed_ns`: from the moment the rail was free for
-    /// them until their acknowledgement came; `idle` says that the rail had nothing to do before, so that
-    /// their latency and that of the acknowledgement count too. A rail that was idle may begin with a burst,
-    /// of which only a measured profile knows.
+    /// Adds an observation: `len` bytes of large messages took `observed_ns` from when the rail was free
+    /// for them until their acknowledgement arrived. `idle`: the rail was idle before, so that their
+    /// latency and that of the acknowledgement count too. An idle rail may begin with a burst, which only a
+    /// measured profile includes.
     pub(crate) fn observe(&mut self, now: Instant, len: u64, observed_ns: u64, idle: bool) {
         let (body, eager) = (self.profile.body(), self.profile.eager());
         let expected_ns = match idle {
@@ -166,24 +171,24 @@ impl Forecast {
         }
     }
 
-    /// Forgives a rail that was not observed for a while.
+    /// Lets the load of a rail that was not observed for a while decay.
     pub(crate) fn relax(&mut self, now: Instant) {
         if let Some(correction) = &mut self.correction {
-            let load = correction.relaxed(now, self.load);
+            let load = correction.decayed(now, self.load);
             self.set_load(load);
         }
     }
 
-    /// The rail is used again after it was left: it is given less at first, until what it carries is
-    /// observed.
+    /// Raises the load of a rail that is used again after it was given up: it gets less at first, until its
+    /// transfers are observed.
     pub(crate) fn doubt(&mut self) {
         self.set_load(self.load.max(LOAD_DOUBTED));
         self.correction.get_or_insert_default();
     }
 
-    /// Forgets what was observed: it was not the rail's doing.
+    /// Resets the load: the observations were not caused by the rail.
     pub(crate) fn forgive(&mut self) {
-        self.correction.iter_mut().for_each(|correction| correction.begin_anew());
+        self.correction.iter_mut().for_each(|correction| correction.reset());
         self.set_load(1.0);
     }
 
@@ -191,12 +196,12 @@ impl Forecast {
         (self.load, self.pace) = (load, 1.0 / load);
     }
 
-    /// How well it predicts; none before the first observation.
+    /// Returns the accuracy of the predictions; `None` before the first observation.
     pub fn accuracy(&self) -> Option<Accuracy> {
         self.correction.as_ref()?.accuracy(self.load)
     }
 
-    /// What everything takes now, relative to the profile.
+    /// Returns the time that transfers take now, relative to the profile.
     pub fn load(&self) -> f64 {
         self.load
     }
@@ -214,7 +219,8 @@ mod tests {
     use crate::profile::measured::Provenance;
     use crate::profile::sample::{Method, Sample};
 
-    /// The load of a rail that carries a byte in a nanosecond, after it was measured to need four for it.
+    /// Returns the load of a rail that carries a byte per nanosecond and whose profile says four
+    /// nanoseconds per byte.
     fn load(doubt: Option<Doubt>) -> f64 {
         let sample = |method, len: u64| (method, Sample::of(len, &mut [1_000 + 4 * len]).unwrap());
         let lens = [(Method::Copy, 8), (Method::Copy, 4096), (Method::Rendezvous, 4096)];

@@ -1,25 +1,25 @@
-//! A profile that completed transfers correct, by size (P4's future work: sampling without a pass of its
-//! own).
+//! A profile that completed transfers correct, by size (P4's future work: sampling without a separate
+//! pass).
 //!
-//! A transfer that found its rail idle is timed: the peer answers at once that it has arrived. Its time,
-//! less the way of that answer, is compared with the profile; the ratio is a *factor*. The last few factors
-//! of each way of carrying and each octave of lengths are kept ([`Recent`]). A transfer that waited behind
-//! another one says nothing of the start, but the time between the two arrivals is that of its bytes: these
-//! times correct the *rate*, some milliseconds of them at once, since an answer that comes late makes one
-//! transfer seem slow and the next one fast.
+//! A transfer on an idle rail is timed: the peer answers at once when it has arrived. Its time, less the
+//! time of the answer, is divided by that of the profile; the ratio is a *factor*. The last few factors are
+//! stored per method and octave of lengths ([`Recent`]). A transfer that waited behind another one gives no
+//! start time, but the time between the two arrivals is the time of its bytes: these times correct the
+//! *rate*, some milliseconds of them at once, since a late answer makes one transfer seem slow and the next
+//! one fast.
 //!
-//! Between lengths that were observed the base is bent to go through both. Longer messages go on at the
-//! observed rate, or, as long as that is unknown, take as many nanoseconds more; shorter ones are corrected
-//! by the same factor, since a start is paid once and a byte as often as there are bytes.
+//! Between observed lengths the base profile is scaled to go through both. Longer messages use the observed
+//! rate or, while that is unknown, the base plus a constant; shorter ones are scaled by the factor of the
+//! shortest observed length, since the start is paid once and each byte adds its time.
 //!
 //! The corrected profile is made of corrected samples like any other, so thresholds follow. Without a
-//! measured profile the base is the straight line of nominal figures, with the default thresholds where
-//! nothing was observed; a few transfers of each length are then carried in each way, as a sampling pass
-//! would do. A copy in memory costs as much as data in place saves.
+//! measured profile the base is the line through nominal figures, with the default thresholds for lengths
+//! that were not observed; a few transfers of each length are then sent by each method, as in a sampling
+//! pass. The time of a copy in memory is taken from the difference between data copied and in place.
 //!
-//! A measured profile is trusted ([`trust`]): it is checked, and corrected in what cannot come from the
-//! receiver. Where transfers contradict it clearly it is trusted no longer, and learnt anew like nominal
-//! figures.
+//! A measured profile is trusted ([`trust`]): it is checked, and corrected where the receiver cannot be the
+//! cause. If transfers clearly contradict it, it is no longer trusted, and all is learnt again as from
+//! nominal figures.
 
 mod trust;
 
@@ -34,22 +34,22 @@ use alloc::format;
 use alloc::vec::Vec;
 use trust::Delay;
 
-/// A length that was observed, and its factor.
+/// An observed length and its factor.
 type Point = (u64, f64);
 
-/// Octaves of lengths, the last one for all that is longer.
+/// Octaves of lengths; the last one has all longer lengths.
 const OCTAVES: usize = 32;
-/// After this number of attempts nothing more is expected: answers do not come, or the rail is never idle.
+/// Attempts after which observation stops: answers do not arrive, or the rail is never idle.
 const ATTEMPTS_MAX: u32 = 12;
-/// The same of the rate, for which several messages make one observation.
+/// Attempts after which observation of the rate stops; several messages make one observation of it.
 const RATE_ATTEMPTS_MAX: u32 = 64;
-/// Times of transfers behind others are added up to this much before they are believed.
+/// Times of transfers behind others are added up to this much before they make a factor.
 const TOGETHER_NS: u64 = 2_000_000;
-/// A way that takes this many times as long as the best one is not tried further.
-const HOPELESS: f64 = 2.0;
-/// A message whose bytes take no time.
+/// A method that takes this many times as long as the best one is not tried again.
+const SLOW: f64 = 2.0;
+/// Longest message whose bytes take negligible time.
 const SHORT: u64 = 128;
-/// Shortest message that is tried in place. Below it nobody would.
+/// Shortest message that is tried in place; below it that never pays.
 const IN_PLACE_FROM: u64 = 64;
 /// Shortest chunk by which a measured profile is checked.
 const CHECK_FROM: u64 = 32 << 10;
@@ -58,20 +58,20 @@ const CHECK_FROM: u64 = 32 << 10;
 #[derive(Debug)]
 pub(crate) struct Learned {
     recent: [[Recent; OCTAVES]; Way::ALL.len()],
-    /// What further bytes take, relative to the end of the base.
+    /// Time of further bytes relative to the end of the base.
     rate: Recent,
-    /// Observed and expected nanoseconds of transfers behind others that do not make a factor yet.
+    /// Sums of observed and expected nanoseconds of transfers behind others that do not make a factor yet.
     behind: (u64, u64),
-    /// Round trips of nothing, in nanoseconds, the last ones.
+    /// Last round trips of empty queries, in nanoseconds.
     empty: Recent,
     base: Base,
-    /// The way of answers may have changed, too.
+    /// The time of answers may have changed, too.
     answers_change: bool,
-    /// What answers take longer than at first, while a measured base is trusted.
+    /// Additional latency since the first answers, while a measured base is trusted.
     delay: Delay,
-    /// What the last of the long transfers took, relative to the base; zero: there was none.
+    /// Time of the last long transfer relative to the base; zero: there was none.
     latest: f64,
-    /// Where a measured base is wrong.
+    /// The contradiction to a measured base, if there is one.
     refuted: Option<Refuted>,
 }
 
@@ -80,12 +80,12 @@ fn octave(len: u64) -> usize {
 }
 
 impl Learned {
-    /// Nothing is observed yet of a rail with this profile, which may be nominal: then data stays in place
-    /// from `in_place_min` bytes on until that is known better. `pushes`: large messages may follow their
+    /// Creates it without observations for a rail with this profile. A nominal profile assumes that data is
+    /// sent in place from `in_place_min` bytes on. `pushes`: the data of large messages may follow their
     /// requests at once.
     pub(crate) fn new(profile: &Profile, in_place_min: u64, pushes: bool) -> Learned {
         let base = Base::of(profile, in_place_min, pushes);
-        // Where a measured profile holds, one observation says so.
+        // One observation suffices to confirm a measured profile.
         let each = Recent::new(base.is_measured);
         Learned {
             recent: [[each; OCTAVES]; Way::ALL.len()],
@@ -100,18 +100,18 @@ impl Learned {
         }
     }
 
-    /// What a body of `len` bytes takes as it was measured at first, in nanoseconds: a receiver that was late
-    /// has not changed that.
+    /// Returns the nanoseconds that the base profile gives for a body of `len` bytes, without corrections
+    /// that a late receiver may have caused.
     pub(crate) fn first_ns(&self, len: u64) -> u64 {
         self.base.ns(Way::Body, len) as u64
     }
 
-    /// Whether the way of an answer has to be known first.
+    /// Whether the time of an answer has to be measured first.
     pub(crate) fn wants_empty(&self) -> bool {
         self.empty.wants(ENOUGH, ATTEMPTS_MAX)
     }
 
-    /// Whether more is wanted of a way at this length.
+    /// Whether more observations of a method at this length are wanted.
     pub(crate) fn wants(&self, way: Way, len: u64) -> bool {
         if self.empty.count() == 0 || self.is_trusted() && (way != Way::Body || len < CHECK_FROM) {
             return false;
@@ -119,9 +119,9 @@ impl Learned {
         self.of(way, len).wants(self.enough(), ATTEMPTS_MAX)
     }
 
-    /// Whether the rate is being observed and a message of this length may tell more of it. To be asked once
-    /// a message.
-    pub(crate) fn pursues_rate(&mut self, len: u64) -> bool {
+    /// Whether the rate is being observed and a message of this length may contribute; counts an attempt,
+    /// so call it once per message.
+    pub(crate) fn wants_rate(&mut self, len: u64) -> bool {
         let begun = len >= CHECK_FROM && (self.behind.0 > 0 || self.rate.count() > 0);
         let wants = begun && self.rate.wants(self.enough(), RATE_ATTEMPTS_MAX);
         if wants {
@@ -134,9 +134,15 @@ impl Learned {
         if self.is_trusted() { 1 } else { ENOUGH }
     }
 
-    /// The way in which a message should go so that more is known; none: enough is. Messages up to
-    /// `eager_max` fit into a packet, those from `large_from` on may go as large ones.
-    pub(crate) fn wish(&self, len: u64, (eager_max, large_from): (u64, u64), gathers: bool) -> Option<Way> {
+    /// Returns the method that a message should use so that it is observed; `None`: enough is known.
+    /// Messages up to `eager_max` fit into a packet, those from `large_from` on may be sent as large
+    /// messages.
+    pub(crate) fn next_method(
+        &self,
+        len: u64,
+        (eager_max, large_from): (u64, u64),
+        gathers: bool,
+    ) -> Option<Way> {
         if self.is_trusted() {
             return None;
         }
@@ -148,12 +154,12 @@ impl Learned {
         let possible = || Way::ALL.into_iter().filter(is_possible);
         let taken = |way: Way| self.of(way, len).value().map(|factor| factor * self.base.ns(way, len));
         let best = possible().filter_map(taken).fold(f64::MAX, f64::min);
-        let is_hopeless = |way: &Way| taken(*way).is_some_and(|ns| ns > HOPELESS * best);
-        let wanted = possible().filter(|way| self.wants(*way, len) && !is_hopeless(way));
+        let is_slow = |way: &Way| taken(*way).is_some_and(|ns| ns > SLOW * best);
+        let wanted = possible().filter(|way| self.wants(*way, len) && !is_slow(way));
         wanted.min_by_key(|way| self.of(*way, len).attempts())
     }
 
-    /// An attempt to observe a way is made; none: an answer to nothing.
+    /// Counts an attempt to observe a method; `None`: an empty query.
     pub(crate) fn attempt(&mut self, way: Option<Way>, len: u64) {
         match way {
             Some(way) => self.recent[way as usize][octave(len)].attempt(),
@@ -161,7 +167,7 @@ impl Learned {
         }
     }
 
-    /// The answer to nothing came after `ns` nanoseconds.
+    /// Adds the answer to an empty query after `ns` nanoseconds.
     pub(crate) fn note_empty(&mut self, ns: u64) -> Learnt {
         self.empty.note(ns as f64);
         if self.is_trusted() {
@@ -170,8 +176,9 @@ impl Learned {
         if self.empty.count() == ENOUGH { Learnt::News } else { Learnt::Nothing }
     }
 
-    /// The answer to `len` bytes that went this way over an idle rail came after `ns` nanoseconds; `common`
-    /// is what the peer's other rails take longer as well (see [`Learned::latest`]).
+    /// Adds the answer to `len` bytes that were sent by this method over an idle rail, after `ns`
+    /// nanoseconds; `common` is the factor by which the peer's other rails are slower as well (see
+    /// [`Learned::latest`]).
     pub(crate) fn note(&mut self, way: Way, len: u64, ns: u64, common: f64) -> Learnt {
         let Some(empty_ns) = self.empty.value() else { return Learnt::Nothing };
         if self.is_trusted() {
@@ -182,12 +189,13 @@ impl Learned {
         let recent = &mut self.recent[way as usize][octave(len)];
         recent.len = len;
         let learnt = recent.note(factor);
-        // Only short messages tell of latencies.
+        // Only short messages measure latency.
         self.answers_change |= learnt == Learnt::Change && way == Way::Copy && len <= SHORT;
         learnt
     }
 
-    /// `len` bytes that waited behind others arrived `ns` nanoseconds after them; `common` as above.
+    /// Adds `len` bytes that waited behind others and arrived `ns` nanoseconds after them; `common` as in
+    /// [`Learned::note`].
     pub(crate) fn note_behind(&mut self, len: u64, ns: u64, common: f64) -> Learnt {
         self.behind.0 += ns;
         self.behind.1 += scaled(len, self.base.ns_per_byte());
@@ -203,21 +211,21 @@ impl Learned {
         }
     }
 
-    /// All ways are tried again; present knowledge counts until then.
-    pub(crate) fn begin_anew(&mut self) {
+    /// Observes all methods again; present values count until then.
+    pub(crate) fn restart(&mut self) {
         self.all().for_each(Recent::forget);
         if core::mem::take(&mut self.answers_change) {
             self.empty = Recent::new(false);
         }
-        self.look_again();
+        self.recheck();
     }
 
-    /// One more observation of each way and octave that is known is wanted.
-    pub(crate) fn look_again(&mut self) {
-        self.all().for_each(Recent::look_again);
+    /// Requests another observation of each known method and octave.
+    pub(crate) fn recheck(&mut self) {
+        self.all().for_each(Recent::recheck);
         self.behind = (0, 0);
         match self.is_trusted() {
-            true => self.look_at_latency(),
+            true => self.recheck_latency(),
             false => self.empty.retry(),
         }
     }
@@ -226,7 +234,7 @@ impl Learned {
         self.recent.iter_mut().flatten().chain([&mut self.rate])
     }
 
-    /// The corrected profile; none as long as too little is known.
+    /// Returns the corrected profile; `None` while too little is known.
     pub(crate) fn profile(&mut self) -> Option<Profile> {
         let empty_ns = self.empty.value()? as u64;
         let samples = self.base.samples.iter();
@@ -237,7 +245,7 @@ impl Learned {
         }
         let provenance = self.base.provenance.clone();
         if self.is_trusted() {
-            let how = self.delay.said_of(&provenance.how);
+            let how = self.delay.describe(&provenance.how);
             return Profile::new(Provenance { how, ..provenance }, samples).ok();
         }
         self.all().for_each(Recent::use_value);
@@ -245,13 +253,13 @@ impl Learned {
         Profile::new(Provenance { how, doubt: None, ..provenance }, samples).ok()
     }
 
-    /// Transfers and answers that were observed.
+    /// Returns the number of observed transfers and answers.
     pub(crate) fn count(&self) -> u32 {
         let known = self.recent.iter().flatten().chain([&self.rate, &self.empty]);
         known.map(Recent::count).sum()
     }
 
-    /// Copies in memory take what data in place saves, where both were observed.
+    /// Adds copies in memory: they take the time that data in place saves, if both were observed.
     fn add_copies(&self, samples: &mut Vec<(Method, Sample)>, empty_ns: u64) {
         let is_known = |way: Way, len: u64| self.of(way, len).count() > 0;
         let lens = (0..OCTAVES as u32).map(|bits| 1 << bits);
@@ -279,7 +287,7 @@ impl Learned {
         let corrected = |ns: u64| match method {
             Method::Rendezvous => {
                 let asked_ns = self.base.handshake_ns;
-                // A measured handshake has more in it than an answer: registration, for example.
+                // A measured handshake includes more than an answer, for example registration.
                 let asks_ns = if self.base.is_measured { asked_ns / 2 } else { 0 };
                 scaled(ns.saturating_sub(asked_ns), factor) + empty_ns.max(asks_ns)
             }
@@ -294,8 +302,9 @@ impl Learned {
         }
     }
 
-    /// What `len` bytes take in a way, in nanoseconds: between two lengths that were observed as far from
-    /// both as the base is. Half of what an answer to nothing takes, if nothing was.
+    /// Returns the nanoseconds of `len` bytes by a method: interpolated between two observed lengths in
+    /// proportion to the base; without observations half of the round trip of an empty query plus the
+    /// base's bytes.
     fn ns(&self, way: Way, len: u64, empty_ns: u64) -> u64 {
         let base = |len: u64| self.base.ns(way, len);
         let here = base(len);
@@ -311,8 +320,8 @@ impl Learned {
         ns.max(empty_ns as f64 / 2.0) as u64
     }
 
-    /// The largest factor of a way and length that counts: a short message takes no longer than a question
-    /// about nothing. What the receiver does first, to answer the message itself, makes it seem slower.
+    /// Returns the largest plausible factor of a method and length: a short message takes no longer than an
+    /// empty query. It may seem slower because the receiver first answers the message itself.
     fn most(&self, way: Way, len: u64) -> f64 {
         match self.empty.value() {
             Some(empty_ns) if way == Way::Copy && len <= SHORT => empty_ns / 2.0 / self.base.ns(way, len),
@@ -320,8 +329,8 @@ impl Learned {
         }
     }
 
-    /// The time of further bytes beyond a length with this factor, relative to the base: the observed rate,
-    /// or that of the bytes of that length, if there were enough of them; else the same.
+    /// Returns the time of further bytes beyond a length with this factor, relative to the base: the
+    /// observed rate; else the rate of the bytes of that length, if there are enough of them; else one.
     fn rate_beyond(&self, way: Way, (at, factor): Point) -> f64 {
         if let Some(rate) = self.rate.value() {
             return rate;
@@ -334,8 +343,8 @@ impl Learned {
         ((factor * there - shortest * start) / (there - start)).max(factor / 4.0)
     }
 
-    /// The lengths nearest to `len` that were observed in a way, not above and above, and their factors.
-    /// Where copies were observed much nearer, theirs is the better guess.
+    /// Returns the nearest observed lengths of a method, not above `len` and above it, with their factors.
+    /// If copies were observed at much nearer lengths, theirs are the better estimate.
     fn around(&self, way: Way, len: u64) -> (Option<Point>, Option<Point>) {
         let observed = |way: Way| {
             let known = || {

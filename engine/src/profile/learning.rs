@@ -1,4 +1,4 @@
-//! The transfers of a rail that are being timed, and what earlier ones have taught.
+//! Transfers of a link that are being timed, and the results of earlier ones.
 
 use super::learned::Learned;
 use super::measured::Profile;
@@ -9,23 +9,23 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// Questions with this bit are about what is timed; those about silence count from zero.
+/// Queries with this bit are about timed transfers; those about silent links count from zero.
 pub(crate) const TIMED: u32 = 1 << 31;
-/// An answer that takes longer than this does not come: the question or the answer is lost.
+/// An answer that takes longer than this does not arrive: the query or the answer is lost.
 const LOST: Duration = Duration::from_ms(5);
-/// Nor does one that has not come after this number of messages.
+/// An answer that has not arrived after this number of messages counts as lost.
 const SKIPPED_MAX: u32 = 16;
-/// Large messages that are timed at once.
+/// Largest number of large messages timed at the same time.
 const LARGE_MAX: usize = 64;
 
-/// What transfers have made of what was known of a rail to a peer.
+/// The profile of a rail to a peer as corrected by transfers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Taught {
     /// The profile in use.
     pub profile: Arc<Profile>,
-    /// Since when it is another one than was known before.
+    /// When the profile was first corrected.
     pub since: Instant,
-    /// Transfers and answers that were observed.
+    /// Number of observed transfers and answers.
     pub count: u32,
 }
 
@@ -33,51 +33,52 @@ pub struct Taught {
 #[derive(Debug)]
 pub(crate) struct Learning {
     pub(crate) learned: Learned,
-    /// A packet, or nothing, whose answer has not come.
+    /// The packet or empty query whose answer is awaited.
     pub(crate) pending: Option<Pending>,
-    /// Large messages that are on their way, in the order in which they left, where one rail is alone.
+    /// Large messages in flight, in the order in which they were sent; used if the peer has one rail.
     large: Vec<Large>,
-    /// When the last one of them had arrived.
+    /// When the last large message arrived.
     arrived_at: Instant,
     question: u32,
-    /// Messages since what is timed has left.
+    /// Messages sent since the timed one.
     skipped: u32,
-    /// The user knows that the measured profile was wrong.
-    pub(crate) is_told: bool,
-    /// Since when the profile in use is the corrected one; none: it is not.
+    /// The user was told that the measured profile is wrong.
+    pub(crate) is_reported: bool,
+    /// When the corrected profile came into use; `None`: it is not in use.
     pub(crate) used_since: Option<Instant>,
 }
 
-/// A packet whose answer has not come.
+/// A packet or empty query whose answer is awaited.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pending {
-    /// The number of the question.
+    /// Number of the query.
     pub(crate) question: u32,
-    /// Its way and length; none: an answer to nothing.
+    /// Method and length; `None`: an empty query.
     pub(crate) what: Option<(Way, u64)>,
-    /// Its number on the link; of nothing the number of what follows.
+    /// Sequence number on the link; for an empty query that of the next packet.
     pub(crate) number: u32,
-    /// When it left; zero: it has not.
+    /// When it was sent; zero: not yet.
     pub(crate) from: Instant,
 }
 
-/// A large message whose receiver has not said that it is there.
+/// A large message whose arrival is not reported yet.
 #[derive(Debug, Clone, Copy)]
 struct Large {
     request: u64,
     len: u64,
     left_at: Instant,
-    /// The rail had nothing else to do.
+    /// The rail was idle.
     is_alone: bool,
 }
 
 impl Learning {
-    /// Since when the profile in use is the corrected one, and from how many observations; none: it is not.
+    /// Returns when the corrected profile came into use, and the number of observations; `None`: it is not
+    /// in use.
     pub(crate) fn taught(&self) -> Option<(Instant, u32)> {
         Some((self.used_since?, self.learned.count()))
     }
 
-    /// Nothing is observed yet; see [`Learned::new`].
+    /// Creates it without observations; see [`Learned::new`].
     pub(crate) fn new(profile: &Profile, in_place_min: u64, pushes: bool) -> Box<Learning> {
         Box::new(Learning {
             learned: Learned::new(profile, in_place_min, pushes),
@@ -86,12 +87,13 @@ impl Learning {
             arrived_at: Instant::default(),
             question: 0,
             skipped: 0,
-            is_told: false,
+            is_reported: false,
             used_since: None,
         })
     }
 
-    /// Whether an answer is awaited, asked once for each message: after some of them it is not any more.
+    /// Whether an answer is awaited; call it once per message. After some messages the answer counts as
+    /// lost.
     pub(crate) fn is_busy(&mut self) -> bool {
         let waits = self.pending.is_some() || !self.large.is_empty();
         self.skipped = if waits { self.skipped + 1 } else { 0 };
@@ -104,13 +106,13 @@ impl Learning {
         waits
     }
 
-    /// Begins to time a packet, unless something else is timed; the number of the question.
+    /// Begins to time a packet, unless another transfer is timed; returns the number of the query.
     pub(crate) fn begin(&mut self, now: Instant, number: u32, what: (Way, u64)) -> Option<u32> {
         let waits = self.pending.is_some_and(|pending| now.since(pending.from) < LOST);
         (!waits && self.large.is_empty()).then(|| self.ask(number, Some(what), now))
     }
 
-    /// The number of the question about what left at `from`.
+    /// Begins a query about data sent at `from`; returns its number.
     pub(crate) fn ask(&mut self, number: u32, what: Option<(Way, u64)>, from: Instant) -> u32 {
         (self.question, self.skipped) = (self.question.wrapping_add(1), 0);
         let question = self.question | TIMED;
@@ -118,16 +120,16 @@ impl Learning {
         question
     }
 
-    /// A large message begins to leave; `is_idle`: the rail has nothing else to do, as far as is known.
-    pub(crate) fn leaves(&mut self, now: Instant, request: u64, len: u64, is_idle: bool) {
+    /// Begins to time a large message; `is_idle`: the rail has nothing else to send, as far as is known.
+    pub(crate) fn started(&mut self, now: Instant, request: u64, len: u64, is_idle: bool) {
         let is_alone = is_idle && self.large.is_empty();
         if self.large.len() < LARGE_MAX {
             self.large.push(Large { request, len, left_at: now, is_alone });
         }
     }
 
-    /// The receiver has all of a large message. A rail carries one after the other: one that left before the
-    /// last one had arrived has taken the time from that arrival on.
+    /// Records that the receiver has all of a large message. A rail carries messages in order: if one was
+    /// sent before the previous one had arrived, its time begins at that arrival.
     pub(crate) fn arrived(&mut self, now: Instant, request: u64) -> Learnt {
         let before = core::mem::replace(&mut self.arrived_at, now);
         let Some(place) = self.large.iter().position(|large| large.request == request) else {

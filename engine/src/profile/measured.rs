@@ -1,4 +1,4 @@
-//! A profile: what one rail between two kinds of host was measured to do, and what follows from it.
+//! A profile: the measured times of one rail between two kinds of host, and the results derived from them.
 
 use super::curve::Curve;
 use super::doubt::Doubt;
@@ -8,18 +8,18 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// Where a profile comes from; one line of text each.
+/// Origin of a profile; one line of text each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Provenance {
-    /// Of which hardware it is; a profile is used for rails with the same key only.
+    /// Key of the hardware; a profile is used only for rails with the same key.
     pub key: String,
-    /// When it was measured.
+    /// Time of measurement.
     pub when: String,
-    /// On which hosts.
+    /// Hosts of the measurement.
     pub place: String,
-    /// By what, with which effort.
+    /// Program and effort of the measurement.
     pub how: String,
-    /// Why it is provisional; none: it is not.
+    /// Reason why it is provisional; `None`: it is final.
     pub doubt: Option<Doubt>,
 }
 
@@ -34,21 +34,21 @@ pub struct Profile {
     copied: Curve,
     body: Curve,
     memcpy: Option<Curve>,
-    /// Shortest useful share of a body: bytes and nanoseconds.
+    /// Shortest useful share of a body, in bytes and nanoseconds.
     chunk: (u64, u64),
-    /// What announcing costs before the body may go.
+    /// Time of the rendezvous handshake before the body may be sent.
     handshake_ns: u64,
-    /// What a second packet costs.
+    /// Additional time of a second packet.
     packet_ns: u64,
     learnt: Vec<String>,
 }
 
 impl Profile {
-    /// Derives curves and thresholds from samples. Several samples of one method and size: the last counts.
+    /// Derives curves and thresholds from samples. If one method and size has several samples, the last one
+    /// counts.
     ///
-    /// # Errors
-    /// Neither messages by copy or in place nor by rendezvous were measured at two sizes, so nothing can be
-    /// predicted.
+    /// Nothing can be predicted: neither eager messages (copied or in place) nor rendezvous were measured
+    /// at two sizes.
     pub fn new(
         provenance: Provenance,
         samples: impl IntoIterator<Item = (Method, Sample)>,
@@ -94,7 +94,7 @@ impl Profile {
             ),
             chunk_min: threshold::chunk_min(&body),
         };
-        let thresholds = Some(crossings.but_for_trifles(threshold::trifle(memcpy.as_ref())));
+        let thresholds = Some(crossings.at_least(threshold::short_len(memcpy.as_ref())));
         let chunk = (crossings.chunk_min, body.ns(crossings.chunk_min));
         let handshake_ns = handshake_ns.unwrap_or(2 * eager_curve.start_ns());
         let packet_ns = threshold::packet_ns(of(Method::Aggregate), of(Method::Pair));
@@ -116,8 +116,8 @@ impl Profile {
         })
     }
 
-    /// What can be said of a rail that nobody has measured: a straight line through its nominal latency (in
-    /// nanoseconds) and bandwidth (in bytes per second). It has no samples and no thresholds.
+    /// Creates the profile of an unmeasured rail: a line through its nominal latency (in nanoseconds) and
+    /// bandwidth (in bytes per second). It has no samples and no thresholds.
     pub fn nominal(latency_ns: u64, bandwidth: u64) -> Profile {
         let line = Curve::line(latency_ns, bandwidth);
         let chunk_min = threshold::chunk_min(&line);
@@ -137,37 +137,38 @@ impl Profile {
         }
     }
 
-    /// Where it comes from.
+    /// Returns the origin.
     pub fn provenance(&self) -> &Provenance {
         &self.provenance
     }
 
-    /// The same, provisional or not.
+    /// Returns the profile with this reason for being provisional, or none.
     pub fn doubted(mut self, doubt: Option<Doubt>) -> Profile {
         self.provenance.doubt = doubt;
         self
     }
 
-    /// What the driver has learnt of such rails for its own choices
-    /// ([`Statistics::learnt`](crate::transfer::driver::Statistics::learnt)): lines that only it understands.
+    /// Returns the values that the driver has measured for its own choices
+    /// ([`Statistics::learnt`](crate::transfer::driver::Statistics::learnt)): lines that only the driver
+    /// interprets.
     pub fn learnt(&self) -> &[String] {
         &self.learnt
     }
 
-    /// The same with these lines.
+    /// Returns the profile with these lines.
     #[must_use]
     pub fn with_learnt(self, learnt: Vec<String>) -> Profile {
         Profile { learnt, ..self }
     }
 
-    /// Samples of a method, by ascending size.
+    /// Returns the samples of a method, by ascending size.
     pub fn samples(&self, method: Method) -> &[Sample] {
         &self.samples[method.index()]
     }
 
-    /// How much longer, relative to it, a shorter message took than a longer one that went the same way, at
-    /// worst; zero: none did. Where that is much, something else wanted the cores while the shorter one was
-    /// measured, each time.
+    /// Returns the largest relative excess of a shorter message's time over a longer one's by the same
+    /// method; zero: none. A large value means that other programs used the cores each time the shorter one
+    /// was measured.
     pub fn contradiction(&self) -> f64 {
         let worst = |samples: &Vec<Sample>| {
             let mut least = u64::MAX;
@@ -179,76 +180,78 @@ impl Profile {
         self.samples.iter().map(worst).fold(0.0, f64::max)
     }
 
-    /// Sizes at which the measured curves cross; none if nothing was measured.
+    /// Returns the sizes at which the measured curves cross; `None` if nothing was measured.
     pub fn crossings(&self) -> Option<&Thresholds> {
         self.crossings.as_ref()
     }
 
-    /// Sizes at which methods change: the crossings, but for what is too short for them to matter.
+    /// Returns the sizes at which the method changes: the crossings, raised where they are too small to
+    /// matter.
     pub fn thresholds(&self) -> Option<&Thresholds> {
         self.thresholds.as_ref()
     }
 
-    /// Shortest share of a large message that this rail should carry, in bytes.
+    /// Returns the length in bytes of the shortest share of a large message that this rail should carry.
     #[inline]
     pub fn chunk_min(&self) -> u64 {
         self.chunk.0
     }
 
-    /// Nanoseconds that it takes.
+    /// Returns the nanoseconds that such a share takes.
     #[inline]
     pub(super) fn chunk_ns(&self) -> u64 {
         self.chunk.1
     }
 
-    /// A message in a packet, copied or in place, whichever is better: from the call that sends it to the
-    /// end of its receive.
+    /// Returns the curve of a message in a packet, copied or in place, whichever is faster: from the call
+    /// that sends it to the end of its receive.
     pub fn eager(&self) -> &Curve {
         &self.eager
     }
 
-    /// A message in a packet, copied: packets that are kept for sending again are copied.
+    /// Returns the curve of a message copied into a packet; packets that are kept for retransmission are
+    /// copied.
     pub fn copied(&self) -> &Curve {
         &self.copied
     }
 
-    /// The body of a large message whose receive region is known: from the first chunk's post to the arrival
-    /// of the last one. The measured rendezvous without its handshake.
+    /// Returns the curve of the body of a large message whose receive region is known, from the post of the
+    /// first chunk to the arrival of the last one: the measured rendezvous without its handshake.
     pub fn body(&self) -> &Curve {
         &self.body
     }
 
-    /// What announcing a message costs before its body may go, in nanoseconds: Rts and Cts.
+    /// Returns the nanoseconds of the rendezvous handshake (Rts and Cts).
     pub fn handshake_ns(&self) -> u64 {
         self.handshake_ns
     }
 
-    /// What a second packet takes beyond a first one that could have held both, in nanoseconds; the time of a
-    /// short message if that was not measured.
+    /// Returns the additional nanoseconds of a second packet compared with one packet for both; the time of
+    /// a short message if that was not measured.
     pub fn packet_ns(&self) -> u64 {
         self.packet_ns
     }
 
-    /// A message that is announced first, up to the end of its receive, in nanoseconds.
+    /// Returns the nanoseconds of a message by rendezvous, up to the end of its receive.
     pub fn rendezvous_ns(&self, len: u64) -> u64 {
         self.body.ns(len).saturating_add(self.handshake_ns)
     }
 
-    /// Copying in memory; none if it was not measured.
+    /// Returns the curve of copying in memory; `None` if it was not measured.
     pub fn memcpy(&self) -> Option<&Curve> {
         self.memcpy.as_ref()
     }
 
-    /// Handing a task to another core that spins, in nanoseconds, for such a pair of cores; if that was not
-    /// measured, for the next pair that is further apart, or else for the furthest. None: no pair was
-    /// measured.
+    /// Returns the nanoseconds to hand a task to another core that spins, for such a pair of cores; if that
+    /// was not measured, for the next pair that is further apart, or else for the furthest. `None`: no pair
+    /// was measured.
     pub fn hand_off_ns(&self, pair: Pair) -> Option<u64> {
         let further = Pair::ALL.into_iter().filter(|other| *other >= pair);
         let nearer = Pair::ALL.into_iter().rev().filter(|other| *other < pair);
         further.chain(nearer).find_map(|pair| self.measured_hand_off_ns(pair))
     }
 
-    /// The same between the pair for which it takes least.
+    /// Returns the nanoseconds to hand over a task between the pair of cores for which it is least.
     pub fn least_hand_off_ns(&self) -> Option<u64> {
         Pair::ALL.into_iter().filter_map(|pair| self.measured_hand_off_ns(pair)).min()
     }
@@ -258,10 +261,11 @@ impl Profile {
     }
 }
 
-/// The times of bodies, rendezvous without what the handshake costs; and that. The handshake is two short
-/// messages, or less if the shortest rendezvous takes less than that beyond an eager message of its size;
-/// what it takes more is the rail's own start of a large transfer (registration, a handshake inside the
-/// driver). Below the shortest rendezvous the eager times and that start, without any the eager times.
+/// Returns the times of bodies (rendezvous without the handshake) and the time of the handshake. The
+/// handshake takes the time of two short messages, or less if the shortest rendezvous takes less than that
+/// beyond an eager message of its size; any excess is the rail's own start of a large transfer
+/// (registration, a handshake inside the driver). Below the shortest rendezvous, bodies take the eager
+/// times plus that start; without any rendezvous, the eager times.
 fn body(eager: &[(u64, u64)], rendezvous: &[(u64, u64)]) -> (Vec<(u64, u64)>, Option<u64>) {
     let Some(&(shortest, whole)) = rendezvous.first() else { return (eager.to_vec(), None) };
     let eager_curve = Curve::through(eager.iter().copied());
@@ -275,7 +279,7 @@ fn body(eager: &[(u64, u64)], rendezvous: &[(u64, u64)]) -> (Vec<(u64, u64)>, Op
     (short.chain(long).collect(), Some(handshake))
 }
 
-/// Samples from which nothing can be predicted.
+/// Error: too few samples for any prediction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooFew;
 

@@ -1,20 +1,20 @@
-//! What rails were measured to do, and what follows from it.
+//! Performance profiles: measured times of rails, and the predictions and thresholds derived from them.
 //!
-//! - [`sample`]: what a probe found: method, size, time and its spread.
-//! - [`correction`]: how a rail fares now, from completed transfers.
+//! - [`sample`]: the result of a probe: method, size, time and its spread.
+//! - [`correction`]: the current load of a rail, from completed transfers.
 //! - [`curve`]: times at all sizes from samples at some, and the inverse.
-//! - [`threshold`]: from which size on one method beats another (P4 section III-B).
+//! - [`threshold`]: the size from which one method beats another (P4 section III-B).
 //! - [`measured`]: a profile: samples, the results derived from them, and their origin.
-//! - [`doubt`]: what speaks against a profile.
-//! - `learned`: a profile that completed transfers correct, by size; `recent`: the last ones of each kind;
-//!   `learning`: transfers that are timed; `origin`: the profile from which they begin.
-//! - [`forecast`]: what a rail to one peer will take, now.
-//! - [`sampler`]: the plan of probes that makes a profile; `floor`: which of their results count.
+//! - [`doubt`]: reasons why a profile is provisional.
+//! - `learned`: a profile corrected by completed transfers, by size; `recent`: the last transfers of each
+//!   kind; `learning`: transfers that are timed; `origin`: the profile from which learning starts.
+//! - [`forecast`]: the predicted times of a rail to one peer, now.
+//! - [`sampler`]: the plan of probes that makes a profile; `floor`: selects the results that count.
 //! - [`text`]: profiles as versioned text.
 //!
-//! This folder knows numbers only. It never sees a rail, a window or a packet; the schedule asks it how long
-//! something takes, and how much can be done within a time. No clock, no file: who measures hands times in,
-//! who stores takes text out.
+//! This folder handles numbers only. It never sees a rail, a window or a packet; the schedule asks it how
+//! long something takes, and how much can be done within a time. It uses no clock and no files: the caller
+//! passes times in and stores the text.
 
 pub mod correction;
 pub mod curve;

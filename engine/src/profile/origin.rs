@@ -1,4 +1,4 @@
-//! The profile from which learning begins: a measured one, or the straight line of nominal figures.
+//! The profile from which learning starts: a measured one, or the line through nominal figures.
 
 use super::curve::Curve;
 use super::measured::{Profile, Provenance};
@@ -6,19 +6,19 @@ use super::sample::{Method, Sample};
 use super::threshold::UNEXPECTED_MAX;
 use alloc::vec::Vec;
 
-/// Shortest message that is announced. Below it nobody would.
+/// Shortest message that is sent by rendezvous; below it rendezvous never pays.
 pub(super) const BODY_FROM: u64 = 1 << 10;
-/// Longest message of the line of nominal figures.
+/// Longest message on the line through nominal figures.
 const NOMINAL_LEN_MAX: u64 = 64 << 20;
 
-/// A way of carrying bytes over one rail.
+/// A method of carrying bytes over one rail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     /// In a packet, copied.
     Copy,
     /// In a packet, in place.
     InPlace,
-    /// A chunk.
+    /// In a chunk.
     Body,
 }
 
@@ -26,7 +26,7 @@ impl Way {
     pub(super) const ALL: [Way; 3] = [Way::Copy, Way::InPlace, Way::Body];
 }
 
-/// What factors are relative to.
+/// The profile that factors are relative to.
 #[derive(Debug)]
 pub(super) struct Base {
     copy: Curve,
@@ -34,7 +34,7 @@ pub(super) struct Base {
     body: Curve,
     /// See [`Profile::handshake_ns`].
     pub(super) handshake_ns: u64,
-    /// Its samples, or points on the line of its nominal figures.
+    /// Samples of the profile, or points on the line through its nominal figures.
     pub(super) samples: Vec<(Method, Sample)>,
     pub(super) provenance: Provenance,
     pub(super) is_measured: bool,
@@ -65,12 +65,12 @@ impl Base {
         }
     }
 
-    /// What a further byte of a long transfer takes by it, in nanoseconds.
+    /// Returns the nanoseconds per further byte of a long transfer.
     pub(super) fn ns_per_byte(&self) -> f64 {
         self.body.last_ns_per_byte()
     }
 
-    /// What `len` bytes take by it, in nanoseconds.
+    /// Returns the nanoseconds that `len` bytes take.
     pub(super) fn ns(&self, way: Way, len: u64) -> f64 {
         let curve = match way {
             Way::Copy => &self.copy,
@@ -81,12 +81,13 @@ impl Base {
     }
 }
 
-/// A sample of a time that is known.
+/// Returns a sample of an exactly known time.
 pub(super) fn exactly(len: u64, ns: u64) -> Sample {
     Sample { len, ns, low_ns: ns, high_ns: ns, count: 0 }
 }
 
-/// Samples on the line of nominal figures. Leaving data in place seems better from `in_place_min` on.
+/// Returns samples on the line through nominal figures. Sending in place is assumed to be better from
+/// `in_place_min` on.
 fn nominal(profile: &Profile, in_place_min: u64, pushes: bool) -> Vec<(Method, Sample)> {
     let mut samples = Vec::new();
     let lens = (0..u64::BITS).flat_map(|bits| [1 << bits, (1 << bits) + (1 << bits >> 1)]);

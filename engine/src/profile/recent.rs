@@ -1,88 +1,89 @@
-//! The last few factors of one kind of transfer: how long it took relative to what was expected.
+//! The last few factors of one kind of transfer: observed time relative to expected time.
 //!
-//! The lowest counts: receivers that look late make a transfer seem slow, nothing makes one seem fast. A
-//! faster network is therefore believed at once, a slower one when all that is kept says so, and some late
-//! answers change nothing. Where several transfers make one factor the middle counts: of two that follow
-//! each other the second seems fast if the answer to the first was late.
+//! The lowest factor counts: a receiver that polls late makes a transfer seem slow, and nothing makes one
+//! seem fast. So a faster network is believed at once, a slower one when all stored factors agree, and some
+//! late answers change nothing. If one factor comes from several transfers, the median counts: of two
+//! successive transfers the second seems fast if the answer to the first was late.
 
-/// Factors that are kept.
+/// Number of stored factors.
 const KEPT: usize = 5;
-/// Observations after which a kind of transfer is known.
+/// Observations after which a kind of transfer counts as known.
 pub(super) const ENOUGH: u32 = 3;
-/// A value that has moved by more than this part is news.
+/// A relative change of the value above this is news.
 const NEWS: f64 = 0.03;
-/// One that lies further off than this part tells of another network than the one that is known.
+/// A relative change above this means that the network has changed.
 const CHANGE: f64 = 0.2;
 
-/// Observations that lie within this factor of each other agree: a network delays all alike, a receiver that
-/// looks late each by another time.
+/// Observations within this factor of each other agree: a network delays all transfers alike, a receiver
+/// that polls late delays each differently.
 const AGREEMENT: f64 = 1.3;
 
-/// What an observation says.
+/// Result of an observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Learnt {
-    /// As was known.
+    /// The value is as known before.
     Nothing,
-    /// A point is better known: the profile is to be made anew.
+    /// A point is known better: derive the profile again.
     News,
-    /// The network is another one than before: all ways are to be tried again.
+    /// The network has changed: measure all methods again.
     Change,
 }
 
-/// The last factors.
+/// The last factors of one kind of transfer.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Recent {
     factors: [f32; KEPT],
     count: u32,
-    /// Attempts to observe it since it was last wanted.
+    /// Attempts to observe it since an observation was last wanted.
     attempts: u32,
-    /// The factor that the profile in use has; zero: it has none of its own here.
+    /// The factor that the profile in use includes; zero: none.
     used: f32,
-    /// One more observation is wanted.
+    /// Another observation is wanted.
     doubted: bool,
-    /// The middle counts.
-    is_of_many: bool,
-    /// The length of the last one, in bytes.
+    /// Each factor comes from several transfers, so the median counts.
+    is_median: bool,
+    /// Length of the last transfer in bytes.
     pub(super) len: u64,
 }
 
 impl Recent {
-    /// Nothing is observed yet; `is_expected`: the profile in use says that the factor is one.
+    /// Creates it without observations; `is_expected`: the profile in use expects a factor of one.
     pub(super) fn new(is_expected: bool) -> Recent {
         Recent { used: if is_expected { 1.0 } else { 0.0 }, ..Recent::default() }
     }
 
-    /// The same of factors that several transfers make.
+    /// Returns it for factors that each come from several transfers.
     pub(super) fn of_many(self) -> Recent {
-        Recent { is_of_many: true, ..self }
+        Recent { is_median: true, ..self }
     }
 
-    /// Observations that are kept or have been.
+    /// Returns the number of observations, including those no longer stored.
     pub(super) fn count(&self) -> u32 {
         self.count
     }
 
-    /// Attempts to observe it.
+    /// Returns the number of attempts to observe it.
     pub(super) fn attempts(&self) -> u32 {
         self.attempts
     }
 
-    /// An attempt to observe it is made.
+    /// Counts an attempt to observe it.
     pub(super) fn attempt(&mut self) {
         self.attempts += 1;
     }
 
-    /// Whether more than `enough` observations are wanted, after no more than `attempts_max` attempts.
+    /// Whether fewer than `enough` observations exist or another one is wanted, and fewer than
+    /// `attempts_max` attempts were made.
     pub(super) fn wants(&self, enough: u32, attempts_max: u32) -> bool {
         (self.doubted || self.count < enough) && self.attempts < attempts_max
     }
 
-    /// One more observation, and what follows from it.
+    /// Adds an observation and returns its consequence.
     pub(super) fn note(&mut self, factor: f64) -> Learnt {
         self.factors[self.count as usize % KEPT] = factor as f32;
         self.count += 1;
         let is_used = self.used > 0.0;
-        // Where it is not what is known, others tell whether that was chance.
+        // If it differs from the known value, further observations decide whether that was chance.
         self.doubted = is_used && apart(factor, self.used) > CHANGE;
         let moved = self.value().map_or(0.0, |value| if is_used { apart(value, self.used) } else { 1.0 });
         match moved {
@@ -92,38 +93,38 @@ impl Recent {
         }
     }
 
-    /// All attempts are free again.
+    /// Resets the number of attempts.
     pub(super) fn retry(&mut self) {
         self.attempts = 0;
     }
 
-    /// One more observation is wanted of what is known, and all attempts are free again.
-    pub(super) fn look_again(&mut self) {
+    /// Requests another observation if the value is known, and resets the number of attempts.
+    pub(super) fn recheck(&mut self) {
         if self.count > 0 {
             (self.doubted, self.attempts) = (true, 0);
         }
     }
 
-    /// The last factor; zero without any.
+    /// Returns the last factor; zero without any.
     pub(super) fn latest(&self) -> f64 {
         f64::from(self.factors[(self.count as usize + KEPT - 1) % KEPT])
     }
 
-    /// Whether one more observation is wanted, in spite of the last one or because of it.
+    /// Sets whether another observation is wanted.
     pub(super) fn doubt(&mut self, is_wanted: bool) {
         self.doubted = is_wanted;
     }
 
-    /// The factor that counts, if there are as many observations as are kept and three agree on it.
+    /// Returns the factor that counts if all places are filled and three factors agree.
     pub(super) fn agreed(&self) -> Option<f64> {
         let mut sorted = self.factors;
         sorted.sort_unstable_by(f32::total_cmp);
-        let from = usize::from(self.is_of_many);
+        let from = usize::from(self.is_median);
         let agree = f64::from(sorted[from + 2]) <= AGREEMENT * f64::from(sorted[from]);
         self.value().filter(|_| self.known() == KEPT && agree)
     }
 
-    /// The value counts as one observation.
+    /// Reduces the observations to a single one with the current value.
     pub(super) fn forget(&mut self) {
         if let Some(value) = self.value() {
             let factors = [value as f32; KEPT];
@@ -131,17 +132,17 @@ impl Recent {
         }
     }
 
-    /// The profile in use has the value.
+    /// Records that the profile in use includes the value.
     pub(super) fn use_value(&mut self) {
         self.used = self.value().map_or(self.used, |value| value as f32);
     }
 
-    /// The factor that counts; none: nothing was observed.
+    /// Returns the factor that counts; `None` without observations.
     pub(super) fn value(&self) -> Option<f64> {
         let mut sorted = self.factors;
         let sorted = &mut sorted[..self.known()];
         sorted.sort_unstable_by(f32::total_cmp);
-        let place = if self.is_of_many { sorted.len() / 2 } else { 0 };
+        let place = if self.is_median { sorted.len() / 2 } else { 0 };
         sorted.get(place).map(|&factor| f64::from(factor))
     }
 
@@ -150,7 +151,7 @@ impl Recent {
     }
 }
 
-/// How far a factor is from another one, as part of it.
+/// Returns the relative difference of two factors.
 fn apart(factor: f64, from: f32) -> f64 {
     let apart = factor / f64::from(from) - 1.0;
     if apart < 0.0 { -apart } else { apart }
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_agrees_is_the_network_and_what_scatters_is_not() {
+    fn agreeing_factors_are_the_network_and_scattered_ones_the_receiver() {
         let agreed = |factors: [f64; 5]| {
             let mut recent = Recent::new(true);
             factors.into_iter().for_each(|factor| _ = recent.note(factor));
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn of_factors_of_many_transfers_the_middle_counts() {
+    fn the_median_of_factors_of_several_transfers_counts() {
         let mut recent = Recent::new(false).of_many();
         for factor in [1.0, 1.5, 0.6, 1.0] {
             recent.note(factor);

@@ -1,15 +1,15 @@
-//! What a probe found.
+//! Result of a probe: method, size, time and its spread.
 
-/// Two cores, by how near they are to each other: the price of handing work over depends on it.
+/// Distance of two cores, on which the time to hand over work depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pair {
-    /// They share a cache, as the hardware threads of one core do.
+    /// The cores share a cache, as the hardware threads of one core do.
     Cache,
-    /// They are of one socket.
+    /// The cores are in one socket.
     Socket,
-    /// They are of different sockets.
+    /// The cores are in different sockets.
     Across,
-    /// The system hides how its cores are arranged.
+    /// The system does not report the arrangement of its cores.
     Unknown,
 }
 
@@ -17,7 +17,7 @@ impl Pair {
     /// All pairs, the nearest first.
     pub const ALL: [Pair; 4] = [Pair::Cache, Pair::Socket, Pair::Across, Pair::Unknown];
 
-    /// In words.
+    /// Returns the name for the user.
     pub const fn name(self) -> &'static str {
         match self {
             Pair::Cache => "same cache",
@@ -28,16 +28,16 @@ impl Pair {
     }
 }
 
-/// A way to carry or move bytes that is measured on its own (P4 section III-A).
+/// A method of transferring or copying data that is measured separately (P4 section III-A).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Method {
     /// A message in a packet, its data copied behind the header: half a round trip.
     Copy,
-    /// A message in a packet, its data left where it is (an iovec): half a round trip.
+    /// A message in a packet, its data sent in place (an iovec): half a round trip.
     InPlace,
-    /// A message announced by an Rts and granted by a Cts: half a round trip.
+    /// A message by rendezvous (Rts, Cts): half a round trip.
     Rendezvous,
-    /// A message whose data follows its Rts without waiting for an answer (see `limits.push`): half a round
+    /// A message whose data follows its Rts without waiting for a Cts (see `limits.push`): half a round
     /// trip.
     Pushed,
     /// A message that its receiver reads from the sender's memory (see `limits.reads`): half a round trip.
@@ -46,10 +46,10 @@ pub enum Method {
     Pair,
     /// Two messages of this size in one packet: half a round trip of both.
     Aggregate,
-    /// Copying from memory to memory, neither of them in a near cache; belongs to the host, not to the rail.
+    /// Copying from memory to memory, neither of them in a near cache; a property of the host, not of the
+    /// rail.
     Memcpy,
-    /// Handing a task to a core that spins, from one core of such a pair to the other; the size is always
-    /// zero.
+    /// Handing a task to a core that spins, between such a pair of cores; the size is always zero.
     HandOff(Pair),
 }
 
@@ -70,7 +70,7 @@ impl Method {
         Method::HandOff(Pair::Unknown),
     ];
 
-    /// The name in profile files and for the user.
+    /// Returns the name in profile files and for the user.
     pub const fn name(self) -> &'static str {
         match self {
             Method::Copy => "copy",
@@ -88,7 +88,7 @@ impl Method {
         }
     }
 
-    /// By its name.
+    /// Returns the method with this name.
     pub fn named(name: &str) -> Option<Method> {
         Method::ALL.into_iter().find(|method| method.name() == name)
     }
@@ -126,10 +126,10 @@ pub struct Sample {
 impl Sample {
     /// Longest size that is measured, in bytes.
     pub const LEN_MAX: u64 = 1 << 40;
-    /// Longest time that a sample may have, in nanoseconds: no transfer takes a quarter of an hour.
+    /// Longest time of a sample, in nanoseconds: about 18 minutes, longer than any transfer.
     pub const NS_MAX: u64 = 1 << 40;
 
-    /// The sample of these repetitions, which are sorted on the way; none without any.
+    /// Makes the sample of these repetitions and sorts them; `None` without any.
     pub fn of(len: u64, times_ns: &mut [u64]) -> Option<Sample> {
         times_ns.sort_unstable();
         let at = |quarter: usize| times_ns.get((times_ns.len().checked_sub(1)?) * quarter / 4).copied();
@@ -138,8 +138,8 @@ impl Sample {
         Some(Sample { len, ns: bound(at(2)?), low_ns: bound(at(1)?), high_ns: bound(at(3)?), count })
     }
 
-    /// Half of the middle half's width, relative to the median: 0.02 says that half of the repetitions lay
-    /// within about 2 percent.
+    /// Returns half of the interquartile range relative to the median: 0.02 means that half of the
+    /// repetitions lie within about 2 percent.
     pub fn spread(&self) -> f64 {
         (self.high_ns - self.low_ns) as f64 / 2.0 / self.ns as f64
     }
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_go_by_their_names() {
+    fn methods_are_found_by_name() {
         for method in Method::ALL {
             assert_eq!(Method::named(method.name()), Some(method));
             assert_eq!(Method::ALL[method.index()], method);

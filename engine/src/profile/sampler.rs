@@ -8,26 +8,26 @@
 //! let profile = sampler.finish(provenance)?;
 //! ```
 //!
-//! Two hosts run it for one rail: both call [`crate::Engine::measure`] with their number of that rail, so
-//! that nothing else carries anything; the one with the sampler tells the other each probe, then
-//! `probe.round_trips` times for each repetition sends one message of `probe.len` bytes (two, one after the
-//! other, for [`Method::Pair`] and [`Method::Aggregate`]) with [`crate::Hints::probe`] set to the method and
-//! waits for as much to come back. The time of a repetition is the elapsed time divided by twice the round
-//! trips. Receives take any tag: one that names its sender and tag might invite the sender, which
-//! would save the handshake that a rendezvous is measured for. [`Method::Memcpy`] and [`Method::HandOff`]
+//! Two hosts run it for one rail. Both call [`crate::Engine::measure`] with their number of that rail, so
+//! that it carries nothing else. The host with the sampler sends each probe to the other; then,
+//! `probe.round_trips` times per repetition, it sends one message of `probe.len` bytes (two, one after the
+//! other, for [`Method::Pair`] and [`Method::Aggregate`]) with [`crate::Hints::probe`] set to the method,
+//! and waits for as much to come back. The time of a repetition is the elapsed time divided by twice the
+//! round trips. Receives accept any tag: one with a sender and a tag might send an Rtr, which would save
+//! the handshake that is part of the measured rendezvous. [`Method::Memcpy`] and [`Method::HandOff`]
 //! concern the host alone; their time is that of one copy or hand-off.
 //!
-//! **An outline** of both curves comes first, at few sizes up to long ones: it is all that a very busy
-//! machine leaves time for, and without it nothing is said of the rail, since what noise does to short
-//! sizes tells nothing of long ones. **Sizes** are then spaced logarithmically, and refined around each
-//! crossing by halving the ratio of its neighbours. **Noise** on shared machines adds time, in bursts, so
-//! each point is visited in several rounds far apart, each visit gives the median of its repetitions, and
-//! the smallest of these medians counts: a disturbance has to hit every round to be believed. Points whose
-//! two best rounds disagree by more than the tolerance are visited again while the budget lasts. A shaped
-//! rail saves up a burst during a disturbance, and what follows it is faster than the rail: a visit that
-//! beats the bandwidth of the longest message by far does not count. **Time** is bounded: repetitions and
-//! the longest size follow from what the shorter sizes took, and when the budget is spent the plan ends
-//! with what it has.
+//! **An outline** of both curves comes first, at few sizes up to long ones. A very busy machine leaves time
+//! for no more, and without it nothing is known of the rail, since the noise at short sizes says nothing
+//! about long ones. **Sizes** are then spaced logarithmically, and refined around each crossing by halving
+//! the ratio of its neighbours. **Noise** on shared machines adds time, in bursts, so each point is visited
+//! in several rounds far apart, each visit gives the median of its repetitions, and the smallest of these
+//! medians counts: only a disturbance that hits every round has an effect. Points whose two best rounds
+//! differ by more than the tolerance are visited again while the budget lasts. A traffic shaper that was
+//! idle during a disturbance lets a burst pass afterwards, which is faster than the rail: a visit that is
+//! much faster than the bandwidth of the longest message does not count. **Time** is bounded: repetitions
+//! and the longest size follow from the times of the shorter sizes, and when the budget is spent the plan
+//! ends with the results it has.
 
 use super::curve::Curve;
 use super::floor::{Floor, Point, is_local};
@@ -37,42 +37,41 @@ use super::threshold::{best_eager, changes_at, points, unexpected};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
-/// Shortest and longest message of the copy in memory.
+/// Shortest and longest size of copies in memory.
 const MEMCPY: (u64, u64) = (256, 1 << 20);
-/// Shortest message that is announced: below it nobody would.
+/// Shortest message measured by rendezvous; below it rendezvous never pays.
 const RENDEZVOUS_MIN: u64 = 1 << 10;
-/// Longest message of which it is measured how long it takes to be read by one core alone: two cores copy it
-/// faster by far.
+/// Longest message measured by reading: longer ones are read by two cores, which is much faster than one.
 const READ_MAX: u64 = 256 << 10;
 /// Ratio of one size of the outline to the next; a power of the ratio of sizes.
 const OUTLINE_RATIO: u64 = 16;
-/// Up to this multiple of the time of shorter messages, that of a longer one says nothing of its bytes.
+/// If a longer message takes less than this multiple of the shorter ones' time, its time is mostly latency.
 const UNSEEN: u64 = 2;
-/// A point that was visited once does not count if it took this many times as long as a longer one.
+/// A point with one visit does not count if it took this many times as long as a longer one.
 const STRAY: u64 = 2;
-/// A repetition takes at least this long, or it has several round trips.
+/// A repetition has as many round trips as take at least this long.
 const REPETITION_NS: u64 = 4_000;
 
-/// What can be measured on a rail.
+/// Capabilities of a rail, and the methods to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reach {
     /// Longest message that fits into a packet, in bytes of data.
     pub packet_max: u64,
-    /// Longest message at all, in bytes.
+    /// Longest message to measure, in bytes.
     pub len_max: u64,
-    /// Packets can leave data in place.
+    /// Packets can send data in place.
     pub gathers: bool,
-    /// Data can follow its announcement at once.
+    /// Data can follow its request to send at once.
     pub pushes: bool,
     /// Receivers can read messages from their sender's memory.
     pub reads: bool,
-    /// Copying is measured too: once for each host is enough.
+    /// Copying in memory is measured too; once per host suffices.
     pub host: bool,
-    /// Handing work over is, between such pairs of cores ([`Pair::ALL`]).
+    /// Pairs of cores between which handing over work is measured, in the order of [`Pair::ALL`].
     pub hand_offs: [bool; Pair::ALL.len()],
 }
 
-/// How much trouble to take.
+/// Effort of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Effort {
     /// Time for all probes, in nanoseconds.
@@ -83,14 +82,14 @@ pub struct Effort {
     pub refined: f64,
     /// Rounds in which each point is visited.
     pub rounds: u32,
-    /// Fewest and most repetitions of a visit.
+    /// Smallest and largest number of repetitions per visit.
     pub repetitions: (u32, u32),
-    /// Another visit of a point shall not differ by more than this part from the one that counts.
+    /// Largest relative difference between the visit that counts and the one that confirms it.
     pub tolerance: f64,
 }
 
 impl Effort {
-    /// At first use: about a third of a second for a rail.
+    /// For the first use of a rail: about a third of a second.
     pub const QUICK: Effort = Effort {
         budget_ns: 300_000_000,
         ratio: 4,
@@ -99,7 +98,7 @@ impl Effort {
         repetitions: (3, 15),
         tolerance: 0.05,
     };
-    /// By hand.
+    /// For measurements that the user starts.
     pub const FULL: Effort = Effort {
         budget_ns: 10_000_000_000,
         ratio: 2,
@@ -110,20 +109,20 @@ impl Effort {
     };
 }
 
-/// Something to measure.
+/// A measurement to carry out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {
-    /// How it is carried.
+    /// Method.
     pub method: Method,
     /// Bytes of data of each message.
     pub len: u64,
-    /// Times wanted.
+    /// Number of repetitions.
     pub repetitions: u32,
-    /// Round trips (copies, hand-offs) in each of them.
+    /// Round trips (copies, hand-offs) per repetition.
     pub round_trips: u32,
 }
 
-/// The plan.
+/// The plan of probes and the results so far.
 #[derive(Debug)]
 pub struct Sampler {
     reach: Reach,
@@ -137,18 +136,18 @@ pub struct Sampler {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Few sizes, short and long, once.
+    /// A few short and long sizes, once each.
     Outline,
-    /// The grid of sizes, in this round.
+    /// The grid of sizes; this is the number of the round.
     Grid(u32),
-    /// Around crossings.
+    /// Sizes around crossings.
     Refine,
-    /// Points that are still uncertain.
+    /// More visits of uncertain points.
     Settle,
 }
 
 impl Sampler {
-    /// A plan for one rail.
+    /// Creates the plan for one rail.
     pub fn new(reach: Reach, effort: Effort) -> Sampler {
         let (found, queue) = (BTreeMap::new(), VecDeque::new());
         let mut sampler = Sampler { reach, effort, found, queue, stage: Stage::Outline, spent_ns: 0 };
@@ -156,7 +155,7 @@ impl Sampler {
         sampler
     }
 
-    /// What to measure next; none when the plan is done or its time is over.
+    /// Returns the next probe; `None` when the plan is complete or its time is spent.
     pub fn next_probe(&mut self) -> Option<Probe> {
         loop {
             if self.spent_ns >= self.effort.budget_ns && self.suffices() {
@@ -170,8 +169,9 @@ impl Sampler {
                     self.queue.push_front(point);
                     return Some(self.probe(shorter));
                 }
-                // Found once, in the outline, when there was no better: three visits of a shorter one are.
-                if self.bytes_show(point) {
+                // The outline measured this point once, with few results; three visits of a shorter one are
+                // better.
+                if self.exceeds_latency(point) {
                     self.found.remove(&point);
                 }
             }
@@ -179,18 +179,18 @@ impl Sampler {
         }
     }
 
-    /// Whether a profile can be made of what was found so far. On a machine that is very busy the outline may
-    /// take more than the whole budget.
+    /// Whether the results suffice for a profile. On a very busy machine the outline may take longer than
+    /// the whole budget.
     pub fn suffices(&self) -> bool {
         self.stage != Stage::Outline
     }
 
-    /// Part of the budget that is spent, zero to one: for progress.
+    /// Returns the spent part of the budget, zero to one, to show progress.
     pub fn progress(&self) -> f64 {
         (self.spent_ns as f64 / self.effort.budget_ns.max(1) as f64).min(1.0)
     }
 
-    /// Takes the times of a probe, in nanoseconds; the order of `times_ns` changes.
+    /// Adds the times of a probe, in nanoseconds; reorders `times_ns`.
     pub fn measured(&mut self, probe: &Probe, times_ns: &mut [u64]) {
         let ways = if is_local(probe.method) { 1 } else { 2 };
         let sum: u64 = times_ns.iter().sum();
@@ -201,7 +201,7 @@ impl Sampler {
         visits.sort_by_key(|visit| visit.ns);
     }
 
-    /// Times measured up to now are longer by this: too much was taken off for the answer.
+    /// Adds `ns` to all times measured so far: too much was subtracted for the answer.
     pub fn lengthen(&mut self, ns: u64) {
         let on_wire = self.found.iter_mut().filter(|(point, _)| !is_local(point.0));
         for Sample { ns: median, low_ns, high_ns, .. } in on_wire.flat_map(|(_, visits)| visits) {
@@ -211,8 +211,8 @@ impl Sampler {
         }
     }
 
-    /// Part of the points on the wire, zero to one, at which no other visit confirms the one that counts, so
-    /// that a disturbance may have been believed. Points that were visited once say nothing.
+    /// Returns the part of the points on the wire, zero to one, whose counting visit is not confirmed by
+    /// another one, so that it may be disturbed. Points with a single visit are left out.
     pub fn disagreement(&self) -> f64 {
         let floor = self.floor();
         let on_wire = self.found.iter().filter(|(point, _)| !is_local(point.0));
@@ -224,10 +224,9 @@ impl Sampler {
         f64::from(apart) / f64::from(all.max(1))
     }
 
-    /// The profile.
+    /// Makes the profile.
     ///
-    /// # Errors
-    /// The times of too few probes were handed in.
+    /// Too few probes were measured.
     pub fn finish(self, provenance: Provenance) -> Result<Profile, TooFew> {
         if !self.suffices() {
             return Err(TooFew);
@@ -241,8 +240,8 @@ impl Sampler {
         Profile::new(provenance, self.found.iter().filter_map(sample))
     }
 
-    /// Whether a point was visited once and took far longer than a longer one of the same method, which was
-    /// visited more often: something else had the cores just then, which says nothing of the others.
+    /// Whether a point has a single visit that took much longer than a longer message of the same method
+    /// with several visits: other programs used the cores during that visit.
     fn is_stray(&self, (method, len): Point, visits: &[Sample]) -> bool {
         let longer = self.found.range((method, len + 1)..=(method, u64::MAX));
         let confirmed = longer.filter(|(_, others)| others.len() > 1);
@@ -250,7 +249,7 @@ impl Sampler {
         matches!((visits, least_ns), ([only], Some(ns)) if only.ns > STRAY * ns)
     }
 
-    /// The first measurements.
+    /// Returns the points of the outline.
     fn outline(&self) -> VecDeque<Point> {
         let packet_max = self.reach.packet_max;
         let mut points = VecDeque::new();
@@ -267,13 +266,13 @@ impl Sampler {
         points
     }
 
-    /// The longest size of the grid.
+    /// Returns the longest size of the grid.
     fn longest(&self) -> u64 {
         self.effort.ratio.pow(self.reach.len_max.max(1).ilog(self.effort.ratio))
     }
 
-    /// All points of one round, short sizes first, the methods of one size together: what they are compared
-    /// with was measured at the same time.
+    /// Returns all points of one round, short sizes first. The methods of one size are measured together,
+    /// so that they are compared under the same conditions.
     fn grid(&self) -> VecDeque<Point> {
         let Reach { packet_max, gathers, pushes, reads, host, hand_offs, .. } = self.reach;
         let mut points = VecDeque::new();
@@ -293,13 +292,13 @@ impl Sampler {
             points.extend(ways.into_iter().filter(|(_, possible)| *possible).map(|(way, _)| (way, len)));
             len *= self.effort.ratio;
         }
-        // Last, since it takes milliseconds where other threads want the cores.
+        // Hand-offs come last, since they take milliseconds while other threads use the cores.
         let pairs = Pair::ALL.into_iter().zip(hand_offs).filter(|(_, exists)| *exists);
         points.extend(pairs.map(|(pair, _)| (Method::HandOff(pair), 0)));
         points
     }
 
-    /// Fills the queue with what comes after it; none: nothing does.
+    /// Moves on to the next stage and fills the queue; `None`: the plan is complete.
     fn advance(&mut self) -> Option<()> {
         self.stage = match self.stage {
             Stage::Outline => {
@@ -319,7 +318,7 @@ impl Sampler {
         if self.queue.is_empty() { None } else { Some(()) }
     }
 
-    /// Between the neighbours of each crossing, until they are close.
+    /// Adds points between the neighbours of each crossing, until these are close.
     fn refine(&mut self) {
         let (copy, in_place) = (self.curve_of(Method::Copy), self.curve_of(Method::InPlace));
         let memcpy = Curve::through(points(&self.curve_of(Method::Memcpy)));
@@ -349,13 +348,13 @@ impl Sampler {
                 !self.found.contains_key(&(**method, middle))
                     && (**method != Method::InPlace || self.reach.gathers)
             };
-            // One visit shows where to go on; the others come later, when a disturbance is over.
+            // One visit shows where to continue; the others come later, when a disturbance is over.
             let wanted = methods.iter().filter(missing).map(|&method| (method, middle));
             self.queue.extend(wanted.collect::<Vec<_>>());
         }
     }
 
-    /// Once more what was visited in too few rounds, or was found twice, and differently.
+    /// Adds the points that were visited in too few rounds, or whose two best visits differ.
     fn settle(&mut self) -> Stage {
         let tolerance = self.effort.tolerance;
         let most = 3 * self.effort.rounds as usize;
@@ -374,57 +373,60 @@ impl Sampler {
         Stage::Settle
     }
 
-    /// What nothing on the wire is faster than. Copies in memory usually all are: it says nothing there.
+    /// Returns the lower bound of times on the wire. Copies in memory are usually faster; it does not apply
+    /// to them.
     fn floor(&self) -> Floor {
         let announced = self.found.range((Method::Rendezvous, 0)..=(Method::Rendezvous, u64::MAX));
         let longest = announced.last().and_then(|(point, visits)| Some((point.1, visits.first()?.ns)));
         Floor(longest.map_or(0.0, |(len, ns)| ns as f64 / len.max(1) as f64))
     }
 
-    /// The visit of each point of a method that counts.
+    /// Returns the visit that counts of each point of a method.
     fn curve_of(&self, method: Method) -> Vec<Sample> {
         let mine = self.found.range((method, 0)..=(method, u64::MAX));
         let floor = self.floor();
         mine.filter_map(|(point, visits)| floor.believed(*point, visits)).collect()
     }
 
-    /// What a probe is expected to take, from the same point, or the next shorter one in proportion.
+    /// Predicts the time of a probe, from the same point, or from the next shorter one in proportion.
     fn expected_ns(&self, (method, len): Point) -> Option<u64> {
         let ((_, known), visits) = self.found.range((method, 0)..=(method, len)).next_back()?;
         let ns = visits.first()?.ns;
         Some(if *known == len { ns } else { (ns as f64 * len as f64 / (*known).max(1) as f64) as u64 })
     }
 
-    /// A point of which a few visits would cost a large part of the budget is left out: the last line of the
-    /// curve goes on from the longest size that was measured. What is refined or repeated lies below that.
+    /// Whether a few visits of a point would cost a large part of the budget. Such a point is left out: the
+    /// last line of the curve continues from the longest measured size. Points that are refined or repeated
+    /// are shorter.
     fn is_too_long(&self, point: Point) -> bool {
         let visits = u64::from(self.effort.repetitions.0) * u64::from(self.effort.rounds);
         let ways = if is_local(point.0) { 1 } else { 2 };
         let is_long = |ns: u64| ns.saturating_mul(ways * visits) > self.effort.budget_ns / 4;
-        // In proportion, short sizes look longer than they are.
+        // A prediction in proportion to the size is too high for short sizes.
         self.expected_ns(point).is_some_and(is_long)
             && match self.stage {
-                Stage::Outline => self.bytes_show(point),
+                Stage::Outline => self.exceeds_latency(point),
                 Stage::Grid(_) => point.0 == Method::Rendezvous,
                 Stage::Refine | Stage::Settle => false,
             }
     }
 
-    /// The next shorter point of the outline, if it was not visited often enough to leave out longer ones.
+    /// Returns the next shorter point of the outline if it has too few visits to leave out longer ones
+    /// because of it.
     fn unconfirmed(&self, point: Point) -> Option<Point> {
         let (shorter, visits) = self.shorter(point).filter(|_| self.stage == Stage::Outline)?;
         (visits.len() < self.effort.rounds as usize).then_some(shorter)
     }
 
-    /// The visits of the next shorter message of the same method.
+    /// Returns the next shorter point of the same method and its visits.
     fn shorter(&self, (method, len): Point) -> Option<(Point, &[Sample])> {
         let known = self.found.range((method, 0)..(method, len)).next_back();
         known.map(|(point, visits)| (*point, &visits[..]))
     }
 
-    /// Whether the next shorter message took far longer than all that are shorter still. If not, its time
-    /// says nothing of longer ones: it is latency, or other programs had the cores.
-    fn bytes_show(&self, point: Point) -> bool {
+    /// Whether the next shorter message took much longer than all shorter ones. If not, its time is
+    /// latency, or other programs used the cores, and it predicts nothing for longer messages.
+    fn exceeds_latency(&self, point: Point) -> bool {
         let Some(((_, len), [visit, ..])) = self.shorter(point) else { return false };
         let shortest = self.found.iter().filter(|(point, _)| !is_local(point.0) && point.1 < len);
         let slowest_ns = shortest.filter_map(|(_, visits)| Some(visits.first()?.low_ns)).max();
@@ -436,7 +438,7 @@ impl Sampler {
         let Some(expected_ns) = self.expected_ns((method, len)).map(|ns| ns.max(1)) else {
             return Probe { method, len, repetitions: least, round_trips: 1 };
         };
-        // A point may take a five hundredth of the budget.
+        // A point may take 1/500 of the budget.
         let share_ns = self.effort.budget_ns / 500;
         let repetitions = (share_ns / (2 * expected_ns)).clamp(u64::from(least), u64::from(most)) as u32;
         let round_trips = (REPETITION_NS / (2 * expected_ns)).clamp(1, 64) as u32;
@@ -444,7 +446,7 @@ impl Sampler {
     }
 }
 
-/// The whole number closest to the middle in log size, between the two.
+/// Returns the geometric mean, rounded down.
 fn geometric_mean(below: u64, above: u64) -> u64 {
     (u128::from(below.max(1)) * u128::from(above)).isqrt() as u64
 }
@@ -453,7 +455,7 @@ fn geometric_mean(below: u64, above: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// A rail of 1 GB/s whose points were visited twice, but for what `odd` visits.
+    /// Returns the profile of a rail of 1 GB/s whose points have two visits, plus a single visit `odd`.
     fn profile(odd: (u64, u64)) -> Profile {
         let (packet_max, hand_offs) = (1 << 16, [false; 4]);
         let reach = Reach {
@@ -479,14 +481,14 @@ mod tests {
     }
 
     #[test]
-    fn a_point_that_was_disturbed_in_its_only_visit_says_nothing() {
+    fn a_point_whose_only_visit_was_disturbed_is_dropped() {
         let disturbed = profile((23, 221 * 3_000));
         assert!(disturbed.samples(Method::Copy).iter().all(|sample| sample.len != 23));
         assert!(disturbed.contradiction() < 0.1, "{}", disturbed.contradiction());
     }
 
     #[test]
-    fn a_sample_that_nothing_confirms_is_marked_by_its_spread() {
+    fn an_unconfirmed_sample_has_a_wide_spread() {
         let profile = profile((23, 3_023));
         let spread =
             |len: u64| profile.samples(Method::Copy).iter().find(|s| s.len == len).map(Sample::spread);

@@ -1,4 +1,4 @@
-//! Profiles as text: the form of files, version 3.
+//! Profiles as text: the file format, version 3.
 //!
 //! ```text
 //! nmad profile 3
@@ -13,10 +13,10 @@
 //! check 6c62272e07bb0142
 //! ```
 //!
-//! A sample is its method, bytes, median, quartiles (nanoseconds), repetitions. Samples of a method ascend in
-//! size. What a driver has learnt for itself is here a text. Lines that begin with `#` are for people:
-//! thresholds are derived anew from the samples. `check` is the FNV-1a hash of everything before its line, so
-//! that a file that was cut or damaged is not believed.
+//! A sample is its method, bytes, median, quartiles (nanoseconds), repetitions. Samples of a method ascend
+//! in size. `driver` lines are values that a driver has measured for its own choices. Lines that begin with
+//! `#` are for the user: thresholds are derived again from the samples. `check` is the FNV-1a hash of
+//! everything before its line, which detects truncated or damaged files.
 
 use super::doubt::Doubt;
 use super::measured::{Profile, Provenance};
@@ -29,10 +29,10 @@ use core::fmt::{self, Write};
 
 const FIRST: &str = "nmad profile ";
 const VERSION: &str = "3";
-/// More lines than this are no profile.
+/// Largest number of lines of a profile.
 const LINES_MAX: usize = 10_000;
 
-/// Why a text is no profile.
+/// Error of a text that is not a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {
     /// Line, counted from one.
@@ -50,7 +50,7 @@ impl fmt::Display for ParseError {
 impl core::error::Error for ParseError {}
 
 impl Profile {
-    /// The profile as text.
+    /// Returns the profile as text.
     pub fn print(&self) -> String {
         let mut text = format!("{FIRST}{VERSION}\n");
         let Provenance { key, when, place, how, doubt } = self.provenance();
@@ -77,8 +77,7 @@ impl Profile {
 
     /// Reads what [`Profile::print`] wrote.
     ///
-    /// # Errors
-    /// The text is not whole, was changed, is of another version or is no profile at all.
+    /// The text is truncated, was changed, has another version or is not a profile.
     pub fn parse(text: &str) -> Result<Profile, ParseError> {
         let wrong = |line: usize, why: &str| Err(ParseError { line, why: String::from(why) });
         let first = text.lines().next().unwrap_or_default();
@@ -122,13 +121,13 @@ impl Profile {
     }
 }
 
-/// The words without anything that would begin another line.
+/// Returns the words with control characters replaced, so that they fit on one line.
 fn one_line(words: &str) -> String {
     let words: String = words.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     String::from(words.trim())
 }
 
-/// For people who read the file.
+/// Returns a comment line for the user.
 fn remark(thresholds: &Thresholds) -> String {
     let Thresholds { in_place_min, rendezvous_min, push_min, aggregate_max, .. } = thresholds;
     let Thresholds { read_min, read_max, block_min, chunk_min, .. } = thresholds;
@@ -147,7 +146,7 @@ fn remark(thresholds: &Thresholds) -> String {
     )
 }
 
-/// The text before the line with the hash, if that is right and the last one.
+/// Returns the text before the line with the hash, if the hash is right and its line is the last one.
 fn checked(text: &str) -> Result<&str, ParseError> {
     let line = text.lines().count();
     let error = |why: &str| ParseError { line, why: String::from(why) };

@@ -1,78 +1,80 @@
-//! From which size on one method beats another: the interpolated crossings of P4 section III-B.
+//! Thresholds: the size from which one method beats another, by the interpolated crossings of P4 section
+//! III-B.
 //!
-//! Measured curves cross more than once where they lie close together. The crossing taken is the one that
-//! loses least: for each place at which one could change over, the time lost at all measured sizes, relative
-//! to the better method, is summed up, and the place with the smallest sum wins. The threshold itself is the
-//! linear interpolation between the two sizes around that place.
+//! Measured curves that lie close together cross more than once. The crossing taken has the least loss: for
+//! each place where the method could change, the time lost at all measured sizes, relative to the better
+//! method, is summed up, and the place with the smallest sum wins. The threshold is the linear
+//! interpolation between the two sizes around that place.
 
 use super::curve::Curve;
 use super::sample::Sample;
 use alloc::vec::Vec;
 
-/// From this length on messages are announced whatever was measured, unless configured otherwise, so that
-/// those that come unexpected are bounded (P4 section III-B).
+/// Messages of at least this length use rendezvous whatever was measured, unless configured otherwise, so
+/// that the memory of unexpected messages is bounded (P4 section III-B).
 pub const UNEXPECTED_MAX: u64 = 64 << 10;
-/// What any other way than copying costs at least, in nanoseconds: a packet of its own is decided upon (P4
-/// allows that 100 ns), a piece in place is an entry of a list that everybody walks.
-const TRIFLE_NS: u64 = 100;
-/// In a stream the copies of a packet on both sides overlap with those of its neighbours, which its half
-/// round trip does not show: this part of it counts beside a message that is read. Two cores of a Xeon with
-/// AMX: 8 KiB in windows of 64 take 0.64 us in packets and 1.05 read, alone 2.2 and 2.0; 16 KiB alone 3.6 and
-/// 2.3. With all of it messages from 6 KiB on are read there, with half of it from 20 KiB on.
+/// Least cost of any alternative to copying, in nanoseconds: a packet of its own needs a decision (P4
+/// allows it 100 ns), a piece in place is an entry of a list that every layer walks.
+const ALTERNATIVE_NS: u64 = 100;
+/// In a stream, the copies of a packet on both sides overlap with those of its neighbours, which its half
+/// round trip does not show: only this fraction of it counts in comparison with a message that is read. Two
+/// cores of a Xeon with AMX: 8 KiB in windows of 64 take 0.64 us in packets and 1.05 read, alone 2.2 and
+/// 2.0; 16 KiB alone 3.6 and 2.3. With all of it messages from 6 KiB on are read there, with half of it
+/// from 20 KiB on.
 const STREAMED: (u64, u64) = (3, 4);
-/// Bytes that can be copied in that time on any machine, and on none.
-const TRIFLE: (u64, u64) = (64, 512);
+/// Bounds of the bytes that can be copied in that time on any machine.
+const SHORT_LEN: (u64, u64) = (64, 512);
 
-/// Sizes, in bytes, at which another way of doing it becomes the better one.
+/// Sizes, in bytes, at which another method becomes better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Thresholds {
-    /// Data of at least this many bytes stays in place instead of being copied into its packet (P4's iovec
-    /// threshold); [`u64::MAX`]: copying is never worse.
+    /// Data of at least this many bytes is sent in place instead of being copied into its packet (P4's
+    /// iovec threshold); [`u64::MAX`]: copying is never worse.
     pub in_place_min: u64,
-    /// Messages of at least this many bytes are announced before they are sent (P4's rendezvous threshold).
-    /// At most [`UNEXPECTED_MAX`].
+    /// Messages of at least this many bytes use rendezvous (P4's rendezvous threshold). At most
+    /// [`UNEXPECTED_MAX`].
     pub rendezvous_min: u64,
-    /// The same for messages whose data follows the announcement at once, where one reliable rail is alone;
-    /// [`u64::MAX`]: the rail does not do that, or nobody measured it.
+    /// Messages of at least this many bytes send their data at once after the request to send, if the peer
+    /// has a single, reliable rail; [`u64::MAX`]: the rail does not support it, or it was not measured.
     pub push_min: u64,
     /// Messages of at least this many bytes are read by their receiver from the sender's memory instead of
-    /// being sent in a packet; [`u64::MAX`]: the rail does not do that, or nobody measured it.
+    /// being sent in a packet; [`u64::MAX`]: the rail does not support it, or it was not measured.
     pub read_min: u64,
-    /// Messages of at least this many bytes are announced although they could be read, since then both sides
-    /// copy; [`u64::MAX`]: none.
+    /// Messages of at least this many bytes use rendezvous although they could be read, since then both
+    /// sides copy; [`u64::MAX`]: none.
     pub read_max: u64,
     /// Two pieces of data share a packet if the smaller one has at most this many bytes (P4's aggregation
     /// threshold); [`u64::MAX`]: always.
     pub aggregate_max: u64,
-    /// Blocks of non-contiguous data of at least this many bytes stay in place, shorter ones are packed
+    /// Blocks of non-contiguous data of at least this many bytes are sent in place, shorter ones are packed
     /// (P1 section 5.3).
     pub block_min: u64,
-    /// A share of a large message on this rail is at least this long: where the bytes take as long as the
-    /// start (P2 section 3.4, P3 figure 2).
+    /// A share of a large message on this rail is at least this long: the length at which the bytes take as
+    /// long as the start (P2 section 3.4, P3 figure 2).
     pub chunk_min: u64,
 }
 
 impl Thresholds {
-    /// With whatever is shorter than `trifle` copied, into the packet that is there. Where two ways take the
-    /// same time but for a few percent, noise decides between them, and a wrong decision for short data costs
-    /// a program that sends much of it a system call for each.
-    pub(super) fn but_for_trifles(mut self, trifle: u64) -> Thresholds {
+    /// Returns the thresholds raised so that data shorter than `short_len` is copied into the packet at hand.
+    /// If two methods take the same time within a few percent, noise decides between them, and a wrong
+    /// decision for short data costs a program that sends much of it a system call per message.
+    pub(super) fn at_least(mut self, short_len: u64) -> Thresholds {
         for from in [&mut self.in_place_min, &mut self.aggregate_max, &mut self.block_min] {
-            *from = trifle.max(*from);
+            *from = short_len.max(*from);
         }
         self
     }
 }
 
-/// Bytes whose copying takes no longer than what any other way costs besides.
-pub(super) fn trifle(memcpy: Option<&Curve>) -> u64 {
-    memcpy.map_or(TRIFLE.0, |curve| curve.bytes(TRIFLE_NS).clamp(TRIFLE.0, TRIFLE.1))
+/// Returns the bytes whose copying takes no longer than the least cost of any alternative.
+pub(super) fn short_len(memcpy: Option<&Curve>) -> u64 {
+    memcpy.map_or(SHORT_LEN.0, |curve| curve.bytes(ALTERNATIVE_NS).clamp(SHORT_LEN.0, SHORT_LEN.1))
 }
 
-/// From which size on `second` is better than `first`: zero if it always is, [`u64::MAX`] if it never is
-/// where both were measured; none if they have no size in common.
+/// Returns the size from which `second` is better than `first`: zero if it always is, [`u64::MAX`] if it
+/// never is at a size where both were measured; `None` without a common size.
 pub fn crossing(first: &[(u64, u64)], second: &[(u64, u64)]) -> Option<u64> {
-    let (both, index) = change_over(first, second);
+    let (both, index) = change_at(first, second);
     match index {
         _ if both.is_empty() => None,
         0 => Some(0),
@@ -81,15 +83,15 @@ pub fn crossing(first: &[(u64, u64)], second: &[(u64, u64)]) -> Option<u64> {
     }
 }
 
-/// The measured sizes between which a crossing lies; none if it lies between no two.
+/// Returns the measured sizes around a crossing; `None` if it is not between two sizes.
 pub(super) fn changes_at(first: &[(u64, u64)], second: &[(u64, u64)]) -> Option<(u64, u64)> {
-    let (both, index) = change_over(first, second);
+    let (both, index) = change_at(first, second);
     let above = both.get(index)?.0;
     Some((both.get(index.checked_sub(1)?)?.0, above))
 }
 
-/// What both have measured, and the place from which on the second is the better choice.
-fn change_over(first: &[(u64, u64)], second: &[(u64, u64)]) -> (Vec<(u64, f64, f64)>, usize) {
+/// Returns the sizes that both have measured, and the index from which the second is the better choice.
+fn change_at(first: &[(u64, u64)], second: &[(u64, u64)]) -> (Vec<(u64, f64, f64)>, usize) {
     let both: Vec<(u64, f64, f64)> = first
         .iter()
         .filter_map(|&(len, a)| {
@@ -98,12 +100,12 @@ fn change_over(first: &[(u64, u64)], second: &[(u64, u64)]) -> (Vec<(u64, f64, f
         })
         .collect();
     let loss = |chosen: f64, other: f64| if chosen > other { chosen / other.max(1.0) - 1.0 } else { 0.0 };
-    // Changing over before the first size: all of them are done the second way.
+    // Change before the first size: all sizes use the second method.
     let mut sum: f64 = both.iter().map(|&(_, a, b)| loss(b, a)).sum();
     let mut best = (sum, 0);
     for (index, &(_, a, b)) in both.iter().enumerate() {
         sum += loss(a, b) - loss(b, a);
-        // Rounding of the running sum decides nothing.
+        // Rounding errors of the running sum must not decide.
         if sum < best.0 - 1e-9 {
             best = (sum, index + 1);
         }
@@ -111,7 +113,7 @@ fn change_over(first: &[(u64, u64)], second: &[(u64, u64)]) -> (Vec<(u64, f64, f
     (both, best.1)
 }
 
-/// Where the lines between two sizes cross; the second size if they do not.
+/// Returns where the lines between two sizes cross; the second size if they do not.
 fn between(below: (u64, f64, f64), above: (u64, f64, f64)) -> u64 {
     let (before, after) = (below.2 - below.1, above.1 - above.2);
     if before <= 0.0 || after <= 0.0 {
@@ -120,13 +122,13 @@ fn between(below: (u64, f64, f64), above: (u64, f64, f64)) -> u64 {
     below.0 + ((above.0 - below.0) as f64 * before / (before + after)) as u64
 }
 
-/// Sizes and times of samples.
+/// Returns sizes and times of samples.
 pub(super) fn points(samples: &[Sample]) -> Vec<(u64, u64)> {
     samples.iter().map(|sample| (sample.len, sample.ns)).collect()
 }
 
-/// The better of copying and leaving in place, as the threshold between them says, for all sizes that were
-/// measured that way.
+/// Returns the better of copying and sending in place, by the threshold between them, for all sizes
+/// measured with the chosen method.
 pub(super) fn best_eager(copy: &[Sample], in_place: &[Sample], in_place_min: u64) -> Vec<(u64, u64)> {
     let copied = copy.iter().filter(|s| s.len < in_place_min || !in_place.iter().any(|o| o.len == s.len));
     let left = in_place.iter().filter(|s| s.len >= in_place_min);
@@ -135,23 +137,23 @@ pub(super) fn best_eager(copy: &[Sample], in_place: &[Sample], in_place_min: u64
     best
 }
 
-/// The rendezvous threshold: the best eager method and the copy of an unexpected message on the receiver's
-/// side, against a rendezvous; never more than what may come unexpected, nor less than what was announced
-/// when it was measured.
+/// Returns the rendezvous threshold: where the best eager method plus the copy of an unexpected message at
+/// the receiver becomes slower than rendezvous. At most [`UNEXPECTED_MAX`], and at least the shortest
+/// measured rendezvous.
 pub(super) fn rendezvous_min(eager: &[(u64, u64)], rendezvous: &[(u64, u64)], memcpy: Option<&Curve>) -> u64 {
     let unexpected = unexpected(eager, memcpy);
     crossing(&unexpected, rendezvous).map_or(UNEXPECTED_MAX, |len| within(rendezvous, len))
 }
 
-/// The same against a message that is pushed, whose data waits in the rail while nobody asks for it.
+/// Returns the threshold for pushed messages, whose data waits in the rail until a receive is posted.
 pub(super) fn push_min(eager: &[(u64, u64)], pushed: &[(u64, u64)], memcpy: Option<&Curve>) -> u64 {
     let crossing = crossing(&unexpected(eager, memcpy), pushed);
     crossing.map_or(u64::MAX, |len| within(pushed, len))
 }
 
-/// From which size on a message is read instead of being sent in a packet, and up to which instead of being
-/// announced: then it is pushed where the rail does that, so its handshake does not count. A packet has to be
-/// slower than a message that is read by [`STREAMED`].
+/// Returns the sizes from which a message is read instead of sent in a packet, and from which it is sent by
+/// rendezvous instead of read. The rail pushes such messages if it can, so their handshake does not count.
+/// A packet is compared with a message that is read after scaling by [`STREAMED`].
 pub(super) fn read(eager: &[(u64, u64)], read: &[(u64, u64)], body: &[(u64, u64)]) -> (u64, u64) {
     let streamed: Vec<(u64, u64)> =
         eager.iter().map(|&(len, ns)| (len, ns * STREAMED.0 / STREAMED.1)).collect();
@@ -159,33 +161,35 @@ pub(super) fn read(eager: &[(u64, u64)], read: &[(u64, u64)], body: &[(u64, u64)
     (from, crossing(read, body).unwrap_or(u64::MAX))
 }
 
-/// A crossing with another way, no lower than the shortest message that went that way: after a
-/// disturbance while the eager ones were measured a process would announce every byte.
+/// Limits a crossing to at least the shortest message measured with the other method: after a disturbance
+/// during the eager measurements, a process would otherwise use rendezvous for every byte.
 fn within(measured: &[(u64, u64)], len: u64) -> u64 {
     let shortest = measured.first().map_or(1, |shortest| shortest.0);
     len.clamp(shortest.clamp(1, UNEXPECTED_MAX), UNEXPECTED_MAX)
 }
 
-/// Eager messages that come before their receive: they are copied once more. On their way they were copied
-/// too, so a copy that takes longer than all of it was disturbed when it was measured.
+/// Returns the times of eager messages that arrive before their receive: they are copied once more. The
+/// transfer includes such a copy, so a copy that takes longer than the whole transfer was disturbed when it
+/// was measured.
 pub(super) fn unexpected(eager: &[(u64, u64)], memcpy: Option<&Curve>) -> Vec<(u64, u64)> {
     eager.iter().map(|&(len, ns)| (len, ns + memcpy.map_or(0, |curve| curve.ns(len).min(ns)))).collect()
 }
 
-/// What a second packet costs: the least of what two messages in two packets take beyond the same in one, at
-/// sizes at which sharing pays. None: it was not measured, or never pays.
+/// Returns the additional time of a second packet: the least difference between two messages in two packets
+/// and the same in one, at sizes where sharing pays. `None`: it was not measured, or sharing never pays.
 pub(super) fn packet_ns(shared: &[Sample], apart: &[Sample]) -> Option<u64> {
     let more = |one: &Sample| apart.iter().find(|two| two.len == one.len)?.ns.checked_sub(one.ns);
     shared.iter().take(4).filter_map(more).min()
 }
 
-/// The length whose bytes take as long as the start.
+/// Returns the length whose bytes take as long as the start.
 pub(super) fn chunk_min(body: &Curve) -> u64 {
     body.bytes(body.start_ns().saturating_mul(2)).max(1)
 }
 
-/// A block is packed while copying it on both sides costs no more than a piece that stays in place does
-/// before its first byte: the shortest message in place compared with the same one copied.
+/// Returns the length up to which a block is packed: copying it on both sides costs no more than the
+/// additional start time of a piece sent in place, measured by the shortest message in place and the same
+/// one copied.
 pub(super) fn block_min(
     copy: &[Sample],
     in_place: &[Sample],
@@ -220,7 +224,7 @@ mod tests {
     #[test]
     fn one_bad_sample_moves_no_crossing() {
         let mut second = line(1_600, 1.0);
-        // At 8 bytes the second way seems better by far, at 16 KiB worse.
+        // At 8 bytes the second method seems much better, at 16 KiB worse.
         second[3].1 = 900;
         second[14].1 = 40_000;
         let at = crossing(&line(1_000, 2.0), &second).unwrap();
@@ -228,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rendezvous_threshold_counts_the_copy_of_the_unexpected() {
+    fn the_rendezvous_threshold_includes_the_copy_of_unexpected_messages() {
         let memcpy = Curve::line(1, 1_000_000_000);
         let (eager, rendezvous) = (line(1_000, 1.0), line(9_000, 1.0));
         let at = rendezvous_min(&eager, &rendezvous, Some(&memcpy));
@@ -237,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_read_where_a_packet_is_slower_by_far_and_a_body_not_faster() {
+    fn messages_are_read_if_a_packet_is_much_slower_and_a_body_not_faster() {
         let (eager, read, body) = (line(1_000, 1.0), line(1_600, 0.25), line(3_000, 0.125));
         let (from, below) = super::read(&eager, &read, &body);
         assert!((1_690..1_710).contains(&from), "{from}: three quarters of a packet take as long there");
@@ -246,18 +250,22 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_announced_is_not() {
-        // Two ranks on one core: each eager message waited for the other's patience to end.
+    fn thresholds_are_never_below_the_measured_sizes() {
+        // Two ranks on one core: each eager message waited until the other rank yielded the core.
         let (eager, rendezvous) = (line(541_000, 1.0), line(6_000, 1.0).split_off(10));
         assert_eq!(rendezvous_min(&eager, &rendezvous, None), 1024);
         assert_eq!(push_min(&eager, &rendezvous, None), 1024);
     }
 
     #[test]
-    fn a_trifle_takes_as_long_as_a_decision_on_sane_machines() {
-        assert_eq!(trifle(Some(&Curve::line(1, 2_000_000_000))), 198);
-        assert_eq!(trifle(Some(&Curve::line(5_000, 2_000_000_000))), TRIFLE.0, "measured beside others");
-        assert_eq!(trifle(None), TRIFLE.0);
+    fn short_data_is_bounded_on_all_machines() {
+        assert_eq!(short_len(Some(&Curve::line(1, 2_000_000_000))), 198);
+        assert_eq!(
+            short_len(Some(&Curve::line(5_000, 2_000_000_000))),
+            SHORT_LEN.0,
+            "measured beside others"
+        );
+        assert_eq!(short_len(None), SHORT_LEN.0);
     }
 
     #[test]

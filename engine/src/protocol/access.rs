@@ -1,11 +1,11 @@
-//! Accesses to memory that peers have exposed: the network does them without the peer's help and without a
-//! packet.
+//! One-sided accesses to memory that peers have exposed: the network carries them out without code running
+//! on the peer and without a packet.
 //!
-//! They have no number on their link, so nothing tells what became of one whose link is lost: it may have
-//! been done, and a write of it may still be on its way. It ends when the peer has given up the link as
-//! well, which it says over another rail, or over the same one when it is open again: from then on nothing
-//! of it can happen any more, and whoever asked for a put or a get asks the peer with a message instead. Of
-//! an atomic nobody can know whether it was done.
+//! They have no sequence number on their link, so nothing reports the result of an access whose link is
+//! lost: it may have been done, and a write may still be in flight. The access ends when the peer has
+//! closed the link, too, which it reports over another rail, or over the same one when it is open again:
+//! from then on it has no further effect, and the caller of a put or a get uses a message to the peer
+//! instead. Whether an atomic operation was done stays unknown.
 
 use crate::clock::Instant;
 use crate::collect::request::{Context, Envelope, Error, Tag};
@@ -23,26 +23,28 @@ use nmad_wire::Keys;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OneSided {
     pub(crate) envelope: Envelope,
-    /// The rail that does it.
+    /// The rail that carries it out.
     rail: RailId,
-    /// The rail has lost the link, and does not know what came of it.
+    /// The rail has lost the link, and the result is unknown.
     is_unknown: bool,
 }
 
-/// The context of the envelopes of accesses: of no message.
+/// Context in the envelopes of accesses; no message uses it.
 const NONE: Context = Context(u32::MAX);
 
 impl Engine {
-    /// Whether the caller can copy to and from the memory of a peer itself, as one of the rails to it says.
+    /// Whether the calling thread can copy to and from the memory of a peer itself; the rails' limits
+    /// report it.
     pub fn copies(&self, to: PeerId) -> bool {
         let peer = self.peer(to).filter(|peer| !peer.is_gone());
         let mut links = peer.iter().flat_map(|peer| &peer.links);
         links.any(|link| self.rails[link.rail.index()].limits.remote == RemoteAccess::Copies)
     }
 
-    /// Begins an access to memory that a peer has exposed, from this address of its process on. It ends well
-    /// when it is complete here and at the peer, and else with [`Error::AccessLost`] or [`Error::PeerLost`].
-    /// None: it goes by no rail, and has to be asked for with a message.
+    /// Begins an access to memory that a peer has exposed, at address `at` of its process. The request
+    /// succeeds when the access is complete here and at the peer; otherwise it ends with
+    /// [`Error::AccessLost`] or [`Error::PeerLost`]. `None`: no rail can carry it out, and it needs a
+    /// message.
     pub fn access(
         &mut self,
         now: Instant,
@@ -66,8 +68,8 @@ impl Engine {
         Some(request)
     }
 
-    /// The rail that an access goes by: the first that will be done with it. What several rails would share
-    /// out goes by none, since a message does that.
+    /// Returns the rail that would finish an access first. `None` also for accesses worth splitting over
+    /// several rails, since a message does that.
     fn accessible(
         &mut self,
         now: Instant,
@@ -97,19 +99,19 @@ impl Engine {
         found.map(|(_, found)| found)
     }
 
-    /// Takes note whether rails have errands left.
+    /// Updates whether rails have errands left.
     pub(crate) fn count_errands(&mut self) {
         self.has_errands = self.rails.iter().any(Rail::has_errands);
     }
 
-    /// What a rail shall access now.
+    /// Takes the accesses that a rail should begin now.
     pub fn take_accesses(&mut self, rail: RailId) -> Vec<Access> {
         let taken = core::mem::take(&mut self.rails[rail.index()].accesses);
         self.count_errands();
         taken
     }
 
-    /// A rail tells what came of an access.
+    /// Handles the result of an access.
     pub(crate) fn on_accessed(&mut self, request: RequestId, came: Came) {
         if let Some(Request::Reading(_)) = self.requests.get(request.0) {
             return self.on_read(request, came);
@@ -123,7 +125,7 @@ impl Engine {
         }
     }
 
-    /// Both sides have closed a link: accesses over it whose result is unknown end.
+    /// Ends the accesses with unknown result over a link that both sides have closed.
     pub(crate) fn end_unknown(&mut self, id: PeerId, rail: RailId) {
         let is_of_it = |request: &Request| match request {
             Request::OneSided(access) => {

@@ -1,10 +1,11 @@
-//! Bodies of large messages to rails: shares, chunks, and new shares when reality departs from the plan.
+//! Splits bodies of large messages over rails, cuts chunks, and splits again when transfers differ from the
+//! prediction.
 
 use crate::clock::{Duration, Instant};
 
 use crate::engine::Engine;
 use crate::engine::depart::{Load, book};
-use crate::engine::peer::{Peer, brisk, has_enough, view};
+use crate::engine::peer::{Peer, has_enough, revisable_chunk_len, view};
 use crate::engine::way::Way;
 use crate::observe::receipt::Receipts;
 use crate::packet::{Key, PeerId, RailId, RegionId};
@@ -22,16 +23,16 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use nmad_wire::ChunkHeader;
 
-/// Bodies of one peer that are shared out ahead: what rails need for much longer than a decision takes.
-/// Each chunk looks at no more, however many messages wait.
+/// Bodies of one peer that are split ahead: enough to keep rails busy for much longer than a decision
+/// takes. Each chunk examines no more bodies, however many messages wait.
 const LOOKAHEAD: usize = 64;
-/// How long a decision about the rest of a body stands.
+/// Shortest time between two decisions about the rest of a body.
 const PAUSE: Duration = Duration::from_us(20);
 
 impl Engine {
     pub(crate) fn chunk_for(&mut self, now: Instant, rail: RailId, id: PeerId) -> Option<Order> {
         let peer = self.peers[id.0 as usize].as_deref_mut()?;
-        // While one rail is measured, pushed chunks go over it alone, too.
+        // While one rail is measured, it alone carries pushed chunks, too.
         if peer.bodies.is_empty() || peer.only.is_some_and(|only| only != rail) {
             return None;
         }
@@ -43,7 +44,7 @@ impl Engine {
             if has_enough(link) {
                 return None;
             }
-            max = max.min(brisk(link));
+            max = max.min(revisable_chunk_len(link));
         }
         if link.lossy {
             max = max.min(link.congestion.order_max());
@@ -63,8 +64,8 @@ impl Engine {
     }
 
     fn launch_chunk(&mut self, now: Instant, rail: RailId, id: PeerId, cargo: ChunkCargo) -> Order {
-        let is_curious = self.peer(id).is_some_and(|peer| peer.learning.is_curious);
-        if is_curious && cargo.offset == 0 {
+        let is_learning = self.peer(id).is_some_and(|peer| peer.learning.is_active);
+        if is_learning && cargo.offset == 0 {
             self.time_large(now, rail, id, cargo.request);
         }
         let peer = self.peers[id.0 as usize].as_deref_mut().expect("a chunk was cut for it");
@@ -82,22 +83,22 @@ impl Engine {
         let (len, kept) = (from.len(), Some((Cargo::Chunk(cargo), Vec::new())));
         let load = Load { entries: None, len, busy: len + ChunkHeader::LEN as u64, kept };
         book(now, id, link, &mut self.rails[rail.index()], load);
-        if !is_curious {
+        if !is_learning {
             self.note_chunk(id, rail);
         }
         Order::Chunk { to: id, number, ack, region, key, offset, from }
     }
 }
 
-/// Whether no other rail to the peer is idle before this one. A caller that waits asks a rail also while
-/// it is busy; the rail must not take a chunk then that another one can carry at once.
+/// Whether no other rail to the peer is idle before this one. A waiting caller asks busy rails, too; such a
+/// rail must not take a chunk that another one can carry at once.
 fn is_first(now: Instant, rail: RailId, links: &[Link], rails: &[Rail]) -> bool {
     let mine = busy_until(rails, rail, now);
     let accepts = |link: &&Link| link.accepts(rails[link.rail.index()].limits.depth);
     mine <= now || links.iter().filter(accepts).all(|link| mine <= busy_until(rails, link.rail, now))
 }
 
-/// Whether no other way to the same NIC carries `len` bytes earlier.
+/// Whether no other rail over the same NIC carries `len` bytes earlier.
 fn is_best_way(now: Instant, rail: RailId, len: u64, views: Option<Usable<'_>>) -> bool {
     let Some((views, count)) = views else { return true };
     let Some(mine) = views[..count].iter().find(|view| view.rail == rail) else { return true };
@@ -105,7 +106,8 @@ fn is_best_way(now: Instant, rail: RailId, len: u64, views: Option<Usable<'_>>) 
     rivals.filter(|view| view.rail != rail).all(|view| !wire::leads(now, view, mine, len))
 }
 
-/// The next chunk for a rail, of the first body that has one; also shares of any rail if `is_first`.
+/// Cuts the next chunk for a rail from the first body that has one; also from shares for any rail if
+/// `is_first`.
 fn cut(
     bodies: &mut VecDeque<Body>,
     requests: &mut Slab<Request>,
@@ -135,11 +137,11 @@ fn cut(
     None
 }
 
-/// Views of rails, and how many there are.
+/// Views of rails, and their number.
 type Usable<'a> = ([RailView<'a>; nmad_wire::MAX_RAILS], usize);
 
-/// The open rails for which the receiver has given a key. A way to a NIC that takes no more is busy for as
-/// long as it needs for what it has.
+/// Returns the open rails for which the receiver has given a key. A rail that shares its NIC and accepts no
+/// order now counts as busy until it has carried its orders.
 fn usable<'a>(
     links: &'a [Link],
     rails: &[Rail],
@@ -155,7 +157,7 @@ fn usable<'a>(
         let mut view = view(now, link, rails, way);
         let rail = &rails[link.rail.index()];
         if rail.shares && !link.accepts(rail.limits.depth) {
-            view.idle_at = view.idle_at.max(now + link.stands_still());
+            view.idle_at = view.idle_at.max(now + link.stall());
         }
         view
     };
@@ -165,7 +167,7 @@ fn usable<'a>(
     Some((views, more + 1))
 }
 
-/// Lets the strategy share out the bodies that are new, now that a rail asks.
+/// Lets the strategy split the undecided bodies when a rail asks for a chunk.
 fn decide(
     now: Instant,
     peer: &mut Peer,
@@ -178,14 +180,14 @@ fn decide(
         return;
     }
     links.iter_mut().for_each(|link| link.forecast.relax(now));
-    let mut meant = meant(bodies.iter().take(LOOKAHEAD));
+    let mut assigned = assigned(bodies.iter().take(LOOKAHEAD));
     for body in bodies.iter_mut().take(LOOKAHEAD).filter(|body| !body.is_decided()) {
         let Some(Request::Large(send)) = requests.get_mut(body.request.0) else { continue };
         let Some((mut views, count)) = usable(links, rails, way, send, now) else {
             continue;
         };
         let views = &mut views[..count];
-        queue(now, views, &meant);
+        queue(now, views, &assigned);
         let is_open = |rail: RailId| views.iter().any(|view| view.rail == rail);
         let shares = match body.wish().filter(|&rail| is_open(rail)) {
             Some(rail) => Shares::of([(rail, body.remaining())]),
@@ -204,11 +206,11 @@ fn decide(
             body.settled = list.len() == 1 && views.iter().all(|view| view.idle_at <= now);
         }
         body.decide(&shares, is_open);
-        views.iter().for_each(|view| meant[view.rail.index()] += body.meant_for(view.rail));
+        views.iter().for_each(|view| assigned[view.rail.index()] += body.assigned_to(view.rail));
     }
 }
 
-/// When a body that is shared out like this will have arrived.
+/// Predicts when a body with these shares arrives.
 fn due(now: Instant, views: &[RailView], shares: &Shares, len: u64) -> Instant {
     let finish = |view: &RailView, len| view.idle_at.max(now) + Duration::from_ns(view.forecast.body_ns(len));
     let of =
@@ -220,18 +222,18 @@ fn due(now: Instant, views: &[RailView], shares: &Shares, len: u64) -> Instant {
     ends.unwrap_or(now)
 }
 
-/// Bytes that are meant for each rail and not yet on it.
-fn meant<'a>(bodies: impl Iterator<Item = &'a Body>) -> [u64; nmad_wire::MAX_RAILS] {
-    let mut meant = [0; nmad_wire::MAX_RAILS];
-    bodies.for_each(|body| body.count_meant(&mut meant));
-    meant
+/// Returns the bytes assigned to each rail and not yet given to it.
+fn assigned<'a>(bodies: impl Iterator<Item = &'a Body>) -> [u64; nmad_wire::MAX_RAILS] {
+    let mut assigned = [0; nmad_wire::MAX_RAILS];
+    bodies.for_each(|body| body.count_assigned(&mut assigned));
+    assigned
 }
 
-/// Shares of the rails go first: their wires are idle later by as much.
-fn queue(now: Instant, views: &mut [RailView], meant: &[u64; nmad_wire::MAX_RAILS]) {
+/// Adds the time of the assigned bytes to the idle times of the rails' wires.
+fn queue(now: Instant, views: &mut [RailView], assigned: &[u64; nmad_wire::MAX_RAILS]) {
     for index in 0..views.len() {
         let RailView { rail, wire, forecast, .. } = views[index];
-        let ns = forecast.busy_ns(meant[rail.index()]);
+        let ns = forecast.busy_ns(assigned[rail.index()]);
         if ns > 0 {
             let ways = views.iter_mut().filter(|view| view.wire == wire);
             ways.for_each(|view| view.idle_at = view.idle_at.max(now) + Duration::from_ns(ns));
@@ -239,13 +241,13 @@ fn queue(now: Instant, views: &mut [RailView], meant: &[u64; nmad_wire::MAX_RAIL
     }
 }
 
-/// Shares out anew what is not yet on a rail, if a body would then be finished clearly earlier; true if
-/// something was. Called when a rail finds that nothing is left for it.
+/// Splits the data not yet on a rail again, if a body would then be finished clearly earlier; true if any
+/// was. Called when a rail has nothing left to send.
 #[cold]
 fn revise(now: Instant, peer: &mut Peer, rails: &[Rail], requests: &Slab<Request>) -> bool {
     let Peer { bodies, links, strategies, way, .. } = peer;
     let mut revised = false;
-    let all = meant(bodies.iter().take(LOOKAHEAD));
+    let all = assigned(bodies.iter().take(LOOKAHEAD));
     for body in bodies.iter_mut().take(LOOKAHEAD).filter(|body| body.wish().is_none() && !body.settled) {
         if !body.consider(now, PAUSE) {
             continue;
@@ -256,13 +258,13 @@ fn revise(now: Instant, peer: &mut Peer, rails: &[Rail], requests: &Slab<Request
         };
         let views = &mut views[..count];
         let mut others = all;
-        views.iter().for_each(|view| others[view.rail.index()] -= body.meant_for(view.rail));
+        views.iter().for_each(|view| others[view.rail.index()] -= body.assigned_to(view.rail));
         queue(now, views, &others);
         let finish_ns = |view: &RailView, len| match len {
             0 => 0,
             len => view.idle_at.since(now).as_ns().saturating_add(view.forecast.body_ns(len)),
         };
-        let planned_ns = views.iter().map(|view| finish_ns(view, body.meant_for(view.rail))).max();
+        let planned_ns = views.iter().map(|view| finish_ns(view, body.assigned_to(view.rail))).max();
         let strategy = strategies.of(body.strategy);
         if !strategy.revises() {
             continue;

@@ -1,10 +1,10 @@
-//! Eager (`Protocol::Inject`, `Eager`, `EagerZcopy`): a message in a packet, without asking its receiver.
-//! Credit bounds what the receiver may have to keep.
+//! Eager (`Protocol::Inject`, `Eager`, `EagerZcopy`): a message in a packet, sent without an answer of its
+//! receiver. Credit bounds the memory of unexpected messages.
 //!
-//! A message that finds its rail idle leaves in the call that submits it: injected by a driver that copies
-//! it without a system call, or with a system call of its own. Any other is an entry of the window. When a
+//! If its rail is idle, a message is sent in the call that submits it: injected by a driver that copies it
+//! without a system call, or with its own system call. Any other becomes an entry of the window. When a
 //! link dies its packet is replayed over another one ([`crate::engine::fail`]), and the state here does not
-//! change; when the peer is gone the request ends with [`crate::Error::PeerLost`].
+//! change; when the peer is lost the request ends with [`crate::Error::PeerLost`].
 
 use crate::clock::Instant;
 use crate::collect::matching::Arrived;
@@ -34,10 +34,10 @@ pub(crate) const RULES: Rules = Rules { protocol: Protocol::Eager, fits, cost, b
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EagerSend {
     pub(crate) envelope: Envelope,
-    /// Synchronous: ends only when the receiver has matched it.
+    /// Synchronous: the request ends only when the receiver has matched the message.
     pub(crate) wants_fin: bool,
     pub(crate) has_fin: bool,
-    /// Entries of the window, or of packets, that refer to its memory: one, or one for each part.
+    /// Entries of the window, or of packets, that refer to its memory: one per part.
     pub(crate) waiting: u32,
 }
 
@@ -59,7 +59,7 @@ fn fits(message: &Message, peer: &Peer) -> bool {
 
 fn cost(message: &Message, peer: &Peer) -> Cost {
     let ns = peer.used().map(|(_, link)| link.forecast.eager_ns(message.len)).min().unwrap_or(0);
-    Cost { is_beyond: !peer.goes_unasked(message), ns }
+    Cost { is_beyond: !peer.is_for_eager(message), ns }
 }
 
 /// Puts the message into the window.
@@ -79,15 +79,15 @@ fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
     let Some(peer) = engine.peer_mut(envelope.peer) else { return request };
     let rail = peer.wished(hints.rail);
     peer.window.submit(rail, Entry::eager(head, data, request, &hints));
-    // What only joins the others changes nothing for busy rails.
-    let is_more = peer.window.is_hasty() || feed.feeds_busy(peer.window.backlog());
+    // An entry that joins others changes nothing for busy rails.
+    let is_more = peer.window.prefers_latency() || feed.feeds_busy(peer.window.backlog());
     if is_more || !peer.is_ready {
         engine.make_ready(envelope.peer);
     }
     request
 }
 
-/// Whether data of an eager message is cheaper left in place than copied into its packet.
+/// Whether data of an eager message is cheaper to send in place than to copy.
 pub(crate) fn stays_in_place(peer: &Peer, rails: &[Rail], len: u64) -> bool {
     let gathers =
         |link: &Link| rails[link.rail.index()].limits.gather > 0 && len as usize >= link.in_place_min;
@@ -95,18 +95,18 @@ pub(crate) fn stays_in_place(peer: &Peer, rails: &[Rail], len: u64) -> bool {
 }
 
 impl Engine {
-    /// Charges a message that goes without asking.
+    /// Charges an eager message.
     #[inline]
     pub(crate) fn spend_eager(&mut self, envelope: &Envelope, hints: Hints) {
         let Some(peer) = self.peer_mut(envelope.peer) else { return };
         peer.credit.spend_known(envelope.len);
         if envelope.len >= peer.way.at_once_below {
-            peer.note_unasked(envelope.len, hints);
+            peer.note_eager(envelope.len, hints);
         }
     }
 
-    /// Books a message that was injected and has ended, if nobody is to be told of it; false:
-    /// [`Engine::departed`] books what came of it.
+    /// Books a message that was injected completely, if no receipt is recorded; false: [`Engine::departed`]
+    /// books the result.
     #[inline(always)]
     pub(crate) fn has_left(&mut self, leaving: &Leaving, sent: Sent, to: PeerId, len: u64) -> bool {
         let is_plain = leaving.plan.protocol == Protocol::Inject && sent == Sent::Done;
@@ -117,7 +117,7 @@ impl Engine {
         false
     }
 
-    /// Books a message that took no time: the rail has no clock for it.
+    /// Books an injected message, which occupies the rail for no predicted time.
     #[inline(always)]
     pub(crate) fn injected(&mut self, leaving: &Leaving, to: PeerId, len: u64) {
         let Engine { peers, rails, .. } = self;
@@ -128,7 +128,7 @@ impl Engine {
         book(Instant::default(), to, link, at, Load { entries: Some(1), len, busy: 0, kept: None });
     }
 
-    /// Books a message that has left with a system call of its own.
+    /// Books a message that was sent with its own system call.
     pub(crate) fn eager_departed(
         &mut self,
         leaving: &Leaving,
@@ -149,7 +149,7 @@ impl Engine {
         let link = &mut peer.links[usize::from(leaving.plan.place)];
         let at = &mut rails[link.rail.index()];
         let len = Eager::ALONE_LEN as u64 + data.len();
-        // With several rails it is measured how long each takes, from before the call on.
+        // With several rails the time of each rail is measured, including the call.
         let held_at = if leaving.began == Instant::default() { until } else { leaving.began };
         let is_kept = sent == Sent::Posted || keeps;
         let kept = is_kept.then(|| (Cargo::Packet(None), Vec::new()));
@@ -160,17 +160,17 @@ impl Engine {
             packet.bytes.clear();
             data.append_behind(&leaving.head(to, data.len()), &mut packet.bytes);
             link.tx.sent(leaving.number, Some(packet), true);
-            link.reconsider();
+            link.recheck_timers();
             *rests_until = Instant::default();
         }
-        // What the call took does not count as the cost of posting: the rail would be busy for as long again,
-        // and an answer to what comes meanwhile would take another one.
+        // The time of the call does not count as the cost of posting: otherwise the rail would be busy for
+        // as long again, and an answer to a message that arrives meanwhile would use another rail.
         at.posted(None, until);
         self.note_number(to.0, leaving.number);
         Submitted::Ended(leaving.seq)
     }
 
-    /// An entry of an eager message has left its sender's memory.
+    /// Records that an entry of an eager message no longer refers to its sender's memory.
     #[inline]
     pub(crate) fn eager_left(&mut self, request: RequestId) {
         if let Some(Request::Eager(send)) = self.requests.get_mut(request.0) {
@@ -182,7 +182,7 @@ impl Engine {
         }
     }
 
-    /// The receiver has matched a synchronous message.
+    /// Handles the Fin for a synchronous message that the receiver has matched.
     pub(crate) fn eager_matched(&mut self, request: RequestId) -> Result<(), Wrong> {
         let Some(Request::Eager(send)) = self.requests.get_mut(request.0) else { return Ok(()) };
         if !send.wants_fin {
@@ -196,7 +196,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes a small message: charges it, and gives it to the receive that matches.
+    /// Handles a small message: charges it, and delivers it to the matching receive.
     #[inline(always)]
     pub(crate) fn on_eager(&mut self, from: PeerId, eager: Eager, data: &[u8]) -> Result<(), Wrong> {
         let Engine { peers, receives, .. } = self;
@@ -235,7 +235,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Gives a small message to the receive that matches, or keeps it.
+    /// Delivers a small message to the matching receive, or keeps it.
     #[inline(always)]
     fn match_eager(&mut self, envelope: Envelope, data: &[u8], theirs: u64) {
         self.post_expected_for(&envelope);
@@ -245,13 +245,13 @@ impl Engine {
         }
     }
 
-    /// Keeps a small message that no receive takes.
+    /// Keeps a small message that matches no receive.
     #[inline(never)]
     fn keep_unexpected(&mut self, envelope: Envelope, data: &[u8], theirs: u64) {
         self.receives.matching.keep(envelope, Arrived::store(data, &mut self.spare), theirs);
     }
 
-    /// Gives a small message to the receive that has matched it.
+    /// Delivers a small message to the receive that it matches.
     #[inline(always)]
     pub(crate) fn deliver(&mut self, request: RequestId, envelope: Envelope, data: &[u8], theirs: u64) {
         let Engine { peers, requests, ended, untold, observers, .. } = self;
@@ -260,7 +260,7 @@ impl Engine {
             && let Some(place) = requests.get_mut(request.0)
             && is_plain(place).is_some_and(|recv| recv.into.write_whole(data))
         {
-            // The receive has nothing that would have to be dropped.
+            // Skip the drop: the receive owns no memory.
             core::mem::forget(core::mem::replace(place, Request::Ended(Ok(envelope))));
             if let Some(peer) = peers.get_mut(envelope.peer.0 as usize).and_then(|peer| peer.as_deref_mut()) {
                 peer.credit.consume(envelope.len);
@@ -271,8 +271,7 @@ impl Engine {
         self.deliver_any(request, envelope, data, theirs);
     }
 
-    /// Gives a small message to a receive that may be one of several pieces, invite its message, or be too
-    /// short for it.
+    /// Delivers a small message to any receive: one in several pieces, with an Rtr, or too short.
     #[inline(never)]
     fn deliver_any(&mut self, request: RequestId, envelope: Envelope, data: &[u8], theirs: u64) {
         let Some(Request::Recv(recv)) = self.requests.get(request.0) else { return };
@@ -294,7 +293,7 @@ impl Engine {
     }
 }
 
-/// A receive of one piece that nothing else belongs to.
+/// Returns the receive if it has no receive region and is not part of an incremental message.
 #[inline(always)]
 fn is_plain(request: &Request) -> Option<&Recv> {
     match request {

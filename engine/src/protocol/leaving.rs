@@ -1,4 +1,4 @@
-//! A message that leaves in the call that submits it, from its plan to what became of it
+//! A message that is sent in the call that submits it, from its plan to its result
 //! ([`crate::engine::depart`]).
 
 use crate::clock::Instant;
@@ -9,80 +9,81 @@ use crate::protocol::{Plan, Protocol};
 use crate::transfer::driver::Order;
 use nmad_wire::{AloneHead, Eager, Header, Kind, Rts, flags};
 
-/// To whom a message goes, and its names.
+/// Receiver, context and tag of a message.
 pub type To = (PeerId, Context, Tag);
 
-/// What became of a message that was submitted.
+/// Result of submitting a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Submitted {
-    /// It has left and ended; this is its number in its flow.
+    /// The message was sent completely; its sequence number in its flow.
     Ended(u32),
-    /// It is under way; this is its request.
+    /// The message is in progress; its request.
     Request(RequestId),
 }
 
-/// What a rail has refused: the message is still to be sent, and has its number in its flow.
+/// A message that a rail has refused: it is still to be sent, and already has its sequence number in its
+/// flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused {
     pub(crate) protocol: Protocol,
     pub(crate) seq: u32,
-    /// Its request, if it has one already.
+    /// Its request, if it already has one.
     pub(crate) request: Option<RequestId>,
 }
 
 impl Refused {
-    /// How the message should have left.
+    /// Returns the protocol of the refused attempt.
     pub fn protocol(&self) -> Protocol {
         self.protocol
     }
 }
 
-/// A message that is about to leave.
+/// A message that is about to be sent.
 #[derive(Debug, Clone, Copy)]
 pub struct Leaving {
     pub(crate) plan: Plan,
-    /// Its number in its flow, which is its own from now on.
+    /// Sequence number in its flow, reserved from now on.
     pub(crate) seq: u32,
     pub(crate) number: u32,
     pub(crate) ack: u32,
-    /// The request that it becomes if the network takes but a part.
+    /// Request that the message becomes if the network takes only a part of it.
     pub(crate) request: RequestId,
-    /// When it was planned, where that is measured; zero elsewhere.
+    /// When it was planned, if that is measured; otherwise zero.
     pub(crate) began: Instant,
 }
 
 impl Leaving {
-    /// The rail.
+    /// Returns the rail.
     #[inline]
     pub fn rail(&self) -> RailId {
         self.plan.rail.unwrap_or(RailId(0))
     }
 
-    /// The protocol.
+    /// Returns the protocol.
     #[inline]
     pub fn protocol(&self) -> Protocol {
         self.plan.protocol
     }
 
-    /// The rail does not take it.
+    /// Makes the refused attempt after the rail did not accept it.
     #[inline]
     pub fn refused(&self) -> Refused {
         Refused { protocol: self.plan.protocol, seq: self.seq, request: None }
     }
 
-    /// Its number in its flow.
+    /// Returns the sequence number in its flow.
     #[inline]
     pub(crate) fn seq(&self) -> u32 {
         self.seq
     }
 
-    /// Its number on the link.
+    /// Returns the sequence number on the link.
     #[inline]
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// The bytes before the data of a message in one packet.
+    /// Returns the bytes before the data of a message in one packet.
     #[inline(always)]
     pub(crate) fn head(&self, &(_, context, tag): &To, len: u64) -> AloneHead {
         let frame =
@@ -91,7 +92,8 @@ impl Leaving {
         frame.alone_head(&Header { kind: Kind::Packet, len, number, ack })
     }
 
-    /// The packet with the request to send of a message that its receiver reads from this address, in words.
+    /// Returns the packet, in words, with the request to send of a message that its receiver reads at this
+    /// address.
     pub(crate) fn read(&self, &(_, context, tag): &To, len: u64, address: u64) -> [u64; 8] {
         let (seq, request) = (self.seq, self.request.0);
         let flags = flags::READ | flags::FIN;
@@ -100,7 +102,7 @@ impl Leaving {
         rts.alone_to_read(self.number, self.ack)
     }
 
-    /// The packet with the request to send of a message that is pushed, and the chunk behind it.
+    /// Returns the packet with the request to send of a pushed message, and the chunk after it.
     pub(crate) fn pushed(&self, to: &To, data: &Segments) -> ([u8; Rts::ALONE_LEN], Order) {
         let &(peer, Context(context), Tag(tag)) = to;
         let (seq, len, request) = (self.seq, data.len(), self.request.0);

@@ -1,17 +1,18 @@
-//! How a message goes: a protocol is to a message what an algorithm is to a collective.
+//! The protocols: how messages are transferred. A protocol is to a message what an algorithm is to a
+//! collective operation.
 //!
-//! Each protocol has a file with its rules (when it fits, what it is predicted to cost, how the sender
-//! begins), the states of both sides, the frames that move them, and what becomes of them when a link or
-//! the peer is lost. [`table`] lists the rules, and [`plan`] takes the cheapest protocol that fits.
+//! Each protocol has a file with its rules (when it fits, its predicted cost, the sender's first step), the
+//! states of both sides, the frames that change them, and the handling of a lost link or peer. [`table`]
+//! lists the rules, and [`plan`] chooses the cheapest protocol that fits.
 //!
 //! | protocol | states of the sender | states of the receiver |
 //! |---|---|---|
 //! | inject, eager ([`eager`]) | [`eager::EagerSend`] | none: the message is matched or kept |
-//! | parts, parallel ([`parts`], [`parallel`]) | the same, for each part | [`parts::Parts`] |
+//! | parts, parallel ([`parts`], [`parallel`]) | one [`eager::EagerSend`] for all parts | [`parts::Parts`] |
 //! | push ([`push`]) | `Ahead` of [`rendezvous::SendState`] | [`push::Push`], a receive region |
-//! | read ([`read`]) | `Readable` of the same | [`read::Reading`] |
-//! | rendezvous ([`rendezvous`]) | `Asked`, `Granted`, `Landed` of the same | a receive region ([`regions`]) |
-//! | rtr ([`rtr`]) | the same, from `Held` on | a receive region without a message yet |
+//! | read ([`read`]) | `Readable` as above | [`read::Reading`] |
+//! | rendezvous ([`rendezvous`]) | `Asked`, `Granted`, `Landed`, as above | a receive region ([`regions`]) |
+//! | rtr ([`rtr`]) | as above, from `Held` on | a receive region without a message yet |
 //! | access ([`access`]) | [`access::OneSided`] | none |
 
 pub(crate) mod access;
@@ -37,31 +38,31 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// The ways of a message from memory to memory.
+/// Protocol of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
-    /// The driver copies it before the call returns, without a system call.
+    /// The driver copies the message before the call returns, without a system call.
     Inject,
     /// In a packet, copied.
     Eager,
-    /// In a packet, from where it lies.
+    /// In a packet, sent in place.
     EagerZcopy,
-    /// Without asking although it is longer than a packet: in parts, each in a packet.
+    /// Eager although it is longer than a packet: in parts, each in a packet.
     EagerParts,
-    /// In parts, each in a packet over a rail of its own that another core posts.
+    /// In parts, each in a packet over a different rail, posted by different cores.
     EagerParallel,
-    /// Its first part, or all of it, follows its request to send without waiting for an answer.
+    /// The first part, or all of it, follows the request to send without waiting for a Cts.
     Push,
-    /// The receiver reads it from the sender's memory when a receive has matched its request to send.
+    /// The receiver reads it from the sender's memory after a receive has matched its request to send.
     Read,
-    /// The receiver is asked first (Rts, Cts).
+    /// The data follows the receiver's answer to a request to send (Rts, Cts).
     Rendezvous,
-    /// The receiver has invited it: chunks follow the request to send at once.
+    /// The receiver has sent an Rtr: chunks follow the request to send at once.
     Rtr,
 }
 
 impl Protocol {
-    /// Its name for people.
+    /// Returns the name for the user.
     pub fn name(self) -> &'static str {
         match self {
             Protocol::Inject => "inject",
@@ -76,34 +77,35 @@ impl Protocol {
         }
     }
 
-    /// Whether the message goes in one packet.
+    /// Whether the message is sent in one packet.
     pub fn is_eager(self) -> bool {
         matches!(self, Protocol::Inject | Protocol::Eager | Protocol::EagerZcopy)
     }
 
-    /// Whether it takes credit: the receiver may have to keep the message.
+    /// Whether it spends credit: the receiver may have to store the message.
     #[inline(always)]
     pub(crate) fn spends(self) -> bool {
         self != Protocol::Read
     }
 
-    /// What a driver is asked to do with a message of this protocol that leaves at once.
+    /// Returns how the driver sends a message of this protocol that is sent at once.
     #[inline]
     pub(crate) fn how(self) -> How {
         if self == Protocol::Inject { How::Inject } else { How::Send }
     }
 }
 
-/// The next step of a caller that submits a message.
+/// Next step of a caller that submits a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caller {
-    /// Goes on: its next message may share a packet with this one.
+    /// Continues: its next message may share a packet with this one.
     GoesOn,
-    /// Waits for several things of which this is one.
+    /// Waits for several requests, one of which is this one.
     Steps,
-    /// Waits for nothing else.
+    /// Waits only for this message.
     Waits,
-    /// Waits for nothing else, and has just looked at the rails: there is no more credit to be found.
+    /// Waits only for this message and has just polled the rails: no more credit can arrive by polling
+    /// again.
     Looked,
 }
 
@@ -114,37 +116,37 @@ impl Caller {
     }
 }
 
-/// How a message goes.
+/// The plan of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
     /// The protocol.
     pub protocol: Protocol,
-    /// The rail, if it leaves at once; otherwise the strategy chooses when a rail asks.
+    /// The rail, if the message is sent at once; otherwise the strategy chooses when a rail is idle.
     pub rail: Option<RailId>,
-    /// Place of the rail's link among those of the peer.
+    /// Index of the rail's link among those of the peer.
     pub(crate) place: u8,
 }
 
-/// A request that runs, or whose end was not reported yet.
+/// A running request, or one whose completion was not reported yet.
 #[derive(Debug)]
 pub(crate) enum Request {
-    /// A small message that is in the window, or on a rail in place.
+    /// A small message that is in the window, or sent in place by a rail.
     Eager(eager::EagerSend),
-    /// A large message: its envelope, memory, and how far it is.
+    /// A large message: its envelope, memory, and state.
     Large(Box<rendezvous::LargeSend>),
     /// A receive.
     Recv(Recv),
-    /// An access to memory of a peer.
+    /// A one-sided access to memory of a peer.
     OneSided(access::OneSided),
-    /// A message that is read from its sender's memory.
+    /// A message that is being read from its sender's memory.
     Reading(read::Reading),
-    /// It has ended, and that was not reported yet.
+    /// A completed request that was not reported yet.
     Ended(Result<Envelope, Error>),
 }
 
 impl Request {
-    /// Whether it may be of this context: of what has failed with its peer that is not known, and what was
-    /// cancelled is of none any more.
+    /// Whether the request may belong to this context. A request that failed with its peer may, since its
+    /// context is unknown; a cancelled one does not.
     pub(crate) fn may_be_of(&self, context: Context) -> bool {
         match self {
             Request::Eager(send) => send.envelope.context == context,
@@ -169,9 +171,9 @@ pub(crate) struct Recv {
     pub(crate) tag: TagMatch,
     /// Place in the table of posted receives while unmatched.
     pub(crate) posted: Option<u32>,
-    /// The receive region to which a large message comes, or is invited.
+    /// The receive region for a large message, matched or invited.
     pub(crate) region: Option<RegionId>,
-    /// The peer was asked to give the Rtr back.
+    /// The peer was asked to return the Rtr.
     pub(crate) withdrawn: bool,
     /// The incremental message of which this is the first piece.
     pub(crate) message: Option<u64>,
@@ -184,26 +186,26 @@ impl Recv {
     }
 }
 
-/// States that protocols keep for one peer besides its requests.
+/// Protocol states of one peer besides its requests.
 #[derive(Debug, Default)]
 pub(crate) struct PeerStates {
-    /// Receives that are posted before their messages are known, both ways.
+    /// Rtrs of both directions.
     pub(crate) invitations: rtr::Invitations,
-    /// Chunks that the peer has announced to push and has not begun to.
+    /// Chunks that the peer will push and has not begun to.
     pub(crate) pushes: Vec<push::Push>,
-    /// Messages of which parts have come, or will.
+    /// Messages that arrive in parts.
     pub(crate) parts: Vec<parts::Parts>,
 }
 
-/// Cores beside the caller's.
+/// Other cores that may take work.
 #[derive(Debug, Default)]
 pub(crate) struct OtherCores {
     pub(crate) cores: Arc<parallel::Cores>,
-    /// How near those that stand by are to the caller's, the nearest first.
+    /// Distances of the ready cores to the caller's, the nearest first.
     pub(crate) beside: parallel::Beside,
 }
 
-/// The figures of a message that finds its rail idle, and whether a rail has refused it.
+/// Parameters of a message that may be sent at once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted {
     pub(crate) len: u64,

@@ -1,12 +1,12 @@
 //! Parallel submission: several cores post over several rails at once (P3 section III-B).
 //!
 //! One core writes the packets of several rails one after the other, which takes longer than one rail (P3
-//! figure 3). Where other cores stand by, an eager message is shared out among min(idle rails, cores) rails
-//! so that all parts are predicted to arrive at the same time, if that and the hand-off to another core
-//! take less time than the best rail alone: equation (1) of P3, T = T_O + max(T_D(share of each rail)). T_O
-//! is the hand-off that the profiles have measured for the caller's core and the furthest core that takes
-//! part. Parts go as those of [`crate::protocol::parts`], each in the list of its rail; the pump has other
-//! cores post all but the first one.
+//! figure 3). If other cores are ready, an eager message is split over min(idle rails, cores) rails so that
+//! all parts are predicted to arrive at the same time, if that and the hand-off to another core take less
+//! time than the best rail alone: equation (1) of P3, T = T_O + max(T_D(share of each rail)). T_O is the
+//! hand-off time that the profiles have measured for the caller's core and the furthest core that takes
+//! part. Parts are sent like those of [`crate::protocol::parts`], each in the list of its rail; the pump
+//! lets other cores post all but the first one.
 
 use crate::clock::Instant;
 use crate::collect::window::{Entry, Head};
@@ -14,7 +14,7 @@ use crate::engine::Engine;
 use crate::engine::peer::{Peer, view_of_any};
 use crate::packet::{PeerId, RailId};
 use crate::profile::sample::Pair;
-use crate::protocol::parts::NAMES_LEN;
+use crate::protocol::parts::RTS_LEN;
 use crate::protocol::{OtherCores, Request};
 use crate::schedule::split::{Packets, equal_finish, retain};
 use crate::schedule::strategy::{RailView, ShareList};
@@ -24,7 +24,7 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use nmad_wire::{MAX_RAILS, Rts, flags};
 
-/// Cores beside the caller's. Threads on them and the engine see each other's word without a lock.
+/// Other cores that may take work. Their threads and the engine communicate through it without a lock.
 #[derive(Debug, Default)]
 pub struct Cores {
     ready: AtomicUsize,
@@ -32,34 +32,34 @@ pub struct Cores {
 }
 
 impl Cores {
-    /// One more core posts what it is handed from now on.
+    /// Adds a core that is ready to post orders.
     pub fn enter(&self) {
         self.ready.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One core less does.
+    /// Removes a core that was ready.
     pub fn leave(&self) {
         self.ready.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// How many stand by.
+    /// Returns the number of ready cores.
     #[inline]
     pub fn ready(&self) -> usize {
         self.ready.load(Ordering::Relaxed)
     }
 
-    /// Changes whenever something is sent that other cores could post a part of, if they stood by.
+    /// Returns a counter that changes whenever there is work that other ready cores could share.
     pub fn asked(&self) -> u32 {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// Something is done that other cores could do a part of.
+    /// Signals work that other cores could share.
     pub fn ask(&self) {
         self.asked.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// How near the cores that stand by are to the caller's, the nearest first, as far as is known.
+/// Distances of the ready cores to the caller's, the nearest first, as far as known.
 #[derive(Debug)]
 pub(crate) struct Beside([Pair; MAX_RAILS]);
 
@@ -69,28 +69,28 @@ impl Default for Beside {
     }
 }
 
-/// How an eager message is shared out.
+/// The split of an eager message over rails.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parallel {
     pub(crate) shares: ShareList,
-    /// From now to its arrival, the hand-off included.
+    /// Nanoseconds until its arrival, including the hand-off.
     pub(crate) predicted_ns: u64,
 }
 
 impl Engine {
-    /// The cores beside the caller's; none stand by at first.
+    /// Returns the other cores; none is ready at first.
     pub fn cores(&self) -> &Arc<Cores> {
         &self.other_cores.cores
     }
 
-    /// The cores that stand by are so near to that of the thread that has the engine now, the nearest first:
-    /// what the pump tells before it shares something out.
+    /// Sets the distances of the ready cores to that of the thread that uses the engine now, the nearest
+    /// first. The pump calls it before it hands off work.
     pub fn stand_beside(&mut self, pairs: impl Iterator<Item = Pair>) {
         let pairs = pairs.chain(core::iter::repeat(Pair::Unknown));
         self.other_cores.beside.0.iter_mut().zip(pairs).for_each(|(place, pair)| *place = pair);
     }
 
-    /// Whether cores stand by, and enough waits for the next peer that they could post a part of it.
+    /// Whether cores are ready and the next peer has enough data for them to post a part of it.
     #[inline]
     pub(crate) fn hands_off(&self) -> bool {
         self.other_cores.cores.ready() > 0 && self.ready.front().is_some_and(|&id| self.has_much(id))
@@ -103,8 +103,8 @@ impl Engine {
         self.peer(id).is_some_and(|peer| peer.way.parallel_min < u64::MAX && has_much(peer))
     }
 
-    /// Whether a rail needs longer for these orders than it takes to hand them to another core, after
-    /// `handed` cores got some.
+    /// Whether a rail needs longer for these orders than the hand-off to another core takes, after `handed`
+    /// cores got orders.
     pub(crate) fn is_worth_a_core(&self, rail: RailId, orders: &[Order], handed: usize) -> bool {
         let to = orders.iter().find_map(|order| match order {
             Order::Packet { to, .. } | Order::Chunk { to, .. } => Some(*to),
@@ -117,8 +117,8 @@ impl Engine {
         hand_off_ns.is_some_and(|hand_off_ns| link.forecast.busy_ns(len) >= hand_off_ns)
     }
 
-    /// Much waits for a peer, and a rail asks for it: if that is one message, cores stand by, and it pays,
-    /// it is shared out.
+    /// Called when a rail asks for data and much waits for a peer: splits it if it is a single message,
+    /// cores are ready, and it pays.
     #[cold]
     #[inline(never)]
     pub(crate) fn consider_parallel(&mut self, now: Instant, id: PeerId) {
@@ -152,12 +152,12 @@ impl Engine {
     }
 }
 
-/// Whether it is a message in a packet, and anything may be done with it.
+/// Whether it is an eager message whose hints allow any rail and order.
 fn is_plain(entry: &Entry) -> bool {
     matches!(entry.head, Head::Eager(_)) && entry.hints.are_plain() && !entry.hints.depends
 }
 
-/// Bytes that a rail is given with an order.
+/// Returns the bytes of an order.
 fn order_len(order: &Order) -> u64 {
     match order {
         Order::Packet { packet, .. } => packet.len() as u64,
@@ -167,8 +167,8 @@ fn order_len(order: &Order) -> u64 {
 }
 
 impl Peer {
-    /// Over which idle rails a message of `len` bytes is shared out if `cores` stand by, as near as `beside`
-    /// says; none: it does not pay, or the strategy puts each message into one packet.
+    /// Returns the split of a message of `len` bytes over idle rails with the ready cores; `None`: it does
+    /// not pay, or the strategy puts each message into one packet.
     pub(crate) fn parallel(
         &self,
         rails: &[Rail],
@@ -190,15 +190,16 @@ impl Peer {
         let mut idle = views;
         let count = retain(&mut idle[..count], |_, view| is_idle(view));
         let count = best_of_each_wire(&mut idle[..count], len).min(cores + 1);
-        // Fewer rails may be faster where a further one needs a core that is further away.
+        // Fewer rails may be faster if a further one needs a more distant core.
         let over = |rails: usize| shared(now, len, &idle[..rails], beside.0[rails - 2]);
         let parallel = (2..=count).filter_map(over).min_by_key(|parallel| parallel.predicted_ns)?;
-        let longest = self.longest_eager() as u64 - NAMES_LEN;
+        let longest = self.longest_eager() as u64 - RTS_LEN;
         let fits = parallel.shares.iter().all(|&(_, len)| len <= longest);
         (fits && parallel.predicted_ns < alone_ns).then_some(parallel)
     }
 
-    /// Shortest message that is worth two cores, the nearest ones, while all rails are idle.
+    /// Returns the length of the shortest message that is worth using the two nearest cores while all rails
+    /// are idle.
     pub(crate) fn shortest_parallel(&self, rails: &[Rail]) -> u64 {
         self.measured_parallel_min(rails).unwrap_or(u64::MAX)
     }
@@ -227,7 +228,7 @@ impl Peer {
         Some(above)
     }
 
-    /// The rails that are open and used; none if there is but one.
+    /// Returns the open rails in use; `None` if there is only one.
     fn views(&self, rails: &[Rail], now: Instant) -> Option<([RailView<'_>; MAX_RAILS], usize)> {
         let open = || self.used().filter(|(_, link)| link.is_up());
         let mut all = open().map(|(_, link)| view_of_any(now, link, rails, &self.way));
@@ -237,20 +238,20 @@ impl Peer {
     }
 }
 
-/// Equation (1) over rails that are idle, with cores of which the furthest is so near to the caller's; none
-/// if fewer than two rails take part, or hand-offs were not measured.
+/// Solves equation (1) over idle rails, with the distance of the furthest core; `None` if fewer than two
+/// rails take part, or hand-offs were not measured.
 fn shared(now: Instant, len: u64, idle: &[RailView], furthest: Pair) -> Option<Parallel> {
     let hand_off_ns = idle.iter().find_map(|view| view.forecast.profile().hand_off_ns(furthest))?;
     finish(now, len, idle, hand_off_ns)
 }
 
-/// The same with this hand-off.
+/// Solves equation (1) with this hand-off time.
 fn finish(now: Instant, len: u64, idle: &[RailView], hand_off_ns: u64) -> Option<Parallel> {
     let (shares, finish_ns) = equal_finish::<Packets>(now, len, idle);
     (shares.len() > 1).then(|| Parallel { shares, predicted_ns: hand_off_ns.saturating_add(finish_ns) })
 }
 
-/// Sorts by the time for `len` bytes and keeps the first rail of each wire; how many these are.
+/// Sorts by the time for `len` bytes and keeps the first rail of each wire; returns their number.
 fn best_of_each_wire(views: &mut [RailView], len: u64) -> usize {
     views.sort_by_key(|view| (view.forecast.eager_ns(len), view.rail));
     retain(views, |kept, view| kept.iter().all(|other| other.wire != view.wire))

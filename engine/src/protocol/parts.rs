@@ -1,11 +1,11 @@
-//! Parts (`Protocol::EagerParts`): an eager message that is longer than a packet goes in parts, each in a
-//! packet of its own, over whatever rails take them.
+//! Parts (`Protocol::EagerParts`): an eager message that is longer than a packet is sent in parts, each in
+//! a packet of its own, over any rails.
 //!
-//! A request to send with the names goes first and says that all bytes come in parts; nobody is asked. Rails
-//! overtake each other, so a part may come before the names, and goes to memory of our own then, as
-//! everything does for which no receive is posted. Both sides charge the message like any eager one. Its end
-//! is that of a pushed message ([`crate::protocol::push`]). When a link dies its parts are replayed like any
-//! packet; when the peer is gone the send ends with [`crate::Error::PeerLost`].
+//! A request to send with the envelope is sent first and says that all bytes arrive in parts; no answer is
+//! needed. Rails overtake each other, so a part may arrive before the envelope; it is then stored in a
+//! buffer of the engine, like all data without a posted receive. Both sides charge the message like any
+//! eager one. It ends like a pushed message ([`crate::protocol::push`]). When a link dies its parts are
+//! replayed like any packet; when the peer is lost the send ends with [`crate::Error::PeerLost`].
 
 use crate::collect::matching::Comes;
 use crate::collect::request::{Envelope, Hints};
@@ -22,18 +22,18 @@ use crate::transfer::region::Region;
 use nmad_wire::{Eager, Frame, Part, Rts, flags};
 
 /// Bytes of the request to send, which shares a packet with the first part.
-pub(crate) const NAMES_LEN: u64 = 34;
+pub(crate) const RTS_LEN: u64 = 34;
 
 pub(crate) const RULES: Rules = Rules { protocol: Protocol::EagerParts, fits, cost, begin };
 
-/// A message of which parts come.
+/// A message that arrives in parts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parts {
     /// The sender's request.
     request: u64,
     region: RegionId,
     len: u64,
-    /// Its request to send has come.
+    /// Its request to send has arrived.
     named: bool,
 }
 
@@ -42,19 +42,19 @@ fn fits(message: &Message, peer: &Peer) -> bool {
     is_long && peer.way.push.is_none() && peer.credit.has(message.len)
 }
 
-/// All rails take parts; none of them is sent before the one before it on its rail.
+/// All rails carry parts, each rail one after the other.
 fn cost(message: &Message, peer: &Peer) -> Cost {
     let start_ns = peer.used().map(|(_, link)| link.forecast.eager_ns(0)).min().unwrap_or(0);
-    Cost { is_beyond: !peer.goes_unasked(message), ns: start_ns.saturating_add(peer.body_ns(message.len)) }
+    Cost { is_beyond: !peer.is_for_eager(message), ns: start_ns.saturating_add(peer.body_ns(message.len)) }
 }
 
-/// Puts the names of the message and its parts into the window.
+/// Adds the request to send and the parts to the window.
 fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
     let Submission { envelope, data, hints, refused, .. } = submission;
     let Envelope { peer: to, context, tag, len, seq } = envelope;
     engine.spend_eager(&envelope, hints);
     let mut send = EagerSend::new(envelope, hints.synchronous);
-    // As long as the longest eager message, whose head is no shorter than a part's.
+    // A part holds as much as the longest eager message, whose header is at least as long as a part's.
     let longest = engine.peer(to).map_or(len, |peer| peer.longest_eager() as u64);
     let first = part_len(0, len, longest);
     send.waiting = 1 + (len - first).div_ceil(longest) as u32;
@@ -76,7 +76,7 @@ fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
 }
 
 impl Engine {
-    /// The names of a message whose bytes come in parts have come.
+    /// Handles the request to send of a message that arrives in parts.
     pub(crate) fn name_parts(&mut self, from: PeerId, rts: &Rts) -> Result<Comes, Wrong> {
         let Some(region) = self.parts_of(from, rts.request, rts.len)? else {
             return Ok(Comes::Parts(rts.len));
@@ -88,11 +88,12 @@ impl Engine {
             }
             parts.named = true;
         }
-        self.forget_parts(from, rts.request);
+        self.drop_complete_parts(from, rts.request);
         Ok(Comes::Stored(region))
     }
 
-    /// Where parts of this message go, if some have come; otherwise it is charged now.
+    /// Returns the receive region of this message if some parts have arrived; otherwise charges the
+    /// message.
     fn parts_of(&mut self, from: PeerId, request: u64, len: u64) -> Result<Option<RegionId>, Wrong> {
         let Some(peer) = self.peer_mut(from) else { return Ok(None) };
         if let Some(known) = peer.states.parts.iter().find(|parts| parts.request == request) {
@@ -101,7 +102,7 @@ impl Engine {
         if peer.credit.received(len) { Ok(None) } else { Err("more eager data than it was granted") }
     }
 
-    /// Bytes of this message will come in parts, for this receive region.
+    /// Records that parts of this message will arrive for this receive region.
     pub(crate) fn await_parts(&mut self, from: PeerId, request: u64, region: RegionId, len: u64) {
         if let Some(peer) = self.peer_mut(from) {
             peer.states.parts.push(Parts { request, region, len, named: true });
@@ -109,7 +110,7 @@ impl Engine {
         }
     }
 
-    /// Memory of our own for parts that no receive has asked for yet.
+    /// Makes a receive region with a buffer of the engine for parts without a posted receive.
     pub(crate) fn store_parts(&mut self, from: PeerId, request: u64, len: u64, named: bool) -> RegionId {
         let buffer = self.spare.take(len as usize);
         let region = Region::stored(from, buffer, core::iter::empty());
@@ -120,7 +121,7 @@ impl Engine {
         region
     }
 
-    /// A part has arrived.
+    /// Handles a part that has arrived.
     pub(crate) fn on_part(&mut self, from: PeerId, part: Part, data: &[u8]) -> Result<(), Wrong> {
         let Part { request, offset, total, .. } = part;
         if data.is_empty() {
@@ -134,7 +135,7 @@ impl Engine {
         region.into.write(offset, data);
         region.landed(offset, data.len() as u64);
         let stored = region.buffer.is_some();
-        self.forget_parts(from, request);
+        self.drop_complete_parts(from, request);
         if stored {
             self.consider_stored(id)
         } else {
@@ -143,8 +144,8 @@ impl Engine {
         Ok(())
     }
 
-    /// A message that has its names and all of its parts needs nothing more.
-    fn forget_parts(&mut self, from: PeerId, request: u64) {
+    /// Drops the state of a message whose request to send and parts have all arrived.
+    fn drop_complete_parts(&mut self, from: PeerId, request: u64) {
         let Engine { peers, regions, .. } = self;
         let peer = peers.get_mut(from.0 as usize).and_then(|peer| peer.as_deref_mut());
         let Some(peer) = peer else { return };
@@ -157,8 +158,8 @@ impl Engine {
 }
 
 impl Peer {
-    /// Puts the names of a message into the window, and its parts: for each the rail, if it is meant for one,
-    /// and its bytes. The names go with the first part.
+    /// Adds the request to send of a message and its parts to the window. Each part has a length and may be
+    /// dedicated to a rail. The request to send shares a packet with the first part.
     pub(crate) fn submit_parts(
         &mut self,
         names: Rts,
@@ -178,9 +179,9 @@ impl Peer {
     }
 }
 
-/// Bytes of the part that begins at `offset`, if none is longer than `longest`.
+/// Returns the length of the part that begins at `offset`, if none is longer than `longest`.
 pub(crate) fn part_len(offset: u64, len: u64, longest: u64) -> u64 {
-    let most = if offset == 0 { longest - NAMES_LEN } else { longest };
+    let most = if offset == 0 { longest - RTS_LEN } else { longest };
     most.min(len - offset)
 }
 

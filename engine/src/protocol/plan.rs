@@ -1,8 +1,8 @@
-//! The choice of a protocol, here and nowhere else, without side effects.
+//! The choice of a protocol, made only here and without side effects.
 //!
-//! A message takes the cheapest protocol that fits ([`Peer::cheapest`]). If it finds its rail idle, and
-//! nothing before it, it leaves in the call that submits it ([`Peer::at_once`]); any other waits in the
-//! window, from where a rail takes it when it asks.
+//! A message uses the cheapest protocol that fits ([`Peer::cheapest`]). If its rail is idle and no other
+//! message is before it, it is sent in the call that submits it ([`Peer::at_once`]); any other waits in the
+//! window until an idle rail takes it.
 
 use crate::clock::Instant;
 use crate::collect::request::Hints;
@@ -18,22 +18,23 @@ use crate::protocol::{Caller, OtherCores, Plan, Protocol, Wanted, eager, rendezv
 use crate::transfer::rail::Rail;
 use alloc::vec::Vec;
 
-/// Messages like the last one for which there shall be credit: an answer takes no longer than them.
+/// Number of messages of the same length for which credit must remain: an answer with new credit arrives
+/// within their time.
 const SPARE: u64 = 3;
 
-/// What a message of some length would cost with a protocol.
+/// Predicted cost of a message of some length with one protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quote {
     /// The protocol.
     pub protocol: Protocol,
     /// Predicted time from submission to arrival, in nanoseconds, with a posted receive and idle rails.
     pub predicted_ns: u64,
-    /// The length is among those for which the protocol was measured to be the fastest.
+    /// The length is in the range in which the protocol was measured to be the fastest.
     pub is_within: bool,
 }
 
 impl Engine {
-    /// How a message would go now; none: the peer is not known, or gone.
+    /// Returns the plan that a message would get now; `None`: the peer is unknown or lost.
     pub fn plan(&self, to: To, len: u64, hints: Hints, caller: Caller, now: Instant) -> Option<Plan> {
         let peer = self.peer(to.0).filter(|peer| !peer.is_gone())?;
         let wanted = Wanted { len, hints, caller, is_refused: false };
@@ -54,7 +55,7 @@ impl Engine {
         Some(Plan { protocol, rail: peer.wished(hints.rail), place: 0 })
     }
 
-    /// What a message would cost with each protocol that fits, the cheapest first.
+    /// Returns the cost of a message with each protocol that fits, the cheapest first.
     pub fn quotes(&self, to: To, len: u64, hints: Hints) -> Vec<Quote> {
         let Some(peer) = self.peer(to.0).filter(|peer| !peer.is_gone()) else { return Vec::new() };
         let message = self.message(peer, to, len, hints);
@@ -76,7 +77,8 @@ impl Engine {
         Message { len, hints, has_address: true, is_invited, chunk: self.config.chunk }
     }
 
-    /// Whether it pays to look at the rails before a message is sent: it could be pushed, but not for long.
+    /// Whether it pays to poll the rails before a message is sent: it could be pushed now, but credit is
+    /// running out.
     #[inline]
     pub fn needs_credit(&self, to: PeerId, len: u64) -> bool {
         let Some(peer) = self.peer(to) else { return false };
@@ -84,19 +86,19 @@ impl Engine {
     }
 }
 
-/// What was measured to be the fastest for a length (P4 section III-B).
+/// The kind of protocol that was measured to be the fastest for a length (P4 section III-B).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fastest {
     /// The receiver reads the message from the sender's memory.
     Read,
-    /// It goes without asking.
+    /// It is sent eagerly.
     Unasked,
-    /// The receiver is asked, or has invited it, or a part goes ahead of the answer.
+    /// Rendezvous, with a Cts or an Rtr, or with a pushed first part.
     Asked,
 }
 
 impl Peer {
-    /// What is the fastest for a message, if there is credit.
+    /// Returns the fastest kind of protocol for a message, assuming there is credit.
     fn fastest(&self, message: &Message) -> Fastest {
         let Message { len, hints, has_address, is_invited, .. } = *message;
         match hints.probe {
@@ -106,32 +108,32 @@ impl Peer {
             None if has_address && !is_invited && self.reads(len) && !self.times_large(hints) => {
                 Fastest::Read
             }
-            None if is_invited && self.takes_invitation(len) => Fastest::Asked,
-            None if len as usize <= self.way.eager_max || self.is_better_unasked(len, false) => {
+            None if is_invited && self.follows_rtr(len) => Fastest::Asked,
+            None if len as usize <= self.way.eager_max || self.is_better_eager(len, false) => {
                 Fastest::Unasked
             }
             None => Fastest::Asked,
         }
     }
 
-    /// Whether a message goes without asking, as far as its length says.
-    pub(crate) fn goes_unasked(&self, message: &Message) -> bool {
+    /// Whether a message is sent eagerly, by its length.
+    pub(crate) fn is_for_eager(&self, message: &Message) -> bool {
         self.fastest(message) == Fastest::Unasked
     }
 
-    /// Whether the receiver of a message is asked, as far as its length says.
+    /// Whether a message is sent by rendezvous, by its length.
     pub(crate) fn asks(&self, message: &Message) -> bool {
         self.fastest(message) == Fastest::Asked
     }
 
-    /// Whether a message is read, as far as its length says.
+    /// Whether a message is read by its receiver, by its length.
     pub(crate) fn is_for_reading(&self, message: &Message) -> bool {
         self.fastest(message) == Fastest::Read
     }
 
-    /// The cheapest protocol that fits.
+    /// Returns the cheapest protocol that fits.
     pub(crate) fn cheapest(&self, message: &Message) -> &'static Rules {
-        // Most are short, and no other protocol is as fast for those.
+        // Most messages are short, and eager is always the fastest for those.
         let is_short = message.len < self.way.at_once_below && !message.is_invited;
         if is_short && message.hints.probe.is_none() && self.credit.has(message.len) {
             return &eager::RULES;
@@ -140,8 +142,8 @@ impl Peer {
         fitting.min_by_key(|rules| (rules.cost)(message, self)).unwrap_or(&rendezvous::RULES)
     }
 
-    /// How a message leaves at once; none: it waits in the window, since something else is there, or has to
-    /// be told, or the strategy wants to see it.
+    /// Returns the plan of a message that is sent at once; `None`: it has to wait in the window because
+    /// other data or control frames are pending, or the strategy has to choose.
     #[inline(always)]
     pub(crate) fn at_once(
         &self,
@@ -167,25 +169,27 @@ impl Peer {
                 return None;
             }
             self.large_at_once(Message { len, hints, has_address: true, is_invited: false, chunk }, caller)?
-        } else if !self.may_spend(len) {
+        } else if !self.can_spend(len) {
             return None;
         } else if injects {
             clear.then_some(Protocol::Inject)?
         } else {
-            // A packet that is kept is copied anyway, and behind others; the rest is only numbered.
+            // A packet that is kept is copied anyway, and may queue behind others; otherwise packets only
+            // get a number and the link must have none in flight.
             let is_ready = if self.way.keeps { link.accepts(at.limits.depth) } else { clear };
             (caller != Caller::GoesOn && is_ready).then_some(Protocol::Eager)?
         };
         Some(Plan { protocol, rail: Some(rail), place: place as u8 })
     }
 
-    /// The protocol of a message that is too long to leave in a packet at once, if it leaves at once.
+    /// Returns the protocol of a message that is too long to be sent in a packet at once, if it is sent at
+    /// once.
     fn large_at_once(&self, message: Message, caller: Caller) -> Option<Protocol> {
         let protocol = self.cheapest(&message).protocol;
         let may = match protocol {
             Protocol::Read => self.way.injects && !self.credit.owes_limit(),
             Protocol::Push => {
-                // A caller that waits looks for credit before it is spent.
+                // A waiting caller polls for new credit before it uses the last of it.
                 let spare = if caller == Caller::Waits { SPARE } else { 0 };
                 let may = caller.waits() || (self.way.injects && caller == Caller::GoesOn);
                 may && self.pushes_whole(message.len, message.chunk, spare)
@@ -195,7 +199,8 @@ impl Peer {
         may.then_some(protocol)
     }
 
-    /// How a message leaves at once where several rails are left, of which the strategy names one.
+    /// Returns the plan of a message that is sent at once over one of several rails, which the strategy
+    /// chooses.
     #[inline]
     fn over_one_of_several(
         &self,
@@ -204,7 +209,7 @@ impl Peer {
         clock: &mut dyn FnMut() -> Instant,
     ) -> Option<Plan> {
         let is_short = self.way.has_several && len < self.way.at_once_below;
-        if caller == Caller::GoesOn || !is_short || !self.may_spend(len) {
+        if caller == Caller::GoesOn || !is_short || !self.can_spend(len) {
             return None;
         }
         // Other cores may post a part of it, over rails that are idle by now.
@@ -219,9 +224,9 @@ impl Peer {
         is_ready.then_some(Plan { protocol: Protocol::Eager, rail: Some(link.rail), place: place as u8 })
     }
 
-    /// Whether there is credit for an eager message, and nothing to be told of the other direction's.
+    /// Whether there is credit for an eager message, and no new limit to send to the peer.
     #[inline(always)]
-    fn may_spend(&self, len: u64) -> bool {
+    fn can_spend(&self, len: u64) -> bool {
         self.credit.has(len) && !self.credit.owes_limit()
     }
 }

@@ -1,12 +1,13 @@
 //! Push (`Protocol::Push`): on a single reliable rail the first part of a large message follows its request
-//! to send without waiting for an answer, as a chunk on the same link; all of it if it is short or the
-//! receiver is late.
+//! to send without waiting for an answer, as a chunk on the same link; the whole message if it is short or
+//! the receiver is late.
 //!
-//! The receiver's rail holds the link at the chunk until the engine has said where it goes: to the receive
-//! if one was posted, so nothing is copied, or else to a buffer of our own. Both sides charge it like
-//! eager data, so that what nobody has asked for stays within the credit. What the sender could not push
-//! goes by rendezvous, while the pushed part keeps the wire busy. A link that pushes is the only one, so with
-//! it the peer is gone: the send ends with [`crate::Error::PeerLost`], and what is incomplete is dropped.
+//! The receiver's rail stops the link at the chunk until the engine has named its receive region: that of
+//! the posted receive, so that nothing is copied, or else a buffer of the engine. Both sides charge the
+//! chunk like eager data, so that data without a posted receive stays within the credit. The rest that the
+//! sender could not push is sent by rendezvous while the pushed part keeps the wire busy. A link that
+//! pushes is the only one, so if it is lost the peer is lost: the send ends with
+//! [`crate::Error::PeerLost`], and incomplete messages are dropped.
 
 use crate::clock::Instant;
 use crate::collect::request::{Envelope, Error, Hints};
@@ -31,15 +32,15 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use nmad_wire::{ChunkHeader, Rts};
 
-/// The least that is pushed of a message that cannot be pushed whole: the answer is there before that is
-/// over. A whole chunk is better, where there is credit for it: each call that sends less than there is costs
-/// (TCP between two hosts on a Zen 4, there and back: 15 us for one call more, of 110 that 1 MiB takes; 2 MiB
-/// at .85 of the best plain sockets with this, .90 with 1 MiB).
+/// Length of the pushed part if the message cannot be pushed as a whole: the answer arrives before this
+/// part is sent. A whole chunk is better if there is credit for it, since each call that sends less than
+/// possible has a cost (TCP between two hosts on a Zen 4, there and back: 15 us for one additional call, of
+/// 110 that 1 MiB takes; 2 MiB reach .85 of the best plain sockets with this part, .90 with 1 MiB).
 const AHEAD: u64 = 256 << 10;
 
 pub(crate) const RULES: Rules = Rules { protocol: Protocol::Push, fits, cost, begin };
 
-/// A chunk that goes ahead of any answer, before it has begun to arrive.
+/// A pushed chunk that is expected and has not begun to arrive.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Push {
     /// The sender's request.
@@ -50,7 +51,7 @@ pub(crate) struct Push {
 
 fn fits(message: &Message, peer: &Peer) -> bool {
     let may = message.hints.probe != Some(Method::Rendezvous) && !message.is_invited;
-    may && peer.pushes_part(message.len, message.chunk) && !peer.doubts_its_rail(message.hints)
+    may && peer.pushes_part(message.len, message.chunk) && !peer.doubts_rail(message.hints)
 }
 
 fn cost(message: &Message, peer: &Peer) -> Cost {
@@ -65,16 +66,16 @@ fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
 }
 
 impl Peer {
-    /// The longest chunk that may be pushed of a message of `len` bytes, if chunks are no longer than `chunk`
-    /// unless the receiver is late; none: nothing may be.
+    /// Returns the longest chunk that may be pushed of a message of `len` bytes; chunks are at most `chunk`
+    /// bytes unless the receiver is late. `None`: nothing may be pushed.
     fn longest_push(&self, len: u64, chunk: u64) -> Option<u64> {
         let limits = self.way.push.filter(|limits| len <= limits.message)?;
         let is_whole = len > chunk && len <= limits.chunk && self.pushes_all(len);
         Some(if is_whole { len } else { limits.chunk.min(chunk) })
     }
 
-    /// Whether a message is larger than what goes in a packet over the only rail, and not too long to be
-    /// pushed whole.
+    /// Whether a message is too large for a packet over the single rail, and short enough to be pushed as a
+    /// whole.
     #[inline]
     pub(crate) fn is_one_push(&self, len: u64, chunk: u64) -> bool {
         let below = self.way.at_once_below;
@@ -82,15 +83,15 @@ impl Peer {
         is_large && self.longest_push(len, chunk).is_some_and(|longest| len <= longest)
     }
 
-    /// Whether a message would be pushed whole, with nothing else to be told, and credit left for `spare`
-    /// more.
+    /// Whether a message would be pushed as a whole, without other control data to send, and with credit
+    /// left for `spare` more.
     pub(crate) fn pushes_whole(&self, len: u64, chunk: u64, spare: u64) -> bool {
-        // Longer ones are pushed to late receivers, if there is credit.
+        // Longer ones are pushed to late receivers if there is credit.
         let has_credit = len > chunk || self.credit.has_for_push(len, spare);
         self.is_one_push(len, chunk) && has_credit && !self.credit.owes_limit()
     }
 
-    /// Whether a part of a message would go ahead of any answer.
+    /// Whether a part of a message would be pushed.
     fn pushes_part(&self, len: u64, chunk: u64) -> bool {
         let part = |most: u64| AHEAD.min(most).min(len);
         self.longest_push(len, chunk).is_some_and(|most| self.credit.has_for_push(part(most), 0))
@@ -98,27 +99,27 @@ impl Peer {
 }
 
 impl Engine {
-    /// How many bytes of a large message go ahead; they are charged.
+    /// Returns the number of bytes to push of a large message, and charges them.
     fn spend_push(&mut self, envelope: &Envelope) -> u64 {
         let chunk = self.config.chunk;
         let Some(peer) = self.peer_mut(envelope.peer) else { return 0 };
         let Some(most) = peer.longest_push(envelope.len, chunk) else { return 0 };
         if most > chunk {
             peer.credit.spend_known(envelope.len);
-            peer.lateness.unasked();
+            peer.lateness.sent_eagerly();
             return envelope.len;
         }
         if peer.is_readable(envelope.len) {
-            peer.lateness.unasked();
+            peer.lateness.sent_eagerly();
         }
-        // It asks for its rest.
+        // The rest is sent by rendezvous.
         if envelope.len > chunk {
-            peer.lateness.asks();
+            peer.lateness.used_rendezvous();
         }
         peer.credit.spend_push(envelope.len, AHEAD.min(most), most)
     }
 
-    /// Books a message that has left behind its request to send, all of it or a part.
+    /// Books a pushed message that was sent after its request to send, completely or in part.
     pub(crate) fn push_departed(
         &mut self,
         leaving: &Leaving,
@@ -134,7 +135,7 @@ impl Engine {
         };
         peer.flows.requested += 1;
         if len > config.chunk || peer.is_readable(len) {
-            peer.lateness.unasked();
+            peer.lateness.sent_eagerly();
         }
         let link = &mut peer.links[usize::from(leaving.plan.place)];
         let at = &mut rails[link.rail.index()];
@@ -162,14 +163,14 @@ impl Engine {
         if let Some(place) = self.requests.get_mut(request.0) {
             *place = Request::Large(Box::new(send));
         }
-        // Another thread may have found meanwhile that the peer is gone.
+        // Another thread may have found meanwhile that the peer is lost.
         if self.peer(to.0).is_none_or(|peer| peer.is_gone()) {
             self.complete(request, Err(Error::PeerLost(to.0)));
         }
         Submitted::Request(request)
     }
 
-    /// The request to send of a large message is on its way: what goes ahead of any answer follows it.
+    /// Records that the request to send of a large message is sent, and queues its pushed part.
     pub(crate) fn request_left(&mut self, now: Option<Instant>, request: RequestId) {
         let Some(Request::Large(send)) = self.requests.get_mut(request.0) else { return };
         send.timing.asked_at = now;
@@ -181,7 +182,7 @@ impl Engine {
         self.make_ready(to);
     }
 
-    /// A chunk of `len` bytes will come from the peer, for this receive region.
+    /// Records that a chunk of `len` bytes will be pushed by the peer for this receive region.
     pub(crate) fn await_push(&mut self, from: PeerId, theirs: u64, region: RegionId, len: u64) {
         let is_stored = self.regions.get(region.0).is_some_and(|region| region.buffer.is_some());
         let Some(peer) = self.peer_mut(from) else { return };
@@ -191,7 +192,7 @@ impl Engine {
         }
     }
 
-    /// Memory of our own for a chunk that nobody has asked for yet.
+    /// Makes a receive region with a buffer of the engine for a pushed chunk without a posted receive.
     pub(crate) fn store_push(&mut self, from: PeerId, theirs: u64, len: u64) -> RegionId {
         let rails = self.peer(from).map(living_rails).unwrap_or_default();
         let buffer = self.spare.take(len as usize);
@@ -205,7 +206,7 @@ impl Engine {
         id
     }
 
-    /// A pushed chunk has begun to arrive: its link goes on when it knows the receive region.
+    /// Handles the start of a pushed chunk: names its receive region, so that its link continues.
     pub(crate) fn on_pushed(
         &mut self,
         rail: RailId,
@@ -224,7 +225,7 @@ impl Engine {
         Ok(())
     }
 
-    /// A receive has matched a message whose beginning is stored here, or about to be.
+    /// Matches a receive to a message whose pushed part is stored here, or will be.
     pub(crate) fn claim_stored(&mut self, request: RequestId, stored: RegionId, announced: Announced) {
         let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return };
         if let Some(invited) = recv.region.replace(stored) {
@@ -236,8 +237,8 @@ impl Engine {
         self.consider_stored(stored);
     }
 
-    /// All that was pushed is stored and a receive has matched it: the receive gets it and, if there is
-    /// more, asks for the rest.
+    /// If a pushed part is stored completely and matched, copies it to the receive, which gets the rest by
+    /// rendezvous if there is more.
     pub(crate) fn consider_stored(&mut self, stored: RegionId) {
         let Some(region) = self.regions.get(stored.0).filter(|region| region.is_full()) else { return };
         let (request, pushed) = (region.request, region.into.len());
@@ -253,7 +254,7 @@ impl Engine {
         }
         self.consider_credit(envelope.peer);
         if wanted > pushed {
-            return self.ask_for_rest(request, pushed, Announced { knows_keys: false, ..announced });
+            return self.request_rest(request, pushed, Announced { knows_keys: false, ..announced });
         }
         if fin || pushed < envelope.len {
             self.send_fin(envelope.peer, theirs);
@@ -261,7 +262,7 @@ impl Engine {
         self.end_recv(request, envelope);
     }
 
-    fn ask_for_rest(&mut self, request: RequestId, pushed: u64, announced: Announced) {
+    fn request_rest(&mut self, request: RequestId, pushed: u64, announced: Announced) {
         let id = self.new_region(request, announced.envelope.peer);
         let Some(region) = self.regions.get_mut(id.0) else { return };
         region.stage = Stage::Matched(announced);
@@ -271,7 +272,7 @@ impl Engine {
         }
     }
 
-    /// The peer is gone: messages of it that are incomplete, or can match no more, are dropped.
+    /// Drops stored messages of a lost peer that are incomplete or can no longer match.
     pub(crate) fn forget_stored(&mut self, from: PeerId) {
         let of_peer = |region: &Region| region.from == from && region.buffer.is_some();
         let stored = self.regions.iter().filter(|(_, region)| of_peer(region));

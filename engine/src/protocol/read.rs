@@ -1,13 +1,13 @@
 //! Read (`Protocol::Read`; RGET elsewhere): the receiver copies a message from the sender's memory, between
-//! processes of one node, whose drivers copy from process to process.
+//! processes of one node whose drivers can copy from process to process.
 //!
-//! The request to send says where the message lies (`SendState::Readable`). When a receive has matched it,
-//! the receiver's rail copies it ([`Reading`]), and a Fin tells the sender that its memory is free. The
-//! sender waits for no answer before the copy, no message is copied twice, unexpected ones neither, and the
-//! link is free for other messages meanwhile. A receiver whose rail cannot read asks with a Cts, and the
-//! sender offers it no more messages to read then. A receiver that is late to read gets messages without
-//! being asked ([`crate::observe::late`]). When the peer is gone, both sides end with
-//! [`crate::Error::PeerLost`].
+//! The request to send contains the address of the message (`SendState::Readable`). When a receive has
+//! matched it, the receiver's rail copies it ([`Reading`]), and a Fin tells the sender that its memory is
+//! free. The sender waits for no answer before the copy, no message is copied twice, not even an unexpected
+//! one, and the link is free for other messages meanwhile. If the receiver's rail cannot read, the receiver
+//! answers with a Cts, and the sender then offers no more messages for reading. A receiver that is late to
+//! read gets eager or pushed messages ([`crate::observe::late`]). When the peer is lost, both sides end
+//! with [`crate::Error::PeerLost`].
 
 use crate::clock::Instant;
 use crate::collect::matching::Comes;
@@ -27,15 +27,15 @@ use crate::transfer::driver::Reads;
 use crate::transfer::link::Link;
 use alloc::boxed::Box;
 
-/// Messages that a peer may have to read. It copies them alone, and a sender that is so far ahead has time to
-/// copy the next ones, in packets or pushed. Two cores of a Xeon with AMX, windows of 64: 64 KiB take 9.4 us
-/// without a bound, 16 KiB 1.7. With a quarter of this windows of 16 mix both ways, and take 1.2 to 1.3 times
-/// as long.
+/// Largest number of messages that a peer has still to read. The peer copies them alone, and a sender that
+/// is so far ahead has time to copy the next ones, in packets or pushed. Two cores of a Xeon with AMX,
+/// windows of 64: 64 KiB take 9.4 us without a bound, 16 KiB 1.7. With a quarter of this windows of 16 mix
+/// both ways, and take 1.2 to 1.3 times as long.
 const UNREAD_MAX: u32 = 32;
 
 pub(crate) const RULES: Rules = Rules { protocol: Protocol::Read, fits, cost, begin };
 
-/// State of a message that a receive has matched and that is read from its sender's memory.
+/// State of a matched message that is being read from its sender's memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reading {
     pub(crate) envelope: Envelope,
@@ -50,7 +50,7 @@ fn fits(message: &Message, peer: &Peer) -> bool {
     may && matches!(message.hints.probe, None | Some(Method::Read))
 }
 
-/// The request to send, the copy, and the news of its end.
+/// The time of the request to send, the copy, and the Fin.
 fn cost(message: &Message, peer: &Peer) -> Cost {
     let of = |link: &Link| {
         let profile = link.forecast.profile();
@@ -68,26 +68,26 @@ fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
 }
 
 impl Peer {
-    /// Whether a message of `len` bytes is read by its receiver: its length is one for which that was
-    /// measured to be the fastest, and the receiver is neither late nor behind.
+    /// Whether a message of `len` bytes is read by its receiver: the length is in the range in which
+    /// reading was measured to be the fastest, and the receiver is neither late nor behind.
     #[inline(always)]
     pub(crate) fn reads(&self, len: u64) -> bool {
         self.is_readable(len) && !self.is_behind() && !self.is_late_to_read(len)
     }
 
-    /// Whether the receiver has enough to read. With more processes than cores, where nothing is pushed, its
-    /// sender has no time to spare.
+    /// Whether the receiver has enough messages to read. If nothing can be pushed the machine is
+    /// oversubscribed, and the sender has no time to copy for it.
     fn is_behind(&self) -> bool {
         self.way.push.is_some() && self.lateness.unread >= UNREAD_MAX
     }
 
-    /// Whether a message of `len` bytes would be read if the receiver were not late or behind.
+    /// Whether a message of `len` bytes would be read if the receiver were neither late nor behind.
     #[inline]
     pub(crate) fn is_readable(&self, len: u64) -> bool {
         self.way.read_lens.0 <= len && len < self.way.read_lens.1
     }
 
-    /// Lengths of messages that are read, from the first number on and below the second.
+    /// Returns the lengths of messages that are read, from the first number to below the second.
     pub(crate) fn lens_to_read(&self) -> (u64, u64) {
         let measured = self.lone().and_then(|(_, link)| link.forecast.profile().thresholds());
         let (from, below) = match (self.way.read, measured) {
@@ -100,7 +100,7 @@ impl Peer {
 }
 
 impl Engine {
-    /// Books a request to send of a message that its receiver reads.
+    /// Books the request to send of a message that its receiver reads.
     pub(crate) fn read_departed(
         &mut self,
         leaving: &Leaving,
@@ -118,7 +118,7 @@ impl Engine {
         if let Some(place) = requests.get_mut(request.0) {
             *place = Request::Large(Box::new(send));
         }
-        // The engine was not let go since the message was planned: the peer is still there.
+        // No other thread has used the engine since the message was planned: the peer still exists.
         let Some(peer) = peers.get_mut(to.0.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
             return Submitted::Request(request);
         };
@@ -131,15 +131,14 @@ impl Engine {
         Submitted::Request(request)
     }
 
-    /// A receive has matched a message that lies in its sender's memory: a rail reads it, as much as the
-    /// receive has room for.
+    /// Begins to read a matched message from its sender's memory, as much as the receive has space for.
     pub(crate) fn read(&mut self, request: RequestId, envelope: Envelope, theirs: u64, at: u64) {
         let from = envelope.peer;
         let reads = |link: &&Link| {
             link.is_up() && self.rails[link.rail.index()].limits.remote == RemoteAccess::Copies
         };
         let rail = self.peer(from).and_then(|peer| Some(peer.links.iter().find(reads)?.rail));
-        let Some(rail) = rail else { return self.ask_instead(request, envelope, theirs) };
+        let Some(rail) = rail else { return self.request_by_cts(request, envelope, theirs) };
         let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return };
         let here = recv.into.slice(0, envelope.len.min(recv.into.len()));
         if let Some(invited) = recv.region.take() {
@@ -152,25 +151,25 @@ impl Engine {
         self.has_errands = true;
     }
 
-    /// A message cannot be read: its sender is asked for it.
-    fn ask_instead(&mut self, request: RequestId, envelope: Envelope, theirs: u64) {
+    /// Requests a message that cannot be read from its sender by Cts.
+    fn request_by_cts(&mut self, request: RequestId, envelope: Envelope, theirs: u64) {
         self.grant_region(request, envelope, theirs, true, Comes::Asked);
     }
 
-    /// A rail has read a message, or could not.
+    /// Handles the result of reading a message.
     pub(crate) fn on_read(&mut self, request: RequestId, came: Came) {
         let Some(Request::Reading(Reading { envelope, recv, theirs })) = self.requests.remove(request.0)
         else {
             return;
         };
         if came != Came::Done {
-            return self.ask_instead(recv, envelope, theirs);
+            return self.request_by_cts(recv, envelope, theirs);
         }
         self.send_fin(envelope.peer, theirs);
         self.end_recv(recv, envelope);
     }
 
-    /// The peer cannot read messages here.
+    /// Records that the peer cannot read this process's memory.
     #[cold]
     pub(crate) fn no_more_reads(&mut self, id: PeerId) {
         let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|peer| peer.as_deref_mut()) else {

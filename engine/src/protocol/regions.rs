@@ -1,11 +1,11 @@
 //! Receive regions: the receiver's side of the protocols of large messages.
 //!
-//! A receive that has matched a large message makes its memory a receive region ([`Stage::Matched`]). Each
-//! rail opens it and answers with a key, and the sender gets all keys in a Cts. A region may also be open
-//! before its message is known ([`Stage::Unmatched`]): a receive invites it ([`super::rtr`]), or it is
-//! memory of the engine's own for what comes unasked ([`super::push`], [`super::parts`]). When all bytes
-//! are there, it closes and the receive ends. A region waits for no rail whose link is dead; when the peer
-//! is gone it closes.
+//! The memory of a receive that has matched a large message becomes a receive region ([`Stage::Matched`]).
+//! Each rail opens it and answers with a key, and the sender gets all keys in a Cts. A region may also be
+//! open before its message is known ([`Stage::Unmatched`]): for an Rtr ([`super::rtr`]), or as a buffer of
+//! the engine for unexpected data ([`super::push`], [`super::parts`]). When all bytes have arrived, it
+//! closes and the receive completes. A region does not wait for a rail whose link is dead; when the peer is
+//! lost it closes.
 
 use crate::collect::matching::Comes;
 use crate::collect::request::{Context, Envelope, TagMatch};
@@ -24,7 +24,7 @@ use alloc::vec::Vec;
 use nmad_wire::{Cts, Frame, Rtr};
 
 impl Engine {
-    /// A receive has matched a large message: its memory becomes a receive region.
+    /// Makes the memory of a receive that has matched a large message a receive region.
     pub(crate) fn grant_region(
         &mut self,
         request: RequestId,
@@ -45,7 +45,7 @@ impl Engine {
         let announced = Announced { envelope, request: theirs, fin, knows_keys: false };
         let ahead = match body {
             Comes::Stored(stored) => return self.claim_stored(request, stored, announced),
-            // The link takes it all, so it needs memory for it all.
+            // The link delivers all of it, so it needs memory for all of it.
             Comes::Pushed(len) if len > into.len() => {
                 let stored = self.store_push(envelope.peer, theirs, len);
                 return self.claim_stored(request, stored, announced);
@@ -74,7 +74,7 @@ impl Engine {
         let Some(region) = self.regions.get_mut(id.0) else { return };
         let is_whole = ahead > 0 && ahead == envelope.len.min(into.len());
         let knows_keys = is_whole || body == Comes::Invited(id);
-        // A sender that has more to send than is wanted would wait for the keys.
+        // A sender with more data than wanted would otherwise wait for the keys.
         let fin = fin || (is_whole && ahead < envelope.len);
         region.stage = Stage::Matched(Announced { fin, knows_keys, ..announced });
         if region.is_ready() && !knows_keys {
@@ -94,7 +94,8 @@ impl Engine {
         self.new_region_on(request, from, rails)
     }
 
-    /// A receive region that is open to chunks over these rails; none: the message comes in packets.
+    /// Makes a receive region that is open to chunks over these rails; with no rail, the message arrives in
+    /// packets.
     fn new_region_on(&mut self, request: RequestId, from: PeerId, rails: Vec<RailId>) -> RegionId {
         let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return RegionId(0) };
         let into = recv.into.clone();
@@ -109,14 +110,14 @@ impl Engine {
         id
     }
 
-    /// The next receive region that a rail shall open or close.
+    /// Returns the next receive region that a rail has to open or close.
     pub fn next_opening(&mut self, rail: RailId) -> Option<Opening> {
         let opening = self.rails.get_mut(rail.index())?.openings.pop_front()?;
         self.closing -= usize::from(opening.frees_user_memory());
         Some(opening)
     }
 
-    /// A rail has opened a receive region; this key leads there.
+    /// Records that a rail has opened a receive region under this key.
     pub fn opened(&mut self, rail: RailId, region: RegionId, key: Key) {
         match self.regions.get_mut(region.0).filter(|region| region.awaits(rail)) {
             Some(awaiting) => {
@@ -124,12 +125,12 @@ impl Engine {
                     self.send_keys(region);
                 }
             }
-            // It was closed, or the rail lost its link, while the rail was still to be asked.
+            // The region was closed, or the rail lost its link, before the rail opened it.
             None => self.open_on(rail, Opening::Close(region, None)),
         }
     }
 
-    /// All rails have opened a receive region: sends its keys, in the answer to a request or in an Rtr.
+    /// Sends the keys of a receive region that all rails have opened, in a Cts or in an Rtr.
     pub(crate) fn send_keys(&mut self, id: RegionId) {
         let Some(region) = self.regions.get(id.0) else { return };
         let (from, keys, len) = (region.from, region.keys, region.into.len());
@@ -141,7 +142,8 @@ impl Engine {
             Stage::Unmatched => {
                 let Some(Request::Recv(recv)) = self.requests.get(region.request.0) else { return };
                 let (Context(context), TagMatch::Exact(tag)) = (recv.context, recv.tag) else { return };
-                // Cancelled before it was announced: the peer answers that it knows nothing of it.
+                // The receive was cancelled before the Rtr was sent: the peer answers that it does not know
+                // the region.
                 if recv.withdrawn {
                     return;
                 }
@@ -156,7 +158,7 @@ impl Engine {
         }
     }
 
-    /// A chunk lies in a receive region.
+    /// Handles a chunk that has arrived in a receive region.
     pub(crate) fn on_landed(
         &mut self,
         from: PeerId,
@@ -196,13 +198,13 @@ impl Engine {
         self.give_back(memory);
     }
 
-    /// A rail uses this memory of the engine's own no more; when none does, it is used again.
+    /// Called when a rail no longer uses this buffer of the engine; when none does, it is reused.
     pub(crate) fn give_back(&mut self, memory: Option<Arc<Buffer>>) {
         let unused = memory.and_then(|memory| Arc::try_unwrap(memory).ok());
         unused.into_iter().for_each(|buffer| self.spare.give(buffer));
     }
 
-    /// Regions of a peer wait for no rail whose link is dead.
+    /// Stops waiting for a rail whose link to a peer is dead.
     pub(crate) fn regions_lose_rail(&mut self, rail: RailId, from: PeerId) {
         let of_peer = self.regions.iter().filter(|(_, region)| region.from == from);
         let waiting: Vec<RegionId> = of_peer.map(|(name, _)| RegionId(name)).collect();
@@ -214,12 +216,12 @@ impl Engine {
     }
 }
 
-/// Rails that may carry chunks now or later: also those whose link is still to open.
+/// Returns the rails that may carry chunks now or later, including those whose link is not open yet.
 pub(crate) fn living_rails(peer: &Peer) -> Vec<RailId> {
     peer.links.iter().filter(|link| link.state != State::Dead).map(|link| link.rail).collect()
 }
 
-/// Whether all of a message has arrived in a receive region of our own.
+/// Whether all of a message has arrived in a receive region of the engine.
 pub(crate) fn is_here(regions: &Slab<Region>, message: &Envelope, stored: RegionId) -> bool {
     regions.get(stored.0).is_some_and(|region| region.is_full() && region.into.len() == message.len)
 }

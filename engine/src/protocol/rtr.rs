@@ -1,9 +1,9 @@
-//! Rtr (receiver-initiated rendezvous, P5 section 7): a receive that is posted before its message is known
-//! opens a receive region and tells the sender, so the body follows the request to send at once.
+//! Rtr (receiver-initiated rendezvous, P5 section 7): a receive posted before its message is known opens a
+//! receive region and sends its keys to the sender, so that the body follows the request to send at once.
 //!
-//! A send of a flow that is usually invited waits a little for the Rtr (`SendState::Held`) before it asks.
-//! A receive that is cancelled asks for its Rtr back: the sender answers whether a message uses it already.
-//! When the peer is gone, its Rtrs are dropped.
+//! In a flow that usually gets Rtrs, a send waits a short time for the Rtr (`SendState::Held`) before it
+//! sends a plain request. A cancelled receive withdraws its Rtr: the sender answers whether a message
+//! already uses it. When the peer is lost, its Rtrs are dropped.
 
 use crate::clock::{Duration, Instant};
 use crate::collect::request::{Context, Envelope, Error, Source, TagMatch};
@@ -19,29 +19,29 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use nmad_wire::{Frame, Rtr, Withdraw, Withdrawn};
 
-/// Rtrs that one peer may have here; more are not kept, and cost no more than a handshake.
+/// Largest number of Rtrs stored per peer; further ones are dropped, which costs a handshake each.
 const RTRS_MAX: usize = 1024;
-/// How long a request to send waits for an Rtr that usually comes. One that comes later has cost a
-/// system call and an answer; a receiver that posts while the last message is still arriving is this fast.
+/// Time that a request to send waits for an Rtr that usually arrives. A later Rtr has cost a system call
+/// and an answer; a receiver that posts while the last message is still arriving is within this time.
 const PATIENCE: Duration = Duration::from_us(5);
 
 pub(crate) const RULES: Rules = Rules { protocol: Protocol::Rtr, fits, cost, begin };
 
-/// Invitations of a peer, and the sends that may use them.
+/// Rtrs of a peer, and the sends that may use them.
 #[derive(Debug, Default)]
 pub(crate) struct Invitations {
-    /// Receive regions that the peer has open for messages we have not sent yet.
+    /// Receive regions that the peer has opened for messages that are not sent yet.
     rtrs: Vec<Rtr>,
-    /// Receive regions that it asked back before it was known here that they are open: packets overtake each
-    /// other. The latest few; a later one still finds a receive region that is closed.
+    /// Receive regions that the peer withdrew before their Rtr arrived here, since packets overtake each
+    /// other. The latest few; a message that uses a dropped one still finds a closed receive region.
     withdrawn: VecDeque<RegionId>,
-    /// Sends that have asked and wait for their Cts, by context and sequence number: there may be millions.
+    /// Sends that wait for their Cts, by context and sequence number: there may be millions.
     asking: BTreeMap<(u32, u32), u64>,
-    /// Sends that wait for an invitation, and since when.
+    /// Sends that wait for an Rtr, and since when.
     held: Vec<(RequestId, Patience)>,
 }
 
-/// How long a large send has waited for an Rtr.
+/// Time that a large send has waited for an Rtr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Patience {
     New,
@@ -50,50 +50,50 @@ enum Patience {
 }
 
 impl Invitations {
-    /// Whether there are none.
+    /// Whether no Rtr is stored.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.rtrs.is_empty()
     }
 
-    /// Whether sends wait for an invitation.
+    /// Whether sends wait for an Rtr.
     #[inline]
     pub(crate) fn holds(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// Whether there is one for this context and tag.
+    /// Whether an Rtr for this context and tag is stored.
     pub(crate) fn has(&self, context: u32, tag: u64) -> bool {
         self.rtrs.iter().any(|p| p.context == context && p.tag == tag)
     }
 
-    /// Takes the one for this context and tag.
+    /// Takes the Rtr for this context and tag.
     pub(crate) fn take(&mut self, context: u32, tag: u64) -> Option<Rtr> {
         let index = self.rtrs.iter().position(|p| p.context == context && p.tag == tag)?;
         Some(self.rtrs.swap_remove(index))
     }
 
-    /// Drops the one of this receive region; false if it was used or never kept.
+    /// Drops the Rtr of this receive region; false if it was used or never stored.
     fn withdraw(&mut self, region: RegionId) -> bool {
         let before = self.rtrs.len();
         self.rtrs.retain(|p| p.region != region.0);
         self.rtrs.len() < before
     }
 
-    /// A receive region is asked back of which nothing is known: if its Rtr comes, it comes too late.
-    fn expect_none(&mut self, region: RegionId) {
+    /// Records the withdrawal of a receive region whose Rtr has not arrived: the Rtr will be ignored.
+    fn record_withdrawn(&mut self, region: RegionId) {
         if self.withdrawn.len() >= IN_FLIGHT_MAX {
             self.withdrawn.pop_front();
         }
         self.withdrawn.push_back(region);
     }
 
-    /// A large send has asked its receiver.
+    /// Records that a large send waits for its Cts.
     pub(crate) fn asks(&mut self, envelope: &Envelope, request: RequestId) {
         self.asking.insert((envelope.context.0, envelope.seq), request.0);
     }
 
-    /// A large send does not wait for its Cts, or not any more.
+    /// Records that a large send does not wait for its Cts any more.
     pub(crate) fn asks_no_more(&mut self, envelope: &Envelope, request: RequestId) {
         let names = (envelope.context.0, envelope.seq);
         if self.asking.get(&names) == Some(&request.0) {
@@ -101,8 +101,8 @@ impl Invitations {
         }
     }
 
-    /// When the first of the sends that wait for an Rtr will wait no longer.
-    pub(crate) fn patient_until(&self) -> Option<Instant> {
+    /// Returns when the first of the sends that wait for an Rtr stops waiting.
+    pub(crate) fn held_until(&self) -> Option<Instant> {
         let until = self.held.iter().map(|(_, patience)| match patience {
             Patience::New | Patience::Seen => None,
             Patience::Since(since) => Some(*since + PATIENCE),
@@ -127,15 +127,15 @@ fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
 }
 
 impl Engine {
-    /// Whether the receiver usually invites messages of this flow: then the request to send waits a little
-    /// for the Rtr.
+    /// Whether the receiver usually sends Rtrs in this flow: then the request to send waits a short time
+    /// for one.
     pub(crate) fn expects_rtr(&mut self, submission: &Submission) -> bool {
         let (Envelope { peer, context, .. }, hints) = (submission.envelope, submission.hints);
         let asks_now = hints.unordered || hints.probe.is_some();
         self.peer_mut(peer).is_some_and(|peer| !asks_now && peer.flows.of(context.0).expects_rtr)
     }
 
-    /// A large send waits a little for an Rtr.
+    /// Lets a large send wait a short time for an Rtr.
     pub(crate) fn hold_for_rtr(&mut self, envelope: Envelope, request: RequestId) {
         let Some(peer) = self.peer_mut(envelope.peer) else { return };
         peer.states.invitations.asks(&envelope, request);
@@ -143,11 +143,11 @@ impl Engine {
         self.make_ready(envelope.peer);
     }
 
-    /// Sends the requests of those large messages that have waited long enough for an Rtr.
+    /// Sends the requests of large messages that have waited long enough for an Rtr.
     #[cold]
-    pub(crate) fn release_held(&mut self, now: Instant, id: PeerId) {
+    pub(crate) fn request_overdue(&mut self, now: Instant, id: PeerId) {
         self.ask_for_held(id, |patience| match *patience {
-            // The time at first sight may be old; the next turn's is not.
+            // The time of the first check may be old; that of the next pass is not.
             Patience::New => {
                 *patience = Patience::Seen;
                 true
@@ -160,24 +160,24 @@ impl Engine {
         });
     }
 
-    /// Whether a large message that was submitted waits for its Rtr.
+    /// Whether a submitted large message waits for its Rtr.
     pub fn hopes_for_rtr(&self) -> bool {
         self.ready.iter().any(|&id| self.peer(id).is_some_and(|peer| peer.states.invitations.holds()))
     }
 
-    /// Large messages that wait for an Rtr ask now: nobody will look for it soon.
+    /// Sends the requests of all messages that wait for an Rtr, because no thread will poll for it soon.
     pub fn ask_at_once(&mut self) {
         for place in 0..self.ready.len() {
             self.ask_all_held(self.ready[place]);
         }
     }
 
-    /// Large messages to this peer that wait for an Rtr ask now.
+    /// Sends the requests of all messages to this peer that wait for an Rtr.
     pub(crate) fn ask_all_held(&mut self, id: PeerId) {
         self.ask_for_held(id, |_| false);
     }
 
-    /// Sends the requests of those large messages that wait for an Rtr no longer.
+    /// Sends the requests of the messages for which `waits` is false.
     fn ask_for_held(&mut self, id: PeerId, mut waits: impl FnMut(&mut Patience) -> bool) {
         let Some(peer) = self.peer_mut(id) else { return };
         let mut late = Vec::new();
@@ -199,8 +199,8 @@ impl Engine {
         }
     }
 
-    /// Invites the message of a posted receive if it pays: it names peer and tag, is first in line, has
-    /// room for a large message, and the last message of the flow was large.
+    /// Sends an Rtr for a posted receive if it pays: the receive has a source and a tag, is the first to
+    /// match, has space for a large message, and the last message of the flow was large.
     #[inline]
     pub(crate) fn consider_rtr(&mut self, request: RequestId) {
         let Some(Request::Recv(recv)) = self.requests.get(request.0) else { return };
@@ -222,8 +222,8 @@ impl Engine {
         }
     }
 
-    /// The peer has a receive region open for a message that we have perhaps not sent yet. An Rtr is of use
-    /// if nothing of the flow went since it was made, or just the request that it answers.
+    /// Handles an Rtr: the peer has opened a receive region for a message that may not be sent yet. The Rtr
+    /// is valid if no message of the flow was sent since it was made, or only the request that it answers.
     pub(crate) fn on_rtr(&mut self, from: PeerId, rtr: Rtr) -> Result<(), Wrong> {
         let Some(peer) = self.peer_mut(from) else { return Ok(()) };
         if !peer.can_use(&rtr.keys) {
@@ -273,7 +273,7 @@ impl Engine {
         }
     }
 
-    /// Asks for an Rtr back, because its receive is cancelled.
+    /// Withdraws an Rtr because its receive is cancelled.
     pub(crate) fn withdraw(&mut self, peer: PeerId, region: RegionId) {
         if let Some(peer) = self.peer_mut(peer) {
             peer.control(&Frame::Withdraw(Withdraw { region: region.0 }));
@@ -291,7 +291,7 @@ impl Engine {
         let used = self.requests.iter().any(|(_, request)| is_used(request));
         let Some(peer) = self.peer_mut(from) else { return };
         if !peer.states.invitations.withdraw(RegionId(region)) && !used {
-            peer.states.invitations.expect_none(RegionId(region));
+            peer.states.invitations.record_withdrawn(RegionId(region));
         }
         peer.control(&Frame::Withdrawn(Withdrawn { region, used }));
         self.make_ready(from);
@@ -303,7 +303,8 @@ impl Engine {
         let Some(Request::Recv(recv)) = self.requests.get(request.0) else { return };
         let (posted, withdrawn, context) = (recv.posted, recv.withdrawn, recv.context.0);
         let Some(peer) = self.peer_mut(from) else { return };
-        // The message may be here already, behind an earlier one of its flow; its sender knows it no more.
+        // The message may already be here, behind an earlier one of its flow; its sender has then dropped
+        // its state.
         let used = answer.used || peer.flows.of(context).uses(RegionId(answer.region));
         if let (Some(place), true, false) = (posted, withdrawn, used) {
             self.receives.matching.retract(place);

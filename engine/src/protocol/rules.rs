@@ -9,15 +9,15 @@ use crate::protocol::Protocol;
 use crate::protocol::leaving::Refused;
 use nmad_wire::Rtr;
 
-/// A message whose protocol is to be found.
+/// Parameters of a message whose protocol is being chosen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Message {
-    /// Bytes.
+    /// Length in bytes.
     pub(crate) len: u64,
     pub(crate) hints: Hints,
-    /// It lies in one piece, so another process can be told where.
+    /// It is contiguous, so another process can read it by address.
     pub(crate) has_address: bool,
-    /// The receiver has invited it.
+    /// The receiver has sent an Rtr for it.
     pub(crate) is_invited: bool,
     /// Longest chunk that a rail gets at once, in bytes.
     pub(crate) chunk: u64,
@@ -26,32 +26,33 @@ pub(crate) struct Message {
 /// The predicted cost of a message with one protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Cost {
-    /// The length is beyond those for which the protocol was measured to be the fastest (P4 section III-B):
-    /// any protocol within its own lengths comes first.
+    /// The length is outside the range in which the protocol was measured to be the fastest (P4 section
+    /// III-B): any protocol within its own range is preferred.
     pub(crate) is_beyond: bool,
-    /// From submission until the receiver has it, in nanoseconds, with a posted receive and idle rails.
+    /// Nanoseconds from submission until the receiver has it, with a posted receive and idle rails.
     pub(crate) ns: u64,
 }
 
-/// A message that is submitted.
+/// A submitted message.
 #[derive(Debug)]
 pub(crate) struct Submission {
     pub(crate) envelope: Envelope,
     pub(crate) data: Segments,
     pub(crate) hints: Hints,
-    /// The attempt that a rail has refused.
+    /// The attempt that a rail has refused, if there was one.
     pub(crate) refused: Option<Refused>,
-    /// The receiver's invitation.
+    /// The receiver's Rtr, if there is one.
     pub(crate) rtr: Option<Rtr>,
 }
 
-/// A protocol.
+/// The rules of one protocol.
 pub(crate) struct Rules {
     pub(crate) protocol: Protocol,
-    /// Whether a message may go so: limits, credit, and what is known of the receiver. Changes nothing.
+    /// Whether a message may use the protocol: limits, credit, and the state of the receiver. Has no side
+    /// effects.
     pub(crate) fits: fn(&Message, &Peer) -> bool,
-    /// The predicted cost of a message that fits. Changes nothing.
+    /// Returns the predicted cost of a message that fits. Has no side effects.
     pub(crate) cost: fn(&Message, &Peer) -> Cost,
-    /// The sender's first step: the message is in the window, or waits for an invitation.
+    /// The sender's first step: puts the message into the window, or lets it wait for an Rtr.
     pub(crate) begin: fn(&mut Engine, Submission) -> RequestId,
 }

@@ -1,10 +1,9 @@
-//! All protocols. A new one is a file and a line here.
+//! The table of all protocols. A new one needs a file and a line here.
 
 use super::rules::Rules;
 use super::{eager, parts, push, read, rendezvous, rtr};
 
-/// The protocols of messages that wait in the window; of equal costs the first counts. Messages that find
-/// their rail idle leave by the same choice ([`super::plan`]), and the builder decides in place of whom
-/// data of a packet stays in place.
+/// The protocols of messages in the window; of equal costs the first counts. Messages sent at once use the
+/// same choice ([`super::plan`]); the packet builder decides which data is sent in place.
 pub(crate) static PROTOCOLS: [Rules; 6] =
     [read::RULES, eager::RULES, parts::RULES, rtr::RULES, push::RULES, rendezvous::RULES];

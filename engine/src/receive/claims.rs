@@ -1,5 +1,5 @@
-//! Messages that are found now and received later, by whoever found them and nobody else (MPI's matching
-//! probe).
+//! Matched probe (MPI_Mprobe): a message is found now and received later, only by the handle that the probe
+//! returned.
 
 use crate::collect::matching::Unexpected;
 use crate::collect::request::{Context, Envelope, Error, Source, TagMatch};
@@ -10,17 +10,17 @@ use crate::protocol::regions::is_here;
 use crate::protocol::{Recv, Request};
 use alloc::vec::Vec;
 
-/// A message that was claimed: no receive gets it but [`Engine::recv_claimed`], once.
+/// A message found by a matched probe: only [`Engine::recv_claimed`] receives it, once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claim {
     name: u64,
-    /// The names and the length of the message.
+    /// Envelope of the message.
     pub envelope: Envelope,
 }
 
 impl Engine {
-    /// Claims the message that a receive with these names would get now. A claim that is never received
-    /// keeps its message, and the credit that it took, as long as the engine.
+    /// Finds the message that such a receive would match now, and reserves it. If it is never received, the
+    /// engine keeps the message and its credit.
     pub fn claim(&mut self, from: Source, context: Context, tag: TagMatch) -> Option<Claim> {
         let place = self.receives.matching.peek(from, context, tag)?;
         let envelope = self.receives.matching.unexpected(place)?.envelope;
@@ -28,8 +28,8 @@ impl Engine {
         Some(Claim { name, envelope })
     }
 
-    /// Receives a message that was claimed. It ends as [`Engine::recv`] does; with [`Error::PeerLost`] too
-    /// if the claim was received before.
+    /// Receives a message that was found by [`Engine::claim`]. The request ends like that of
+    /// [`Engine::recv`]; with [`Error::PeerLost`] also if the message was received before.
     pub fn recv_claimed(&mut self, claim: Claim, into: Segments) -> RequestId {
         let Envelope { peer, context, tag, .. } = claim.envelope;
         let names = (Source::Peer(peer), context, TagMatch::Exact(tag));
@@ -41,12 +41,12 @@ impl Engine {
         request
     }
 
-    /// Whether a claimed message lies in this receive region of our own.
+    /// Whether a reserved message is stored in this receive region of the engine.
     pub(crate) fn claims(&self, stored: RegionId) -> bool {
         self.receives.claimed.iter().any(|(_, message)| message.lies_in(stored))
     }
 
-    /// The peer is gone: messages that it had only announced will not come.
+    /// Drops reserved messages of a lost peer whose data has not arrived.
     pub(crate) fn forget_claims(&mut self, peer: PeerId) {
         let here = |message: &Envelope, stored| is_here(&self.regions, message, stored);
         let lost = |message: &Unexpected| message.envelope.peer == peer && !message.is_here(here);

@@ -1,5 +1,5 @@
-//! The receive of a thread that waits and keeps all others from the engine meanwhile. It has no entry in the
-//! tables that many receives need, until its message comes or others may call.
+//! The receive of a blocking call during which no other thread uses the engine. It has no entry in the
+//! request and matching tables until its message arrives or other threads may use the engine.
 
 use crate::collect::request::{Context, Envelope, Source, Tag, TagMatch};
 use crate::engine::Engine;
@@ -13,17 +13,17 @@ use alloc::vec::Vec;
 pub(crate) enum Expected {
     #[default]
     Nothing,
-    /// Its source, context, tag and memory.
+    /// Source, context, tag and memory of the receive.
     Message(PeerId, Context, Tag, Segments),
-    /// Its message has arrived.
+    /// The message has arrived.
     Met(Envelope),
-    /// It has become a request like any other.
+    /// The receive was posted as a request.
     Posted(RequestId),
 }
 
 impl Expected {
-    /// Takes the message if it is the expected one and fits into its memory. What is longer has to be posted,
-    /// so that it is cut like any other.
+    /// Receives the message if it is the expected one and fits into the memory. A longer one needs a posted
+    /// receive, which truncates it.
     #[inline(always)]
     pub(crate) fn take(&mut self, envelope: &Envelope, data: &[u8]) -> bool {
         let Expected::Message(from, context, tag, into) = self else { return false };
@@ -39,21 +39,21 @@ impl Expected {
     }
 }
 
-/// How far an expected receive is.
+/// State of an expected receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Met {
-    /// Nothing has come for it.
+    /// Its message has not arrived.
     Not,
-    /// Its message is there.
+    /// Its message has arrived.
     Message(Envelope),
-    /// It is a request now.
+    /// It was posted as this request.
     Request(RequestId),
 }
 
 impl Engine {
-    /// Expects a message for a thread that waits and keeps all others from the engine meanwhile. Ask
-    /// [`Engine::met`] after each turn of the pump, and [`Engine::post_expected`] before anybody else may
-    /// call. Returns the source; none: nothing is expected, use [`Engine::recv`].
+    /// Begins a blocking receive during which no other thread uses the engine. Call [`Engine::met`] after
+    /// each pass of the pump, and [`Engine::post_expected`] before another thread may call. Returns the
+    /// source; `None`: use [`Engine::recv`].
     #[inline]
     pub fn expect(
         &mut self,
@@ -63,12 +63,12 @@ impl Engine {
         into: &Segments,
     ) -> Option<PeerId> {
         let (Source::Peer(from), TagMatch::Exact(tag)) = (from, tag) else { return None };
-        // Receives that were posted before come first.
+        // Receives posted before match first.
         if self.receives.matching.has_any() {
             return None;
         }
         let peer = self.peers.get_mut(from.0 as usize)?.as_deref_mut()?;
-        // A large one may pay to open its memory early, and that needs a name.
+        // For a large message it may pay to open a receive region early, which needs a request.
         let is_large = into.len() as usize > peer.way.eager_max && peer.flows.of(context.0).large;
         if is_large || peer.is_gone() {
             return None;
@@ -77,7 +77,7 @@ impl Engine {
         Some(from)
     }
 
-    /// The state of the expected receive; a message or request is reported once.
+    /// Returns the state of the expected receive; a message or request is reported once.
     #[inline]
     pub fn met(&mut self) -> Met {
         match self.receives.expected {
@@ -93,8 +93,8 @@ impl Engine {
         }
     }
 
-    /// Posts the expected receive if it is this message's: the message is too long for it, or comes as no
-    /// small one.
+    /// Posts the expected receive if it is the receive for this message, which is too long for it or is not
+    /// a small message.
     #[inline(always)]
     pub(crate) fn post_expected_for(&mut self, envelope: &Envelope) {
         if let Expected::Message(from, context, tag, _) = self.receives.expected
@@ -104,7 +104,7 @@ impl Engine {
         }
     }
 
-    /// Posts the expected receive like any other, if its message has not come.
+    /// Posts the expected receive as a request if its message has not arrived.
     pub fn post_expected(&mut self) {
         if !matches!(self.receives.expected, Expected::Message(..)) {
             return;
@@ -115,14 +115,14 @@ impl Engine {
         }
     }
 
-    /// Whether the expected message has come and nothing waits for a rail.
+    /// Whether the expected message has arrived and no peer has data for a rail.
     #[inline]
     pub(crate) fn is_met(&self) -> bool {
         matches!(self.receives.expected, Expected::Met(_)) && self.ready.is_empty()
     }
 
-    /// The source of a receive whose message has not begun to come; none: it takes a message from anybody,
-    /// its message is large and has begun to come, or the request is no such receive.
+    /// Returns the source of a receive whose message has not begun to arrive; `None`: it accepts any
+    /// source, its message is large and has begun to arrive, or the request is not such a receive.
     #[inline]
     pub fn awaited_from(&self, request: RequestId) -> Option<PeerId> {
         match self.requests.get(request.0) {
@@ -131,9 +131,9 @@ impl Engine {
         }
     }
 
-    /// A thread is about to sleep until this request ends; none: until any does. If it receives from a
-    /// peer to which no link was asked for, the links are opened now: a peer that has left before it ever
-    /// heard from us cannot say so, and only an attempt to reach it tells. True: there are such links.
+    /// Called before a thread sleeps until this request ends; `None`: until any ends. If it receives from a
+    /// peer whose links were never opened, they are opened now: a peer that left before any contact cannot
+    /// report it, and only an attempt to connect finds out. True: there are such links.
     #[cold]
     pub fn sleeps_for(&mut self, request: Option<RequestId>) -> bool {
         let all = || self.requests.iter().map(|(name, _)| RequestId(name));
@@ -144,8 +144,8 @@ impl Engine {
         !unmet.is_empty()
     }
 
-    /// The rail on which a message from this peer is best looked for alone
-    /// ([`crate::transfer::driver::Scope`]); none: only a look at all of them tells.
+    /// Returns the rail on which to poll for a message of this peer alone
+    /// ([`crate::transfer::driver::Scope`]); `None`: poll all rails.
     #[inline]
     pub fn looks_on(&self, from: PeerId) -> Option<RailId> {
         let rail = self.peer(from)?.awaited_on()?;

@@ -1,6 +1,5 @@
-//! Receives of the application: posted ones, one of a thread that waits, messages that are found now and
-//! received later, and messages that are taken apart piece by piece. Matching itself is
-//! [`crate::collect::matching`].
+//! Receives of the application: posted receives, the receive of a blocking call, matched probes, and
+//! messages that are unpacked piece by piece. Matching itself is in [`crate::collect::matching`].
 
 pub(crate) mod claims;
 pub(crate) mod expected;
@@ -11,14 +10,14 @@ use crate::collect::matching::{Matching, Unexpected};
 use crate::collect::message::Unpacked;
 use crate::slab::Slab;
 
-/// Receives and messages that wait for each other.
+/// Receives that wait for messages, and messages that wait for receives.
 #[derive(Debug, Default)]
 pub(crate) struct Receives {
     pub(crate) matching: Matching,
-    /// A blocking receive, which is in no table.
+    /// A blocking receive, which is not in the tables.
     pub(crate) expected: expected::Expected,
-    /// Messages that were claimed and are not received yet.
+    /// Messages found by matched probes and not received yet.
     pub(crate) claimed: Slab<Unexpected>,
-    /// Messages that are taken apart piece by piece.
+    /// Messages that are unpacked piece by piece.
     pub(crate) messages: Slab<Unpacked>,
 }

@@ -1,4 +1,4 @@
-//! Messages that are built and taken apart piece by piece ([`crate::collect::message`]).
+//! Messages that are packed and unpacked piece by piece ([`crate::collect::message`]).
 
 use crate::collect::message::{self, Packing, Unpacked, Unpacking};
 use crate::collect::request::{Context, Envelope, Error, Hints, Source, Tag, TagMatch};
@@ -8,12 +8,12 @@ use crate::packet::{PeerId, RequestId};
 use crate::protocol::{Recv, Request};
 
 impl Engine {
-    /// Begins a message that is built piece by piece.
+    /// Begins a message that is packed piece by piece.
     pub fn begin_packing(&mut self, to: PeerId, context: Context, tag: Tag) -> Packing {
         Packing { to, context, tag, first: None, next_piece: 1 }
     }
 
-    /// Adds a piece; it may leave at once. The message has no end of its own: it is complete when the
+    /// Adds a piece, which may be sent at once. There is no final call: the message is complete when the
     /// requests of all pieces are.
     pub fn pack(&mut self, packing: &mut Packing, data: Segments, hints: Hints) -> RequestId {
         let Packing { to, context, tag, .. } = *packing;
@@ -26,7 +26,7 @@ impl Engine {
         self.send(to, message::piece_context(context), piece, data, message::piece_hints(hints))
     }
 
-    /// Begins to take a message apart.
+    /// Begins to unpack a message.
     pub fn begin_unpacking(&mut self, from: Source, context: Context, tag: TagMatch) -> Unpacking {
         let message = self.receives.messages.insert(Unpacked::default());
         Unpacking { from, context, tag, message, next_piece: 0 }
@@ -53,7 +53,7 @@ impl Engine {
         request
     }
 
-    /// Ends the taking apart: no further piece will be asked for.
+    /// Ends unpacking: no further piece will be requested.
     pub fn end_unpacking(&mut self, unpacking: Unpacking) {
         if let Some(unpacked) = self.receives.messages.get_mut(unpacking.message) {
             unpacked.ended = true;
@@ -71,7 +71,7 @@ impl Engine {
         self.post_as(request, Source::Peer(peer), context, TagMatch::Exact(tag));
     }
 
-    /// The first piece of a message is matched: the others know their names now.
+    /// Posts the receives of the other pieces once the first piece is matched, which determines their tags.
     #[cold]
     pub(crate) fn first_piece_matched(&mut self, message: u64, envelope: &Envelope) {
         let Some(unpacked) = self.receives.messages.get_mut(message) else { return };
@@ -85,7 +85,7 @@ impl Engine {
         }
     }
 
-    /// The first piece of a message has failed: its other pieces fail too.
+    /// Fails the receives of the other pieces after the first piece has failed.
     pub(crate) fn first_piece_failed(&mut self, message: u64, error: Error) {
         let Some(unpacked) = self.receives.messages.get_mut(message) else { return };
         unpacked.failed = Some(error);

@@ -1,4 +1,4 @@
-//! Receives: posted, probed, cancelled, and given messages that were there before.
+//! Posting, probing and cancelling of receives, and delivery of unexpected messages.
 
 use crate::collect::matching::{Arrived, Unexpected};
 use crate::collect::request::{Context, Envelope, Error, Source, TagMatch};
@@ -9,12 +9,12 @@ use crate::protocol::{Recv, Request};
 use crate::receive::Receives;
 
 impl Engine {
-    /// Posts a receive. It takes the first message that matches, now or later; its memory is in use until
+    /// Posts a receive. It matches the first message that fits, now or later; its memory is in use until
     /// the request ends.
     ///
     /// The request ends with the envelope of the message, or with [`Error::Truncated`],
     /// [`Error::Cancelled`], or [`Error::PeerLost`] (only if it names the peer).
-    // Inlined wherever it is called: the receive is written once, into its place.
+    // Inlined everywhere, so that the receive is written once, directly to its place.
     #[inline(always)]
     pub fn recv(&mut self, from: Source, context: Context, tag: TagMatch, into: Segments) -> RequestId {
         let Engine { peers, receives: Receives { matching, .. }, requests, .. } = self;
@@ -28,7 +28,7 @@ impl Engine {
         if !plain || matching.unexpected_count() > 0 {
             return self.post(Recv::new(into, (from, context, tag)));
         }
-        // Nothing is there for it, and nobody needs to be told.
+        // No message matches, and the peer needs no notification.
         let vacant = requests.vacant();
         let request = RequestId(vacant.name());
         let posted = Some(matching.post(request, from, context, tag));
@@ -69,7 +69,7 @@ impl Engine {
         self.consider_credit(envelope.peer);
     }
 
-    /// A receive gets a message that was here before, or its body now.
+    /// Delivers a message that arrived before, or its body now.
     pub(crate) fn deliver_body(
         &mut self,
         request: RequestId,
@@ -89,15 +89,15 @@ impl Engine {
         }
     }
 
-    /// What a receive with these names would get now, without taking it.
+    /// Returns the envelope of the message that such a receive would match now, without receiving it.
     pub fn probe(&mut self, from: Source, context: Context, tag: TagMatch) -> Option<Envelope> {
         let place = self.receives.matching.peek(from, context, tag)?;
         self.receives.matching.unexpected(place).map(|unexpected| unexpected.envelope)
     }
 
-    /// Tries to take back a receive. True: it will end with [`Error::Cancelled`], or, if its peer was
-    /// already told to send straight into its memory and does so, with the message. False: it is matched
-    /// already or is a send, and ends as if nobody had asked.
+    /// Tries to cancel a receive. True: it will end with [`Error::Cancelled`], or with the message if its
+    /// peer already has its Rtr and uses it. False: it is already matched or is a send, and ends as without
+    /// this call.
     pub fn cancel(&mut self, request: RequestId) -> bool {
         let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return false };
         let (place, region, from) = (recv.posted, recv.region, recv.from);

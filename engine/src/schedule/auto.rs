@@ -1,13 +1,13 @@
-//! `auto`, the default: right at every size, from what the rails were measured to do.
+//! `auto`, the default: chooses for every size by the measured profiles of the rails.
 //!
-//! A small message goes over the rail that is predicted to deliver it first, its busy time included, so it
-//! may wait for a fast rail that is busy rather than take an idle slow one; whatever else waits joins it
-//! while sharing a packet pays (P2 section 3.3 and P4 section III-B). Several messages that wait are shared
-//! out like a body, so that all rails are predicted to have delivered theirs at the same time; where a second
-//! packet costs more than it brings all go in one. Rails share the core that posts, so that after a packet on
-//! one of them all gather for a moment ([`Strategy::gathers`]). Which messages are small is the threshold of
-//! the peer. Large bodies are shared out with equal finish time, as `split` does, unless one
-//! rail alone was seen to be faster ([`super::together`]).
+//! A small message uses the rail that is predicted to deliver it first, including the time until the rail
+//! is idle, so it may wait for a fast busy rail instead of using a slow idle one; other waiting messages
+//! join its packet while sharing pays (P2 section 3.3 and P4 section III-B). Several waiting messages are
+//! split over the rails like a body, so that all rails are predicted to finish at the same time; if a
+//! second packet costs more than it saves, all messages share one. Rails share the core that posts, so
+//! after a packet on one of them all wait for a moment to aggregate ([`Strategy::gathers`]). The peer's
+//! threshold decides which messages are small. Large bodies are split with equal finish time, as in
+//! `split`, unless a single rail was observed to be faster ([`super::together`]).
 
 use super::builder::PacketBuilder;
 use super::split::{Bodies, equal_finish};
@@ -43,7 +43,7 @@ impl Strategy for Auto {
             Some(entry) if window.common_count() == 1 => all_if(delivers_first(now, entry.data_len(), rail)),
             Some(entry) => part_of(now, (window.backlog() as u64, entry.len() as u64), rail),
         };
-        // The message at the end of the part belongs to it if most of it does.
+        // The message at the end of this rail's part belongs to it if most of its bytes do.
         let is_mine = |len: usize, entry: &Entry| (len + entry.len() / 2) as u64 <= part;
         let begun = packet.len();
         if part < u64::MAX {
@@ -89,17 +89,17 @@ fn all_if(condition: bool) -> u64 {
     if condition { u64::MAX } else { 0 }
 }
 
-/// Bytes of messages, `len` together, of which the first has `first`, that this rail shall carry now: all of
-/// them if no other one takes part. The rail with the largest share takes the first message in any case. One
-/// that is busy leaves them to a rail with a share that is idle earlier: where messages share no packet, the
-/// core would post all of one rail's before another one has any.
+/// Returns how many of `len` bytes of messages, of which the first has `first` bytes, this rail should
+/// carry now; [`u64::MAX`] if no other rail takes part. The rail with the largest share takes the first
+/// message in any case. A busy rail leaves its share to a rail that is idle earlier: if messages share no
+/// packet, the core would otherwise post all of one rail's messages before any of another's.
 fn part_of(now: Instant, (len, first): (u64, u64), rail: &RailView) -> u64 {
     let rails = core::iter::once(*rail).chain(rail.rivals.iter().copied());
     let Some((ways, count)) = wire::ways(now, len, rails) else { return u64::MAX };
     let ways = &ways[..count];
     let (shares, finish_ns) = equal_finish::<Bodies>(now, len, ways);
     if shares.len() > 1 {
-        // Rails are posted to one after the other.
+        // The core posts to one rail after the other.
         let further_ns = ways.iter().map(|way| way.forecast.packet_ns()).min().unwrap_or(0);
         let alone_ns = |way: &&RailView| way.idle_at.since(now).as_ns() + way.forecast.body_ns(len);
         let best = ways.iter().min_by_key(|way| (alone_ns(way), way.rail));
@@ -118,19 +118,19 @@ fn part_of(now: Instant, (len, first): (u64, u64), rail: &RailView) -> u64 {
     match mine {
         all if all == len => u64::MAX,
         most if shares.iter().all(leads) => most.max(first),
-        // One message too many delays a slow rail more than the fast one that takes it instead.
+        // One message too many delays a slow rail more than it delays a fast rail.
         less => less.saturating_sub(first / 2),
     }
 }
 
-/// Whether no other rail is predicted to deliver a message of `len` bytes earlier. Of equal ones it is the
-/// first, so that there always is one.
+/// Whether no other rail is predicted to deliver a message of `len` bytes earlier. The first of equal rails
+/// counts, so that there is always one.
 fn delivers_first(now: Instant, len: u64, rail: &RailView) -> bool {
     let mine = (arrives_ns(now, len, rail), rail.rail);
     rail.rivals.iter().all(|other| mine <= (arrives_ns(now, len, other), other.rail))
 }
 
-/// Whether no other rail carries more in the long run; of equal ones it is the first.
+/// Whether no other rail has more bandwidth; the first of equal rails counts.
 fn carries_most(rail: &RailView) -> bool {
     let mine = rail.forecast.bandwidth();
     let is_behind = |other: &RailView| {
@@ -140,7 +140,8 @@ fn carries_most(rail: &RailView) -> bool {
     rail.rivals.iter().all(is_behind)
 }
 
-/// How long it takes until a rail has delivered a message of `len` bytes, with what it has to carry before.
+/// Predicts the nanoseconds until a rail has delivered a message of `len` bytes, after all data given to it
+/// before.
 fn arrives_ns(now: Instant, len: u64, rail: &RailView) -> u64 {
     rail.idle_at.since(now).as_ns() + rail.forecast.eager_ns(len)
 }
@@ -157,13 +158,13 @@ mod tests {
     const BOUNDS: Bounds =
         Bounds { len: 1 << 20, in_place_min: 0, block_min: 0, aggregate_max: usize::MAX, gather: 0 };
 
-    /// Rails of these rates, in bytes per microsecond, whose messages take a microsecond more.
+    /// Forecasts of rails with these rates in bytes per microsecond and one microsecond of latency.
     fn forecasts(rates: &[u64]) -> Vec<Forecast> {
         rates.iter().map(|rate| Forecast::nominal(1_000, rate * 1_000_000, 1)).collect()
     }
 
-    /// Entries that each rail takes of `count` with `len` bytes, when all are asked in turn until nothing is
-    /// left, as by a caller that waits.
+    /// Returns how many of `count` entries of `len` bytes each rail takes, when the rails are asked in turn
+    /// until the window is empty, as by a waiting caller.
     fn taken(rates: &[u64], count: usize, len: usize) -> Vec<usize> {
         let (forecasts, now) = (forecasts(rates), Instant::from_ns(1_000_000));
         let mut window = Window::new(PeerId(1));
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_shared_out_so_that_rails_end_together() {
+    fn waiting_entries_are_split_so_that_rails_finish_together() {
         let halves = taken(&[100, 100], 64, 1_000);
         assert!(halves[0].abs_diff(halves[1]) <= 4, "{halves:?}");
         let unequal = taken(&[400, 100], 100, 1_000);
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_packet_that_costs_more_than_it_brings_is_saved() {
+    fn a_second_packet_that_costs_more_than_it_saves_is_avoided() {
         assert_eq!(taken(&[100, 100], 16, 10), [16, 0]);
         assert_eq!(taken(&[100, 400], 16, 10), [0, 16]);
     }

@@ -1,18 +1,18 @@
-//! The body of a large message while it is handed out to rails in chunks.
+//! The body of a large message while it is given to rails in chunks.
 
 use super::strategy::Shares;
 use crate::clock::{Duration, Instant};
 use crate::packet::{RailId, RequestId, StrategyId};
 use alloc::vec::Vec;
 
-/// Who carries a part.
+/// The rail that carries a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Carrier {
-    /// Not shared out yet.
-    Nobody,
-    /// The rail that is idle first carries all of it.
+    /// Not decided yet.
+    Undecided,
+    /// The rail that is idle first carries the whole part.
     First,
-    /// A rail that is idle carries the next chunk of it.
+    /// Any idle rail carries the next chunk.
     Any,
     /// This rail.
     Rail(RailId),
@@ -30,21 +30,21 @@ struct Part {
 pub(crate) struct Body {
     pub(crate) request: RequestId,
     pub(crate) priority: i8,
-    /// The strategy that the message has chosen; none: that of its peer.
+    /// The strategy that the message has chosen; `None`: that of its peer.
     pub(crate) strategy: Option<StrategyId>,
-    /// The application's wish; the strategy is not asked then.
+    /// The rail that the application has chosen; the strategy is then not asked.
     rail: Option<RailId>,
-    /// It goes ahead of any answer, whole, on the link that carried its request to send.
+    /// It is pushed: sent whole, before any answer, on the link that carried its request to send.
     pub(crate) push: bool,
     parts: Vec<Part>,
-    /// When it was last considered whether to share it out anew.
+    /// When another split was last considered.
     considered: Instant,
-    /// Given to one rail although all were idle: an idle rail is no reason to share it out anew.
+    /// One rail was chosen although all were idle: an idle rail is no reason for another split.
     pub(crate) settled: bool,
 }
 
 impl Body {
-    /// A body of `len` bytes from `begin` on that is yet to be shared out.
+    /// Creates an undecided body of `len` bytes from `begin` on.
     pub(crate) fn new(
         request: RequestId,
         (priority, strategy): (i8, Option<StrategyId>),
@@ -53,13 +53,13 @@ impl Body {
     ) -> Body {
         let mut parts = Vec::new();
         if len > 0 {
-            parts.push(Part { carrier: Carrier::Nobody, start: begin, end: begin + len });
+            parts.push(Part { carrier: Carrier::Undecided, start: begin, end: begin + len });
         }
         let (push, considered, settled) = (false, Instant::default(), false);
         Body { request, priority, strategy, rail, push, parts, considered, settled }
     }
 
-    /// The first `len` bytes, which go ahead.
+    /// Creates a body of the first `len` bytes, which are pushed.
     pub(crate) fn pushed(request: RequestId, priority: i8, len: u64) -> Body {
         let mut body = Body::rest(request, priority);
         body.push = true;
@@ -67,29 +67,29 @@ impl Body {
         body
     }
 
-    /// A body of which only lost chunks are left, to be put back one by one.
+    /// Creates an empty body, to which lost chunks are added with [`Body::put_back`].
     pub(crate) fn rest(request: RequestId, priority: i8) -> Body {
         Body::new(request, (priority, None), (0, 0), None)
     }
 
-    /// Whether it is shared out.
+    /// Whether rails are decided for all parts.
     pub(crate) fn is_decided(&self) -> bool {
-        self.parts.iter().all(|part| part.carrier != Carrier::Nobody)
+        self.parts.iter().all(|part| part.carrier != Carrier::Undecided)
     }
 
-    /// The rail that the application wishes.
+    /// Returns the rail that the application has chosen.
     pub(crate) fn wish(&self) -> Option<RailId> {
         self.rail
     }
 
-    /// Shares it out as the strategy decided. Shares of rails that cannot carry them, or that do not add up,
-    /// are cut or completed: a mistake of a strategy must not lose bytes.
+    /// Assigns the parts to rails as the strategy decided. Shares of rails that cannot carry them, or that
+    /// do not add up, are cut or completed: an error of a strategy must not lose bytes.
     pub(crate) fn decide(&mut self, shares: &Shares, is_open: impl Fn(RailId) -> bool) {
         let shares: &[(RailId, u64)] = if let Shares::Fixed(list) = shares { list } else { &[] };
         let mut shares = shares.iter().filter(|(rail, _)| is_open(*rail)).copied();
         let mut share = shares.next();
         for mut part in core::mem::take(&mut self.parts) {
-            if part.carrier != Carrier::Nobody {
+            if part.carrier != Carrier::Undecided {
                 self.parts.push(part);
                 continue;
             }
@@ -112,29 +112,29 @@ impl Body {
         }
     }
 
-    /// Takes all that is meant for certain rails back, to be shared out anew.
+    /// Makes all parts assigned to particular rails undecided again.
     pub(crate) fn recall(&mut self) {
         for part in self.parts.iter_mut().filter(|part| matches!(part.carrier, Carrier::Rail(_))) {
-            part.carrier = Carrier::Nobody;
+            part.carrier = Carrier::Undecided;
         }
     }
 
-    /// Bytes that are meant for a rail and not yet on it.
-    pub(crate) fn meant_for(&self, rail: RailId) -> u64 {
+    /// Returns the bytes assigned to a rail and not yet given to it.
+    pub(crate) fn assigned_to(&self, rail: RailId) -> u64 {
         let mine = self.parts.iter().filter(|part| part.carrier == Carrier::Rail(rail));
         mine.map(|part| part.end - part.start).sum()
     }
 
-    /// Adds the bytes that are meant for each rail.
-    pub(crate) fn count_meant(&self, meant: &mut [u64; nmad_wire::MAX_RAILS]) {
+    /// Adds the bytes assigned to each rail.
+    pub(crate) fn count_assigned(&self, assigned: &mut [u64; nmad_wire::MAX_RAILS]) {
         for part in &self.parts {
             if let Carrier::Rail(rail) = part.carrier {
-                meant[rail.index()] += part.end - part.start;
+                assigned[rail.index()] += part.end - part.start;
             }
         }
     }
 
-    /// Whether it is worth thinking about other shares: not if that was done less than `pause` ago.
+    /// Whether another split should be considered: not within `pause` after the last time.
     pub(crate) fn consider(&mut self, now: Instant, pause: Duration) -> bool {
         let due = now.since(self.considered) >= pause;
         if due {
@@ -143,8 +143,8 @@ impl Body {
         due
     }
 
-    /// The next chunk for `rail`: offset and length, at most `max` bytes. If it `is_first` for so many bytes,
-    /// also of what is meant for whoever is idle first.
+    /// Takes the next chunk for `rail`: offset and length, at most `max` bytes. Parts for the rail that is
+    /// idle first are included if `is_first` is true for their length.
     pub(crate) fn next_chunk(
         &mut self,
         rail: RailId,
@@ -154,7 +154,7 @@ impl Body {
         let index = self.parts.iter().position(|part| match part.carrier {
             Carrier::Rail(r) => r == rail,
             Carrier::First | Carrier::Any => is_first(part.end - part.start),
-            Carrier::Nobody => false,
+            Carrier::Undecided => false,
         })?;
         let part = &mut self.parts[index];
         if part.carrier == Carrier::First {
@@ -168,24 +168,24 @@ impl Body {
         Some((offset, len))
     }
 
-    /// Whether everything is on rails.
+    /// Whether all parts were given to rails.
     pub(crate) fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// The share of a rail that is gone may go over any other one.
+    /// Lets any rail carry the share of a lost rail.
     pub(crate) fn release(&mut self, rail: RailId) {
         for part in self.parts.iter_mut().filter(|part| part.carrier == Carrier::Rail(rail)) {
             part.carrier = Carrier::Any;
         }
     }
 
-    /// A chunk has to be sent again, by any rail.
+    /// Adds a chunk that any rail has to send again.
     pub(crate) fn put_back(&mut self, offset: u64, len: u64) {
         self.parts.push(Part { carrier: Carrier::Any, start: offset, end: offset + len });
     }
 
-    /// Bytes not yet on a rail.
+    /// Returns the bytes not yet given to a rail.
     pub(crate) fn remaining(&self) -> u64 {
         self.parts.iter().map(|part| part.end - part.start).sum::<u64>()
     }

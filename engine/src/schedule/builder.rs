@@ -1,4 +1,4 @@
-//! The packet builder: entries in, header and frames out.
+//! The packet builder: makes a packet of header and frames from entries of the window.
 
 use crate::collect::window::{Entry, Head, Scope, Window};
 use crate::packet::Packet;
@@ -7,23 +7,24 @@ use crate::profile::sample::Method;
 use alloc::vec::Vec;
 use nmad_wire::{Header, Kind};
 
-/// Fruitless questions about one packet after which a strategy is taken to loop.
-const VAIN_MAX: u32 = 10_000;
+/// Fruitless searches per packet after which a strategy is considered to loop.
+const FRUITLESS_MAX: u32 = 10_000;
 
-/// What one packet may hold; from the rail's limits and the thresholds.
+/// Limits of one packet, from the rail's limits and the thresholds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Bytes, header included.
+    /// Length in bytes, header included.
     pub len: usize,
-    /// Data of at least this many bytes stays in place instead of being copied (the iovec threshold of P4).
+    /// Data of at least this many bytes is sent in place instead of being copied (the iovec threshold of
+    /// P4).
     pub in_place_min: usize,
-    /// Non-contiguous data of blocks that have fewer bytes than this, on average, is packed instead (the
+    /// Non-contiguous data whose blocks have fewer bytes than this, on average, is packed instead (the
     /// block threshold of P1 section 5.3).
     pub block_min: usize,
-    /// Of two things that share a packet, the smaller has at most this many bytes (the aggregation threshold
-    /// of P4).
+    /// Two entries share a packet only if the smaller one has at most this many bytes (the aggregation
+    /// threshold of P4).
     pub aggregate_max: usize,
-    /// Pieces of user memory that may stay in place; zero for a packet that is prepared.
+    /// Pieces of user memory that may be sent in place; zero for a packet built in advance.
     pub gather: usize,
 }
 
@@ -35,16 +36,16 @@ pub struct PacketBuilder {
     len: usize,
     gathered: usize,
     entries: u32,
-    /// Questions that found no entry.
-    vain: u32,
-    /// Requests whose data is copied: complete as soon as the packet is built.
+    /// Searches that found no entry.
+    fruitless: u32,
+    /// Requests whose data is copied; they complete as soon as the packet is built.
     pub(crate) staged: Vec<RequestId>,
-    /// Requests whose memory the packet refers to: complete when the rail has sent it.
+    /// Requests whose memory the packet sends in place; they complete when the rail has sent it.
     pub(crate) in_place: Vec<RequestId>,
 }
 
 impl PacketBuilder {
-    /// Starts a packet in `buffer`, whose capacity is reused.
+    /// Begins a packet in `buffer`, whose capacity is reused.
     #[inline]
     pub(crate) fn new(mut buffer: Packet, bounds: Bounds, staged: Vec<RequestId>) -> Self {
         buffer.in_place.clear();
@@ -56,25 +57,25 @@ impl PacketBuilder {
             len: Header::LEN,
             gathered: 0,
             entries: 0,
-            vain: 0,
+            fruitless: 0,
             staged,
             in_place: Vec::new(),
         }
     }
 
-    /// Bytes so far, header included.
+    /// Returns its length so far, header included.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether nothing was put in yet.
+    /// Whether it has no entry.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == Header::LEN
     }
 
-    /// Whether the entry fits into what is left, and is better off in this packet than in one of its own. One
-    /// alone always is: rails take what they must.
+    /// Whether the entry fits into the packet and sharing the packet pays. True for the first entry of a
+    /// packet: it is sent in any case.
     #[inline]
     pub fn fits(&self, entry: &Entry) -> bool {
         let len = entry.len();
@@ -100,18 +101,16 @@ impl PacketBuilder {
         }
     }
 
-    /// Takes all that fits.
+    /// Takes all entries that fit.
     #[inline]
     pub fn coalesce(&mut self, window: &mut Window, scope: Scope) {
         while self.take(window, scope, PacketBuilder::fits) {}
     }
 
-    /// Takes the first entry of the window that fits into what is left of the packet and for which `wants`
-    /// says yes, and puts it in; false: there is none. A strategy takes entries in no other way, so it
-    /// cannot lose one.
+    /// Takes the first entry of the window that fits into the packet and satisfies `wants`, and adds it;
+    /// false: there is none. A strategy has no other way to take entries, so it cannot lose one.
     ///
-    /// # Panics
-    /// After some ten thousand questions in vain about one packet: the strategy asks without end.
+    /// After ten thousand searches without a result for one packet: the strategy loops.
     #[inline]
     pub fn take(&mut self, window: &mut Window, scope: Scope, wants: impl Fn(&Self, &Entry) -> bool) -> bool {
         let room = if self.is_empty() { usize::MAX } else { self.room() };
@@ -119,30 +118,29 @@ impl PacketBuilder {
         let taken = window.take_first(scope, |entry| entry.len() <= room && wants(packet, entry));
         match taken {
             Some(entry) => self.push(entry),
-            None => return self.in_vain(),
+            None => return self.found_none(),
         }
         true
     }
 
-    /// Bytes that still fit in.
+    /// Returns the bytes that still fit.
     #[inline]
     pub fn room(&self) -> usize {
         self.bounds.len.saturating_sub(self.len)
     }
 
     #[inline]
-    fn in_vain(&mut self) -> bool {
-        self.vain += 1;
-        if self.vain > VAIN_MAX {
-            // Another strategy may take over.
-            self.vain = 0;
+    fn found_none(&mut self) -> bool {
+        self.fruitless += 1;
+        if self.fruitless > FRUITLESS_MAX {
+            // Reset, since another strategy may continue.
+            self.fruitless = 0;
             panic!("the strategy asks the window without end");
         }
         false
     }
 
-    /// Puts an entry in. Whether it fits is the caller's business for all but the first entry, which
-    /// always fits an empty packet.
+    /// Adds an entry. The caller checks that it fits, except for the first entry, which always fits.
     #[doc(hidden)]
     #[inline]
     pub fn push(&mut self, entry: Entry) {
@@ -184,17 +182,17 @@ impl PacketBuilder {
     }
 }
 
-/// A finished packet without its header, and the requests whose data it carries.
+/// A finished packet without its header, and the requests whose data it contains.
 #[derive(Debug)]
 pub(crate) struct Built {
     pub(crate) packet: Packet,
     pub(crate) staged: Vec<RequestId>,
     pub(crate) in_place: Vec<RequestId>,
-    /// Entries in it.
+    /// Number of entries.
     pub(crate) entries: u32,
 }
 
-/// Writes the header, when the packet's number is known.
+/// Writes the header once the packet's number is known.
 #[inline]
 pub(crate) fn seal(packet: &mut Packet, kind: Kind, number: u32, ack: u32) {
     let header = Header { kind, len: packet.len() as u32, number, ack };

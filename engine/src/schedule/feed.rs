@@ -1,19 +1,19 @@
-//! When a rail is fed: the three ways of P1 section 3.2.
+//! When a rail is given packets: the three modes of P1 section 3.2.
 
-/// How the window and the rails' activity are coupled.
+/// How sending from the window depends on the activity of the rail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Feed {
-    /// Accumulate while the rail is busy; fill the packet when it is idle. The default.
+    /// Accumulate messages while the rail is busy; build the packet when it is idle. The default.
     #[default]
     Accumulate,
-    /// Keep one packet prepared while the rail is busy, and give it the moment it is idle.
+    /// Build one packet in advance while the rail is busy, and send it as soon as the rail is idle.
     Prepare,
-    /// Accumulate, but run the strategy on a busy rail too once more bytes than this wait for a peer.
+    /// Accumulate, but build packets for a busy rail, too, when more bytes than this wait for a peer.
     Backlog(usize),
 }
 
 impl Feed {
-    /// Whether a rail that is busy may be fed with `backlog` bytes waiting.
+    /// Whether a busy rail may be given packets with `backlog` bytes waiting.
     #[inline]
     pub fn feeds_busy(self, backlog: usize) -> bool {
         matches!(self, Feed::Backlog(threshold) if backlog > threshold)

@@ -1,4 +1,4 @@
-//! `fifo`: one message, one packet, on the primary rail. The baseline without any optimisation.
+//! `fifo`: one message per packet, on the primary rail. The baseline without any optimisation.
 
 use super::builder::PacketBuilder;
 use super::strategy::{self, RailView, Shares, Strategy};

@@ -1,8 +1,8 @@
-//! Layer 2: what an idle rail carries.
+//! Layer 2: scheduling, the choice of the data that each rail carries.
 //!
-//! When a rail is idle it asks for its next packet; a strategy looks at the window of one peer and at the
-//! view of that rail and fills the packet (P1 section 3.2), and it decides how a large body is shared out.
-//! This layer sees the window and views of rails, never a driver or a link.
+//! When a rail is idle, a strategy fills its next packet from the window of one peer and the view of that
+//! rail (P1 section 3.2); it also decides how a large body is split over rails. This layer sees the window
+//! and views of rails, never a driver or a link.
 
 mod auto;
 pub(crate) mod body;

@@ -1,4 +1,4 @@
-//! The registry, from which a strategy is chosen by name.
+//! The registry of strategies, by name.
 
 use super::strategy::Strategy;
 use super::{auto, fifo, papers, split};
@@ -9,10 +9,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// Makes a fresh strategy; each peer has its own.
+/// Function that makes a strategy; each peer has its own.
 pub type Maker = Arc<dyn Fn() -> Box<dyn Strategy> + Send + Sync>;
 
-/// The strategies known by name.
+/// The strategies by name.
 #[derive(Clone)]
 pub struct Registry(Vec<(String, Maker)>);
 
@@ -45,7 +45,8 @@ impl Default for Registry {
 }
 
 impl Registry {
-    /// Adds a strategy under its own name, which must not change; a later one of the same name wins.
+    /// Adds a strategy under its own name, which must not change; it replaces an earlier one of the same
+    /// name.
     pub fn add(&mut self, make: impl Fn() -> Box<dyn Strategy> + Send + Sync + 'static) {
         let name = make().name().to_string();
         match self.0.iter_mut().find(|(other, _)| *other == name) {
@@ -54,25 +55,23 @@ impl Registry {
         }
     }
 
-    /// Makes the strategy of that name.
+    /// Makes the strategy with this name.
     ///
-    /// # Errors
-    /// No strategy has that name; the error lists those there are.
+    /// No strategy has this name; the error lists the known ones.
     pub fn make(&self, name: &str) -> Result<Box<dyn Strategy>, UnknownStrategy> {
         let found = self.0.iter().find(|(other, _)| other == name);
         found.map(|(_, make)| make()).ok_or_else(|| self.unknown(name))
     }
 
-    /// The place of the strategy of that name, by which messages name it.
+    /// Returns the place of the strategy with this name, by which messages refer to it.
     ///
-    /// # Errors
-    /// No strategy has that name, or it is behind 254 others.
+    /// No strategy has this name, or it is registered after 254 others.
     pub fn place(&self, name: &str) -> Result<StrategyId, UnknownStrategy> {
         let place = self.0.iter().position(|(other, _)| other == name);
         place.and_then(StrategyId::at).ok_or_else(|| self.unknown(name))
     }
 
-    /// Makes the strategy at that place.
+    /// Makes the strategy at this place.
     pub(crate) fn make_at(&self, place: StrategyId) -> Option<Box<dyn Strategy>> {
         self.0.get(place.place()).map(|(_, make)| make())
     }
@@ -81,7 +80,7 @@ impl Registry {
         UnknownStrategy { name: name.to_string(), known: self.names().collect::<Vec<_>>().join(", ") }
     }
 
-    /// Names in the order in which they were added.
+    /// Iterates over the names in the order of registration.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_str())
     }
@@ -93,12 +92,12 @@ impl fmt::Debug for Registry {
     }
 }
 
-/// A strategy was asked for that is not there.
+/// Error: no strategy has the requested name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownStrategy {
-    /// The name that was asked for.
+    /// The requested name.
     pub name: String,
-    /// What there is.
+    /// The known names.
     pub known: String,
 }
 
@@ -126,7 +125,7 @@ mod tests {
     const BOUNDS: Bounds =
         Bounds { len: 1 << 20, in_place_min: 0, block_min: 0, aggregate_max: usize::MAX, gather: 0 };
 
-    /// The rail that takes a message when each is asked in turn, as a caller that waits asks them.
+    /// Returns the rail that takes a message when the rails are asked in turn, as by a waiting caller.
     fn taken_by(strategy: &mut dyn Strategy, now: Instant, rails: &[RailView]) -> Option<RailId> {
         let mut window = Window::new(PeerId(1));
         window.submit(None, Entry::control(vec![0; 40]));
@@ -143,7 +142,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_alone_leaves_where_it_would_have_been_taken(
+        fn lone_takes_the_rail_that_fill_would_take(
             rails in prop::collection::vec((0..200_u64, 1..50_u64, 1..10_u64), 1..4),
             (primary, fastest) in (0..4_usize, 0..4_usize),
         ) {

@@ -1,15 +1,16 @@
-//! `split`: large bodies so that all rails that take part are predicted to finish at the same time (figure
-//! 3c of P4, for any number of rails). Small messages are coalesced on the rail with the lowest latency.
+//! `split`: splits large bodies so that all rails that take part are predicted to finish at the same time
+//! (figure 3c of P4, for any number of rails). Small messages are coalesced on the rail with the lowest
+//! latency.
 //!
 //! With `busy` the time until a rail is idle and `predict` its forecast, the finish T is the smallest time
 //! by which the rails together carry the body: `sum max { n : busy + predict(n) <= T } = len`. The sum grows
 //! with T, on straight lines between the knots of the forecasts, so Newton's method finds T in two or three
 //! steps; where a step leaves the bracket, the bracket is halved.
 //!
-//! A rail that could not carry its smallest useful chunk by T gets nothing, and T is found anew without it
-//! (figure 2 of P3), unless the others then take even longer than that chunk. A rail that is busy takes part
-//! with what is left of the time when it is idle: a message waits for it, wholly if need be. T is never
-//! later than the finish of the best rail alone.
+//! A rail that could not carry its smallest useful chunk by T gets nothing, and T is computed again without
+//! it (figure 2 of P3), unless the others then take even longer than that chunk. A busy rail takes part
+//! with the time left after it becomes idle; its whole share may wait for it. T is never later than the
+//! finish of the best rail alone.
 
 use super::builder::PacketBuilder;
 use super::strategy::{self, RailView, ShareList, Shares, Strategy};
@@ -47,33 +48,34 @@ impl Strategy for Split {
     }
 }
 
-/// Steps until the equation counts as solved; halving alone ends within 64.
+/// Largest number of steps; bisection alone ends within 64.
 const STEPS_MAX: u32 = 80;
-/// Newton's last step is taken without looking when what is too much or too little is less than this part:
-/// on straight lines it is exact. Whether a bend came between is seen when the shares are known.
+/// If the error is below this fraction of the length, Newton's last step is taken without another
+/// evaluation: on straight lines it is exact. A bend in between is detected from the shares.
 const NEAR: u64 = 256;
-/// What the shares may lack of the whole, or exceed it by: this part is given to whom it delays least, or
-/// taken from the longest share.
+/// Largest error of the sum of the shares, as a fraction of the length: missing bytes go to the rail that
+/// they delay least, excess bytes are taken from the longest share.
 const REST: u64 = 1024;
 
-/// A rail as the equation sees it; zero until it is known.
+/// A rail in the equation; zero until computed.
 #[derive(Clone, Copy, Default)]
 struct Lane {
-    /// Its place among the views.
+    /// Index of its view.
     index: u8,
-    /// Until it is idle, in nanoseconds.
+    /// Nanoseconds until it is idle.
     busy_ns: u64,
-    /// When it would have carried its smallest useful chunk.
+    /// Nanoseconds until it would have carried its smallest useful chunk.
     useful_ns: u64,
 }
 
-/// What a share takes on a rail.
+/// Times of shares on a rail.
 pub(crate) trait Course {
-    /// Nanoseconds that a share of `len` bytes takes.
+    /// Returns the nanoseconds that a share of `len` bytes takes.
     fn ns(forecast: &Forecast, len: u64) -> u64;
-    /// Most bytes that take no longer than `ns` nanoseconds, and how many a further one brings.
+    /// Returns the most bytes that take at most `ns` nanoseconds, and the bytes that each further
+    /// nanosecond adds.
     fn bytes_and_rate(forecast: &Forecast, ns: u64) -> (u64, f64);
-    /// The smallest useful share of `len` bytes takes this many nanoseconds.
+    /// Returns the nanoseconds that the smallest useful share of `len` bytes takes.
     fn useful_ns(forecast: &Forecast, len: u64) -> u64;
 }
 
@@ -119,22 +121,22 @@ struct Equation<'a, C> {
     course: PhantomData<C>,
     len: u64,
     rails: &'a [RailView<'a>],
-    /// When the best rail alone would be finished.
+    /// Nanoseconds until the best rail alone would be finished.
     best_ns: u64,
     lanes: [Lane; nmad_wire::MAX_RAILS],
-    /// The rails that take part are the first ones.
+    /// Number of rails that take part: the first ones of `lanes`.
     count: usize,
 }
 
-/// Shares of `len` bytes with equal predicted finish, and that finish in nanoseconds from `now`. None of the
-/// shares is zero; they add up to `len`.
+/// Returns shares of `len` bytes with equal predicted finish, and that finish in nanoseconds from `now`. No
+/// share is zero; they add up to `len`.
 #[inline]
 pub(crate) fn equal_finish<C: Course>(now: Instant, len: u64, rails: &[RailView]) -> (ShareList, u64) {
     let (course, lanes, count) = (PhantomData::<C>, Default::default(), rails.len());
     let mut equation = Equation { course, len, rails, best_ns: u64::MAX, lanes, count };
     let mut shares = ShareList::default();
     equation.count = equation.count.min(equation.lanes.len());
-    let Some((best, guess_ns)) = equation.look(now) else { return (shares, 0) };
+    let Some((best, guess_ns)) = equation.evaluate(now) else { return (shares, 0) };
     let best_ns = equation.best_ns;
     if equation.retain(|lane| lane.useful_ns < best_ns || lane.index == best) > 1 {
         let mut at_ns = equation.finish(guess_ns);
@@ -151,8 +153,8 @@ pub(crate) fn equal_finish<C: Course>(now: Instant, len: u64, rails: &[RailView]
     (shares, best_ns)
 }
 
-/// Moves those to the front that `keep`, given the ones that are kept already, wants to keep, in their order;
-/// how many they are.
+/// Moves the elements for which `keep` is true to the front, in their order, and returns their number.
+/// `keep` gets the elements kept so far and the next one.
 #[inline]
 pub(crate) fn retain<T>(all: &mut [T], keep: impl Fn(&[T], &T) -> bool) -> usize {
     let mut kept = 0;
@@ -166,10 +168,10 @@ pub(crate) fn retain<T>(all: &mut [T], keep: impl Fn(&[T], &T) -> bool) -> usize
 }
 
 impl<C: Course> Equation<'_, C> {
-    /// Looks at each rail alone: the best one, and a guess for all together, as if each carried part of the
-    /// body as fast as all of it.
+    /// Evaluates each rail alone; returns the best one, and a guess of the common finish in nanoseconds,
+    /// assuming that each rail carries a part of the body as fast as all of it.
     #[inline]
-    fn look(&mut self, now: Instant) -> Option<(u8, u64)> {
+    fn evaluate(&mut self, now: Instant) -> Option<(u8, u64)> {
         let len = self.len;
         let (mut best, mut work, mut rate) = (None, len as f64, 0.0);
         for (index, (lane, view)) in self.lanes.iter_mut().zip(self.rails).enumerate() {
@@ -188,24 +190,24 @@ impl<C: Course> Equation<'_, C> {
         Some((best?, (work / rate) as u64))
     }
 
-    /// Keeps some of the rails; how many there are now.
+    /// Keeps some of the rails; returns their number.
     #[inline]
     fn retain(&mut self, keep: impl Fn(&Lane) -> bool) -> usize {
         self.count = retain(&mut self.lanes[..self.count], |_, lane| keep(lane));
         self.count
     }
 
-    /// The finish of those rails for which something useful is left, which are kept.
+    /// Returns the finish of the rails that can carry a useful chunk by then, and keeps those.
     fn finish(&mut self, guess_ns: u64) -> u64 {
         let all_ns = self.solve(0, guess_ns, self.len / NEAR);
         let all = self.count;
-        // Fewer rails take longer, so that what is useful now is useful anyway.
+        // With fewer rails the finish is later, so rails that are useful now stay useful.
         let useful = self.retain(|lane| lane.useful_ns <= all_ns);
         if useful == all {
             return all_ns;
         }
         let without_ns = if useful > 0 { self.solve(all_ns, all_ns, self.len / NEAR) } else { self.best_ns };
-        // The others are needed too if these alone would take longer than their smallest chunks.
+        // The others are needed, too, if these alone would take longer than the others' smallest chunks.
         self.count = all;
         if self.retain(|lane| lane.useful_ns <= without_ns) == useful {
             return without_ns;
@@ -213,7 +215,7 @@ impl<C: Course> Equation<'_, C> {
         self.solve(all_ns, all_ns, self.len / NEAR)
     }
 
-    /// Bytes carried by `at_ns` by one rail, and how many more a further nanosecond brings.
+    /// Returns the bytes that one rail carries by `at_ns`, and the bytes that each further nanosecond adds.
     #[inline]
     fn carried(&self, lane: &Lane, at_ns: u64) -> (u64, f64) {
         match at_ns.checked_sub(lane.busy_ns) {
@@ -222,9 +224,9 @@ impl<C: Course> Equation<'_, C> {
         }
     }
 
-    /// The time by which they carry the body: at least `low_ns`, where they carry less, and at most that of
-    /// the best rail, which is the answer too if they do not carry as much even then. `near` bytes too many
-    /// or too few are near enough for the last step.
+    /// Returns the time by which the rails carry the body: at least `low_ns`, by which they carry less, and
+    /// at most the finish of the best rail, which is also returned if they carry less even by then. With an
+    /// error of at most `near` bytes the next step is the last.
     fn solve(&self, mut low_ns: u64, guess_ns: u64, near: u64) -> u64 {
         let mut high_ns = self.best_ns;
         let mut at_ns = guess_ns.clamp(low_ns, high_ns);
@@ -248,27 +250,28 @@ impl<C: Course> Equation<'_, C> {
             if high_ns - low_ns <= 1 || (is_inside && off <= near) {
                 return if is_inside { next_ns } else { high_ns };
             }
-            // A step onto an end of the bracket would be taken back by the next one.
+            // The next step would undo a step to an end of the bracket.
             let is_new = low_ns < next_ns && next_ns < high_ns;
             at_ns = if is_new { next_ns } else { low_ns + (high_ns - low_ns) / 2 };
         }
         high_ns
     }
 
-    /// What each carries by `at_ns`, made to add up to the whole; false: they were too far from it.
+    /// Adds the share that each rail carries by `at_ns` and corrects their sum to the length; false: the
+    /// error was too large.
     fn share(&self, at_ns: u64, shares: &mut ShareList) -> bool {
-        let (mut sum, mut quickest) = (0u64, (0.0, 0));
+        let (mut sum, mut fastest) = (0u64, (0.0, 0));
         for (place, lane) in self.lanes[..self.count].iter().enumerate() {
             let (bytes, more) = self.carried(lane, at_ns);
             let bytes = bytes.min(self.len);
             shares.push(self.rails[usize::from(lane.index)].rail, bytes);
             sum = sum.saturating_add(bytes);
-            if more > quickest.0 {
-                quickest = (more, place);
+            if more > fastest.0 {
+                fastest = (more, place);
             }
         }
         let rest = self.len.saturating_sub(sum);
-        shares.add_to(quickest.1, rest);
+        shares.add_to(fastest.1, rest);
         shares.add_up_to(self.len);
         sum.abs_diff(self.len) <= self.len / REST
     }

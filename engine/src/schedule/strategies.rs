@@ -1,5 +1,4 @@
-//! The strategies that decide for one peer: the usual one, and those that messages have chosen for
-//! themselves.
+//! The strategies of one peer: the default one, and those that messages have chosen.
 
 use super::registry::Registry;
 use super::strategy::Strategy;
@@ -13,19 +12,19 @@ pub(crate) struct Strategies {
 }
 
 impl Strategies {
-    /// The strategies for this peer, of which no message has chosen one.
+    /// Creates the strategies of this peer, without any chosen by messages.
     pub(crate) fn new(peer: PeerId, mut usual: Box<dyn Strategy>) -> Strategies {
         usual.meet(peer);
         Strategies { usual, chosen: Vec::new() }
     }
 
-    /// Another strategy is the usual one from now on.
+    /// Replaces the default strategy.
     pub(crate) fn replace_usual(&mut self, peer: PeerId, mut usual: Box<dyn Strategy>) {
         usual.meet(peer);
         self.usual = usual;
     }
 
-    /// A message has chosen a strategy of its own.
+    /// Adds the strategy that a message has chosen.
     #[cold]
     pub(crate) fn add(&mut self, peer: PeerId, chosen: StrategyId, registry: &Registry) {
         if self.chosen.iter().all(|(id, _)| *id != chosen)
@@ -36,14 +35,14 @@ impl Strategies {
         }
     }
 
-    /// The strategy that decides about a message: the one that it has chosen, or the usual one.
+    /// Returns the strategy of a message: the chosen one, or the default.
     #[inline]
     pub(crate) fn of(&mut self, chosen: Option<StrategyId>) -> &mut dyn Strategy {
         let found = chosen.and_then(|chosen| self.chosen.iter_mut().find(|(id, _)| *id == chosen));
         &mut **found.map_or(&mut self.usual, |(_, strategy)| strategy)
     }
 
-    /// The rails behave in another way than was known.
+    /// Tells all strategies that the profile of a rail has changed.
     pub(crate) fn relearnt(&mut self) {
         self.usual.relearnt();
         self.chosen.iter_mut().for_each(|(_, strategy)| strategy.relearnt());

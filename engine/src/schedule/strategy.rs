@@ -8,66 +8,66 @@ use crate::profile::forecast::Forecast;
 use core::fmt;
 use core::ops::Deref;
 
-/// What a strategy knows about a rail to the peer at hand.
+/// A strategy's view of a rail to one peer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RailView<'a> {
-    /// Which rail.
+    /// The rail.
     pub rail: RailId,
-    /// The first of the rails that are ways to the same NIC; itself if it has one of its own. Where a body is
-    /// shared out there is one rail of each wire.
+    /// The first of the rails over the same NIC; this rail itself if it has a NIC of its own. A strategy
+    /// that splits a body sees one rail per wire.
     pub wire: RailId,
-    /// When it will have carried what was given to it.
+    /// When it is predicted to be idle.
     pub idle_at: Instant,
     /// Bandwidth in bytes per second, as configured or nominal; zero if unknown.
     pub bandwidth: u64,
     /// Latency in nanoseconds, as configured or nominal; zero if unknown.
     pub latency_ns: u64,
-    /// First of the open rails to this peer; strategies that use one rail use this one.
+    /// Whether it is the first open rail to this peer; strategies that use one rail use this one.
     pub primary: bool,
-    /// The open rail with the lowest latency to this peer; the primary one if latencies are unknown.
+    /// Whether it is the open rail with the lowest latency to this peer; the primary one if latencies are
+    /// unknown.
     pub fastest: bool,
-    /// How long bytes will take on it, from its profile; without one from the two figures above.
+    /// Forecast of transfer times, from its profile, or else from bandwidth and latency above.
     pub forecast: &'a Forecast,
-    /// The other open rails to this peer; none where shares are decided, since all
-    /// rails are told there.
+    /// The other open rails to this peer; empty in [`Strategy::split`], which gets all rails.
     pub rivals: &'a [RailView<'a>],
 }
 
 impl RailView<'_> {
-    /// The rail's own list, and the common list if `common`.
+    /// Returns the scope of the rail's own list, and of the common list if `common`.
     pub fn scope(&self, common: bool) -> Scope {
         Scope { rail: self.rail, common }
     }
 }
 
-/// The primary one of some rails.
+/// Returns the primary rail.
 pub fn primary(rails: &[RailView]) -> Option<RailId> {
     rails.iter().find(|rail| rail.primary).map(|rail| rail.rail)
 }
 
-/// The fastest one of some rails.
+/// Returns the rail with the lowest latency.
 pub fn fastest(rails: &[RailView]) -> Option<RailId> {
     rails.iter().find(|rail| rail.fastest).map(|rail| rail.rail)
 }
 
-/// How a large body is shared out among rails.
+/// Split of a large body over rails.
 #[derive(Debug, Clone, PartialEq, Eq)]
-// Shares live on the stack for the time of a decision; a box would be an allocation on the way.
+// Shares stay on the stack during a decision; a box would need an allocation.
 #[allow(clippy::large_enum_variant)]
 pub enum Shares {
-    /// All of it goes to whichever rail is idle first.
+    /// The rail that is idle first carries all of it.
     FirstIdle,
-    /// Bytes for each rail, in the order of the body. The rest goes to a rail that is idle.
+    /// Bytes per rail, in the order of the body. An idle rail carries the rest.
     Fixed(ShareList),
 }
 
 impl Shares {
-    /// Bytes for each rail, in the order of the body.
+    /// Makes a split from bytes per rail, in the order of the body.
     pub fn of(shares: impl IntoIterator<Item = (RailId, u64)>) -> Shares {
         Shares::Fixed(shares.into_iter().collect())
     }
 
-    /// All of it goes over the primary one of some rails.
+    /// Makes a split in which the primary rail carries all.
     pub(super) fn primary(len: u64, rails: &[RailView]) -> Shares {
         primary(rails).map_or(Shares::FirstIdle, |rail| Shares::of([(rail, len)]))
     }
@@ -81,7 +81,7 @@ pub struct ShareList {
 }
 
 impl ShareList {
-    /// Gives a rail bytes.
+    /// Adds the share of a rail.
     #[inline]
     pub fn push(&mut self, rail: RailId, len: u64) {
         if let Some(place) = self.list.get_mut(self.count) {
@@ -92,13 +92,13 @@ impl ShareList {
 }
 
 impl ShareList {
-    /// Makes the share at this place longer.
+    /// Adds bytes to the share at this place.
     #[inline]
     pub(super) fn add_to(&mut self, place: usize, bytes: u64) {
         self.list[place].1 += bytes;
     }
 
-    /// Corrects the longest shares until all add up to `len`, and drops empty ones.
+    /// Corrects the longest shares until the sum is `len`, and drops empty shares.
     pub(super) fn add_up_to(&mut self, len: u64) {
         let list = &mut self.list[..self.count];
         let mut sum: u128 = list.iter().map(|share| u128::from(share.1)).sum();
@@ -157,82 +157,81 @@ impl fmt::Debug for ShareList {
     }
 }
 
-/// A peer that has something for a rail.
+/// A peer with data for a rail.
 #[derive(Debug, Clone, Copy)]
 pub struct Waiting<'a> {
-    /// Which one.
+    /// The peer.
     pub peer: PeerId,
     /// Its window.
     pub window: &'a Window,
-    /// Bytes of large messages that the receiver has granted and that are not on a rail yet.
+    /// Bytes of large messages that the receiver has granted and that are not yet on a rail.
     pub granted: u64,
 }
 
-/// A way to decide what each rail carries. `docs/strategy.md` shows how to write one.
+/// A strategy: decides which data each rail carries. `docs/strategy.md` shows how to write one.
 pub trait Strategy: Send {
-    /// The name by which it is chosen.
+    /// Returns the name that selects it.
     fn name(&self) -> &str;
 
-    /// For which peer it decides: told once, before it is asked anything. Not told to the one that chooses
-    /// between peers.
+    /// Sets the peer that it decides for: called once, before any other method. Not called for the strategy
+    /// that chooses between peers.
     fn meet(&mut self, peer: PeerId) {
         let _ = peer;
     }
 
-    /// Whether [`Strategy::choose`] shall be asked.
+    /// Whether [`Strategy::choose`] is to be called.
     fn chooses(&self) -> bool {
         false
     }
 
-    /// Which of several peers with something for a rail has its turn; none: the one whose turn it is. Asked
-    /// of the strategy of the session (`Config::strategy`), of which there is one more for all peers
+    /// Returns which of several peers with data for a rail is served; `None`: the next one in turn. Called
+    /// on the strategy of the session (`Config::strategy`), of which one more instance exists for all peers
     /// together.
     fn choose(&mut self, now: Instant, rail: RailId, peers: &[Waiting]) -> Option<PeerId> {
         let _ = (now, rail, peers);
         None
     }
 
-    /// Takes entries from the window of one peer and puts them into the packet that `rail` carries next;
-    /// leaves the packet empty if this rail shall carry none of them now.
-    /// Entries are taken with [`PacketBuilder::take`].
+    /// Takes entries from the window of one peer with [`PacketBuilder::take`] and adds them to the packet
+    /// that `rail` carries next; leaves the packet empty if this rail should carry none of them now.
     fn fill(&mut self, now: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder);
 
-    /// Over which of `rails`, the open rails to the peer (at least one), a small message of `len` bytes
-    /// leaves that is alone in its window, if it leaves at once, whole and alone: the one whose
-    /// [`Strategy::fill`] would take it. The engine then does not ask `fill`. None: it does. Of a rail that
-    /// is the only one this is asked but once, so the answer is for all lengths and times.
+    /// Returns the rail for a small message of `len` bytes that is alone in its window and sent at once,
+    /// whole and alone: the one of `rails`, the open rails to the peer (at least one), whose
+    /// [`Strategy::fill`] would take it. The engine then does not call `fill`. `None`: it does. With a
+    /// single rail this is called only once, so the answer holds for all lengths and times.
     fn lone(&self, now: Instant, len: u64, rails: &[RailView]) -> Option<RailId> {
         let _ = (now, len, rails);
         None
     }
 
-    /// Shares out a body of `len` bytes among `rails`, the open rails to the peer (at least one).
+    /// Splits a body of `len` bytes over `rails`, the open rails to the peer (at least one).
     fn split(&mut self, now: Instant, len: u64, rails: &[RailView]) -> Shares;
 
-    /// A body that [`Strategy::split`] has shared out among `rails` rails was carried in this time.
+    /// Reports that a body that [`Strategy::split`] has split over `rails` rails was carried in this time.
     fn carried(&mut self, len: u64, rails: usize, took: Duration) {
         let _ = (len, rails, took);
     }
 
-    /// Transfers have shown that a rail is another than the one that was known: forecasts have changed, and
-    /// earlier observations say nothing any more.
+    /// Reports that the profile of a rail has changed after observed transfers: earlier observations are
+    /// obsolete.
     fn relearnt(&mut self) {}
 
-    /// Whether what is not yet on a rail shall be shared out anew when a rail with nothing left to do would
-    /// finish it earlier. Such a strategy's shares are handed out in chunks that leave something to revise.
+    /// Whether the data not yet on a rail is split again when an idle rail would finish it earlier. The
+    /// shares of such a strategy are sent in chunks that leave data to split again.
     fn revises(&self) -> bool {
         false
     }
 
-    /// Whether an eager message is shared out among idle rails, each part posted by another core, where that
-    /// is predicted to deliver it earlier (P3 section III-B).
+    /// Whether an eager message is split over idle rails, each part posted by another core, if that is
+    /// predicted to deliver it earlier (P3 section III-B).
     fn parts_eager(&self) -> bool {
         false
     }
 
-    /// Whether packets wait while the core rests from posting some on another rail, for as long as that took,
-    /// unless the caller waits: what is submitted meanwhile then shares one packet. A strategy that puts one
-    /// message into each packet gains nothing by that.
+    /// Whether packets wait after the core has posted others on another rail, for as long as that took,
+    /// unless the caller waits: messages submitted meanwhile then share one packet. Useless for a strategy
+    /// that puts one message into each packet.
     fn gathers(&self) -> bool {
         false
     }

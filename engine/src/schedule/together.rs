@@ -1,33 +1,33 @@
-//! Whether bodies that several rails carry together are carried as fast as predicted, and if not, whether one
+//! Learns whether bodies split over several rails are carried as fast as predicted, and if not, whether one
 //! rail alone is faster.
 //!
-//! A profile is of one rail by itself. Rails that together carry more than a core can copy, or a bus can
-//! take, each do less than it says, and then a body that is shared out may take longer than on one rail (P2
-//! section 3.2 has a bus of 2 GB/s). No measurement of one rail shows that, so it is learnt from what was
-//! carried: where sharing out takes clearly longer than predicted one rail alone is tried, and the better of
-//! the two is kept, for each class of length by itself; now and then the other one is tried again. Where the
-//! prediction holds nothing is ever tried.
+//! A profile describes a single rail. If all rails together carry more than a core can copy or a bus can
+//! carry, each is slower than its profile, and a split body may take longer than on one rail (P2 section
+//! 3.2 has a bus of 2 GB/s). No measurement of one rail shows this, so it is learnt from transfers: if
+//! split bodies take clearly longer than predicted, one rail alone is tried, and the better choice is kept,
+//! separately for each class of length; now and then the other choice is tried again. If the prediction
+//! holds, nothing is tried.
 
 use crate::clock::Duration;
 
-/// Classes of length: each twice as long as the one before.
+/// Number of classes of length, each twice as long as the one before.
 const CLASSES: usize = 10;
-/// The length with which the first class ends, in bytes.
+/// End of the first class, in bytes.
 const FIRST: u64 = 64 << 10;
-/// Bodies that are carried together before that is doubted.
+/// Split bodies observed before the prediction is doubted.
 const ENOUGH: u32 = 4;
-/// Sharing out is doubted when it takes this many times the predicted time.
+/// The split is doubted if it takes this many times the predicted time.
 const DOUBT: f32 = 1.33;
-/// One body of this number goes the way that is not the better one.
+/// One of this many bodies uses the choice that is not the better one.
 const AGAIN: u32 = 64;
-/// The other way has to be better by this factor.
+/// Factor by which the other choice must be better.
 const CLEARLY: f32 = 0.97;
-/// A body that took this many times the usual time tells of something else.
+/// Outliers, which are discarded: bodies that took this many times the mean.
 const LATE: f32 = 4.0;
-/// Weight of the latest in the mean.
+/// Weight of the latest body in the mean.
 const LATEST: f32 = 0.25;
 
-/// Measurements of a peer's rails.
+/// Observations of a peer's rails.
 #[derive(Debug, Default)]
 pub(super) struct Together {
     classes: [Class; CLASSES],
@@ -36,13 +36,13 @@ pub(super) struct Together {
 #[derive(Debug, Default)]
 struct Class {
     turns: u32,
-    /// Nanoseconds per byte: as it was together, as it was alone. Zero: not known.
+    /// Nanoseconds per byte of split bodies, and of those on one rail; zero: unknown.
     together: f32,
     alone: f32,
 }
 
 impl Together {
-    /// Whether a body of `len` bytes, which together would take `predicted`, shall go over one rail.
+    /// Whether a body of `len` bytes, predicted to take `predicted` when split, should use one rail.
     pub(super) fn prefers_alone(&mut self, len: u64, predicted: Duration) -> bool {
         let class = self.class(len);
         class.turns = class.turns.wrapping_add(1);
@@ -55,12 +55,12 @@ impl Together {
         }
     }
 
-    /// The rails have changed: earlier transfers over several of them say nothing any more.
+    /// Drops all observations after a change of the rails.
     pub(super) fn forget(&mut self) {
         *self = Together::default();
     }
 
-    /// A body was carried by `rails` rails in this time.
+    /// Adds a body that `rails` rails carried in this time.
     pub(super) fn carried(&mut self, len: u64, rails: usize, took: Duration) {
         let class = self.class(len);
         let known = if rails > 1 { &mut class.together } else { &mut class.alone };
@@ -87,7 +87,7 @@ mod tests {
 
     const LEN: u64 = 256 << 10;
 
-    /// Of 1,000 bodies, how many go over one rail, if they take these times.
+    /// Returns how many of 1,000 bodies use one rail, if bodies take these times.
     fn alone(known: &mut Together, [predicted, together, alone]: [u64; 3]) -> usize {
         let mut one = || {
             let single = known.prefers_alone(LEN, Duration::from_ns(predicted));
@@ -99,12 +99,12 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_is_not_doubted() {
+    fn a_prediction_that_holds_is_not_doubted() {
         assert_eq!(alone(&mut Together::default(), [100_000, 120_000, 90_000]), 0);
     }
 
     #[test]
-    fn the_better_way_is_kept_and_the_other_tried_now_and_then() {
+    fn the_better_choice_is_kept_and_the_other_tried_now_and_then() {
         let slower = alone(&mut Together::default(), [28_000, 50_000, 40_000]);
         assert!((950..1000).contains(&slower), "{slower}");
         let faster = alone(&mut Together::default(), [28_000, 50_000, 60_000]);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_found() {
+    fn a_change_is_detected() {
         let mut known = Together::default();
         alone(&mut known, [28_000, 50_000, 40_000]);
         let after = alone(&mut known, [28_000, 28_000, 40_000]);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_learnt_apart() {
+    fn classes_of_length_are_independent() {
         let mut known = Together::default();
         alone(&mut known, [28_000, 50_000, 40_000]);
         assert!(!known.prefers_alone(8 * LEN, Duration::from_ns(28_000)));

@@ -1,15 +1,16 @@
-//! Rails that share a wire: two ways to one NIC, which are not two NICs.
+//! Rails that share a wire: two rails over one NIC do not have the bandwidth of two NICs.
 //!
-//! Streams and datagrams over one interface do not add up, so a strategy that shares a body out learns of
-//! one way to each wire, the one that carries this body first. Each share then goes the way that carries the
-//! share first: a long body over a second wire may leave the first one something short. Load is a matter of
-//! the wire and not of the way, so ways are compared by what they were measured to do.
+//! The bandwidths of streams and datagrams over one interface do not add up, so a strategy that splits a
+//! body sees one rail per wire, the one predicted to carry this body first. Each share then uses the rail
+//! of its wire that carries the share first: if a second wire takes part, the first one's share may be
+//! short. Load belongs to the wire and not to the rail, so rails of one wire are compared by their profiles
+//! without load.
 
 use super::strategy::{RailView, ShareList, Shares, Strategy};
 use crate::clock::Instant;
 use crate::packet::RailId;
 
-/// Shares out a body of `len` bytes among `rails`, of which each wire is counted once.
+/// Splits a body of `len` bytes over `rails`; each wire counts once.
 pub fn split(strategy: &mut dyn Strategy, now: Instant, len: u64, rails: &[RailView]) -> Shares {
     if rails.iter().all(|view| view.wire == view.rail) {
         return strategy.split(now, len, rails);
@@ -20,10 +21,10 @@ pub fn split(strategy: &mut dyn Strategy, now: Instant, len: u64, rails: &[RailV
     Shares::Fixed(shares.iter().map(best).collect::<ShareList>())
 }
 
-/// Rails, and how many there are.
+/// Rails and their number.
 pub(super) type Ways<'a> = ([RailView<'a>; nmad_wire::MAX_RAILS], usize);
 
-/// Of the rails over each wire the one that carries `len` bytes first; none without rails.
+/// Returns for each wire the rail that carries `len` bytes first; `None` without rails.
 pub(super) fn ways<'a>(
     now: Instant,
     len: u64,
@@ -47,7 +48,7 @@ pub(super) fn ways<'a>(
     Some((ways, count))
 }
 
-/// The rail that carries a share first, of all that share the wire of `rail`.
+/// Returns the rail that carries a share first, of all on the wire of `rail`.
 fn best_way(now: Instant, rails: &[RailView], rail: RailId, len: u64) -> RailId {
     let Some(mut best) = rails.iter().find(|view| view.rail == rail) else { return rail };
     for way in rails.iter().filter(|view| view.wire == best.wire) {
@@ -58,8 +59,8 @@ fn best_way(now: Instant, rails: &[RailView], rail: RailId, len: u64) -> RailId 
     best.rail
 }
 
-/// Whether one way is predicted to carry `len` bytes earlier than another one to the same wire; of equal
-/// ones it is the first.
+/// Whether one rail is predicted to carry `len` bytes earlier than another one on the same wire; the first
+/// of equal ones counts.
 pub(crate) fn leads(now: Instant, way: &RailView, other: &RailView, len: u64) -> bool {
     let finish_ns = |view: &RailView| {
         view.idle_at.since(now).as_ns().saturating_add(view.forecast.profile().body().ns(len))

@@ -1,105 +1,107 @@
-//! One-sided accesses: a network adapter reads or writes memory that a peer has exposed, without the peer's
-//! help (RDMA).
+//! One-sided accesses (RDMA): a network adapter reads or writes memory that a peer has exposed, without
+//! code running on the peer.
 //!
-//! An access has no number on the link, and no acknowledgement of the peer's engine: the adapter reports
-//! that it is complete. What becomes of it when its link is lost is the engine's to find out.
+//! An access has no sequence number on the link, and the peer's engine does not acknowledge it: the adapter
+//! reports that it is complete. If its link is lost, the engine has to find out whether it was done.
 
 use crate::memory::Segments;
 use crate::packet::{Key, PeerId, RequestId};
 use nmad_wire::Keys;
 
-/// What a rail does to the memory of a peer without the peer's help. One-sided communication chooses by it
-/// how a put or a get travels; what no rail does becomes a message to the peer.
+/// How a rail accesses the memory of a peer without code running on the peer. One-sided communication
+/// chooses by it how a put or a get travels; an operation that no rail supports becomes a message to the
+/// peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemoteAccess {
-    /// Nothing.
+    /// No access.
     None,
-    /// The caller itself copies to and from any memory of the peer, by its addresses, and has done so when
-    /// its call returns. The rail has no part in it.
+    /// The calling thread copies to and from any memory of the peer, by its addresses, before the call
+    /// returns. No network takes part.
     Copies,
-    /// The network reaches memory that the peer has exposed ([`super::driver::Driver::expose`]): puts, gets,
-    /// and the atomics that [`Atomics`] tells.
+    /// The network accesses memory that the peer has exposed ([`super::driver::Driver::expose`]) by puts,
+    /// gets, and the atomics in [`Atomics`].
     Network(Atomics),
 }
 
-/// Atomic operations of a network on words of 8 B.
+/// Atomic operations of a network on 8-byte words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Atomics {
-    /// None.
+    /// No atomic operations.
     None,
-    /// Atomic against others of the same adapter only (`IBV_ATOMIC_HCA`).
+    /// Atomic with respect to operations of the same adapter only (`IBV_ATOMIC_HCA`).
     Adapter,
-    /// Atomic against the processor, too (`IBV_ATOMIC_GLOB`).
+    /// Atomic with respect to the processor, too (`IBV_ATOMIC_GLOB`).
     Processor,
 }
 
-/// What an access does.
+/// Kind of operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    /// Memory here is written there.
+    /// Copies local memory to the peer.
     Put,
-    /// Memory there is written here.
+    /// Copies the peer's memory here.
     Get,
-    /// This is added to a word there; what was there is written here.
+    /// Adds this operand to a word of the peer and returns the old value in local memory.
     Add(u64),
-    /// If a word there is the first number it becomes the second one; what was there is written here.
+    /// Compare and swap: if a word of the peer equals the first operand, it becomes the second. The old
+    /// value is returned in local memory.
     Swap(u64, u64),
 }
 
 impl Act {
-    /// Whether a word is read and changed in one step.
+    /// Whether the operation reads and changes a word in one step.
     pub fn is_atomic(self) -> bool {
         matches!(self, Act::Add(_) | Act::Swap(..))
     }
 }
 
-/// One access.
+/// A one-sided access.
 #[derive(Debug)]
 pub struct Access {
-    /// Whose memory it is.
+    /// The peer whose memory is accessed.
     pub to: PeerId,
-    /// Names it; [`super::driver::Event::Accessed`] tells what came of it.
+    /// Identifier; [`super::driver::Event::Accessed`] reports the result under it.
     pub request: RequestId,
-    /// What is done.
+    /// The operation.
     pub act: Act,
-    /// Where the memory begins in the peer's process; of an atomic a multiple of eight.
+    /// Address in the peer's process; for an atomic operation a multiple of eight.
     pub at: u64,
-    /// The key by which the peer has exposed it on its side of the rail.
+    /// The key under which the peer has exposed the memory on its side of the rail.
     pub key: Key,
-    /// As many bytes here; of an atomic eight.
+    /// Local memory of the same length; for an atomic operation eight bytes.
     pub here: Segments,
 }
 
-/// How memory that a process has exposed is named on its rails, for those who access it.
+/// The keys of memory that a process has exposed on its rails, for the peers that access it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Exposure {
-    /// The keys, by the numbers of its rails.
+    /// The keys, by rail number of the exposing process.
     pub keys: Keys,
-    /// Those of rails by which words can be changed while its processor changes them
+    /// Keys of the rails whose atomic operations are atomic with respect to the processor
     /// ([`Atomics::Processor`]).
     pub atomic: Keys,
 }
 
 impl Exposure {
-    /// Whether no rail has exposed it.
+    /// Whether no rail has exposed the memory.
     pub fn is_empty(&self) -> bool {
         self.keys.iter().next().is_none()
     }
 
-    /// The keys for what is done.
+    /// Returns the keys to use for this operation.
     pub fn keys_for(&self, act: Act) -> &Keys {
         if act.is_atomic() { &self.atomic } else { &self.keys }
     }
 }
 
-/// What came of an access. Its memory here is not used any more.
+/// Result of an access. Its local memory is no longer used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Came {
-    /// It is complete, here and at the peer.
+    /// The access is complete, here and at the peer.
     Done,
-    /// Nothing was done: the link is not open, or the system does not let the network use the memory here.
+    /// Nothing was done: the link is not open, or the system does not let the network use the local memory.
     Undone,
-    /// The link was lost. It may have been done, or a part of it; what it writes may still come until the
-    /// peer has closed its side of the link, too.
+    /// The link was lost. The access may have been done completely, partly or not at all; its writes may
+    /// still arrive until the peer has also closed its side of the link.
     Unknown,
 }

@@ -1,6 +1,7 @@
-//! The interface of a network: what the transfer layer asks of a rail and what the rail reports.
+//! The driver interface: the orders that the transfer layer gives to a rail, and the events that the rail
+//! reports.
 //!
-//! A driver sees bytes and orders, never frames or requests. None of its verbs blocks. `docs/driver.md`
+//! A driver sees bytes and orders, never frames or requests. None of its methods blocks. `docs/driver.md`
 //! shows how to write one.
 
 use super::access::{Access, Came, RemoteAccess};
@@ -9,34 +10,33 @@ use crate::packet::{Key, Packet, PeerId, RegionId, RequestId};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// What a rail can do. Constant for the life of the rail.
-/// The default is what every network can do that loses nothing: packets of [`Limits::PACKET_MIN`] bytes,
-/// staged, one at a time.
+/// Limits and capabilities of a rail; constant for its life. The default fits every network that loses
+/// nothing: packets of [`Limits::PACKET_MIN`] bytes, copied into a buffer, one at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Longest packet in bytes, header included; at least [`Limits::PACKET_MIN`].
     pub packet: usize,
     /// Longest chunk in bytes of data.
     pub chunk: u64,
-    /// Pieces of user memory that one packet may leave in place; zero: everything is staged.
+    /// Pieces of user memory that one packet may send in place; zero: all data is copied into the packet.
     pub gather: usize,
-    /// Orders that one link takes before the first of them was reported as sent; at least one.
+    /// Orders that one link takes before the first of them is reported as sent; at least one.
     pub depth: usize,
-    /// Packets may be lost, repeated or reordered; the engine then acknowledges eagerly and sends again.
+    /// Packets may be lost, repeated or reordered; the engine then acknowledges eagerly and retransmits.
     pub lossy: bool,
-    /// Longest message of which it pays to send a chunk with [`Key::PUSH`], in bytes; zero: none may be sent.
-    /// Such a chunk is held back until [`Order::Accept`] says where it goes, and so is all that follows it
-    /// on the link. Only for rails that are not lossy.
+    /// Longest message in bytes that is worth sending partly as a chunk with [`Key::PUSH`]; zero: such
+    /// chunks may not be sent. Such a chunk, and all that follows it on the link, waits until
+    /// [`Order::Accept`] names its receive region. Only for rails that are not lossy.
     pub push: u64,
-    /// [`How::Inject`] is possible: taking a packet costs no more than a copy.
+    /// The rail supports [`How::Inject`]: sending a packet costs no more than a copy.
     pub inject: bool,
-    /// Which messages peers read from their sender's memory. Only with [`RemoteAccess::Copies`].
+    /// Messages that the receiver reads from the sender's memory. Only with [`RemoteAccess::Copies`].
     pub reads: Reads,
-    /// What can be done to memory of a peer without the peer's help.
+    /// How the rail accesses memory of a peer without code running on the peer.
     pub remote: RemoteAccess,
     /// [`Scope::Peer`] is cheaper than [`Scope::All`].
     pub looks: bool,
-    /// A link that was lost may be opened again with [`Order::Connect`].
+    /// A lost link may be opened again with [`Order::Connect`].
     pub returns: bool,
     /// Nominal bandwidth in bytes per second, zero if unknown.
     pub bandwidth: u64,
@@ -44,23 +44,23 @@ pub struct Limits {
     pub latency_ns: u64,
 }
 
-/// Which messages a peer reads from their sender's memory ([`Driver::access`]), once a receive has matched
-/// their requests to send, instead of asking for them. Such a message is copied once, expected or not, and
-/// nothing else waits for it.
+/// Messages whose data the receiver reads from the sender's memory ([`Driver::access`]) after a receive has
+/// matched the request to send, instead of answering with a Cts. Such a message is copied once, expected or
+/// not, and delays no other message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reads {
     /// None.
     Never,
-    /// Those for which that was measured to be fastest
+    /// Those for which reading was measured to be fastest
     /// ([`Thresholds::read_min`](crate::profile::threshold::Thresholds::read_min)).
     Measured,
-    /// All from this length on, whatever was measured.
+    /// All messages of at least this many bytes, whatever was measured.
     From(u64),
 }
 
 impl Limits {
-    /// Every rail carries packets of this many bytes: the longest control frame, replayed as often as rails
-    /// may die, fits.
+    /// Packet length that every rail supports: the longest control frame fits, replayed as often as rails
+    /// may die.
     pub const PACKET_MIN: usize = 512;
 }
 
@@ -84,11 +84,11 @@ impl Default for Limits {
     }
 }
 
-/// One thing for a rail to do.
+/// An order for a rail.
 #[derive(Debug)]
 pub enum Order {
-    /// Begin to open the link to a peer; answered by [`Event::Up`] or [`Event::Lost`]. Taken even without
-    /// room.
+    /// Begin to open the link to a peer; answered by [`Event::Up`] or [`Event::Lost`]. Accepted even if
+    /// [`Driver::room`] is zero.
     Connect {
         /// The peer to reach.
         to: PeerId,
@@ -97,7 +97,7 @@ pub enum Order {
     Packet {
         /// Receiver.
         to: PeerId,
-        /// Its number on the link, which is also in its header.
+        /// Sequence number on the link, which is also in the packet's header.
         number: u32,
         /// Header and frames.
         packet: Packet,
@@ -106,69 +106,70 @@ pub enum Order {
     Chunk {
         /// Receiver.
         to: PeerId,
-        /// Its number on the link.
+        /// Sequence number on the link.
         number: u32,
-        /// Acknowledgement of the other direction to carry along.
+        /// Acknowledgement of the other direction, sent along with the chunk.
         ack: u32,
-        /// The receiver's receive region; with [`Key::PUSH`] the sender's request.
+        /// Receive region of the receiver; with [`Key::PUSH`] the sender's request.
         region: RegionId,
-        /// The key that the receiver's rail gave for it, or [`Key::PUSH`].
+        /// Key that the receiver's rail gave for the region, or [`Key::PUSH`].
         key: Key,
-        /// Where in the receive region.
+        /// Offset in the receive region.
         offset: u64,
-        /// The bytes, in user memory. None when a lossy link sends again a number whose message has ended.
+        /// The data, in user memory. Empty if a lossy link retransmits a number whose message has ended.
         from: Segments,
     },
-    /// The pushed chunk that `from` has announced ([`Event::Pushed`]) goes to the beginning of this receive
-    /// region, which is open; the link goes on. If the receive region has been closed meanwhile, its bytes
-    /// are discarded. Taken even without room.
+    /// Put the pushed chunk that `from` has announced ([`Event::Pushed`]) at the beginning of this open
+    /// receive region, and go on receiving on the link. If the region was closed meanwhile, discard the
+    /// bytes. Accepted even if [`Driver::room`] is zero.
     Accept {
-        /// Who pushes.
+        /// Sender of the chunk.
         from: PeerId,
-        /// Where it goes.
+        /// Its receive region.
         region: RegionId,
     },
-    /// Give up the link: the peer broke the protocol, died, or left, or the other side gave it up. When
-    /// [`Driver::send`] returns, no memory of its orders or receive regions is touched any more. Answered by
-    /// [`Event::Lost`] at the next poll, with the orders that were not sent. Taken even without room.
+    /// Close the link: the peer violated the protocol, died, or left, or its side closed the link. When
+    /// [`Driver::send`] returns, the rail no longer touches memory of the link's orders or receive regions.
+    /// Answered by [`Event::Lost`] at the next poll, with the orders that were not sent. Accepted even if
+    /// [`Driver::room`] is zero.
     Close {
         /// The peer.
         to: PeerId,
     },
 }
 
-/// How a message that is alone in its packet goes to its receiver.
+/// How a message that is alone in its packet is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// It is copied before the call returns, without a system call. Only asked with [`Limits::inject`].
+    /// The message is copied before the call returns, without a system call. Used only with
+    /// [`Limits::inject`].
     Inject,
-    /// It leaves with a system call of its own, for a caller that waits.
+    /// The message is sent with its own system call, for a caller that waits.
     Send,
 }
 
-/// What a rail is given to send ([`Driver::send`]). It goes behind what was given before.
+/// Data that a rail is given to send ([`Driver::send`]), after everything given before.
 #[derive(Debug)]
 pub enum Departure<'a> {
-    /// Something that the rail keeps until it reports [`Event::Sent`]; always taken where
-    /// [`Driver::room`] said so.
+    /// An order that the rail keeps until it reports [`Event::Sent`]; always accepted while
+    /// [`Driver::room`] is not zero.
     Order(Order),
-    /// A packet of one message, from where that lies: `head` (the bytes of the wire, eight in each word) and
-    /// then `data` are all of it.
+    /// A packet with one message, sent in place: `head` (the bytes of the wire, eight per word) followed by
+    /// `data`.
     Message {
         /// Receiver.
         to: PeerId,
-        /// Its number on the link.
+        /// Sequence number on the link.
         number: u32,
         /// The bytes before the data.
         head: &'a [u64],
         /// The data.
         data: &'a Segments,
-        /// How.
+        /// How it is sent.
         how: How,
     },
-    /// A packet, header included, and right behind it a chunk with [`Key::PUSH`] ([`Order::Chunk`]), in one
-    /// call. The packet's number is the one before the chunk's. Only asked where [`Limits::push`] is not
-    /// zero.
+    /// A packet, header included, followed directly by a chunk with [`Key::PUSH`] ([`Order::Chunk`]), in
+    /// one call. The packet has the number before the chunk's. Used only if [`Limits::push`] is not zero.
     Pushed {
         /// The packet.
         packet: &'a [u8],
@@ -177,151 +178,152 @@ pub enum Departure<'a> {
     },
 }
 
-/// What became of a [`Departure`].
+/// Result of sending a [`Departure`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
-    /// All of it has left, its memory is free, and that is not reported.
+    /// All of it was sent and its memory is free; no event is reported.
     Done,
-    /// The rail has it; [`Event::Sent`] tells when it has left. Of a message or a pushed chunk its memory is
-    /// in use until then, the memory before it is free.
+    /// The rail holds it and reports [`Event::Sent`] when it was sent. Until then the memory of a message's
+    /// data or of a pushed chunk is in use; the memory of the head or packet is free at once.
     Posted,
-    /// Nothing was done: it is to be given again later, or in another way. Never said of
+    /// Nothing was done; the engine must send it again later or in another way. Never returned for
     /// [`Departure::Order`].
     Retry,
 }
 
 impl From<bool> for Sent {
-    /// Of a rail that sends all of a packet or nothing: whether it has left.
+    /// Result for a rail that sends a packet whole or not at all: `left` says whether it was sent.
     #[inline]
     fn from(left: bool) -> Sent {
         if left { Sent::Done } else { Sent::Retry }
     }
 }
 
-/// What [`Driver::poll`] looks at.
+/// The part of a rail that [`Driver::poll`] looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// Everything.
     All,
-    /// The next packet of one peer and nothing else, for a thread that waits for it: cheaper, and
-    /// everything is looked at now and then all the same. Only asked with [`Limits::looks`].
+    /// Only the next packet of one peer, for a thread that waits for it: cheaper. The engine still polls
+    /// everything now and then. Used only with [`Limits::looks`].
     Peer(PeerId),
 }
 
 /// Events for which a sleeping thread wants to be woken ([`Driver::wakeup`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
-    /// Whatever [`Driver::poll`] would report. Asked for before each sleep, so that a driver can prepare for
-    /// it; and again if somebody else has polled meanwhile, which ends what was prepared.
+    /// All events that [`Driver::poll`] reports. The engine asks for it before each sleep, so that a driver
+    /// can prepare, and again if another thread has polled meanwhile, since polling ends the preparation.
     Traffic,
-    /// A peer that wants a link; the next poll looks who it is. For a long sleep while nothing is in flight.
-    /// Prepares nothing: peers that have a link are not asked to wake anybody.
+    /// A peer that connects; the next poll finds out which. For a long sleep while nothing is in flight.
+    /// Needs no preparation: connected peers are not asked to send wakeups.
     Links,
 }
 
-/// What a rail has counted and learnt.
+/// Counters of a rail and values that it has measured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Input that was not taken: from strangers, with a wrong tag, twice, cut short.
+    /// Input that was discarded: from strangers, with a wrong tag, repeated, or truncated.
     pub dropped: u64,
-    /// What the driver has measured for its own choices, where that differs from what it was opened with: a
-    /// line each, of which the first word is the name. They are kept with the profile of the rail, and given
-    /// to the driver when the next job opens such a rail.
+    /// Values that the driver has measured for its own choices and that differ from those it was opened
+    /// with, one per line; the first word is the name. They are stored with the profile of the rail and
+    /// given to the driver when the next job opens such a rail.
     pub learnt: Vec<String>,
 }
 
-/// What a rail reports from [`Driver::poll`].
+/// An event that a rail reports from [`Driver::poll`].
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// The link to a peer is open, by whichever side. Orders for it are accepted from now on.
+    /// The link to a peer is open; either side may have opened it. The rail accepts orders for it from now
+    /// on.
     Up {
         /// The peer.
         peer: PeerId,
-        /// Number of this rail at the peer's side.
+        /// Number of this rail on the peer's side.
         remote: u8,
     },
     /// A whole packet has arrived, header included.
     Arrived {
-        /// Who sent it.
+        /// Sender.
         from: PeerId,
         /// Header and frames.
         packet: &'a [u8],
     },
-    /// A chunk with [`Key::PUSH`] has begun to arrive; the link stands still until [`Order::Accept`].
-    /// Its arrival is reported as [`Event::Landed`] like that of any other.
+    /// A chunk with [`Key::PUSH`] has begun to arrive; the link stops until [`Order::Accept`]. When the
+    /// chunk has arrived, [`Event::Landed`] is reported as for any other chunk.
     Pushed {
-        /// Who sent it.
+        /// Sender.
         from: PeerId,
-        /// The sender's request, from the place of the receive region.
+        /// The sender's request, which the chunk carries in the field of the receive region.
         request: u64,
-        /// Bytes.
+        /// Length in bytes.
         len: u64,
     },
-    /// A chunk lies in its receive region. Also reported, with `len` as sent, for a chunk whose receive
-    /// region is not open (any more): its bytes are discarded, its number counts.
+    /// A chunk has arrived in its receive region. Also reported, with `len` as sent, for a chunk whose
+    /// receive region is not open: its bytes are discarded, but its number counts as received.
     Landed {
-        /// Who sent it.
+        /// Sender.
         from: PeerId,
-        /// Its number on the link.
+        /// Sequence number on the link.
         number: u32,
-        /// Acknowledgement that it carried.
+        /// Acknowledgement that the chunk carried.
         ack: u32,
-        /// Which receive region.
+        /// The receive region.
         region: RegionId,
-        /// Where in it.
+        /// Offset in the receive region.
         offset: u64,
-        /// Bytes.
+        /// Length in bytes.
         len: u64,
         /// False if the receive region was not open and the bytes were discarded.
         kept: bool,
     },
-    /// An order has left: user memory and the packet are no longer in use by the rail.
+    /// An order was sent: the rail no longer uses its user memory or packet.
     Sent {
         /// Receiver.
         to: PeerId,
         /// Number of the packet or chunk.
         number: u32,
-        /// The packet, given back; none for a chunk.
+        /// The packet, returned for reuse; `None` for a chunk.
         packet: Option<Packet>,
     },
-    /// An access has ended ([`Driver::access`]). Of a link that is lost this is reported before the loss.
+    /// An access has ended ([`Driver::access`]). For a lost link this is reported before the loss.
     Accessed {
-        /// Whose memory it was.
+        /// The peer whose memory was accessed.
         to: PeerId,
-        /// The access.
+        /// Identifier of the access.
         request: RequestId,
-        /// What came of it.
+        /// Result of the access.
         came: Came,
     },
-    /// Bytes went to or came from a peer without anything being complete. Tells who waits that it is worth
-    /// looking again at once; nothing else depends on it.
+    /// Bytes were sent to or received from a peer, but no packet or chunk is complete. A hint for a waiting
+    /// thread to poll again at once; nothing else depends on it.
     Moved {
         /// The peer.
         peer: PeerId,
     },
-    /// The interface carries nothing any more as far as the system tells, or carries again. Nothing that
-    /// the link holds is given back for that.
+    /// According to the system, the interface has lost or regained its carrier. The rail keeps the orders
+    /// of the link.
     Carrier {
-        /// The peer, whether there is a link to it or not.
+        /// The peer, with or without a link.
         peer: PeerId,
-        /// Why it carries nothing; none: it carries.
+        /// Why the interface carries nothing; `None`: it carries again.
         lost: Option<String>,
     },
-    /// The peer's side of a lossy link buffers this number of bytes: more in flight is lost.
+    /// The peer's side of a lossy link buffers this many bytes; more bytes in flight would be lost.
     Buffers {
         /// The peer.
         peer: PeerId,
         /// Bytes of packets and chunks.
         len: u64,
     },
-    /// The link to a peer is gone, or could not be opened within the rail's bound. Reported again with each
-    /// order that is posted to a link that is gone: the engine could not know yet.
+    /// The link to a peer is lost, or could not be opened within the rail's time limit. Reported again for
+    /// each order that is posted to a lost link before the engine knows of the loss.
     Lost {
         /// The peer.
         peer: PeerId,
         /// Cause and remedy, for the user.
         why: String,
-        /// Orders that were not yet reported as sent, given back.
+        /// Orders that were not reported as sent, returned to the engine.
         unsent: Vec<Order>,
     },
 }
@@ -330,56 +332,59 @@ pub enum Event<'a> {
 pub trait Driver: Send {
     /// Name for the user: kind of network and interface, for example `tcp/eth1`.
     fn name(&self) -> &str;
-    /// Its limits and capabilities.
+    /// Returns the limits and capabilities.
     fn limits(&self) -> Limits;
-    /// The address of this rail for the peers, as text without spaces; empty: none is needed.
+    /// Returns the address of this rail for the peers, as text without spaces; empty: none is needed.
     fn address(&self) -> String {
         String::new()
     }
-    /// Tells the address of a peer as its rail's [`Driver::address`] said it; false: this rail cannot
-    /// reach that address. One peer may be told several times, with the addresses of its rails.
+    /// Passes the address of a peer's rail, as returned by its [`Driver::address`]; false: this rail cannot
+    /// reach that address. Called once for each rail of the peer.
     fn know(&mut self, peer: PeerId, rail: u8, address: &str) -> bool {
         let _ = (peer, rail, address);
         false
     }
-    /// Makes user memory reachable: chunks from `from` for this receive region are put there.
+    /// Opens a receive region: chunks from `from` for this region are written to the memory `into`.
     fn open(&mut self, region: RegionId, from: PeerId, into: Segments) -> Key;
-    /// Forgets a receive region. Its memory is not touched after this call; chunks for it are discarded.
+    /// Closes a receive region. The rail does not touch its memory after this call and discards chunks for
+    /// it.
     fn close(&mut self, region: RegionId);
-    /// Exposes memory to accesses of every peer on this rail; none: the rail has none
-    /// ([`Limits::remote`]), or the system refuses. The memory stays until [`Driver::conceal`].
+    /// Exposes memory to one-sided accesses of every peer on this rail; `None`: the rail has none
+    /// ([`Limits::remote`]), or the system refuses. The memory stays valid until [`Driver::conceal`].
     fn expose(&mut self, memory: Segments) -> Option<Key> {
         let _ = memory;
         None
     }
-    /// Ends what [`Driver::expose`] began: no peer reaches the memory after this call.
+    /// Ends [`Driver::expose`]: no peer reaches the memory after this call.
     fn conceal(&mut self, key: Key) {
         let _ = key;
     }
-    /// Begins an access, which may wait for [`Driver::flush`]. It is taken even without room, in no order
-    /// with packets and chunks. Its result, if it has ended already; otherwise [`Event::Accessed`] tells it.
-    /// With [`RemoteAccess::Copies`] only gets are asked for, of any memory of the peer: they have no key.
+    /// Begins an access, which may wait for [`Driver::flush`]. It is accepted even if [`Driver::room`] is
+    /// zero, and is not ordered with packets and chunks. Returns the result if the access has already
+    /// ended; otherwise [`Event::Accessed`] reports it. With [`RemoteAccess::Copies`] only gets are
+    /// requested, from any memory of the peer; they have no key.
     fn access(&mut self, access: Access) -> Option<Came> {
         let _ = access;
         Some(Came::Undone)
     }
-    /// Orders that it takes now; zero: busy.
+    /// Returns the number of orders that the rail accepts now; zero: busy.
     fn room(&self) -> usize;
-    /// Takes something to send. What an [`Order`] costs may be put off until [`Driver::flush`]; the others
-    /// need none.
+    /// Sends a departure. The work of an [`Order`] may be put off until [`Driver::flush`]; the other
+    /// departures need no flush.
     fn send(&mut self, departure: Departure<'_>) -> Sent;
-    /// Every order so far shall leave; called once after a series.
+    /// Starts sending every order given so far; called once after a series.
     fn flush(&mut self) {}
-    /// Looks at the network once and reports what happened. Does not wait. False: of this peer only a look
-    /// at everything can tell.
+    /// Polls the network once and reports events. Does not wait. False: [`Scope::Peer`] cannot see events
+    /// of this peer; only [`Scope::All`] can.
     fn poll(&mut self, scope: Scope, report: &mut dyn FnMut(Event<'_>)) -> bool;
-    /// A file descriptor that becomes readable when there is something of this interest, for threads that
-    /// want to sleep; negative: nothing ever happens here that was not ordered; none: only polling helps.
+    /// Returns a file descriptor that becomes readable on events of this interest, for threads that sleep;
+    /// negative: this rail never has events that were not ordered; `None`: events are found by polling
+    /// only.
     fn wakeup(&mut self, interest: Interest) -> Option<i32> {
         let _ = interest;
         None
     }
-    /// Its counts so far, and what it has learnt.
+    /// Returns the counters and the measured values.
     fn statistics(&self) -> Statistics {
         Statistics::default()
     }

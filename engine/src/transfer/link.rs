@@ -1,10 +1,10 @@
-//! A link: one peer over one rail. Its state, and which numbers have arrived on it.
+//! The state of a link (one peer over one rail), and the sequence numbers that have arrived on it.
 
 use super::congestion::{Congestion, Scheme};
 use super::retention::{Cargo, Retention, Served};
 use super::rtt::Rtt;
-use super::suspicion::{Sight, Suspicion};
-use super::vain::Vain;
+use super::silence::Silence;
+use super::suspicion::{Snapshot, Suspicion};
 use crate::clock::{Duration, Instant};
 use crate::packet::{RailId, RequestId};
 use crate::profile::forecast::Forecast;
@@ -14,87 +14,91 @@ use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// On a reliable link, acknowledge after this many packets and chunks if no other traffic does it.
+/// On a reliable link, acknowledge after this many packets and chunks if no other traffic carries the
+/// acknowledgement.
 const LAZY_COUNT: u32 = 64;
-/// On a lossy link, acknowledge after this many, or after [`EAGER_DELAY`].
+/// On a lossy link, acknowledge after this many packets and chunks, or after [`EAGER_DELAY`].
 const EAGER_COUNT: u32 = 4;
 const EAGER_DELAY: Duration = Duration::from_us(50);
-/// Numbers beyond the first gap that a link remembers; a sender has no more in flight on a lossy link.
+/// Orders that a lossy link may have in flight; the receiver can record this many numbers beyond the first
+/// gap.
 pub(crate) const IN_FLIGHT_MAX: usize = 64;
-/// Sent again when this many later numbers were acknowledged (RFC 5681 section 3.2).
+/// An order is retransmitted when this many later numbers were acknowledged (RFC 5681 section 3.2).
 const OVERTAKEN_MIN: usize = 3;
-/// Fewer bytes say nothing of a rail's service: their time is latency and the age of the clock.
+/// Transfers of fewer bytes are no sample of a rail's bandwidth: their time is mostly latency and clock
+/// error.
 const SERVICE_MIN: u64 = 48 << 10;
-/// Shorter pieces are short messages or their shares, and the time between those is not the rail's.
+/// Shorter orders are short messages or parts of them; the sender's pauses between them would be counted as
+/// time of the rail.
 const PIECE_MIN: u64 = 24 << 10;
-/// No number can be further ahead than this.
+/// A number further ahead of the first gap than this is invalid.
 const FAR_MAX: u32 = 1 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Nobody has tried yet.
+    /// The link was never opened.
     Cold,
     Connecting,
     Up,
-    /// It was up, and may be so again: it is tried from time to time.
+    /// The link was up and may come up again; the engine retries it from time to time.
     Left,
-    /// It will not be up any more.
+    /// The link never comes up again.
     Dead,
 }
 
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) rail: RailId,
-    /// Number of this rail at the peer's side, once the link is up.
+    /// Number of this rail on the peer's side; known once the link is up.
     pub(crate) remote: Option<u8>,
     pub(crate) state: State,
     pub(crate) lossy: bool,
     pub(crate) tx: Retention,
     pub(crate) rx: Arrivals,
     pub(crate) rtt: Rtt,
-    /// How much may be in flight, if it is lossy.
+    /// The congestion window; used only if the link is lossy.
     pub(crate) congestion: Box<dyn Congestion>,
-    /// Its forecast.
     pub(crate) forecast: Forecast,
-    /// What transfers say of it, if that is observed.
+    /// Measurements of transfers on this link, if the engine learns from them.
     pub(crate) learning: Option<Box<Learning>>,
-    /// Data of at least this many bytes is cheaper left in place than copied.
+    /// Data of at least this many bytes is cheaper to send in place than to copy.
     pub(crate) in_place_min: usize,
-    /// Blocks of non-contiguous data stay in place if they have at least this many bytes, on average.
+    /// Non-contiguous data is sent in place if its blocks have at least this many bytes on average.
     pub(crate) block_min: usize,
-    /// Of two things that share a packet, the smaller has at most this many bytes.
+    /// Two entries share a packet only if the smaller one has at most this many bytes.
     pub(crate) aggregate_max: usize,
-    /// How long it has waited for acknowledgements that did not come.
-    pub(crate) vain: Vain,
-    /// When the peer was last known to have more.
+    /// Time spent waiting for acknowledgements that did not come.
+    pub(crate) silence: Silence,
+    /// When an acknowledgement last reported new data.
     served_at: Instant,
-    /// Nothing of a lossy link has to be sent again before, unless something happens on it.
-    calm_until: Instant,
-    /// Bytes that the peer's side buffers of what is in flight on a lossy link.
+    /// No retransmission on a lossy link is due before this time, unless something happens on the link.
+    quiet_until: Instant,
+    /// Bytes in flight on a lossy link that the peer can buffer.
     pub(crate) buffers: u64,
     /// Unnumbered packets that the rail holds.
     pub(crate) notices: usize,
-    /// The peer said that it gave it up.
+    /// The peer reported that it has closed the link.
     pub(crate) told: bool,
-    /// The rail has the order to close it.
+    /// The rail has received the order to close the link.
     pub(crate) closing: bool,
-    /// Notes, if it is one of several or its interface has reported something.
+    /// State for failure detection; present if the peer has several links or the interface has reported an
+    /// event.
     pub(crate) notes: Option<Box<Notes>>,
 }
 
-/// Whether a link still carries anything.
+/// State for detecting that a link carries no traffic any more.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     pub(crate) suspicion: Suspicion,
-    /// Parts of packets and chunks that came or went.
+    /// Counts parts of packets and chunks that were sent or received.
     pub(crate) moved: u32,
-    /// Orders sent again because later ones had arrived: the peer is there, and they were lost.
+    /// Orders retransmitted because later ones had arrived: the peer is alive and the network lost them.
     pub(crate) overtaken: u32,
-    /// It shall not be opened again.
+    /// The link must not be opened again.
     pub(crate) is_abandoned: bool,
-    /// How often the peer has not yet said that it gave up a link that this side has lost.
+    /// Notifications still expected from the peer that it closed a link which this side has lost.
     pub(crate) downs_due: u32,
-    /// Why its interface does not carry anything now; none: it does, as far as the system tells.
+    /// Why the interface carries no traffic; `None`: it does, according to the system.
     pub(crate) unplugged: Option<String>,
 }
 
@@ -114,9 +118,9 @@ impl Link {
             in_place_min: usize::MAX,
             block_min: 0,
             aggregate_max: usize::MAX,
-            vain: Vain::default(),
+            silence: Silence::default(),
             served_at: Instant::default(),
-            calm_until: Instant::default(),
+            quiet_until: Instant::default(),
             buffers: u64::MAX,
             notices: 0,
             told: false,
@@ -125,27 +129,27 @@ impl Link {
         }
     }
 
-    /// Orders that the rail holds.
+    /// Returns the number of orders that the rail holds.
     #[inline]
     pub(crate) fn at_rail(&self) -> usize {
         self.tx.at_rail() + self.notices
     }
 
-    /// Whether it is there, or about to be for the first time.
+    /// Whether the link is up or may still come up for the first time.
     #[inline]
     pub(crate) fn is_there(&self) -> bool {
         !matches!(self.state, State::Left | State::Dead)
     }
 
-    /// Whether it carried traffic before it was left.
+    /// Whether the link is down now but carried traffic before.
     pub(crate) fn was_up(&self) -> bool {
         self.state == State::Left && self.remote.is_some()
     }
 
-    /// Its state, for the watch on silent links.
-    pub(crate) fn sight(&self) -> Sight {
+    /// Returns the state that failure detection looks at.
+    pub(crate) fn snapshot(&self) -> Snapshot {
         let first = self.tx.first();
-        Sight {
+        Snapshot {
             first: first.map(|entry| (entry.number, entry.first_at)),
             moved: self.notes.as_ref().map_or(0, |notes| notes.moved),
             round_trip: self.rtt.usual(),
@@ -153,8 +157,8 @@ impl Link {
         }
     }
 
-    /// It is up again: measurements of its way are dropped.
-    pub(crate) fn begin_anew(&mut self, now: Instant, scheme: Scheme) -> Duration {
+    /// Resets the measurements of a link that came up again; returns how long it was down.
+    pub(crate) fn reset(&mut self, now: Instant, scheme: Scheme) -> Duration {
         (self.told, self.closing, self.notices) = (false, false, 0);
         (self.rtt, self.congestion) = (Rtt::default(), scheme.window());
         self.forecast.doubt();
@@ -163,53 +167,54 @@ impl Link {
         notes.suspicion.back(now)
     }
 
-    /// Its notes, which may be the first.
+    /// Returns the state for failure detection and creates it if necessary.
     pub(crate) fn notes_mut(&mut self) -> &mut Notes {
         self.notes.get_or_insert_default()
     }
 
-    /// An order is to be sent again.
+    /// Counts an order that is retransmitted because later ones were acknowledged.
     pub(crate) fn note_resend(&mut self) {
         if self.tx.has_overtaken(OVERTAKEN_MIN) {
             self.notes.iter_mut().for_each(|notes| notes.overtaken = notes.overtaken.wrapping_add(1));
         }
     }
 
-    /// Part of a packet or chunk came or went.
+    /// Counts a part of a packet or chunk that was sent or received.
     pub(crate) fn moved(&mut self) {
         self.notes.iter_mut().for_each(|notes| notes.moved = notes.moved.wrapping_add(1));
     }
 
-    /// Why its interface carries nothing.
+    /// Returns why the interface carries no traffic.
     pub(crate) fn unplugged(&self) -> Option<&str> {
         self.notes.as_ref()?.unplugged.as_deref()
     }
 
-    /// Whether it carries traffic.
+    /// Whether the link carries traffic.
     #[inline]
     pub(crate) fn is_up(&self) -> bool {
         self.state == State::Up
     }
 
-    /// Whether another order may go to the rail.
+    /// Whether the rail may take another order for this link.
     #[inline]
     pub(crate) fn accepts(&self, depth: usize) -> bool {
         self.state == State::Up && self.at_rail() < depth && (!self.lossy || self.has_space())
     }
 
-    /// Whether more may be in flight on a lossy link: numbers, and bytes that the way and the peer hold.
+    /// Whether a lossy link may have more in flight: by numbers, by the congestion window, and by the
+    /// peer's buffers.
     fn has_space(&self) -> bool {
         self.tx.len() < IN_FLIGHT_MAX && self.tx.pending() < self.buffers.min(self.congestion.window())
     }
 
-    /// How long one that takes no more will take no more, as far as it is known: until what is in flight has
-    /// been carried, or until something is sent again.
-    pub(crate) fn stands_still(&self) -> Duration {
+    /// Predicts how long a link that accepts no order now stays so: until the data in flight is carried, or
+    /// until the next retransmission.
+    pub(crate) fn stall(&self) -> Duration {
         let carried = Duration::from_ns(self.forecast.busy_ns(self.tx.pending()));
         if self.lossy && self.rtt.backoff() > 0 { carried.max(self.rtt.timeout()) } else { carried }
     }
 
-    /// Whether an acknowledgement should leave now, without waiting for other traffic.
+    /// Whether an acknowledgement should be sent now, without waiting for other traffic to carry it.
     #[inline(always)]
     pub(crate) fn ack_is_due(&self, now: Instant) -> bool {
         if self.state != State::Up {
@@ -221,10 +226,10 @@ impl Link {
         }
     }
 
-    /// The peer has more than before: corrects the forecast. A link serves in order, so the rail was free for
-    /// this when it left, or when what went before had arrived, whichever was later. If there was enough of
-    /// it to say how long the rest will take: how many nanoseconds it took, and whether the link was idle
-    /// before.
+    /// Corrects the forecast by newly acknowledged data. A link carries data in order, so the rail was free
+    /// for this data when it was sent, or when the data before it had arrived, whichever was later. If
+    /// there was enough data for a bandwidth sample, returns how many nanoseconds it took and whether the
+    /// link was idle before.
     #[inline]
     pub(crate) fn served(&mut self, now: Instant, served: Served) -> Option<(u64, bool)> {
         let Served { len, count, first } = served;
@@ -238,7 +243,7 @@ impl Link {
         tells.then_some((ns, idle))
     }
 
-    /// When a lossy link needs attention: an acknowledgement or something to send again.
+    /// Returns when a lossy link has to send an acknowledgement or a retransmission.
     pub(crate) fn timer(&self) -> Option<Instant> {
         if !self.lossy || self.state != State::Up {
             return None;
@@ -247,27 +252,28 @@ impl Link {
         self.rx.due_at(EAGER_COUNT).into_iter().chain(resend).min()
     }
 
-    /// An order has left, or was acknowledged: retransmission is decided anew.
+    /// Makes the next check recompute which retransmission is due; called when an order was sent or
+    /// acknowledged.
     #[inline]
-    pub(crate) fn reconsider(&mut self) {
-        self.calm_until = Instant::default();
+    pub(crate) fn recheck_timers(&mut self) {
+        self.quiet_until = Instant::default();
     }
 
-    /// Whether nothing is to be done on a lossy link: a thread that waits asks this all the time.
+    /// Whether a lossy link has nothing to do. A waiting thread calls this in its polling loop.
     #[inline]
-    pub(crate) fn is_calm(&self, now: Instant) -> bool {
-        now < self.calm_until && self.rx.unacknowledged == 0
+    pub(crate) fn is_quiet(&self, now: Instant) -> bool {
+        now < self.quiet_until && self.rx.unacknowledged == 0
     }
 
-    /// Until when nothing is to be done on a lossy link, unless something happens on it; none: something may
-    /// be to be done now.
-    pub(crate) fn rests_until(&self, now: Instant) -> Option<Instant> {
-        let until = self.rx.due_at(EAGER_COUNT).map_or(self.calm_until, |due| due.min(self.calm_until));
+    /// Returns until when a lossy link has nothing to do, unless something happens on it; `None`: something
+    /// may be due now.
+    pub(crate) fn idle_until(&self, now: Instant) -> Option<Instant> {
+        let until = self.rx.due_at(EAGER_COUNT).map_or(self.quiet_until, |due| due.min(self.quiet_until));
         (now < until).then_some(until)
     }
 
-    /// The number that should be sent again: the oldest after a timeout, or one that several later ones
-    /// have overtaken (fast resend).
+    /// Returns the number to retransmit: the oldest one after a timeout, or one that several later ones
+    /// have overtaken (fast retransmit).
     pub(crate) fn overdue(&mut self, now: Instant) -> Option<u32> {
         let oldest = self.tx.oldest();
         let due_at = oldest.map(|sent_at| self.rtt.due_at(sent_at));
@@ -278,8 +284,8 @@ impl Link {
             return overtaken;
         }
         if due_at.is_none_or(|due_at| now < due_at) {
-            let calm_until = due_at.unwrap_or(Instant::from_ns(u64::MAX));
-            self.calm_until = if self.tx.has_overtaken(OVERTAKEN_MIN) { now } else { calm_until };
+            let quiet_until = due_at.unwrap_or(Instant::from_ns(u64::MAX));
+            self.quiet_until = if self.tx.has_overtaken(OVERTAKEN_MIN) { now } else { quiet_until };
             return None;
         }
         let number = self.tx.oldest_number()?;
@@ -292,11 +298,11 @@ impl Link {
         Some(number)
     }
 
-    /// Nothing was acknowledged for a timeout, and `len` bytes are sent again.
+    /// Records that nothing was acknowledged for a timeout and that `len` bytes are retransmitted.
     fn begin_round(&mut self, now: Instant, len: u64) {
-        // The first time it may be the last of a message that was lost, which nothing overtakes (RFC 8985,
-        // section 7.2), or the peer has no core; from the second time on the way is blocked, or loses so much
-        // that a window of it is worth another try.
+        // The first timeout may be a lost tail, which no later order overtakes (RFC 8985, section 7.2), or
+        // a peer that has no core. From the second timeout on the path is blocked, or so lossy that another
+        // window of data is worth sending again.
         let allowed = match self.rtt.backoff() {
             0 => 0,
             _ => {
@@ -304,47 +310,48 @@ impl Link {
                 self.congestion.window().saturating_sub(len)
             }
         };
-        self.vain.waited(now, self.rtt.timeout());
+        self.silence.waited(now, self.rtt.timeout());
         self.rtt.back_off(now, allowed);
     }
 
-    /// Remembers what leaves now until it is acknowledged. With nothing else under way the wait begins here:
-    /// what was silent because nobody had anything to say is not hopeless.
+    /// Keeps an order that is sent now until it is acknowledged. If nothing else is in flight, the wait for
+    /// an acknowledgement begins here: a link that had nothing to send is not counted as silent.
     #[inline]
     pub(crate) fn hold(&mut self, now: Instant, cargo: Cargo, len: u64, in_place: Vec<RequestId>) {
         if self.tx.len() == 0 {
-            self.vain.restart(now);
+            self.silence.restart(now);
         }
         self.tx.push(now, cargo, len, in_place);
     }
 
-    /// Whether the peer has acknowledged nothing for so long that the link counts as dead; `alone`: there is
-    /// no other one to the peer.
-    pub(crate) fn is_hopeless(&self, alone: bool) -> bool {
-        self.vain.is_hopeless(self.rtt.backoff(), alone)
+    /// Whether the peer has acknowledged nothing for so long that the link counts as dead. `alone`: the
+    /// peer has no other link.
+    pub(crate) fn is_timed_out(&self, alone: bool) -> bool {
+        self.silence.is_timed_out(self.rtt.backoff(), alone)
     }
 }
 
-/// Which numbers of the peer's packets and chunks have arrived.
+/// Records which numbers of the peer's packets and chunks have arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     below: u32,
     beyond: u64,
-    /// Numbers further ahead; only replays of a dead link come that far out of order.
+    /// Numbers further ahead; only replays of a dead link arrive that far out of order.
     far: BTreeSet<u32>,
-    /// Arrived since the last acknowledgement left.
+    /// Packets and chunks that arrived since the last acknowledgement was sent.
     unacknowledged: u32,
-    /// Something arrived twice or out of order: tell at once.
-    hasty: bool,
-    /// The peer wants to know when this arrived.
+    /// Something arrived twice or out of order: acknowledge at once.
+    immediate: bool,
+    /// The peer should learn at once when this arrived, as a bandwidth sample.
     wanted: bool,
-    /// Arrived since the last acknowledgement left, where that is counted.
+    /// Bytes that arrived since the last acknowledgement was sent; counted only for messages split over
+    /// several rails.
     bytes: u64,
     since: Instant,
 }
 
 impl Arrivals {
-    /// Takes note of a number; false if it was there already or is impossibly far ahead.
+    /// Records a number; returns false if it arrived before or is impossibly far ahead.
     #[inline]
     pub(crate) fn accept(&mut self, now: Instant, number: u32) -> bool {
         if self.unacknowledged == 0 {
@@ -357,21 +364,21 @@ impl Arrivals {
                 true
             }
             ahead => {
-                self.hasty = true;
+                self.immediate = true;
                 self.accept_ahead(number, ahead)
             }
         }
     }
 
-    /// `len` bytes have arrived of what other rails share: how long they took says how the next ones should
-    /// be shared out, so they are acknowledged at once when there are enough of them for that.
+    /// Records `len` bytes of a message that is split over several rails. The sender derives the next split
+    /// from the time that they took, so enough of them for a sample are acknowledged at once.
     #[inline]
     pub(crate) fn note(&mut self, len: u64) {
         self.bytes += len;
         self.wanted |= self.bytes >= SERVICE_MIN;
     }
 
-    /// Whether no sender can have come to this number yet.
+    /// Whether the number is so far ahead that no sender can have reached it.
     pub(crate) fn is_impossible(&self, number: u32) -> bool {
         let ahead = number.wrapping_sub(self.below);
         (FAR_MAX..1 << 31).contains(&ahead)
@@ -390,7 +397,7 @@ impl Arrivals {
         new
     }
 
-    /// `below` has arrived: move on over everything that was there already.
+    /// Records that `below` has arrived, and moves past all numbers after it that arrived earlier.
     #[inline]
     fn advance(&mut self) {
         loop {
@@ -406,23 +413,23 @@ impl Arrivals {
         }
     }
 
-    /// Everything below this has arrived.
+    /// Returns the first number that has not arrived.
     #[inline]
     pub(crate) fn below(&self) -> u32 {
         self.below
     }
 
-    /// Numbers that have arrived beyond the first gap.
+    /// Returns the numbers that have arrived beyond the first gap, as bits.
     #[inline]
     pub(crate) fn beyond(&self) -> u64 {
         self.beyond
     }
 
-    /// An acknowledgement has left.
+    /// Resets the counts after an acknowledgement was sent.
     #[inline]
     pub(crate) fn acknowledged(&mut self) {
         self.unacknowledged = 0;
-        self.hasty = false;
+        self.immediate = false;
         self.wanted = false;
         self.bytes = 0;
     }
@@ -430,7 +437,7 @@ impl Arrivals {
     fn due_at(&self, count: u32) -> Option<Instant> {
         match self.unacknowledged {
             0 => None,
-            n if n >= count || self.hasty => Some(self.since),
+            n if n >= count || self.immediate => Some(self.since),
             _ => Some(self.since + EAGER_DELAY),
         }
     }

@@ -1,8 +1,8 @@
-//! Layer 3: orders to rails and their reports.
+//! Layer 3: hands orders to rails and processes their reports.
 //!
-//! The driver interface, the state of each rail and of each link (numbers, acknowledgements, what has to
-//! be kept for sending again), receive regions of large messages and byte credits. This layer never looks
-//! into a request or a window.
+//! It holds the driver interface, the state of each rail and of each link (sequence numbers,
+//! acknowledgements, the retransmission buffer), receive regions of large messages, and byte credits. This
+//! layer never looks into a request or a window.
 
 pub mod access;
 pub mod congestion;
@@ -14,5 +14,5 @@ pub(crate) mod ranges;
 pub(crate) mod region;
 pub(crate) mod retention;
 pub(crate) mod rtt;
+pub(crate) mod silence;
 pub(crate) mod suspicion;
-pub(crate) mod vain;

@@ -1,4 +1,4 @@
-//! A rail as the engine sees it: its limits, until when it is busy, and its counters.
+//! The state that the engine keeps of a rail: its limits, its predicted idle time, and its counters.
 
 use super::access::Access;
 use super::driver::{Limits, Order};
@@ -13,10 +13,10 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// A bandwidth of which nothing is known for any rail, in bytes per second: then all count the same.
+/// Assumed bandwidth in bytes per second if no rail's bandwidth is known: all rails then count the same.
 pub(crate) const BANDWIDTH_GUESS: u64 = 1_000_000_000;
 
-/// What one rail has carried since the start.
+/// Counters of one rail since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RailCounters {
     /// Packets sent.
@@ -29,37 +29,37 @@ pub struct RailCounters {
     pub chunks: u64,
     /// Bytes of chunks sent.
     pub chunk_bytes: u64,
-    /// Packets and chunks sent again on this rail.
+    /// Packets and chunks retransmitted on this rail.
     pub resent: u64,
     /// Packets and chunks of dead rails that this rail took over.
     pub replayed: u64,
-    /// Bytes of all these that were sent once more.
+    /// Bytes of these retransmissions and replays.
     pub again_bytes: u64,
     /// Packets and chunks that arrived twice.
     pub duplicates: u64,
-    /// Accesses to memory that peers have exposed.
+    /// One-sided accesses to memory that peers have exposed.
     pub accesses: u64,
-    /// Their bytes.
+    /// Bytes of these accesses.
     pub access_bytes: u64,
-    /// Links that were lost or left, by this side or the peer, and may come back.
+    /// Links that either side lost or gave up and that may come back.
     pub left: u64,
-    /// Links that were used again after they had been left or lost.
+    /// Links that were used again after they had been lost or given up.
     pub returned: u64,
-    /// Packets arrived.
+    /// Packets received.
     pub packets_in: u64,
-    /// Chunks arrived.
+    /// Chunks received.
     pub chunks_in: u64,
 }
 
 impl RailCounters {
-    /// A chunk of `len` bytes has left.
+    /// Counts a chunk of `len` bytes that was sent.
     #[inline]
     pub(crate) fn left_chunk(&mut self, len: u64) {
         self.chunks += 1;
         self.chunk_bytes += len;
     }
 
-    /// A packet of `len` bytes with `entries` entries has left.
+    /// Counts a packet of `len` bytes with `entries` entries that was sent.
     #[inline]
     pub(crate) fn left(&mut self, entries: u32, len: u64) {
         self.packets += 1;
@@ -68,19 +68,20 @@ impl RailCounters {
     }
 }
 
-/// What a rail shall open or close.
+/// A change of the receive regions of a rail.
 #[derive(Debug)]
 pub enum Opening {
     /// Make the memory reachable for chunks from this peer; answer with [`crate::Engine::opened`].
     Open(RegionId, PeerId, Segments),
-    /// The chunk that this peer pushes goes there.
+    /// Put the chunk that this peer pushes into this receive region.
     Accept(PeerId, RegionId),
-    /// Forget it. Memory of the engine's own that belonged to it goes when every rail has done that.
+    /// Close the receive region. The engine's own buffer behind it, if any, is freed when every rail has
+    /// closed the region.
     Close(RegionId, Option<Arc<Buffer>>),
 }
 
 impl Opening {
-    /// Memory of a request was reachable until then.
+    /// Whether this ends the access of the network to memory of a request.
     pub(crate) fn frees_user_memory(&self) -> bool {
         matches!(self, Opening::Close(_, None))
     }
@@ -89,38 +90,39 @@ impl Opening {
 #[derive(Debug)]
 pub(crate) struct Rail {
     pub(crate) limits: Limits,
-    /// What the user knows it by; empty: only its number is known.
+    /// Name for the user; empty: only the number is known.
     pub(crate) name: String,
-    /// The first of the rails over the same wire; itself if it has one of its own.
+    /// The first of the rails over the same wire; this rail itself if no other uses its wire.
     pub(crate) wire: RailId,
-    /// There are others.
+    /// Other rails use the same wire.
     pub(crate) shares: bool,
     pub(crate) idle_at: Instant,
-    /// Until when the core that posted packets alone pauses, for as long as that took.
+    /// Until when the core that posted packets alone waits for more to aggregate: as long as the posting
+    /// took.
     gathers_until: Instant,
-    /// It was given chunks since the last report of a post.
+    /// Chunks were given to the rail since the last report of a post.
     has_chunks: bool,
     pub(crate) counters: RailCounters,
     pub(crate) openings: VecDeque<Opening>,
-    /// Connects and closes; they go first and do not wait.
+    /// Orders to connect and to close; they are served first and need no room.
     pub(crate) errands: VecDeque<Order>,
-    /// Accesses to memory that peers have exposed; they do not wait for packets.
+    /// One-sided accesses; they do not wait for packets.
     pub(crate) accesses: Vec<Access>,
-    /// What the wire takes, in nanoseconds, for what was given since the last report of a post.
+    /// Predicted time on the wire, in nanoseconds, of the orders given since the last report of a post.
     given_ns: u64,
-    /// To whom everything goes that it was given since it was last idle; none if to several.
+    /// The receiver of all orders given since the rail was last idle; `None`: several receivers.
     only: Option<PeerId>,
-    /// What posting took of the core, the last time that it was measured.
+    /// Time of the core that posting took when it was last measured.
     post_cost: Duration,
-    /// A packet that waits for the rail to be idle.
+    /// A packet that was built in advance and waits until the rail is idle.
     pub(crate) prepared: Option<Prepared>,
-    /// For links that are added later.
+    /// The measured profile, for links that are added later.
     pub(crate) profile: Option<Arc<Profile>>,
-    /// By its nominal figures; all peers share it.
+    /// Forecast by nominal bandwidth and latency; shared by all peers.
     pub(crate) nominal: Forecast,
 }
 
-/// When the wire of a rail will have carried what was given to it, by whichever of its rails.
+/// Predicts when the wire of a rail becomes idle, including the orders given to other rails on that wire.
 #[inline]
 pub(crate) fn busy_until(rails: &[Rail], rail: RailId, now: Instant) -> Instant {
     let mine = &rails[rail.index()];
@@ -131,7 +133,7 @@ pub(crate) fn busy_until(rails: &[Rail], rail: RailId, now: Instant) -> Instant 
     ways.map(|rail| rail.busy_until(now)).max().unwrap_or(now)
 }
 
-/// A packet made ahead of time, for one peer.
+/// A packet built in advance, for one peer.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) to: PeerId,
@@ -161,12 +163,12 @@ impl Rail {
         }
     }
 
-    /// Whether there is something that needs no room and does not wait.
+    /// Whether orders are queued that need no room and do not wait.
     pub(crate) fn has_errands(&self) -> bool {
         !(self.errands.is_empty() && self.openings.is_empty() && self.accesses.is_empty())
     }
 
-    /// When it will have carried what was given to it, also what was given in this very pass.
+    /// Predicts when the rail becomes idle, including orders of the current pass that are not posted yet.
     #[inline]
     pub(crate) fn busy_until(&self, now: Instant) -> Instant {
         match self.given_ns {
@@ -175,19 +177,19 @@ impl Rail {
         }
     }
 
-    /// It is given chunks, which nothing could join.
+    /// Records that a chunk was given to the rail: nothing can be aggregated with it.
     #[inline]
     pub(crate) fn give_chunk(&mut self) {
         self.has_chunks = true;
     }
 
-    /// Whether the core that posted packets on it pauses, so that what is submitted meanwhile shares one.
+    /// Whether the rail waits after posting packets, so that messages submitted meanwhile share a packet.
     #[inline]
     pub(crate) fn is_gathering(&self, now: Instant) -> bool {
         now < self.gathers_until
     }
 
-    /// It is given something for a peer that the wire takes `ns` nanoseconds for.
+    /// Records an order for a peer that takes `ns` nanoseconds on the wire.
     #[inline]
     pub(crate) fn give(&mut self, now: Instant, to: PeerId, ns: u64) {
         if self.only != Some(to) {
@@ -197,18 +199,19 @@ impl Rail {
         self.given_ns += ns;
     }
 
-    /// The peer is known to have all but what takes until `at`. The prediction had the rail idle earlier, or
-    /// later: a shaper lets a burst pass, and without this the clock would run ahead by each. What goes to
-    /// other peers is not known, so then the clock is not set back; nor is it set forward unless `sure`.
+    /// Corrects the predicted idle time: all data but the part that takes until `at` is known to have
+    /// arrived. The prediction can be too early, or too late: a traffic shaper lets bursts pass, each of
+    /// which would move the predicted time further ahead. Nothing is known of data for other peers, so with
+    /// several receivers the time is not moved back; it is moved forward only if `sure`.
     pub(crate) fn is_busy_until(&mut self, peer: PeerId, at: Instant, sure: bool) {
         if at > self.idle_at && sure || at < self.idle_at && self.only == Some(peer) {
             self.idle_at = at;
         }
     }
 
-    /// Posting took the core from `from` to `until`. The rail is busy until the wire has carried what it
-    /// was given, and for as long again as the posting took, whichever ends later: at most half of the
-    /// core's time goes into posting.
+    /// Records that posting took the core from `from` to `until`. The rail is busy until the wire has
+    /// carried its orders, and for as long again as the posting took, whichever ends later: posting takes
+    /// at most half of the core's time.
     #[inline]
     pub(crate) fn posted(&mut self, from: Option<Instant>, until: Instant) {
         let from = from.unwrap_or(until - self.post_cost);

@@ -1,4 +1,4 @@
-//! Which ranges of a receive region have arrived.
+//! Records which ranges of a receive region have arrived.
 
 use alloc::vec::Vec;
 
@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 pub(crate) struct Ranges(Vec<(u64, u64)>);
 
 impl Ranges {
-    /// Adds `[start, end)`; bytes that are there already do not count twice.
+    /// Adds `[start, end)`; bytes that arrived before do not count twice.
     pub(crate) fn add(&mut self, mut start: u64, mut end: u64) {
         if start >= end {
             return;
@@ -21,7 +21,7 @@ impl Ranges {
         self.0.splice(first..last, [(start, end)]);
     }
 
-    /// Whether everything below `len` is there.
+    /// Whether all bytes below `len` have arrived.
     pub(crate) fn cover(&self, len: u64) -> bool {
         len == 0 || self.0.first().is_some_and(|&(start, end)| start == 0 && end >= len)
     }

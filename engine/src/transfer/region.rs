@@ -1,4 +1,5 @@
-//! A receive region: where the chunks of one large message go, and what of it is there.
+//! A receive region: the memory for the chunks of one large message, and the record of the bytes that have
+//! arrived.
 
 use super::ranges::Ranges;
 use crate::collect::request::Envelope;
@@ -6,23 +7,23 @@ use crate::memory::{Buffer, Segments};
 use crate::packet::{Key, PeerId, RailId, RequestId};
 use nmad_wire::Keys;
 
-/// What the sender's Rts told.
+/// The contents of the sender's Rts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Announced {
     pub(crate) envelope: Envelope,
     /// The sender's request.
     pub(crate) request: u64,
-    /// Whether it waits for a Fin.
+    /// Whether the sender waits for a Fin.
     pub(crate) fin: bool,
     /// Whether the sender already has the keys, from an Rtr.
     pub(crate) knows_keys: bool,
 }
 
-/// How far the receiver is with the message of a receive region.
+/// Matching state of the message of a receive region.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Stage {
-    /// The region is open and no message is known for it: a receive has invited it, or it is memory of our
-    /// own for which no receive was posted yet.
+    /// The region is open and no message is matched to it: a receive has invited one by Rtr, or the region
+    /// is a buffer of the engine for a pushed message that no receive was posted for.
     Unmatched,
     /// A receive has matched this message.
     Matched(Announced),
@@ -30,17 +31,17 @@ pub(crate) enum Stage {
 
 #[derive(Debug)]
 pub(crate) struct Region {
-    /// The receive; [`RequestId::NONE`] while what lands has found none.
+    /// The receive request; [`RequestId::NONE`] until the arriving message matches one.
     pub(crate) request: RequestId,
     pub(crate) from: PeerId,
     pub(crate) into: Segments,
     pub(crate) keys: Keys,
-    /// Rails that have been asked to open it and have not answered, as bits.
+    /// Rails that were asked to open the region and have not answered, as bits.
     awaited: u16,
-    /// Rails that have it open, as bits.
+    /// Rails that have the region open, as bits.
     open: u16,
     pub(crate) stage: Stage,
-    /// Memory of our own, for what was pushed and nobody had asked for.
+    /// The engine's buffer for a pushed message that no receive was posted for.
     pub(crate) buffer: Option<Buffer>,
     ranges: Ranges,
 }
@@ -58,25 +59,25 @@ impl Region {
         Region { request, from, into, keys, awaited, open: 0, stage: Stage::Unmatched, buffer: None, ranges }
     }
 
-    /// A receive region of our own for what `from` pushes.
+    /// Creates a receive region with a buffer of the engine for a message that `from` pushes.
     pub(crate) fn stored(from: PeerId, buffer: Buffer, rails: impl Iterator<Item = RailId>) -> Self {
         let region = Region::new(RequestId::NONE, from, buffer.segments(), rails);
         Region { buffer: Some(buffer), ..region }
     }
 
-    /// Whether the rail was asked to open it and has not answered.
+    /// Whether the rail was asked to open the region and has not answered.
     pub(crate) fn awaits(&self, rail: RailId) -> bool {
         self.awaited & 1 << rail.0 != 0
     }
 
-    /// A rail has opened it; true when it was the last one.
+    /// Records that a rail has opened the region; true if it was the last one awaited.
     pub(crate) fn opened(&mut self, rail: RailId, key: Key) -> bool {
         self.keys.push(rail.0, key.0);
         self.open |= 1 << rail.0;
         self.answered(rail)
     }
 
-    /// A rail will not answer any more; true when it was the last one awaited.
+    /// Stops waiting for a rail; true if it was the last one awaited.
     pub(crate) fn answered(&mut self, rail: RailId) -> bool {
         let was = self.awaited;
         self.awaited &= !(1 << rail.0);
@@ -88,13 +89,14 @@ impl Region {
         self.awaited == 0
     }
 
-    /// Rails to tell when it closes: those that have it open or are about to.
+    /// Returns the rails that must close the region: those that have it open or are opening it.
     pub(crate) fn rails(&self) -> impl Iterator<Item = RailId> + use<> {
         let bits = self.open | self.awaited;
         (0..16).filter(move |rail| bits & 1 << rail != 0).map(RailId)
     }
 
-    /// Bytes that the message will bring, once it is known: no more than fit.
+    /// Returns the bytes that the message puts into the region, at most its length; `None` until a message
+    /// is matched.
     pub(crate) fn expected(&self) -> Option<u64> {
         match self.stage {
             Stage::Matched(announced) => Some(announced.envelope.len.min(self.into.len())),
@@ -102,7 +104,7 @@ impl Region {
         }
     }
 
-    /// A chunk lies there. False if it is outside of the receive region.
+    /// Records a chunk that has arrived. False if it is outside the receive region.
     pub(crate) fn landed(&mut self, offset: u64, len: u64) -> bool {
         match offset.checked_add(len) {
             Some(end) if end <= self.into.len() => {
@@ -113,17 +115,17 @@ impl Region {
         }
     }
 
-    /// Whether all of its memory is filled.
+    /// Whether all bytes of the region have arrived.
     pub(crate) fn is_full(&self) -> bool {
         self.ranges.cover(self.into.len())
     }
 
-    /// Whether the first `len` bytes are there.
+    /// Whether the first `len` bytes have arrived.
     pub(crate) fn covers(&self, len: u64) -> bool {
         self.ranges.cover(len)
     }
 
-    /// Whether the message is announced and all of it is there.
+    /// Whether a message is matched and all its bytes have arrived.
     pub(crate) fn is_complete(&self) -> bool {
         self.expected().is_some_and(|len| self.ranges.cover(len))
     }

@@ -1,8 +1,8 @@
-//! Orders that were sent on a link and may have to be sent again.
+//! The retransmission buffer of a link: orders that were sent and may have to be sent again.
 //!
-//! Every packet and chunk has a number. An entry stays until the rail has let go of it and, where it has
-//! to be kept (several rails, or a lossy one), until the peer has acknowledged it. The same entries serve
-//! for sending again on a lossy link and for replaying what a dead link held.
+//! Every packet and chunk has a number. An entry stays until the rail has released it and, if there are
+//! several rails or the rail is lossy, until the peer has acknowledged it. The same entries serve for
+//! retransmission on a lossy link and for replay of the orders of a dead link.
 
 use crate::clock::Instant;
 use crate::memory::Segments;
@@ -10,7 +10,7 @@ use crate::packet::{Key, Packet, RegionId, RequestId};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// Part of a large message, by which it can be sent again.
+/// Part of a large message, with the information needed to send it again.
 #[derive(Debug, Clone)]
 pub(crate) struct ChunkCargo {
     pub(crate) request: RequestId,
@@ -22,7 +22,7 @@ pub(crate) struct ChunkCargo {
 
 #[derive(Debug)]
 pub(crate) enum Cargo {
-    /// None while the rail has it.
+    /// The packet; `None` while the rail holds it.
     Packet(Option<Packet>),
     Chunk(ChunkCargo),
 }
@@ -31,19 +31,19 @@ pub(crate) enum Cargo {
 pub(crate) struct InFlight {
     pub(crate) number: u32,
     pub(crate) cargo: Cargo,
-    /// Bytes on the wire.
+    /// Length on the wire, in bytes.
     pub(crate) len: u64,
-    /// Requests whose memory the packet refers to.
+    /// Requests whose memory the packet sends in place.
     pub(crate) in_place: Vec<RequestId>,
     pub(crate) at_rail: bool,
     pub(crate) acked: bool,
     pub(crate) sent_at: Instant,
-    /// The first time.
+    /// Time of the first transmission.
     pub(crate) first_at: Instant,
     pub(crate) resent: u32,
 }
 
-/// What a rail has let go of.
+/// The resources of an order that a rail has released.
 #[derive(Debug, Default)]
 pub(crate) struct Released {
     /// A buffer for reuse.
@@ -53,16 +53,16 @@ pub(crate) struct Released {
     pub(crate) chunk: Option<(RequestId, RegionId, u64)>,
 }
 
-/// What an acknowledgement brought.
+/// Result of an acknowledgement.
 #[derive(Debug, Default)]
 pub(crate) struct News {
-    /// Something was not acknowledged before.
+    /// It acknowledged something new.
     pub(crate) any: bool,
-    /// When the newest of it had left, if it was sent only once.
+    /// When the newest of these orders was sent, if it was sent only once.
     pub(crate) sample: Option<Instant>,
-    /// When the newest of what was sent again had left, the first and the last time.
+    /// When the newest retransmitted one of these orders was sent for the first and for the last time.
     pub(crate) again: Option<(Instant, Instant)>,
-    /// What the peer is now known to have, and was sent only once.
+    /// The newly acknowledged orders that were sent only once.
     pub(crate) served: Option<Served>,
 }
 
@@ -71,55 +71,56 @@ pub(crate) struct News {
 pub(crate) struct Served {
     pub(crate) len: u64,
     pub(crate) count: u64,
-    /// When the first of them had left.
+    /// When the first of them was sent.
     pub(crate) first: Instant,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Retention {
     next: u32,
-    /// Bytes that the peer is not known to have.
+    /// Bytes that are not acknowledged.
     pending: u64,
     entries: VecDeque<InFlight>,
     at_rail: usize,
     bytes_at_rail: u64,
-    /// When the oldest entry left that the rail has sent and the peer has not acknowledged.
+    /// When the oldest entry was sent that the rail has sent and the peer has not acknowledged.
     oldest: Option<Instant>,
     /// Entries that were acknowledged before earlier ones.
     ahead: usize,
 }
 
 impl Retention {
-    /// The number that the next packet or chunk gets.
+    /// Returns the number of the next packet or chunk.
     #[inline]
     pub(crate) fn next_number(&self) -> u32 {
         self.next
     }
 
-    /// Orders that the rail holds.
+    /// Returns the number of orders that the rail holds.
     #[inline]
     pub(crate) fn at_rail(&self) -> usize {
         self.at_rail
     }
 
-    /// Bytes of them.
+    /// Returns the bytes of the orders that the rail holds.
     pub(crate) fn bytes_at_rail(&self) -> u64 {
         self.bytes_at_rail
     }
 
-    /// Entries that are not finished.
+    /// Returns the number of unfinished entries.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Numbers a packet of which nothing is kept. There must be no entry: their numbers follow each other.
+    /// Assigns a number to a packet that is not kept. The buffer must be empty, since its entries have
+    /// consecutive numbers.
     #[inline]
     pub(crate) fn skip(&mut self) {
         debug_assert!(self.entries.is_empty());
         self.next = self.next.wrapping_add(1);
     }
 
-    /// Numbers an order that goes to the rail now.
+    /// Adds an order that is given to the rail now, under the next number.
     #[inline]
     pub(crate) fn push(&mut self, now: Instant, cargo: Cargo, len: u64, in_place: Vec<RequestId>) {
         let number = self.next;
@@ -148,7 +149,8 @@ impl Retention {
         self.entries.get_mut(index)
     }
 
-    /// The rail has sent an order, and gives back its packet. With `keep` it stays until acknowledged.
+    /// Records that the rail has sent an order and returned its packet. With `keep` the entry stays until
+    /// it is acknowledged.
     #[inline]
     pub(crate) fn sent(&mut self, number: u32, packet: Option<Packet>, keep: bool) -> Released {
         let Some(entry) = self.entry(number).filter(|entry| entry.at_rail) else {
@@ -160,7 +162,8 @@ impl Retention {
         match &mut entry.cargo {
             Cargo::Packet(place) if !done => {
                 *place = packet;
-                // The rail has it, so that this copy delays nothing; the sender's memory is free after it.
+                // Copy the user data that the packet sent in place, so that the sender's memory is free.
+                // The rail has sent the packet already, so the copy delays nothing.
                 place.iter_mut().filter(|packet| !packet.in_place.is_empty()).for_each(Packet::gather);
             }
             Cargo::Packet(_) => released.packet = packet,
@@ -181,7 +184,8 @@ impl Retention {
         released
     }
 
-    /// Drops finished entries from the front; `acked` marks those that need no more keeping.
+    /// Drops entries from the front that are acknowledged, or need no acknowledgement, and that the rail
+    /// has released.
     #[inline]
     fn trim(&mut self) {
         while self.entries.front().is_some_and(|entry| entry.acked && !entry.at_rail) {
@@ -190,8 +194,8 @@ impl Retention {
         }
     }
 
-    /// The peer has everything below `below`, and the numbers whose bits are set in `beyond`. Gives buffers
-    /// back for reuse and tells what was new in it.
+    /// Records that the peer has everything below `below` and the numbers whose bits are set in `beyond`.
+    /// Returns buffers for reuse by `free`, and what was newly acknowledged.
     #[inline]
     pub(crate) fn acknowledge(&mut self, below: u32, beyond: u64, free: &mut impl FnMut(Packet)) -> News {
         let mut news = News::default();
@@ -227,7 +231,7 @@ impl Retention {
         news
     }
 
-    /// Takes everything that the peer may not have, when the link is dead.
+    /// Takes all orders that the peer may not have, when the link is dead.
     pub(crate) fn take_all(&mut self) -> impl Iterator<Item = InFlight> {
         self.at_rail = 0;
         self.pending = 0;
@@ -236,12 +240,12 @@ impl Retention {
         core::mem::take(&mut self.entries).into_iter().filter(|entry| !entry.acked || entry.at_rail)
     }
 
-    /// Whether the peer may have everything up to a number that it acknowledges.
+    /// Whether an acknowledged number was already assigned.
     pub(crate) fn is_plausible(&self, ack: u32) -> bool {
         self.next.wrapping_sub(ack) < 1 << 31
     }
 
-    /// When the oldest entry that the rail has sent and the peer has not acknowledged left.
+    /// Returns when the oldest entry was sent that the rail has sent and the peer has not acknowledged.
     pub(crate) fn oldest(&self) -> Option<Instant> {
         self.oldest
     }
@@ -250,18 +254,18 @@ impl Retention {
         self.oldest = self.waiting().map(|entry| entry.sent_at).min();
     }
 
-    /// The first entry that the peer is not known to have.
+    /// Returns the first entry that is not acknowledged.
     pub(crate) fn first(&self) -> Option<&InFlight> {
         self.entries.iter().find(|entry| !entry.acked)
     }
 
-    /// Its number.
+    /// Returns the number of the entry that was sent longest ago and is not acknowledged.
     pub(crate) fn oldest_number(&self) -> Option<u32> {
         self.waiting().min_by_key(|entry| entry.sent_at).map(|entry| entry.number)
     }
 
-    /// An entry that at least `count` later ones have overtaken, if `patient` says of its time that it
-    /// should have arrived.
+    /// Returns an entry that at least `count` later ones have overtaken and whose send time satisfies
+    /// `patient`: it should have arrived.
     pub(crate) fn overtaken(&self, count: usize, patient: impl Fn(Instant) -> bool) -> Option<u32> {
         let mut acked = self.ahead;
         for entry in &self.entries {
@@ -276,12 +280,12 @@ impl Retention {
         None
     }
 
-    /// Whether at least `count` were acknowledged before earlier ones.
+    /// Whether at least `count` entries were acknowledged before earlier ones.
     pub(crate) fn has_overtaken(&self, count: usize) -> bool {
         self.ahead >= count
     }
 
-    /// Bytes that the peer is not known to have.
+    /// Returns the bytes that are not acknowledged.
     pub(crate) fn pending(&self) -> u64 {
         self.pending
     }
@@ -290,7 +294,7 @@ impl Retention {
         self.entries.iter().filter(|entry| !entry.acked && !entry.at_rail)
     }
 
-    /// An order goes to the rail again.
+    /// Records that an order is given to the rail again.
     pub(crate) fn resend(&mut self, number: u32, now: Instant) {
         if let Some(entry) = self.entry(number) {
             entry.at_rail = true;

@@ -1,16 +1,17 @@
 //! Round-trip estimation of a lossy link and the timeout that follows from it (RFC 6298).
 //!
-//! The timeout doubles once a round: what had left before it doubled is late by the one before, not by twice
-//! as much again for each order that waits behind another one. At a loss of 20 % few orders of many datagrams
-//! arrive whole, and with a doubling for each of them 1 MiB took ten seconds.
+//! The timeout doubles once per round of retransmissions. All orders that were sent before it doubled are
+//! late by the previous timeout; it does not double again for each order that queues behind another one.
+//! With 20 % loss few orders of many datagrams arrive whole, and doubling for each of them made 1 MiB take
+//! ten seconds.
 
 use crate::clock::{Duration, Instant};
 
-/// A timeout exceeds the smoothed round trip by at least this: acknowledgements may wait for company, and who
-/// should answer for a core.
+/// The timeout exceeds the smoothed round trip by at least this: the peer may delay an acknowledgement to
+/// combine it with other traffic, or may wait for a core.
 const MARGIN_MIN: Duration = Duration::from_us(300);
 const RTO_MAX: Duration = Duration::from_ms(500);
-/// Before the first measurement.
+/// Timeout before the first measurement.
 const RTO_INITIAL: Duration = Duration::from_ms(10);
 
 #[derive(Debug, Default)]
@@ -19,15 +20,16 @@ pub(crate) struct Rtt {
     variation: u64,
     shortest: u64,
     backoff: u32,
-    /// When the timeout doubled last, its value before, and the bytes that may be sent again for that one.
+    /// When the timeout last doubled, its value before, and the bytes that may still be retransmitted by
+    /// that old value.
     since: Instant,
     before: Duration,
     allowed: u64,
 }
 
 impl Rtt {
-    /// A packet was acknowledged `sample` after it left. Of one that was sent again no sample may be taken
-    /// (Karn's rule), unless it is known which time was answered.
+    /// Adds a round trip sample: a packet was acknowledged `sample` after it was sent. A retransmitted
+    /// packet gives no sample (Karn's rule), unless it is known which transmission was acknowledged.
     pub(crate) fn measured(&mut self, sample: Duration) {
         let sample = sample.as_ns();
         if self.smoothed == 0 {
@@ -39,53 +41,54 @@ impl Rtt {
         }
     }
 
-    /// The peer acknowledged something new: the path works, whatever was lost on it before.
+    /// Resets the backoff: the peer acknowledged something new, so the path works.
     pub(crate) fn progress(&mut self) {
         self.backoff = 0;
     }
 
-    /// How long to wait for an acknowledgement. Over a queue that is always as long nothing varies, and its
-    /// next round trip may be as long again: hence twice the smoothed one at least (RFC 8985, section 7.2).
+    /// Returns how long to wait for an acknowledgement. Over a queue of constant length the round trip does
+    /// not vary, but the next one may still be twice as long: hence at least twice the smoothed round trip
+    /// (RFC 8985, section 7.2).
     pub(crate) fn timeout(&self) -> Duration {
         let margin = (4 * self.variation).max(self.smoothed).max(MARGIN_MIN.as_ns());
         let base = if self.smoothed == 0 { RTO_INITIAL.as_ns() } else { self.smoothed + margin };
         Duration::from_ns((base << self.backoff.min(10)).min(RTO_MAX.as_ns()))
     }
 
-    /// When what left at that time has to be sent again.
+    /// Returns when an order sent at `sent_at` has to be retransmitted.
     pub(crate) fn due_at(&self, sent_at: Instant) -> Instant {
         sent_at + if self.is_of_round(sent_at) { self.before } else { self.timeout() }
     }
 
-    /// Whether what left at that time is late with something for which the timeout has doubled already.
+    /// Whether an order sent at `sent_at` belongs to a round for which the timeout has already doubled.
     pub(crate) fn is_of_round(&self, sent_at: Instant) -> bool {
         self.backoff > 0 && self.allowed > 0 && sent_at < self.since
     }
 
-    /// A timeout has passed in vain; besides what was late first, so many bytes of the same round may be sent
-    /// again.
+    /// Doubles the timeout after it expired; `allowed` more bytes of the same round may be retransmitted by
+    /// the old value.
     pub(crate) fn back_off(&mut self, now: Instant, allowed: u64) {
         (self.before, self.since, self.allowed) = (self.timeout(), now, allowed);
         self.backoff += 1;
     }
 
-    /// `len` more bytes of the round were sent again.
+    /// Records that `len` more bytes of the round were retransmitted.
     pub(crate) fn spend(&mut self, len: u64) {
         self.allowed = self.allowed.saturating_sub(len);
     }
 
-    /// Timeouts in a row that passed in vain.
+    /// Returns the number of timeouts that expired in a row.
     pub(crate) fn backoff(&self) -> u32 {
         self.backoff
     }
 
-    /// The smoothed round trip with four times its variation, and the shortest one; zero before the first
-    /// measurement.
+    /// Returns the smoothed round trip plus four times its variation, and the shortest round trip; zero
+    /// before the first measurement.
     pub(crate) fn usual(&self) -> (Duration, Duration) {
         (Duration::from_ns(self.smoothed + 4 * self.variation), Duration::from_ns(self.shortest))
     }
 
-    /// The smoothed round trip; zero before the first measurement.
+    /// Returns the smoothed round trip; zero before the first measurement.
     pub(crate) fn smoothed(&self) -> Duration {
         Duration::from_ns(self.smoothed)
     }

@@ -1,8 +1,8 @@
-//! Tests of what is learnt, on rails that are formulas.
+//! Tests of learning, on rails given by formulas.
 
 use super::*;
 
-/// What a rail takes for this way and length, in nanoseconds.
+/// The nanoseconds that a rail takes for this method and length.
 type Rail = fn(Way, u64) -> u64;
 
 /// A rail of 1 GB/s with 2 us of latency, on which pieces in place cost 300 ns and save a copy.
@@ -14,14 +14,14 @@ fn rail(way: Way, len: u64) -> u64 {
     }
 }
 
-/// Carries messages of these lengths, as the learner wishes, until it wishes nothing.
+/// Sends messages of these lengths by the methods that the learner requests, until it requests none.
 fn learn(learned: &mut Learned, lens: &[u64], rail: Rail) -> u32 {
     (0..ENOUGH).for_each(|_| {
         learned.note_empty(4_000);
     });
     let mut messages = 0;
     for &len in lens {
-        while let Some(way) = learned.wish(len, (64 << 10, 0), true) {
+        while let Some(way) = learned.next_method(len, (64 << 10, 0), true) {
             learned.attempt(Some(way), len);
             if learned.note(way, len, rail(way, len) + 2_000, 1.0) != Learnt::Nothing {
                 learned.profile();
@@ -37,7 +37,7 @@ fn near(a: u64, b: u64, part: f64) -> bool {
 }
 
 #[test]
-fn nominal_figures_become_what_the_rail_does_and_thresholds_follow() {
+fn nominal_figures_converge_to_the_rail_and_thresholds_follow() {
     let mut learned = Learned::new(&Profile::nominal(10_000, 500_000_000), 16 << 10, false);
     assert_eq!(learned.profile(), None, "nothing is known yet");
     let lens: Vec<u64> = (3..=21).map(|bits| 1 << bits).collect();
@@ -56,7 +56,7 @@ fn nominal_figures_become_what_the_rail_does_and_thresholds_follow() {
 }
 
 #[test]
-fn a_network_that_changes_is_followed_both_ways_and_a_late_receiver_is_not() {
+fn changes_of_the_network_are_learnt_and_a_late_receiver_ignored() {
     fn half(way: Way, len: u64) -> u64 {
         rail(way, 2 * len)
     }
@@ -69,18 +69,18 @@ fn a_network_that_changes_is_followed_both_ways_and_a_late_receiver_is_not() {
     assert_eq!(late, Learnt::Nothing);
     let slow: Vec<Learnt> =
         (0..5).map(|_| learned.note(Way::Body, len, half(Way::Body, len) + 2_000, 1.0)).collect();
-    // The late one counts as slow, too.
+    // The late answer counts as slow, too.
     assert!(slow[..3].iter().all(|learnt| *learnt == Learnt::Nothing), "{slow:?}");
     assert_eq!(slow[3], Learnt::Change);
     assert!(near(ns(&mut learned), half(Way::Body, len), 0.05));
-    learned.begin_anew();
+    learned.restart();
     let fast = learned.note(Way::Body, len, rail(Way::Body, len) + 2_000, 1.0);
     assert_eq!(fast, Learnt::Change);
     assert!(near(ns(&mut learned), rail(Way::Body, len), 0.05));
 }
 
 #[test]
-fn transfers_behind_others_tell_the_rate_of_longer_ones() {
+fn transfers_behind_others_give_the_rate_of_longer_ones() {
     let mut learned = Learned::new(&Profile::nominal(2_000, 4_000_000_000), 16 << 10, false);
     learn(&mut learned, &[8, 64 << 10], rail);
     let learnt: Vec<Learnt> = (0..6 * ENOUGH).map(|_| learned.note_behind(1 << 20, 1 << 20, 1.0)).collect();
@@ -90,7 +90,7 @@ fn transfers_behind_others_tell_the_rate_of_longer_ones() {
     assert!(near(profile.body().bandwidth(), 1_000_000_000, 0.05), "{} B/s", profile.body().bandwidth());
 }
 
-/// The profile that a sampling pass makes of the rail.
+/// Returns the profile that a sampling pass makes of the rail.
 fn sampled() -> Profile {
     let sample = |method, len: u64, ns| (method, exactly(len, ns));
     let samples = (0..22).map(|bits| 1 << bits).flat_map(|len| {
@@ -103,7 +103,8 @@ fn sampled() -> Profile {
     Profile::new(Provenance::default(), samples).expect("many sizes")
 }
 
-/// What eight bodies of 1 MiB say that take `ns` nanoseconds each, when the other rails take `common`.
+/// Returns the results of eight bodies of 1 MiB that take `ns` nanoseconds each, while the other rails are
+/// slower by `common`.
 fn checked(ns: impl Fn(u64) -> u64, common: f64) -> (Vec<Learnt>, Option<Refuted>) {
     let mut learned = Learned::new(&sampled(), 0, false);
     assert_eq!(learn(&mut learned, &[8, 1 << 20], rail), 0, "nothing is tried while it is trusted");
@@ -117,7 +118,7 @@ fn checked(ns: impl Fn(u64) -> u64, common: f64) -> (Vec<Learnt>, Option<Refuted
 }
 
 #[test]
-fn a_measured_profile_that_is_wrong_is_refuted_and_one_that_holds_is_not() {
+fn a_wrong_measured_profile_is_refuted_and_a_right_one_is_not() {
     let of = |times: u64| rail(Way::Body, times << 20);
     assert_eq!(checked(|_| of(1), 1.0), (alloc::vec![Learnt::Nothing], None));
     let (learnt, refuted) = checked(|_| of(3), 1.0);
@@ -128,7 +129,7 @@ fn a_measured_profile_that_is_wrong_is_refuted_and_one_that_holds_is_not() {
 }
 
 #[test]
-fn a_receiver_that_looks_late_refutes_no_profile() {
+fn a_late_receiver_refutes_no_profile() {
     let late = |turn: u64| rail(Way::Body, 1 << 20) + (turn + 1) * 700_000;
     assert_eq!(checked(late, 1.0).1, None, "each is late by another time");
     assert_eq!(checked(|_| rail(Way::Body, 3 << 20), 2.8).1, None, "so are the other rails");
@@ -136,11 +137,11 @@ fn a_receiver_that_looks_late_refutes_no_profile() {
 }
 
 #[test]
-fn a_latency_that_grows_moves_all_ways_of_a_measured_profile_alike_and_goes_back() {
+fn more_latency_shifts_all_methods_alike_and_goes_back() {
     let base = sampled();
     let mut learned = Learned::new(&base, 0, false);
     let mut answers = |ns: [u64; 5]| {
-        learned.look_at_latency();
+        learned.recheck_latency();
         let news = ns.map(|ns| learned.note_empty(ns)).contains(&Learnt::News);
         (news, learned.profile().expect("a profile"))
     };

@@ -1,19 +1,19 @@
-//! Trust in a measured profile: what transfers change of it, and what refutes it.
+//! Trust in a measured profile: the corrections that transfers make, and the observations that refute it.
 //!
-//! A sampling pass has compared all ways of carrying at all lengths, in quiet. A program does not: its
-//! receivers look late, and some lengths never occur. So a measured profile is not learnt anew from its
-//! messages, but checked, and a check is believed only if the receiver cannot be the cause:
+//! A sampling pass has compared all methods at all lengths without load. A program does not: its receivers
+//! poll late, and some lengths never occur. So a measured profile is not learnt again from messages, but
+//! checked, and a check counts only if the receiver cannot be the cause:
 //!
-//! - **Latency.** The peer is asked about nothing from time to time. The quickest answers are those of the
-//!   network as it was sampled. Where later ones take longer and agree on how much, every way takes half of
-//!   that longer, and a rendezvous, which crosses the network three times, three halves. All ways move
-//!   alike, so noise moves no threshold between them.
-//! - **Rate.** Long chunks to a receiver that has answered at once are timed, less what it takes to look.
-//!   Where several rails lead to the peer, what all of them take longer is the receiver's. If the last five
+//! - **Latency.** An empty query is sent to the peer from time to time. The quickest answers are those of the
+//!   network as it was sampled. If later ones take longer and agree on how much, half of the difference is
+//!   added to every method, and three halves to a rendezvous, which crosses the network three times. All
+//!   methods move alike, so noise moves no threshold between them.
+//! - **Rate.** Long chunks to a receiver that has answered at once are timed, less the delay of its polling.
+//!   If several rails lead to the peer, a delay common to all of them is the receiver's. If the last five
 //!   agree that they take [`WRONG`] times as long, the profile is refuted.
 //!
-//! What a shaper has saved up makes a rail seem fast for a moment, so only long transfers find a profile too
-//! slow, unless it is provisional (see [`super::super::correction`]).
+//! A burst that a traffic shaper lets pass makes a rail seem fast for a moment, so only long transfers show
+//! that a profile is too slow, unless it is provisional (see [`super::super::correction`]).
 
 use super::{Learned, Recent, Way, octave};
 use crate::profile::doubt::Doubt;
@@ -22,26 +22,26 @@ use crate::profile::sample::{Method, Sample};
 use alloc::format;
 use alloc::string::String;
 
-/// The profile was wrong where more than this factor, or less than its inverse, was observed.
+/// A factor above this, or below its inverse, refutes the profile.
 const WRONG: f64 = 1.5;
-/// More observations are wanted after one beyond this factor.
+/// A factor above this requests more observations.
 const SUSPECT: f64 = 1.3;
-/// A latency that has not changed by this factor stays as it is: answers vary by less on a quiet network.
+/// A change of latency below this factor is ignored: answers vary by less on a quiet network.
 const MOVED: f64 = 1.5;
-/// A transfer that should take as long has used up what a shaper may save.
+/// A transfer with at least this expected time has used up any burst of a traffic shaper.
 const LONG_NS: f64 = 1e7;
 
-/// Where a measured profile is wrong.
+/// A contradiction between transfers and a measured profile.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Refuted {
-    /// Bytes of the transfers that say so; none: it is the rate of data that follows other data.
+    /// Length of the contradicting transfers; `None`: it is the rate of data that follows other data.
     pub(crate) len: Option<u64>,
     /// Their time relative to the profile.
     pub(crate) factor: f64,
 }
 
 impl Refuted {
-    /// For people.
+    /// Describes the contradiction for the user.
     pub(crate) fn why(&self) -> String {
         let Refuted { len, factor } = self;
         let what =
@@ -50,17 +50,17 @@ impl Refuted {
         format!("{what} {factor:.digits$} times as long as measured")
     }
 
-    /// The doubt about the profile that follows from it.
+    /// Returns the resulting doubt about the profile.
     pub(crate) fn doubt(&self) -> Doubt {
         let off = self.factor.max(1.0 / self.factor);
         Doubt { count: 1, degree: (100.0 * off / WRONG) as u32, why: self.why() }
     }
 }
 
-/// What the network takes longer than when it was sampled, one way.
+/// Additional one-way latency of the network since it was sampled.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Delay {
-    /// The quickest answer to nothing, in nanoseconds.
+    /// The quickest answer to an empty query, in nanoseconds.
     quickest_ns: f64,
     /// The delay that the profile in use includes, in nanoseconds.
     used_ns: f64,
@@ -73,14 +73,15 @@ impl Default for Delay {
 }
 
 impl Delay {
-    /// There is one more of these answers to nothing; a short message takes `start_ns` by the profile.
+    /// Updates the delay after another answer to an empty query; a short message takes `start_ns` by the
+    /// profile.
     pub(super) fn note(&mut self, empty: &mut Recent, start_ns: f64) -> Learnt {
         let Some(now_ns) = empty.value().filter(|_| empty.count() >= ENOUGH) else { return Learnt::Nothing };
         self.quickest_ns = self.quickest_ns.min(now_ns);
         let delay_ns = (now_ns - self.quickest_ns) / 2.0;
         let delay_ns = if delay_ns < (MOVED - 1.0) * start_ns { 0.0 } else { delay_ns };
         let (before, now) = (start_ns + self.used_ns, start_ns + delay_ns);
-        // Nothing makes an answer seem quick.
+        // A quick answer is reliable: no disturbance makes an answer seem quick.
         let is_sure = delay_ns < self.used_ns || empty.agreed().is_some();
         let has_moved = !(1.0 / MOVED..=MOVED).contains(&(now / before.max(1.0)));
         if has_moved && is_sure {
@@ -91,12 +92,12 @@ impl Delay {
         if has_moved && is_sure { Learnt::News } else { Learnt::Nothing }
     }
 
-    /// The sample as the network is now.
+    /// Returns the sample with the current additional latency.
     pub(super) fn added_to(&self, method: Method, sample: Sample) -> Sample {
         let ways = match method {
             Method::Memcpy | Method::HandOff(_) => 0,
             Method::Copy | Method::InPlace | Method::Pushed | Method::Pair | Method::Aggregate => 1,
-            // The request to send, and that the message was read.
+            // The request to send, and the report that the message was read.
             Method::Read => 2,
             Method::Rendezvous => 3,
         };
@@ -105,8 +106,8 @@ impl Delay {
         Sample { ns: ns + more_ns, low_ns: low_ns + more_ns, high_ns: high_ns + more_ns, ..sample }
     }
 
-    /// The origin of the profile, for people.
-    pub(super) fn said_of(&self, how: &str) -> String {
+    /// Describes the origin of the profile for the user.
+    pub(super) fn describe(&self, how: &str) -> String {
         match self.used_ns > 0.0 {
             true => format!("{how}, with {:.1} us more of latency", self.used_ns / 1e3),
             false => how.into(),
@@ -115,45 +116,46 @@ impl Delay {
 }
 
 impl Learned {
-    /// Whether the base was measured, and nothing contradicts it.
+    /// Whether the base was measured and nothing contradicts it.
     pub(crate) fn is_trusted(&self) -> bool {
         self.base.is_measured && self.refuted.is_none()
     }
 
-    /// Whether the last of the long transfers took clearly longer than was measured, which may be due to the
-    /// rail or to a receiver that looked late.
+    /// Whether the last long transfer was clearly slower than measured, due to the rail or to a receiver
+    /// that polled late.
     pub(crate) fn seems_slow(&self) -> bool {
         self.is_trusted() && self.latest > SUSPECT
     }
 
-    /// Whether the corrected profile is the measured one.
+    /// Whether the corrected profile equals the measured one.
     pub(crate) fn is_as_measured(&self) -> bool {
         self.is_trusted() && self.delay.used_ns == 0.0
     }
 
-    /// Where the measured profile is wrong, if it is.
+    /// Returns the contradiction to the measured profile, if there is one.
     pub(crate) fn refuted(&self) -> Option<Refuted> {
         self.refuted
     }
 
-    /// What the last long transfer took, relative to the base; none: there was none.
+    /// Returns the time of the last long transfer relative to the base; `None`: there was none.
     pub(crate) fn latest(&self) -> Option<f64> {
         Some(self.latest).filter(|latest| *latest > 0.0)
     }
 
-    /// One more answer to nothing is wanted.
-    pub(crate) fn look_at_latency(&mut self) {
-        self.empty.look_again();
+    /// Requests another answer to an empty query.
+    pub(crate) fn recheck_latency(&mut self) {
+        self.empty.recheck();
         self.empty.retry();
     }
 
-    /// A transfer that found its rail idle ended after `ns` nanoseconds, when answers to nothing take
-    /// `empty_ns`.
+    /// Checks a transfer on an idle rail that ended after `ns` nanoseconds, while answers to empty queries
+    /// take `empty_ns`.
     pub(super) fn check(&mut self, way: Way, len: u64, (ns, empty_ns): (f64, f64), common: f64) -> Learnt {
         let expected_ns = self.base.ns(way, len).max(1.0);
-        // Of what an answer takes beyond two short messages the transfer has its part.
-        let looks_ns = (empty_ns / 2.0 - self.base.ns(Way::Copy, 0)).max(0.0);
-        let there_ns = (ns - empty_ns / 2.0 - looks_ns).max(empty_ns / 4.0);
+        // The answer's time beyond that of two short messages is the delay of the receiver's polling, which
+        // the transfer has, too.
+        let polling_ns = (empty_ns / 2.0 - self.base.ns(Way::Copy, 0)).max(0.0);
+        let there_ns = (ns - empty_ns / 2.0 - polling_ns).max(empty_ns / 4.0);
         let observed = there_ns / expected_ns;
         let factor = if expected_ns < LONG_NS { self.at_rate(observed) } else { observed };
         self.latest = factor;
@@ -165,7 +167,7 @@ impl Learned {
         self.judge(wrong.map(|factor| Refuted { len: Some(len), factor }))
     }
 
-    /// Data behind other data took this time, relative to the base.
+    /// Checks the time of data behind other data, relative to the base.
     pub(super) fn check_rate(&mut self, factor: f64, common: f64) -> Learnt {
         let factor = self.at_rate(factor);
         self.rate.note(factor);
@@ -174,7 +176,7 @@ impl Learned {
         self.judge(wrong.map(|factor| Refuted { len: None, factor }))
     }
 
-    /// A factor without what may come of bytes that a shaper has saved up.
+    /// Returns the factor without the effect of a traffic shaper's burst.
     fn at_rate(&self, factor: f64) -> f64 {
         if self.base.provenance.doubt.is_none() { factor.max(1.0) } else { factor }
     }
@@ -189,8 +191,8 @@ fn is_suspect(factor: f64) -> bool {
     !(1.0 / SUSPECT..SUSPECT).contains(&factor)
 }
 
-/// By which factor transfers of a kind contradict the profile, if they do; `common`: the receiver delays all
-/// by as much.
+/// Returns the factor by which transfers of a kind contradict the profile, if they do; `common`: the delay
+/// factor of the receiver.
 fn wrong(recent: &Recent, common: f64) -> Option<f64> {
     let is_wrong = |factor: &f64| factor / common > WRONG || *factor < 1.0 / WRONG;
     recent.agreed().filter(is_wrong)

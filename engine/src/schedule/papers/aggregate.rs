@@ -1,5 +1,6 @@
 //! `aggregate`: coalesces data and control frames of all flows to one peer into packets on the primary
-//! rail; first fit, so that a later small message can fill what an earlier large one leaves (P1 section 4).
+//! rail. First fit: a later small message can fill the space that an earlier large one leaves (P1 section
+//! 4).
 
 use crate::clock::Instant;
 use crate::collect::window::Window;

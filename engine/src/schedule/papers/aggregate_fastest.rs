@@ -1,5 +1,5 @@
-//! `aggregate_fastest`: small messages are coalesced on the rail with the lowest latency, large ones go
-//! whole to whichever rail is idle (P2 section 3.3).
+//! `aggregate_fastest`: coalesces small messages on the rail with the lowest latency, and sends each large
+//! one whole over the first idle rail (P2 section 3.3).
 
 use crate::clock::Instant;
 use crate::collect::window::Window;

@@ -1,10 +1,11 @@
-//! `dichotomy`: large bodies over two rails, the ratio found by halving (P3 section II-B, P4 section III-C).
+//! `dichotomy`: splits large bodies over two rails, with a ratio found by bisection (P3 section II-B, P4
+//! section III-C).
 //!
-//! Rails that would become idle only after another one has carried everything are moved aside (figure 2 of
-//! P3). Of what is left the two that would finish alone first share the body: it begins with equal parts,
-//! and each step moves half as much as the last one towards the rail that is predicted to finish first.
-//! More than two rails are the business of `weighted` and `split`. Small messages are coalesced on the rail
-//! with the lowest latency.
+//! Rails that would become idle only after another one has carried everything are left out (figure 2 of
+//! P3). The two remaining rails that would each finish first alone share the body: the split begins with
+//! equal parts, and each step moves half as much as the last one towards the rail that is predicted to
+//! finish first. `weighted` and `split` handle more than two rails. Small messages are coalesced on the
+//! rail with the lowest latency.
 
 use crate::clock::Instant;
 use crate::collect::window::Window;
@@ -47,7 +48,7 @@ impl Strategy for Dichotomy {
             }
             step /= 2;
         }
-        // A part that helps nobody: alone, the first rail finishes earlier.
+        // The split does not pay: the first rail alone finishes earlier.
         if finish_ns(second, len - share).max(finish_ns(first, share)) >= end_ns {
             share = len;
         }

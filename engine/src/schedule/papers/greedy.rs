@@ -1,4 +1,4 @@
-//! `greedy`: each rail that becomes idle takes the first message there is, whole (P2 section 3.2).
+//! `greedy`: each rail that becomes idle takes the first message, whole (P2 section 3.2).
 
 use crate::clock::Instant;
 use crate::collect::window::Window;
@@ -18,7 +18,7 @@ impl Strategy for Greedy {
     }
 
     fn fill(&mut self, now: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
-        // A caller that waits asks a rail also while it is busy: an earlier rail gets the message.
+        // A waiting caller asks busy rails, too: the rail that is idle earliest gets the message.
         let is_first = rail.idle_at <= now || rail.rivals.iter().all(|rival| rail.idle_at <= rival.idle_at);
         packet.take(window, rail.scope(is_first), |_, _| true);
     }

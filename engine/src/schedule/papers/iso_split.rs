@@ -1,5 +1,5 @@
-//! `iso_split`: large bodies in equal parts over all open rails (figure 3b of P4); small messages are
-//! coalesced on the rail with the lowest latency.
+//! `iso_split`: splits large bodies in equal parts over all open rails (figure 3b of P4); coalesces small
+//! messages on the rail with the lowest latency.
 
 use crate::clock::Instant;
 use crate::collect::window::Window;

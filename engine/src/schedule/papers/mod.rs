@@ -1,5 +1,5 @@
-//! The strategies of the papers, as they describe them: each a way of filling packets and of sharing a large
-//! body out. [`super::auto`] and [`super::split`] go beyond them.
+//! The strategies of the papers, as described there: each fills packets and splits large bodies.
+//! [`super::auto`] and [`super::split`] go beyond them.
 
 pub(super) mod aggregate;
 pub(super) mod aggregate_fastest;

@@ -1,6 +1,6 @@
-//! `ratio_split`: large bodies in proportion to the rails' bandwidths as sampling has found them (P2 section
-//! 3.4); configured or nominal ones where nothing was sampled. It ignores that the ratio depends on the size
-//! and that a rail may be busy. Small messages are coalesced on the rail with the lowest latency.
+//! `ratio_split`: splits large bodies in proportion to the rails' sampled bandwidths (P2 section 3.4), or
+//! the configured or nominal ones without samples. It ignores that the ratio depends on the size and that a
+//! rail may be busy. Small messages are coalesced on the rail with the lowest latency.
 
 use crate::clock::Instant;
 use crate::collect::window::Window;
@@ -24,16 +24,16 @@ impl Strategy for RatioSplit {
     }
 
     fn split(&mut self, _: Instant, len: u64, rails: &[RailView]) -> Shares {
-        // Bytes per nanosecond; a rail of unknown bandwidth has that of the slowest known one. The sum of a
-        // few such weights stays far below 64 bits.
+        // The weight is the bandwidth; a rail of unknown bandwidth has that of the slowest known one. The
+        // sum of a few weights is far below 64 bits.
         let weight = |rail: &RailView| (rail.forecast.bandwidth() * 1e9) as u64;
         Shares::Fixed(proportional(len, rails, |rail| weight(rail).max(1)))
     }
 }
 
-/// Shares of `len` in proportion to the weights; they add up to `len`.
+/// Returns shares of `len` in proportion to the weights; they add up to `len`.
 pub(super) fn proportional(len: u64, rails: &[RailView], weight: impl Fn(&RailView) -> u64) -> ShareList {
-    // No network is that fast; the product below stays within 128 bits.
+    // No network is faster than this limit, which keeps the product below within 128 bits.
     let weight = |rail: &RailView| weight(rail).min(1 << 56);
     let sum: u128 = rails.iter().map(|rail| u128::from(weight(rail))).sum();
     let (mut before, mut given) = (0u128, 0);

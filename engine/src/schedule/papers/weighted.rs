@@ -1,14 +1,14 @@
-//! `weighted`: large bodies by P4's weighted formula (section III-C), for any number of rails.
+//! `weighted`: splits large bodies by P4's weighted formula (section III-C), for any number of rails.
 //!
-//! Rails take part in the order in which they become idle. From the moment when the m-th one joins until
-//! the next one does, those present carry data in proportion to their asymptotic bandwidths; what is left
-//! after the last has joined is shared out the same way:
+//! Rails join in the order in which they become idle. From the time when the m-th one joins until the next
+//! one does, the joined rails carry data in proportion to their asymptotic bandwidths; the data left after
+//! the last has joined is split the same way:
 //!
 //! `chunk_i = sum over the steps with i of (B_i / sum B) * data of the step`, where
 //! `data of a step = sum B * time until the next rail is idle`.
 //!
-//! It knows neither latencies nor that bandwidth depends on the size, which is what `split` adds. Small
-//! messages are coalesced on the rail with the lowest latency.
+//! It ignores latencies and the dependence of bandwidth on size, which `split` includes. Small messages are
+//! coalesced on the rail with the lowest latency.
 
 use crate::clock::Instant;
 use crate::collect::window::Window;
@@ -37,7 +37,7 @@ impl Strategy for Weighted {
 }
 
 fn by_steps(now: Instant, len: u64, rails: &[RailView]) -> ShareList {
-    // Bytes per nanosecond, when it joins, and which rail.
+    // Bytes per nanosecond, time of joining, and index of the rail.
     let mut order = [(0.0f64, 0u64, 0usize); nmad_wire::MAX_RAILS];
     let count = rails.len().min(order.len());
     let order = &mut order[..count];

@@ -1,8 +1,8 @@
 //! Congestion control: how many bytes may be in flight on a lossy link.
 //!
-//! A scheme is a file here that implements [`Congestion`]. It sees acknowledgements, losses and round trips
-//! of one link, and answers with a window; it never sees packets, timers or other links. What is sent again,
-//! and when, is the business of the link.
+//! A scheme is a file in this folder that implements [`Congestion`]. It receives the acknowledgements,
+//! losses and round trips of one link and returns a window; it never sees packets, timers or other links.
+//! The link decides what is retransmitted, and when.
 
 mod new_reno;
 mod share;
@@ -16,63 +16,65 @@ use alloc::string::String;
 use core::fmt::Debug;
 use core::str::FromStr;
 
-/// Orders into which a window is cut at least, so that a loss shows by the arrival of others.
+/// Smallest number of orders per window, so that the arrival of later orders reveals a loss.
 const ORDERS: u64 = 4;
-/// No order is cut shorter than this, in bytes.
+/// Orders are not cut shorter than this, in bytes.
 const ORDER_MIN: u64 = 4 << 10;
-/// A segment of TCP on Ethernet, in bytes: the unit of growth of schemes that were made for TCP.
+/// A TCP segment on Ethernet, in bytes: the unit of growth of schemes designed for TCP.
 const SEGMENT: u64 = 1448;
 
-/// A window for one link.
+/// The congestion window of one link.
 pub(crate) trait Congestion: Debug + Send {
-    /// Bytes that may be in flight.
+    /// Returns the bytes that may be in flight.
     fn window(&self) -> u64;
 
-    /// A round trip was measured.
+    /// Adds a round trip sample.
     fn measured(&mut self, now: Instant, sample: Duration);
 
-    /// The peer has `len` bytes more, of `in_flight`. `capacity` tells the bytes that the way carries in a
-    /// nanosecond, if that is known.
+    /// Records that `len` of `in_flight` bytes were acknowledged. `capacity` returns the bytes that the
+    /// path carries per nanosecond, if known.
     fn acknowledged(&mut self, now: Instant, len: u64, in_flight: u64, capacity: &dyn Fn() -> Option<f64>);
 
-    /// Number `number` was lost, and `next` is the next one to be sent.
+    /// Records that number `number` was lost; `next` is the next number to be sent.
     fn lost(&mut self, now: Instant, number: u32, next: u32);
 
-    /// Nothing was acknowledged for two timeouts or more; `next` is the next number to be sent.
+    /// Records that nothing was acknowledged for two timeouts or more; `next` is the next number to be
+    /// sent.
     fn stalled(&mut self, now: Instant, next: u32);
 
-    /// Whether an acknowledgement that comes `after` a packet was sent again answers the time before, since
-    /// it comes sooner than any round trip.
+    /// Whether an acknowledgement that arrives `after` a retransmission acknowledges the transmission
+    /// before it, since it arrives sooner than any round trip.
     fn is_too_soon(&self, after: Duration) -> bool {
         let _ = after;
         false
     }
 
-    /// Longest order that should be given to the rail, in bytes.
+    /// Returns the longest order that should be given to the rail, in bytes.
     fn order_max(&self) -> u64 {
         (self.window() / ORDERS).max(ORDER_MIN)
     }
 }
 
-/// Which losses were answered: those of one window count once.
+/// The number before which all losses have been handled: the losses of one window count once.
 #[derive(Debug, Default)]
-struct Answered(u32);
+struct HandledLosses(u32);
 
-impl Answered {
-    /// Whether the loss of `number` is news; if so, those before `next` are answered with it.
-    fn is_news(&mut self, number: u32, next: u32) -> bool {
-        let is_news = number.wrapping_sub(self.0) as i32 >= 0;
-        if is_news {
+impl HandledLosses {
+    /// Whether the loss of `number` is not handled yet; if so, the losses before `next` are handled with
+    /// it.
+    fn is_new(&mut self, number: u32, next: u32) -> bool {
+        let is_new = number.wrapping_sub(self.0) as i32 >= 0;
+        if is_new {
             self.0 = next;
         }
-        is_news
+        is_new
     }
 }
 
-/// The schemes to choose from.
+/// The available congestion control schemes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Scheme {
-    /// A part of the queue, and no answer to losses by chance: the default.
+    /// A share of the queue; tolerates random losses. The default.
     #[default]
     Share,
     /// NewReno as QUIC has it (RFC 9002), for comparison.
@@ -82,10 +84,10 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// All of them.
+    /// All schemes.
     pub const ALL: [Scheme; 3] = [Scheme::Share, Scheme::NewReno, Scheme::Swift];
 
-    /// Its name for the user.
+    /// Returns its name for the user.
     pub const fn name(self) -> &'static str {
         match self {
             Scheme::Share => "share",
@@ -94,7 +96,7 @@ impl Scheme {
         }
     }
 
-    /// A window by this scheme.
+    /// Creates a window of this scheme.
     pub(crate) fn window(self) -> Box<dyn Congestion> {
         match self {
             Scheme::Share => Box::<share::Share>::default(),

@@ -1,10 +1,10 @@
-//! NewReno as QUIC has it: RFC 9002, section 7 and appendix B.
+//! NewReno as specified for QUIC: RFC 9002, section 7 and appendix B.
 //!
-//! The window doubles with each round trip until a loss, which halves it; from then on it grows by a segment
-//! a round trip. The losses of one window count once, which is what NewReno (RFC 6582) is about; since links
-//! acknowledge selectively, its rules for partial acknowledgements have no use here.
+//! The window doubles each round trip until a loss halves it; after that it grows by a segment per round
+//! trip. The losses of one window count once, which is the purpose of NewReno (RFC 6582); its rules for
+//! partial acknowledgements are not needed, since links acknowledge selectively.
 
-use super::{Answered, Congestion, SEGMENT};
+use super::{Congestion, HandledLosses, SEGMENT};
 use crate::clock::{Duration, Instant};
 
 /// RFC 9002, section 7.2.
@@ -15,14 +15,14 @@ const LEAST: u64 = 2 * SEGMENT;
 #[derive(Debug)]
 pub(super) struct NewReno {
     window: u64,
-    /// Below this it doubles with each round trip.
+    /// Below this the window doubles each round trip.
     threshold: u64,
-    answered: Answered,
+    handled: HandledLosses,
 }
 
 impl Default for NewReno {
     fn default() -> Self {
-        NewReno { window: INITIAL, threshold: u64::MAX, answered: Answered::default() }
+        NewReno { window: INITIAL, threshold: u64::MAX, handled: HandledLosses::default() }
     }
 }
 
@@ -45,7 +45,7 @@ impl Congestion for NewReno {
     }
 
     fn lost(&mut self, _: Instant, number: u32, next: u32) {
-        if self.answered.is_news(number, next) {
+        if self.handled.is_new(number, next) {
             self.window = (self.window / 2).max(LEAST);
             self.threshold = self.window;
         }
@@ -53,7 +53,7 @@ impl Congestion for NewReno {
 
     /// Persistent congestion (section 7.6.2).
     fn stalled(&mut self, _: Instant, next: u32) {
-        self.answered.0 = next;
+        self.handled.0 = next;
         self.threshold = (self.window / 2).max(LEAST);
         self.window = LEAST;
     }

@@ -1,57 +1,60 @@
-//! The scheme of this library: a window that shares the way fairly with TCP and does not take every loss for
+//! The default scheme: its window shares a path fairly with TCP and does not take every loss for
 //! congestion.
 //!
-//! TCP Veno (Fu and Liew, IEEE JSAC 21(2), 2003) asks at a loss whether anything queues on the way: if so the
-//! window is halved as Reno does, else the loss was chance and the window shrinks by a fifth. Veno tells by
-//! bytes queued; here by the delay beyond the least round trip, since on a network of a cluster
-//! acknowledgements that wait for company weigh more than a few packets in a queue. While nothing queues the
-//! window grows in proportion to itself (Scalable TCP; Kelly, ACM CCR 33(2), 2003), else by a segment a round
-//! trip, so that a TCP flow in the same queue gets its share.
+//! TCP Veno (Fu and Liew, IEEE JSAC 21(2), 2003) checks at a loss whether the path has a queue: if so, the
+//! window is halved as in Reno; otherwise the loss was random and the window shrinks by a fifth. Veno
+//! decides by the bytes queued; this scheme decides by the delay above the least round trip, since on a
+//! cluster network delayed acknowledgements take more time than a few queued packets. Without a queue the
+//! window grows in proportion to itself (Scalable TCP; Kelly, ACM CCR 33(2), 2003); with a queue it grows
+//! by a segment per round trip, so that a TCP flow in the same queue gets its share.
 //!
-//! In a long queue without losses each flow gets the part of the rate that it has of the queue. What others
-//! keep there differs too much for one window: Linux holds a TCP flow in the queue of its own interface (TCP
-//! small queues) at a few milliseconds of it, at its buffer, or, with BBR, at one. But where the rail was
-//! measured its capacity is known, and capacity times delay is the whole queue (as Nimbus finds cross
-//! traffic: Goyal and others, SIGCOMM 2022). So about half of that may be in flight, whatever the other half
-//! is, and less of it the longer the queue ([`Share::most`]): more than two flows of this kind agree
-//! where each has its part, and one that is alone makes the queue short. Without a measured capacity, bytes
-//! in flight times the delay stay below a bound ([`SHARE`]), which suits a gigabit per second.
+//! In a long queue without losses each flow gets the part of the rate that equals its part of the queue.
+//! Other flows queue too different amounts for one fixed window: Linux limits a TCP flow in the queue of
+//! its own interface to a few milliseconds (TCP small queues), to its buffer, or, with BBR, to one
+//! millisecond. If the rail was measured its capacity is known, and capacity times delay is the length of
+//! the whole queue (as Nimbus finds cross traffic: Goyal and others, SIGCOMM 2022). About half of that may
+//! be in flight, whatever the other half is, and less of it in a longer queue ([`Share::most`]): several
+//! flows of this kind then converge to equal parts, and a single one shortens the queue. Without a measured
+//! capacity, bytes in flight times the delay stay below a bound ([`SHARE`]), which suits a gigabit per
+//! second.
 
-use super::{Answered, Congestion, SEGMENT};
+use super::{Congestion, HandledLosses, SEGMENT};
 use crate::clock::{Duration, Instant};
 
-/// Before the first acknowledgement: what two trains of datagrams carry.
+/// Window before the first acknowledgement: the size of two trains of datagrams.
 const INITIAL: u64 = 128 << 10;
-/// Less than this does not keep acknowledgements coming.
+/// Smallest window: with less, acknowledgements do not keep arriving.
 const LEAST: u64 = 16 << 10;
-/// As much as the TCP rail's send buffer lets be in flight: in a short queue, or in one of unknown length.
+/// Largest window in a short queue or one of unknown length: the bytes in flight that the TCP rail's send
+/// buffer allows.
 const MOST: u64 = 704 << 10;
-/// The same in a long queue whose length is known: as much as autotuned TCP flows.
+/// Largest window in a long queue of known length: as much as autotuned TCP flows.
 const LARGEST: u64 = 4 << 20;
-/// Growth in a round trip while nothing queues, as a part of the window.
+/// Growth per round trip without a queue, as a divisor of the window.
 const GROWTH: u64 = 8;
-/// A round trip that is longer than the least by no more is due to acknowledgements that waited and to cores
-/// that were busy, not to a queue.
+/// A round trip longer than the least one by at most this is due to delayed acknowledgements and busy
+/// cores, not to a queue.
 const SLACK: Duration = Duration::from_us(250);
-/// Bytes in flight times the nanoseconds that they queue. Measured: with about as much, a flow gets half of a
-/// rail of 1 Gbit/s beside a TCP flow of the usual buffers (`nmad bench fairness`).
+/// Bound of the bytes in flight times their queueing delay in nanoseconds. Measured: with about this value
+/// a flow gets half of a rail of 1 Gbit/s beside a TCP flow with default buffers (`nmad bench fairness`).
 const SHARE: u64 = (304 << 10) * 8_000_000;
-/// Part of a queue of known length that may be ours, and what it falls by for each nanosecond of the queue.
-/// Two meet at half of it after 3.4 ms, where TCP flows keep 1 to 7, four at a quarter after 18.
+/// This flow's part of a queue of known length, and the decrease of the part per nanosecond of queueing
+/// delay. Two flows meet at half of the queue after 3.4 ms, where TCP flows keep 1 to 7, four at a quarter
+/// after 18.
 const PART: f64 = 0.56;
 const PART_PER_NS: f64 = 0.0175e-6;
-/// Acknowledgements over which it is averaged what the way carries.
+/// Acknowledgements over which the observed rate of the path is averaged.
 const SEEN: f64 = 64.0;
-/// A rail that was measured by processes without cores seems far too slow, until one flow was alone on it. So
-/// much of what was seen then surely is no accident.
+/// If a rail was measured by processes without cores, its capacity seems far too low until a single flow
+/// uses it. This fraction of the observed rate is a reliable lower bound of the capacity.
 const SURE: f64 = 0.8;
-/// Part of the difference by which it is approached in a round trip.
+/// Divisor of the difference to the target by which the window grows per round trip.
 const APPROACH: u64 = 8;
-/// In no queue it is less than what the rail carries in this time, nor than [`INITIAL`] if that is less:
-/// acknowledgements and cores are late by as much.
+/// With a queue, the window holds at least as much as the rail carries in this time, or [`INITIAL`] if that
+/// is less: acknowledgements and cores are late by as much.
 const KEPT_NS: f64 = 1e6;
-/// Routes change, so the least round trip rises to that of such a period, but by no more than this at a time:
-/// beside a flow that keeps a queue for minutes no round trip is without it.
+/// Routes change, so after each period the least round trip rises to the shortest one of the period, but at
+/// most by this step: beside a flow that keeps a queue for minutes no round trip is without queueing.
 const PERIOD: Duration = Duration::from_ms(5000);
 const RISE: Duration = Duration::from_us(20);
 
@@ -59,21 +62,22 @@ const RISE: Duration = Duration::from_us(20);
 #[derive(Debug)]
 pub(super) struct Share {
     window: u64,
-    /// Below this it doubles with each round trip.
+    /// Below this the window doubles each round trip.
     threshold: u64,
-    /// The round trip when nothing queues.
+    /// The round trip without a queue.
     least: Duration,
-    /// The shortest one since `since`.
+    /// The shortest round trip since `since`.
     shortest: Duration,
     since: Instant,
-    /// What the latest round trip has spent in queues.
+    /// Queueing delay of the latest round trip.
     queued: Duration,
-    /// The same smoothed, in nanoseconds: a process without a core for a moment makes no queue.
+    /// Smoothed queueing delay in nanoseconds: a short loss of the core must not observe_rate like a queue.
     standing: u64,
-    /// Bytes per nanosecond that we send through a queue, and the most of that: no more than the way carries.
+    /// Bytes per nanosecond that this flow sends through a queue, and the maximum of that: the path carries
+    /// at least as much.
     rate: f64,
     seen: f64,
-    answered: Answered,
+    handled: HandledLosses,
 }
 
 impl Default for Share {
@@ -88,7 +92,7 @@ impl Default for Share {
             standing: 0,
             rate: 0.0,
             seen: 0.0,
-            answered: Answered::default(),
+            handled: HandledLosses::default(),
         }
     }
 }
@@ -113,19 +117,19 @@ impl Congestion for Share {
         self.standing = (7 * self.standing + self.queued.as_ns()) / 8;
     }
 
-    /// When a queue has outgrown the timeout everything is sent twice,
-    /// which makes it longer, and Karn's rule takes no sample that would end this; what answers the first
-    /// time is one (as Ludwig and Katz, "The Eifel algorithm", CCR 30(1), 2000).
+    /// When the queueing delay exceeds the timeout, everything is sent twice, which makes the queue longer,
+    /// and Karn's rule allows no sample that would end this. An acknowledgement of the first transmission
+    /// is a sample (as in Ludwig and Katz, "The Eifel algorithm", CCR 30(1), 2000).
     fn is_too_soon(&self, after: Duration) -> bool {
         after < self.least && self.standing > 0
     }
 
     /// A window that was not used does not grow (RFC 7661).
     fn acknowledged(&mut self, _: Instant, len: u64, in_flight: u64, capacity: &dyn Fn() -> Option<f64>) {
-        self.look(in_flight);
+        self.observe_rate(in_flight);
         let (most, is_part) = self.most(capacity);
         if self.window > most {
-            // By a quarter in a round trip.
+            // Shrink by a quarter per round trip.
             self.window = (self.window - (len / 4).min(self.window)).max(most);
             self.threshold = self.threshold.min(self.window);
             return;
@@ -146,7 +150,7 @@ impl Congestion for Share {
     }
 
     fn lost(&mut self, _: Instant, number: u32, next: u32) {
-        if !self.answered.is_news(number, next) {
+        if !self.handled.is_new(number, next) {
             return;
         }
         self.window = if self.queues() { self.window / 2 } else { self.window - self.window / 5 };
@@ -154,18 +158,18 @@ impl Congestion for Share {
         self.threshold = self.window;
     }
 
-    /// Nothing arrives any more. On a network of microseconds that is more often a peer without a core than
-    /// a way that is blocked; if it is blocked, the timeout doubles and the window halves each time.
+    /// On a network of microseconds a stall is more often a peer without a core than a blocked path; if the
+    /// path is blocked, the timeout doubles and the window halves each time.
     fn stalled(&mut self, _: Instant, next: u32) {
-        self.answered.0 = next;
+        self.handled.0 = next;
         self.threshold = (self.window / 2).max(LEAST);
         self.window = self.threshold;
     }
 }
 
 impl Share {
-    /// What the way carries at least: by Little's law, as much of `in_flight` as leaves in a round trip.
-    fn look(&mut self, in_flight: u64) {
+    /// Updates the observed rate of the path, by Little's law: `in_flight` bytes leave per round trip.
+    fn observe_rate(&mut self, in_flight: u64) {
         if self.standing > SLACK.as_ns() && self.window >= self.threshold {
             let round = self.least.as_ns().saturating_add(self.standing) as f64;
             self.rate += (in_flight as f64 / round - self.rate) / SEEN;
@@ -173,8 +177,8 @@ impl Share {
         }
     }
 
-    /// The largest window beside others in the same queue, and whether that is a part of a queue whose length
-    /// is known.
+    /// Returns the largest window beside other flows in the same queue, and whether it is a part of a queue
+    /// of known length.
     fn most(&self, capacity: &dyn Fn() -> Option<f64>) -> (u64, bool) {
         if self.standing <= SLACK.as_ns() {
             return (MOST, false);
@@ -233,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_sooner_than_any_round_trip_answers_something_else() {
+    fn an_acknowledgement_before_any_round_trip_is_too_soon() {
         let mut congestion = Share::default();
         assert!(!congestion.is_too_soon(Duration::from_us(1)), "nothing is known");
         used(&mut congestion, 100, 1);
@@ -243,10 +247,10 @@ mod tests {
     }
 
     #[test]
-    fn the_longer_the_queue_the_less_of_it_is_ours() {
+    fn the_window_shrinks_as_the_queue_grows() {
         let mut congestion = Share::default();
         used(&mut congestion, 20, 10);
-        // One that was late changes little.
+        // A single late round trip changes little.
         used(&mut congestion, 8_020, 1);
         assert_eq!(congestion.window(), MOST);
         for (queue_us, kib) in [(2_000, 704), (4_000, 608), (8_000, 304), (32_000, 76), (300_000, 16)] {
@@ -256,7 +260,7 @@ mod tests {
         }
     }
 
-    /// Round trips with a queue of `delay_us` on a way of half a byte in a nanosecond.
+    /// Simulates round trips with a queueing delay of `delay_us` on a path of half a byte per nanosecond.
     fn used_on_known(congestion: &mut Share, delay_us: u64, rounds: u64) {
         for _ in 0..rounds {
             congestion.measured(at(1_000), Duration::from_us(20 + delay_us));
@@ -266,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_queue_of_known_length_about_half_is_ours() {
+    fn about_half_of_a_queue_of_known_length_is_used() {
         let mut congestion = Share::default();
         used(&mut congestion, 20, 1);
         for (queue_us, part) in [(1_200, 0.539), (3_429, 0.5), (6_300, 0.45), (17_714, 0.25)] {
@@ -279,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_that_was_measured_too_slow_is_found_out_by_who_is_alone() {
+    fn a_single_flow_corrects_a_capacity_measured_too_low() {
         let mut congestion = Share::default();
         used(&mut congestion, 20, 5);
         for _ in 0..2_000 {
@@ -291,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_alone_makes_the_queue_short() {
+    fn a_single_flow_shortens_the_queue() {
         let mut congestion = Share::default();
         used(&mut congestion, 20, 5);
         assert_eq!(congestion.window(), MOST);
@@ -303,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_never_ends_is_not_taken_for_the_way() {
+    fn a_lasting_queue_is_not_taken_for_a_longer_path() {
         let mut congestion = Share::default();
         congestion.measured(at(0), Duration::from_us(100));
         let minute = (1..600).map(|tenth| at(tenth * 100_000));
@@ -327,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn it_never_falls_below_what_keeps_a_link_going() {
+    fn the_window_never_falls_below_the_least() {
         let mut congestion = Share::default();
         (0..100).for_each(|n| congestion.lost(at(2_000), n, n + 1));
         assert_eq!(congestion.window(), LEAST);

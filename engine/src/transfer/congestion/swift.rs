@@ -1,48 +1,50 @@
 //! Swift: a window that keeps the delay at a target. Kumar and others, "Swift: Delay is Simple and Effective
 //! for Congestion Control in the Datacenter", SIGCOMM 2020, algorithm 1 and section 3.
 //!
-//! While the delay is below its target the window grows by a segment a round trip; above it, it shrinks in
-//! proportion to the excess, at most by half and once in a round trip. The target grows as the window
-//! shrinks, so that many flows in one queue agree (section 3.1, flow-based scaling).
+//! While the delay is below its target the window grows by a segment per round trip; above it, the window
+//! shrinks in proportion to the excess, at most by half and once per round trip. The target grows as the
+//! window shrinks, so that many flows in one queue converge (section 3.1, flow-based scaling).
 //!
-//! Different from the paper: the delay is that of the whole round trip above the least one that was seen,
-//! since rails are kernel networks that give no time stamps, so there is one window and not one for the
-//! network and one for the hosts; and a window holds two segments at least, since nothing here paces single
-//! packets.
+//! Differences from the paper: the delay is that of the whole round trip above the least round trip seen,
+//! since rails are kernel networks without time stamps, so there is one window instead of one for the
+//! network and one for the hosts; and the window holds at least two segments, since single packets are not
+//! paced.
 
-use super::{Answered, Congestion, SEGMENT};
+use super::{Congestion, HandledLosses, SEGMENT};
 use crate::clock::{Duration, Instant};
 
 const INITIAL: u64 = 10 * SEGMENT;
 const LEAST: u64 = 2 * SEGMENT;
 const MOST: u64 = 4 << 20;
-/// Growth in a round trip in segments, part of the excess by which it shrinks, and the most of that: `ai`,
-/// `beta` and `max_mdf` of algorithm 1.
+/// Growth per round trip in segments, the fraction of the excess by which the window shrinks, and the limit
+/// of that: `ai`, `beta` and `max_mdf` of algorithm 1.
 const GROWTH: f64 = 1.0;
 const BETA: f64 = 0.8;
 const SHRINK_MAX: f64 = 0.5;
-/// Delay above the least round trip that is aimed at with a large window, and what is added with a small one,
-/// in nanoseconds. The base is the slack of [`super::share`], for its reason: acknowledgements that wait.
+/// Target delay above the least round trip with a large window, and the addition with a small window, in
+/// nanoseconds. The base equals the slack of [`super::share`], for the same reason: delayed
+/// acknowledgements.
 const BASE_NS: f64 = 250e3;
 const SCALED_NS: f64 = 250e3;
-/// Windows in segments between which that is added, as 1 over their roots (section 3.1).
+/// Window sizes in segments between which the addition falls to zero, in proportion to 1 over their square
+/// roots (section 3.1).
 const SCALED_FROM: u64 = 2;
 const SCALED_TO: u64 = 100;
-/// Timeouts in a row after which the window is the least one.
+/// Timeouts in a row after which the window is set to the least one.
 const RESET_AFTER: u32 = 5;
 
 /// The window of one link.
 #[derive(Debug)]
 pub(super) struct Swift {
-    /// In bytes; the fraction matters for growth.
+    /// Window in bytes; the fraction matters for growth.
     window: f64,
-    /// The round trip when nothing queues, and the latest one.
+    /// The least round trip, taken as that of an empty queue, and the latest one.
     least: Duration,
     latest: Duration,
-    /// It has not shrunk since.
+    /// When the window last shrank.
     shrunk_at: Option<Instant>,
     stalls: u32,
-    answered: Answered,
+    handled: HandledLosses,
 }
 
 impl Default for Swift {
@@ -53,15 +55,15 @@ impl Default for Swift {
             latest: Duration::ZERO,
             shrunk_at: None,
             stalls: 0,
-            answered: Answered::default(),
+            handled: HandledLosses::default(),
         }
     }
 }
 
 impl Swift {
-    /// 1 over the root of a window in segments.
+    /// Returns 1 over the square root of a window in segments.
     fn inverse_root(segments: f64) -> f64 {
-        // The core has roots of integers only.
+        // `core` has square roots of integers only.
         const SCALE: f64 = 1e6;
         let scaled = (segments * SCALE * SCALE) as u64;
         SCALE / scaled.isqrt().max(1) as f64
@@ -77,7 +79,7 @@ impl Swift {
         self.latest.as_ns().saturating_sub(self.least.as_ns()) as f64
     }
 
-    /// Shrinks, if it has not in this round trip.
+    /// Shrinks the window, at most once per round trip.
     fn shrink(&mut self, now: Instant, by: f64) {
         if self.shrunk_at.is_none_or(|at| now.since(at) >= self.latest) {
             self.window = (self.window * (1.0 - by.min(SHRINK_MAX))).max(LEAST as f64);
@@ -108,13 +110,13 @@ impl Congestion for Swift {
     }
 
     fn lost(&mut self, now: Instant, number: u32, next: u32) {
-        if self.answered.is_news(number, next) {
+        if self.handled.is_new(number, next) {
             self.shrink(now, SHRINK_MAX);
         }
     }
 
     fn stalled(&mut self, now: Instant, next: u32) {
-        self.answered.0 = next;
+        self.handled.0 = next;
         self.stalls += 1;
         match self.stalls >= RESET_AFTER {
             true => self.window = LEAST as f64,
@@ -131,7 +133,7 @@ mod tests {
         Instant::default() + Duration::from_us(us)
     }
 
-    /// Round trips of this length, the window in use.
+    /// Simulates round trips of this length with a full window.
     fn used(scheme: &mut Swift, from_us: u64, round_us: u64, rounds: u64) {
         for round in 0..rounds {
             let (now, window) = (at(from_us + round * round_us), scheme.window());
@@ -175,7 +177,7 @@ mod tests {
     fn the_delay_settles_at_the_target() {
         let mut scheme = Swift::default();
         used(&mut scheme, 0, 100, 1);
-        // A way of a byte a nanosecond: bytes in flight beyond 100 us of it queue.
+        // A path that carries a byte per nanosecond: bytes in flight beyond 100 us of it queue.
         let mut now = at(1_000);
         for _ in 0..3_000 {
             let window = scheme.window();

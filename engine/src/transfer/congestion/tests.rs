@@ -1,9 +1,9 @@
-//! What every scheme owes.
+//! Requirements on every scheme.
 
 use super::*;
 
 #[test]
-fn schemes_have_names_and_others_are_refused_with_all_of_them() {
+fn unknown_names_are_refused_and_the_known_ones_listed() {
     for scheme in Scheme::ALL {
         assert_eq!(scheme.name().parse(), Ok(scheme));
     }

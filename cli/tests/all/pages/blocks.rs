@@ -8,7 +8,8 @@
 //! - `<!-- within "PREFIX" -->`: each command runs in a shell that PREFIX starts;
 //! - `<!-- ends with "TEXT": CODE -->`: the exit code, other than 0, of a command that contains TEXT;
 //! - `<!-- printed by "TEXT" -->`: the fenced block is the output of the last command before it that
-//!   contains TEXT; `<!-- printed by "TEXT": other figures -->`: but for its numbers.
+//!   contains TEXT; `<!-- printed by "TEXT": other figures -->`: but for its numbers;
+//! - `<!-- file "NAME" -->`: the fenced block is a file that commands of the page read or run.
 
 /// An indented or fenced block, with the comments in front of it.
 pub(super) struct Block {
@@ -39,7 +40,7 @@ pub(super) struct Promise<'a> {
     pub(super) with_other_figures: bool,
 }
 
-const MARKS: [&str; 5] = ["not run", "needs", "within", "ends with", "printed by"];
+const MARKS: [&str; 6] = ["not run", "needs", "within", "ends with", "printed by", "file"];
 
 fn mark(line: &str) -> Option<Mark> {
     let inner = line.trim().strip_prefix("<!--")?.strip_suffix("-->")?.trim();
@@ -138,6 +139,12 @@ impl Block {
     pub(super) fn exit_code(&self, command: &str) -> i32 {
         let mark = self.marked("ends with").find(|mark| command.contains(&mark.text));
         mark.map_or(0, |mark| mark.rest.parse().expect("an exit code"))
+    }
+
+    /// The name and the text of the file that it is.
+    pub(super) fn file(&self) -> Option<(&str, &str)> {
+        let mark = self.marked("file").next()?;
+        Some((&mark.text, &self.text))
     }
 
     pub(super) fn printed_by(&self) -> Option<Promise<'_>> {

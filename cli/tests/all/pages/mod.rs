@@ -6,22 +6,26 @@
 
 mod blocks;
 mod promise;
+mod typed;
 
 use crate::command::{Ended, run};
 use crate::install;
 use blocks::{Block, Kind, blocks};
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::time::Instant;
 use tempfile::TempDir;
+use typed::Typed;
 
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// Programs that pages run without saying where they come from, and their sources below [`SOURCE`].
-const PROGRAMS: [(&str, &str); 4] = [
+const PROGRAMS: [(&str, &str); 6] = [
     ("hello", "capi/examples/hello.c"),
+    ("serve", "capi/examples/hello.c"),
+    ("work", "capi/examples/hello.c"),
     ("ring", "mpi/front/examples/ring.c"),
     ("program", "mpi/front/examples/ring.c"),
     ("PROGRAM", "mpi/front/examples/ring.c"),
@@ -63,10 +67,11 @@ impl Place {
     fn new() -> Place {
         let programs = tempfile::tempdir().expect("a folder");
         for (name, source) in PROGRAMS {
-            let compiler = if name == "hello" { "cc" } else { "mpicc" };
+            let is_of_mpi = source.starts_with("mpi");
+            let compiler = if is_of_mpi { "mpicc" } else { "cc" };
             let mut command = Command::new(compiler);
             command.arg(Path::new(SOURCE).join(source)).arg("-o").arg(programs.path().join(name));
-            if name == "hello" {
+            if !is_of_mpi {
                 let prefix = install::prefix();
                 command.arg("-I").arg(prefix.join("include")).arg("-L").arg(prefix.join("lib"));
                 command.arg("-lnmad").arg(format!("-Wl,-rpath,{}/lib", prefix.display()));
@@ -87,11 +92,26 @@ fn search_path(more: &[&Path]) -> std::ffi::OsString {
     std::env::join_paths(all).expect("no folder has a colon in its name")
 }
 
+/// A command of ours that prints the help of its subcommand instead, once it has read the options before.
+fn with_help(command: &str) -> Option<String> {
+    let is_variable = |word: &&str| word.contains('=') && !word.starts_with('-');
+    let program = command.split(' ').find(|word| !is_variable(word))?;
+    // Where the options end, and the program of the user begins.
+    let end = [" -- ", " ./"].iter().filter_map(|mark| command.find(mark)).min();
+    let options = match (program, end) {
+        ("nmad", None) if !command.contains("nmad run") => command,
+        ("nmad" | "mpiexec", Some(end)) => &command[..end],
+        _ => return None,
+    };
+    Some(format!("{options} --help"))
+}
+
 /// A page, and a folder of its own in which its commands run.
 struct Page<'a> {
     place: &'a Place,
     name: String,
     blocks: Vec<Block>,
+    typed: Vec<Typed>,
     folder: TempDir,
     /// Lines that set variables for all commands after them.
     exports: Vec<String>,
@@ -102,7 +122,8 @@ struct Page<'a> {
 impl<'a> Page<'a> {
     fn new(place: &'a Place, path: &Path) -> Page<'a> {
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-        let blocks = blocks(&fs::read_to_string(path).expect("a page"));
+        let text = fs::read_to_string(path).expect("a page");
+        let (blocks, typed) = (blocks(&text), typed::rows(&text));
         let folder = tempfile::tempdir().expect("a folder");
         let link = |to: &Path, name: &str| symlink(to, folder.path().join(name)).expect("a link");
         for (name, source) in PROGRAMS {
@@ -115,51 +136,87 @@ impl<'a> Page<'a> {
         for name in ["mpi", "capi", "python", "sim"] {
             link(&Path::new(SOURCE).join(name), name);
         }
-        let prefix = install::prefix();
-        fs::create_dir(folder.path().join("home")).expect("a folder");
-        link(prefix, "home/nmad");
-        link(prefix, "DIR");
-        Page { place, name, blocks, folder, exports: Vec::new(), ran: Vec::new() }
+        for name in ["home", "tmp"] {
+            fs::create_dir(folder.path().join(name)).expect("a folder");
+        }
+        link(install::prefix(), "DIR");
+        for (name, text) in blocks.iter().filter_map(Block::file) {
+            let path = folder.path().join(name);
+            fs::write(&path, text).expect("a file");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).expect("its permissions");
+        }
+        Page { place, name, blocks, typed, folder, exports: Vec::new(), ran: Vec::new() }
     }
 
-    /// Runs the page from top to bottom; returns a text for each block that is not as it should be.
+    /// Runs the page from top to bottom; returns a text for each command and block that is not as it should be.
     fn run(mut self) -> Vec<String> {
         let mut failures = Vec::new();
         for block in std::mem::take(&mut self.blocks) {
-            let result = match &block.kind {
+            let found = match &block.kind {
                 Kind::Commands => self.commands(&block),
-                Kind::Fenced => self.promise(&block),
+                Kind::Fenced => self.promise(&block).err().into_iter().collect(),
             };
-            failures.extend(result.err().map(|text| format!("{}:{}: {text}", self.name, block.line)));
+            failures.extend(found.iter().map(|text| format!("{}:{}: {text}", self.name, block.line)));
+        }
+        for row in std::mem::take(&mut self.typed) {
+            failures.extend(self.typed(&row).err().map(|text| format!("{}:{}: {text}", self.name, row.line)));
         }
         failures
     }
 
-    fn commands(&mut self, block: &Block) -> Result<(), String> {
-        block.check_marks()?;
+    fn commands(&mut self, block: &Block) -> Vec<String> {
+        let mut failures: Vec<String> = block.check_marks().err().into_iter().collect();
         for (number, command) in block.commands() {
-            let (start, name) = (Instant::now(), format!("{}:{number}", self.name));
-            if let Some(why) = self.reason_not_to(block, &command) {
-                println!("not run  {name:<22} {command}: {why}");
-                continue;
+            if let Err(text) = self.command(block, number, &command) {
+                failures.push(text);
             }
-            if command.starts_with("export ") {
-                self.exports.push(command);
-                continue;
-            }
-            let ended = self.shell(block, &command);
-            println!("ran      {name:<22} {command} ({:.1} s)", start.elapsed().as_secs_f64());
-            let wanted = block.exit_code(&command);
-            if ended.code != Some(wanted) {
-                let (out, err) = (&ended.out, &ended.err);
-                return Err(format!(
-                    "`{command}` ended with {:?} instead of {wanted}:\n{out}{err}",
-                    ended.code
-                ));
-            }
-            self.ran.push((command, ended));
         }
+        failures
+    }
+
+    /// Runs a command; of one that is not run, only its options are checked.
+    fn command(&mut self, block: &Block, number: usize, command: &str) -> Result<(), String> {
+        let (start, name) = (Instant::now(), format!("{}:{number}", self.name));
+        if let Some(why) = self.reason_not_to(block, command) {
+            println!("not run  {name:<22} {command}: {why}");
+            let Some(help) = with_help(command) else { return Ok(()) };
+            let ended = self.shell(block.around(), &help);
+            return match ended.code {
+                Some(0) => Ok(()),
+                code => Err(format!("`{help}` ended with {code:?}: {}", ended.err)),
+            };
+        }
+        if command.starts_with("export ") {
+            self.exports.push(command.into());
+            return Ok(());
+        }
+        let ended = self.shell(block.around(), command);
+        println!("ran      {name:<22} {command} ({:.1} s)", start.elapsed().as_secs_f64());
+        let wanted = block.exit_code(command);
+        if ended.code != Some(wanted) {
+            let (out, err) = (&ended.out, &ended.err);
+            return Err(format!("`{command}` ended with {:?} instead of {wanted}:\n{out}{err}", ended.code));
+        }
+        self.ran.push((command.into(), ended));
         Ok(())
+    }
+
+    /// Whether wrong input has the answer that a table says.
+    fn typed(&self, row: &Typed) -> Result<(), String> {
+        let Typed { line, command, texts, code } = row;
+        if self.place.no_testbed.is_some() && command.contains("testbed") {
+            return Ok(());
+        }
+        let ended = self.shell("", command);
+        println!("ran      {:<22} {command}", format!("{}:{line}", self.name));
+        let err = &ended.err;
+        if ended.code != Some(*code) {
+            return Err(format!("`{command}` ended with {:?} instead of {code}: {err}", ended.code));
+        }
+        match texts.iter().find(|text| !promise::contains(err, text)) {
+            None => Ok(()),
+            Some(text) => Err(format!("`{command}` does not print `{text}`, but {err}")),
+        }
     }
 
     fn reason_not_to(&self, block: &Block, command: &str) -> Option<String> {
@@ -176,16 +233,21 @@ impl<'a> Page<'a> {
             .or_else(|| self.place.no_testbed.clone().filter(|_| builds_hosts))
     }
 
-    fn shell(&self, block: &Block, command: &str) -> Ended {
-        let command = match block.around() {
+    /// Runs a command in the page's folder, in a shell that `around` starts.
+    fn shell(&self, around: &str, command: &str) -> Ended {
+        let command = match around {
             "" => command.to_string(),
-            around => format!("{around} sh -ec '{command}'"),
+            _ => format!("{around} sh -ec '{command}'"),
         };
-        let script = [&self.exports[..], &[command]].concat().join("\n");
         let folder = self.folder.path();
+        let tmp = folder.join("tmp");
+        // What `cargo run` would build and start is installed already. Nothing is written to the common /tmp.
+        let command = command.replace("cargo run --release -- ", "nmad ");
+        let command = command.replace("/tmp/", &format!("{}/", tmp.display()));
+        let script = [&self.exports[..], &[command]].concat().join("\n");
         let mut shell = Command::new("sh");
         shell.args(["-ec", &script]).current_dir(folder).env("HOME", folder.join("home"));
-        run(shell.env("PATH", search_path(&[folder])).env("TMPDIR", folder))
+        run(shell.env("PATH", search_path(&[folder])).env("TMPDIR", tmp).env_remove("CARGO"))
     }
 
     /// Whether a command of the page has printed what a fenced block promises.

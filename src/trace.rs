@@ -17,6 +17,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Calls, and messages, that are kept; the latest ones win. As many as there are records of a rail.
 const MOST: usize = 1 << 18;
@@ -45,6 +46,12 @@ struct Call {
     /// The rank that a receive names.
     from: Option<u32>,
     thread: u32,
+}
+
+/// This program with its arguments.
+fn command() -> String {
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    words.join(" ")
 }
 
 /// The file of a rank: FILE.RANK, or in a folder trace.RANK.
@@ -81,7 +88,13 @@ impl Trace {
             why: format!("cannot write {}: {error}", path.display()),
         };
         let mut file = written::create("NMAD_TRACE", &path, rank).map_err(wrong)?;
-        writeln!(file, "{{\"trace\":2,\"rank\":{rank},\"size\":{size}}}").map_err(wrong)?;
+        let command = quote(&command());
+        let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        writeln!(
+            file,
+            "{{\"trace\":2,\"rank\":{rank},\"size\":{size},\"command\":{command},\"began\":{began}}}"
+        )
+        .map_err(wrong)?;
         // The traffic so far measured the rails.
         rails.iter().for_each(TraceHandle::forget_traffic);
         let messages = Arc::new(Mutex::new(Latest::of(MOST)));

@@ -68,7 +68,8 @@ pub(super) fn blocks(page: &str) -> Vec<Block> {
         } else if line.trim().is_empty() {
             is_after_text = false;
         } else if line.trim_start().starts_with("```") {
-            let inside = lines.by_ref().map(|(_, line)| line).take_while(|line| !line.trim_start().starts_with("```"));
+            let inside =
+                lines.by_ref().map(|(_, line)| line).take_while(|line| !line.trim_start().starts_with("```"));
             let text: Vec<&str> = inside.collect();
             blocks.push(start(Kind::Fenced, text.join("\n"), std::mem::take(&mut marks)));
         } else if line.starts_with("    ") && !is_after_text {

@@ -126,11 +126,13 @@ impl<'a> Page<'a> {
         let (blocks, typed) = (blocks(&text), typed::rows(&text));
         let folder = tempfile::tempdir().expect("a folder");
         let link = |to: &Path, name: &str| symlink(to, folder.path().join(name)).expect("a link");
-        for (name, source) in PROGRAMS {
+        for (name, _) in PROGRAMS {
             link(&place.programs.path().join(name), name);
-            let source = Path::new(SOURCE).join(source);
-            let copy = folder.path().join(source.file_name().expect("a name"));
-            fs::copy(&source, copy).expect("a copy");
+        }
+        link(&Path::new(SOURCE).join("mpi/front/examples/ring.c"), "ring.c");
+        let examples = fs::read_dir(install::prefix().join("share/doc/nmad/examples")).expect("examples");
+        for example in examples.map(|entry| entry.expect("an entry")) {
+            link(&example.path(), &example.file_name().to_string_lossy());
         }
         // As in a clone of the repository, and as after an installation: `DIR` is the prefix on the pages.
         for name in ["mpi", "capi", "python", "sim"] {
@@ -225,8 +227,9 @@ impl<'a> Page<'a> {
             std::env::split_paths(&path).any(|folder| folder.join(tool).is_file())
         };
         let missing = block.needs().into_iter().find(|tool| !is_there(tool));
-        let builds_hosts = ["nmad testbed", "nmad bench", "nmad demo"].iter().any(|word| command.contains(word))
-            || block.around().contains("testbed");
+        let builds_hosts =
+            ["nmad testbed", "nmad bench", "nmad demo"].iter().any(|word| command.contains(word))
+                || block.around().contains("testbed");
         block
             .not_run(command)
             .or_else(|| missing.map(|tool| format!("there is no {tool} here")))

@@ -17,6 +17,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Most calls and most messages in memory; the latest replace the oldest. As many as there are records of a
 /// rail.
@@ -45,6 +46,12 @@ struct Call {
     /// The sender that a receive names.
     from: Option<u32>,
     thread: u32,
+}
+
+/// This program with its arguments.
+fn command() -> String {
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    words.join(" ")
 }
 
 /// Returns the file of a rank: FILE.RANK, or trace.RANK in a folder.
@@ -81,7 +88,13 @@ impl Trace {
             why: format!("cannot write {}: {error}", path.display()),
         };
         let mut file = written::create("NMAD_TRACE", &path, rank).map_err(wrong)?;
-        writeln!(file, "{{\"trace\":2,\"rank\":{rank},\"size\":{size}}}").map_err(wrong)?;
+        let command = quote(&command());
+        let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        writeln!(
+            file,
+            "{{\"trace\":2,\"rank\":{rank},\"size\":{size},\"command\":{command},\"began\":{began}}}"
+        )
+        .map_err(wrong)?;
         // The traffic so far was the measurement of the rails.
         rails.iter().for_each(TraceHandle::forget_traffic);
         let messages = Arc::new(Mutex::new(Latest::of(MOST)));

@@ -48,7 +48,7 @@ fn group(label: &str, rails: [&[(u64, u64, &str)]; 2]) -> LaneGroup {
         let span = |(from, to, name): &(u64, u64, &str)| Span {
             start_us: time(*from),
             end_us: time(*to),
-            len: (to - from) << 18,
+            len: Some((to - from) << 18),
             label: (*name).into(),
         };
         RailLane { label: format!("{rate} MB/s"), spans: spans.iter().map(span).collect() }
@@ -63,7 +63,7 @@ fn split() -> LaneGroup {
         let spans = ["m1", "m2"].iter().zip([0.0, end]).map(|(name, start)| Span {
             start_us: start,
             end_us: start + end,
-            len: (rate * end) as u64,
+            len: Some((rate * end) as u64),
             label: (*name).into(),
         });
         RailLane { label: format!("{rate} MB/s"), spans: spans.collect() }

@@ -18,6 +18,7 @@ mod manual;
 mod model;
 mod output;
 mod profiles;
+mod progress;
 mod sample;
 mod settings;
 mod size;

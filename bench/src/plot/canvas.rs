@@ -93,6 +93,12 @@ impl Canvas<'_> {
         self.area.draw(&line).map_err(PlotError::of)
     }
 
+    /// A thin dotted line through all `points`.
+    pub fn dotted(&self, points: impl Into<Vec<Pixel>>, colour: RGBColor) -> Drawn {
+        let line = DashedPathElement::new(points.into(), 1, 4, colour.stroke_width(1));
+        self.area.draw(&line).map_err(PlotError::of)
+    }
+
     /// A filled area that lets through what lies below it.
     pub fn veil(&self, points: Vec<Pixel>, colour: RGBColor) -> Drawn {
         self.area.draw(&Polygon::new(points, colour.mix(0.18).filled())).map_err(PlotError::of)

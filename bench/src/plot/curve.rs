@@ -150,6 +150,10 @@ fn curves(
         let (main, others): (Vec<_>, Vec<_>) = strokes.iter().partition(is_main);
         others.into_iter().chain(main).try_for_each(|stroke| draw(canvas, stroke))?;
         labels_at_ends(canvas, &strokes, (right, bottom))?;
+        if strokes.iter().any(|stroke| !stroke.band.is_empty()) {
+            let note = "bands: from the lower to the upper quartile";
+            canvas.text((LEFT, bottom + 42), Lettering::plain(12, colour::FAINT_INK, Align::Left), note)?;
+        }
         if values(series).next().is_none() {
             let faint = Lettering::plain(15, colour::FAINT_INK, Align::Centre);
             canvas.text(((LEFT + right) / 2, (TOP + bottom) / 2), faint, "no data")?;
@@ -236,7 +240,7 @@ fn line_at(canvas: &Canvas<'_>, mark: &Mark, x: i32, (right, bottom): Pixel) -> 
     canvas.text((at, TOP - 16), Lettering::bold(12, colour::FAINT_INK, align), &mark.label)
 }
 
-/// Each curve's label beside its last point, moved as far as needed to keep labels apart, with a thin line
+/// Each curve's label beside its last point, moved as far as needed to keep labels apart, with a dotted line
 /// between both. Series without points are listed below.
 fn labels_at_ends(
     canvas: &Canvas<'_>,
@@ -250,7 +254,8 @@ fn labels_at_ends(
     for ((stroke, _), y) in ends.iter().zip(apart(&wanted, bottom)) {
         let x = right + 28;
         if let Some(end) = stroke.points.last() {
-            canvas.line([(end.0 + 6, end.1), (right + 8, end.1), (x - 8, y)], stroke.colour, 1)?;
+            // Dotted and grey: it is no data.
+            canvas.dotted([(end.0 + 8, end.1), (right + 8, end.1), (x - 8, y)], colour::FAINT_INK)?;
         }
         canvas.mark((x, y), stroke.shape, stroke.colour)?;
         let lettering = match stroke.series.role {

@@ -18,7 +18,7 @@ fn series(label: &str, points: &[(u64, f64)]) -> Series {
 }
 
 fn span(start_us: f64, end_us: f64, label: &str) -> Span {
-    Span { start_us, end_us, len: 1 << 20, label: label.into() }
+    Span { start_us, end_us, len: Some(1 << 20), label: label.into() }
 }
 
 fn group(spans: Vec<Span>) -> LaneGroup {
@@ -141,6 +141,26 @@ fn quartiles_are_a_band() {
     assert_eq!(count(&with(banded.to_vec()), "polygon"), count(&with(alone.to_vec()), "polygon") + 1);
     let bad = [point(1024, 5.0, Some((f64::NAN, 6.0))), point(4096, 9.0, Some((1.0, f64::INFINITY)))];
     assert_eq!(count(&with(bad.to_vec()), "polygon"), count(&with(alone.to_vec()), "polygon"));
+    let names = |points: Vec<Point>| texts(&with(points)).iter().any(|text| text.starts_with("bands: "));
+    assert!(names(banded.to_vec()) && !names(alone.to_vec()), "what a band is stands below the curves");
+}
+
+#[test]
+fn lines_to_labels_do_not_look_like_curves() {
+    let svg = bandwidth_svg("", &[series("one", &[(1024, 1.0), (4096, 2.0)])]).expect("drawn");
+    let document = roxmltree::Document::parse(&svg).expect("well-formed XML");
+    let lines = document.descendants().filter(|node| node.has_tag_name("polyline"));
+    let colours: Vec<&str> = lines.filter_map(|node| node.attribute("stroke")).collect();
+    let curve = colours.iter().find(|colour| colours.iter().filter(|other| other == colour).count() == 1);
+    assert!(curve.is_some(), "one line alone has the colour of the curve: {colours:?}");
+}
+
+#[test]
+fn spans_without_a_length_say_their_label_alone() {
+    let calculation = Span { len: None, ..span(0.0, 100.0, "calculation") };
+    let texts = texts(&timeline_svg("", &[group(vec![calculation])]).expect("drawn"));
+    assert!(texts.iter().any(|text| text == "calculation"), "{texts:?}");
+    assert!(!texts.iter().any(|text| text.ends_with(" B")), "{texts:?}");
 }
 
 #[test]

@@ -21,8 +21,8 @@ pub struct Span {
     pub start_us: f64,
     /// When the rail was done with it.
     pub end_us: f64,
-    /// Its length in bytes.
-    pub len: u64,
+    /// Its length in bytes; none: it is no data.
+    pub len: Option<u64>,
     /// The message it belongs to: spans of one label share a colour all over the picture. May be empty.
     pub label: String,
 }
@@ -169,7 +169,7 @@ fn draw_span(
     if to.0 - from.0 >= OUTLINED {
         canvas.outline(from, to, colour::PAPER)?;
     }
-    let len = bytes_rounded(span.len);
+    let len = span.len.map_or_else(String::new, bytes_rounded);
     let texts = [format!("{}  {len}", span.label), len.clone(), span.label.clone()];
     let fitting =
         texts.iter().map(|text| text.trim()).find(|text| text_width(text, TEXT_SIZE) + 4 <= to.0 - from.0);

@@ -2,13 +2,11 @@
 //! far it is.
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nmad_compare::{CompareError, Done, PeerSpec, Watch};
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::output::tell_user;
+use crate::progress::Progress;
 
 /// Beside whom, and for how long.
 #[derive(Debug, Args)]
@@ -74,43 +72,40 @@ pub(super) fn cache() -> Result<PathBuf, CompareError> {
     Ok(base.ok_or_else(none)?.join("nmad/compare"))
 }
 
-/// How far it is, on a terminal.
+/// How far it is.
 pub(super) struct Shown {
     command: &'static str,
-    bar: ProgressBar,
+    progress: Progress,
 }
+
+/// Steps of the bar.
+const STEPS: f64 = 1000.0;
 
 impl Shown {
     /// For the subcommand of this name.
     pub(super) fn new(command: &'static str) -> Shown {
-        let bar = match std::io::stderr().is_terminal() {
-            true => ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr()),
-            false => ProgressBar::hidden(),
-        };
-        let style = ProgressStyle::with_template("{bar:30} {msg}");
-        Shown { command, bar: bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())) }
+        Shown { command, progress: Progress::new(command, "{bar:30} {msg}", STEPS as u64) }
     }
 
     /// Removes it from the terminal.
     pub(super) fn end(&self) {
-        self.bar.finish_and_clear();
+        self.progress.end();
     }
 }
 
 impl Watch for Shown {
     fn step(&mut self, text: &str) {
-        self.bar.set_message(text.to_string());
-        self.bar.tick();
+        self.progress.step(text);
     }
 
     fn turn(&mut self, done: &Done) {
         let part = done.elapsed_s / (done.elapsed_s + done.left_s).max(1e-3);
-        self.bar.set_position((part * 1000.0) as u64);
-        self.bar.set_message(format!("about {} left: {}", left(done.left_s), done.text));
+        let text = format!("about {} left: {}", left(done.left_s), done.text);
+        self.progress.at((part * STEPS) as u64, &text);
     }
 
     fn tell(&mut self, text: &str) {
-        self.bar.suspend(|| tell_user(format_args!("nmad {}: {text}", self.command)));
+        self.progress.tell(&format!("nmad {}: {text}", self.command));
     }
 }
 

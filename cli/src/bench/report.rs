@@ -1,13 +1,12 @@
 //! What a benchmark prints: a table for people, or an object a line for programs.
 
-use indicatif::ProgressBar;
 use nmad_bench::pattern::{Entry, Row};
 use nmad_bench::stats::{Summary, bytes};
 use nmad_bench::table::Table;
 use serde::Serialize;
-use std::time::Duration;
 
 use crate::output::{say, say_json, say_line};
+use crate::progress::Progress;
 
 /// Which figures are good ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +30,7 @@ pub(super) struct Report {
     unit: &'static str,
     better: Better,
     rows: Vec<Row>,
-    progress: ProgressBar,
+    progress: Progress,
 }
 
 /// One line of JSON: what NewMadeleine reached under one strategy, and what it is compared with.
@@ -72,7 +71,7 @@ struct Beside<'a> {
 impl Report {
     pub(super) fn new(json: bool, strategy: String, rails: Vec<String>) -> Report {
         let (bench, what, unit, better) = ("", "", "", Better::Less);
-        let progress = ProgressBar::hidden();
+        let progress = Progress::hidden();
         Report { json, strategy, rails, bench, what, unit, better, rows: Vec::new(), progress }
     }
 
@@ -94,17 +93,17 @@ impl Report {
             return row.ours().for_each(|ours| say_json("bench", &self.line(row, ours)));
         }
         if self.rows.is_empty() {
-            // Draws on a terminal only, and not before there is something to tell.
-            self.progress = ProgressBar::new_spinner().with_message("measuring");
-            self.progress.enable_steady_tick(Duration::from_millis(500));
+            // Not before there is something to tell.
+            self.progress = Progress::new(&format!("bench {}", self.bench), "{spinner} {msg}", 0).steadily();
         }
-        self.progress.set_message(format!("{} done", self.subject(row)));
+        let text = format!("{} done", self.subject(row));
+        self.progress.step(&text);
         self.rows.push(row.clone());
     }
 
     /// Prints the table.
     pub(super) fn end(&self) {
-        self.progress.finish_and_clear();
+        self.progress.end();
         if !self.json {
             say(self.table());
             say_line(self.explanation());

@@ -1,6 +1,5 @@
 //! What the ranks of the demonstration measure: plain sockets, each rail alone, and each strategy, in turns.
 
-use indicatif::{ProgressBar, ProgressStyle};
 use newmadeleine::engine::RailId;
 use newmadeleine::{Hints, Options, Session};
 use nmad_bench::pattern::bandwidth::{at_once, single};
@@ -8,11 +7,13 @@ use nmad_bench::pattern::flow::{Flow, sample};
 use nmad_bench::pattern::{BenchError, Contestant, Kind, Pair, Yard, interleave};
 use nmad_bench::plain::Policy;
 use nmad_bench::plain::bandwidth::{Plan, Way};
+use nmad_bench::stats::bytes;
 use std::cell::RefCell;
 use std::time::Duration;
 
 use super::args::DemoArgs;
 use super::report::{Case, Figures, PLAIN};
+use crate::progress::Progress;
 
 const LENS: [usize; 6] = [64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20];
 const QUICK: [usize; 3] = [256 << 10, 4 << 20, 16 << 20];
@@ -41,16 +42,16 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), BenchError> {
     }
     let lens: &[usize] = if args.quick { &QUICK } else { &LENS };
     let cases = cases(&session, &yard);
-    let progress = progress(pair.is_active(), lens.len() as u64);
+    let mut progress = progress(pair.is_active(), lens.len() as u64);
     let mut figures = Figures::new(args, drivers(&session, &yard));
     let memory = RefCell::new(Vec::new());
-    for &len in lens {
+    for (place, &len) in lens.iter().enumerate() {
         let contestants = cases.iter().map(|case| contestant(pair, &yard, (case, len), &memory));
         let mut contestants = contestants.collect::<Result<Vec<_>, _>>()?;
         figures.row(&cases, &interleave(len, (repeat(args, len), 1), &mut contestants)?);
-        progress.inc(1);
+        progress.at(place as u64 + 1, &format!("{} done", bytes(len as u64)));
     }
-    progress.finish_and_clear();
+    progress.end();
     if pair.is_active() {
         figures.show().map_err(BenchError::Job)?;
     }
@@ -58,14 +59,11 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), BenchError> {
     Ok(())
 }
 
-fn progress(is_shown: bool, steps: u64) -> ProgressBar {
-    if !is_shown {
-        return ProgressBar::hidden();
+fn progress(is_shown: bool, steps: u64) -> Progress {
+    match is_shown {
+        true => Progress::new("demo", "measuring [{wide_bar}] {pos} of {len}", steps).steadily(),
+        false => Progress::hidden(),
     }
-    let style = ProgressStyle::with_template("measuring [{wide_bar}] {pos} of {len}");
-    let bar = ProgressBar::new(steps).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.enable_steady_tick(Duration::from_millis(500));
-    bar
 }
 
 /// Few samples of what takes long.

@@ -156,15 +156,15 @@ fn ranks(one: &Predicted) -> Table {
 
 /// What the ranks do when, setting by setting.
 pub(super) fn picture(all: &[Predicted]) -> Result<String, String> {
-    let span = |stretch: &Stretch, bytes: u64| Span {
+    let span = |stretch: &Stretch| Span {
         start_us: us(stretch.start_ns),
         end_us: us(stretch.end_ns),
-        len: if stretch.is_calculation { 0 } else { bytes },
+        len: None,
         label: if stretch.is_calculation { "calculation" } else { "communication" }.into(),
     };
     let rank = |(rank, phase): (usize, &RankPhase)| RailLane {
         label: format!("rank {rank}"),
-        spans: phase.stretches.iter().map(|stretch| span(stretch, phase.bytes)).collect(),
+        spans: phase.stretches.iter().map(span).collect(),
     };
     let group = |one: &Predicted| LaneGroup {
         label: one.name.clone(),

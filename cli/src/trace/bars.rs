@@ -14,7 +14,7 @@ pub(crate) struct Bar {
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
     pub(crate) len: u64,
-    is_chunk: bool,
+    pub(crate) is_chunk: bool,
 }
 
 /// All that one rank sent, in the order of posting.
@@ -99,7 +99,7 @@ impl Bars {
         let span = |bar: &Bar| Span {
             start_us: us(bar.start_ns),
             end_us: us(bar.end_ns),
-            len: bar.len,
+            len: Some(bar.len),
             label: String::new(),
         };
         let lane = |(rail, name): (usize, &String)| RailLane {

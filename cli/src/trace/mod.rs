@@ -1,6 +1,7 @@
 //! `nmad trace`: what ranks and their rails did, from the files that `NMAD_TRACE` asks for.
 
 mod bars;
+mod drawing;
 mod html;
 mod links;
 mod messages;
@@ -122,7 +123,7 @@ fn show(args: &TraceArgs, mut job: Job) -> Result<(), String> {
         write(path, show::picture(ranks).map_err(|error| error.to_string())?)?;
     }
     if let Some(path) = &args.html {
-        write(path, html::page(ranks, messages))?;
+        write(path, html::page(ranks, messages, &args.command))?;
     }
     if let Some(stem) = &args.paraver {
         paraver::write(ranks, messages, stem)?;

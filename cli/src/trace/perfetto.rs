@@ -1,6 +1,9 @@
 //! A trace for Perfetto and Chrome's viewer, in the trace-event format: a rank is a process; its threads are
 //! the calls of MPI, and its rails; arrows lead from send to receive; a counter for each rail says how many
 //! bytes it carries.
+//!
+//! Numbers of processes and threads are not those of ranks and rails: the viewers take 0 for the idle task of the
+//! system, and a thread's number is to belong to one process.
 
 use serde_json::{Value, json};
 
@@ -12,13 +15,25 @@ use super::states::threads;
 
 /// Threads that call MPI come after the rails.
 const CALLS: usize = 1_000;
+/// Numbers of the threads of one rank.
+const THREADS: usize = 100_000;
+
+/// The process of a rank.
+fn process_of(rank: u32) -> usize {
+    rank as usize + 1
+}
+
+/// The number of a track of a process: of a rail, or from [`CALLS`] on of a thread.
+fn thread_of(process: usize, track: usize) -> usize {
+    process * THREADS + track
+}
 
 pub(super) fn events(all: &[Records], messages: &[Message]) -> Value {
     let links = Links::of(all);
     let mut events = Vec::new();
     for rank in all {
-        let process = rank.rank as usize;
-        events.push(named("process_name", process, 0, &format!("rank {process} ({})", rank.name)));
+        let process = process_of(rank.rank);
+        events.push(named("process_name", process, 0, &format!("rank {} ({})", rank.rank, rank.name)));
         let rails = bars(rank, &links);
         for (thread, rail) in rails.rails.iter().enumerate() {
             events.push(named("thread_name", process, thread, rail));
@@ -32,7 +47,14 @@ pub(super) fn events(all: &[Records], messages: &[Message]) -> Value {
     for (number, message) in messages.iter().enumerate() {
         arrow(&mut events, all, number, message);
     }
-    json!({ "traceEvents": events })
+    let first = all.first();
+    let program = first.map_or("", |rank| &rank.command);
+    let began = first.map_or("", |rank| &rank.date);
+    json!({
+        "traceEvents": events,
+        "displayTimeUnit": "ns",
+        "otherData": { "program": program, "began": began },
+    })
 }
 
 fn us(ns: u64) -> f64 {
@@ -41,7 +63,7 @@ fn us(ns: u64) -> f64 {
 
 fn carried(process: usize, thread: usize, bar: &Bar) -> Value {
     json!({
-        "ph": "X", "name": format!("{} B", bar.len), "pid": process, "tid": thread,
+        "ph": "X", "name": format!("{} B", bar.len), "pid": process, "tid": thread_of(process, thread),
         "ts": us(bar.start_ns), "dur": us(bar.end_ns - bar.start_ns),
     })
 }
@@ -62,14 +84,14 @@ fn counters(process: usize, rail: &str, bars: &[&Bar]) -> Vec<Value> {
 }
 
 fn calls(events: &mut Vec<Value>, rank: &Records) {
-    let process = rank.rank as usize;
+    let process = process_of(rank.rank);
     for (thread, list) in threads(rank) {
         let track = CALLS + thread as usize;
         events.push(named("thread_name", process, track, &format!("MPI, thread {thread}")));
         events.extend(list.iter().map(|stretch| {
             let name = stretch.call.map_or("computing", |call| &call.call);
             json!({
-                "ph": "X", "name": name, "cat": stretch.state.name(), "pid": process, "tid": track,
+                "ph": "X", "name": name, "cat": stretch.state.name(), "pid": process, "tid": thread_of(process, track),
                 "ts": us(stretch.start_ns), "dur": us(stretch.end_ns - stretch.start_ns),
             })
         }));
@@ -89,9 +111,10 @@ fn arrow(events: &mut Vec<Value>, all: &[Records], number: usize, message: &Mess
     let rail = message.carried.first().map_or("", |(rail, _)| rail);
     let (Some(from), Some(to)) = (track(message.from, rail), track(message.to, rail)) else { return };
     let name = format!("{} B, {}", message.len, message.protocol);
-    let end = |ph: &str, process: u32, track: usize, at_ns: u64| {
+    let end = |ph: &str, rank: u32, track: usize, at_ns: u64| {
+        let process = process_of(rank);
         json!({
-            "ph": ph, "bp": "e", "id": number, "cat": "message", "name": name, "pid": process, "tid": track,
+            "ph": ph, "bp": "e", "id": number, "cat": "message", "name": name, "pid": process, "tid": thread_of(process, track),
             "ts": us(at_ns), "args": { "tag": message.tag, "why": message.why() },
         })
     };
@@ -103,11 +126,11 @@ fn mark(process: usize, rails: &[String], r: &Record) -> Value {
     let thread = rails.iter().position(|rail| *rail == r.rail).unwrap_or(0);
     json!({
         "ph": "i", "s": "t", "name": format!("{} #{}", r.what.name(), r.number),
-        "pid": process, "tid": thread,
+        "pid": process, "tid": thread_of(process, thread),
         "ts": us(r.at_ns), "args": { "peer": r.peer, "len": r.len, "text": r.text },
     })
 }
 
 fn named(what: &str, process: usize, thread: usize, name: &str) -> Value {
-    json!({ "ph": "M", "name": what, "pid": process, "tid": thread, "args": { "name": name } })
+    json!({ "ph": "M", "name": what, "pid": process, "tid": thread_of(process, thread), "args": { "name": name } })
 }

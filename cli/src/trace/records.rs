@@ -1,8 +1,10 @@
 //! One rank's trace: an object of JSON on each line, as the session and `nmad_drivers::around::trace` write
 //! it.
 
+use nmad_launch::local::stamp;
 use serde::Deserialize;
 use std::path::Path;
+use std::time::Duration;
 
 /// One thing that passed between the engine and a rail.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -103,8 +105,18 @@ enum Line {
     Rail(Record),
     Call(Call),
     Message(Receipt),
-    Head { trace: u32, rank: u32 },
-    End { end: u64, dropped: u64 },
+    Head {
+        trace: u32,
+        rank: u32,
+        #[serde(default)]
+        command: String,
+        #[serde(default)]
+        began: Option<u64>,
+    },
+    End {
+        end: u64,
+        dropped: u64,
+    },
 }
 
 /// All that one rank wrote, each kind in order of time.
@@ -113,6 +125,10 @@ pub(crate) struct Records {
     /// Name of the file, without its folder.
     pub(crate) name: String,
     pub(crate) rank: u32,
+    /// The program with its arguments; empty in traces of older versions.
+    pub(crate) command: String,
+    /// When the session was opened (UTC); empty in traces of older versions.
+    pub(crate) date: String,
     pub(crate) list: Vec<Record>,
     pub(crate) calls: Vec<Call>,
     pub(crate) receipts: Vec<Receipt>,
@@ -142,7 +158,8 @@ impl Records {
     pub(crate) fn parse(name: String, text: &str) -> Result<Records, String> {
         let rank = name.rsplit('.').next().and_then(|word| word.parse().ok()).unwrap_or(0);
         let (list, calls, receipts) = (Vec::new(), Vec::new(), Vec::new());
-        let mut all = Records { name, rank, list, calls, receipts, dropped: 0, cut: None };
+        let (command, date) = (String::new(), String::new());
+        let mut all = Records { name, rank, command, date, list, calls, receipts, dropped: 0, cut: None };
         let (mut has_head, mut has_end) = (false, false);
         let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).peekable();
         while let Some((number, line)) = lines.next() {
@@ -150,7 +167,11 @@ impl Records {
                 Ok(Line::Rail(record)) => all.list.push(record),
                 Ok(Line::Call(call)) => all.calls.push(call),
                 Ok(Line::Message(receipt)) => all.receipts.push(receipt),
-                Ok(Line::Head { trace: FORM, rank }) => (all.rank, has_head) = (rank, true),
+                Ok(Line::Head { trace: FORM, rank, command, began }) => {
+                    let date = began.map(|seconds| stamp::text(Duration::from_secs(seconds)));
+                    (all.rank, all.command, all.date) = (rank, command, date.unwrap_or_default());
+                    has_head = true;
+                }
                 Ok(Line::Head { trace, .. }) => {
                     return Err(format!("it has the form {trace}, and this program reads {FORM}"));
                 }
@@ -220,6 +241,16 @@ impl Records {
 pub(crate) fn span_ns(all: &[Records]) -> Option<(u64, u64)> {
     let spans = || all.iter().filter_map(Records::span_ns);
     Some((spans().map(|span| span.0).min()?, spans().map(|span| span.1).max()?))
+}
+
+/// From when to when the program ran: its calls of MPI; without any, what its messages put on rails. The opening
+/// of links and the agreement of ranks before that are not the program's. None: there is nothing.
+pub(crate) fn program_ns(all: &[Records]) -> Option<(u64, u64)> {
+    let calls = || all.iter().flat_map(|rank| &rank.calls);
+    let starts = calls().map(|call| call.at_ns).min().zip(calls().map(|call| call.until_ns).max());
+    let is_traffic = |record: &&Record| !matches!(record.what, What::Up | What::Other(_));
+    let traffic = || all.iter().flat_map(|rank| &rank.list).filter(is_traffic).map(|record| record.at_ns);
+    starts.or_else(|| traffic().min().zip(traffic().max())).or_else(|| span_ns(all))
 }
 
 #[cfg(test)]

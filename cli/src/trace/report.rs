@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::bars::bars;
 use super::links::Links;
 use super::messages::Message;
-use super::records::{Records, What, span_ns};
+use super::records::{Records, What, program_ns};
 use super::states::{State, sums};
 
 /// What a rank did, in nanoseconds by state.
@@ -41,7 +41,7 @@ pub(super) struct RailTime {
     pub(super) packets: usize,
     pub(super) chunks: usize,
     pub(super) bytes: u64,
-    /// It carried something.
+    /// It carried something while the program ran.
     pub(super) busy_ns: u64,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct Report {
     pub(super) ranks: Vec<RankTime>,
     pub(super) rails: Vec<RailTime>,
     pub(super) protocols: Vec<Protocol>,
-    /// From the first record to the last.
+    /// From the first call to the end of the last.
     pub(super) duration_ns: u64,
 }
 
@@ -79,11 +79,12 @@ pub(super) fn report(all: &[Records], messages: &[Message]) -> Report {
         }
     };
     let links = Links::of(all);
+    let span = program_ns(all).unwrap_or_default();
     Report {
         ranks: all.iter().map(rank).collect(),
-        rails: all.iter().flat_map(|records| rails(records, &links)).collect(),
+        rails: all.iter().flat_map(|records| rails(records, &links, span)).collect(),
         protocols: protocols(messages),
-        duration_ns: span_ns(all).map_or(0, |(start, end)| end - start),
+        duration_ns: span.1 - span.0,
     }
 }
 
@@ -94,14 +95,15 @@ impl Report {
     }
 }
 
-fn rails(records: &Records, links: &Links) -> Vec<RailTime> {
+fn rails(records: &Records, links: &Links, (start_ns, end_ns): (u64, u64)) -> Vec<RailTime> {
     let bars = bars(records, links);
     let rail = |(place, name): (usize, &String)| {
         let posted = |what: What| {
             records.list.iter().filter(move |record| record.rail == *name && record.what == what)
         };
         // Bars of a rail do not overlap.
-        let busy = bars.of(place).map(|bar| bar.end_ns - bar.start_ns);
+        let within = |at_ns: u64| at_ns.clamp(start_ns, end_ns);
+        let busy = bars.of(place).map(|bar| within(bar.end_ns) - within(bar.start_ns));
         RailTime {
             rank: records.rank,
             rail: name.clone(),

@@ -1,13 +1,13 @@
 //! Traces as text and as a picture.
 
 use nmad_bench::plot::{LaneGroup, PlotError, timeline_svg};
-use nmad_bench::stats::{bytes, number};
+use nmad_bench::stats::number;
 use nmad_bench::table::Table;
 use std::fmt::Write;
 
 use super::bars::bars;
 use super::links::Links;
-use super::records::{Record, Records, span_ns};
+use super::records::{Record, Records, program_ns};
 use super::report::Report;
 use super::states::State;
 
@@ -19,7 +19,8 @@ pub(super) fn text(all: &[Records]) -> String {
     records.sort_by_key(|(_, record)| record.at_ns);
     let mut out = String::new();
     for (name, r) in records {
-        let us = r.at_ns.saturating_sub(origin) as f64 / 1e3;
+        // Links open before the program begins: their times are negative.
+        let us = r.at_ns.wrapping_sub(origin).cast_signed() as f64 / 1e3;
         let what = r.what.name();
         let _ = write!(out, "{us:>12.3} us  {name}  {:<10} {what:<10} peer {:<3}", r.rail, r.peer);
         if r.number > 0 || r.len > 0 {
@@ -40,9 +41,9 @@ pub(super) fn picture(all: &[Records]) -> Result<String, PlotError> {
     timeline_svg("What each rail carried", &all.iter().map(group).collect::<Vec<_>>())
 }
 
-/// When the first of all ranks began.
+/// When the program of the first rank began.
 pub(super) fn origin(all: &[Records]) -> u64 {
-    span_ns(all).map_or(0, |(start, _)| start)
+    program_ns(all).map_or(0, |(start, _)| start)
 }
 
 /// Ranks, rails, and protocols.
@@ -65,7 +66,7 @@ fn ranks(report: &Report) -> Table {
     header.extend(State::ALL.map(State::name));
     let mut table = Table::new(title, &header);
     for rank in &report.ranks {
-        let first = [rank.rank.to_string(), rank.sent.to_string(), bytes(rank.bytes)];
+        let first = [rank.rank.to_string(), rank.sent.to_string(), rank.bytes.to_string()];
         let share = 100.0 * rank.communication_ns() as f64 / rank.total_ns().max(1) as f64;
         let communication = [us(rank.communication_ns()), format!("{share:.1} %")];
         table.row(first.into_iter().chain(communication).chain(rank.by_state.map(us)));
@@ -83,7 +84,7 @@ fn rails(report: &Report) -> Table {
             rail.rail.clone(),
             rail.packets.to_string(),
             rail.chunks.to_string(),
-            bytes(rail.bytes),
+            rail.bytes.to_string(),
             us(rail.busy_ns),
             format!("{share:.1} %"),
         ]);
@@ -103,7 +104,7 @@ fn protocols(report: &Report) -> Table {
         table.row([
             protocol.name.clone(),
             protocol.count.to_string(),
-            bytes(protocol.bytes),
+            protocol.bytes.to_string(),
             protocol.median_ns.map_or_else(String::new, us),
             error,
             absolute,

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use tempfile::TempDir;
 
 /// A prefix with everything in it, moved after it was installed, since it may be.
-fn prefix() -> &'static Path {
+pub(crate) fn prefix() -> &'static Path {
     static FOLDER: OnceLock<TempDir> = OnceLock::new();
     let install = || {
         let folder = tempfile::tempdir().expect("a folder");

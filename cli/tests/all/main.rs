@@ -10,6 +10,7 @@ mod jobs;
 mod json;
 mod model;
 mod output;
+mod pages;
 mod settings;
 mod trace;
 mod words;

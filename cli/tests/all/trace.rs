@@ -147,6 +147,17 @@ fn perfetto_gets_calls_arrows_and_counters() {
         });
         assert!(within, "{end}");
     }
+    // Viewers take 0 for the idle task, and a thread for that of one process.
+    let number = |event: &Value, field: &str| event[field].as_u64().unwrap_or_else(|| panic!("{event}"));
+    let mut owners: BTreeMap<u64, u64> = BTreeMap::new();
+    for event in events {
+        assert!(event["ph"].is_string() && event["name"].is_string() && number(event, "pid") > 0, "{event}");
+        assert!(event["ph"] == "M" || event["ts"].is_number(), "{event}");
+        if event["ph"] != "C" {
+            let (process, thread) = (number(event, "pid"), number(event, "tid"));
+            assert!(thread > 0 && *owners.entry(thread).or_insert(process) == process, "{event}");
+        }
+    }
     assert!(of("C").iter().all(|event| event["args"]["bytes"].is_i64()) && !of("C").is_empty());
     assert!(ends[1]["args"]["why"].as_str().expect("a reason").contains("above the eager limit"));
 }
@@ -210,8 +221,53 @@ fn the_report_is_one_file_with_all_figures() {
     let svg = ("http://www.w3.org/2000/svg", "rect");
     let bars = page.descendants().filter(|node| node.has_tag_name(svg)).count();
     let lines = page.descendants().filter(|node| node.has_tag_name((svg.0, "line"))).count();
-    assert_eq!((bars, lines), (10, 2));
+    // Ten of calls and of computing between them, and one for each packet that ended.
+    assert_eq!((bars, lines), (12, 2));
+    let names = page.descendants().find(|node| node.attribute("id") == Some("names")).expect("names");
+    let names: Vec<&str> = names.children().filter_map(|node| node.text()).collect();
+    assert_eq!(names, ["rank 0", "tcp/r0#0", "rank 1", "tcp/r0#0"], "rails are rows");
+    let titles = page.descendants().filter(|node| node.has_tag_name((svg.0, "title")));
+    assert_eq!(titles.count(), bars + lines, "each has a text for the pointer");
+    assert!(!text.contains("longest are drawn"), "nothing is left out");
     browse(&path);
+}
+
+/// Ten seconds of opening links and one millisecond of a program: the report shows the program, and says of which
+/// command it is, when it began, and how many messages it does not show.
+#[test]
+fn the_report_begins_where_the_program_begins() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let start = 10_000_000_000;
+    for rank in 0..2 {
+        let mut text = format!(
+            "{{\"trace\":2,\"rank\":{rank},\"size\":2,\"command\":\"./ring <9>\",\"began\":951782400}}\n"
+        );
+        text += &rail(1_000, "Up", 1 - rank, 0, "");
+        text += &call(start, "MPI_Barrier", start + 1_000_000);
+        for number in 0..1_200 {
+            let frame = format!("packet | eager 24 B context 0 tag 0x7 seq {number}");
+            let what = if rank == 0 { "PostPacket" } else { "Arrived" };
+            text += &rail(start + 100 + 10 * number + u64::from(rank), what, 1 - rank, number as u32, &frame);
+        }
+        fs::write(folder.path().join(format!("trace.{rank}")), text + "{\"end\":1202,\"dropped\":0}\n")
+            .unwrap();
+    }
+    let html = folder.path().join("r.html");
+    let ended = nmad(&["trace", folder.path().to_str().unwrap(), "--html", html.to_str().unwrap(), "--text"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    assert!(ended.out.trim_start().starts_with("-9999999.000 us"), "{}", &ended.out[..200]);
+    let text = fs::read_to_string(html).expect("written");
+    for wanted in [
+        "Trace of 2 ranks, 1.00 ms",
+        "data-ns=\"1000000\"",
+        "<dd>./ring &lt;9&gt;</dd>",
+        "<dd>2000-02-29T00:00:00.000Z</dd>",
+        "Of 1200 messages the 1000 longest are drawn.",
+        "MPI_Barrier: from 0.00 us on",
+    ] {
+        assert!(text.contains(wanted), "{wanted}");
+    }
+    assert_eq!(text.matches("<line ").count(), 1_000);
 }
 
 /// Opens the page in a browser without a screen, where there is one: the page has the tables there.

@@ -20,7 +20,7 @@ mod report;
 pub(crate) mod run;
 pub(crate) mod signals;
 pub(crate) mod spawn;
-mod stamp;
+pub mod stamp;
 pub(crate) mod talk;
 
 pub use destination::Output;

@@ -1,4 +1,4 @@
-//! The time of day as text, for lines of output.
+//! The time of day as text.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,7 +8,7 @@ pub fn now() -> String {
 }
 
 /// Formats a time since the beginning of 1970, UTC.
-fn text(since: Duration) -> String {
+pub fn text(since: Duration) -> String {
     let seconds = since.as_secs();
     let (year, month, day) = date(seconds / 86_400);
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);

@@ -70,6 +70,11 @@ impl Lateness {
         self.asks();
     }
 
+    /// A message that was offered for reading will not be read.
+    pub(crate) fn takes_back(&mut self) {
+        self.unread = self.unread.saturating_sub(1);
+    }
+
     /// A message was read that had waited this long. A receiver that computes is late again and again; once
     /// may be the system's doing.
     pub(crate) fn was_read(&mut self, wait_ns: u64) {

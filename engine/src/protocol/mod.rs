@@ -13,10 +13,13 @@
 //! | rendezvous ([`rendezvous`]) | `Asked`, `Granted`, `Landed` of the same | a receive region ([`regions`]) |
 //! | rtr ([`rtr`]) | the same, from `Held` on | a receive region without a message yet |
 //! | access ([`access`]) | [`access::OneSided`] | none |
+//!
+//! [`keep`] lets the memory of a send go that its program has cancelled.
 
 pub(crate) mod access;
 mod bodies;
 pub(crate) mod eager;
+pub(crate) mod keep;
 pub(crate) mod leaving;
 pub(crate) mod parallel;
 pub(crate) mod parts;
@@ -143,6 +146,15 @@ pub(crate) enum Request {
 }
 
 impl Request {
+    /// Whether its end was not reported yet, although it may go on in memory of the engine's own.
+    pub(crate) fn has_ended(&self) -> bool {
+        match self {
+            Request::Ended(_) => true,
+            Request::Large(send) => send.kept.is_untold(),
+            _ => false,
+        }
+    }
+
     /// Whether it may be of this context: of what has failed with its peer that is not known, and what was
     /// cancelled is of none any more.
     pub(crate) fn may_be_of(&self, context: Context) -> bool {

@@ -97,9 +97,13 @@ impl Engine {
 
     /// Tries to take back a receive. True: it will end with [`Error::Cancelled`], or, if its peer was
     /// already told to send straight into its memory and does so, with the message. False: it is matched
-    /// already or is a send, and ends as if nobody had asked.
+    /// already, and ends as if nobody had asked, or is a send. That goes on, but ends without a receive that
+    /// matches it: the engine keeps a copy of its data.
     pub fn cancel(&mut self, request: RequestId) -> bool {
-        let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return false };
+        let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else {
+            self.keep(request);
+            return false;
+        };
         let (place, region, from) = (recv.posted, recv.region, recv.from);
         recv.withdrawn = true;
         match (place, region, from) {

@@ -118,6 +118,11 @@ impl<T> Slab<T> {
         self.places.len() - self.free.len()
     }
 
+    /// Entries, in the order of their places.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.places.iter_mut().filter_map(|place| place.entry.as_mut())
+    }
+
     /// Iterates over entries and their identifiers, in the order of their places.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
         self.places.iter().enumerate().filter_map(|(index, place)| {

@@ -2,7 +2,7 @@
 
 use crate::rng::Rng;
 use nmad_wire::{
-    Ack, Ask, ChunkHeader, Credit, Cts, Eager, Fin, Frame, Header, Keys, Kind, LinkDown, Part, Replay, Rtr,
+    Ack, Ask, ChunkHeader, Credit, Cts, Eager, Fin, Frame, Header, Keys, Kind, LinkDown, Part, Reclaim, Replay, Rtr,
     Rts, Seen, Withdraw, Withdrawn,
 };
 
@@ -115,7 +115,7 @@ fn keys(rng: &mut Rng) -> Keys {
 
 /// Appends a frame with random fields.
 fn frame(rng: &mut Rng, out: &mut Vec<u8>, depth: usize) {
-    let frame = match rng.below(18) {
+    let frame = match rng.below(19) {
         0 | 1 => {
             let data = vec![0x33; rng.of(&[0, 1, 8, 22, 23, 200])];
             let flags = rng.of(&[0, 0, 1, 2, 3]);
@@ -160,6 +160,7 @@ fn frame(rng: &mut Rng, out: &mut Vec<u8>, depth: usize) {
         11 => Frame::LinkDown(LinkDown { rail: rng.below(3) as u8 }),
         12 => Frame::Withdraw(Withdraw { region: field(rng) }),
         13 => Frame::Withdrawn(Withdrawn { region: field(rng), used: rng.one_in(2) }),
+        18 => Frame::Reclaim(Reclaim { request: field(rng), is_free: rng.one_in(2) }),
         15 => Frame::Ask(Ask { rail: rng.below(3) as u8, question: seq(rng) }),
         16 => {
             let (rail, below, beyond, moved) = (rng.below(3) as u8, seq(rng), field(rng), seq(rng));

@@ -3,7 +3,7 @@
 use crate::rng::Rng;
 use nmad_wire::{
     Ack, Ask, ChunkHeader, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, LinkDown,
-    Part, Proof, Refusal, RefusalCode, Replay, Rtr, Rts, Seen, Welcome, Withdraw, Withdrawn, flags,
+    Part, Proof, Reclaim, Refusal, RefusalCode, Replay, Rtr, Rts, Seen, Welcome, Withdraw, Withdrawn, flags,
 };
 
 const SEEN: Seen = Seen { rail: 0, question: 1, below: 1, beyond: 4, moved: 2 };
@@ -65,6 +65,7 @@ fn good_packets() -> Vec<(&'static str, Vec<u8>)> {
         ("replay", one(Frame::Replay(Replay { rail: 1, number: 9, frames: &[12, 0] }))),
         ("link-down", one(Frame::LinkDown(LinkDown { rail: 1 }))),
         ("withdraw", one(Frame::Withdraw(Withdraw { region: NAME }))),
+        ("reclaim", one(Frame::Reclaim(Reclaim { request: NAME, is_free: true }))),
         ("withdrawn", one(Frame::Withdrawn(Withdrawn { region: NAME, used: false }))),
         ("bye", one(Frame::Bye)),
         ("ask", packet(Kind::Notice, &[Frame::Ask(Ask { rail: 1, question: 1 })])),

@@ -15,3 +15,4 @@ pub(crate) const BYE: u8 = 12;
 pub(crate) const PART: u8 = 13;
 pub(crate) const ASK: u8 = 14;
 pub(crate) const SEEN: u8 = 15;
+pub(crate) const RECLAIM: u8 = 16;

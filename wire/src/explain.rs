@@ -103,6 +103,7 @@ impl fmt::Display for Frame<'_> {
             Frame::LinkDown(d) => write!(f, "rail {} down", d.rail),
             Frame::Withdraw(w) => write!(f, "withdraw region {:#x}", w.region),
             Frame::Withdrawn(w) => write!(f, "withdrawn region {:#x}, used: {}", w.region, w.used),
+            Frame::Reclaim(r) => write!(f, "reclaim {:#x}, is free: {}", r.request, r.is_free),
             Frame::Bye => write!(f, "bye"),
             Frame::Ask(a) => write!(f, "question {}: what has arrived from rail {}?", a.question, a.rail),
             Frame::Seen(seen) => {

@@ -160,6 +160,15 @@ pub struct Withdrawn {
     pub used: bool,
 }
 
+/// The memory of a message that was offered for reading, asked back by its sender, or given back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reclaim {
+    /// The sender's request, from its [`Rts`].
+    pub request: u64,
+    /// The receiver's answer: it does not read that memory, and asks with a [`Cts`] instead.
+    pub is_free: bool,
+}
+
 /// One unit inside a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frame<'a> {
@@ -193,6 +202,8 @@ pub enum Frame<'a> {
     Ask(Ask),
     /// See [`Seen`].
     Seen(Seen),
+    /// See [`Reclaim`].
+    Reclaim(Reclaim),
 }
 
 impl Eager {
@@ -286,6 +297,7 @@ impl Frame<'_> {
             Frame::Bye => out.extend_from_slice(&[BYE, 0]),
             Frame::Ask(ask) => ask.encode(out),
             Frame::Seen(seen) => seen.encode(out),
+            Frame::Reclaim(r) => fields(out, RECLAIM, u8::from(r.is_free), &[r.request]),
         }
     }
 }
@@ -357,7 +369,7 @@ fn eager<'a>(c: &mut Cursor<'a>, bits: u8) -> Result<Frame<'a>, Malformed> {
 }
 
 fn other<'a>(c: &mut Cursor<'a>, kind: u8, bits: u8) -> Result<Frame<'a>, Malformed> {
-    if bits != 0 && !matches!(kind, RTS | REPLAY | LINK_DOWN | WITHDRAWN | ASK | SEEN) {
+    if bits != 0 && !matches!(kind, RTS | REPLAY | LINK_DOWN | WITHDRAWN | ASK | SEEN | RECLAIM) {
         return Err(Malformed("unknown flags of a frame"));
     }
     Ok(match kind {
@@ -396,6 +408,9 @@ fn other<'a>(c: &mut Cursor<'a>, kind: u8, bits: u8) -> Result<Frame<'a>, Malfor
         }
         ASK => Frame::Ask(Ask::decode(c, rail(bits)?)?),
         SEEN => Frame::Seen(Seen::decode(c, rail(bits)?)?),
+        RECLAIM if bits <= 1 => {
+            Frame::Reclaim(Reclaim { request: c.u64("Reclaim cut short")?, is_free: bits == 1 })
+        }
         _ => return Err(Malformed("unknown frame")),
     })
 }

@@ -30,7 +30,8 @@ pub use control::{Control, Hello, Proof, Refusal, RefusalCode, Welcome};
 pub use cursor::Malformed;
 pub use explain::{Explain, explain, explain_alone};
 pub use frame::{
-    Ack, Credit, Cts, Eager, Fin, Frame, Frames, Keys, Replay, Rtr, Withdraw, Withdrawn, begins_eager, frames,
+    Ack, Credit, Cts, Eager, Fin, Frame, Frames, Keys, Reclaim, Replay, Rtr, Withdraw, Withdrawn,
+    begins_eager, frames,
 };
 pub use header::{Header, Kind};
 pub use part::Part;

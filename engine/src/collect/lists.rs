@@ -114,6 +114,11 @@ impl<T: Listed<N>, const N: usize> Lists<T, N> {
         self.places.iter().enumerate().filter_map(|(i, e)| e.as_ref().map(|e| (i as u32, e)))
     }
 
+    /// All entries, to change parts on which no key depends.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.places.iter_mut().flatten()
+    }
+
     /// Returns the place of the first entry with this key.
     #[inline]
     pub(crate) fn first(&self, key: &ListKey) -> Option<u32> {

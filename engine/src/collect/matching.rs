@@ -193,6 +193,11 @@ impl Matching {
         self.unexpected.iter().any(|(_, message)| message.lies_in(stored))
     }
 
+    /// The bodies of unexpected messages, with the sender and its request.
+    pub(crate) fn bodies_mut(&mut self) -> impl Iterator<Item = (PeerId, u64, &mut Arrived)> {
+        self.unexpected.iter_mut().map(|message| (message.envelope.peer, message.request, &mut message.body))
+    }
+
     /// Whether there is any posted receive or unexpected message.
     #[inline]
     pub(crate) fn has_any(&self) -> bool {

@@ -113,6 +113,12 @@ impl Flows {
         &mut self.flows[place as usize]
     }
 
+    /// The bodies of messages that wait for earlier ones, with the sender's requests.
+    pub(crate) fn early_mut(&mut self) -> impl Iterator<Item = (u64, &mut Arrived)> {
+        let early = self.flows.iter_mut().flat_map(|flow| flow.early.values_mut());
+        early.map(|early| (early.request, &mut early.body))
+    }
+
     #[inline(never)]
     fn find(&mut self, context: u32) -> u32 {
         let other = &mut self.others[context as usize % CACHED];

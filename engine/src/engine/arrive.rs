@@ -287,6 +287,8 @@ impl Engine {
                 Frame::Seen(seen) => self.on_seen(now, from, seen),
                 Frame::Withdraw(withdraw) => self.on_withdraw(from, withdraw.region),
                 Frame::Withdrawn(answer) => self.on_withdrawn(from, answer),
+                Frame::Reclaim(reclaim) if reclaim.is_free => self.on_reclaimed(from, reclaim.request),
+                Frame::Reclaim(reclaim) => self.on_reclaim(from, reclaim.request),
                 Frame::Bye => {
                     if let Some(peer) = self.peer_mut(from) {
                         peer.standing = Standing::Leaving;

@@ -117,6 +117,7 @@ impl Engine {
             self.closing -= 1;
         }
         if errand.is_none() {
+            self.give_unused();
             self.count_errands();
         }
         errand

@@ -26,7 +26,7 @@ pub(crate) mod way;
 use crate::clock::Instant;
 use crate::collect::ended::Ended;
 use crate::config::Config;
-use crate::memory::Spare;
+use crate::memory::{Buffer, Spare};
 use crate::observe::Observers;
 use crate::packet::{Packet, PeerId, RailId, RequestId};
 use crate::protocol::{OtherCores, Request};
@@ -81,6 +81,8 @@ pub struct Engine {
     pub(crate) buffers: Vec<Packet>,
     /// Buffers of the engine for unexpected data.
     pub(crate) spare: Spare,
+    /// The same that rails may still use.
+    pub(crate) unused: Vec<Buffer>,
     /// Reused by packet builders.
     pub(crate) staged: Vec<RequestId>,
     pub(crate) notices: VecDeque<Notice>,
@@ -116,6 +118,7 @@ impl Engine {
             ready: VecDeque::new(),
             buffers: Vec::new(),
             spare: Spare::default(),
+            unused: Vec::new(),
             staged: Vec::new(),
             notices: VecDeque::new(),
             other_cores: OtherCores::default(),

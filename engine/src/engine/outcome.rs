@@ -64,7 +64,7 @@ impl Engine {
         }
         let ended =
             |request: &Request| if let &Request::Ended(result) = request { Ok(result) } else { Err(()) };
-        let result = self.requests.take_if(request.0, ended)?.ok()?;
+        let Ok(result) = self.requests.take_if(request.0, ended)? else { return self.take_kept(request) };
         self.untold -= 1;
         Some(result)
     }
@@ -79,6 +79,8 @@ impl Engine {
         let found = self.requests.take_if(request.0, |request| match request {
             &Request::Ended(Ok(envelope)) => Ok(envelope),
             Request::Ended(Err(_)) => Err(Some(NotWell)),
+            // It has to be left where it is, which the caller does who asks for its end.
+            Request::Large(send) if send.kept.is_untold() => Err(Some(NotWell)),
             _ => Err(None),
         });
         match found {
@@ -100,7 +102,7 @@ impl Engine {
     /// or whose end was taken.
     #[inline]
     pub fn has_ended(&self, request: RequestId) -> Option<bool> {
-        self.requests.get(request.0).map(|request| self.closing == 0 && matches!(request, Request::Ended(_)))
+        self.requests.get(request.0).map(|request| self.closing == 0 && request.has_ended())
     }
 
     /// Whether there may be requests of this context whose end was not taken yet, but for cancelled ones.
@@ -115,6 +117,9 @@ impl Engine {
             receipts.ended(request);
         }
         if let Some(place) = self.requests.get_mut(request.0) {
+            if matches!(place, Request::Large(send) if send.kept.is_here()) {
+                return self.end_kept(request);
+            }
             *place = Request::Ended(result);
             self.untold += 1;
             self.ended.push(request);

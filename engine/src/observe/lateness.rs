@@ -70,6 +70,11 @@ impl Lateness {
         self.used_rendezvous();
     }
 
+    /// A message that was offered for reading will not be read.
+    pub(crate) fn takes_back(&mut self) {
+        self.unread = self.unread.saturating_sub(1);
+    }
+
     /// Records that the peer read a message after this wait. A receiver that computes is late repeatedly; a
     /// single late read may be caused by the system, so the smaller of two waits counts.
     pub(crate) fn was_read(&mut self, wait_ns: u64) {

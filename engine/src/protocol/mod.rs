@@ -14,10 +14,13 @@
 //! | rendezvous ([`rendezvous`]) | `Asked`, `Granted`, `Landed`, as above | a receive region ([`regions`]) |
 //! | rtr ([`rtr`]) | as above, from `Held` on | a receive region without a message yet |
 //! | access ([`access`]) | [`access::OneSided`] | none |
+//!
+//! [`keep`] lets the memory of a send go that its program has cancelled.
 
 pub(crate) mod access;
 mod bodies;
 pub(crate) mod eager;
+pub(crate) mod keep;
 pub(crate) mod leaving;
 pub(crate) mod parallel;
 pub(crate) mod parts;
@@ -145,6 +148,15 @@ pub(crate) enum Request {
 }
 
 impl Request {
+    /// Whether its end was not reported yet, although it may go on in memory of the engine's own.
+    pub(crate) fn has_ended(&self) -> bool {
+        match self {
+            Request::Ended(_) => true,
+            Request::Large(send) => send.kept.is_untold(),
+            _ => false,
+        }
+    }
+
     /// Whether the request may belong to this context. A request that failed with its peer may, since its
     /// context is unknown; a cancelled one does not.
     pub(crate) fn may_be_of(&self, context: Context) -> bool {

@@ -174,6 +174,9 @@ impl Engine {
     pub(crate) fn request_left(&mut self, now: Option<Instant>, request: RequestId) {
         let Some(Request::Large(send)) = self.requests.get_mut(request.0) else { return };
         send.timing.asked_at = now;
+        if send.kept.is_reclaimed(send.state) {
+            return self.reclaim(request);
+        }
         let SendState::Ahead { len } = send.state else { return };
         let (to, priority) = (send.envelope.peer, send.hints.priority);
         let Some(peer) = self.peer_mut(to) else { return };

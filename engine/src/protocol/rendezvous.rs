@@ -21,6 +21,7 @@ use crate::engine::arrive::Wrong;
 use crate::engine::peer::Peer;
 use crate::memory::Segments;
 use crate::packet::{PeerId, RegionId, RequestId};
+use crate::protocol::keep::Kept;
 use crate::protocol::rules::{Cost, Message, Rules, Submission};
 use crate::protocol::{Protocol, Request};
 use crate::schedule::body::Body;
@@ -48,6 +49,8 @@ pub(crate) struct LargeSend {
     pub(crate) at_rails: u32,
     /// Bytes that rails reported as sent.
     pub(crate) sent: u64,
+    /// Its program has cancelled it, and what became of that.
+    pub(crate) kept: Kept,
     /// Granted bytes of it are among the bodies of its peer.
     pub(crate) has_body: bool,
     pub(crate) timing: Timing,
@@ -111,6 +114,7 @@ impl LargeSend {
             wants_fin: false,
             at_rails: 0,
             sent: 0,
+            kept: Kept::No,
             has_body: false,
             timing: Timing::default(),
         }
@@ -350,7 +354,11 @@ impl Engine {
             if is_ahead || send.grant().is_some_and(|grant| grant.region == region) {
                 send.sent += len;
             }
+            let is_cancelled = matches!(send.kept, Kept::Wanted);
             self.consider_sent(request);
+            if is_cancelled {
+                self.consider_keeping(request);
+            }
         }
     }
 

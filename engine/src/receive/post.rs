@@ -96,10 +96,13 @@ impl Engine {
     }
 
     /// Tries to cancel a receive. True: it will end with [`Error::Cancelled`], or with the message if its
-    /// peer already has its Rtr and uses it. False: it is already matched or is a send, and ends as without
-    /// this call.
+    /// peer already has its Rtr and uses it. False: it is already matched, or is a send. A send goes on, but
+    /// ends without a receive that matches it: the engine keeps a copy of its data.
     pub fn cancel(&mut self, request: RequestId) -> bool {
-        let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return false };
+        let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else {
+            self.keep(request);
+            return false;
+        };
         let (place, region, from) = (recv.posted, recv.region, recv.from);
         recv.withdrawn = true;
         match (place, region, from) {

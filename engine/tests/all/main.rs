@@ -13,6 +13,7 @@ mod short;
 
 mod accesses;
 mod budget;
+mod cancelled;
 mod claims;
 mod correction;
 mod direct;

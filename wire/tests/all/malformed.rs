@@ -161,7 +161,7 @@ fn unknown_kinds_versions_and_reserved_bits_are_refused() {
 
 #[test]
 fn unknown_frames_and_flags_are_refused() {
-    for kind in (0..=255).filter(|kind| !(1..=15).contains(kind)) {
+    for kind in (0..=255).filter(|kind| !(1..=16).contains(kind)) {
         assert!(is_refused(&[&[kind, 0][..], &[0; 200]].concat()), "frame {kind}");
     }
     for frame in common::one_of_each() {
@@ -173,7 +173,7 @@ fn unknown_frames_and_flags_are_refused() {
                 1 => bits & !3 == 0,
                 2 => bits & !63 == 0 && (bits & 60).count_ones() <= 1,
                 8 | 9 | 14 | 15 => usize::from(bits) < MAX_RAILS,
-                11 => bits <= 1,
+                11 | 16 => bits <= 1,
                 _ => bits == 0,
             };
             // Known bits may still ask for fields that are not there.

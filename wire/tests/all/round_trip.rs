@@ -117,7 +117,7 @@ fn every_control_message_comes_back() {
 #[test]
 fn the_number_of_a_frame_is_part_of_the_format() {
     let first: Vec<u8> = common::one_of_each().iter().map(|frame| frame.bytes()[0]).collect();
-    assert_eq!(first, [1, 1, 13, 8, 2, 2, 2, 2, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 14, 15]);
+    assert_eq!(first, [1, 1, 13, 8, 2, 2, 2, 2, 2, 3, 4, 5, 6, 7, 9, 10, 11, 16, 12, 14, 15]);
 }
 
 #[test]

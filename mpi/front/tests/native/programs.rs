@@ -235,6 +235,14 @@ fn a_receive_is_cancelled_while_another_thread_waits_for_it() {
 }
 
 #[test]
+fn a_wait_for_a_cancelled_send_is_local() {
+    let ways: [&[(&str, &str)]; 3] = [&[], &[("NMAD_RAILS", "lo")], &[("NMAD_RAILS", "lo,shm")]];
+    for (abi, variables) in ABIS.into_iter().flat_map(|abi| ways.map(|way| (abi, way))) {
+        start(abi, &["tests/native/cancelled-sends.c"], &[], 2, 0, variables);
+    }
+}
+
+#[test]
 fn what_was_removed_is_there_for_old_programs() {
     run(Abi::Mpich, "tests/native/removed.c", &[], 1, 0);
 }

@@ -2,7 +2,7 @@
 
 use nmad_wire::{
     Ack, Ask, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, LinkDown, MAX_RAILS, Part,
-    Proof, Refusal, RefusalCode, Replay, Rtr, Rts, Seen, Welcome, Withdraw, Withdrawn, flags,
+    Proof, Reclaim, Refusal, RefusalCode, Replay, Rtr, Rts, Seen, Welcome, Withdraw, Withdrawn, flags,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -106,6 +106,7 @@ fn short() -> impl Strategy<Value = Owned> {
         (0..MAX_RAILS as u8).prop_map(|rail| Frame::LinkDown(LinkDown { rail })),
         wide().prop_map(|region| Frame::Withdraw(Withdraw { region })),
         (wide(), any::<bool>()).prop_map(|(region, used)| Frame::Withdrawn(Withdrawn { region, used })),
+        (wide(), any::<bool>()).prop_map(|(request, is_free)| Frame::Reclaim(Reclaim { request, is_free })),
         Just(Frame::Bye),
         (0..MAX_RAILS as u8, any::<u32>()).prop_map(|(rail, question)| Frame::Ask(Ask { rail, question })),
         (0..MAX_RAILS as u8, any::<u32>(), any::<u32>(), wide(), any::<u32>()).prop_map(
@@ -157,6 +158,7 @@ pub fn one_of_each() -> Vec<Owned> {
         Frame::LinkDown(LinkDown { rail: 1 }),
         Frame::Withdraw(Withdraw { region: 1 }),
         Frame::Withdrawn(Withdrawn { region: 1, used: true }),
+        Frame::Reclaim(Reclaim { request: 1, is_free: true }),
         Frame::Bye,
         Frame::Ask(Ask { rail: 1, question: 2 }),
         Frame::Seen(Seen { rail: 1, question: 5, below: 2, beyond: 3, moved: 4 }),

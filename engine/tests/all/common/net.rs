@@ -212,6 +212,7 @@ impl Net {
 
     /// Sends at once, as this caller, if possible.
     ///
+    /// # Errors
     /// It is not possible, and the message has to be submitted with [`Net::send_as`].
     pub fn send_at_once(
         &mut self,

@@ -137,7 +137,7 @@ pub fn turn(node: &mut impl Access, now: Instant, clock: &mut dyn FnMut() -> Ins
     }
     // If the awaited message has arrived, return at once: work that is only due now can wait for the next
     // turn.
-    if urgent && node.engine().is_met() {
+    if urgent && node.engine().has_expected() {
         return true;
     }
     // Handling events may have taken a while, and the time of the poll may be slightly old.

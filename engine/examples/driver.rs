@@ -1,7 +1,8 @@
-//! A driver of one's own, over two channels of the standard library, and two engines that talk over it.
+//! Example of a driver, over two channels of the standard library, and two engines that communicate over
+//! it.
 //!
-//! Everything a driver owes the engine is here: links that open and end, packets, chunks that land in user
-//! memory, and reports of what has left. `docs/driver.md` has the contract in words.
+//! It implements all that a driver must provide: links that open and end, packets, chunks that arrive in
+//! user memory, and reports of sent orders. `docs/driver.md` describes the interface.
 //!
 //! ```text
 //! cargo run -p nmad-engine --example driver
@@ -15,17 +16,17 @@ use std::collections::HashMap;
 use std::mem::take;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
-/// Orders that are taken before a poll has reported them.
+/// Orders accepted before a poll has reported them.
 const DEPTH: usize = 64;
 
-/// What travels from one end to the other.
+/// A message from one end to the other.
 enum Message {
-    /// The link opens; with the number of the sender's rail.
+    /// Opens the link; with the number of the sender's rail.
     Hello(u8),
     Packet(Vec<u8>),
     /// Number, acknowledgement, receive region, its key, offset, data.
     Chunk(u32, u32, RegionId, Key, u64, Vec<u8>),
-    /// The sender gives the link up.
+    /// The sender closes the link.
     End,
 }
 
@@ -61,7 +62,7 @@ impl ChannelRail {
         [end(numbers[0], 1, to_1, from_1), end(numbers[1], 0, to_0, from_0)]
     }
 
-    /// Says hello once, whether the engine asks for the link or the other side.
+    /// Sends the opening message once, whether the engine or the other side opens the link.
     fn ask(&mut self) {
         if !self.is_asked {
             self.is_asked = true;
@@ -69,7 +70,7 @@ impl ChannelRail {
         }
     }
 
-    /// A peer that has ended is found out by the next poll.
+    /// The next poll detects a peer that has ended.
     fn tell(&self, message: Message) {
         let _ = self.out.send(message);
     }
@@ -78,7 +79,7 @@ impl ChannelRail {
         (self.is_asked, self.is_up) = (false, false);
         self.regions.clear();
         let why = format!("rail {}: peer {} {why}", self.name(), self.peer.0);
-        // Orders that have not left would be given back here; an order posted to a channel has left.
+        // Unsent orders would be returned here; an order posted to a channel is sent.
         self.news.push(Event::Lost { peer: self.peer, why, unsent: Vec::new() });
     }
 
@@ -114,7 +115,7 @@ impl Driver for ChannelRail {
         Limits { packet, chunk, gather: 4, depth: DEPTH, ..Limits::default() }
     }
     fn open(&mut self, region: RegionId, _: PeerId, into: Segments) -> Key {
-        // Each key once, so that late chunks never fall into a receive region that came after theirs.
+        // Each key is used once, so that late chunks never fall into a later receive region.
         self.keys += 1;
         self.regions.insert(region, (Key(self.keys), into));
         Key(self.keys)
@@ -126,7 +127,7 @@ impl Driver for ChannelRail {
         DEPTH.saturating_sub(self.news.len())
     }
     fn send(&mut self, departure: Departure<'_>) -> Sent {
-        // Only orders are given to a rail whose limits offer no more.
+        // A rail whose limits offer no more gets only orders.
         let Departure::Order(order) = departure else { return Sent::Retry };
         match order {
             Order::Connect { .. } => self.ask(),
@@ -146,7 +147,7 @@ impl Driver for ChannelRail {
                 self.tell(Message::Chunk(number, ack, region, key, offset, data));
                 self.news.push(Event::Sent { to, number, packet: None });
             }
-            // Nothing is pushed over a rail whose limits allow none.
+            // A rail whose limits allow no push gets none.
             Order::Accept { .. } => {}
         }
         Sent::Posted
@@ -164,7 +165,7 @@ impl Driver for ChannelRail {
     }
 }
 
-/// A rank: an engine and its rails, of which there is one.
+/// A rank: an engine and its only rail.
 struct Rank {
     engine: Engine,
     rails: Vec<Box<dyn Driver>>,
@@ -178,7 +179,7 @@ impl Rank {
         Rank { engine, rails: vec![Box::new(rail)] }
     }
 
-    /// One turn of the pump, and what ended. Without costs and timers any time will do.
+    /// Runs one pass of the pump; returns a completed request. Without costs and timers any time is valid.
     fn turn(&mut self) -> Option<Completion> {
         let now = Instant::default();
         pump::turn(&mut pump::Exclusive(&mut self.engine, &mut self.rails), now, &mut || now, true);
@@ -193,8 +194,8 @@ fn main() {
     };
     for len in [5, 20_000, 10_000_000] {
         let (mut data, mut memory) = (vec![7u8; len], vec![0u8; len]);
-        // SAFETY: both vectors outlive their requests, which have ended when the loop below has, and nobody
-        // else uses them meanwhile.
+        // SAFETY: both vectors outlive their requests, which have ended when the loop below ends, and
+        // nothing else uses them meanwhile.
         let (data, into) = unsafe {
             (Segments::from_raw(data.as_mut_ptr(), len), Segments::from_raw(memory.as_mut_ptr(), len))
         };

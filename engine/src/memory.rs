@@ -49,6 +49,7 @@ impl Segments {
 
     /// Makes segments of one contiguous piece of `len` bytes at `start`.
     ///
+    /// # Safety
     /// The memory must be readable (for a send), or writable and not read otherwise (for a receive), from
     /// any thread, until the request that uses these segments is complete.
     pub const unsafe fn from_raw(start: *mut u8, len: usize) -> Self {
@@ -58,6 +59,7 @@ impl Segments {
     /// Makes segments of `count` pieces of `piece` bytes, the first at `start`, `stride` bytes from one
     /// start to the next, without allocating a list.
     ///
+    /// # Safety
     /// The conditions of [`Segments::from_raw`] hold for every piece; receive pieces do not overlap.
     pub const unsafe fn from_strided(start: *mut u8, piece: usize, stride: isize, count: usize) -> Self {
         let len = piece as u64 * count as u64;
@@ -69,6 +71,7 @@ impl Segments {
 
     /// Makes segments of several pieces, in the order of the message.
     ///
+    /// # Safety
     /// The conditions of [`Segments::from_raw`] hold for every piece; receive pieces do not overlap.
     pub unsafe fn from_list(list: &[Segment]) -> Self {
         if let [one] = list {
@@ -82,6 +85,7 @@ impl Segments {
     /// Makes segments that repeat the pieces of `list` `count` times, each time `stride` bytes further: an
     /// array of records with gaps. The list is allocated once, not per record.
     ///
+    /// # Safety
     /// The conditions of [`Segments::from_raw`] hold for every piece; receive pieces do not overlap.
     pub unsafe fn from_tiled(list: &[Segment], stride: isize, count: usize) -> Self {
         if count == 1 {

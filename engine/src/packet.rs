@@ -20,7 +20,7 @@ impl RailId {
     }
 }
 
-/// A strategy, by its place in the list of known ones ([`crate::Engine::strategy`]).
+/// A strategy, by its place in the list of known ones ([`crate::Registry::place`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StrategyId(NonZeroU8);
 

@@ -40,6 +40,7 @@ pub trait Access {
     fn is_shared(&self) -> bool;
     /// Lets another ready core post these orders on a rail, which that core uses exclusively meanwhile.
     ///
+    /// # Errors
     /// No core is ready, or another thread uses the rail: the orders are returned.
     fn hand_off(&mut self, rail: RailId, orders: Vec<Order>) -> Result<(), Vec<Order>> {
         let _ = rail;
@@ -136,7 +137,7 @@ pub fn turn(node: &mut impl Access, now: Instant, clock: &mut dyn FnMut() -> Ins
     }
     // If the awaited message has arrived, return at once: work that is only due now can wait for the next
     // turn.
-    if urgent && node.engine().is_met() {
+    if urgent && node.engine().has_expected() {
         return true;
     }
     // Handling events may have taken a while, and the time of the poll may be slightly old.
@@ -244,6 +245,7 @@ fn feed_together(
 /// Sends a message in this call, if its rail is idle and no other message is before it. Otherwise the
 /// message has to be submitted with [`Engine::send_as`], with the refused attempt, if there was one.
 ///
+/// # Errors
 /// The message was not sent.
 #[inline]
 pub fn send_at_once(
@@ -266,6 +268,7 @@ pub struct Tried(Option<(Leaving, Sent)>);
 /// The first step of [`send_at_once`], in which most small messages are sent; returns their sequence
 /// numbers. The second step is [`go_on`].
 ///
+/// # Errors
 /// The message was not sent, or not completely: [`go_on`] continues with the attempt.
 // Inlined, and separate from `go_on`, which is not: a result that several branches write in parts would be
 // read as a whole, and such a load waits until all earlier stores are in the cache, including those to
@@ -290,6 +293,7 @@ pub fn try_at_once(
 
 /// The second step of [`send_at_once`].
 ///
+/// # Errors
 /// The message was not sent.
 #[inline(never)]
 pub fn go_on(

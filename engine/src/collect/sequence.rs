@@ -30,7 +30,7 @@ pub(crate) struct Flow {
     /// The peer's Rtrs are used: all messages are sent in order, whatever their hints allow.
     pub(crate) invited: bool,
     /// Unordered messages were sent: Rtrs, which rely on the order, are not used.
-    pub(crate) relaxed: bool,
+    pub(crate) has_unordered: bool,
     early: BTreeMap<u32, Early>,
 }
 

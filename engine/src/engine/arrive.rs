@@ -103,7 +103,7 @@ impl Engine {
         if acknowledges {
             match self.receives.expected {
                 // The thread that waits for the message continues first.
-                Expected::Met(_) => self.deferred_ack = Some((now, rail, from, header.ack)),
+                Expected::Received(_) => self.deferred_ack = Some((now, rail, from, header.ack)),
                 _ => self.on_ack(now, rail, from, header.ack, 0),
             }
         }

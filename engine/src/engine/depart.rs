@@ -3,7 +3,7 @@
 //! A message that is sent in the call that submits it takes three steps: [`Engine::begin`] plans it and
 //! assigns its sequence number, the driver sends it, and [`Engine::departed`] books the result. The
 //! contents of the window are built into packets and cut into chunks when a rail is idle
-//! ([`crate::engine::dispatch`], [`crate::engine::chunks`]), and booked by the same function.
+//! ([`crate::engine::dispatch`], [`crate::protocol`]), and booked by the same function.
 
 use crate::clock::Instant;
 use crate::collect::request::{Envelope, Hints};

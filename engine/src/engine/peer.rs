@@ -134,7 +134,7 @@ impl Peer {
 
     /// Whether messages may bypass the window: pending control frames and timed messages must use it.
     #[inline]
-    pub(crate) fn is_usual(&self) -> bool {
+    pub(crate) fn may_bypass_window(&self) -> bool {
         !self.learning.is_active && self.failover.unsaid.is_empty() && !self.is_gone()
     }
 
@@ -143,7 +143,7 @@ impl Peer {
     /// acknowledgement whose arrival time matters.
     #[inline]
     pub(crate) fn awaited_on(&self) -> Option<RailId> {
-        if !self.is_usual() {
+        if !self.may_bypass_window() {
             return None;
         }
         if let Some(lane) = self.way.lane {
@@ -178,7 +178,7 @@ impl Peer {
     }
 
     /// Whether the peer has only large sends that wait for an Rtr.
-    pub(crate) fn only_waits(&self) -> bool {
+    pub(crate) fn only_awaits_rtr(&self) -> bool {
         self.window.is_empty() && self.bodies.is_empty() && self.states.invitations.held_until().is_some()
     }
 

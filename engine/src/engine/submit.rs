@@ -97,7 +97,7 @@ impl Peer {
         // Ordering is kept in flows with Rtrs, which rely on it; the hint only permits reordering.
         let hints = Hints { unordered: hints.unordered && !flow.invited, ..hints };
         if hints.unordered {
-            flow.relaxed = true;
+            flow.has_unordered = true;
         } else if let Some(refused) = refused {
             envelope.seq = refused.seq;
         } else {

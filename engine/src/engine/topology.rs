@@ -145,6 +145,7 @@ impl Engine {
 
     /// Adds a rail at this place: after the last one, or at the place of one whose peers were all removed.
     ///
+    /// # Panics
     /// Under the conditions of [`Engine::add_rail`].
     pub fn place_rail(&mut self, rail: RailId, limits: Limits) {
         while self.rails.len() <= rail.index() {

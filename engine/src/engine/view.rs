@@ -127,7 +127,7 @@ impl Engine {
         let depth = self.rails[rail.index()].limits.depth;
         let takes = |peer: &Peer, link: &Link| link.accepts(depth) && !peer.holds_back(link);
         self.peer(peer)
-            .is_some_and(|peer| !peer.only_waits() && peer.link(rail).is_some_and(|l| takes(peer, l)))
+            .is_some_and(|peer| !peer.only_awaits_rtr() && peer.link(rail).is_some_and(|l| takes(peer, l)))
     }
 
     /// Whether data waits for a rail that is predicted to be idle but accepts nothing before it reports

@@ -18,6 +18,7 @@ const FAR: usize = 32;
 /// Like `ptr::copy_nonoverlapping`, but without a function call for the sizes of numbers, which types with
 /// gaps have many of.
 ///
+/// # Safety
 /// Those of `ptr::copy_nonoverlapping`.
 #[inline(always)]
 pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
@@ -35,6 +36,7 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
 
 /// Like `ptr::copy`: the two may overlap.
 ///
+/// # Safety
 /// Those of `ptr::copy`.
 #[inline]
 pub unsafe fn copy_overlapping(from: *const u8, to: *mut u8, len: usize) {

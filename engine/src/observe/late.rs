@@ -93,7 +93,7 @@ impl Peer {
     pub(crate) fn drop_common_load(&mut self, usual_ns: u64) {
         let is_hidden = self.lateness.hidden_ns() > usual_ns;
         if is_hidden && self.used().all(|(_, link)| link.forecast.load() > 1.0) {
-            self.links.iter_mut().for_each(|link| link.forecast.forgive());
+            self.links.iter_mut().for_each(|link| link.forecast.reset_load());
         }
     }
 

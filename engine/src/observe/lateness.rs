@@ -126,7 +126,7 @@ mod tests {
         lateness.measured(Some(0), 0);
         assert_eq!(lateness.pause, FIRST);
         (0..8).for_each(|_| lateness.measured(Some(0), 0));
-        assert!(lateness.wait_ns(true) < 10_000, "a receiver that was late once is forgiven");
+        assert!(lateness.wait_ns(true) < 10_000, "a receiver that was late once is soon timely again");
     }
 
     #[test]

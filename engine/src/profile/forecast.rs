@@ -59,7 +59,7 @@ impl Forecast {
     /// Replaces the profile by one that includes the past observations.
     pub(crate) fn rebase(&mut self, profile: Arc<Profile>) {
         (self.profile, self.is_known) = (profile, true);
-        self.forgive();
+        self.reset_load();
     }
 
     /// Whether the profile was measured.
@@ -187,7 +187,7 @@ impl Forecast {
     }
 
     /// Resets the load: the observations were not caused by the rail.
-    pub(crate) fn forgive(&mut self) {
+    pub(crate) fn reset_load(&mut self) {
         self.correction.iter_mut().for_each(|correction| correction.reset());
         self.set_load(1.0);
     }

@@ -47,6 +47,7 @@ impl Profile {
     /// Derives curves and thresholds from samples. If one method and size has several samples, the last one
     /// counts.
     ///
+    /// # Errors
     /// Nothing can be predicted: neither eager messages (copied or in place) nor rendezvous were measured
     /// at two sizes.
     pub fn new(

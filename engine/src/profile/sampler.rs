@@ -226,6 +226,7 @@ impl Sampler {
 
     /// Makes the profile.
     ///
+    /// # Errors
     /// Too few probes were measured.
     pub fn finish(self, provenance: Provenance) -> Result<Profile, TooFew> {
         if !self.suffices() {

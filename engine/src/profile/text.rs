@@ -77,6 +77,7 @@ impl Profile {
 
     /// Reads what [`Profile::print`] wrote.
     ///
+    /// # Errors
     /// The text is truncated, was changed, has another version or is not a profile.
     pub fn parse(text: &str) -> Result<Profile, ParseError> {
         let wrong = |line: usize, why: &str| Err(ParseError { line, why: String::from(why) });

@@ -3,7 +3,7 @@
 //!
 //! If its rail is idle, a message is sent in the call that submits it: injected by a driver that copies it
 //! without a system call, or with its own system call. Any other becomes an entry of the window. When a
-//! link dies its packet is replayed over another one ([`crate::engine::fail`]), and the state here does not
+//! link dies its packet is replayed over another one (`engine::fail`), and the state here does not
 //! change; when the peer is lost the request ends with [`crate::Error::PeerLost`].
 
 use crate::clock::Instant;

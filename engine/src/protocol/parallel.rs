@@ -93,14 +93,15 @@ impl Engine {
     /// Whether cores are ready and the next peer has enough data for them to post a part of it.
     #[inline]
     pub(crate) fn hands_off(&self) -> bool {
-        self.other_cores.cores.ready() > 0 && self.ready.front().is_some_and(|&id| self.has_much(id))
+        self.other_cores.cores.ready() > 0
+            && self.ready.front().is_some_and(|&id| self.is_worth_splitting(id))
     }
 
     #[cold]
-    fn has_much(&self, id: PeerId) -> bool {
-        let has_much =
+    fn is_worth_splitting(&self, id: PeerId) -> bool {
+        let is_worth_splitting =
             |peer: &Peer| peer.window.backlog() as u64 >= peer.way.parallel_min || !peer.bodies.is_empty();
-        self.peer(id).is_some_and(|peer| peer.way.parallel_min < u64::MAX && has_much(peer))
+        self.peer(id).is_some_and(|peer| peer.way.parallel_min < u64::MAX && is_worth_splitting(peer))
     }
 
     /// Whether a rail needs longer for these orders than the hand-off to another core takes, after `handed`

@@ -153,7 +153,7 @@ impl Peer {
         clock: &mut dyn FnMut() -> Instant,
     ) -> Option<Plan> {
         let Wanted { len, hints, caller, is_refused } = wanted;
-        if is_refused || !hints.are_plain() || !self.is_idle() || !self.is_usual() {
+        if is_refused || !hints.are_plain() || !self.is_idle() || !self.may_bypass_window() {
             return None;
         }
         let Some(Lane { rail, place }) = self.way.lane else {

@@ -23,7 +23,7 @@ use nmad_wire::{Frame, Rtr, Withdraw, Withdrawn};
 const RTRS_MAX: usize = 1024;
 /// Time that a request to send waits for an Rtr that usually arrives. A later Rtr has cost a system call
 /// and an answer; a receiver that posts while the last message is still arriving is within this time.
-const PATIENCE: Duration = Duration::from_us(5);
+const HOLD_TIME: Duration = Duration::from_us(5);
 
 pub(crate) const RULES: Rules = Rules { protocol: Protocol::Rtr, fits, cost, begin };
 
@@ -38,12 +38,12 @@ pub(crate) struct Invitations {
     /// Sends that wait for their Cts, by context and sequence number: there may be millions.
     asking: BTreeMap<(u32, u32), u64>,
     /// Sends that wait for an Rtr, and since when.
-    held: Vec<(RequestId, Patience)>,
+    held: Vec<(RequestId, Waited)>,
 }
 
 /// Time that a large send has waited for an Rtr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Patience {
+enum Waited {
     New,
     Seen,
     Since(Instant),
@@ -103,9 +103,9 @@ impl Invitations {
 
     /// Returns when the first of the sends that wait for an Rtr stops waiting.
     pub(crate) fn held_until(&self) -> Option<Instant> {
-        let until = self.held.iter().map(|(_, patience)| match patience {
-            Patience::New | Patience::Seen => None,
-            Patience::Since(since) => Some(*since + PATIENCE),
+        let until = self.held.iter().map(|(_, waited)| match waited {
+            Waited::New | Waited::Seen => None,
+            Waited::Since(since) => Some(*since + HOLD_TIME),
         });
         until.min().flatten()
     }
@@ -139,24 +139,24 @@ impl Engine {
     pub(crate) fn hold_for_rtr(&mut self, envelope: Envelope, request: RequestId) {
         let Some(peer) = self.peer_mut(envelope.peer) else { return };
         peer.states.invitations.asks(&envelope, request);
-        peer.states.invitations.held.push((request, Patience::New));
+        peer.states.invitations.held.push((request, Waited::New));
         self.make_ready(envelope.peer);
     }
 
     /// Sends the requests of large messages that have waited long enough for an Rtr.
     #[cold]
     pub(crate) fn request_overdue(&mut self, now: Instant, id: PeerId) {
-        self.ask_for_held(id, |patience| match *patience {
+        self.request_for_held(id, |waited| match *waited {
             // The time of the first check may be old; that of the next pass is not.
-            Patience::New => {
-                *patience = Patience::Seen;
+            Waited::New => {
+                *waited = Waited::Seen;
                 true
             }
-            Patience::Seen => {
-                *patience = Patience::Since(now);
+            Waited::Seen => {
+                *waited = Waited::Since(now);
                 true
             }
-            Patience::Since(since) => now.since(since) < PATIENCE,
+            Waited::Since(since) => now.since(since) < HOLD_TIME,
         });
     }
 
@@ -174,15 +174,15 @@ impl Engine {
 
     /// Sends the requests of all messages to this peer that wait for an Rtr.
     pub(crate) fn ask_all_held(&mut self, id: PeerId) {
-        self.ask_for_held(id, |_| false);
+        self.request_for_held(id, |_| false);
     }
 
     /// Sends the requests of the messages for which `waits` is false.
-    fn ask_for_held(&mut self, id: PeerId, mut waits: impl FnMut(&mut Patience) -> bool) {
+    fn request_for_held(&mut self, id: PeerId, mut waits: impl FnMut(&mut Waited) -> bool) {
         let Some(peer) = self.peer_mut(id) else { return };
         let mut late = Vec::new();
-        peer.states.invitations.held.retain_mut(|(request, patience)| {
-            let waits = waits(patience);
+        peer.states.invitations.held.retain_mut(|(request, waited)| {
+            let waits = waits(waited);
             if !waits {
                 late.push(*request);
             }
@@ -238,7 +238,7 @@ impl Engine {
     fn keep_rtr(&mut self, from: PeerId, rtr: Rtr) {
         let Some(peer) = self.peer_mut(from) else { return };
         let flow = peer.flows.of(rtr.context);
-        if flow.relaxed {
+        if flow.has_unordered {
             return;
         }
         flow.invited = true;

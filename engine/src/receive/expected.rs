@@ -16,7 +16,7 @@ pub(crate) enum Expected {
     /// Source, context, tag and memory of the receive.
     Message(PeerId, Context, Tag, Segments),
     /// The message has arrived.
-    Met(Envelope),
+    Received(Envelope),
     /// The receive was posted as a request.
     Posted(RequestId),
 }
@@ -34,7 +34,7 @@ impl Expected {
         if !into.write_whole(data) {
             into.write(0, data);
         }
-        *self = Expected::Met(*envelope);
+        *self = Expected::Received(*envelope);
         true
     }
 }
@@ -82,7 +82,7 @@ impl Engine {
     pub fn met(&mut self) -> Met {
         match self.receives.expected {
             Expected::Nothing | Expected::Message(..) => Met::Not,
-            Expected::Met(envelope) => {
+            Expected::Received(envelope) => {
                 self.receives.expected = Expected::Nothing;
                 Met::Message(envelope)
             }
@@ -117,8 +117,8 @@ impl Engine {
 
     /// Whether the expected message has arrived and no peer has data for a rail.
     #[inline]
-    pub(crate) fn is_met(&self) -> bool {
-        matches!(self.receives.expected, Expected::Met(_)) && self.ready.is_empty()
+    pub(crate) fn has_expected(&self) -> bool {
+        matches!(self.receives.expected, Expected::Received(_)) && self.ready.is_empty()
     }
 
     /// Returns the source of a receive whose message has not begun to arrive; `None`: it accepts any

@@ -110,6 +110,7 @@ impl PacketBuilder {
     /// Takes the first entry of the window that fits into the packet and satisfies `wants`, and adds it;
     /// false: there is none. A strategy has no other way to take entries, so it cannot lose one.
     ///
+    /// # Panics
     /// After ten thousand searches without a result for one packet: the strategy loops.
     #[inline]
     pub fn take(&mut self, window: &mut Window, scope: Scope, wants: impl Fn(&Self, &Entry) -> bool) -> bool {

@@ -57,6 +57,7 @@ impl Registry {
 
     /// Makes the strategy with this name.
     ///
+    /// # Errors
     /// No strategy has this name; the error lists the known ones.
     pub fn make(&self, name: &str) -> Result<Box<dyn Strategy>, UnknownStrategy> {
         let found = self.0.iter().find(|(other, _)| other == name);
@@ -65,6 +66,7 @@ impl Registry {
 
     /// Returns the place of the strategy with this name, by which messages refer to it.
     ///
+    /// # Errors
     /// No strategy has this name, or it is registered after 254 others.
     pub fn place(&self, name: &str) -> Result<StrategyId, UnknownStrategy> {
         let place = self.0.iter().position(|(other, _)| other == name);

@@ -277,8 +277,8 @@ impl Link {
     pub(crate) fn overdue(&mut self, now: Instant) -> Option<u32> {
         let oldest = self.tx.oldest();
         let due_at = oldest.map(|sent_at| self.rtt.due_at(sent_at));
-        let patience = self.rtt.smoothed();
-        let overtaken = self.tx.overtaken(OVERTAKEN_MIN, |sent_at| now.since(sent_at) > patience);
+        let round_trip = self.rtt.smoothed();
+        let overtaken = self.tx.overtaken(OVERTAKEN_MIN, |sent_at| now.since(sent_at) > round_trip);
         if let Some(number) = overtaken {
             self.congestion.lost(now, number, self.tx.next_number());
             return overtaken;

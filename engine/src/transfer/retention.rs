@@ -265,15 +265,15 @@ impl Retention {
     }
 
     /// Returns an entry that at least `count` later ones have overtaken and whose send time satisfies
-    /// `patient`: it should have arrived.
-    pub(crate) fn overtaken(&self, count: usize, patient: impl Fn(Instant) -> bool) -> Option<u32> {
+    /// `is_overdue`: it should have arrived.
+    pub(crate) fn overtaken(&self, count: usize, is_overdue: impl Fn(Instant) -> bool) -> Option<u32> {
         let mut acked = self.ahead;
         for entry in &self.entries {
             if acked < count {
                 return None;
             }
             acked -= usize::from(entry.acked);
-            if !entry.acked && !entry.at_rail && patient(entry.sent_at) {
+            if !entry.acked && !entry.at_rail && is_overdue(entry.sent_at) {
                 return Some(entry.number);
             }
         }

@@ -1,4 +1,4 @@
-//! Accesses to memory that a peer has exposed: which rail does them, and what becomes of them with a link.
+//! One-sided accesses: choice of the rail, and results when a link is lost.
 
 use crate::net::{Net, exact, from, limits};
 use nmad_engine::{
@@ -10,8 +10,8 @@ fn reaching() -> Limits {
     Limits { remote: RemoteAccess::Network(Atomics::Adapter), returns: true, ..limits() }
 }
 
-/// Two hosts that have met on all of their rails.
-fn met(rails: &[Limits]) -> Net {
+/// Two hosts whose links are open on all rails.
+fn connected(rails: &[Limits]) -> Net {
     let mut net = Net::new(2, rails, &Config::default(), 1);
     net.recv(1, from(0), 0, exact(0), 0);
     net.send(0, 1, 0, 0, &[]);
@@ -19,7 +19,7 @@ fn met(rails: &[Limits]) -> Net {
     net
 }
 
-/// Memory that is exposed on these rails.
+/// Memory exposed on these rails.
 fn exposure(rails: &[u8]) -> Exposure {
     let mut keys = Keys::default();
     rails.iter().for_each(|&rail| keys.push(rail, 7));
@@ -43,7 +43,7 @@ fn counts(net: &Net, rail: u8) -> (u64, u64) {
     (accesses, access_bytes)
 }
 
-/// Lets time pass: a link that may come back is tried for ever.
+/// Advances time: a link that may come back is retried without end.
 fn run(net: &mut Net, ms: u64) {
     let until = net.now + ms * 1_000_000;
     while net.now < until {
@@ -53,10 +53,10 @@ fn run(net: &mut Net, ms: u64) {
 }
 
 #[test]
-fn an_access_goes_when_a_link_is_open_and_ends_without_the_peer() {
+fn an_access_needs_an_open_link_and_completes_without_the_peer() {
     let mut net = Net::new(2, &[reaching()], &Config::default(), 1);
     assert_eq!(access(&mut net, Act::Put, &[0], 8), None);
-    // The link was asked for by that.
+    // This requested the link.
     net.settle();
     let put = access(&mut net, Act::Put, &[0], 8).expect("the link is open");
     (0..4).for_each(|_| _ = net.turn(0, true));
@@ -66,14 +66,14 @@ fn an_access_goes_when_a_link_is_open_and_ends_without_the_peer() {
 }
 
 #[test]
-fn what_several_rails_would_share_out_is_left_to_a_message() {
-    let mut net = met(&[limits(), reaching()]);
+fn an_access_worth_splitting_is_refused_in_favour_of_a_message() {
+    let mut net = connected(&[limits(), reaching()]);
     let short = access(&mut net, Act::Get, &[0, 1], 1000).expect("one rail reaches");
     let long = access(&mut net, Act::Get, &[0, 1], 1 << 20);
     net.settle();
     assert!(matches!(net.result(0, short), Some(Ok(_))));
     assert_eq!((long, counts(&net, 0), counts(&net, 1)), (None, (0, 0), (1, 1000)));
-    let mut alone = met(&[reaching()]);
+    let mut alone = connected(&[reaching()]);
     assert!(access(&mut alone, Act::Get, &[0], 1 << 20).is_some());
     alone.settle();
 }
@@ -81,7 +81,7 @@ fn what_several_rails_would_share_out_is_left_to_a_message() {
 #[test]
 fn atomics_need_a_rail_that_has_them() {
     let without = Limits { remote: RemoteAccess::Network(Atomics::None), ..reaching() };
-    let mut net = met(&[without, reaching()]);
+    let mut net = connected(&[without, reaching()]);
     let add = access(&mut net, Act::Add(1), &[0, 1], 8).expect("the second one has");
     assert_eq!(access(&mut net, Act::Swap(1, 2), &[0], 8), None);
     net.settle();
@@ -90,10 +90,10 @@ fn atomics_need_a_rail_that_has_them() {
 }
 
 #[test]
-fn one_whose_link_is_lost_ends_when_both_sides_have_given_it_up() {
-    // Whichever of the rails is looked at first.
+fn an_access_over_a_lost_link_ends_when_both_sides_have_closed_it() {
+    // The order in which the rails are polled must not matter.
     for (rail, rails) in [(0, [reaching(), limits()]), (1, [limits(), reaching()])] {
-        let mut net = met(&rails);
+        let mut net = connected(&rails);
         net.stall(rail, 0, true);
         let lost = access(&mut net, Act::Put, &[rail as u8], 100).expect("the link is open");
         net.turn(0, true);
@@ -106,7 +106,7 @@ fn one_whose_link_is_lost_ends_when_both_sides_have_given_it_up() {
         net.stall(rail, 0, false);
         run(&mut net, 10);
         assert_eq!(net.result(0, lost), Some(Err(Error::AccessLost(PeerId(1)))));
-        // The link opens again, and the next loss is as the first.
+        // The link opens again; the next loss is handled like the first.
         net.wires().mended.insert(rail);
         run(&mut net, 2000);
         net.stall(rail, 0, true);
@@ -122,9 +122,9 @@ fn one_whose_link_is_lost_ends_when_both_sides_have_given_it_up() {
 }
 
 #[test]
-fn one_that_the_rail_cannot_do_ends_at_once() {
-    let mut net = met(&[reaching(), limits()]);
-    // The engine does not know yet that the link is gone.
+fn an_access_that_the_rail_cannot_do_ends_at_once() {
+    let mut net = connected(&[reaching(), limits()]);
+    // The engine does not know yet that the link is lost.
     net.kill(0, 0, 1);
     let undone = access(&mut net, Act::Put, &[0], 100).expect("the link seems open");
     net.turn(0, true);
@@ -134,8 +134,8 @@ fn one_that_the_rail_cannot_do_ends_at_once() {
 }
 
 #[test]
-fn a_peer_that_is_gone_ends_it() {
-    let mut net = met(&[Limits { returns: false, ..reaching() }]);
+fn a_lost_peer_ends_its_accesses() {
+    let mut net = connected(&[Limits { returns: false, ..reaching() }]);
     net.stall(0, 0, true);
     let lost = access(&mut net, Act::Put, &[0], 100).expect("the link is open");
     net.turn(0, true);

@@ -1,11 +1,11 @@
-//! What things cost in memory, counted by the allocator: limits that are promised, with room to spare.
+//! Memory budgets, counted by the allocator.
 
 use crate::heap;
 use crate::lone::{self, Lone};
 use nmad_engine::{Config, PeerId};
 use nmad_wire::Frame;
 
-/// Bytes that stay on the heap after `what`.
+/// Bytes that stay on the heap after `what` has run.
 fn cost(what: impl FnOnce()) -> usize {
     let before = heap::live();
     what();
@@ -20,7 +20,7 @@ fn an_idle_peer_costs_less_than_4_kib() {
 }
 
 #[test]
-fn a_peer_that_was_heard_once_costs_less_than_4_kib() {
+fn a_peer_after_one_message_costs_less_than_4_kib() {
     let mut lone = Lone::new(0..0, Config::default());
     let bytes = cost(|| {
         lone = Lone::new(1..1_001, Config::default());
@@ -47,7 +47,7 @@ fn an_unexpected_message_of_8_b_costs_less_than_128_b() {
 }
 
 #[test]
-fn what_was_received_costs_nothing() {
+fn received_messages_cost_nothing() {
     let mut lone = Lone::new(1..2, Config::default());
     let mut round = || {
         for tag in 0..100 {

@@ -1,10 +1,10 @@
-//! A message that was claimed goes to whoever claimed it, whatever receives are posted.
+//! A message found by a matched probe is received only by its handle, whatever receives are posted.
 
 use crate::net::memory::BufferId;
 use crate::net::{Net, exact, from, limits, pattern};
 use nmad_engine::{Claim, Config, Context, Error, Limits, PeerId, RequestId, Source, TagMatch};
 
-/// Inline, stored, pushed, and only announced.
+/// Lengths of messages that are stored inline, stored, pushed, and sent by rendezvous.
 const LENGTHS: [usize; 4] = [8, 3000, 100 << 10, 3 << 20];
 
 fn net(pushes: bool) -> Net {
@@ -29,7 +29,7 @@ fn recv_claimed(net: &mut Net, claim: Claim, len: usize) -> (RequestId, BufferId
 }
 
 #[test]
-fn it_is_found_once_and_received_after_later_ones() {
+fn a_message_is_found_once_and_received_after_later_ones() {
     for (len, pushes) in LENGTHS.into_iter().flat_map(|len| [(len, false), (len, true)]) {
         let mut net = net(pushes);
         let (first, second) = (pattern(len, 3), pattern(len, 4));
@@ -50,7 +50,7 @@ fn it_is_found_once_and_received_after_later_ones() {
 }
 
 #[test]
-fn it_is_received_once() {
+fn a_message_is_received_once() {
     let mut net = net(true);
     net.send(0, 1, 0, 5, &[7]);
     net.settle();
@@ -62,7 +62,7 @@ fn it_is_received_once() {
 }
 
 #[test]
-fn what_is_here_outlives_its_sender_and_what_is_not_fails() {
+fn a_complete_message_outlives_its_sender_and_an_incomplete_one_fails() {
     for (len, pushes, survives) in [(3000, false, true), (3 << 20, false, false), (3 << 20, true, false)] {
         let mut net = net(pushes);
         let data = pattern(len, 3);

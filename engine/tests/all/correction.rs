@@ -1,4 +1,4 @@
-//! Online correction: what rails are observed to do changes what is expected of them.
+//! Online correction: observed transfers change the forecasts.
 
 use crate::net::rail::Faults;
 use crate::net::{Net, exact, from, limits, pattern};
@@ -6,7 +6,7 @@ use nmad_engine::{Config, Limits, PeerId, RailId};
 
 const LEN: usize = 4_000_000;
 
-/// Rails that claim 1 GB/s and take 1 us and up to `delay_ns` for whatever they carry.
+/// Rails with a nominal bandwidth of 1 GB/s that take 1 us and up to `delay_ns` for each order.
 fn net(rails: usize, delay_ns: u64) -> Net {
     let claimed = Limits { bandwidth: 1_000_000_000, latency_ns: 1_000, ..limits() };
     let config = Config { strategy: "auto".into(), ..Config::default() };
@@ -27,7 +27,7 @@ fn transfer(net: &mut Net, times: u64) {
 }
 
 #[test]
-fn rails_that_are_slower_than_they_say_are_expected_to_be_slower() {
+fn rails_slower_than_nominal_get_slower_forecasts() {
     let mut net = net(2, 30_000_000);
     transfer(&mut net, 20);
     for rail in [0, 1] {
@@ -40,7 +40,7 @@ fn rails_that_are_slower_than_they_say_are_expected_to_be_slower() {
 }
 
 #[test]
-fn where_nothing_can_be_shared_out_nobody_pays_for_observing() {
+fn a_single_rail_is_not_observed() {
     let mut net = net(1, 0);
     net.carried();
     transfer(&mut net, 3);

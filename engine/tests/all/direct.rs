@@ -1,4 +1,4 @@
-//! Messages that go past the window into a rail that takes them at once.
+//! Messages that bypass the window, into a rail that takes them at once.
 
 use crate::common::{self, Pair, bytes, leave_to_inner, pattern, segments};
 use crate::short;
@@ -9,13 +9,13 @@ use nmad_engine::{
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A rail that takes a packet at once, unless its place in the sequence of those says otherwise.
+/// A rail that takes a packet at once, unless `refuses` is true for its number among such packets.
 struct Taking {
     inner: Box<dyn Driver>,
     injects: bool,
     refuses: fn(u32) -> bool,
     asked: u32,
-    /// Posted and not reported as sent, so that nothing may leave at once.
+    /// Posted and not reported as sent; until then nothing may be sent at once.
     waiting: u32,
     injected: Arc<AtomicU32>,
 }
@@ -67,7 +67,7 @@ fn pair_of(injects: bool, refuses: fn(u32) -> bool, config: Config) -> (Pair, Ar
     (pair, injected)
 }
 
-/// Sends without waiting, past the window if that goes; whether it went there.
+/// Sends without waiting; returns whether the message bypassed the window.
 fn send(pair: &mut Pair, tag: u64, data: &'static [u8]) -> bool {
     send_as(pair, tag, data, Caller::GoesOn)
 }
@@ -104,7 +104,7 @@ fn receive_all(pair: &mut Pair, lens: &[usize]) {
 }
 
 #[test]
-fn order_is_kept_whatever_the_rail_refuses() {
+fn order_is_kept_when_the_rail_refuses() {
     let lens: Vec<usize> = (0..400).map(|n| n * n * 13 % 3000).collect();
     for refuses in [|_| false, |n| n % 3 == 0, |n| n % 7 > 2, |_| true] {
         let (mut pair, injected) = pair(refuses, Config::default());
@@ -127,7 +127,7 @@ fn order_is_kept_whatever_the_rail_refuses() {
 }
 
 #[test]
-fn without_credit_nothing_leaves_at_once_and_all_arrives() {
+fn without_credit_nothing_is_sent_at_once_and_all_arrives() {
     let (mut pair, injected) = pair(|_| false, Config { credit: 0, ..Config::default() });
     let lens = vec![1000; 600];
     for (tag, &len) in lens.iter().enumerate() {
@@ -140,12 +140,12 @@ fn without_credit_nothing_leaves_at_once_and_all_arrives() {
 }
 
 #[test]
-fn what_waits_is_not_overtaken_and_who_waits_may_have_a_call_made() {
-    // Long data, too: whether it is copied is the rail's affair then.
+fn waiting_messages_are_not_overtaken_and_a_waiting_caller_may_use_a_call() {
+    // Long data, too: the rail decides whether to copy it.
     let config = Config { in_place_min: Some(256), ..Config::default() };
     let (mut pair, injected) = pair_of(false, |_| false, config);
     let data = pattern(8);
-    // The first one tells the peer how much it may send.
+    // The first message carries the credit limit to the peer.
     send(&mut pair, 0, data);
     pair.settle();
     for (tag, len, caller) in [(1, 8, Caller::Steps), (2, 4000, Caller::Waits)] {
@@ -158,10 +158,10 @@ fn what_waits_is_not_overtaken_and_who_waits_may_have_a_call_made() {
 }
 
 #[test]
-fn every_strategy_lets_a_lone_message_leave_at_once() {
+fn every_strategy_lets_a_lone_message_be_sent_at_once() {
     for name in Registry::default().names() {
         let (mut pair, _) = pair(|_| false, Config { strategy: name.into(), ..Config::default() });
-        // The first one tells the peer how much it may send.
+        // The first message carries the credit limit to the peer.
         send(&mut pair, 0, pattern(8));
         pair.settle();
         assert!(send(&mut pair, 1, pattern(8)), "{name}");

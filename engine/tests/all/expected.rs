@@ -1,4 +1,4 @@
-//! Receives that are in no table, for those who keep everybody else from the engine while they wait.
+//! Blocking receives without an entry in the tables, during which no other thread uses the engine.
 
 use crate::common::{Pair, bytes, memory, pattern};
 use nmad_engine::{Config, Context, Hints, Met, PeerId, RailId, Segments, Source, Tag, TagMatch};
@@ -7,12 +7,12 @@ const FROM: Source = Source::Peer(PeerId(0));
 const TAG: TagMatch = TagMatch::Exact(Tag(5));
 
 /// Two hosts whose link is open and that have exchanged their control frames.
-fn acquainted() -> Pair {
-    acquaint(Pair::new(1, Config::default()))
+fn connected_pair() -> Pair {
+    connect(Pair::new(1, Config::default()))
 }
 
-fn acquaint(mut pair: Pair) -> Pair {
-    pair.acquaint();
+fn connect(mut pair: Pair) -> Pair {
+    pair.connect();
     pair
 }
 
@@ -20,23 +20,23 @@ fn expect(pair: &mut Pair, into: &Segments) {
     assert_eq!(pair.hosts[1].engine.expect(FROM, Context(0), TAG, into), Some(PeerId(0)));
 }
 
-/// The message of this many bytes that was expected is here.
-fn check_met(pair: &mut Pair, place: *const [u8], len: usize) {
+/// Checks that the expected message of this many bytes has arrived.
+fn check_received(pair: &mut Pair, place: *const [u8], len: usize) {
     let Met::Message(envelope) = pair.hosts[1].engine.met() else { panic!("round {len}: not met") };
     assert_eq!((envelope.tag, envelope.len), (Tag(5), len as u64));
     assert!(bytes(place)[..len] == *pattern(len));
 }
 
 #[test]
-fn the_message_that_is_named_is_met_and_others_are_kept() {
-    let mut pair = acquainted();
+fn the_expected_message_is_received_and_others_are_kept() {
+    let mut pair = connected_pair();
     let (into, place) = memory(100);
     for round in 0..100 {
         expect(&mut pair, &into);
         assert_eq!(pair.hosts[1].engine.met(), Met::Not);
         pair.send(0, 0, 5, pattern(round));
         pair.settle();
-        check_met(&mut pair, place, round);
+        check_received(&mut pair, place, round);
         assert_eq!(pair.hosts[1].engine.met(), Met::Not, "told once");
     }
     expect(&mut pair, &into);
@@ -52,11 +52,11 @@ fn the_message_that_is_named_is_met_and_others_are_kept() {
     assert_eq!(envelope.len, 12);
 }
 
-/// Long ones, and several in one packet, go the long way, which looks among the posted receives.
+/// Long messages, and several in one packet, use the general path, which matches posted receives.
 #[test]
-fn what_cannot_go_the_short_way_comes_all_the_same() {
+fn messages_that_need_the_general_path_arrive() {
     for (lens, room) in [(&[100_000][..], 100_000), (&[50], 20), (&[1, 2, 3], 3), (&[0; 40], 0)] {
-        let mut pair = acquainted();
+        let mut pair = connected_pair();
         let (into, place) = memory(room);
         expect(&mut pair, &into);
         for &len in lens {
@@ -77,7 +77,7 @@ fn what_cannot_go_the_short_way_comes_all_the_same() {
 }
 
 #[test]
-fn who_was_posted_first_comes_first() {
+fn earlier_receives_match_first() {
     let mut pair = Pair::new(1, Config::default());
     let (into, _) = memory(8);
     let (request, _) = pair.recv(1, FROM, 0, TagMatch::Any, 8);
@@ -104,8 +104,8 @@ fn leave(pair: &mut Pair, tag: u64, lens: &[usize]) {
 }
 
 #[test]
-fn a_look_takes_the_next_packet_whatever_is_in_it() {
-    let mut pair = acquainted();
+fn polling_a_peer_takes_its_next_packet_whatever_it_contains() {
+    let mut pair = connected_pair();
     let (into, place) = memory(50_000);
     for round in 0..200 {
         expect(&mut pair, &into);
@@ -115,14 +115,14 @@ fn a_look_takes_the_next_packet_whatever_is_in_it() {
         assert_eq!(pair.hosts[1].engine.unexpected(), 1, "one of another tag");
         leave(&mut pair, 5, &[round]);
         assert_eq!(pair.look_for(), Some(true));
-        check_met(&mut pair, place, round);
+        check_received(&mut pair, place, round);
         let (other, _) = pair.recv(1, FROM, 0, TagMatch::Any, round);
-        // What the other side has to know leaves with the next turn.
+        // The acknowledgement is sent in the next pass.
         pair.hosts[1].turn(true);
         assert!(pair.result(1, other).is_some_and(|ended| ended.is_ok()));
     }
     for lens in [&[1, 2, 3][..], &[50_000], &[60_000]] {
-        let mut pair = acquainted();
+        let mut pair = connected_pair();
         expect(&mut pair, &into);
         leave(&mut pair, 5, lens);
         assert_eq!(pair.look_for(), Some(true), "and is taken");
@@ -136,10 +136,10 @@ fn a_look_takes_the_next_packet_whatever_is_in_it() {
     }
 }
 
-/// When an acknowledgement came has to be known, and a look does not read the clock.
+/// The arrival time of an acknowledgement matters, and a poll of one peer does not read the clock.
 #[test]
-fn nobody_looks_past_what_waits_for_an_acknowledgement() {
-    let mut pair = acquainted();
+fn all_rails_are_polled_while_an_acknowledgement_is_awaited() {
+    let mut pair = connected_pair();
     let (into, _) = memory(8);
     pair.send(1, 0, 1, pattern(8));
     pair.hosts[1].turn(true);
@@ -150,12 +150,12 @@ fn nobody_looks_past_what_waits_for_an_acknowledgement() {
     assert!(matches!(pair.hosts[1].engine.met(), Met::Message(_)));
 }
 
-/// Of several rails the one is looked at that has brought the last few messages.
+/// Of several rails, the one over which the last few packets arrived is polled.
 #[test]
-fn with_several_rails_who_waits_looks_where_messages_come_from() {
-    let mut pair = acquaint(Pair::new(2, Config { strategy: "fifo".into(), ..Config::default() }));
+fn with_several_rails_the_last_used_one_is_polled() {
+    let mut pair = connect(Pair::new(2, Config { strategy: "fifo".into(), ..Config::default() }));
     let (into, place) = memory(100);
-    // Enough of them, whatever was heard before.
+    // Enough messages, independent of earlier ones.
     for _ in 0..5 {
         pair.recv(1, FROM, 0, TAG, 8);
         leave(&mut pair, 5, &[8]);
@@ -171,13 +171,13 @@ fn with_several_rails_who_waits_looks_where_messages_come_from() {
         let comes_there = looks && !matches!(round, 2 | 7);
         assert_eq!(pair.look_for() == Some(true), comes_there, "{round}");
         pair.settle();
-        check_met(&mut pair, place, round);
+        check_received(&mut pair, place, round);
     }
 }
 
 #[test]
-fn a_look_ends_a_receive_that_was_posted_and_it_is_known_where_to_look() {
-    let mut pair = acquainted();
+fn polling_a_peer_completes_a_posted_receive() {
+    let mut pair = connected_pair();
     let (request, place) = pair.recv(1, FROM, 0, TAG, 100);
     let awaited = |pair: &Pair| pair.hosts[1].engine.awaited_from(request);
     assert_eq!((awaited(&pair), pair.look_for()), (Some(PeerId(0)), Some(false)));

@@ -1,11 +1,11 @@
-//! The last link to a peer is lost while others that were left may carry again.
+//! The last link to a peer is lost while others that were given up may come back.
 
 use crate::net::{Net, exact, from, limits, pattern};
 use nmad_engine::{Config, Duration, Error, Limits, PeerId};
 
 const LEN: usize = 100_000;
 
-/// Two hosts with two rails that may come back, of which the first has failed.
+/// Two hosts with two rails that may come back; the first has failed.
 fn with_one_left(config: &Config) -> Net {
     let mut net = Net::new(2, &[Limits { returns: true, ..limits() }; 2], config, 1);
     net.recv(1, from(0), 0, exact(0), 0);
@@ -18,7 +18,7 @@ fn with_one_left(config: &Config) -> Net {
     net
 }
 
-/// Lets time pass.
+/// Advances time.
 fn run(net: &mut Net, ms: u64) {
     let until = net.now + ms * 1_000_000;
     while net.now < until {
@@ -30,7 +30,7 @@ fn run(net: &mut Net, ms: u64) {
 }
 
 #[test]
-fn a_peer_without_a_link_is_there_again_when_one_opens() {
+fn a_peer_without_a_link_returns_when_one_opens() {
     let mut net = with_one_left(&Config { return_within: Duration::from_ms(10_000), ..Config::default() });
     let early = net.recv(1, from(0), 0, exact(1), LEN);
     net.send(0, 1, 0, 1, &pattern(LEN, 1));
@@ -46,7 +46,7 @@ fn a_peer_without_a_link_is_there_again_when_one_opens() {
 }
 
 #[test]
-fn a_peer_none_of_whose_links_opens_is_given_up_in_time() {
+fn a_peer_without_a_link_is_lost_in_time() {
     let mut net = with_one_left(&Config::default());
     net.kill(1, 0, 1);
     run(&mut net, 10);
@@ -59,7 +59,7 @@ fn a_peer_none_of_whose_links_opens_is_given_up_in_time() {
 }
 
 #[test]
-fn whoever_wants_no_wait_is_told_at_once() {
+fn without_a_wait_the_loss_is_reported_at_once() {
     let mut net = with_one_left(&Config { return_within: Duration::ZERO, ..Config::default() });
     let sent = net.send(0, 1, 0, 1, &pattern(LEN, 1));
     net.kill(1, 0, 1);
@@ -68,9 +68,9 @@ fn whoever_wants_no_wait_is_told_at_once() {
 }
 
 #[test]
-fn a_link_that_rests_is_tried_when_the_last_one_falls_silent() {
+fn a_down_link_is_retried_when_the_last_one_falls_silent() {
     let mut net = with_one_left(&Config::default());
-    // It comes and goes until it rests for seconds.
+    // The link flaps until its retry pause is several seconds.
     for _ in 0..6 {
         net.wires().mended.insert(0);
         run(&mut net, 7_000);

@@ -1,4 +1,4 @@
-//! When rails are fed: the three ways of P1, and what does not wait.
+//! When rails are given packets: the three modes of P1, and exceptions.
 
 use crate::net::{self, Net, limits};
 use nmad_engine::{Config, Feed, Hints, Limits, PeerId, RailId};
@@ -6,7 +6,7 @@ use nmad_engine::{Config, Feed, Hints, Limits, PeerId, RailId};
 /// One kilobyte takes a millisecond.
 const SLOW: u64 = 1_000_000;
 
-/// Two hosts on a slow rail, which is open and idle.
+/// Two hosts on a slow rail that is open and idle.
 fn net(feed: Feed) -> Net {
     let config = Config { feed, ..Config::default() };
     let mut net = Net::new(2, &[Limits { bandwidth: SLOW, depth: 64, ..limits() }], &config, 1);
@@ -22,20 +22,20 @@ fn send(net: &mut Net, len: usize) {
     net.turn(0, false);
 }
 
-/// Packets that left since the last time, by the number of messages in each.
+/// Packets sent since the last call, by the number of messages in each.
 fn left(net: &mut Net) -> Vec<usize> {
     // Posted orders are carried when the rail is polled.
     net.turn(0, false);
     net.said(0).iter().map(|(_, text)| text.matches("eager").count()).collect()
 }
 
-/// When the rail is idle again.
+/// Time when the rail is idle again.
 fn idle(net: &Net) -> u64 {
     net.hosts[0].engine.next_deadline().expect("something waits").as_ns()
 }
 
 #[test]
-fn accumulating_the_first_leaves_at_once_and_the_rest_when_the_rail_is_idle() {
+fn accumulate_sends_the_first_at_once_and_the_rest_when_the_rail_is_idle() {
     let mut net = net(Feed::Accumulate);
     send(&mut net, 1_000);
     assert_eq!(left(&mut net), [1]);
@@ -53,7 +53,7 @@ fn accumulating_the_first_leaves_at_once_and_the_rest_when_the_rail_is_idle() {
 }
 
 #[test]
-fn who_waits_does_not_wait_for_the_rail_to_be_idle() {
+fn a_waiting_caller_does_not_wait_for_the_rail_to_be_idle() {
     for feed in [Feed::Accumulate, Feed::Prepare, Feed::Backlog(1 << 20)] {
         let mut net = net(feed);
         send(&mut net, 1_000);
@@ -65,7 +65,7 @@ fn who_waits_does_not_wait_for_the_rail_to_be_idle() {
 }
 
 #[test]
-fn prepared_one_packet_is_made_while_the_rail_is_busy() {
+fn prepare_builds_one_packet_while_the_rail_is_busy() {
     let mut net = net(Feed::Prepare);
     send(&mut net, 1_000);
     send(&mut net, 101);
@@ -79,7 +79,7 @@ fn prepared_one_packet_is_made_while_the_rail_is_busy() {
 }
 
 #[test]
-fn a_backlog_beyond_the_threshold_leaves_though_the_rail_is_busy() {
+fn a_backlog_beyond_the_threshold_is_sent_although_the_rail_is_busy() {
     let mut net = net(Feed::Backlog(1_000));
     send(&mut net, 1_000);
     for _ in 0..3 {
@@ -91,7 +91,7 @@ fn a_backlog_beyond_the_threshold_leaves_though_the_rail_is_busy() {
 }
 
 #[test]
-fn feeding_can_be_changed_while_something_waits() {
+fn the_mode_can_be_changed_while_messages_wait() {
     let mut net = net(Feed::Prepare);
     send(&mut net, 1_000);
     send(&mut net, 100);
@@ -106,7 +106,7 @@ fn feeding_can_be_changed_while_something_waits() {
 }
 
 #[test]
-fn what_is_posted_costs_the_rail_its_predicted_time() {
+fn a_posted_order_occupies_the_rail_for_its_predicted_time() {
     let mut net = net(Feed::Accumulate);
     send(&mut net, 9_976);
     send(&mut net, 1);
@@ -116,7 +116,7 @@ fn what_is_posted_costs_the_rail_its_predicted_time() {
 }
 
 #[test]
-fn priority_overtakes_what_still_waits() {
+fn priority_overtakes_waiting_messages() {
     let mut net = net(Feed::Accumulate);
     net.hosts[0].engine.set_strategy(None, "fifo").unwrap();
     send(&mut net, 1_000);

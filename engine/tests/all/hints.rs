@@ -1,5 +1,5 @@
-//! What the application knows about a message: dependency, preference, a strategy of its own; and strategies
-//! that see it.
+//! Hints of the application about a message: dependency, preference, its own strategy; and strategies that
+//! read them.
 
 use crate::net::{Net, exact, from, limits, pattern};
 use nmad_engine::{
@@ -34,7 +34,7 @@ fn occupy(net: &mut Net) {
     net.said(0);
 }
 
-/// Tags of the messages in each packet that has left, in their order.
+/// Tags of the messages in each packet sent, in order.
 fn tags(net: &mut Net) -> Vec<Vec<u64>> {
     let tag = |word: &str| u64::from_str_radix(word.strip_prefix("tag 0x")?.split(' ').next()?, 16).ok();
     let tags = |text: &str| text.match_indices("tag 0x").filter_map(|(at, _)| tag(&text[at..])).collect();
@@ -46,7 +46,7 @@ fn with_priority(priority: i8) -> Hints {
 }
 
 #[test]
-fn what_depends_on_a_message_never_leaves_before_it() {
+fn a_dependent_message_is_never_sent_first() {
     for (depends, expected) in [(false, [2, 3, 1]), (true, [1, 2, 3])] {
         let mut net = net(&[slow()], Config::default());
         occupy(&mut net);
@@ -61,14 +61,14 @@ fn what_depends_on_a_message_never_leaves_before_it() {
 }
 
 #[test]
-fn what_depends_on_a_message_for_another_rail_waits_for_it() {
+fn a_dependent_message_waits_for_one_on_another_rail() {
     let mut net = net(&[slow(), slow()], Config { strategy: "greedy".into(), ..Config::default() });
     for rail in [0, 1] {
         net.send_with(0, 1, 0, 9, &[7; 10_000], Hints { rail: Some(RailId(rail)), ..Hints::default() });
     }
     net.turn(0, false);
     net.now += 5_000_000;
-    // The first rail is busy for longer.
+    // The first rail is busy longer.
     net.send_with(0, 1, 0, 9, &[7; 10_000], Hints { rail: Some(RailId(0)), ..Hints::default() });
     net.now += 5_100_000;
     net.turn(0, false);
@@ -85,8 +85,8 @@ fn what_depends_on_a_message_for_another_rail_waits_for_it() {
 }
 
 #[test]
-fn what_depends_on_a_large_message_makes_it_ask_at_once() {
-    // The second large message of a flow waits a little for an Rtr.
+fn a_dependent_message_makes_a_large_one_send_its_request_at_once() {
+    // The second large message of a flow waits a short time for an Rtr.
     let mut net = net(&[limits()], Config::default());
     let data = pattern(200_000, 1);
     for _ in 0..2 {
@@ -105,7 +105,7 @@ fn what_depends_on_a_large_message_makes_it_ask_at_once() {
 }
 
 #[test]
-fn latency_does_not_wait_for_the_rail_and_bandwidth_takes_the_wide_one() {
+fn latency_does_not_wait_for_the_rail_and_bandwidth_takes_the_fastest() {
     let prefers = |prefer| Hints { prefer, ..Hints::default() };
     for (prefer, leaves) in [(Prefer::Either, 0), (Prefer::Bandwidth, 0), (Prefer::Latency, 1)] {
         let mut net = net(&[slow()], Config::default());
@@ -157,7 +157,7 @@ fn a_message_may_have_a_strategy_of_its_own() {
     }
 }
 
-/// What a strategy has seen, and the peer that it prefers.
+/// Records what a strategy has seen, and the peer that it prefers.
 #[derive(Debug, Default)]
 struct Seen {
     entries: Vec<String>,
@@ -191,7 +191,7 @@ impl Strategy for Watchful {
                 self.0.lock().unwrap().entries.push(text);
             }
         }
-        // The last one first, which is as good as any.
+        // The last one first: any order is valid.
         let numbers: Vec<u32> = window.entries(rail.scope(true)).map(|entry| entry.number()).collect();
         for number in numbers.into_iter().rev() {
             assert!(packet.take(window, rail.scope(true), |_, entry| entry.number() == number));
@@ -204,7 +204,7 @@ impl Strategy for Watchful {
 }
 
 #[test]
-fn a_strategy_sees_what_waits_and_chooses_between_peers() {
+fn a_strategy_sees_waiting_messages_and_chooses_between_peers() {
     let seen = Arc::new(Mutex::new(Seen::default()));
     let mut config = Config { strategy: "watchful".into(), ..Config::default() };
     let shown = seen.clone();
@@ -226,7 +226,8 @@ fn a_strategy_sees_what_waits_and_chooses_between_peers() {
     net.turn(0, false);
     net.turn(0, false);
     let tags = tags(&mut net);
-    // The peer of the highest number comes first; what depends on a message is seen when that is taken.
+    // The peer with the highest number comes first; a dependent message is visible once the one before it
+    // is taken.
     assert_eq!(tags[tags.len() - 3..], [[6], [7], [5]], "{tags:?}");
     let seen = seen.lock().unwrap();
     let large = "2 Names { context: Context(4), tag: Tag(6), seq: 0, len: 100000 } 0 Bandwidth false";

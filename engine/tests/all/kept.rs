@@ -1,4 +1,4 @@
-//! Messages that leave at once over a lossy rail, and are remembered while they are under way.
+//! Messages sent at once over a lossy rail, and kept while in flight.
 
 use crate::common::{self, Pair, bytes, leave_to_inner, limits, pattern, segments};
 use crate::short;
@@ -9,8 +9,8 @@ use nmad_engine::{
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A lossy rail that sends a packet at once, unless its place in the sequence of those says otherwise, and
-/// loses others.
+/// A lossy rail that sends a packet at once, unless `refuses` is true for its number among such packets,
+/// and loses those for which `loses` is true.
 struct Hasty {
     inner: Box<dyn Driver>,
     refuses: fn(u32) -> bool,
@@ -61,17 +61,17 @@ impl Driver for Hasty {
     }
 }
 
-/// Two hosts whose rail from the first to the second is such a one.
+/// Two hosts with such a rail from the first to the second.
 fn pair(refuses: fn(u32) -> bool, loses: fn(u32) -> bool) -> (Pair, Arc<AtomicU32>) {
-    // Data in the retransmission buffer is copied anyway, so the threshold for staying in place does not
+    // Data in the retransmission buffer is copied anyway, so the threshold for sending in place does not
     // matter.
     let config = Config { in_place_min: Some(16), ..Config::default() };
-    acquainted(Pair::with(1, config, Limits { lossy: true, ..limits() }), refuses, loses)
+    connected(Pair::with(1, config, Limits { lossy: true, ..limits() }), refuses, loses)
 }
 
-/// The same of any pair: all rails from the first to the second are such ones.
-fn acquainted(mut pair: Pair, refuses: fn(u32) -> bool, loses: fn(u32) -> bool) -> (Pair, Arc<AtomicU32>) {
-    // What both sides tell each other first: how much they may send.
+/// Connects any pair, with such rails from the first to the second.
+fn connected(mut pair: Pair, refuses: fn(u32) -> bool, loses: fn(u32) -> bool) -> (Pair, Arc<AtomicU32>) {
+    // Exchange the initial credit limits.
     for _ in 0..2 {
         pair.send(0, 9, 9, pattern(1));
         pair.recv(1, Source::Peer(PeerId(0)), 9, TagMatch::Any, 1);
@@ -100,7 +100,7 @@ fn send(pair: &mut Pair, tag: u64, data: &'static [u8]) -> bool {
     false
 }
 
-/// Turns both pumps until nothing is under way, for at most ten simulated seconds.
+/// Runs both pumps until nothing is in flight, for at most ten simulated seconds.
 fn deliver(pair: &mut Pair) {
     for _ in 0..10_000 {
         pair.hosts.iter_mut().for_each(|host| {
@@ -115,7 +115,7 @@ fn deliver(pair: &mut Pair) {
 }
 
 #[test]
-fn what_left_at_once_arrives_in_order_whatever_is_refused_or_lost() {
+fn messages_sent_at_once_arrive_in_order_despite_refusals_and_losses() {
     let lens: Vec<usize> = (0..400).map(|n| n * n * 13 % 3000).collect();
     let patterns: [fn(u32) -> bool; 3] = [|_| false, |n| n % 3 == 0, |n| n % 7 > 4];
     for refuses in patterns {
@@ -140,10 +140,10 @@ fn what_left_at_once_arrives_in_order_whatever_is_refused_or_lost() {
 }
 
 #[test]
-fn what_left_at_once_over_a_rail_that_dies_arrives_over_the_other() {
+fn messages_sent_at_once_over_a_rail_that_dies_arrive_over_the_other() {
     for strategy in ["auto", "fifo", "greedy"] {
         let config = Config { strategy: strategy.into(), ..Config::default() };
-        let (mut pair, hurried) = acquainted(Pair::new(2, config), |n| n % 5 == 0, |_| false);
+        let (mut pair, hurried) = connected(Pair::new(2, config), |n| n % 5 == 0, |_| false);
         let lens: Vec<usize> = (0..200).map(|n| n * n * 13 % 3000).collect();
         for (tag, &len) in lens.iter().enumerate() {
             send(&mut pair, tag as u64, pattern(len));
@@ -170,10 +170,10 @@ fn check(pair: &mut Pair, lens: &[usize]) {
     }
 }
 
-/// A lost message is sent again when its timeout has passed, also if nothing else happens; until then no
-/// order is due.
+/// A lost message is retransmitted when its timeout has passed, even without any event; until then no order
+/// is due.
 #[test]
-fn what_left_at_once_and_was_lost_is_sent_again_in_time() {
+fn a_lost_message_sent_at_once_is_retransmitted_in_time() {
     let (mut pair, hurried) = pair(|_| false, |n| n == 1);
     assert!(send(&mut pair, 0, pattern(8)) && hurried.load(Ordering::Relaxed) == 1);
     let engine = &mut pair.hosts[0].engine;
@@ -188,9 +188,9 @@ fn what_left_at_once_and_was_lost_is_sent_again_in_time() {
     assert!(pair.hosts[0].engine.counters(RailId(0)).resent >= 1);
 }
 
-/// A receive that is expected is met by what comes over a lossy rail, which is acknowledged.
+/// A blocking receive completes with a message over a lossy rail, which is acknowledged.
 #[test]
-fn the_message_that_is_expected_is_met_and_acknowledged() {
+fn the_expected_message_is_received_and_acknowledged() {
     let (mut pair, _) = pair(|_| false, |n| n == 30);
     let (into, place) = common::memory(100);
     let mut met = 0;
@@ -198,7 +198,7 @@ fn the_message_that_is_expected_is_met_and_acknowledged() {
         let from = Source::Peer(PeerId(0));
         assert!(pair.hosts[1].engine.expect(from, Context(0), TagMatch::Exact(Tag(round)), &into).is_some());
         assert!(send(&mut pair, round, pattern(round as usize)), "round {round}");
-        // A caller that waits asks after each turn.
+        // A waiting caller checks after each pass.
         let met_or_posted = (0..10_000).find_map(|_| {
             pair.hosts.iter_mut().for_each(|host| {
                 host.now += 1_000_000;
@@ -222,10 +222,11 @@ fn the_message_that_is_expected_is_met_and_acknowledged() {
     assert!(met > 90, "{met}");
 }
 
-/// A caller that waits has its message before the engine takes note of the acknowledgement that came with it;
-/// but that is done before anything is sent again or counts as under way, however late the next turn is.
+/// A waiting caller gets its message before the engine handles the acknowledgement that arrived with it;
+/// but the acknowledgement is handled before any retransmission or query of the state, however late the
+/// next pass is.
 #[test]
-fn what_is_acknowledged_by_the_message_that_is_expected_is_not_sent_again() {
+fn an_acknowledgement_with_the_expected_message_prevents_retransmission() {
     for sends_at_once in [false, true] {
         let (mut pair, _) = pair(|_| false, |_| false);
         assert!(send(&mut pair, 0, pattern(8)));

@@ -1,5 +1,5 @@
-//! Receivers that are late: what goes without asking because of them, within their credit, and what asks
-//! again once they are timely.
+//! Late receivers: messages sent eagerly because of them, within their credit, and the return to rendezvous
+//! once they are timely.
 
 use crate::net::{Net, exact, from, limits, pattern};
 use crate::thresholds::profile;
@@ -7,12 +7,12 @@ use nmad_engine::{
     Caller, Config, Context, Hints, Instant, Limits, PeerId, Protocol, RailId, RequestId, Tag,
 };
 
-/// Above the usual eager limit, and several packets.
+/// Length above the default eager limit: several packets.
 const LEN: usize = 100_000;
-/// What a receiver computes before it looks.
+/// Time that a receiver computes before it polls.
 const LATE_NS: u64 = 2_000_000;
 
-/// Rails of 1 GB/s; copying was not measured, so it is taken to be as fast.
+/// Rails of 1 GB/s; copying was not measured, so it is assumed to be as fast.
 fn rail() -> Limits {
     Limits { bandwidth: 1_000_000_000, latency_ns: 5_000, ..limits() }
 }
@@ -28,7 +28,7 @@ fn config() -> Config {
     Config { strategy: "auto".into(), ..Config::default() }
 }
 
-/// How a message to host 1 would go.
+/// Protocol of a message to host 1.
 fn protocol(net: &Net, len: usize) -> Protocol {
     let to = (PeerId(1), Context(0), Tag(1));
     let now = Instant::from_ns(net.now);
@@ -36,7 +36,7 @@ fn protocol(net: &Net, len: usize) -> Protocol {
     engine.plan(to, len as u64, Hints::default(), Caller::GoesOn, now).expect("it is there").protocol
 }
 
-/// Host 0 alone turns its pump for a while: host 1 computes.
+/// Runs only the pump of host 0 for a while: host 1 computes.
 fn compute(net: &mut Net) {
     for _ in 0..200 {
         net.now += LATE_NS / 200;
@@ -44,8 +44,8 @@ fn compute(net: &mut Net) {
     }
 }
 
-/// A message whose receive is posted, from whose sending on the receiver computes; whether it had left
-/// before the receiver was back.
+/// Sends a message whose receive is posted, while the receiver computes; returns whether it was sent before
+/// the receiver polled again.
 fn overlapped(net: &mut Net, len: usize, seed: u64) -> bool {
     let recv = net.recv(1, from(0), 0, exact(1), len);
     let sent = net.send(0, 1, 0, 1, &pattern(len, seed));
@@ -57,7 +57,7 @@ fn overlapped(net: &mut Net, len: usize, seed: u64) -> bool {
 }
 
 #[test]
-fn a_message_to_a_receiver_that_computes_leaves_before_the_receiver_is_back() {
+fn a_message_to_a_computing_receiver_is_sent_before_it_polls() {
     let mut net = net(config());
     assert_eq!(protocol(&net, LEN), Protocol::Rendezvous);
     assert!(!overlapped(&mut net, LEN, 1), "nobody knows yet that the receiver is late");
@@ -67,7 +67,7 @@ fn a_message_to_a_receiver_that_computes_leaves_before_the_receiver_is_back() {
     assert_eq!(left, 10);
 }
 
-/// One rail that pushes, and chunks shorter than [`LEN`].
+/// A single rail that pushes, with chunks shorter than [`LEN`].
 fn pushing(config: Config) -> Net {
     let limits = Limits { push: u64::MAX, ..rail() };
     let mut net = Net::new(2, &[limits], &Config { chunk: 64 << 10, ..config }, 1);
@@ -77,7 +77,7 @@ fn pushing(config: Config) -> Net {
 }
 
 #[test]
-fn all_of_a_message_is_pushed_to_a_receiver_that_computes_but_for_a_few_that_ask() {
+fn messages_to_a_computing_receiver_are_pushed_whole_except_for_probes() {
     let mut net = pushing(config());
     assert!(!overlapped(&mut net, LEN, 1), "the rest of it waits for an answer");
     let waits: Vec<u64> = (2..40).filter(|&seed| !overlapped(&mut net, LEN, seed)).collect();
@@ -87,7 +87,7 @@ fn all_of_a_message_is_pushed_to_a_receiver_that_computes_but_for_a_few_that_ask
 }
 
 #[test]
-fn what_is_pushed_to_a_late_receiver_stays_within_the_credit() {
+fn pushes_to_a_late_receiver_stay_within_the_credit() {
     let mut net = pushing(Config { credit: 1 << 20, ..config() });
     overlapped(&mut net, LEN, 1);
     let sent: Vec<RequestId> = (0..20).map(|seed| net.send(0, 1, 0, 1, &pattern(LEN, seed))).collect();
@@ -102,7 +102,7 @@ fn what_is_pushed_to_a_late_receiver_stays_within_the_credit() {
 }
 
 #[test]
-fn a_receiver_that_computes_does_not_make_rails_seem_slow() {
+fn a_computing_receiver_does_not_make_rails_seem_slow() {
     let mut net = Net::new(2, &[Limits { packet: 72 << 10, ..rail() }; 2], &config(), 1);
     (0..2).for_each(|rail| net.hosts[0].engine.set_profile(RailId(rail), None, profile()));
     net.send(0, 1, 0, 0, &[]);
@@ -119,12 +119,12 @@ fn a_receiver_that_computes_does_not_make_rails_seem_slow() {
     let accuracy = forecast.accuracy().expect("what it carried was acknowledged");
     assert!(accuracy.count > 9 && accuracy.median > 2.0, "acknowledgements came late: {accuracy:?}");
     assert_eq!(protocol(&net, 3 * LEN), Protocol::EagerParts);
-    // One of the two may be blamed for a while.
+    // One of the two may seem slower for a while.
     assert!(most < 3.0, "{most}");
 }
 
 #[test]
-fn a_sender_that_waits_gives_its_rails_all_parts_before_it_looks_at_them() {
+fn a_waiting_sender_fills_all_rails_before_it_polls() {
     let mut net = net(config());
     overlapped(&mut net, LEN, 1);
     let packets = |net: &Net| [0, 1].map(|rail| net.hosts[0].engine.counters(RailId(rail)).packets);
@@ -132,24 +132,24 @@ fn a_sender_that_waits_gives_its_rails_all_parts_before_it_looks_at_them() {
     net.send(0, 1, 0, 1, &pattern(LEN, 2));
     net.turn(0, true);
     let after = packets(&net);
-    // Seven packets, of which each rail takes four at most.
+    // Seven packets; each rail accepts at most four.
     assert_eq!((after[0] - before[0], after[1] - before[1]), (4, 3));
 }
 
 #[test]
-fn a_limit_that_the_user_has_set_stays() {
+fn the_limit_of_the_user_stays() {
     let mut net = net(Config { eager_max: Some(32 << 10), ..config() });
     (1..6).for_each(|seed| assert!(!overlapped(&mut net, LEN, seed)));
     assert!(!(protocol(&net, LEN) == Protocol::EagerParts));
 }
 
 #[test]
-fn one_after_sixteen_asks_and_a_timely_receiver_is_noticed() {
+fn one_of_sixteen_messages_is_a_probe_and_detects_a_timely_receiver() {
     let mut net = net(config());
     overlapped(&mut net, LEN, 1);
     let waits: Vec<u64> = (2..40).filter(|&seed| !overlapped(&mut net, LEN, seed)).collect();
     assert_eq!(waits, [18], "the next one comes after twice as many");
-    // From now on the receiver looks all the time.
+    // From now on the receiver polls all the time.
     let mut asked = 0;
     for seed in 0..400 {
         asked += usize::from(protocol(&net, LEN) != Protocol::EagerParts);
@@ -178,7 +178,7 @@ fn kept(net: &Net) -> u64 {
 }
 
 #[test]
-fn an_invited_message_does_not_say_that_credit_is_used_up() {
+fn a_message_with_an_rtr_reports_no_lack_of_credit() {
     let mut net = net(config());
     let sent = net.send(0, 1, 0, 1, &pattern(LEN, 1));
     compute(&mut net);

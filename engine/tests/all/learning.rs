@@ -1,4 +1,4 @@
-//! What messages teach of rails, and which of them do.
+//! Learning about rails from messages.
 
 use crate::net::rail::Faults;
 use crate::net::{Net, exact, from, limits, pattern};
@@ -10,7 +10,7 @@ use nmad_engine::{
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Two hosts that learn. The first one can reach itself, too.
+/// Two hosts with learning; the first one can also reach itself.
 fn net() -> Net {
     let mut net = Net::new(2, &[limits()], &Config { adapts: true, ..Config::default() }, 1);
     net.hosts[0].engine.add_link(PeerId(0), RailId(0));
@@ -27,14 +27,14 @@ fn carry(net: &mut Net, to: u32, count: usize) {
     }
 }
 
-/// The same; whether it has asked the peer anything.
+/// Sends messages; returns whether the peer was queried.
 fn carries(net: &mut Net, to: u32) -> bool {
     net.carried();
     carry(net, to, 40);
     net.said(0).iter().any(|(_, text)| text.contains("question"))
 }
 
-/// As `fifo`; counts its calls of [`Strategy::relearnt`].
+/// Like `fifo`; counts the calls of [`Strategy::relearnt`].
 struct Told(Arc<AtomicU32>);
 
 impl Strategy for Told {
@@ -56,7 +56,7 @@ impl Strategy for Told {
 }
 
 #[test]
-fn a_strategy_is_told_when_a_rail_has_become_another_one() {
+fn a_strategy_is_notified_when_a_rail_has_changed() {
     let count = Arc::new(AtomicU32::new(0));
     let (mut registry, counted) = (Registry::default(), count.clone());
     registry.add(move || Box::new(Told(counted.clone())));
@@ -70,7 +70,7 @@ fn a_strategy_is_told_when_a_rail_has_become_another_one() {
 }
 
 #[test]
-fn messages_to_oneself_teach_nothing() {
+fn messages_to_itself_are_not_learnt_from() {
     let mut net = net();
     assert!(carries(&mut net, 1), "another peer is asked what has arrived");
     assert!(net.hosts[0].engine.learnt(RailId(0), PeerId(1)).is_some());
@@ -78,7 +78,8 @@ fn messages_to_oneself_teach_nothing() {
     assert!(net.hosts[0].engine.learnt(RailId(0), PeerId(0)).is_none());
 }
 
-/// Host 0 sends messages of 64 B while each look at the rails takes `look_ns`; the thresholds then in force.
+/// Host 0 sends messages of 64 B while each poll of the rails takes `look_ns`; returns the thresholds then
+/// in force.
 fn in_force(net: &mut Net, count: usize, look_ns: u64) -> InForce {
     for _ in 0..count {
         let (received, buffer) = net.recv(1, from(0), 0, exact(1), 64);
@@ -96,9 +97,9 @@ fn in_force(net: &mut Net, count: usize, look_ns: u64) -> InForce {
     net.hosts[0].engine.in_force(PeerId(1)).expect("the peer is known")
 }
 
-/// Every 4096 packets it is looked whether answers take longer than at first.
+/// Every 4096 packets the engine checks whether answers take longer than at first.
 #[test]
-fn a_sampled_profile_follows_the_latency_of_small_messages_and_is_itself_again() {
+fn a_sampled_profile_follows_the_latency_and_returns() {
     let mut net = Net::pair(1, Config { adapts: true, ..Config::default() });
     (0..2).for_each(|host| net.hosts[host].engine.set_profile(RailId(0), None, profile()));
     let before = in_force(&mut net, 1_200, 500);
@@ -114,7 +115,7 @@ fn a_sampled_profile_follows_the_latency_of_small_messages_and_is_itself_again()
 }
 
 #[test]
-fn a_peer_that_does_not_look_is_not_asked_with_every_message() {
+fn a_peer_that_does_not_poll_is_not_queried_with_every_message() {
     let mut net = Net::pair(1, Config { adapts: true, ..Config::default() });
     carry(&mut net, 1, 1);
     net.carried();

@@ -1,4 +1,4 @@
-//! Peers that leave in good order, and what waits for them.
+//! Peers that leave in good order, and requests that wait for them.
 
 use crate::net::{Net, exact, from, limits, pattern};
 use nmad_engine::{Config, Error, LinkView, PeerId, RailCounters, RailId, Source, TagMatch};
@@ -15,7 +15,7 @@ fn three(rails: usize) -> Net {
     net
 }
 
-/// Host 0 says goodbye and closes its links.
+/// Host 0 announces that it leaves and closes its links.
 fn leave(net: &mut Net, rails: usize) {
     net.hosts[0].engine.leave();
     net.settle();
@@ -28,7 +28,7 @@ fn leave(net: &mut Net, rails: usize) {
 }
 
 #[test]
-fn what_was_sent_before_leaving_arrives() {
+fn messages_sent_before_leaving_arrive() {
     for rails in 1..=3 {
         let mut net = three(rails);
         let early = net.recv(1, from(0), 0, exact(1), 10);
@@ -45,7 +45,7 @@ fn what_was_sent_before_leaving_arrives() {
 }
 
 #[test]
-fn requests_that_need_the_one_that_left_fail_and_others_go_on() {
+fn requests_for_a_peer_that_left_fail_and_others_continue() {
     let mut net = three(2);
     let (named, _) = net.recv(1, from(0), 0, exact(1), 10);
     let (wild, _) = net.recv(1, Source::Any, 0, TagMatch::Any, 10);
@@ -68,7 +68,7 @@ fn requests_that_need_the_one_that_left_fail_and_others_go_on() {
 }
 
 #[test]
-fn one_that_left_is_named_as_such_and_needs_no_notice() {
+fn a_peer_that_left_is_reported_as_such_without_a_notice() {
     for rails in 1..=3 {
         let mut net = three(rails);
         leave(&mut net, rails);
@@ -83,7 +83,7 @@ fn one_that_left_is_named_as_such_and_needs_no_notice() {
 }
 
 #[test]
-fn one_whose_first_link_ends_before_its_goodbye_is_read_needs_no_notice_either() {
+fn a_link_that_ends_before_the_goodbye_is_read_causes_no_notice() {
     let mut net = three(2);
     net.hosts[0].engine.leave();
     net.kill(0, 0, 1);
@@ -96,7 +96,7 @@ fn one_whose_first_link_ends_before_its_goodbye_is_read_needs_no_notice_either()
 }
 
 #[test]
-fn one_that_stays_when_a_link_ends_is_named_with_its_other_links() {
+fn a_lost_link_of_a_staying_peer_is_reported() {
     let mut net = three(2);
     net.kill(0, 0, 1);
     net.settle();
@@ -109,7 +109,7 @@ fn one_that_stays_when_a_link_ends_is_named_with_its_other_links() {
 }
 
 #[test]
-fn one_whose_links_end_without_goodbye_is_named_as_lost() {
+fn a_peer_without_goodbye_is_reported_as_lost() {
     let mut net = three(1);
     net.kill(0, 0, 1);
     net.settle();
@@ -118,7 +118,7 @@ fn one_whose_links_end_without_goodbye_is_named_as_lost() {
 }
 
 #[test]
-fn leaving_twice_or_without_ever_having_met_is_no_harm() {
+fn leaving_twice_or_without_contact_is_harmless() {
     let mut net = Net::new(3, &[limits()], &Config::default(), 1);
     net.hosts[0].engine.leave();
     net.settle();
@@ -133,7 +133,7 @@ fn leaving_twice_or_without_ever_having_met_is_no_harm() {
 }
 
 #[test]
-fn a_peer_that_is_forgotten_leaves_its_rail_to_others() {
+fn the_rail_of_a_removed_peer_serves_others() {
     let mut net = three(1);
     let (named, _) = net.recv(0, from(1), 0, exact(1), 10);
     net.send(0, 1, 0, 1, &[1; 10]);

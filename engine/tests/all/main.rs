@@ -1,5 +1,5 @@
-//! The engine as its neighbours see it: one and packets written by hand, or several and rails in memory.
-//! One program: linking a program for each subject takes longer than the tests.
+//! The engine's public interface: a single engine with packets written by hand, or several with rails in
+//! memory. One program: linking a program per subject would take longer than the tests.
 
 mod common;
 #[path = "common/heap.rs"]

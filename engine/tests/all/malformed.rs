@@ -1,4 +1,5 @@
-//! Packets that break the rules close just the peer that sent them, with one message; others go on.
+//! Packets that violate the protocol close only the peer that sent them, with one message; other peers are
+//! not affected.
 
 use crate::lone::{Lone, encoded, packet};
 use crate::net::{Net, exact, from, limits, pattern};
@@ -11,7 +12,7 @@ use nmad_wire::{
 const STRANGER: u32 = 1;
 const FRIEND: u32 = 2;
 
-/// An engine with something to do with both peers.
+/// An engine with traffic to both peers.
 fn victim() -> Lone {
     let mut lone = Lone::new(STRANGER..FRIEND + 1, Config::default());
     for peer in [STRANGER, FRIEND] {
@@ -20,7 +21,7 @@ fn victim() -> Lone {
     lone
 }
 
-/// Whether the stranger is closed; looks at what has to hold in either case.
+/// Returns whether the violator is closed, and checks the invariants of both cases.
 fn is_closed(mut lone: Lone) -> bool {
     lone.message(FRIEND, 0, 1, &[5; 20]);
     lone.run_errands();
@@ -38,7 +39,7 @@ fn is_closed(mut lone: Lone) -> bool {
     closed
 }
 
-/// Whether an engine closes the peer from which these bytes arrive, once and again.
+/// Returns whether an engine closes the peer that sends these bytes, consistently.
 fn closes(bytes: &[u8]) -> bool {
     let mut lone = victim();
     lone.arrive_bytes(STRANGER, bytes);
@@ -56,7 +57,7 @@ fn frames_close(list: &[Frame<'_>]) -> bool {
     is_closed(lone)
 }
 
-/// Packets of a real run, one of each kind of frame that occurs.
+/// Packets of a real run, one per kind of frame.
 fn recorded() -> Vec<Vec<u8>> {
     let mut net = Net::pair(2, Config { strategy: "greedy".into(), ..Config::default() });
     net.carried();
@@ -100,7 +101,7 @@ fn a_packet_cut_anywhere_closes_its_peer() {
 }
 
 #[test]
-fn a_packet_that_tells_its_cut_length_closes_its_peer_unless_only_frames_are_missing() {
+fn a_packet_cut_with_its_length_closes_its_peer_unless_only_frames_are_missing() {
     for bytes in recorded() {
         for len in Header::LEN..bytes.len().min(400) {
             let mut cut = bytes[..len].to_vec();
@@ -114,7 +115,8 @@ fn a_packet_that_tells_its_cut_length_closes_its_peer_unless_only_frames_are_mis
 #[test]
 fn extreme_fields_close_their_peer_or_are_harmless() {
     for bytes in recorded() {
-        // The frames do not see numbers of packets (bytes 8 to 16): packets out of order are passed over.
+        // Sequence numbers of packets (bytes 8 to 16) are not checked by frames: packets out of order are
+        // skipped.
         for at in (0..8).chain(16..bytes.len().min(200)) {
             for (width, extreme) in [
                 (1, 0),
@@ -167,7 +169,7 @@ fn a_sequence_number_used_twice_closes_its_peer_even_early() {
 }
 
 #[test]
-fn more_eager_data_than_was_granted_closes_its_peer() {
+fn eager_data_beyond_the_credit_closes_its_peer() {
     let data = [1; 10_000];
     // 256 KiB are assumed at first; each message is charged 128 B more than its data.
     let messages = |count| (0..count).map(|seq| Frame::Eager(eager(seq, 10_000), &data)).collect::<Vec<_>>();
@@ -176,7 +178,7 @@ fn more_eager_data_than_was_granted_closes_its_peer() {
 }
 
 #[test]
-fn an_answer_to_a_request_of_somebody_else_closes_its_peer() {
+fn an_answer_to_a_request_of_another_peer_closes_its_peer() {
     let mut lone = victim();
     let (_, data) = lone.memory.lend(&[7; 100_000], 0);
     let large = lone.engine.send(PeerId(FRIEND), Context(0), Tag(0), data, Hints::default());
@@ -185,7 +187,7 @@ fn an_answer_to_a_request_of_somebody_else_closes_its_peer() {
     assert!(lone.engine.failure(PeerId(STRANGER)).is_some());
     lone.arrive(FRIEND, &[cts(100_001)]);
     assert!(lone.engine.failure(PeerId(FRIEND)).is_some(), "more than the message has");
-    // Of requests that are not there (any more) an answer may be late.
+    // An answer to a request that no longer exists may be late.
     assert!(!frames_close(&[Frame::Cts(Cts { request: 77, region: 1, len: 1, keys: Keys::default() })]));
     assert!(!frames_close(&[Frame::Fin(Fin { request: 77 })]));
     assert!(!frames_close(&[Frame::Withdrawn(Withdrawn { region: 77, used: false })]));
@@ -211,7 +213,7 @@ fn a_chunk_outside_of_its_region_closes_its_peer() {
             net.now += 1_000;
         }
         let engine = &mut net.hosts[0].engine;
-        // The only receive region has the first name there is.
+        // The only receive region has the first identifier.
         let region = RegionId(1 << 32);
         let chunk = |from| Event::Landed { from, number: 9, ack: 0, region, offset, len, kept: true };
         engine.handle(Instant::from_ns(1), RailId(0), chunk(PeerId(STRANGER)));
@@ -235,7 +237,7 @@ fn replays_nest_as_often_as_there_are_rails() {
 }
 
 #[test]
-fn what_is_no_packet_closes_its_peer() {
+fn bytes_that_are_no_packet_close_their_peer() {
     let hello = Control::Hello(Hello { from: 1, to: 0, rail: 0, nonce: [0; 32], mac: [0; 32] });
     assert!(closes(&hello.encode()));
     assert!(closes(&packet(Kind::Chunk, 0, &[0; 40])));

@@ -1,5 +1,5 @@
-//! Which receive gets which message: as a list searched from its beginning would say, and as fast when there
-//! are hundreds of thousands.
+//! Matching: the results equal those of a linear search, and take constant time with hundreds of thousands
+//! of entries.
 
 use crate::lone::Lone;
 use nmad_engine::{Completion, Config, Context, PeerId, RequestId, Segments, Source, Tag, TagMatch};
@@ -13,7 +13,7 @@ const MANY: u64 = 200_000;
 
 fn many() -> Lone {
     let mut lone = Lone::new(1..4, Config { credit: 1 << 30, ..Config::default() });
-    // The first packet lets the engine tell how much it takes.
+    // The first packet lets the engine send its credit limit.
     (1..4).for_each(|peer| lone.arrive(peer, &[]));
     lone
 }
@@ -65,7 +65,7 @@ fn unexpected_messages_are_found_at_once_wherever_they_are() {
 }
 
 #[test]
-fn messages_of_one_tag_come_in_their_order() {
+fn messages_of_one_tag_match_in_order() {
     let mut lone = many();
     let other = lone.recv_into(Some(2), 0, None, Segments::empty());
     arrive(&mut lone, (0..MANY).map(|_| 7));
@@ -90,7 +90,7 @@ fn receives_can_be_cancelled_wherever_they_are() {
     assert_eq!(completions(&mut lone), posted.iter().step_by(2).copied().collect::<Vec<_>>());
 }
 
-/// One thing that happens. Peers are 1 to 3.
+/// A step of the test. Peers are 1 to 3.
 #[derive(Debug, Clone)]
 enum Step {
     Post {
@@ -103,7 +103,7 @@ enum Step {
         context: u32,
         tag: u64,
     },
-    /// Takes back the receive that was posted as the so many-th.
+    /// Cancels the receive with this number in the order of posting.
     Cancel(prop::sample::Index),
 }
 
@@ -120,7 +120,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 type Names = (Option<u32>, u32, Option<u64>);
 
-/// The obvious matcher: two lists, searched from their beginnings.
+/// The reference matcher: two lists, searched linearly.
 #[derive(Default)]
 struct Reference {
     posted: Vec<(usize, Names)>,
@@ -163,7 +163,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
-    fn the_same_pairs_as_two_lists_would_make(steps in vec(step(), 0..120)) {
+    fn matches_equal_those_of_two_lists(steps in vec(step(), 0..120)) {
         let mut lone = Lone::new(1..4, Config::default());
         let mut reference = Reference::default();
         let mut receives = Vec::new();

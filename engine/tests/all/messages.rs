@@ -1,4 +1,4 @@
-//! Messages between two engines: small and large, early and late, whole and cut.
+//! Messages between two engines: small and large, early and late, whole and truncated.
 
 use crate::common::{Pair, bytes, pattern};
 use nmad_engine::{Config, Error, Hints, PeerId, Source, Tag, TagMatch};
@@ -39,7 +39,7 @@ fn every_size_arrives_posted_early_or_late() {
 }
 
 #[test]
-fn order_within_a_flow_holds_whatever_the_sizes() {
+fn order_within_a_flow_holds_for_all_sizes() {
     let mut pair = Pair::new(2, Config { strategy: "greedy".into(), ..Config::default() });
     let lens = [100_000, 1, 20_000, 0, 70_000, 5];
     for (i, len) in lens.into_iter().enumerate() {
@@ -55,7 +55,7 @@ fn order_within_a_flow_holds_whatever_the_sizes() {
 }
 
 #[test]
-fn a_message_that_is_too_long_is_cut_and_loses_nothing_else() {
+fn a_message_that_is_too_long_is_truncated_and_others_are_unaffected() {
     for len in [100, 200_000] {
         let mut pair = Pair::new(1, Config::default());
         let (short, memory) = pair.recv(1, FROM_0, 0, exact(1), 10);
@@ -105,7 +105,7 @@ fn a_second_large_message_needs_no_handshake_when_its_receive_is_posted() {
 }
 
 #[test]
-fn an_rtrd_receive_can_be_cancelled() {
+fn a_receive_with_an_rtr_can_be_cancelled() {
     let mut pair = Pair::new(1, Config::default());
     pair.recv(1, FROM_0, 0, exact(1), 100_000);
     pair.send(0, 0, 1, pattern(100_000));

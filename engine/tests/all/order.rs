@@ -1,4 +1,4 @@
-//! Messages of a flow match in the order of their submission, whatever overtakes what on the way.
+//! Messages of a flow match in the order of submission, whatever overtakes on the way.
 
 use crate::net::rail::Faults;
 use crate::net::{Net, exact, from, limits, pattern};
@@ -75,7 +75,7 @@ proptest! {
         for (i, &(len, tag, hints)) in list.iter().enumerate() {
             net.send_with(0, 1, 0, tag, &pattern(len, i as u64), hints);
         }
-        // Another sender, from which nothing may be taken.
+        // Another sender, whose messages must not match.
         net.send(2, 1, 0, 0, &[9; 50]);
         for tag in 0..3 {
             let of_tag = |(_, m): &(usize, &(usize, u64, Hints))| m.1 == tag;

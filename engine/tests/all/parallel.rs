@@ -8,8 +8,8 @@ use nmad_engine::{
 };
 use std::sync::Arc;
 
-/// A rail whose packets take 3 us and a nanosecond for each byte, on a host that needs this long to hand
-/// something to another core: two such rails pay from 2 * 3,000 B on if that is 3 us.
+/// A rail whose packets take 3 us plus a nanosecond per byte, on a host with this hand-off time between
+/// cores: two such rails pay from 2 * 3,000 B on if it is 3 us.
 fn profile(hand_off_ns: Option<u64>) -> Arc<Profile> {
     let sample = |len, ns| Sample { len, ns, low_ns: ns, high_ns: ns, count: 10 };
     let mut samples = Vec::new();
@@ -21,7 +21,7 @@ fn profile(hand_off_ns: Option<u64>) -> Arc<Profile> {
     Arc::new(Profile::new(Provenance::default(), samples).unwrap())
 }
 
-/// Two hosts with open links; `cores` stand by at host 0.
+/// Two hosts with open links; `cores` cores are ready at host 0.
 fn net(rails: usize, strategy: &str, cores: usize, hand_off_ns: Option<u64>) -> Net {
     let config = Config { strategy: strategy.into(), eager_max: Some(60_000), ..Config::default() };
     let rail = Limits { packet: 64 << 10, bandwidth: 1_000_000_000, ..limits() };
@@ -36,9 +36,9 @@ fn net(rails: usize, strategy: &str, cores: usize, hand_off_ns: Option<u64>) -> 
     net
 }
 
-/// Sends a message, and which rails carried how many bytes of it in parts.
+/// Sends a message; returns which rails carried how many bytes of it in parts.
 fn parts(net: &mut Net, len: usize) -> Vec<(usize, u64)> {
-    // Whatever went before has been carried by then.
+    // Earlier messages have been carried by then.
     net.now += 1_000_000;
     let recv = net.recv(1, from(0), 0, exact(1), len);
     net.send(0, 1, 0, 1, &pattern(len, 7));
@@ -54,7 +54,7 @@ fn parts(net: &mut Net, len: usize) -> Vec<(usize, u64)> {
 }
 
 #[test]
-fn a_message_is_shared_out_from_the_length_on_where_equation_one_says_that_it_pays() {
+fn a_message_is_split_from_the_length_on_at_which_equation_one_says_that_it_pays() {
     let mut net = net(2, "auto", 1, Some(3_000));
     assert_eq!(parts(&mut net, 5_900), []);
     let shared = parts(&mut net, 6_200);
@@ -64,14 +64,14 @@ fn a_message_is_shared_out_from_the_length_on_where_equation_one_says_that_it_pa
 }
 
 #[test]
-fn it_is_shared_among_as_many_rails_as_there_are_cores() {
+fn a_message_is_split_over_as_many_rails_as_there_are_cores() {
     let count = |rails, cores| parts(&mut net(rails, "auto", cores, Some(3_000)), 50_000).len();
     assert_eq!([count(2, 0), count(2, 1), count(2, 3)], [0, 2, 2]);
     assert_eq!([count(3, 1), count(3, 2), count(1, 1)], [2, 3, 0]);
 }
 
 #[test]
-fn it_is_not_shared_where_hand_offs_cost_too_much_or_were_not_measured_or_the_strategy_does_not_want_it() {
+fn a_message_is_not_split_if_hand_offs_are_slow_or_unknown_or_the_strategy_does_not() {
     assert_eq!(parts(&mut net(2, "auto", 1, Some(40_000)), 50_000), []);
     assert_eq!(parts(&mut net(2, "auto", 1, None), 50_000), []);
     assert_eq!(parts(&mut net(2, "aggregate", 1, Some(3_000)), 50_000), []);
@@ -94,7 +94,7 @@ fn a_rail_that_is_busy_takes_no_part() {
 }
 
 #[test]
-fn the_plan_and_the_receipt_say_so() {
+fn the_plan_and_the_receipt_report_the_split() {
     let mut net = net(2, "auto", 1, Some(3_000));
     let now = Instant::from_ns(net.now + 1_000_000);
     let plan = |net: &Net, len, caller| {
@@ -116,7 +116,7 @@ fn the_plan_and_the_receipt_say_so() {
     assert_eq!(plan(&net, 20_000, Caller::Waits), Protocol::Eager, "nobody stands by");
 }
 
-/// Equation (1) with the hand-off of the core that would help.
+/// Equation (1) with the hand-off time of the core that would help.
 #[test]
 fn a_core_that_is_too_far_away_does_not_help() {
     let sample = |ns| Sample { len: 0, ns, low_ns: ns, high_ns: ns, count: 10 };
@@ -144,7 +144,7 @@ fn a_core_that_is_too_far_away_does_not_help() {
 }
 
 #[test]
-fn cores_are_asked_for_by_messages_that_are_long_enough_and_by_no_others() {
+fn only_long_messages_request_cores() {
     let mut net = net(2, "auto", 0, Some(3_000));
     let asked = |net: &Net| net.hosts[0].engine.cores().asked();
     let before = asked(&net);
@@ -166,7 +166,7 @@ fn cores_are_asked_for_by_messages_that_are_long_enough_and_by_no_others() {
 }
 
 #[test]
-fn parts_arrive_whatever_the_rails_do() {
+fn parts_arrive_whatever_the_rails_lose() {
     for seed in 0..16 {
         let config = Config { strategy: "auto".into(), eager_max: Some(60_000), ..Config::default() };
         let rail = |lossy| Limits { packet: 64 << 10, bandwidth: 1_000_000_000, lossy, ..limits() };

@@ -4,14 +4,14 @@ use crate::net::rail::Faults;
 use crate::net::{Net, exact, from, limits, pattern};
 use nmad_engine::{Caller, Config, Context, Hints, Instant, Limits, PeerId, Protocol, Tag};
 
-/// Eight packets and a little.
+/// Slightly more than eight packets.
 const LEN: usize = 130_000;
 
 fn config(eager_max: Option<usize>, strategy: &str) -> Config {
     Config { eager_max, strategy: strategy.into(), ..Config::default() }
 }
 
-/// What host 0 says to send one message, and the frames of the answers.
+/// Returns the frames with which host 0 sends one message, and the frames of the answers.
 fn said(eager_max: Option<usize>, rails: &[Limits]) -> (String, String) {
     let mut net = Net::new(2, rails, &config(eager_max, "aggregate"), 1);
     net.send(0, 1, 0, 0, &[]);
@@ -42,13 +42,13 @@ fn the_eager_limit_moves_what_is_on_the_wire() {
     assert!(!sent.contains("chunk") && sent.contains("in parts") && !answer.contains("cts"), "{sent}");
     assert_eq!(sent.matches("part of").count(), 9, "{sent}");
     assert!(sent.starts_with("packet #1 of") && sent.find("in parts") < sent.find("part of"), "{sent}");
-    // Without a limit set by the user or measured, a message of this length asks first.
+    // Without a limit set by the user or measured, a message of this length uses rendezvous.
     let (sent, _) = said(None, &rails);
     assert!(sent.contains("chunk"), "{sent}");
 }
 
 #[test]
-fn the_plan_says_how_it_goes() {
+fn the_plan_names_the_protocol() {
     let plan = |eager_max, rail: Limits| {
         let mut net = Net::new(2, &[rail, rail], &config(eager_max, "aggregate"), 1);
         net.send(0, 1, 0, 0, &[]);
@@ -111,7 +111,7 @@ fn a_rail_that_dies_in_the_middle_loses_no_part() {
 }
 
 #[test]
-fn a_message_in_parts_that_is_too_long_for_its_receive_is_cut() {
+fn a_message_in_parts_that_is_too_long_is_truncated() {
     let mut net = Net::new(2, &[limits(), limits()], &config(Some(1 << 20), "aggregate"), 1);
     let recv = net.recv(1, from(0), 0, exact(1), 50_000);
     net.send(0, 1, 0, 1, &pattern(LEN, 1));
@@ -125,7 +125,7 @@ fn a_message_in_parts_that_is_too_long_for_its_receive_is_cut() {
 }
 
 #[test]
-fn without_credit_it_is_announced() {
+fn without_credit_rendezvous_is_used() {
     let least = Config { credit: Config::CREDIT_MIN, ..config(Some(1 << 20), "aggregate") };
     let mut net = Net::new(2, &[limits(), limits()], &least, 1);
     net.send(0, 1, 0, 0, &[]);

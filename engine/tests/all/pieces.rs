@@ -1,4 +1,4 @@
-//! Messages that are built and taken apart piece by piece, in the manner of Madeleine.
+//! Messages that are packed and unpacked piece by piece, as in Madeleine.
 
 use crate::net::memory::BufferId;
 use crate::net::rail::Faults;
@@ -46,7 +46,7 @@ fn pieces(seed: u64) -> Vec<Vec<u8>> {
 #[test]
 fn pieces_arrive_whatever_is_posted_when() {
     for rails in 1..=3 {
-        // This number of pieces is unpacked before anything is sent.
+        // This many pieces are unpacked before anything is sent.
         for early in 0..=5 {
             let mut net = Net::pair(rails, Config { strategy: "greedy".into(), ..Config::default() });
             let mut unpacking = begin_unpacking(&mut net, 1, ANY);
@@ -72,7 +72,7 @@ fn pieces_arrive_whatever_is_posted_when() {
 }
 
 #[test]
-fn the_first_piece_says_where_the_others_go() {
+fn the_first_piece_decides_where_the_others_go() {
     let mut net = Net::pair(1, Config::default());
     // A remote call: the number of the service, the length of its argument, the argument.
     let argument = pattern(70_000, 1);
@@ -96,7 +96,7 @@ fn the_first_piece_says_where_the_others_go() {
 }
 
 #[test]
-fn pieces_of_two_peers_do_not_mix_though_any_source_is_asked_for() {
+fn pieces_of_two_peers_do_not_mix_with_any_source() {
     for seed in 0..20 {
         let rails = [limits(), Limits { lossy: true, ..limits() }];
         let mut net = Net::new(3, &rails, &Config { strategy: "greedy".into(), ..Config::default() }, seed);
@@ -104,7 +104,7 @@ fn pieces_of_two_peers_do_not_mix_though_any_source_is_asked_for() {
         let mut unpackings = [0, 1].map(|_| begin_unpacking(&mut net, 2, ANY));
         let mut got = [Vec::new(), Vec::new()];
         let mut packings = [0, 1].map(|host| begin(&mut net, host, 2, 7));
-        // Turn by turn, the pieces of both are asked for and sent.
+        // The pieces of both are received and sent in turns.
         for index in 0..5 {
             for which in [0, 1] {
                 let len = pieces(0)[index].len();
@@ -139,7 +139,7 @@ fn messages_of_one_flow_keep_their_order_and_their_pieces() {
     for seed in 0..4 {
         let mut unpacking = begin_unpacking(&mut net, 1, ANY);
         let expected = pieces(seed);
-        // The last pieces first would not be possible; all at once is.
+        // All at once; the last pieces first would be invalid.
         let got: Vec<_> = expected.iter().map(|p| unpack(&mut net, 1, &mut unpacking, p.len())).collect();
         net.hosts[1].engine.end_unpacking(unpacking);
         net.settle();
@@ -150,10 +150,10 @@ fn messages_of_one_flow_keep_their_order_and_their_pieces() {
 }
 
 #[test]
-fn pieces_of_messages_that_are_built_at_once_do_not_mix() {
+fn pieces_of_interleaved_messages_do_not_mix() {
     let mut net = Net::pair(2, Config::default());
     let mut packings = [0, 1].map(|_| begin(&mut net, 0, 1, 1));
-    // The second message gets its further pieces before the first one does.
+    // The second message gets its other pieces before the first one does.
     for (message, piece) in [(0, 0), (1, 0), (1, 1), (1, 2), (0, 1), (0, 2)] {
         pack(&mut net, 0, &mut packings[message], &pieces(message as u64)[piece]);
         net.settle();

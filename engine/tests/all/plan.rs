@@ -1,5 +1,4 @@
-//! The plan of a message names its protocol, and the message leaves by it; asking for receipts changes
-//! nothing.
+//! The plan of a message names its protocol, and the message uses it; recording receipts changes nothing.
 
 use crate::common::leave_to_inner;
 use crate::net::{Net, exact, from, limits, pattern};
@@ -11,10 +10,10 @@ use std::sync::{Arc, Mutex};
 
 const KIB: usize = 1 << 10;
 
-/// What a rail was given, in words.
+/// The orders that a rail was given, in words.
 type Given = Arc<Mutex<Vec<&'static str>>>;
 
-/// A rail that writes down what it is given.
+/// A rail that records the orders that it is given.
 struct Recording {
     inner: Box<dyn Driver>,
     given: Given,
@@ -48,7 +47,8 @@ struct Case {
     limits: Limits,
     len: usize,
     caller: Caller,
-    /// A receive is posted, and the receiver knows that large messages come, so that it invites the next one.
+    /// A receive is posted, and the receiver knows that large messages arrive, so that it sends an Rtr for
+    /// the next one.
     invited: bool,
 }
 
@@ -57,18 +57,18 @@ struct Case {
 struct Outcome {
     plan: Plan,
     given: Vec<&'static str>,
-    /// What the sender's rail carried.
+    /// The orders that the sender's rail carried.
     carried: Vec<Vec<u8>>,
 }
 
-/// Plans and sends a message in this situation. It arrives, and its receipt, if there is one, names the
+/// Plans and sends a message in this situation. It arrives, and its receipt, if recorded, names the
 /// protocol of the plan.
 fn run(case: Case, receipts: bool) -> Outcome {
     let Case { limits, len, caller, invited } = case;
     let config = Config { in_place_min: Some(2_000), ..Config::default() };
     let mut net = Net::new(2, &[limits], &config, 1);
     net.wires().at_once = [Sent::Done].into();
-    // The link is up, the sender knows its credit, and perhaps that it is invited.
+    // The link is up, and the sender knows its credit and perhaps has an Rtr.
     let before = if invited { 100 * KIB } else { 1 };
     let first = net.recv(1, from(0), 0, exact(5), before);
     net.send(0, 1, 0, 5, &pattern(before, 1));
@@ -106,8 +106,8 @@ fn run(case: Case, receipts: bool) -> Outcome {
     Outcome { plan, given, carried }
 }
 
-/// This is the plan, at once or by way of the window, and this is what the rail is given first, with receipts
-/// and without.
+/// Checks the plan, at once or through the window, and the first orders of the rail, with receipts and
+/// without.
 fn check(case: Case, protocol: Protocol, at_once: bool, first: &[&str]) -> Outcome {
     let [outcome, with_receipts] = [false, true].map(|receipts| run(case, receipts));
     let rail = at_once.then_some(RailId(0));
@@ -129,7 +129,7 @@ fn case(limits: Limits, len: usize, caller: Caller) -> Case {
 }
 
 #[test]
-fn what_fits_a_packet_is_injected_or_sent_or_waits() {
+fn a_message_that_fits_a_packet_is_injected_or_sent_or_waits() {
     let injects = Limits { inject: true, ..limits() };
     for caller in [Caller::GoesOn, Caller::Steps, Caller::Waits, Caller::Looked] {
         check(case(injects, 100, caller), Protocol::Inject, true, &["injected"]);
@@ -145,7 +145,7 @@ fn what_fits_a_packet_is_injected_or_sent_or_waits() {
 }
 
 #[test]
-fn what_is_long_is_pushed_or_asks_or_is_invited() {
+fn a_long_message_is_pushed_or_uses_rendezvous_or_an_rtr() {
     let pushes = Limits { push: PUSHES, ..limits() };
     let pushed = check(case(pushes, 100 * KIB, Caller::Looked), Protocol::Push, true, &["pushed"]);
     assert!(pushed.carried.len() == 2 && said(&pushed).contains("pushed"), "{}", said(&pushed));
@@ -161,7 +161,7 @@ fn what_is_long_is_pushed_or_asks_or_is_invited() {
 }
 
 #[test]
-fn nobody_plans_for_a_peer_who_is_not_known() {
+fn there_is_no_plan_for_an_unknown_peer() {
     let net = Net::pair(1, Config::default());
     let to = (PeerId(7), Context(0), Tag(5));
     let plan = net.hosts[0].engine.plan(to, 1, Hints::default(), Caller::Waits, Instant::default());

@@ -1,5 +1,5 @@
-//! Profiles: curves and their inverses, thresholds derived from samples, and text that is refused unless
-//! whole.
+//! Profiles: curves and their inverses, thresholds derived from samples, and text that is refused if
+//! damaged.
 
 use nmad_engine::profile::curve::Curve;
 use nmad_engine::profile::doubt::Doubt;
@@ -33,10 +33,10 @@ proptest! {
     }
 
     #[test]
-    fn the_inverse_is_one(points in points(), len in 0..1u64 << 26) {
+    fn the_inverse_is_an_inverse(points in points(), len in 0..1u64 << 26) {
         let curve = Curve::through(points).unwrap();
         let ns = curve.ns(len);
-        // Both round down: what fits is not more than the time allows, and one byte more would be.
+        // Both round down: the bytes fit into the time, and one byte more would not.
         let fits = curve.bytes(ns);
         prop_assert!(curve.ns(fits) <= ns);
         prop_assert!(curve.ns(fits + 1) + 1 >= ns, "{len} B in {ns} ns, {fits} B in {}", curve.ns(fits));
@@ -54,7 +54,7 @@ fn sample(len: u64, ns: u64) -> Sample {
     Sample { len, ns, low_ns: ns - ns / 50, high_ns: ns + ns / 20, count: 30 }
 }
 
-/// What a rail with a latency of 3 us and 1 GB/s would show: copies at 4 GB/s, an iovec costs 200 ns.
+/// Samples of a rail with a latency of 3 us and 1 GB/s: copies at 4 GB/s, an iovec costs 200 ns.
 fn samples() -> Vec<(Method, Sample)> {
     let mut samples = Vec::new();
     for len in (0..17).map(|k| 1u64 << k) {
@@ -106,9 +106,9 @@ fn thresholds_are_where_the_methods_cross() {
     assert_eq!(profile.least_hand_off_ns(), Some(180));
 }
 
-/// A card that needs 6 us before the first byte of a large transfer moves needs them for every body.
+/// If an adapter needs 6 us before the first byte of a large transfer, every body takes that time.
 #[test]
-fn what_a_rail_needs_to_start_a_large_transfer_is_no_handshake() {
+fn the_start_of_a_large_transfer_is_not_part_of_the_handshake() {
     let sample = |len, ns| Sample { len, ns, low_ns: ns, high_ns: ns, count: 1 };
     let eager = [8, 4096].map(|len| (Method::Copy, sample(len, 1_000 + len)));
     let large = [64, 1 << 20].map(|len| (Method::Rendezvous, sample(len, 2 * 1_000 + 7_000 + len)));
@@ -127,7 +127,7 @@ fn a_body_is_a_rendezvous_without_its_handshake() {
 #[test]
 fn a_message_that_took_longer_than_a_longer_one_contradicts_it() {
     assert_eq!(Profile::new(provenance(), samples()).unwrap().contradiction(), 0.0);
-    // Ways are not compared with each other: an eager message may well take longer than a rendezvous.
+    // Methods are not compared with each other: an eager message may take longer than a rendezvous.
     let mut disturbed = samples();
     disturbed.extend([(Method::Copy, sample(64, 18_000)), (Method::Rendezvous, sample(4096, 13_000))]);
     let contradiction = Profile::new(provenance(), disturbed).unwrap().contradiction();
@@ -185,7 +185,7 @@ fn a_damaged_text_is_refused_wherever_it_is_cut_or_changed() {
 }
 
 #[test]
-fn a_wrong_line_is_named() {
+fn a_wrong_line_is_reported() {
     let refused = |line: &str, words: &str| {
         let body = format!("nmad profile 3\nkey k\n{line}\ncopy 8 9 9 9 1\ncopy 9 10 10 10 1\n");
         let text = format!("{body}check {:016x}\n", fnv(&body));

@@ -1,4 +1,4 @@
-//! Large messages that leave with one call of a rail, past the window: wholly, in part, or not at all.
+//! Large messages sent with one call of a rail, bypassing the window: completely, in part, or not at all.
 
 use crate::net::{self, Net, exact, from, limits, pattern};
 use nmad_engine::{Caller, Config, Error, Hints, Limits, Protocol, Refused, Sent, Submitted};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 const KIB: usize = 1 << 10;
 
-/// Two hosts whose rail does this with what is pushed at once, in turns.
+/// Two hosts whose rail returns these results for pushes at once, in turns.
 fn net(at_once: &[Sent], config: Config, seed: u64) -> Net {
     let mut net = Net::new(2, &[Limits { push: u64::MAX, ..limits() }], &config, seed);
     net.wires().at_once = at_once.iter().copied().collect();
@@ -24,13 +24,13 @@ fn now(net: &mut Net, tag: u64, data: &[u8]) -> Result<Submitted, Option<Refused
     now_with(net, tag, data, Hints::default())
 }
 
-/// Sends as a caller that waits and has looked for credit.
+/// Sends as a waiting caller that has polled for credit.
 fn now_with(net: &mut Net, tag: u64, data: &[u8], hints: Hints) -> Result<Submitted, Option<Refused>> {
     net.send_at_once(0, (1, 0, tag), data, hints, Caller::Looked)
 }
 
 #[test]
-fn it_has_ended_when_all_of_it_has_left_and_else_when_the_rail_says_so() {
+fn a_push_ends_at_once_if_sent_completely_and_otherwise_when_reported() {
     for how in [Sent::Done, Sent::Posted] {
         let mut net = net(&[how], Config::default(), 1);
         let (early, late) = (pattern(200 * KIB, 1), pattern(70 * KIB, 2));
@@ -58,7 +58,7 @@ fn it_has_ended_when_all_of_it_has_left_and_else_when_the_rail_says_so() {
 }
 
 #[test]
-fn what_is_refused_leaves_nothing_behind_but_its_number() {
+fn a_refused_push_keeps_only_its_sequence_number() {
     let mut net = net(&[Sent::Retry, Sent::Done], Config::default(), 1);
     let (early, late) = (pattern(100 * KIB, 3), pattern(90 * KIB, 4));
     let pending = net.pending();
@@ -74,13 +74,13 @@ fn what_is_refused_leaves_nothing_behind_but_its_number() {
     assert_eq!(net.pending(), 0);
 }
 
-/// No rail was asked.
+/// Whether no rail was asked.
 fn usual(sent: Result<Submitted, Option<Refused>>) -> bool {
     matches!(sent, Err(None))
 }
 
 #[test]
-fn it_goes_the_usual_way_when_something_is_to_be_decided_or_remembered() {
+fn a_push_uses_the_window_if_it_needs_a_decision_or_a_copy() {
     let some = Hints::default();
     let hints = [
         Hints { synchronous: true, ..some },
@@ -109,7 +109,7 @@ fn it_goes_the_usual_way_when_something_is_to_be_decided_or_remembered() {
 }
 
 #[test]
-fn what_nobody_asks_for_stays_within_the_credit_and_new_credit_is_looked_for() {
+fn unexpected_pushes_stay_within_the_credit_and_new_credit_is_polled_for() {
     let mut net = net(&[Sent::Done], Config { credit: 1 << 20, ..Config::default() }, 1);
     let (data, to) = (pattern(100 * KIB, 4), nmad_engine::PeerId(1));
     assert!(!net.hosts[0].engine.needs_credit(to, 100), "a short one is none that is pushed");
@@ -127,7 +127,7 @@ fn what_nobody_asks_for_stays_within_the_credit_and_new_credit_is_looked_for() {
 }
 
 #[test]
-fn it_fails_with_its_link() {
+fn a_push_fails_with_its_link() {
     let mut net = net(&[Sent::Posted], Config::default(), 1);
     let Ok(Submitted::Request(request)) = now(&mut net, 5, &pattern(100 * KIB, 5)) else {
         panic!("the rail takes a part")
@@ -142,7 +142,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn among_others_everything_arrives_in_order(
+    fn pushes_among_others_arrive_in_order(
         seed in any::<u64>(),
         credit in prop::sample::select(vec![1u64, 300 << 10, 2 << 20]),
         at_once in vec(prop::sample::select(vec![Sent::Done, Sent::Posted, Sent::Retry]), 1..5),
@@ -154,7 +154,7 @@ proptest! {
         let data = |index: usize, len: usize| pattern(len * KIB, index as u64);
         let (mut receives, mut unasked) = (Vec::new(), Vec::new());
         for (index, &(len, waits, turns)) in messages.iter().enumerate() {
-            // All have one tag: receives of it are posted in the order of the sends.
+            // All have one tag: their receives are posted in the order of the sends.
             match turns == 0 && unasked.is_empty() {
                 true => receives.push(net.recv(1, from(0), 0, exact(5), len * KIB)),
                 false => unasked.push(len),

@@ -1,4 +1,5 @@
-//! On one reliable rail the beginning of a large message follows its request to send without an answer.
+//! On a single reliable rail the first part of a large message follows its request to send without an
+//! answer.
 
 use crate::net::rail::Faults;
 use crate::net::{Net, exact, from, limits, pattern};
@@ -27,7 +28,7 @@ fn said(net: &mut Net, host: u32) -> Vec<String> {
     carried.into_iter().map(|(_, text)| text).filter(|text| !text.contains("credit")).collect()
 }
 
-/// The parts of what was said that matter here.
+/// The kinds of frames, without the details.
 fn kinds(said: &[String]) -> Vec<&str> {
     let kind =
         |text: &String| ["pushed", "rts", "cts", "fin", "chunk"].into_iter().find(|k| text.contains(k));
@@ -35,7 +36,7 @@ fn kinds(said: &[String]) -> Vec<&str> {
 }
 
 #[test]
-fn a_posted_receive_gets_it_without_an_answer() {
+fn a_posted_receive_gets_a_push_without_an_answer() {
     let mut net = net(1 << 20);
     let data = pattern(200 * KIB, 3);
     let recv = net.recv(1, from(0), 0, exact(5), data.len());
@@ -50,7 +51,7 @@ fn a_posted_receive_gets_it_without_an_answer() {
 }
 
 #[test]
-fn it_is_sent_before_anybody_asks_and_kept_until_then() {
+fn a_push_is_sent_before_its_receive_and_stored_until_then() {
     let mut net = net(1 << 20);
     let data = pattern(100 * KIB, 4);
     let send = net.send(0, 1, 0, 5, &data);
@@ -65,8 +66,8 @@ fn it_is_sent_before_anybody_asks_and_kept_until_then() {
 }
 
 #[test]
-fn what_is_longer_is_pushed_in_part_and_the_rest_is_asked_for() {
-    // A whole chunk where there is credit for it.
+fn the_first_part_is_pushed_and_the_rest_sent_by_rendezvous() {
+    // A whole chunk if there is credit for it.
     let cases = [(1 << 20, "262144"), (4 << 20, "1048576")];
     for ((credit, pushed), posted) in cases.into_iter().flat_map(|case| [(case, true), (case, false)]) {
         let mut net = net(credit);
@@ -85,7 +86,7 @@ fn what_is_longer_is_pushed_in_part_and_the_rest_is_asked_for() {
 }
 
 #[test]
-fn a_short_receive_is_truncated_and_nothing_else_is_lost() {
+fn a_short_receive_truncates_only_its_own_message() {
     let lens = [(100, 0), (100, 10), (100, 99), (3000, 0), (3000, 100), (3000, 256), (3000, 300)];
     let few = lens.map(|(len, room)| (1 << 20, len, room));
     // The pushed part of these is a whole chunk.
@@ -129,7 +130,7 @@ fn a_synchronous_send_ends_when_it_is_matched() {
 }
 
 #[test]
-fn what_nobody_asks_for_stays_within_the_credit() {
+fn unexpected_pushes_stay_within_the_credit() {
     let mut net = net(1 << 20);
     let data = pattern(100 * KIB, 9);
     for tag in 0..40 {
@@ -150,7 +151,7 @@ fn what_nobody_asks_for_stays_within_the_credit() {
 }
 
 #[test]
-fn it_can_be_received_after_its_sender_has_left() {
+fn a_push_can_be_received_after_its_sender_has_left() {
     let mut net = net(1 << 20);
     let (data, partly) = (pattern(100 * KIB, 10), pattern(3000 * KIB, 11));
     net.send(0, 1, 0, 5, &data);
@@ -199,7 +200,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn whatever_comes_first_everything_arrives_in_order(
+    fn everything_arrives_in_order_whatever_comes_first(
         seed in any::<u64>(),
         credit in prop::sample::select(vec![1u64, 300 << 10, 1 << 20]),
         messages in vec((0..3u32, 0..3u64, size(), 0..3u8), 1..25),
@@ -247,7 +248,7 @@ proptest! {
 }
 
 #[test]
-fn a_receipt_tells_what_was_pushed_and_what_followed() {
+fn a_receipt_shows_the_pushed_part_and_the_rest() {
     for (len, chunks) in [(100 * KIB, 1), (3000 * KIB, 4)] {
         let mut net = net(1 << 20);
         net.hosts[0].engine.record_receipts(true);

@@ -6,7 +6,7 @@ use nmad_engine::{
     Submitted, Tag,
 };
 
-/// Shorter ones go in packets.
+/// Shorter messages are sent in packets.
 const FROM: usize = 1_000;
 
 fn rail() -> Limits {
@@ -21,7 +21,7 @@ fn net_of(rails: &[Limits]) -> Net {
     net
 }
 
-/// How a message to host 1 would go.
+/// Protocol of a message to host 1.
 fn protocol(net: &Net, len: usize) -> Protocol {
     let to = (PeerId(1), Context(0), Tag(1));
     let now = Instant::from_ns(net.now);
@@ -29,7 +29,7 @@ fn protocol(net: &Net, len: usize) -> Protocol {
     engine.plan(to, len as u64, Hints::default(), Caller::GoesOn, now).expect("it is there").protocol
 }
 
-/// Bytes on the wire from host 0 since this was asked last.
+/// Bytes on the wire from host 0 since the last call.
 fn carried(net: &mut Net) -> usize {
     net.carried().iter().filter(|one| one.from == 0).map(|one| one.bytes.len()).sum()
 }
@@ -54,7 +54,7 @@ fn a_message_is_read_when_a_receive_has_matched_it_and_its_memory_is_in_use_unti
 }
 
 #[test]
-fn what_leaves_at_once_is_the_same_and_what_is_refused_goes_later() {
+fn a_message_is_read_whether_sent_at_once_or_refused_and_sent_later() {
     let mut net = net_of(&[rail()]);
     let data = [pattern(5_000, 1), pattern(6_000, 2)];
     net.wires().at_once = [Sent::Done, Sent::Retry].into();
@@ -72,7 +72,7 @@ fn what_leaves_at_once_is_the_same_and_what_is_refused_goes_later() {
 }
 
 #[test]
-fn a_receive_that_is_too_short_gets_what_it_has_room_for_and_one_without_room_nothing() {
+fn a_short_receive_reads_only_what_fits() {
     let mut net = net_of(&[rail()]);
     let data = pattern(9_000, 3);
     for room in [4_000, 0] {
@@ -88,7 +88,7 @@ fn a_receive_that_is_too_short_gets_what_it_has_room_for_and_one_without_room_no
 }
 
 #[test]
-fn what_cannot_be_read_is_asked_for_and_the_next_messages_are_not_offered() {
+fn an_unreadable_message_uses_a_cts_and_later_ones_are_not_offered() {
     let mut net = net_of(&[rail()]);
     net.wires().refuses_copies = true;
     let data = pattern(90_000, 4);
@@ -104,7 +104,7 @@ fn what_cannot_be_read_is_asked_for_and_the_next_messages_are_not_offered() {
 }
 
 #[test]
-fn memory_in_pieces_goes_another_way() {
+fn non_contiguous_memory_is_not_read() {
     let mut net = net_of(&[rail()]);
     let data = pattern(50_000, 5);
     let (buffer, segments) = net.memory(|memory| memory.lend(&data, 700));
@@ -138,13 +138,13 @@ fn a_sender_that_is_far_ahead_of_its_receiver_pushes() {
 }
 
 #[test]
-fn messages_are_not_read_where_several_rails_share_them() {
+fn messages_split_over_several_rails_are_not_read() {
     let net = net_of(&[rail(), rail()]);
     assert_eq!(protocol(&net, 100_000), Protocol::Rendezvous);
 }
 
 #[test]
-fn a_peer_that_is_lost_ends_what_was_to_be_read() {
+fn a_lost_peer_ends_its_reads() {
     let mut net = net_of(&[rail()]);
     let sent = net.send(0, 1, 0, 1, &pattern(10_000, 6));
     net.settle();

@@ -1,4 +1,4 @@
-//! Receipts: each message says how it went and why, once somebody asks.
+//! Receipts: protocol, rails and times of each message, on demand.
 
 use crate::net::{Net, exact, from, limits, pattern};
 use nmad_engine::{Config, Limits, PeerId, Protocol, RailId, Receipt};
@@ -25,7 +25,7 @@ fn transfer(net: &mut Net, len: usize) -> Option<Receipt> {
 }
 
 #[test]
-fn nothing_is_recorded_before_somebody_asks_or_after() {
+fn nothing_is_recorded_before_or_after_recording() {
     let mut net = net();
     assert_eq!(transfer(&mut net, 100), None);
     net.hosts[0].engine.record_receipts(true);
@@ -35,7 +35,7 @@ fn nothing_is_recorded_before_somebody_asks_or_after() {
 }
 
 #[test]
-fn short_messages_get_none_where_only_longer_ones_are_asked_for() {
+fn short_messages_get_no_receipt_if_only_long_ones_are_recorded() {
     let mut net = net();
     net.hosts[0].engine.record_receipts_from(4_096);
     assert_eq!(transfer(&mut net, 100), None);
@@ -63,7 +63,7 @@ fn a_small_message_names_its_rail_and_the_others() {
 }
 
 #[test]
-fn a_large_message_tells_its_shares_and_both_times() {
+fn a_receipt_of_a_large_message_has_its_shares_and_both_times() {
     let mut net = net();
     net.hosts[0].engine.record_receipts(true);
     let receipt = transfer(&mut net, 4_000_000).unwrap();

@@ -1,4 +1,4 @@
-//! Faults of messages, Rtrs and memory that were there once; each name says what must hold.
+//! Regression tests of messages, Rtrs and memory; each name states the required behaviour.
 
 use crate::net::{Net, exact, from, pattern};
 use nmad_engine::{Config, Context, Error, Event, Hints, Instant, PeerId, RailId, Source, TagMatch};
@@ -20,7 +20,7 @@ fn spend_credit(net: &mut Net) {
 }
 
 #[test]
-fn an_empty_message_ends_although_the_credit_is_spent() {
+fn an_empty_message_completes_although_the_credit_is_spent() {
     for rails in [1, 2] {
         let mut net = Net::pair(rails, Config::default());
         spend_credit(&mut net);
@@ -36,7 +36,7 @@ fn an_empty_message_ends_although_the_credit_is_spent() {
 }
 
 #[test]
-fn an_empty_message_ends_although_a_region_was_open_for_it() {
+fn an_empty_message_completes_although_a_region_was_open_for_it() {
     let mut net = Net::pair(1, Config::default());
     spend_credit(&mut net);
     let first = net.recv(1, from(0), 0, exact(5), LONG);
@@ -72,7 +72,7 @@ fn an_rtr_taken_by_an_unordered_message_is_not_used_again() {
 }
 
 #[test]
-fn an_unordered_message_does_not_get_into_the_region_of_another() {
+fn an_unordered_message_does_not_use_the_region_of_another() {
     for rails in [1, 2] {
         let mut net = Net::pair(rails, Config::default());
         net.recv(1, from(0), 0, exact(5), LONG);
@@ -127,7 +127,7 @@ fn an_rtr_used_by_a_message_that_has_to_wait_for_an_earlier_one_is_not_withdrawn
 }
 
 #[test]
-fn a_receive_that_is_cancelled_before_its_rtr_left_invites_nothing() {
+fn a_receive_cancelled_before_its_rtr_is_sent_sends_none() {
     let mut net = Net::pair(1, Config::default());
     net.recv(1, from(0), 0, exact(2), LONG);
     net.send(0, 1, 0, 2, &pattern(LONG, 1));
@@ -169,7 +169,7 @@ fn when_the_first_piece_is_refused_the_others_end_too() {
     assert!(matches!(net.result(1, second), Some(Err(_))));
 }
 
-/// Host 0 sends, and is gone before host 1 receives.
+/// Host 0 sends, and is lost before host 1 receives.
 fn gone_before_received(data: &[u8], hints: Hints) -> Net {
     let mut net = Net::pair(1, Config::default());
     net.send_with(0, 1, 0, 5, data, hints);
@@ -181,7 +181,7 @@ fn gone_before_received(data: &[u8], hints: Hints) -> Net {
 }
 
 #[test]
-fn a_large_message_of_a_peer_that_is_gone_is_not_offered() {
+fn a_large_message_of_a_lost_peer_does_not_match() {
     for source in [from(0), Source::Any] {
         let mut net = gone_before_received(&pattern(LONG, 1), Hints::default());
         assert_eq!(net.hosts[1].engine.probe(source, Context(0), exact(5)), None);
@@ -194,7 +194,7 @@ fn a_large_message_of_a_peer_that_is_gone_is_not_offered() {
 }
 
 #[test]
-fn a_small_message_of_a_peer_that_is_gone_is_received_and_nothing_stays() {
+fn a_small_message_of_a_lost_peer_is_received() {
     let mut net = gone_before_received(&[3; 9], Hints { synchronous: true, ..Hints::default() });
     let recv = net.recv(1, Source::Any, 0, TagMatch::Any, 9);
     net.settle();
@@ -204,7 +204,7 @@ fn a_small_message_of_a_peer_that_is_gone_is_received_and_nothing_stays() {
 }
 
 #[test]
-fn a_synchronous_message_in_place_ends_only_when_the_rail_has_let_go() {
+fn a_synchronous_message_in_place_completes_only_after_the_rail_has_released_it() {
     let mut net = Net::pair(1, Config { in_place_min: Some(4_000), ..Config::default() });
     net.send(0, 1, 0, 0, &[]);
     net.settle();
@@ -240,7 +240,7 @@ fn a_fin_for_a_message_that_waits_for_none_closes_the_peer() {
 
 #[test]
 fn a_grant_that_no_rail_can_use_closes_the_peer() {
-    // Keys for no rail at all, or only for one that dies.
+    // Keys for no rail, or only for one that dies.
     for keyed in [false, true] {
         let mut net = Net::pair(2, Config::default());
         let sent = net.send(0, 1, 0, 1, &pattern(LONG, 1));
@@ -260,7 +260,7 @@ fn a_grant_that_no_rail_can_use_closes_the_peer() {
     }
 }
 
-/// A packet without a number of its own that holds just this frame.
+/// A packet without a number that contains only this frame.
 fn notice(frame: &Frame<'_>) -> Vec<u8> {
     let mut bytes = vec![0; Header::LEN];
     frame.encode(&mut bytes);
@@ -270,7 +270,7 @@ fn notice(frame: &Frame<'_>) -> Vec<u8> {
 }
 
 #[test]
-fn a_receive_that_nobody_cancelled_is_not_cancelled_by_its_peer() {
+fn a_receive_cannot_be_cancelled_by_its_peer() {
     let mut net = Net::pair(1, Config::default());
     net.recv(1, from(0), 0, exact(1), LONG);
     net.send(0, 1, 0, 1, &pattern(LONG, 1));
@@ -293,7 +293,7 @@ fn a_receive_that_nobody_cancelled_is_not_cancelled_by_its_peer() {
 }
 
 #[test]
-fn an_rtr_that_comes_after_it_was_asked_back_is_not_used() {
+fn an_rtr_that_arrives_after_its_withdrawal_is_not_used() {
     for overtaken in [false, true] {
         let mut net = Net::pair(1, Config::default());
         net.recv(1, from(0), 0, exact(1), LONG);
@@ -323,7 +323,7 @@ fn an_rtr_that_comes_after_it_was_asked_back_is_not_used() {
 }
 
 #[test]
-fn unlimited_credit_is_no_overflow() {
+fn unlimited_credit_does_not_overflow() {
     let mut net = Net::pair(1, Config { credit: u64::MAX, ..Config::default() });
     for _ in 0..10 {
         net.send(0, 1, 0, 1, &[1; 10_000]);

@@ -1,4 +1,5 @@
-//! Faults of rails that die, fill up or are fed ahead, that were there once; each name says what must hold.
+//! Regression tests of rails that die, fill up or get packets in advance; each name states the required
+//! behaviour.
 
 use crate::net::rail::Faults;
 use crate::net::{Host, Net, exact, from, limits, pattern};
@@ -10,7 +11,7 @@ use nmad_engine::{
 const LONG: usize = 100_000;
 
 #[test]
-fn what_waited_for_an_acknowledgement_when_the_other_rail_died_is_forgotten() {
+fn kept_packets_are_dropped_when_the_other_rail_dies() {
     let mut net = Net::pair(2, Config::default());
     for _ in 0..10 {
         net.send(0, 1, 0, 5, &[1; 100]);
@@ -26,7 +27,7 @@ fn what_waited_for_an_acknowledgement_when_the_other_rail_died_is_forgotten() {
 }
 
 #[test]
-fn a_message_for_a_rail_that_is_gone_or_never_was_takes_another() {
+fn a_message_for_a_dead_or_unknown_rail_takes_another() {
     for rail in [0, 7] {
         for len in [8, LONG] {
             let mut net = Net::pair(2, Config::default());
@@ -44,7 +45,7 @@ fn a_message_for_a_rail_that_is_gone_or_never_was_takes_another() {
     }
 }
 
-/// One slow rail that is busy for a millisecond, or more; fed one packet ahead.
+/// A slow rail that is busy for a millisecond or more, with one packet prepared in advance.
 fn slow() -> Limits {
     Limits { bandwidth: 1_000_000, ..limits() }
 }
@@ -60,7 +61,7 @@ fn prepared(rails: usize) -> Net {
 }
 
 #[test]
-fn a_prepared_packet_leaves_when_its_rail_is_idle_though_nothing_else_happens() {
+fn a_prepared_packet_is_sent_when_its_rail_is_idle_without_other_events() {
     let mut net = prepared(1);
     let sent = net.send(0, 1, 0, 2, &[2; 1000]);
     net.turn(0, false);
@@ -87,7 +88,7 @@ fn a_prepared_packet_survives_its_rail() {
 }
 
 #[test]
-fn what_a_rail_is_given_before_it_can_say_that_its_link_is_gone_takes_another() {
+fn orders_given_before_the_loss_of_a_link_is_reported_take_another() {
     for strategy in ["fifo", "aggregate", "greedy", "aggregate_fastest", "iso_split", "ratio_split"] {
         for rail in [0, 1] {
             let mut net = Net::pair(2, Config { strategy: strategy.into(), ..Config::default() });
@@ -100,7 +101,7 @@ fn what_a_rail_is_given_before_it_can_say_that_its_link_is_gone_takes_another() 
             net.send_with(0, 1, 0, 2, &pattern(LONG, 2), hints);
             let (now, Host { engine, rails, .. }) = (Instant::from_ns(net.now), &mut net.hosts[0]);
             let given = engine.counters(RailId(rail as u8)).packets;
-            // As who submits does it: the rails are not looked at.
+            // As on submission: the rails are not polled.
             pump::feed(&mut pump::Exclusive(engine, rails), now, &mut || now, true);
             assert!(engine.counters(RailId(rail as u8)).packets > given, "{strategy}: rail {rail} is used");
             net.settle();
@@ -111,9 +112,9 @@ fn what_a_rail_is_given_before_it_can_say_that_its_link_is_gone_takes_another() 
 }
 
 #[test]
-fn full_packets_of_a_dead_rail_are_replayed_whatever_the_strategy() {
+fn full_packets_of_a_dead_rail_are_replayed_with_any_strategy() {
     for strategy in ["fifo", "aggregate", "greedy", "aggregate_fastest", "iso_split", "ratio_split"] {
-        // 8 * (1998 + 24) + 16 is all that a packet may hold.
+        // 8 * (1998 + 24) + 16 is the largest packet.
         for len in [100, 1_998, 16_000] {
             let mut net = Net::pair(2, Config { strategy: strategy.into(), ..Config::default() });
             net.send(0, 1, 0, 0, &[]);
@@ -146,21 +147,21 @@ fn rails_with_very_short_packets_carry_everything() {
 #[test]
 fn a_chunk_is_not_sent_again_from_memory_that_is_free() {
     for seed in 0..40 {
-        // Fins come over the first rail, acknowledgements of chunks over the second.
+        // Fins arrive over the first rail, acknowledgements of chunks over the second.
         let rails = [limits(), Limits { lossy: true, ..limits() }];
         let config = Config { strategy: "iso_split".into(), chunk: 10_000, ..Config::default() };
         let mut net = Net::new(2, &rails, &config, seed);
         net.set_faults(Faults { drop: 100, ..Faults::default() });
         let recv = net.recv(1, from(0), 0, exact(1), LONG);
         net.send(0, 1, 0, 1, &pattern(LONG, seed));
-        // The memory checks that no rail reads from a request that has ended.
+        // The test memory checks that no rail reads from a completed request.
         net.settle();
         assert!(net.got(1, recv, &pattern(LONG, seed)));
     }
 }
 
 #[test]
-fn shares_of_rails_that_are_not_there_are_carried_by_others() {
+fn shares_of_missing_rails_are_carried_by_others() {
     struct Careless;
     impl Strategy for Careless {
         fn name(&self) -> &'static str {
@@ -183,7 +184,7 @@ fn shares_of_rails_that_are_not_there_are_carried_by_others() {
 }
 
 #[test]
-fn a_link_given_up_for_silence_is_told_to_the_peer() {
+fn the_peer_is_notified_of_a_link_given_up_for_silence() {
     let rails = [Limits { lossy: true, ..limits() }, limits()];
     let mut net = Net::new(2, &rails, &Config::default(), 1);
     net.send(0, 1, 0, 0, &[]);
@@ -197,7 +198,7 @@ fn a_link_given_up_for_silence_is_told_to_the_peer() {
 }
 
 #[test]
-fn a_link_that_was_idle_for_long_is_not_given_up_at_once() {
+fn a_link_that_was_idle_for_long_is_not_given_up_early() {
     let rails = [Limits { lossy: true, ..limits() }, limits()];
     let mut net = Net::new(2, &rails, &Config::default(), 1);
     net.send(0, 1, 0, 0, &[]);
@@ -205,7 +206,7 @@ fn a_link_that_was_idle_for_long_is_not_given_up_at_once() {
     net.now += 10_000_000_000;
     net.set_faults(Faults { drop: 255, ..Default::default() });
     net.send_with(0, 1, 0, 1, &[1], Hints { rail: Some(RailId(0)), ..Hints::default() });
-    // A peer without a core for a second.
+    // The peer has no core for a second.
     for _ in 0..1000 {
         net.turn(0, true);
         net.now += 1_000_000;
@@ -216,7 +217,7 @@ fn a_link_that_was_idle_for_long_is_not_given_up_at_once() {
 }
 
 #[test]
-fn nothing_is_due_while_a_rail_takes_no_more() {
+fn nothing_is_due_while_a_rail_is_full() {
     for lossy in [false, true] {
         let mut net = Net::new(2, &[Limits { lossy, chunk: 500, ..limits() }], &Config::default(), 1);
         net.recv(1, from(0), 0, exact(1), LONG);

@@ -1,20 +1,20 @@
-//! The sampler against rails with noise: bounded in time, near the truth, and twice the same.
+//! The sampler on simulated rails with noise: bounded in time, accurate, and repeatable.
 
 use crate::net::{Net, exact, from, limits, pattern};
 use nmad_engine::{
     Config, Effort, Hints, Limits, Method, PeerId, Probe, Profile, Provenance, RailId, Reach, Sampler,
 };
 
-/// A rail as it is, and the noise of the machine around it.
+/// A rail, and the noise of the machine around it.
 struct Rail {
     latency_ns: f64,
     ns_per_byte: f64,
     seed: u64,
-    /// Of a hundred repetitions this number take three times as long.
+    /// Percentage of repetitions that take three times as long.
     spikes: u64,
     /// While it lasts, everything takes half as long again.
     disturbed: u32,
-    /// Of a hundred visits this number follow a pause in which a shaper saved up `bucket` bytes.
+    /// Percentage of visits after a pause in which a traffic shaper saved up `bucket` bytes.
     rested: u64,
     bucket: u64,
 }
@@ -29,7 +29,7 @@ impl Rail {
         (self.seed >> 33) % below
     }
 
-    /// Without any noise.
+    /// The time without noise.
     fn true_ns(&self, method: Method, len: u64) -> f64 {
         let Rail { latency_ns, ns_per_byte, .. } = *self;
         let (len, copy) = (len as f64, 0.25);
@@ -60,7 +60,7 @@ impl Rail {
         };
         let mut times: Vec<u64> = (0..probe.repetitions).map(|_| time()).collect();
         if self.rested > 0 && self.random(100) < self.rested {
-            // Bytes that the shaper saved up pass at once.
+            // The saved-up bytes pass at once.
             let passing = times.iter_mut().take((self.bucket / probe.len.max(1)) as usize);
             passing.for_each(|time| *time = (self.latency_ns + probe.len as f64 * 0.1) as u64);
         }
@@ -78,7 +78,7 @@ const REACH: Reach = Reach {
     hand_offs: [true, false, true, false],
 };
 
-/// Runs the plan; the profile, and the time that it took in nanoseconds.
+/// Runs the plan; returns the profile, and the time that it took in nanoseconds.
 fn sample(rail: &mut Rail, reach: Reach, effort: Effort) -> (Profile, u64) {
     let mut sampler = Sampler::new(reach, effort);
     let mut spent = 0;
@@ -95,7 +95,7 @@ fn sizes() -> impl Iterator<Item = u64> {
     (0..23).map(|k| 1u64 << k)
 }
 
-/// Largest and median relative difference of two lists.
+/// Returns the largest and median relative difference of two lists.
 fn difference(a: impl Iterator<Item = f64>, b: impl Iterator<Item = f64>) -> (f64, f64) {
     let mut all: Vec<f64> = a.zip(b).map(|(a, b)| (a - b).abs() / a.min(b)).collect();
     all.sort_by(f64::total_cmp);
@@ -126,9 +126,9 @@ fn two_samplings_of_a_noisy_rail_agree() {
     }
 }
 
-/// Busy machines, where each visit takes up to four times as long as the one before or after.
+/// Busy machines, where each visit takes up to four times as long as the one before or after it.
 #[test]
-fn what_is_not_confirmed_is_told_from_noise_that_is() {
+fn disagreement_distinguishes_busy_machines_from_quiet_ones() {
     let visits = |rail: &mut Rail, mut slower: Box<dyn FnMut() -> f64>| {
         let mut sampler = Sampler::new(REACH, Effort::QUICK);
         while let Some(probe) = sampler.next_probe() {
@@ -152,9 +152,9 @@ fn what_is_not_confirmed_is_told_from_noise_that_is() {
     }
 }
 
-/// Up to the second round 4.5 us are taken off, then it is found that 2 us are right.
+/// Up to the second round 4.5 us are subtracted, then 2 us turn out to be right.
 #[test]
-fn what_was_taken_off_in_excess_is_given_back() {
+fn excess_subtraction_is_corrected() {
     for seed in 0..20 {
         let (mut rail, mut sampler) = (Rail::new(5_000.0, 2.0, seed), Sampler::new(REACH, Effort::QUICK));
         let mut visits = 0;
@@ -180,7 +180,7 @@ fn what_was_taken_off_in_excess_is_given_back() {
 
 #[test]
 fn bursts_of_a_shaped_rail_are_not_taken_for_its_speed() {
-    // All visits of a point that a burst did not speed up may have been disturbed.
+    // All visits of a point that no burst sped up may have been disturbed.
     let (mut points, mut disturbed) = (0, 0);
     for seed in 0..300 {
         let mut rail = Rail { rested: 25, bucket: 128 << 10, ..Rail::new(5_000.0, 8.0, seed) };
@@ -202,8 +202,8 @@ fn thresholds_are_found_through_the_noise() {
         let mut rail = Rail::new(5_000.0, 2.0, seed);
         let (profile, _) = sample(&mut rail, REACH, Effort::FULL);
         let thresholds = profile.thresholds().unwrap();
-        // 300 ns are a copy of 1200 B, at which times differ by a few percent only; what matters is that
-        // nothing is lost by the threshold that was found.
+        // 300 ns are a copy of 1200 B, where times differ by a few percent only; it matters only that the
+        // found threshold loses nothing.
         let loss = |at: u64, first: Method, second: Method| {
             let chosen = |len| rail.true_ns(if len < at { first } else { second }, len);
             let best = |len| rail.true_ns(first, len).min(rail.true_ns(second, len));
@@ -213,11 +213,11 @@ fn thresholds_are_found_through_the_noise() {
         assert!(iovec < 0.05, "seed {seed}: {thresholds:?}: {iovec}");
         let together = loss(thresholds.aggregate_max, Method::Aggregate, Method::Pair);
         assert!(together < 0.05, "seed {seed}: {thresholds:?}: {together}");
-        // In place and a copy on the other side against two more latencies: they cross at 38720 B, and at
+        // In place plus a copy on the other side against two more latencies: they cross at 38720 B, and at
         // 46000 B differ by 2 percent.
         let at = thresholds.rendezvous_min;
         assert!((32_000..46_000).contains(&at), "seed {seed}: {thresholds:?}");
-        // Pushed it takes half a latency more: they cross at 8720 B.
+        // Pushing takes half a latency more: they cross at 8720 B.
         let at = thresholds.push_min;
         assert!((6_500..12_000).contains(&at), "seed {seed}: {thresholds:?}");
     }
@@ -233,10 +233,10 @@ fn the_time_is_bounded_on_fast_rails_and_on_slow_ones() {
     }
 }
 
-/// A machine on which nothing takes less than some milliseconds, since other programs have the cores: the
-/// budget is spent on a handful of visits.
+/// A machine on which everything takes at least some milliseconds, since other programs use the cores: the
+/// budget suffices for a handful of visits.
 #[test]
-fn beside_other_programs_long_messages_are_measured_all_the_same() {
+fn long_messages_are_measured_on_busy_machines_too() {
     for seed in 0..100 {
         let (mut rail, mut other) = (Rail::new(10_000.0, 2.0, seed), Rail::new(0.0, 0.0, 1_000 + seed));
         let mut sampler = Sampler::new(REACH, Effort::QUICK);
@@ -249,7 +249,7 @@ fn beside_other_programs_long_messages_are_measured_all_the_same() {
             sampler.measured(&probe, &mut times);
         }
         let profile = sampler.finish(Provenance::default()).unwrap();
-        // Up to ten milliseconds of noise, of which the shorter messages have their part as well.
+        // Up to ten milliseconds of noise, which shorter messages suffer in part as well.
         for (len, range) in [(4 << 20, 0.8..8.0), (64 << 20, 0.05..5.0)] {
             let off = profile.body().ns(len) as f64 / rail.true_ns(Method::Rendezvous, len);
             assert!(range.contains(&off), "seed {seed}: {len} B take {off:.2} times as long as they do");
@@ -258,7 +258,7 @@ fn beside_other_programs_long_messages_are_measured_all_the_same() {
 }
 
 #[test]
-fn what_a_rail_cannot_do_is_not_asked_of_it() {
+fn unsupported_methods_are_not_probed() {
     let (packet_max, hand_offs) = (8_000, [false; 4]);
     let reach = Reach {
         packet_max,
@@ -288,7 +288,7 @@ fn what_a_rail_cannot_do_is_not_asked_of_it() {
     assert_eq!(thresholds.in_place_min, u64::MAX);
 }
 
-/// What host 0 says for one probe.
+/// Returns the frames that host 0 sends for one probe.
 fn says(net: &mut Net, method: Method, len: usize, count: usize) -> Vec<(usize, String)> {
     let received: Vec<_> = (0..count).map(|_| net.recv(1, from(0), 0, exact(1), len)).collect();
     for _ in 0..count {
@@ -303,7 +303,7 @@ fn says(net: &mut Net, method: Method, len: usize, count: usize) -> Vec<(usize, 
 }
 
 #[test]
-fn a_probe_is_carried_as_its_method_says_on_the_rail_that_is_measured() {
+fn a_probe_uses_its_method_and_the_measured_rail() {
     let config = Config { aggregate_max: Some(0), ..Config::default() };
     let mut net = Net::new(2, &[Limits { push: u64::MAX, ..limits() }; 3], &config, 1);
     net.send(0, 1, 9, 0, &[]);
@@ -329,7 +329,8 @@ fn a_probe_is_carried_as_its_method_says_on_the_rail_that_is_measured() {
     all.extend(together);
     assert!(all.iter().all(|(rail, _)| *rail == 1), "{all:?}");
     assert!(net.carried().iter().all(|carried| carried.rail == 1), "answers too");
-    // In place: the sender's memory is in use until the rail has let go, although there are other rails.
+    // In place: the sender's memory is in use until the rail has released it, although there are other
+    // rails.
     for (method, copied) in [(Method::Copy, true), (Method::InPlace, false)] {
         let hints = Hints { probe: Some(method), ..Hints::default() };
         net.stall(1, 0, true);

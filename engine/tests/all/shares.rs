@@ -1,4 +1,4 @@
-//! Equal predicted finish: what `split` and its relatives promise, for any rails.
+//! Equal predicted finish: the guarantees of `split` and related strategies for any rails.
 
 use nmad_engine::{
     Curve, Forecast, Instant, Method, Profile, Provenance, RailId, RailView, Registry, Sample,
@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// A rail: its forecast, and for how long it is busy.
+/// A rail: its forecast, and how long it is busy.
 #[derive(Debug, Clone)]
 struct Rail {
     forecast: Forecast,
@@ -21,10 +21,10 @@ impl Rail {
     }
 }
 
-/// Any monotone curve that hardware might have: a start, and a slope that changes with the size.
+/// Any plausible monotone curve: a start, and a slope that changes with the size.
 fn forecast() -> impl Strategy<Value = Forecast> {
     (500..50_000u64, vec(20..20_000u64, 24)).prop_map(|(start, slopes)| {
-        // Picoseconds a byte, from octave to octave.
+        // Picoseconds per byte, for each octave.
         let mut ns = start;
         let samples = slopes.iter().enumerate().map(|(k, ps)| {
             let len = 1u64 << k;
@@ -49,7 +49,7 @@ fn len() -> impl Strategy<Value = u64> {
     prop_oneof![1..4_096u64, 4_096..1u64 << 20, 1u64 << 20..1u64 << 28]
 }
 
-/// Bytes are indivisible, and each rail may have a few too many, which take up to 20 ns each.
+/// Tolerance: bytes are indivisible, and each rail may have a few too many, which take up to 20 ns each.
 const BYTES_NS: u64 = 500;
 const NOW: Instant = Instant::from_ns(1_000_000);
 
@@ -81,7 +81,7 @@ fn alone_ns(rails: &[Rail], len: u64) -> u64 {
     rails.iter().map(|rail| rail.finish_ns(len)).min().unwrap()
 }
 
-/// The smallest T by which rails that can do something useful carry the message, by halving.
+/// Returns the smallest T by which useful rails carry the message, by bisection.
 fn by_definition(rails: &[Rail], len: u64) -> u64 {
     let carried = |at_ns: u64| -> u64 {
         let by = |rail: &Rail| {
@@ -162,7 +162,7 @@ fn two_unequal_rails_share_as_in_the_paper() {
     for name in ["split", "dichotomy", "auto"] {
         let shares = split(name, &rails, 4_000_000);
         let first = shares.iter().find(|share| share.0 == RailId(0)).unwrap().1;
-        // By the bandwidths 2332 KB; the paper's own split was 2437 to 1757 of 4194.
+        // By bandwidth 2332 KB; the paper's own split was 2437 to 1757 of 4194.
         assert!(first.abs_diff(2_331_000) < 4_000, "{name}: {first}");
     }
 }
@@ -178,7 +178,7 @@ fn a_message_waits_for_a_fast_rail_that_is_busy() {
 #[test]
 fn the_weighted_formula_counts_the_steps_in_which_a_rail_takes_part() {
     let rail = |mb: u64, busy_ns| Rail { forecast: Forecast::nominal(1, mb * 1_000_000, 1), busy_ns };
-    // 100 us alone bring 100 KB; of the other 300 KB the first carries a third.
+    // In 100 us alone the first rail carries 100 KB; of the other 300 KB it carries a third.
     let shares = split("weighted", &[rail(2_000, 100_000), rail(1_000, 0)], 400_000);
     assert_eq!(&*shares, &[(RailId(0), 200_000), (RailId(1), 200_000)]);
 }

@@ -1,4 +1,4 @@
-//! Shares and chunks: a large message is carried once, every byte of it, whatever the rails and the strategy.
+//! Splits and chunks: every byte of a large message is carried once, for any rails and strategy.
 
 use crate::net::rail::Faults;
 use crate::net::{Net, exact, from, limits, pattern};
@@ -14,12 +14,12 @@ fn strategy() -> impl Strategy<Value = String> {
     prop::sample::select(names())
 }
 
-/// Bandwidths as configurations have them, and as nobody would.
+/// Usual and extreme bandwidths.
 fn bandwidth() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(1), Just(u64::MAX), 1_000_000..100_000_000_000u64]
 }
 
-/// The drawn figures of a rail: bandwidth, latency, when it is idle.
+/// Random figures of a rail: bandwidth, latency, time when it is idle.
 type Drawn = (u64, u64, u64);
 
 fn drawn() -> impl Strategy<Value = Vec<Drawn>> {
@@ -38,7 +38,7 @@ fn views<'a>(
 ) -> Vec<RailView<'a>> {
     let view = |(index, (&(bandwidth, latency_ns, idle_at), forecast)): (usize, (&Drawn, &'a Forecast))| {
         RailView {
-            // Numbers with gaps: some rails do not lead to this peer.
+            // Numbers with gaps: some rails do not reach this peer.
             rail: RailId(index as u8 * 2 + 1),
             wire: RailId(index as u8 * 2 + 1),
             idle_at: Instant::from_ns(idle_at),
@@ -57,7 +57,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn shares_are_of_rails_that_are_there_and_add_up(
+    fn shares_are_of_present_rails_and_add_up(
         name in strategy(),
         drawn in drawn(),
         primary: prop::sample::Index,
@@ -83,7 +83,7 @@ proptest! {
 
 fn rail() -> impl Strategy<Value = Limits> {
     (bandwidth(), 1..100_000u64, 1..20usize, any::<bool>()).prop_map(|(bandwidth, chunk, depth, lossy)| {
-        // A lossy rail has datagrams, and none of a few bytes.
+        // A lossy rail uses datagrams, which are not very short.
         let chunk = if lossy { chunk.max(1_000) } else { chunk };
         Limits { bandwidth, chunk: chunk.max(300), depth, lossy, ..limits() }
     })
@@ -150,7 +150,7 @@ proptest! {
     }
 }
 
-/// Sends messages of these lengths, and looks that they arrive whole.
+/// Sends messages of these lengths, and checks that they arrive intact.
 fn transfer(net: &mut Net, lens: &[usize]) -> Result<(), TestCaseError> {
     let content: Vec<_> = lens.iter().enumerate().map(|(i, &len)| pattern(len, i as u64)).collect();
     let received: Vec<_> = lens.iter().map(|&len| net.recv(1, from(0), 0, exact(1), len)).collect();

@@ -1,4 +1,4 @@
-//! Which rail carries which message: each strategy does what its paper says.
+//! The rail of each message: each strategy follows its paper.
 
 use crate::net::{Net, exact, from, limits, pattern};
 use nmad_engine::{Config, Limits, PeerId, RailId};
@@ -19,7 +19,7 @@ fn net(strategy: &str) -> Net {
     net
 }
 
-/// Packets of small messages on each rail, when eight were waiting.
+/// Packets on each rail when eight small messages were waiting.
 fn small(strategy: &str) -> [Vec<usize>; 2] {
     let mut net = net(strategy);
     (0..8).for_each(|_| {
@@ -85,7 +85,7 @@ fn ratio_split_follows_the_bandwidths() {
 }
 
 #[test]
-fn configured_bandwidths_overrule_the_nominal_ones() {
+fn configured_bandwidths_override_the_nominal_ones() {
     let config = Config {
         strategy: "ratio_split".into(),
         bandwidths: vec![4_000_000_000, 1_000_000_000],
@@ -115,10 +115,10 @@ fn large_messages_of_greedy_use_all_rails_together() {
     }
 }
 
-/// Rails that would take everything at once are not asked in vain which of them is idle first, although the
-/// caller waits: the second one carries three times as much in the same time.
+/// With rails that accept everything at once, a waiting caller still respects when they are idle: the
+/// second rail carries three times as much in the same time.
 #[test]
-fn greedy_of_a_waiting_caller_follows_when_rails_are_idle() {
+fn greedy_with_a_waiting_caller_respects_idle_times() {
     let rails = [1_000_000_000, 3_000_000_000].map(|bandwidth| Limits { bandwidth, depth: 64, ..limits() });
     let config = Config { strategy: "greedy".into(), ..Config::default() };
     let mut net = Net::new(2, &rails, &config, 1);
@@ -166,8 +166,8 @@ fn a_strategy_is_chosen_for_one_peer_or_for_all() {
     assert_eq!(counts, [1, 1, 1, 1, 4], "alone to peer 1, together to peer 2");
 }
 
-/// Of `messages` large messages under `auto`, how many went over one rail, if rails are `slower` times slower
-/// than their forecasts.
+/// Returns how many of `messages` large messages used one rail with `auto`, if rails are `slower` times
+/// slower than their forecasts.
 fn alone(messages: u64, slower: u64) -> usize {
     let rails = [1_000_000_000, 3_000_000_000].map(|bandwidth| Limits { bandwidth, ..limits() });
     let mut net = Net::new(2, &rails, &Config { chunk: 10_000, ..Config::default() }, 1);

@@ -1,4 +1,4 @@
-//! Thresholds: a profile that is given to a rail governs the paths, and what the user has set governs it.
+//! Thresholds: the profile of a rail determines the protocols, and the user's settings override it.
 
 use crate::net::rail::Faults;
 use crate::net::{Net, exact, from, limits, pattern};
@@ -23,14 +23,14 @@ pub fn profile() -> Arc<Profile> {
 fn net(config: Config) -> Net {
     let mut net = Net::pair(1, config);
     (0..2).for_each(|host| net.hosts[host].engine.set_profile(RailId(0), None, profile()));
-    // So that the link is open when it begins.
+    // Opens the link first.
     net.send(0, 1, 9, 0, &[]);
     net.settle();
     net.carried();
     net
 }
 
-/// What host 0 says when these messages wait together.
+/// Returns the frames that host 0 sends when these messages wait together.
 fn says(net: &mut Net, lens: &[usize]) -> Vec<String> {
     let received: Vec<_> = lens.iter().map(|&len| net.recv(1, from(0), 0, exact(1), len)).collect();
     lens.iter().for_each(|&len| {
@@ -44,7 +44,7 @@ fn says(net: &mut Net, lens: &[usize]) -> Vec<String> {
 }
 
 #[test]
-fn messages_are_announced_from_the_measured_threshold_on() {
+fn rendezvous_is_used_from_the_measured_threshold_on() {
     let mut net = net(Config::default());
     let max = net.hosts[0].engine.eager_max(PeerId(1)).unwrap();
     assert!((5_100..5_300).contains(&max), "{max}");
@@ -53,7 +53,7 @@ fn messages_are_announced_from_the_measured_threshold_on() {
 }
 
 #[test]
-fn what_the_user_has_set_overrules_the_profile() {
+fn settings_of_the_user_override_the_profile() {
     let mut net = net(Config { eager_max: Some(300), aggregate_max: Some(1_000), ..Config::default() });
     assert_eq!(net.hosts[0].engine.eager_max(PeerId(1)), Some(300));
     assert!(says(&mut net, &[301]).iter().any(|text| text.contains("rts")));
@@ -61,16 +61,16 @@ fn what_the_user_has_set_overrules_the_profile() {
 }
 
 #[test]
-fn messages_share_a_packet_while_that_was_measured_to_pay() {
+fn messages_share_a_packet_up_to_the_measured_threshold() {
     let mut net = net(Config::default());
     assert_eq!(says(&mut net, &[350, 350]).len(), 1, "350 B twice: one packet");
     assert_eq!(says(&mut net, &[450, 450]).len(), 2, "450 B twice: two packets");
     assert_eq!(says(&mut net, &[10, 4_000, 10]).len(), 1, "short ones always find a place");
 }
 
-/// Blocks of 300 B are packed into the packet, those of 420 B stay where they lie: the threshold is 360 B.
+/// Blocks of 300 B are packed into the packet, those of 420 B are sent in place: the threshold is 360 B.
 #[test]
-fn blocks_stay_in_place_from_the_measured_threshold_on() {
+fn blocks_are_sent_in_place_from_the_measured_threshold_on() {
     for (block, packed) in [(300, true), (420, false)] {
         let mut net = net(Config::default());
         net.stall(0, 0, true);
@@ -88,10 +88,10 @@ fn blocks_stay_in_place_from_the_measured_threshold_on() {
     }
 }
 
-/// The same where packets may have to be sent again: several rails, or one that loses them. The copy for
-/// retransmission is made when the rail has the packet, and the sender's memory is free then.
+/// With several rails, or a lossy one, packets may have to be sent again. The copy for retransmission is
+/// made when the rail has the packet, and the sender's memory is free then.
 #[test]
-fn data_stays_in_place_with_several_rails_and_lossy_ones() {
+fn data_is_sent_in_place_with_several_rails_and_lossy_ones() {
     let lossy = Limits { lossy: true, ..limits() };
     for rails in [&[limits(), limits()][..], &[lossy], &[limits(), lossy]] {
         for (len, copied) in [(700, true), (900, false)] {
@@ -108,7 +108,7 @@ fn data_stays_in_place_with_several_rails_and_lossy_ones() {
             net.turn(0, true);
             net.turn(0, true);
             assert!(net.result(0, sent).is_some(), "it does not wait for the acknowledgement");
-            // The wire holds what was there, though nobody keeps the memory any more.
+            // The wire has the original data, although the memory is no longer kept.
             let recv = net.recv(1, from(0), 0, exact(1), len);
             net.settle();
             assert!(net.got(1, recv, &pattern(len, 1)));
@@ -117,7 +117,7 @@ fn data_stays_in_place_with_several_rails_and_lossy_ones() {
 }
 
 #[test]
-fn what_lies_in_place_survives_losses_and_dead_rails() {
+fn data_in_place_survives_losses_and_dead_rails() {
     for seed in 0..40 {
         let lossy = Limits { lossy: true, ..limits() };
         let config = Config { in_place_min: Some(1), eager_max: Some(8_000), ..Config::default() };
@@ -133,7 +133,7 @@ fn what_lies_in_place_survives_losses_and_dead_rails() {
                 net.kill((seed % 3) as usize, 0, 1);
             }
         }
-        // The memory of the tests objects if a rail or the engine reads what a request has given back.
+        // The test memory fails if a rail or the engine reads memory of a completed request.
         net.settle();
         for (tag, recv) in posted.into_iter().enumerate() {
             assert!(net.got(1, recv, &pattern(3_000, tag as u64)), "seed {seed}, message {tag}");
@@ -142,10 +142,10 @@ fn what_lies_in_place_survives_losses_and_dead_rails() {
     }
 }
 
-/// A message that is copied ends for its sender when it is in its packet, one in place when the rail lets
-/// it go.
+/// A message that is copied completes for its sender when it is in its packet, one in place when the rail
+/// has released it.
 #[test]
-fn data_stays_in_place_from_the_measured_threshold_on() {
+fn data_is_sent_in_place_from_the_measured_threshold_on() {
     for (len, copied) in [(700, true), (900, false)] {
         let mut net = net(Config::default());
         net.stall(0, 0, true);
@@ -159,8 +159,8 @@ fn data_stays_in_place_from_the_measured_threshold_on() {
 }
 
 #[test]
-fn short_messages_go_over_the_rail_that_was_measured_to_be_faster() {
-    // By its nominal latency the first one is.
+fn short_messages_use_the_rail_measured_to_be_faster() {
+    // By nominal latency the first rail is faster.
     let nominal = [1_000, 9_000].map(|latency_ns| Limits { latency_ns, ..limits() });
     let config = Config { strategy: "aggregate_fastest".into(), ..Config::default() };
     let mut net = Net::new(2, &nominal, &config, 1);
@@ -193,7 +193,7 @@ fn several_rails_have_a_threshold_of_their_own() {
         net.hosts[0].engine.eager_max(PeerId(1)).unwrap()
     };
     let (one, two) = (max(1), max(2));
-    // Both leave data in place. Over two a large message has also ended only when its Fin has come, and what
-    // short messages gain by two is little.
+    // Both send data in place. Over two rails a large message completes only when its Fin has arrived, and
+    // short messages gain little from two.
     assert!((5_100..5_300).contains(&one) && (14_300..14_900).contains(&two), "{one} and {two}");
 }

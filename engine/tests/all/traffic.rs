@@ -6,7 +6,7 @@ use nmad_engine::{Config, PeerId, Traffic};
 const LONG: usize = 1 << 20;
 
 #[test]
-fn messages_are_counted_by_peer_and_by_how_they_went() {
+fn messages_are_counted_by_peer_and_protocol() {
     let mut net = Net::new(2, &[limits()], &Config::default(), 1);
     for tag in 0..3 {
         net.send(0, 1, 0, tag, &[7; 100]);

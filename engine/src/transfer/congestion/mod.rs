@@ -1,6 +1,6 @@
 //! Congestion control: how many bytes may be in flight on a lossy link.
 //!
-//! A scheme is a file in this folder that implements [`Congestion`]. It receives the acknowledgements,
+//! A scheme is a file in this folder that implements `Congestion`. It receives the acknowledgements,
 //! losses and round trips of one link and returns a window; it never sees packets, timers or other links.
 //! The link decides what is retransmitted, and when.
 

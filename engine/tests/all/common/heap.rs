@@ -1,4 +1,4 @@
-//! Counts the bytes that live on the heap, so that a test can say how much something may cost.
+//! Counts the bytes on the heap, so that tests can check memory budgets.
 #![allow(dead_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -16,11 +16,11 @@ pub fn live() -> isize {
 struct Counting;
 
 fn count(bytes: isize) {
-    // A thread that ends frees its last memory when its counter is gone; nobody asks for it then.
+    // A thread that ends frees its last memory after its counter is gone; the count is not needed then.
     let _ = LIVE.try_with(|live| live.set(live.get() + bytes));
 }
 
-// SAFETY: every call is passed on to the system's allocator as it is.
+// SAFETY: every call is passed unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);

@@ -1,4 +1,4 @@
-//! One engine whose peers are the test itself: it writes the packets that arrive.
+//! A single engine; the test plays its peers and writes the packets that arrive.
 
 use crate::net::memory::{BufferId, Memory};
 use nmad_engine::{
@@ -19,7 +19,7 @@ pub struct Lone {
     seqs: BTreeMap<(u32, u32), u32>,
 }
 
-/// A whole packet around frames that are already bytes.
+/// A whole packet with frames that are already encoded.
 pub fn packet(kind: Kind, number: u32, body: &[u8]) -> Vec<u8> {
     let len = (Header::LEN + body.len()) as u32;
     [&Header { kind, len, number, ack: 0 }.encode()[..], body].concat()
@@ -94,13 +94,13 @@ impl Lone {
         self.engine.recv(source, Context(context), tag, into)
     }
 
-    /// Has the rail open and close what it is asked to.
+    /// Lets the rail open and close what it is ordered to.
     pub fn run_errands(&mut self) {
         while self.engine.next_opening(RAIL).is_some() {}
         while self.engine.next_errand(RAIL).is_some() {}
     }
 
-    /// What the engine would send, as one packet after the other, which is reported as sent at once.
+    /// The packets that the engine would send, one after the other; each is reported as sent at once.
     pub fn sent(&mut self) -> Vec<(PeerId, Vec<u8>)> {
         let mut list = Vec::new();
         while let Some(order) = self.engine.next_order(NOW, RAIL, true) {

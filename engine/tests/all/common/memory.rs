@@ -1,24 +1,25 @@
-//! User memory that notices misuse: who touches it outside of its request is caught.
+//! User memory that detects accesses outside of its request.
 //!
-//! Buffers live as long as this table. A buffer is *lent* while a request uses it; afterwards its contents
-//! are remembered (a receive) or spoiled (a send), so that a late write, or a late read, shows.
+//! Buffers live as long as this table. A buffer is *in use* while a request uses it; afterwards its
+//! contents are recorded (a receive) or overwritten (a send), so that a late write, or a late read, is
+//! detected.
 #![allow(dead_code)]
 
 use nmad_engine::{Segment, Segments};
 use std::collections::BTreeMap;
 
-/// Bytes on both sides of a buffer that nobody may write.
+/// Guard bytes on both sides of a buffer.
 const FENCE: usize = 24;
 const BLANK: u8 = 0xA5;
 
-/// A buffer by its place in the table.
+/// Index of a buffer in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BufferId(usize);
 
 struct Buffer {
     bytes: *mut [u8],
     lent: bool,
-    /// What a receive left here.
+    /// The contents after a receive.
     kept: Option<Vec<u8>>,
 }
 
@@ -26,7 +27,7 @@ struct Buffer {
 #[derive(Default)]
 pub struct Memory {
     buffers: Vec<Buffer>,
-    /// First byte and length of what is lent.
+    /// First byte and length of the buffers in use.
     lent: BTreeMap<usize, usize>,
 }
 
@@ -34,7 +35,7 @@ pub struct Memory {
 unsafe impl Send for Memory {}
 
 impl Memory {
-    /// Lends a buffer with `content`, in pieces of `piece` bytes (0: in one).
+    /// Makes a buffer with `content` for a request, in pieces of `piece` bytes (0: in one).
     pub fn lend(&mut self, content: &[u8], piece: usize) -> (BufferId, Segments) {
         let mut bytes = vec![BLANK; content.len() + 2 * FENCE];
         bytes[FENCE..FENCE + content.len()].copy_from_slice(content);
@@ -47,16 +48,16 @@ impl Memory {
         let piece = if piece == 0 { content.len().max(1) } else { piece };
         let cut = |at: usize| Segment { start: start.wrapping_add(at), len: piece.min(content.len() - at) };
         let list: Vec<Segment> = (0..content.len()).step_by(piece).map(cut).collect();
-        // SAFETY: the buffer lives until the table goes, and only this request uses it meanwhile.
+        // SAFETY: the buffer lives as long as the table, and only this request uses it meanwhile.
         (BufferId(self.buffers.len() - 1), unsafe { Segments::from_list(&list) })
     }
 
-    /// Lends an empty buffer to receive into.
+    /// Makes an empty buffer to receive into.
     pub fn lend_blank(&mut self, len: usize, piece: usize) -> (BufferId, Segments) {
         self.lend(&vec![BLANK; len], piece)
     }
 
-    /// The request that used the buffer has ended.
+    /// Records that the request that used the buffer has ended.
     pub fn end(&mut self, id: BufferId, sent: bool) {
         let buffer = &mut self.buffers[id.0];
         assert!(std::mem::replace(&mut buffer.lent, false), "a buffer was given back twice");
@@ -77,14 +78,15 @@ impl Memory {
         &bytes[FENCE..bytes.len() - FENCE]
     }
 
-    /// Whether the buffer holds `head` and behind it what was there before.
+    /// Whether the buffer contains `head`, followed by its previous contents.
     pub fn holds(&self, id: BufferId, head: &[u8]) -> bool {
         let content = self.content(id);
         let (a, b) = content.split_at(head.len().min(content.len()));
         a == &head[..a.len()] && b.iter().all(|&byte| byte == BLANK)
     }
 
-    /// A driver reads or writes these segments now: memory of requests that run, or of the engine's own.
+    /// Checks that a driver may read or write these segments now: memory of requests that run, or of the
+    /// engine's own.
     pub fn check_lent(&self, segments: &Segments) {
         let is_in = |start: *mut u8, buffer: &Buffer| {
             let first = buffer.bytes.cast::<u8>();
@@ -95,7 +97,7 @@ impl Memory {
         assert!(is_allowed, "a rail touches memory whose request has ended");
     }
 
-    /// Whether all of this belongs to requests that run.
+    /// Whether all of this memory belongs to running requests.
     pub fn is_lent(&self, segments: &Segments) -> bool {
         segments.iter().all(|piece| {
             let start = piece.start as usize;
@@ -104,19 +106,19 @@ impl Memory {
         })
     }
 
-    /// The memory at an address that a peer has announced.
+    /// The memory at an address that a peer has sent.
     pub fn at(&self, address: u64, len: u64) -> Segments {
         let start = std::ptr::with_exposed_provenance_mut(address as usize);
-        // SAFETY: a part of one of the buffers, as the next line makes sure before anybody looks at it.
+        // SAFETY: a part of one of the buffers, as the next line checks before any access.
         let segments = unsafe { Segments::from_list(&[Segment { start, len: len as usize }]) };
         assert!(self.is_lent(&segments), "a rail reads memory whose request has ended");
         segments
     }
 
-    /// Looks at all fences and at everything that ended.
+    /// Checks all guard bytes and the buffers of all completed requests.
     pub fn check(&self) {
         for (index, buffer) in self.buffers.iter().enumerate() {
-            // SAFETY: the table owns the buffer; nobody runs at the moment.
+            // SAFETY: the table owns the buffer; no other thread runs at the moment.
             let bytes = unsafe { &*buffer.bytes };
             let fences = bytes[..FENCE].iter().chain(&bytes[bytes.len() - FENCE..]);
             assert!(fences.into_iter().all(|&b| b == BLANK), "a fence of buffer {index} is broken");

@@ -28,7 +28,7 @@ pub fn limits() -> Limits {
     Limits { packet: 16 << 10, chunk: 1 << 20, gather: 8, depth: 4, looks: true, ..Limits::default() }
 }
 
-/// What a rail around another one, its `inner`, leaves to that.
+/// Methods that a rail around another one, its `inner`, forwards to it.
 macro_rules! leave_to_inner {
     ($name:literal) => {
         fn name(&self) -> &str {
@@ -164,7 +164,7 @@ impl Host {
 pub struct Pair {
     pub hosts: [Host; 2],
     pub cuts: Vec<Arc<Mutex<bool>>>,
-    /// What rail r of host 0 carried.
+    /// The packets and chunks that rail r of host 0 carried.
     pub seen: Vec<Arc<Mutex<Vec<String>>>>,
 }
 
@@ -202,8 +202,8 @@ impl Pair {
         Pair { hosts, cuts, seen }
     }
 
-    /// Tells each host what it must know of the other.
-    pub fn acquaint(&mut self) {
+    /// Tells each host the rails and addresses of the other.
+    pub fn connect(&mut self) {
         for _ in 0..2 {
             self.send(0, 9, 9, pattern(1));
             self.recv(1, Source::Peer(PeerId(0)), 9, TagMatch::Any, 1);
@@ -211,7 +211,7 @@ impl Pair {
         }
     }
 
-    /// Has the second host look for a packet of the first and at nothing else; whether there was one.
+    /// Lets the second host poll for a packet of the first and nothing else; returns whether there was one.
     pub fn look_for(&mut self) -> Option<bool> {
         let host = &mut self.hosts[1];
         let node = &mut pump::Exclusive(&mut host.engine, &mut host.rails);
@@ -263,7 +263,7 @@ impl Pair {
     }
 }
 
-/// Memory for a receive, which lasts as long as the program.
+/// Memory for a receive, which lives as long as the program.
 pub fn memory(len: usize) -> (Segments, *const [u8]) {
     let memory = Box::leak(vec![0u8; len].into_boxed_slice());
     // SAFETY: leaked memory that only one receive at a time writes.

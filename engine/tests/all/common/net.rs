@@ -15,15 +15,15 @@ use rail::{Carried, Faults, MemoryRail, Wires};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// How a request ended.
+/// Result of a request.
 pub type Outcome = Result<Envelope, Error>;
 
-/// A host: an engine and its rails, and how its requests ended.
+/// A host: an engine, its rails, and the results of its requests.
 pub struct Host {
     pub engine: Engine,
     pub rails: Vec<Box<dyn Driver>>,
     pub ended: BTreeMap<RequestId, Outcome>,
-    /// In which order they ended.
+    /// The order in which they ended.
     pub order: Vec<RequestId>,
     pub notices: Vec<Notice>,
 }
@@ -37,7 +37,7 @@ pub struct Net {
     lent: BTreeMap<(usize, RequestId), (BufferId, bool)>,
 }
 
-/// A rail that is right for most tests.
+/// Limits that suit most tests.
 pub fn limits() -> Limits {
     Limits { packet: 16 << 10, chunk: 1 << 20, gather: 8, depth: 4, ..Limits::default() }
 }
@@ -83,17 +83,17 @@ impl Net {
         self.wires.lock().unwrap()
     }
 
-    /// One host turns its pump, and its application takes note of what ended.
+    /// Runs one pass of a host's pump; its application records completed requests.
     pub fn turn(&mut self, host: usize, urgent: bool) -> bool {
         self.wires().now = self.now;
         let Host { engine, rails, .. } = &mut self.hosts[host];
         let now = Instant::from_ns(self.now);
         let happened = pump::turn(&mut pump::Exclusive(engine, rails), now, &mut || now, urgent);
-        self.take_note(host);
+        self.record_completions(host);
         happened
     }
 
-    fn take_note(&mut self, at: usize) {
+    fn record_completions(&mut self, at: usize) {
         let mut wires = self.wires.lock().unwrap();
         let host = &mut self.hosts[at];
         while let Some(Completion { request, result }) = host.engine.next_completion() {
@@ -106,8 +106,8 @@ impl Net {
         host.notices.extend(std::iter::from_fn(|| host.engine.next_notice()));
     }
 
-    /// Turns all hosts and lets time pass until nothing happens any more. A network that never comes to
-    /// rest is an error.
+    /// Runs all hosts and advances time until nothing happens any more. It is an error if that never
+    /// happens.
     pub fn settle(&mut self) {
         let mut quiet = 0;
         for _ in 0..100_000 {
@@ -118,7 +118,7 @@ impl Net {
                 return;
             }
             assert!(quiet < 3_000, "something is due, but never happens: {}", self.views());
-            // Deadlines that change nothing are waited for in longer and longer steps.
+            // Deadlines without effect are skipped in ever longer steps.
             let step = 1_000 << (quiet / 4).min(14);
             self.now = match next {
                 Some(at) if quiet > 0 => at.max(self.now + step),
@@ -128,7 +128,7 @@ impl Net {
         panic!("the network does not come to rest");
     }
 
-    /// What can be seen of every host, for messages of failures.
+    /// The state of every host, for failure messages.
     pub fn views(&self) -> String {
         let mut text = format!("now {}, waiting {:?}", self.now, self.lent.keys());
         for (at, host) in self.hosts.iter().enumerate() {
@@ -140,7 +140,7 @@ impl Net {
         text
     }
 
-    /// When something arrives or is due.
+    /// When the next arrival or deadline is due.
     fn next_event(&self) -> Option<u64> {
         let due = self.hosts.iter().filter_map(|host| host.engine.next_deadline()).map(Instant::as_ns);
         self.wires().next_arrival().into_iter().chain(due).min()
@@ -157,7 +157,7 @@ impl Net {
         wires.kill(rail, a, b);
     }
 
-    /// A rail of a host keeps what it is given, until it is let go.
+    /// Lets a rail of a host hold its orders until it is released.
     pub fn stall(&mut self, rail: usize, host: u32, stalled: bool) {
         let mut wires = self.wires();
         match stalled {
@@ -171,7 +171,7 @@ impl Net {
         self.wires().carried.replace(Vec::new()).unwrap_or_default()
     }
 
-    /// What a host sent since the last time, in words, by rail.
+    /// The frames that a host sent since the last call, in words, by rail.
     pub fn said(&mut self, host: u32) -> Vec<(usize, String)> {
         let text = |c: Carried| match c.is_packet {
             true => (c.rail, nmad_wire::explain(&c.bytes).to_string()),
@@ -185,10 +185,10 @@ impl Net {
         with(&mut self.wires().memory)
     }
 
-    /// A buffer belongs to this request until it ends.
+    /// Assigns a buffer to this request until it ends.
     pub fn lend(&mut self, host: usize, request: RequestId, buffer: BufferId, sent: bool) {
         self.lent.insert((host, request), (buffer, sent));
-        self.take_note(host);
+        self.record_completions(host);
     }
 
     pub fn send(&mut self, at: usize, to: u32, context: u32, tag: u64, data: &[u8]) -> RequestId {
@@ -210,10 +210,10 @@ impl Net {
         request
     }
 
-    /// At once, as this caller, if that goes.
+    /// Sends at once, as this caller, if possible.
     ///
     /// # Errors
-    /// It does not, and is to be submitted with [`Net::send_as`].
+    /// It is not possible, and the message has to be submitted with [`Net::send_as`].
     pub fn send_at_once(
         &mut self,
         at: usize,
@@ -234,7 +234,7 @@ impl Net {
         sent
     }
 
-    /// By way of the window, after a rail has refused it at once if this says so.
+    /// Sends through the window, after a rail has refused the message if `refused` says so.
     pub fn send_as(
         &mut self,
         at: usize,
@@ -266,7 +266,7 @@ impl Net {
 
     pub fn cancel(&mut self, at: usize, request: RequestId) -> bool {
         let cancelled = self.hosts[at].engine.cancel(request);
-        self.take_note(at);
+        self.record_completions(at);
         cancelled
     }
 

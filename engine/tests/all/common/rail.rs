@@ -1,8 +1,8 @@
 //! A rail in memory to all other hosts, with time of its own and faults from a seed.
 //!
-//! It keeps an order until it is looked at, and reads user memory only then, as a network card would. A
+//! It keeps an order until it is polled, and reads user memory only then, as a network adapter would. A
 //! reliable rail delays what it carries (so rails overtake each other) but keeps its order; a lossy one
-//! drops, repeats and reorders. A killed link gives back what it had not carried.
+//! drops, repeats and reorders. A killed link returns the orders that it had not carried.
 #![allow(dead_code)]
 
 use super::memory::Memory;
@@ -13,7 +13,7 @@ use nmad_engine::{
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
-/// What happens to what a rail carries. Probabilities are out of 256.
+/// Faults of a rail. Probabilities are out of 256.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Faults {
     /// Longest delay in nanoseconds.
@@ -33,7 +33,7 @@ enum Item {
 /// Rail, sender, receiver.
 type Lane = (usize, u32, u32);
 
-/// Something that a rail carried.
+/// A packet or chunk that a rail carried.
 #[derive(Debug, Clone)]
 pub struct Carried {
     pub rail: usize,
@@ -43,32 +43,32 @@ pub struct Carried {
     pub bytes: Vec<u8>,
 }
 
-/// What all rails share: the wires, the time, and the memory of the applications.
+/// State shared by all rails: the wires, the time, and the memory of the applications.
 #[derive(Default)]
 pub struct Wires {
     pub now: u64,
     rng: u64,
     pub faults: Faults,
-    /// When it arrives, and in which order it left.
+    /// Time of arrival, and order of sending.
     under_way: BTreeMap<Lane, BTreeMap<(u64, u64), Item>>,
     left: u64,
     open: BTreeSet<Lane>,
     dead: BTreeSet<Lane>,
-    /// Rails on which links that were cut can be opened again, and links that are.
+    /// Rails on which cut links can be opened again, and the links that are cut.
     pub mended: BTreeSet<usize>,
     anew: BTreeSet<Lane>,
     pub memory: Memory,
-    /// Receive regions in memory of the engines' own: rail, host, receive region.
+    /// Receive regions in buffers of the engines: rail, host, receive region.
     pub own: BTreeSet<(usize, u32, u64)>,
-    /// The orders that left, if they are recorded.
+    /// The orders sent, if recorded.
     pub carried: Option<Vec<Carried>>,
-    /// Rails (and their hosts) that hold what they are given.
+    /// Rails (and their hosts) that hold their orders.
     pub stalled: BTreeSet<(usize, u32)>,
-    /// Rails (and their hosts) that carry, but do not report it and go on using the memory.
+    /// Rails (and their hosts) that carry orders but do not report it and continue to use the memory.
     pub tardy: BTreeSet<(usize, u32)>,
-    /// What becomes of what is to leave at once, in turns; refused if there is nothing.
+    /// Results of sending at once, in turns; refused if empty.
     pub at_once: VecDeque<Sent>,
-    /// The system lets no process read another one's memory.
+    /// The system allows no process to read another one's memory.
     pub refuses_copies: bool,
 }
 
@@ -77,7 +77,7 @@ impl Wires {
         Wires { rng: seed << 1 | 1, ..Wires::default() }
     }
 
-    /// When the next thing arrives.
+    /// Time of the next arrival.
     pub fn next_arrival(&self) -> Option<u64> {
         self.under_way.values().filter_map(|queue| queue.keys().next()).map(|&(at, _)| at).min()
     }
@@ -134,9 +134,9 @@ pub struct MemoryRail {
     limits: Limits,
     wires: Arc<Mutex<Wires>>,
     held: Vec<Order>,
-    /// Given after the link was gone, before that was reported.
+    /// Orders given after the link was lost, before that was reported.
     late: Vec<Order>,
-    /// Accesses that were not done, and what came of others.
+    /// Accesses that were not done, and results of others.
     accesses: Vec<Access>,
     came: Vec<Event<'static>>,
     /// Carried but not reported: the memory is in use.
@@ -144,9 +144,9 @@ pub struct MemoryRail {
     up: BTreeSet<u32>,
     regions: BTreeMap<u64, (PeerId, Segments)>,
     accepted: Vec<(u32, Item)>,
-    /// By sender: a pushed chunk whose receive region is not known yet, and what came behind it.
+    /// By sender: a pushed chunk whose receive region is not known yet, and the data behind it.
     pushed: BTreeMap<u32, VecDeque<Item>>,
-    /// Closed by the engine, to be answered; and finished.
+    /// Links closed by the engine, to be answered; and answered ones.
     closed: BTreeSet<u32>,
     lost: BTreeSet<u32>,
 }
@@ -159,7 +159,7 @@ fn receiver(order: &Order) -> u32 {
     }
 }
 
-/// A key is no receive region's name, so that nobody takes one for the other.
+/// A key differs from every receive region's identifier, so that they cannot be confused.
 fn key_of(region: RegionId) -> Key {
     Key(region.0 ^ 0x55)
 }
@@ -185,8 +185,8 @@ impl MemoryRail {
         }
     }
 
-    /// Links that were cut and are opened again.
-    fn begin_anew(&mut self) {
+    /// Opens links again that were cut.
+    fn reopen_links(&mut self) {
         let mut wires = self.wires.lock().unwrap();
         wires.anew.retain(|&(rail, me, peer)| {
             let is_mine = (rail, me) == (self.number, self.me);
@@ -200,7 +200,7 @@ impl MemoryRail {
     }
 
     fn report_links(&mut self, report: &mut dyn FnMut(Event<'_>)) {
-        self.begin_anew();
+        self.reopen_links();
         let (open, dead) = {
             let wires = self.wires.lock().unwrap();
             let mine = |lanes: &BTreeSet<Lane>| -> BTreeSet<u32> {
@@ -229,7 +229,8 @@ impl MemoryRail {
         }
     }
 
-    /// Orders for a peer that were not reported as sent. (A chunk that left already is known by its number.)
+    /// Returns orders for a peer that were not reported as sent. (A chunk that was sent already is known by
+    /// its number.)
     fn give_back(&mut self, peer: u32) -> Vec<Order> {
         let (mut unsent, held): (Vec<_>, _) = self.held.drain(..).partition(|order| receiver(order) == peer);
         self.held = held;
@@ -243,7 +244,7 @@ impl MemoryRail {
         unsent
     }
 
-    /// Accesses end of which `came` tells what came.
+    /// Ends the accesses for which `came` returns a result.
     fn end_accesses(&mut self, came: impl Fn(&Access) -> Option<Came>) {
         let of = |access: &Access| {
             let (to, request) = (access.to, access.request);
@@ -253,7 +254,7 @@ impl MemoryRail {
         self.accesses.retain(|access| came(access).is_none());
     }
 
-    /// Copies from the memory of another host, which it has lent.
+    /// Copies from memory of another host that is in use by its request.
     fn copy(&self, access: &Access) -> Came {
         let wires = self.wires.lock().unwrap();
         assert_eq!(access.act, Act::Get);
@@ -265,7 +266,7 @@ impl MemoryRail {
         Came::Done
     }
 
-    /// Does accesses, unless the rail holds what it is given.
+    /// Carries out accesses, unless the rail holds its orders.
     fn reach(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         let is_stalled = {
             let wires = self.wires.lock().unwrap();
@@ -309,7 +310,7 @@ impl MemoryRail {
         }
     }
 
-    /// Lets go of the memory of what was carried.
+    /// Releases the memory of carried orders.
     fn report_sent(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         {
             let wires = self.wires.lock().unwrap();
@@ -369,7 +370,7 @@ impl MemoryRail {
         self.accepted.extend(held.into_iter().map(|item| (from.0, item)));
     }
 
-    /// An order that is to leave at once goes as the next turn says.
+    /// Sends orders at once, with the next configured result.
     fn depart(&mut self, orders: Vec<Order>) -> Sent {
         let how = {
             let mut wires = self.wires.lock().unwrap();

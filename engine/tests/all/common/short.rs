@@ -1,25 +1,25 @@
-//! What test rails do with packets that take a short way: the rail below carries them as posted ones, and its
-//! report of them is swallowed.
+//! Helpers of test rails for packets that bypass the window: the inner rail carries them as posted ones,
+//! and its reports of them are dropped.
 
 use nmad_engine::{Departure, Driver, Event, Order, Packet, PeerId, PollScope, Segments};
 
-/// Stands for a packet whose report is swallowed.
+/// Number of a packet whose report is dropped.
 const SWALLOWED: u32 = u32::MAX;
 
-/// The bytes of such a packet.
+/// Returns the bytes of such a packet.
 pub fn whole(head: &[u64], data: &Segments) -> Vec<u8> {
     let mut bytes = Vec::new();
     data.append_behind(head, &mut bytes);
     bytes
 }
 
-/// Gives it to the rail below.
+/// Gives a packet to the inner rail.
 pub fn carry(below: &mut dyn Driver, to: PeerId, bytes: Vec<u8>) {
     let packet = Packet { bytes, in_place: Vec::new() };
     below.send(Departure::Order(Order::Packet { to, number: SWALLOWED, packet }));
 }
 
-/// Looks at the rail below.
+/// Polls the inner rail.
 pub fn poll(below: &mut dyn Driver, scope: PollScope, mut report: impl FnMut(Event<'_>)) -> bool {
     below.poll(scope, &mut |event| match event {
         Event::Sent { number: SWALLOWED, .. } => {}

@@ -155,19 +155,15 @@ impl Request {
         }
     }
 
-    /// Whether it may be of this context: of what has failed with its peer that is not known, and what was
-    /// cancelled is of none any more.
-    pub(crate) fn may_be_of(&self, context: Context) -> bool {
+    /// Its context, if it is known and somebody still waits for its end.
+    pub(crate) fn context(&self) -> Option<Context> {
         match self {
-            Request::Eager(send) => send.envelope.context == context,
-            Request::Large(send) => send.envelope.context == context,
-            Request::Recv(recv) => recv.context == context,
-            Request::Reading(reading) => reading.envelope.context == context,
-            Request::Ended(Ok(envelope) | Err(Error::Truncated { envelope, .. })) => {
-                envelope.context == context
-            }
-            Request::Ended(Err(Error::PeerLost(_))) => true,
-            Request::OneSided(_) | Request::Ended(Err(Error::Cancelled | Error::AccessLost(_))) => false,
+            Request::Eager(send) => Some(send.envelope.context),
+            Request::Large(send) => (!send.kept.is_told()).then_some(send.envelope.context),
+            Request::Recv(recv) => Some(recv.context),
+            Request::Reading(reading) => Some(reading.envelope.context),
+            Request::Ended(Ok(envelope) | Err(Error::Truncated { envelope, .. })) => Some(envelope.context),
+            Request::OneSided(_) | Request::Ended(Err(_)) => None,
         }
     }
 }

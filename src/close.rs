@@ -1,6 +1,7 @@
 //! Closing a session: its last messages leave, and its statistics are printed and stored.
 
 use crate::error::SessionError;
+use crate::notices;
 use crate::sampling;
 use crate::session::Session;
 use crate::summary;
@@ -33,6 +34,7 @@ impl Session {
         let Some(job) = job else { return Ok(()) };
         self.node().submit(|engine| engine.leave());
         self.node().wait_for(DRAIN_BOUND, |engine| engine.is_drained());
+        notices::tell_held();
         summary::tell(self);
         if !interpreted::by_valgrind() {
             self.keep_learnt(job.as_ref());

@@ -118,6 +118,11 @@ impl<T> Slab<T> {
         self.places.len() - self.free.len()
     }
 
+    /// Places that a walk over all entries looks at.
+    pub(crate) fn places(&self) -> usize {
+        self.places.len()
+    }
+
     /// Entries, in the order of their places.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.places.iter_mut().filter_map(|place| place.entry.as_mut())

@@ -18,11 +18,12 @@ const SIZES: [usize; 2] = [300, 2_400];
 /// turns of the pump that find more, cost up to 1.4 times as much in builds of both profiles.
 const MOST: f64 = 2.0;
 const INT: Type = Type::INT;
+const BYTE: Type = Type::BYTE;
 
 /// An operation by its name on the command line. It is done as often as there are others.
 type Case = (&'static str, fn(usize));
 
-const CASES: [Case; 9] = [
+const CASES: [Case; 11] = [
     ("receives matched in reverse", |count| measured_in_reverse(&mut numbers(count))),
     ("receives that are given away", |count| measured_given_away(&mut numbers(count))),
     ("pairs that are waited for in reverse", |count| measured_pairs(&mut numbers(count))),
@@ -30,6 +31,8 @@ const CASES: [Case; 9] = [
     ("partitioned messages that are freed", |count| measured_partitioned(&mut numbers(count))),
     ("buffered sends", measured_buffered),
     ("communicators", measured_communicators),
+    ("communicators that are freed beside receives", beside_receives),
+    ("long messages that are received later", measured_later),
     ("windows", |count| measured_windows(&mut numbers(count))),
     ("messages beside windows", beside_windows),
 ];
@@ -151,6 +154,38 @@ fn measured_communicators(count: usize) {
         api::bcast((&raw mut value).cast(), 1, INT, 0, comm).expect("nobody else is there");
     }
     made.into_iter().for_each(|mut comm| api::comm_free(&mut comm).expect("it is a communicator"));
+}
+
+fn beside_receives(count: usize) {
+    let made: Vec<Comm> = (0..count).map(|_| api::comm_dup(Comm::WORLD).expect("there is room")).collect();
+    let mut into = numbers(count);
+    let mut requests: Vec<Request> = into.iter_mut().zip(0..).map(|(place, tag)| post(place, tag)).collect();
+    measured_free(made);
+    tags(count).for_each(send);
+    api::waitall(&mut requests, None).expect("all end");
+}
+
+#[unsafe(no_mangle)]
+#[inline(never)]
+fn measured_free(made: Vec<Comm>) {
+    made.into_iter().for_each(|mut comm| api::comm_free(&mut comm).expect("it is a communicator"));
+}
+
+/// Longer than a packet, so that all but a few wait for their receiver.
+const LONG: usize = 1 << 17;
+
+#[unsafe(no_mangle)]
+#[inline(never)]
+fn measured_later(count: usize) {
+    let (out, mut into) = (vec![0u8; LONG], vec![0u8; LONG]);
+    let mut all: Vec<Request> = tags(count)
+        .map(|tag| api::isend(out.as_ptr().cast(), LONG as i64, BYTE, 0, tag, Comm::SELF).expect("it begins"))
+        .collect();
+    let mut receive = |tag| {
+        api::irecv(into.as_mut_ptr().cast(), LONG as i64, BYTE, 0, tag, Comm::SELF).expect("it is posted")
+    };
+    all.extend(tags(count).map(&mut receive));
+    api::waitall(&mut all, None).expect("all end");
 }
 
 fn made(memory: &mut [i32]) -> Vec<Win> {

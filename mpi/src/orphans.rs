@@ -3,7 +3,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A list of such things. Looking at one takes time, so all are looked at when their number has doubled
-/// since the last look: what adding one costs does not depend on how many there are.
+/// since the last look, and a look may cost as much as there are other things: what adding one costs depends
+/// on neither.
 pub(crate) struct Orphans<T>(Mutex<List<T>>);
 
 struct List<T> {
@@ -21,11 +22,13 @@ impl<T> Orphans<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds one; those that have ended, if all were looked at.
-    pub(crate) fn add(&self, one: T, is_over: impl FnMut(&mut T) -> bool) -> Vec<T> {
+    /// Adds one; those that have ended, if all were looked at. They are not while fewer than `idle` more than
+    /// by the last look are there.
+    pub(crate) fn add(&self, one: T, idle: usize, is_over: impl FnMut(&mut T) -> bool) -> Vec<T> {
         let mut list = self.list();
         list.all.push(one);
-        if list.all.len() <= 2 * list.left { Vec::new() } else { list.sweep(is_over) }
+        let most = list.left + list.left.max(idle);
+        if list.all.len() <= most { Vec::new() } else { list.sweep(is_over) }
     }
 
     /// Takes out those that have ended.
@@ -64,13 +67,15 @@ mod tests {
                 looks += 1;
                 false
             };
-            assert!(orphans.add(number, is_over).is_empty());
+            assert!(orphans.add(number, 0, is_over).is_empty());
         }
         assert!(looks < 30_000, "{looks} looks");
         assert_eq!(orphans.find(|&number| (number == 7).then_some(number)), Some(7));
         assert_eq!(orphans.sweep(|number| *number < 9_999).len(), 9_999);
         // Few are left, so they are looked at soon.
-        assert_eq!((orphans.add(1, |_| true), orphans.add(2, |_| true)), (vec![], vec![9_999, 1, 2]));
+        assert_eq!((orphans.add(1, 0, |_| true), orphans.add(2, 0, |_| true)), (vec![], vec![9_999, 1, 2]));
+        let lens: Vec<usize> = (0..8).map(|number| orphans.add(number, 3, |_| true).len()).collect();
+        assert_eq!(lens, [0, 0, 0, 4, 0, 0, 0, 4], "a look costs more than keeping three");
         assert!(orphans.take().is_empty());
     }
 }

@@ -164,9 +164,16 @@ impl Engine {
         self.rails[rail.index()].counters.left += u64::from(returns && was_up);
         peer.derive_way(&self.rails);
         let is_last = !peer.links.iter().any(Link::is_there);
-        let others_left = || peer.left().any(|link| link.rail != rail && link.was_up());
-        if is_last && (leaving || !others_left()) {
-            let why = if leaving { format!("peer {} has left the job", id.0) } else { String::from(why) };
+        let others_left = peer.left().any(|link| link.rail != rail && link.was_up());
+        if !was_up {
+            peer.failover.unopened.push(String::from(why));
+        }
+        if is_last && (leaving || !others_left) {
+            let why = match leaving {
+                true => format!("peer {} has left the job", id.0),
+                false if was_up => String::from(why),
+                false => peer.failover.unopened.join("; "),
+            };
             return self.fail_peer(id, &why);
         }
         // Where it may be opened again, each side hears of the other once for each time that it was open.
@@ -174,7 +181,7 @@ impl Engine {
         if tells && !leaving {
             peer.control(&Frame::LinkDown(LinkDown { rail: rail.0 }));
         }
-        if !remote_knew && !leaving && !is_told && !is_last {
+        if was_up && !remote_knew && !leaving && !is_told && !is_last {
             peer.failover.unsaid.push(format!("{why}; the other rails to peer {} carry its traffic", id.0));
         }
         if is_last {
@@ -228,7 +235,7 @@ impl Engine {
         let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
         let unsaid = core::mem::take(&mut peer.failover.unsaid);
         if peer.standing == Standing::Here {
-            self.notices.extend(unsaid.into_iter().map(|text| Notice { peer: id, text }));
+            self.notices.extend(unsaid.into_iter().map(|text| Notice { peer: id, text, is_end: false }));
         }
     }
 
@@ -358,7 +365,7 @@ impl Engine {
             rail.accesses.retain(|access| access.to != id);
         }
         if !leaving {
-            self.notices.push_back(Notice { peer: id, text: String::from(why) });
+            self.notices.push_back(Notice { peer: id, text: String::from(why), is_end: true });
         }
         // Messages that were only announced cannot come any more; those that are here stay deliverable.
         let regions = &self.regions;

@@ -13,6 +13,9 @@ pub(crate) struct Failover {
     pub(crate) orphans: Vec<Orphan>,
     /// Notices of lost links, sent once it is clear that the peer is not about to end.
     pub(crate) unsaid: Vec<String>,
+    /// Why links have never opened. While another one carries the traffic that is no news: it may be an
+    /// interface that leads nowhere.
+    pub(crate) unopened: Vec<String>,
     /// Set while no link is up and some may come back.
     pub(crate) lost: Option<Lost>,
     /// Packets that the rail of a dead link has not returned.

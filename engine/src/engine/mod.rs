@@ -39,7 +39,7 @@ use crate::transfer::region::Region;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-pub use outcome::NotWell;
+pub use outcome::{NotWell, Owed};
 use peer::Peer;
 pub use view::{LinkView, Notice, PeerView};
 

@@ -9,10 +9,33 @@ use crate::collect::request::{Completion, Context, Envelope, Error};
 use crate::engine::Engine;
 use crate::packet::RequestId;
 use crate::protocol::Request;
+use alloc::collections::BTreeSet;
 
 /// A request that has ended with an error, or that does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotWell;
+
+/// Contexts of requests whose end was not taken yet.
+#[derive(Debug, Default)]
+pub struct Owed {
+    contexts: BTreeSet<Context>,
+    /// Some request has failed with its peer: of which context it was is not known.
+    has_failed: bool,
+}
+
+impl Owed {
+    /// Whether there may be requests of this context.
+    pub fn has(&self, context: Context) -> bool {
+        self.has_failed || self.contexts.contains(&context)
+    }
+
+    fn add(&mut self, request: &Request) {
+        match request.context() {
+            Some(context) => drop(self.contexts.insert(context)),
+            None => self.has_failed |= matches!(request, Request::Ended(Err(Error::PeerLost(_)))),
+        }
+    }
+}
 
 impl Engine {
     /// A small message, or a part of it, has left its sender's memory, or the request to send a large one
@@ -105,9 +128,17 @@ impl Engine {
         self.requests.get(request.0).map(|request| self.closing == 0 && request.has_ended())
     }
 
-    /// Whether there may be requests of this context whose end was not taken yet, but for cancelled ones.
-    pub fn owes(&self, context: Context) -> bool {
-        self.requests.iter().any(|(_, request)| request.may_be_of(context))
+    /// The contexts of requests whose end was not taken yet. All requests are looked at, of which there may be
+    /// [`Engine::request_places`].
+    pub fn owed(&self) -> Owed {
+        let mut owed = Owed::default();
+        self.requests.iter().for_each(|(_, request)| owed.add(request));
+        owed
+    }
+
+    /// How many requests there have been at a time, or more.
+    pub fn request_places(&self) -> usize {
+        self.requests.places()
     }
 
     /// A request ends; its state is dropped.

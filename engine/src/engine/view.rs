@@ -17,6 +17,8 @@ pub struct Notice {
     pub peer: PeerId,
     /// Cause and consequence, in one line.
     pub text: String,
+    /// The peer is gone, and not only one of the rails to it.
+    pub is_end: bool,
 }
 
 /// State of a peer as seen from outside.

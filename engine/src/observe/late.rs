@@ -135,7 +135,7 @@ impl Engine {
                  until it receives earlier ones (a larger NMAD_CREDIT there allows more; reported once)",
                 id.0
             );
-            self.notices.push_back(Notice { peer: id, text });
+            self.notices.push_back(Notice { peer: id, text, is_end: false });
         }
     }
 

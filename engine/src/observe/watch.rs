@@ -216,6 +216,7 @@ impl Engine {
         if gone || link.state == State::Dead {
             return self.close_link(rail, id);
         }
+        let was_up = link.was_up();
         let absent =
             (link.state == State::Left).then(|| link.reset(now, self.config.congestion).as_ns() / 1_000_000);
         (link.state, link.remote) = (State::Up, Some(remote));
@@ -235,7 +236,7 @@ impl Engine {
         if absent.is_some() {
             self.forget_closing(rail, id);
         }
-        if let Some(ms) = absent.filter(|_| is_here) {
+        if let Some(ms) = absent.filter(|_| is_here && was_up) {
             self.rails[rail.index()].counters.returned += 1;
             self.tell(rail, id, &format!("carries again after {ms} ms, and is used"));
         }
@@ -269,7 +270,7 @@ impl Engine {
             name if name.is_empty() => format!("rail {} to peer {}: {text}", rail.0, id.0),
             name => format!("rail {name} to peer {}: {text}", id.0),
         };
-        self.notices.push_back(crate::engine::Notice { peer: id, text });
+        self.notices.push_back(crate::engine::Notice { peer: id, text, is_end: false });
     }
 
     /// Returns a query or answer that waits for this rail.

@@ -41,6 +41,12 @@ impl Kept {
         matches!(self, Kept::Here { is_told: false, .. })
     }
 
+    /// Whether the end of the request was reported.
+    #[inline]
+    pub(crate) fn is_told(&self) -> bool {
+        matches!(self, Kept::Here { is_told: true, .. })
+    }
+
     /// Whether the receiver is asked for the memory of a send in this state.
     #[inline]
     pub(crate) fn is_reclaimed(&self, state: SendState) -> bool {

@@ -157,19 +157,15 @@ impl Request {
         }
     }
 
-    /// Whether the request may belong to this context. A request that failed with its peer may, since its
-    /// context is unknown; a cancelled one does not.
-    pub(crate) fn may_be_of(&self, context: Context) -> bool {
+    /// Returns its context, if it is known and the end of the request was not reported yet.
+    pub(crate) fn context(&self) -> Option<Context> {
         match self {
-            Request::Eager(send) => send.envelope.context == context,
-            Request::Large(send) => send.envelope.context == context,
-            Request::Recv(recv) => recv.context == context,
-            Request::Reading(reading) => reading.envelope.context == context,
-            Request::Ended(Ok(envelope) | Err(Error::Truncated { envelope, .. })) => {
-                envelope.context == context
-            }
-            Request::Ended(Err(Error::PeerLost(_))) => true,
-            Request::OneSided(_) | Request::Ended(Err(Error::Cancelled | Error::AccessLost(_))) => false,
+            Request::Eager(send) => Some(send.envelope.context),
+            Request::Large(send) => (!send.kept.is_told()).then_some(send.envelope.context),
+            Request::Recv(recv) => Some(recv.context),
+            Request::Reading(reading) => Some(reading.envelope.context),
+            Request::Ended(Ok(envelope) | Err(Error::Truncated { envelope, .. })) => Some(envelope.context),
+            Request::OneSided(_) | Request::Ended(Err(_)) => None,
         }
     }
 }

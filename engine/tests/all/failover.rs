@@ -1,7 +1,7 @@
 //! The last link to a peer is lost while others that were given up may come back.
 
 use crate::net::{Net, exact, from, limits, pattern};
-use nmad_engine::{Config, Duration, Error, Limits, PeerId};
+use nmad_engine::{Config, Duration, Error, Event, Instant, Limits, PeerId, RailId};
 
 const LEN: usize = 100_000;
 
@@ -86,4 +86,29 @@ fn a_down_link_is_retried_when_the_last_one_falls_silent() {
     net.send(0, 1, 0, 1, &[1; 10]);
     run(&mut net, 300);
     assert!(net.got(1, got, &[1; 10]), "{}", net.views());
+}
+
+#[test]
+fn a_link_that_never_opens_is_told_only_if_no_other_does() {
+    for returns in [false, true] {
+        let mut net = Net::new(2, &[Limits { returns, ..limits() }; 3], &Config::default(), 1);
+        let never = |net: &mut Net, rail: u8, why: &str| {
+            let lost = Event::Lost { peer: PeerId(1), why: why.into(), unsent: Vec::new() };
+            net.hosts[0].engine.handle(Instant::from_ns(net.now), RailId(rail), lost);
+        };
+        never(&mut net, 0, "docker0 leads nowhere");
+        let got = net.recv(1, from(0), 0, exact(1), LEN);
+        net.send(0, 1, 0, 1, &pattern(LEN, 1));
+        run(&mut net, 100);
+        assert!(net.got(1, got, &pattern(LEN, 1)));
+        assert!(net.hosts.iter().all(|host| host.notices.is_empty()), "{:?}", net.hosts[0].notices);
+
+        let mut net = Net::new(2, &[Limits { returns, ..limits() }; 3], &Config::default(), 1);
+        let sent = net.send(0, 1, 0, 1, &pattern(LEN, 1));
+        ["one", "two", "three"].iter().zip(0..).for_each(|(why, rail)| never(&mut net, rail, why));
+        run(&mut net, 1);
+        assert_eq!(net.result(0, sent), Some(Err(Error::PeerLost(PeerId(1)))));
+        let texts: Vec<_> = net.hosts[0].notices.iter().map(|notice| notice.text.as_str()).collect();
+        assert_eq!(texts, ["one; two; three"], "one notice that says all");
+    }
 }

@@ -60,3 +60,52 @@ impl Strangers {
         self.list.iter().map(|greeting| greeting.since + LIMIT).min()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    /// The other side of a new connection.
+    fn connect(strangers: &mut Strangers) -> UnixStream {
+        let (here, there) = UnixStream::pair().expect("sockets");
+        strangers.list.push(Greeting::begin(here.into(), true).expect("the other side is there"));
+        there
+    }
+
+    #[test]
+    fn one_behind_those_that_say_nothing_is_greeted_while_they_are_there() {
+        let key = Secret::random().expect("random numbers");
+        let mut strangers = Strangers::default();
+        let silent: Vec<UnixStream> = (0..3).map(|_| connect(&mut strangers)).collect();
+        let there = connect(&mut strangers).into();
+        let mut other = Some(Greeting::begin(there, false).expect("this side is there"));
+        let (mut found, mut theirs) = (None, None);
+        for _ in 0..4 {
+            found = found.or_else(|| strangers.go_on(&key));
+            match other.take().map(|greeting| greeting.go_on(&key).expect("both know the key")) {
+                Some(Ok(greeted)) => theirs = Some(greeted.secret),
+                Some(Err(greeting)) => other = Some(greeting),
+                None => {}
+            }
+        }
+        assert!(found.is_some() && found.map(|greeted| greeted.secret) == theirs);
+        assert_eq!(strangers.list.len(), silent.len(), "none of them was dropped for that");
+    }
+
+    #[test]
+    fn one_that_sends_everything_back_does_not_know_the_key() {
+        let key = Secret::random().expect("random numbers");
+        let mut strangers = Strangers::default();
+        let mut mirror = connect(&mut strangers);
+        let mut heard = [0; 256];
+        // The words and the number, and then the proof.
+        for _ in 0..2 {
+            let count = mirror.read(&mut heard).expect("something was said");
+            mirror.write_all(&heard[..count]).expect("this side is there");
+            assert!(strangers.go_on(&key).is_none());
+        }
+        assert!(strangers.list.is_empty(), "it was sent away");
+    }
+}

@@ -23,6 +23,9 @@ pub(crate) struct Named {
 /// Those whose handles were freed, and may still be asked for by messages under way.
 static FREED: Orphans<Named> = Orphans::new();
 
+/// Requests to look at that take as long as freeing a communicator.
+const REQUESTS: usize = 256;
+
 impl Named {
     /// That of a handle.
     ///
@@ -38,17 +41,21 @@ impl Named {
         let named = Named::of(handle).ok();
         named.or_else(|| FREED.find(|named| (named.handle == handle).then(|| named.clone())))
     }
+}
 
-    /// Whether nothing goes on that belongs to it; it is freed.
-    fn is_over(&self, world: &World) -> bool {
-        // Nobody but us has it, so nobody can begin anything on it.
-        Arc::strong_count(&self.comm) == 1 && !world.node().with(|engine| engine.owes(self.comm.context()))
+/// Which freed communicators nothing belongs to any more that goes on.
+fn are_over(world: &World) -> impl FnMut(&mut Named) -> bool + '_ {
+    let mut owed = None;
+    // Nobody but us has it, so nobody can begin anything on it.
+    move |named| {
+        Arc::strong_count(&named.comm) == 1
+            && !owed.get_or_insert_with(|| world.node().with(|e| e.owed())).has(named.comm.context())
     }
 }
 
 /// Lets go of freed communicators on which nothing goes on any more.
 pub(crate) fn let_go(world: &World) {
-    release(FREED.sweep(|named| named.is_over(world)));
+    release(FREED.sweep(are_over(world)));
 }
 
 fn release(over: Vec<Named>) {
@@ -61,7 +68,8 @@ fn release(over: Vec<Named>) {
 /// Frees a handle. It can be given out again when what goes on has ended.
 pub(crate) fn free(handle: Comm, world: &World) {
     let Some(comm) = COMMS.hide(handle.0) else { return };
-    release(FREED.add(Named { comm, handle }, |named| named.is_over(world)));
+    let idle = world.node().with(|engine| engine.request_places()) / REQUESTS;
+    release(FREED.add(Named { comm, handle }, idle, are_over(world)));
 }
 
 impl Owner for Named {

@@ -225,7 +225,7 @@ impl Drop for Incoming {
         let Header::Awaited(id, bytes) = std::mem::replace(&mut round.header, Header::None) else { return };
         let left = Left { id, _bytes: bytes, _on: self.on.clone() };
         match world() {
-            Ok(world) => drop(LEFT.add(left, |left| world.node().take(left.id).is_some())),
+            Ok(world) => drop(LEFT.add(left, 0, |left| world.node().take(left.id).is_some())),
             // The engine may still write it.
             Err(_) => std::mem::forget(left),
         }

@@ -214,7 +214,7 @@ pub(crate) fn bury(request: Request, general: &General) -> Result<()> {
 }
 
 fn orphan(world: &World, state: State) {
-    drop(ORPHANS.add(state, |state| state.settle(world)));
+    drop(ORPHANS.add(state, 0, |state| state.settle(world)));
 }
 
 /// Waits for sends that were given away: their memory is the program's until they have ended.

@@ -232,8 +232,8 @@ fn the_report_is_one_file_with_all_figures() {
     browse(&path);
 }
 
-/// Ten seconds of opening links and one millisecond of a program: the report shows the program, and says of which
-/// command it is, when it began, and how many messages it does not show.
+/// Ten seconds of opening links and one millisecond of a program: the report shows the program, and says of
+/// which command it is, when it began, and how many messages it does not show.
 #[test]
 fn the_report_begins_where_the_program_begins() {
     let folder = tempfile::tempdir().expect("a folder");

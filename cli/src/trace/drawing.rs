@@ -23,8 +23,8 @@ const RAIL: u32 = 14;
 const GAP: u32 = 4;
 /// Between the rows of two ranks.
 const RANK_GAP: u32 = 12;
-/// The width of all of the time. Browsers keep coordinates up to some 30 million, so they cannot be nanoseconds;
-/// three decimals still tell times of a billionth of the whole apart.
+/// The width of all of the time. Browsers keep coordinates up to some 30 million, so they cannot be
+/// nanoseconds; three decimals still tell times of a billionth of the whole apart.
 const WIDTH: f64 = 1e6;
 /// Times below the picture.
 const TICKS: u32 = 6;
@@ -67,7 +67,8 @@ pub(super) fn drawing(out: &mut String, all: &[Records], messages: &[Message]) {
     let _ = write!(
         out,
         "<i style=\"background:{PACKET}\"></i>packet on a rail<i style=\"background:{CHUNK}\"></i>chunk on a \
-         rail</p>\n<p>Thin lines are messages. The wheel zooms, dragging moves, a double click shows all.</p>\n"
+         rail</p>\n<p>Thin lines are messages. The wheel zooms, dragging moves, a double click shows \
+         all.</p>\n"
     );
     let mut lines: Vec<&Message> = messages.iter().filter(|message| message.arrived_ns.is_some()).collect();
     let count = lines.len();
@@ -175,8 +176,8 @@ impl<'a> Picture<'a> {
             let took = us(arrived_ns.saturating_sub(message.sent_ns));
             let _ = writeln!(
                 out,
-                "<line x1=\"{left:.3}\" y1=\"{from}\" x2=\"{right:.3}\" y2=\"{to}\"><title>{len} from rank {sender} \
-                 to rank {receiver}, tag {tag}: {protocol}, {took} us</title></line>"
+                "<line x1=\"{left:.3}\" y1=\"{from}\" x2=\"{right:.3}\" y2=\"{to}\"><title>{len} from rank \
+                 {sender} to rank {receiver}, tag {tag}: {protocol}, {took} us</title></line>"
             );
         }
         *out += "</svg>";

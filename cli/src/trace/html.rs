@@ -24,8 +24,8 @@ vector-effect:non-scaling-stroke}#plot rect:hover{stroke:#000;vector-effect:non-
 #tip{position:fixed;display:none;background:#111;color:#fff;padding:.2em .5em;font-size:13px;\
 pointer-events:none}";
 
-/// Zoom, and texts beside the pointer at once. Without scripts the picture shows all of the time, and a browser
-/// shows the titles of bars after a moment.
+/// Zoom, and texts beside the pointer at once. Without scripts the picture shows all of the time, and a
+/// browser shows the titles of bars after a moment.
 const SCRIPT: &str = include_str!("html.js");
 
 pub(super) fn page(all: &[Records], messages: &[Message], command: &[String]) -> String {

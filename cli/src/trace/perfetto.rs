@@ -2,8 +2,8 @@
 //! the calls of MPI, and its rails; arrows lead from send to receive; a counter for each rail says how many
 //! bytes it carries.
 //!
-//! Numbers of processes and threads are not those of ranks and rails: the viewers take 0 for the idle task of the
-//! system, and a thread's number is to belong to one process.
+//! Numbers of processes and threads are not those of ranks and rails: the viewers take 0 for the idle task of
+//! the system, and the number of a thread has to be that of one process only.
 
 use serde_json::{Value, json};
 
@@ -91,7 +91,8 @@ fn calls(events: &mut Vec<Value>, rank: &Records) {
         events.extend(list.iter().map(|stretch| {
             let name = stretch.call.map_or("computing", |call| &call.call);
             json!({
-                "ph": "X", "name": name, "cat": stretch.state.name(), "pid": process, "tid": thread_of(process, track),
+                "ph": "X", "name": name, "cat": stretch.state.name(),
+                "pid": process, "tid": thread_of(process, track),
                 "ts": us(stretch.start_ns), "dur": us(stretch.end_ns - stretch.start_ns),
             })
         }));
@@ -114,7 +115,8 @@ fn arrow(events: &mut Vec<Value>, all: &[Records], number: usize, message: &Mess
     let end = |ph: &str, rank: u32, track: usize, at_ns: u64| {
         let process = process_of(rank);
         json!({
-            "ph": ph, "bp": "e", "id": number, "cat": "message", "name": name, "pid": process, "tid": thread_of(process, track),
+            "ph": ph, "bp": "e", "id": number, "cat": "message", "name": name,
+            "pid": process, "tid": thread_of(process, track),
             "ts": us(at_ns), "args": { "tag": message.tag, "why": message.why() },
         })
     };
@@ -132,5 +134,6 @@ fn mark(process: usize, rails: &[String], r: &Record) -> Value {
 }
 
 fn named(what: &str, process: usize, thread: usize, name: &str) -> Value {
-    json!({ "ph": "M", "name": what, "pid": process, "tid": thread_of(process, thread), "args": { "name": name } })
+    let thread = thread_of(process, thread);
+    json!({ "ph": "M", "name": what, "pid": process, "tid": thread, "args": { "name": name } })
 }

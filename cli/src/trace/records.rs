@@ -243,8 +243,8 @@ pub(crate) fn span_ns(all: &[Records]) -> Option<(u64, u64)> {
     Some((spans().map(|span| span.0).min()?, spans().map(|span| span.1).max()?))
 }
 
-/// From when to when the program ran: its calls of MPI; without any, what its messages put on rails. The opening
-/// of links and the agreement of ranks before that are not the program's. None: there is nothing.
+/// From when to when the program ran: its calls of MPI; without any, what its messages put on rails. The
+/// opening of links and the agreement of ranks before that are not the program's. None: there is nothing.
 pub(crate) fn program_ns(all: &[Records]) -> Option<(u64, u64)> {
     let calls = || all.iter().flat_map(|rank| &rank.calls);
     let starts = calls().map(|call| call.at_ns).min().zip(calls().map(|call| call.until_ns).max());

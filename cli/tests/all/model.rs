@@ -51,6 +51,7 @@ fn a_picture_shows_every_rank() {
     let ended = model(PATTERN, &["--rails", "4gbit", "--svg", path.to_str().expect("a path in text")]);
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     let svg = fs::read_to_string(path).expect("it was drawn");
+    assert!(!svg.contains(" B<") && !svg.contains(" B\n"), "calculation has no length: {svg}");
     assert!(svg.contains("rank 0") && svg.contains("rank 2") && svg.contains("calculation"), "{svg}");
     let unwritable = model(PATTERN, &["--rails", "4gbit", "--svg", "/proc/phase.svg"]);
     assert!(unwritable.code == Some(1) && unwritable.err.contains("/proc/phase.svg"), "{}", unwritable.err);

@@ -156,9 +156,22 @@ impl Block {
 
 #[test]
 fn a_page_is_taken_apart() {
-    let page = "Text\n    that goes on.\n\n<!-- not run \"slow\": takes a minute -->\n\n    quick | \\\n        wc   # counts\n    \
-                slow\n\n<!-- printed by \"quick\": other figures -->\n```text\n1 2 3\n```\n";
-    let blocks = blocks(page);
+    let page = [
+        "Text",
+        "    that goes on.",
+        "",
+        "<!-- not run \"slow\": takes a minute -->",
+        "",
+        "    quick | \\",
+        "        wc   # counts",
+        "    slow",
+        "",
+        "<!-- printed by \"quick\": other figures -->",
+        "```text",
+        "1 2 3",
+        "```",
+    ];
+    let blocks = blocks(&page.join("\n"));
     assert_eq!(blocks.iter().map(|block| block.kind).collect::<Vec<_>>(), [Kind::Commands, Kind::Fenced]);
     let commands = blocks[0].commands();
     assert_eq!(commands, [(6, "quick | wc".to_string()), (8, "slow".to_string())]);

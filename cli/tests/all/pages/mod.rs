@@ -1,8 +1,8 @@
 //! The pages of the documentation: every command on them runs, and prints what they promise.
 //!
-//! An indented block of README.md or docs/*.md consists of commands, one a line; anything else is fenced, with
-//! its language. Comments in front of a block say what the test cannot know; `blocks.rs` lists them. The list of
-//! all commands: `cargo test -p nmad-cli --test all pages -- --nocapture`.
+//! An indented block of README.md or docs/*.md consists of commands, one a line; anything else is fenced,
+//! with its language. Comments in front of a block say what the test cannot know; `blocks.rs` lists them. The
+//! list of all commands: `cargo test -p nmad-cli --test all pages -- --nocapture`.
 
 mod blocks;
 mod promise;
@@ -150,7 +150,7 @@ impl<'a> Page<'a> {
         Page { place, name, blocks, typed, folder, exports: Vec::new(), ran: Vec::new() }
     }
 
-    /// Runs the page from top to bottom; returns a text for each command and block that is not as it should be.
+    /// Runs the page from top to bottom; returns a text for each command and block with a fault.
     fn run(mut self) -> Vec<String> {
         let mut failures = Vec::new();
         for block in std::mem::take(&mut self.blocks) {

@@ -1,8 +1,8 @@
 //! Whether a command printed what a page promises.
 
-/// Whether `printed` has the lines of `promised`, one after the other; lengths of blanks make no difference. `...`
-/// in a line of `promised` stands for any text, and alone in a line for any number of lines. With other figures:
-/// a number stands for any number.
+/// Whether `printed` has the lines of `promised`, one after the other; lengths of blanks make no difference.
+/// `...` in a line of `promised` stands for any text, and alone in a line for any number of lines. With other
+/// figures: a number stands for any number.
 pub(super) fn is_kept(promised: &str, printed: &str, with_other_figures: bool) -> bool {
     let plain = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();

@@ -1,5 +1,5 @@
-//! The table of wrong input in docs/settings.md: a command in the first cell; in the last one what it prints, and
-//! its exit code.
+//! The table of wrong input in docs/settings.md: a command in the first cell; in the last one what it prints,
+//! and its exit code.
 
 /// A row of such a table.
 pub(super) struct Typed {
@@ -30,8 +30,8 @@ fn row((number, line): (usize, &str)) -> Option<Typed> {
 
 #[test]
 fn rows_with_a_command_are_taken() {
-    let page = "| typed | before | now |\n|---|---|---|\n| `X=1 nmad info` | 0 | `X: ...`, 2 |\n| a file | 0 | 1 |\n";
-    let rows = rows(page);
+    let rows = ["| `X=1 nmad info` | 0 | `X: ...`, 2 |", "| a file | 0 | 1 |"].join("\n");
+    let rows = super::typed::rows(&format!("| typed | before | now |\n|---|---|---|\n{rows}\n"));
     assert_eq!(rows.len(), 1);
     assert_eq!((rows[0].line, &*rows[0].command, rows[0].code), (3, "X=1 nmad info", 2));
     assert_eq!(rows[0].texts, ["X: ..."]);

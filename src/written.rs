@@ -18,7 +18,8 @@ pub(crate) fn create(setting: &str, path: &Path, rank: u32) -> io::Result<File> 
         if rank == 0 {
             let path = path.display();
             log::warn!(
-                "{setting}: {path}, which another job has written, is replaced; another name or folder keeps both"
+                "{setting}: {path}, which another job has written, is replaced; another name or folder keeps \
+                 both"
             );
         }
     }

@@ -41,11 +41,11 @@ pub fn hold_ports() {
 /// Where the rank listens on the loopback interface.
 fn port(session: &Session) -> u16 {
     let rails = session.rails();
-    let ports = rails.iter().filter_map(|rail| {
+    let mut ports = rails.iter().rev().filter_map(|rail| {
         let (_, port) = rail.address.strip_prefix("127.0.0.1/")?.split_once(':')?;
         port.parse().ok()
     });
-    ports.last().expect("a rail over TCP")
+    ports.next().expect("a rail over TCP")
 }
 
 /// How many connections were made.

@@ -131,7 +131,8 @@ impl Engine {
         if lacks_credit && len <= budget && !peer.lateness.is_told {
             peer.lateness.is_told = true;
             let text = format!(
-                "peer {} has received too few of the messages that were sent to it: a message of {len} B waits \
+                "peer {} has received too few of the messages that were sent to it: a message of {len} B \
+                 waits \
                  until it receives earlier ones (a larger NMAD_CREDIT there allows more; reported once)",
                 id.0
             );

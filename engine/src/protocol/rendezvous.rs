@@ -58,6 +58,8 @@ pub(crate) struct LargeSend {
 
 /// How far a large send is.
 #[derive(Debug, Clone, Copy)]
+// The state is part of a send, which is in a box of its own.
+#[allow(clippy::large_enum_variant)]
 pub(crate) enum SendState {
     /// It waits a little for an invitation that usually comes.
     Held,

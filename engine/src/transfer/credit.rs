@@ -33,9 +33,9 @@ pub(crate) struct Credit {
     consumed: u64,
     /// Bytes that the peer may have stored here; at least [`INITIAL`].
     budget: u64,
-    /// Values derived from `advertised`, since each message compares with both: the consumed bytes from which a
-    /// new limit is worth advertising, and the received bytes from which the peer may soon run out of
-    /// credit.
+    /// Values derived from `advertised`, since each message compares with both: the consumed bytes from
+    /// which a new limit is worth advertising, and the received bytes from which the peer may soon run out
+    /// of credit.
     owes_from: u64,
     short_from: u64,
 }

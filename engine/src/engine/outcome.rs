@@ -128,8 +128,8 @@ impl Engine {
         self.requests.get(request.0).map(|request| self.closing == 0 && request.has_ended())
     }
 
-    /// The contexts of requests whose end was not taken yet. All requests are looked at, of which there may be
-    /// [`Engine::request_places`].
+    /// The contexts of requests whose end was not taken yet. All requests are looked at, of which there may
+    /// be [`Engine::request_places`].
     pub fn owed(&self) -> Owed {
         let mut owed = Owed::default();
         self.requests.iter().for_each(|(_, request)| owed.add(request));

@@ -10,7 +10,7 @@
 //! | parts, parallel ([`parts`], [`parallel`]) | the same, for each part | [`parts::Parts`] |
 //! | push ([`push`]) | `Ahead` of [`rendezvous::SendState`] | [`push::Push`], a receive region |
 //! | read ([`read`]) | `Readable` of the same | [`read::Reading`] |
-//! | rendezvous ([`rendezvous`]) | `Asked`, `Granted`, `Landed` of the same | a receive region ([`regions`]) |
+//! | rendezvous ([`rendezvous`]) | `Asked`, `Granted`, `Landed` of the same | receive region ([`regions`]) |
 //! | rtr ([`rtr`]) | the same, from `Held` on | a receive region without a message yet |
 //! | access ([`access`]) | [`access::OneSided`] | none |
 //!

@@ -12,47 +12,10 @@
 use crate::collect::matching::{Arrived, Comes};
 use crate::collect::request::{Envelope, Error};
 use crate::engine::Engine;
-use crate::memory::Buffer;
 use crate::packet::{PeerId, RequestId};
-use crate::protocol::rendezvous::SendState;
+use crate::protocol::rendezvous::{Kept, SendState};
 use crate::protocol::{Protocol, Request};
 use nmad_wire::{Frame, Reclaim};
-
-/// What became of the wish to end a large send early.
-#[derive(Debug)]
-pub(crate) enum Kept {
-    /// There is none.
-    No,
-    /// Its memory is still in use elsewhere.
-    Wanted,
-    /// Its data lies here; whether the end of its request was reported.
-    Here { buffer: Buffer, is_told: bool },
-}
-
-impl Kept {
-    #[inline]
-    pub(crate) fn is_here(&self) -> bool {
-        matches!(self, Kept::Here { .. })
-    }
-
-    /// Whether the request has ended for the application, which does not know it yet.
-    #[inline]
-    pub(crate) fn is_untold(&self) -> bool {
-        matches!(self, Kept::Here { is_told: false, .. })
-    }
-
-    /// Whether the end of the request was reported.
-    #[inline]
-    pub(crate) fn is_told(&self) -> bool {
-        matches!(self, Kept::Here { is_told: true, .. })
-    }
-
-    /// Whether the receiver is asked for the memory of a send in this state.
-    #[inline]
-    pub(crate) fn is_reclaimed(&self, state: SendState) -> bool {
-        matches!((self, state), (Kept::Wanted, SendState::Readable { .. }))
-    }
-}
 
 impl Engine {
     /// A send shall end although no receive may ever match it.

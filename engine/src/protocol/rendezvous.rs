@@ -19,9 +19,8 @@ use crate::collect::window::Entry;
 use crate::engine::Engine;
 use crate::engine::arrive::Wrong;
 use crate::engine::peer::Peer;
-use crate::memory::Segments;
+use crate::memory::{Buffer, Segments};
 use crate::packet::{PeerId, RegionId, RequestId};
-use crate::protocol::keep::Kept;
 use crate::protocol::rules::{Cost, Message, Rules, Submission};
 use crate::protocol::{Protocol, Request};
 use crate::schedule::body::Body;
@@ -73,6 +72,42 @@ pub(crate) enum SendState {
     Granted { grant: Grant, ahead: u64 },
     /// The receiver has everything that it wants. Bytes that were announced as ahead are still sent.
     Landed { ahead: u64 },
+}
+
+/// What became of the wish to end a large send early.
+#[derive(Debug)]
+pub(crate) enum Kept {
+    /// There is none.
+    No,
+    /// Its memory is still in use elsewhere.
+    Wanted,
+    /// Its data lies here; whether the end of its request was reported.
+    Here { buffer: Buffer, is_told: bool },
+}
+
+impl Kept {
+    #[inline]
+    pub(crate) fn is_here(&self) -> bool {
+        matches!(self, Kept::Here { .. })
+    }
+
+    /// Whether the request has ended for the application, which does not know it yet.
+    #[inline]
+    pub(crate) fn is_untold(&self) -> bool {
+        matches!(self, Kept::Here { is_told: false, .. })
+    }
+
+    /// Whether the end of the request was reported.
+    #[inline]
+    pub(crate) fn is_told(&self) -> bool {
+        matches!(self, Kept::Here { is_told: true, .. })
+    }
+
+    /// Whether the receiver is asked for the memory of a send in this state.
+    #[inline]
+    pub(crate) fn is_reclaimed(&self, state: SendState) -> bool {
+        matches!((self, state), (Kept::Wanted, SendState::Readable { .. }))
+    }
 }
 
 /// Observations of a large send.

@@ -62,7 +62,7 @@ pub const ALL: [&str; 46] = [
 ];
 
 /// Variables of our tests, examples and scripts.
-pub const OF_TESTS: [&str; 19] = [
+pub const OF_TESTS: [&str; 20] = [
     "NMAD_CLIENTS",
     "NMAD_INSIDE",
     "NMAD_INSIDE_SLURM",
@@ -82,6 +82,7 @@ pub const OF_TESTS: [&str; 19] = [
     "NMAD_TEST_PARENT",
     "NMAD_TEST_REFUSED",
     "NMAD_TEST_ROUND",
+    "NMAD_TEST_TARGET",
 ];
 
 /// Returns the warnings for rank 0: one line for each unknown variable. Empty under our own launcher, which

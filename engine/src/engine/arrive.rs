@@ -407,7 +407,12 @@ impl Engine {
     /// due.
     #[inline]
     fn after_packet(&mut self, from: PeerId) {
-        self.consider_credit(from);
+        let Some(peer) = self.peer(from) else { return };
+        if peer.credit.is_short() {
+            self.consider_credit(from);
+        } else if peer.failover.unsaid.is_empty() {
+            return;
+        }
         if self.peer(from).is_some_and(|peer| !peer.failover.unsaid.is_empty()) {
             self.tell_unsaid(from);
         }

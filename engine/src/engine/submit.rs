@@ -6,10 +6,10 @@ use crate::engine::Engine;
 use crate::engine::peer::Peer;
 use crate::memory::Segments;
 use crate::packet::{PeerId, RequestId};
-use crate::protocol::Request;
 use crate::protocol::eager::EagerSend;
 use crate::protocol::leaving::{Refused, To};
 use crate::protocol::rules::{Message, Submission};
+use crate::protocol::{Protocol, Request};
 
 impl Engine {
     /// Submits a message. It is sent when a rail is idle; its memory is in use until the request ends.
@@ -60,12 +60,15 @@ impl Engine {
         }
         let hints = peer.number(&mut envelope, hints, refused);
         let invitations = &mut peer.states.invitations;
-        let rtr =
-            if invitations.is_empty() || hints.unordered { None } else { invitations.take(context.0, tag.0) };
+        let is_invited = !invitations.is_empty() && !hints.unordered && invitations.has(context.0, tag.0);
         let has_address = peer.way.read.is_some() && data.address().is_some();
-        let message = Message { len, hints, has_address, is_invited: rtr.is_some(), chunk: config.chunk };
-        let begin = peer.cheapest(&message).begin;
-        begin(self, Submission { envelope, data, hints, refused, rtr })
+        let message = Message { len, hints, has_address, is_invited, chunk: config.chunk };
+        let rules = peer.cheapest(&message);
+        if is_invited && rules.protocol != Protocol::Rtr {
+            // The invitation is for this message and none after it.
+            peer.states.invitations.take(context.0, tag.0);
+        }
+        (rules.begin)(self, Submission { envelope, data, hints, refused })
     }
 
     /// Stores the state of a send in a new request, or in the one that the message already has.

@@ -120,7 +120,8 @@ fn cost(message: &Message, peer: &Peer) -> Cost {
 }
 
 fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
-    let rtr = submission.rtr;
+    let Envelope { peer, context, tag, .. } = submission.envelope;
+    let rtr = engine.peer_mut(peer).and_then(|peer| peer.states.invitations.take(context.0, tag.0));
     let request = engine.enter_large(submission, Protocol::Rtr, SendState::Asked);
     engine.request_to_send(request, rtr);
     request

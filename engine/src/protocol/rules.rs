@@ -7,7 +7,6 @@ use crate::memory::Segments;
 use crate::packet::RequestId;
 use crate::protocol::Protocol;
 use crate::protocol::leaving::Refused;
-use nmad_wire::Rtr;
 
 /// Parameters of a message whose protocol is being chosen.
 #[derive(Debug, Clone, Copy)]
@@ -41,8 +40,6 @@ pub(crate) struct Submission {
     pub(crate) hints: Hints,
     /// The attempt that a rail has refused, if there was one.
     pub(crate) refused: Option<Refused>,
-    /// The receiver's Rtr, if there is one.
-    pub(crate) rtr: Option<Rtr>,
 }
 
 /// The rules of one protocol.

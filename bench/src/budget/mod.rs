@@ -75,11 +75,11 @@ impl Case {
     /// Instructions that a message may cost.
     pub fn budget(self) -> u64 {
         match self {
-            Case::Direct => 2115,
-            Case::Traced => 2370,
-            Case::Eager => 3710,
-            Case::Window => 1835,
-            Case::Unexpected => 4960,
+            Case::Direct => 2200,
+            Case::Traced => 2460,
+            Case::Eager => 3970,
+            Case::Window => 1950,
+            Case::Unexpected => 5100,
         }
     }
 

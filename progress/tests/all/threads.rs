@@ -111,7 +111,10 @@ fn a_message_that_is_submitted_while_another_one_leaves_gets_the_next_number() {
         // The first one of another thread shows that the node has several.
         for tag in 0..2 {
             let first = scope.spawn(move || send(tag));
-            works.recv_timeout(MEANWHILE).expect("the first message leaves in the call");
+            let left = works.recv_timeout(MEANWHILE);
+            left.unwrap_or_else(|error| {
+                panic!("message {tag} leaves in the call, after {:?}: {error}", numbers.lock().unwrap())
+            });
             let to = (PEER, Context(0), Tag(9));
             let second = (tag > 0).then(|| node.submit_send(&to, &Segments::empty(), Hints::default()));
             goes_on.send(()).unwrap();

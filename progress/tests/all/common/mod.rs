@@ -152,7 +152,12 @@ pub fn node(special: impl Special, idle: Idle) -> Node {
 
 /// A node with an open link to [`PEER`] over each of such rails.
 pub fn node_over(specials: Vec<impl Special>, idle: Idle) -> Node {
-    let mut engine = Engine::new(Config::default()).expect("the default strategy exists");
+    node_of(Config::default(), specials, idle)
+}
+
+/// The same for an engine of this configuration.
+pub fn node_of(config: Config, specials: Vec<impl Special>, idle: Idle) -> Node {
+    let mut engine = Engine::new(config).expect("the default strategy exists");
     let mut rails: Vec<Box<dyn Driver>> = Vec::new();
     for special in specials {
         let rail = Rail { special, is_up: false, remote: rails.len() as u8, orders: Vec::new() };

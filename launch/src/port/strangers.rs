@@ -84,10 +84,10 @@ mod tests {
         let (mut found, mut theirs) = (None, None);
         for _ in 0..4 {
             found = found.or_else(|| strangers.go_on(&key));
-            match other.take().map(|greeting| greeting.go_on(&key).expect("both know the key")) {
-                Some(Ok(greeted)) => theirs = Some(greeted.secret),
-                Some(Err(greeting)) => other = Some(greeting),
-                None => {}
+            let Some(greeting) = other.take() else { continue };
+            match greeting.go_on(&key).expect("both know the key") {
+                Ok(greeted) => theirs = Some(greeted.secret),
+                Err(greeting) => other = Some(greeting),
             }
         }
         assert!(found.is_some() && found.map(|greeted| greeted.secret) == theirs);

@@ -10,7 +10,7 @@ use crate::output::tell_user;
 /// an hour does not fill its log.
 const EVERY: Duration = Duration::from_secs(15);
 
-/// What a command shows of its progress.
+/// The progress of a command, as its user sees it.
 pub(crate) struct Progress {
     bar: ProgressBar,
     /// None: a terminal shows the bar, or nothing is to be shown.
@@ -19,7 +19,7 @@ pub(crate) struct Progress {
 
 /// Lines on standard error.
 struct Lines {
-    /// What each begins with.
+    /// The command's name, with which each line begins.
     command: String,
     last: Instant,
 }
@@ -30,7 +30,7 @@ impl Progress {
         Progress { bar: ProgressBar::hidden(), lines: None }
     }
 
-    /// A bar of so many steps in the form of `template`, as indicatif has it.
+    /// Shows a bar of `steps` steps in the form of `template`, a template of indicatif.
     pub(crate) fn new(command: &str, template: &str, steps: u64) -> Progress {
         let style = ProgressStyle::with_template(template);
         let bar = ProgressBar::new(steps).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -45,13 +45,13 @@ impl Progress {
         self
     }
 
-    /// So many steps are done; `text` says what is done, or what comes next.
+    /// Sets the number of steps that are done; `text` names the last or the next step.
     pub(crate) fn at(&mut self, steps: u64, text: &str) {
         self.bar.set_position(steps);
         self.step(text);
     }
 
-    /// Says what is done, or what comes next.
+    /// Shows `text`, which names the last or the next step.
     pub(crate) fn step(&mut self, text: &str) {
         self.bar.set_message(text.to_string());
         self.bar.tick();

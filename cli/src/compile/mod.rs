@@ -329,7 +329,7 @@ impl Call {
         flags
     }
 
-    /// What a question of [`Part`] is answered with, as Open MPI's wrappers do.
+    /// Returns the answer to a question of [`Part`], in the form of Open MPI's wrappers.
     fn part(&self, part: Part, flags: &[OsString]) -> String {
         let Compiler { program, arguments } = &self.compiler;
         let behind = |start: &str| -> Vec<String> {

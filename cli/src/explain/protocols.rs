@@ -41,7 +41,7 @@ struct OnRail {
     costs: Vec<Costs>,
 }
 
-/// What a message of one size would cost with each protocol that fits.
+/// Predicted costs of a message of one size with each protocol that fits.
 #[derive(Serialize)]
 struct Costs {
     bytes: u64,

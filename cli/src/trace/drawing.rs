@@ -123,7 +123,7 @@ impl<'a> Picture<'a> {
         Picture { rows, ranks, height: top, start_ns, end_ns }
     }
 
-    /// What is not drawn of calls and rails, in words.
+    /// Returns a sentence for each row of which not all bars are drawn.
     fn left_out(&self) -> Vec<String> {
         let rows = self.rows.iter().filter(|row| row.left_out > 0);
         rows.map(|row| {
@@ -184,7 +184,7 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// What the first thread of a rank did.
+/// Returns the calls of the first thread of a rank.
 fn calls(rank: &Records) -> Vec<Bar<'_>> {
     let list = threads(rank).into_iter().next().map_or_else(Vec::new, |(_, list)| list);
     let bar = |stretch: super::states::Stretch<'_>| Bar {

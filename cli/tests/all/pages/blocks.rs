@@ -33,7 +33,7 @@ struct Mark {
     rest: String,
 }
 
-/// What a fenced block promises.
+/// The result that a fenced block promises.
 pub(super) struct Promise<'a> {
     /// A part of the command.
     pub(super) command: &'a str,

@@ -167,8 +167,9 @@ fn dispatch(command: Command) -> ExitCode {
 }
 
 fn run(args: RunArgs) -> ExitCode {
-    match Host::from_env() {
-        Ok(hosts) => match settings::before_run(&args, &hosts) {
+    let found = nmad_launch::cli::with_variables(args).and_then(|args| Ok((args, Host::from_env()?)));
+    match found {
+        Ok((args, hosts)) => match settings::before_run(&args, &hosts) {
             Ok(()) => nmad_launch::cli::main(args, hosts),
             Err(error) => complain("run", &error, SETTING),
         },

@@ -31,11 +31,8 @@ pub(crate) fn before_job(set: &[(String, String)], place: Place) -> Result<(), S
 /// # Errors
 /// As [`before_job`].
 pub(crate) fn before_run(args: &RunArgs, hosts: &[Host]) -> Result<(), SessionError> {
-    let driver = args.driver.iter().map(|driver| ("NMAD_DRIVER".to_string(), driver.clone()));
-    let rails = args.rails.iter().map(|rails| ("NMAD_RAILS".to_string(), rails.clone()));
     // Those of one program win over those of all.
-    let of_all = args.genv.iter().cloned().chain(driver).chain(rails);
-    let set: Vec<_> = of_all.chain(args.env.iter().cloned()).collect();
+    let set: Vec<_> = args.settings().into_iter().chain(args.env.iter().cloned()).collect();
     let is_on_hosts = match args.hosts_from.as_deref() {
         None => !hosts.is_empty(),
         Some(source) => source != "none",

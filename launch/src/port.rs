@@ -321,7 +321,7 @@ fn wait_for(all: &mut [PollFd<'_>], time: Duration) -> Result<bool, Errno> {
     }
 }
 
-fn until(fd: &OwnedFd, what: PollFlags, deadline: Instant) -> Result<(), LaunchError> {
+fn until(fd: &impl AsFd, what: PollFlags, deadline: Instant) -> Result<(), LaunchError> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -335,7 +335,8 @@ fn until(fd: &OwnedFd, what: PollFlags, deadline: Instant) -> Result<(), LaunchE
     }
 }
 
-fn send_all(fd: &OwnedFd, mut bytes: &[u8], deadline: Instant) -> Result<(), LaunchError> {
+/// Sends bytes; the other side may have closed the connection, which does not end this process by SIGPIPE.
+pub(crate) fn send_all(fd: &impl AsFd, mut bytes: &[u8], deadline: Instant) -> Result<(), LaunchError> {
     while !bytes.is_empty() {
         match rustix::net::send(fd, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
             Ok(count) => bytes = &bytes[count..],

@@ -2,7 +2,8 @@
 
 use super::bar::Bar;
 use crate::lines;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use nmad_launch::local::stamp;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Messages of a measurement, printed if this rank reports for its host.
 pub(super) struct Report {
@@ -86,23 +87,9 @@ pub(super) fn now() -> String {
 }
 
 fn utc(seconds: u64) -> String {
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = date(days);
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", rest / 3600, rest / 60 % 60)
-}
-
-/// Returns the Gregorian date of a day since 1970. The algorithm begins years in March, so that a leap day
-/// is the last day of its year.
-fn date(days: u64) -> (u64, u64, u64) {
-    // Count from the first of March of the year 0.
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (month, turn) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    (era * 400 + year + turn, month, day)
+    let text = stamp::text(Duration::from_secs(seconds));
+    let (date, minute) = (&text[..10], &text[11..16]);
+    format!("{date} {minute} UTC")
 }
 
 #[cfg(test)]

@@ -35,8 +35,8 @@ fn main() -> ExitCode {
 
 fn launch(words: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
     let args = cli::parse("launch-probe run", words).unwrap_or_else(|error| error.exit());
-    match Host::from_env() {
-        Ok(hosts) => cli::main(args, hosts),
+    match cli::with_variables(args).and_then(|args| Ok((args, Host::from_env()?))) {
+        Ok((args, hosts)) => cli::main(args, hosts),
         Err(error) => {
             eprintln!("probe: {error}");
             ExitCode::from(2)

@@ -2,19 +2,18 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Access, access};
-use rustix::io::Errno;
-use rustix::net::SendFlags;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::Bootstrap;
 use crate::pmi::spawn::{self, ASKED_WORD, Request, STARTED};
+use crate::port::send_all;
 use crate::{LaunchError, Secret};
 
 /// The names of our launcher; another MPI may have the second one too.
@@ -72,7 +71,7 @@ fn start(request: &Request) -> Result<Child, LaunchError> {
         Command::new(&file).arg(ASKED_WORD).stdin(OwnedFd::from(theirs)).spawn().map_err(failed)?;
     ours.set_read_timeout(Some(ANSWER_LIMIT)).map_err(failed)?;
     let mut answer = String::new();
-    let read = send(&ours, text.as_bytes()).map_err(std::io::Error::from);
+    let read = send_all(&ours, text.as_bytes(), Instant::now() + ANSWER_LIMIT).map_err(std::io::Error::other);
     let read = read.and_then(|()| BufReader::new(&ours).read_line(&mut answer));
     match (read, answer.trim()) {
         (Ok(_), STARTED) => return Ok(child),
@@ -89,18 +88,6 @@ fn start(request: &Request) -> Result<Child, LaunchError> {
          to come first in PATH",
         file.display()
     )))
-}
-
-/// Sends bytes; a launcher that has ended must not kill this process by SIGPIPE.
-fn send(to: impl AsFd, mut bytes: &[u8]) -> Result<(), Errno> {
-    while !bytes.is_empty() {
-        match rustix::net::send(&to, bytes, SendFlags::NOSIGNAL) {
-            Ok(count) => bytes = &bytes[count..],
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }
 
 impl Bootstrap for Singleton {

@@ -196,6 +196,16 @@ pub enum Launcher {
     Hydra,
 }
 
+impl RunArgs {
+    /// Returns the variables that options set for the ranks of all programs; of two with the same name the
+    /// later counts.
+    pub fn settings(&self) -> Vec<(String, String)> {
+        let named = [("NMAD_DRIVER", &self.driver), ("NMAD_RAILS", &self.rails)];
+        let set = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
+        self.genv.iter().cloned().chain(set).collect()
+    }
+}
+
 fn stdin(text: &str) -> Result<Stdin, String> {
     let lower = text.to_ascii_lowercase();
     match lower.as_str() {

@@ -40,6 +40,15 @@ pub fn as_agent(words: &[OsString]) -> Option<ExitCode> {
     Some(agent::main(letter))
 }
 
+/// Sets the options that a command line leaves open from the variables of MPICH's launcher.
+///
+/// # Errors
+/// [`LaunchError::Job`] for a variable with an invalid value.
+pub fn with_variables(mut args: RunArgs) -> Result<RunArgs, LaunchError> {
+    hydra::apply(&mut args, &|name| std::env::var(name).ok().filter(|value| !value.is_empty()))?;
+    Ok(args)
+}
+
 /// Runs the job of a command line and returns its exit code.
 ///
 /// `hosts` are the hosts of the testbed in which we run ([`Host::from_env`]), none outside of one; ranks
@@ -75,7 +84,6 @@ pub fn main(args: RunArgs, hosts: Vec<Host>) -> ExitCode {
 /// [`LaunchError::Job`] for an unreadable list of hosts, for machines that cannot be reached by the
 /// requested method, and for invalid options of a program after a `:`.
 pub fn job(mut args: RunArgs, hosts: Vec<Host>) -> Result<Job, LaunchError> {
-    hydra::apply(&mut args, &|name| std::env::var(name).ok().filter(|value| !value.is_empty()))?;
     let more = spelling::programs(&mut args.command);
     let mut job = Job::new("", [] as [&str; 0], 0);
     job.programs = vec![program(&args)?];
@@ -88,9 +96,7 @@ pub fn job(mut args: RunArgs, hosts: Vec<Host>) -> Result<Job, LaunchError> {
     }
     job.placement = found.place(&args, job.count())?;
     job.output = output(&args)?;
-    job.env = variables(&args.genv);
-    job.env.extend(args.driver.map(|driver| ("NMAD_DRIVER".into(), driver.into())));
-    job.env.extend(args.rails.map(|rails| ("NMAD_RAILS".into(), rails.into())));
+    job.env = variables(&args.settings());
     job.timeout = args.timeout;
     job.stdin = args.stdin;
     job.keep_going = args.keep_going;

@@ -11,7 +11,7 @@ use super::options::{Meaning, directive, mca, meaning, one_dash};
 use super::{RunArgs, file};
 
 /// Our options that take the next word as their value and have no other spelling.
-const WITH_VALUE: [&str; 4] = ["-n", "-c", "--ranks", "--timeout"];
+const WITH_VALUE: [&str; 3] = ["-n", "-c", "--ranks"];
 
 /// Text of `--version` after the name.
 const VERSION: &str = concat!("(NewMadeleine) ", env!("CARGO_PKG_VERSION"));
@@ -195,9 +195,8 @@ fn assignment(
     words: &mut std::vec::IntoIter<OsString>,
 ) -> Result<OsString, clap::Error> {
     let fail = || usage(&format!("{option} needs a name and a value, as in `{option} NAME VALUE`"));
-    let mut out = OsString::from(format!("-{option}="));
     let name = words.next().ok_or_else(fail)?;
-    out.push(&name);
+    let mut out = joined(&format!("-{option}="), &name);
     if !name.as_encoded_bytes().contains(&b'=') {
         if has_two_dashes && option == "-env" {
             let name = name.display();
@@ -224,9 +223,7 @@ fn assignment(
 /// NAME=VALUE` sets it.
 fn exported(word: Option<OsString>) -> Option<OsString> {
     let word = word.filter(|word| word.as_encoded_bytes().contains(&b'='))?;
-    let mut out = OsString::from("--env=");
-    out.push(word);
-    Some(out)
+    Some(joined("--env=", &word))
 }
 
 /// Cuts a command off at the first `:`, and returns the words of each further program.

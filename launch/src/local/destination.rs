@@ -1,7 +1,7 @@
 //! Destination of the ranks' output: the launcher's own output, with or without a prefix for each line, or
 //! files.
 
-use std::fs::{File, OpenOptions, create_dir_all};
+use std::fs::{File, create_dir_all};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -66,13 +66,8 @@ fn open(pattern: &Path, writer: Writer<'_>) -> Result<File, LaunchError> {
     let is_old = is_first && (writer.group == 0 || pattern.contains("%g"));
     let path = Path::new(&name);
     let folder = path.parent().map_or(Ok(()), create_dir_all);
-    let file = folder.and_then(|()| {
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
-        if is_old && file.metadata()?.is_file() {
-            file.set_len(0)?;
-        }
-        Ok(file)
-    });
+    let file = folder
+        .and_then(|()| if is_old { nmad_words::file::create(path) } else { nmad_words::file::append(path) });
     file.map_err(|error| {
         let rank = writer.rank;
         LaunchError::Job(format!("the output of rank {rank} cannot be written to {name}: {error}"))

@@ -83,7 +83,7 @@ impl Placement {
     pub fn host_name(&self, rank: u32) -> Option<&str> {
         match self {
             Placement::Here => None,
-            Placement::Hosts { hosts, .. } => Some(&hosts.get(self.host_of(rank))?.name),
+            Placement::Hosts { hosts, each } => Some(&hosts.get(host_of(rank, hosts, *each))?.name),
             Placement::Machines(machines) => machines.host_of(rank),
         }
     }
@@ -91,7 +91,9 @@ impl Placement {
     /// Returns the prefix command of a rank's host.
     pub fn prefix(&self, rank: u32) -> &[String] {
         match self {
-            Placement::Hosts { hosts, .. } if !hosts.is_empty() => &hosts[self.host_of(rank)].prefix,
+            Placement::Hosts { hosts, each } if !hosts.is_empty() => {
+                &hosts[host_of(rank, hosts, *each)].prefix
+            }
             _ => &[],
         }
     }
@@ -100,18 +102,17 @@ impl Placement {
     pub fn nodes(&self, count: u32) -> Vec<u32> {
         match self {
             Placement::Here => vec![0; count as usize],
-            Placement::Hosts { .. } => (0..count).map(|rank| self.host_of(rank) as u32).collect(),
+            Placement::Hosts { hosts, each } => {
+                (0..count).map(|rank| host_of(rank, hosts, *each) as u32).collect()
+            }
             Placement::Machines(machines) => machines.nodes.clone(),
         }
     }
+}
 
-    /// Returns the index of a rank's host.
-    fn host_of(&self, rank: u32) -> usize {
-        match self {
-            Placement::Hosts { hosts, each } => (rank / (*each).max(1)) as usize % hosts.len().max(1),
-            Placement::Here | Placement::Machines(_) => 0,
-        }
-    }
+/// Returns the index of a rank's host, with `each` ranks on each before the next one.
+fn host_of(rank: u32, hosts: &[Host], each: u32) -> usize {
+    (rank / each.max(1)) as usize % hosts.len().max(1)
 }
 
 /// Returns each rank's number on its host, and the number of ranks there.

@@ -16,24 +16,18 @@ pub fn text(since: Duration) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milliseconds:03}Z")
 }
 
-/// Returns year, month and day of a day counted from 1970, in the Gregorian calendar.
-fn date(mut days: u64) -> (u64, u64, u64) {
-    let mut year = 1970;
-    while days >= 365 + u64::from(is_leap(year)) {
-        days -= 365 + u64::from(is_leap(year));
-        year += 1;
-    }
-    let lengths = [31, 28 + u64::from(is_leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    let mut month = 0;
-    while days >= lengths[month] {
-        days -= lengths[month];
-        month += 1;
-    }
-    (year, month as u64 + 1, days + 1)
-}
-
-fn is_leap(year: u64) -> bool {
-    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+/// Returns the Gregorian date of a day since 1970. The algorithm begins years in March, so that a leap day
+/// is the last day of its year.
+fn date(days: u64) -> (u64, u64, u64) {
+    // Count from the first of March of the year 0.
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, turn) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    (era * 400 + year + turn, month, day)
 }
 
 #[cfg(test)]

@@ -46,6 +46,14 @@ pub fn hand_over(other: Other, job: &Job) -> LaunchError {
 /// # Errors
 /// [`LaunchError::Job`] for an option that the launcher does not support.
 pub fn words(other: Other, job: &Job) -> Result<Vec<OsString>, LaunchError> {
+    let ours = [
+        ("--timestamp-output", job.output.timestamp),
+        ("--outfile, --errfile or --output-filename", job.output.files.iter().any(Option::is_some)),
+        ("--keep-going", job.keep_going),
+    ];
+    if let Some((option, _)) = ours.into_iter().find(|(_, is_given)| *is_given) {
+        return Err(LaunchError::Job(format!("{} gets no {option} from here", other.program())));
+    }
     let mut words: Vec<OsString> = Vec::new();
     let mut say = |parts: &[&str]| words.extend(parts.iter().map(OsString::from));
     if let Placement::Machines(machines) = &job.placement {

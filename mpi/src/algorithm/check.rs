@@ -114,11 +114,6 @@ macro_rules! kinds {
             pub fn name(self) -> &'static str {
                 match self { $(Operation::$kind => $name,)* }
             }
-
-            /// The operation of this name.
-            pub fn named(name: &str) -> Option<Operation> {
-                Operation::ALL.iter().copied().find(|operation| operation.name() == name)
-            }
         }
     };
 }

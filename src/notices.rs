@@ -4,8 +4,9 @@
 //! are closed, says less and would come before that, so it is held back: it is told when this process has
 //! outlived the end of the job, or leaves in good order.
 
+use crate::trace::lock;
 use nmad_engine::Notice;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// Is given the rank that a notice is about, and its text. It is called with the lock of the node held: it
@@ -63,10 +64,6 @@ impl Held {
     fn take(&self) -> Vec<String> {
         std::mem::take(&mut *lock(&self.0))
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -121,18 +121,23 @@ impl Session {
         let mut drivers: Vec<Box<dyn Driver>> = Vec::new();
         let mut rails = Vec::new();
         oversubscribed.store(patience == Idle::SHARED, Ordering::Relaxed);
+        let own = &cards[job.rank() as usize];
+        // The addresses at which each process may be reached.
+        let addresses: Vec<Vec<_>> = (0..)
+            .zip(cards)
+            .map(|(peer, card)| match Reach::Node.includes(job, peer) {
+                true => card.rails.iter().collect(),
+                false => card.apart_from(own),
+            })
+            .collect();
         for OpenRail { mut driver, reach, wire, trace, .. } in opened {
             let rail = engine.add_rail(driver.limits());
             engine.name_rail(rail, driver.name());
             engine.share_wire(rail, RailId(wire as u8));
             let reached = |peer: &u32| {
-                let (card, own) = (&cards[*peer as usize], &cards[job.rank() as usize]);
-                let is_near = Reach::Node.includes(job, *peer);
-                let rails = if is_near { card.rails.iter().collect() } else { card.apart_from(own) };
-                let peer = PeerId(*peer);
                 // Each driver must get every address, so this must not stop at the first.
-                let know = |(number, address): &&(u8, String)| driver.know(peer, *number, address);
-                rails.into_iter().filter(know).count() > 0 || peer.0 == job.rank()
+                let know = |(number, address): &&&(u8, String)| driver.know(PeerId(*peer), *number, address);
+                addresses[*peer as usize].iter().filter(know).count() > 0 || *peer == job.rank()
             };
             let candidates = (0..job.size()).filter(|&peer| reach.includes(job, peer));
             let peers: Vec<u32> = candidates.filter(reached).collect();

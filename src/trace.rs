@@ -60,7 +60,8 @@ fn file_of(path: &Path, job: &str, rank: u32) -> PathBuf {
     written::name(&base, job, rank)
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks, whether or not a thread has panicked with the lock held.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -6,8 +6,6 @@
 use crate::place::Place;
 use nmad_engine::{Segments, Tag};
 
-/// The tag of messages with frames, where they travel in the context of everything about the memory.
-pub const FRAMES: Tag = Tag(0);
 /// Of data that a put sends in a message of their own.
 const DATA: u64 = 1 << 32;
 /// Of answers.

@@ -12,7 +12,6 @@ use nmad_engine::{
     Caller, Claim, Completion, Context, Engine, Hints, Instant, Segments, Source, Submitted, Tag, TagMatch,
     To,
 };
-use nmad_rma::frame::FRAMES;
 use nmad_rma::locks::{Locks, WORDS};
 use nmad_rma::{
     self as rma, Asking, Base, Claims, Element, Exposed, Failure, Fault, Flying, Operator, Origin, Outcome,
@@ -23,6 +22,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 
+/// The tag of messages with frames.
+const FRAMES: Tag = Tag(0);
 /// The canary does every so-manieth combination twice.
 const TWICE: u32 = 7;
 

@@ -31,6 +31,13 @@ pub struct Process {
 /// The pidfds in use by process id, so that each process has one only, however many users it has.
 static HANDLES: Mutex<BTreeMap<i32, Weak<OwnedFd>>> = Mutex::new(BTreeMap::new());
 
+/// Opens a pidfd of the process that has this id now. None: the system has no pidfds, or this process runs
+/// in valgrind, which does not support them.
+pub(crate) fn pidfd(id: i32) -> Option<OwnedFd> {
+    let pid = Pid::from_raw(id).filter(|_| !interpreted::by_valgrind())?;
+    pidfd_open(pid, PidfdFlags::empty()).ok()
+}
+
 impl Process {
     /// The process that has this id now. If the id came from elsewhere, the caller must verify afterwards
     /// that it is the right process, by a value that can be read only there.
@@ -42,10 +49,7 @@ impl Process {
                 return known;
             }
         }
-        let open = |pid| pidfd_open(pid, PidfdFlags::empty()).ok();
-        // Valgrind does not support pidfd_open.
-        let pid = Pid::from_raw(id).filter(|_| !interpreted::by_valgrind());
-        let handle = pid.and_then(open).map(Arc::new);
+        let handle = pidfd(id).map(Arc::new);
         match &handle {
             Some(handle) => _ = handles.insert(id, Arc::downgrade(handle)),
             None => _ = handles.remove(&id),

@@ -110,11 +110,8 @@ fn units(len: u64) -> u64 {
 /// Begins work of `len` bytes. Only its sender calls this, when the previous work is complete. The sender
 /// takes pieces from the front, or from the back if `turned`.
 pub fn begin(word: &impl Word, round: Round, len: u64, turned: bool) {
-    word.store(fresh(round, len, turned), Ordering::Release);
-}
-
-fn fresh(round: Round, len: u64, turned: bool) -> u64 {
-    round.0 << ROUND_SHIFT | if turned { TURNED } else { 0 } | units(len) << END_BITS
+    let turned = if turned { TURNED } else { 0 };
+    word.store(round.0 << ROUND_SHIFT | turned | units(len) << END_BITS, Ordering::Release);
 }
 
 /// Claims the next piece for `side` of work of `len` bytes; returns its start and end in bytes (the end of

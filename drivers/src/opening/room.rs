@@ -96,8 +96,7 @@ impl Opening {
         claims.sort_by_key(|stranger| stranger.id);
         let replaced = &claims[..claims.len().saturating_sub(others)];
         replaced.iter().filter_map(|stranger| stranger.hello()).for_each(|hello| self.spent.add(&hello));
-        let mut gone: Vec<_> =
-            claims[..claims.len().saturating_sub(others)].iter().map(|stranger| stranger.id).collect();
+        let mut gone: Vec<_> = replaced.iter().map(|stranger| stranger.id).collect();
         // Datagrams do not wait in the kernel for a place.
         if self.medium.loses() && self.strangers.len() - gone.len() > self.medium.strangers_max() {
             let rest = self.strangers.iter().filter(|s| s.id != id && !gone.contains(&s.id));

@@ -4,8 +4,7 @@
 use crate::connections::Accepted;
 use crate::error::DriverError;
 use crate::handshake::nonce;
-use crate::interpreted;
-use crate::node::across::{self, Process};
+use crate::node::across::{self, Process, pidfd};
 use crate::node::{Segment, cache_of_core};
 use crate::opening::Origin;
 use crate::shm::address::Address;
@@ -18,7 +17,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
-use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
+use rustix::process::geteuid;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Backlog of the listening socket: all processes of a node may connect at the same time.
@@ -122,9 +121,7 @@ impl Home {
     ) -> Opened {
         let process = Process::behind(socket.as_fd());
         // Duplicated: the rail watches this descriptor, the copies use the other one.
-        let watched = process.as_ref().and_then(|process| Pid::from_raw(process.id()));
-        let watched = watched.filter(|_| !interpreted::by_valgrind());
-        let watched = watched.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        let watched = process.as_ref().and_then(|process| pidfd(process.id()));
         let process =
             process.filter(|process| self.cross_memory && can_access(process, &segment, end.other()));
         let shared = Shared::new(segment, end, process);

@@ -67,7 +67,7 @@ mod tests {
         let (probe, mut taken) = (Probe::default(), [0; 3]);
         for _ in 0..100 {
             let choice = probe.choose(selector, LEN, Method::ALL, false);
-            selector.note(choice, Some(Duration::from_micros(1000 / speeds[choice.method as usize])));
+            selector.note(choice, Duration::from_micros(1000 / speeds[choice.method as usize]));
             taken[choice.method as usize] += 1;
         }
         taken

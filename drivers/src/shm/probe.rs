@@ -109,7 +109,7 @@ impl Probe {
             self.asked = None;
             let is_chunk = question & CHUNK != 0;
             let took = if is_chunk { sent_in.max(received_in) } else { sent_in + received_in };
-            selector.note(choice, Some(took));
+            selector.note(choice, took);
         }
     }
 }

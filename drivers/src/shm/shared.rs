@@ -35,7 +35,7 @@ pub enum Obstacle {
 }
 
 /// Returns whether the system denied the access itself, whatever the memory.
-pub fn is_denial(e: &io::Error) -> bool {
+fn is_denial(e: &io::Error) -> bool {
     matches!(Errno::from_io_error(e), Some(Errno::PERM | Errno::ACCESS | Errno::NOSYS))
 }
 

@@ -251,12 +251,6 @@ impl Window {
         self.bytes == 0
     }
 
-    /// Whether a rail with this scope finds no entry.
-    #[inline]
-    pub fn is_empty_for(&self, scope: Scope) -> bool {
-        (!scope.common || self.common.is_empty()) && self.own(scope.rail).is_none_or(VecDeque::is_empty)
-    }
-
     /// Returns the bytes in the window.
     pub fn backlog(&self) -> usize {
         self.bytes

@@ -257,7 +257,7 @@ pub fn send_at_once(
 ) -> Result<Submitted, Option<Refused>> {
     match try_at_once(node, to, message, caller, clock) {
         Ok(seq) => Ok(Submitted::Ended(seq)),
-        Err(tried) => go_on(node, to, message, (caller, tried), clock),
+        Err(tried) => go_on(node, to, message, tried, clock),
     }
 }
 
@@ -281,7 +281,7 @@ pub fn try_at_once(
     caller: Caller,
     clock: &mut dyn FnMut() -> Instant,
 ) -> Result<u32, Tried> {
-    let Some(leaving) = node.engine().begin(to, data.len(), hints, caller, None, clock) else {
+    let Some(leaving) = node.engine().begin(to, data.len(), hints, caller, clock) else {
         return Err(Tried(None));
     };
     let sent = give(node, &leaving, to, data);
@@ -300,32 +300,11 @@ pub fn go_on(
     node: &mut impl Access,
     to: &To,
     (data, hints): (&Segments, Hints),
-    (caller, Tried(tried)): (Caller, Tried),
+    Tried(tried): Tried,
     clock: &mut dyn FnMut() -> Instant,
 ) -> Result<Submitted, Option<Refused>> {
     let (leaving, sent) = tried.ok_or(None)?;
-    match node.engine().departed(&leaving, sent, to, data, hints, clock) {
-        Some(submitted) => Ok(submitted),
-        None => send_otherwise(node, to, (data, hints), (caller, leaving.refused()), clock),
-    }
-}
-
-/// Tries other protocols after a rail has refused the message.
-fn send_otherwise(
-    node: &mut impl Access,
-    to: &To,
-    (data, hints): (&Segments, Hints),
-    (caller, mut refused): (Caller, Refused),
-    clock: &mut dyn FnMut() -> Instant,
-) -> Result<Submitted, Option<Refused>> {
-    while let Some(leaving) = node.engine().begin(to, data.len(), hints, caller, Some(refused), clock) {
-        let sent = give(node, &leaving, to, data);
-        if let Some(submitted) = node.engine().departed(&leaving, sent, to, data, hints, clock) {
-            return Ok(submitted);
-        }
-        refused = leaving.refused();
-    }
-    Err(Some(refused))
+    node.engine().departed(&leaving, sent, to, data, hints, clock).ok_or(Some(leaving.refused()))
 }
 
 /// Gives a message to its rail. A rail that another thread uses refuses it.

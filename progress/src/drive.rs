@@ -46,7 +46,7 @@ impl<'s, 'a> Step<'s, 'a> {
     /// Continues a send that did not leave or end at the first attempt.
     #[inline(never)]
     fn send_on(&mut self, to: &To, message: (&Segments, Hints), tried: Tried) -> Option<RequestId> {
-        match self.shared.go_on(self.core, to, message, (Caller::Steps, tried)) {
+        match self.shared.go_on(self.core, to, message, tried) {
             Ok(Submitted::Ended(_)) => None,
             Ok(Submitted::Request(request)) => Some(request),
             Err(refused) => Some(self.engine().send_as(*to, message.0.clone(), message.1, refused)),

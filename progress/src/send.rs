@@ -30,7 +30,7 @@ impl Node {
         message: (&Segments, Hints),
         tried: Tried,
     ) -> Outcome {
-        match self.shared.go_on(&mut core, to, message, (Caller::Waits, tried)) {
+        match self.shared.go_on(&mut core, to, message, tried) {
             Ok(Submitted::Ended(seq)) => Ok(envelope(to, message.0, seq)),
             Ok(Submitted::Request(request)) => self.finish(core, request),
             Err(refused) => self.send_slowly(core, to, message, refused),
@@ -118,7 +118,7 @@ impl Node {
         message: (&Segments, Hints),
         tried: Tried,
     ) -> Submitted {
-        match self.shared.go_on(core, to, message, (Caller::GoesOn, tried)) {
+        match self.shared.go_on(core, to, message, tried) {
             Ok(submitted @ Submitted::Ended(_)) => submitted,
             Ok(submitted) => {
                 self.wake_helper(core);
@@ -153,7 +153,7 @@ impl Shared {
     ) -> Result<Submitted, Option<Refused>> {
         match self.try_at_once(core, to, message, caller) {
             Ok(seq) => Ok(Submitted::Ended(seq)),
-            Err(tried) => self.go_on(core, to, message, (caller, tried)),
+            Err(tried) => self.go_on(core, to, message, tried),
         }
     }
 
@@ -183,7 +183,7 @@ impl Shared {
         core: &mut Guard<'_, Core>,
         to: &To,
         message: (&Segments, Hints),
-        tried: (Caller, Tried),
+        tried: Tried,
     ) -> Result<Submitted, Option<Refused>> {
         let mut now = core.now;
         let sent = pump::go_on(&mut Held(core), to, message, tried, &mut self.clock.kept_in(&mut now));

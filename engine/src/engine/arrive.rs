@@ -99,7 +99,7 @@ impl Engine {
         (header, eager, data): (Header, Eager, &[u8]),
     ) -> Result<(), Wrong> {
         let Some(acknowledges) = self.on_header(now, rail, from, &header)? else { return Ok(()) };
-        self.on_eager(from, eager, data)?;
+        let is_due = self.on_eager(from, eager, data)?;
         if acknowledges {
             match self.receives.expected {
                 // The thread that waits for the message continues first.
@@ -107,7 +107,9 @@ impl Engine {
                 _ => self.on_ack(now, rail, from, header.ack, 0),
             }
         }
-        self.after_packet(from);
+        if is_due {
+            self.after_packet(from);
+        }
         Ok(())
     }
 
@@ -161,14 +163,19 @@ impl Engine {
         let is_new = link.rx.accept(now, header.number);
         // On a lossy link the timers send the acknowledgement.
         let is_due = !link.lossy && link.ack_is_due(now);
-        counters.duplicates += u64::from(!is_new);
+        if !is_new {
+            counters.duplicates += 1;
+        }
         if is_due {
             self.make_ready(from);
         }
-        if !is_new && acknowledges {
+        if is_new {
+            return Ok(Some(acknowledges));
+        }
+        if acknowledges {
             self.on_ack(now, rail, from, header.ack, 0);
         }
-        Ok(is_new.then_some(acknowledges))
+        Ok(None)
     }
 
     /// With several rails, records bytes that arrived, so that the sender can measure the time of each
@@ -262,7 +269,7 @@ impl Engine {
     ) -> Result<(), Wrong> {
         for frame in frames(bytes) {
             match frame.map_err(|e| e.0)? {
-                Frame::Eager(eager, data) => self.on_eager(from, eager, data)?,
+                Frame::Eager(eager, data) => _ = self.on_eager(from, eager, data)?,
                 Frame::Rts(rts) => self.on_rts(from, rts)?,
                 Frame::Part(part, data) => self.on_part(from, part, data)?,
                 Frame::Cts(cts) => self.on_cts(now, from, cts)?,
@@ -403,16 +410,11 @@ impl Engine {
         }
     }
 
-    /// Sends a new credit limit, and notices of links that the peer has lost, if a packet has made them
-    /// due.
-    #[inline]
+    /// Sends a new credit limit, and notices of links that the peer has lost, if a packet has made them due
+    /// ([`Peer::owes_news`]).
+    #[inline(never)]
     fn after_packet(&mut self, from: PeerId) {
-        let Some(peer) = self.peer(from) else { return };
-        if peer.credit.is_short() {
-            self.consider_credit(from);
-        } else if peer.failover.unsaid.is_empty() {
-            return;
-        }
+        self.consider_credit(from);
         if self.peer(from).is_some_and(|peer| !peer.failover.unsaid.is_empty()) {
             self.tell_unsaid(from);
         }

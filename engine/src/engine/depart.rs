@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::memory::Segments;
 use crate::packet::{Packet, PeerId, RequestId};
 use crate::protocol::Request;
-use crate::protocol::leaving::{Leaving, Refused, Submitted, To};
+use crate::protocol::leaving::{Leaving, Submitted, To};
 use crate::protocol::{Caller, Protocol, Wanted};
 use crate::transfer::driver::Sent;
 use crate::transfer::link::Link;
@@ -59,7 +59,6 @@ pub(crate) fn book(now: Instant, to: PeerId, link: &mut Link, at: &mut Rail, loa
 
 impl Engine {
     /// Plans a message and begins to send it; `None`: it has to be submitted with [`Engine::send_as`].
-    /// `refused`: the attempt that a rail has refused, if there was one.
     #[inline(always)]
     pub fn begin(
         &mut self,
@@ -67,12 +66,11 @@ impl Engine {
         len: u64,
         hints: Hints,
         caller: Caller,
-        refused: Option<Refused>,
         clock: &mut dyn FnMut() -> Instant,
     ) -> Option<Leaving> {
         let Engine { peers, rails, config, observers, requests, other_cores, .. } = self;
         let peer = peers.get_mut(to.0 as usize)?.as_deref_mut()?;
-        let wanted = Wanted { len, hints, caller, is_refused: refused.is_some() };
+        let wanted = Wanted { len, hints, caller };
         let mut began = Instant::default();
         let plan = peer.at_once((rails, other_cores), config.chunk, wanted, &mut || {
             began = clock();
@@ -83,15 +81,9 @@ impl Engine {
         }
         let link = &peer.links[usize::from(plan.place)];
         let (number, ack) = (link.tx.next_number(), link.rx.below());
-        let seq = match refused {
-            Some(refused) => refused.seq,
-            None => {
-                let flow = peer.flows.of(context.0);
-                let seq = flow.send_next;
-                flow.send_next = seq.wrapping_add(1);
-                seq
-            }
-        };
+        let flow = peer.flows.of(context.0);
+        let seq = flow.send_next;
+        flow.send_next = seq.wrapping_add(1);
         if plan.protocol.spends() {
             peer.credit.spend_known(len);
         }

@@ -132,6 +132,13 @@ impl Peer {
         matches!(self.standing, Standing::Gone(_))
     }
 
+    /// Whether the peer is to get a new credit limit, or notices of links that it has lost, without waiting
+    /// for another packet.
+    #[inline]
+    pub(crate) fn owes_news(&self) -> bool {
+        self.credit.is_short() || !self.failover.unsaid.is_empty()
+    }
+
     /// Whether messages may bypass the window: pending control frames and timed messages must use it.
     #[inline]
     pub(crate) fn may_bypass_window(&self) -> bool {

@@ -43,7 +43,7 @@ impl Engine {
         let Engine { peers, config, rails, observers, .. } = self;
         let peer = peers.get_mut(to.0 as usize).and_then(|peer| peer.as_deref_mut());
         let Some(peer) = peer.filter(|peer| !peer.is_gone()) else {
-            return self.refuse(envelope, refused);
+            return self.refuse(envelope);
         };
         if let Some(chosen) = hints.strategy {
             peer.strategies.add(to, chosen, &config.registry);
@@ -68,24 +68,13 @@ impl Engine {
             // The invitation is for this message and none after it.
             peer.states.invitations.take(context.0, tag.0);
         }
-        (rules.begin)(self, Submission { envelope, data, hints, refused })
-    }
-
-    /// Stores the state of a send in a new request, or in the one that the message already has.
-    #[inline]
-    pub(crate) fn enter(&mut self, refused: Option<Refused>, send: Request) -> RequestId {
-        let known = refused.and_then(|refused| refused.request);
-        let Some(place) = known.and_then(|known| self.requests.get_mut(known.0)) else {
-            return RequestId(self.requests.insert(send));
-        };
-        *place = send;
-        known.unwrap_or(RequestId::NONE)
+        (rules.begin)(self, Submission { envelope, data, hints })
     }
 
     /// Fails a request to a peer that is lost or unknown.
     #[cold]
-    fn refuse(&mut self, envelope: Envelope, refused: Option<Refused>) -> RequestId {
-        let request = self.enter(refused, Request::Eager(EagerSend::new(envelope, false)));
+    fn refuse(&mut self, envelope: Envelope) -> RequestId {
+        let request = RequestId(self.requests.insert(Request::Eager(EagerSend::new(envelope, false))));
         self.complete(request, Err(Error::PeerLost(envelope.peer)));
         request
     }

@@ -19,7 +19,7 @@ use crate::memory::Segments;
 use crate::packet::{PeerId, RequestId};
 use crate::profile::sample::Method;
 use crate::protocol::leaving::{Leaving, Submitted, To};
-use crate::protocol::rules::{Cost, Message, Rules, Submission};
+use crate::protocol::rules::{Family, Message, Rules, Submission};
 use crate::protocol::{Protocol, Recv, Request};
 use crate::transfer::driver::Sent;
 use crate::transfer::link::Link;
@@ -28,7 +28,7 @@ use crate::transfer::retention::Cargo;
 use alloc::vec::Vec;
 use nmad_wire::{Eager, flags};
 
-pub(crate) const RULES: Rules = Rules { protocol: Protocol::Eager, fits, cost, begin };
+pub(crate) const RULES: Rules = Rules { protocol: Protocol::Eager, family: Family::Eager, fits, cost, begin };
 
 /// State of an eager send.
 #[derive(Debug, Clone, Copy)]
@@ -57,16 +57,15 @@ fn fits(message: &Message, peer: &Peer) -> bool {
     !is_other && message.len as usize <= peer.longest_eager() && peer.credit.has(message.len)
 }
 
-fn cost(message: &Message, peer: &Peer) -> Cost {
-    let ns = peer.used().map(|(_, link)| link.forecast.eager_ns(message.len)).min().unwrap_or(0);
-    Cost { is_beyond: !peer.is_for_eager(message), ns }
+fn cost(message: &Message, peer: &Peer) -> u64 {
+    peer.used().map(|(_, link)| link.forecast.eager_ns(message.len)).min().unwrap_or(0)
 }
 
 /// Puts the message into the window.
 fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
-    let Submission { envelope, data, hints, refused, .. } = submission;
-    engine.spend_eager(&envelope, hints);
-    let request = engine.enter(refused, Request::Eager(EagerSend::new(envelope, hints.synchronous)));
+    let Submission { envelope, data, hints } = submission;
+    let request = Request::Eager(EagerSend::new(envelope, hints.synchronous));
+    let request = RequestId(engine.requests.insert(request));
     let head = Eager {
         flags: flags::of(hints.synchronous, hints.unordered, false),
         context: envelope.context.0,
@@ -77,6 +76,7 @@ fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
     };
     let feed = engine.config.feed;
     let Some(peer) = engine.peer_mut(envelope.peer) else { return request };
+    peer.spend_eager(envelope.len, hints);
     let rail = peer.wished(hints.rail);
     peer.window.submit(rail, Entry::eager(head, data, request, &hints));
     // An entry that joins others changes nothing for busy rails.
@@ -94,17 +94,18 @@ pub(crate) fn stays_in_place(peer: &Peer, rails: &[Rail], len: u64) -> bool {
     peer.used().any(|(_, link)| gathers(link))
 }
 
-impl Engine {
+impl Peer {
     /// Charges an eager message.
     #[inline]
-    pub(crate) fn spend_eager(&mut self, envelope: &Envelope, hints: Hints) {
-        let Some(peer) = self.peer_mut(envelope.peer) else { return };
-        peer.credit.spend_known(envelope.len);
-        if envelope.len >= peer.way.at_once_below {
-            peer.note_eager(envelope.len, hints);
+    pub(crate) fn spend_eager(&mut self, len: u64, hints: Hints) {
+        self.credit.spend_known(len);
+        if len >= self.way.at_once_below {
+            self.note_eager(len, hints);
         }
     }
+}
 
+impl Engine {
     /// Books a message that was injected completely, if no receipt is recorded; false: [`Engine::departed`]
     /// books the result.
     #[inline(always)]
@@ -196,18 +197,20 @@ impl Engine {
         Ok(())
     }
 
-    /// Handles a small message: charges it, and delivers it to the matching receive.
+    /// Handles a small message: charges it, and delivers it to the matching receive. Returns whether
+    /// [`Engine::after_packet`] has something to do.
     #[inline(always)]
-    pub(crate) fn on_eager(&mut self, from: PeerId, eager: Eager, data: &[u8]) -> Result<(), Wrong> {
+    pub(crate) fn on_eager(&mut self, from: PeerId, eager: Eager, data: &[u8]) -> Result<bool, Wrong> {
         let Engine { peers, receives, .. } = self;
         let Some(peer) = peers.get_mut(from.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
-            return Ok(());
+            return Ok(false);
         };
         let (context, tag) = (Context(eager.context), Tag(eager.tag));
         let envelope = Envelope { peer: from, context, tag, len: data.len() as u64, seq: eager.seq };
         if !peer.credit.received(envelope.len) {
             return Err("more eager data than it was granted");
         }
+        let is_due = peer.owes_news();
         let flow = peer.flows.of(eager.context);
         flow.large = false;
         if eager.flags & flags::UNORDERED == 0 {
@@ -216,7 +219,8 @@ impl Engine {
                 Place::Past => return Err("sequence number of an earlier message"),
                 Place::Early => {
                     let body = Arrived::copy(data);
-                    return self.park(Early { envelope, body, request: eager.request });
+                    self.park(Early { envelope, body, request: eager.request })?;
+                    return Ok(is_due);
                 }
             }
         }
@@ -232,7 +236,7 @@ impl Engine {
         if is_followed {
             self.continue_flow(from, eager.context);
         }
-        Ok(())
+        Ok(is_due)
     }
 
     /// Delivers a small message to the matching receive, or keeps it.

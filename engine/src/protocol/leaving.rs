@@ -27,8 +27,6 @@ pub enum Submitted {
 pub struct Refused {
     pub(crate) protocol: Protocol,
     pub(crate) seq: u32,
-    /// Its request, if it already has one.
-    pub(crate) request: Option<RequestId>,
 }
 
 impl Refused {
@@ -68,7 +66,7 @@ impl Leaving {
     /// Makes the refused attempt after the rail did not accept it.
     #[inline]
     pub fn refused(&self) -> Refused {
-        Refused { protocol: self.plan.protocol, seq: self.seq, request: None }
+        Refused { protocol: self.plan.protocol, seq: self.seq }
     }
 
     /// Returns the sequence number in its flow.

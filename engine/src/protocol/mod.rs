@@ -219,5 +219,4 @@ pub(crate) struct Wanted {
     pub(crate) len: u64,
     pub(crate) hints: Hints,
     pub(crate) caller: Caller,
-    pub(crate) is_refused: bool,
 }

@@ -16,7 +16,7 @@ use crate::engine::peer::Peer;
 use crate::memory::Segments;
 use crate::packet::{PeerId, RailId, RegionId, RequestId};
 use crate::protocol::eager::EagerSend;
-use crate::protocol::rules::{Cost, Message, Rules, Submission};
+use crate::protocol::rules::{Family, Message, Rules, Submission};
 use crate::protocol::{Protocol, Request};
 use crate::transfer::region::Region;
 use nmad_wire::{Eager, Frame, Part, Rts, flags};
@@ -24,7 +24,8 @@ use nmad_wire::{Eager, Frame, Part, Rts, flags};
 /// Bytes of the request to send, which shares a packet with the first part.
 pub(crate) const RTS_LEN: u64 = 34;
 
-pub(crate) const RULES: Rules = Rules { protocol: Protocol::EagerParts, fits, cost, begin };
+pub(crate) const RULES: Rules =
+    Rules { protocol: Protocol::EagerParts, family: Family::Eager, fits, cost, begin };
 
 /// A message that arrives in parts.
 #[derive(Debug, Clone, Copy)]
@@ -43,22 +44,24 @@ fn fits(message: &Message, peer: &Peer) -> bool {
 }
 
 /// All rails carry parts, each rail one after the other.
-fn cost(message: &Message, peer: &Peer) -> Cost {
+fn cost(message: &Message, peer: &Peer) -> u64 {
     let start_ns = peer.used().map(|(_, link)| link.forecast.eager_ns(0)).min().unwrap_or(0);
-    Cost { is_beyond: !peer.is_for_eager(message), ns: start_ns.saturating_add(peer.body_ns(message.len)) }
+    start_ns.saturating_add(peer.body_ns(message.len))
 }
 
 /// Adds the request to send and the parts to the window.
 fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
-    let Submission { envelope, data, hints, refused, .. } = submission;
+    let Submission { envelope, data, hints } = submission;
     let Envelope { peer: to, context, tag, len, seq } = envelope;
-    engine.spend_eager(&envelope, hints);
     let mut send = EagerSend::new(envelope, hints.synchronous);
     // A part holds as much as the longest eager message, whose header is at least as long as a part's.
-    let longest = engine.peer(to).map_or(len, |peer| peer.longest_eager() as u64);
+    let longest = engine.peer_mut(to).map_or(len, |peer| {
+        peer.spend_eager(len, hints);
+        peer.longest_eager() as u64
+    });
     let first = part_len(0, len, longest);
     send.waiting = 1 + (len - first).div_ceil(longest) as u32;
-    let request = engine.enter(refused, Request::Eager(send));
+    let request = RequestId(engine.requests.insert(Request::Eager(send)));
     let Some(peer) = engine.peer_mut(to) else { return request };
     let rail = peer.wished(hints.rail);
     let flags = flags::of(hints.synchronous, hints.unordered, false) | flags::PARTS;

@@ -12,7 +12,7 @@ use crate::engine::way::Lane;
 use crate::packet::PeerId;
 use crate::profile::sample::Method;
 use crate::protocol::leaving::To;
-use crate::protocol::rules::{Cost, Message, Rules};
+use crate::protocol::rules::{Cost, Family, Message, Rules};
 use crate::protocol::table::PROTOCOLS;
 use crate::protocol::{Caller, OtherCores, Plan, Protocol, Wanted, eager, rendezvous};
 use crate::transfer::rail::Rail;
@@ -37,7 +37,7 @@ impl Engine {
     /// Returns the plan that a message would get now; `None`: the peer is unknown or lost.
     pub fn plan(&self, to: To, len: u64, hints: Hints, caller: Caller, now: Instant) -> Option<Plan> {
         let peer = self.peer(to.0).filter(|peer| !peer.is_gone())?;
-        let wanted = Wanted { len, hints, caller, is_refused: false };
+        let wanted = Wanted { len, hints, caller };
         let nodes = (&self.rails[..], &self.other_cores);
         if let Some(plan) = peer.at_once(nodes, self.config.chunk, wanted, &mut || now) {
             return Some(plan);
@@ -59,17 +59,14 @@ impl Engine {
     pub fn quotes(&self, to: To, len: u64, hints: Hints) -> Vec<Quote> {
         let Some(peer) = self.peer(to.0).filter(|peer| !peer.is_gone()) else { return Vec::new() };
         let message = self.message(peer, to, len, hints);
-        let mut quotes: Vec<(Cost, Quote)> = PROTOCOLS
-            .iter()
-            .filter(|rules| (rules.fits)(&message, peer))
-            .map(|rules| {
-                let cost = (rules.cost)(&message, peer);
-                let Cost { is_beyond, ns } = cost;
-                (cost, Quote { protocol: rules.protocol, predicted_ns: ns, is_within: !is_beyond })
-            })
-            .collect();
-        quotes.sort_by_key(|(cost, _)| *cost);
-        quotes.into_iter().map(|(_, quote)| quote).collect()
+        let mut costs: Vec<_> = peer.costs(&message).collect();
+        costs.sort_by_key(|(cost, _)| *cost);
+        let quote = |(Cost { is_beyond, ns }, rules): (Cost, &Rules)| Quote {
+            protocol: rules.protocol,
+            predicted_ns: ns,
+            is_within: !is_beyond,
+        };
+        costs.into_iter().map(quote).collect()
     }
 
     fn message(&self, peer: &Peer, to: To, len: u64, hints: Hints) -> Message {
@@ -86,60 +83,45 @@ impl Engine {
     }
 }
 
-/// The kind of protocol that was measured to be the fastest for a length (P4 section III-B).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fastest {
-    /// The receiver reads the message from the sender's memory.
-    Read,
-    /// It is sent eagerly.
-    Unasked,
-    /// Rendezvous, with a Cts or an Rtr, or with a pushed first part.
-    Asked,
-}
-
 impl Peer {
     /// Returns the fastest kind of protocol for a message, assuming there is credit.
-    fn fastest(&self, message: &Message) -> Fastest {
+    fn fastest(&self, message: &Message) -> Family {
         let Message { len, hints, has_address, is_invited, .. } = *message;
         match hints.probe {
-            Some(Method::Read) => Fastest::Read,
-            Some(Method::Rendezvous | Method::Pushed) => Fastest::Asked,
-            Some(_) => Fastest::Unasked,
-            None if has_address && !is_invited && self.reads(len) && !self.times_large(hints) => {
-                Fastest::Read
-            }
-            None if is_invited && self.follows_rtr(len) => Fastest::Asked,
-            None if len as usize <= self.way.eager_max || self.is_better_eager(len, false) => {
-                Fastest::Unasked
-            }
-            None => Fastest::Asked,
+            Some(Method::Read) => Family::Read,
+            Some(Method::Rendezvous | Method::Pushed) => Family::Rendezvous,
+            Some(_) => Family::Eager,
+            None if has_address && !is_invited && self.reads(len) && !self.times_large(hints) => Family::Read,
+            None if is_invited && self.follows_rtr(len) => Family::Rendezvous,
+            None if len as usize <= self.way.eager_max || self.is_better_eager(len, false) => Family::Eager,
+            None => Family::Rendezvous,
         }
     }
 
-    /// Whether a message is sent eagerly, by its length.
-    pub(crate) fn is_for_eager(&self, message: &Message) -> bool {
-        self.fastest(message) == Fastest::Unasked
-    }
-
-    /// Whether a message is sent by rendezvous, by its length.
-    pub(crate) fn asks(&self, message: &Message) -> bool {
-        self.fastest(message) == Fastest::Asked
-    }
-
-    /// Whether a message is read by its receiver, by its length.
-    pub(crate) fn is_for_reading(&self, message: &Message) -> bool {
-        self.fastest(message) == Fastest::Read
+    /// Returns the protocols that fit a message and their costs.
+    fn costs<'a>(&'a self, message: &'a Message) -> impl Iterator<Item = (Cost, &'static Rules)> + 'a {
+        let fastest = self.fastest(message);
+        let fitting = PROTOCOLS.iter().filter(move |rules| (rules.fits)(message, self));
+        fitting.map(move |rules| {
+            (Cost { is_beyond: rules.family != fastest, ns: (rules.cost)(message, self) }, rules)
+        })
     }
 
     /// Returns the cheapest protocol that fits.
+    #[inline]
     pub(crate) fn cheapest(&self, message: &Message) -> &'static Rules {
         // Most messages are short, and eager is always the fastest for those.
         let is_short = message.len < self.way.at_once_below && !message.is_invited;
         if is_short && message.hints.probe.is_none() && self.credit.has(message.len) {
             return &eager::RULES;
         }
-        let fitting = PROTOCOLS.iter().filter(|rules| (rules.fits)(message, self));
-        fitting.min_by_key(|rules| (rules.cost)(message, self)).unwrap_or(&rendezvous::RULES)
+        self.cheapest_of_all(message)
+    }
+
+    #[inline(never)]
+    fn cheapest_of_all(&self, message: &Message) -> &'static Rules {
+        let cheapest = self.costs(message).min_by_key(|(cost, _)| *cost);
+        cheapest.map_or(&rendezvous::RULES, |(_, rules)| rules)
     }
 
     /// Returns the plan of a message that is sent at once; `None`: it has to wait in the window because
@@ -152,8 +134,8 @@ impl Peer {
         wanted: Wanted,
         clock: &mut dyn FnMut() -> Instant,
     ) -> Option<Plan> {
-        let Wanted { len, hints, caller, is_refused } = wanted;
-        if is_refused || !hints.are_plain() || !self.is_idle() || !self.may_bypass_window() {
+        let Wanted { len, hints, caller } = wanted;
+        if !hints.are_plain() || !self.is_idle() || !self.may_bypass_window() {
             return None;
         }
         let Some(Lane { rail, place }) = self.way.lane else {

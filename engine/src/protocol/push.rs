@@ -21,7 +21,7 @@ use crate::profile::sample::Method;
 use crate::protocol::leaving::{Leaving, Submitted, To};
 use crate::protocol::regions::living_rails;
 use crate::protocol::rendezvous::{LargeSend, SendState};
-use crate::protocol::rules::{Cost, Message, Rules, Submission};
+use crate::protocol::rules::{Family, Message, Rules, Submission};
 use crate::protocol::{Protocol, Request, rendezvous};
 use crate::schedule::body::Body;
 use crate::transfer::driver::Sent;
@@ -38,7 +38,8 @@ use nmad_wire::{ChunkHeader, Rts};
 /// 110 that 1 MiB takes; 2 MiB reach .85 of the best plain sockets with this part, .90 with 1 MiB).
 const AHEAD: u64 = 256 << 10;
 
-pub(crate) const RULES: Rules = Rules { protocol: Protocol::Push, fits, cost, begin };
+pub(crate) const RULES: Rules =
+    Rules { protocol: Protocol::Push, family: Family::Rendezvous, fits, cost, begin };
 
 /// A pushed chunk that is expected and has not begun to arrive.
 #[derive(Debug, Clone, Copy)]
@@ -54,8 +55,8 @@ fn fits(message: &Message, peer: &Peer) -> bool {
     may && peer.pushes_part(message.len, message.chunk) && !peer.doubts_rail(message.hints)
 }
 
-fn cost(message: &Message, peer: &Peer) -> Cost {
-    Cost { is_beyond: !peer.asks(message), ns: peer.body_ns(message.len) }
+fn cost(message: &Message, peer: &Peer) -> u64 {
+    peer.body_ns(message.len)
 }
 
 fn begin(engine: &mut Engine, submission: Submission) -> RequestId {

@@ -20,7 +20,7 @@ use crate::packet::{Key, PeerId, RequestId};
 use crate::profile::sample::Method;
 use crate::protocol::leaving::{Leaving, Submitted, To};
 use crate::protocol::rendezvous::{LargeSend, SendState};
-use crate::protocol::rules::{Cost, Message, Rules, Submission};
+use crate::protocol::rules::{Family, Message, Rules, Submission};
 use crate::protocol::{Protocol, Request};
 use crate::transfer::access::{Access, Act, Came, RemoteAccess};
 use crate::transfer::driver::Reads;
@@ -33,7 +33,7 @@ use alloc::boxed::Box;
 /// both ways, and take 1.2 to 1.3 times as long.
 const UNREAD_MAX: u32 = 32;
 
-pub(crate) const RULES: Rules = Rules { protocol: Protocol::Read, fits, cost, begin };
+pub(crate) const RULES: Rules = Rules { protocol: Protocol::Read, family: Family::Read, fits, cost, begin };
 
 /// State of a matched message that is being read from its sender's memory.
 #[derive(Debug, Clone, Copy)]
@@ -51,15 +51,14 @@ fn fits(message: &Message, peer: &Peer) -> bool {
 }
 
 /// The time of the request to send, the copy, and the Fin.
-fn cost(message: &Message, peer: &Peer) -> Cost {
+fn cost(message: &Message, peer: &Peer) -> u64 {
     let of = |link: &Link| {
         let profile = link.forecast.profile();
         let copy_ns =
             profile.memcpy().map_or(link.forecast.body_ns(message.len), |curve| curve.ns(message.len));
         profile.eager().start_ns().saturating_add(copy_ns)
     };
-    let ns = peer.used().map(|(_, link)| of(link)).min().unwrap_or(0);
-    Cost { is_beyond: !peer.is_for_reading(message), ns }
+    peer.used().map(|(_, link)| of(link)).min().unwrap_or(0)
 }
 
 fn begin(engine: &mut Engine, submission: Submission) -> RequestId {

@@ -21,7 +21,7 @@ use crate::engine::arrive::Wrong;
 use crate::engine::peer::Peer;
 use crate::memory::{Buffer, Segments};
 use crate::packet::{PeerId, RegionId, RequestId};
-use crate::protocol::rules::{Cost, Message, Rules, Submission};
+use crate::protocol::rules::{Family, Message, Rules, Submission};
 use crate::protocol::{Protocol, Request};
 use crate::schedule::body::Body;
 use crate::transfer::link::Link;
@@ -31,7 +31,8 @@ use nmad_wire::{Cts, Fin, Frame, Keys, Rtr, Rts, flags};
 /// A grant that nobody can use.
 pub(crate) const NO_KEY: &str = "region without a key for any rail that is left";
 
-pub(crate) const RULES: Rules = Rules { protocol: Protocol::Rendezvous, fits: |_, _| true, cost, begin };
+pub(crate) const RULES: Rules =
+    Rules { protocol: Protocol::Rendezvous, family: Family::Rendezvous, fits: |_, _| true, cost, begin };
 
 /// State of a large send.
 #[derive(Debug)]
@@ -192,10 +193,10 @@ impl LargeSend {
     }
 }
 
-fn cost(message: &Message, peer: &Peer) -> Cost {
+fn cost(message: &Message, peer: &Peer) -> u64 {
     let handshake = |link: &Link| link.forecast.profile().handshake_ns();
     let handshake_ns = peer.used().map(|(_, link)| handshake(link)).min().unwrap_or(0);
-    Cost { is_beyond: !peer.asks(message), ns: handshake_ns.saturating_add(peer.body_ns(message.len)) }
+    handshake_ns.saturating_add(peer.body_ns(message.len))
 }
 
 fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
@@ -240,7 +241,7 @@ impl Engine {
         protocol: Protocol,
         state: SendState,
     ) -> RequestId {
-        let Submission { envelope, data, hints, refused, .. } = submission;
+        let Submission { envelope, data, hints } = submission;
         self.note_asked(&envelope, hints);
         let peer = self.peer(envelope.peer);
         let keeps = peer.is_some_and(|peer| peer.way.keeps);
@@ -253,7 +254,7 @@ impl Engine {
             _ => keeps,
         };
         send.timing.is_timed = is_timed;
-        self.enter(refused, Request::Large(Box::new(send)))
+        RequestId(self.requests.insert(Request::Large(Box::new(send))))
     }
 
     /// Puts the request to send of a large message into the window; with an Rtr its body follows at once.

@@ -12,7 +12,7 @@ use crate::engine::arrive::Wrong;
 use crate::engine::peer::Peer;
 use crate::packet::{PeerId, RegionId, RequestId};
 use crate::protocol::rendezvous::{Grant, NO_KEY, SendState};
-use crate::protocol::rules::{Cost, Message, Rules, Submission};
+use crate::protocol::rules::{Family, Message, Rules, Submission};
 use crate::protocol::{Protocol, Request};
 use crate::transfer::link::{IN_FLIGHT_MAX, Link};
 use alloc::collections::{BTreeMap, VecDeque};
@@ -25,7 +25,8 @@ const RTRS_MAX: usize = 1024;
 /// and an answer; a receiver that posts while the last message is still arriving is within this time.
 const HOLD_TIME: Duration = Duration::from_us(5);
 
-pub(crate) const RULES: Rules = Rules { protocol: Protocol::Rtr, fits, cost, begin };
+pub(crate) const RULES: Rules =
+    Rules { protocol: Protocol::Rtr, family: Family::Rendezvous, fits, cost, begin };
 
 /// Rtrs of a peer, and the sends that may use them.
 #[derive(Debug, Default)]
@@ -115,8 +116,8 @@ fn fits(message: &Message, _: &Peer) -> bool {
     message.is_invited
 }
 
-fn cost(message: &Message, peer: &Peer) -> Cost {
-    Cost { is_beyond: !peer.asks(message), ns: peer.body_ns(message.len) }
+fn cost(message: &Message, peer: &Peer) -> u64 {
+    peer.body_ns(message.len)
 }
 
 fn begin(engine: &mut Engine, submission: Submission) -> RequestId {

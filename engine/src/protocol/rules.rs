@@ -6,7 +6,6 @@ use crate::engine::peer::Peer;
 use crate::memory::Segments;
 use crate::packet::RequestId;
 use crate::protocol::Protocol;
-use crate::protocol::leaving::Refused;
 
 /// Parameters of a message whose protocol is being chosen.
 #[derive(Debug, Clone, Copy)]
@@ -28,8 +27,19 @@ pub(crate) struct Cost {
     /// The length is outside the range in which the protocol was measured to be the fastest (P4 section
     /// III-B): any protocol within its own range is preferred.
     pub(crate) is_beyond: bool,
-    /// Nanoseconds from submission until the receiver has it, with a posted receive and idle rails.
+    /// Nanoseconds ([`Rules::cost`]).
     pub(crate) ns: u64,
+}
+
+/// Families of protocols, of which measurements tell the fastest for each length (P4 section III-B).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// The receiver reads the message from the sender's memory.
+    Read,
+    /// It is sent eagerly.
+    Eager,
+    /// Rendezvous, with a Cts or an Rtr, or with a pushed first part.
+    Rendezvous,
 }
 
 /// A submitted message.
@@ -38,18 +48,18 @@ pub(crate) struct Submission {
     pub(crate) envelope: Envelope,
     pub(crate) data: Segments,
     pub(crate) hints: Hints,
-    /// The attempt that a rail has refused, if there was one.
-    pub(crate) refused: Option<Refused>,
 }
 
 /// The rules of one protocol.
 pub(crate) struct Rules {
     pub(crate) protocol: Protocol,
+    pub(crate) family: Family,
     /// Whether a message may use the protocol: limits, credit, and the state of the receiver. Has no side
     /// effects.
     pub(crate) fits: fn(&Message, &Peer) -> bool,
-    /// Returns the predicted cost of a message that fits. Has no side effects.
-    pub(crate) cost: fn(&Message, &Peer) -> Cost,
+    /// Returns the predicted nanoseconds of a message that fits, from submission until the receiver has it,
+    /// with a posted receive and idle rails. Has no side effects.
+    pub(crate) cost: fn(&Message, &Peer) -> u64,
     /// The sender's first step: puts the message into the window, or lets it wait for an Rtr.
     pub(crate) begin: fn(&mut Engine, Submission) -> RequestId,
 }

@@ -358,6 +358,16 @@ impl Arrivals {
             self.since = now;
         }
         self.unacknowledged += 1;
+        if number == self.below && self.beyond == 0 && self.far.is_empty() {
+            self.below = self.below.wrapping_add(1);
+            return true;
+        }
+        self.accept_out_of_order(number)
+    }
+
+    /// Records a number while others are missing.
+    #[inline(never)]
+    fn accept_out_of_order(&mut self, number: u32) -> bool {
         match number.wrapping_sub(self.below) {
             0 => {
                 self.advance();
@@ -398,7 +408,6 @@ impl Arrivals {
     }
 
     /// Records that `below` has arrived, and moves past all numbers after it that arrived earlier.
-    #[inline]
     fn advance(&mut self) {
         loop {
             self.below = self.below.wrapping_add(1);

@@ -123,7 +123,8 @@ forms! {
         sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: &[i64], datatype: Type, op: Op
     ) = form, comm => reductions::reduce_scatter(form, (sendbuf, recvbuf), (recvcounts, datatype, op), comm);
 
-    "Reduce_scatter_block" ReduceScatterBlock reduce_scatter_block ireduce_scatter_block reduce_scatter_block_init(
+    "Reduce_scatter_block" ReduceScatterBlock
+    reduce_scatter_block ireduce_scatter_block reduce_scatter_block_init(
         sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: i64, datatype: Type, op: Op
     ) = form, comm =>
         reductions::reduce_scatter_block(form, (sendbuf, recvbuf), (recvcount, datatype, op), comm);
@@ -142,7 +143,8 @@ forms! {
     ) = form, comm =>
         neighbors::allgather(form, (sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype), comm);
 
-    "Neighbor_allgatherv" NeighborAllgatherv neighbor_allgatherv ineighbor_allgatherv neighbor_allgatherv_init(
+    "Neighbor_allgatherv" NeighborAllgatherv
+    neighbor_allgatherv ineighbor_allgatherv neighbor_allgatherv_init(
         sendbuf: *const c_void, sendcount: i64, sendtype: Type,
         recvbuf: *mut c_void, recvcounts: &[i64], displs: &[i64], recvtype: Type
     ) = form, comm => neighbors::allgatherv(

@@ -95,18 +95,16 @@ pub use nmad_engine as engine;
 pub use nmad_launch as launch;
 pub use nmad_launch::host_name;
 #[doc(hidden)]
-pub use nmad_launch::initial_errhandler;
-#[doc(hidden)]
-pub use nmad_launch::variables;
-#[doc(hidden)]
 pub use nmad_progress as progress;
 pub use nmad_progress::Progress;
+#[doc(hidden)]
+pub use nmad_words::setting;
 #[doc(hidden)]
 pub use nmad_words::tell_user;
 pub use nmad_words::{parse_rate, parse_size};
 #[doc(hidden)]
 pub use notices::{OnNotice, on_notice};
-pub use options::{Explain, Options, RailChoice, Sampling, Stats};
+pub use options::{Explain, Given, Options, RailChoice, Sampling, Stats};
 #[doc(hidden)]
 pub use rails::wires;
 pub use sampling::{Origin, ProfileInfo};

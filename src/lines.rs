@@ -4,7 +4,6 @@
 //! gets these records there; for all other programs, such as those that use the C and MPI libraries, they
 //! are printed.
 
-use crate::error::SessionError;
 use log::{LevelFilter, Log, Metadata, Record};
 use nmad_words::tell_user;
 use std::sync::OnceLock;
@@ -25,18 +24,6 @@ pub(crate) fn show(level: LevelFilter) {
 /// Returns whether the program has a logger of its own.
 pub(crate) fn has_other() -> bool {
     IS_OURS.get() == Some(&false)
-}
-
-/// Parses the name of a level.
-///
-/// # Errors
-/// There is no level of this name.
-pub(crate) fn level(setting: &str, name: &str) -> Result<LevelFilter, SessionError> {
-    let known = ["off", "error", "warn", "info", "debug"].contains(&name);
-    name.parse().ok().filter(|_| known).ok_or_else(|| SessionError::Setting {
-        setting: setting.into(),
-        why: format!("'{name}' is none of off, error, warn, info, debug"),
-    })
 }
 
 struct Lines;
@@ -61,16 +48,6 @@ impl Log for Lines {
 mod tests {
     use super::*;
     use log::Level;
-
-    #[test]
-    fn levels_have_names_and_others_are_refused() {
-        assert_eq!(level("NMAD_LOG", "off").ok(), Some(LevelFilter::Off));
-        assert_eq!(level("NMAD_LOG", "warn").ok(), Some(DEFAULT));
-        for name in ["loud", "trace", "WARN", ""] {
-            let error = level("NMAD_LOG", name).expect_err("no such level").to_string();
-            assert!(error.contains("NMAD_LOG") && error.contains("debug"), "{error}");
-        }
-    }
 
     #[test]
     fn only_our_own_lines_are_shown() {

@@ -1,45 +1,20 @@
 //! Settings of a session: from a configuration file, from the environment, and from the program; later ones
-//! take precedence.
-//!
-//! | key of the file | environment | meaning |
-//! |---|---|---|
-//! | `strategy` | `NMAD_STRATEGY` | strategy that distributes messages over rails |
-//! | `rails` | `NMAD_RAILS` | interfaces to use: `eth0,eth1=2.8gbit` (bandwidth), `udp/eth0`, `shm` |
-//! | `driver` | `NMAD_DRIVER` | drivers: `tcp` (default), `udp`, `packet`, `verbs`, `ofi:tcp`, `tcp,udp` |
-//! | `throttle` | `NMAD_THROTTLE` | slow the rails down in software to these rates: `4gbit,2.8gbit` |
-//! | `feed` | `NMAD_FEED` | `accumulate`, `prepare` or `backlog:BYTES` |
-//! | `eager_max` | `NMAD_EAGER_MAX` | longest eager message, in bytes |
-//! | `in_place_min` | `NMAD_IN_PLACE_MIN` | shortest data that is not copied into its packet, in bytes |
-//! | `credit` | `NMAD_CREDIT` | unexpected data that one peer may leave here, in bytes |
-//! | `congestion` | `NMAD_CONGESTION` | bound of data in flight on lossy rails: `share`, `newreno`, `swift` |
-//! | `return_within` | `NMAD_RETURN_WITHIN` | seconds to wait for a rank whose rails have all failed |
-//! | `chunk` | `NMAD_CHUNK` | bytes of a large message that a rail gets at once |
-//! | `cross_memory` | `NMAD_CROSS_MEMORY` | `on` or `off`: single copy (CMA) of large data inside a node |
-//! | `progress` | `NMAD_PROGRESS` | `off`, `auto`, `idle`, `dedicated:CORES`: progress beside computing |
-//! | `sample` | `NMAD_SAMPLE` | `auto`: measure rails without a reliable profile; `off`; `force`: all |
-//! | `profile` | `NMAD_PROFILE` | a file of profiles that replace the measured ones |
-//! | `explain` | `NMAD_EXPLAIN` | `1`: explain each sent message on standard error; or in FILE.rank |
-//! | `stats` | `NMAD_STATS` | `1`: statistics of the rails at the end; or in a folder |
-//! | `trace` | `NMAD_TRACE` | write a trace to FILE.rank |
-//! | `log` | `NMAD_LOG` | level of messages on standard error: `off`, `error`, `warn`, `info`, `debug` |
-//! | | `NMAD_CONFIG` | the file; otherwise `nmad/config.toml` in the user's configuration folder |
+//! take precedence. The table of all settings is [`nmad_words::setting`].
 
 pub(crate) mod check;
 mod file;
 mod values;
 
 use crate::error::SessionError;
-use crate::lines;
 use crate::strategies::Watched;
 use log::LevelFilter;
 use nmad_drivers::network::Network;
 use nmad_engine::{Config, CongestionControl, Effort, Feed, Registry, Strategy};
 use nmad_progress::Progress;
+use nmad_words::setting::{Setting, of_key, of_sessions, seconds, switch};
 use std::path::PathBuf;
 use std::time::Duration;
-use values::{
-    at_least, drivers, explain, feed, number, rails, rate, sampling, seconds, setting, stats, switch,
-};
+use values::{drivers, explain, feed, rails, rate, setting, stats};
 
 /// An interface that the user chose.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,6 +76,19 @@ pub struct Options {
     pub log: Option<LevelFilter>,
 }
 
+/// A setting that the configuration file or the environment sets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given {
+    /// The setting.
+    pub setting: &'static Setting,
+    /// Its value, as it is written there.
+    pub value: String,
+    /// Whether the environment sets it, and not the file.
+    pub is_in_environment: bool,
+    /// The user's name of it: the variable, or file and key.
+    pub(crate) name: String,
+}
+
 /// Whether the session measures its rails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sampling {
@@ -153,32 +141,23 @@ pub enum Stats {
     Folder(PathBuf),
 }
 
+/// Returns what the configuration file and these variables set, in the order in which it takes effect.
+fn given(variable: file::Variable<'_>) -> Result<Vec<Given>, SessionError> {
+    let mut all = match file::find(variable)? {
+        Some((path, text)) => file::entries(&path, &text)?,
+        None => Vec::new(),
+    };
+    for one in of_sessions() {
+        let Some(value) = variable(one.name).filter(|value| !value.is_empty()) else { continue };
+        let value = value.into_string().map_err(|_| setting(one.name, "it is not UTF-8".into()))?;
+        all.push(Given { setting: one, value, is_in_environment: true, name: one.name.into() });
+    }
+    Ok(all)
+}
+
 impl Options {
     /// The default strategy.
     pub const DEFAULT_STRATEGY: &str = "auto";
-
-    /// The keys of all settings.
-    pub const KEYS: [&str; 19] = [
-        "strategy",
-        "rails",
-        "driver",
-        "throttle",
-        "feed",
-        "eager_max",
-        "in_place_min",
-        "credit",
-        "chunk",
-        "congestion",
-        "return_within",
-        "cross_memory",
-        "progress",
-        "sample",
-        "profile",
-        "explain",
-        "stats",
-        "trace",
-        "log",
-    ];
 
     /// Reads the configuration file, if there is one, and the environment.
     ///
@@ -198,26 +177,23 @@ impl Options {
             set.map(|(_, value)| value.into()).or_else(|| std::env::var_os(name))
         };
         let mut options = Options::default();
-        if let Some((path, text)) = file::find(&variable)? {
-            options.read_file(&path, &text)?;
-        }
-        for key in Options::KEYS {
-            let name = Options::variable(key);
-            let Some(value) = variable(&name).filter(|value| !value.is_empty()) else { continue };
-            let value = value.to_str().ok_or_else(|| setting(&name, "it is not UTF-8".into()))?;
-            options.apply(&name, key, value)?;
+        for given in given(&variable)? {
+            options.apply(&given.name, given.setting, &given.value)?;
         }
         Ok(options)
     }
 
-    /// Returns the user's name of a setting of unknown origin.
-    pub(crate) fn name_of(key: &str) -> String {
-        format!("{key} ({})", Options::variable(key))
+    /// Returns what the configuration file and the environment set, in the order in which it takes effect.
+    ///
+    /// # Errors
+    /// The configuration file cannot be read, or a value is not text.
+    pub fn given() -> Result<Vec<Given>, SessionError> {
+        given(&|name| std::env::var_os(name))
     }
 
-    /// Returns the environment variable of a key.
-    fn variable(key: &str) -> String {
-        format!("NMAD_{}", key.to_uppercase())
+    /// Returns the user's name of a setting of unknown origin.
+    pub(crate) fn name_of(setting: &Setting) -> String {
+        format!("{} ({})", setting.key().unwrap_or_default(), setting.name)
     }
 
     /// Sets one setting from text, like the configuration file; for bindings and command lines.
@@ -225,10 +201,11 @@ impl Options {
     /// # Errors
     /// [`SessionError::Setting`]: an unknown key or an invalid value.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), SessionError> {
-        if !Options::KEYS.contains(&key) {
-            return Err(setting(key, format!("no such setting (there are: {})", Options::KEYS.join(", "))));
-        }
-        self.apply(key, key, value)
+        let unknown = || {
+            let keys: Vec<String> = of_sessions().filter_map(Setting::key).collect();
+            setting(key, format!("no such setting (there are: {})", keys.join(", ")))
+        };
+        self.apply(key, of_key(key).ok_or_else(unknown)?, value)
     }
 
     /// Returns the path of the configuration file: the value of `NMAD_CONFIG`, or the user's file, which
@@ -237,30 +214,34 @@ impl Options {
         file::path(&|name| std::env::var_os(name))
     }
 
-    /// Sets one setting by its key; `name` is the user's name of it.
-    fn apply(&mut self, name: &str, key: &str, value: &str) -> Result<(), SessionError> {
-        match key {
+    /// Sets one setting; `name` is the user's name of it.
+    fn apply(&mut self, name: &str, one: &Setting, value: &str) -> Result<(), SessionError> {
+        self.read(one, value).map_err(|why| setting(name, why))
+    }
+
+    fn read(&mut self, one: &Setting, value: &str) -> Result<(), String> {
+        one.check(value)?;
+        match one.key().unwrap_or_default().as_str() {
             "strategy" => self.strategy = Some(value.into()),
-            "rails" => self.rails = Some(rails(name, value)?),
-            "throttle" => {
-                self.throttle = value.split(',').map(|r| rate(name, r)).collect::<Result<_, _>>()?
-            }
-            "driver" => self.drivers = drivers(name, value)?,
-            "feed" => self.feed = Some(feed(name, value)?),
-            "eager_max" => self.eager_max = Some(number(name, value)? as usize),
-            "in_place_min" => self.in_place_min = Some(number(name, value)? as usize),
-            "credit" => self.credit = Some(at_least(Config::CREDIT_MIN, name, value)?),
-            "chunk" => self.chunk = Some(at_least(Config::CHUNK_MIN, name, value)?),
-            "congestion" => self.congestion = Some(value.parse().map_err(|why| setting(name, why))?),
-            "return_within" => self.return_within = Some(seconds(name, value)?),
-            "cross_memory" => self.cross_memory = Some(switch(name, value)?),
-            "progress" => self.progress = Some(value.parse().map_err(|why| setting(name, why))?),
-            "sample" => self.sample = sampling(name, value)?,
+            "rails" => self.rails = Some(rails(value)?),
+            "throttle" => self.throttle = value.split(',').map(rate).collect::<Result<_, _>>()?,
+            "driver" => self.drivers = drivers(value)?,
+            "feed" => self.feed = Some(feed(value)?),
+            "eager_max" => self.eager_max = Some(one.size(value)? as usize),
+            "in_place_min" => self.in_place_min = Some(one.size(value)? as usize),
+            "credit" => self.credit = Some(one.size(value)?),
+            "chunk" => self.chunk = Some(one.size(value)?),
+            "congestion" => self.congestion = Some(value.parse()?),
+            "return_within" => self.return_within = Some(seconds(value)?),
+            "cross_memory" => self.cross_memory = switch(value),
+            "progress" => self.progress = Some(value.parse()?),
+            "sample" => self.sample = Sampling::named(value).unwrap_or_default(),
             "profile" => self.profile = Some(PathBuf::from(value)),
             "explain" => self.explain = explain(value),
-            "stats" => self.stats = stats(name, value)?,
-            "log" => self.log = Some(lines::level(name, value)?),
-            _ => self.trace = Some(PathBuf::from(value)),
+            "stats" => self.stats = stats(value)?,
+            "log" => self.log = value.parse().ok(),
+            "trace" => self.trace = Some(PathBuf::from(value)),
+            other => return Err(format!("there is no setting {other}")),
         }
         Ok(())
     }
@@ -310,14 +291,47 @@ mod tests {
     use super::*;
     use std::path::Path;
 
+    fn read_file(options: &mut Options, text: &str) -> Result<(), SessionError> {
+        let given = file::entries(Path::new("f"), text)?;
+        given.iter().try_for_each(|one| options.apply(&one.name, one.setting, &one.value))
+    }
+
+    #[test]
+    fn limits_of_the_table_are_those_of_the_engine() {
+        use nmad_words::setting::{CHUNK, CREDIT, Values};
+        assert_eq!(CREDIT.values, Values::Size { least: Config::CREDIT_MIN });
+        assert_eq!(CHUNK.values, Values::Size { least: Config::CHUNK_MIN });
+        let defaults = Config::default();
+        assert_eq!([CREDIT.default, CHUNK.default], [defaults.credit, defaults.chunk].map(|n| n.to_string()));
+    }
+
+    #[test]
+    fn each_setting_of_the_table_is_applied() {
+        for one in of_sessions() {
+            let value = match &*one.key().expect("a key") {
+                "rails" => "lo=1gbit",
+                "driver" => "udp",
+                "feed" => "prepare",
+                "progress" => "off",
+                "throttle" => "1gbit",
+                "log" => "info",
+                _ => match one.values {
+                    nmad_words::setting::Values::Words(words) => words[words.len() - 1],
+                    nmad_words::setting::Values::Form(_) => "./x",
+                    _ if one.check("off").is_ok() => "off",
+                    _ => "1048577",
+                },
+            };
+            let mut options = Options::default();
+            options.set(&one.key().expect("a key"), value).expect(one.name);
+            assert_ne!(options, Options::default(), "{}", one.name);
+        }
+    }
+
     #[test]
     fn settings_are_read_and_wrong_ones_name_themselves() {
         let mut options = Options::default();
-        options
-            .read_file(
-                Path::new("f"),
-                "strategy = 'fifo'\nrails = 'r0,r1=2.8gbit'\nchunk = 4096\ncredit = '8MiB'",
-            )
+        read_file(&mut options, "strategy = 'fifo'\nrails = 'r0,r1=2.8gbit'\nchunk = 4096\ncredit = '8MiB'")
             .unwrap();
         assert_eq!(options.strategy.as_deref(), Some("fifo"));
         assert_eq!(
@@ -326,7 +340,7 @@ mod tests {
         );
         let config = options.engine(Vec::new());
         assert_eq!((config.chunk, config.credit), (4096, 8 << 20));
-        options.read_file(Path::new("f"), "rails = 'udp/r0=1gbit'\ndriver = 'tcp,udp'").unwrap();
+        read_file(&mut options, "rails = 'udp/r0=1gbit'\ndriver = 'tcp,udp'").unwrap();
         assert_eq!(options.rails.as_ref().unwrap()[0].driver, Network::named("udp").ok());
         assert_eq!(options.drivers, Network::ALL[..2]);
         for (text, word) in [
@@ -345,7 +359,7 @@ mod tests {
             ("chunk = 4095", "at least 4096"),
             ("rails = 'a=7'", "2.8gbit"),
         ] {
-            let error = options.read_file(Path::new("f"), text).unwrap_err().to_string();
+            let error = read_file(&mut options, text).unwrap_err().to_string();
             assert!(error.contains(word), "{error}");
         }
     }

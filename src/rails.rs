@@ -251,7 +251,7 @@ fn named(choice: &RailChoice, found: &[Interface], options: &Options) -> Result<
         let mut names: Vec<&str> = found.iter().map(|i| i.name.as_str()).collect();
         names.dedup();
         SessionError::Setting {
-            setting: Options::name_of("rails"),
+            setting: Options::name_of(&nmad_words::setting::RAILS),
             why: format!(
                 "interface '{}' is not up or has no address (there are: {}, lo, shm)",
                 choice.interface,

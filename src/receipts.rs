@@ -21,10 +21,12 @@ pub(crate) fn write(node: &Node, (job, rank): (&str, u32), file: Option<&Path>) 
         Some(file) => {
             let path = written::name(file, job, rank);
             let wrong = |error| SessionError::Setting {
-                setting: "NMAD_EXPLAIN".into(),
+                setting: nmad_words::setting::EXPLAIN.name.into(),
                 why: format!("cannot write {}: {error}", path.display()),
             };
-            Box::new(LineWriter::new(written::create("NMAD_EXPLAIN", &path, rank).map_err(wrong)?))
+            Box::new(LineWriter::new(
+                written::create(nmad_words::setting::EXPLAIN.name, &path, rank).map_err(wrong)?,
+            ))
         }
     };
     let tell = Box::new(move |receipt: &Receipt| {

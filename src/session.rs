@@ -18,9 +18,9 @@ use nmad_drivers::interpreted;
 use nmad_engine::{
     Accuracy, Driver, Engine, Error, Feed, InForce, PeerId, RailId, Receipt, StrategyId, Taught,
 };
-use nmad_launch::variables::misspelt;
 use nmad_launch::{Bootstrap, bootstrap};
 use nmad_progress::{Helped, Idle, Node, Outcome, Progress};
+use nmad_words::setting::misspelt;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

@@ -85,10 +85,10 @@ impl Trace {
     ) -> Result<Trace, SessionError> {
         let path = file_of(path, job, rank);
         let wrong = |error| SessionError::Setting {
-            setting: "NMAD_TRACE".into(),
+            setting: nmad_words::setting::TRACE.name.into(),
             why: format!("cannot write {}: {error}", path.display()),
         };
-        let mut file = written::create("NMAD_TRACE", &path, rank).map_err(wrong)?;
+        let mut file = written::create(nmad_words::setting::TRACE.name, &path, rank).map_err(wrong)?;
         let command = quote(&command());
         let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         writeln!(

@@ -9,6 +9,7 @@ use clap_mangen::Man;
 use nmad_launch::cli::RunArgs;
 
 use crate::compile;
+use newmadeleine::setting;
 
 /// The launcher's names.
 const LAUNCHERS: [&str; 2] = ["mpiexec", "mpirun"];
@@ -49,8 +50,14 @@ fn pages(mut nmad: Command) -> Vec<(String, String)> {
 
 fn page(command: Command) -> (String, String) {
     let version = concat!("nmad ", env!("CARGO_PKG_VERSION"));
+    // What runs programs is subject to the settings.
+    let is_of_programs = ["nmad", "nmad-run", "mpiexec"].contains(&command.get_name());
     let page = Man::new(command).manual("NewMadeleine").source(version);
-    (format!("share/man/man1/{}", page.get_filename()), text(|to| page.render(to).map_err(drop)))
+    let mut roff = text(|to| page.render(to).map_err(drop));
+    if is_of_programs {
+        roff.push_str(&setting::roff());
+    }
+    (format!("share/man/man1/{}", page.get_filename()), roff)
 }
 
 fn completions(name: &'static str, mut command: Command) -> [(String, String); 3] {

@@ -26,7 +26,6 @@ pub mod bootstrap;
 #[cfg(feature = "cli")]
 pub mod cli;
 mod error;
-pub mod initial_errhandler;
 pub mod local;
 mod machine;
 pub mod mapping;
@@ -39,7 +38,6 @@ pub mod port;
 mod reach;
 pub mod remote;
 mod secret;
-pub mod variables;
 
 pub use bootstrap::{Bootstrap, bootstrap};
 pub use error::LaunchError;

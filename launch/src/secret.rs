@@ -7,7 +7,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use crate::LaunchError;
 
 /// The variable in which our launcher passes the secret to its ranks, in hexadecimal.
-pub const VARIABLE: &str = "NMAD_SECRET";
+pub const VARIABLE: &str = nmad_words::setting::SECRET.name;
 
 /// 256 bits from the system's randomness. `Debug` does not show them.
 #[derive(Clone, Copy, PartialEq, Eq)]

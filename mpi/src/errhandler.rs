@@ -4,7 +4,7 @@ use crate::error::{Class, Code, Error, Result};
 use crate::handle::{DYNAMIC, Errhandler};
 use crate::table::Table;
 use crate::world::world;
-use newmadeleine::initial_errhandler::{NAMES, VARIABLE};
+use newmadeleine::setting::MPI_INITIAL_ERRHANDLER;
 use newmadeleine::tell_user;
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
@@ -62,16 +62,14 @@ pub(crate) fn fatal() -> Arc<Handler> {
 /// # Errors
 /// The environment names none of the predefined ones.
 pub(crate) fn initial() -> Result<Arc<Handler>> {
-    named(&std::env::var(VARIABLE).unwrap_or_default())
+    named(MPI_INITIAL_ERRHANDLER.text())
 }
 
-fn named(name: &str) -> Result<Arc<Handler>> {
-    let known = NAMES.iter().position(|known| *known == name);
-    match known.or(name.is_empty().then_some(0)) {
-        Some(index) => Ok(PREDEFINED[index].clone()),
-        None => Err(Class::ARG
-            .error(format!("{VARIABLE}: '{name}' is no error handler (there are: {})", NAMES.join(", ")))),
-    }
+fn named(name: std::result::Result<Option<String>, String>) -> Result<Arc<Handler>> {
+    let names = MPI_INITIAL_ERRHANDLER.values.words();
+    let name = name.map_err(|why| Class::ARG.error(why))?;
+    let index = name.and_then(|name| names.iter().position(|known| *known == name)).unwrap_or(0);
+    Ok(PREDEFINED[index].clone())
 }
 
 /// The handler of a handle.
@@ -220,12 +218,14 @@ mod tests {
 
     #[test]
     fn the_predefined_ones_have_names() {
-        let handle = |name| named(name).map(|handler| handler.handle().0);
-        assert_eq!(handle(""), Ok(Errhandler::FATAL));
-        assert_eq!(handle("mpi_errors_abort"), Ok(Errhandler::ABORT));
-        assert_eq!(handle("mpi_errors_return"), Ok(Errhandler::RETURN));
-        let error = handle("MPI_ERRORS_RETURN").unwrap_err();
+        let handle =
+            |name: Option<&str>| named(Ok(name.map(str::to_owned))).map(|handler| handler.handle().0);
+        assert_eq!(handle(None), Ok(Errhandler::FATAL));
+        assert_eq!(handle(Some("mpi_errors_abort")), Ok(Errhandler::ABORT));
+        assert_eq!(handle(Some("mpi_errors_return")), Ok(Errhandler::RETURN));
+        let wrong = MPI_INITIAL_ERRHANDLER.check("MPI_ERRORS_RETURN").unwrap_err();
+        let error = named(Err(wrong)).map(|handler| handler.handle().0).unwrap_err();
         assert_eq!(error.class(), Class::ARG);
-        assert!(error.text().contains(VARIABLE) && error.text().contains("mpi_errors_return"), "{error}");
+        assert!(error.text().contains("mpi_errors_return"), "{error}");
     }
 }

@@ -7,6 +7,7 @@ use crate::error::SessionError;
 use crate::rails;
 use crate::sampling::cache;
 use crate::summary;
+use nmad_words::setting::{EXPLAIN, PROFILE, PROGRESS, STATS, STRATEGY, TRACE};
 use std::path::Path;
 
 impl Options {
@@ -23,23 +24,23 @@ impl Options {
     pub fn problems(&self) -> Vec<SessionError> {
         let profile = self.profile.iter().filter_map(|file| {
             let why = cache::shipped(file).err()?;
-            Some(setting(&Options::name_of("profile"), format!("{why}; nmad sample --out FILE makes one")))
+            Some(setting(&Options::name_of(&PROFILE), format!("{why}; nmad sample --out FILE makes one")))
         });
         let explain = match &self.explain {
-            Explain::File(file) => Some(("explain", file)),
+            Explain::File(file) => Some((&EXPLAIN, file)),
             Explain::Off | Explain::StandardError => None,
         };
-        let written = self.trace.iter().map(|file| ("trace", file)).chain(explain);
+        let written = self.trace.iter().map(|file| (&TRACE, file)).chain(explain);
         let folders =
-            written.filter_map(|(key, file)| Some(setting(&Options::name_of(key), no_folder(file)?)));
+            written.filter_map(|(one, file)| Some(setting(&Options::name_of(one), no_folder(file)?)));
         let stats = match &self.stats {
             Stats::Folder(folder) => summary::check(folder).err(),
             Stats::Off | Stats::StandardError => None,
         };
-        let stats = stats.map(|why| setting(&Options::name_of("stats"), why));
+        let stats = stats.map(|why| setting(&Options::name_of(&STATS), why));
         let rails = rails::check(self).err();
         let progress = self.progress.iter().filter_map(|progress| progress.check().err());
-        let progress = progress.map(|why| setting(&Options::name_of("progress"), why));
+        let progress = progress.map(|why| setting(&Options::name_of(&PROGRESS), why));
         self.wrong_strategy()
             .into_iter()
             .chain(profile)
@@ -52,7 +53,7 @@ impl Options {
 
     fn wrong_strategy(&self) -> Option<SessionError> {
         let unknown = self.strategies.make(self.strategy.as_ref()?).err()?;
-        Some(setting(&Options::name_of("strategy"), unknown.to_string()))
+        Some(setting(&Options::name_of(&STRATEGY), unknown.to_string()))
     }
 }
 

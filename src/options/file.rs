@@ -1,61 +1,18 @@
 //! The configuration file: its path, its content, and errors in it.
 
-use super::Options;
+use super::Given;
 use super::values::setting;
 use crate::error::SessionError;
-use serde::Deserialize;
+use nmad_words::setting::{CONFIG, Setting, Values, of_key, of_sessions};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use toml::de::{DeTable, DeValue};
 
 /// The variable with the path of the file.
-const NAMED: &str = "NMAD_CONFIG";
+const NAMED: &str = CONFIG.name;
 
 /// Looks up an environment variable.
-type Variable<'a> = &'a dyn Fn(&str) -> Option<OsString>;
-
-/// The content of the file.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    strategy: Option<String>,
-    rails: Option<String>,
-    driver: Option<String>,
-    throttle: Option<String>,
-    feed: Option<String>,
-    eager_max: Option<Number>,
-    in_place_min: Option<Number>,
-    credit: Option<Number>,
-    chunk: Option<Number>,
-    congestion: Option<String>,
-    return_within: Option<Number>,
-    cross_memory: Option<String>,
-    progress: Option<String>,
-    sample: Option<String>,
-    profile: Option<String>,
-    explain: Option<String>,
-    stats: Option<String>,
-    trace: Option<String>,
-    log: Option<String>,
-}
-
-/// A number, with a unit or as a plain number.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Number {
-    Whole(u64),
-    Fraction(f64),
-    Text(String),
-}
-
-impl Number {
-    fn text(self) -> String {
-        match self {
-            Number::Whole(number) => number.to_string(),
-            Number::Fraction(number) => number.to_string(),
-            Number::Text(text) => text,
-        }
-    }
-}
+pub(super) type Variable<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// Returns the path of the file: the value of the variable, or the user's file, which need not exist.
 pub(super) fn path(variable: Variable<'_>) -> Option<PathBuf> {
@@ -88,53 +45,59 @@ fn is_nothing(error: &std::io::Error) -> bool {
     matches!(error.kind(), NotFound | NotADirectory)
 }
 
-impl Options {
-    /// Applies the settings of the file.
-    pub(super) fn read_file(&mut self, path: &Path, text: &str) -> Result<(), SessionError> {
-        let name = path.display();
-        let wrong = |error: toml::de::Error| setting(&name.to_string(), in_words(&error, text));
-        let file: File = toml::from_str(text).map_err(wrong)?;
-        let number = |value: Option<Number>| value.map(Number::text);
-        let entries = [
-            ("strategy", file.strategy),
-            ("rails", file.rails),
-            ("driver", file.driver),
-            ("throttle", file.throttle),
-            ("feed", file.feed),
-            ("eager_max", number(file.eager_max)),
-            ("in_place_min", number(file.in_place_min)),
-            ("credit", number(file.credit)),
-            ("chunk", number(file.chunk)),
-            ("congestion", file.congestion),
-            ("return_within", number(file.return_within)),
-            ("cross_memory", file.cross_memory),
-            ("progress", file.progress),
-            ("sample", file.sample),
-            ("profile", file.profile),
-            ("explain", file.explain),
-            ("stats", file.stats),
-            ("trace", file.trace),
-            ("log", file.log),
-        ];
-        for (key, value) in entries {
-            if let Some(value) = value {
-                self.apply(&format!("{name}: {key}"), key, &value)?;
-            }
-        }
-        Ok(())
+/// Returns the settings of the file, in its order.
+///
+/// # Errors
+/// The text is no TOML, or it has keys that are no settings, or values that are neither text nor numbers.
+pub(super) fn entries(path: &Path, text: &str) -> Result<Vec<Given>, SessionError> {
+    let name = path.display();
+    let wrong = |why| setting(&name.to_string(), why);
+    let table = DeTable::parse(text).map_err(|error| wrong(in_words(&error, text)))?;
+    let mut all = Vec::new();
+    for (key, value) in table.get_ref() {
+        let place = place(text, key.span().start);
+        let Some(one) = of_key(key.get_ref()) else {
+            let keys: Vec<String> = of_sessions().filter_map(Setting::key).collect();
+            return Err(wrong(format!(
+                "{place}: unknown key '{}' (there are: {})",
+                key.get_ref(),
+                keys.join(", ")
+            )));
+        };
+        let is_number = matches!(one.values, Values::Size { .. } | Values::Seconds);
+        let value = match value.get_ref() {
+            DeValue::String(value) => value.to_string(),
+            DeValue::Integer(value) if is_number => value.to_string(),
+            DeValue::Float(value) if is_number => value.to_string(),
+            _ => return Err(wrong(in_quotes(text, key.span().start).unwrap_or(place))),
+        };
+        all.push(Given {
+            setting: one,
+            value,
+            is_in_environment: false,
+            name: format!("{name}: {}", key.get_ref()),
+        });
     }
+    Ok(all)
+}
+
+/// Returns the number of the line with this byte, in words.
+fn place(text: &str, at: usize) -> String {
+    format!("line {}", text[..at.min(text.len())].matches('\n').count() + 1)
 }
 
 /// Returns cause and remedy of an invalid file: often quotes are missing.
 fn in_words(error: &toml::de::Error, text: &str) -> String {
-    let at = error.span().map_or(0, |span| span.start.min(text.len()));
-    let number = text[..at].matches('\n').count();
-    let line = text.lines().nth(number).unwrap_or_default();
-    let why = match unquoted(line) {
-        Some((key, value)) => format!("a text needs quotes: {key} = \"{value}\""),
-        None => error.message().to_string(),
-    };
-    format!("line {}: {why}", number + 1)
+    let at = error.span().map_or(0, |span| span.start);
+    in_quotes(text, at).unwrap_or_else(|| format!("{}: {}", place(text, at), error.message()))
+}
+
+/// Returns the remedy for a value without quotes in the line with this byte, if that is what is wrong there.
+fn in_quotes(text: &str, at: usize) -> Option<String> {
+    let place = place(text, at);
+    let line = text.lines().nth(text[..at.min(text.len())].matches('\n').count())?;
+    let (key, value) = unquoted(line)?;
+    Some(format!("{place}: a text needs quotes: {key} = \"{value}\""))
 }
 
 /// Returns the key of a line and its value as text, if it is a known key and the value has no quotes.
@@ -142,7 +105,7 @@ fn unquoted(line: &str) -> Option<(&str, String)> {
     let (key, value) = line.split_once('=')?;
     let (key, value) = (key.trim(), value.split('#').next().unwrap_or_default().trim());
     let is_text = value.starts_with(['"', '\'']);
-    if is_text || value.is_empty() || !Options::KEYS.contains(&key) {
+    if is_text || value.is_empty() || of_key(key).is_none() {
         return None;
     }
     // A list must be one text, and a switch a word.
@@ -160,7 +123,7 @@ mod tests {
     use super::*;
 
     fn error(text: &str) -> String {
-        Options::default().read_file(Path::new("f"), text).expect_err(text).to_string()
+        entries(Path::new("f"), text).expect_err(text).to_string()
     }
 
     #[test]
@@ -180,9 +143,12 @@ mod tests {
 
     #[test]
     fn other_errors_keep_their_words_and_get_their_line() {
-        assert!(error("log = 'off'\nstrategi = 'x'").contains("line 2: unknown field `strategi`"));
+        assert!(error("log = 'off'\nstrategi = 'x'").contains("line 2: unknown key 'strategi'"));
         assert!(error("[a").contains("line 1: "));
-        assert!(error("chunk = 'x'").starts_with("f: chunk: 'x' is not a number of bytes"));
+        let values = entries(Path::new("f"), "chunk = 65536\nreturn_within = 0.5").expect("numbers");
+        let mut values: Vec<&str> = values.iter().map(|given| &*given.value).collect();
+        values.sort_unstable();
+        assert_eq!(values, ["0.5", "65536"]);
     }
 
     #[test]

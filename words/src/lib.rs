@@ -8,13 +8,15 @@
 //!
 //! Also here, because all layers read and write them alike: [sizes](parse_size), [rates](parse_rate), exit
 //! codes ([`USAGE`], [`SETTING`]), the version of what is printed as JSON ([`JSON_SCHEMA`]), text in HTML
-//! and SVG ([`escaped`]), and [files](file) that are safe to write where other users write, too.
+//! and SVG ([`escaped`]), [files](file) that are safe to write where other users write, too, and the table of
+//! all [settings](setting).
 #![forbid(unsafe_code)]
 
 pub mod file;
 mod markup;
 mod number;
 mod rate;
+pub mod setting;
 mod size;
 
 pub use markup::escaped;

@@ -5,6 +5,7 @@
 pub(crate) mod modules;
 
 use modules::Modules;
+use newmadeleine::setting::{CC, CXX, FC, MPI_ABI};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
@@ -146,9 +147,9 @@ impl Language {
     /// The compiler's variable, its name, and the option that says another.
     fn compiler(self) -> (&'static str, Option<&'static str>, &'static str) {
         match self {
-            Language::C => ("NMAD_CC", Some("cc"), "-cc="),
-            Language::Cxx => ("NMAD_CXX", Some("c++"), "-cxx="),
-            Language::Fortran => ("NMAD_FC", modules::compiler(), "-fc="),
+            Language::C => (CC.name, Some(CC.default), "-cc="),
+            Language::Cxx => (CXX.name, Some(CXX.default), "-cxx="),
+            Language::Fortran => (FC.name, modules::compiler(), "-fc="),
         }
     }
 }
@@ -178,7 +179,7 @@ fn parse(
     let (variable, compiler, option) = language.compiler();
     let mut call = Call {
         language,
-        abi: var("NMAD_MPI_ABI").map_or(Ok(Abi::Standard), |abi| Abi::parse(&abi.to_string_lossy()))?,
+        abi: var(MPI_ABI.name).map_or(Ok(Abi::Standard), |abi| Abi::parse(&abi.to_string_lossy()))?,
         compiler: match var(variable) {
             Some(text) => Compiler::parse(&text, variable)?,
             None => Compiler { program: compiler.unwrap_or_default().into(), arguments: Vec::new() },

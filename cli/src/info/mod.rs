@@ -5,10 +5,11 @@ mod progress;
 mod rails;
 mod settings;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use newmadeleine::Sampling;
 use newmadeleine::engine::Registry;
 use newmadeleine::sampling::{Distance, ProfileInfo};
+use newmadeleine::setting;
 use newmadeleine::{Options, Session, SessionError};
 use nmad_bench::table::Table;
 use serde::Serialize;
@@ -28,6 +29,7 @@ Examples:
   NMAD_STRATEGY=fifo nmad info    the same with a setting changed
   nmad run -n 2 nmad info         inside a job: also which ranks each rail reaches (rank 0 tells)
   nmad info --mpi                 functions of MPI that are not supported yet
+  nmad info --settings            what each setting does, its values and its default
   nmad info --plot pictures       also draws what the rails were measured to do
   nmad info --json                for programs: one object
 
@@ -43,11 +45,24 @@ pub(crate) struct InfoArgs {
     /// Tell which functions of MPI are supported, and which are not
     #[arg(long)]
     mpi: bool,
+    /// Explain all settings: variables of sessions, of MPI, of launchers and of compilers
+    #[arg(long, value_name = "FORM", num_args = 0..=1, default_missing_value = "text")]
+    #[arg(conflicts_with_all = ["json", "mpi", "plot"])]
+    settings: Option<Form>,
     #[command(flatten)]
     driver: DriverArgs,
     /// Draw the profiles into this folder: time and bandwidth of each method, thresholds marked
     #[arg(long, value_name = "DIR")]
     plot: Option<PathBuf>,
+}
+
+/// How the settings are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// For a terminal.
+    Text,
+    /// Tables for a page, such as docs/settings.md.
+    Markdown,
 }
 
 /// Everything there is to tell.
@@ -94,6 +109,10 @@ impl Ability {
 
 /// Finds everything out and prints it.
 pub(crate) fn main(args: &InfoArgs) -> ExitCode {
+    if let Some(form) = args.settings {
+        say(if form == Form::Text { setting::text() } else { setting::markdown() });
+        return ExitCode::SUCCESS;
+    }
     if args.mpi {
         mpi::print(args.json);
         return ExitCode::SUCCESS;
@@ -139,7 +158,7 @@ fn gather(args: &InfoArgs) -> Result<Option<Info>, SessionError> {
         problems: Vec::new(),
         testbed: Ability { is_possible: false, why: "not looked for inside a job".into() },
         strategies: registry.names().map(strategy).collect(),
-        settings: settings::of(&options, args.driver.are_named()),
+        settings: settings::of(&Options::given()?, args.driver.are_named().then(|| options.drivers())),
         progress: progress::of_machine(&options.progress.clone().unwrap_or_default()),
         rails: Vec::new(),
         profiles: Vec::new(),
@@ -161,7 +180,7 @@ fn gather(args: &InfoArgs) -> Result<Option<Info>, SessionError> {
         return Ok(is_ours.then_some(info));
     }
     info.problems = options.problems().iter().map(SessionError::to_string).collect();
-    info.problems.extend(nmad_launch::variables::misspelt());
+    info.problems.extend(nmad_words::setting::misspelt());
     info.rails = rails::of_machine(&options)?;
     let (known, complaints) = newmadeleine::sampling::known(&options, &rails_of_machine(&options)?);
     // That the file of NMAD_PROFILE cannot be read was said.

@@ -90,3 +90,16 @@ fn a_configuration_file_without_quotes_is_shown_with_them() {
     assert_eq!(ended.code, Some(2), "{}", ended.err);
     assert!(ended.err.contains("line 2: a text needs quotes: strategy = \"fifo\""), "{}", ended.err);
 }
+
+#[test]
+fn the_page_of_settings_has_the_table_that_the_command_prints() {
+    const BEGIN: &str = "<!-- begin: nmad info --settings markdown -->\n";
+    let page = include_str!("../../../docs/settings.md");
+    let table =
+        page.split_once(BEGIN).and_then(|(_, rest)| rest.split_once("\n<!-- end -->")).expect("a table");
+    let ended = nmad(&[], &["info", "--settings", "markdown"]);
+    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
+    assert!(table.0 == ended.out, "docs/settings.md: put in what `nmad info --settings markdown` prints");
+    let ended = nmad(&[], &["info", "--settings"]);
+    assert!(ended.out.contains("NMAD_CHUNK [a size, at least 4096; default: 1048576]"), "{}", ended.out);
+}

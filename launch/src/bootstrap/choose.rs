@@ -1,6 +1,7 @@
 //! Detects the launcher of this process from the environment alone.
 
 use crate::LaunchError;
+use nmad_words::setting::{SINGLETON, switch};
 
 /// Method of joining the job.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,7 +50,7 @@ pub fn choose(get: Lookup<'_>) -> Result<Way, LaunchError> {
         return Ok(Way::PmiPort { address, id });
     }
     // The user set this, so it comes before errors.
-    if get("NMAD_SINGLETON").is_some() {
+    if get(SINGLETON.name).is_some_and(|value| switch(&value) != Some(false)) {
         return Ok(Way::Singleton);
     }
     if let Some(rank) = number(get, "PMIX_RANK")? {

@@ -16,6 +16,7 @@ use crate::LaunchError;
 use crate::pmi::spawn::Request;
 use crate::pmix::find;
 use choose::Way;
+use nmad_words::setting::{LAUNCH_TIMEOUT, seconds};
 
 pub use choose::Lookup;
 
@@ -98,6 +99,15 @@ pub trait Bootstrap: Send {
     fn finish(self: Box<Self>) -> Result<(), LaunchError>;
 }
 
+/// Returns how long the user lets processes and agents wait for each other.
+///
+/// # Errors
+/// The setting is no number of seconds.
+pub(crate) fn limit() -> Result<Option<Duration>, LaunchError> {
+    let text = LAUNCH_TIMEOUT.text().map_err(LaunchError::Job)?;
+    text.map(|text| seconds(&text)).transpose().map_err(LaunchError::Job)
+}
+
 /// Joins the job that this process was started in.
 ///
 /// `PMI_FD` set: PMI-1 (Hydra, `srun --mpi=pmi2`, our launcher). `PMI_PORT` set: PMI-1 over TCP
@@ -109,8 +119,9 @@ pub trait Bootstrap: Send {
 /// A launcher that is gone or sends invalid lines; a missing PMIx library; a Slurm task without PMI.
 pub fn bootstrap() -> Result<Box<dyn Bootstrap>, LaunchError> {
     let get = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let limit_s = choose::number(&get, "NMAD_LAUNCH_TIMEOUT")?;
-    let limit = limit_s.map(|s| Duration::from_secs(u64::from(s)));
+    let limit = limit()?;
+    // PMIx counts whole seconds.
+    let limit_s = limit.map(|limit| u32::try_from(limit.as_secs_f64().ceil() as u64).unwrap_or(u32::MAX));
     Ok(match choose::choose(&get)? {
         Way::Singleton => Box::new(singleton::Singleton::new()?),
         Way::Pmix { rank, job } => {

@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
+use nmad_words::setting::{DRIVER, MPI_INITIAL_ERRHANDLER, RAILS};
 
 use super::placing::{BindTo, MapBy};
 use crate::Stdin;
@@ -23,6 +25,8 @@ Examples:
   mpiexec -configfile FILE                a program with its options in each line of the file
   mpiexec -hosts a:4,b:4 -n 8 ./hello     four ranks on each of two machines, by ssh
   mpiexec -f hosts -ppn 2 ./hello         two on each machine of a file
+
+`nmad info --settings` explains the variables that set strategies, rails, algorithms and all else.
 
 Exit code: 0 if all ranks exit with 0, otherwise the code of the first that failed (128 and the
 signal's number if it was killed). A rank that fails ends the others; so does ^C, and a second ^C
@@ -157,7 +161,7 @@ pub struct RunArgs {
 
     /// The error handler with which MPI_COMM_WORLD and MPI_COMM_SELF begin, until the program changes it
     /// [spelled -initial-errhandler as well]
-    #[arg(long, value_name = "NAME", value_parser = crate::initial_errhandler::NAMES)]
+    #[arg(long, value_name = "NAME", value_parser = error_handlers())]
     pub initial_errhandler: Option<String>,
 
     /// Ignored; accepted from habit: ranks may always outnumber the cores here
@@ -200,10 +204,14 @@ impl RunArgs {
     /// Returns the variables that options set for the ranks of all programs; of two with the same name the
     /// later counts.
     pub fn settings(&self) -> Vec<(String, String)> {
-        let named = [("NMAD_DRIVER", &self.driver), ("NMAD_RAILS", &self.rails)];
+        let named = [(DRIVER.name, &self.driver), (RAILS.name, &self.rails)];
         let set = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
         self.genv.iter().cloned().chain(set).collect()
     }
+}
+
+fn error_handlers() -> PossibleValuesParser {
+    MPI_INITIAL_ERRHANDLER.values.words().iter().copied().into()
 }
 
 fn stdin(text: &str) -> Result<Stdin, String> {

@@ -26,7 +26,8 @@ use crate::local::{Inherit, Output, SPEAKER};
 use crate::pmi::spawn::ASKED_WORD;
 use crate::remote::handover::{Other, hand_over};
 use crate::remote::{AGENT_WORD, agent};
-use crate::{Host, Job, LaunchError, Program, Stdin, initial_errhandler, run};
+use crate::{Host, Job, LaunchError, Program, Stdin, run};
+use nmad_words::setting::MPI_INITIAL_ERRHANDLER;
 
 /// Runs as an agent ([`crate::remote`]), or as the launcher of a process without a launcher, if the words
 /// say so; returns its exit code.
@@ -137,7 +138,7 @@ fn program(args: &RunArgs) -> Result<Program, LaunchError> {
     let program = words.next().ok_or_else(|| LaunchError::Job("there is no program to run".into()))?;
     let mut env = variables(&args.env);
     env.extend(
-        args.initial_errhandler.as_ref().map(|name| (initial_errhandler::VARIABLE.into(), name.into())),
+        args.initial_errhandler.as_ref().map(|name| (MPI_INITIAL_ERRHANDLER.name.into(), name.into())),
     );
     Ok(Program {
         program,

@@ -15,7 +15,7 @@ pub struct Host {
 
 impl Host {
     /// The variable that lists the hosts of the testbed in which a program runs.
-    pub const VARIABLE: &str = "NMAD_TESTBED";
+    pub const VARIABLE: &str = nmad_words::setting::TESTBED.name;
 
     /// Returns the hosts that `NMAD_TESTBED` lists; none if it is not set.
     ///

@@ -21,8 +21,8 @@ use super::{ExitReport, JOB_PREFIX, Job, Placement, RankEnd, SPEAKER};
 use crate::binding::topology::Topology;
 use crate::binding::{self, quota};
 use crate::pmi::server::{Event, Server};
-use crate::variables::misspelt_among;
 use crate::{LaunchError, Secret, mapping, pmi, remote};
+use nmad_words::setting::misspelt_among;
 
 /// Interval of checks whether this process is in the foreground of its terminal again.
 const FOREGROUND_EVERY: Duration = Duration::from_millis(500);

@@ -15,8 +15,8 @@ use rustix::thread::CpuSet;
 use super::destination::Writer;
 use super::guard::Guard;
 use super::{Inherit, Output, Program};
-use crate::variables::STARTED_BY_US;
 use crate::{LaunchError, Secret, os, secret};
+use nmad_words::setting::{LOCAL_RANK, LOCAL_SIZE};
 
 /// Variables of an outer launcher, which would mislead a rank about its own launcher.
 const FOREIGN: [&str; 4] = ["PMI_", "PMIX_", "HYDI_", "MPI_LOCAL"];
@@ -133,8 +133,8 @@ fn environment(command: &mut Command, seat: &Seat<'_>, secret: &Secret, fd: i32)
         ("PMI_FD", fd.to_string()),
         ("PMI_RANK", seat.rank.to_string()),
         ("PMI_SIZE", seat.size.to_string()),
-        (STARTED_BY_US, local.clone()),
-        ("NMAD_LOCAL_SIZE", locals.clone()),
+        (LOCAL_RANK.name, local.clone()),
+        (LOCAL_SIZE.name, locals.clone()),
         ("MPI_LOCALRANKID", local),
         ("MPI_LOCALNRANKS", locals),
         (secret::VARIABLE, secret.to_hex()),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub const SPAWNED: &str = "PMI_SPAWNED";
 /// Variable of processes that a rank has spawned under PMIx: the job of that rank, and the port that it
 /// gives them.
-pub const STARTED_BY: &str = "NMAD_STARTED_BY";
+pub const STARTED_BY: &str = nmad_words::setting::STARTED_BY.name;
 /// Key under which spawned processes find the port of the process that spawned them.
 pub const PARENT_PORT: &str = "PARENT_ROOT_PORT_NAME";
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// The variable with the path of the library.
-pub const VARIABLE: &str = "NMAD_PMIX";
+pub const VARIABLE: &str = nmad_words::setting::PMIX.name;
 
 /// The file name since PMIx 2.
 const NAME: &str = "libpmix.so.2";

@@ -92,8 +92,7 @@ impl Head {
         };
         let mut leaders = Leaders::default();
         let letter = start_agents(&mut leaders, machines, intro)?;
-        let limit = std::env::var("NMAD_LAUNCH_TIMEOUT").ok().and_then(|text| text.trim().parse().ok());
-        let limit = limit.map_or(COMING, Duration::from_secs);
+        let limit = crate::bootstrap::limit()?.unwrap_or(COMING);
         Ok(Head {
             leaders,
             hosts,

@@ -21,8 +21,6 @@ pub(super) const ITSELF: u64 = u64::MAX - 1;
 /// The root `MPI_PROC_NULL`.
 pub(super) const NULL: u64 = u64::MAX - 2;
 
-/// The variable that switches it on.
-pub const CHECK: &str = "NMAD_MPI_CHECK";
 /// Slots of the exchange; none of the algorithms comes so far.
 const FIRST_SLOT: u32 = SLOTS - 64;
 

@@ -5,6 +5,7 @@ use super::operands::Operands;
 use super::schedule::Builder;
 use super::team::Team;
 use super::{board, pool};
+use newmadeleine::setting;
 use std::fmt::Write;
 
 /// One way to do a collective.
@@ -115,7 +116,7 @@ pub struct Context<'a> {
 }
 
 macro_rules! families {
-    ($($variant:ident $name:literal $variable:literal;)*) => {
+    ($($variant:ident $name:literal $setting:ident;)*) => {
         /// Collectives that share algorithms.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Family { $(#[doc = $name] $variant,)* }
@@ -131,27 +132,27 @@ macro_rules! families {
 
             /// The variable of the environment that names its algorithm.
             pub fn variable(self) -> &'static str {
-                match self { $(Family::$variant => $variable,)* }
+                match self { $(Family::$variant => setting::$setting.name,)* }
             }
         }
     };
 }
 
 families! {
-    Barrier "barrier" "NMAD_MPI_BARRIER";
-    Bcast "bcast" "NMAD_MPI_BCAST";
-    Gather "gather" "NMAD_MPI_GATHER";
-    Scatter "scatter" "NMAD_MPI_SCATTER";
-    Allgather "allgather" "NMAD_MPI_ALLGATHER";
-    Alltoall "alltoall" "NMAD_MPI_ALLTOALL";
-    Reduce "reduce" "NMAD_MPI_REDUCE";
-    Allreduce "allreduce" "NMAD_MPI_ALLREDUCE";
-    ReduceScatter "reduce_scatter" "NMAD_MPI_REDUCE_SCATTER";
-    Scan "scan" "NMAD_MPI_SCAN";
+    Barrier "barrier" MPI_BARRIER;
+    Bcast "bcast" MPI_BCAST;
+    Gather "gather" MPI_GATHER;
+    Scatter "scatter" MPI_SCATTER;
+    Allgather "allgather" MPI_ALLGATHER;
+    Alltoall "alltoall" MPI_ALLTOALL;
+    Reduce "reduce" MPI_REDUCE;
+    Allreduce "allreduce" MPI_ALLREDUCE;
+    ReduceScatter "reduce_scatter" MPI_REDUCE_SCATTER;
+    Scan "scan" MPI_SCAN;
 }
 
-/// The variable that asks for a line about each choice, and with `1` for it on standard error.
-pub const EXPLAIN: &str = "NMAD_MPI_EXPLAIN";
+/// The variable that asks for a line about each choice on standard error.
+pub const EXPLAIN: &str = setting::MPI_EXPLAIN.name;
 
 /// What the user wants.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -12,6 +12,7 @@ use super::reduce_scatter::ReduceScatter;
 use super::scan::Scan;
 use super::scatter::Scatter;
 use crate::error::{Class, Result};
+use newmadeleine::setting::{MPI_EXPLAIN, switch};
 
 impl Family {
     /// The names of its algorithms.
@@ -44,7 +45,10 @@ impl Choices {
                 Some(name) => choices.name(family, name)?,
             }
         }
-        choices.explain = lookup(EXPLAIN).is_some_and(|value| !matches!(&*value, "" | "0"));
+        if let Some(value) = lookup(EXPLAIN).filter(|value| !value.is_empty()) {
+            MPI_EXPLAIN.check(&value).map_err(|why| Class::OTHER.error(format!("{EXPLAIN}: {why}")))?;
+            choices.explain = switch(&value) == Some(true);
+        }
         Ok(choices)
     }
 

@@ -9,10 +9,11 @@ use crate::tool::enumeration::Enumeration;
 use crate::tool::event::ALL as EVENTS;
 use crate::tool::performance::ALL as VARIABLES;
 use crate::tool::{control, enter, entry, event, index_of, session};
+use newmadeleine::setting::{ALL, Setting};
 
 pub use crate::tool::Binding;
 pub use crate::tool::category::Category;
-pub use crate::tool::control::{Control, TEXT_MAX};
+pub use crate::tool::control::{TEXT_MAX, scope_of, verbosity_of};
 pub use crate::tool::event::Event;
 pub use crate::tool::performance::{Performance, Values};
 pub use crate::tool::queue::{LEVELS, OnDropped, OnEvent, Safety};
@@ -108,7 +109,7 @@ pub fn t_category(index: i32) -> Result<&'static Category> {
 /// The interface is not initialised.
 pub fn t_cvar_get_num() -> Result<i32> {
     enter()?;
-    Ok(control::COUNT as i32)
+    Ok(ALL.len() as i32)
 }
 
 /// `MPI_T_cvar_get_index`
@@ -117,14 +118,14 @@ pub fn t_cvar_get_num() -> Result<i32> {
 /// There is no variable of this name.
 pub fn t_cvar_get_index(name: &str) -> Result<i32> {
     enter()?;
-    index_of("control variable", newmadeleine::variables::ALL.into_iter(), name)
+    index_of("control variable", ALL.iter().map(|setting| setting.name), name)
 }
 
-/// What `MPI_T_cvar_get_info` says.
+/// The variable that `MPI_T_cvar_get_info` describes.
 ///
 /// # Errors
 /// There is no such variable.
-pub fn t_cvar(index: i32) -> Result<Control> {
+pub fn t_cvar(index: i32) -> Result<&'static Setting> {
     enter()?;
     control::control(index)
 }

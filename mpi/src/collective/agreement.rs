@@ -2,7 +2,6 @@
 
 use super::settings::{SETTINGS, Settings};
 use crate::algorithm::allreduce::Allreduce;
-use crate::algorithm::check::CHECK;
 use crate::algorithm::choice::{Choices, Context, Family, Problem};
 use crate::algorithm::cost::{Cost, Curve, FIGURES, SIZES};
 use crate::algorithm::memory::Buffers;
@@ -13,10 +12,11 @@ use crate::algorithm::run::Run;
 use crate::algorithm::schedule::Builder;
 use crate::comm::Communicator;
 use crate::datatype::{Basic, Datatype};
-use crate::error::Result;
+use crate::error::{Class, Result};
 use crate::op::{Op, Predefined};
 use crate::world::World;
 use newmadeleine::engine::{Engine, PeerId, RailId};
+use newmadeleine::setting::MPI_CHECK;
 use std::sync::Arc;
 
 const AGREED: usize = FIGURES + Family::ALL.len() + 1;
@@ -27,7 +27,7 @@ const AGREED: usize = FIGURES + Family::ALL.len() + 1;
 /// A variable of the environment names an algorithm that there is not, or a process is gone.
 pub(crate) fn agree(world: &World, all: &Communicator) -> Result<()> {
     let choices = Choices::read(|name| std::env::var(name).ok())?;
-    let check = std::env::var(CHECK).is_ok_and(|value| !matches!(&*value, "" | "0"));
+    let check = MPI_CHECK.is_on().map_err(|why| Class::OTHER.error(why))?;
     let cores = world.session().cores();
     let mut figures = [0.0; AGREED];
     let (near, far) = (curve(world, true), curve(world, false));

@@ -2,7 +2,7 @@
 
 use super::performance::{ALL as PERFORMANCE, Performance};
 use super::{Binding, event};
-use newmadeleine::variables;
+use newmadeleine::setting::{ALL as ALL_SETTINGS, Reader};
 
 /// A category.
 pub struct Category {
@@ -53,8 +53,11 @@ impl Category {
     /// Control variables in it.
     pub(crate) fn controls(&self) -> Vec<i32> {
         let Has::Settings { of_mpi } = self.has else { return Vec::new() };
-        let names = (0..).zip(&variables::ALL);
-        names.filter(|(_, name)| name.starts_with("NMAD_MPI_") == of_mpi).map(|(index, _)| index).collect()
+        let names = (0..).zip(ALL_SETTINGS);
+        names
+            .filter(|(_, setting)| (setting.reader == Reader::Mpi) == of_mpi)
+            .map(|(index, _)| index)
+            .collect()
     }
 
     /// Performance variables in it.
@@ -91,7 +94,7 @@ mod tests {
             all
         };
         let up_to = |count: usize| (0..count as i32).collect::<Vec<i32>>();
-        assert_eq!(all(Category::controls), up_to(variables::ALL.len()));
+        assert_eq!(all(Category::controls), up_to(ALL_SETTINGS.len()));
         assert_eq!(all(Category::performances), up_to(PERFORMANCE.len()));
         assert_eq!(all(Category::events), up_to(event::ALL.len()));
         assert_eq!(all(Category::categories), up_to(ALL.len())[1..]);

@@ -5,7 +5,8 @@ use super::{Verbosity, entry};
 use crate::error::{Class, Error, Result};
 use crate::table::Table;
 use crate::world::{is_finalized, is_running, world};
-use newmadeleine::{Options, Progress, variables};
+use newmadeleine::setting::{ALL, PROGRESS, Reader, SECRET, STARTED_BY, Setting, Values};
+use newmadeleine::{Options, Progress};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -24,65 +25,35 @@ pub enum Scope {
     AllEqual = 7,
 }
 
-/// Those that this process does not read any more, or that nobody should read.
-const OF_OTHERS: [&str; 10] = [
-    "NMAD_CC",
-    "NMAD_CXX",
-    "NMAD_FC",
-    "NMAD_LOCAL_RANK",
-    "NMAD_LOCAL_SIZE",
-    "NMAD_MPI_ABI",
-    SECRET,
-    "NMAD_SINGLETON",
-    PARENT,
-    "NMAD_TESTBED",
-];
-/// Their values open connections to the job: they are not shown.
-const SECRET: &str = "NMAD_SECRET";
-const PARENT: &str = "NMAD_STARTED_BY";
-const STRATEGY: &str = "NMAD_STRATEGY";
-const PROGRESS: &str = "NMAD_PROGRESS";
-
 /// Values that were set after MPI was initialised.
 static CHANGED: Mutex<BTreeMap<&str, String>> = Mutex::new(BTreeMap::new());
 /// Variables whose handles the program has.
-static HANDLES: Table<&str> = Table::new(crate::handle::DYNAMIC);
-
-/// A control variable.
-#[derive(Debug, Clone, Copy)]
-pub struct Control {
-    /// Its name.
-    pub name: &'static str,
-    /// Its effect.
-    pub about: &'static str,
-    /// For whom it is.
-    pub verbosity: Verbosity,
-    /// When it can be set.
-    pub scope: Scope,
-}
-
-/// How many there are.
-pub(crate) const COUNT: usize = variables::ALL.len();
+static HANDLES: Table<&Setting> = Table::new(crate::handle::DYNAMIC);
 
 /// The variable of an index.
 ///
 /// # Errors
 /// There is none.
-pub(crate) fn control(index: i32) -> Result<Control> {
-    let name = *entry("control variable", &variables::ALL, index)?;
-    let scope = match name {
-        STRATEGY | PROGRESS => Scope::Local,
-        _ if OF_OTHERS.contains(&name) => Scope::Constant,
-        _ => Scope::AllEqual,
-    };
-    let verbosity = match name {
-        "NMAD_DRIVER" | "NMAD_EXPLAIN" | "NMAD_LOG" | "NMAD_RAILS" | "NMAD_STATS" | STRATEGY => {
-            Verbosity::UserBasic
-        }
-        _ if scope == Scope::Constant => Verbosity::UserDetail,
-        _ => Verbosity::TunerBasic,
-    };
-    Ok(Control { name, about: variables::meaning(name), verbosity, scope })
+pub(crate) fn control(index: i32) -> Result<&'static Setting> {
+    Ok(*entry("control variable", ALL, index)?)
+}
+
+/// When a variable can be set.
+pub fn scope_of(setting: &Setting) -> Scope {
+    match setting.reader {
+        Reader::Running => Scope::Local,
+        Reader::Session | Reader::Mpi | Reader::Launcher => Scope::AllEqual,
+        Reader::Compiler | Reader::Internal => Scope::Constant,
+    }
+}
+
+/// For whom a variable is.
+pub fn verbosity_of(setting: &Setting) -> Verbosity {
+    match (setting.reader, setting.values) {
+        (Reader::Compiler | Reader::Internal, _) => Verbosity::UserDetail,
+        (Reader::Mpi, _) | (_, Values::Size { .. } | Values::Seconds) => Verbosity::TunerBasic,
+        _ => Verbosity::UserBasic,
+    }
 }
 
 /// Makes a handle.
@@ -90,7 +61,7 @@ pub(crate) fn control(index: i32) -> Result<Control> {
 /// # Errors
 /// There is no such variable.
 pub(crate) fn open(index: i32) -> Result<usize> {
-    Ok(HANDLES.insert(Arc::new(control(index)?.name)) as usize)
+    Ok(HANDLES.insert(Arc::new(control(index)?)) as usize)
 }
 
 /// Forgets a handle.
@@ -102,9 +73,9 @@ pub(crate) fn close(handle: usize) -> Result<()> {
     HANDLES.remove(index).map(drop).ok_or_else(no_handle)
 }
 
-fn of(handle: usize) -> Result<&'static str> {
+fn of(handle: usize) -> Result<&'static Setting> {
     let index = u32::try_from(handle).map_err(|_| no_handle())?;
-    HANDLES.get(index).copied().ok_or_else(no_handle)
+    HANDLES.get(index).map(|setting| *setting).ok_or_else(no_handle)
 }
 
 fn no_handle() -> Error {
@@ -120,14 +91,16 @@ fn changed() -> MutexGuard<'static, BTreeMap<&'static str, String>> {
 /// # Errors
 /// There is no such handle.
 pub(crate) fn read(handle: usize) -> Result<String> {
-    let name = of(handle)?;
-    if name == SECRET {
+    let setting = of(handle)?;
+    let name = setting.name;
+    // Their values open connections to the job.
+    if [SECRET.name, STARTED_BY.name].contains(&name) {
         return Ok("(not shown)".into());
     }
     if let Some(value) = changed().get(name) {
         return Ok(value.clone());
     }
-    Ok(std::env::var_os(name).unwrap_or_default().to_string_lossy().into_owned())
+    Ok(setting.value().unwrap_or_default().to_string_lossy().into_owned())
 }
 
 /// Sets a variable.
@@ -135,15 +108,15 @@ pub(crate) fn read(handle: usize) -> Result<String> {
 /// # Errors
 /// It cannot be set, or not any more, or not to this value.
 pub(crate) fn write(handle: usize, value: &str) -> Result<()> {
-    let name = of(handle)?;
-    let index = variables::ALL.iter().position(|each| *each == name).unwrap_or_default();
-    match control(index as i32)?.scope {
+    let setting = of(handle)?;
+    let name = setting.name;
+    match scope_of(setting) {
         Scope::Constant => {
             let text = format!("{name} is read by the launcher or the compiler: set it in the environment");
             return Err(Class::T_CVAR_SET_NEVER.error(text));
         }
         Scope::Local if is_running() => {
-            change(name, value)?;
+            change(setting, value)?;
             changed().insert(name, value.into());
             return Ok(());
         }
@@ -153,31 +126,33 @@ pub(crate) fn write(handle: usize, value: &str) -> Result<()> {
         let text = format!("{name} is read when MPI is initialised: set it before");
         return Err(Class::T_CVAR_SET_NOT_NOW.error(text));
     }
-    check(name, value)?;
+    check(setting, value)?;
     set(name, value);
     Ok(())
 }
 
 /// Has a value hold from now on; an empty one is the default.
-fn change(name: &str, value: &str) -> Result<()> {
+fn change(setting: &Setting, value: &str) -> Result<()> {
     let session = world()?.session();
-    let changed = match name {
-        PROGRESS if value.is_empty() => session.set_progress(Progress::default()),
-        PROGRESS => session.set_progress(value.parse().map_err(|why: String| wrong(&why))?),
-        _ => session.set_strategy(None, value),
+    let is_progress = setting.name == PROGRESS.name;
+    let changed = match is_progress {
+        true if value.is_empty() => session.set_progress(Progress::default()),
+        true => session.set_progress(value.parse().map_err(|why: String| wrong(&why))?),
+        false => session.set_strategy(None, value),
     };
     changed.map_err(|why| wrong(&why.to_string()))
 }
 
 /// Reports a wrong value now, and not when MPI is initialised.
-fn check(name: &str, value: &str) -> Result<()> {
+fn check(setting: &Setting, value: &str) -> Result<()> {
     if value.len() >= TEXT_MAX {
-        return Err(wrong(&format!("the value of {name} is longer than {} B", TEXT_MAX - 1)));
+        return Err(wrong(&format!("the value of {} is longer than {} B", setting.name, TEXT_MAX - 1)));
     }
-    let key = name.trim_start_matches(variables::PREFIX).to_lowercase();
-    if value.is_empty() || !Options::KEYS.contains(&&*key) {
+    if value.is_empty() {
         return Ok(());
     }
+    setting.check(value).map_err(|why| wrong(&why))?;
+    let Some(key) = setting.key() else { return Ok(()) };
     let mut options = Options::default();
     options.set(&key, value).and_then(|()| options.check()).map_err(|why| wrong(&why.to_string()))
 }

@@ -12,6 +12,7 @@ use crate::table::Table;
 use crate::world::{World, is_running, world};
 use newmadeleine::engine::Receipt;
 use newmadeleine::progress::Purpose;
+use newmadeleine::setting::{EXPLAIN, switch};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -118,6 +119,11 @@ pub(crate) fn instance(handle: usize) -> Result<Arc<Instance>> {
     u32::try_from(handle).ok().and_then(|index| INSTANCES.share(index)).ok_or_else(gone)
 }
 
+/// Whether `NMAD_EXPLAIN` is set, to something else than off.
+fn is_explained() -> bool {
+    EXPLAIN.value().is_some_and(|value| switch(&value.to_string_lossy()) != Some(false))
+}
+
 /// Registers for an event.
 ///
 /// # Errors
@@ -125,7 +131,7 @@ pub(crate) fn instance(handle: usize) -> Result<Arc<Instance>> {
 pub(crate) fn open(index: i32) -> Result<usize> {
     entry("event", &ALL, index)?;
     let event = index as usize;
-    if event == MESSAGE && std::env::var_os("NMAD_EXPLAIN").is_some_and(|set| !set.is_empty() && set != "0") {
+    if event == MESSAGE && is_explained() {
         let text = "NMAD_EXPLAIN writes the receipts that this event is made from: unset it";
         return Err(Class::T_NOT_ACCESSIBLE.error(text));
     }

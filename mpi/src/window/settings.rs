@@ -1,10 +1,8 @@
 //! Which ways of access the user allows.
 
 use crate::error::{Class, Result};
+use newmadeleine::setting::MPI_WINDOW;
 use std::sync::OnceLock;
-
-/// What the environment says about it.
-const VARIABLE: &str = "NMAD_MPI_WINDOW";
 
 /// How ranks may reach each other's memory besides with frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,18 +22,16 @@ pub(super) fn allowed() -> Result<Allowed> {
     if let Some(known) = ALLOWED.get() {
         return Ok(*known);
     }
-    let read = read(&std::env::var(VARIABLE).unwrap_or_default())?;
+    let value = MPI_WINDOW.text().map_err(|why| Class::ARG.error(why))?;
+    let read = read(value.as_deref().unwrap_or(MPI_WINDOW.default));
     Ok(*ALLOWED.get_or_init(|| read))
 }
 
-fn read(value: &str) -> Result<Allowed> {
+fn read(value: &str) -> Allowed {
     match value {
-        "" | "auto" => Ok(Allowed { shares: true, network: true }),
-        "network" => Ok(Allowed { shares: false, network: true }),
-        "frames" => Ok(Allowed { shares: false, network: false }),
-        _ => Err(Class::ARG.error(format!(
-            "{VARIABLE}: '{value}' is no way to access windows (there are: auto, network, frames)"
-        ))),
+        "network" => Allowed { shares: false, network: true },
+        "frames" => Allowed { shares: false, network: false },
+        _ => Allowed { shares: true, network: true },
     }
 }
 
@@ -46,9 +42,8 @@ mod tests {
     #[test]
     fn ways_have_names() {
         assert_eq!(read(""), read("auto"));
-        assert_eq!(read("network"), Ok(Allowed { shares: false, network: true }));
-        assert_eq!(read("frames"), Ok(Allowed { shares: false, network: false }));
-        let error = read("fast").unwrap_err();
-        assert!(error.text().contains(VARIABLE) && error.text().contains("frames"), "{error}");
+        assert_eq!(read("network"), Allowed { shares: false, network: true });
+        assert_eq!(read("frames"), Allowed { shares: false, network: false });
+        assert!(MPI_WINDOW.check("fast").is_err_and(|why| why.contains("frames")));
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn rows(page: &str) -> Vec<Typed> {
 
 fn row((number, line): (usize, &str)) -> Option<Typed> {
     let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
-    let [typed, _, now] = cells[..] else { return None };
+    let [typed, now] = cells[..] else { return None };
     let command = typed.strip_prefix('`')?.strip_suffix('`')?;
     if command.contains('`') || !["nmad", "mpiexec"].iter().any(|name| command.contains(name)) {
         return None;
@@ -30,8 +30,8 @@ fn row((number, line): (usize, &str)) -> Option<Typed> {
 
 #[test]
 fn rows_with_a_command_are_taken() {
-    let rows = ["| `X=1 nmad info` | 0 | `X: ...`, 2 |", "| a file | 0 | 1 |"].join("\n");
-    let rows = super::typed::rows(&format!("| typed | before | now |\n|---|---|---|\n{rows}\n"));
+    let rows = ["| `X=1 nmad info` | `X: ...`, 2 |", "| a file | 1 |"].join("\n");
+    let rows = super::typed::rows(&format!("| typed | result |\n|---|---|\n{rows}\n"));
     assert_eq!(rows.len(), 1);
     assert_eq!((rows[0].line, &*rows[0].command, rows[0].code), (3, "X=1 nmad info", 2));
     assert_eq!(rows[0].texts, ["X: ..."]);

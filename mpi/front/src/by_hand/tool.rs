@@ -59,12 +59,12 @@ pub(crate) fn t_cvar_get_info<A: Abi>(
     bind: *mut i32,
     scope: *mut i32,
 ) -> Result<()> {
-    let control = api::t_cvar(index)?;
-    text(name, name_len, control.name);
-    text(about, about_len, control.about);
-    number::<A>(verbosity, Numbers::Verbosity, control.verbosity as i32);
+    let setting = api::t_cvar(index)?;
+    text(name, name_len, setting.name);
+    text(about, about_len, setting.meaning);
+    number::<A>(verbosity, Numbers::Verbosity, api::verbosity_of(setting) as i32);
     number::<A>(bind, Numbers::Binding, Binding::Nothing as i32);
-    number::<A>(scope, Numbers::Scope, control.scope as i32);
+    number::<A>(scope, Numbers::Scope, api::scope_of(setting) as i32);
     give::value(datatype, give::datatype::<A>(Type::CHAR));
     give::value(enumeration, std::ptr::null_mut());
     Ok(())

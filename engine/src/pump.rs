@@ -285,7 +285,7 @@ pub fn try_at_once(
         return Err(Tried(None));
     };
     let sent = give(node, &leaving, to, data);
-    match node.engine().has_left(&leaving, sent, to.0, data.len()) {
+    match node.engine().has_left(&leaving, sent, to.0, data.len(), clock) {
         true => Ok(leaving.seq()),
         false => Err(Tried(Some((leaving, sent)))),
     }

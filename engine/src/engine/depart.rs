@@ -34,7 +34,8 @@ pub(crate) struct Load {
 
 /// Books a departure: number, retransmission, acknowledgement of the other direction, the rail's predicted
 /// idle time and its counters.
-#[inline]
+// Inlined everywhere: most packets are not kept, which is known where they are booked.
+#[inline(always)]
 pub(crate) fn book(now: Instant, to: PeerId, link: &mut Link, at: &mut Rail, load: Load) {
     let Load { entries, len, busy, kept } = load;
     // A chunk acknowledges only what has arrived in order.
@@ -69,13 +70,9 @@ impl Engine {
         clock: &mut dyn FnMut() -> Instant,
     ) -> Option<Leaving> {
         let Engine { peers, rails, config, observers, requests, other_cores, .. } = self;
-        let peer = peers.get_mut(to.0 as usize)?.as_deref_mut()?;
+        let peer = peers.get_mut(to)?;
         let wanted = Wanted { len, hints, caller };
-        let mut began = Instant::default();
-        let plan = peer.at_once((rails, other_cores), config.chunk, wanted, &mut || {
-            began = clock();
-            began
-        })?;
+        let (plan, mut began) = peer.at_once((rails, other_cores), config.chunk, wanted, clock)?;
         if observers.receipts.is_some() && began == Instant::default() {
             began = clock();
         }

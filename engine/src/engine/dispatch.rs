@@ -87,7 +87,7 @@ impl Engine {
         let Engine { chooser, ready, peers, .. } = self;
         let Some(chooser) = chooser else { return };
         let waiting = |id: &PeerId| {
-            let peer = peers.get(id.0 as usize)?.as_deref()?;
+            let peer = peers.get(*id)?;
             let granted = peer.bodies.iter().map(Body::remaining).sum();
             let has_link = peer.link(rail).is_some_and(Link::is_up);
             has_link.then_some(Waiting { peer: *id, window: &peer.window, granted })
@@ -162,7 +162,7 @@ impl Engine {
         if self.peer(id).is_some_and(|peer| peer.states.invitations.holds()) {
             self.request_overdue(now, id);
         }
-        let peer = self.peers[id.0 as usize].as_deref()?;
+        let peer = self.peers.get(id)?;
         let link = peer.link(rail)?;
         if !link.accepts(depth) || (peer.learning.is_active && now < peer.learning.waits_until) {
             return None;
@@ -205,7 +205,7 @@ impl Engine {
     #[inline]
     fn build(&mut self, now: Instant, rail: RailId, id: PeerId, may_gather: bool) -> Option<Built> {
         let state = &self.rails[rail.index()];
-        let peer = self.peers[id.0 as usize].as_deref_mut()?;
+        let peer = self.peers.get_mut(id)?;
         if peer.window.is_empty() {
             return None;
         }
@@ -253,7 +253,7 @@ impl Engine {
         in_place: Vec<RequestId>,
         entries: u32,
     ) -> Order {
-        let peer = self.peers[id.0 as usize].as_deref_mut().expect("a packet was built for it");
+        let peer = self.peers.get_mut(id).expect("a packet was built for it");
         let limit = peer.way.packet_max + nmad_wire::MAX_RAILS;
         if packet.len() + CREDIT_LEN <= peer.way.packet_max
             && let Some(limit) = peer.credit.next_limit()
@@ -308,7 +308,7 @@ impl Engine {
     /// Makes a packet with only an acknowledgement.
     pub(crate) fn notice_for(&mut self, rail: RailId, id: PeerId) -> Option<Order> {
         let buffer = self.buffers.pop().unwrap_or_default();
-        let link = self.peers[id.0 as usize].as_deref_mut()?.link_mut(rail)?;
+        let link = self.peers.get_mut(id)?.link_mut(rail)?;
         let bounds = Bounds { len: usize::MAX, in_place_min: 0, block_min: 0, aggregate_max: 0, gather: 0 };
         let mut packet = PacketBuilder::new(buffer, bounds, Vec::new()).finish().packet;
         if link.rx.beyond() != 0 {

@@ -41,7 +41,7 @@ impl Engine {
         let len = data.len();
         let mut envelope = Envelope { peer: to, context, tag, len, seq: 0 };
         let Engine { peers, config, rails, observers, .. } = self;
-        let peer = peers.get_mut(to.0 as usize).and_then(|peer| peer.as_deref_mut());
+        let peer = peers.get_mut(to);
         let Some(peer) = peer.filter(|peer| !peer.is_gone()) else {
             return self.refuse(envelope);
         };

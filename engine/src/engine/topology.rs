@@ -12,7 +12,6 @@ use crate::schedule::strategies::Strategies;
 use crate::transfer::driver::Limits;
 use crate::transfer::link::Link;
 use crate::transfer::rail::Rail;
-use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use nmad_wire::Frame;
@@ -55,29 +54,23 @@ impl Engine {
     /// Declares that this peer can be reached over this rail. Nothing is opened before there is data to
     /// send.
     pub fn add_link(&mut self, peer: PeerId, rail: RailId) {
-        let index = peer.0 as usize;
-        if self.peers.len() <= index {
-            self.peers.resize_with(index + 1, || None);
-        }
-        let limits = self.rails[rail.index()].limits;
-        if self.peers[index].is_none() {
-            let strategy = self.config.registry.make(&self.config.strategy).expect("checked in Engine::new");
-            let fixed = Fixed::of(&self.config, peer);
-            self.peers[index] =
-                Some(Box::new(Peer::new(peer, Strategies::new(peer, strategy), self.config.credit, fixed)));
-        }
-        let peer = self.peers[index].as_mut().expect("just made");
+        let Engine { peers, rails, config, timed, observers, .. } = self;
+        let limits = rails[rail.index()].limits;
+        let peer = peers.get_or_insert(peer, || {
+            let strategy = config.registry.make(&config.strategy).expect("checked in Engine::new");
+            Peer::new(peer, Strategies::new(peer, strategy), config.credit, Fixed::of(config, peer))
+        });
         if peer.link(rail).is_none() {
-            let forecast = self.rails[rail.index()].nominal.fresh();
+            let forecast = rails[rail.index()].nominal.fresh();
             // Links are few and never grow: reserve no spare capacity.
             peer.links.reserve_exact(1);
-            peer.links.push(Link::new(rail, limits.lossy, forecast, self.config.congestion));
-            peer.derive_way(&self.rails);
+            peer.links.push(Link::new(rail, limits.lossy, forecast, config.congestion));
+            peer.derive_way(rails);
             if limits.lossy {
-                self.timed.push((peer.id, rail));
+                timed.push((peer.id, rail));
             }
             if peer.links.len() == 2 {
-                self.observers.watched.add(peer.id);
+                observers.watched.add(peer.id);
             }
         }
     }
@@ -92,7 +85,7 @@ impl Engine {
             self.config.strategy = String::from(name);
             self.chooser = Some(made).filter(|strategy| strategy.chooses());
         }
-        for other in self.peers.iter_mut().flatten().filter(|p| peer.is_none_or(|id| p.id == id)) {
+        for other in self.peers.iter_mut().filter(|p| peer.is_none_or(|id| p.id == id)) {
             other.strategies.replace_usual(other.id, self.config.registry.make(name)?);
             other.derive_way(&self.rails);
         }
@@ -118,7 +111,7 @@ impl Engine {
         {
             rail.profile = Some(profile.clone());
         }
-        for other in self.peers.iter_mut().flatten().filter(|p| peer.is_none_or(|id| p.id == id)) {
+        for other in self.peers.iter_mut().filter(|p| peer.is_none_or(|id| p.id == id)) {
             if let Some(link) = other.link_mut(rail) {
                 link.forecast = Forecast::new(profile.clone());
                 link.learning = None;
@@ -132,7 +125,7 @@ impl Engine {
     /// while nothing is in flight between them. If the rail dies meanwhile, messages of the measurement are
     /// lost.
     pub fn measure(&mut self, peer: PeerId, rail: Option<RailId>) {
-        if let Some(peer) = self.peers.get_mut(peer.0 as usize).and_then(|p| p.as_deref_mut()) {
+        if let Some(peer) = self.peers.get_mut(peer) {
             peer.only = rail;
             peer.derive_way(&self.rails);
         }
@@ -140,7 +133,7 @@ impl Engine {
 
     /// Returns the number that the next peer gets; numbers are never reused.
     pub fn next_peer(&self) -> PeerId {
-        PeerId(self.peers.len() as u32)
+        self.peers.next_id()
     }
 
     /// Adds a rail at this place: after the last one, or at the place of one whose peers were all removed.

@@ -251,7 +251,7 @@ impl Engine {
     /// Records that an empty query is sent.
     pub(crate) fn empty_query_sent(&mut self, now: Instant, to: PeerId, rail: RailId, question: u32) {
         let Engine { peers, rails, .. } = self;
-        let link = peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut()?.link_mut(rail));
+        let link = peers.link_mut(to, rail);
         let Some(link) = link else { return };
         let (is_idle, number) = (is_idle(now, 0, link, &rails[rail.index()]), link.tx.next_number());
         let Some(learning) = &mut link.learning else { return };
@@ -269,7 +269,7 @@ impl Engine {
     pub(crate) fn time_large(&mut self, now: Instant, rail: RailId, to: PeerId, request: RequestId) {
         let Engine { peers, rails, requests, .. } = self;
         let Some(Request::Large(send)) = requests.get(request.0) else { return };
-        let peer = peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut());
+        let peer = peers.get_mut(to);
         let Some(peer) = peer.filter(|_| send.timing.is_timed) else { return };
         let Some(link) = peer.link_mut(rail) else { return };
         let len = send.envelope.len;
@@ -321,7 +321,7 @@ impl Engine {
         let rail = RailId(seen.rail);
         let Engine { peers, rails, observers, .. } = self;
         let watched = &mut observers.watched;
-        let peer = peers.get_mut(from.0 as usize).and_then(|p| p.as_deref_mut());
+        let peer = peers.get_mut(from);
         let Some(peer) = peer else { return true };
         let Some(link) = peer.link_mut(rail) else { return true };
         let number = link.tx.next_number();
@@ -353,7 +353,7 @@ impl Engine {
             return;
         }
         let Engine { peers, rails, .. } = self;
-        let Some(peer) = peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let Some(peer) = peers.get_mut(id) else { return };
         let Some(link) = peer.link_mut(rail) else { return };
         let Some(learning) = &mut link.learning else { return };
         let profile = learning.learned.profile();
@@ -405,7 +405,7 @@ impl Engine {
         let is_learnt = |link: &Link| link.learning.as_ref().is_some_and(|l| !l.learned.is_trusted());
         let Engine { peers, rails, observers, .. } = self;
         let watched = &mut observers.watched;
-        let Some(peer) = peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let Some(peer) = peers.get_mut(to) else { return };
         if peer.links.iter().any(is_learnt) {
             return self.restart_learning(to, |_| true);
         }
@@ -430,7 +430,7 @@ impl Engine {
     #[cold]
     fn restart_learning(&mut self, to: PeerId, is_worth_it: impl Fn(&Link) -> bool) {
         let Engine { peers, .. } = self;
-        let Some(peer) = peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let Some(peer) = peers.get_mut(to) else { return };
         if !peer.may_learn() || peer.learning.is_active || !peer.links.iter().any(is_worth_it) {
             return;
         }

@@ -40,7 +40,7 @@ impl Engine {
         id: PeerId,
         (requests, protocol): (&[RequestId], Protocol),
     ) {
-        let Some(peer) = self.peers.get(id.0 as usize).and_then(|p| p.as_deref()) else { return };
+        let Some(peer) = self.peers.get(id) else { return };
         let Some(receipts) = &mut self.observers.receipts else { return };
         receipts.now = now;
         for &request in requests {
@@ -87,7 +87,7 @@ impl Engine {
         (request, envelope): (RequestId, Envelope),
         parallel: &Parallel,
     ) {
-        let Some(peer) = self.peers.get(envelope.peer.0 as usize).and_then(|p| p.as_deref()) else { return };
+        let Some(peer) = self.peers.get(envelope.peer) else { return };
         let Some(receipts) = &mut self.observers.receipts else { return };
         receipts.now = now;
         if envelope.len < receipts.from_len {
@@ -116,7 +116,7 @@ impl Engine {
         (len, seq): (u64, u32),
         (began, until): (Instant, Instant),
     ) {
-        let Some(peer) = self.peers.get(to.0 as usize).and_then(|p| p.as_deref()) else { return };
+        let Some(peer) = self.peers.get(to) else { return };
         let (Some(receipts), Some(rail)) = (&mut self.observers.receipts, plan.rail) else { return };
         if len < receipts.from_len {
             return;

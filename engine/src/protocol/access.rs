@@ -58,7 +58,7 @@ impl Engine {
         let envelope = Envelope { peer: to, context: NONE, tag: Tag(0), len, seq: 0 };
         let access = OneSided { envelope, rail, is_unknown: false };
         let request = RequestId(self.requests.insert(Request::OneSided(access)));
-        let ns = self.peer(to).and_then(|peer| peer.link(rail)).map_or(0, |link| link.forecast.busy_ns(len));
+        let ns = self.peers.link(to, rail).map_or(0, |link| link.forecast.busy_ns(len));
         let rail = &mut self.rails[rail.index()];
         rail.give(now, to, ns);
         rail.counters.accesses += 1;

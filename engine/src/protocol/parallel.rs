@@ -124,7 +124,7 @@ impl Engine {
     #[inline(never)]
     pub(crate) fn consider_parallel(&mut self, now: Instant, id: PeerId) {
         self.other_cores.cores.ask();
-        let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
+        let Some(peer) = self.peers.get_mut(id) else {
             return;
         };
         let Some(len) = peer.window.alone().filter(|entry| is_plain(entry)).map(Entry::data_len) else {

@@ -39,7 +39,7 @@ impl Engine {
         let peer = self.peer(to.0).filter(|peer| !peer.is_gone())?;
         let wanted = Wanted { len, hints, caller };
         let nodes = (&self.rails[..], &self.other_cores);
-        if let Some(plan) = peer.at_once(nodes, self.config.chunk, wanted, &mut || now) {
+        if let Some((plan, _)) = peer.at_once(nodes, self.config.chunk, wanted, &mut || now) {
             return Some(plan);
         }
         let message = self.message(peer, to, len, hints);
@@ -124,8 +124,9 @@ impl Peer {
         cheapest.map_or(&rendezvous::RULES, |(_, rules)| rules)
     }
 
-    /// Returns the plan of a message that is sent at once; `None`: it has to wait in the window because
-    /// other data or control frames are pending, or the strategy has to choose.
+    /// Returns the plan of a message that is sent at once, and when it was made, if that matters, otherwise
+    /// zero. `None`: the message has to wait in the window because other data or control frames are pending,
+    /// or the strategy has to choose.
     #[inline(always)]
     pub(crate) fn at_once(
         &self,
@@ -133,7 +134,7 @@ impl Peer {
         chunk: u64,
         wanted: Wanted,
         clock: &mut dyn FnMut() -> Instant,
-    ) -> Option<Plan> {
+    ) -> Option<(Plan, Instant)> {
         let Wanted { len, hints, caller } = wanted;
         if !hints.are_plain() || !self.is_idle() || !self.may_bypass_window() {
             return None;
@@ -161,7 +162,7 @@ impl Peer {
             let is_ready = if self.way.keeps { link.accepts(at.limits.depth) } else { clear };
             (caller != Caller::GoesOn && is_ready).then_some(Protocol::Eager)?
         };
-        Some(Plan { protocol, rail: Some(rail), place: place as u8 })
+        Some((Plan { protocol, rail: Some(rail), place: place as u8 }, Instant::default()))
     }
 
     /// Returns the protocol of a message that is too long to be sent in a packet at once, if it is sent at
@@ -182,14 +183,14 @@ impl Peer {
     }
 
     /// Returns the plan of a message that is sent at once over one of several rails, which the strategy
-    /// chooses.
+    /// chooses, and when.
     #[inline]
     fn over_one_of_several(
         &self,
         (rails, others): (&[Rail], &OtherCores),
         Wanted { len, caller, .. }: Wanted,
         clock: &mut dyn FnMut() -> Instant,
-    ) -> Option<Plan> {
+    ) -> Option<(Plan, Instant)> {
         let is_short = self.way.has_several && len < self.way.at_once_below;
         if caller == Caller::GoesOn || !is_short || !self.can_spend(len) {
             return None;
@@ -199,11 +200,13 @@ impl Peer {
             clock();
             return None;
         }
-        let place = self.choose(rails, clock(), len)?;
+        let now = clock();
+        let place = self.choose(rails, now, len)?;
         let link = &self.links[place];
         let at = &rails[link.rail.index()];
         let is_ready = link.rx.beyond() == 0 && at.prepared.is_none() && link.accepts(at.limits.depth);
-        is_ready.then_some(Plan { protocol: Protocol::Eager, rail: Some(link.rail), place: place as u8 })
+        let plan = Plan { protocol: Protocol::Eager, rail: Some(link.rail), place: place as u8 };
+        is_ready.then_some((plan, now))
     }
 
     /// Whether there is credit for an eager message, and no new limit to send to the peer.

@@ -67,7 +67,7 @@ impl Engine {
         if self.receives.matching.has_any() {
             return None;
         }
-        let peer = self.peers.get_mut(from.0 as usize)?.as_deref_mut()?;
+        let peer = self.peers.get_mut(from)?;
         // For a large message it may pay to open a receive region early, which needs a request.
         let is_large = into.len() as usize > peer.way.eager_max && peer.flows.of(context.0).large;
         if is_large || peer.is_gone() {

@@ -61,7 +61,7 @@ pub(crate) fn book(now: Instant, to: PeerId, link: &mut Link, at: &mut Rail, loa
 impl Engine {
     /// Plans a message and begins to send it; `None`: it has to be submitted with [`Engine::send_as`].
     #[inline(always)]
-    pub fn begin(
+    pub(crate) fn begin(
         &mut self,
         &(to, context, _): &To,
         len: u64,
@@ -95,7 +95,7 @@ impl Engine {
 
     /// Books the result of sending; `None`: the rail has refused the message, which is still to be sent.
     #[inline]
-    pub fn departed(
+    pub(crate) fn departed(
         &mut self,
         leaving: &Leaving,
         sent: Sent,
@@ -143,7 +143,7 @@ impl Engine {
     }
 
     /// Makes a request for a message that was sent completely. Since no caller can wait for it yet,
-    /// [`Engine::next_ended`] does not report it.
+    /// [`Engine::next_completion`] does not report it.
     #[inline]
     pub fn ended(&mut self, envelope: Envelope) -> RequestId {
         self.untold += 1;

@@ -49,7 +49,7 @@ impl Engine {
     /// Returns the next order for `rail`; `None` if it is busy or has nothing to carry. `urgent`: the
     /// caller waits, so the rail's predicted idle time does not count.
     #[inline]
-    pub fn next_order(&mut self, now: Instant, rail: RailId, urgent: bool) -> Option<Order> {
+    pub(crate) fn next_order(&mut self, now: Instant, rail: RailId, urgent: bool) -> Option<Order> {
         let idle = urgent || now >= self.rails.get(rail.index())?.idle_at;
         if self.rails[rail.index()].limits.lossy
             && let Some(order) = self.timed_order(now, rail)
@@ -111,7 +111,7 @@ impl Engine {
     }
 
     /// Returns the next link to open or to close on this rail.
-    pub fn next_errand(&mut self, rail: RailId) -> Option<Order> {
+    pub(crate) fn next_errand(&mut self, rail: RailId) -> Option<Order> {
         let errand = self.rails.get_mut(rail.index())?.errands.pop_front();
         if matches!(errand, Some(Order::Close { .. })) {
             self.closing -= 1;
@@ -126,7 +126,7 @@ impl Engine {
     /// Records that posting took the caller's core from `from` to `until`; without `from` it took as long
     /// as last time.
     #[inline]
-    pub fn posted(&mut self, rail: RailId, from: Option<Instant>, until: Instant) {
+    pub(crate) fn posted(&mut self, rail: RailId, from: Option<Instant>, until: Instant) {
         if let Some(rail) = self.rails.get_mut(rail.index()) {
             rail.posted(from, until);
         }

@@ -8,7 +8,7 @@ use crate::engine::arrive::is_notice;
 use crate::engine::dispatch::frames_of;
 use crate::engine::failover::{LatePacket, Lost};
 use crate::engine::peer::{Peer, Standing};
-use crate::engine::{Engine, Notice};
+use crate::engine::{Engine, Inspect, Notice, Setup};
 use crate::packet::{Packet, PeerId, RailId, RequestId};
 use crate::protocol::read::Reading;
 use crate::protocol::regions::is_here;
@@ -48,19 +48,6 @@ impl Engine {
         }
     }
 
-    /// Whether anything still has to leave: windows, bodies, orders that rails hold, and packets that a
-    /// lossy rail may have to send again.
-    pub fn is_drained(&self) -> bool {
-        self.rails.iter().all(|rail| rail.prepared.is_none())
-            && self.peers.iter().all(|peer| {
-                let sent = |link: &Link| match link.lossy {
-                    true => link.tx.len() == 0 || !link.is_up(),
-                    false => link.tx.at_rail() == 0,
-                };
-                peer.has_nothing() && peer.links.iter().all(sent)
-            })
-    }
-
     /// The peer broke the protocol: it is closed with one message, and nothing else is touched.
     #[cold]
     pub(crate) fn close_violator(&mut self, id: PeerId, why: &'static str) {
@@ -94,21 +81,6 @@ impl Engine {
                 None => peer.failover.orphan(remote).is_down = true,
             },
         }
-    }
-
-    /// Gives up a link for good, over which nothing comes any more; false: it is the last one to the peer,
-    /// and stays.
-    pub fn abandon(&mut self, id: PeerId, rail: RailId, why: &str) -> bool {
-        let is_other = |link: &Link| link.rail != rail && link.is_there();
-        if !self.peer(id).is_some_and(|peer| peer.links.iter().any(is_other)) {
-            return false;
-        }
-        let link = self.peers.link_mut(id, rail).filter(|link| link.is_there());
-        if let Some(link) = link {
-            link.notes_mut().is_abandoned = true;
-            self.give_up(rail, id, why);
-        }
-        true
     }
 
     /// Has a rail close the link to a peer.
@@ -410,5 +382,37 @@ impl Engine {
             }
         }
         self.fail_request(request, Error::PeerLost(id));
+    }
+}
+
+impl Inspect<'_> {
+    /// Whether anything still has to leave: windows, bodies, orders that rails hold, and packets that a
+    /// lossy rail may have to send again.
+    pub fn is_drained(self) -> bool {
+        self.0.rails.iter().all(|rail| rail.prepared.is_none())
+            && self.0.peers.iter().all(|peer| {
+                let sent = |link: &Link| match link.lossy {
+                    true => link.tx.len() == 0 || !link.is_up(),
+                    false => link.tx.at_rail() == 0,
+                };
+                peer.has_nothing() && peer.links.iter().all(sent)
+            })
+    }
+}
+
+impl Setup<'_> {
+    /// Gives up a link for good, over which nothing comes any more; false: it is the last one to the peer,
+    /// and stays.
+    pub fn abandon(&mut self, id: PeerId, rail: RailId, why: &str) -> bool {
+        let is_other = |link: &Link| link.rail != rail && link.is_there();
+        if !self.0.peer(id).is_some_and(|peer| peer.links.iter().any(is_other)) {
+            return false;
+        }
+        let link = self.0.peers.link_mut(id, rail).filter(|link| link.is_there());
+        if let Some(link) = link {
+            link.notes_mut().is_abandoned = true;
+            self.0.give_up(rail, id, why);
+        }
+        true
     }
 }

@@ -43,7 +43,8 @@ use alloc::vec::Vec;
 pub use outcome::{NotWell, Owed};
 use peer::Peer;
 use peers::Peers;
-pub use view::{LinkView, Notice, PeerView};
+pub use topology::Setup;
+pub use view::{Inspect, LinkView, Notice, PeerView};
 
 /// The engine: handles messages and is independent of networks.
 #[derive(Debug)]

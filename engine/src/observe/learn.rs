@@ -12,8 +12,8 @@
 use crate::clock::{Duration, Instant};
 use crate::collect::request::Hints;
 use crate::config::Config;
-use crate::engine::Engine;
 use crate::engine::peer::Peer;
+use crate::engine::{Engine, Inspect};
 use crate::observe::watched::Watched;
 use crate::packet::{PeerId, RailId, RequestId};
 use crate::profile::doubt::Doubt;
@@ -377,20 +377,6 @@ impl Engine {
         }
     }
 
-    /// Returns the profile of a rail to a peer as corrected by transfers; `None`: it is unchanged, or the
-    /// rail has no link to the peer.
-    pub fn learnt(&self, rail: RailId, peer: PeerId) -> Option<Taught> {
-        let link = self.peer(peer)?.link(rail)?;
-        let (since, count) = link.learning.as_ref()?.taught()?;
-        Some(Taught { profile: link.forecast.profile().clone(), since, count })
-    }
-
-    /// Returns the doubt about the measured profile of a rail to a peer if transfers clearly contradict it.
-    pub fn refutation(&self, rail: RailId, peer: PeerId) -> Option<Doubt> {
-        let learning = self.peer(peer)?.link(rail)?.learning.as_ref()?;
-        Some(learning.learned.refuted()?.doubt())
-    }
-
     /// Called for each packet with its number: checks the peer again now and then.
     #[inline(always)]
     pub(crate) fn note_number(&mut self, to: PeerId, number: u32) {
@@ -437,5 +423,21 @@ impl Engine {
         let learning = peer.links.iter_mut().filter_map(|link| link.learning.as_mut());
         learning.for_each(|learning| learning.learned.recheck());
         (peer.learning.is_active, peer.learning.settled) = (true, 0);
+    }
+}
+
+impl Inspect<'_> {
+    /// Returns the profile of a rail to a peer as corrected by transfers; `None`: it is unchanged, or the
+    /// rail has no link to the peer.
+    pub fn learnt(self, rail: RailId, peer: PeerId) -> Option<Taught> {
+        let link = self.0.peer(peer)?.link(rail)?;
+        let (since, count) = link.learning.as_ref()?.taught()?;
+        Some(Taught { profile: link.forecast.profile().clone(), since, count })
+    }
+
+    /// Returns the doubt about the measured profile of a rail to a peer if transfers clearly contradict it.
+    pub fn refutation(self, rail: RailId, peer: PeerId) -> Option<Doubt> {
+        let learning = self.0.peer(peer)?.link(rail)?.learning.as_ref()?;
+        Some(learning.learned.refuted()?.doubt())
     }
 }

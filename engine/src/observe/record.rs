@@ -2,8 +2,8 @@
 
 use crate::clock::Instant;
 use crate::collect::request::Envelope;
-use crate::engine::Engine;
 use crate::engine::peer::Peer;
+use crate::engine::{Engine, Setup};
 use crate::observe::receipt::{Candidate, Receipt, candidate};
 use crate::packet::{PeerId, RailId, RequestId};
 use crate::protocol::leaving::{Submitted, To};
@@ -11,21 +11,9 @@ use crate::protocol::parallel::Parallel;
 use crate::protocol::{Plan, Protocol, Request};
 use crate::schedule::strategy::RailView;
 use crate::transfer::rail::Rail;
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 impl Engine {
-    /// Begins or ends recording receipts of sent messages. Receipts not fetched are dropped when it ends;
-    /// the oldest also when there are more than some thousands.
-    pub fn record_receipts(&mut self, on: bool) {
-        self.observers.receipts = on.then(Box::default);
-    }
-
-    /// Begins recording receipts of messages of at least `from_len` bytes, or changes that length.
-    pub fn record_receipts_from(&mut self, from_len: u64) {
-        self.observers.receipts.get_or_insert_with(Box::default).from_len = from_len;
-    }
-
     /// Returns the next receipt of a completed message.
     pub fn next_receipt(&mut self) -> Option<Receipt> {
         self.observers.receipts.as_mut()?.done.pop_front()
@@ -140,6 +128,19 @@ impl Engine {
                 receipts.now = began;
                 receipts.open(Receipt { request: Some(request), ..receipt });
             }
+        }
+    }
+}
+
+impl Setup<'_> {
+    /// Begins recording receipts of messages of at least this many bytes, or changes that length; without
+    /// one, ends recording, and receipts not fetched are dropped. Of more than some thousands the oldest are
+    /// dropped.
+    pub fn record_receipts(&mut self, from_len: Option<u64>) {
+        let receipts = &mut self.0.observers.receipts;
+        match from_len {
+            Some(from_len) => receipts.get_or_insert_default().from_len = from_len,
+            None => *receipts = None,
         }
     }
 }

@@ -5,8 +5,8 @@
 //! number, sent independently of the strategy.
 
 use crate::clock::{Duration, Instant};
-use crate::engine::Engine;
 use crate::engine::peer::{Peer, Standing};
+use crate::engine::{Engine, Inspect};
 use crate::observe::watched::{About, Query};
 use crate::packet::{PeerId, RailId};
 use crate::schedule::builder::{Bounds, PacketBuilder, seal};
@@ -136,11 +136,6 @@ impl Engine {
         let silent =
             since.max().filter(|_| waits.count() > 0).map_or(Duration::ZERO, |since| now.since(since));
         self.observers.watched.longest_stall = self.observers.watched.longest_stall.max(silent);
-    }
-
-    /// Returns the longest time during which a peer with several rails acknowledged nothing in flight.
-    pub fn longest_stall(&self) -> Duration {
-        self.observers.watched.longest_stall
     }
 
     /// Opens a link again that was given up.
@@ -328,6 +323,13 @@ impl Engine {
             .filter_map(|&id| self.peer(id)?.watch_due_at(&self.rails))
             .min()?;
         Some(due.max(self.observers.watched.check_at))
+    }
+}
+
+impl Inspect<'_> {
+    /// Returns the longest time during which a peer with several rails acknowledged nothing in flight.
+    pub fn longest_stall(self) -> Duration {
+        self.0.observers.watched.longest_stall
     }
 }
 

@@ -107,7 +107,7 @@ impl Peer {
 
 impl Engine {
     /// Books a message that was sent completely and is not kept, if no receipt is recorded; false:
-    /// [`Engine::departed`] books the result.
+    /// `Engine::departed` books the result.
     #[inline(always)]
     pub(crate) fn has_left(
         &mut self,

@@ -6,9 +6,9 @@
 
 use crate::clock::Instant;
 use crate::collect::request::Hints;
-use crate::engine::Engine;
 use crate::engine::peer::Peer;
 use crate::engine::way::Lane;
+use crate::engine::{Engine, Inspect};
 use crate::packet::PeerId;
 use crate::profile::sample::Method;
 use crate::protocol::leaving::To;
@@ -34,21 +34,28 @@ pub struct Quote {
 }
 
 impl Engine {
+    fn message(&self, peer: &Peer, to: To, len: u64, hints: Hints) -> Message {
+        let is_invited = !hints.unordered && peer.states.invitations.has(to.1.0, to.2.0);
+        Message { len, hints, has_address: true, is_invited, chunk: self.config.chunk }
+    }
+}
+
+impl Inspect<'_> {
     /// Returns the plan that a message would get now; `None`: the peer is unknown or lost.
-    pub fn plan(&self, to: To, len: u64, hints: Hints, caller: Caller, now: Instant) -> Option<Plan> {
-        let peer = self.peer(to.0).filter(|peer| !peer.is_gone())?;
+    pub fn plan(self, to: To, len: u64, hints: Hints, caller: Caller, now: Instant) -> Option<Plan> {
+        let peer = self.0.peer(to.0).filter(|peer| !peer.is_gone())?;
         let wanted = Wanted { len, hints, caller };
-        let nodes = (&self.rails[..], &self.other_cores);
-        if let Some((plan, _)) = peer.at_once(nodes, self.config.chunk, wanted, &mut || now) {
+        let nodes = (&self.0.rails[..], &self.0.other_cores);
+        if let Some((plan, _)) = peer.at_once(nodes, self.0.config.chunk, wanted, &mut || now) {
             return Some(plan);
         }
-        let message = self.message(peer, to, len, hints);
+        let message = self.0.message(peer, to, len, hints);
         let mut protocol = peer.cheapest(&message).protocol;
         if protocol == Protocol::Eager {
             let is_alone = hints.are_plain() && peer.window.is_empty();
-            if is_alone && peer.parallel(&self.rails, (now, len), &self.other_cores).is_some() {
+            if is_alone && peer.parallel(&self.0.rails, (now, len), &self.0.other_cores).is_some() {
                 protocol = Protocol::EagerParallel;
-            } else if eager::stays_in_place(peer, &self.rails, len) {
+            } else if eager::stays_in_place(peer, &self.0.rails, len) {
                 protocol = Protocol::EagerZcopy;
             }
         }
@@ -56,9 +63,9 @@ impl Engine {
     }
 
     /// Returns the cost of a message with each protocol that fits, the cheapest first.
-    pub fn quotes(&self, to: To, len: u64, hints: Hints) -> Vec<Quote> {
-        let Some(peer) = self.peer(to.0).filter(|peer| !peer.is_gone()) else { return Vec::new() };
-        let message = self.message(peer, to, len, hints);
+    pub fn quotes(self, to: To, len: u64, hints: Hints) -> Vec<Quote> {
+        let Some(peer) = self.0.peer(to.0).filter(|peer| !peer.is_gone()) else { return Vec::new() };
+        let message = self.0.message(peer, to, len, hints);
         let mut costs: Vec<_> = peer.costs(&message).collect();
         costs.sort_by_key(|(cost, _)| *cost);
         let quote = |(Cost { is_beyond, ns }, rules): (Cost, &Rules)| Quote {
@@ -69,17 +76,12 @@ impl Engine {
         costs.into_iter().map(quote).collect()
     }
 
-    fn message(&self, peer: &Peer, to: To, len: u64, hints: Hints) -> Message {
-        let is_invited = !hints.unordered && peer.states.invitations.has(to.1.0, to.2.0);
-        Message { len, hints, has_address: true, is_invited, chunk: self.config.chunk }
-    }
-
     /// Whether it pays to poll the rails before a message is sent: it could be pushed now, but credit is
     /// running out.
     #[inline]
-    pub fn needs_credit(&self, to: PeerId, len: u64) -> bool {
-        let Some(peer) = self.peer(to) else { return false };
-        peer.is_one_push(len, self.config.chunk) && !peer.credit.has_for_push(len, SPARE)
+    pub fn needs_credit(self, to: PeerId, len: u64) -> bool {
+        let Some(peer) = self.0.peer(to) else { return false };
+        peer.is_one_push(len, self.0.config.chunk) && !peer.credit.has_for_push(len, SPARE)
     }
 }
 

@@ -70,7 +70,7 @@ impl Session {
         for (number, linked) in numbers.iter().zip(&links) {
             taken[number.index() - self.places.first] = Some(linked.len() as u32);
         }
-        let first = self.node().with(|engine| engine.next_peer().0);
+        let first = self.node().with(|engine| engine.inspect().next_peer().0);
         let mut fresh = first..;
         let processes: Vec<u32> =
             ranks.map(|rank| is_known(rank).unwrap_or_else(|| fresh.next().unwrap_or(u32::MAX))).collect();
@@ -91,9 +91,9 @@ impl Session {
         }
         self.node().attach(rails, |engine| {
             for ((rail, limits, name), linked) in limits.iter().zip(links) {
-                engine.place_rail(*rail, *limits);
-                engine.name_rail(*rail, name);
-                linked.iter().for_each(|&rank| engine.add_link(peers[rank], *rail));
+                engine.setup().place_rail(*rail, *limits);
+                engine.setup().name_rail(*rail, name);
+                linked.iter().for_each(|&rank| engine.setup().add_link(peers[rank], *rail));
             }
         });
     }
@@ -102,9 +102,9 @@ impl Session {
     /// processes may be pending.
     pub fn close_bridge(&self, bridge: &Bridge) {
         let peers = || bridge.fresh.iter().copied().map(PeerId);
-        self.node().submit(|engine| peers().for_each(|peer| engine.part(peer)));
-        self.node().wait_for(DRAIN_BOUND, |engine| peers().all(|peer| engine.has_parted(peer)));
-        self.node().detach(&bridge.rails, |engine| peers().for_each(|peer| engine.forget(peer)));
+        self.node().submit(|engine| peers().for_each(|peer| engine.setup().part(peer)));
+        self.node().wait_for(DRAIN_BOUND, |engine| peers().all(|peer| engine.inspect().has_parted(peer)));
+        self.node().detach(&bridge.rails, |engine| peers().for_each(|peer| engine.setup().forget(peer)));
         let mut taken = self.places.taken();
         bridge.rails.iter().for_each(|rail| taken[rail.index() - self.places.first] = None);
     }

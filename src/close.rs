@@ -33,7 +33,7 @@ impl Session {
         let job = self.job.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
         let Some(job) = job else { return Ok(()) };
         self.node().submit(|engine| engine.leave());
-        self.node().wait_for(DRAIN_BOUND, |engine| engine.is_drained());
+        self.node().wait_for(DRAIN_BOUND, |engine| engine.inspect().is_drained());
         notices::tell_held();
         summary::tell(self);
         if !interpreted::by_valgrind() {

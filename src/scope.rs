@@ -245,9 +245,7 @@ impl<'s, 'env> Scope<'s, 'env> {
     /// The rank does not exist.
     pub fn begin_packing(&self, to: u32, tag: u64) -> Result<Piece, SessionError> {
         let to: PeerId = self.channel.session.peer(to)?;
-        let begin =
-            |engine: &mut nmad_engine::Engine| engine.begin_packing(to, self.channel.context, Tag(tag));
-        Ok(Piece::Packing(self.node().with(begin)))
+        Ok(Piece::Packing(Packing::new(to, self.channel.context, Tag(tag))))
     }
 
     /// Begins to unpack a message piece by piece.
@@ -263,7 +261,7 @@ impl<'s, 'env> Scope<'s, 'env> {
         self.channel.session.check_source(from)?;
         let context = self.channel.context;
         let begin =
-            |engine: &mut nmad_engine::Engine| engine.begin_unpacking(from.into(), context, tag.into());
+            |engine: &mut nmad_engine::Engine| Unpacking::new(engine, from.into(), context, tag.into());
         Ok(Piece::Unpacking(self.node().with(begin)))
     }
 
@@ -274,7 +272,7 @@ impl<'s, 'env> Scope<'s, 'env> {
     pub fn pack(&self, message: &mut Piece, data: &'env [u8], hints: Hints) -> Request {
         let Piece::Packing(packing) = message else { panic!("pack on a message that is taken apart") };
         let data = readable(data);
-        self.keep(self.node().submit(|engine| engine.pack(packing, data, hints)))
+        self.keep(self.node().submit(|engine| packing.pack(engine, data, hints)))
     }
 
     /// Receives the next piece of a message.
@@ -284,7 +282,7 @@ impl<'s, 'env> Scope<'s, 'env> {
     pub fn unpack(&self, message: &mut Piece, buffer: &'env mut [u8]) -> Request {
         let Piece::Unpacking(unpacking) = message else { panic!("unpack on a message that is built") };
         let into = writable(buffer);
-        self.keep(self.node().submit(|engine| engine.unpack(unpacking, into)))
+        self.keep(self.node().submit(|engine| unpacking.unpack(engine, into)))
     }
 
     /// Ends a message: waits for its pieces, like Madeleine's barrier at the end of a message.
@@ -293,7 +291,7 @@ impl<'s, 'env> Scope<'s, 'env> {
     /// The first error of a piece.
     pub fn end(&self, message: Piece, pieces: &[Request]) -> Result<(), SessionError> {
         if let Piece::Unpacking(unpacking) = message {
-            self.node().with(|engine| engine.end_unpacking(unpacking));
+            self.node().with(|engine| unpacking.end(engine));
         }
         pieces.iter().try_for_each(|&piece| self.wait(piece).map(drop))
     }

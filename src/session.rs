@@ -131,9 +131,9 @@ impl Session {
             })
             .collect();
         for OpenRail { mut driver, reach, wire, trace, .. } in opened {
-            let rail = engine.add_rail(driver.limits());
-            engine.name_rail(rail, driver.name());
-            engine.share_wire(rail, RailId(wire as u8));
+            let rail = engine.setup().add_rail(driver.limits());
+            engine.setup().name_rail(rail, driver.name());
+            engine.setup().share_wire(rail, RailId(wire as u8));
             let reached = |peer: &u32| {
                 // Each driver must get every address, so this must not stop at the first.
                 let know = |(number, address): &&&(u8, String)| driver.know(PeerId(*peer), *number, address);
@@ -141,7 +141,7 @@ impl Session {
             };
             let candidates = (0..job.size()).filter(|&peer| reach.includes(job, peer));
             let peers: Vec<u32> = candidates.filter(reached).collect();
-            peers.iter().for_each(|&peer| engine.add_link(PeerId(peer), rail));
+            peers.iter().for_each(|&peer| engine.setup().add_link(PeerId(peer), rail));
             rails.push(Rail { peers, trace });
             drivers.push(driver);
         }
@@ -192,7 +192,7 @@ impl Session {
 
     /// Every rank must be reachable over some rail.
     fn check_reach(&self) -> Result<(), SessionError> {
-        let missing = |&rank: &u32| self.node.with(|engine| engine.peer_view(PeerId(rank)).is_none());
+        let missing = |&rank: &u32| self.node.with(|engine| engine.inspect().peer_view(PeerId(rank)).is_none());
         let Some(rank) = (0..self.size).find(missing) else { return Ok(()) };
         Err(SessionError::Rail(format!(
             "no rail of rank {} shares a subnet with one of rank {rank} (rails: {}); \
@@ -246,7 +246,7 @@ impl Session {
     pub fn set_strategy(&self, rank: Option<u32>, name: &str) -> Result<(), SessionError> {
         let peer = rank.map(|rank| self.peer(rank)).transpose()?;
         self.node
-            .with(|engine| engine.set_strategy(peer, name))
+            .with(|engine| engine.setup().set_strategy(peer, name))
             .map_err(|e| setting("strategy", e.to_string()))
     }
 
@@ -255,18 +255,18 @@ impl Session {
     /// # Errors
     /// There is no such strategy.
     pub fn strategy(&self, name: &str) -> Result<StrategyId, SessionError> {
-        let place = self.node.with(|engine| engine.registry().place(name));
+        let place = self.node.with(|engine| engine.inspect().registry().place(name));
         place.map_err(|e| setting("strategy", e.to_string()))
     }
 
     /// Returns the names of all strategies, those of the program last.
     pub fn strategies(&self) -> Vec<String> {
-        self.node.with(|engine| engine.registry().names().map(String::from).collect())
+        self.node.with(|engine| engine.inspect().registry().names().map(String::from).collect())
     }
 
     /// Chooses when rails are fed (P1 section 3.2).
     pub fn set_feed(&self, feed: Feed) {
-        self.node.with(|engine| engine.set_feed(feed));
+        self.node.with(|engine| engine.setup().set_feed(feed));
     }
 
     /// Changes the setting of progress while the program computes.
@@ -290,7 +290,7 @@ impl Session {
             };
             rails.iter().map(|rail| told(&**rail)).collect()
         });
-        let counters = |index: usize| self.node.with(|engine| engine.counters(RailId(index as u8)));
+        let counters = |index: usize| self.node.with(|engine| engine.inspect().counters(RailId(index as u8)));
         let info = |(index, (name, address, limits, dropped)): (usize, (String, String, _, _))| RailInfo {
             name,
             address,
@@ -321,19 +321,19 @@ impl Session {
     /// Returns the accuracy of the predictions for a rail to a rank; `None` if nothing was observed, or the
     /// rail does not reach the rank.
     pub fn accuracy(&self, rail: u8, rank: u32) -> Option<Accuracy> {
-        self.node.with(|engine| engine.forecast(RailId(rail), PeerId(rank))?.accuracy())
+        self.node.with(|engine| engine.inspect().forecast(RailId(rail), PeerId(rank))?.accuracy())
     }
 
     /// Returns the profile of a rail to a rank as corrected by completed transfers; `None` if they changed
     /// nothing, or the rail does not reach the rank.
     pub fn learnt(&self, rail: u8, rank: u32) -> Option<Taught> {
-        self.node.with(|engine| engine.learnt(RailId(rail), PeerId(rank)))
+        self.node.with(|engine| engine.inspect().learnt(RailId(rail), PeerId(rank)))
     }
 
     /// Returns the present thresholds for messages to a rank, and their origins; `None` if there is no such
     /// rank, or no rail reaches it.
     pub fn in_force(&self, rank: u32) -> Option<InForce> {
-        self.node.with(|engine| engine.in_force(PeerId(rank)))
+        self.node.with(|engine| engine.inspect().in_force(PeerId(rank)))
     }
 
     /// Returns the node of the session, for bindings and benchmarks.
@@ -374,7 +374,7 @@ impl Session {
                 capacity,
             },
             Error::PeerLost(peer) => {
-                let why = self.node.with(|engine| engine.failure(peer));
+                let why = self.node.with(|engine| engine.inspect().failure(peer));
                 SessionError::PeerLost {
                     rank: peer.0,
                     why: why.map_or_else(String::new, |why| why.to_string()),

@@ -56,7 +56,7 @@ fn file_name(rank: u32) -> String {
 
 fn write(session: &Session, folder: &Path) {
     let path = folder.join(file_name(session.rank()));
-    let stall = session.node().with(|engine| engine.longest_stall());
+    let stall = session.node().with(|engine| engine.inspect().longest_stall());
     let text = counts(stall.as_ns() / 1000, &session.rails());
     if let Err(error) = nmad_words::file::write(&path, text) {
         let path = path.display();

@@ -6,7 +6,7 @@ use crate::live::SessionPointer;
 use crate::message::{Address, CHints, Wanted, check_rank};
 use crate::raw::{In, Out};
 use crate::table::Open;
-use newmadeleine::engine::{Engine, PeerId, RequestId, Tag};
+use newmadeleine::engine::{Engine, Packing, PeerId, RequestId, Tag, Unpacking};
 use newmadeleine::{Segments, SessionError};
 
 /// Waits for the pieces; returns the first failure.
@@ -23,8 +23,7 @@ pub fn begin_packing(session: SessionPointer, to: Address, packing: Out<u64>) ->
     if rank >= size {
         return Err(SessionError::NoSuchRank { rank, size }.into());
     }
-    let begin = |engine: &mut Engine| engine.begin_packing(PeerId(rank), channel.context(), Tag(to.tag));
-    packing.set(handle.packings.begin(handle.node().with(begin)));
+    packing.set(handle.packings.begin(Packing::new(PeerId(rank), channel.context(), Tag(to.tag))));
     Ok(OK)
 }
 
@@ -37,7 +36,7 @@ pub fn pack(
 ) -> Answer {
     let handle = session.get()?;
     let (data, hints) = (data?, hints.hints(handle)?);
-    let submit = |message: &mut _| handle.node().submit(|engine| engine.pack(message, data, hints));
+    let submit = |message: &mut Packing| handle.node().submit(|engine| message.pack(engine, data, hints));
     handle.packings.add(packing, request, submit)
 }
 
@@ -51,7 +50,7 @@ pub fn begin_unpacking(session: SessionPointer, wanted: Wanted, unpacking: Out<u
     let channel = wanted.channel(handle)?;
     let (from, tag) = wanted.names()?;
     check_rank(handle, wanted.from)?;
-    let begin = |engine: &mut Engine| engine.begin_unpacking(from.into(), channel.context(), tag.into());
+    let begin = |engine: &mut Engine| Unpacking::new(engine, from.into(), channel.context(), tag.into());
     unpacking.set(handle.unpackings.begin(handle.node().with(begin)));
     Ok(OK)
 }
@@ -64,13 +63,13 @@ pub fn unpack(
 ) -> Answer {
     let handle = session.get()?;
     let into = into?;
-    let submit = |message: &mut _| handle.node().submit(|engine| engine.unpack(message, into));
+    let submit = |message: &mut Unpacking| handle.node().submit(|engine| message.unpack(engine, into));
     handle.unpackings.add(unpacking, request, submit)
 }
 
 pub fn end_unpacking(session: SessionPointer, unpacking: u64) -> Answer {
     let handle = session.get()?;
     let Open { message, kept } = handle.unpackings.end(unpacking)?;
-    handle.node().with(|engine| engine.end_unpacking(message));
+    handle.node().with(|engine| message.end(engine));
     wait_kept(handle, kept)
 }

@@ -14,6 +14,7 @@ mod carrier;
 pub mod conformance;
 mod connections;
 mod conversation;
+mod datagram;
 pub mod error;
 mod fabric;
 pub mod handshake;

@@ -174,8 +174,8 @@ struct Rank {
 impl Rank {
     fn new(me: u32, rail: ChannelRail) -> Rank {
         let mut engine = Engine::new(Config { me: PeerId(me), ..Config::default() }).expect("it exists");
-        let id = engine.add_rail(rail.limits());
-        engine.add_link(rail.peer, id);
+        let id = engine.setup().add_rail(rail.limits());
+        engine.setup().add_link(rail.peer, id);
         Rank { engine, rails: vec![Box::new(rail)] }
     }
 
@@ -209,7 +209,7 @@ fn main() {
         assert!(memory.iter().all(|&byte| byte == 7), "the message is intact");
         println!(
             "{len:>9} B arrived; rank 0 sent so far: {:?}",
-            sender.engine.counters(nmad_engine::RailId(0))
+            sender.engine.inspect().counters(nmad_engine::RailId(0))
         );
     }
 }

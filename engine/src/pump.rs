@@ -149,7 +149,7 @@ pub fn turn(node: &mut impl Access, now: Instant, clock: &mut dyn FnMut() -> Ins
 /// one. The caller also runs a full pass now and then, and whenever the result is `None`.
 #[inline]
 pub fn look_for(node: &mut impl Access, now: Instant, from: PeerId) -> Option<bool> {
-    let rail = node.engine().looks_on(from)?;
+    let rail = node.engine().inspect().looks_on(from)?;
     match node.poll(rail, Scope::Peer(from), now) {
         Looked::Found => Some(true),
         Looked::Nothing => Some(false),
@@ -208,7 +208,7 @@ fn feed_together(
     let mut own: Option<(RailId, Vec<Order>)> = None;
     let (mut fed, mut handed) = (Vec::new(), 0);
     let beside = node.beside();
-    node.engine().stand_beside(beside.into_iter());
+    node.engine().setup().stand_beside(beside.into_iter());
     for index in 0..node.rails() {
         let id = RailId(index as u8);
         let mut orders = Vec::new();
@@ -285,7 +285,7 @@ pub fn try_at_once(
         return Err(Tried(None));
     };
     let sent = give(node, &leaving, to, data);
-    match node.engine().has_left(&leaving, sent, to.0, data.len()) {
+    match node.engine().has_left(&leaving, sent, to.0, data.len(), clock) {
         true => Ok(leaving.seq()),
         false => Err(Tried(Some((leaving, sent)))),
     }

@@ -89,7 +89,7 @@ impl Victim {
         let about = |notice: &&nmad_engine::Notice| notice.text.contains("malformed");
         let notices: Vec<_> = net.hosts[0].notices.iter().filter(about).cloned().collect();
         assert!(notices.len() <= 1 && notices.iter().all(|n| n.peer == PeerId(1)), "{notices:?}");
-        assert_eq!(net.hosts[0].engine.failure(PeerId(2)), None);
+        assert_eq!(net.hosts[0].engine.inspect().failure(PeerId(2)), None);
         net.stall(0, 1, false);
         net.stall(1, 1, false);
         net.settle();

@@ -46,7 +46,7 @@ impl Core {
     /// Returns whether a deadline of the engine has passed, perhaps of a message that another thread
     /// submitted after the sleeper fell asleep.
     fn is_due(&self) -> bool {
-        self.engine.next_deadline().is_some_and(|deadline| deadline <= self.now)
+        self.engine.inspect().next_deadline().is_some_and(|deadline| deadline <= self.now)
     }
 
     /// Returns the descriptors that become readable when a peer wants a link.

@@ -400,9 +400,9 @@ impl<'a> Work<'a> {
         }
         self.turns = self.shared.turns();
         self.rails = core.rails.len();
-        let in_flight = core.engine.pending() > 0 || waits;
+        let in_flight = core.engine.inspect().pending() > 0 || waits;
         let serves = core.service.is_some();
-        let needed = in_flight || serves || core.engine.next_deadline().is_some();
+        let needed = in_flight || serves || core.engine.inspect().next_deadline().is_some();
         let mut helped = self.state.helped();
         helped.turns += 1;
         if moved && alone && !sleeps {

@@ -59,7 +59,7 @@ pub(crate) struct Core {
 
 impl Core {
     pub(crate) fn new(engine: Engine, rails: Vec<Box<dyn Driver>>, tell: Tell) -> Core {
-        let standby = Arc::new(Standby::new(engine.cores().clone()));
+        let standby = Arc::new(Standby::new(engine.inspect().cores().clone()));
         Core {
             engine,
             standby,
@@ -112,7 +112,7 @@ impl Core {
         } else {
             SLEEP_MAX
         };
-        if let Some(deadline) = self.engine.next_deadline() {
+        if let Some(deadline) = self.engine.inspect().next_deadline() {
             bound = bound.min(deadline.since(self.now).max(Duration::from_us(1)));
         }
         (told.into_iter().flatten().filter(|&fd| fd >= 0).collect(), bound)

@@ -131,8 +131,8 @@ fn core(rails: usize, log: &Log) -> Core {
     let mut drivers: Vec<Box<dyn Driver>> = Vec::new();
     for at in 0..rails {
         let rail = Rail { at, log: log.clone(), is_up: false, orders: Vec::new() };
-        let id = engine.add_rail(rail.limits());
-        engine.add_link(PEER, id);
+        let id = engine.setup().add_rail(rail.limits());
+        engine.setup().add_link(PEER, id);
         drivers.push(Box::new(rail));
     }
     engine.send(PEER, Context(0), Tag(0), Segments::empty(), Hints::default());
@@ -161,7 +161,7 @@ fn all_left(lock: &Mutex<Core>, log: &Log, submitted: usize) {
     assert!(guard.rails.iter().all(Option::is_some), "each rail is in its place");
     assert!(!guard.engine.has_orders(NOW), "nothing was left to nobody");
     let packets: u64 =
-        (0..guard.rails.len()).map(|rail| guard.engine.counters(RailId(rail as u8)).entries).sum();
+        (0..guard.rails.len()).map(|rail| guard.engine.inspect().counters(RailId(rail as u8)).entries).sum();
     assert!(packets as usize > submitted, "the first message, and these");
     for numbers in log.lock().unwrap().iter() {
         assert!(numbers.windows(2).all(|pair| pair[0].wrapping_add(1) == pair[1]), "{numbers:?}");
@@ -224,7 +224,7 @@ fn with_a_core(log: &Log) -> Core {
     let samples = samples.into_iter().chain([sample(Method::HandOff(Pair::Unknown), 0, 1)]);
     let profile = std::sync::Arc::new(Profile::new(Provenance::default(), samples).unwrap());
     for rail in 0..2 {
-        core.engine.set_profile(RailId(rail), None, profile.clone());
+        core.engine.setup().set_profile(RailId(rail), None, profile.clone());
     }
     core
 }

@@ -63,7 +63,7 @@ impl Node {
     /// Wakes the helper if requests are pending, so that they advance while the application computes.
     #[inline]
     pub(crate) fn wake_helper(&self, core: &Core) {
-        if core.engine.pending() > 0 {
+        if core.engine.inspect().pending() > 0 {
             self.helper.wake();
         }
     }
@@ -219,7 +219,7 @@ impl Node {
                 Err(awaited) => awaited,
             };
             let is_over = until.is_some_and(|until| core.now >= until);
-            let from = awaited.and_then(|request| core.engine.awaited_from(request));
+            let from = awaited.and_then(|request| core.engine.inspect().awaited_from(request));
             (core.missed, core.awaited) = (false, awaited);
             let happened = from.is_some_and(|from| self.shared.look_for(&mut core, from))
                 || self.shared.turn(&mut core, true);
@@ -268,10 +268,8 @@ impl Node {
             Purpose::Told => 0,
             Purpose::Traced(from_len) => *from_len,
         };
-        match core.on_receipt.iter().map(from_len).min() {
-            Some(from_len) => core.engine.record_receipts_from(from_len),
-            None => core.engine.record_receipts(false),
-        }
+        let from_len = core.on_receipt.iter().map(from_len).min();
+        core.engine.setup().record_receipts(from_len);
     }
 
     /// Returns the origin of the time of receipts on the monotonic clock of the system, in nanoseconds.

@@ -46,7 +46,7 @@ impl Node {
         (data, hints): (&Segments, Hints),
         mut refused: Option<Refused>,
     ) -> Outcome {
-        if core.engine.needs_credit(to.0, data.len()) && refused.is_none() {
+        if core.engine.inspect().needs_credit(to.0, data.len()) && refused.is_none() {
             self.shared.turn(&mut core, true);
             match self.shared.send_at_once(&mut core, to, (data, hints), Caller::Looked) {
                 Ok(Submitted::Ended(seq)) => return Ok(envelope(to, data, seq)),
@@ -94,7 +94,7 @@ impl Node {
     /// invitation (Rtr) for this one, since no other thread may poll soon.
     pub fn send_between(&self, to: &To, data: &Segments, hints: Hints) -> RequestId {
         let mut core = self.shared.lock();
-        let plan = core.engine.plan(*to, data.len(), hints, Caller::GoesOn, core.now);
+        let plan = core.engine.inspect().plan(*to, data.len(), hints, Caller::GoesOn, core.now);
         let asks = plan.is_some_and(|plan| matches!(plan.protocol, Protocol::Rendezvous | Protocol::Rtr));
         let &(peer, context, tag) = to;
         let send = |engine: &mut Engine| engine.send(peer, context, tag, data.clone(), hints);

@@ -90,7 +90,7 @@ impl Shared {
         let fed = pump::feed(&mut Held(core), found_at, &mut self.clock.kept_in(&mut now), urgent);
         core.now = core.now.max(now);
         // An idle rail that accepted nothing is full: it may have completed a send meanwhile.
-        if !fed && core.engine.is_stuck(now) {
+        if !fed && core.engine.inspect().is_stuck(now) {
             core.is_armed = false;
             pump::turn(&mut Held(core), found_at, &mut || self.clock.now(), urgent);
             // The turn may take long if a rail has room again.
@@ -151,7 +151,7 @@ impl Shared {
     #[inline(never)]
     pub(crate) fn collect(&self, core: &mut Core) -> bool {
         let ended = core.engine.any_ended();
-        if core.engine.has_notices() {
+        if core.engine.inspect().has_notices() {
             self.tell_notices(core);
         }
         if ended {
@@ -170,7 +170,7 @@ impl Shared {
     /// Announces an ended request: wakes sleeping threads, unless it is the one that this thread waits for.
     #[inline]
     pub(crate) fn news(&self, core: &mut Core) {
-        if !core.awaited.is_some_and(|request| core.engine.only_ended(request)) {
+        if !core.awaited.is_some_and(|request| core.engine.inspect().only_ended(request)) {
             self.rouse();
         }
         if let Some(watch) = &mut core.watch {

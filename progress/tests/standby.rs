@@ -59,9 +59,10 @@ fn node(meeting: &Arc<Meeting>) -> Node {
     let samples = copies.into_iter().chain([sample(Method::HandOff(Pair::Unknown), 0, 200)]);
     let profile = Arc::new(Profile::new(Provenance::default(), samples).expect("there are two sizes"));
     node.with(|engine| {
-        engine.set_strategy(None, "auto").expect("it is there");
-        (0..meeting.rails as u8).for_each(|rail| engine.set_profile(RailId(rail), None, profile.clone()));
-        engine.record_receipts(true);
+        engine.setup().set_strategy(None, "auto").expect("it is there");
+        (0..meeting.rails as u8)
+            .for_each(|rail| engine.setup().set_profile(RailId(rail), None, profile.clone()));
+        engine.setup().record_receipts(Some(0));
     });
     let cores = own_cores().into_iter().rev().take(meeting.rails - 1).collect();
     node.set_progress(Progress::Dedicated(cores)).expect("they are ours");

@@ -213,7 +213,8 @@ impl Host {
         if at <= local {
             at += TICK_NS;
         }
-        let deadline = self.engine.next_deadline().map(Instant::as_ns).filter(|&deadline| deadline > local);
+        let deadline =
+            self.engine.inspect().next_deadline().map(Instant::as_ns).filter(|&deadline| deadline > local);
         self.spin_ns = if active { 1_000 } else { (self.spin_ns * 2).min(TICK_NS) };
         let next = |thread: &Thread| match thread.mode {
             Mode::Computing(until) if self.is_asleep() => until.max(local + 1),
@@ -356,25 +357,25 @@ impl Host {
                 let (to, context, tag) = (PeerId(to as u32), Context(context), Tag(tag));
                 let Some(part) = ask.part else { return self.engine.send(to, context, tag, memory, hints) };
                 if part.index == 0 {
-                    self.packings.insert(part.message, self.engine.begin_packing(to, context, tag));
+                    self.packings.insert(part.message, Packing::new(to, context, tag));
                 }
                 let packing = self.packings.get_mut(&part.message).expect("begun with its first part");
-                self.engine.pack(packing, memory, hints)
+                packing.pack(&mut self.engine, memory, hints)
             }
             What::Recv { from, context, tag } => {
                 let (source, tag) = names(from, tag);
                 let context = Context(context);
                 let Some(part) = ask.part else { return self.engine.recv(source, context, tag, memory) };
                 if part.index == 0 {
-                    let unpacking = self.engine.begin_unpacking(source, context, tag);
+                    let unpacking = Unpacking::new(&mut self.engine, source, context, tag);
                     self.unpackings.insert(part.message, unpacking);
                 }
                 let unpacking = self.unpackings.get_mut(&part.message).expect("begun with its first part");
-                let request = self.engine.unpack(unpacking, memory);
+                let request = unpacking.unpack(&mut self.engine, memory);
                 if part.last
                     && let Some(unpacking) = self.unpackings.remove(&part.message)
                 {
-                    self.engine.end_unpacking(unpacking);
+                    unpacking.end(&mut self.engine);
                 }
                 request
             }
@@ -406,7 +407,7 @@ impl Host {
         let What::Recv { from, context, tag } = plan.asks[op].what else { return Ok(true) };
         let (source, tag_match) = names(from, tag);
         let Some(envelope) = self.engine.probe(source, Context(context), tag_match) else {
-            return Ok(from.is_some_and(|from| self.engine.failure(PeerId(from as u32)).is_some()));
+            return Ok(from.is_some_and(|from| self.engine.inspect().failure(PeerId(from as u32)).is_some()));
         };
         let right = envelope.context.0 == context
             && from.is_none_or(|from| envelope.peer.0 as usize == from)

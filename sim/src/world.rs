@@ -262,7 +262,7 @@ impl World {
         let mut texts: Vec<String> = Vec::new();
         for host in self.hosts.iter().filter(|host| !network.doing[host.id].dead) {
             for peer in 0..self.hosts.len() {
-                let Some(view) = host.engine.peer_view(PeerId(peer as u32)) else { continue };
+                let Some(view) = host.engine.inspect().peer_view(PeerId(peer as u32)) else { continue };
                 texts.push(format!("h{}->h{peer} {view:?}", host.id));
             }
         }
@@ -283,7 +283,7 @@ impl World {
                 self.delivery.memory.finish(&self.plan, host.id, memory, &*network)?;
             }
             let whole = (0..self.hosts.len()).all(|peer| peer == host.id || !network.severed(host.id, peer));
-            let left = host.engine.unexpected();
+            let left = host.engine.inspect().unexpected();
             if whole && left > 0 {
                 return Err(format!("h{} still keeps {left} unexpected messages", host.id));
             }
@@ -310,23 +310,23 @@ type Meet<'a> = &'a dyn Fn(usize, usize) -> bool;
 fn host(scenario: &Scenario, plan: &Plan, id: usize, (network, meet): (&Shared, Meet<'_>)) -> Host {
     let config = scenario.configs[id].clone();
     let mut engine = Engine::new(config).unwrap_or_else(|e| panic!("scenario: {e}"));
-    scenario.cores.iter().for_each(|_| engine.cores().enter());
+    scenario.cores.iter().for_each(|_| engine.inspect().cores().enter());
     let mut rails: Vec<Box<dyn Driver>> = Vec::new();
     let wire = |fabric: usize| scenario.wires.get(fabric).copied().unwrap_or(fabric);
     for (place, &fabric) in scenario.rails[id].iter().enumerate() {
         let rail = SimRail::new(network, fabric, id);
-        let number = engine.add_rail(rail.limits());
+        let number = engine.setup().add_rail(rail.limits());
         rails.push(Box::new(rail));
         let other = scenario.rails[id][..place].iter().position(|&other| wire(other) == wire(fabric));
         if let Some(other) = other {
-            engine.share_wire(number, RailId(other as u8));
+            engine.setup().share_wire(number, RailId(other as u8));
         }
         if let Some(Some(profile)) = scenario.profiles.get(fabric) {
-            engine.set_profile(number, None, profile.clone());
+            engine.setup().set_profile(number, None, profile.clone());
         }
         for peer in (0..scenario.hosts()).filter(|&peer| peer != id && meet(id, peer)) {
             if scenario.rails[peer].contains(&fabric) {
-                engine.add_link(PeerId(peer as u32), number);
+                engine.setup().add_link(PeerId(peer as u32), number);
             }
         }
     }

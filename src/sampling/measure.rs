@@ -96,8 +96,8 @@ fn sent(node: &Node, task: &mut Task<'_>) -> Result<Result<Profile, Unmeasured>,
     let mut talk = Talk::new(node, peer, task.number);
     // Any traffic opens all links to a peer.
     talk.order("hello")?;
-    node.wait_for(OPENING, |engine| engine.link(peer, rail) != Some(LinkView::Opening));
-    let Some(LinkView::Up { remote }) = node.with(|engine| engine.link(peer, rail)) else {
+    node.wait_for(OPENING, |engine| engine.inspect().link(peer, rail) != Some(LinkView::Opening));
+    let Some(LinkView::Up { remote }) = node.with(|engine| engine.inspect().link(peer, rail)) else {
         talk.order("none")?;
         talk.end();
         return Ok(Err(Unmeasured::NoWay(peer)));
@@ -106,14 +106,14 @@ fn sent(node: &Node, task: &mut Task<'_>) -> Result<Result<Profile, Unmeasured>,
     talk.rail = Some(rail);
     talk.receive_order()?;
     let before = node.with(|engine| {
-        engine.measure(peer, Some(rail));
-        engine.counters(rail)
+        engine.setup().measure(peer, Some(rail));
+        engine.inspect().counters(rail)
     });
     let begun = Instant::now();
     let measured = plan(&mut talk, task);
     let after = node.with(|engine| {
-        engine.measure(peer, None);
-        engine.counters(rail)
+        engine.setup().measure(peer, None);
+        engine.inspect().counters(rail)
     });
     let (sampler, signs) = measured?;
     talk.end();
@@ -149,7 +149,7 @@ fn answered(node: &Node, peer: PeerId, number: u32) -> Result<(), Broken> {
             ["hello"] => {}
             ["rail", rail] => {
                 let rail = rail.parse().map(RailId).map_err(|_| talk.lost(&format!("it says '{order}'")))?;
-                node.with(|engine| engine.measure(peer, Some(rail)));
+                node.with(|engine| engine.setup().measure(peer, Some(rail)));
                 talk.rail = Some(rail);
                 queue = Queue::begin();
                 talk.order("ready")?;
@@ -169,7 +169,7 @@ fn answered(node: &Node, peer: PeerId, number: u32) -> Result<(), Broken> {
         }
     }
     talk.order(&format!("done {:.4}", queue.part()))?;
-    node.with(|engine| engine.measure(peer, None));
+    node.with(|engine| engine.setup().measure(peer, None));
     talk.end();
     Ok(())
 }
@@ -387,8 +387,8 @@ mod tests {
             let config = Config { me: PeerId(me), ..Config::default() };
             let mut engine = Engine::new(config).expect("the default strategy exists");
             for rail in &rails {
-                let rail = engine.add_rail(rail.limits());
-                engine.add_link(PeerId(1 - me), rail);
+                let rail = engine.setup().add_rail(rail.limits());
+                engine.setup().add_link(PeerId(1 - me), rail);
             }
             let rails = rails.map(|rail| Box::new(rail) as Box<dyn Driver>);
             Node::new(engine, rails.into(), Idle::SHARED, |_| {}).expect("a thread")

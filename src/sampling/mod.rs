@@ -92,7 +92,7 @@ pub fn known(options: &Options, rails: &[(String, Distance)]) -> (Vec<ProfileInf
 /// measures them again.
 pub(crate) fn doubt_refuted(node: &Node, profiles: &[ProfileInfo], size: u32) {
     for ProfileInfo { number, key, known, .. } in profiles {
-        let refuted = |rank| node.with(|engine| engine.refutation(RailId(*number), PeerId(rank)));
+        let refuted = |rank| node.with(|engine| engine.inspect().refutation(RailId(*number), PeerId(rank)));
         let is_ours = |profile: &Profile| profile.provenance().doubt.is_none();
         let Some((profile, Origin::Measured | Origin::Cache(_))) = known else { continue };
         let Some(doubt) = (0..size).find_map(refuted).filter(|_| is_ours(profile)) else { continue };

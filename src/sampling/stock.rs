@@ -304,7 +304,7 @@ impl Stock {
                 let there = peers[number].iter().filter(|&&peer| self::distance(job, peer) == distance);
                 node.with(|engine| {
                     there.for_each(|&peer| {
-                        engine.set_profile(RailId(number as u8), Some(PeerId(peer)), profile.clone());
+                        engine.setup().set_profile(RailId(number as u8), Some(PeerId(peer)), profile.clone());
                     });
                 });
             }

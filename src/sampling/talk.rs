@@ -158,7 +158,7 @@ impl<'a> Talk<'a> {
     }
 
     fn is_dead(&self) -> bool {
-        let dead = |rail| self.node.with(|engine| engine.link(self.peer, rail));
+        let dead = |rail| self.node.with(|engine| engine.inspect().link(self.peer, rail));
         matches!(self.rail.and_then(dead), Some(LinkView::Dead | LinkView::Left))
     }
 
@@ -171,8 +171,8 @@ impl<'a> Talk<'a> {
         );
         let gives_up = |rail| {
             self.node.submit(|engine| {
-                engine.measure(self.peer, None);
-                engine.abandon(self.peer, rail, &why)
+                engine.setup().measure(self.peer, None);
+                engine.setup().abandon(self.peer, rail, &why)
             })
         };
         match self.rail.is_some_and(gives_up) {
@@ -183,7 +183,7 @@ impl<'a> Talk<'a> {
 
     fn envelope(&self, outcome: Outcome) -> Result<Envelope, Broken> {
         outcome.map_err(|error| {
-            let why = self.node.with(|engine| engine.failure(self.peer));
+            let why = self.node.with(|engine| engine.inspect().failure(self.peer));
             Broken::Rank(self.lost(&why.map_or_else(|| error.to_string(), |why| why.to_string())))
         })
     }

@@ -75,11 +75,11 @@ impl Case {
     /// Instructions that a message may cost.
     pub fn budget(self) -> u64 {
         match self {
-            Case::Direct => 2200,
-            Case::Traced => 2460,
-            Case::Eager => 3970,
-            Case::Window => 1950,
-            Case::Unexpected => 5100,
+            Case::Direct => 1950,
+            Case::Traced => 2210,
+            Case::Eager => 3840,
+            Case::Window => 1885,
+            Case::Unexpected => 4960,
         }
     }
 
@@ -146,8 +146,8 @@ impl Couple {
         let [sender, receiver] = [(0, left), (1, right)].map(|(me, rail)| {
             let config = Config { me: PeerId(me), ..Config::default() };
             let mut engine = Engine::new(config).expect("the default strategy exists");
-            let id = engine.add_rail(rail.limits());
-            engine.add_link(PeerId(1 - me), id);
+            let id = engine.setup().add_rail(rail.limits());
+            engine.setup().add_link(PeerId(1 - me), id);
             let rail: Box<dyn Driver> = match case {
                 Case::Traced => Box::new(Around::new(rail, Trace::new("free", records, true))),
                 _ => Box::new(rail),

@@ -55,8 +55,8 @@ impl World {
             rail.know(PeerId(other), 0, &addresses[other as usize]);
             let config = Config { me: PeerId(me), ..Config::default() };
             let mut engine = Engine::new(config).expect("the default strategy exists");
-            let id = engine.add_rail(rail.limits());
-            engine.add_link(PeerId(other), id);
+            let id = engine.setup().add_rail(rail.limits());
+            engine.setup().add_link(PeerId(other), id);
             me += 1;
             Host { engine, rails: vec![rail] }
         });

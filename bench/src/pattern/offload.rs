@@ -55,7 +55,7 @@ pub struct Found {
 /// A rank or a rail fails, this process cannot have the setting, or the two ranks share fewer than two rails.
 pub fn run(pair: Pair<'_>, plan: &Plan, each: &mut dyn FnMut(&Found)) -> Result<(), BenchError> {
     let leads_there = |rail| {
-        let link = pair.session.node().with(|engine| engine.link(PeerId(pair.other), rail));
+        let link = pair.session.node().with(|engine| engine.inspect().link(PeerId(pair.other), rail));
         matches!(link, Some(LinkView::Up { .. } | LinkView::Opening))
     };
     let rails = pair.session.rails().into_iter().enumerate();
@@ -113,7 +113,7 @@ fn sample(
 ) -> Result<(f64, Option<f64>), BenchError> {
     let Pair { session, other } = pair;
     session.set_progress(setting.clone())?;
-    let narrow = |only| session.node().with(|engine| engine.measure(PeerId(other), only));
+    let narrow = |only| session.node().with(|engine| engine.setup().measure(PeerId(other), only));
     narrow(only);
     // Nothing is on the way when both ranks change over.
     ping_pong(pair, &mut [], 1)?;

@@ -89,7 +89,7 @@ fn way_of(
     turn: impl FnOnce() -> Result<f64, BenchError>,
 ) -> Result<f64, BenchError> {
     let Pair { session, other } = pair;
-    let narrow = |only| session.node().with(|engine| engine.measure(PeerId(other), only));
+    let narrow = |only| session.node().with(|engine| engine.setup().measure(PeerId(other), only));
     session.set_strategy(None, way.strategy)?;
     narrow(way.only);
     meet(pair)?;

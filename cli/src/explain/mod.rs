@@ -144,12 +144,12 @@ fn rails_to(session: &Session, to: u32) -> Result<(Vec<Lane>, Option<u64>), Sess
     another_rank(session, to)?;
     let lane = |(number, rail): (usize, newmadeleine::RailInfo)| {
         let id = RailId(number as u8);
-        let forecast = session.node().with(|engine| engine.forecast(id, PeerId(to)).cloned())?;
+        let forecast = session.node().with(|engine| engine.inspect().forecast(id, PeerId(to)).cloned())?;
         let Limits { bandwidth, latency_ns, .. } = rail.limits;
         Some(Lane { name: rail.name, forecast, busy_ns: 0, bandwidth, latency_ns })
     };
     let lanes = session.rails().into_iter().enumerate().filter_map(lane).collect();
-    let eager_max = session.node().with(|engine| engine.eager_max(PeerId(to)));
+    let eager_max = session.node().with(|engine| engine.inspect().eager_max(PeerId(to)));
     Ok((lanes, eager_max.map(|len| len as u64)))
 }
 

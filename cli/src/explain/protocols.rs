@@ -1,5 +1,5 @@
 //! Which protocol serves which sizes, over each rail and over all of them: the engine's own plan
-//! ([`Engine::plan`](newmadeleine::engine::Engine::plan)), asked for every size.
+//! ([`Inspect::plan`](newmadeleine::engine::Inspect::plan)), asked for every size.
 
 use super::another_rank;
 use crate::profiles::{self, InForce};
@@ -102,7 +102,7 @@ fn of(session: &Session, to: u32, options: &Options) -> Protocols {
     let open = |index: &usize| {
         let begun = Instant::now();
         loop {
-            match session.node().with(|engine| engine.link(peer, RailId(*index as u8))) {
+            match session.node().with(|engine| engine.inspect().link(peer, RailId(*index as u8))) {
                 Some(LinkView::Up { .. }) => return true,
                 Some(LinkView::Opening) if begun.elapsed() < PATIENCE => drop(session.node().turn()),
                 _ => return false,
@@ -112,10 +112,10 @@ fn of(session: &Session, to: u32, options: &Options) -> Protocols {
     let open: Vec<usize> = (0..names.len()).filter(open).collect();
     let mut rails = Vec::new();
     for &index in &open {
-        session.node().with(|engine| engine.measure(peer, Some(RailId(index as u8))));
+        session.node().with(|engine| engine.setup().measure(peer, Some(RailId(index as u8))));
         rails.push(on_rail(session, peer, Some(names[index].clone())));
     }
-    session.node().with(|engine| engine.measure(peer, None));
+    session.node().with(|engine| engine.setup().measure(peer, None));
     if open.len() > 1 {
         rails.push(on_rail(session, peer, None));
     }
@@ -131,7 +131,7 @@ fn on_rail(session: &Session, peer: PeerId, rail: Option<String>) -> OnRail {
     };
     let costs = |&bytes: &u64| {
         let to = (peer, Context(0), Tag(TAG));
-        let quotes = session.node().with(|engine| engine.quotes(to, bytes, Hints::default()));
+        let quotes = session.node().with(|engine| engine.inspect().quotes(to, bytes, Hints::default()));
         Costs { bytes, protocols: quotes.iter().map(predicted).collect() }
     };
     OnRail { rail, sizes: sizes(session, peer), costs: PRICED.iter().map(costs).collect() }
@@ -142,7 +142,7 @@ fn protocols(session: &Session, peer: PeerId, len: u64) -> [&'static str; 2] {
     let now = session.node().now();
     let to = (peer, Context(0), Tag(TAG));
     [Caller::Waits, Caller::GoesOn].map(|caller| {
-        let plan = session.node().with(|engine| engine.plan(to, len, Hints::default(), caller, now));
+        let plan = session.node().with(|engine| engine.inspect().plan(to, len, Hints::default(), caller, now));
         plan.map_or("none", |plan| plan.protocol.name())
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! Each rail has a socket of the AF_PACKET family, with an EtherType of our own and a receive ring that is
 //! mapped into the process, so that polling for frames costs a read of memory ([`sys`]). The rail sends the
-//! UDP driver's datagrams: parts of orders with tags, and the same handshake. Instead of IP and UDP there
+//! datagrams of [`crate::datagram`]: parts of orders with tags, and the same handshake. Instead of IP and UDP there
 //! is a header of four bytes with two ports ([`frame`]), and the kernel's filter drops frames for other
 //! processes. Tags cover the data too, which no other checksum protects on the way ([`digest`]). The driver
 //! knows headers, never frames of the engine.
@@ -10,10 +10,10 @@
 mod config;
 mod digest;
 pub mod frame;
-mod link;
 mod opening;
 mod rail;
 mod read;
+mod route;
 pub mod sys;
 mod wakes;
 mod write;

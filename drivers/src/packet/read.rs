@@ -1,20 +1,21 @@
 //! Receiving: handles a frame of an open link.
 
 use super::digest::Digest;
-use super::link::Link;
+use super::route::Route;
 use super::sys::Socket;
+use crate::datagram::assembly::Place;
+use crate::datagram::header::{Datagram, LEN, Signal};
+use crate::datagram::link::Link;
+use crate::datagram::seal::Check;
+use crate::datagram::strays::{Stray, Strays};
 use crate::regions::Regions;
-use crate::udp::assembly::Place;
-use crate::udp::datagram::{Datagram, LEN, Signal};
-use crate::udp::seal::Check;
-use crate::udp::strays::{Stray, Strays};
 use nmad_engine::transfer::driver::Event;
 
 /// Handles the datagram in a frame, possibly padded, and reports an order that it completes. False: the
 /// peer has closed the link.
 #[inline]
 pub fn read(
-    link: &mut Link,
+    link: &mut Link<Route>,
     bytes: &[u8],
     (socket, digest, strays): (&Socket, &Digest, &mut Strays),
     regions: &Regions,
@@ -26,12 +27,15 @@ pub fn read(
     };
     let data = &bytes[LEN..usize::from(datagram.len)];
     // The tag covers only as many bytes as a frame of the link may have.
-    let verdict = match data.len() > link.part {
+    let verdict = match data.len() > link.route.part {
         true => Check::Forged,
         false => link.seal.check(tag.wrapping_sub(digest.of(data)), &datagram),
     };
     if verdict != Check::Right {
-        refuse(verdict, bytes, link, socket, strays);
+        match link.stray(verdict, bytes) {
+            Some(stray) => strays.count(stray),
+            None => link.signal(socket, Signal::Alive),
+        }
         return true;
     }
     link.has_arrived = true;
@@ -49,14 +53,4 @@ pub fn read(
         Some(Some(Signal::Alive) | None) => {}
     }
     true
-}
-
-/// Handles a datagram without the link's tag. A repeated handshake message, whose answer was lost or late,
-/// does not count as a stray.
-#[cold]
-fn refuse(verdict: Check, bytes: &[u8], link: &mut Link, socket: &Socket, strays: &mut Strays) {
-    if link.seal.is_greeting(bytes) {
-        return link.signal(socket, Signal::Alive);
-    }
-    strays.count(if verdict == Check::Repeated { Stray::Repeated } else { Stray::Forged });
 }

@@ -3,61 +3,32 @@
 use super::digest::Digest;
 use super::frame::HEAD;
 use super::sys::Socket;
-use crate::udp::datagram::{Datagram, LEN};
-use crate::udp::seal::{AT_ONCE, Seal};
-use crate::udp::write::{Cut, chunk_head, len, number, parts, seal_train, stage};
+use crate::datagram::cut::{Cut, chunk_head, len, number, parts, seal_train, stage};
+use crate::datagram::header::{Datagram, LEN};
+use crate::datagram::queue::Queue;
+use crate::datagram::seal::{AT_ONCE, Seal};
 use nmad_engine::memory::Segments;
 use nmad_engine::transfer::driver::Order;
 use rustix::io::Errno;
 use rustix::net::{self, MMsgHdr, SendAncillaryBuffer, SendFlags};
-use std::collections::VecDeque;
 use std::io::IoSlice;
 
 /// Bytes in front of the data of a frame.
 const FRONT: usize = HEAD + LEN;
 
-/// Orders of one link that the kernel has not taken yet.
+/// The frames of the next send call of one link.
 #[derive(Debug)]
 pub struct Outbox {
-    queue: VecDeque<Order>,
-    /// Bytes of the first order that were sent.
-    begun: usize,
     /// Length of the parts into which orders are cut.
-    cut: Cut,
+    pub cut: Cut,
     /// The staged frames; the Ethernet header and ports of the first one are kept.
     staging: Vec<u8>,
 }
 
 impl Outbox {
-    /// Creates a queue for frames that begin with `head`, with orders cut by `cut`.
+    /// For frames that begin with `head`, with orders cut by `cut`.
     pub fn new(head: [u8; HEAD], cut: Cut) -> Self {
-        let staging = [&head[..], &[0; LEN]].concat();
-        Outbox { queue: VecDeque::new(), begun: 0, cut, staging }
-    }
-
-    /// Queues an order.
-    #[inline]
-    pub fn push(&mut self, order: Order) {
-        self.queue.push_back(order);
-    }
-
-    /// Returns whether everything was sent.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.queue.is_empty()
-    }
-
-    /// Shortens frames to `datagram` bytes behind the head, and restarts an order that was sent in part.
-    /// False: they are not longer, or `datagram` is too short.
-    pub fn shorten(&mut self, datagram: usize) -> bool {
-        let Some(cut) = self.cut.shorter(datagram, |_| false) else { return false };
-        (self.cut, self.begun) = (cut, 0);
-        true
-    }
-
-    /// Removes and returns the orders that were not sent.
-    pub fn take_unsent(&mut self) -> Vec<Order> {
-        self.queue.drain(..).collect()
+        Outbox { cut, staging: [&head[..], &[0; LEN]].concat() }
     }
 
     /// Sends as much as the kernel takes; orders that were sent go to `sent`.
@@ -67,34 +38,30 @@ impl Outbox {
     #[inline]
     pub fn write(
         &mut self,
+        queue: &mut Queue,
         socket: &Socket,
-        seal: (&mut Seal, &Digest),
+        (seal, digest): (&mut Seal, &Digest),
         sent: &mut Vec<Order>,
     ) -> Result<(), Errno> {
-        let (seal, digest) = seal;
-        while let Some(order) = self.queue.front() {
+        while let Some((order, begun)) = queue.first() {
             let total = len(order);
             let left = match total <= self.cut.part {
                 true => send_short(&mut self.staging, socket, (seal, digest), order).map(|()| total),
-                false => send_train(&mut self.staging, self.begun, self.cut, socket, (seal, digest), order),
+                false => send_train(&mut self.staging, begun, self.cut, socket, (seal, digest), order),
             };
             match left {
-                Ok(bytes) => self.begun += bytes,
+                Ok(bytes) => queue.left(bytes, sent),
                 // A full queue of the system loses the frame, as the network might.
-                Err(Errno::NOBUFS) => self.begun = total,
+                Err(Errno::NOBUFS) => queue.left(total, sent),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(e) => return Err(e),
-            }
-            if self.begun >= total {
-                self.begun = 0;
-                sent.extend(self.queue.pop_front());
             }
         }
         Ok(())
     }
 
-    /// Sends a packet in one frame if the queue is empty; false: it was not sent.
+    /// Sends a packet in one frame, if it fits; false: it was not sent.
     #[inline]
     pub fn send_now(
         &mut self,
@@ -103,7 +70,7 @@ impl Outbox {
         number: u32,
         (head, data): (&[u64], &Segments),
     ) -> bool {
-        if !self.queue.is_empty() || size_of_val(head) + data.len() as usize > self.cut.part {
+        if size_of_val(head) + data.len() as usize > self.cut.part {
             return false;
         }
         self.staging.truncate(FRONT);

@@ -2,13 +2,17 @@
 //! handshake in progress.
 
 use super::config::UdpConfig;
-use super::greeters::{Greeters, Greeting, Network, Outcome, Step};
-use super::link::Link;
-use super::peers::Peers;
+use super::rail::Udp;
+use super::route::Route;
 use super::socket;
-use super::strays::{Stray, Strays};
 use crate::connections::Failure;
+use crate::datagram::greeters::{Greeting, Network, Step};
+use crate::datagram::known::Known;
+use crate::datagram::rail::{Links, Rail};
+use crate::datagram::strays::{Stray, Strays};
 use crate::opening::{self, Content, Facts, FailureKind, Linked, Local, Medium, Origin};
+use crate::tcp::address::Address;
+use crate::tcp::now_ms;
 use crate::watch::{Token, Watch};
 use nmad_engine::packet::PeerId;
 use nmad_wire::Control;
@@ -23,16 +27,6 @@ const AT_ONCE: usize = 64;
 /// and of IPv4.
 const LENGTHS: &[usize] = &[8952, 1452, 1352, 1232, 528];
 
-/// State of the links that are not open yet.
-#[derive(Debug)]
-pub struct Opening {
-    /// The state machine, which also receives orders to open links.
-    pub machine: opening::Opening,
-    greeters: Greeters<Way>,
-    listener: OwnedFd,
-    port: u16,
-}
-
 /// The route to the other side of a handshake.
 #[derive(Debug)]
 pub struct Way {
@@ -42,45 +36,29 @@ pub struct Way {
     to: SocketAddr,
 }
 
-/// The parts of the rail that opening uses.
-pub struct Rail<'a> {
-    pub config: &'a UdpConfig,
-    /// The watched sockets of the rail.
-    pub watch: &'a Watch,
-    /// The rail's peers and their links.
-    pub peers: &'a Peers,
-    /// Counters of dropped datagrams.
-    pub strays: &'a mut Strays,
-    /// Milliseconds.
-    pub now_ms: u64,
+/// Makes the state machine that opens links.
+pub fn machine(config: &UdpConfig) -> opening::Opening {
+    let UdpConfig { rank, rail, secret, bound, .. } = *config;
+    let local = Local { name: config.name(), rank, rail, secret, bound };
+    opening::Opening::new(local, Medium::Datagrams(LENGTHS))
 }
 
-impl Opening {
-    /// Uses this listening socket, which is bound to `port`.
-    pub fn new(listener: OwnedFd, port: u16, config: &UdpConfig) -> Self {
-        let UdpConfig { rank, rail, secret, bound, .. } = *config;
-        let local = Local { name: config.name(), rank, rail, secret, bound };
-        let machine = opening::Opening::new(local, Medium::Datagrams(LENGTHS));
-        Opening { machine, greeters: Greeters::default(), listener, port }
+/// Reads the listening socket and the sockets of all handshakes, and continues every attempt.
+pub fn step(rail: &mut Rail<Udp>) {
+    let Rail { net, machine, links, strays, outcome, .. } = rail;
+    let Udp { config, watch, listener, port, known, greeters, scratch, .. } = net;
+    let network = Opener { config, watch, known, links, listener, port: *port };
+    let mut step = Step { greeters, opening: machine, network, now_ms: now_ms(), outcome };
+    read_listener(&mut step, scratch, strays);
+    step.act();
+    for at in (0..step.greeters.list.len()).rev() {
+        listen(at, &mut step, scratch, strays);
     }
-
-    /// Reads the listening socket and the sockets of all handshakes, and continues every attempt.
-    pub fn step(&mut self, rail: Rail<'_>, scratch: &mut [u8], outcome: &mut Vec<Outcome<Way>>) {
-        let Opening { machine, greeters, listener, port } = self;
-        let Rail { config, watch, peers, strays, now_ms } = rail;
-        let network = Udp { config, watch, peers, listener, port: *port };
-        let mut step = Step { greeters, opening: machine, network, now_ms, outcome };
-        read_listener(&mut step, scratch, strays);
-        step.act();
-        for at in (0..step.greeters.list.len()).rev() {
-            listen(at, &mut step, scratch, strays);
-        }
-        step.advance();
-    }
+    step.advance();
 }
 
 /// Reads the listening socket.
-fn read_listener(step: &mut Step<'_, Udp<'_>>, scratch: &mut [u8], strays: &mut Strays) {
+fn read_listener(step: &mut Step<'_, Opener<'_>>, scratch: &mut [u8], strays: &mut Strays) {
     for _ in 0..AT_ONCE {
         let (len, from) = match net::recvfrom(step.network.listener, &mut *scratch, RecvFlags::empty()) {
             Ok((_, len, Some(from))) => (len, from),
@@ -105,14 +83,14 @@ fn read_listener(step: &mut Step<'_, Udp<'_>>, scratch: &mut [u8], strays: &mut 
                 }
             }
             // A datagram for a link that is not open yet, or not any more.
-            None if step.network.peers.is_one_at(from) => strays.count(Stray::Untimely),
+            None if step.network.known.has(|address| address.socket == from) => strays.count(Stray::Untimely),
             None => strays.count(Stray::Stranger),
         }
     }
 }
 
 /// Reads the socket of a handshake, up to a message after which the socket may belong to a link.
-fn listen(at: usize, step: &mut Step<'_, Udp<'_>>, scratch: &mut [u8], strays: &mut Strays) {
+fn listen(at: usize, step: &mut Step<'_, Opener<'_>>, scratch: &mut [u8], strays: &mut Strays) {
     loop {
         let greeter = &step.greeters.list[at];
         let (is_attempt, Some(fd)) = (greeter.is_attempt, &greeter.way.fd) else { return };
@@ -137,26 +115,26 @@ fn listen(at: usize, step: &mut Step<'_, Udp<'_>>, scratch: &mut [u8], strays: &
 }
 
 /// Decodes a handshake message of a sender that knows the secret.
-fn decode<'a>(bytes: &'a [u8], step: &Step<'_, Udp<'_>>) -> Option<Greeting<'a>> {
+fn decode<'a>(bytes: &'a [u8], step: &Step<'_, Opener<'_>>) -> Option<Greeting<'a>> {
     Greeting::of(bytes, &step.network.config.secret, usize::from(u16::MAX))
 }
 
-struct Udp<'a> {
+struct Opener<'a> {
     config: &'a UdpConfig,
     watch: &'a Watch,
-    peers: &'a Peers,
+    known: &'a Known<Address>,
+    links: &'a Links<Route>,
     listener: &'a OwnedFd,
     port: u16,
 }
 
-impl Facts for Udp<'_> {
+impl Facts for Opener<'_> {
     fn remotes(&self, peer: PeerId) -> Vec<u8> {
-        self.peers.known(peer).iter().map(|(rail, _)| *rail).collect()
+        self.known.remotes(peer)
     }
 
     fn linked(&self, peer: PeerId) -> Option<Linked> {
-        let linked = |link: &Link| Linked { remote: link.remote, is_unproved: link.is_unproved() };
-        self.peers.link(peer).map(linked)
+        self.links.to(peer).map(|link| link.linked())
     }
 
     fn no_address(&self) -> &'static str {
@@ -165,7 +143,7 @@ impl Facts for Udp<'_> {
 
     fn no_answer(&self, peer: PeerId) -> String {
         let (bound, here) = (self.config.bound, self.config.address());
-        let first = self.peers.known(peer).first();
+        let first = self.known.of(peer).first();
         let there = first.map_or("it".into(), |(_, address)| address.socket.to_string());
         format!(
             "did not answer any datagram within {bound:?} (does a firewall swallow UDP from {here} to \
@@ -174,11 +152,11 @@ impl Facts for Udp<'_> {
     }
 }
 
-impl Network for Udp<'_> {
+impl Network for Opener<'_> {
     type Way = Way;
 
     fn reach(&mut self, peer: PeerId, address: usize) -> Result<(Way, usize), Failure> {
-        let to = self.peers.known(peer)[address].1.socket;
+        let to = self.known.of(peer)[address].1.socket;
         let fd = socket::connect(self.config, 0, to)
             .and_then(|fd| self.watch.add(&fd, Token::Opening, false).map(|()| fd))
             .map_err(|e| self.failure(&Way { fd: None, to }, e))?;

@@ -1,10 +1,11 @@
 //! Receiving: one read from a peer's socket returns one datagram, or several that the kernel has joined.
 
-use super::assembly::Place;
-use super::datagram::{Datagram, LEN, Signal};
-use super::link::Link;
-use super::seal::{AT_ONCE, Check};
-use super::strays::{Stray, Strays};
+use super::route::Route;
+use crate::datagram::assembly::Place;
+use crate::datagram::header::{Datagram, LEN, Signal};
+use crate::datagram::link::Link;
+use crate::datagram::seal::{AT_ONCE, Check};
+use crate::datagram::strays::Strays;
 use nmad_engine::transfer::driver::Event;
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags};
@@ -19,13 +20,13 @@ pub struct Closed;
 /// The peer has closed the link.
 #[inline]
 pub fn read(
-    link: &mut Link,
+    link: &mut Link<Route>,
     scratch: &mut [u8],
     place: &mut Place<'_>,
     strays: &mut Strays,
     report: &mut dyn FnMut(Event<'_>),
 ) -> Result<bool, Closed> {
-    let got = match net::recv(&link.socket, &mut *scratch, RecvFlags::empty()) {
+    let got = match net::recv(&link.route.socket, &mut *scratch, RecvFlags::empty()) {
         Ok((_, got)) => got,
         Err(Errno::AGAIN | Errno::INTR) => return Ok(false),
         // The error is about an earlier datagram of ours; received datagrams are behind it.
@@ -46,7 +47,7 @@ pub fn read(
 }
 
 fn read_train(
-    link: &mut Link,
+    link: &mut Link<Route>,
     mut bytes: &[u8],
     place: &mut Place<'_>,
     strays: &mut Strays,
@@ -81,7 +82,7 @@ fn read_train(
 
 #[inline]
 fn take(
-    link: &mut Link,
+    link: &mut Link<Route>,
     datagram: &Datagram,
     data: &[u8],
     place: &mut Place<'_>,
@@ -102,16 +103,11 @@ fn take(
     Ok(())
 }
 
-/// Handles a datagram without the link's tag. A repeated handshake message, whose answer was lost or late,
-/// does not count as a stray; its sender is answered that the link is open.
+/// Handles a datagram without the link's tag.
 #[cold]
-fn refuse(check: Check, bytes: &[u8], link: &mut Link, strays: &mut Strays) {
-    if link.seal.is_greeting(bytes) {
-        return link.signal(Signal::Alive);
+fn refuse(check: Check, bytes: &[u8], link: &mut Link<Route>, strays: &mut Strays) {
+    match link.stray(check, bytes) {
+        Some(stray) => strays.count(stray),
+        None => link.signal(Signal::Alive),
     }
-    strays.count(match (check, Datagram::decode(bytes)) {
-        (_, None) => Stray::Truncated,
-        (Check::Repeated, _) => Stray::Repeated,
-        _ => Stray::Forged,
-    });
 }

@@ -11,8 +11,6 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Longest data of a datagram that both IP versions carry.
 const DATA_MAX: usize = 65_507;
-/// Datagrams into which the kernel cuts one send, at most (UDP_MAX_SEGMENTS of older kernels).
-pub const TRAIN_MAX: usize = 64;
 
 /// Opens a socket on a free port of the rail's address; returns also that port.
 pub fn listen(name: &str, config: &UdpConfig) -> Result<(OwnedFd, u16), DriverError> {

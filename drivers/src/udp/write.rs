@@ -5,85 +5,35 @@
 //! slower than one long one: a bare sender reaches .84 of its bandwidth that way and .88 staged (Zen 3),
 //! and half of it if the sender's core is far from the receiver's (Zen 5: 3.7 GB/s instead of 7).
 
-use super::datagram::{Datagram, LEN, SHORTENED_MAX, index};
-use super::seal::Seal;
-use super::socket::TRAIN_MAX;
+use crate::datagram::cut::{Cut, chunk_head, len, number, parts, seal_train, stage};
+use crate::datagram::header::{Datagram, LEN};
+use crate::datagram::queue::Queue;
+use crate::datagram::seal::Seal;
 use nmad_engine::memory::Segments;
 use nmad_engine::transfer::driver::Order;
-use nmad_wire::ChunkHeader;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{self, SendFlags};
-use std::collections::VecDeque;
-use std::ops::Range;
 
-/// Longest send: the size of an IP packet, since the kernel first builds one.
-const SEND_MAX: usize = 65_507;
-/// Shortest datagrams, in bytes: IPv4 guarantees more (RFC 791), and Linux ignores messages that report a
-/// path MTU below 552 B with all headers.
-pub(crate) const LEAST: usize = 512;
-
-/// Orders of one link that the kernel has not taken yet.
-#[derive(Debug, Default)]
+/// The bytes of the next send call of one link.
+#[derive(Debug)]
 pub struct Outbox {
-    queue: VecDeque<Order>,
-    /// Bytes of the first order that were sent.
-    begun: usize,
-    /// The bytes of the next send call.
+    /// Length of the parts into which orders are cut.
+    pub cut: Cut,
     staging: Vec<u8>,
     /// Bytes of the first order that are staged: the kernel has refused them so far.
     staged: usize,
 }
 
-/// How a link cuts orders into datagrams.
-#[derive(Debug, Clone, Copy)]
-pub struct Cut {
-    /// Data bytes of a datagram, without its header.
-    pub part: usize,
-    /// Datagrams per send call.
-    pub train: usize,
-    /// How often the parts were shortened.
-    pub shortened: u8,
-}
-
-impl Cut {
-    /// For datagrams of `datagram` bytes; `can`: the kernel cuts trains.
-    pub fn new(datagram: usize, can: bool) -> Self {
-        let train = if can { (SEND_MAX / datagram).clamp(1, TRAIN_MAX) } else { 1 };
-        Cut { part: datagram - LEN, train, shortened: 0 }
-    }
-
-    /// Cuts shorter datagrams than before; none if `datagram` is not shorter, or too short. `can` tests
-    /// whether the kernel cuts trains of that length.
-    pub fn shorter(self, datagram: usize, can: impl Fn(usize) -> bool) -> Option<Self> {
-        let shorter = (LEAST..self.part + LEN).contains(&datagram) && self.shortened < SHORTENED_MAX;
-        shorter.then(|| Cut { shortened: self.shortened + 1, ..Cut::new(datagram, can(datagram)) })
-    }
-}
-
 impl Outbox {
-    /// Queues an order.
-    #[inline]
-    pub fn push(&mut self, order: Order) {
-        self.queue.push_back(order);
+    /// For orders that are cut like this.
+    pub fn new(cut: Cut) -> Outbox {
+        Outbox { cut, staging: Vec::new(), staged: 0 }
     }
 
-    /// Returns whether everything was sent.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.queue.is_empty()
-    }
-
-    /// Restarts an order that was sent in part, after the length of parts has changed.
-    pub fn restart(&mut self) {
-        self.begun = 0;
-        self.staged = 0;
-    }
-
-    /// Removes and returns the orders that were not sent.
-    pub fn take_unsent(&mut self) -> Vec<Order> {
-        self.restart();
-        self.queue.drain(..).collect()
+    /// Cuts in another way from now on; nothing stays staged.
+    pub fn cut_anew(&mut self, cut: Cut) {
+        (self.cut, self.staged) = (cut, 0);
     }
 
     /// Sends as much as the kernel takes; orders that were sent go to `sent`.
@@ -93,44 +43,38 @@ impl Outbox {
     #[inline]
     pub fn write(
         &mut self,
+        queue: &mut Queue,
         fd: &OwnedFd,
         seal: &mut Seal,
-        cut: Cut,
         sent: &mut Vec<Order>,
     ) -> Result<(), Errno> {
-        while let Some(order) = self.queue.front() {
-            let len = len(order);
+        while let Some((order, begun)) = queue.first() {
             if self.staged == 0 {
-                self.staged = match len <= cut.part {
+                self.staged = match len(order) <= self.cut.part {
                     true => stage_short(&mut self.staging, seal, order),
-                    false => stage_train(&mut self.staging, seal, cut, order, self.begun),
+                    false => stage_train(&mut self.staging, seal, self.cut, order, begun),
                 };
             }
             match taken(net::send(fd, &self.staging, SendFlags::NOSIGNAL)) {
-                Ok(()) => self.begun += std::mem::take(&mut self.staged),
+                Ok(()) => queue.left(std::mem::take(&mut self.staged), sent),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(e) => return Err(e),
-            }
-            if self.begun >= len {
-                self.begun = 0;
-                sent.extend(self.queue.pop_front());
             }
         }
         Ok(())
     }
 
-    /// Sends a packet in one datagram if the queue is empty; false: it was not sent.
+    /// Sends a packet in one datagram, if it fits; false: it was not sent. Nothing may be staged.
     #[inline]
     pub fn send_now(
         &mut self,
         fd: &OwnedFd,
         seal: &mut Seal,
-        cut: Cut,
         number: u32,
         (head, data): (&[u64], &Segments),
     ) -> bool {
-        if !self.queue.is_empty() || size_of_val(head) + data.len() as usize > cut.part {
+        if size_of_val(head) + data.len() as usize > self.cut.part {
             return false;
         }
         self.staging.clear();
@@ -138,55 +82,6 @@ impl Outbox {
         data.append_behind(head, &mut self.staging);
         seal_short(&mut self.staging, seal, number);
         taken(net::send(fd, &self.staging, SendFlags::NOSIGNAL)).is_ok()
-    }
-}
-
-/// Length of an order on the wire, without the headers of its datagrams.
-pub(crate) fn len(order: &Order) -> usize {
-    match order {
-        Order::Packet { packet, .. } => packet.len(),
-        Order::Chunk { from, .. } => ChunkHeader::LEN + from.len() as usize,
-        Order::Connect { .. } | Order::Close { .. } | Order::Accept { .. } => 0,
-    }
-}
-
-/// Calls `part` with each contiguous part of the bytes in `range` of an order, in wire order. A chunk may
-/// have a million pieces, of which only those in the range are visited.
-#[inline]
-pub(crate) fn parts(order: &Order, head: &[u8], range: Range<usize>, mut part: impl FnMut(&[u8])) {
-    let mut at = 0;
-    let mut cut = |bytes: &[u8]| {
-        let inside = |place: usize| place.clamp(at, at + bytes.len()) - at;
-        let bytes_inside = &bytes[inside(range.start)..inside(range.end)];
-        at += bytes.len();
-        if !bytes_inside.is_empty() {
-            part(bytes_inside);
-        }
-    };
-    match order {
-        Order::Packet { packet, .. } => packet.parts(cut),
-        Order::Chunk { from, .. } => {
-            cut(head);
-            let behind = |place: usize| place.saturating_sub(head.len()) as u64;
-            let (first, end) = (behind(range.start), behind(range.end));
-            from.slice(first, end - first).slices().for_each(part);
-        }
-        Order::Connect { .. } | Order::Close { .. } | Order::Accept { .. } => {}
-    }
-}
-
-pub(crate) fn chunk_head(order: &Order) -> [u8; ChunkHeader::LEN] {
-    let Order::Chunk { number, ack, region, key, offset, from, .. } = order else {
-        return [0; ChunkHeader::LEN];
-    };
-    let (region, key, len) = (region.0, key.0, from.len() as u32);
-    ChunkHeader { number: *number, ack: *ack, region, key, offset: *offset, len }.encode()
-}
-
-pub(crate) fn number(order: &Order) -> u32 {
-    match order {
-        Order::Packet { number, .. } | Order::Chunk { number, .. } => *number,
-        Order::Connect { .. } | Order::Close { .. } | Order::Accept { .. } => 0,
     }
 }
 
@@ -220,57 +115,6 @@ fn stage_train(staging: &mut Vec<u8>, seal: &mut Seal, cut: Cut, order: &Order, 
     stage(staging, order, (begun, leaving), (LEN, cut.part));
     seal_train(staging, seal, cut, (number(order), begun / cut.part), 0, |_| 0);
     leaving
-}
-
-/// Copies `leaving` bytes of an order into `staging`, from the byte `begun` on, in parts of `part` bytes
-/// with room for `front` bytes before each.
-pub(crate) fn stage(
-    staging: &mut Vec<u8>,
-    order: &Order,
-    (begun, leaving): (usize, usize),
-    (front, part): (usize, usize),
-) {
-    let head = chunk_head(order);
-    let mut room = 0;
-    staging.clear();
-    parts(order, &head, begun..begun + leaving, |mut piece| {
-        while !piece.is_empty() {
-            if room == 0 {
-                staging.resize(staging.len() + front, 0);
-                room = part;
-            }
-            let (now, later) = piece.split_at(piece.len().min(room));
-            staging.extend_from_slice(now);
-            room -= now.len();
-            piece = later;
-        }
-    });
-}
-
-/// Writes the headers of staged parts of the order `number`, each behind `before` bytes, from part `first`
-/// on. `more` is additional input of the tags.
-pub(crate) fn seal_train(
-    staging: &mut [u8],
-    seal: &mut Seal,
-    cut: Cut,
-    (number, first): (u32, usize),
-    before: usize,
-    more: impl Fn(&[u8]) -> u64,
-) {
-    let (front, sequence) = (before + LEN, seal.next() as u32);
-    let mut datagrams = [Datagram::part(0, 0, 0, 0); TRAIN_MAX];
-    let mut count = 0;
-    for (datagram, staged) in datagrams.iter_mut().zip(staging.chunks(front + cut.part)) {
-        let place = index(cut.shortened, first + count);
-        *datagram = Datagram::part(sequence.wrapping_add(count as u32), number, place, staged.len() - front);
-        count += 1;
-    }
-    let datagrams = &datagrams[..count];
-    let tags = seal.tags(datagrams);
-    for ((datagram, tag), staged) in datagrams.iter().zip(tags).zip(staging.chunks_mut(front + cut.part)) {
-        let tag = tag.wrapping_add(more(&staged[front..]));
-        staged[before..front].copy_from_slice(&datagram.encode(tag));
-    }
 }
 
 /// Treats a full queue of the system as a loss, as in the network.
@@ -309,14 +153,14 @@ mod tests {
             nonce: [2; 32],
         };
         let mut seal = Seal::new(&ends, &[3; 32], true);
-        let cut = Cut::new(PART + LEN, false);
-        let (mut out, mut sent, mut refused) = (Outbox::default(), Vec::new(), 0);
+        let (mut out, mut queue) = (Outbox::new(Cut::new(PART + LEN, false)), Queue::default());
+        let (mut sent, mut refused) = (Vec::new(), 0);
         let lens = [4000, 20, 9001, 700, 701];
-        lens.iter().enumerate().for_each(|(number, len)| out.push(order(number as u32, *len)));
+        lens.iter().enumerate().for_each(|(number, len)| queue.push(order(number as u32, *len)));
         let (mut got, mut next) = (vec![Vec::new(); lens.len()], 0);
-        while !out.is_empty() || got.iter().zip(lens).any(|(got, len)| got.len() < len) {
-            out.write(&ours, &mut seal, cut, &mut sent).expect("no error");
-            refused += usize::from(!out.is_empty());
+        while !queue.is_empty() || got.iter().zip(lens).any(|(got, len)| got.len() < len) {
+            out.write(&mut queue, &ours, &mut seal, &mut sent).expect("no error");
+            refused += usize::from(!queue.is_empty());
             let mut buffer = [0; 2 * PART];
             let (_, len) = net::recv(&theirs, &mut buffer, RecvFlags::empty()).expect("something has left");
             let (_, datagram) = Datagram::decode(&buffer[..len]).expect("a datagram");

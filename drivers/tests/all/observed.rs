@@ -113,9 +113,9 @@ fn ways(limits: Limits, receipts: Option<u64>, wrap: impl Fn(Recording) -> Box<d
     let mut rails = [wrap(rail)];
     let mut engine =
         Engine::new(Config { in_place_min: Some(2_000), ..Config::default() }).expect("a strategy");
-    let id = engine.add_rail(rails[0].limits());
-    engine.add_link(PEER, id);
-    receipts.iter().for_each(|&from_len| engine.record_receipts_from(from_len));
+    let id = engine.setup().add_rail(rails[0].limits());
+    engine.setup().add_link(PEER, id);
+    receipts.iter().for_each(|&from_len| engine.setup().record_receipts(Some(from_len)));
     let now = Instant::from_ns(1_000);
     let settle = |engine: &mut Engine, rails: &mut [Box<dyn Driver>]| {
         // A moment, since what is slowed down has left only then.
@@ -134,7 +134,7 @@ fn ways(limits: Limits, receipts: Option<u64>, wrap: impl Fn(Recording) -> Box<d
         for caller in callers {
             given.lock().unwrap().clear();
             let data = memory.pieces(std::slice::from_ref(&(0..len)));
-            let plan = engine.plan(to, len as u64, Hints::default(), caller, now);
+            let plan = engine.inspect().plan(to, len as u64, Hints::default(), caller, now);
             let message = (&data, Hints::default());
             let node = &mut pump::Exclusive(&mut engine, &mut rails);
             let sent = pump::send_at_once(node, &to, message, caller, &mut || now);

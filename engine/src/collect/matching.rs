@@ -140,7 +140,7 @@ impl Listed<1> for Posted {
 #[derive(Debug, Default)]
 pub(crate) struct Matching {
     posted: Lists<Posted, 1>,
-    /// Receives with one key, while there are some; `posted` has none with that key.
+    /// The receives with one key; `posted` has none with that key.
     run: Run,
     unexpected: Lists<Unexpected, 4>,
     turn: u64,

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 /// Largest number of pieces of one message.
 pub const PIECES_MAX: u32 = u32::MAX;
 
-/// A message that is being built; made by [`crate::Engine::begin_packing`].
+/// A message that is being built; made by [`Packing::new`].
 #[derive(Debug)]
 pub struct Packing {
     pub(crate) to: PeerId,
@@ -23,7 +23,7 @@ pub struct Packing {
     pub(crate) next_piece: u32,
 }
 
-/// A message that is being taken apart; made by [`crate::Engine::begin_unpacking`].
+/// A message that is being taken apart; made by [`Unpacking::new`].
 #[derive(Debug)]
 pub struct Unpacking {
     pub(crate) from: Source,

@@ -128,7 +128,7 @@ pub enum Error {
         /// Bytes of the receive buffer.
         capacity: u64,
     },
-    /// The peer is gone; [`crate::Engine::failure`] says why.
+    /// The peer is gone; [`crate::Inspect::failure`] says why.
     PeerLost(PeerId),
     /// The receive was cancelled before it matched.
     Cancelled,

@@ -10,7 +10,8 @@ const MARK: u32 = 1 << 31;
 /// Marks a removed receive: no request has this identifier.
 const GONE: RequestId = RequestId(0);
 
-/// A run of receives. Its key is valid while it is not empty.
+/// A run of receives. It keeps its key when it becomes empty: a program that waits for each message posts
+/// the next receive with the same key.
 #[derive(Debug, Default)]
 pub(crate) struct Run {
     key: ListKey,
@@ -33,10 +34,10 @@ impl Run {
         self.receives.is_empty()
     }
 
-    /// Whether the run is not empty and has this key.
+    /// Whether the run has this key, and so every receive with this key.
     #[inline]
     pub(crate) fn has(&self, key: &ListKey) -> bool {
-        !self.receives.is_empty() && self.key == *key
+        self.key == *key
     }
 
     /// Begins a run with this key; the run must be empty.

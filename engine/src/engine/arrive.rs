@@ -30,7 +30,14 @@ impl Engine {
         self.book_deferred_ack();
         self.reset_timers();
         self.date_receipts(now);
-        let Event::Arrived { from, packet } = event else { return self.on_other(now, rail, event) };
+        let (from, packet) = match event {
+            Event::Arrived { from, packet } => {
+                // It owns nothing: skip the drop.
+                core::mem::forget(event);
+                (from, packet)
+            }
+            other => return self.on_other(now, rail, other),
+        };
         // Most packets contain one message and nothing else; their header and frame are decoded in one
         // step.
         let taken = match Eager::alone(packet) {
@@ -76,12 +83,11 @@ impl Engine {
             Event::Sent { to, number, packet } => self.on_sent(rail, to, number, packet),
             Event::Accessed { request, came, .. } => self.on_accessed(request, came),
             Event::Moved { peer } => {
-                let link = self.peer_mut(peer).and_then(|p| p.link_mut(rail));
-                link.into_iter().for_each(Link::moved);
+                self.peers.link_mut(peer, rail).into_iter().for_each(Link::moved);
             }
             Event::Carrier { peer, lost } => self.on_carrier(now, rail, peer, lost),
             Event::Buffers { peer, len } => {
-                self.peer_mut(peer).and_then(|p| p.link_mut(rail)).into_iter().for_each(|l| l.buffers = len);
+                self.peers.link_mut(peer, rail).into_iter().for_each(|l| l.buffers = len);
             }
             Event::Up { peer, remote } => self.on_up(now, rail, peer, remote),
             Event::Lost { peer, why, unsent } => self.on_lost(now, rail, peer, &why, unsent),
@@ -140,7 +146,7 @@ impl Engine {
         header: &Header,
     ) -> Result<Option<bool>, Wrong> {
         let Engine { peers, rails, .. } = self;
-        let peer = peers.get_mut(from.0 as usize).and_then(|peer| peer.as_deref_mut());
+        let peer = peers.get_mut(from);
         let Some(peer) = peer.filter(|peer| !peer.is_gone()) else { return Ok(None) };
         let counters = &mut rails[rail.index()].counters;
         counters.packets_in += 1;
@@ -149,7 +155,7 @@ impl Engine {
             Kind::Notice => return Ok(Some(true)),
             Kind::Chunk | Kind::Control => return Err("chunk or control message as a packet"),
         }
-        let Some(place) = peer.links.iter().position(|link| link.rail == rail) else { return Ok(None) };
+        let Some(place) = peer.place_of(rail) else { return Ok(None) };
         let link = &mut peer.links[place];
         if link.rx.is_impossible(header.number) {
             return Err("number impossibly far ahead");
@@ -190,7 +196,7 @@ impl Engine {
 
     /// Records the number of a chunk.
     fn on_number(&mut self, now: Instant, rail: RailId, from: PeerId, number: u32) {
-        let Some(link) = self.peer_mut(from).and_then(|peer| peer.link_mut(rail)) else { return };
+        let Some(link) = self.peers.link_mut(from, rail) else { return };
         let is_new = link.rx.accept(now, number);
         if !link.lossy && link.ack_is_due(now) {
             self.make_ready(from);
@@ -209,7 +215,7 @@ impl Engine {
     #[inline(never)]
     pub(crate) fn on_ack(&mut self, now: Instant, rail: RailId, from: PeerId, ack: u32, beyond: u64) {
         let buffers = &mut self.buffers;
-        let Some(peer) = self.peers.get_mut(from.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let Some(peer) = self.peers.get_mut(from) else { return };
         let several = peer.way.keeps;
         let Some(link) = peer.link_mut(rail).filter(|link| link.tx.is_plausible(ack)) else {
             return;
@@ -313,8 +319,7 @@ impl Engine {
         remote: u8,
         number: u32,
     ) -> bool {
-        let peers = &mut self.peers;
-        let Some(peer) = peers.get_mut(from.0 as usize).and_then(|p| p.as_deref_mut()) else { return false };
+        let Some(peer) = self.peers.get_mut(from) else { return false };
         match peer.links.iter_mut().find(|link| link.remote == Some(remote)) {
             Some(link) => {
                 let new = link.rx.accept(now, number);
@@ -437,7 +442,7 @@ impl Engine {
     fn on_sent(&mut self, rail: RailId, to: PeerId, number: u32, packet: Option<crate::packet::Packet>) {
         if let Some(notice) = packet.as_ref().filter(|p| is_notice(p)) {
             debug_assert!(!notice.is_empty());
-            if let Some(link) = self.peer_mut(to).and_then(|peer| peer.link_mut(rail)) {
+            if let Some(link) = self.peers.link_mut(to, rail) {
                 link.notices = link.notices.saturating_sub(1);
             }
             return self.recycle(packet);

@@ -34,7 +34,8 @@ pub(crate) struct Load {
 
 /// Books a departure: number, retransmission, acknowledgement of the other direction, the rail's predicted
 /// idle time and its counters.
-#[inline]
+// Inlined everywhere: most packets are not kept, which is known where they are booked.
+#[inline(always)]
 pub(crate) fn book(now: Instant, to: PeerId, link: &mut Link, at: &mut Rail, load: Load) {
     let Load { entries, len, busy, kept } = load;
     // A chunk acknowledges only what has arrived in order.
@@ -60,7 +61,7 @@ pub(crate) fn book(now: Instant, to: PeerId, link: &mut Link, at: &mut Rail, loa
 impl Engine {
     /// Plans a message and begins to send it; `None`: it has to be submitted with [`Engine::send_as`].
     #[inline(always)]
-    pub fn begin(
+    pub(crate) fn begin(
         &mut self,
         &(to, context, _): &To,
         len: u64,
@@ -69,13 +70,9 @@ impl Engine {
         clock: &mut dyn FnMut() -> Instant,
     ) -> Option<Leaving> {
         let Engine { peers, rails, config, observers, requests, other_cores, .. } = self;
-        let peer = peers.get_mut(to.0 as usize)?.as_deref_mut()?;
+        let peer = peers.get_mut(to)?;
         let wanted = Wanted { len, hints, caller };
-        let mut began = Instant::default();
-        let plan = peer.at_once((rails, other_cores), config.chunk, wanted, &mut || {
-            began = clock();
-            began
-        })?;
+        let (plan, mut began) = peer.at_once((rails, other_cores), config.chunk, wanted, clock)?;
         if observers.receipts.is_some() && began == Instant::default() {
             began = clock();
         }
@@ -98,7 +95,7 @@ impl Engine {
 
     /// Books the result of sending; `None`: the rail has refused the message, which is still to be sent.
     #[inline]
-    pub fn departed(
+    pub(crate) fn departed(
         &mut self,
         leaving: &Leaving,
         sent: Sent,
@@ -146,7 +143,7 @@ impl Engine {
     }
 
     /// Makes a request for a message that was sent completely. Since no caller can wait for it yet,
-    /// [`Engine::next_ended`] does not report it.
+    /// [`Engine::next_completion`] does not report it.
     #[inline]
     pub fn ended(&mut self, envelope: Envelope) -> RequestId {
         self.untold += 1;

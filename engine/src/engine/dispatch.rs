@@ -49,7 +49,7 @@ impl Engine {
     /// Returns the next order for `rail`; `None` if it is busy or has nothing to carry. `urgent`: the
     /// caller waits, so the rail's predicted idle time does not count.
     #[inline]
-    pub fn next_order(&mut self, now: Instant, rail: RailId, urgent: bool) -> Option<Order> {
+    pub(crate) fn next_order(&mut self, now: Instant, rail: RailId, urgent: bool) -> Option<Order> {
         let idle = urgent || now >= self.rails.get(rail.index())?.idle_at;
         if self.rails[rail.index()].limits.lossy
             && let Some(order) = self.timed_order(now, rail)
@@ -87,7 +87,7 @@ impl Engine {
         let Engine { chooser, ready, peers, .. } = self;
         let Some(chooser) = chooser else { return };
         let waiting = |id: &PeerId| {
-            let peer = peers.get(id.0 as usize)?.as_deref()?;
+            let peer = peers.get(*id)?;
             let granted = peer.bodies.iter().map(Body::remaining).sum();
             let has_link = peer.link(rail).is_some_and(Link::is_up);
             has_link.then_some(Waiting { peer: *id, window: &peer.window, granted })
@@ -111,7 +111,7 @@ impl Engine {
     }
 
     /// Returns the next link to open or to close on this rail.
-    pub fn next_errand(&mut self, rail: RailId) -> Option<Order> {
+    pub(crate) fn next_errand(&mut self, rail: RailId) -> Option<Order> {
         let errand = self.rails.get_mut(rail.index())?.errands.pop_front();
         if matches!(errand, Some(Order::Close { .. })) {
             self.closing -= 1;
@@ -126,7 +126,7 @@ impl Engine {
     /// Records that posting took the caller's core from `from` to `until`; without `from` it took as long
     /// as last time.
     #[inline]
-    pub fn posted(&mut self, rail: RailId, from: Option<Instant>, until: Instant) {
+    pub(crate) fn posted(&mut self, rail: RailId, from: Option<Instant>, until: Instant) {
         if let Some(rail) = self.rails.get_mut(rail.index()) {
             rail.posted(from, until);
         }
@@ -162,7 +162,7 @@ impl Engine {
         if self.peer(id).is_some_and(|peer| peer.states.invitations.holds()) {
             self.request_overdue(now, id);
         }
-        let peer = self.peers[id.0 as usize].as_deref()?;
+        let peer = self.peers.get(id)?;
         let link = peer.link(rail)?;
         if !link.accepts(depth) || (peer.learning.is_active && now < peer.learning.waits_until) {
             return None;
@@ -205,7 +205,7 @@ impl Engine {
     #[inline]
     fn build(&mut self, now: Instant, rail: RailId, id: PeerId, may_gather: bool) -> Option<Built> {
         let state = &self.rails[rail.index()];
-        let peer = self.peers[id.0 as usize].as_deref_mut()?;
+        let peer = self.peers.get_mut(id)?;
         if peer.window.is_empty() {
             return None;
         }
@@ -253,7 +253,7 @@ impl Engine {
         in_place: Vec<RequestId>,
         entries: u32,
     ) -> Order {
-        let peer = self.peers[id.0 as usize].as_deref_mut().expect("a packet was built for it");
+        let peer = self.peers.get_mut(id).expect("a packet was built for it");
         let limit = peer.way.packet_max + nmad_wire::MAX_RAILS;
         if packet.len() + CREDIT_LEN <= peer.way.packet_max
             && let Some(limit) = peer.credit.next_limit()
@@ -308,7 +308,7 @@ impl Engine {
     /// Makes a packet with only an acknowledgement.
     pub(crate) fn notice_for(&mut self, rail: RailId, id: PeerId) -> Option<Order> {
         let buffer = self.buffers.pop().unwrap_or_default();
-        let link = self.peers[id.0 as usize].as_deref_mut()?.link_mut(rail)?;
+        let link = self.peers.get_mut(id)?.link_mut(rail)?;
         let bounds = Bounds { len: usize::MAX, in_place_min: 0, block_min: 0, aggregate_max: 0, gather: 0 };
         let mut packet = PacketBuilder::new(buffer, bounds, Vec::new()).finish().packet;
         if link.rx.beyond() != 0 {

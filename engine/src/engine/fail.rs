@@ -8,7 +8,7 @@ use crate::engine::arrive::is_notice;
 use crate::engine::dispatch::frames_of;
 use crate::engine::failover::{LatePacket, Lost};
 use crate::engine::peer::{Peer, Standing};
-use crate::engine::{Engine, Notice};
+use crate::engine::{Engine, Inspect, Notice, Setup};
 use crate::packet::{Packet, PeerId, RailId, RequestId};
 use crate::protocol::read::Reading;
 use crate::protocol::regions::is_here;
@@ -28,7 +28,7 @@ use nmad_wire::{Frame, LinkDown, Replay, frames};
 impl Engine {
     /// Asks for all links to a peer that nobody has opened yet; the first that opens is used at once.
     pub(crate) fn open_links(&mut self, id: PeerId) {
-        let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let Some(peer) = self.peers.get_mut(id) else { return };
         peer.is_met = true;
         for link in peer.links.iter_mut().filter(|link| link.state == State::Cold) {
             link.state = State::Connecting;
@@ -40,26 +40,12 @@ impl Engine {
     /// Says goodbye to every peer, so that the end of our links is no failure to them. What is in the
     /// window still goes.
     pub fn leave(&mut self) {
-        for index in 0..self.peers.len() {
-            let id = PeerId(index as u32);
+        for id in (0..self.peers.next_id().0).map(PeerId) {
             if let Some(peer) = self.peer_mut(id).filter(|peer| peer.links.iter().any(|link| link.is_up())) {
                 peer.control(&Frame::Bye);
                 self.make_ready(id);
             }
         }
-    }
-
-    /// Whether anything still has to leave: windows, bodies, orders that rails hold, and packets that a
-    /// lossy rail may have to send again.
-    pub fn is_drained(&self) -> bool {
-        self.rails.iter().all(|rail| rail.prepared.is_none())
-            && self.peers.iter().flatten().all(|peer| {
-                let sent = |link: &Link| match link.lossy {
-                    true => link.tx.len() == 0 || !link.is_up(),
-                    false => link.tx.at_rail() == 0,
-                };
-                peer.has_nothing() && peer.links.iter().all(sent)
-            })
     }
 
     /// The peer broke the protocol: it is closed with one message, and nothing else is touched.
@@ -97,21 +83,6 @@ impl Engine {
         }
     }
 
-    /// Gives up a link for good, over which nothing comes any more; false: it is the last one to the peer,
-    /// and stays.
-    pub fn abandon(&mut self, id: PeerId, rail: RailId, why: &str) -> bool {
-        let is_other = |link: &Link| link.rail != rail && link.is_there();
-        if !self.peer(id).is_some_and(|peer| peer.links.iter().any(is_other)) {
-            return false;
-        }
-        let link = self.peer_mut(id).and_then(|peer| peer.link_mut(rail)).filter(|link| link.is_there());
-        if let Some(link) = link {
-            link.notes_mut().is_abandoned = true;
-            self.give_up(rail, id, why);
-        }
-        true
-    }
-
     /// Has a rail close the link to a peer.
     pub(crate) fn close_link(&mut self, rail: RailId, id: PeerId) {
         self.rails[rail.index()].errands.push_back(Order::Close { to: id });
@@ -121,7 +92,7 @@ impl Engine {
 
     /// Closes a link; the rail answers with what it has not sent.
     pub(crate) fn give_up(&mut self, rail: RailId, id: PeerId, why: &str) {
-        let Some(link) = self.peer_mut(id).and_then(|peer| peer.link_mut(rail)) else { return };
+        let Some(link) = self.peers.link_mut(id, rail) else { return };
         if link.closing {
             return;
         }
@@ -133,7 +104,7 @@ impl Engine {
     /// A rail reports the end of a link.
     pub(crate) fn on_lost(&mut self, now: Instant, rail: RailId, id: PeerId, why: &str, unsent: Vec<Order>) {
         let may_return = self.rails[rail.index()].limits.returns;
-        let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let Some(peer) = self.peers.get_mut(id) else { return };
         let leaving = peer.standing != Standing::Here;
         let Some(link) = peer.link_mut(rail) else { return };
         if !link.is_there() {
@@ -232,7 +203,7 @@ impl Engine {
     /// another.
     #[cold]
     pub(crate) fn tell_unsaid(&mut self, id: PeerId) {
-        let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let Some(peer) = self.peers.get_mut(id) else { return };
         let unsaid = core::mem::take(&mut peer.failover.unsaid);
         if peer.standing == Standing::Here {
             self.notices.extend(unsaid.into_iter().map(|text| Notice { peer: id, text, is_end: false }));
@@ -328,7 +299,7 @@ impl Engine {
         let current = send.grant().is_some_and(|grant| grant.region == region);
         let (needed, priority) = (current && !send.has_landed() && !acked, send.hints.priority);
         send.has_body |= needed;
-        let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let Some(peer) = self.peers.get_mut(id) else { return };
         if needed {
             match peer.bodies.iter_mut().find(|body| body.request == request) {
                 Some(body) => body.put_back(offset, from.len()),
@@ -344,7 +315,7 @@ impl Engine {
 
     /// The peer is gone: every request that needs it ends with an error.
     pub(crate) fn fail_peer(&mut self, id: PeerId, why: &str) {
-        let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let Some(peer) = self.peers.get_mut(id) else { return };
         if peer.is_gone() {
             return;
         }
@@ -411,5 +382,37 @@ impl Engine {
             }
         }
         self.fail_request(request, Error::PeerLost(id));
+    }
+}
+
+impl Inspect<'_> {
+    /// Whether anything still has to leave: windows, bodies, orders that rails hold, and packets that a
+    /// lossy rail may have to send again.
+    pub fn is_drained(self) -> bool {
+        self.0.rails.iter().all(|rail| rail.prepared.is_none())
+            && self.0.peers.iter().all(|peer| {
+                let sent = |link: &Link| match link.lossy {
+                    true => link.tx.len() == 0 || !link.is_up(),
+                    false => link.tx.at_rail() == 0,
+                };
+                peer.has_nothing() && peer.links.iter().all(sent)
+            })
+    }
+}
+
+impl Setup<'_> {
+    /// Gives up a link for good, over which nothing comes any more; false: it is the last one to the peer,
+    /// and stays.
+    pub fn abandon(&mut self, id: PeerId, rail: RailId, why: &str) -> bool {
+        let is_other = |link: &Link| link.rail != rail && link.is_there();
+        if !self.0.peer(id).is_some_and(|peer| peer.links.iter().any(is_other)) {
+            return false;
+        }
+        let link = self.0.peers.link_mut(id, rail).filter(|link| link.is_there());
+        if let Some(link) = link {
+            link.notes_mut().is_abandoned = true;
+            self.0.give_up(rail, id, why);
+        }
+        true
     }
 }

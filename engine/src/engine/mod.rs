@@ -17,6 +17,7 @@ pub(crate) mod failover;
 pub(crate) mod fixed;
 mod outcome;
 pub(crate) mod peer;
+mod peers;
 mod submit;
 mod timers;
 mod topology;
@@ -41,7 +42,9 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 pub use outcome::{NotWell, Owed};
 use peer::Peer;
-pub use view::{LinkView, Notice, PeerView};
+use peers::Peers;
+pub use topology::Setup;
+pub use view::{Inspect, LinkView, Notice, PeerView};
 
 /// The engine: handles messages and is independent of networks.
 #[derive(Debug)]
@@ -73,7 +76,7 @@ pub struct Engine {
     /// A rail may have a packet built in advance; false if that was never requested.
     pub(crate) prepares: bool,
     // both
-    pub(crate) peers: Vec<Option<Box<Peer>>>,
+    pub(crate) peers: Peers,
     /// Peers with data for a rail, in the order in which they are served.
     pub(crate) ready: VecDeque<PeerId>,
     /// The strategy of the session, if it chooses between peers.
@@ -114,7 +117,7 @@ impl Engine {
             has_errands: false,
             closing: 0,
             prepares: false,
-            peers: Vec::new(),
+            peers: Peers::default(),
             ready: VecDeque::new(),
             buffers: Vec::new(),
             spare: Spare::default(),
@@ -127,19 +130,19 @@ impl Engine {
     }
 
     pub(crate) fn peer(&self, peer: PeerId) -> Option<&Peer> {
-        self.peers.get(peer.0 as usize)?.as_deref()
+        self.peers.get(peer)
     }
 
     #[inline]
     pub(crate) fn peer_mut(&mut self, peer: PeerId) -> Option<&mut Peer> {
-        self.peers.get_mut(peer.0 as usize)?.as_deref_mut()
+        self.peers.get_mut(peer)
     }
 
     /// Adds a peer with data for a rail to the queue, and opens its links if necessary.
     #[inline]
     pub(crate) fn make_ready(&mut self, id: PeerId) {
         self.busy_until = Instant::default();
-        let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let Some(peer) = self.peers.get_mut(id) else { return };
         if !peer.is_ready {
             peer.is_ready = true;
             self.ready.push_back(id);

@@ -6,7 +6,7 @@
 
 use crate::clock::Instant;
 use crate::collect::request::{Completion, Context, Envelope, Error};
-use crate::engine::Engine;
+use crate::engine::{Engine, Inspect};
 use crate::packet::RequestId;
 use crate::protocol::Request;
 use alloc::collections::BTreeSet;
@@ -62,12 +62,12 @@ impl Engine {
 
     /// The next request that ended, in the order in which they ended. How it ended stays until it is taken.
     #[inline]
-    pub fn next_ended(&mut self) -> Option<RequestId> {
+    pub(crate) fn next_ended(&mut self) -> Option<RequestId> {
         if self.closing > 0 { None } else { self.ended.pop() }
     }
 
     /// Whether a request has ended since this was asked; for callers that do not ask which:
-    /// [`Engine::next_ended`] and [`Engine::next_completion`] report none of these any more.
+    /// [`Engine::next_completion`] reports none of these any more.
     #[inline]
     pub fn any_ended(&mut self) -> bool {
         self.closing == 0 && self.ended.any()
@@ -116,29 +116,11 @@ impl Engine {
         }
     }
 
-    /// Whether this request has ended, and no other whose end was not taken yet.
-    pub fn only_ended(&self, request: RequestId) -> bool {
-        self.untold == 1 && self.has_ended(request) == Some(true)
-    }
-
     /// Whether a request has ended and its end was not taken yet; none for a name that was never a request,
     /// or whose end was taken.
     #[inline]
     pub fn has_ended(&self, request: RequestId) -> Option<bool> {
         self.requests.get(request.0).map(|request| self.closing == 0 && request.has_ended())
-    }
-
-    /// The contexts of requests whose end was not taken yet. All requests are looked at, of which there may
-    /// be [`Engine::request_places`].
-    pub fn owed(&self) -> Owed {
-        let mut owed = Owed::default();
-        self.requests.iter().for_each(|(_, request)| owed.add(request));
-        owed
-    }
-
-    /// How many requests there have been at a time, or more.
-    pub fn request_places(&self) -> usize {
-        self.requests.places()
     }
 
     /// A request ends; its state is dropped.
@@ -155,5 +137,25 @@ impl Engine {
             self.untold += 1;
             self.ended.push(request);
         }
+    }
+}
+
+impl Inspect<'_> {
+    /// Whether this request has ended, and no other whose end was not taken yet.
+    pub fn only_ended(self, request: RequestId) -> bool {
+        self.0.untold == 1 && self.0.has_ended(request) == Some(true)
+    }
+
+    /// The contexts of requests whose end was not taken yet. All requests are looked at, of which there may
+    /// be [`Inspect::request_places`].
+    pub fn owed(self) -> Owed {
+        let mut owed = Owed::default();
+        self.0.requests.iter().for_each(|(_, request)| owed.add(request));
+        owed
+    }
+
+    /// How many requests there have been at a time, or more.
+    pub fn request_places(self) -> usize {
+        self.0.requests.places()
     }
 }

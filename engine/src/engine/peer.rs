@@ -117,6 +117,15 @@ impl Peer {
         }
     }
 
+    /// Returns the index of the link over a rail.
+    #[inline(always)]
+    pub(crate) fn place_of(&self, rail: RailId) -> Option<usize> {
+        match self.way.lane {
+            Some(lane) if lane.rail == rail => Some(lane.place),
+            _ => self.links.iter().position(|link| link.rail == rail),
+        }
+    }
+
     #[inline]
     pub(crate) fn link(&self, rail: RailId) -> Option<&Link> {
         self.links.iter().find(|link| link.rail == rail)

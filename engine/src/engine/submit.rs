@@ -28,7 +28,7 @@ impl Engine {
         self.send_as((to, context, tag), data, hints, None)
     }
 
-    /// Submits a message that a rail may have refused ([`Engine::begin`]); it then already has its sequence
+    /// Submits a message that a rail may have refused ([`crate::pump::send_at_once`]); it then already has its sequence
     /// number.
     #[inline]
     pub fn send_as(
@@ -41,7 +41,7 @@ impl Engine {
         let len = data.len();
         let mut envelope = Envelope { peer: to, context, tag, len, seq: 0 };
         let Engine { peers, config, rails, observers, .. } = self;
-        let peer = peers.get_mut(to.0 as usize).and_then(|peer| peer.as_deref_mut());
+        let peer = peers.get_mut(to);
         let Some(peer) = peer.filter(|peer| !peer.is_gone()) else {
             return self.refuse(envelope);
         };

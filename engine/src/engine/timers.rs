@@ -23,7 +23,7 @@ impl Engine {
         }
         let mut until = Instant::from_ns(u64::MAX);
         for &(peer, rail) in &self.timed {
-            let link = self.peer(peer).and_then(|peer| peer.link(rail)).filter(|link| link.is_up());
+            let link = self.peers.link(peer, rail).filter(|link| link.is_up());
             let Some(link) = link else { continue };
             let Some(rests) = link.idle_until(now) else { return false };
             until = until.min(rests);
@@ -41,7 +41,7 @@ impl Engine {
             if on != rail {
                 continue;
             }
-            let Some(link) = self.peer(id).and_then(|p| p.link(rail)).filter(|l| l.is_up()) else { continue };
+            let Some(link) = self.peers.link(id, rail).filter(|l| l.is_up()) else { continue };
             if link.is_quiet(now) || link.at_rail() >= depth {
                 continue;
             }
@@ -56,7 +56,7 @@ impl Engine {
     }
 
     fn resend(&mut self, now: Instant, rail: RailId, id: PeerId) -> Option<Order> {
-        let peer = self.peers[id.0 as usize].as_deref_mut()?;
+        let peer = self.peers.get_mut(id)?;
         let alone = peer.links.iter().filter(|link| link.is_up()).count() == 1;
         let link = peer.link_mut(rail)?;
         let number = link.overdue(now)?;

@@ -2,7 +2,7 @@
 
 use crate::engine::fixed::Fixed;
 use crate::engine::peer::{Peer, Standing};
-use crate::engine::{Engine, PeerView};
+use crate::engine::{Engine, Inspect, PeerView};
 use crate::packet::{PeerId, RailId};
 use crate::profile::forecast::Forecast;
 use crate::profile::measured::Profile;
@@ -12,12 +12,42 @@ use crate::schedule::strategies::Strategies;
 use crate::transfer::driver::Limits;
 use crate::transfer::link::Link;
 use crate::transfer::rail::Rail;
-use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use nmad_wire::Frame;
 
+impl<'a> Inspect<'a> {
+    /// Returns the registry of strategies.
+    pub fn registry(self) -> &'a Registry {
+        &self.0.config.registry
+    }
+
+    /// Returns the number that the next peer gets; numbers are never reused.
+    pub fn next_peer(self) -> PeerId {
+        self.0.peers.next_id()
+    }
+
+    /// Whether nothing is left to send to a peer.
+    pub fn has_parted(self, id: PeerId) -> bool {
+        let nothing = PeerView { links_up: 0, backlog: 0, body_backlog: 0, in_flight: 0 };
+        let is_still = self.peer_view(id).is_none_or(|view| PeerView { links_up: 0, ..view } == nothing);
+        is_still && self.0.rails.iter().all(|rail| rail.prepared.as_ref().is_none_or(|other| other.to != id))
+    }
+}
+
+/// The rails, links, peers and settings of an engine, to be changed.
+#[derive(Debug)]
+pub struct Setup<'a>(pub(crate) &'a mut Engine);
+
 impl Engine {
+    /// Returns the rails, links, peers and settings, to be changed.
+    #[inline]
+    pub fn setup(&mut self) -> Setup<'_> {
+        Setup(self)
+    }
+}
+
+impl Setup<'_> {
     /// Adds a rail; its number is the index of its driver in the list given to the pump.
     ///
     /// # Panics
@@ -28,56 +58,50 @@ impl Engine {
             "a rail's packets are at least {} B",
             Limits::PACKET_MIN
         );
-        assert!(self.rails.len() < nmad_wire::MAX_RAILS, "at most {} rails", nmad_wire::MAX_RAILS);
-        if let Some(&configured) = self.config.bandwidths.get(self.rails.len()).filter(|&&b| b > 0) {
+        assert!(self.0.rails.len() < nmad_wire::MAX_RAILS, "at most {} rails", nmad_wire::MAX_RAILS);
+        if let Some(&configured) = self.0.config.bandwidths.get(self.0.rails.len()).filter(|&&b| b > 0) {
             limits.bandwidth = configured;
         }
-        let rail = RailId(self.rails.len() as u8);
-        self.rails.push(Rail::new(limits, rail));
+        let rail = RailId(self.0.rails.len() as u8);
+        self.0.rails.push(Rail::new(limits, rail));
         rail
     }
 
     /// Declares that two rails use one NIC, and so share its bandwidth. To be called before their links are
     /// added.
     pub fn share_wire(&mut self, rail: RailId, with: RailId) {
-        let wire = self.rails[with.index()].wire;
-        self.rails[rail.index()].wire = wire;
-        let ways = || self.rails.iter().filter(|rail| rail.wire == wire).count();
+        let wire = self.0.rails[with.index()].wire;
+        self.0.rails[rail.index()].wire = wire;
+        let ways = || self.0.rails.iter().filter(|rail| rail.wire == wire).count();
         let shares = ways() > 1;
-        self.rails.iter_mut().filter(|rail| rail.wire == wire).for_each(|rail| rail.shares = shares);
+        self.0.rails.iter_mut().filter(|rail| rail.wire == wire).for_each(|rail| rail.shares = shares);
     }
 
     /// Sets the name of a rail for the user.
     pub fn name_rail(&mut self, rail: RailId, name: &str) {
-        self.rails[rail.index()].name = String::from(name);
+        self.0.rails[rail.index()].name = String::from(name);
     }
 
     /// Declares that this peer can be reached over this rail. Nothing is opened before there is data to
     /// send.
     pub fn add_link(&mut self, peer: PeerId, rail: RailId) {
-        let index = peer.0 as usize;
-        if self.peers.len() <= index {
-            self.peers.resize_with(index + 1, || None);
-        }
-        let limits = self.rails[rail.index()].limits;
-        if self.peers[index].is_none() {
-            let strategy = self.config.registry.make(&self.config.strategy).expect("checked in Engine::new");
-            let fixed = Fixed::of(&self.config, peer);
-            self.peers[index] =
-                Some(Box::new(Peer::new(peer, Strategies::new(peer, strategy), self.config.credit, fixed)));
-        }
-        let peer = self.peers[index].as_mut().expect("just made");
+        let Engine { peers, rails, config, timed, observers, .. } = &mut *self.0;
+        let limits = rails[rail.index()].limits;
+        let peer = peers.get_or_insert(peer, || {
+            let strategy = config.registry.make(&config.strategy).expect("checked in Engine::new");
+            Peer::new(peer, Strategies::new(peer, strategy), config.credit, Fixed::of(config, peer))
+        });
         if peer.link(rail).is_none() {
-            let forecast = self.rails[rail.index()].nominal.fresh();
+            let forecast = rails[rail.index()].nominal.fresh();
             // Links are few and never grow: reserve no spare capacity.
             peer.links.reserve_exact(1);
-            peer.links.push(Link::new(rail, limits.lossy, forecast, self.config.congestion));
-            peer.derive_way(&self.rails);
+            peer.links.push(Link::new(rail, limits.lossy, forecast, config.congestion));
+            peer.derive_way(rails);
             if limits.lossy {
-                self.timed.push((peer.id, rail));
+                timed.push((peer.id, rail));
             }
             if peer.links.len() == 2 {
-                self.observers.watched.add(peer.id);
+                observers.watched.add(peer.id);
             }
         }
     }
@@ -87,26 +111,21 @@ impl Engine {
     /// # Errors
     /// No strategy has that name.
     pub fn set_strategy(&mut self, peer: Option<PeerId>, name: &str) -> Result<(), UnknownStrategy> {
-        let made = self.config.registry.make(name)?;
+        let made = self.0.config.registry.make(name)?;
         if peer.is_none() {
-            self.config.strategy = String::from(name);
-            self.chooser = Some(made).filter(|strategy| strategy.chooses());
+            self.0.config.strategy = String::from(name);
+            self.0.chooser = Some(made).filter(|strategy| strategy.chooses());
         }
-        for other in self.peers.iter_mut().flatten().filter(|p| peer.is_none_or(|id| p.id == id)) {
-            other.strategies.replace_usual(other.id, self.config.registry.make(name)?);
-            other.derive_way(&self.rails);
+        for other in self.0.peers.iter_mut().filter(|p| peer.is_none_or(|id| p.id == id)) {
+            other.strategies.replace_usual(other.id, self.0.config.registry.make(name)?);
+            other.derive_way(&self.0.rails);
         }
         Ok(())
     }
 
-    /// Returns the registry of strategies.
-    pub fn registry(&self) -> &Registry {
-        &self.config.registry
-    }
-
     /// Sets when rails are given packets.
     pub fn set_feed(&mut self, feed: Feed) {
-        self.config.feed = feed;
+        self.0.config.feed = feed;
     }
 
     /// Sets the measured profile of a rail between this host and one peer, or, without a peer, between this
@@ -114,15 +133,15 @@ impl Engine {
     /// used.
     pub fn set_profile(&mut self, rail: RailId, peer: Option<PeerId>, profile: Arc<Profile>) {
         if peer.is_none()
-            && let Some(rail) = self.rails.get_mut(rail.index())
+            && let Some(rail) = self.0.rails.get_mut(rail.index())
         {
             rail.profile = Some(profile.clone());
         }
-        for other in self.peers.iter_mut().flatten().filter(|p| peer.is_none_or(|id| p.id == id)) {
+        for other in self.0.peers.iter_mut().filter(|p| peer.is_none_or(|id| p.id == id)) {
             if let Some(link) = other.link_mut(rail) {
                 link.forecast = Forecast::new(profile.clone());
                 link.learning = None;
-                other.derive_way(&self.rails);
+                other.derive_way(&self.0.rails);
             }
         }
     }
@@ -132,54 +151,42 @@ impl Engine {
     /// while nothing is in flight between them. If the rail dies meanwhile, messages of the measurement are
     /// lost.
     pub fn measure(&mut self, peer: PeerId, rail: Option<RailId>) {
-        if let Some(peer) = self.peers.get_mut(peer.0 as usize).and_then(|p| p.as_deref_mut()) {
+        if let Some(peer) = self.0.peers.get_mut(peer) {
             peer.only = rail;
-            peer.derive_way(&self.rails);
+            peer.derive_way(&self.0.rails);
         }
-    }
-
-    /// Returns the number that the next peer gets; numbers are never reused.
-    pub fn next_peer(&self) -> PeerId {
-        PeerId(self.peers.len() as u32)
     }
 
     /// Adds a rail at this place: after the last one, or at the place of one whose peers were all removed.
     ///
     /// # Panics
-    /// Under the conditions of [`Engine::add_rail`].
+    /// Under the conditions of [`Setup::add_rail`].
     pub fn place_rail(&mut self, rail: RailId, limits: Limits) {
-        while self.rails.len() <= rail.index() {
+        while self.0.rails.len() <= rail.index() {
             self.add_rail(limits);
         }
-        self.rails[rail.index()] = Rail::new(limits, rail);
+        self.0.rails[rail.index()] = Rail::new(limits, rail);
     }
 
     /// Announces to a peer that this process leaves, so that the end of the links is no failure for it.
     pub fn part(&mut self, id: PeerId) {
-        if let Some(peer) = self.peer_mut(id).filter(|peer| peer.links.iter().any(|link| link.is_up())) {
+        if let Some(peer) = self.0.peer_mut(id).filter(|peer| peer.links.iter().any(|link| link.is_up())) {
             peer.control(&Frame::Bye);
-            self.make_ready(id);
+            self.0.make_ready(id);
         }
-    }
-
-    /// Whether nothing is left to send to a peer.
-    pub fn has_parted(&self, id: PeerId) -> bool {
-        let nothing = PeerView { links_up: 0, backlog: 0, body_backlog: 0, in_flight: 0 };
-        let is_still = self.peer_view(id).is_none_or(|view| PeerView { links_up: 0, ..view } == nothing);
-        is_still && self.rails.iter().all(|rail| rail.prepared.as_ref().is_none_or(|other| other.to != id))
     }
 
     /// Removes a peer: requests that need it end with [`crate::Error::PeerLost`], and its links are closed.
     pub fn forget(&mut self, id: PeerId) {
-        let Some(peer) = self.peer_mut(id) else { return };
+        let Some(peer) = self.0.peer_mut(id) else { return };
         if peer.standing == Standing::Here {
             peer.standing = Standing::Leaving;
         }
-        self.fail_peer(id, "the processes have disconnected");
-        let Some(peer) = self.peer_mut(id) else { return };
+        self.0.fail_peer(id, "the processes have disconnected");
+        let Some(peer) = self.0.peer_mut(id) else { return };
         peer.standing = Standing::Gone(Arc::from("the processes have disconnected"));
         peer.links.clear();
-        self.timed.retain(|(peer, _)| *peer != id);
-        self.observers.watched.forget(id);
+        self.0.timed.retain(|(peer, _)| *peer != id);
+        self.0.observers.watched.forget(id);
     }
 }

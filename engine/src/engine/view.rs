@@ -50,77 +50,20 @@ pub enum LinkView {
     Dead,
 }
 
+/// The state of an engine, to be looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct Inspect<'a>(pub(crate) &'a Engine);
+
 impl Engine {
-    /// Whether there is a notice for the user.
-    #[inline]
-    pub fn has_notices(&self) -> bool {
-        !self.notices.is_empty()
+    /// Returns the state, to be looked at.
+    #[inline(always)]
+    pub fn inspect(&self) -> Inspect<'_> {
+        Inspect(self)
     }
 
     /// Returns the next notice for the user.
     pub fn next_notice(&mut self) -> Option<Notice> {
         self.notices.pop_front()
-    }
-
-    /// Returns the number of requests that have not ended.
-    pub fn pending(&self) -> usize {
-        self.requests.len() - self.untold
-    }
-
-    /// Returns the number of unexpected messages.
-    pub fn unexpected(&self) -> usize {
-        self.receives.matching.unexpected_count()
-    }
-
-    /// Returns why a peer is lost; `None` if it is not.
-    pub fn failure(&self, peer: PeerId) -> Option<Arc<str>> {
-        match &self.peer(peer)?.standing {
-            Standing::Gone(why) => Some(why.clone()),
-            Standing::Here | Standing::Leaving => None,
-        }
-    }
-
-    /// Returns the counters of a rail.
-    pub fn counters(&self, rail: RailId) -> RailCounters {
-        self.rails.get(rail.index()).map(|rail| rail.counters).unwrap_or_default()
-    }
-
-    /// Returns the state of a peer; `None` if it is unknown.
-    pub fn peer_view(&self, peer: PeerId) -> Option<PeerView> {
-        let peer = self.peer(peer)?;
-        Some(PeerView {
-            links_up: peer.links.iter().filter(|link| link.is_up()).count(),
-            backlog: peer.window.backlog(),
-            body_backlog: peer.bodies.iter().map(|body| body.remaining()).sum(),
-            in_flight: peer.links.iter().map(|link| link.tx.len()).sum(),
-        })
-    }
-
-    /// Returns the state of the link of a rail to a peer; `None`: the rail does not reach the peer.
-    pub fn link(&self, peer: PeerId, rail: RailId) -> Option<LinkView> {
-        let link = self.peer(peer)?.link(rail)?;
-        Some(match (link.state, link.remote) {
-            (State::Up, Some(remote)) => LinkView::Up { remote },
-            (State::Left, _) => LinkView::Left,
-            (State::Dead, _) => LinkView::Dead,
-            _ => LinkView::Opening,
-        })
-    }
-
-    /// Returns when the pump has to run even without an event or call: a rail becomes idle while data
-    /// waits, or an acknowledgement or a timeout is due on a lossy link.
-    pub fn next_deadline(&self) -> Option<Instant> {
-        let waits = |&(index, rail): &(usize, &Rail)| {
-            rail.prepared.is_some() || self.ready.iter().any(|&peer| self.takes(peer, RailId(index as u8)))
-        };
-        let idle = self.rails.iter().enumerate().filter(waits).map(|(_, rail)| rail.idle_at).min();
-        let held =
-            self.ready.iter().filter_map(|&peer| self.peer(peer)?.states.invitations.held_until()).min();
-        let timers = self.timed.iter().filter_map(|&(peer, rail)| {
-            let link = self.peer(peer)?.link(rail)?;
-            link.timer()
-        });
-        timers.chain(idle).chain(held).chain(self.watch_due_at()).min()
     }
 
     /// Whether an idle rail would get an order for this peer. A full rail does not count: it reports when
@@ -131,27 +74,97 @@ impl Engine {
         self.peer(peer)
             .is_some_and(|peer| !peer.only_awaits_rtr() && peer.link(rail).is_some_and(|l| takes(peer, l)))
     }
+}
+
+impl<'a> Inspect<'a> {
+    /// Whether there is a notice for the user.
+    #[inline]
+    pub fn has_notices(self) -> bool {
+        !self.0.notices.is_empty()
+    }
+
+    /// Returns the number of requests that have not ended.
+    pub fn pending(self) -> usize {
+        self.0.requests.len() - self.0.untold
+    }
+
+    /// Returns the number of unexpected messages.
+    pub fn unexpected(self) -> usize {
+        self.0.receives.matching.unexpected_count()
+    }
+
+    /// Returns why a peer is lost; `None` if it is not.
+    pub fn failure(self, peer: PeerId) -> Option<Arc<str>> {
+        match &self.0.peer(peer)?.standing {
+            Standing::Gone(why) => Some(why.clone()),
+            Standing::Here | Standing::Leaving => None,
+        }
+    }
+
+    /// Returns the counters of a rail.
+    pub fn counters(self, rail: RailId) -> RailCounters {
+        self.0.rails.get(rail.index()).map(|rail| rail.counters).unwrap_or_default()
+    }
+
+    /// Returns the state of a peer; `None` if it is unknown.
+    pub fn peer_view(self, peer: PeerId) -> Option<PeerView> {
+        let peer = self.0.peer(peer)?;
+        Some(PeerView {
+            links_up: peer.links.iter().filter(|link| link.is_up()).count(),
+            backlog: peer.window.backlog(),
+            body_backlog: peer.bodies.iter().map(|body| body.remaining()).sum(),
+            in_flight: peer.links.iter().map(|link| link.tx.len()).sum(),
+        })
+    }
+
+    /// Returns the state of the link of a rail to a peer; `None`: the rail does not reach the peer.
+    pub fn link(self, peer: PeerId, rail: RailId) -> Option<LinkView> {
+        let link = self.0.peer(peer)?.link(rail)?;
+        Some(match (link.state, link.remote) {
+            (State::Up, Some(remote)) => LinkView::Up { remote },
+            (State::Left, _) => LinkView::Left,
+            (State::Dead, _) => LinkView::Dead,
+            _ => LinkView::Opening,
+        })
+    }
+
+    /// Returns when the pump has to run even without an event or call: a rail becomes idle while data
+    /// waits, or an acknowledgement or a timeout is due on a lossy link.
+    pub fn next_deadline(self) -> Option<Instant> {
+        let waits = |&(index, rail): &(usize, &Rail)| {
+            rail.prepared.is_some()
+                || self.0.ready.iter().any(|&peer| self.0.takes(peer, RailId(index as u8)))
+        };
+        let idle = self.0.rails.iter().enumerate().filter(waits).map(|(_, rail)| rail.idle_at).min();
+        let held =
+            self.0.ready.iter().filter_map(|&peer| self.0.peer(peer)?.states.invitations.held_until()).min();
+        let timers = self.0.timed.iter().filter_map(|&(peer, rail)| {
+            let link = self.0.peer(peer)?.link(rail)?;
+            link.timer()
+        });
+        timers.chain(idle).chain(held).chain(self.0.watch_due_at()).min()
+    }
 
     /// Whether data waits for a rail that is predicted to be idle but accepts nothing before it reports
     /// what it has sent.
     #[inline]
-    pub fn is_stuck(&self, now: Instant) -> bool {
+    pub fn is_stuck(self, now: Instant) -> bool {
         let stuck = |peer: &Peer, link: &Link| {
-            let rail = &self.rails[link.rail.index()];
+            let rail = &self.0.rails[link.rail.index()];
             let takes = link.accepts(rail.limits.depth) && !peer.holds_back(link);
             link.is_up() && rail.idle_at <= now && !takes
         };
         let any = |peer: &Peer| peer.links.iter().any(|link| stuck(peer, link));
-        self.ready.iter().any(|&peer| self.peer(peer).is_some_and(any))
+        self.0.ready.iter().any(|&peer| self.0.peer(peer).is_some_and(any))
     }
 
     /// Returns the forecast of a rail to a peer; `None` if there is no link.
-    pub fn forecast(&self, rail: RailId, peer: PeerId) -> Option<&Forecast> {
-        Some(&self.peer(peer)?.link(rail)?.forecast)
+    pub fn forecast(self, rail: RailId, peer: PeerId) -> Option<&'a Forecast> {
+        Some(&self.0.peer(peer)?.link(rail)?.forecast)
     }
 
     /// Returns the length in bytes of the longest eager message to a peer; `None` if the peer is unknown.
-    pub fn eager_max(&self, peer: PeerId) -> Option<usize> {
-        Some(self.peer(peer)?.way.eager_max)
+    pub fn eager_max(self, peer: PeerId) -> Option<usize> {
+        Some(self.0.peer(peer)?.way.eager_max)
     }
 }

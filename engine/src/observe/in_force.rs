@@ -1,7 +1,7 @@
 //! The thresholds in force for messages to a peer, and their origin.
 
 use crate::clock::Instant;
-use crate::engine::Engine;
+use crate::engine::Inspect;
 use crate::engine::peer::Peer;
 use crate::packet::{PeerId, RailId};
 use crate::profile::threshold::Thresholds;
@@ -63,10 +63,10 @@ pub struct InForce {
     pub rails: Vec<RailInForce>,
 }
 
-impl Engine {
+impl Inspect<'_> {
     /// Returns the thresholds in force for messages to a peer; `None`: the peer is unknown.
-    pub fn in_force(&self, peer: PeerId) -> Option<InForce> {
-        let peer = self.peer(peer)?;
+    pub fn in_force(self, peer: PeerId) -> Option<InForce> {
+        let peer = self.0.peer(peer)?;
         let open = peer.used().map(|(_, link)| link).filter(|link| link.is_up());
         Some(InForce {
             eager_max: peer.way.eager_max,

@@ -145,8 +145,7 @@ impl Engine {
     pub(crate) fn note_answer(&mut self, now: Instant, request: RequestId) {
         let Engine { requests, peers, .. } = self;
         let Some(Request::Large(send)) = requests.get_mut(request.0) else { return };
-        let place = send.envelope.peer.0 as usize;
-        let peer = peers.get_mut(place).and_then(|peer| peer.as_deref_mut());
+        let peer = peers.get_mut(send.envelope.peer);
         let Some(peer) = peer.filter(|peer| peer.bodies.is_empty()) else { return };
         let Some(asked_at) = send.timing.asked_at else { return };
         let handshake = |link: &Link| link.forecast.profile().handshake_ns();
@@ -176,7 +175,7 @@ impl Engine {
         let Engine { requests, peers, .. } = self;
         let Some(Request::Large(send)) = requests.get(request.0) else { return };
         let Envelope { peer, len, .. } = send.envelope;
-        let peer = peers.get_mut(peer.0 as usize).and_then(|peer| peer.as_deref_mut());
+        let peer = peers.get_mut(peer);
         let Some(peer) = peer.filter(|_| matches!(send.state, SendState::Readable { .. })) else { return };
         let since = send.timing.asked_at.map(|asked_at| asked_at.max(peer.lateness.read_at));
         peer.lateness.read_at = now;

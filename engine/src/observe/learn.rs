@@ -12,8 +12,8 @@
 use crate::clock::{Duration, Instant};
 use crate::collect::request::Hints;
 use crate::config::Config;
-use crate::engine::Engine;
 use crate::engine::peer::Peer;
+use crate::engine::{Engine, Inspect};
 use crate::observe::watched::Watched;
 use crate::packet::{PeerId, RailId, RequestId};
 use crate::profile::doubt::Doubt;
@@ -251,7 +251,7 @@ impl Engine {
     /// Records that an empty query is sent.
     pub(crate) fn empty_query_sent(&mut self, now: Instant, to: PeerId, rail: RailId, question: u32) {
         let Engine { peers, rails, .. } = self;
-        let link = peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut()?.link_mut(rail));
+        let link = peers.link_mut(to, rail);
         let Some(link) = link else { return };
         let (is_idle, number) = (is_idle(now, 0, link, &rails[rail.index()]), link.tx.next_number());
         let Some(learning) = &mut link.learning else { return };
@@ -269,7 +269,7 @@ impl Engine {
     pub(crate) fn time_large(&mut self, now: Instant, rail: RailId, to: PeerId, request: RequestId) {
         let Engine { peers, rails, requests, .. } = self;
         let Some(Request::Large(send)) = requests.get(request.0) else { return };
-        let peer = peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut());
+        let peer = peers.get_mut(to);
         let Some(peer) = peer.filter(|_| send.timing.is_timed) else { return };
         let Some(link) = peer.link_mut(rail) else { return };
         let len = send.envelope.len;
@@ -321,7 +321,7 @@ impl Engine {
         let rail = RailId(seen.rail);
         let Engine { peers, rails, observers, .. } = self;
         let watched = &mut observers.watched;
-        let peer = peers.get_mut(from.0 as usize).and_then(|p| p.as_deref_mut());
+        let peer = peers.get_mut(from);
         let Some(peer) = peer else { return true };
         let Some(link) = peer.link_mut(rail) else { return true };
         let number = link.tx.next_number();
@@ -353,7 +353,7 @@ impl Engine {
             return;
         }
         let Engine { peers, rails, .. } = self;
-        let Some(peer) = peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let Some(peer) = peers.get_mut(id) else { return };
         let Some(link) = peer.link_mut(rail) else { return };
         let Some(learning) = &mut link.learning else { return };
         let profile = learning.learned.profile();
@@ -377,20 +377,6 @@ impl Engine {
         }
     }
 
-    /// Returns the profile of a rail to a peer as corrected by transfers; `None`: it is unchanged, or the
-    /// rail has no link to the peer.
-    pub fn learnt(&self, rail: RailId, peer: PeerId) -> Option<Taught> {
-        let link = self.peer(peer)?.link(rail)?;
-        let (since, count) = link.learning.as_ref()?.taught()?;
-        Some(Taught { profile: link.forecast.profile().clone(), since, count })
-    }
-
-    /// Returns the doubt about the measured profile of a rail to a peer if transfers clearly contradict it.
-    pub fn refutation(&self, rail: RailId, peer: PeerId) -> Option<Doubt> {
-        let learning = self.peer(peer)?.link(rail)?.learning.as_ref()?;
-        Some(learning.learned.refuted()?.doubt())
-    }
-
     /// Called for each packet with its number: checks the peer again now and then.
     #[inline(always)]
     pub(crate) fn note_number(&mut self, to: PeerId, number: u32) {
@@ -405,7 +391,7 @@ impl Engine {
         let is_learnt = |link: &Link| link.learning.as_ref().is_some_and(|l| !l.learned.is_trusted());
         let Engine { peers, rails, observers, .. } = self;
         let watched = &mut observers.watched;
-        let Some(peer) = peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let Some(peer) = peers.get_mut(to) else { return };
         if peer.links.iter().any(is_learnt) {
             return self.restart_learning(to, |_| true);
         }
@@ -430,12 +416,28 @@ impl Engine {
     #[cold]
     fn restart_learning(&mut self, to: PeerId, is_worth_it: impl Fn(&Link) -> bool) {
         let Engine { peers, .. } = self;
-        let Some(peer) = peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let Some(peer) = peers.get_mut(to) else { return };
         if !peer.may_learn() || peer.learning.is_active || !peer.links.iter().any(is_worth_it) {
             return;
         }
         let learning = peer.links.iter_mut().filter_map(|link| link.learning.as_mut());
         learning.for_each(|learning| learning.learned.recheck());
         (peer.learning.is_active, peer.learning.settled) = (true, 0);
+    }
+}
+
+impl Inspect<'_> {
+    /// Returns the profile of a rail to a peer as corrected by transfers; `None`: it is unchanged, or the
+    /// rail has no link to the peer.
+    pub fn learnt(self, rail: RailId, peer: PeerId) -> Option<Taught> {
+        let link = self.0.peer(peer)?.link(rail)?;
+        let (since, count) = link.learning.as_ref()?.taught()?;
+        Some(Taught { profile: link.forecast.profile().clone(), since, count })
+    }
+
+    /// Returns the doubt about the measured profile of a rail to a peer if transfers clearly contradict it.
+    pub fn refutation(self, rail: RailId, peer: PeerId) -> Option<Doubt> {
+        let learning = self.0.peer(peer)?.link(rail)?.learning.as_ref()?;
+        Some(learning.learned.refuted()?.doubt())
     }
 }

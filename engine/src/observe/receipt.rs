@@ -1,5 +1,5 @@
 //! Receipts: the protocol, rails and times of each message and the reasons, on demand. Nothing is recorded
-//! before [`crate::Engine::record_receipts`] is called; until then the paths only test one pointer.
+//! before [`crate::Setup::record_receipts`] is called; until then the paths only test one pointer.
 
 use crate::clock::Instant;
 use crate::collect::request::Envelope;

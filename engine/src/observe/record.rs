@@ -2,8 +2,8 @@
 
 use crate::clock::Instant;
 use crate::collect::request::Envelope;
-use crate::engine::Engine;
 use crate::engine::peer::Peer;
+use crate::engine::{Engine, Setup};
 use crate::observe::receipt::{Candidate, Receipt, candidate};
 use crate::packet::{PeerId, RailId, RequestId};
 use crate::protocol::leaving::{Submitted, To};
@@ -11,21 +11,9 @@ use crate::protocol::parallel::Parallel;
 use crate::protocol::{Plan, Protocol, Request};
 use crate::schedule::strategy::RailView;
 use crate::transfer::rail::Rail;
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 impl Engine {
-    /// Begins or ends recording receipts of sent messages. Receipts not fetched are dropped when it ends;
-    /// the oldest also when there are more than some thousands.
-    pub fn record_receipts(&mut self, on: bool) {
-        self.observers.receipts = on.then(Box::default);
-    }
-
-    /// Begins recording receipts of messages of at least `from_len` bytes, or changes that length.
-    pub fn record_receipts_from(&mut self, from_len: u64) {
-        self.observers.receipts.get_or_insert_with(Box::default).from_len = from_len;
-    }
-
     /// Returns the next receipt of a completed message.
     pub fn next_receipt(&mut self) -> Option<Receipt> {
         self.observers.receipts.as_mut()?.done.pop_front()
@@ -40,7 +28,7 @@ impl Engine {
         id: PeerId,
         (requests, protocol): (&[RequestId], Protocol),
     ) {
-        let Some(peer) = self.peers.get(id.0 as usize).and_then(|p| p.as_deref()) else { return };
+        let Some(peer) = self.peers.get(id) else { return };
         let Some(receipts) = &mut self.observers.receipts else { return };
         receipts.now = now;
         for &request in requests {
@@ -87,7 +75,7 @@ impl Engine {
         (request, envelope): (RequestId, Envelope),
         parallel: &Parallel,
     ) {
-        let Some(peer) = self.peers.get(envelope.peer.0 as usize).and_then(|p| p.as_deref()) else { return };
+        let Some(peer) = self.peers.get(envelope.peer) else { return };
         let Some(receipts) = &mut self.observers.receipts else { return };
         receipts.now = now;
         if envelope.len < receipts.from_len {
@@ -116,7 +104,7 @@ impl Engine {
         (len, seq): (u64, u32),
         (began, until): (Instant, Instant),
     ) {
-        let Some(peer) = self.peers.get(to.0 as usize).and_then(|p| p.as_deref()) else { return };
+        let Some(peer) = self.peers.get(to) else { return };
         let (Some(receipts), Some(rail)) = (&mut self.observers.receipts, plan.rail) else { return };
         if len < receipts.from_len {
             return;
@@ -140,6 +128,19 @@ impl Engine {
                 receipts.now = began;
                 receipts.open(Receipt { request: Some(request), ..receipt });
             }
+        }
+    }
+}
+
+impl Setup<'_> {
+    /// Begins recording receipts of messages of at least this many bytes, or changes that length; without
+    /// one, ends recording, and receipts not fetched are dropped. Of more than some thousands the oldest are
+    /// dropped.
+    pub fn record_receipts(&mut self, from_len: Option<u64>) {
+        let receipts = &mut self.0.observers.receipts;
+        match from_len {
+            Some(from_len) => receipts.get_or_insert_default().from_len = from_len,
+            None => *receipts = None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Counts of messages by peer, computed on request from the flows' sequence numbers and the matching
 //! tables.
 
-use crate::engine::Engine;
+use crate::engine::Inspect;
 use crate::packet::PeerId;
 
 /// Messages to and from one peer.
@@ -19,13 +19,13 @@ pub struct Traffic {
     pub unexpected_bytes: u64,
 }
 
-impl Engine {
+impl Inspect<'_> {
     /// Returns the messages to and from this peer so far; `None` if it is unknown. The time is proportional
     /// to the number of contexts and unexpected messages; sending and receiving do no extra counting.
-    pub fn traffic(&self, id: PeerId) -> Option<Traffic> {
-        let peer = self.peer(id)?;
+    pub fn traffic(self, id: PeerId) -> Option<Traffic> {
+        let peer = self.0.peer(id)?;
         let (sent, received) = peer.flows.counts();
-        let (unexpected, unexpected_bytes) = self.receives.matching.unexpected_from(id);
+        let (unexpected, unexpected_bytes) = self.0.receives.matching.unexpected_from(id);
         Some(Traffic { sent, requested: peer.flows.requested, received, unexpected, unexpected_bytes })
     }
 }

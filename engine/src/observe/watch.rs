@@ -5,8 +5,8 @@
 //! number, sent independently of the strategy.
 
 use crate::clock::{Duration, Instant};
-use crate::engine::Engine;
 use crate::engine::peer::{Peer, Standing};
+use crate::engine::{Engine, Inspect};
 use crate::observe::watched::{About, Query};
 use crate::packet::{PeerId, RailId};
 use crate::schedule::builder::{Bounds, PacketBuilder, seal};
@@ -47,7 +47,7 @@ impl Engine {
     /// Whether a rail accepts a query now. A full rail is checked again when it reports what it has sent.
     fn can_send_query(&self) -> bool {
         self.observers.watched.queries.iter().any(|query| {
-            let link = self.peer(query.to).and_then(|peer| peer.link(query.over));
+            let link = self.peers.link(query.to, query.over);
             let depth = self.rails[query.over.index()].limits.depth;
             link.is_none_or(|link| !link.is_up() || link.at_rail() < depth)
         })
@@ -61,7 +61,7 @@ impl Engine {
             self.check_last(now, id);
         }
         for place in 0..count {
-            let Some(peer) = self.peers[id.0 as usize].as_deref_mut() else { return };
+            let Some(peer) = self.peers.get_mut(id) else { return };
             let rail = peer.links[place].rail;
             let is_last = !peer.links.iter().any(|link| link.rail != rail && carries(link));
             let is_left_alone = is_last || !may_be_left(&peer.links[place], &self.rails);
@@ -98,7 +98,7 @@ impl Engine {
     /// If no link carries traffic, or the last one gets no answer to its queries, links that were given up
     /// are retried soon. A peer without any link is kept for a while.
     fn check_last(&mut self, now: Instant, id: PeerId) {
-        let Some(peer) = self.peers[id.0 as usize].as_deref_mut() else { return };
+        let Some(peer) = self.peers.get_mut(id) else { return };
         if let Some(lost) = peer.failover.lost.as_ref().filter(|lost| now >= lost.until) {
             let why = lost.why.clone();
             return self.fail_peer(id, &why);
@@ -138,11 +138,6 @@ impl Engine {
         self.observers.watched.longest_stall = self.observers.watched.longest_stall.max(silent);
     }
 
-    /// Returns the longest time during which a peer with several rails acknowledged nothing in flight.
-    pub fn longest_stall(&self) -> Duration {
-        self.observers.watched.longest_stall
-    }
-
     /// Opens a link again that was given up.
     fn reopen(&mut self, rail: RailId, id: PeerId) {
         self.rails[rail.index()].errands.push_back(Order::Connect { to: id });
@@ -159,7 +154,7 @@ impl Engine {
 
     /// Queries over some links what has arrived from one.
     fn ask_about(&mut self, rail: RailId, id: PeerId, question: u32, over: impl Fn(&Link) -> bool) {
-        let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let Some(peer) = self.peers.get_mut(id) else { return };
         let others = peer.links.iter().filter(|link| carries(link) && over(link));
         let queries =
             others.map(|link| Query { to: id, over: link.rail, about: About::Ours(rail, question) });
@@ -191,7 +186,7 @@ impl Engine {
         if self.on_timed(now, from, &seen) {
             return;
         }
-        let Some(peer) = self.peers.get_mut(from.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let Some(peer) = self.peers.get_mut(from) else { return };
         let Some(link) = peer.link_mut(RailId(seen.rail)) else { return };
         let was_asked = link.notes.is_some() && may_be_left(link, &self.rails);
         if !link.is_up() || !was_asked || !link.tx.is_plausible(seen.below) {
@@ -210,7 +205,7 @@ impl Engine {
 
     /// Handles the opening of a link, for the first time or again.
     pub(crate) fn on_up(&mut self, now: Instant, rail: RailId, id: PeerId, remote: u8) {
-        let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let Some(peer) = self.peers.get_mut(id) else { return };
         let (gone, is_here) = (peer.is_gone(), peer.standing == Standing::Here);
         let Some(link) = peer.link_mut(rail) else { return };
         if gone || link.state == State::Dead {
@@ -245,7 +240,7 @@ impl Engine {
 
     /// Handles the loss or return of the carrier of a rail's interface.
     pub(crate) fn on_carrier(&mut self, now: Instant, rail: RailId, id: PeerId, lost: Option<String>) {
-        let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|p| p.as_deref_mut()) else { return };
+        let Some(peer) = self.peers.get_mut(id) else { return };
         let is_alone = !peer.links.iter().any(|link| link.rail != rail && carries(link));
         let is_here = peer.standing == Standing::Here;
         let Some(link) = peer.link_mut(rail) else { return };
@@ -279,7 +274,7 @@ impl Engine {
         let depth = self.rails[rail.index()].limits.depth;
         let mut place = 0;
         while let Some(&Query { to, over, about }) = self.observers.watched.queries.get(place) {
-            let peer = self.peers.get_mut(to.0 as usize).and_then(|p| p.as_deref_mut());
+            let peer = self.peers.get_mut(to);
             let link = peer.and_then(|peer| peer.link_mut(over)).filter(|link| link.is_up());
             let Some(link) = link else {
                 self.observers.watched.queries.remove(place);
@@ -300,7 +295,7 @@ impl Engine {
 
     fn say(&mut self, rail: RailId, to: PeerId, about: About) -> Option<Order> {
         let buffer = self.buffers.pop().unwrap_or_default();
-        let peer = self.peers.get_mut(to.0 as usize)?.as_deref_mut()?;
+        let peer = self.peers.get_mut(to)?;
         let frame = match about {
             About::Ours(rail, question) => Frame::Ask(Ask { rail: rail.0, question }),
             About::Theirs(remote, question) => Frame::Seen(seen(peer, remote, question)),
@@ -328,6 +323,13 @@ impl Engine {
             .filter_map(|&id| self.peer(id)?.watch_due_at(&self.rails))
             .min()?;
         Some(due.max(self.observers.watched.check_at))
+    }
+}
+
+impl Inspect<'_> {
+    /// Returns the longest time during which a peer with several rails acknowledged nothing in flight.
+    pub fn longest_stall(self) -> Duration {
+        self.0.observers.watched.longest_stall
     }
 }
 

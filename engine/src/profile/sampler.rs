@@ -8,7 +8,7 @@
 //! let profile = sampler.finish(provenance)?;
 //! ```
 //!
-//! Two hosts run it for one rail. Both call [`crate::Engine::measure`] with their number of that rail, so
+//! Two hosts run it for one rail. Both call [`crate::Setup::measure`] with their number of that rail, so
 //! that it carries nothing else. The host with the sampler sends each probe to the other; then,
 //! `probe.round_trips` times per repetition, it sends one message of `probe.len` bytes (two, one after the
 //! other, for [`Method::Pair`] and [`Method::Aggregate`]) with [`crate::Hints::probe`] set to the method,

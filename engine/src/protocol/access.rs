@@ -9,7 +9,7 @@
 
 use crate::clock::Instant;
 use crate::collect::request::{Context, Envelope, Error, Tag};
-use crate::engine::Engine;
+use crate::engine::{Engine, Inspect};
 use crate::memory::Segments;
 use crate::packet::{Key, PeerId, RailId, RequestId};
 use crate::protocol::Request;
@@ -33,14 +33,6 @@ pub(crate) struct OneSided {
 const NONE: Context = Context(u32::MAX);
 
 impl Engine {
-    /// Whether the calling thread can copy to and from the memory of a peer itself; the rails' limits
-    /// report it.
-    pub fn copies(&self, to: PeerId) -> bool {
-        let peer = self.peer(to).filter(|peer| !peer.is_gone());
-        let mut links = peer.iter().flat_map(|peer| &peer.links);
-        links.any(|link| self.rails[link.rail.index()].limits.remote == RemoteAccess::Copies)
-    }
-
     /// Begins an access to memory that a peer has exposed, at address `at` of its process. The request
     /// succeeds when the access is complete here and at the peer; otherwise it ends with
     /// [`Error::AccessLost`] or [`Error::PeerLost`]. `None`: no rail can carry it out, and it needs a
@@ -58,7 +50,7 @@ impl Engine {
         let envelope = Envelope { peer: to, context: NONE, tag: Tag(0), len, seq: 0 };
         let access = OneSided { envelope, rail, is_unknown: false };
         let request = RequestId(self.requests.insert(Request::OneSided(access)));
-        let ns = self.peer(to).and_then(|peer| peer.link(rail)).map_or(0, |link| link.forecast.busy_ns(len));
+        let ns = self.peers.link(to, rail).map_or(0, |link| link.forecast.busy_ns(len));
         let rail = &mut self.rails[rail.index()];
         rail.give(now, to, ns);
         rail.counters.accesses += 1;
@@ -105,7 +97,7 @@ impl Engine {
     }
 
     /// Takes the accesses that a rail should begin now.
-    pub fn take_accesses(&mut self, rail: RailId) -> Vec<Access> {
+    pub(crate) fn take_accesses(&mut self, rail: RailId) -> Vec<Access> {
         let taken = core::mem::take(&mut self.rails[rail.index()].accesses);
         self.count_errands();
         taken
@@ -136,5 +128,15 @@ impl Engine {
         let ended: Vec<u64> =
             self.requests.iter().filter(|(_, r)| is_of_it(r)).map(|(name, _)| name).collect();
         ended.into_iter().for_each(|name| self.fail_request(RequestId(name), Error::AccessLost(id)));
+    }
+}
+
+impl Inspect<'_> {
+    /// Whether the calling thread can copy to and from the memory of a peer itself; the rails' limits
+    /// report it.
+    pub fn copies(self, to: PeerId) -> bool {
+        let peer = self.0.peer(to).filter(|peer| !peer.is_gone());
+        let mut links = peer.iter().flat_map(|peer| &peer.links);
+        links.any(|link| self.0.rails[link.rail.index()].limits.remote == RemoteAccess::Copies)
     }
 }

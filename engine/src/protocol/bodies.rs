@@ -31,7 +31,7 @@ const PAUSE: Duration = Duration::from_us(20);
 
 impl Engine {
     pub(crate) fn chunk_for(&mut self, now: Instant, rail: RailId, id: PeerId) -> Option<Order> {
-        let peer = self.peers[id.0 as usize].as_deref_mut()?;
+        let peer = self.peers.get_mut(id)?;
         // While one rail is measured, it alone carries pushed chunks, too.
         if peer.bodies.is_empty() || peer.only.is_some_and(|only| only != rail) {
             return None;
@@ -68,7 +68,7 @@ impl Engine {
         if is_learning && cargo.offset == 0 {
             self.time_large(now, rail, id, cargo.request);
         }
-        let peer = self.peers[id.0 as usize].as_deref_mut().expect("a chunk was cut for it");
+        let peer = self.peers.get_mut(id).expect("a chunk was cut for it");
         if peer.way.parallel_min < u64::MAX {
             self.other_cores.cores.ask();
         }

@@ -106,30 +106,64 @@ impl Peer {
 }
 
 impl Engine {
-    /// Books a message that was injected completely, if no receipt is recorded; false: [`Engine::departed`]
-    /// books the result.
+    /// Books a message that was sent completely and is not kept, if no receipt is recorded; false:
+    /// `Engine::departed` books the result.
     #[inline(always)]
-    pub(crate) fn has_left(&mut self, leaving: &Leaving, sent: Sent, to: PeerId, len: u64) -> bool {
-        let is_plain = leaving.plan.protocol == Protocol::Inject && sent == Sent::Done;
-        if is_plain && self.observers.receipts.is_none() {
-            self.injected(leaving, to, len);
-            return true;
+    pub(crate) fn has_left(
+        &mut self,
+        leaving: &Leaving,
+        sent: Sent,
+        to: PeerId,
+        len: u64,
+        clock: &mut dyn FnMut() -> Instant,
+    ) -> bool {
+        if sent != Sent::Done || self.observers.receipts.is_some() {
+            return false;
         }
-        false
+        match leaving.plan.protocol {
+            Protocol::Inject => self.injected(leaving, to, len),
+            Protocol::Eager if self.peer(to).is_some_and(|peer| !peer.way.keeps) => {
+                self.eager_sent(leaving, to, len, clock(), false);
+            }
+            _ => return false,
+        }
+        true
     }
 
     /// Books an injected message, which occupies the rail for no predicted time.
     #[inline(always)]
     pub(crate) fn injected(&mut self, leaving: &Leaving, to: PeerId, len: u64) {
         let Engine { peers, rails, .. } = self;
-        let Some(peer) = peers.get_mut(to.0 as usize).and_then(|peer| peer.as_deref_mut()) else { return };
+        let Some(peer) = peers.get_mut(to) else { return };
         let link = &mut peer.links[usize::from(leaving.plan.place)];
         let at = &mut rails[link.rail.index()];
         let len = Eager::ALONE_LEN as u64 + len;
         book(Instant::default(), to, link, at, Load { entries: Some(1), len, busy: 0, kept: None });
     }
 
-    /// Books a message that was sent with its own system call.
+    /// Books a message that was sent with its own system call, which ended at `until`.
+    #[inline(always)]
+    fn eager_sent(&mut self, leaving: &Leaving, to: PeerId, len: u64, until: Instant, is_kept: bool) {
+        self.book_deferred_ack();
+        let Engine { peers, rails, other_cores, .. } = self;
+        let Some(peer) = peers.get_mut(to) else { return };
+        if len >= peer.way.parallel_min {
+            other_cores.cores.ask();
+        }
+        let link = &mut peer.links[usize::from(leaving.plan.place)];
+        let at = &mut rails[link.rail.index()];
+        let len = Eager::ALONE_LEN as u64 + len;
+        // With several rails the time of each rail is measured, including the call.
+        let held_at = if leaving.began == Instant::default() { until } else { leaving.began };
+        let kept = is_kept.then(|| (Cargo::Packet(None), Vec::new()));
+        book(held_at, to, link, at, Load { entries: Some(1), len, busy: len, kept });
+        // The time of the call does not count as the cost of posting: otherwise the rail would be busy for
+        // as long again, and an answer to a message that arrives meanwhile would use another rail.
+        at.posted(None, until);
+        self.note_number(to, leaving.number);
+    }
+
+    /// Books a message that was sent with its own system call, and keeps it if it may have to be sent again.
     pub(crate) fn eager_departed(
         &mut self,
         leaving: &Leaving,
@@ -138,36 +172,21 @@ impl Engine {
         data: &Segments,
         until: Instant,
     ) -> Submitted {
-        self.book_deferred_ack();
-        let Engine { peers, rails, buffers, rests_until, other_cores, .. } = self;
-        let Some(peer) = peers.get_mut(to.0.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
-            return Submitted::Ended(leaving.seq);
-        };
-        let keeps = peer.way.keeps;
-        if data.len() >= peer.way.parallel_min {
-            other_cores.cores.ask();
-        }
-        let link = &mut peer.links[usize::from(leaving.plan.place)];
-        let at = &mut rails[link.rail.index()];
-        let len = Eager::ALONE_LEN as u64 + data.len();
-        // With several rails the time of each rail is measured, including the call.
-        let held_at = if leaving.began == Instant::default() { until } else { leaving.began };
-        let is_kept = sent == Sent::Posted || keeps;
-        let kept = is_kept.then(|| (Cargo::Packet(None), Vec::new()));
-        book(held_at, to.0, link, at, Load { entries: Some(1), len, busy: len, kept });
-        if keeps && sent == Sent::Done {
-            let mut packet = buffers.pop().unwrap_or_default();
+        let keeps = self.peer(to.0).is_some_and(|peer| peer.way.keeps);
+        self.eager_sent(leaving, to.0, data.len(), until, sent == Sent::Posted || keeps);
+        if keeps
+            && sent == Sent::Done
+            && let Some(peer) = self.peers.get_mut(to.0)
+        {
+            let mut packet = self.buffers.pop().unwrap_or_default();
             packet.in_place.clear();
             packet.bytes.clear();
             data.append_behind(&leaving.head(to, data.len()), &mut packet.bytes);
+            let link = &mut peer.links[usize::from(leaving.plan.place)];
             link.tx.sent(leaving.number, Some(packet), true);
             link.recheck_timers();
-            *rests_until = Instant::default();
+            self.rests_until = Instant::default();
         }
-        // The time of the call does not count as the cost of posting: otherwise the rail would be busy for
-        // as long again, and an answer to a message that arrives meanwhile would use another rail.
-        at.posted(None, until);
-        self.note_number(to.0, leaving.number);
         Submitted::Ended(leaving.seq)
     }
 
@@ -202,7 +221,7 @@ impl Engine {
     #[inline(always)]
     pub(crate) fn on_eager(&mut self, from: PeerId, eager: Eager, data: &[u8]) -> Result<bool, Wrong> {
         let Engine { peers, receives, .. } = self;
-        let Some(peer) = peers.get_mut(from.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
+        let Some(peer) = peers.get_mut(from) else {
             return Ok(false);
         };
         let (context, tag) = (Context(eager.context), Tag(eager.tag));
@@ -266,7 +285,7 @@ impl Engine {
         {
             // Skip the drop: the receive owns no memory.
             core::mem::forget(core::mem::replace(place, Request::Ended(Ok(envelope))));
-            if let Some(peer) = peers.get_mut(envelope.peer.0 as usize).and_then(|peer| peer.as_deref_mut()) {
+            if let Some(peer) = peers.get_mut(envelope.peer) {
                 peer.credit.consume(envelope.len);
             }
             *untold += 1;

@@ -113,7 +113,7 @@ impl Engine {
     /// A message that might be read is asked for instead; false: nobody waits to read it.
     fn will_not_read(&mut self, from: PeerId, request: u64) -> bool {
         let Engine { peers, receives, .. } = self;
-        let peer = peers.get_mut(from.0 as usize).and_then(|peer| peer.as_deref_mut());
+        let peer = peers.get_mut(from);
         let early = peer.into_iter().flat_map(|peer| peer.flows.early_mut());
         let early = early.map(|(theirs, body)| (from, theirs, body));
         let claimed = receives.claimed.iter_mut();

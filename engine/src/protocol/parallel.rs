@@ -10,8 +10,8 @@
 
 use crate::clock::Instant;
 use crate::collect::window::{Entry, Head};
-use crate::engine::Engine;
 use crate::engine::peer::{Peer, view_of_any};
+use crate::engine::{Engine, Inspect, Setup};
 use crate::packet::{PeerId, RailId};
 use crate::profile::sample::Pair;
 use crate::protocol::parts::RTS_LEN;
@@ -78,18 +78,6 @@ pub(crate) struct Parallel {
 }
 
 impl Engine {
-    /// Returns the other cores; none is ready at first.
-    pub fn cores(&self) -> &Arc<Cores> {
-        &self.other_cores.cores
-    }
-
-    /// Sets the distances of the ready cores to that of the thread that uses the engine now, the nearest
-    /// first. The pump calls it before it hands off work.
-    pub fn stand_beside(&mut self, pairs: impl Iterator<Item = Pair>) {
-        let pairs = pairs.chain(core::iter::repeat(Pair::Unknown));
-        self.other_cores.beside.0.iter_mut().zip(pairs).for_each(|(place, pair)| *place = pair);
-    }
-
     /// Whether cores are ready and the next peer has enough data for them to post a part of it.
     #[inline]
     pub(crate) fn hands_off(&self) -> bool {
@@ -124,7 +112,7 @@ impl Engine {
     #[inline(never)]
     pub(crate) fn consider_parallel(&mut self, now: Instant, id: PeerId) {
         self.other_cores.cores.ask();
-        let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
+        let Some(peer) = self.peers.get_mut(id) else {
             return;
         };
         let Some(len) = peer.window.alone().filter(|entry| is_plain(entry)).map(Entry::data_len) else {
@@ -150,6 +138,22 @@ impl Engine {
         let parts = parallel.shares.iter().map(|&(rail, len)| (Some(rail), len));
         peer.submit_parts(names, parts, (&data, request), &hints);
         self.note_parallel(now, (request, envelope), &parallel);
+    }
+}
+
+impl<'a> Inspect<'a> {
+    /// Returns the other cores; none is ready at first.
+    pub fn cores(self) -> &'a Arc<Cores> {
+        &self.0.other_cores.cores
+    }
+}
+
+impl Setup<'_> {
+    /// Sets the distances of the ready cores to that of the thread that uses the engine now, the nearest
+    /// first. The pump calls it before it hands off work.
+    pub fn stand_beside(&mut self, pairs: impl Iterator<Item = Pair>) {
+        let pairs = pairs.chain(core::iter::repeat(Pair::Unknown));
+        self.0.other_cores.beside.0.iter_mut().zip(pairs).for_each(|(place, pair)| *place = pair);
     }
 }
 

@@ -150,7 +150,7 @@ impl Engine {
     /// Drops the state of a message whose request to send and parts have all arrived.
     fn drop_complete_parts(&mut self, from: PeerId, request: u64) {
         let Engine { peers, regions, .. } = self;
-        let peer = peers.get_mut(from.0 as usize).and_then(|peer| peer.as_deref_mut());
+        let peer = peers.get_mut(from);
         let Some(peer) = peer else { return };
         let is_over = |parts: &Parts| {
             let whole = regions.get(parts.region.0).is_none_or(|region| region.covers(parts.len));

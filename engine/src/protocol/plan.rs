@@ -6,9 +6,9 @@
 
 use crate::clock::Instant;
 use crate::collect::request::Hints;
-use crate::engine::Engine;
 use crate::engine::peer::Peer;
 use crate::engine::way::Lane;
+use crate::engine::{Engine, Inspect};
 use crate::packet::PeerId;
 use crate::profile::sample::Method;
 use crate::protocol::leaving::To;
@@ -34,21 +34,28 @@ pub struct Quote {
 }
 
 impl Engine {
+    fn message(&self, peer: &Peer, to: To, len: u64, hints: Hints) -> Message {
+        let is_invited = !hints.unordered && peer.states.invitations.has(to.1.0, to.2.0);
+        Message { len, hints, has_address: true, is_invited, chunk: self.config.chunk }
+    }
+}
+
+impl Inspect<'_> {
     /// Returns the plan that a message would get now; `None`: the peer is unknown or lost.
-    pub fn plan(&self, to: To, len: u64, hints: Hints, caller: Caller, now: Instant) -> Option<Plan> {
-        let peer = self.peer(to.0).filter(|peer| !peer.is_gone())?;
+    pub fn plan(self, to: To, len: u64, hints: Hints, caller: Caller, now: Instant) -> Option<Plan> {
+        let peer = self.0.peer(to.0).filter(|peer| !peer.is_gone())?;
         let wanted = Wanted { len, hints, caller };
-        let nodes = (&self.rails[..], &self.other_cores);
-        if let Some(plan) = peer.at_once(nodes, self.config.chunk, wanted, &mut || now) {
+        let nodes = (&self.0.rails[..], &self.0.other_cores);
+        if let Some((plan, _)) = peer.at_once(nodes, self.0.config.chunk, wanted, &mut || now) {
             return Some(plan);
         }
-        let message = self.message(peer, to, len, hints);
+        let message = self.0.message(peer, to, len, hints);
         let mut protocol = peer.cheapest(&message).protocol;
         if protocol == Protocol::Eager {
             let is_alone = hints.are_plain() && peer.window.is_empty();
-            if is_alone && peer.parallel(&self.rails, (now, len), &self.other_cores).is_some() {
+            if is_alone && peer.parallel(&self.0.rails, (now, len), &self.0.other_cores).is_some() {
                 protocol = Protocol::EagerParallel;
-            } else if eager::stays_in_place(peer, &self.rails, len) {
+            } else if eager::stays_in_place(peer, &self.0.rails, len) {
                 protocol = Protocol::EagerZcopy;
             }
         }
@@ -56,9 +63,9 @@ impl Engine {
     }
 
     /// Returns the cost of a message with each protocol that fits, the cheapest first.
-    pub fn quotes(&self, to: To, len: u64, hints: Hints) -> Vec<Quote> {
-        let Some(peer) = self.peer(to.0).filter(|peer| !peer.is_gone()) else { return Vec::new() };
-        let message = self.message(peer, to, len, hints);
+    pub fn quotes(self, to: To, len: u64, hints: Hints) -> Vec<Quote> {
+        let Some(peer) = self.0.peer(to.0).filter(|peer| !peer.is_gone()) else { return Vec::new() };
+        let message = self.0.message(peer, to, len, hints);
         let mut costs: Vec<_> = peer.costs(&message).collect();
         costs.sort_by_key(|(cost, _)| *cost);
         let quote = |(Cost { is_beyond, ns }, rules): (Cost, &Rules)| Quote {
@@ -69,17 +76,12 @@ impl Engine {
         costs.into_iter().map(quote).collect()
     }
 
-    fn message(&self, peer: &Peer, to: To, len: u64, hints: Hints) -> Message {
-        let is_invited = !hints.unordered && peer.states.invitations.has(to.1.0, to.2.0);
-        Message { len, hints, has_address: true, is_invited, chunk: self.config.chunk }
-    }
-
     /// Whether it pays to poll the rails before a message is sent: it could be pushed now, but credit is
     /// running out.
     #[inline]
-    pub fn needs_credit(&self, to: PeerId, len: u64) -> bool {
-        let Some(peer) = self.peer(to) else { return false };
-        peer.is_one_push(len, self.config.chunk) && !peer.credit.has_for_push(len, SPARE)
+    pub fn needs_credit(self, to: PeerId, len: u64) -> bool {
+        let Some(peer) = self.0.peer(to) else { return false };
+        peer.is_one_push(len, self.0.config.chunk) && !peer.credit.has_for_push(len, SPARE)
     }
 }
 
@@ -124,8 +126,9 @@ impl Peer {
         cheapest.map_or(&rendezvous::RULES, |(_, rules)| rules)
     }
 
-    /// Returns the plan of a message that is sent at once; `None`: it has to wait in the window because
-    /// other data or control frames are pending, or the strategy has to choose.
+    /// Returns the plan of a message that is sent at once, and when it was made, if that matters, otherwise
+    /// zero. `None`: the message has to wait in the window because other data or control frames are pending,
+    /// or the strategy has to choose.
     #[inline(always)]
     pub(crate) fn at_once(
         &self,
@@ -133,7 +136,7 @@ impl Peer {
         chunk: u64,
         wanted: Wanted,
         clock: &mut dyn FnMut() -> Instant,
-    ) -> Option<Plan> {
+    ) -> Option<(Plan, Instant)> {
         let Wanted { len, hints, caller } = wanted;
         if !hints.are_plain() || !self.is_idle() || !self.may_bypass_window() {
             return None;
@@ -161,7 +164,7 @@ impl Peer {
             let is_ready = if self.way.keeps { link.accepts(at.limits.depth) } else { clear };
             (caller != Caller::GoesOn && is_ready).then_some(Protocol::Eager)?
         };
-        Some(Plan { protocol, rail: Some(rail), place: place as u8 })
+        Some((Plan { protocol, rail: Some(rail), place: place as u8 }, Instant::default()))
     }
 
     /// Returns the protocol of a message that is too long to be sent in a packet at once, if it is sent at
@@ -182,14 +185,14 @@ impl Peer {
     }
 
     /// Returns the plan of a message that is sent at once over one of several rails, which the strategy
-    /// chooses.
+    /// chooses, and when.
     #[inline]
     fn over_one_of_several(
         &self,
         (rails, others): (&[Rail], &OtherCores),
         Wanted { len, caller, .. }: Wanted,
         clock: &mut dyn FnMut() -> Instant,
-    ) -> Option<Plan> {
+    ) -> Option<(Plan, Instant)> {
         let is_short = self.way.has_several && len < self.way.at_once_below;
         if caller == Caller::GoesOn || !is_short || !self.can_spend(len) {
             return None;
@@ -199,11 +202,13 @@ impl Peer {
             clock();
             return None;
         }
-        let place = self.choose(rails, clock(), len)?;
+        let now = clock();
+        let place = self.choose(rails, now, len)?;
         let link = &self.links[place];
         let at = &rails[link.rail.index()];
         let is_ready = link.rx.beyond() == 0 && at.prepared.is_none() && link.accepts(at.limits.depth);
-        is_ready.then_some(Plan { protocol: Protocol::Eager, rail: Some(link.rail), place: place as u8 })
+        let plan = Plan { protocol: Protocol::Eager, rail: Some(link.rail), place: place as u8 };
+        is_ready.then_some((plan, now))
     }
 
     /// Whether there is credit for an eager message, and no new limit to send to the peer.

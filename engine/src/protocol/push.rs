@@ -131,7 +131,7 @@ impl Engine {
     ) -> Submitted {
         let Engine { peers, rails, config, .. } = self;
         let (request, seq, len) = (leaving.request, leaving.seq, data.len());
-        let Some(peer) = peers.get_mut(to.0.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
+        let Some(peer) = peers.get_mut(to.0) else {
             return Submitted::Request(request);
         };
         peer.flows.requested += 1;

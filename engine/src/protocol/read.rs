@@ -118,7 +118,7 @@ impl Engine {
             *place = Request::Large(Box::new(send));
         }
         // No other thread has used the engine since the message was planned: the peer still exists.
-        let Some(peer) = peers.get_mut(to.0.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
+        let Some(peer) = peers.get_mut(to.0) else {
             return Submitted::Request(request);
         };
         peer.flows.requested += 1;
@@ -171,7 +171,7 @@ impl Engine {
     /// Records that the peer cannot read this process's memory.
     #[cold]
     pub(crate) fn no_more_reads(&mut self, id: PeerId) {
-        let Some(peer) = self.peers.get_mut(id.0 as usize).and_then(|peer| peer.as_deref_mut()) else {
+        let Some(peer) = self.peers.get_mut(id) else {
             return;
         };
         (peer.lateness.declines_reads, peer.lateness.unread) = (true, 0);

@@ -111,14 +111,14 @@ impl Engine {
     }
 
     /// Returns the next receive region that a rail has to open or close.
-    pub fn next_opening(&mut self, rail: RailId) -> Option<Opening> {
+    pub(crate) fn next_opening(&mut self, rail: RailId) -> Option<Opening> {
         let opening = self.rails.get_mut(rail.index())?.openings.pop_front()?;
         self.closing -= usize::from(opening.frees_user_memory());
         Some(opening)
     }
 
     /// Records that a rail has opened a receive region under this key.
-    pub fn opened(&mut self, rail: RailId, region: RegionId, key: Key) {
+    pub(crate) fn opened(&mut self, rail: RailId, region: RegionId, key: Key) {
         match self.regions.get_mut(region.0).filter(|region| region.awaits(rail)) {
             Some(awaiting) => {
                 if awaiting.opened(rail, key) {

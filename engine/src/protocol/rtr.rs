@@ -261,7 +261,7 @@ impl Engine {
         }
         match send.state {
             SendState::Held => {
-                let peer = self.peers.get_mut(from.0 as usize).and_then(|peer| peer.as_deref_mut());
+                let peer = self.peers.get_mut(from);
                 let Some(peer) = peer else { return };
                 peer.states.invitations.held.retain(|(held, _)| *held != request);
                 peer.states.invitations.asks_no_more(&envelope, request);

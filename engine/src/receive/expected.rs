@@ -2,7 +2,7 @@
 //! request and matching tables until its message arrives or other threads may use the engine.
 
 use crate::collect::request::{Context, Envelope, Source, Tag, TagMatch};
-use crate::engine::Engine;
+use crate::engine::{Engine, Inspect};
 use crate::memory::Segments;
 use crate::packet::{PeerId, RailId, RequestId};
 use crate::protocol::{Recv, Request};
@@ -67,7 +67,7 @@ impl Engine {
         if self.receives.matching.has_any() {
             return None;
         }
-        let peer = self.peers.get_mut(from.0 as usize)?.as_deref_mut()?;
+        let peer = self.peers.get_mut(from)?;
         // For a large message it may pay to open a receive region early, which needs a request.
         let is_large = into.len() as usize > peer.way.eager_max && peer.flows.of(context.0).large;
         if is_large || peer.is_gone() {
@@ -121,16 +121,6 @@ impl Engine {
         matches!(self.receives.expected, Expected::Received(_)) && self.ready.is_empty()
     }
 
-    /// Returns the source of a receive whose message has not begun to arrive; `None`: it accepts any
-    /// source, its message is large and has begun to arrive, or the request is not such a receive.
-    #[inline]
-    pub fn awaited_from(&self, request: RequestId) -> Option<PeerId> {
-        match self.requests.get(request.0) {
-            Some(Request::Recv(Recv { from: Source::Peer(from), region: None, .. })) => Some(*from),
-            _ => None,
-        }
-    }
-
     /// Called before a thread sleeps until this request ends; `None`: until any ends. If it receives from a
     /// peer whose links were never opened, they are opened now: a peer that left before any contact cannot
     /// report it, and only an attempt to connect finds out. True: there are such links.
@@ -139,16 +129,29 @@ impl Engine {
         let all = || self.requests.iter().map(|(name, _)| RequestId(name));
         let awaited = request.into_iter().chain(all().filter(|_| request.is_none()));
         let is_unmet = |from: &PeerId| self.peer(*from).is_some_and(|peer| !peer.is_met && !peer.is_gone());
-        let unmet: Vec<_> = awaited.filter_map(|name| self.awaited_from(name)).filter(is_unmet).collect();
+        let unmet: Vec<_> =
+            awaited.filter_map(|name| self.inspect().awaited_from(name)).filter(is_unmet).collect();
         unmet.iter().for_each(|from| self.open_links(*from));
         !unmet.is_empty()
+    }
+}
+
+impl Inspect<'_> {
+    /// Returns the source of a receive whose message has not begun to arrive; `None`: it accepts any
+    /// source, its message is large and has begun to arrive, or the request is not such a receive.
+    #[inline]
+    pub fn awaited_from(self, request: RequestId) -> Option<PeerId> {
+        match self.0.requests.get(request.0) {
+            Some(Request::Recv(Recv { from: Source::Peer(from), region: None, .. })) => Some(*from),
+            _ => None,
+        }
     }
 
     /// Returns the rail on which to poll for a message of this peer alone
     /// ([`crate::transfer::driver::Scope`]); `None`: poll all rails.
     #[inline]
-    pub fn looks_on(&self, from: PeerId) -> Option<RailId> {
-        let rail = self.peer(from)?.awaited_on()?;
-        self.rails[rail.index()].limits.looks.then_some(rail)
+    pub fn looks_on(self, from: PeerId) -> Option<RailId> {
+        let rail = self.0.peer(from)?.awaited_on()?;
+        self.0.rails[rail.index()].limits.looks.then_some(rail)
     }
 }

@@ -7,62 +7,66 @@ use crate::memory::Segments;
 use crate::packet::{PeerId, RequestId};
 use crate::protocol::{Recv, Request};
 
-impl Engine {
+impl Packing {
     /// Begins a message that is packed piece by piece.
-    pub fn begin_packing(&mut self, to: PeerId, context: Context, tag: Tag) -> Packing {
+    pub fn new(to: PeerId, context: Context, tag: Tag) -> Packing {
         Packing { to, context, tag, first: None, next_piece: 1 }
     }
 
     /// Adds a piece, which may be sent at once. There is no final call: the message is complete when the
     /// requests of all pieces are.
-    pub fn pack(&mut self, packing: &mut Packing, data: Segments, hints: Hints) -> RequestId {
-        let Packing { to, context, tag, .. } = *packing;
-        let Some(first) = packing.first else {
-            packing.first = self.peer_mut(to).map(|peer| peer.flows.of(context.0).send_next);
-            return self.send(to, context, tag, data, Hints { unordered: false, ..hints });
+    pub fn pack(&mut self, engine: &mut Engine, data: Segments, hints: Hints) -> RequestId {
+        let Packing { to, context, tag, .. } = *self;
+        let Some(first) = self.first else {
+            self.first = engine.peer_mut(to).map(|peer| peer.flows.of(context.0).send_next);
+            return engine.send(to, context, tag, data, Hints { unordered: false, ..hints });
         };
-        let piece = message::piece_tag(first, packing.next_piece);
-        packing.next_piece += 1;
-        self.send(to, message::piece_context(context), piece, data, message::piece_hints(hints))
+        let piece = message::piece_tag(first, self.next_piece);
+        self.next_piece += 1;
+        engine.send(to, message::piece_context(context), piece, data, message::piece_hints(hints))
     }
+}
 
+impl Unpacking {
     /// Begins to unpack a message.
-    pub fn begin_unpacking(&mut self, from: Source, context: Context, tag: TagMatch) -> Unpacking {
-        let message = self.receives.messages.insert(Unpacked::default());
+    pub fn new(engine: &mut Engine, from: Source, context: Context, tag: TagMatch) -> Unpacking {
+        let message = engine.receives.messages.insert(Unpacked::default());
         Unpacking { from, context, tag, message, next_piece: 0 }
     }
 
     /// Receives the next piece of the message.
-    pub fn unpack(&mut self, unpacking: &mut Unpacking, into: Segments) -> RequestId {
-        let Unpacking { from, context, tag, message, next_piece } = *unpacking;
-        unpacking.next_piece += 1;
+    pub fn unpack(&mut self, engine: &mut Engine, into: Segments) -> RequestId {
+        let Unpacking { from, context, tag, message, next_piece } = *self;
+        self.next_piece += 1;
         let mut recv = Recv::new(into, (from, context, tag));
         if next_piece == 0 {
             recv.message = Some(message);
-            return self.post(recv);
+            return engine.post(recv);
         }
-        let request = RequestId(self.requests.insert(Request::Recv(recv)));
-        match self.receives.messages.get_mut(message) {
-            Some(&mut Unpacked { failed: Some(error), .. }) => self.fail_request(request, error),
+        let request = RequestId(engine.requests.insert(Request::Recv(recv)));
+        match engine.receives.messages.get_mut(message) {
+            Some(&mut Unpacked { failed: Some(error), .. }) => engine.fail_request(request, error),
             Some(&mut Unpacked { origin: Some((peer, first)), .. }) => {
-                self.post_piece(request, peer, context, first, next_piece);
+                engine.post_piece(request, peer, context, first, next_piece);
             }
             Some(Unpacked { waiting, .. }) => waiting.push((request, next_piece)),
-            None => self.fail_request(request, Error::Cancelled),
+            None => engine.fail_request(request, Error::Cancelled),
         }
         request
     }
 
     /// Ends unpacking: no further piece will be requested.
-    pub fn end_unpacking(&mut self, unpacking: Unpacking) {
-        if let Some(unpacked) = self.receives.messages.get_mut(unpacking.message) {
+    pub fn end(self, engine: &mut Engine) {
+        if let Some(unpacked) = engine.receives.messages.get_mut(self.message) {
             unpacked.ended = true;
-            if unpacking.next_piece == 0 || unpacked.origin.is_some() || unpacked.failed.is_some() {
-                self.receives.messages.remove(unpacking.message);
+            if self.next_piece == 0 || unpacked.origin.is_some() || unpacked.failed.is_some() {
+                engine.receives.messages.remove(self.message);
             }
         }
     }
+}
 
+impl Engine {
     fn post_piece(&mut self, request: RequestId, peer: PeerId, context: Context, first: u32, piece: u32) {
         let (context, tag) = (message::piece_context(context), message::piece_tag(first, piece));
         if let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) {

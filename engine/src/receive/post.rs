@@ -20,10 +20,9 @@ impl Engine {
         let Engine { peers, receives: Receives { matching, .. }, requests, .. } = self;
         let plain = match from {
             Source::Any => true,
-            Source::Peer(id) => peers
-                .get(id.0 as usize)
-                .and_then(|peer| peer.as_deref())
-                .is_some_and(|peer| !peer.is_gone() && into.len() as usize <= peer.way.eager_max),
+            Source::Peer(id) => {
+                peers.get(id).is_some_and(|peer| !peer.is_gone() && into.len() as usize <= peer.way.eager_max)
+            }
         };
         if !plain || matching.unexpected_count() > 0 {
             return self.post(Recv::new(into, (from, context, tag)));

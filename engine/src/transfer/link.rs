@@ -316,7 +316,7 @@ impl Link {
 
     /// Keeps an order that is sent now until it is acknowledged. If nothing else is in flight, the wait for
     /// an acknowledgement begins here: a link that had nothing to send is not counted as silent.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn hold(&mut self, now: Instant, cargo: Cargo, len: u64, in_place: Vec<RequestId>) {
         if self.tx.len() == 0 {
             self.silence.restart(now);

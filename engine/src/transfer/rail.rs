@@ -71,7 +71,7 @@ impl RailCounters {
 /// A change of the receive regions of a rail.
 #[derive(Debug)]
 pub enum Opening {
-    /// Make the memory reachable for chunks from this peer; answer with [`crate::Engine::opened`].
+    /// Make the memory reachable for chunks from this peer.
     Open(RegionId, PeerId, Segments),
     /// Put the chunk that this peer pushes into this receive region.
     Accept(PeerId, RegionId),

@@ -39,7 +39,7 @@ fn access(net: &mut Net, act: Act, rails: &[u8], len: usize) -> Option<RequestId
 }
 
 fn counts(net: &Net, rail: u8) -> (u64, u64) {
-    let RailCounters { accesses, access_bytes, .. } = net.hosts[0].engine.counters(RailId(rail));
+    let RailCounters { accesses, access_bytes, .. } = net.hosts[0].engine.inspect().counters(RailId(rail));
     (accesses, access_bytes)
 }
 

@@ -15,7 +15,7 @@ fn cost(what: impl FnOnce()) -> usize {
 #[test]
 fn an_idle_peer_costs_less_than_4_kib() {
     let mut lone = Lone::new(0..1, Config::default());
-    let bytes = cost(|| (1..=1_000).for_each(|peer| lone.engine.add_link(PeerId(peer), lone::RAIL)));
+    let bytes = cost(|| (1..=1_000).for_each(|peer| lone.engine.setup().add_link(PeerId(peer), lone::RAIL)));
     assert!(bytes / 1_000 < 4 << 10, "{} B", bytes / 1_000);
 }
 
@@ -35,7 +35,7 @@ fn unexpected(count: u64, tag: impl Fn(u64) -> u64) -> usize {
     let mut lone = Lone::new(1..2, Config { credit: 1 << 30, ..Config::default() });
     lone.arrive(1, &[]);
     let bytes = cost(|| (0..count).for_each(|i| lone.message(1, 0, tag(i), &[1; 8])));
-    assert_eq!(lone.engine.unexpected() as u64, count);
+    assert_eq!(lone.engine.inspect().unexpected() as u64, count);
     bytes / count as usize
 }
 
@@ -70,7 +70,7 @@ fn eager_data_of_a_peer_is_bounded_by_its_credit() {
     let mut lone = Lone::new(1..2, Config { credit, ..Config::default() });
     lone.arrive(1, &[]);
     let bytes = cost(|| {
-        while lone.engine.failure(PeerId(1)).is_none() {
+        while lone.engine.inspect().failure(PeerId(1)).is_none() {
             let head = lone.head(1, 0, 0, 1_000);
             lone.arrive(1, &[Frame::Eager(head, &[1; 1_000])]);
         }

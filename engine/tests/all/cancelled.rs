@@ -132,6 +132,6 @@ fn it_is_dropped_with_its_peer() {
         net.settle();
         assert_eq!(net.result(0, other), Some(Err(Error::PeerLost(PeerId(1)))));
         assert!(has_ended(&net, sent), "it stays so");
-        assert_eq!(net.hosts[0].engine.pending(), 0);
+        assert_eq!(net.hosts[0].engine.inspect().pending(), 0);
     }
 }

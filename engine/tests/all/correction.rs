@@ -31,11 +31,13 @@ fn rails_slower_than_nominal_get_slower_forecasts() {
     let mut net = net(2, 30_000_000);
     transfer(&mut net, 20);
     for rail in [0, 1] {
-        let forecast = net.hosts[0].engine.forecast(RailId(rail), PeerId(1)).unwrap();
+        let forecast = net.hosts[0].engine.inspect().forecast(RailId(rail), PeerId(1)).unwrap();
         let accuracy = forecast.accuracy().expect("chunks were acknowledged");
         assert!(accuracy.count >= 5 && accuracy.load > 1.5, "{accuracy:?}");
         assert!(forecast.body_ns(100_000) > 150_000);
-        assert!(net.hosts[1].engine.forecast(RailId(rail), PeerId(0)).unwrap().accuracy().is_none());
+        assert!(
+            net.hosts[1].engine.inspect().forecast(RailId(rail), PeerId(0)).unwrap().accuracy().is_none()
+        );
     }
 }
 
@@ -44,5 +46,5 @@ fn a_single_rail_is_not_observed() {
     let mut net = net(1, 0);
     net.carried();
     transfer(&mut net, 3);
-    assert!(net.hosts[0].engine.forecast(RailId(0), PeerId(1)).unwrap().accuracy().is_none());
+    assert!(net.hosts[0].engine.inspect().forecast(RailId(0), PeerId(1)).unwrap().accuracy().is_none());
 }

@@ -118,10 +118,10 @@ fn order_is_kept_when_the_rail_refuses() {
         }
         assert_eq!(past, injected.load(Ordering::Relaxed));
         receive_all(&mut pair, &lens);
-        assert_eq!(pair.hosts[0].engine.pending(), 0);
+        assert_eq!(pair.hosts[0].engine.inspect().pending(), 0);
         let told = pair.hosts[0].done.len() + past as usize;
         assert_eq!(told, lens.len(), "each request ended once, those that left at once when they were made");
-        let counters = pair.hosts[0].engine.counters(nmad_engine::RailId(0));
+        let counters = pair.hosts[0].engine.inspect().counters(nmad_engine::RailId(0));
         assert!(counters.entries >= lens.len() as u64 && counters.packets >= u64::from(past));
     }
 }

@@ -43,7 +43,7 @@ fn the_expected_message_is_received_and_others_are_kept() {
     pair.send(0, 0, 6, pattern(10));
     pair.send(0, 1, 5, pattern(11));
     pair.settle();
-    assert_eq!(pair.hosts[1].engine.unexpected(), 2, "of another tag and another context");
+    assert_eq!(pair.hosts[1].engine.inspect().unexpected(), 2, "of another tag and another context");
     pair.hosts[1].engine.post_expected();
     let Met::Request(request) = pair.hosts[1].engine.met() else { panic!("not posted") };
     pair.send(0, 0, 5, pattern(12));
@@ -112,7 +112,7 @@ fn polling_a_peer_takes_its_next_packet_whatever_it_contains() {
         assert_eq!(pair.look_for(), Some(false));
         leave(&mut pair, 6, &[round]);
         assert_eq!((pair.look_for(), pair.hosts[1].engine.met()), (Some(true), Met::Not));
-        assert_eq!(pair.hosts[1].engine.unexpected(), 1, "one of another tag");
+        assert_eq!(pair.hosts[1].engine.inspect().unexpected(), 1, "one of another tag");
         leave(&mut pair, 5, &[round]);
         assert_eq!(pair.look_for(), Some(true));
         check_received(&mut pair, place, round);
@@ -179,7 +179,7 @@ fn with_several_rails_the_last_used_one_is_polled() {
 fn polling_a_peer_completes_a_posted_receive() {
     let mut pair = connected_pair();
     let (request, place) = pair.recv(1, FROM, 0, TAG, 100);
-    let awaited = |pair: &Pair| pair.hosts[1].engine.awaited_from(request);
+    let awaited = |pair: &Pair| pair.hosts[1].engine.inspect().awaited_from(request);
     assert_eq!((awaited(&pair), pair.look_for()), (Some(PeerId(0)), Some(false)));
     leave(&mut pair, 5, &[100]);
     assert_eq!(pair.look_for(), Some(true));
@@ -187,5 +187,5 @@ fn polling_a_peer_completes_a_posted_receive() {
     pair.hosts[1].turn(true);
     assert!(pair.result(1, request).is_some_and(|ended| ended.is_ok()) && *bytes(place) == *pattern(100));
     let (anybody, _) = pair.recv(1, Source::Any, 0, TAG, 100);
-    assert_eq!(pair.hosts[1].engine.awaited_from(anybody), None);
+    assert_eq!(pair.hosts[1].engine.inspect().awaited_from(anybody), None);
 }

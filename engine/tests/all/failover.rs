@@ -39,7 +39,7 @@ fn a_peer_without_a_link_returns_when_one_opens() {
     let late = net.recv(1, from(0), 0, exact(2), LEN);
     net.send(0, 1, 0, 2, &pattern(LEN, 2));
     run(&mut net, 1000);
-    assert_eq!(net.hosts[1].engine.failure(PeerId(0)), None);
+    assert_eq!(net.hosts[1].engine.inspect().failure(PeerId(0)), None);
     net.wires().mended.insert(0);
     run(&mut net, 2_000);
     assert!(net.got(1, early, &pattern(LEN, 1)) && net.got(1, late, &pattern(LEN, 2)), "{}", net.views());
@@ -55,7 +55,9 @@ fn a_peer_without_a_link_is_lost_in_time() {
     assert_eq!(net.result(0, sent), None);
     run(&mut net, 200);
     assert_eq!(net.result(0, sent), Some(Err(Error::PeerLost(PeerId(1)))));
-    assert!(net.hosts[0].engine.failure(PeerId(1)).is_some_and(|why| why.contains("the link was cut")));
+    assert!(
+        net.hosts[0].engine.inspect().failure(PeerId(1)).is_some_and(|why| why.contains("the link was cut"))
+    );
 }
 
 #[test]
@@ -79,7 +81,7 @@ fn a_down_link_is_retried_when_the_last_one_falls_silent() {
     }
     net.wires().mended.insert(0);
     run(&mut net, 1_000);
-    let links = |net: &Net| net.hosts[0].engine.peer_view(PeerId(1)).map(|view| view.links_up);
+    let links = |net: &Net| net.hosts[0].engine.inspect().peer_view(PeerId(1)).map(|view| view.links_up);
     assert_eq!(links(&net), Some(1), "it rests");
     let got = net.recv(1, from(0), 0, exact(1), 10);
     net.stall(1, 0, true);

@@ -31,7 +31,7 @@ fn left(net: &mut Net) -> Vec<usize> {
 
 /// Time when the rail is idle again.
 fn idle(net: &Net) -> u64 {
-    net.hosts[0].engine.next_deadline().expect("something waits").as_ns()
+    net.hosts[0].engine.inspect().next_deadline().expect("something waits").as_ns()
 }
 
 #[test]
@@ -69,7 +69,11 @@ fn prepare_builds_one_packet_while_the_rail_is_busy() {
     let mut net = net(Feed::Prepare);
     send(&mut net, 1_000);
     send(&mut net, 101);
-    assert_eq!(net.hosts[0].engine.peer_view(PeerId(1)).unwrap().backlog, 0, "it is in the packet already");
+    assert_eq!(
+        net.hosts[0].engine.inspect().peer_view(PeerId(1)).unwrap().backlog,
+        0,
+        "it is in the packet already"
+    );
     send(&mut net, 102);
     send(&mut net, 103);
     assert_eq!(left(&mut net), [1]);
@@ -95,14 +99,14 @@ fn the_mode_can_be_changed_while_messages_wait() {
     let mut net = net(Feed::Prepare);
     send(&mut net, 1_000);
     send(&mut net, 100);
-    net.hosts[0].engine.set_feed(Feed::Backlog(0));
+    net.hosts[0].engine.setup().set_feed(Feed::Backlog(0));
     send(&mut net, 100);
     assert_eq!(left(&mut net), [1, 1]);
     net.now = idle(&net);
     net.turn(0, false);
     assert_eq!(left(&mut net), [1], "the one that was prepared");
     net.settle();
-    assert_eq!(net.hosts[1].engine.unexpected(), 4);
+    assert_eq!(net.hosts[1].engine.inspect().unexpected(), 4);
 }
 
 #[test]
@@ -118,7 +122,7 @@ fn a_posted_order_occupies_the_rail_for_its_predicted_time() {
 #[test]
 fn priority_overtakes_waiting_messages() {
     let mut net = net(Feed::Accumulate);
-    net.hosts[0].engine.set_strategy(None, "fifo").unwrap();
+    net.hosts[0].engine.setup().set_strategy(None, "fifo").unwrap();
     send(&mut net, 1_000);
     for (tag, priority) in [(1, 0), (2, -1), (3, 5), (4, 0), (5, 5)] {
         net.send_with(0, 1, tag as u32, tag, &[0; 10], Hints { priority, ..Hints::default() });

@@ -133,7 +133,7 @@ fn latency_does_not_wait_for_the_rail_and_bandwidth_takes_the_fastest() {
 fn a_message_may_have_a_strategy_of_its_own() {
     let rails = [limits(), limits()];
     let mut net = net(&rails, Config { strategy: "fifo".into(), ..Config::default() });
-    let registry = net.hosts[0].engine.registry();
+    let registry = net.hosts[0].engine.inspect().registry();
     let own = |name| Hints { strategy: Some(registry.place(name).expect(name)), ..Hints::default() };
     let (aggregate, iso) = (own("aggregate"), own("iso_split"));
     assert!(registry.place("no").expect_err("there is none").to_string().contains("iso_split"));
@@ -144,15 +144,16 @@ fn a_message_may_have_a_strategy_of_its_own() {
     let mut tags = tags(&mut net);
     tags.sort();
     assert_eq!(tags, [vec![1], vec![2, 4], vec![3]], "fifo sends each alone");
-    let before = [0, 1].map(|rail| net.hosts[0].engine.counters(RailId(rail)).chunk_bytes);
+    let before = [0, 1].map(|rail| net.hosts[0].engine.inspect().counters(RailId(rail)).chunk_bytes);
     let large = pattern(300_000, 1);
     for (hints, expected) in [(Hints::default(), [300_000, 0]), (iso, [450_000, 150_000])] {
         let recv = net.recv(1, from(0), 0, exact(7), large.len());
         net.send_with(0, 1, 0, 7, &large, hints);
         net.settle();
         assert!(net.got(1, recv, &large));
-        let carried =
-            |rail: usize| net.hosts[0].engine.counters(RailId(rail as u8)).chunk_bytes - before[rail];
+        let carried = |rail: usize| {
+            net.hosts[0].engine.inspect().counters(RailId(rail as u8)).chunk_bytes - before[rail]
+        };
         assert_eq!([carried(0), carried(1)], expected);
     }
 }

@@ -107,7 +107,7 @@ fn deliver(pair: &mut Pair) {
             host.now += 1_000_000;
             host.turn(true);
         });
-        if pair.hosts[0].engine.peer_view(PeerId(1)).is_some_and(|peer| peer.in_flight == 0) {
+        if pair.hosts[0].engine.inspect().peer_view(PeerId(1)).is_some_and(|peer| peer.in_flight == 0) {
             return;
         }
     }
@@ -133,7 +133,7 @@ fn messages_sent_at_once_arrive_in_order_despite_refusals_and_losses() {
             deliver(&mut pair);
             assert!(hurried.load(Ordering::Relaxed) > 50, "some did leave at once");
             check(&mut pair, &lens);
-            let counters = pair.hosts[0].engine.counters(RailId(0));
+            let counters = pair.hosts[0].engine.inspect().counters(RailId(0));
             assert!(counters.entries >= lens.len() as u64, "{counters:?}");
         }
     }
@@ -177,7 +177,7 @@ fn a_lost_message_sent_at_once_is_retransmitted_in_time() {
     let (mut pair, hurried) = pair(|_| false, |n| n == 1);
     assert!(send(&mut pair, 0, pattern(8)) && hurried.load(Ordering::Relaxed) == 1);
     let engine = &mut pair.hosts[0].engine;
-    let deadline = engine.next_deadline().expect("it waits for an acknowledgement");
+    let deadline = engine.inspect().next_deadline().expect("it waits for an acknowledgement");
     let (before, after) = (Instant::from_ns(deadline.as_ns() - 1), deadline);
     pair.hosts[0].now = before.as_ns() - 2_000;
     pair.hosts[0].turn(true);
@@ -185,7 +185,7 @@ fn a_lost_message_sent_at_once_is_retransmitted_in_time() {
     assert!(pair.hosts[0].engine.has_orders(after), "it is to be sent again");
     deliver(&mut pair);
     check(&mut pair, &[8]);
-    assert!(pair.hosts[0].engine.counters(RailId(0)).resent >= 1);
+    assert!(pair.hosts[0].engine.inspect().counters(RailId(0)).resent >= 1);
 }
 
 /// A blocking receive completes with a message over a lossy rail, which is acknowledged.
@@ -243,8 +243,8 @@ fn an_acknowledgement_with_the_expected_message_prevents_retransmission() {
             assert!(send(&mut pair, 1, pattern(8)));
         }
         pair.hosts[0].turn(false);
-        let view = pair.hosts[0].engine.peer_view(PeerId(1)).expect("it is known");
+        let view = pair.hosts[0].engine.inspect().peer_view(PeerId(1)).expect("it is known");
         assert_eq!(view.in_flight, usize::from(sends_at_once));
-        assert_eq!(pair.hosts[0].engine.counters(RailId(0)).resent, 0);
+        assert_eq!(pair.hosts[0].engine.inspect().counters(RailId(0)).resent, 0);
     }
 }

@@ -33,7 +33,11 @@ fn protocol(net: &Net, len: usize) -> Protocol {
     let to = (PeerId(1), Context(0), Tag(1));
     let now = Instant::from_ns(net.now);
     let engine = &net.hosts[0].engine;
-    engine.plan(to, len as u64, Hints::default(), Caller::GoesOn, now).expect("it is there").protocol
+    engine
+        .inspect()
+        .plan(to, len as u64, Hints::default(), Caller::GoesOn, now)
+        .expect("it is there")
+        .protocol
 }
 
 /// Runs only the pump of host 0 for a while: host 1 computes.
@@ -104,18 +108,18 @@ fn pushes_to_a_late_receiver_stay_within_the_credit() {
 #[test]
 fn a_computing_receiver_does_not_make_rails_seem_slow() {
     let mut net = Net::new(2, &[Limits { packet: 72 << 10, ..rail() }; 2], &config(), 1);
-    (0..2).for_each(|rail| net.hosts[0].engine.set_profile(RailId(rail), None, profile()));
+    (0..2).for_each(|rail| net.hosts[0].engine.setup().set_profile(RailId(rail), None, profile()));
     net.send(0, 1, 0, 0, &[]);
     net.settle();
     let mut most = 0.0f64;
     for seed in 1..100 {
         overlapped(&mut net, 3 * LEN, seed);
         for rail in [0, 1] {
-            let forecast = net.hosts[0].engine.forecast(RailId(rail), PeerId(1)).expect("it is up");
+            let forecast = net.hosts[0].engine.inspect().forecast(RailId(rail), PeerId(1)).expect("it is up");
             most = most.max(forecast.load());
         }
     }
-    let forecast = net.hosts[0].engine.forecast(RailId(0), PeerId(1)).expect("it is up");
+    let forecast = net.hosts[0].engine.inspect().forecast(RailId(0), PeerId(1)).expect("it is up");
     let accuracy = forecast.accuracy().expect("what it carried was acknowledged");
     assert!(accuracy.count > 9 && accuracy.median > 2.0, "acknowledgements came late: {accuracy:?}");
     assert_eq!(protocol(&net, 3 * LEN), Protocol::EagerParts);
@@ -127,7 +131,7 @@ fn a_computing_receiver_does_not_make_rails_seem_slow() {
 fn a_waiting_sender_fills_all_rails_before_it_polls() {
     let mut net = net(config());
     overlapped(&mut net, LEN, 1);
-    let packets = |net: &Net| [0, 1].map(|rail| net.hosts[0].engine.counters(RailId(rail)).packets);
+    let packets = |net: &Net| [0, 1].map(|rail| net.hosts[0].engine.inspect().counters(RailId(rail)).packets);
     let before = packets(&net);
     net.send(0, 1, 0, 1, &pattern(LEN, 2));
     net.turn(0, true);
@@ -165,7 +169,7 @@ fn one_of_sixteen_messages_is_a_probe_and_detects_a_timely_receiver() {
 fn receipts_name_the_parts_and_the_rails_that_carried_them() {
     let mut net = net(config());
     overlapped(&mut net, LEN, 1);
-    net.hosts[0].engine.record_receipts(true);
+    net.hosts[0].engine.setup().record_receipts(Some(0));
     overlapped(&mut net, LEN, 2);
     let receipt = net.hosts[0].engine.next_receipt().expect("it was sent");
     assert_eq!((receipt.protocol, receipt.envelope.len), (Protocol::EagerParts, LEN as u64));
@@ -174,7 +178,7 @@ fn receipts_name_the_parts_and_the_rails_that_carried_them() {
 
 /// Unexpected bytes at host 1.
 fn kept(net: &Net) -> u64 {
-    net.hosts[1].engine.traffic(PeerId(0)).expect("it is known").unexpected_bytes
+    net.hosts[1].engine.inspect().traffic(PeerId(0)).expect("it is known").unexpected_bytes
 }
 
 #[test]
@@ -218,6 +222,6 @@ fn a_flood_falls_back_to_rendezvous_within_the_budget_and_recovers() {
         net.settle();
         assert!(net.got(1, recv, &pattern(len, i as u64)), "message {i}");
     }
-    assert_eq!((kept(&net), net.hosts[0].engine.pending(), said(&net)), (0, 0, 1));
+    assert_eq!((kept(&net), net.hosts[0].engine.inspect().pending(), said(&net)), (0, 0, 1));
     assert_eq!(protocol(&net, LEN), Protocol::EagerParts, "there is credit again");
 }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Two hosts with learning; the first one can also reach itself.
 fn net() -> Net {
     let mut net = Net::new(2, &[limits()], &Config { adapts: true, ..Config::default() }, 1);
-    net.hosts[0].engine.add_link(PeerId(0), RailId(0));
+    net.hosts[0].engine.setup().add_link(PeerId(0), RailId(0));
     net
 }
 
@@ -73,9 +73,9 @@ fn a_strategy_is_notified_when_a_rail_has_changed() {
 fn messages_to_itself_are_not_learnt_from() {
     let mut net = net();
     assert!(carries(&mut net, 1), "another peer is asked what has arrived");
-    assert!(net.hosts[0].engine.learnt(RailId(0), PeerId(1)).is_some());
+    assert!(net.hosts[0].engine.inspect().learnt(RailId(0), PeerId(1)).is_some());
     assert!(!carries(&mut net, 0), "nothing is timed");
-    assert!(net.hosts[0].engine.learnt(RailId(0), PeerId(0)).is_none());
+    assert!(net.hosts[0].engine.inspect().learnt(RailId(0), PeerId(0)).is_none());
 }
 
 /// Host 0 sends messages of 64 B while each poll of the rails takes `look_ns`; returns the thresholds then
@@ -94,14 +94,14 @@ fn in_force(net: &mut Net, count: usize, look_ns: u64) -> InForce {
             assert!(turn < 100, "{}", net.views());
         }
     }
-    net.hosts[0].engine.in_force(PeerId(1)).expect("the peer is known")
+    net.hosts[0].engine.inspect().in_force(PeerId(1)).expect("the peer is known")
 }
 
 /// Every 4096 packets the engine checks whether answers take longer than at first.
 #[test]
 fn a_sampled_profile_follows_the_latency_and_returns() {
     let mut net = Net::pair(1, Config { adapts: true, ..Config::default() });
-    (0..2).for_each(|host| net.hosts[host].engine.set_profile(RailId(0), None, profile()));
+    (0..2).for_each(|host| net.hosts[host].engine.setup().set_profile(RailId(0), None, profile()));
     let before = in_force(&mut net, 1_200, 500);
     assert_eq!(before.rails[0].origin, ThresholdOrigin::Sampled);
     let later = in_force(&mut net, 3_100, 20_000);

@@ -19,7 +19,7 @@ fn three(rails: usize) -> Net {
 fn leave(net: &mut Net, rails: usize) {
     net.hosts[0].engine.leave();
     net.settle();
-    assert!(net.hosts[0].engine.is_drained());
+    assert!(net.hosts[0].engine.inspect().is_drained());
     for rail in 0..rails {
         net.kill(rail, 0, 1);
         net.kill(rail, 0, 2);
@@ -64,7 +64,7 @@ fn requests_for_a_peer_that_left_fail_and_others_continue() {
     let (receive, _) = net.recv(1, from(0), 0, exact(1), 10);
     net.settle();
     assert_eq!((net.result(1, after), net.result(1, receive)), (lost, lost));
-    assert_eq!(net.hosts[1].engine.pending(), 0);
+    assert_eq!(net.hosts[1].engine.inspect().pending(), 0);
 }
 
 #[test]
@@ -73,12 +73,12 @@ fn a_peer_that_left_is_reported_as_such_without_a_notice() {
         let mut net = three(rails);
         leave(&mut net, rails);
         for host in [1, 2] {
-            let why = net.hosts[host].engine.failure(PeerId(0)).expect("it is gone");
+            let why = net.hosts[host].engine.inspect().failure(PeerId(0)).expect("it is gone");
             assert!(why.contains("has left"), "{why}");
             let about: Vec<_> = net.hosts[host].notices.iter().filter(|n| n.peer == PeerId(0)).collect();
             assert!(about.is_empty(), "{about:?}");
         }
-        assert_eq!(net.hosts[1].engine.failure(PeerId(2)), None);
+        assert_eq!(net.hosts[1].engine.inspect().failure(PeerId(2)), None);
     }
 }
 
@@ -90,7 +90,7 @@ fn a_link_that_ends_before_the_goodbye_is_read_causes_no_notice() {
     net.settle();
     net.kill(1, 0, 1);
     net.settle();
-    let why = net.hosts[1].engine.failure(PeerId(0)).expect("it is gone");
+    let why = net.hosts[1].engine.inspect().failure(PeerId(0)).expect("it is gone");
     assert!(why.contains("has left"), "{why}");
     assert!(net.hosts[1].notices.is_empty(), "{:?}", net.hosts[1].notices);
 }
@@ -113,7 +113,7 @@ fn a_peer_without_goodbye_is_reported_as_lost() {
     let mut net = three(1);
     net.kill(0, 0, 1);
     net.settle();
-    let why = net.hosts[1].engine.failure(PeerId(0)).expect("it is gone");
+    let why = net.hosts[1].engine.inspect().failure(PeerId(0)).expect("it is gone");
     assert!(!why.contains("has left"), "{why}");
 }
 
@@ -122,7 +122,7 @@ fn leaving_twice_or_without_contact_is_harmless() {
     let mut net = Net::new(3, &[limits()], &Config::default(), 1);
     net.hosts[0].engine.leave();
     net.settle();
-    assert!(net.hosts[0].engine.is_drained());
+    assert!(net.hosts[0].engine.inspect().is_drained());
     net.send(0, 1, 0, 1, &[1; 5]);
     net.hosts[0].engine.leave();
     net.hosts[0].engine.leave();
@@ -137,21 +137,21 @@ fn the_rail_of_a_removed_peer_serves_others() {
     let mut net = three(1);
     let (named, _) = net.recv(0, from(1), 0, exact(1), 10);
     net.send(0, 1, 0, 1, &[1; 10]);
-    net.hosts[0].engine.part(PeerId(1));
+    net.hosts[0].engine.setup().part(PeerId(1));
     net.settle();
     let engine = &mut net.hosts[0].engine;
-    assert!(engine.has_parted(PeerId(1)));
-    engine.forget(PeerId(1));
+    assert!(engine.inspect().has_parted(PeerId(1)));
+    engine.setup().forget(PeerId(1));
     net.settle();
     assert_eq!(net.result(0, named), Some(Err(Error::PeerLost(PeerId(1)))));
     let engine = &mut net.hosts[0].engine;
-    assert_eq!((engine.next_notice(), engine.link(PeerId(1), RailId(0))), (None, None));
-    let (next, rails) = (engine.next_peer(), engine.counters(RailId(1)));
+    assert_eq!((engine.next_notice(), engine.inspect().link(PeerId(1), RailId(0))), (None, None));
+    let (next, rails) = (engine.inspect().next_peer(), engine.inspect().counters(RailId(1)));
     assert_eq!((next, rails), (PeerId(3), RailCounters::default()));
-    engine.place_rail(RailId(1), limits());
-    engine.add_link(next, RailId(1));
-    assert_eq!(engine.link(next, RailId(1)), Some(LinkView::Opening));
-    assert!(engine.has_parted(next), "nothing was submitted");
+    engine.setup().place_rail(RailId(1), limits());
+    engine.setup().add_link(next, RailId(1));
+    assert_eq!(engine.inspect().link(next, RailId(1)), Some(LinkView::Opening));
+    assert!(engine.inspect().has_parted(next), "nothing was submitted");
     let other = net.recv(2, from(0), 0, exact(1), LONG);
     net.send(0, 2, 0, 1, &pattern(LONG, 1));
     net.settle();

@@ -24,14 +24,14 @@ fn victim() -> Lone {
 /// Returns whether the violator is closed, and checks the invariants of both cases.
 fn is_closed(mut lone: Lone) -> bool {
     lone.message(FRIEND, 0, 1, &[5; 20]);
-    lone.run_errands();
+    lone.turn();
     let ended = std::iter::from_fn(|| lone.engine.next_completion());
     let friendly = ended.filter(|c| c.result.is_ok_and(|envelope| envelope.peer == PeerId(FRIEND))).count();
     assert_eq!(friendly, 1, "the receive of the other peer");
     let all = std::iter::from_fn(|| lone.engine.next_notice());
     let notices: Vec<_> = all.filter(|notice| notice.text.contains("malformed")).collect();
-    assert_eq!(lone.engine.failure(PeerId(FRIEND)), None);
-    let closed = lone.engine.failure(PeerId(STRANGER)).is_some();
+    assert_eq!(lone.engine.inspect().failure(PeerId(FRIEND)), None);
+    let closed = lone.engine.inspect().failure(PeerId(STRANGER)).is_some();
     assert_eq!(notices.len(), usize::from(closed), "{notices:?}");
     for notice in notices {
         assert!(notice.peer == PeerId(STRANGER) && !notice.text.contains('\n'), "{notice:?}");
@@ -43,7 +43,7 @@ fn is_closed(mut lone: Lone) -> bool {
 fn closes(bytes: &[u8]) -> bool {
     let mut lone = victim();
     lone.arrive_bytes(STRANGER, bytes);
-    let first = lone.engine.failure(PeerId(STRANGER)).is_some();
+    let first = lone.engine.inspect().failure(PeerId(STRANGER)).is_some();
     if first {
         lone.arrive_bytes(STRANGER, bytes);
     }
@@ -184,9 +184,9 @@ fn an_answer_to_a_request_of_another_peer_closes_its_peer() {
     let large = lone.engine.send(PeerId(FRIEND), Context(0), Tag(0), data, Hints::default());
     let cts = |len| Frame::Cts(Cts { request: large.0, region: 1, len, keys: Keys::default() });
     lone.arrive(STRANGER, &[cts(10)]);
-    assert!(lone.engine.failure(PeerId(STRANGER)).is_some());
+    assert!(lone.engine.inspect().failure(PeerId(STRANGER)).is_some());
     lone.arrive(FRIEND, &[cts(100_001)]);
-    assert!(lone.engine.failure(PeerId(FRIEND)).is_some(), "more than the message has");
+    assert!(lone.engine.inspect().failure(PeerId(FRIEND)).is_some(), "more than the message has");
     // An answer to a request that no longer exists may be late.
     assert!(!frames_close(&[Frame::Cts(Cts { request: 77, region: 1, len: 1, keys: Keys::default() })]));
     assert!(!frames_close(&[Frame::Fin(Fin { request: 77 })]));
@@ -217,10 +217,10 @@ fn a_chunk_outside_of_its_region_closes_its_peer() {
         let region = RegionId(1 << 32);
         let chunk = |from| Event::Landed { from, number: 9, ack: 0, region, offset, len, kept: true };
         engine.handle(Instant::from_ns(1), RailId(0), chunk(PeerId(STRANGER)));
-        assert_eq!(engine.failure(PeerId(STRANGER)).is_some(), outside, "{len} B at {offset}");
+        assert_eq!(engine.inspect().failure(PeerId(STRANGER)).is_some(), outside, "{len} B at {offset}");
         if !outside {
             engine.handle(Instant::from_ns(1), RailId(0), chunk(PeerId(FRIEND)));
-            assert_eq!(engine.failure(PeerId(FRIEND)).is_some(), !(offset == 0 && len == 50_000));
+            assert_eq!(engine.inspect().failure(PeerId(FRIEND)).is_some(), !(offset == 0 && len == 50_000));
         }
     }
 }

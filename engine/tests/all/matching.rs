@@ -43,7 +43,7 @@ fn posted_receives_are_found_at_once_wherever_they_are() {
         arrive(&mut lone, (0..MANY).rev());
         posted.reverse();
         assert_eq!(completions(&mut lone), posted);
-        assert_eq!(lone.engine.pending(), 0);
+        assert_eq!(lone.engine.inspect().pending(), 0);
     }
 }
 
@@ -57,10 +57,10 @@ fn unexpected_messages_are_found_at_once_wherever_they_are() {
     for receive in receive {
         let mut lone = many();
         arrive(&mut lone, 0..MANY);
-        assert_eq!(lone.engine.unexpected() as u64, MANY);
+        assert_eq!(lone.engine.inspect().unexpected() as u64, MANY);
         let requests: Vec<RequestId> = (0..MANY).rev().map(|tag| receive(&mut lone, tag)).collect();
         assert_eq!(completions(&mut lone), requests);
-        assert_eq!(lone.engine.unexpected(), 0);
+        assert_eq!(lone.engine.inspect().unexpected(), 0);
     }
 }
 
@@ -198,7 +198,7 @@ proptest! {
             }
         }
         prop_assert_eq!(pairs, reference.pairs);
-        prop_assert_eq!(lone.engine.pending(), reference.posted.len());
-        prop_assert_eq!(lone.engine.unexpected(), reference.unexpected.len());
+        prop_assert_eq!(lone.engine.inspect().pending(), reference.posted.len());
+        prop_assert_eq!(lone.engine.inspect().unexpected(), reference.unexpected.len());
     }
 }

@@ -31,7 +31,10 @@ fn every_size_arrives_posted_early_or_late() {
                     let envelope = pair.result(1, recv).expect("ended").expect("no error");
                     assert_eq!(envelope.len, len as u64, "{strategy} {rails} {early}");
                     assert_eq!(bytes(memory), data);
-                    assert_eq!(pair.hosts[0].engine.pending() + pair.hosts[1].engine.pending(), 0);
+                    assert_eq!(
+                        pair.hosts[0].engine.inspect().pending() + pair.hosts[1].engine.inspect().pending(),
+                        0
+                    );
                 }
             }
         }
@@ -173,7 +176,7 @@ fn when_the_last_rail_dies_requests_end_with_an_error() {
     pair.settle();
     assert_eq!(pair.result(1, named), Some(Err(Error::PeerLost(PeerId(0)))));
     assert_eq!(pair.result(1, anyone), None, "somebody else might send it");
-    assert!(pair.hosts[1].engine.failure(PeerId(0)).is_some());
+    assert!(pair.hosts[1].engine.inspect().failure(PeerId(0)).is_some());
     let late = pair.send(1, 0, 0, pattern(1));
     pair.settle();
     assert_eq!(pair.result(1, late), Some(Err(Error::PeerLost(PeerId(0)))));
@@ -190,9 +193,9 @@ fn out_of_credit_a_sender_falls_back_to_rendezvous() {
     let seen = pair.seen[0].lock().unwrap().join("\n");
     let eager = seen.matches("eager").count();
     assert!(eager as u64 <= (1 << 18) / 1128 + 1, "{eager} messages without credit");
-    assert_eq!(pair.hosts[1].engine.unexpected(), count);
+    assert_eq!(pair.hosts[1].engine.inspect().unexpected(), count);
     let recvs: Vec<_> = (0..count).map(|_| pair.recv(1, FROM_0, 0, exact(1), 1000).0).collect();
     pair.settle();
     assert!(recvs.into_iter().all(|recv| matches!(pair.result(1, recv), Some(Ok(_)))));
-    assert_eq!(pair.hosts[0].engine.pending(), 0);
+    assert_eq!(pair.hosts[0].engine.inspect().pending(), 0);
 }

@@ -27,9 +27,9 @@ fn net(rails: usize, strategy: &str, cores: usize, hand_off_ns: Option<u64>) -> 
     let rail = Limits { packet: 64 << 10, bandwidth: 1_000_000_000, ..limits() };
     let mut net = Net::new(2, &vec![rail; rails], &config, 1);
     for rail in 0..rails {
-        net.hosts[0].engine.set_profile(RailId(rail as u8), None, profile(hand_off_ns));
+        net.hosts[0].engine.setup().set_profile(RailId(rail as u8), None, profile(hand_off_ns));
     }
-    (0..cores).for_each(|_| net.hosts[0].engine.cores().enter());
+    (0..cores).for_each(|_| net.hosts[0].engine.inspect().cores().enter());
     net.send(0, 1, 9, 0, &[]);
     net.settle();
     net.carried();
@@ -99,20 +99,20 @@ fn the_plan_and_the_receipt_report_the_split() {
     let now = Instant::from_ns(net.now + 1_000_000);
     let plan = |net: &Net, len, caller| {
         let to = (PeerId(1), Context(0), Tag(1));
-        net.hosts[0].engine.plan(to, len, Hints::default(), caller, now).unwrap().protocol
+        net.hosts[0].engine.inspect().plan(to, len, Hints::default(), caller, now).unwrap().protocol
     };
     for caller in [Caller::Waits, Caller::GoesOn] {
         assert_eq!(plan(&net, 20_000, caller), Protocol::EagerParallel);
         assert_eq!(plan(&net, 8, caller), Protocol::Eager);
     }
-    net.hosts[0].engine.record_receipts(true);
+    net.hosts[0].engine.setup().record_receipts(Some(0));
     parts(&mut net, 20_000);
     let receipt = net.hosts[0].engine.next_receipt().expect("it was sent");
     assert_eq!(receipt.protocol, Protocol::EagerParallel);
     assert_eq!(receipt.predicted_ns, 3_000 + 3_000 + 10_000);
     assert_eq!(receipt.carried.len(), 2, "{receipt:?}");
     assert_eq!(receipt.carried.iter().map(|(_, len)| len).sum::<u64>(), 20_000, "{receipt:?}");
-    net.hosts[0].engine.cores().leave();
+    net.hosts[0].engine.inspect().cores().leave();
     assert_eq!(plan(&net, 20_000, Caller::Waits), Protocol::Eager, "nobody stands by");
 }
 
@@ -128,7 +128,7 @@ fn a_core_that_is_too_far_away_does_not_help() {
     let samples = samples.into_iter().chain(pairs.map(|(pair, ns)| (Method::HandOff(pair), sample(ns))));
     let profile = Arc::new(Profile::new(Provenance::default(), samples).unwrap());
     let mut net = net(2, "auto", 1, None);
-    (0..2).for_each(|rail| net.hosts[0].engine.set_profile(RailId(rail), None, profile.clone()));
+    (0..2).for_each(|rail| net.hosts[0].engine.setup().set_profile(RailId(rail), None, profile.clone()));
     let now = Instant::from_ns(net.now + 1_000_000);
     for (pair, len, expected) in [
         (Pair::Cache, 20_000, Protocol::EagerParallel),
@@ -136,9 +136,10 @@ fn a_core_that_is_too_far_away_does_not_help() {
         (Pair::Across, 20_000, Protocol::Eager),
         (Pair::Unknown, 20_000, Protocol::Eager),
     ] {
-        net.hosts[0].engine.stand_beside([pair].into_iter());
+        net.hosts[0].engine.setup().stand_beside([pair].into_iter());
         let to = (PeerId(1), Context(0), Tag(1));
-        let plan = net.hosts[0].engine.plan(to, len, Hints::default(), Caller::GoesOn, now).unwrap();
+        let plan =
+            net.hosts[0].engine.inspect().plan(to, len, Hints::default(), Caller::GoesOn, now).unwrap();
         assert_eq!(plan.protocol, expected, "{pair:?}, {len} B");
     }
 }
@@ -146,7 +147,7 @@ fn a_core_that_is_too_far_away_does_not_help() {
 #[test]
 fn only_long_messages_request_cores() {
     let mut net = net(2, "auto", 0, Some(3_000));
-    let asked = |net: &Net| net.hosts[0].engine.cores().asked();
+    let asked = |net: &Net| net.hosts[0].engine.inspect().cores().asked();
     let before = asked(&net);
     parts(&mut net, 8);
     let leaves = |net: &mut Net, len| {
@@ -173,9 +174,10 @@ fn parts_arrive_whatever_the_rails_lose() {
         let mut net = Net::new(2, &[rail(false), rail(seed % 2 == 0), rail(false)], &config, seed);
         net.set_faults(Faults { delay_ns: 200_000, drop: 20, repeat: 20 });
         for host in 0..2 {
-            (0..3)
-                .for_each(|rail| net.hosts[host].engine.set_profile(RailId(rail), None, profile(Some(500))));
-            (0..2).for_each(|_| net.hosts[host].engine.cores().enter());
+            (0..3).for_each(|rail| {
+                net.hosts[host].engine.setup().set_profile(RailId(rail), None, profile(Some(500)))
+            });
+            (0..2).for_each(|_| net.hosts[host].engine.inspect().cores().enter());
         }
         let lens = [20_000, 10, 40_000, 8_000, 30_000];
         let (mut received, mut sent) = (Vec::new(), Vec::new());

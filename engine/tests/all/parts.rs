@@ -55,7 +55,11 @@ fn the_plan_names_the_protocol() {
         net.settle();
         let to = (PeerId(1), Context(0), Tag(1));
         let engine = &net.hosts[0].engine;
-        engine.plan(to, LEN as u64, Hints::default(), Caller::GoesOn, Instant::default()).unwrap().protocol
+        engine
+            .inspect()
+            .plan(to, LEN as u64, Hints::default(), Caller::GoesOn, Instant::default())
+            .unwrap()
+            .protocol
     };
     assert_eq!(plan(Some(LEN), limits()), Protocol::EagerParts);
     assert_eq!(plan(Some(LEN - 1), limits()), Protocol::Rendezvous);
@@ -86,7 +90,7 @@ fn parts_arrive_in_any_order_with_and_without_a_receive() {
         for (tag, recv) in posted {
             assert!(net.got(1, recv, &pattern(lens[tag], tag as u64)), "seed {seed}, message {tag}");
         }
-        assert_eq!([0, 1].map(|host| net.hosts[host].engine.pending()), [0, 0], "seed {seed}");
+        assert_eq!([0, 1].map(|host| net.hosts[host].engine.inspect().pending()), [0, 0], "seed {seed}");
     }
 }
 

@@ -11,29 +11,29 @@ const ANY: (Source, TagMatch) = (Source::Any, TagMatch::Any);
 
 fn pack(net: &mut Net, at: usize, packing: &mut Packing, data: &[u8]) -> RequestId {
     let (buffer, segments) = net.memory(|memory| memory.lend(data, 0));
-    let request = net.hosts[at].engine.pack(packing, segments, Hints::default());
+    let request = packing.pack(&mut net.hosts[at].engine, segments, Hints::default());
     net.lend(at, request, buffer, true);
     request
 }
 
-fn begin(net: &mut Net, at: usize, to: u32, tag: u64) -> Packing {
-    net.hosts[at].engine.begin_packing(PeerId(to), Context(3), Tag(tag))
+fn begin(to: u32, tag: u64) -> Packing {
+    Packing::new(PeerId(to), Context(3), Tag(tag))
 }
 
 fn unpack(net: &mut Net, at: usize, unpacking: &mut Unpacking, len: usize) -> (RequestId, BufferId) {
     let (buffer, segments) = net.memory(|memory| memory.lend_blank(len, 0));
-    let request = net.hosts[at].engine.unpack(unpacking, segments);
+    let request = unpacking.unpack(&mut net.hosts[at].engine, segments);
     net.lend(at, request, buffer, false);
     (request, buffer)
 }
 
 fn begin_unpacking(net: &mut Net, at: usize, (from, tag): (Source, TagMatch)) -> Unpacking {
-    net.hosts[at].engine.begin_unpacking(from, Context(3), tag)
+    Unpacking::new(&mut net.hosts[at].engine, from, Context(3), tag)
 }
 
 /// Packs a whole message.
 fn message(net: &mut Net, at: usize, to: u32, tag: u64, pieces: &[Vec<u8>]) {
-    let mut packing = begin(net, at, to, tag);
+    let mut packing = begin(to, tag);
     pieces.iter().for_each(|piece| {
         pack(net, at, &mut packing, piece);
     });
@@ -61,7 +61,7 @@ fn pieces_arrive_whatever_is_posted_when() {
             for piece in &expected[early..] {
                 got.push(unpack(&mut net, 1, &mut unpacking, piece.len()));
             }
-            net.hosts[1].engine.end_unpacking(unpacking);
+            unpacking.end(&mut net.hosts[1].engine);
             net.settle();
             for (recv, piece) in got.into_iter().zip(&expected) {
                 assert!(net.got(1, recv, piece), "{rails} rails, {early} early, {} B", piece.len());
@@ -86,7 +86,7 @@ fn the_first_piece_decides_where_the_others_go() {
     net.settle();
     let told = net.memory(|memory| u32::from_le_bytes(memory.content(len.1).try_into().unwrap()));
     let body = unpack(&mut net, 1, &mut unpacking, told as usize);
-    net.hosts[1].engine.end_unpacking(unpacking);
+    unpacking.end(&mut net.hosts[1].engine);
     net.settle();
     assert!(net.got(1, body, &argument));
     let answer = net.recv(0, from(1), 3, TagMatch::Any, 10);
@@ -103,7 +103,7 @@ fn pieces_of_two_peers_do_not_mix_with_any_source() {
         net.set_faults(Faults { delay_ns: 100_000, drop: 20, repeat: 20 });
         let mut unpackings = [0, 1].map(|_| begin_unpacking(&mut net, 2, ANY));
         let mut got = [Vec::new(), Vec::new()];
-        let mut packings = [0, 1].map(|host| begin(&mut net, host, 2, 7));
+        let mut packings = [0, 1].map(|_| begin(2, 7));
         // The pieces of both are received and sent in turns.
         for index in 0..5 {
             for which in [0, 1] {
@@ -115,7 +115,7 @@ fn pieces_of_two_peers_do_not_mix_with_any_source() {
             }
         }
         for unpacking in unpackings {
-            net.hosts[2].engine.end_unpacking(unpacking);
+            unpacking.end(&mut net.hosts[2].engine);
         }
         net.settle();
         let mut origins = Vec::new();
@@ -141,7 +141,7 @@ fn messages_of_one_flow_keep_their_order_and_their_pieces() {
         let expected = pieces(seed);
         // All at once; the last pieces first would be invalid.
         let got: Vec<_> = expected.iter().map(|p| unpack(&mut net, 1, &mut unpacking, p.len())).collect();
-        net.hosts[1].engine.end_unpacking(unpacking);
+        unpacking.end(&mut net.hosts[1].engine);
         net.settle();
         for (recv, piece) in got.into_iter().zip(&expected) {
             assert!(net.got(1, recv, piece), "message {seed}");
@@ -152,7 +152,7 @@ fn messages_of_one_flow_keep_their_order_and_their_pieces() {
 #[test]
 fn pieces_of_interleaved_messages_do_not_mix() {
     let mut net = Net::pair(2, Config::default());
-    let mut packings = [0, 1].map(|_| begin(&mut net, 0, 1, 1));
+    let mut packings = [0, 1].map(|_| begin(1, 1));
     // The second message gets its other pieces before the first one does.
     for (message, piece) in [(0, 0), (1, 0), (1, 1), (1, 2), (0, 1), (0, 2)] {
         pack(&mut net, 0, &mut packings[message], &pieces(message as u64)[piece]);
@@ -165,7 +165,7 @@ fn pieces_of_interleaved_messages_do_not_mix() {
             net.settle();
             assert!(net.got(1, recv, piece), "message {message}");
         }
-        net.hosts[1].engine.end_unpacking(unpacking);
+        unpacking.end(&mut net.hosts[1].engine);
     }
 }
 
@@ -177,7 +177,7 @@ fn a_first_piece_is_an_ordinary_message_to_an_ordinary_receive() {
     net.send(0, 1, 3, 1, &[2; 10]);
     let mut unpacking = begin_unpacking(&mut net, 1, ANY);
     let piece = unpack(&mut net, 1, &mut unpacking, 10);
-    net.hosts[1].engine.end_unpacking(unpacking);
+    unpacking.end(&mut net.hosts[1].engine);
     net.settle();
     assert!(net.got(1, recv, &[1; 10]) && net.got(1, piece, &[2; 10]));
 }
@@ -196,7 +196,7 @@ fn pieces_that_wait_fail_when_their_peer_dies() {
         for (request, _) in &got[1..] {
             assert!(matches!(net.result(1, *request), Some(Err(_))), "{source:?}");
         }
-        net.hosts[1].engine.end_unpacking(unpacking);
+        unpacking.end(&mut net.hosts[1].engine);
         assert_eq!(net.pending(), 0);
     }
 }

@@ -85,8 +85,9 @@ fn run(case: Case, receipts: bool) -> Outcome {
     let to = (PeerId(1), Context(0), Tag(5));
     let now = Instant::from_ns(net.now);
     let engine = &mut net.hosts[0].engine;
-    engine.record_receipts(receipts);
-    let plan = engine.plan(to, len as u64, Hints::default(), caller, now).expect("the peer is known");
+    engine.setup().record_receipts(receipts.then_some(0));
+    let plan =
+        engine.inspect().plan(to, len as u64, Hints::default(), caller, now).expect("the peer is known");
     let sent = net.send_at_once(0, (1, 0, 5), &data, Hints::default(), caller);
     assert_eq!(sent.is_ok(), plan.rail.is_some(), "a plan with a rail is one that leaves at once");
     if let Err(refused) = sent {
@@ -164,6 +165,6 @@ fn a_long_message_is_pushed_or_uses_rendezvous_or_an_rtr() {
 fn there_is_no_plan_for_an_unknown_peer() {
     let net = Net::pair(1, Config::default());
     let to = (PeerId(7), Context(0), Tag(5));
-    let plan = net.hosts[0].engine.plan(to, 1, Hints::default(), Caller::Waits, Instant::default());
+    let plan = net.hosts[0].engine.inspect().plan(to, 1, Hints::default(), Caller::Waits, Instant::default());
     assert!(plan.is_none());
 }

@@ -112,11 +112,11 @@ fn a_push_uses_the_window_if_it_needs_a_decision_or_a_copy() {
 fn unexpected_pushes_stay_within_the_credit_and_new_credit_is_polled_for() {
     let mut net = net(&[Sent::Done], Config { credit: 1 << 20, ..Config::default() }, 1);
     let (data, to) = (pattern(100 * KIB, 4), nmad_engine::PeerId(1));
-    assert!(!net.hosts[0].engine.needs_credit(to, 100), "a short one is none that is pushed");
+    assert!(!net.hosts[0].engine.inspect().needs_credit(to, 100), "a short one is none that is pushed");
     let mut went = 0;
     while now(&mut net, went, &data).is_ok() {
         went += 1;
-        let needs = net.hosts[0].engine.needs_credit(to, data.len() as u64);
+        let needs = net.hosts[0].engine.inspect().needs_credit(to, data.len() as u64);
         assert_eq!(needs, went >= 3, "four more are to be no more than half of what is left: {went}");
     }
     assert!((5..=9).contains(&went), "{went} messages of 100 KiB with 1 MiB of credit");

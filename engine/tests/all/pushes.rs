@@ -57,7 +57,7 @@ fn a_push_is_sent_before_its_receive_and_stored_until_then() {
     let send = net.send(0, 1, 0, 5, &data);
     net.settle();
     assert!(matches!(net.result(0, send), Some(Ok(_))), "the sender's memory is free");
-    assert_eq!(net.hosts[1].engine.unexpected(), 1);
+    assert_eq!(net.hosts[1].engine.inspect().unexpected(), 1);
     assert_eq!(net.wires().own.len(), 1);
     let recv = net.recv(1, from(0), 0, exact(5), data.len() + 7);
     net.settle();
@@ -137,7 +137,7 @@ fn unexpected_pushes_stay_within_the_credit() {
         net.send(0, 1, 0, tag, &data);
     }
     net.settle();
-    assert_eq!(net.hosts[1].engine.unexpected(), 40);
+    assert_eq!(net.hosts[1].engine.inspect().unexpected(), 40);
     let stored = net.wires().own.len();
     assert!((3..=10).contains(&stored), "{stored} messages of 100 KiB with 1 MiB of credit");
     let chunks = said(&mut net, 0).iter().filter(|text| text.starts_with("chunk")).count();
@@ -161,7 +161,7 @@ fn a_push_can_be_received_after_its_sender_has_left() {
     net.settle();
     net.kill(0, 0, 1);
     net.settle();
-    assert_eq!(net.hosts[1].engine.unexpected(), 1, "what is not here whole is forgotten");
+    assert_eq!(net.hosts[1].engine.inspect().unexpected(), 1, "what is not here whole is forgotten");
     let whole = net.recv(1, from(0), 0, exact(5), data.len());
     let part = net.recv(1, from(0), 1, exact(6), partly.len());
     net.settle();
@@ -175,7 +175,7 @@ fn a_chunk_that_was_not_announced_closes_its_peer() {
     let mut net = net(1 << 20);
     let engine = &mut net.hosts[1].engine;
     engine.handle(Instant::from_ns(0), RailId(0), Event::Pushed { from: PeerId(0), request: 77, len: 100 });
-    let why = engine.failure(PeerId(0)).expect("closed");
+    let why = engine.inspect().failure(PeerId(0)).expect("closed");
     assert!(why.contains("pushed chunk that was not announced"), "{why}");
 }
 
@@ -251,7 +251,7 @@ proptest! {
 fn a_receipt_shows_the_pushed_part_and_the_rest() {
     for (len, chunks) in [(100 * KIB, 1), (3000 * KIB, 4)] {
         let mut net = net(1 << 20);
-        net.hosts[0].engine.record_receipts(true);
+        net.hosts[0].engine.setup().record_receipts(Some(0));
         let data = pattern(len, 14);
         let recv = net.recv(1, from(0), 0, exact(5), len);
         net.send(0, 1, 0, 5, &data);

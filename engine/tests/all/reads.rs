@@ -26,7 +26,11 @@ fn protocol(net: &Net, len: usize) -> Protocol {
     let to = (PeerId(1), Context(0), Tag(1));
     let now = Instant::from_ns(net.now);
     let engine = &net.hosts[0].engine;
-    engine.plan(to, len as u64, Hints::default(), Caller::GoesOn, now).expect("it is there").protocol
+    engine
+        .inspect()
+        .plan(to, len as u64, Hints::default(), Caller::GoesOn, now)
+        .expect("it is there")
+        .protocol
 }
 
 /// Bytes on the wire from host 0 since the last call.

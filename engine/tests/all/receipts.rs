@@ -28,16 +28,16 @@ fn transfer(net: &mut Net, len: usize) -> Option<Receipt> {
 fn nothing_is_recorded_before_or_after_recording() {
     let mut net = net();
     assert_eq!(transfer(&mut net, 100), None);
-    net.hosts[0].engine.record_receipts(true);
+    net.hosts[0].engine.setup().record_receipts(Some(0));
     assert!(transfer(&mut net, 100).is_some());
-    net.hosts[0].engine.record_receipts(false);
+    net.hosts[0].engine.setup().record_receipts(None);
     assert_eq!(transfer(&mut net, 100), None);
 }
 
 #[test]
 fn short_messages_get_no_receipt_if_only_long_ones_are_recorded() {
     let mut net = net();
-    net.hosts[0].engine.record_receipts_from(4_096);
+    net.hosts[0].engine.setup().record_receipts(Some(4_096));
     assert_eq!(transfer(&mut net, 100), None);
     let before = nmad_engine::Instant::from_ns(net.now);
     let receipt = transfer(&mut net, 1 << 20).expect("it is long");
@@ -48,7 +48,7 @@ fn short_messages_get_no_receipt_if_only_long_ones_are_recorded() {
 #[test]
 fn a_small_message_names_its_rail_and_the_others() {
     let mut net = net();
-    net.hosts[0].engine.record_receipts(true);
+    net.hosts[0].engine.setup().record_receipts(Some(0));
     let receipt = transfer(&mut net, 100).unwrap();
     assert!(
         receipt.protocol == Protocol::Eager
@@ -59,13 +59,13 @@ fn a_small_message_names_its_rail_and_the_others() {
     let times: Vec<_> = receipt.candidates.iter().map(|c| (c.rail.0, c.busy_ns, c.alone_ns)).collect();
     assert_eq!(times, [(0, 0, 5_100), (1, 0, 2_033)]);
     assert_eq!(receipt.predicted_ns, 2_033);
-    assert_eq!(receipt.eager_max, net.hosts[0].engine.eager_max(PeerId(1)).unwrap() as u64);
+    assert_eq!(receipt.eager_max, net.hosts[0].engine.inspect().eager_max(PeerId(1)).unwrap() as u64);
 }
 
 #[test]
 fn a_receipt_of_a_large_message_has_its_shares_and_both_times() {
     let mut net = net();
-    net.hosts[0].engine.record_receipts(true);
+    net.hosts[0].engine.setup().record_receipts(Some(0));
     let receipt = transfer(&mut net, 4_000_000).unwrap();
     assert_eq!(receipt.protocol, Protocol::Rendezvous);
     assert_eq!(receipt.carried.iter().map(|(_, len)| len).sum::<u64>(), 4_000_000);

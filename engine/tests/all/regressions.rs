@@ -49,8 +49,8 @@ fn an_empty_message_completes_although_a_region_was_open_for_it() {
     net.settle();
     assert!(net.got(1, invited, &[]));
     assert!(matches!(net.result(0, sent), Some(Ok(_))));
-    assert_eq!(net.hosts[0].engine.peer_view(PeerId(1)).unwrap().body_backlog, 0);
-    assert!(net.hosts[0].engine.is_drained());
+    assert_eq!(net.hosts[0].engine.inspect().peer_view(PeerId(1)).unwrap().body_backlog, 0);
+    assert!(net.hosts[0].engine.inspect().is_drained());
 }
 
 #[test]
@@ -147,10 +147,10 @@ fn a_receive_cancelled_before_its_rtr_is_sent_sends_none() {
 fn when_the_first_piece_is_cancelled_the_others_end_too() {
     let mut net = Net::pair(1, Config::default());
     let engine = &mut net.hosts[1].engine;
-    let mut unpacking = engine.begin_unpacking(from(0), Context(0), exact(1));
-    let first = engine.unpack(&mut unpacking, nmad_engine::Segments::empty());
-    let second = engine.unpack(&mut unpacking, nmad_engine::Segments::empty());
-    engine.end_unpacking(unpacking);
+    let mut unpacking = nmad_engine::Unpacking::new(engine, from(0), Context(0), exact(1));
+    let first = unpacking.unpack(engine, nmad_engine::Segments::empty());
+    let second = unpacking.unpack(engine, nmad_engine::Segments::empty());
+    unpacking.end(engine);
     assert!(net.cancel(1, first));
     assert_eq!(net.result(1, first), Some(Err(Error::Cancelled)));
     assert_eq!(net.result(1, second), Some(Err(Error::Cancelled)));
@@ -160,10 +160,10 @@ fn when_the_first_piece_is_cancelled_the_others_end_too() {
 fn when_the_first_piece_is_refused_the_others_end_too() {
     let mut net = Net::pair(1, Config::default());
     let engine = &mut net.hosts[1].engine;
-    let mut unpacking = engine.begin_unpacking(from(5), Context(0), exact(1));
-    let first = engine.unpack(&mut unpacking, nmad_engine::Segments::empty());
-    let second = engine.unpack(&mut unpacking, nmad_engine::Segments::empty());
-    engine.end_unpacking(unpacking);
+    let mut unpacking = nmad_engine::Unpacking::new(engine, from(5), Context(0), exact(1));
+    let first = unpacking.unpack(engine, nmad_engine::Segments::empty());
+    let second = unpacking.unpack(engine, nmad_engine::Segments::empty());
+    unpacking.end(engine);
     net.settle();
     assert_eq!(net.result(1, first), Some(Err(Error::PeerLost(PeerId(5)))));
     assert!(matches!(net.result(1, second), Some(Err(_))));
@@ -176,7 +176,7 @@ fn gone_before_received(data: &[u8], hints: Hints) -> Net {
     net.settle();
     net.kill(0, 0, 1);
     net.settle();
-    assert!(net.hosts[1].engine.failure(PeerId(0)).is_some());
+    assert!(net.hosts[1].engine.inspect().failure(PeerId(0)).is_some());
     net
 }
 
@@ -185,7 +185,7 @@ fn a_large_message_of_a_lost_peer_does_not_match() {
     for source in [from(0), Source::Any] {
         let mut net = gone_before_received(&pattern(LONG, 1), Hints::default());
         assert_eq!(net.hosts[1].engine.probe(source, Context(0), exact(5)), None);
-        assert_eq!(net.hosts[1].engine.unexpected(), 0);
+        assert_eq!(net.hosts[1].engine.inspect().unexpected(), 0);
         let (recv, _) = net.recv(1, source, 0, exact(5), LONG);
         net.settle();
         let expected = (source != Source::Any).then_some(Err(Error::PeerLost(PeerId(0))));
@@ -199,8 +199,8 @@ fn a_small_message_of_a_lost_peer_is_received() {
     let recv = net.recv(1, Source::Any, 0, TagMatch::Any, 9);
     net.settle();
     assert!(net.got(1, recv, &[3; 9]));
-    assert!(net.hosts[1].engine.is_drained(), "nothing can be told to a peer that is gone");
-    assert_eq!(net.hosts[1].engine.next_deadline(), None);
+    assert!(net.hosts[1].engine.inspect().is_drained(), "nothing can be told to a peer that is gone");
+    assert_eq!(net.hosts[1].engine.inspect().next_deadline(), None);
 }
 
 #[test]

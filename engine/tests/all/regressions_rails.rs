@@ -22,7 +22,7 @@ fn kept_packets_are_dropped_when_the_other_rail_dies() {
         net.send(0, 1, 0, 5, &[1; 100]);
         net.settle();
     }
-    let kept = net.hosts[0].engine.peer_view(PeerId(1)).unwrap().in_flight;
+    let kept = net.hosts[0].engine.inspect().peer_view(PeerId(1)).unwrap().in_flight;
     assert!(kept < 100, "{kept} packets are kept though one reliable rail is left");
 }
 
@@ -66,13 +66,13 @@ fn a_prepared_packet_is_sent_when_its_rail_is_idle_without_other_events() {
     let sent = net.send(0, 1, 0, 2, &[2; 1000]);
     net.turn(0, false);
     assert_eq!(net.result(0, sent), None);
-    assert!(!net.hosts[0].engine.is_drained());
-    let deadline = net.hosts[0].engine.next_deadline().expect("the prepared packet is due");
+    assert!(!net.hosts[0].engine.inspect().is_drained());
+    let deadline = net.hosts[0].engine.inspect().next_deadline().expect("the prepared packet is due");
     net.now = deadline.as_ns();
     net.turn(0, false);
     assert!(matches!(net.result(0, sent), Some(Ok(_))));
     net.settle();
-    assert_eq!(net.hosts[1].engine.unexpected(), 3);
+    assert_eq!(net.hosts[1].engine.inspect().unexpected(), 3);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_prepared_packet_survives_its_rail() {
     net.kill(0, 0, 1);
     net.settle();
     assert!(matches!(net.result(0, sent), Some(Ok(_))));
-    assert_eq!(net.hosts[1].engine.unexpected(), 3);
+    assert_eq!(net.hosts[1].engine.inspect().unexpected(), 3);
     assert_eq!(net.pending(), 0);
 }
 
@@ -100,12 +100,15 @@ fn orders_given_before_the_loss_of_a_link_is_reported_take_another() {
             net.send_with(0, 1, 0, 1, &pattern(100, 1), hints);
             net.send_with(0, 1, 0, 2, &pattern(LONG, 2), hints);
             let (now, Host { engine, rails, .. }) = (Instant::from_ns(net.now), &mut net.hosts[0]);
-            let given = engine.counters(RailId(rail as u8)).packets;
+            let given = engine.inspect().counters(RailId(rail as u8)).packets;
             // As on submission: the rails are not polled.
             pump::feed(&mut pump::Exclusive(engine, rails), now, &mut || now, true);
-            assert!(engine.counters(RailId(rail as u8)).packets > given, "{strategy}: rail {rail} is used");
+            assert!(
+                engine.inspect().counters(RailId(rail as u8)).packets > given,
+                "{strategy}: rail {rail} is used"
+            );
             net.settle();
-            assert_eq!(net.hosts[1].engine.unexpected(), 2, "{strategy}, rail {rail}");
+            assert_eq!(net.hosts[1].engine.inspect().unexpected(), 2, "{strategy}, rail {rail}");
             assert!(net.got(1, recv, &pattern(LONG, 2)), "{strategy}, rail {rail}");
         }
     }
@@ -126,7 +129,7 @@ fn full_packets_of_a_dead_rail_are_replayed_with_any_strategy() {
             net.turn(0, true);
             net.kill(0, 0, 1);
             net.settle();
-            assert_eq!(net.hosts[1].engine.unexpected(), 201, "{strategy} {len}");
+            assert_eq!(net.hosts[1].engine.inspect().unexpected(), 201, "{strategy} {len}");
         }
     }
 }
@@ -193,7 +196,7 @@ fn the_peer_is_notified_of_a_link_given_up_for_silence() {
     net.carried();
     net.send_with(0, 1, 0, 1, &[1], Hints { rail: Some(RailId(0)), ..Hints::default() });
     net.settle();
-    assert_eq!(net.hosts[1].engine.unexpected(), 2);
+    assert_eq!(net.hosts[1].engine.inspect().unexpected(), 2);
     assert!(net.said(0).iter().any(|(rail, text)| *rail == 1 && text.contains("rail 0 down")));
 }
 
@@ -211,9 +214,9 @@ fn a_link_that_was_idle_for_long_is_not_given_up_early() {
         net.turn(0, true);
         net.now += 1_000_000;
     }
-    let state = |net: &Net| net.hosts[0].engine.link(PeerId(1), RailId(0));
+    let state = |net: &Net| net.hosts[0].engine.inspect().link(PeerId(1), RailId(0));
     assert!(matches!(state(&net), Some(LinkView::Up { .. })), "{:?}", state(&net));
-    assert!(net.hosts[0].engine.counters(RailId(0)).resent > 6, "it was tried again and again");
+    assert!(net.hosts[0].engine.inspect().counters(RailId(0)).resent > 6, "it was tried again and again");
 }
 
 #[test]
@@ -231,8 +234,8 @@ fn nothing_is_due_while_a_rail_is_full() {
         for _ in 0..100 {
             net.turn(0, true);
         }
-        assert!(net.hosts[0].engine.peer_view(PeerId(1)).unwrap().body_backlog > 0);
-        let due = net.hosts[0].engine.next_deadline();
+        assert!(net.hosts[0].engine.inspect().peer_view(PeerId(1)).unwrap().body_backlog > 0);
+        let due = net.hosts[0].engine.inspect().next_deadline();
         assert!(due.is_none_or(|due| due.as_ns() > net.now), "lossy {lossy}: due {due:?} at {}", net.now);
     }
 }

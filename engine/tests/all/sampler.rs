@@ -309,7 +309,7 @@ fn a_probe_uses_its_method_and_the_measured_rail() {
     net.send(0, 1, 9, 0, &[]);
     net.settle();
     for host in 0..2 {
-        net.hosts[host].engine.measure(PeerId(1 - host as u32), Some(RailId(1)));
+        net.hosts[host].engine.setup().measure(PeerId(1 - host as u32), Some(RailId(1)));
     }
     net.carried();
     let mut all = says(&mut net, Method::Copy, 10_000, 1);

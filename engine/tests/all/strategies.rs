@@ -41,7 +41,7 @@ fn large(strategy: &str) -> [u64; 2] {
     net.send(0, 1, 0, 2, &pattern(LARGE, 1));
     net.settle();
     assert!(net.got(1, recv, &pattern(LARGE, 1)));
-    [0, 1].map(|rail| net.hosts[0].engine.counters(RailId(rail)).chunk_bytes)
+    [0, 1].map(|rail| net.hosts[0].engine.inspect().counters(RailId(rail)).chunk_bytes)
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn configured_bandwidths_override_the_nominal_ones() {
     net.send(0, 1, 0, 2, &pattern(LARGE, 1));
     net.settle();
     assert!(net.got(1, recv, &pattern(LARGE, 1)));
-    let carried = [0, 1].map(|rail| net.hosts[0].engine.counters(RailId(rail)).chunk_bytes);
+    let carried = [0, 1].map(|rail| net.hosts[0].engine.inspect().counters(RailId(rail)).chunk_bytes);
     assert_eq!(carried, [LARGE as u64 / 5 * 4, LARGE as u64 / 5]);
 }
 
@@ -108,7 +108,7 @@ fn large_messages_of_greedy_use_all_rails_together() {
         net.send(0, 1, 0, tag, &pattern(LARGE, tag));
     });
     net.settle();
-    let carried = [0, 1].map(|rail| net.hosts[0].engine.counters(RailId(rail)).chunk_bytes);
+    let carried = [0, 1].map(|rail| net.hosts[0].engine.inspect().counters(RailId(rail)).chunk_bytes);
     assert!(carried.iter().all(|&bytes| bytes >= LARGE as u64 && bytes % LARGE as u64 == 0), "{carried:?}");
     for (tag, recv) in (1..9).zip(receives) {
         assert!(net.got(1, recv, &pattern(LARGE, tag)));
@@ -129,7 +129,7 @@ fn greedy_with_a_waiting_caller_respects_idle_times() {
         net.send(0, 1, 0, tag, &[1; 4_000]);
     });
     net.turn(0, true);
-    let of = |net: &Net, rail| net.hosts[0].engine.counters(RailId(rail));
+    let of = |net: &Net, rail| net.hosts[0].engine.inspect().counters(RailId(rail));
     let before = [0, 1].map(|rail| of(&net, rail).packet_bytes / 4_000);
     assert!(before[0] >= 1 && before[1] >= 2 * before[0], "{before:?}");
     net.settle();
@@ -145,8 +145,8 @@ fn greedy_with_a_waiting_caller_respects_idle_times() {
 fn a_strategy_is_chosen_for_one_peer_or_for_all() {
     let mut net = Net::new(3, &[limits(); 2], &Config::default(), 1);
     let engine = &mut net.hosts[0].engine;
-    engine.set_strategy(Some(PeerId(1)), "fifo").unwrap();
-    let unknown = engine.set_strategy(None, "best").unwrap_err();
+    engine.setup().set_strategy(Some(PeerId(1)), "fifo").unwrap();
+    let unknown = engine.setup().set_strategy(None, "best").unwrap_err();
     assert!(unknown.to_string().contains("'best'") && unknown.to_string().contains("aggregate_fastest"));
     [1, 2].into_iter().for_each(|peer| {
         net.send(0, peer, 0, 0, &[]);
@@ -171,11 +171,11 @@ fn a_strategy_is_chosen_for_one_peer_or_for_all() {
 fn alone(messages: u64, slower: u64) -> usize {
     let rails = [1_000_000_000, 3_000_000_000].map(|bandwidth| Limits { bandwidth, ..limits() });
     let mut net = Net::new(2, &rails, &Config { chunk: 10_000, ..Config::default() }, 1);
-    net.hosts[0].engine.set_strategy(None, "auto").expect("it is there");
+    net.hosts[0].engine.setup().set_strategy(None, "auto").expect("it is there");
     net.send(0, 1, 0, 0, &[]);
     net.settle();
     let mut one = |seed| {
-        let before = [0, 1].map(|rail| net.hosts[0].engine.counters(RailId(rail)).chunk_bytes);
+        let before = [0, 1].map(|rail| net.hosts[0].engine.inspect().counters(RailId(rail)).chunk_bytes);
         let recv = net.recv(1, from(0), 0, exact(2), LARGE);
         net.send(0, 1, 0, 2, &pattern(LARGE, seed));
         for turn in 0..200 {
@@ -184,8 +184,9 @@ fn alone(messages: u64, slower: u64) -> usize {
         }
         net.settle();
         assert!(net.got(1, recv, &pattern(LARGE, seed)));
-        let carried =
-            |rail| net.hosts[0].engine.counters(RailId(rail)).chunk_bytes > before[usize::from(rail)];
+        let carried = |rail| {
+            net.hosts[0].engine.inspect().counters(RailId(rail)).chunk_bytes > before[usize::from(rail)]
+        };
         [0, 1].into_iter().filter(|&rail| carried(rail)).count() == 1
     };
     (0..messages).filter(|&seed| one(seed)).count()

@@ -22,7 +22,7 @@ pub fn profile() -> Arc<Profile> {
 
 fn net(config: Config) -> Net {
     let mut net = Net::pair(1, config);
-    (0..2).for_each(|host| net.hosts[host].engine.set_profile(RailId(0), None, profile()));
+    (0..2).for_each(|host| net.hosts[host].engine.setup().set_profile(RailId(0), None, profile()));
     // Opens the link first.
     net.send(0, 1, 9, 0, &[]);
     net.settle();
@@ -46,7 +46,7 @@ fn says(net: &mut Net, lens: &[usize]) -> Vec<String> {
 #[test]
 fn rendezvous_is_used_from_the_measured_threshold_on() {
     let mut net = net(Config::default());
-    let max = net.hosts[0].engine.eager_max(PeerId(1)).unwrap();
+    let max = net.hosts[0].engine.inspect().eager_max(PeerId(1)).unwrap();
     assert!((5_100..5_300).contains(&max), "{max}");
     assert!(says(&mut net, &[max]).iter().all(|text| !text.contains("rts")));
     assert!(says(&mut net, &[max + 1]).iter().any(|text| text.contains("rts")));
@@ -55,7 +55,7 @@ fn rendezvous_is_used_from_the_measured_threshold_on() {
 #[test]
 fn settings_of_the_user_override_the_profile() {
     let mut net = net(Config { eager_max: Some(300), aggregate_max: Some(1_000), ..Config::default() });
-    assert_eq!(net.hosts[0].engine.eager_max(PeerId(1)), Some(300));
+    assert_eq!(net.hosts[0].engine.inspect().eager_max(PeerId(1)), Some(300));
     assert!(says(&mut net, &[301]).iter().any(|text| text.contains("rts")));
     assert_eq!(says(&mut net, &[290, 290]).len(), 1, "one packet");
 }
@@ -97,7 +97,8 @@ fn data_is_sent_in_place_with_several_rails_and_lossy_ones() {
         for (len, copied) in [(700, true), (900, false)] {
             let mut net = Net::new(2, rails, &Config { eager_max: Some(8_000), ..Config::default() }, 1);
             let number = |rail: usize| RailId(rail as u8);
-            (0..rails.len()).for_each(|rail| net.hosts[0].engine.set_profile(number(rail), None, profile()));
+            (0..rails.len())
+                .for_each(|rail| net.hosts[0].engine.setup().set_profile(number(rail), None, profile()));
             net.send(0, 1, 9, 0, &[]);
             net.settle();
             (0..rails.len()).for_each(|rail| net.stall(rail, 0, true));
@@ -138,7 +139,7 @@ fn data_in_place_survives_losses_and_dead_rails() {
         for (tag, recv) in posted.into_iter().enumerate() {
             assert!(net.got(1, recv, &pattern(3_000, tag as u64)), "seed {seed}, message {tag}");
         }
-        assert_eq!([0, 1].map(|host| net.hosts[host].engine.pending()), [0, 0], "seed {seed}");
+        assert_eq!([0, 1].map(|host| net.hosts[host].engine.inspect().pending()), [0, 0], "seed {seed}");
     }
 }
 
@@ -164,7 +165,7 @@ fn short_messages_use_the_rail_measured_to_be_faster() {
     let nominal = [1_000, 9_000].map(|latency_ns| Limits { latency_ns, ..limits() });
     let config = Config { strategy: "aggregate_fastest".into(), ..Config::default() };
     let mut net = Net::new(2, &nominal, &config, 1);
-    net.hosts[0].engine.set_profile(RailId(1), None, profile());
+    net.hosts[0].engine.setup().set_profile(RailId(1), None, profile());
     net.send(0, 1, 9, 0, &[]);
     net.settle();
     net.carried();
@@ -172,7 +173,7 @@ fn short_messages_use_the_rail_measured_to_be_faster() {
     net.settle();
     assert_eq!(net.said(0)[0].0, 0, "1000 ns are still less than 3064 ns");
     let mut late = Net::new(2, &nominal.map(|l| Limits { latency_ns: l.latency_ns * 4, ..l }), &config, 1);
-    late.hosts[0].engine.set_profile(RailId(1), None, profile());
+    late.hosts[0].engine.setup().set_profile(RailId(1), None, profile());
     late.send(0, 1, 9, 0, &[]);
     late.settle();
     late.carried();
@@ -186,11 +187,11 @@ fn several_rails_have_a_threshold_of_their_own() {
     let max = |rails: usize| {
         let mut net = Net::pair(rails, Config { strategy: "auto".into(), ..Config::default() });
         for rail in 0..rails {
-            net.hosts[0].engine.set_profile(RailId(rail as u8), None, profile());
+            net.hosts[0].engine.setup().set_profile(RailId(rail as u8), None, profile());
         }
         net.send(0, 1, 9, 0, &[]);
         net.settle();
-        net.hosts[0].engine.eager_max(PeerId(1)).unwrap()
+        net.hosts[0].engine.inspect().eager_max(PeerId(1)).unwrap()
     };
     let (one, two) = (max(1), max(2));
     // Both send data in place. Over two rails a large message completes only when its Fin has arrived, and

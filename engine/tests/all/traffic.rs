@@ -13,7 +13,7 @@ fn messages_are_counted_by_peer_and_protocol() {
     }
     net.send(0, 1, 5, 0, &pattern(LONG, 1));
     net.settle();
-    let traffic = |net: &Net, host: usize, peer| net.hosts[host].engine.traffic(PeerId(peer));
+    let traffic = |net: &Net, host: usize, peer| net.hosts[host].engine.inspect().traffic(PeerId(peer));
     let sent = Traffic { sent: 4, requested: 1, ..Traffic::default() };
     assert_eq!(traffic(&net, 0, 1), Some(sent));
     let there = Traffic { received: 4, unexpected: 4, unexpected_bytes: 300, ..Traffic::default() };

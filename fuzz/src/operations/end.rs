@@ -44,7 +44,7 @@ impl World {
         self.settle();
         self.nothing_missed();
         for (host, .., unpacking) in std::mem::take(&mut self.unpacking) {
-            self.net.hosts[host].engine.end_unpacking(unpacking);
+            unpacking.end(&mut self.net.hosts[host].engine);
         }
         self.take_back();
         self.receive_the_rest();
@@ -52,9 +52,9 @@ impl World {
         say(format_args!("{}", self.net.views()));
         for (index, host) in self.net.hosts.iter().enumerate() {
             host.notices.iter().for_each(|notice| say(format_args!("{index}: {notice:?}")));
-            assert_eq!(host.engine.unexpected(), 0, "host {index}");
-            assert_eq!(host.engine.pending(), 0, "requests of host {index} that never end");
-            assert!(host.engine.is_drained(), "host {index} still has something to send");
+            assert_eq!(host.engine.inspect().unexpected(), 0, "host {index}");
+            assert_eq!(host.engine.inspect().pending(), 0, "requests of host {index} that never end");
+            assert!(host.engine.inspect().is_drained(), "host {index} still has something to send");
         }
         self.ledger.check_order();
         self.net.memory(|memory| memory.check());
@@ -68,7 +68,7 @@ impl World {
                 let any = host.engine.probe(Source::Any, Context(context), TagMatch::Any);
                 waiting += usize::from(any.is_some());
             }
-            assert!(host.engine.unexpected() >= waiting);
+            assert!(host.engine.inspect().unexpected() >= waiting);
         }
     }
 

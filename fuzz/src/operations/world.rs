@@ -119,7 +119,7 @@ impl World {
         let (content, hints) = (self.content(script)?, Self::hints(script)?);
         let (buffer, segments) = self.lend(&content, script)?;
         let engine = &mut self.net.hosts[at].engine;
-        let gone = engine.failure(PeerId(to)).is_some();
+        let gone = engine.inspect().failure(PeerId(to)).is_some();
         let request = engine.send(PeerId(to), Context(context), Tag(tag), segments, hints);
         self.net.lend(at, request, buffer, true);
         say(format_args!(
@@ -182,15 +182,15 @@ impl World {
 
     pub fn pack(&mut self, script: &mut Unstructured<'_>) -> Result<()> {
         let ((at, to), (context, tag)) = (self.two(script)?, self.names(script)?);
-        if self.net.hosts[at].engine.failure(PeerId(to)).is_some() {
+        if self.net.hosts[at].engine.inspect().failure(PeerId(to)).is_some() {
             return Ok(());
         }
-        let mut packing = self.net.hosts[at].engine.begin_packing(PeerId(to), Context(context), Tag(tag));
+        let mut packing = nmad_engine::Packing::new(PeerId(to), Context(context), Tag(tag));
         let mut message = None;
         for _ in 0..script.int_in_range(1..=4)? {
             let (content, hints) = (self.content(script)?, Self::hints(script)?);
             let (buffer, segments) = self.lend(&content, script)?;
-            let request = self.net.hosts[at].engine.pack(&mut packing, segments, hints);
+            let request = packing.pack(&mut self.net.hosts[at].engine, segments, hints);
             let len = content.len();
             say(format_args!(
                 "{request:?}: {at} packs {len} B to {to}, context {context}, tag {tag}, {hints:?}"
@@ -210,7 +210,7 @@ impl World {
             let ((at, from), (context, tag)) = (self.two(script)?, self.names(script)?);
             let source = if script.ratio(1, 3)? { Source::Any } else { Source::Peer(PeerId(from)) };
             let tag = TagMatch::Exact(Tag(tag));
-            let unpacking = self.net.hosts[at].engine.begin_unpacking(source, Context(context), tag);
+            let unpacking = nmad_engine::Unpacking::new(&mut self.net.hosts[at].engine, source, Context(context), tag);
             say(format_args!("{at} begins to unpack {source:?}, context {context}, {tag:?}"));
             self.unpacking.push((at, self.ledger.receives.len(), 0, unpacking));
         }
@@ -218,7 +218,7 @@ impl World {
         if script.ratio(1, 5)? {
             let (at, .., unpacking) = self.unpacking.swap_remove(index);
             say(format_args!("{at} ends an unpacking"));
-            self.net.hosts[at].engine.end_unpacking(unpacking);
+            unpacking.end(&mut self.net.hosts[at].engine);
             return Ok(());
         }
         let capacity = *script.choose(&LENS)?;
@@ -229,7 +229,7 @@ impl World {
         }
         let piece = Some(Piece { first: *first, number: *number });
         *number += 1;
-        let (host, request) = (*host, self.net.hosts[*host].engine.unpack(unpacking, segments));
+        let (host, request) = (*host, unpacking.unpack(&mut self.net.hosts[*host].engine, segments));
         self.net.lend(host, request, buffer, false);
         say(format_args!("{request:?}: {host} unpacks {capacity} B"));
         self.ledger.receives.push(Receive { host, request, buffer, capacity, piece, checked: false });
@@ -265,7 +265,7 @@ impl World {
         let peer = script.arbitrary::<bool>()?.then_some(PeerId(peer));
         let name = *script.choose(&STRATEGIES)?;
         say(format_args!("{host} chooses {name} for {peer:?}"));
-        self.net.hosts[host].engine.set_strategy(peer, name).expect("a known name");
+        self.net.hosts[host].engine.setup().set_strategy(peer, name).expect("a known name");
         Ok(())
     }
 
@@ -273,7 +273,7 @@ impl World {
         let (host, _) = self.two(script)?;
         let feed = feed(script)?;
         say(format_args!("{host} chooses {feed:?}"));
-        self.net.hosts[host].engine.set_feed(feed);
+        self.net.hosts[host].engine.setup().set_feed(feed);
         Ok(())
     }
 

@@ -108,7 +108,7 @@ pub fn comm_disconnect(comm: &mut Comm) -> Result<()> {
     let_go(world);
     let context = named.comm.context();
     let endless = std::time::Duration::from_secs(1 << 30);
-    world.node().wait_for(endless, |engine| !engine.owed().has(context));
+    world.node().wait_for(endless, |engine| !engine.inspect().owed().has(context));
     // The list of all bridges, the communicator, and the copy here.
     let is_last = bridges.iter().all(|bridge| std::sync::Arc::strong_count(bridge) <= 3);
     let all_last = crate::comm::create::agree_all(&named.comm, is_last)?;

@@ -75,7 +75,7 @@ fn someone(world: &World, near: bool) -> Option<u32> {
 
 /// Lengths of messages that processes of our node read from each other's memory.
 fn reads(world: &World) -> (u64, u64) {
-    let in_force = |peer| world.node().with(|engine| engine.in_force(PeerId(peer)));
+    let in_force = |peer| world.node().with(|engine| engine.inspect().in_force(PeerId(peer)));
     someone(world, true).and_then(in_force).map_or((u64::MAX, 0), |in_force| in_force.reads)
 }
 
@@ -91,8 +91,8 @@ fn curve(world: &World, near: bool) -> Option<Curve> {
 
 /// A short message takes the fastest rail; a long one is shared out, so that all rails end together.
 fn predicted_ns(engine: &Engine, peer: PeerId, rails: u8, len: u64) -> f64 {
-    let forecasts = || (0..rails).filter_map(|rail| engine.forecast(RailId(rail), peer));
-    if engine.eager_max(peer).is_none_or(|max| len <= max as u64) {
+    let forecasts = || (0..rails).filter_map(|rail| engine.inspect().forecast(RailId(rail), peer));
+    if engine.inspect().eager_max(peer).is_none_or(|max| len <= max as u64) {
         return forecasts().map(|forecast| forecast.eager_ns(len) as f64).fold(f64::INFINITY, f64::min);
     }
     let handshake = forecasts().map(|forecast| forecast.profile().handshake_ns()).min().unwrap_or(0);

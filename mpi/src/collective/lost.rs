@@ -9,7 +9,7 @@ use newmadeleine::engine::PeerId;
 #[cold]
 pub(super) fn lost(world: &World, comm: &Communicator) -> Option<Error> {
     let failure = |&process: &u32| {
-        let why = world.node().with(|engine| engine.failure(PeerId(process)))?;
+        let why = world.node().with(|engine| engine.inspect().failure(PeerId(process)))?;
         Some(Class::PROC_ABORTED.error(format!("rank {process} of the job is gone: {why}")))
     };
     comm.local().processes().iter().find_map(failure)

@@ -49,7 +49,7 @@ fn are_over(world: &World) -> impl FnMut(&mut Named) -> bool + '_ {
     // Nobody but us has it, so nobody can begin anything on it.
     move |named| {
         Arc::strong_count(&named.comm) == 1
-            && !owed.get_or_insert_with(|| world.node().with(|e| e.owed())).has(named.comm.context())
+            && !owed.get_or_insert_with(|| world.node().with(|e| e.inspect().owed())).has(named.comm.context())
     }
 }
 
@@ -68,7 +68,7 @@ fn release(over: Vec<Named>) {
 /// Frees a handle. It can be given out again when what goes on has ended.
 pub(crate) fn free(handle: Comm, world: &World) {
     let Some(comm) = COMMS.hide(handle.0) else { return };
-    let idle = world.node().with(|engine| engine.request_places()) / REQUESTS;
+    let idle = world.node().with(|engine| engine.inspect().request_places()) / REQUESTS;
     release(FREED.add(Named { comm, handle }, idle, are_over(world)));
 }
 

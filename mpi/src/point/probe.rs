@@ -84,7 +84,7 @@ fn find<R>(
 /// A message of a peer that is gone will not come.
 fn check_peer(world: &World, source: Source) -> Result<()> {
     match source {
-        Source::Peer(peer) if world.node().with(|engine| engine.failure(peer)).is_some() => {
+        Source::Peer(peer) if world.node().with(|engine| engine.inspect().failure(peer)).is_some() => {
             Err(explain(world, Error::PeerLost(peer)))
         }
         _ => Ok(()),

@@ -325,7 +325,7 @@ fn peer(on: &Named, node: &Node, flavor: Flavor, rows: &[Row], rank: usize, me: 
         _ => None,
     };
     let process = on.comm.local().world(rank as i32).unwrap_or(u32::MAX);
-    let copies = |world: &World| world.node().with(|engine| engine.copies(PeerId(process)));
+    let copies = |world: &World| world.node().with(|engine| engine.inspect().copies(PeerId(process)));
     let is_found = || {
         let may = flavor == Flavor::Create && is_near && world().is_ok_and(copies);
         if may { readable(row) } else { None }

@@ -97,12 +97,12 @@ struct All {
 impl Service for All {
     fn serve(&mut self, engine: &mut Engine) -> Served {
         // Most looks find nothing to do; they take no lock.
-        if COPIED.load(Ordering::Relaxed) == 0 && !self.is_due && engine.unexpected() == 0 {
+        if COPIED.load(Ordering::Relaxed) == 0 && !self.is_due && engine.inspect().unexpected() == 0 {
             return Served::default();
         }
         let mut all = lock(&ALL);
         let mut served = Served { worked: all.help_to_copy(), ..Served::default() };
-        if engine.unexpected() > 0 {
+        if engine.inspect().unexpected() > 0 {
             while let Some(claim) = engine.claim(Source::Any, FRAMES, TagMatch::Any) {
                 all.came.entry(claim.envelope.tag.0).or_default().push_back(claim);
             }

@@ -41,7 +41,7 @@ impl Window {
 
     fn look_for_the_lost(&self, world: &World, what: &str) -> Result<()> {
         for (rank, peer) in self.peers.iter().enumerate() {
-            if let Some(why) = world.node().with(|engine| engine.failure(PeerId(peer.process))) {
+            if let Some(why) = world.node().with(|engine| engine.inspect().failure(PeerId(peer.process))) {
                 let text = format_args!("{what}: rank {rank} is gone: {why}");
                 return Err(self.error(Class::PROC_ABORTED, text));
             }

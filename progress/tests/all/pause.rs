@@ -49,7 +49,7 @@ fn a_look_is_repeated_until_it_answers() {
     let request = recv(&node);
     let answer = node.wait_look(|engine| {
         looks += 1;
-        if looks == 100 { Ok(engine.pending()) } else { Err(request) }
+        if looks == 100 { Ok(engine.inspect().pending()) } else { Err(request) }
     });
     assert_eq!((answer, looks), (1, 100));
     assert!(node.submit(|engine| engine.cancel(request)));

@@ -147,7 +147,7 @@ impl Stage {
         };
         let (plan, rounds) = plan(exchange, warm + measured);
         let mut world = World::new(self.scenario(exchange), plan, false);
-        world.engine(0).record_receipts(!self.cores.is_empty());
+        world.engine(0).setup().record_receipts((!self.cores.is_empty()).then_some(0));
         world.run().unwrap_or_else(|objection| panic!("golden ping-pong of {len} B: {objection}"));
         let mut halves: Vec<u64> =
             rounds[warm..].iter().map(|round| round.half_ns(world.ledger(), exchange)).collect();
@@ -182,8 +182,10 @@ impl Stage {
         let last = rails.clone().map(|fabric| network.landed_since(fabric, 1, late).0).collect();
         drop(network);
         let engine = world.engine(0);
-        let forecasts = rails.filter_map(|rail| engine.forecast(RailId(rail as u8), PeerId(1)).cloned());
-        let (forecasts, eager_max) = (forecasts.collect(), engine.eager_max(PeerId(1)).unwrap_or(0));
+        let forecasts =
+            rails.filter_map(|rail| engine.inspect().forecast(RailId(rail as u8), PeerId(1)).cloned());
+        let (forecasts, eager_max) =
+            (forecasts.collect(), engine.inspect().eager_max(PeerId(1)).unwrap_or(0));
         Course { begins, halves, last, forecasts, eager_max }
     }
 

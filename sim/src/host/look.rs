@@ -12,7 +12,7 @@ impl Host {
     pub(super) fn look(&mut self) -> bool {
         let Mode::Waiting(ops, _) = self.mode() else { return false };
         let request = ops.iter().find(|op| !self.ends.contains_key(op)).and_then(|op| self.requests.get(op));
-        let from = request.and_then(|request| self.engine.awaited_from(*request));
+        let from = request.and_then(|request| self.engine.inspect().awaited_from(*request));
         let Some(from) = from.filter(|_| self.looks) else { return false };
         let (now, mut moved) = (self.told_time(), false);
         while pump::look_for(&mut pump::Exclusive(&mut self.engine, &mut self.rails), now, from) == Some(true)
@@ -27,8 +27,9 @@ impl Host {
     pub(super) fn looks_on(&mut self) -> bool {
         let Mode::Waiting(ops, _) = self.mode() else { return false };
         let request = ops.iter().find(|op| !self.ends.contains_key(op)).and_then(|op| self.requests.get(op));
-        let from = request.and_then(|request| self.engine.awaited_from(*request));
-        let is_known = from.filter(|_| self.looks).and_then(|from| self.engine.looks_on(from)).is_some();
+        let from = request.and_then(|request| self.engine.inspect().awaited_from(*request));
+        let is_known =
+            from.filter(|_| self.looks).and_then(|from| self.engine.inspect().looks_on(from)).is_some();
         let has_come = || {
             let mut network = lock(&self.network);
             self.fabrics.iter().any(|&fabric| network.inbound(fabric, self.id) > 0)

@@ -64,7 +64,7 @@ impl LivenessOracle {
         engine: &Engine,
         network: &Network,
     ) -> Result<(), Objection> {
-        let view = engine.peer_view(PeerId(peer as u32));
+        let view = engine.inspect().peer_view(PeerId(peer as u32));
         let waits = view.filter(|view| view.links_up > 0 && view.backlog as u64 + view.body_backlog > 0);
         let Some(view) = waits.filter(|_| network.waiting(host, peer) == 0 && !network.opening(host, peer))
         else {
@@ -90,11 +90,11 @@ impl LivenessOracle {
 /// On reliable links acknowledgements are lazy, so some packets stay retained; their number is bounded.
 pub fn is_settled(host: usize, engine: &Engine, network: &Network) -> bool {
     const LAZY: usize = 64;
-    if engine.pending() > 0 {
+    if engine.inspect().pending() > 0 {
         return false;
     }
     for peer in (0..network.doing.len()).filter(|&p| p != host && !network.severed(host, p)) {
-        let Some(view) = engine.peer_view(PeerId(peer as u32)) else { continue };
+        let Some(view) = engine.inspect().peer_view(PeerId(peer as u32)) else { continue };
         if view.backlog > 0 || view.body_backlog > 0 {
             return false;
         }

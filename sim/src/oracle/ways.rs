@@ -55,7 +55,7 @@ impl Sight<'_> {
     /// What one side thinks of a link.
     fn link(&self, key: Key) -> Option<LinkView> {
         let rail = self.rails[key.me].iter().position(|fabric| *fabric == key.fabric)?;
-        (self.engine)(key.me).link(PeerId(key.peer as u32), RailId(rail as u8))
+        (self.engine)(key.me).inspect().link(PeerId(key.peer as u32), RailId(rail as u8))
     }
 
     /// Whether another link between the two is used by both.

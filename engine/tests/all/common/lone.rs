@@ -2,17 +2,52 @@
 
 use crate::net::memory::{BufferId, Memory};
 use nmad_engine::{
-    Config, Context, Engine, Event, Instant, Limits, PeerId, RailId, RequestId, Segments, Source, Tag,
-    TagMatch,
+    Config, Context, Departure, Driver, Engine, Event, Instant, Key, Limits, Order, Packet, PeerId,
+    PollScope, RailId, RegionId, RequestId, Segments, Sent, Source, Tag, TagMatch, pump,
 };
 use nmad_wire::{Eager, Frame, Header, Kind};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
 
 pub const RAIL: RailId = RailId(0);
 const NOW: Instant = Instant::from_ns(1);
 
+/// Packets that the rail was given: receiver, number, packet.
+type Given = Arc<Mutex<VecDeque<(PeerId, u32, Packet)>>>;
+
+/// A rail that keeps what it is given.
+struct KeepingRail(Given);
+
+impl Driver for KeepingRail {
+    fn name(&self) -> &str {
+        "keeping"
+    }
+    fn limits(&self) -> Limits {
+        Limits { packet: 16 << 10, chunk: 1 << 20, gather: 8, depth: 64, ..Limits::default() }
+    }
+    fn open(&mut self, region: RegionId, _: PeerId, _: Segments) -> Key {
+        Key(region.0)
+    }
+    fn close(&mut self, _: RegionId) {}
+    fn room(&self) -> usize {
+        64
+    }
+    fn send(&mut self, departure: Departure<'_>) -> Sent {
+        let Departure::Order(order) = departure else { return Sent::Retry };
+        if let Order::Packet { to, number, packet } = order {
+            self.0.lock().unwrap().push_back((to, number, packet));
+        }
+        Sent::Posted
+    }
+    fn poll(&mut self, _: PollScope, _: &mut dyn FnMut(Event<'_>)) -> bool {
+        true
+    }
+}
+
 pub struct Lone {
     pub engine: Engine,
+    rails: Vec<Box<dyn Driver>>,
+    given: Given,
     pub memory: Memory,
     /// Next packet of each peer, and next message of each peer and context.
     numbers: BTreeMap<u32, u32>,
@@ -35,13 +70,16 @@ impl Lone {
     /// An engine with one rail, and links to `peers` that are open.
     pub fn new(peers: std::ops::Range<u32>, config: Config) -> Lone {
         let mut engine = Engine::new(config).expect("a strategy");
-        let limits = Limits { packet: 16 << 10, chunk: 1 << 20, gather: 8, depth: 64, ..Limits::default() };
-        assert_eq!(engine.add_rail(limits), RAIL);
+        let given = Given::default();
+        let rail = KeepingRail(given.clone());
+        assert_eq!(engine.setup().add_rail(rail.limits()), RAIL);
         for peer in peers {
-            engine.add_link(PeerId(peer), RAIL);
+            engine.setup().add_link(PeerId(peer), RAIL);
             engine.handle(NOW, RAIL, Event::Up { peer: PeerId(peer), remote: 0 });
         }
-        Lone { engine, memory: Memory::default(), numbers: BTreeMap::new(), seqs: BTreeMap::new() }
+        let rails: Vec<Box<dyn Driver>> = vec![Box::new(rail)];
+        let (memory, numbers, seqs) = (Memory::default(), BTreeMap::new(), BTreeMap::new());
+        Lone { engine, rails, given, memory, numbers, seqs }
     }
 
     /// Bytes arrive as a packet.
@@ -94,23 +132,26 @@ impl Lone {
         self.engine.recv(source, Context(context), tag, into)
     }
 
-    /// Lets the rail open and close what it is ordered to.
-    pub fn run_errands(&mut self) {
-        while self.engine.next_opening(RAIL).is_some() {}
-        while self.engine.next_errand(RAIL).is_some() {}
+    /// Lets the rail open and close what it is ordered to, and take packets.
+    pub fn turn(&mut self) {
+        pump::turn(&mut pump::Exclusive(&mut self.engine, &mut self.rails), NOW, &mut || NOW, true);
     }
 
-    /// The packets that the engine would send, one after the other; each is reported as sent at once.
+    /// The packets that the engine sends; each is reported as sent.
     pub fn sent(&mut self) -> Vec<(PeerId, Vec<u8>)> {
         let mut list = Vec::new();
-        while let Some(order) = self.engine.next_order(NOW, RAIL, true) {
-            if let nmad_engine::Order::Packet { to, number, packet } = order {
-                let mut bytes = Vec::new();
-                packet.parts(|part| bytes.extend_from_slice(part));
-                list.push((to, bytes));
-                self.engine.handle(NOW, RAIL, Event::Sent { to, number, packet: Some(packet) });
-            }
+        self.turn();
+        while let Some((to, number, packet)) = self.take_given() {
+            let mut bytes = Vec::new();
+            packet.parts(|part| bytes.extend_from_slice(part));
+            list.push((to, bytes));
+            self.engine.handle(NOW, RAIL, Event::Sent { to, number, packet: Some(packet) });
+            self.turn();
         }
         list
+    }
+
+    fn take_given(&self) -> Option<(PeerId, u32, Packet)> {
+        self.given.lock().unwrap().pop_front()
     }
 }

@@ -181,8 +181,8 @@ impl Pair {
             let mut engine = Engine::new(Config { me: PeerId(me as u32), ..config.clone() }).unwrap();
             let mut drivers: Vec<Box<dyn Driver>> = Vec::new();
             for (number, wire) in wires.iter().enumerate() {
-                let rail = engine.add_rail(limits);
-                engine.add_link(PeerId(1 - me as u32), rail);
+                let rail = engine.setup().add_rail(limits);
+                engine.setup().add_link(PeerId(1 - me as u32), rail);
                 drivers.push(Box::new(QueueRail {
                     peer: PeerId(1 - me as u32),
                     number: number as u8,

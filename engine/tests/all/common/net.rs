@@ -64,8 +64,10 @@ impl Net {
         let host = |me: u32| {
             let mut engine = Engine::new(Config { me: PeerId(me), ..config.clone() }).expect("a strategy");
             let add = |(number, &limits): (usize, &Limits)| {
-                let rail = engine.add_rail(limits);
-                (0..hosts).filter(|&peer| peer != me).for_each(|peer| engine.add_link(PeerId(peer), rail));
+                let rail = engine.setup().add_rail(limits);
+                (0..hosts)
+                    .filter(|&peer| peer != me)
+                    .for_each(|peer| engine.setup().add_link(PeerId(peer), rail));
                 Box::new(MemoryRail::new(me, number, limits, wires.clone())) as Box<dyn Driver>
             };
             let rails = rails.iter().enumerate().map(add).collect();
@@ -132,9 +134,10 @@ impl Net {
     pub fn views(&self) -> String {
         let mut text = format!("now {}, waiting {:?}", self.now, self.lent.keys());
         for (at, host) in self.hosts.iter().enumerate() {
-            text += &format!("\nhost {at}: due {:?}", host.engine.next_deadline().map(Instant::as_ns));
+            text +=
+                &format!("\nhost {at}: due {:?}", host.engine.inspect().next_deadline().map(Instant::as_ns));
             let peers = (0..self.hosts.len() as u32).map(PeerId);
-            let views = peers.filter_map(|peer| Some((peer.0, host.engine.peer_view(peer)?)));
+            let views = peers.filter_map(|peer| Some((peer.0, host.engine.inspect().peer_view(peer)?)));
             views.for_each(|(peer, view)| text += &format!("\n    to {peer}: {view:?}"));
         }
         text
@@ -142,7 +145,8 @@ impl Net {
 
     /// When the next arrival or deadline is due.
     fn next_event(&self) -> Option<u64> {
-        let due = self.hosts.iter().filter_map(|host| host.engine.next_deadline()).map(Instant::as_ns);
+        let due =
+            self.hosts.iter().filter_map(|host| host.engine.inspect().next_deadline()).map(Instant::as_ns);
         self.wires().next_arrival().into_iter().chain(due).min()
     }
 
@@ -283,6 +287,6 @@ impl Net {
 
     /// Requests of all hosts that have not ended.
     pub fn pending(&self) -> usize {
-        self.hosts.iter().map(|host| host.engine.pending()).sum()
+        self.hosts.iter().map(|host| host.engine.inspect().pending()).sum()
     }
 }

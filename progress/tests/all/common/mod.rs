@@ -161,8 +161,8 @@ pub fn node_of(config: Config, specials: Vec<impl Special>, idle: Idle) -> Node 
     let mut rails: Vec<Box<dyn Driver>> = Vec::new();
     for special in specials {
         let rail = Rail { special, is_up: false, remote: rails.len() as u8, orders: Vec::new() };
-        let id = engine.add_rail(rail.limits());
-        engine.add_link(PEER, id);
+        let id = engine.setup().add_rail(rail.limits());
+        engine.setup().add_link(PEER, id);
         rails.push(Box::new(rail));
     }
     let node = Node::new(engine, rails, idle, |_| {}).expect("a thread");

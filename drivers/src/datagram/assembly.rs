@@ -5,7 +5,7 @@
 //! are written into its receive region at once. The first part has the header of the whole order: without
 //! it, other parts are dropped.
 
-use super::datagram::Datagram;
+use super::header::Datagram;
 use super::strays::Stray;
 use super::{CHUNK, PACKET};
 use crate::regions::Regions;
@@ -246,7 +246,7 @@ fn landed(from: PeerId, chunk: &ChunkHeader, kept: bool) -> Event<'static> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::datagram::index;
+    use super::super::header::index;
     use super::*;
 
     /// Cuts a packet into parts with their headers.

@@ -11,8 +11,8 @@
 //! the path that changes a header before the datagram arrives succeeds with 2^-32; data over UDP it can
 //! change anyway, as in the stream of a TCP rail. [`super::window`] drops repetitions.
 
-use super::datagram::Datagram;
 use super::greeting;
+use super::header::Datagram;
 pub use super::pads::AT_ONCE;
 use super::pads::Pads;
 use super::window::Window;
@@ -188,8 +188,7 @@ mod tests {
         let secret = std::array::from_fn(|at| at as u8);
         let mut seal = Seal::new(&ends, &secret, true);
         let first = Datagram { sequence: 0, number: 5, len: 28, index: 0 };
-        let second =
-            Datagram { sequence: 1, number: 6, len: 1452, index: super::super::datagram::index(1, 3) };
+        let second = Datagram { sequence: 1, number: 6, len: 1452, index: super::super::header::index(1, 3) };
         assert_eq!([first, second].map(|d| seal.tag(&d)), [0xee11_9cfc_9c7a_9678, 0x6eb4_ced5_4320_f31c]);
     }
 

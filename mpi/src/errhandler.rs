@@ -56,6 +56,11 @@ pub(crate) fn fatal() -> Arc<Handler> {
     PREDEFINED[0].clone()
 }
 
+/// The handler that answers errors, which files begin with.
+pub(crate) fn returning() -> Arc<Handler> {
+    PREDEFINED[2].clone()
+}
+
 /// The handler that `MPI_COMM_WORLD` and `MPI_COMM_SELF` begin with, and that counts before (MPI 4.1, section
 /// 11.5).
 ///

@@ -49,6 +49,8 @@ handles! {
     Session;
     /// A window.
     Win;
+    /// A file.
+    File;
     /// A key of attributes. Predefined ones are the standard's numbers without 500.
     Keyval;
 }

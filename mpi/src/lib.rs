@@ -22,6 +22,7 @@ pub mod constant;
 pub mod datatype;
 mod errhandler;
 pub mod error;
+mod file;
 pub mod group;
 pub mod handle;
 mod hardware;
@@ -51,6 +52,6 @@ mod window;
 mod world;
 
 pub use error::{Class, Error, Result};
-pub use handle::{Comm, Errhandler, Group, Info, Keyval, Message, Op, Request, Session, Type, Win};
+pub use handle::{Comm, Errhandler, File, Group, Info, Keyval, Message, Op, Request, Session, Type, Win};
 pub use status::Status;
 pub use window::Flavor;

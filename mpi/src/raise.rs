@@ -3,7 +3,8 @@
 use crate::comm::Named;
 use crate::errhandler::{Handler, call, fatal, initial, keep_words, lookup};
 use crate::error::{Class, Code, Error};
-use crate::handle::{Comm, Errhandler, Group, Session, Win};
+use crate::file;
+use crate::handle::{Comm, Errhandler, File, Group, Session, Win};
 use crate::objects;
 use crate::session;
 use crate::window;
@@ -43,6 +44,8 @@ pub enum Object {
     Group(Group),
     /// A window.
     Win(Win),
+    /// A file; the null handle: none yet.
+    File(File),
     /// The object that the call makes, with this handler.
     New(Errhandler),
 }
@@ -54,6 +57,7 @@ fn handler_of(object: Object) -> Option<(Arc<Handler>, u32)> {
         Object::Comm(comm) => Named::of(comm).ok().map(|named| (named.comm.errhandler(), comm.0)),
         Object::Session(handle) => session::lookup(handle).ok().map(|found| (found.errhandler(), handle.0)),
         Object::Win(handle) => window::lookup(handle).ok().map(|found| (found.errhandler(), handle.0)),
+        Object::File(handle) => Some((file::errhandler_of(handle), handle.0)),
         Object::Group(group) => {
             let session = objects::group(group).ok()?.session()?.clone();
             Some((session.errhandler(), session.handle().0))

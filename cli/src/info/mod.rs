@@ -28,7 +28,7 @@ Examples:
   nmad info                       rails, strategies and settings of this machine
   NMAD_STRATEGY=fifo nmad info    the same with a setting changed
   nmad run -n 2 nmad info         inside a job: also which ranks each rail reaches (rank 0 tells)
-  nmad info --mpi                 functions of MPI that are not supported yet
+  nmad info --mpi                 binary interfaces and functions of MPI
   nmad info --settings            what each setting does, its values and its default
   nmad info --plot pictures       also draws what the rails were measured to do
   nmad info --json                for programs: one object

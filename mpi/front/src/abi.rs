@@ -29,6 +29,8 @@ pub enum Kind {
     Session,
     /// Windows.
     Win,
+    /// Files.
+    File,
 }
 
 /// Groups of numbers that are translated.
@@ -74,6 +76,10 @@ pub enum Numbers {
     Safety,
     /// How events of a source are ordered.
     Source,
+    /// How a file is opened: one bit.
+    OpenMode,
+    /// From where a file pointer is set.
+    Seek,
 }
 
 /// What a list of weights is.
@@ -93,6 +99,8 @@ pub trait Abi: Sized + 'static {
     type Handle: Copy + PartialEq + LowerHex + Send + Sync;
     /// A status: numbers and nothing else.
     type Status: Copy;
+    /// A handle of a file, which is a pointer in both interfaces.
+    type File: Copy;
 
     /// `MPI_MAX_PROCESSOR_NAME`, and so on.
     const MAX_PROCESSOR_NAME: usize;
@@ -106,6 +114,8 @@ pub trait Abi: Sized + 'static {
     const MAX_LIBRARY_VERSION_STRING: usize;
     /// See [`Abi::MAX_PROCESSOR_NAME`].
     const MAX_PORT_NAME: usize;
+    /// See [`Abi::MAX_PROCESSOR_NAME`].
+    const MAX_DATAREP_STRING: usize;
     /// What `MPI_Abi_get_version` answers.
     const VERSION: (i32, i32);
     /// `MPI_ERR_LASTCODE`: codes that programs add follow it.
@@ -115,6 +125,12 @@ pub trait Abi: Sized + 'static {
     fn decode(kind: Kind, handle: Self::Handle) -> Option<u32>;
     /// The handle of an index.
     fn encode(kind: Kind, index: u32) -> Self::Handle;
+    /// The handle of a file as those of other kinds.
+    fn file_in(file: Self::File) -> Self::Handle;
+    /// The handle of a file as programs have it.
+    fn file_out(handle: Self::Handle) -> Self::File;
+    /// An offset in a file; the core's number of MPI_DISPLACEMENT_CURRENT is that of the standard.
+    fn displacement(offset: i64) -> i64;
     /// The number of a handle.
     fn to_int(handle: Self::Handle) -> i32;
     /// The handle of a number.
@@ -181,6 +197,7 @@ macro_rules! numbers {
         const MAX_ERROR_STRING: usize = $numbers::MAX_ERROR_STRING;
         const MAX_INFO_KEY: usize = $numbers::MAX_INFO_KEY;
         const MAX_PORT_NAME: usize = $numbers::MAX_PORT_NAME;
+        const MAX_DATAREP_STRING: usize = $numbers::MAX_DATAREP_STRING;
         const MAX_LIBRARY_VERSION_STRING: usize = $numbers::MAX_LIBRARY_VERSION_STRING;
 
         #[inline]
@@ -207,14 +224,14 @@ macro_rules! numbers {
             $crate::numbers!(@pick group, number, $numbers, thread_in, comparison_in, topology_in, split_in,
                 combiner_in, order_in, distribution_in, typeclass_in, darg_in, keyval_in, lock_in,
                 flavor_in, model_in, assertion_in, verbosity_in, binding_in, scope_in, variable_in,
-                safety_in, source_in)
+                safety_in, source_in, openmode_in, seek_in)
         }
 
         fn number_out(group: $crate::Numbers, number: i32) -> Option<i32> {
             $crate::numbers!(@pick group, number, $numbers, thread_out, comparison_out, topology_out,
                 split_out, combiner_out, order_out, distribution_out, typeclass_out, darg_out, keyval_out,
                 lock_out, flavor_out, model_out, assertion_out, verbosity_out, binding_out, scope_out,
-                variable_out, safety_out, source_out)
+                variable_out, safety_out, source_out, openmode_out, seek_out)
         }
 
         fn class_in(number: i32) -> Option<i32> {
@@ -228,7 +245,7 @@ macro_rules! numbers {
     (@pick $group:ident, $number:ident, $numbers:ident, $thread:ident, $comparison:ident, $topology:ident,
         $split:ident, $combiner:ident, $order:ident, $distribution:ident, $class:ident, $darg:ident,
         $keyval:ident, $lock:ident, $flavor:ident, $model:ident, $assertion:ident, $verbosity:ident,
-        $binding:ident, $scope:ident, $variable:ident, $safety:ident, $source:ident) => {
+        $binding:ident, $scope:ident, $variable:ident, $safety:ident, $source:ident, $openmode:ident, $seek:ident) => {
         match $group {
             $crate::Numbers::Thread => $numbers::$thread($number),
             $crate::Numbers::Comparison => $numbers::$comparison($number),
@@ -250,6 +267,8 @@ macro_rules! numbers {
             $crate::Numbers::Variable => $numbers::$variable($number),
             $crate::Numbers::Safety => $numbers::$safety($number),
             $crate::Numbers::Source => $numbers::$source($number),
+            $crate::Numbers::OpenMode => $numbers::$openmode($number),
+            $crate::Numbers::Seek => $numbers::$seek($number),
         }
     };
 }

@@ -5,6 +5,7 @@ use crate::codes::{class_out, code_out};
 use crate::take;
 use nmad_mpi::api::{self, Object};
 use nmad_mpi::error::{Class, Error, Result};
+use nmad_mpi::handle::File;
 
 /// Checks that MPI is initialised and not finalised.
 #[inline]
@@ -31,6 +32,9 @@ pub(crate) enum Owner<H> {
     Message(H),
     Session(H),
     Win(H),
+    File(H),
+    /// The null handle of files, whose handler hears of what makes files.
+    NoFile,
     /// That of the session that it was made from.
     Group(H),
     /// The handler itself: what the call makes would have it.
@@ -45,6 +49,10 @@ impl<H> Owner<H> {
                 return take::session::<A>("session", session).map_or(Object::None, Object::Session);
             }
             Owner::Win(win) => return take::win::<A>("win", win).map_or(Object::None, Object::Win),
+            Owner::File(file) => {
+                return Object::File(take::file::<A>("fh", A::file_out(file)).unwrap_or(File::NULL));
+            }
+            Owner::NoFile => return Object::File(File::NULL),
             Owner::Group(group) => {
                 return take::group::<A>("group", group).map_or(Object::None, Object::Group);
             }
@@ -77,11 +85,4 @@ pub(crate) fn tool_failed<A: Abi>(error: &Error) -> i32 {
     let own = Class::T_CANNOT_INIT..=Class::T_PVAR_NO_ATOMIC;
     let class = if own.contains(&error.class()) { error.class() } else { Class::T_INVALID };
     class_out::<A>(class)
-}
-
-/// The answer of a function that there is not yet.
-#[cold]
-pub(crate) fn unsupported<A: Abi>(name: &str, owner: Owner<A::Handle>) -> i32 {
-    let text = "not supported yet; `nmad info --mpi` lists what is not";
-    fail::<A>(name, owner, &Class::UNSUPPORTED_OPERATION.error(text))
 }

@@ -7,7 +7,7 @@ use nmad_mpi::Status;
 use nmad_mpi::constant::{Comparison, ThreadLevel, TopologyKind, UNDEFINED};
 use nmad_mpi::error::Class;
 use nmad_mpi::handle::{
-    Comm, Errhandler, Group, Info, KEYVALS, Keyval, Message, Op, Request, Session, Type, Win,
+    Comm, Errhandler, File, Group, Info, KEYVALS, Keyval, Message, Op, Request, Session, Type, Win,
 };
 use std::ffi::{c_char, c_void};
 
@@ -31,6 +31,17 @@ handles! {
     message: Message, Message;
     session: Session, Session;
     win: Win, Win;
+}
+
+/// A file.
+pub(crate) fn file<A: Abi>(file: File) -> A::File {
+    A::file_out(A::encode(Kind::File, file.0))
+}
+
+/// Writes the null handle of files.
+#[cold]
+pub(crate) fn no_file<A: Abi>(to: *mut A::File) {
+    value(to, file::<A>(File::NULL));
 }
 
 /// Writes a value, unless the program does not want it.
@@ -84,6 +95,7 @@ plain! {
     int: i32;
     wide: i64;
     aint: i64;
+    offset: i64;
     address: *mut c_void;
 }
 
@@ -126,6 +138,15 @@ pub(crate) fn thread<A: Abi>(level: ThreadLevel) -> i32 {
 /// How objects compare.
 pub(crate) fn comparison<A: Abi>(comparison: Comparison) -> i32 {
     number::<A>(Numbers::Comparison, comparison as i32)
+}
+
+/// How a file was opened: bits.
+pub(crate) fn amode<A: Abi>(bits: i32) -> i32 {
+    let bit = |shift: u32| bits & (1_i32 << shift);
+    (0..i32::BITS)
+        .map(bit)
+        .filter(|&bit| bit != 0)
+        .fold(0, |all, bit| all | number::<A>(Numbers::OpenMode, bit))
 }
 
 /// What topology there is.

@@ -24,7 +24,7 @@ pub use nmad_mpi::error::Class;
 #[allow(unsafe_op_in_unsafe_fn)]
 pub mod wrapper {
     use crate::answer::Answer;
-    use crate::errors::{Owner, enter, fail, tool_failed, unsupported};
+    use crate::errors::{Owner, enter, fail, tool_failed};
     use crate::{Abi, Kind, by_hand, give, take};
     use nmad_mpi::api;
     use nmad_mpi::datatype::Form;

@@ -7,7 +7,7 @@ use nmad_mpi::api::{self, Code};
 use nmad_mpi::constant::{IN_PLACE, SplitType, ThreadLevel, UNDEFINED};
 use nmad_mpi::error::{Class, Error, Result};
 use nmad_mpi::handle::{
-    Comm, Errhandler, Group, Info, KEYVALS, Keyval, Message, Op, Request, Session, Type, Win,
+    Comm, Errhandler, File, Group, Info, KEYVALS, Keyval, Message, Op, Request, Session, Type, Win,
 };
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -39,6 +39,15 @@ handles! {
     message: Message, Message, REQUEST;
     session: Session, Session, SESSION;
     win: Win, Win, WIN;
+}
+
+/// A file.
+pub(crate) fn file<A: Abi>(name: &str, file: A::File) -> Result<File> {
+    let handle = A::file_in(file);
+    match A::decode(Kind::File, handle) {
+        Some(index) => Ok(File(index)),
+        None => Err(no_handle::<A>(name, handle, Class::FILE)),
+    }
 }
 
 /// A datatype that may mean nothing: a handle of no datatype is [`Type::INVALID`], which the core refuses
@@ -102,6 +111,7 @@ plain! {
     bytes: i64;
     aint: i64;
     wide: i64;
+    offset: i64;
 }
 
 /// Three numbers.
@@ -162,6 +172,16 @@ macro_rules! constants {
     )*};
 }
 
+/// Where a view of a file begins.
+pub(crate) fn start<A: Abi>(_: &str, offset: i64) -> Result<i64> {
+    Ok(A::displacement(offset))
+}
+
+/// From where a file pointer is set.
+pub(crate) fn whence<A: Abi>(name: &str, value: i32) -> Result<i32> {
+    number::<A>(Numbers::Seek, name, value)
+}
+
 constants! {
     order: Order;
     variable: Variable;
@@ -180,12 +200,24 @@ pub(crate) fn lock<A: Abi>(name: &str, value: i32) -> Result<i32> {
 /// # Errors
 /// A bit is none of the constants for it.
 pub(crate) fn assertion<A: Abi>(name: &str, bits: i32) -> Result<i32> {
+    all_bits::<A>(Numbers::Assertion, bits)
+        .map_err(|bit| Class::ASSERT.error(format!("argument {name}: {bit} is no assertion about an epoch")))
+}
+
+/// How a file is opened: bits.
+///
+/// # Errors
+/// A bit is none of the constants for it.
+pub(crate) fn amode<A: Abi>(name: &str, bits: i32) -> Result<i32> {
+    all_bits::<A>(Numbers::OpenMode, bits)
+        .map_err(|bit| Class::AMODE.error(format!("argument {name}: {bit} is no way to open a file")))
+}
+
+/// Bits of a group; the error is one that the group does not have.
+fn all_bits<A: Abi>(group: Numbers, bits: i32) -> std::result::Result<i32, i32> {
     let bit = |shift: u32| bits & (1_i32 << shift);
-    (0..i32::BITS).map(bit).filter(|&bit| bit != 0).try_fold(0, |all, bit| {
-        let unknown =
-            || Class::ASSERT.error(format!("argument {name}: {bit} is no assertion about an epoch"));
-        Ok(all | A::number_in(Numbers::Assertion, bit).ok_or_else(unknown)?)
-    })
+    let each = (0..i32::BITS).map(bit).filter(|&bit| bit != 0);
+    each.map(|bit| A::number_in(group, bit).ok_or(bit)).try_fold(0, |all, bit| Ok(all | bit?))
 }
 
 /// A handle of the tools interface.

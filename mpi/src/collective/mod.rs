@@ -27,4 +27,4 @@ pub(crate) use agreement::agree;
 pub(crate) use desk::Desk;
 pub(crate) use meeting::make as share_memory;
 pub(crate) use sequence::{announce, refuse};
-pub(crate) use settings::is_checking;
+pub(crate) use settings::{explains, is_checking};

@@ -29,6 +29,11 @@ pub(super) fn settings() -> &'static Settings {
     })
 }
 
+/// Whether choices are told (`NMAD_MPI_EXPLAIN=1`).
+pub(crate) fn explains() -> bool {
+    settings().choices.explain
+}
+
 /// Whether what programs do wrong is looked for (`NMAD_MPI_CHECK=1`).
 pub(crate) fn is_checking() -> bool {
     settings().check

@@ -21,11 +21,16 @@ const AGREE: u64 = 1 << 63;
 const GROUP: u64 = AGREE | 1 << 62;
 
 /// The processes of a communicator, for one agreement.
-pub(super) fn party(comm: &Communicator) -> Party {
+pub(crate) fn party(comm: &Communicator) -> Party {
     let (context, tag) = (comm.collective(), AGREE | comm.next_agreement());
     let leader = comm.remote().and_then(|remote| remote.world(0));
     let other = leader.map(|process| Other { process, context, tag });
     Party { members: comm.local().clone(), rank: comm.rank(), context, tag, other }
+}
+
+/// The numbers of all processes, in the order of ranks; all give as many.
+pub(crate) fn gathered(comm: &Communicator, mine: &[i64]) -> Result<Vec<i64>> {
+    block_on(party(comm).gather(encode(mine))).map(|all| decode(&all))
 }
 
 /// A communicator that was agreed upon, in the table.

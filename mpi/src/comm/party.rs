@@ -53,7 +53,7 @@ impl Party {
     }
 
     /// What everybody has, one after the other in the order of ranks; all give as many bytes.
-    pub(super) async fn gather(&self, mine: Vec<u8>) -> Result<Vec<u8>> {
+    pub(crate) async fn gather(&self, mine: Vec<u8>) -> Result<Vec<u8>> {
         let each = mine.len();
         let mut all = mine;
         for &child in &self.children() {
@@ -80,7 +80,7 @@ impl Party {
     }
 
     /// What the leader has. The leader, and nobody else, gives it.
-    pub(super) async fn spread(&self, mine: Option<Vec<u8>>) -> Result<Vec<u8>> {
+    pub(crate) async fn spread(&self, mine: Option<Vec<u8>>) -> Result<Vec<u8>> {
         let data = match mine {
             Some(data) => data,
             None => self.recv_any(self.parent()).await?,
@@ -182,7 +182,7 @@ pub(crate) fn submit_data(data: Vec<u8>) -> impl FnOnce(Way) -> Result<Ends> {
 pub(crate) type Ends = std::pin::Pin<Box<dyn Future<Output = Result<()>> + Send>>;
 
 /// Receives data of a known length; it is posted at once.
-fn submit_blank(
+pub(crate) fn submit_blank(
     (process, context, tag): Way,
     len: usize,
 ) -> Result<impl Future<Output = Result<Vec<u8>>> + Send> {
@@ -205,7 +205,7 @@ fn submit_blank(
     })
 }
 
-fn failed(error: newmadeleine::engine::Error) -> Error {
+pub(crate) fn failed(error: newmadeleine::engine::Error) -> Error {
     // A thread with the engine at hand has the lock already that the usual way to these words takes.
     if let newmadeleine::engine::Error::PeerLost(PeerId(rank)) = error
         && let Some(why) = at_hand::with(|engine| engine.inspect().failure(PeerId(rank)).map(|why| why.to_string()))
@@ -224,11 +224,11 @@ fn maximum<const N: usize>(values: &mut [i64; N], others: &[u8]) {
 }
 
 /// Numbers as bytes.
-pub(super) fn encode(values: &[i64]) -> Vec<u8> {
+pub(crate) fn encode(values: &[i64]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
 /// Bytes as numbers.
-pub(super) fn decode(bytes: &[u8]) -> Vec<i64> {
+pub(crate) fn decode(bytes: &[u8]) -> Vec<i64> {
     bytes.as_chunks().0.iter().map(|chunk| i64::from_le_bytes(*chunk)).collect()
 }

@@ -18,6 +18,7 @@ mod fortran;
 mod layout;
 mod matching;
 mod pack;
+mod portable;
 mod scalar;
 mod signature;
 mod structure;

@@ -76,6 +76,36 @@ impl<F: FnMut(Run)> Visitor for Joining<F> {
     }
 }
 
+/// A part of a walk: so many bytes behind those that are skipped.
+struct Part<F> {
+    skip: i64,
+    left: i64,
+    take: F,
+}
+
+impl<F: FnMut(Run)> Visitor for Part<F> {
+    fn run(&mut self, run: Run) -> Step {
+        if self.skip >= run.len {
+            self.skip -= run.len;
+            return Step::Continue(());
+        }
+        let len = (run.len - self.skip).min(self.left);
+        (self.take)(Run { offset: run.offset.wrapping_add(self.skip), len });
+        (self.skip, self.left) = (0, self.left - len);
+        if self.left > 0 { Step::Continue(()) } else { Step::Break(()) }
+    }
+
+    fn strided(&mut self, strided: Strided) -> Step {
+        let Strided { first, count, stride } = strided;
+        // Blocks that are skipped whole cost nothing.
+        let skipped = if first.len > 0 { (self.skip / first.len).min(count) } else { 0 };
+        self.skip -= skipped * first.len;
+        (skipped..count).try_for_each(|i| {
+            self.run(Run { offset: first.offset.wrapping_add(i.wrapping_mul(stride)), len: first.len })
+        })
+    }
+}
+
 impl Datatype {
     /// Calls `take` for each contiguous piece of `count` elements, in the order of the type map; pieces
     /// that touch are one. Displacements are relative to the buffer's address; no piece is empty.
@@ -90,6 +120,22 @@ impl Datatype {
         let _ = self.layout().walk_all(count, self.extent(), &mut joining);
         if joining.pending.len > 0 {
             (joining.take)(joining.pending);
+        }
+    }
+
+    /// Calls `take` for the pieces of the `len` bytes of data from byte `from` on of elements without end, an
+    /// extent apart, as views of files tile them. Nothing, if elements have no data.
+    pub(crate) fn for_each_run_of(&self, from: i64, len: i64, take: impl FnMut(Run)) {
+        if self.size() == 0 || len == 0 {
+            return;
+        }
+        let mut part = Part { skip: from % self.size(), left: len, take };
+        let mut base = (from / self.size()).wrapping_mul(self.extent());
+        if let (true, Layout::Run(run)) = (self.is_contiguous(), self.layout()) {
+            return (part.take)(Run { offset: run.offset.wrapping_add(from), len });
+        }
+        while self.layout().walk(base, &mut part).is_continue() {
+            base = base.wrapping_add(self.extent());
         }
     }
 

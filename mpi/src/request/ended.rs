@@ -20,9 +20,10 @@ impl Ended {
         Ended { status, error: Some(error) }
     }
 
-    /// It was an operation on this communicator.
+    /// It was an operation on this communicator, unless its error belongs to something else.
     pub(crate) fn on(self, comm: Option<impl Owner + 'static>) -> Ended {
-        Ended { error: self.error.map(|error| error.on(comm)), ..self }
+        let owned = |error: Error| if error.owner().is_some() { error } else { error.on(comm) };
+        Ended { error: self.error.map(owned), ..self }
     }
 
     /// The status, or the error.

@@ -59,7 +59,7 @@ fn scalar(kind: &str, form: Form) -> String {
         "bytes" => by_form("MPI_Aint", "MPI_Count"),
         "aint" => "MPI_Aint".into(),
         "wide" => "MPI_Count".into(),
-        "offset" => "MPI_Offset".into(),
+        "offset" | "start" => "MPI_Offset".into(),
         "status" | "raw_status" => "MPI_Status".into(),
         "string" => "char".into(),
         "choice" | "location" | "address" | "buffer" | "word" => "void".into(),
@@ -114,6 +114,8 @@ pub(crate) fn rust_scalar(kind: &str, form: Form) -> &'static str {
         "address" | "buffer" => "*mut c_void",
         "triple" => "[i32; 3]",
         "double" => "f64",
+        // Pointers, even where other handles are numbers.
+        "file" => "A::File",
         _ if is_handle(kind) => "A::Handle",
         _ if is_function(kind) => "c_void",
         _ if is_pointer(kind) => "*mut c_void",

@@ -22,8 +22,6 @@ pub struct Function {
     pub tells_form: bool,
     /// The front does it by hand.
     pub by_hand: bool,
-    /// It answers that it is not supported.
-    pub unsupported: bool,
     /// Its arguments in the order of the standard.
     pub arguments: Vec<Argument>,
     /// The kind of its result, if that is not an error code.
@@ -107,7 +105,7 @@ fn entry(line: &str, chapter: &'static str) -> Vec<Function> {
         Some((name, does)) => (name, Some(does.to_string())),
         None => (name, None),
     };
-    assert!(flags.chars().all(|flag| "cfdeFhu-".contains(flag)), "functions.txt: flags of {name}: '{flags}'");
+    assert!(flags.chars().all(|flag| "cfdeFh-".contains(flag)), "functions.txt: flags of {name}: '{flags}'");
     let has = |flag| flags.contains(flag);
     let function = Function {
         name: name.to_string(),
@@ -118,7 +116,6 @@ fn entry(line: &str, chapter: &'static str) -> Vec<Function> {
         early: has('e'),
         tells_form: has('F'),
         by_hand: has('h'),
-        unsupported: has('u'),
         arguments: words.map(Argument::parse).collect(),
         result,
     };

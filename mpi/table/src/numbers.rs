@@ -5,7 +5,7 @@ use crate::constant::{Constant, Group, group};
 use std::fmt::Write;
 
 /// Groups whose numbers arguments have.
-const TRANSLATED: [&str; 22] = [
+const TRANSLATED: [&str; 24] = [
     "thread",
     "rank",
     "tag",
@@ -28,6 +28,8 @@ const TRANSLATED: [&str; 22] = [
     "variable",
     "safety",
     "source",
+    "openmode",
+    "seek",
 ];
 
 /// Groups of predefined handles.

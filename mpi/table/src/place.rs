@@ -236,6 +236,9 @@ fn answer(function: &Function, argument: &Argument, kind: &str) -> Lines {
     };
     // Nobody is to take what was in its place before for what was asked for.
     let always = match is_handle(&argument.kind) {
+        true if argument.kind == "file" => {
+            line(format!("if answer.is_err() {{ give::no_file::<A>({name}); }}"))
+        }
         true => line(format!(
             "if answer.is_err() {{ give::null::<A>({name}, Kind::{}); }}",
             capital(&argument.kind)

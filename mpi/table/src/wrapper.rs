@@ -43,9 +43,6 @@ fn wrapper(text: &mut String, function: &Function, form: Form) {
 
 fn body(function: &Function, form: Form, shown: &str) -> String {
     let owner = owner(function);
-    if function.unsupported {
-        return unused(function) + &format!("    unsupported::<A>(\"{shown}\", {owner})\n");
-    }
     if function.result.is_some() {
         let names: Vec<_> = function.arguments.iter().map(|each| &*each.name).collect();
         return match function.by_hand {
@@ -85,10 +82,17 @@ fn body(function: &Function, form: Form, shown: &str) -> String {
 /// What a function that communicates or waits does before and after its work, for a trace: two looks at a
 /// flag, if there is none.
 fn traced(function: &Function, shown: &str) -> (String, String) {
-    let chapters =
-        ["pt2pt communication", "pt2pt completion", "partitioned", "collectives", "neighbourhood", "RMA"];
+    let chapters = [
+        "pt2pt communication",
+        "pt2pt completion",
+        "partitioned",
+        "collectives",
+        "neighbourhood",
+        "RMA",
+        "MPI-IO",
+    ];
     // These only look something up.
-    let quiet = ["Status_", "Get_count", "Win_get_", "Win_set_"];
+    let quiet = ["Status_", "Get_count", "Win_get_", "Win_set_", "File_get_"];
     let is_of = |chapter: &&str| function.chapter.starts_with(chapter);
     if !chapters.iter().any(is_of) || quiet.iter().any(|prefix| function.name.starts_with(prefix)) {
         return Default::default();
@@ -112,10 +116,20 @@ fn owner(function: &Function) -> String {
         let is_owner = move |each: &&Argument| goes_in(each) && each.kind == kind;
         function.arguments.iter().find(is_owner).map(|argument| (kind, argument))
     };
-    let kinds = ["comm", "session", "win", "request", "message", "errhandler", "group"];
+    let kinds = ["comm", "session", "win", "file", "request", "message", "errhandler", "group"];
+    if function.chapter == "MPI-IO" && of_kind("file").is_none() {
+        // What makes files, or needs none, has the handler of MPI_FILE_NULL (MPI 5.0, section 14.7).
+        return "Owner::NoFile".into();
+    }
     match kinds.into_iter().find_map(of_kind) {
         // A handler that is given back hears of nothing any more.
         Some(("errhandler", Argument { direction: Direction::InOut, .. })) | None => "Owner::None".into(),
+        Some(("file", Argument { name, direction: Direction::In, .. })) => {
+            format!("Owner::File(A::file_in({name}))")
+        }
+        Some(("file", Argument { name, .. })) => {
+            format!("take::read(\"{name}\", {name}).map_or(Owner::NoFile, |it| Owner::File(A::file_in(it)))")
+        }
         Some((kind, Argument { name, direction: Direction::In, .. })) => {
             format!("Owner::{}({name})", capital(kind))
         }
@@ -123,11 +137,6 @@ fn owner(function: &Function) -> String {
             format!("take::read(\"{name}\", {name}).map_or(Owner::None, Owner::{})", capital(kind))
         }
     }
-}
-
-fn unused(function: &Function) -> String {
-    let names: Vec<_> = function.arguments.iter().map(|each| &*each.name).collect();
-    format!("    let _ = ({}{});\n", names.join(", "), if names.len() == 1 { "," } else { "" })
 }
 
 /// Code before the call, the argument, and code after it.

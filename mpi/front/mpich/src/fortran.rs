@@ -2,7 +2,9 @@
 //! its interfaces. And questions about accelerators.
 #![allow(missing_docs, non_upper_case_globals, non_snake_case, clippy::missing_safety_doc)]
 
-use super::CStatus;
+use super::{Abi, CStatus};
+use front::{Abi as _, Kind};
+use nmad_mpi_front as front;
 use std::ffi::c_void;
 use std::sync::atomic::AtomicPtr;
 
@@ -95,18 +97,19 @@ handles! {
 macro_rules! files {
     ($($number:ident $file:ident)*) => {$(
         #[unsafe(no_mangle)]
-        pub extern "C" fn $number(_file: *const c_void) -> i32 {
-            NO_FILE
+        pub extern "C" fn $number(file: *mut c_void) -> i32 {
+            Abi::file_in(file)
         }
 
         #[unsafe(no_mangle)]
-        pub extern "C" fn $file(_number: i32) -> *const c_void {
-            std::ptr::null()
+        pub extern "C" fn $file(number: i32) -> *mut c_void {
+            let is_one = Abi::decode(Kind::File, number).is_some();
+            Abi::file_out(if is_one { number } else { NO_FILE })
         }
     )*};
 }
 
-/// The number of `MPI_FILE_NULL`: there is no other file.
+/// The number of `MPI_FILE_NULL`.
 const NO_FILE: i32 = 0;
 
 files! {

@@ -51,6 +51,7 @@ const fn bits(kind: Kind) -> u32 {
         Kind::Op => 0x6,
         Kind::Info => 0x7,
         Kind::Win => 0x8,
+        Kind::File => 0x4,
         Kind::Request | Kind::Message => 0xb,
         Kind::Session => 0xe,
     }
@@ -60,6 +61,10 @@ const fn bits(kind: Kind) -> u32 {
 const KIND_SHIFT: u32 = 26;
 /// What the program made.
 const MADE: u32 = 2 << 30;
+/// The number of no handle of any kind.
+const NO_HANDLE: i32 = 1;
+/// MPI_DISPLACEMENT_CURRENT
+const DISPLACEMENT_CURRENT: i64 = -54_278_278;
 /// Which one it is.
 const INDEX: u32 = (1 << KIND_SHIFT) - 1;
 
@@ -76,6 +81,7 @@ fn standard(kind: Kind, handle: i32) -> Option<i32> {
         Kind::Message => numbers::message_in(handle),
         Kind::Session => numbers::session_in(handle),
         Kind::Win => numbers::win_in(handle),
+        Kind::File => numbers::file_in(handle),
     }
 }
 
@@ -87,6 +93,7 @@ const fn null(kind: Kind) -> i32 {
         Kind::Message => 0x128,
         Kind::Session => 0x120,
         Kind::Win => 0x110,
+        Kind::File => 0x118,
         Kind::Info => 0x130,
         Kind::Errhandler => 0x140,
         Kind::Request => 0x180,
@@ -108,12 +115,14 @@ fn mpich(kind: Kind, number: i32) -> Option<i32> {
         Kind::Message => numbers::message_out(number),
         Kind::Session => numbers::session_out(number),
         Kind::Win => numbers::win_out(number),
+        Kind::File => numbers::file_out(number),
     }
 }
 
 impl front::Abi for Abi {
     type Handle = i32;
     type Status = CStatus;
+    type File = *mut c_void;
 
     // mpi4py takes an answer of -1 for "not the standard's binary interface".
     const VERSION: (i32, i32) = (-1, -1);
@@ -139,6 +148,18 @@ impl front::Abi for Abi {
         }
         let null = null(kind);
         mpich(kind, null + index as i32).unwrap_or_else(|| mpich(kind, null).unwrap_or(0))
+    }
+
+    fn file_in(file: *mut c_void) -> i32 {
+        u32::try_from(file.addr()).map_or(NO_HANDLE, |number| number as i32)
+    }
+
+    fn file_out(handle: i32) -> *mut c_void {
+        std::ptr::without_provenance_mut(handle as u32 as usize)
+    }
+
+    fn displacement(offset: i64) -> i64 {
+        if offset == DISPLACEMENT_CURRENT { -1 } else { offset }
     }
 
     fn to_int(handle: i32) -> i32 {

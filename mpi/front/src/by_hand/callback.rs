@@ -5,7 +5,7 @@ use crate::{Abi, codes, give};
 use nmad_mpi::api::Callbacks;
 use nmad_mpi::api::{self, Code};
 use nmad_mpi::error::{Class, Result};
-use nmad_mpi::handle::{Comm, Session, Win};
+use nmad_mpi::handle::{Comm, File, Session, Win};
 use std::ffi::c_void;
 
 fn null(what: &str) -> nmad_mpi::error::Error {
@@ -16,10 +16,10 @@ fn null(what: &str) -> nmad_mpi::error::Error {
 type Handler<H> = unsafe extern "C" fn(*mut H, *mut i32, ...);
 
 macro_rules! handlers {
-    ($($name:ident, $argument:literal, $object:ident, $give:ident;)*) => {$(
+    ($($name:ident, $argument:literal, $object:ident, $handle:ident, $give:ident;)*) => {$(
         pub(crate) fn $name<A: Abi>(called: *const c_void, errhandler: *mut A::Handle) -> Result<()> {
             // SAFETY: the program passes an error handler for this kind of object.
-            let called: Handler<A::Handle> = unsafe { function(called) }.ok_or_else(|| null($argument))?;
+            let called: Handler<A::$handle> = unsafe { function(called) }.ok_or_else(|| null($argument))?;
             let handler = move |object, code: Code| {
                 let (mut object, mut code) = (give::$give::<A>($object(object)), codes::code_out::<A>(code));
                 // SAFETY: both places live for the call.
@@ -33,9 +33,10 @@ macro_rules! handlers {
 }
 
 handlers! {
-    comm_create_errhandler, "comm_errhandler_fn", Comm, comm;
-    session_create_errhandler, "session_errhandler_fn", Session, session;
-    win_create_errhandler, "win_errhandler_fn", Win, win;
+    comm_create_errhandler, "comm_errhandler_fn", Comm, Handle, comm;
+    session_create_errhandler, "session_errhandler_fn", Session, Handle, session;
+    win_create_errhandler, "win_errhandler_fn", Win, Handle, win;
+    file_create_errhandler, "file_errhandler_fn", File, File, file;
 }
 
 type Query<S> = unsafe extern "C" fn(*mut c_void, *mut S) -> i32;

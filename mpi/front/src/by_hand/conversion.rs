@@ -2,6 +2,14 @@
 
 use crate::Abi;
 
+pub(crate) fn file_toint<A: Abi>(file: A::File) -> i32 {
+    A::to_int(A::file_in(file))
+}
+
+pub(crate) fn file_fromint<A: Abi>(number: i32) -> A::File {
+    A::file_out(A::from_int(number))
+}
+
 macro_rules! conversions {
     ($($to:ident, $from:ident;)*) => {$(
         pub(crate) fn $to<A: Abi>(handle: A::Handle) -> i32 {
@@ -17,7 +25,6 @@ macro_rules! conversions {
 conversions! {
     comm_toint, comm_fromint;
     errhandler_toint, errhandler_fromint;
-    file_toint, file_fromint;
     group_toint, group_fromint;
     info_toint, info_fromint;
     message_toint, message_fromint;

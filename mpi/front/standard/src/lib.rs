@@ -58,6 +58,7 @@ const fn predefined(kind: Kind) -> (usize, usize) {
         Kind::Message => (0x128, 0x7),
         Kind::Session => (0x120, 0x7),
         Kind::Win => (0x110, 0x7),
+        Kind::File => (0x118, 0x7),
         Kind::Info => (0x130, 0x7),
         Kind::Errhandler => (0x140, 0x3),
         Kind::Request => (0x180, 0x0),
@@ -72,6 +73,7 @@ const KIND_BITS: u32 = 4;
 impl front::Abi for Abi {
     type Handle = Handle;
     type Status = CStatus;
+    type File = Handle;
 
     const VERSION: (i32, i32) = (1, 0);
     const LAST_CODE: i32 = 0x3fff;
@@ -94,6 +96,18 @@ impl front::Abi for Abi {
         let (null, bits) = predefined(kind);
         let index = index as usize;
         Handle(if index <= bits { null | index } else { index << KIND_BITS | kind as usize })
+    }
+
+    fn file_in(file: Handle) -> Handle {
+        file
+    }
+
+    fn file_out(handle: Handle) -> Handle {
+        handle
+    }
+
+    fn displacement(offset: i64) -> i64 {
+        offset
     }
 
     fn to_int(handle: Handle) -> i32 {

@@ -218,6 +218,27 @@ fn a_target_that_computes_is_accessed_nevertheless() {
 }
 
 #[test]
+fn files_are_written_and_read_in_every_way() {
+    for (turn, ranks) in [1, 2, 3, 5].into_iter().enumerate() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let name = folder.path().to_str().expect("a path in text");
+        run(ABIS[turn % 2], "tests/native/files.c", &[name], ranks, 0);
+    }
+}
+
+#[test]
+fn a_rank_that_dies_inside_a_write_of_all_ranks_is_an_error_and_no_hang() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let text = |name: &str| path(name).to_str().expect("a path in text").to_string();
+    run(ABIS[0], "tests/native/file-death.c", &[&text("report"), &text("data")], 3, 137);
+    for rank in [0, 2] {
+        let told = std::fs::read_to_string(path(&format!("report.{rank}"))).expect("a report");
+        assert!(told.starts_with("aborted: ") && told.contains("rank 1 is gone"), "{told}");
+    }
+}
+
+#[test]
 fn errors_are_told_to_the_handler_of_their_object() {
     ABIS.into_iter().for_each(|abi| run(abi, "tests/native/handlers.c", &[], 2, 0));
 }

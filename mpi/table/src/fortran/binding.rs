@@ -60,7 +60,7 @@ fn handle(kind: &str) -> &'static str {
 
 fn base(kind: &str, form: Form) -> &'static str {
     match rust_scalar(kind, form) {
-        "A::Handle" => handle(kind),
+        "A::Handle" | "A::File" => handle(kind),
         "A::Status" => "c_void",
         "[i32; 3]" => "i32",
         base => base,
@@ -212,7 +212,6 @@ fn room(argument: &Argument) -> &str {
     match (&argument.room, &*argument.name) {
         (Some(room), _) => room,
         (None, "port_name") => "MAX_PORT_NAME",
-        (None, "datarep") => "MAX_DATAREP_STRING",
         (None, name) => panic!("nothing says how long {name} may be"),
     }
 }

@@ -65,7 +65,7 @@ fn base(argument: &Argument, form: Form, module: Module) -> String {
     match (&*argument.kind, form) {
         ("count" | "length" | "bytes", Form::Large) | ("wide", _) => wide("COUNT"),
         ("displ", Form::Large) | ("bytes" | "aint" | "word", _) => wide("ADDRESS"),
-        ("offset", _) => wide("OFFSET"),
+        ("offset" | "start", _) => wide("OFFSET"),
         ("bool", _) => "logical".into(),
         ("double", _) => "double precision".into(),
         ("string", _) => "character(len=*)".into(),

@@ -1,0 +1,287 @@
+//! An open file: positional, vectored system calls that are repeated until everything is done.
+
+use crate::fault::Fault;
+use crate::memory::room;
+use crate::piece::{Piece, Pieces};
+use crate::system::System;
+use nmad_engine::Segments;
+use rustix::fd::OwnedFd;
+use rustix::fs::{self, FallocateFlags, Mode, OFlags};
+use rustix::io::{self, Errno, retry_on_intr};
+use std::io::{IoSlice, IoSliceMut};
+use std::path::{Path, PathBuf};
+
+/// Slices of one call: Linux takes no more (`UIO_MAXIOV`).
+const SLICES: usize = 1024;
+/// Bytes of one call: Linux moves at most 2 GiB less a page.
+const CALL: u64 = 1 << 30;
+/// Bytes of gaps that one call reads.
+const GAPS: u64 = 1 << 20;
+
+/// How a file is opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Opening {
+    /// It will be read.
+    pub reads: bool,
+    /// It will be written.
+    pub writes: bool,
+    /// It is created if there is none.
+    pub creates: bool,
+    /// It must not be there.
+    pub is_exclusive: bool,
+    /// Permissions of a file that is created; none: everybody's but for the user's mask.
+    pub mode: Option<u32>,
+}
+
+/// An open file.
+#[derive(Debug)]
+pub struct Disk {
+    descriptor: OwnedFd,
+    path: PathBuf,
+    system: System,
+}
+
+/// Where a read goes on: in which piece, how far in it, and how many bytes have come.
+struct Place {
+    index: usize,
+    inside: u64,
+    done: u64,
+}
+
+impl Disk {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// The system refuses it, or it is no file with offsets.
+    pub fn open(path: &Path, opening: Opening) -> Result<Disk, Fault> {
+        let access = match (opening.reads, opening.writes) {
+            (_, false) => OFlags::RDONLY,
+            (false, true) => OFlags::WRONLY,
+            (true, true) => OFlags::RDWR,
+        };
+        let mut flags = access | OFlags::CLOEXEC | OFlags::NOCTTY;
+        flags.set(OFlags::CREATE, opening.creates);
+        flags.set(OFlags::EXCL, opening.is_exclusive);
+        // What the user's mask leaves of them.
+        let mode = Mode::from_raw_mode(opening.mode.unwrap_or(0o666));
+        let fault = |errno| Fault::of(errno, "open", path);
+        let descriptor = retry_on_intr(|| fs::open(path, flags, mode)).map_err(fault)?;
+        let kind = fs::FileType::from_raw_mode(fs::fstat(&descriptor).map_err(fault)?.st_mode);
+        match kind {
+            fs::FileType::Directory => return Err(fault(Errno::ISDIR)),
+            fs::FileType::Fifo | fs::FileType::Socket => return Err(fault(Errno::SPIPE)),
+            _ => {}
+        }
+        let system = System::of(&fs::fstatfs(&descriptor).map_err(fault)?);
+        Ok(Disk { descriptor, path: path.into(), system })
+    }
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// The system refuses it.
+    pub fn delete(path: &Path) -> Result<(), Fault> {
+        retry_on_intr(|| fs::unlink(path)).map_err(|errno| match errno {
+            // What unlink says of a directory.
+            Errno::PERM if path.is_dir() => Fault::of(Errno::ISDIR, "remove", path),
+            errno => Fault::of(errno, "remove", path),
+        })
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its file system.
+    pub fn system(&self) -> System {
+        self.system
+    }
+
+    fn fault(&self, errno: Errno, what: &str) -> Fault {
+        Fault::of(errno, what, &self.path)
+    }
+
+    /// Its length in bytes.
+    ///
+    /// # Errors
+    /// The system refuses it.
+    pub fn size(&self) -> Result<u64, Fault> {
+        let stat = fs::fstat(&self.descriptor).map_err(|errno| self.fault(errno, "ask for the size of"))?;
+        Ok(u64::try_from(stat.st_size).unwrap_or(0))
+    }
+
+    /// Cuts it off or lengthens it with zeros.
+    ///
+    /// # Errors
+    /// The system refuses it.
+    pub fn set_size(&self, size: u64) -> Result<(), Fault> {
+        let set = || fs::ftruncate(&self.descriptor, size);
+        retry_on_intr(set).map_err(|errno| self.fault(errno, "set the size of"))
+    }
+
+    /// Has the file system keep space for this number of bytes; a file that is shorter becomes as long.
+    ///
+    /// # Errors
+    /// There is not so much space.
+    pub fn preallocate(&self, size: u64) -> Result<(), Fault> {
+        let fault = |errno| self.fault(errno, "keep space for");
+        let allocate = || fs::fallocate(&self.descriptor, FallocateFlags::empty(), 0, size);
+        match retry_on_intr(allocate) {
+            _ if size == 0 => Ok(()),
+            // A file system that cannot keep space has the size set, as without this call.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) if self.size()? < size => self.set_size(size),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            answer => answer.map_err(fault),
+        }
+    }
+
+    /// Has everything that was written reach the device.
+    ///
+    /// # Errors
+    /// The device or the server has refused some of it.
+    pub fn sync(&self) -> Result<(), Fault> {
+        match retry_on_intr(|| fs::fsync(&self.descriptor)) {
+            // A special file that keeps nothing.
+            Err(Errno::INVAL) => Ok(()),
+            answer => answer.map_err(|errno| self.fault(errno, "synchronise")),
+        }
+    }
+
+    /// Forgets what this machine keeps of the file and may be older than what others have written. Follows
+    /// [`Disk::sync`].
+    pub fn forget(&self) {
+        // Advice: without it the file system shows what it likes, as it says.
+        let _ = fs::fadvise(&self.descriptor, 0, None, fs::Advice::DontNeed);
+    }
+
+    /// Writes memory to pieces of the file, in their order.
+    ///
+    /// # Errors
+    /// The system takes not all of it.
+    pub fn write(&self, pieces: &Pieces, memory: &Segments) -> Result<(), Fault> {
+        let mut done = 0;
+        for &piece in pieces.list() {
+            let mut rest = piece;
+            while rest.len > 0 {
+                let len = self.write_some(rest, &memory.slice(done, rest.len.min(CALL)))?;
+                done += len;
+                rest = Piece { offset: rest.offset + len, len: rest.len - len };
+            }
+        }
+        Ok(())
+    }
+
+    fn write_some(&self, piece: Piece, memory: &Segments) -> Result<u64, Fault> {
+        let slices: Vec<IoSlice<'_>> = memory.slices().take(SLICES).map(IoSlice::new).collect();
+        match retry_on_intr(|| io::pwritev(&self.descriptor, &slices, piece.offset)) {
+            Ok(0) => Err(Fault::nothing_written(&self.path)),
+            Ok(len) => Ok(len as u64),
+            Err(errno) => Err(self.fault(errno, "write to")),
+        }
+    }
+
+    /// Reads pieces of the file, which ascend, into memory, in their order: how many bytes there were before
+    /// the file ended. Gaps of up to `gap` bytes between pieces are read with them and dropped.
+    ///
+    /// # Errors
+    /// The system refuses it.
+    pub fn read(&self, pieces: &Pieces, memory: &Segments, gap: u64) -> Result<u64, Fault> {
+        let mut place = Place { index: 0, inside: 0, done: 0 };
+        let mut dropped = Vec::new();
+        while place.index < pieces.count() {
+            let before = place.done;
+            if !self.read_some(pieces.list(), memory, gap, (&mut place, &mut dropped))?
+                && place.done == before
+            {
+                break;
+            }
+        }
+        Ok(place.done)
+    }
+
+    /// Reads on with one call; false: the file ends here.
+    fn read_some(
+        &self,
+        pieces: &[Piece],
+        memory: &Segments,
+        gap: u64,
+        (place, dropped): (&mut Place, &mut Vec<u8>),
+    ) -> Result<bool, Fault> {
+        let batch = Batch::new(&pieces[place.index..], place.inside, gap);
+        dropped.resize(batch.gaps.max(dropped.len() as u64) as usize, 0);
+        let offset = pieces[place.index].offset + place.inside;
+        let mut slices = batch.slices(memory, place.done, dropped);
+        let read = retry_on_intr(|| io::preadv(&self.descriptor, &mut slices, offset));
+        let len = read.map_err(|errno| self.fault(errno, "read"))? as u64;
+        let end = offset + len;
+        while let Some(&piece) = pieces.get(place.index) {
+            let until = end.clamp(piece.offset + place.inside, piece.end());
+            place.done += until - piece.offset - place.inside;
+            place.inside = until - piece.offset;
+            if until < piece.end() {
+                break;
+            }
+            (place.index, place.inside) = (place.index + 1, 0);
+        }
+        Ok(len > 0)
+    }
+}
+
+/// What one call reads.
+struct Batch {
+    /// Bytes of a piece, and of the gap before it.
+    runs: Vec<(u64, u64)>,
+    gaps: u64,
+}
+
+impl Batch {
+    /// From `inside` the first piece on, with gaps of up to `gap` bytes.
+    fn new(pieces: &[Piece], inside: u64, gap: u64) -> Batch {
+        let mut batch = Batch { runs: Vec::new(), gaps: 0 };
+        let (mut left, mut end) = (CALL, pieces[0].offset + inside);
+        for (index, piece) in pieces.iter().enumerate().take(SLICES / 2) {
+            let start = piece.offset + if index == 0 { inside } else { 0 };
+            let Some(before) = start.checked_sub(end) else { break };
+            if before > gap || before > GAPS - batch.gaps || before >= left {
+                break;
+            }
+            let len = (piece.end() - start).min(left - before);
+            batch.runs.push((before, len));
+            batch.gaps += before;
+            left -= before + len;
+            end = start + len;
+            if end < piece.end() {
+                break;
+            }
+        }
+        batch
+    }
+
+    /// The memory of the pieces from byte `done` on, and what gaps are dropped into.
+    fn slices<'a>(&self, memory: &'a Segments, mut done: u64, dropped: &'a mut [u8]) -> Vec<IoSliceMut<'a>> {
+        let mut slices = Vec::new();
+        let mut rest = dropped;
+        for &(gap, len) in &self.runs {
+            if slices.len() + 1 >= SLICES {
+                break;
+            }
+            if gap > 0 {
+                let (now, behind) = std::mem::take(&mut rest).split_at_mut(gap as usize);
+                slices.push(IoSliceMut::new(now));
+                rest = behind;
+            }
+            let room = room(memory, done, len, SLICES - slices.len());
+            let fits: u64 = room.iter().map(|slice| slice.len() as u64).sum();
+            slices.extend(room);
+            if fits < len {
+                break;
+            }
+            done += len;
+        }
+        slices
+    }
+}
+
+#[cfg(test)]
+mod tests;

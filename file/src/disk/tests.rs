@@ -1,0 +1,110 @@
+use super::*;
+use crate::fault::Cause;
+use crate::memory::lent;
+use proptest::prelude::*;
+
+const BOTH: Opening = Opening { reads: true, writes: true, creates: true, is_exclusive: false, mode: None };
+
+fn pieces(list: &[(u64, u64)]) -> Pieces {
+    list.iter().map(|&(offset, len)| Piece { offset, len }).collect()
+}
+
+/// Different bytes.
+fn bytes(len: usize) -> Vec<u8> {
+    (0..len).map(|index| (index % 251) as u8 + 1).collect()
+}
+
+#[test]
+fn every_refusal_has_its_cause_and_names_the_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("missing");
+    let long = folder.path().join("n".repeat(300));
+    let reads = Opening { reads: true, ..Opening::default() };
+    for (path, opening, cause) in [
+        (&missing, reads, Cause::NoSuchFile),
+        (&folder.path().to_path_buf(), reads, Cause::BadFile),
+        (&folder.path().to_path_buf(), BOTH, Cause::BadFile),
+        (&long, BOTH, Cause::BadFile),
+    ] {
+        let fault = Disk::open(path, opening).unwrap_err();
+        assert!(fault.cause == cause && fault.text.contains(&*path.to_string_lossy()), "{fault:?}");
+    }
+    let there = folder.path().join("there");
+    drop(Disk::open(&there, BOTH).unwrap());
+    let again = Disk::open(&there, Opening { is_exclusive: true, ..BOTH }).unwrap_err();
+    assert_eq!(again.cause, Cause::Exists);
+    assert_eq!(Disk::open(&there.join("below"), reads).unwrap_err().cause, Cause::BadFile);
+    Disk::delete(&there).unwrap();
+    assert_eq!(Disk::delete(&there).unwrap_err().cause, Cause::NoSuchFile);
+    assert_eq!(Disk::delete(folder.path()).unwrap_err().cause, Cause::BadFile);
+    let full = Disk::open(Path::new("/dev/full"), Opening { writes: true, ..Opening::default() }).unwrap();
+    let fault = full.write(&pieces(&[(0, 3)]), &lent(&mut bytes(3))).unwrap_err();
+    assert_eq!(fault.cause, Cause::NoSpace);
+}
+
+#[test]
+fn sizes_are_set_and_space_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = Disk::open(&folder.path().join("file"), BOTH).unwrap();
+    assert_eq!(disk.size(), Ok(0));
+    disk.set_size(100).unwrap();
+    disk.preallocate(0).unwrap();
+    disk.preallocate(50).unwrap();
+    assert_eq!(disk.size(), Ok(100), "space for less than there is");
+    disk.preallocate(5000).unwrap();
+    assert_eq!(disk.size(), Ok(5000));
+    disk.sync().unwrap();
+    disk.forget();
+    assert!(disk.system().block >= 4096 && disk.system().is_coherent(false));
+}
+
+#[test]
+fn more_pieces_than_a_call_takes_are_written_and_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = Disk::open(&folder.path().join("file"), BOTH).unwrap();
+    let all: Pieces = (0..5000).map(|n| Piece { offset: 3 * n, len: 2 }).collect();
+    let mut data = bytes(10_000);
+    disk.write(&all, &lent(&mut data)).unwrap();
+    for gap in [0, 1, 4096] {
+        let mut read = vec![0; 10_000];
+        assert_eq!(disk.read(&all, &lent(&mut read), gap), Ok(10_000));
+        assert!(read == data, "with gaps of {gap} B");
+    }
+    // Memory in more slices than a call takes.
+    let mut wide = vec![0_u8; 9000];
+    let memory = lent(&mut wide);
+    let parts: Vec<Segments> = (0..3000).map(|n| memory.slice(3 * n, 2)).collect();
+    let scattered = crate::joined(&parts);
+    assert_eq!(disk.read(&pieces(&[(0, 6000)]), &scattered, 0), Ok(6000));
+    let mut gathered = Vec::new();
+    scattered.append_to(&mut gathered);
+    let mut plain = vec![0; 6000];
+    disk.read(&pieces(&[(0, 6000)]), &lent(&mut plain), 0).unwrap();
+    assert!(gathered == plain);
+}
+
+proptest! {
+    #[test]
+    fn reads_find_what_was_written_until_the_file_ends(
+        runs in prop::collection::vec((0_u64..50, 1_u64..60), 1..30),
+        size in 0_u64..2000,
+        gap in 0_u64..60,
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = Disk::open(&folder.path().join("file"), BOTH).unwrap();
+        let whole = bytes(size as usize);
+        disk.write(&pieces(&[(0, size)]), &lent(&mut whole.clone())).unwrap();
+        let (mut at, mut all, mut expected) = (0, Pieces::default(), Vec::new());
+        for (before, len) in runs {
+            all.push(Piece { offset: at + before, len });
+            at += before + len;
+        }
+        for piece in all.list() {
+            let range = piece.offset.min(size) as usize..piece.end().min(size) as usize;
+            expected.extend_from_slice(&whole[range]);
+        }
+        let mut read = vec![0; all.len() as usize];
+        prop_assert_eq!(disk.read(&all, &lent(&mut read), gap), Ok(expected.len() as u64));
+        prop_assert_eq!(&read[..expected.len()], &expected[..]);
+    }
+}

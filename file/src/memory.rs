@@ -1,0 +1,28 @@
+//! Memory of accesses: borrowed as segments of the engine. All of the `unsafe` code of this crate is here.
+
+use nmad_engine::{Segment, Segments};
+use std::io::IoSliceMut;
+
+/// The memory of several parts, one after the other.
+pub fn joined<'a>(parts: impl IntoIterator<Item = &'a Segments>) -> Segments {
+    let list: Vec<Segment> = parts.into_iter().flat_map(|part| part.iter()).collect();
+    // SAFETY: each part was made with the same promise.
+    unsafe { Segments::from_list(&list) }
+}
+
+/// Room of the memory from `offset` on, at most `len` bytes of it in at most `count` slices.
+pub(crate) fn room(memory: &Segments, offset: u64, len: u64, count: usize) -> Vec<IoSliceMut<'_>> {
+    let rest = memory.slice(offset, len);
+    let slice = |piece: Segment| {
+        // SAFETY: whoever made the segments of a read has promised that they may be written and have no other
+        // reference meanwhile; no two pieces overlap.
+        IoSliceMut::new(unsafe { std::slice::from_raw_parts_mut(piece.start, piece.len) })
+    };
+    rest.iter().take(count).map(slice).collect()
+}
+
+#[cfg(test)]
+pub(crate) fn lent(bytes: &mut [u8]) -> Segments {
+    // SAFETY: tests keep the bytes until they have looked at them.
+    unsafe { Segments::from_raw(bytes.as_mut_ptr(), bytes.len()) }
+}

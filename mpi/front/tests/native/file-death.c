@@ -1,0 +1,46 @@
+/* Rank 1 dies inside a write of all ranks: the others get an error and do not hang. The launcher ends the job; the
+ * others do not heed SIGTERM, and write what they saw to files: the first argument and their rank. The second one is
+ * the file that is written. */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { COUNT = 200000 };
+static int data[COUNT];
+
+int main(int argc, char **argv)
+{
+    int rank, size, done, code, class, len;
+    char text[MPI_MAX_ERROR_STRING] = "", name[512];
+    MPI_File file;
+    MPI_Datatype type;
+    MPI_Request request;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (argc != 3) MPI_Abort(MPI_COMM_WORLD, 2);
+    MPI_File_open(MPI_COMM_WORLD, argv[2], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    MPI_Type_create_resized(MPI_INT, 0, size * (MPI_Aint)sizeof(int), &type);
+    MPI_Type_commit(&type);
+    MPI_File_set_view(file, rank * (MPI_Offset)sizeof(int), MPI_INT, type, "native", MPI_INFO_NULL);
+    code = MPI_File_write_at_all(file, 0, data, COUNT, MPI_INT, MPI_STATUS_IGNORE);
+    if (code != MPI_SUCCESS) MPI_Abort(MPI_COMM_WORLD, 3);
+    signal(SIGTERM, SIG_IGN);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1) {
+        /* It has told what it wants, and sends nothing of it. */
+        MPI_File_iwrite_at_all(file, 0, data, COUNT, MPI_INT, &request);
+        for (int i = 0; i < 3; i++) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        raise(SIGKILL);
+    }
+    code = MPI_File_write_at_all(file, 0, data, COUNT, MPI_INT, MPI_STATUS_IGNORE);
+    MPI_Error_class(code, &class);
+    MPI_Error_string(code, text, &len);
+    snprintf(name, sizeof name, "%s.%d", argv[1], rank);
+    FILE *report = fopen(name, "w");
+    fprintf(report, "%s: %s\n", class == MPI_ERR_PROC_ABORTED ? "aborted" : "another class", text);
+    fclose(report);
+    for (;;) pause();
+}

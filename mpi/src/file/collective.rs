@@ -1,0 +1,250 @@
+//! Accesses of all ranks: what each of them wants is told to all, so that all choose the same way, and so is
+//! how it has ended.
+
+use super::exchange::Exchange;
+use super::hints::Switch;
+use super::lost::UnlessLost;
+use super::transfer::{Asked, Transfer};
+use super::whole::told_of_failures;
+use super::wire::Wire;
+use super::{File, Kind, lock};
+use crate::comm::{Party, decode, encode, party};
+use crate::error::Result;
+use crate::status::Status;
+use newmadeleine::tell_user;
+use nmad_file::Regions;
+use nmad_file::plan::{self, Load};
+use std::fmt;
+use std::sync::Arc;
+
+/// The agreements of one access, in the order in which ranks begin accesses.
+pub(super) struct Parties {
+    order: Party,
+    base: Party,
+    wants: Party,
+    ends: Party,
+    words: Party,
+    wire: Wire,
+}
+
+impl Parties {
+    pub(super) fn new(file: &File) -> Parties {
+        let [order, base, wants, ends, words] = [(); 5].map(|()| party(&file.on.comm));
+        Parties { order, base, wants, ends, words, wire: Wire::new(file) }
+    }
+}
+
+/// What a rank tells the others about its access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Want {
+    begin: u64,
+    end: u64,
+    load: Load,
+    /// Its pieces ascend, so that they can be divided by regions.
+    ascends: bool,
+}
+
+impl Want {
+    fn of(transfer: Option<&Transfer>) -> Want {
+        let hull = transfer.and_then(|transfer| transfer.pieces.hull());
+        let (begin, end) = hull.unwrap_or((0, 0));
+        let load = transfer.map_or(Load::default(), |transfer| Load::of(&transfer.pieces));
+        Want { begin, end, load, ascends: transfer.is_none_or(|transfer| transfer.pieces.is_ascending()) }
+    }
+
+    fn numbers(self) -> [i64; 5] {
+        let Want { begin, end, load, ascends } = self;
+        [begin as i64, end as i64, load.pieces as i64, load.bytes as i64, i64::from(ascends)]
+    }
+
+    fn from([begin, end, pieces, bytes, ascends]: [i64; 5]) -> Want {
+        let load = Load { pieces: pieces as u64, bytes: bytes as u64 };
+        Want { begin: begin as u64, end: end as u64, load, ascends: ascends != 0 }
+    }
+}
+
+/// The ways that an access of all ranks may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Each rank accesses the file by itself.
+    Direct,
+    /// The owners of regions access it for all.
+    Owners,
+}
+
+/// A choice and its reasons.
+struct Choice {
+    way: Way,
+    direct_ns: u64,
+    owners_ns: u64,
+    why: &'static str,
+}
+
+/// Runs the access of this rank with those of all others. `asked` has the buffer and, unless the access is in
+/// `ordered` mode, the offset; or what is wrong with them.
+pub(super) fn run(
+    file: Arc<File>,
+    (kind, ordered): (Kind, bool),
+    asked: Result<(Asked, Option<i64>)>,
+    parties: Parties,
+) -> impl Future<Output = Result<Status>> + Send + use<> {
+    let inner = steps(file.clone(), (kind, ordered), asked, parties);
+    UnlessLost::new(file, inner)
+}
+
+async fn steps(
+    file: Arc<File>,
+    (kind, ordered): (Kind, bool),
+    asked: Result<(Asked, Option<i64>)>,
+    Parties { order, base, wants, ends, words, wire }: Parties,
+) -> Result<Status> {
+    let asked = if ordered { in_order(&file, asked, (&order, &base)).await? } else { asked };
+    let transfer = asked.and_then(|(asked, offset)| asked.at(&file, offset.unwrap_or(0)));
+    let want = Want::of(transfer.as_ref().ok());
+    let all = decode(&wants.gather(encode(&want.numbers())).await?);
+    let all: Vec<Want> = all.as_chunks::<5>().0.iter().map(|numbers| Want::from(*numbers)).collect();
+    let regions = lock(&file.hints).regions(file.disk.system().block, &file.nodes);
+    let choice = choose(&file, kind, &all, &regions);
+    if file.rank() == 0 && crate::collective::explains() {
+        tell_user(format_args!(
+            "nmad: {}",
+            Told { file: &file, kind, all: &all, regions: &regions, choice: &choice }
+        ));
+    }
+    let (transfer, wrong) = match transfer {
+        Ok(transfer) => (Some(transfer), None),
+        Err(wrong) => (None, Some(wrong)),
+    };
+    // What is wrong with the arguments of one rank is an error of that rank only.
+    let (ended, failed) = match choice.way {
+        Way::Direct => match transfer.map(Transfer::perform).transpose() {
+            Ok(ended) => (ended, None),
+            Err(error) => (None, Some(error)),
+        },
+        Way::Owners => {
+            let exchange = Exchange { file: &file, kind, wire: &wire, regions: &regions };
+            let (done, failed) = exchange.run(transfer.as_ref()).await;
+            let ended = transfer.map(|transfer| transfer.finish(done)).transpose();
+            match ended {
+                Ok(ended) => (ended, failed),
+                Err(error) => (None, Some(error)),
+            }
+        }
+    };
+    told_of_failures(&file, failed, (&ends, &words)).await?;
+    match (wrong, ended) {
+        (Some(wrong), _) => Err(wrong),
+        (None, Some(ended)) => Ok(ended),
+        (None, None) => Ok(Status::SENT),
+    }
+}
+
+/// Finds where the access of this rank begins behind those of the ranks before it.
+async fn in_order(
+    file: &File,
+    asked: Result<(Asked, Option<i64>)>,
+    (order, base): (&Party, &Party),
+) -> Result<Result<(Asked, Option<i64>)>> {
+    let view = file.view();
+    let asked = asked.and_then(|(asked, _)| Ok((view.elements(asked.len())?, asked)));
+    let mine = asked.as_ref().map_or(0, |(elements, _)| *elements);
+    let all = decode(&order.gather(encode(&[mine])).await?);
+    let sum: i64 = all.iter().sum();
+    // Rank 0 has the pointer in its own memory.
+    let first = if file.rank() == 0 { Some(encode(&[file.shared.advance(sum)?])) } else { None };
+    let first = decode(&base.spread(first).await?)[0];
+    let before: i64 = all.iter().take(file.rank() as usize).sum();
+    Ok(asked.map(|(_, asked)| (asked, Some(first + before))))
+}
+
+/// Chooses the way of an access, alike on all ranks.
+fn choose(file: &File, kind: Kind, all: &[Want], regions: &Regions) -> Choice {
+    let sum = all.iter().fold(Load::default(), |sum, want| Load {
+        pieces: sum.pieces + want.load.pieces,
+        bytes: sum.bytes + want.load.bytes,
+    });
+    let direct_ns = all.iter().map(|want| want.load.direct_ns()).max().unwrap_or(0);
+    let owners_ns = plan::exchanged_ns(sum, all.len() as u64, regions.owners().len() as u64);
+    let overlap = meet(all, 1);
+    let hint = lock(&file.hints).exchanges(kind == Kind::Read);
+    let is_apart = file.is_coherent() || !meet(all, file.disk.system().block);
+    let (way, why) = match hint {
+        _ if all.len() == 1 => (Way::Direct, "one rank"),
+        _ if all.iter().any(|want| !want.ascends) => (Way::Direct, "pieces do not ascend"),
+        _ if !is_apart => (Way::Owners, "nodes do not see each other's writes"),
+        _ if overlap && file.is_atomic() => (Way::Owners, "atomic mode"),
+        Switch::Enable => (Way::Owners, "hint"),
+        Switch::Disable => (Way::Direct, "hint"),
+        Switch::Automatic if owners_ns < direct_ns => (Way::Owners, "predicted"),
+        Switch::Automatic => (Way::Direct, "predicted"),
+    };
+    Choice { way, direct_ns, owners_ns, why }
+}
+
+/// Whether two ranks access the same unit of the file, as far as their first and last bytes say.
+fn meet(all: &[Want], unit: u64) -> bool {
+    let mut hulls: Vec<(u64, u64)> = all
+        .iter()
+        .filter(|want| want.load.bytes > 0)
+        .map(|want| (want.begin / unit, want.end.div_ceil(unit)))
+        .collect();
+    hulls.sort_unstable();
+    hulls.windows(2).any(|pair| pair[0].1 > pair[1].0)
+}
+
+/// The line about a choice.
+struct Told<'a> {
+    file: &'a File,
+    kind: Kind,
+    all: &'a [Want],
+    regions: &'a Regions,
+    choice: &'a Choice,
+}
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Choice { way, direct_ns, owners_ns, why } = self.choice;
+        let bytes: u64 = self.all.iter().map(|want| want.load.bytes).sum();
+        let pieces: u64 = self.all.iter().map(|want| want.load.pieces).sum();
+        write!(
+            f,
+            "{} of {bytes} B in {pieces} pieces by {} ranks, {} ({}): {}; predicted {} us directly, {} us by {} \
+             owners of regions of {} B",
+            if self.kind == Kind::Read { "read" } else { "write" },
+            self.all.len(),
+            self.file.disk.path().display(),
+            self.file.disk.system().name,
+            match way {
+                Way::Direct => format!("each rank directly ({why})"),
+                Way::Owners => format!("by owners ({why})"),
+            },
+            direct_ns / 1000,
+            owners_ns / 1000,
+            self.regions.owners().len(),
+            self.regions.unit(),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn want(begin: u64, end: u64) -> Want {
+        Want { begin, end, load: Load { pieces: 1, bytes: end - begin }, ascends: true }
+    }
+
+    #[test]
+    fn ranks_meet_in_units_that_both_touch() {
+        assert!(!meet(&[want(0, 4096), want(4096, 8192)], 4096));
+        assert!(meet(&[want(0, 4097), want(4097, 8192)], 4096));
+        assert!(!meet(&[want(0, 4097), want(4097, 8192)], 1));
+        assert!(meet(&[want(10, 20), want(0, 100)], 1) && !meet(&[want(7, 7), want(0, 100)], 1));
+    }
+
+    #[test]
+    fn wants_survive_being_told() {
+        let want = Want { ascends: false, ..want(3, 1 << 50) };
+        assert_eq!(Want::from(want.numbers()), want);
+    }
+}

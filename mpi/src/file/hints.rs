@@ -1,0 +1,194 @@
+//! Hints: keys of info objects that change how a file is accessed. Those that this library has no use for are
+//! ignored, and not told as in force.
+
+use super::File;
+use crate::info::Infos;
+use nmad_file::{Regions, plan};
+use std::fmt;
+
+/// Bytes of a region, if nobody says anything else. With a quarter or four times as many, a collective write of
+/// interleaved records by four ranks takes as long within 10 % (ext4 and tmpfs, two cores of a Xeon).
+const REGION: u64 = 4 << 20;
+/// Most bytes of a region: owners have memory for two.
+const REGION_MAX: u64 = 1 << 30;
+
+/// What a program says about a way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Switch {
+    /// The predicted cost decides.
+    #[default]
+    Automatic,
+    Enable,
+    Disable,
+}
+
+impl Switch {
+    fn of(text: &str) -> Option<Switch> {
+        match text {
+            "enable" | "true" => Some(Switch::Enable),
+            "disable" | "false" => Some(Switch::Disable),
+            "automatic" => Some(Switch::Automatic),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Switch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Switch::Automatic => "automatic",
+            Switch::Enable => "enable",
+            Switch::Disable => "disable",
+        })
+    }
+}
+
+/// The hints of a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Hints {
+    /// Number of owners.
+    owners: Option<u64>,
+    /// Bytes of a region.
+    region: Option<u64>,
+    /// The unit in which the file system distributes a file.
+    stripe: Option<u64>,
+    reads: Switch,
+    writes: Switch,
+    /// Whether gaps between pieces are read with them.
+    sieves: Switch,
+    /// Permissions of a file that is created.
+    pub(super) mode: Option<u32>,
+}
+
+impl Hints {
+    /// Takes what an info object says. Values that mean nothing are ignored, as the standard says of hints.
+    pub(super) fn take(&mut self, given: &Infos) {
+        let number =
+            |key: &str| given.get(key).and_then(|text| text.trim().parse().ok()).filter(|number| *number > 0);
+        let switch = |key: &str| given.get(key).and_then(|text| Switch::of(text.trim()));
+        let keep = |place: &mut Option<u64>, new: Option<u64>| *place = new.or(*place);
+        keep(&mut self.owners, number("cb_nodes"));
+        keep(&mut self.region, number("cb_buffer_size").map(|len| len.min(REGION_MAX)));
+        keep(&mut self.stripe, number("striping_unit").filter(|unit| *unit <= REGION_MAX));
+        let both = switch("collective_buffering");
+        self.reads = switch("romio_cb_read").or(both).unwrap_or(self.reads);
+        self.writes = switch("romio_cb_write").or(both).unwrap_or(self.writes);
+        self.sieves = switch("romio_ds_read").unwrap_or(self.sieves);
+        let octal = |text: String| u32::from_str_radix(text.trim().trim_start_matches("0o"), 8).ok();
+        self.mode = given.get("file_perm").and_then(octal).filter(|mode| *mode <= 0o777).or(self.mode);
+    }
+
+    /// Numbers for the other ranks, of which all take those of the first.
+    pub(super) fn numbers(&self) -> [i64; 5] {
+        let number = |number: Option<u64>| number.map_or(0, |number| number as i64);
+        [number(self.owners), number(self.region), number(self.stripe), self.reads as i64, self.writes as i64]
+    }
+
+    /// Takes what the first rank has said about what all have to do alike.
+    pub(super) fn agree(&mut self, numbers: [i64; 5]) {
+        let number = |number: i64| u64::try_from(number).ok().filter(|number| *number > 0);
+        let switch = |number: i64| {
+            let all = [Switch::Automatic, Switch::Enable, Switch::Disable];
+            all.into_iter().find(|each| *each as i64 == number).unwrap_or_default()
+        };
+        [self.owners, self.region, self.stripe] =
+            [number(numbers[0]), number(numbers[1]), number(numbers[2])];
+        [self.reads, self.writes] = [switch(numbers[3]), switch(numbers[4])];
+    }
+
+    /// Whether the program wants owners for collective reads or writes.
+    pub(super) fn exchanges(&self, reads: bool) -> Switch {
+        if reads { self.reads } else { self.writes }
+    }
+
+    /// Bytes of gaps that are read with pieces.
+    pub(super) fn gap(&self) -> u64 {
+        if self.sieves == Switch::Disable { 0 } else { plan::GAP }
+    }
+
+    /// The regions of a file of this block, of ranks on these nodes.
+    pub(super) fn regions(&self, block: u64, nodes: &[u32]) -> Regions {
+        let unit = self.region.unwrap_or(REGION);
+        Regions::new(unit, self.stripe.unwrap_or(block), owners(self.owners, nodes))
+    }
+
+    /// What is in force.
+    pub(super) fn told(&self, file: &File) -> Infos {
+        let told = Infos::default();
+        let regions = self.regions(file.disk.system().block, &file.nodes);
+        told.set("cb_nodes", &regions.owners().len().to_string());
+        told.set("cb_buffer_size", &regions.unit().to_string());
+        told.set("striping_unit", &self.stripe.unwrap_or(file.disk.system().block).to_string());
+        told.set("romio_cb_read", &self.reads.to_string());
+        told.set("romio_cb_write", &self.writes.to_string());
+        told.set("collective_buffering", if self.writes == Switch::Disable { "false" } else { "true" });
+        told.set("romio_ds_read", &if self.gap() > 0 { Switch::Enable } else { Switch::Disable }.to_string());
+        // Bytes that nobody has written are never written back.
+        told.set("romio_ds_write", &Switch::Disable.to_string());
+        told.set("romio_no_indep_rw", "false");
+        told.set("nb_proc", &file.ranks().to_string());
+        if let Some(mode) = self.mode {
+            told.set("file_perm", &format!("{mode:04o}"));
+        }
+        told
+    }
+}
+
+/// The owners: the first ranks of all nodes, then the second ones, and so on; of each node half of its ranks
+/// if nobody says how many there are, since the other half of the time goes into the exchange.
+fn owners(wanted: Option<u64>, nodes: &[u32]) -> Vec<i32> {
+    let turn = |rank: usize| nodes[..rank].iter().filter(|node| **node == nodes[rank]).count();
+    let all = |node: u32| nodes.iter().filter(|other| **other == node).count();
+    let mut ranks: Vec<(usize, usize)> = (0..nodes.len()).map(|rank| (turn(rank), rank)).collect();
+    ranks.sort_unstable();
+    let count = match wanted {
+        Some(wanted) => usize::try_from(wanted).unwrap_or(usize::MAX).clamp(1, nodes.len()),
+        None => ranks.iter().filter(|(turn, rank)| *turn < all(nodes[*rank]).div_ceil(2)).count(),
+    };
+    ranks.into_iter().take(count.max(1)).map(|(_, rank)| rank as i32).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn infos(entries: &[(&str, &str)]) -> Infos {
+        let infos = Infos::default();
+        entries.iter().for_each(|(key, value)| infos.set(key, value));
+        infos
+    }
+
+    #[test]
+    fn owners_are_spread_over_nodes() {
+        let nodes = [7, 7, 7, 9, 9, 9];
+        assert_eq!(owners(None, &nodes), [0, 3, 1, 4]);
+        assert_eq!(owners(Some(1), &nodes), [0]);
+        assert_eq!(owners(Some(2), &nodes), [0, 3]);
+        assert_eq!(owners(Some(100), &nodes).len(), 6);
+        assert_eq!(owners(None, &[3]), [0]);
+    }
+
+    #[test]
+    fn values_that_mean_nothing_change_nothing() {
+        let mut hints = Hints::default();
+        hints.take(&infos(&[
+            ("cb_nodes", "-3"),
+            ("cb_buffer_size", "many"),
+            ("romio_cb_read", "perhaps"),
+            ("file_perm", "999"),
+            ("striping_factor", "4"),
+        ]));
+        assert_eq!(hints, Hints::default());
+        hints.take(&infos(&[
+            ("cb_nodes", "2"),
+            ("collective_buffering", "false"),
+            ("romio_cb_read", "enable"),
+        ]));
+        assert_eq!((hints.exchanges(true), hints.exchanges(false)), (Switch::Enable, Switch::Disable));
+        let mut other = Hints::default();
+        other.agree(hints.numbers());
+        assert_eq!(other, hints);
+        hints.take(&infos(&[("file_perm", "0640"), ("romio_ds_read", "disable")]));
+        assert_eq!((hints.mode, hints.gap()), (Some(0o640), 0));
+    }
+}

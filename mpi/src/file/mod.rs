@@ -1,0 +1,195 @@
+//! Files (MPI 5.0, chapter 14): views, file pointers, and accesses of one process or of all.
+//!
+//! The protocol crate `nmad-file` knows which bytes of a file an access touches, who owns them, and how the
+//! system is called; this module maps MPI onto it. A file is opened and closed in [`open`]. Where data lie is
+//! said by its [`view`], in the [`representation`] of the view; file pointers are in [`pointer`]. Every access
+//! is prepared in [`transfer`], which is the one place that calls the file system for data, and begins in
+//! [`call`]. What all ranks do together is in [`collective`], whose exchange with the owners of regions is
+//! [`exchange`]; [`whole`] has the collective calls that move no data. No lock of the file system is taken:
+//! atomic mode uses the lock of a window ([`atomic`]), and so does the shared file pointer.
+
+mod amode;
+mod atomic;
+mod background;
+pub(crate) mod call;
+mod collective;
+mod exchange;
+mod hints;
+mod lost;
+pub(crate) mod open;
+mod owner;
+pub(crate) mod pointer;
+pub(crate) mod representation;
+pub(crate) mod split;
+mod transfer;
+pub(crate) mod view;
+pub(crate) mod whole;
+mod wire;
+
+pub(crate) use amode::Amode;
+pub(crate) use transfer::Buffer;
+
+use crate::comm::Named;
+use crate::errhandler::{self, Handler};
+use crate::error::{Class, Error, Result};
+use crate::group::Group;
+use crate::handle::{self, DYNAMIC};
+use crate::info::Infos;
+use crate::table::Table;
+use atomic::Lock;
+use hints::Hints;
+use nmad_file::{Cause, Disk, Fault};
+use pointer::Shared;
+use split::Split;
+use std::fmt;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use view::View;
+
+/// All files.
+static FILES: Table<File> = Table::new(DYNAMIC);
+
+/// The handler of `MPI_FILE_NULL`, which files that are opened begin with.
+static INITIAL: LazyLock<Mutex<Arc<Handler>>> = LazyLock::new(|| Mutex::new(errhandler::returning()));
+
+/// Whether data go to the file or come from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Read,
+    Write,
+}
+
+/// A file that is open.
+pub(crate) struct File {
+    /// A communicator of its own, of which the program knows nothing.
+    on: Named,
+    disk: Disk,
+    amode: Amode,
+    view: Mutex<Arc<View>>,
+    /// The individual file pointer, in elementary types of the view.
+    position: Mutex<i64>,
+    shared: Shared,
+    atomic: Mutex<Option<Lock>>,
+    /// Held by the thread that has the lock of atomic mode, or waits for it.
+    turn: Mutex<()>,
+    split: Mutex<Option<Split>>,
+    hints: Mutex<Hints>,
+    /// By rank: the number of its node.
+    nodes: Vec<u32>,
+    errhandler: Mutex<Arc<Handler>>,
+    /// Collective accesses that were begun: their messages are told apart by it.
+    accesses: AtomicU64,
+    handle: AtomicU32,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+impl File {
+    pub(crate) fn amode(&self) -> Amode {
+        self.amode
+    }
+
+    /// The ranks that opened it.
+    pub(crate) fn group(&self) -> Group {
+        Group::of(self.on.comm.local().clone())
+    }
+
+    /// The hints that are in force.
+    pub(crate) fn info(&self) -> Infos {
+        lock(&self.hints).told(self)
+    }
+
+    pub(crate) fn errhandler(&self) -> Arc<Handler> {
+        lock(&self.errhandler).clone()
+    }
+
+    fn view(&self) -> Arc<View> {
+        lock(&self.view).clone()
+    }
+
+    fn rank(&self) -> i32 {
+        self.on.comm.rank()
+    }
+
+    fn ranks(&self) -> i32 {
+        self.on.comm.local().len()
+    }
+
+    fn handle(&self) -> handle::File {
+        handle::File(self.handle.load(std::sync::atomic::Ordering::Relaxed))
+    }
+
+    /// Whether its ranks are on more than one node.
+    fn is_on_several_nodes(&self) -> bool {
+        self.nodes.iter().any(|node| *node != self.nodes[0])
+    }
+
+    /// Whether ranks see each other's writes at once.
+    fn is_coherent(&self) -> bool {
+        self.disk.system().is_coherent(self.is_on_several_nodes())
+    }
+
+    /// Its length in bytes.
+    pub(crate) fn size(&self) -> Result<i64> {
+        Ok(self.disk.size().map_err(error_of)? as i64)
+    }
+
+    /// An error that names the file.
+    #[cold]
+    fn error(&self, class: Class, text: impl fmt::Display) -> Error {
+        class.error(format!("file {}: {text}", self.disk.path().display()))
+    }
+}
+
+/// The error of an access that the system has refused.
+#[cold]
+fn error_of(fault: Fault) -> Error {
+    let class = match fault.cause {
+        Cause::NoSuchFile => Class::NO_SUCH_FILE,
+        Cause::Exists => Class::FILE_EXISTS,
+        Cause::Access => Class::ACCESS,
+        Cause::ReadOnly => Class::READ_ONLY,
+        Cause::NoSpace => Class::NO_SPACE,
+        Cause::Quota => Class::QUOTA,
+        Cause::BadFile => Class::BAD_FILE,
+        Cause::InUse => Class::FILE_IN_USE,
+        Cause::Other => Class::IO,
+    };
+    class.error(fault.text)
+}
+
+/// The file of a handle.
+pub(crate) fn share(file: handle::File) -> Result<Arc<File>> {
+    FILES.share(file.0).ok_or_else(|| no_file(file))
+}
+
+#[cold]
+fn no_file(file: handle::File) -> Error {
+    if let Err(early) = crate::world::world() {
+        return early;
+    }
+    Class::FILE.error(match file {
+        handle::File::NULL => "the file is MPI_FILE_NULL".to_string(),
+        handle::File(index) => format!("there is no file {index}: it never was, or is closed"),
+    })
+}
+
+/// The error handler of a file, or of those that are not open yet.
+pub(crate) fn errhandler_of(file: handle::File) -> Arc<Handler> {
+    FILES.share(file.0).map_or_else(|| lock(&INITIAL).clone(), |file| file.errhandler())
+}
+
+/// Sets the error handler of a file, or of those that are opened from now on.
+///
+/// # Errors
+/// There is no such file.
+pub(crate) fn set_errhandler(file: handle::File, handler: Arc<Handler>) -> Result<()> {
+    if file.is_null() {
+        *lock(&INITIAL) = handler;
+        return Ok(());
+    }
+    *lock(&share(file)?.errhandler) = handler;
+    Ok(())
+}

@@ -1,0 +1,218 @@
+//! How files are opened, closed and removed.
+
+use super::hints::Hints;
+use super::pointer::Shared;
+use super::view::View;
+use super::{Amode, FILES, File, error_of, lock, share};
+use crate::algorithm::check::number;
+use crate::api;
+use crate::comm::{self, Named};
+use crate::error::{Class, Error, Result};
+use crate::group::Group;
+use crate::handle::{self, Comm, Info};
+use crate::info;
+use crate::objects;
+use crate::world::world;
+use nmad_file::{Disk, Fault};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// Prefixes by which programs name the file system for ROMIO: this library asks the system.
+const PREFIXES: [&str; 9] = ["ufs", "nfs", "xfs", "lustre", "gpfs", "pvfs2", "panfs", "testfs", "beegfs"];
+
+/// What a rank says about the file that it opens.
+#[derive(Clone, Copy)]
+struct Row {
+    /// The class of what is wrong with its arguments.
+    wrong: i64,
+    amode: i64,
+    name: i64,
+    hints: [i64; 5],
+}
+
+const ROW: usize = 8;
+
+impl Row {
+    fn numbers(self) -> [i64; ROW] {
+        let Row { wrong, amode, name, hints } = self;
+        let mut numbers = [wrong, amode, name].into_iter().chain(hints);
+        std::array::from_fn(|_| numbers.next().unwrap_or_default())
+    }
+}
+
+/// The path of a name.
+fn path(name: &str) -> PathBuf {
+    let bare =
+        name.split_once(':').filter(|(prefix, _)| PREFIXES.contains(prefix)).map_or(name, |(_, path)| path);
+    Path::new(bare).to_path_buf()
+}
+
+/// `MPI_File_open`
+///
+/// # Errors
+/// An argument is wrong, or the system refuses the file, on any rank.
+pub(crate) fn open(handle: Comm, name: &str, bits: i32, info: Info) -> Result<handle::File> {
+    world()?;
+    let old = comm::share(handle)?;
+    if old.remote().is_some() {
+        return Err(Class::COMM.error("files are opened by intracommunicators: this is an intercommunicator"));
+    }
+    let mut own = comm::create::create(handle, &Group::of(old.local().clone()))?;
+    let opened = Named::of(own).and_then(|on| opened(on, name, bits, info));
+    if opened.is_err() {
+        api::comm_free(&mut own)?;
+    }
+    opened
+}
+
+fn opened(on: Named, name: &str, bits: i32, info: Info) -> Result<handle::File> {
+    let mut hints = Hints::default();
+    let arguments = Amode::new(bits).and_then(|amode| {
+        info::optional(info)?.iter().for_each(|info| hints.take(info));
+        Ok(amode)
+    });
+    let is_first = on.comm.rank() == 0;
+    let row = Row {
+        wrong: arguments.as_ref().map_or_else(|error| i64::from(error.class().0), |_| 0),
+        amode: bits.into(),
+        name: number(name).unwrap_or(0) as i64,
+        hints: hints.numbers(),
+    };
+    let all = comm::gathered(&on.comm, &row.numbers())?;
+    let rows = all.as_chunks::<ROW>().0;
+    let amode = agreed(arguments, row, rows, name)?;
+    hints.agree(rows[0][3..].try_into().unwrap_or_default());
+    let path = path(name);
+    let mut opening = amode.opening(is_first);
+    opening.mode = hints.mode;
+    // The first rank creates the file, so that all others find it.
+    let first = if is_first { Some(Disk::open(&path, opening)) } else { None };
+    let refused = comm::gathered(&on.comm, &[first.as_ref().map_or(0, class_of)])?[0];
+    if refused != 0 {
+        return Err(match first {
+            Some(Err(fault)) => error_of(fault),
+            _ => elsewhere(0, refused, &path),
+        });
+    }
+    let disk = first.unwrap_or_else(|| Disk::open(&path, opening));
+    let disk = disk.and_then(|disk| Ok((if amode.appends() { disk.size()? } else { 0 }, disk)));
+    let refused = comm::gathered(&on.comm, &[class_of(&disk)])?;
+    match (disk, refused.iter().position(|class| *class != 0)) {
+        (Err(fault), _) => Err(error_of(fault)),
+        (Ok(_), Some(rank)) => Err(elsewhere(rank, refused[rank], &path)),
+        (Ok(disk), None) => assemble(on, disk, amode, hints),
+    }
+}
+
+/// The class of what the system refuses; zero: nothing.
+fn class_of<T>(answer: &std::result::Result<T, Fault>) -> i64 {
+    answer.as_ref().map_or_else(|fault| i64::from(error_of(fault.clone()).class().0), |_| 0)
+}
+
+/// How all ranks open the file, if they give the same.
+fn agreed(arguments: Result<Amode>, row: Row, rows: &[[i64; ROW]], name: &str) -> Result<Amode> {
+    let amode = arguments?;
+    if let Some(rank) = rows.iter().position(|other| other[0] != 0) {
+        return Err(elsewhere(rank, rows[rank][0], Path::new(name)));
+    }
+    if let Some(rank) = rows.iter().position(|other| other[1] != row.amode) {
+        let text = format!("file {name}: rank {rank} opens it in another mode: all ranks must give the same");
+        return Err(Class::NOT_SAME.error(text));
+    }
+    if let Some(rank) = rows.iter().position(|other| other[2] != row.name) {
+        let text = format!("file {name}: rank {rank} gives another name: all ranks must open the same file");
+        return Err(Class::NOT_SAME.error(text));
+    }
+    Ok(amode)
+}
+
+/// The error of a rank whose own arguments and file are right.
+fn elsewhere(rank: usize, class: i64, path: &Path) -> Error {
+    let class = Class(class as i32);
+    let meaning = class.meaning().unwrap_or("an error");
+    class.error(format!("cannot open {}: rank {rank} reports: {meaning}", path.display()))
+}
+
+fn assemble(on: Named, (end, disk): (u64, Disk), amode: Amode, hints: Hints) -> Result<handle::File> {
+    let world = world()?;
+    let nodes = comm::foreign::nodes(world, on.comm.local().processes());
+    let end = end as i64;
+    let shared = Shared::new(&on, end)?;
+    let file = Arc::new(File {
+        on,
+        disk,
+        amode,
+        view: Mutex::new(Arc::new(View::of_bytes())),
+        position: Mutex::new(end),
+        shared,
+        atomic: Mutex::default(),
+        turn: Mutex::default(),
+        split: Mutex::default(),
+        hints: Mutex::new(hints),
+        nodes,
+        errhandler: Mutex::new(super::errhandler_of(handle::File::NULL)),
+        accesses: AtomicU64::new(0),
+        handle: AtomicU32::new(0),
+    });
+    let handle = handle::File(FILES.insert(file.clone()));
+    file.handle.store(handle.0, Ordering::Relaxed);
+    Ok(handle)
+}
+
+/// `MPI_File_close`
+///
+/// # Errors
+/// A split access is under way, or the file cannot be removed that was to be.
+pub(crate) fn close(handle: &mut handle::File) -> Result<()> {
+    let file = share(*handle)?;
+    if lock(&file.split).is_some() {
+        let text = "a split collective access is under way: end it before the file is closed";
+        return Err(file.error(Class::OTHER, text));
+    }
+    // All accesses have ended before the file may be removed.
+    file.together(&[0])?;
+    let removed =
+        if file.amode.deletes() && file.rank() == 0 { Disk::delete(file.disk.path()) } else { Ok(()) };
+    let told = file.told(removed.map_err(error_of).err());
+    if let Some(lock) = lock(&file.atomic).take() {
+        lock.free()?;
+    }
+    file.shared.free()?;
+    FILES.remove(handle.0);
+    *handle = handle::File::NULL;
+    let mut own = file.on.handle;
+    drop(file);
+    api::comm_free(&mut own)?;
+    told
+}
+
+/// `MPI_File_delete`
+///
+/// # Errors
+/// The system refuses it.
+pub(crate) fn delete(name: &str, info: Info) -> Result<()> {
+    info::optional(info)?;
+    Disk::delete(&path(name)).map_err(error_of)
+}
+
+/// A handle for the group of a file's ranks.
+///
+/// # Errors
+/// There is no such file.
+pub(crate) fn group(file: handle::File) -> Result<handle::Group> {
+    Ok(objects::hand_out_group(share(file)?.group()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_may_have_the_file_system_before_them() {
+        for (name, expected) in [("ufs:/tmp/x", "/tmp/x"), ("/a:b", "/a:b"), ("data:1", "data:1"), ("x", "x")]
+        {
+            assert_eq!(path(name), Path::new(expected));
+        }
+    }
+}

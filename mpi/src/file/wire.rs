@@ -1,0 +1,91 @@
+//! Messages between the ranks of a file: places and data. Each collective access has a tag of its own, so that
+//! several may be under way.
+
+use super::File;
+use crate::at_hand;
+use crate::comm::{self, Ends, Way, failed, submit_blank, submit_data};
+use crate::error::{Class, Result};
+use crate::memory;
+use crate::task::Ending;
+use newmadeleine::engine::{PeerId, Source, Tag, TagMatch};
+use newmadeleine::{Hints, Segments};
+use std::mem::ManuallyDrop;
+use std::pin::Pin;
+
+/// Something under way that tells how many bytes have come.
+pub(super) type Counted = Pin<Box<dyn Future<Output = Result<u64>> + Send>>;
+
+/// The messages of one access.
+pub(super) struct Wire {
+    number: u64,
+}
+
+/// Which side a message goes to: a rank may be an owner and want something of owners.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Owner,
+    Wanting,
+}
+
+/// Bytes that messages read until they have ended: they are given up rather than freed before.
+pub(super) struct Kept(ManuallyDrop<Vec<u8>>);
+
+impl Kept {
+    pub(super) fn new(bytes: Vec<u8>) -> Kept {
+        Kept(ManuallyDrop::new(bytes))
+    }
+
+    pub(super) fn segments(&self) -> Segments {
+        memory::contiguous(self.0.as_ptr().cast(), self.0.len())
+    }
+
+    /// All messages that read them have ended.
+    pub(super) fn release(self) {
+        drop(ManuallyDrop::into_inner(self.0));
+    }
+}
+
+impl Wire {
+    pub(super) fn new(file: &File) -> Wire {
+        Wire { number: file.accesses.fetch_add(1, std::sync::atomic::Ordering::Relaxed) }
+    }
+
+    fn way(&self, file: &File, (rank, side): (i32, Side)) -> Result<Way> {
+        let none = || Class::INTERN.error(format!("rank {rank} does not have the file"));
+        let comm: &comm::Communicator = &file.on.comm;
+        let process = comm.local().world(rank).ok_or_else(none)?;
+        Ok((process, comm.context(), 2 * self.number + side as u64))
+    }
+
+    /// Sends bytes to an owner.
+    pub(super) fn send(&self, file: &File, owner: i32, bytes: Vec<u8>) -> Result<Ends> {
+        submit_data(bytes)(self.way(file, (owner, Side::Owner))?)
+    }
+
+    /// Sends memory, which stays as it is until the end.
+    pub(super) fn lend(&self, file: &File, to: (i32, Side), memory: Segments) -> Result<Ends> {
+        let (process, context, tag) = self.way(file, to)?;
+        let id = at_hand::submit(|engine| {
+            engine.send(PeerId(process), context, Tag(tag), memory, Hints::default())
+        })?;
+        Ok(Box::pin(async move { Ending(id).await?.map(drop).map_err(failed) }))
+    }
+
+    /// Receives bytes of this length, as an owner.
+    pub(super) fn receive(
+        &self,
+        file: &File,
+        rank: i32,
+        len: usize,
+    ) -> Result<impl Future<Output = Result<Vec<u8>>> + Send + use<>> {
+        submit_blank(self.way(file, (rank, Side::Owner))?, len)
+    }
+
+    /// Receives at most as many bytes as the memory has, on the side that is named.
+    pub(super) fn fill(&self, file: &File, from: (i32, Side), memory: Segments) -> Result<Counted> {
+        let (process, context, tag) = self.way(file, from)?;
+        let from = Source::Peer(PeerId(process));
+        let id = at_hand::submit(|engine| engine.recv(from, context, TagMatch::Exact(Tag(tag)), memory))?;
+        Ok(Box::pin(async move { Ending(id).await?.map(|envelope| envelope.len).map_err(failed) }))
+    }
+}

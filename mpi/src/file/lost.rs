@@ -46,7 +46,7 @@ fn lost(file: &File) -> Option<Error> {
     let world = world().ok()?;
     let processes = file.on.comm.local().processes();
     let (rank, why) = world.node().with(|engine| {
-        let failure = |process: &u32| engine.failure(PeerId(*process)).map(|why| why.to_string());
+        let failure = |process: &u32| engine.inspect().failure(PeerId(*process)).map(|why| why.to_string());
         processes.iter().enumerate().find_map(|(rank, process)| Some((rank, failure(process)?)))
     })?;
     let text =

@@ -75,7 +75,7 @@ pub(crate) fn close(handle: usize) -> Result<()> {
 
 fn of(handle: usize) -> Result<&'static Setting> {
     let index = u32::try_from(handle).map_err(|_| no_handle())?;
-    HANDLES.get(index).map(|setting| *setting).ok_or_else(no_handle)
+    HANDLES.get(index).copied().ok_or_else(no_handle)
 }
 
 fn no_handle() -> Error {

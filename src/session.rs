@@ -192,7 +192,8 @@ impl Session {
 
     /// Every rank must be reachable over some rail.
     fn check_reach(&self) -> Result<(), SessionError> {
-        let missing = |&rank: &u32| self.node.with(|engine| engine.inspect().peer_view(PeerId(rank)).is_none());
+        let missing =
+            |&rank: &u32| self.node.with(|engine| engine.inspect().peer_view(PeerId(rank)).is_none());
         let Some(rank) = (0..self.size).find(missing) else { return Ok(()) };
         Err(SessionError::Rail(format!(
             "no rail of rank {} shares a subnet with one of rank {rank} (rails: {}); \

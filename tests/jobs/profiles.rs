@@ -252,7 +252,9 @@ pub fn receipts() {
     if session.rank() == 0 {
         // Both rails are candidates only when both are open.
         session.send(1, 3, &[]).unwrap();
-        let both = |engine: &mut Engine| engine.inspect().peer_view(PeerId(1)).is_some_and(|view| view.links_up == 2);
+        let both = |engine: &mut Engine| {
+            engine.inspect().peer_view(PeerId(1)).is_some_and(|view| view.links_up == 2)
+        };
         assert!(session.node().wait_for(Duration::from_secs(5), both), "both rails open");
         session.record_receipts(true);
         for len in [8, 1 << 20] {

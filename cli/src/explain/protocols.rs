@@ -142,7 +142,8 @@ fn protocols(session: &Session, peer: PeerId, len: u64) -> [&'static str; 2] {
     let now = session.node().now();
     let to = (peer, Context(0), Tag(TAG));
     [Caller::Waits, Caller::GoesOn].map(|caller| {
-        let plan = session.node().with(|engine| engine.inspect().plan(to, len, Hints::default(), caller, now));
+        let plan =
+            session.node().with(|engine| engine.inspect().plan(to, len, Hints::default(), caller, now));
         plan.map_or("none", |plan| plan.protocol.name())
     })
 }

@@ -49,7 +49,9 @@ fn are_over(world: &World) -> impl FnMut(&mut Named) -> bool + '_ {
     // Nobody but us has it, so nobody can begin anything on it.
     move |named| {
         Arc::strong_count(&named.comm) == 1
-            && !owed.get_or_insert_with(|| world.node().with(|e| e.inspect().owed())).has(named.comm.context())
+            && !owed
+                .get_or_insert_with(|| world.node().with(|e| e.inspect().owed()))
+                .has(named.comm.context())
     }
 }
 

@@ -208,7 +208,8 @@ fn submit_blank(
 fn failed(error: newmadeleine::engine::Error) -> Error {
     // A thread with the engine at hand has the lock already that the usual way to these words takes.
     if let newmadeleine::engine::Error::PeerLost(PeerId(rank)) = error
-        && let Some(why) = at_hand::with(|engine| engine.inspect().failure(PeerId(rank)).map(|why| why.to_string()))
+        && let Some(why) =
+            at_hand::with(|engine| engine.inspect().failure(PeerId(rank)).map(|why| why.to_string()))
     {
         let why = why.unwrap_or_default();
         return from_session(newmadeleine::SessionError::PeerLost { rank, why });

@@ -295,7 +295,8 @@ impl Performance {
             Reader::Errors => Values::Real((0..rails().len()).map(|rail| error(world, rail as u8)).collect()),
             Reader::Helper(count) => Values::Whole(vec![count(&world.session().helped())]),
             Reader::Peer(count) => {
-                let traffic = |&peer: &u32| world.node().with(|engine| engine.inspect().traffic(PeerId(peer)));
+                let traffic =
+                    |&peer: &u32| world.node().with(|engine| engine.inspect().traffic(PeerId(peer)));
                 Values::Whole(peers.iter().map(|peer| count(&traffic(peer).unwrap_or_default())).collect())
             }
         })

@@ -52,7 +52,7 @@ pub(crate) fn len(order: &Order) -> usize {
 /// Calls `part` with each contiguous part of the bytes in `range` of an order, in wire order. A chunk may
 /// have a million pieces, of which only those in the range are visited.
 #[inline]
-pub(crate) fn parts(order: &Order, head: &[u8], range: Range<usize>, mut part: impl FnMut(&[u8])) {
+fn parts(order: &Order, head: &[u8], range: Range<usize>, mut part: impl FnMut(&[u8])) {
     let mut at = 0;
     let mut cut = |bytes: &[u8]| {
         let inside = |place: usize| place.clamp(at, at + bytes.len()) - at;
@@ -74,7 +74,7 @@ pub(crate) fn parts(order: &Order, head: &[u8], range: Range<usize>, mut part: i
     }
 }
 
-pub(crate) fn chunk_head(order: &Order) -> [u8; ChunkHeader::LEN] {
+fn chunk_head(order: &Order) -> [u8; ChunkHeader::LEN] {
     let Order::Chunk { number, ack, region, key, offset, from, .. } = order else {
         return [0; ChunkHeader::LEN];
     };
@@ -86,6 +86,17 @@ pub(crate) fn number(order: &Order) -> u32 {
     match order {
         Order::Packet { number, .. } | Order::Chunk { number, .. } => *number,
         Order::Connect { .. } | Order::Close { .. } | Order::Accept { .. } => 0,
+    }
+}
+
+/// Appends all bytes of an order.
+#[inline]
+pub(crate) fn append(staging: &mut Vec<u8>, order: &Order) {
+    match order {
+        Order::Packet { packet, .. } if packet.in_place.is_empty() => {
+            staging.extend_from_slice(&packet.bytes);
+        }
+        _ => parts(order, &chunk_head(order), 0..usize::MAX, |part| staging.extend_from_slice(part)),
     }
 }
 

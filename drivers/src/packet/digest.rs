@@ -1,10 +1,11 @@
 //! Universal hash of a frame's data, which is part of the frame's tag.
 //!
 //! A frame on its way through kernels and virtual interfaces has no checksum, so its tag covers the data.
-//! The tag of a link ([`crate::datagram::seal`]) encrypts a hash with a pseudo-random number for each sequence
-//! number; NH (Black, Halevi, Krawczyk, Krovetz, Rogaway: UMAC, CRYPTO 1999, section 4) of the data, under
-//! a key of the job, is added to that hash. A changed frame, by accident or by intent, passes with a
-//! probability of 2^-32 (`docs/udp.md`). NH costs two multiplications for each 16 bytes and no lookup.
+//! The tag of a link ([`crate::datagram::seal`]) encrypts a hash with a pseudo-random number for each
+//! sequence number; NH (Black, Halevi, Krawczyk, Krovetz, Rogaway: UMAC, CRYPTO 1999, section 4) of the
+//! data, under a key of the job, is added to that hash. A changed frame, by accident or by intent, passes
+//! with a probability of 2^-32 (`docs/udp.md`). NH costs two multiplications for each 16 bytes and no
+//! lookup.
 
 /// Words of a block. The last block is padded with zeroes; the length is in the header, which the tag
 /// covers.

@@ -2,7 +2,7 @@
 
 use super::config::PacketConfig;
 use super::frame::{Place, Way, head};
-use super::rail::Ethernet;
+use super::net::Ethernet;
 use super::route::Route;
 use super::sys::Socket;
 use crate::connections::Failure;

@@ -3,6 +3,7 @@
 use super::config::PacketConfig;
 use super::digest::Digest;
 use super::frame::{self, PORTS, Place, Way};
+use super::net::Ethernet;
 use super::opening;
 use super::read::read;
 use super::route::Route;
@@ -35,24 +36,6 @@ const LOOK_EVERY: u32 = 1024;
 
 /// A rail of raw Ethernet on one interface.
 pub type PacketRail = Rail<Ethernet>;
-
-/// Raw Ethernet on one interface.
-#[derive(Debug)]
-pub struct Ethernet {
-    pub(super) config: PacketConfig,
-    pub(super) place: Place,
-    pub(super) socket: Socket,
-    pub(super) digest: Digest,
-    pub(super) known: Known<Place>,
-    pub(super) greeters: Greeters<Way>,
-    /// Reserves the port: no other process on this network has it, and the kernel answers there after our
-    /// end.
-    port: UdpSocket,
-    wakes: Wakes,
-    by_way: HashMap<Way, usize>,
-    /// The link from which the last frame came.
-    latest: Option<(Way, usize)>,
-}
 
 /// Why a process may not open such a rail, with the remedy.
 const FORBIDDEN: &str = "raw Ethernet needs the capability CAP_NET_RAW (setcap cap_net_raw+ep PROGRAM, or a \

@@ -3,7 +3,7 @@
 use super::digest::Digest;
 use super::frame::HEAD;
 use super::sys::Socket;
-use crate::datagram::cut::{Cut, chunk_head, len, number, parts, seal_train, stage};
+use crate::datagram::cut::{Cut, append, len, number, seal_train, stage};
 use crate::datagram::header::{Datagram, LEN};
 use crate::datagram::queue::Queue;
 use crate::datagram::seal::{AT_ONCE, Seal};
@@ -88,12 +88,7 @@ fn send_short(
     order: &Order,
 ) -> Result<(), Errno> {
     staging.truncate(FRONT);
-    match order {
-        Order::Packet { packet, .. } if packet.in_place.is_empty() => {
-            staging.extend_from_slice(&packet.bytes);
-        }
-        _ => parts(order, &chunk_head(order), 0..usize::MAX, |part| staging.extend_from_slice(part)),
-    }
+    append(staging, order);
     send_staged(staging, socket, sealing, number(order))
 }
 

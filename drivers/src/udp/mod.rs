@@ -6,6 +6,7 @@
 //! networks of datagrams ([`crate::datagram`]). The driver knows headers, never frames.
 
 pub(crate) mod config;
+mod net;
 mod opening;
 mod rail;
 mod read;

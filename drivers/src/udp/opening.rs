@@ -2,8 +2,8 @@
 //! handshake in progress.
 
 use super::config::UdpConfig;
-use super::rail::Udp;
-use super::route::Route;
+use super::net::Udp;
+use super::route::{Route, Way};
 use super::socket;
 use crate::connections::Failure;
 use crate::datagram::greeters::{Greeting, Network, Step};
@@ -26,15 +26,6 @@ const AT_ONCE: usize = 64;
 /// Datagram lengths to try, in bytes of UDP data: jumbo frames, Ethernet, tunnels, the minimum MTU of IPv6
 /// and of IPv4.
 const LENGTHS: &[usize] = &[8952, 1452, 1352, 1232, 528];
-
-/// The route to the other side of a handshake.
-#[derive(Debug)]
-pub struct Way {
-    /// The socket, connected to the other side; none for a sender of a hello that has not been answered
-    /// yet.
-    pub fd: Option<OwnedFd>,
-    to: SocketAddr,
-}
 
 /// Makes the state machine that opens links.
 pub fn machine(config: &UdpConfig) -> opening::Opening {

@@ -1,9 +1,10 @@
 //! The network: a socket for each peer, and one that receives requests for links.
 
 use super::config::UdpConfig;
-use super::opening::{self, Way};
+use super::net::Udp;
+use super::opening;
 use super::read::{Closed, read};
-use super::route::Route;
+use super::route::{Route, Way};
 use super::socket;
 use crate::carrier::Carrier;
 use crate::datagram::assembly::Place;
@@ -21,7 +22,6 @@ use crate::watch::{TRUSTED_AFTER, Token, Watch};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::PeerId;
 use nmad_engine::transfer::driver::{Event, Interest, Order};
-use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::net::SocketAddr;
 
@@ -36,21 +36,6 @@ const SCHEME: &str = "udp:";
 
 /// A rail over UDP on one interface.
 pub type UdpRail = Rail<Udp>;
-
-/// UDP on one interface.
-#[derive(Debug)]
-pub struct Udp {
-    pub(super) config: UdpConfig,
-    pub(super) watch: Watch,
-    pub(super) listener: OwnedFd,
-    pub(super) port: u16,
-    pub(super) known: Known<Address>,
-    pub(super) greeters: Greeters<Way>,
-    pub(super) scratch: Box<[u8]>,
-    address: Address,
-    hot: Hot,
-    looked: Vec<Token>,
-}
 
 impl UdpRail {
     /// Listens on the address of the interface.

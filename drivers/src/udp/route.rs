@@ -9,6 +9,17 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{self, SendFlags};
 use std::cell::Cell;
+use std::net::SocketAddr;
+
+/// The route to the other side of a handshake.
+#[derive(Debug)]
+pub struct Way {
+    /// The socket, connected to the other side; none for a sender of a hello that has not been answered
+    /// yet.
+    pub fd: Option<OwnedFd>,
+    /// Its address.
+    pub to: SocketAddr,
+}
 
 /// A socket, and the datagrams of its next send call.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 //! slower than one long one: a bare sender reaches .84 of its bandwidth that way and .88 staged (Zen 3),
 //! and half of it if the sender's core is far from the receiver's (Zen 5: 3.7 GB/s instead of 7).
 
-use crate::datagram::cut::{Cut, chunk_head, len, number, parts, seal_train, stage};
+use crate::datagram::cut::{Cut, append, len, number, seal_train, stage};
 use crate::datagram::header::{Datagram, LEN};
 use crate::datagram::queue::Queue;
 use crate::datagram::seal::Seal;
@@ -90,12 +90,7 @@ impl Outbox {
 fn stage_short(staging: &mut Vec<u8>, seal: &mut Seal, order: &Order) -> usize {
     staging.clear();
     staging.resize(LEN, 0);
-    match order {
-        Order::Packet { packet, .. } if packet.in_place.is_empty() => {
-            staging.extend_from_slice(&packet.bytes)
-        }
-        _ => parts(order, &chunk_head(order), 0..usize::MAX, |part| staging.extend_from_slice(part)),
-    }
+    append(staging, order);
     seal_short(staging, seal, number(order));
     staging.len() - LEN
 }

@@ -227,12 +227,7 @@ impl Engine {
             }
         };
         let in_flight = link.tx.pending();
-        let news = link.tx.acknowledge(ack, beyond, &mut free);
-        if news.any {
-            link.recheck_timers();
-            link.rtt.progress();
-            link.silence.restart(now);
-        }
+        let news = link.acknowledge(now, ack, beyond, &mut free);
         let too_soon = |&(_, again): &(Instant, Instant)| link.congestion.is_too_soon(now.since(again));
         let late = news.again.filter(too_soon).map(|(first, _)| first);
         if let Some(sent_at) = news.sample.or(late) {

@@ -9,7 +9,8 @@ pub(crate) struct Fixed {
     pub(crate) eager_max: Option<usize>,
     pub(crate) in_place_min: Option<usize>,
     pub(crate) aggregate_max: Option<usize>,
-    adapts: bool,
+    /// Transfers correct the profiles of rails.
+    pub(crate) adapts: bool,
 }
 
 impl Fixed {
@@ -18,20 +19,5 @@ impl Fixed {
     pub(crate) fn of(config: &Config, peer: PeerId) -> Fixed {
         let Config { eager_max, in_place_min, aggregate_max, adapts, me, .. } = *config;
         Fixed { eager_max, in_place_min, aggregate_max, adapts: adapts && peer != me }
-    }
-
-    /// Whether transfers correct the profiles of rails.
-    pub(crate) fn adapts(&self) -> bool {
-        self.adapts
-    }
-
-    /// Whether the user has set the smallest length of data sent in place.
-    pub(crate) fn has_in_place_min(&self) -> bool {
-        self.in_place_min.is_some()
-    }
-
-    /// Whether the user has set the eager limit.
-    pub(crate) fn has_eager_max(&self) -> bool {
-        self.eager_max.is_some()
     }
 }

@@ -47,7 +47,7 @@ pub use topology::Setup;
 pub use view::{Inspect, LinkView, Notice, PeerView};
 
 /// The engine: handles messages and is independent of networks.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Engine {
     pub(crate) config: Config,
     // collect
@@ -101,32 +101,7 @@ impl Engine {
     /// The configured strategy is not in the registry.
     pub fn new(config: Config) -> Result<Engine, UnknownStrategy> {
         let chooser = Some(config.registry.make(&config.strategy)?).filter(|strategy| strategy.chooses());
-        Ok(Engine {
-            chooser,
-            config,
-            requests: Slab::default(),
-            receives: Receives::default(),
-            ended: Ended::default(),
-            untold: 0,
-            rails: Vec::new(),
-            regions: Slab::default(),
-            timed: Vec::new(),
-            rests_until: Instant::default(),
-            busy_until: Instant::default(),
-            deferred_ack: None,
-            has_errands: false,
-            closing: 0,
-            prepares: false,
-            peers: Peers::default(),
-            ready: VecDeque::new(),
-            buffers: Vec::new(),
-            spare: Spare::default(),
-            unused: Vec::new(),
-            staged: Vec::new(),
-            notices: VecDeque::new(),
-            other_cores: OtherCores::default(),
-            observers: Observers::default(),
-        })
+        Ok(Engine { chooser, config, ..Engine::default() })
     }
 
     pub(crate) fn peer(&self, peer: PeerId) -> Option<&Peer> {

@@ -28,8 +28,8 @@ impl Engine {
         self.send_as((to, context, tag), data, hints, None)
     }
 
-    /// Submits a message that a rail may have refused ([`crate::pump::send_at_once`]); it then already has its sequence
-    /// number.
+    /// Submits a message that a rail may have refused ([`crate::pump::send_at_once`]); it then already has
+    /// its sequence number.
     #[inline]
     pub fn send_as(
         &mut self,

@@ -70,8 +70,8 @@ impl Inspect<'_> {
         let open = peer.used().map(|(_, link)| link).filter(|link| link.is_up());
         Some(InForce {
             eager_max: peer.way.eager_max,
-            is_eager_max_set: peer.fixed.has_eager_max(),
-            is_in_place_min_set: peer.fixed.has_in_place_min(),
+            is_eager_max_set: peer.fixed.eager_max.is_some(),
+            is_in_place_min_set: peer.fixed.in_place_min.is_some(),
             reads: peer.way.read_lens,
             rails: open.map(|link| of(peer, link)).collect(),
         })

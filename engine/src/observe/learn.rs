@@ -65,12 +65,12 @@ impl Peer {
     /// Whether there is something to learn after links were added, lost or opened.
     pub(crate) fn is_new(&self) -> bool {
         let is_unknown = |link: &Link| link.is_up() && !link.forecast.is_measured();
-        self.fixed.adapts() && !self.way.injects && self.links.iter().any(is_unknown)
+        self.fixed.adapts && !self.way.injects && self.links.iter().any(is_unknown)
     }
 
     /// Whether its messages may be used for learning.
     fn may_learn(&self) -> bool {
-        self.fixed.adapts() && !self.way.injects && self.only.is_none()
+        self.fixed.adapts && !self.way.injects && self.only.is_none()
     }
 
     /// Whether the receiver polls its rails, if that matters: `wait_ns` is the time that a large message
@@ -150,7 +150,7 @@ impl Peer {
             None => limit / 4,
         };
         let gathers = rails[fastest.index()].limits.gather > 0;
-        let is_fixed = len <= longest && self.fixed.has_eager_max();
+        let is_fixed = len <= longest && self.fixed.eager_max.is_some();
         let asks = self.way.push.is_some() && len > limit;
         let link = self.link_mut(fastest).filter(|link| link.is_up())?;
         let learned = &mut link.learning.as_mut()?.learned;
@@ -170,7 +170,7 @@ impl Peer {
             Way::Body if self.way.push.is_some() => Method::Pushed,
             Way::Body => Method::Rendezvous,
         };
-        let is_free = if way == Way::Body { !is_fixed } else { !self.fixed.has_in_place_min() };
+        let is_free = if way == Way::Body { !is_fixed } else { !self.fixed.in_place_min.is_some() };
         Some((method, None)).filter(|_| is_free)
     }
 

@@ -9,15 +9,13 @@ use crate::engine::peer::{Peer, Standing};
 use crate::engine::{Engine, Inspect};
 use crate::observe::watched::{About, Query};
 use crate::packet::{PeerId, RailId};
-use crate::schedule::builder::{Bounds, PacketBuilder, seal};
 use crate::transfer::driver::Order;
 use crate::transfer::link::{Link, State};
 use crate::transfer::rail::{Rail, RailCounters};
 use crate::transfer::suspicion::{Action, Try};
 use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
-use nmad_wire::{Ask, Frame, Kind, Seen};
+use nmad_wire::{Ask, Frame, Seen};
 
 /// Time between two checks of all watched peers, and addition per peer: with a thousand peers the checks
 /// take a hundredth of the core.
@@ -192,12 +190,7 @@ impl Engine {
         if !link.is_up() || !was_asked || !link.tx.is_plausible(seen.below) {
             return;
         }
-        let news = link.tx.acknowledge(seen.below, seen.beyond, &mut drop);
-        if news.any {
-            link.recheck_timers();
-            link.rtt.progress();
-            link.silence.restart(now);
-        }
+        let news = link.acknowledge(now, seen.below, seen.beyond, &mut drop);
         let late = news.any && link.lossy;
         link.notes_mut().suspicion.answered(seen.question, (seen.below, seen.beyond, seen.moved), late);
         self.make_ready(from);
@@ -294,20 +287,11 @@ impl Engine {
     }
 
     fn say(&mut self, rail: RailId, to: PeerId, about: About) -> Option<Order> {
-        let buffer = self.buffers.pop().unwrap_or_default();
-        let peer = self.peers.get_mut(to)?;
         let frame = match about {
             About::Ours(rail, question) => Frame::Ask(Ask { rail: rail.0, question }),
-            About::Theirs(remote, question) => Frame::Seen(seen(peer, remote, question)),
+            About::Theirs(remote, question) => Frame::Seen(seen(self.peer(to)?, remote, question)),
         };
-        let link = peer.link_mut(rail)?;
-        let bounds = Bounds { len: usize::MAX, in_place_min: 0, block_min: 0, aggregate_max: 0, gather: 0 };
-        let mut packet = PacketBuilder::new(buffer, bounds, Vec::new()).finish().packet;
-        frame.encode(&mut packet.bytes);
-        seal(&mut packet, Kind::Notice, 0, link.rx.below());
-        link.notices += 1;
-        self.rails[rail.index()].counters.packets += 1;
-        Some(Order::Packet { to, number: 0, packet })
+        self.notice(rail, to, Some(frame))
     }
 
     /// Returns when watched links have to be checked again, if nothing happens.

@@ -1,12 +1,12 @@
 //! The state of a link (one peer over one rail), and the sequence numbers that have arrived on it.
 
 use super::congestion::{Congestion, Scheme};
-use super::retention::{Cargo, Retention, Served};
+use super::retention::{Cargo, News, Retention, Served};
 use super::rtt::Rtt;
 use super::silence::Silence;
 use super::suspicion::{Snapshot, Suspicion};
 use crate::clock::{Duration, Instant};
-use crate::packet::{RailId, RequestId};
+use crate::packet::{Packet, RailId, RequestId};
 use crate::profile::forecast::Forecast;
 use crate::profile::learning::Learning;
 use alloc::boxed::Box;
@@ -224,6 +224,25 @@ impl Link {
             true => self.rx.due_at(EAGER_COUNT).is_some_and(|at| now >= at),
             false => self.rx.unacknowledged >= LAZY_COUNT || self.rx.wanted,
         }
+    }
+
+    /// Records that the peer has everything below `below` and the numbers whose bits are set in `beyond`
+    /// ([`Retention::acknowledge`]).
+    #[inline]
+    pub(crate) fn acknowledge(
+        &mut self,
+        now: Instant,
+        below: u32,
+        beyond: u64,
+        free: &mut impl FnMut(Packet),
+    ) -> News {
+        let news = self.tx.acknowledge(below, beyond, free);
+        if news.any {
+            self.recheck_timers();
+            self.rtt.progress();
+            self.silence.restart(now);
+        }
+        news
     }
 
     /// Corrects the forecast by newly acknowledged data. A link carries data in order, so the rail was free

@@ -104,7 +104,8 @@ proptest! {
         let mut net = Net::new(2, &rails, &Config { strategy: name, chunk, ..Config::default() }, seed);
         net.set_faults(Faults { delay_ns: 20_000, ..Faults::default() });
         transfer(&mut net, &lens)?;
-        let counters = (0..rails.len()).map(|rail| net.hosts[0].engine.inspect().counters(RailId(rail as u8)));
+        let host = &net.hosts[0].engine;
+    let counters = (0..rails.len()).map(|rail| host.inspect().counters(RailId(rail as u8)));
         let carried: u64 = counters.map(|counters| counters.chunk_bytes).sum();
         prop_assert_eq!(carried, lens.iter().map(|&len| len as u64).sum::<u64>());
     }

@@ -210,7 +210,8 @@ impl World {
             let ((at, from), (context, tag)) = (self.two(script)?, self.names(script)?);
             let source = if script.ratio(1, 3)? { Source::Any } else { Source::Peer(PeerId(from)) };
             let tag = TagMatch::Exact(Tag(tag));
-            let unpacking = nmad_engine::Unpacking::new(&mut self.net.hosts[at].engine, source, Context(context), tag);
+            let engine = &mut self.net.hosts[at].engine;
+            let unpacking = nmad_engine::Unpacking::new(engine, source, Context(context), tag);
             say(format_args!("{at} begins to unpack {source:?}, context {context}, {tag:?}"));
             self.unpacking.push((at, self.ledger.receives.len(), 0, unpacking));
         }

@@ -208,8 +208,8 @@ impl fmt::Display for Told<'_> {
         let pieces: u64 = self.all.iter().map(|want| want.load.pieces).sum();
         write!(
             f,
-            "{} of {bytes} B in {pieces} pieces by {} ranks, {} ({}): {}; predicted {} us directly, {} us by {} \
-             owners of regions of {} B",
+            "{} of {bytes} B in {pieces} pieces by {} ranks, {} ({}): {}; predicted {} us directly, {} us by \
+             {} owners of regions of {} B",
             if self.kind == Kind::Read { "read" } else { "write" },
             self.all.len(),
             self.file.disk.path().display(),

@@ -6,8 +6,9 @@ use crate::info::Infos;
 use nmad_file::{Regions, plan};
 use std::fmt;
 
-/// Bytes of a region, if nobody says anything else. With a quarter or four times as many, a collective write of
-/// interleaved records by four ranks takes as long within 10 % (ext4 and tmpfs, two cores of a Xeon).
+/// Bytes of a region, if nobody says anything else. With a quarter or four times as many, a collective
+/// write of interleaved records by four ranks takes as long within 10 % (ext4 and tmpfs, two cores of a
+/// Xeon).
 const REGION: u64 = 4 << 20;
 /// Most bytes of a region: owners have memory for two.
 const REGION_MAX: u64 = 1 << 30;

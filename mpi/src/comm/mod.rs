@@ -13,9 +13,9 @@ mod party;
 mod wishes;
 
 pub(crate) use context::FRAMES;
+pub(crate) use create::{gathered, party};
 pub(crate) use members::Members;
 pub(crate) use named::{Named, free, let_go};
-pub(crate) use create::{gathered, party};
 pub(crate) use party::{Ends, Party, Way, decode, encode, failed, submit_blank, submit_data};
 
 use crate::attribute::Attributes;

@@ -163,7 +163,7 @@ fn choose(file: &File, kind: Kind, all: &[Want], regions: &Regions) -> Choice {
         pieces: sum.pieces + want.load.pieces,
         bytes: sum.bytes + want.load.bytes,
     });
-    let direct_ns = all.iter().map(|want| want.load.direct_ns()).max().unwrap_or(0);
+    let direct_ns = all.iter().map(|want| want.load.direct_ns(kind == Kind::Read)).max().unwrap_or(0);
     let owners_ns = plan::exchanged_ns(sum, all.len() as u64, regions.owners().len() as u64);
     let overlap = meet(all, 1);
     let hint = lock(&file.hints).exchanges(kind == Kind::Read);

@@ -22,8 +22,8 @@ use std::task::{Context, Poll};
 
 /// Parts per owner of which a rank has messages under way.
 const AHEAD: usize = 2;
-/// Slices shorter than this on average are copied together before they are written: a slice costs the
-/// system as much as a copy of so many bytes.
+/// Slices shorter than this on average are copied together before they are written: a slice costs the system
+/// 50 to 80 ns, and a copy of so many bytes 30 to 60 ns (the machine of [`nmad_file::plan`]).
 const SHORT: u64 = 256;
 
 /// Most numbers of an announcement: no access touches more regions.
@@ -271,13 +271,12 @@ impl Exchange<'_> {
             return all.iter().try_for_each(|(_, pieces, memory)| self.file.disk.write(pieces, memory));
         };
         let source = |source: &merge::Source| all[source.access].2.slice(source.begin, source.piece.len);
-        let slices: Vec<Segments> = merged.sources.iter().map(source).collect();
-        let memory = joined(&slices);
-        if memory.len() >= SHORT * slices.len() as u64 {
-            return self.file.disk.write(&merged.pieces, &memory);
+        if merged.pieces.len() >= SHORT * merged.sources.len() as u64 {
+            let slices: Vec<Segments> = merged.sources.iter().map(source).collect();
+            return self.file.disk.write(&merged.pieces, &joined(&slices));
         }
-        let mut copy = Vec::new();
-        memory.append_to(&mut copy);
+        let mut copy = Vec::with_capacity(merged.pieces.len() as usize);
+        merged.sources.iter().for_each(|each| source(each).append_to(&mut copy));
         let copy = Kept::new(copy);
         let written = self.file.disk.write(&merged.pieces, &copy.segments());
         copy.release();

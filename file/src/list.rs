@@ -94,7 +94,10 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_a_list_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200), len in 0_u64..500) {
+        fn any_bytes_are_a_list_or_refused(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            len in 0_u64..500,
+        ) {
             if let Some(list) = decode(&bytes, len) {
                 prop_assert!(list.len() == len && list.is_ascending());
             }

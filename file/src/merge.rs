@@ -141,7 +141,8 @@ mod tests {
                     .iter()
                     .flat_map(|&(begin, len)| bytes[begin as usize..(begin + len) as usize].to_vec())
                     .collect();
-                let expected: Vec<u64> = access.list().iter().flat_map(|piece| piece.offset..piece.end()).collect();
+                let pieces = access.list().iter();
+                let expected: Vec<u64> = pieces.flat_map(|piece| piece.offset..piece.end()).collect();
                 prop_assert_eq!(found, expected);
             }
             if let Some(merged) = merge(&accesses) {

@@ -93,7 +93,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_are_the_access(runs in prop::collection::vec((0_u64..30, 1_u64..40), 1..20), unit in 1_u64..25) {
+        fn parts_are_the_access(
+            runs in prop::collection::vec((0_u64..30, 1_u64..40), 1..20),
+            unit in 1_u64..25,
+        ) {
             let regions = Regions::new(unit, 1, vec![0, 1, 2]);
             let mut at = 0;
             let mut pieces = Pieces::default();

@@ -245,7 +245,8 @@ macro_rules! numbers {
     (@pick $group:ident, $number:ident, $numbers:ident, $thread:ident, $comparison:ident, $topology:ident,
         $split:ident, $combiner:ident, $order:ident, $distribution:ident, $class:ident, $darg:ident,
         $keyval:ident, $lock:ident, $flavor:ident, $model:ident, $assertion:ident, $verbosity:ident,
-        $binding:ident, $scope:ident, $variable:ident, $safety:ident, $source:ident, $openmode:ident, $seek:ident) => {
+        $binding:ident, $scope:ident, $variable:ident, $safety:ident, $source:ident,
+        $openmode:ident, $seek:ident) => {
         match $group {
             $crate::Numbers::Thread => $numbers::$thread($number),
             $crate::Numbers::Comparison => $numbers::$comparison($number),

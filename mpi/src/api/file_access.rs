@@ -8,7 +8,8 @@ use crate::status::Status;
 use std::ffi::c_void;
 
 macro_rules! accesses {
-    ($($(#[$doc:meta])* $name:ident, $later_doc:literal $later:ident($buf:ty $(, $offset:ident)?) = $kind:ident $start:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident, $later_doc:literal $later:ident($buf:ty $(, $offset:ident)?)
+        = $kind:ident $start:expr;)*) => {$(
         $(#[$doc])*
         ///
         /// # Errors

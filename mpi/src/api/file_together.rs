@@ -69,7 +69,8 @@ nonblocking! {
 }
 
 macro_rules! split {
-    ($($(#[$doc:meta])* $begin:ident, $end_doc:literal $end:ident($buf:ty $(, $offset:ident)?) = $kind:ident $start:expr, $like:expr;)*) => {$(
+    ($($(#[$doc:meta])* $begin:ident, $end_doc:literal $end:ident($buf:ty $(, $offset:ident)?)
+        = $kind:ident $start:expr, $like:expr;)*) => {$(
         $(#[$doc])*
         ///
         /// # Errors
@@ -97,7 +98,8 @@ split! {
     file_write_at_all_begin, "`MPI_File_write_at_all_end`" file_write_at_all_end(*const c_void, offset)
         = Write Start::At(offset), SOMEWHERE;
     /// `MPI_File_read_all_begin`
-    file_read_all_begin, "`MPI_File_read_all_end`" file_read_all_end(*mut c_void) = Read Start::Own, Start::Own;
+    file_read_all_begin, "`MPI_File_read_all_end`" file_read_all_end(*mut c_void)
+        = Read Start::Own, Start::Own;
     /// `MPI_File_write_all_begin`
     file_write_all_begin, "`MPI_File_write_all_end`" file_write_all_end(*const c_void)
         = Write Start::Own, Start::Own;

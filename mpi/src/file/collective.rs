@@ -163,7 +163,7 @@ fn choose(file: &File, kind: Kind, all: &[Want], regions: &Regions) -> Choice {
         pieces: sum.pieces + want.load.pieces,
         bytes: sum.bytes + want.load.bytes,
     });
-    let direct_ns = all.iter().map(|want| want.load.direct_ns()).max().unwrap_or(0);
+    let direct_ns = all.iter().map(|want| want.load.direct_ns(kind == Kind::Read)).max().unwrap_or(0);
     let owners_ns = plan::exchanged_ns(sum, all.len() as u64, regions.owners().len() as u64);
     let overlap = meet(all, 1);
     let hint = lock(&file.hints).exchanges(kind == Kind::Read);
@@ -208,8 +208,8 @@ impl fmt::Display for Told<'_> {
         let pieces: u64 = self.all.iter().map(|want| want.load.pieces).sum();
         write!(
             f,
-            "{} of {bytes} B in {pieces} pieces by {} ranks, {} ({}): {}; predicted {} us directly, {} us by {} \
-             owners of regions of {} B",
+            "{} of {bytes} B in {pieces} pieces by {} ranks, {} ({}): {}; predicted {} us directly, {} us by \
+             {} owners of regions of {} B",
             if self.kind == Kind::Read { "read" } else { "write" },
             self.all.len(),
             self.file.disk.path().display(),

@@ -2,12 +2,12 @@
 //! file for the region before.
 //!
 //! Every rank tells each owner first which regions of it the access touches, with the length of the list of
-//! places and of the data. Then list and data of each region follow in ascending order, those of a few regions
-//! at a time, so that owners need memory for two regions. Of a write, an owner writes what all ranks have sent
-//! for a region as few pieces as there can be, straight from where the data arrived; where two ranks write the
-//! same bytes, rank by rank. Of a read, it reads the bytes that somebody wants, each once, and sends every rank
-//! its own. A failure of the file system does not end the exchange: all messages go on, so that nobody waits in
-//! vain, and all ranks hear of it at the end.
+//! places and of the data. Then list and data of each region follow in ascending order, those of a few
+//! regions at a time, so that owners need memory for two regions. Of a write, an owner writes what all
+//! ranks have sent for a region as few pieces as there can be, straight from where the data arrived; where
+//! two ranks write the same bytes, rank by rank. Of a read, it reads the bytes that somebody wants, each
+//! once, and sends every rank its own. A failure of the file system does not end the exchange: all messages
+//! go on, so that nobody waits in vain, and all ranks hear of it at the end.
 
 use super::transfer::Transfer;
 use super::wire::{Counted, Kept, Side, Wire};
@@ -22,8 +22,8 @@ use std::task::{Context, Poll};
 
 /// Parts per owner of which a rank has messages under way.
 const AHEAD: usize = 2;
-/// Slices shorter than this on average are copied together before they are written: a slice costs the system as
-/// much as a copy of so many bytes.
+/// Slices shorter than this on average are copied together before they are written: a slice costs the system
+/// 50 to 80 ns, and a copy of so many bytes 30 to 60 ns (the machine of [`nmad_file::plan`]).
 const SHORT: u64 = 256;
 
 /// Most numbers of an announcement: no access touches more regions.
@@ -271,13 +271,12 @@ impl Exchange<'_> {
             return all.iter().try_for_each(|(_, pieces, memory)| self.file.disk.write(pieces, memory));
         };
         let source = |source: &merge::Source| all[source.access].2.slice(source.begin, source.piece.len);
-        let slices: Vec<Segments> = merged.sources.iter().map(source).collect();
-        let memory = joined(&slices);
-        if memory.len() >= SHORT * slices.len() as u64 {
-            return self.file.disk.write(&merged.pieces, &memory);
+        if merged.pieces.len() >= SHORT * merged.sources.len() as u64 {
+            let slices: Vec<Segments> = merged.sources.iter().map(source).collect();
+            return self.file.disk.write(&merged.pieces, &joined(&slices));
         }
-        let mut copy = Vec::new();
-        memory.append_to(&mut copy);
+        let mut copy = Vec::with_capacity(merged.pieces.len() as usize);
+        merged.sources.iter().for_each(|each| source(each).append_to(&mut copy));
         let copy = Kept::new(copy);
         let written = self.file.disk.write(&merged.pieces, &copy.segments());
         copy.release();

@@ -1,4 +1,5 @@
-//! Waiting with others for others: of a rank that is gone nothing comes, also not from those that wait for it.
+//! Waiting with others for others: of a rank that is gone nothing comes, also not from those that wait for
+//! it.
 
 use super::File;
 use crate::error::{Class, Error, Result};

@@ -1,12 +1,13 @@
 //! Files (MPI 5.0, chapter 14): views, file pointers, and accesses of one process or of all.
 //!
 //! The protocol crate `nmad-file` knows which bytes of a file an access touches, who owns them, and how the
-//! system is called; this module maps MPI onto it. A file is opened and closed in [`open`]. Where data lie is
-//! said by its [`view`], in the [`representation`] of the view; file pointers are in [`pointer`]. Every access
-//! is prepared in [`transfer`], which is the one place that calls the file system for data, and begins in
-//! [`call`]. What all ranks do together is in [`collective`], whose exchange with the owners of regions is
-//! [`exchange`]; [`whole`] has the collective calls that move no data. No lock of the file system is taken:
-//! atomic mode uses the lock of a window ([`atomic`]), and so does the shared file pointer.
+//! system is called; this module maps MPI onto it. A file is opened and closed in [`open`]. Where data lie
+//! is said by its [`view`], in the [`representation`] of the view; file pointers are in [`pointer`]. Every
+//! access is prepared in [`transfer`], which is the one place that calls the file system for data, and
+//! begins in [`call`]. What all ranks do together is in [`collective`], whose exchange with the owners of
+//! regions is [`exchange`]; [`whole`] has the collective calls that move no data. No lock of the file
+//! system is taken: atomic mode uses the lock of a window ([`atomic`]), and so does the shared file
+//! pointer.
 
 mod amode;
 mod atomic;

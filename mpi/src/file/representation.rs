@@ -67,8 +67,8 @@ impl Representation {
         let found = defined.iter().find(|each| each.name == name).cloned();
         found.map(Representation::Defined).ok_or_else(|| {
             Class::UNSUPPORTED_DATAREP.error(format!(
-                "there is no data representation '{name}': there are native, internal and external32, and those \
-                 of MPI_Register_datarep"
+                "there is no data representation '{name}': there are native, internal and external32, and \
+                 those of MPI_Register_datarep"
             ))
         })
     }

@@ -1,5 +1,5 @@
-//! Messages between the ranks of a file: places and data. Each collective access has a tag of its own, so that
-//! several may be under way.
+//! Messages between the ranks of a file: places and data. Each collective access has a tag of its own, so
+//! that several may be under way.
 
 use super::File;
 use crate::at_hand;

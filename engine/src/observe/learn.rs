@@ -170,7 +170,7 @@ impl Peer {
             Way::Body if self.way.push.is_some() => Method::Pushed,
             Way::Body => Method::Rendezvous,
         };
-        let is_free = if way == Way::Body { !is_fixed } else { !self.fixed.in_place_min.is_some() };
+        let is_free = if way == Way::Body { !is_fixed } else { self.fixed.in_place_min.is_none() };
         Some((method, None)).filter(|_| is_free)
     }
 

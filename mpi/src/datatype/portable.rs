@@ -14,12 +14,25 @@ impl Datatype {
     /// # Errors
     /// What `len_of` says, or the new type is too large.
     pub(crate) fn in_file(&self, len_of: Lengths<'_>) -> Result<Datatype> {
+        Ok(self.changed(len_of)?.unwrap_or_else(|| self.clone()))
+    }
+
+    /// The same; none: all elements are as long as in memory, so that the type lies as it does there.
+    fn changed(&self, len_of: Lengths<'_>) -> Result<Option<Datatype>> {
         if let Some(basic) = self.basic().or_else(|| self.f90_basic()) {
-            return element(len_of(basic)?);
+            let len = len_of(basic)?;
+            let is_same = len == self.size() && len == self.extent();
+            return if is_same { Ok(None) } else { element(len).map(Some) };
         }
-        let types: Result<Vec<Datatype>> =
-            self.contents().types.iter().map(|each| each.in_file(len_of)).collect();
-        made_of(self.contents(), &types?)
+        let old = &self.contents().types;
+        let new: Result<Vec<Option<Datatype>>> = old.iter().map(|each| each.changed(len_of)).collect();
+        let new = new?;
+        if new.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        let types: Vec<Datatype> =
+            new.into_iter().zip(old.iter()).map(|(new, old)| new.unwrap_or_else(|| old.clone())).collect();
+        made_of(self.contents(), &types).map(Some)
     }
 }
 
@@ -158,10 +171,10 @@ mod tests {
         all.into_iter().map(|made| made.expect("a type")).collect()
     }
 
-    fn runs(of: &Datatype) -> (Vec<(i64, i64)>, i64) {
+    fn runs(of: &Datatype, count: i64) -> Vec<(i64, i64)> {
         let mut runs = Vec::new();
-        of.for_each_run(2, |run| runs.push((run.offset, run.len)));
-        (runs, of.extent())
+        of.for_each_run(count, |run| runs.push((run.offset, run.len)));
+        runs
     }
 
     #[test]
@@ -170,7 +183,7 @@ mod tests {
             let int = Datatype::predefined(Basic::Int);
             for each in kinds(form, int).into_iter().chain(in_bytes(form, int)) {
                 let same = each.in_file(&|basic| Ok(basic.size())).expect("a type");
-                assert_eq!(runs(&same), runs(&each), "{:?}", each.combiner());
+                assert!(same.is_same(&each), "{:?}", each.combiner());
             }
         }
     }
@@ -182,10 +195,11 @@ mod tests {
             let (long, int) = (Datatype::predefined(Basic::Long), Datatype::predefined(Basic::Int));
             let half = |of: &Datatype| of.in_file(&|basic| Ok(basic.external_size())).expect("a type");
             for (of_long, of_int) in kinds(form, long).iter().zip(kinds(form, int)) {
-                assert_eq!(runs(&half(of_long)), runs(&of_int), "{:?}", of_long.combiner());
+                assert_eq!(runs(&half(of_long), 2), runs(&of_int, 2), "{:?}", of_long.combiner());
             }
             for (of_long, of_int) in in_bytes(form, long).iter().zip(in_bytes(form, int)) {
-                assert_eq!(runs(&half(of_long)).0, runs(&of_int).0, "{:?}", of_long.combiner());
+                // Structures are not padded in the file.
+                assert_eq!(runs(&half(of_long), 1), runs(&of_int, 1), "{:?}", of_long.combiner());
             }
         }
     }

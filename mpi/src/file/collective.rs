@@ -131,7 +131,7 @@ async fn steps(
             }
         }
     };
-    told_of_failures(&file, failed, (&ends, &words)).await?;
+    told_of_failures(file.disk.path(), failed, (&ends, &words)).await?;
     match (wrong, ended) {
         (Some(wrong), _) => Err(wrong),
         (None, Some(ended)) => Ok(ended),

@@ -3,6 +3,7 @@
 use super::hints::Hints;
 use super::pointer::Shared;
 use super::view::View;
+use super::whole::told_of_failures;
 use super::{Amode, FILES, File, error_of, lock, share};
 use crate::algorithm::check::number;
 use crate::api;
@@ -12,6 +13,7 @@ use crate::group::Group;
 use crate::handle::{self, Comm, Info};
 use crate::info;
 use crate::objects;
+use crate::task::block_on;
 use crate::world::world;
 use nmad_file::{Disk, Fault};
 use std::path::{Path, PathBuf};
@@ -87,27 +89,30 @@ fn opened(on: Named, name: &str, bits: i32, info: Info) -> Result<handle::File> 
     let mut opening = amode.opening(is_first);
     opening.mode = hints.mode;
     // The first rank creates the file, so that all others find it.
-    let first = if is_first { Some(Disk::open(&path, opening)) } else { None };
-    let refused = comm::gathered(&on.comm, &[first.as_ref().map_or(0, class_of)])?[0];
-    if refused != 0 {
-        return Err(match first {
-            Some(Err(fault)) => error_of(fault),
-            _ => elsewhere(0, refused, &path),
-        });
-    }
-    let disk = first.unwrap_or_else(|| Disk::open(&path, opening));
-    let disk = disk.and_then(|disk| Ok((if amode.appends() { disk.size()? } else { 0 }, disk)));
-    let refused = comm::gathered(&on.comm, &[class_of(&disk)])?;
-    match (disk, refused.iter().position(|class| *class != 0)) {
-        (Err(fault), _) => Err(error_of(fault)),
-        (Ok(_), Some(rank)) => Err(elsewhere(rank, refused[rank], &path)),
-        (Ok(disk), None) => assemble(on, disk, amode, hints),
-    }
+    let open = || {
+        let disk = Disk::open(&path, opening)?;
+        Ok((if amode.appends() { disk.size()? } else { 0 }, disk))
+    };
+    let first = if is_first { Some(told(&on, &path, open())?) } else { None };
+    let disk = match first {
+        Some(disk) => told(&on, &path, Ok(disk))?,
+        None => {
+            told(&on, &path, Ok(()))?;
+            told(&on, &path, open())?
+        }
+    };
+    assemble(on, disk, amode, hints)
 }
 
-/// The class of what the system refuses; zero: nothing.
-fn class_of<T>(answer: &std::result::Result<T, Fault>) -> i64 {
-    answer.as_ref().map_or_else(|fault| i64::from(error_of(fault.clone()).class().0), |_| 0)
+/// Tells all ranks whether the system has refused something to one of them.
+fn told<T>(on: &Named, path: &Path, answer: std::result::Result<T, Fault>) -> Result<T> {
+    let (value, failed) = match answer {
+        Ok(value) => (Some(value), None),
+        Err(fault) => (None, Some(error_of(fault))),
+    };
+    let (ends, words) = (comm::party(&on.comm), comm::party(&on.comm));
+    block_on(told_of_failures(path, failed, (&ends, &words)))?;
+    value.ok_or_else(|| Class::INTERN.error("an error that was told to all ranks is none"))
 }
 
 /// How all ranks open the file, if they give the same.

@@ -8,6 +8,7 @@ use crate::handle::Info;
 use crate::info;
 use crate::task::block_on;
 use nmad_file::Fault;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Bytes of the words of an error that other ranks are told.
@@ -110,14 +111,14 @@ impl File {
         let (ends, words) = (party(&self.on.comm), party(&self.on.comm));
         let file = self.clone();
         block_on(UnlessLost::new(self.clone(), async move {
-            told_of_failures(&file, failed, (&ends, &words)).await
+            told_of_failures(file.disk.path(), failed, (&ends, &words)).await
         }))
     }
 }
 
 /// Tells all ranks whether the file system has refused something to one of them.
 pub(super) async fn told_of_failures(
-    file: &File,
+    path: &Path,
     failed: Option<Error>,
     (ends, words): (&Party, &Party),
 ) -> Result<()> {
@@ -131,6 +132,6 @@ pub(super) async fn told_of_failures(
         return Err(failed);
     }
     let text = told[rank * WORDS..(rank + 1) * WORDS].split(|byte| *byte == 0).next().unwrap_or_default();
-    let text = format_args!("rank {rank}: {}", String::from_utf8_lossy(text));
-    Err(file.error(Class(all[rank] as i32), text))
+    let text = String::from_utf8_lossy(text);
+    Err(Class(all[rank] as i32).error(format!("file {}: rank {rank}: {text}", path.display())))
 }

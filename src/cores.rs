@@ -4,7 +4,6 @@
 //! others were bound to the same core. Hosts of a testbed and containers are nodes of their own and share
 //! the cores of one machine; its kernel has one name for all of them ([`machine`]).
 
-use crate::card::Card;
 use nmad_engine::Pair;
 use nmad_launch::Bootstrap;
 use nmad_launch::binding::{Level, topology};
@@ -77,15 +76,14 @@ pub(crate) fn machine() -> u64 {
 }
 
 /// Returns whether other ranks need the cores of this one, and the number of cores of all ranks of its
-/// node, from the cards of all ranks.
-pub(crate) fn judge(job: &dyn Bootstrap, cards: &[Card]) -> (Sharing, usize) {
+/// node, from the machine and cores that each rank sent.
+pub(crate) fn judge(job: &dyn Bootstrap, told: &[(u64, &Cores)]) -> (Sharing, usize) {
     let me = job.rank() as usize;
-    let (mine, nodes) = (&cards[me].cores, job.nodes());
-    let is_here = |(card, node): &(&Card, &_)| {
-        *node == &nodes[me] || (card.machine != 0 && card.machine == cards[me].machine)
-    };
-    let machine: Vec<&Cores> = cards.iter().zip(nodes).filter(is_here).map(|(card, _)| &card.cores).collect();
-    let node = of_ranks_here(job, cards.iter().map(|card| &card.cores));
+    let ((own, mine), nodes) = (told[me], job.nodes());
+    let is_here =
+        |(told, node): &(&(u64, &Cores), &u32)| **node == nodes[me] || (told.0 != 0 && told.0 == own);
+    let machine: Vec<&Cores> = told.iter().zip(nodes).filter(is_here).map(|(told, _)| told.1).collect();
+    let node = of_ranks_here(job, told.iter().map(|told| told.1));
     // A container's CPU quota may be lower than its number of cores.
     let share = std::thread::available_parallelism().map_or(1, |count| count.get());
     let is_cut = share < mine.count() && share < node.len();

@@ -117,7 +117,8 @@ impl Session {
         (opened, oversubscribed): (Vec<OpenRail>, &AtomicBool),
         cards: &[Card],
     ) -> Result<Session, SessionError> {
-        let (sharing, cores) = cores::judge(job, cards);
+        let told: Vec<_> = cards.iter().map(|card| (card.machine, &card.cores)).collect();
+        let (sharing, cores) = cores::judge(job, &told);
         let mut drivers: Vec<Box<dyn Driver>> = Vec::new();
         let mut rails = Vec::new();
         oversubscribed.store(sharing == Sharing::Always, Ordering::Relaxed);

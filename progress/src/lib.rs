@@ -7,8 +7,8 @@
 //! idle core the helper also posts for other threads (`standby`), with `worker` threads on further cores.
 //! This work waits as tasklets in queues of the cores that share a cache or a socket (`tasklet`,
 //! `topology`), and so do pieces of large copies and reductions (`share`, `split`). A waiting thread polls,
-//! then sleeps, and yields its core only to ranks of its job (`core_sharing`). This layer knows rails only as drivers to be polled; it must never know which
-//! networks they belong to.
+//! then sleeps, and yields its core only to ranks of its job (`core_sharing`). This layer knows rails only as
+//! drivers to be polled; it must never know which networks they belong to.
 #![deny(unsafe_code)]
 
 mod access;

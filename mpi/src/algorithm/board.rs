@@ -41,8 +41,8 @@ pub(super) fn is_of_one_node(team: &Team, ranks_max: usize) -> bool {
     !team.spans_nodes() && (2..=ranks_max).contains(&team.size())
 }
 
-/// Called between two looks while nothing has come, with the memory and whether this rank has changed it since
-/// the last call; an error ends the wait.
+/// Called between two looks while nothing has come, with the memory and whether this rank has changed it
+/// since the last call; an error ends the wait.
 pub type Pause<'a> = &'a mut dyn FnMut(&SharedMemory, bool) -> Result<()>;
 
 /// One rank's view of the board.

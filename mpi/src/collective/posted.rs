@@ -57,10 +57,9 @@ impl Posted {
         let Stage::Memory { ended, rest, .. } = &mut self.stage else { return None };
         if ended.get().is_none()
             && let Some(Ok(mut board)) = self.comm.desk().shared.board().map(|board| board.try_lock())
+            && board.go_on()
         {
-            if board.go_on() {
-                self.asleep |= bell(&board, &self.comm).ring();
-            }
+            self.asleep |= bell(&board, &self.comm).ring();
         }
         let rest = match ended.get()? {
             Ok(left) if left.is_empty() => None,

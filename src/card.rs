@@ -1,7 +1,7 @@
 //! The card of a rank: the addresses of its rails for the other ranks, as one string in the launcher's
 //! key-value space.
 
-use crate::cores::Cores;
+use crate::cores::{Cores, machine};
 use crate::error::SessionError;
 use crate::rails::OpenRail;
 use nmad_launch::Bootstrap;
@@ -15,6 +15,8 @@ pub(crate) struct Card {
     pub(crate) lacks: Vec<u64>,
     /// Cores on which it may run.
     pub(crate) cores: Cores,
+    /// Its machine ([`machine`]).
+    pub(crate) machine: u64,
     /// Number of its program on the job's command line; 0 if the launcher does not tell.
     pub(crate) program: u32,
 }
@@ -22,19 +24,22 @@ pub(crate) struct Card {
 /// Keys in place of a rail's number.
 const LACKS: &str = "lacks";
 const CORES: &str = "cores";
+const MACHINE: &str = "machine";
 const PROGRAM: &str = "program";
 
 impl Card {
     /// Encodes the card, for example
-    /// `0=10.0.0.1/24:4000;1=10.0.1.1/24:4001;lacks=6c62272e07bb0142;cores=3;program=1`.
+    /// `0=10.0.0.1/24:4000;1=10.0.1.1/24:4001;lacks=6c62272e07bb0142;cores=3;machine=1d0c;program=1`.
     pub(crate) fn encode(&self) -> String {
         let rails = self.rails.iter().map(|(number, address)| format!("{number}={address}"));
         let lacks = self.lacks.iter().map(|name| format!("{LACKS}={name:x}"));
         let cores = Some(&self.cores).filter(|cores| !cores.is_empty());
         let cores = cores.map(|cores| format!("{CORES}={}", cores.encode()));
+        let machine = Some(self.machine).filter(|&machine| machine > 0);
+        let machine = machine.map(|machine| format!("{MACHINE}={machine:x}"));
         let program = Some(self.program).filter(|&program| program > 0);
         let program = program.map(|program| format!("{PROGRAM}={program}"));
-        rails.chain(lacks).chain(cores).chain(program).collect::<Vec<_>>().join(";")
+        rails.chain(lacks).chain(cores).chain(machine).chain(program).collect::<Vec<_>>().join(";")
     }
 
     /// Decodes a card; `None` for other text.
@@ -44,6 +49,7 @@ impl Card {
             match entry.split_once('=')? {
                 (LACKS, name) => card.lacks.push(u64::from_str_radix(name, 16).ok()?),
                 (CORES, cores) => card.cores = Cores::decode(cores)?,
+                (MACHINE, machine) => card.machine = u64::from_str_radix(machine, 16).ok()?,
                 (PROGRAM, program) => card.program = program.parse().ok()?,
                 (number, address) => card.rails.push((number.parse().ok()?, address.to_string())),
             }
@@ -85,7 +91,8 @@ pub(crate) fn exchange(
     }
     let told = opened.iter().map(|rail| (rail.number, rail.driver.address()));
     let rails = told.filter(|(_, address)| !address.is_empty()).collect();
-    let card = Card { rails, lacks, cores: Cores::own(), program: job.program().unwrap_or(0) };
+    let (cores, program) = (Cores::own(), job.program().unwrap_or(0));
+    let card = Card { rails, lacks, cores, machine: machine(), program };
     job.put(&format!("card-{}", job.rank()), &card.encode())?;
     job.fence()?;
     (0..job.size()).map(|rank| read_card(job, rank)).collect()
@@ -127,13 +134,15 @@ mod tests {
     #[test]
     fn a_card_survives_a_round_trip_and_other_text_is_refused() {
         let rails = vec![(0, "10.0.0.1/24:1".into()), (3, "fd00::1/64:2".into())];
-        let card = Card { rails, lacks: vec![7, u64::MAX], cores: Cores::own(), program: 2 };
+        let (lacks, machine) = (vec![7, u64::MAX], 0x1d0c);
+        let card = Card { rails, lacks, cores: Cores::own(), machine, program: 2 };
         assert_eq!(Card::decode(&card.encode()), Some(card));
         assert_eq!(Card::decode(""), Some(Card::default()));
         assert_eq!(Card::decode("x=1"), None);
         assert_eq!(Card::decode("1"), None);
         assert_eq!(Card::decode("lacks=x"), None);
         assert_eq!(Card::decode("cores=x"), None);
+        assert_eq!(Card::decode("machine=x"), None);
         assert_eq!(Card::decode("program=x"), None);
     }
 }

@@ -1,12 +1,13 @@
-//! The cores of the ranks of a node: spinning pays only for a rank with a core of its own.
+//! The cores of the ranks of a machine: whether other ranks need the core of a rank that waits.
 //!
 //! Each rank sends its cores to the others, since a rank that was bound to one core cannot know whether the
-//! others were bound to the same core.
+//! others were bound to the same core. Hosts of a testbed and containers are nodes of their own and share
+//! the cores of one machine; its kernel has one name for all of them ([`machine`]).
 
 use nmad_engine::Pair;
 use nmad_launch::Bootstrap;
 use nmad_launch::binding::{Level, topology};
-use nmad_progress::{Idle, Topology};
+use nmad_progress::{Sharing, Topology};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 /// A set of cores as a bit mask, 64 in each word.
@@ -66,17 +67,31 @@ impl Cores {
     }
 }
 
-/// Returns how long a rank spins, and the number of cores of all ranks of its node, from the cores that
-/// each rank sent.
-pub(crate) fn judge<'c>(job: &dyn Bootstrap, told: impl Iterator<Item = &'c Cores> + Clone) -> (Idle, usize) {
-    let node = of_ranks_here(job, told.clone());
-    let mine = told.clone().nth(job.rank() as usize).expect("we told ours");
+/// Returns the name of the running kernel as a number, equal for all processes of a machine; zero if the
+/// system hides it.
+pub(crate) fn machine() -> u64 {
+    let name = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let digits: String = name.chars().filter(char::is_ascii_hexdigit).take(16).collect();
+    u64::from_str_radix(&digits, 16).unwrap_or(0)
+}
+
+/// Returns whether other ranks need the cores of this one, and the number of cores of all ranks of its
+/// node, from the machine and cores that each rank sent.
+pub(crate) fn judge(job: &dyn Bootstrap, told: &[(u64, &Cores)]) -> (Sharing, usize) {
+    let me = job.rank() as usize;
+    let ((own, mine), nodes) = (told[me], job.nodes());
+    let is_here =
+        |(told, node): &(&(u64, &Cores), &u32)| **node == nodes[me] || (told.0 != 0 && told.0 == own);
+    let machine: Vec<&Cores> = told.iter().zip(nodes).filter(is_here).map(|(told, _)| told.1).collect();
+    let node = of_ranks_here(job, told.iter().map(|told| told.1));
     // A container's CPU quota may be lower than its number of cores.
     let share = std::thread::available_parallelism().map_or(1, |count| count.get());
     let is_cut = share < mine.count() && share < node.len();
-    let idle = if has_own(mine, &node) && !is_cut { Idle::DEDICATED } else { Idle::SHARED };
     let all = together(&node).count().max(1);
-    (idle, if share < mine.count() { all.min(share) } else { all })
+    (
+        if is_cut { Sharing::Always } else { sharing(mine, &machine) },
+        if share < mine.count() { all.min(share) } else { all },
+    )
 }
 
 /// Returns the cores on which ranks of our node may run, ascending.
@@ -114,30 +129,42 @@ fn together(ranks: &[&Cores]) -> Cores {
     ranks.iter().fold(Cores::default(), |all, other| all.join(other))
 }
 
-/// Returns whether there is a core for each rank that may run on one of ours.
-fn has_own(mine: &Cores, node: &[&Cores]) -> bool {
-    let rivals: Vec<&Cores> = node.iter().copied().filter(|other| other.intersects(mine)).collect();
-    !mine.is_empty() && rivals.len() <= together(&rivals).count()
+/// Returns whether ranks of this machine, of which `mine` is one, need our cores.
+fn sharing(mine: &Cores, machine: &[&Cores]) -> Sharing {
+    let rivals: Vec<&Cores> = machine.iter().copied().filter(|other| other.intersects(mine)).collect();
+    match rivals.len() {
+        1 => Sharing::Never,
+        count if count > 1 && count <= together(&rivals).count() => Sharing::Perhaps,
+        _ => Sharing::Always,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn one_of(node: &[&[usize]]) -> bool {
-        let node: Vec<Cores> = node.iter().map(|cores| Cores::of(cores.iter().copied())).collect();
-        has_own(&node[0], &node.iter().collect::<Vec<_>>())
+    fn first_of(machine: &[&[usize]]) -> Sharing {
+        let machine: Vec<Cores> = machine.iter().map(|cores| Cores::of(cores.iter().copied())).collect();
+        sharing(&machine[0], &machine.iter().collect::<Vec<_>>())
     }
 
     #[test]
     fn a_rank_bound_to_a_core_alone_owns_it() {
-        assert!(one_of(&[&[0], &[1]]));
-        assert!(one_of(&[&[0, 1], &[0, 1]]));
-        assert!(one_of(&[&[70], &[3], &[3]]), "others may share theirs");
-        assert!(!one_of(&[&[0], &[0]]), "started under taskset, say");
-        assert!(!one_of(&[&[0, 1], &[0, 1], &[0, 1]]));
-        assert!(!one_of(&[&[0, 1], &[0], &[1]]));
-        assert!(!one_of(&[&[]]), "unknown");
+        assert_eq!(first_of(&[&[0], &[1]]), Sharing::Never);
+        assert_eq!(first_of(&[&[70], &[3], &[3]]), Sharing::Never, "others may share theirs");
+        assert_eq!(first_of(&[&[0, 1], &[0, 1]]), Sharing::Perhaps, "the system places them");
+        assert_eq!(first_of(&[&[0, 1], &[0]]), Sharing::Perhaps);
+        assert_eq!(first_of(&[&[0], &[0]]), Sharing::Always, "started under taskset, say");
+        assert_eq!(first_of(&[&[0, 1], &[0, 1], &[0, 1]]), Sharing::Always);
+        assert_eq!(first_of(&[&[0, 1], &[0], &[1]]), Sharing::Always);
+        assert_eq!(first_of(&[&[]]), Sharing::Always, "unknown");
+    }
+
+    #[test]
+    fn processes_of_one_machine_name_it_alike() {
+        assert_eq!(machine(), machine());
+        let told = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").is_ok();
+        assert_eq!(machine() != 0, told);
     }
 
     #[test]

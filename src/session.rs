@@ -19,7 +19,7 @@ use nmad_engine::{
     Accuracy, Driver, Engine, Error, Feed, InForce, PeerId, RailId, Receipt, StrategyId, Taught,
 };
 use nmad_launch::{Bootstrap, bootstrap};
-use nmad_progress::{Helped, Idle, Node, Outcome, Progress};
+use nmad_progress::{Helped, Node, Outcome, Progress, Sharing};
 use nmad_words::setting::misspelt;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -117,10 +117,11 @@ impl Session {
         (opened, oversubscribed): (Vec<OpenRail>, &AtomicBool),
         cards: &[Card],
     ) -> Result<Session, SessionError> {
-        let (patience, cores) = cores::judge(job, cards.iter().map(|card| &card.cores));
+        let told: Vec<_> = cards.iter().map(|card| (card.machine, &card.cores)).collect();
+        let (sharing, cores) = cores::judge(job, &told);
         let mut drivers: Vec<Box<dyn Driver>> = Vec::new();
         let mut rails = Vec::new();
-        oversubscribed.store(patience == Idle::SHARED, Ordering::Relaxed);
+        oversubscribed.store(sharing == Sharing::Always, Ordering::Relaxed);
         let own = &cards[job.rank() as usize];
         // The addresses at which each process may be reached.
         let addresses: Vec<Vec<_>> = (0..)
@@ -146,7 +147,7 @@ impl Session {
             drivers.push(driver);
         }
         let no_thread = |source| SessionError::System { what: "start the progress thread", source };
-        let node = Node::new(engine, drivers, patience, tell).map_err(no_thread)?;
+        let node = Node::new(engine, drivers, sharing, tell).map_err(no_thread)?;
         node.share_cores(cores::of_node(job, cards.iter().map(|card| &card.cores)), cores::arrange);
         let (rank, size, nodes) = (job.rank(), job.size(), job.nodes().to_vec());
         let (program, programs) = (job.program(), cards.iter().map(|card| card.program).collect());

@@ -15,6 +15,7 @@ mod algorithm;
 pub mod api;
 mod at_hand;
 mod attribute;
+mod bell;
 mod codes;
 mod collective;
 mod comm;

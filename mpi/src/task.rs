@@ -11,7 +11,7 @@ use crate::request::Ended;
 use crate::status::Status;
 use crate::world::{World, world};
 use newmadeleine::RequestId;
-use newmadeleine::engine::{Duration, Engine};
+use newmadeleine::engine::Engine;
 use newmadeleine::progress::{self, Outcome, Patience, Service};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,6 +29,12 @@ pub(crate) trait Work: Send {
         let _ = engine;
         Served::Nothing
     }
+
+    /// Prepares for a sleep of the caller until a packet comes; false: it has to go on once more before. Work
+    /// that waits for messages alone needs nothing for that.
+    fn may_sleep(&mut self) -> bool {
+        true
+    }
 }
 
 /// What a thread of the library's own has done for some work.
@@ -42,30 +48,20 @@ pub(crate) enum Served {
     Ended(Ended),
 }
 
-/// Counts work that goes on when memory changes, of which nothing tells a thread that sleeps.
-pub(crate) struct InMemory(());
-
-static IN_MEMORY: AtomicUsize = AtomicUsize::new(0);
-/// Longest sleep of a thread that waits for memory to change.
-pub(crate) const NAP: Duration = Duration::from_us(50);
-
-impl InMemory {
-    pub(crate) fn new() -> InMemory {
-        IN_MEMORY.fetch_add(1, Ordering::Relaxed);
-        InMemory(())
-    }
-}
-
-impl Drop for InMemory {
-    fn drop(&mut self) {
-        IN_MEMORY.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 /// Pauses between two looks at tasks.
 pub(crate) fn pause(world: &World, patience: &mut Patience) {
-    let bound = (IN_MEMORY.load(Ordering::Relaxed) > 0).then_some(NAP);
-    world.node().pause(patience, bound);
+    pause_for(world, patience, &mut || true);
+}
+
+/// The same for a wait that has to prepare for a sleep, as [`progress::Node::pause`] says.
+pub(crate) fn pause_for(world: &World, patience: &mut Patience, prepare: &mut dyn FnMut() -> bool) {
+    world.node().pause(patience, || may_sleep() & prepare());
+}
+
+/// Whether all tasks are woken when they can go on.
+fn may_sleep() -> bool {
+    // Each of them has to prepare for it.
+    !any() || tasks().iter().fold(true, |all, task| task.may_sleep() & all)
 }
 
 /// Work that any waiting thread advances.
@@ -95,6 +91,11 @@ impl Task {
 }
 
 impl Task {
+    /// As [`Work::may_sleep`]; false as long as another thread is at it.
+    fn may_sleep(&self) -> bool {
+        self.ended.get().is_some() || self.work.try_lock().is_ok_and(|mut work| work.may_sleep())
+    }
+
     /// As [`Task::advance`], by a thread that has the engine.
     fn serve(&self, engine: &mut Engine) -> Served {
         let mut work = match self.work.try_lock() {

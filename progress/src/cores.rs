@@ -13,10 +13,10 @@ use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::time::Instant;
 
-/// Share of its time for which an idle core must be idle. A thread that waits for messages spins for up to
-/// 500 us before it sleeps ([`crate::Idle`]): with messages every few milliseconds its core is idle for
-/// less than half of the time, and still counts. At half of the value the noise of a few system services
-/// decides, since the system counts in steps of 10 ms.
+/// Share of its time for which an idle core must be idle. A thread that waits for messages polls for up to
+/// 500 us before it sleeps ([`crate::core_sharing`]): with messages every few milliseconds its core is idle
+/// for less than half of the time, and still counts. At half of the value the noise of a few system
+/// services decides, since the system counts in steps of 10 ms.
 const IDLE: f64 = 0.15;
 /// Most threads whose delays are read; the first ones of a larger process are enough.
 const THREADS_MAX: usize = 64;

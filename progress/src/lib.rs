@@ -6,9 +6,9 @@
 //! manager of P3): `helper` is the thread, `policy` decides its next step, `cores` finds idle cores. On an
 //! idle core the helper also posts for other threads (`standby`), with `worker` threads on further cores.
 //! This work waits as tasklets in queues of the cores that share a cache or a socket (`tasklet`,
-//! `topology`), and so do pieces of large copies and reductions (`share`, `split`). A waiting thread spins,
-//! then yields, then blocks. This layer knows rails only as drivers to be polled; it must never know which
-//! networks they belong to.
+//! `topology`), and so do pieces of large copies and reductions (`share`, `split`). A waiting thread polls,
+//! then sleeps, and yields its core only to ranks of its job (`core_sharing`). This layer knows rails only as
+//! drivers to be polled; it must never know which networks they belong to.
 #![deny(unsafe_code)]
 
 mod access;
@@ -23,7 +23,7 @@ mod cores;
 mod demand;
 mod drive;
 mod helper;
-pub mod idle;
+mod idle;
 mod lock;
 mod locked;
 #[cfg(test)]
@@ -49,10 +49,10 @@ mod watch;
 mod worker;
 
 pub use bounded::UnknownRequest;
+pub use core_sharing::Sharing;
 pub use cores::go_to;
 pub use drive::Step;
 pub use helper::{Doing, Helped};
-pub use idle::Idle;
 pub use locked::{Outcome, Tell};
 pub use node::Node;
 pub use pause::Patience;

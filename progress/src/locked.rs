@@ -37,6 +37,8 @@ pub(crate) struct Core {
     pub(crate) missed: bool,
     /// Request that the thread that turns the pump waits for, and takes when it has ended.
     pub(crate) awaited: Option<RequestId>,
+    /// Ended requests for which no thread waited.
+    pub(crate) ended: u32,
     pub(crate) tell: Tell,
     /// The time of one of the last turns.
     pub(crate) now: Instant,
@@ -66,6 +68,7 @@ impl Core {
             rails: rails.into_iter().map(Some).collect(),
             missed: false,
             awaited: None,
+            ended: 0,
             tell,
             now: Instant::default(),
             looks: 0,

@@ -1,7 +1,7 @@
 //! The node: an engine and its rails, for any number of threads.
 
+use crate::core_sharing::{Sharing, Stage};
 use crate::helper::{Helped, Helper};
-use crate::idle::{Idle, Stage};
 use crate::lock::{Guard, Release};
 use crate::locked::{Core, Looked, Outcome, Tell};
 use crate::receipts::{Listener, OnReceipt, Purpose};
@@ -23,7 +23,7 @@ const ENDLESS: &str = "it waits until there is one";
 pub struct Node {
     pub(crate) shared: Arc<Shared>,
     pub(crate) helper: Helper,
-    pub(crate) idle: Idle,
+    sharing: Sharing,
 }
 
 impl Node {
@@ -32,11 +32,16 @@ impl Node {
     ///
     /// # Errors
     /// The system has no descriptor or thread left.
-    pub fn new(engine: Engine, rails: Vec<Box<dyn Driver>>, idle: Idle, tell: Tell) -> std::io::Result<Node> {
+    pub fn new(
+        engine: Engine,
+        rails: Vec<Box<dyn Driver>>,
+        sharing: Sharing,
+        tell: Tell,
+    ) -> std::io::Result<Node> {
         let shared = Arc::new(Shared::new(Core::new(engine, rails, tell))?);
-        let helper = Helper::start(shared.clone(), idle == Idle::SHARED)?;
+        let helper = Helper::start(shared.clone(), sharing == Sharing::Always)?;
         share::enlist(&shared.standby);
-        Ok(Node { shared, helper, idle })
+        Ok(Node { shared, helper, sharing })
     }
 
     /// Submits a request; an idle rail takes it at once, a busy one later.
@@ -184,7 +189,7 @@ impl Node {
         ended.unwrap_or_else(|| self.wait(request))
     }
 
-    /// Turns the pump until `ready` answers; spins, yields and blocks as [`Idle`] says. `None`: it did not
+    /// Turns the pump until `ready` answers; polls, yields and sleeps as [`Sharing`] says. `None`: it did not
     /// answer before the time `until`, nor after one more look at the rails, so that a thread that was
     /// stopped for longer still finds messages that came meanwhile.
     #[inline]
@@ -199,6 +204,23 @@ impl Node {
             self.shared.push(&mut core, true);
         }
         self.wait_on(core, (None, until), ready)
+    }
+
+    /// Returns the next action of a thread that waits, since the time `active` without any event.
+    #[inline]
+    pub(crate) fn stage(&self, core: &mut Guard<'_, Core>, active: Instant) -> Stage {
+        let (sharing, now) = (self.sharing(core), core.now);
+        core.core_sharing.stage(sharing, now, now.since(active))
+    }
+
+    /// Returns whether others may need the core of a waiting thread: other ranks, or other threads of this
+    /// process that use the node.
+    #[inline]
+    pub(crate) fn sharing(&self, core: &Guard<'_, Core>) -> Sharing {
+        match self.sharing {
+            Sharing::Never if core.is_shared() => Sharing::Perhaps,
+            sharing => sharing,
+        }
     }
 
     /// Waits like [`Node::wait_until`], but holds the lock already; `active` is the time of the last event
@@ -233,14 +255,13 @@ impl Node {
                 core.core_sharing.happened();
                 continue;
             }
-            let quiet = core.now.since(*active);
-            match core.core_sharing.stage(self.idle, quiet) {
+            match self.stage(&mut core, *active) {
                 // The thread that works with the rail needs the lock when it has found an event.
                 Stage::Spin if core.missed => core = self.shared.yield_core(core),
                 // Polling a rail costs a system call, which is pause enough.
                 Stage::Spin => {}
                 Stage::Yield => core = self.shared.yield_core(core),
-                Stage::Block => {
+                Stage::Sleep => {
                     // Another thread may have ended the request while this one polled the rails, and has
                     // woken no thread.
                     if core.is_shared()
@@ -248,7 +269,7 @@ impl Node {
                     {
                         return Some(answer);
                     }
-                    core = self.shared.sleep(core, until);
+                    core = self.shared.sleep(core, until, None);
                 }
             }
         }

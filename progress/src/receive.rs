@@ -2,7 +2,8 @@
 //! and it polls for packets of the sender.
 
 use crate::apart::Held;
-use crate::idle::{self, Stage};
+use crate::core_sharing::Stage;
+use crate::idle;
 use crate::lock::{Guard, Release};
 use crate::locked::{Core, Outcome};
 use crate::node::Node;
@@ -51,7 +52,9 @@ impl Node {
             if happened {
                 *active = core.now;
                 core.core_sharing.happened();
-            } else if core.core_sharing.next(self.idle, core.now.since(*active)) != Stage::Spin {
+            } else if core.core_sharing.next(self.sharing(&core), core.now, core.now.since(*active))
+                != Stage::Spin
+            {
                 core.engine.post_expected();
             }
         };

@@ -17,6 +17,14 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 /// Turns of the pump from one reading of the clock to the next while nothing is posted; a power of two.
 const CLOCK_EVERY: u32 = 8;
 
+/// Numbers of events that may be what a thread waits for: calls of [`crate::Node::rouse`], and ended requests
+/// for which no thread waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tidings {
+    roused: u32,
+    ended: u32,
+}
+
 /// State that the application's threads and the helper share.
 pub(crate) struct Shared {
     core: Lock<Core>,
@@ -26,6 +34,8 @@ pub(crate) struct Shared {
     /// Number of threads that sleep without the lock, and the descriptor that wakes them.
     pub(crate) sleepers: AtomicUsize,
     pub(crate) alarm: OwnedFd,
+    /// Calls of [`crate::Node::rouse`].
+    pub(crate) roused: AtomicU32,
     pub(crate) standby: Arc<Standby>,
 }
 
@@ -38,7 +48,8 @@ impl Shared {
         let alarm = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         let (clock, turns, sleepers) = (Clock::start(), AtomicU32::new(0), AtomicUsize::new(0));
         let standby = core.standby.clone();
-        Ok(Shared { core: Lock::new(core), clock, turns, sleepers, alarm, standby })
+        let roused = AtomicU32::new(0);
+        Ok(Shared { core: Lock::new(core), clock, turns, sleepers, alarm, roused, standby })
     }
 
     #[inline]
@@ -171,7 +182,8 @@ impl Shared {
     #[inline]
     pub(crate) fn news(&self, core: &mut Core) {
         if !core.awaited.is_some_and(|request| core.engine.inspect().only_ended(request)) {
-            self.rouse();
+            core.ended = core.ended.wrapping_add(1);
+            self.wake_sleepers();
         }
         if let Some(watch) = &mut core.watch {
             watch.ended();
@@ -194,17 +206,27 @@ impl Shared {
         let mut core = self.lock();
         core.now = self.clock.now();
         if !helped {
-            let took = core.now.since(before);
-            core.core_sharing.yielded(took);
+            let now = core.now;
+            core.core_sharing.yielded(now, now.since(before));
         }
         core.look_once();
         core
     }
 
+    pub(crate) fn tidings(&self, core: &Core) -> Tidings {
+        Tidings { roused: self.roused.load(Ordering::SeqCst), ended: core.ended }
+    }
+
     /// Sleeps without the lock until a rail has an event, another thread has completed requests, the
-    /// engine's next deadline, or the time `until`.
+    /// engine's next deadline, or the time `until`. Does not sleep if there are other tidings than those
+    /// that were seen.
     #[cold]
-    pub(crate) fn sleep<'a>(&'a self, mut core: Guard<'a, Core>, until: Option<Instant>) -> Guard<'a, Core> {
+    pub(crate) fn sleep<'a>(
+        &'a self,
+        mut core: Guard<'a, Core>,
+        until: Option<Instant>,
+        seen: Option<Tidings>,
+    ) -> Guard<'a, Core> {
         let awaited = core.awaited.take();
         let wants_links = awaited.is_some_and(|request| core.engine.sleeps_for(Some(request)));
         let (descriptors, mut bound) = core.prepare_sleep();
@@ -215,9 +237,13 @@ impl Shared {
         if let Some(until) = until {
             bound = bound.min(until.since(core.now).max(Duration::from_us(1)));
         }
-        self.sleepers.fetch_add(1, Ordering::Relaxed);
+        // A thread that calls `rouse` after this wakes this one; one that has called it before is seen.
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        let is_late = seen.is_some_and(|seen| seen != self.tidings(&core));
         drop(core);
-        idle::block_on(&descriptors, &self.alarm, bound);
+        if !is_late {
+            idle::block_on(&descriptors, &self.alarm, bound);
+        }
         let mut core = self.lock();
         if self.sleepers.fetch_sub(1, Ordering::Relaxed) == 1 {
             let _ = rustix::io::read(&self.alarm, &mut [0u8; 8]);

@@ -6,7 +6,7 @@ mod common;
 use common::Special;
 use nmad_engine::memory::together::{Kind, LEAST, together};
 use nmad_engine::{Context, Pair, Segments, Source, TagMatch};
-use nmad_progress::{Idle, Node, Progress, own_cores};
+use nmad_progress::{Node, Progress, Sharing, own_cores};
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -38,7 +38,7 @@ impl Special for Rail {
 }
 
 fn node(exits: bool) -> Node {
-    let node = common::node(Rail { exits }, Idle::DEDICATED);
+    let node = common::node(Rail { exits }, Sharing::Never);
     node.set_hand_offs([Some(1); Pair::ALL.len()]);
     node.set_progress(Progress::Dedicated(own_cores())).expect("they are ours");
     node

@@ -6,7 +6,7 @@ mod common;
 
 use common::Special;
 use nmad_engine::{Context, Segments, Source, TagMatch};
-use nmad_progress::{Idle, Progress, own_cores};
+use nmad_progress::{Progress, Sharing, own_cores};
 use std::time::{Duration, Instant};
 
 #[derive(Debug)]
@@ -16,7 +16,7 @@ impl Special for Silent {}
 
 #[test]
 fn a_forked_process_drops_the_node_and_its_parent_goes_on() {
-    let node = common::node(Silent, Idle::DEDICATED);
+    let node = common::node(Silent, Sharing::Never);
     node.set_progress(Progress::Dedicated(own_cores())).expect("they are ours");
     let request = node.submit_recv((Source::Any, Context(0), TagMatch::Any), Segments::empty());
     let turns = node.helped().turns;

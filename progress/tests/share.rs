@@ -6,7 +6,7 @@ mod common;
 use common::Special;
 use nmad_engine::memory::together::LEAST;
 use nmad_engine::{Pair, Segments};
-use nmad_progress::{Idle, Node, Progress, own_cores};
+use nmad_progress::{Node, Progress, Sharing, own_cores};
 use std::time::{Duration, Instant};
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ fn segments(memory: &mut [u8]) -> Segments {
 
 /// A node whose helper has a core of its own to which it takes a nanosecond to hand something.
 fn node(setting: Progress) -> Node {
-    let node = common::node(Silent, Idle::DEDICATED);
+    let node = common::node(Silent, Sharing::Never);
     node.set_hand_offs([Some(1); Pair::ALL.len()]);
     node.set_progress(setting).expect("it is ours");
     node

@@ -8,7 +8,7 @@ use common::{PEER, Special};
 use nmad_engine::{
     Context, Hints, Method, Pair, Profile, Protocol, Provenance, RailId, Sample, Segments, Tag,
 };
-use nmad_progress::{Idle, Node, Progress, own_cores};
+use nmad_progress::{Node, Progress, Sharing, own_cores};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -53,7 +53,7 @@ impl Special for Patient {
 
 /// A node over such rails, whose helper has a core of its own, and a further one for each rail beyond two.
 fn node(meeting: &Arc<Meeting>) -> Node {
-    let node = common::node_over(vec![Patient(meeting.clone()); meeting.rails], Idle::DEDICATED);
+    let node = common::node_over(vec![Patient(meeting.clone()); meeting.rails], Sharing::Never);
     let sample = |method, len: u64, ns| (method, Sample::of(len, &mut [ns]).expect("a time"));
     let copies = [(1, 1_000), (1024, 11_240)].map(|(len, ns)| sample(Method::Copy, len, ns));
     let samples = copies.into_iter().chain([sample(Method::HandOff(Pair::Unknown), 0, 200)]);

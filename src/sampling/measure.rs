@@ -309,7 +309,7 @@ mod tests {
     use nmad_drivers::tcp::{TcpConfig, TcpRail};
     use nmad_engine::{Config, Engine};
     use nmad_engine::{Departure, Driver, Event, Limits, Order, PollScope, Sent};
-    use nmad_progress::Idle;
+    use nmad_progress::Sharing;
     use std::mem;
 
     /// A fault of the rail, for tests.
@@ -391,7 +391,7 @@ mod tests {
                 engine.setup().add_link(PeerId(1 - me), rail);
             }
             let rails = rails.map(|rail| Box::new(rail) as Box<dyn Driver>);
-            Node::new(engine, rails.into(), Idle::SHARED, |_| {}).expect("a thread")
+            Node::new(engine, rails.into(), Sharing::Always, |_| {}).expect("a thread")
         })
     }
 

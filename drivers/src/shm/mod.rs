@@ -46,5 +46,7 @@ mod tests;
 mod turn;
 mod wakeup;
 
+pub use wakeup::{fence_all, shares_fences};
+
 pub use config::ShmConfig;
 pub use rail::ShmRail;

@@ -73,6 +73,8 @@ impl ShmRail {
     pub fn open(config: ShmConfig) -> Result<ShmRail, DriverError> {
         let watch = Watch::new().map_err(|e| DriverError::new(Self::NAME, "cannot make an epoll", e))?;
         let home = Home::open(Self::NAME, config.cross_memory, &watch)?;
+        // The system registers a process of one thread at once, and others after a grace period of some ms.
+        wakeup::shares_fences();
         let mut selector = Selector::default();
         selector.recall(&config.learnt);
         Ok(ShmRail {

@@ -204,6 +204,16 @@ impl Engine {
         self.rails[rail.index()].counters.duplicates += u64::from(!is_new);
     }
 
+    /// Sends a peer an acknowledgement, or opens its links: either ends the sleep of its thread that waits.
+    /// For ranks that see a change in memory that they share.
+    pub fn wake(&mut self, id: PeerId) {
+        let Some(peer) = self.peer_mut(id) else { return };
+        if let Some(link) = peer.links.iter_mut().find(|link| !link.lossy && link.is_up()) {
+            link.rx.wanted = true;
+        }
+        self.make_ready(id);
+    }
+
     /// Handles the acknowledgement that arrived with a message for which a thread waited.
     #[inline]
     pub(crate) fn book_deferred_ack(&mut self) {

@@ -362,7 +362,7 @@ pub(crate) struct Arrivals {
     /// Something arrived twice or out of order: acknowledge at once.
     immediate: bool,
     /// The peer should learn at once when this arrived, as a bandwidth sample.
-    wanted: bool,
+    pub(crate) wanted: bool,
     /// Bytes that arrived since the last acknowledgement was sent; counted only for messages split over
     /// several rails.
     bytes: u64,

@@ -41,8 +41,9 @@ pub(super) fn is_of_one_node(team: &Team, ranks_max: usize) -> bool {
     !team.spans_nodes() && (2..=ranks_max).contains(&team.size())
 }
 
-/// Called between two looks while nothing has come; an error ends the wait.
-pub type Pause<'a> = &'a mut dyn FnMut() -> Result<()>;
+/// Called between two looks while nothing has come, with the memory and whether this rank has changed it
+/// since the last call; an error ends the wait.
+pub type Pause<'a> = &'a mut dyn FnMut(&SharedMemory, bool) -> Result<()>;
 
 /// One rank's view of the board.
 #[derive(Debug)]
@@ -70,6 +71,11 @@ impl Board {
         Board { memory, ring, number: 0, later, unasked, lists }
     }
 
+    /// The memory that the ranks share.
+    pub fn memory(&self) -> &SharedMemory {
+        &self.memory
+    }
+
     /// Does an operation to its end. Returns the ranks whose parts are too long to be posted, as far as they
     /// matter to this one: they are left to messages.
     ///
@@ -94,31 +100,34 @@ impl Board {
     }
 
     /// Goes on with such operations, as far as they can.
+    /// Returns whether the memory was changed.
     #[inline]
-    pub fn go_on(&mut self) {
-        self.later.go_on(&self.memory, &mut self.lists);
+    pub fn go_on(&mut self) -> bool {
+        self.later.go_on(&self.memory, &mut self.lists)
     }
 
     /// The place of our post in this operation, when it is free.
     #[inline]
     fn open(&mut self, len: usize, pause: Pause<'_>) -> Result<Post> {
+        let mut has_changed = false;
         loop {
             if let Some(post) = self.ring.open(&self.memory, self.number, len) {
                 return Ok(post);
             }
-            pause()?;
-            self.go_on();
+            pause(&self.memory, has_changed)?;
+            has_changed = self.go_on();
         }
     }
 
     /// Waits for the posts of ranks in this operation.
     #[inline]
     fn look(&mut self, ranks: Range<usize>, pause: Pause<'_>) -> Result<()> {
+        let mut has_changed = true;
         for rank in ranks {
             while !self.ring.is_there(&self.memory, rank, self.number) {
-                pause()?;
+                pause(&self.memory, has_changed)?;
                 // Others may wait for what nobody else can do while this call has the board.
-                self.go_on();
+                has_changed = self.go_on();
             }
         }
         Ok(())

@@ -76,6 +76,11 @@ impl Pool {
         Pool { memory, size, me, met: 0, scratch: Scratch::new(CHUNK) }
     }
 
+    /// The memory that the ranks share.
+    pub fn memory(&self) -> &SharedMemory {
+        &self.memory
+    }
+
     /// Combines operands of all ranks, which lie in a row in `own`; `into` gets what is wanted here, which is
     /// nothing if it is empty. Both may begin at the same place. Serves allreduce, reduce and
     /// reduce_scatter.
@@ -167,9 +172,10 @@ impl Pool {
     fn meet(&mut self, pause: Pause<'_>) -> Result<()> {
         self.met += 1;
         self.mark(self.me).store(self.met, Ordering::Release);
+        let mut has_changed = true;
         for rank in 0..self.size {
             while self.mark(rank).load(Ordering::Acquire) < self.met {
-                pause()?;
+                pause(&self.memory, std::mem::take(&mut has_changed))?;
             }
         }
         Ok(())

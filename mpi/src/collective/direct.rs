@@ -2,7 +2,7 @@
 
 use super::agreement::greatest;
 use super::call::Call;
-use super::meeting::{Wait, make};
+use super::meeting::{BELL, Wait, bell, make, wake};
 use super::posted::{Rest, Way};
 use super::settings::settings;
 use super::shared::{Chosen, Means, Place};
@@ -11,6 +11,7 @@ use crate::algorithm::check::Form;
 use crate::algorithm::choice::{FIRST, Memory, Problem};
 use crate::algorithm::pool::Pool;
 use crate::error::Result;
+use crate::task;
 use crate::world::world;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -50,8 +51,7 @@ impl Call {
         }
     }
 
-    /// The board is not made for that: all ranks would have to wait for each other. A post wakes nobody, so
-    /// a rank that waits for one sleeps for [`crate::task::NAP`] at most.
+    /// The board is not made for that: all ranks would have to wait for each other.
     fn begin_on_board<'t, P: Problem>(
         &self,
         problem: &impl Fn() -> P,
@@ -63,7 +63,12 @@ impl Call {
         let Some(Some(board)) = place.made.get().filter(|_| takes_it) else { return Ok(None) };
         let mut board = locked(board);
         let turn = turn(&mut board)?;
-        Ok(Some(board.start(turn)))
+        let ended = board.start(turn);
+        let ranks = bell(board.memory(), Board::len(self.team().size())).ring();
+        if ranks != 0 {
+            world()?.node().submit(|engine| wake(engine, &self.on.comm, ranks));
+        }
+        Ok(Some(ended))
     }
 
     /// Does a collective with parts of different lengths on the board, or begins it there, if that is chosen
@@ -170,10 +175,16 @@ impl Call {
             None => self.consider(place)?,
         };
         let Some(means) = made else { return Ok(None) };
-        let is_crowded = self.is_crowded();
-        let mut wait =
-            Wait { world: world()?, comm: &self.on.comm, is_crowded, looks: 0, since: None, checked: 0 };
-        work(&mut locked(means), &mut || wait.pause()).map(|()| Some(Way::Ended))
+        let mut wait = Wait::new(world()?, &self.on.comm, T::len(self.team().size()), self.is_crowded());
+        let mut means = locked(means);
+        let ended = work(&mut means, &mut |memory, has_changed| wait.pause(memory, has_changed));
+        wait.end(means.memory());
+        drop(means);
+        if task::any() {
+            // Other threads may sleep that could not look at the board.
+            world()?.node().rouse();
+        }
+        ended.map(|()| Some(Way::Ended))
     }
 
     /// Others need our core to get on.
@@ -218,7 +229,7 @@ impl Call {
             return Ok(None);
         }
         let (size, me) = (self.team().size(), self.me());
-        let memory = make(&self.on.comm, (T::len(size), 1), me)?;
+        let memory = make(&self.on.comm, (T::len(size) + BELL, 1), me)?;
         if T::MEMORY == Memory::Board {
             let nonblocking = &self.on.comm.desk().shared.nonblocking;
             let mut called = [nonblocking.called() as f64];

@@ -2,11 +2,14 @@
 
 use super::agreement::greatest;
 use super::lost::lost;
+use crate::bell::{self, Bell};
 use crate::comm::Communicator;
 use crate::error::Result;
 use crate::task;
 use crate::world::World;
 use newmadeleine::SharedMemory;
+use newmadeleine::engine::Engine;
+use newmadeleine::progress::Patience;
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
@@ -14,10 +17,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Looks between two turns of the pump: others may wait for our messages before they come to the board.
 const LOOKS: u32 = 64;
-/// Then the core is given to others now and then.
-const SPIN: Duration = Duration::from_micros(50);
-/// After this we look from time to time, and whether somebody is gone.
-const AWAKE: Duration = Duration::from_millis(10);
+/// Time between two looks whether somebody is gone.
+const CHECK: Duration = Duration::from_millis(10);
 
 /// Makes memory that all ranks of a node see, mapped as [`SharedMemory::create_at`] says; none if one of them
 /// cannot. Collective.
@@ -61,45 +62,87 @@ fn open(process: u64, fd: u64, (len, unit): (usize, usize)) -> Option<SharedMemo
     SharedMemory::adopt_at(&file, len, unit).ok()
 }
 
-/// Waiting for other ranks.
-pub(super) struct Wait<'a> {
-    pub(super) world: &'a World,
-    pub(super) comm: &'a Communicator,
-    /// Others need our core to get on.
-    pub(super) is_crowded: bool,
-    pub(super) looks: u32,
-    pub(super) since: Option<Instant>,
-    /// Times that we looked whether somebody is gone.
-    pub(super) checked: u32,
+/// Bytes behind memory that is looked at: a line for the word of its bell, and a word for [`make`].
+pub(super) const BELL: usize = 128;
+
+/// The bell behind `len` bytes of memory.
+pub(super) fn bell(memory: &SharedMemory, len: usize) -> Bell<'_> {
+    Bell(memory.word(len))
 }
 
-impl Wait<'_> {
+/// Wakes these ranks, after the bell was rung.
+#[cold]
+pub(super) fn wake(engine: &mut Engine, comm: &Communicator, bits: u64) {
+    let processes = comm.local().processes().iter().copied().enumerate();
+    bell::wake(engine, processes.filter(|(rank, _)| *rank as i32 != comm.rank()), bits);
+}
+
+/// Waiting for other ranks in memory that has a bell behind `len` bytes.
+pub(super) struct Wait<'a> {
+    world: &'a World,
+    comm: &'a Communicator,
+    len: usize,
+    /// Others need our core to get on.
+    is_crowded: bool,
+    looks: u32,
+    patience: Patience,
+    /// Our bit of the bell was set.
+    is_set: bool,
+    /// When we looked last whether somebody is gone.
+    checked: Option<Instant>,
+}
+
+impl<'a> Wait<'a> {
     #[inline]
-    pub(super) fn pause(&mut self) -> Result<()> {
+    pub(super) fn new(world: &'a World, comm: &'a Communicator, len: usize, is_crowded: bool) -> Wait<'a> {
+        let (looks, patience, is_set, checked) = (0, Patience::default(), false, None);
+        Wait { world, comm, len, is_crowded, looks, patience, is_set, checked }
+    }
+
+    #[inline]
+    pub(super) fn pause(&mut self, memory: &SharedMemory, has_changed: bool) -> Result<()> {
+        if has_changed {
+            self.ring(memory);
+        }
         self.looks += 1;
         if self.is_crowded || self.looks.is_multiple_of(LOOKS) {
-            return self.rest();
+            return self.rest(memory);
         }
         std::hint::spin_loop();
         Ok(())
     }
 
+    /// Others may wait for our messages before they come to the board.
     #[cold]
-    fn rest(&mut self) -> Result<()> {
-        self.world.node().turn();
+    fn rest(&mut self, memory: &SharedMemory) -> Result<()> {
         task::advance(self.world);
-        let waited = self.since.get_or_insert_with(Instant::now).elapsed();
-        if waited > AWAKE {
-            std::thread::sleep(Duration::from_nanos(task::NAP.as_ns()));
-        } else if self.is_crowded || waited > SPIN {
-            std::thread::yield_now();
+        let bell = bell(memory, self.len);
+        let me = self.comm.rank() as usize;
+        let is_set = &mut self.is_set;
+        task::pause_for(self.world, &mut self.patience, &mut || bell.may_sleep(me, is_set));
+        let checked = self.checked.get_or_insert_with(Instant::now);
+        if checked.elapsed() < CHECK {
+            return Ok(());
         }
-        // About every AWAKE.
-        let due = (waited.as_micros() / AWAKE.as_micros()) as u32;
-        if due > self.checked {
-            self.checked = due;
-            return lost(self.world, self.comm).map_or(Ok(()), Err);
+        *checked = Instant::now();
+        lost(self.world, self.comm).map_or(Ok(()), Err)
+    }
+
+    #[inline]
+    fn ring(&self, memory: &SharedMemory) {
+        match bell(memory, self.len).ring() {
+            0 => {}
+            ranks => self.world.node().submit(|engine| wake(engine, self.comm, ranks)),
         }
-        Ok(())
+    }
+
+    /// Ends the wait; the memory was changed for others perhaps.
+    #[inline]
+    pub(super) fn end(self, memory: &SharedMemory) {
+        if self.is_set {
+            bell(memory, self.len).is_awake(self.comm.rank() as usize);
+        }
+        self.world.node().found(&self.patience);
+        self.ring(memory);
     }
 }

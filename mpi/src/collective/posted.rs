@@ -2,15 +2,17 @@
 //! go on with messages for parts that were too long to be posted.
 
 use super::lost::lost;
+use super::meeting;
 use super::running;
-use crate::algorithm::board::{Flag, Ranks};
+use crate::algorithm::board::{Board, Flag, Ranks};
 use crate::algorithm::run::Run;
+use crate::bell::Bell;
 use crate::comm::{Communicator, Named};
 use crate::error::Result;
 use crate::handle::Request;
 use crate::request::{Ended, State};
 use crate::status::Status;
-use crate::task::{self, InMemory, Served, Work};
+use crate::task::{self, Served, Work};
 use crate::world::{World, world};
 use newmadeleine::engine::Engine;
 use std::sync::Arc;
@@ -31,18 +33,20 @@ pub(super) enum Way {
 /// A request that ends with an operation in memory.
 pub(super) fn posted(on: Named, way: Way) -> Result<Request> {
     let Way::Later(ended, rest) = way else { return Ok(State::ended(Status::EMPTY).into_request()) };
-    let stage = Stage::Memory { ended, rest, looks: 0, _counts: InMemory::new() };
-    let work = Posted { comm: on.comm.clone(), stage };
+    let stage = Stage::Memory { ended, rest, looks: 0, is_set: false };
+    let work = Posted { comm: on.comm.clone(), stage, asleep: 0 };
     Ok(State::Task(task::start(world()?, Box::new(work)), on).into_request())
 }
 
 struct Posted {
     comm: Arc<Communicator>,
     stage: Stage,
+    /// Ranks to wake.
+    asleep: u64,
 }
 
 enum Stage {
-    Memory { ended: Flag, rest: Option<Rest>, looks: u32, _counts: InMemory },
+    Memory { ended: Flag, rest: Option<Rest>, looks: u32, is_set: bool },
     Messages(Run),
 }
 
@@ -53,8 +57,9 @@ impl Posted {
         let Stage::Memory { ended, rest, .. } = &mut self.stage else { return None };
         if ended.get().is_none()
             && let Some(Ok(mut board)) = self.comm.desk().shared.board().map(|board| board.try_lock())
+            && board.go_on()
         {
-            board.go_on();
+            self.asleep |= bell(&board, &self.comm).ring();
         }
         let rest = match ended.get()? {
             Ok(left) if left.is_empty() => None,
@@ -70,12 +75,25 @@ impl Posted {
             Some(Err(error)) => Some(Ended::badly(Status::EMPTY, error)),
         }
     }
+
+    fn wake(&mut self, engine: &mut Engine) {
+        meeting::wake(engine, &self.comm, std::mem::take(&mut self.asleep));
+    }
+}
+
+/// The bell of a board.
+fn bell<'b>(board: &'b Board, comm: &Communicator) -> Bell<'b> {
+    meeting::bell(board.memory(), Board::len(comm.local().processes().len()))
 }
 
 impl Work for Posted {
     fn advance(&mut self, world: &World) -> Option<Ended> {
-        if let Some(ended) = self.look() {
-            return Some(ended);
+        let ended = self.look();
+        if self.asleep != 0 {
+            world.node().submit(|engine| self.wake(engine));
+        }
+        if ended.is_some() {
+            return ended;
         }
         match &mut self.stage {
             Stage::Messages(run) => running::advance(world, &self.comm, run),
@@ -91,12 +109,25 @@ impl Work for Posted {
 
     /// Others wait for our slot, or for what is still to be posted: no arrival tells when that can go on.
     fn serve(&mut self, engine: &mut Engine) -> Served {
-        if let Some(ended) = self.look() {
+        let ended = self.look();
+        if self.asleep != 0 {
+            self.wake(engine);
+        }
+        if let Some(ended) = ended {
             return Served::Ended(ended);
         }
         match &mut self.stage {
             Stage::Messages(run) => running::serve(engine, &self.comm, run),
             Stage::Memory { .. } => Served::Busy,
         }
+    }
+
+    fn may_sleep(&mut self) -> bool {
+        let Stage::Memory { is_set, .. } = &mut self.stage else { return true };
+        // A thread that has the board goes on with this operation too, and calls `rouse` afterwards.
+        let Some(Ok(board)) = self.comm.desk().shared.board().map(|board| board.try_lock()) else {
+            return true;
+        };
+        bell(&board, &self.comm).may_sleep(self.comm.rank() as usize, is_set)
     }
 }

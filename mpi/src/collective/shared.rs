@@ -111,6 +111,7 @@ pub(super) trait Means: Sized {
     /// Bytes for `size` ranks.
     fn len(size: usize) -> usize;
     fn new(memory: SharedMemory, size: usize, me: usize) -> Self;
+    fn memory(&self) -> &SharedMemory;
 }
 
 impl Means for Board {
@@ -127,6 +128,10 @@ impl Means for Board {
     fn new(memory: SharedMemory, size: usize, me: usize) -> Self {
         Board::new(memory, size, me)
     }
+
+    fn memory(&self) -> &SharedMemory {
+        Board::memory(self)
+    }
 }
 
 impl Means for Pool {
@@ -142,5 +147,9 @@ impl Means for Pool {
 
     fn new(memory: SharedMemory, size: usize, me: usize) -> Self {
         Pool::new(memory, size, me)
+    }
+
+    fn memory(&self) -> &SharedMemory {
+        Pool::memory(self)
     }
 }

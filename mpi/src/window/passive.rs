@@ -14,7 +14,7 @@ pub(crate) const EXCLUSIVE: i32 = 301;
 pub(crate) const SHARED: i32 = 302;
 
 /// What a thread that waits for a lock says if a rank is gone.
-const WAITING: &str = "waiting for a lock, which a rank that is gone may hold";
+pub(super) const WAITING: &str = "waiting for a lock, which a rank that is gone may hold";
 
 impl Window {
     /// `MPI_Win_lock`
@@ -72,10 +72,13 @@ impl Window {
         }
         for rank in ranks {
             let Some(locks) = self.locks(self.peer(rank)) else { continue };
-            let locks = locks.turns();
-            let ticket = locks.ask(alone);
-            if !locks.has_turn(ticket) {
-                self.until(world, WAITING, || Ok(locks.has_turn(ticket).then_some(())))?;
+            let ticket = locks.turns().ask(alone);
+            if !locks.turns().has_turn(ticket) {
+                self.until_turn(world, locks, ticket)?;
+            }
+            if !alone {
+                // The next one may share it.
+                self.wake(locks, |wake| world.node().submit(wake));
             }
         }
         for (rank, request) in asked {
@@ -132,6 +135,7 @@ impl Window {
         for rank in ranks {
             if let Some(locks) = self.locks(self.peer(rank)) {
                 locks.turns().release(alone);
+                self.wake(locks, |wake| world.node().submit(wake));
             }
         }
         ended

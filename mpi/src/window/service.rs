@@ -140,6 +140,7 @@ impl Windows {
             let mut serving = lock(&window.serving);
             served.worked |= serving.serve(&**window, &mut port);
             served.waits |= serving.waits();
+            window.wake(window.own_locks(), |wake| wake(port.engine));
             if serving.is_busy() {
                 self.busy.insert(name);
             }

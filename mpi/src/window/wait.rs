@@ -1,12 +1,16 @@
 //! Waiting for what other ranks do to a window, while everything else goes on.
 
 use super::Window;
+use super::locks::Locks;
+use super::passive::WAITING;
+use crate::bell;
 use crate::error::{Class, Result};
 use crate::task;
 use crate::world::World;
 use newmadeleine::RequestId;
-use newmadeleine::engine::PeerId;
+use newmadeleine::engine::{Engine, PeerId};
 use newmadeleine::progress::{Outcome, Patience};
+use nmad_rma::locks::Ticket;
 use std::time::{Duration, Instant};
 
 /// A waiting thread checks at this interval whether a rank of the window is gone.
@@ -21,6 +25,49 @@ impl Window {
         &self,
         world: &World,
         what: &str,
+        look: impl FnMut() -> Result<Option<R>>,
+    ) -> Result<R> {
+        self.until_woken(world, what, &mut || true, look)
+    }
+
+    /// Waits for memory to change until it is our turn.
+    pub(super) fn until_turn(&self, world: &World, locks: Locks<'_>, ticket: Ticket) -> Result<()> {
+        let (bell, me, mut is_set) = (locks.bell(), self.place(), false);
+        let look = || Ok(locks.turns().has_turn(ticket).then_some(()));
+        let ended = self.until_woken(world, WAITING, &mut || bell.may_sleep(me, &mut is_set), look);
+        if is_set {
+            bell.is_awake(me);
+        }
+        ended
+    }
+
+    /// Wakes the ranks of this node that wait for a lock that was given back.
+    #[inline]
+    pub(super) fn wake(&self, locks: Locks<'_>, with: impl FnOnce(&dyn Fn(&mut Engine))) {
+        match locks.bell().ring() {
+            0 => {}
+            bits => with(&|engine| bell::wake(engine, self.neighbors(), bits)),
+        }
+    }
+
+    /// Our place among the ranks of this node.
+    fn place(&self) -> usize {
+        self.peers[self.on.comm.rank() as usize].locks.unwrap_or(0)
+    }
+
+    /// The places and processes of the others.
+    fn neighbors(&self) -> impl Iterator<Item = (usize, u32)> {
+        let me = self.place();
+        let here = self.peers.iter().filter_map(|peer| Some((peer.locks?, peer.process)));
+        here.filter(move |(place, _)| *place != me)
+    }
+
+    /// Waits until `look` has found something; `may_sleep` as [`newmadeleine::progress::Node::pause`] says.
+    fn until_woken<R>(
+        &self,
+        world: &World,
+        what: &str,
+        may_sleep: &mut dyn FnMut() -> bool,
         mut look: impl FnMut() -> Result<Option<R>>,
     ) -> Result<R> {
         let mut patience = Patience::default();
@@ -30,7 +77,7 @@ impl Window {
                 return Ok(found);
             }
             task::advance(world);
-            task::pause(world, &mut patience);
+            task::pause_for(world, &mut patience, may_sleep);
             let since = checked.get_or_insert_with(Instant::now);
             if since.elapsed() > CHECK {
                 *since = Instant::now();

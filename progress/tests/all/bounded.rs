@@ -4,7 +4,7 @@
 use crate::common::{self, PEER, Special};
 use nmad_engine::transfer::driver::Event;
 use nmad_engine::{Config, Context, Duration, Engine, Error, RequestId, Segments, Source, TagMatch};
-use nmad_progress::{Armed, Idle, Node, UnknownRequest};
+use nmad_progress::{Armed, Node, Sharing, UnknownRequest};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::BorrowedFd;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ const SHORT: Option<Duration> = Some(Duration::from_ms(5));
 
 fn node() -> Node {
     let engine = Engine::new(Config::default()).expect("the default strategy exists");
-    Node::new(engine, Vec::new(), Idle::DEDICATED, |_| {}).expect("a thread")
+    Node::new(engine, Vec::new(), Sharing::Never, |_| {}).expect("a thread")
 }
 
 fn recv(node: &Node) -> RequestId {
@@ -151,7 +151,7 @@ impl Special for Stopped {
 fn who_stood_still_for_longer_than_the_bound_finds_what_came_meanwhile() {
     let rail = Stopped::default();
     let came = rail.came.clone();
-    let node = common::node(rail, Idle::SHARED);
+    let node = common::node(rail, Sharing::Always);
     let (begun, mut found) = (Instant::now(), 0);
     let mut request = recv(&node);
     while found < 20 {

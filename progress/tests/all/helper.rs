@@ -3,7 +3,7 @@
 use crate::common::{self, Special};
 use nmad_engine::transfer::driver::Event;
 use nmad_engine::{Context, RequestId, Segments, Source, Tag, TagMatch};
-use nmad_progress::{Doing, Idle, Node, Progress, own_cores};
+use nmad_progress::{Doing, Node, Progress, Sharing, own_cores};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -43,7 +43,7 @@ fn comes(mut what: impl FnMut() -> bool) -> bool {
 
 #[test]
 fn on_a_core_of_its_own_it_ends_a_request_without_any_call() {
-    let node = common::node(Slow::default(), Idle::DEDICATED);
+    let node = common::node(Slow::default(), Sharing::Never);
     let core = *own_cores().last().expect("this test runs on some core");
     node.set_progress(Progress::Dedicated(vec![core])).expect("it is one of ours");
     let request = recv(&node);
@@ -57,7 +57,7 @@ fn on_a_core_of_its_own_it_ends_a_request_without_any_call() {
 fn switched_off_it_leaves_the_rails_alone_and_can_be_switched_on_again() {
     let rail = Slow::default();
     let polls = rail.polls.clone();
-    let node = common::node(rail, Idle::DEDICATED);
+    let node = common::node(rail, Sharing::Never);
     node.set_progress(Progress::Off).expect("it needs no core");
     let request = recv(&node);
     let (mut before, mut quiet) = (u32::MAX, 0);
@@ -81,7 +81,7 @@ fn switched_off_it_leaves_the_rails_alone_and_can_be_switched_on_again() {
 
 #[test]
 fn a_core_that_the_process_may_not_use_is_refused_and_changes_nothing() {
-    let node = common::node(Slow::default(), Idle::DEDICATED);
+    let node = common::node(Slow::default(), Sharing::Never);
     let why = node.set_progress(Progress::Dedicated(vec![1023])).expect_err("there is no such core here");
     assert!(why.contains("core 1023"), "{why}");
     assert_eq!(node.helped().setting, Progress::Auto);
@@ -90,7 +90,7 @@ fn a_core_that_the_process_may_not_use_is_refused_and_changes_nothing() {
 #[test]
 fn a_node_may_end_while_its_helper_polls() {
     for _ in 0..20 {
-        let node = common::node(Slow::default(), Idle::DEDICATED);
+        let node = common::node(Slow::default(), Sharing::Never);
         node.set_progress(Progress::Dedicated(own_cores())).expect("they are ours");
         recv(&node);
         while node.helped().turns < 3 {
@@ -101,7 +101,7 @@ fn a_node_may_end_while_its_helper_polls() {
 
 #[test]
 fn calls_and_a_helper_that_polls_share_the_node() {
-    let node = common::node(Slow::default(), Idle::DEDICATED);
+    let node = common::node(Slow::default(), Sharing::Never);
     node.set_progress(Progress::Dedicated(own_cores())).expect("they are ours");
     let never = node.submit_recv((Source::Any, Context(1), TagMatch::Any), Segments::empty());
     for _ in 0..200 {
@@ -124,7 +124,7 @@ fn with_a_mask_of_one_core_the_helper_still_looks_once_in_a_while() {
         let rail = Slow::default();
         let polls = rail.polls.clone();
         // The helper has the mask of the thread that makes the node.
-        let node = common::node(rail, Idle::DEDICATED);
+        let node = common::node(rail, Sharing::Never);
         let request = recv(&node);
         let before = polls.load(Ordering::Relaxed);
         assert!(comes(|| polls.load(Ordering::Relaxed) > before + 10));
@@ -137,7 +137,7 @@ fn with_a_mask_of_one_core_the_helper_still_looks_once_in_a_while() {
 /// As the system does when the cpuset of a process shrinks.
 #[test]
 fn a_helper_whose_cores_are_taken_away_goes_on_where_it_is_left() {
-    let node = common::node(Slow::default(), Idle::DEDICATED);
+    let node = common::node(Slow::default(), Sharing::Never);
     node.set_progress(Progress::Dedicated(own_cores())).expect("they are ours");
     let mut one = rustix::thread::CpuSet::new();
     one.set(own_cores()[0]);

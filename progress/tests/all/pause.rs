@@ -1,12 +1,12 @@
 //! Waiting for what the node does not know. No rails: a receive ends when it is cancelled.
 
 use nmad_engine::{Config, Context, Engine, Error, RequestId, Segments, Source, TagMatch};
-use nmad_progress::{Idle, Node, Patience};
+use nmad_progress::{Node, Patience, Sharing};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 fn node() -> Node {
     let engine = Engine::new(Config::default()).expect("the default strategy exists");
-    Node::new(engine, Vec::new(), Idle::DEDICATED, |_| {}).expect("a thread")
+    Node::new(engine, Vec::new(), Sharing::Never, |_| {}).expect("a thread")
 }
 
 fn recv(node: &Node) -> RequestId {
@@ -20,7 +20,7 @@ fn who_sleeps_sees_what_another_thread_has_done() {
         scope.spawn(|| {
             let mut patience = Patience::default();
             while !done.load(Ordering::Acquire) {
-                node.pause(&mut patience, None);
+                node.pause(&mut patience, || true);
                 pauses.fetch_add(1, Ordering::Release);
             }
         });

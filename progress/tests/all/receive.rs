@@ -4,7 +4,7 @@ use crate::common::{self, PEER, Special};
 use nmad_engine::memory::Segments;
 use nmad_engine::transfer::driver::{Event, Limits};
 use nmad_engine::{Context, Duration, Hints, Source, Tag, TagMatch};
-use nmad_progress::{Idle, Node, Outcome};
+use nmad_progress::{Node, Outcome, Sharing};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -53,9 +53,7 @@ impl Special for Late {
 fn receive(finds: bool, recv: fn(&Node, Names) -> Outcome) -> (u32, u32) {
     let (looks, polls) = (Arc::<AtomicU32>::default(), Arc::<AtomicU32>::default());
     let rail = Late { finds, came: 0, looks: looks.clone(), polls: polls.clone() };
-    // A thread that spins looks, however seldom it is its turn on a busy machine.
-    let idle = Idle { spin: Duration::from_ms(20_000), ..Idle::DEDICATED };
-    let node = common::node(rail, idle);
+    let node = common::node(rail, Sharing::Never);
     // The first message tells the peer besides how much it may send.
     let told = node.send(&(PEER, Context(0), Tag(3)), &Segments::empty(), Hints::default());
     told.expect("the rail takes it");

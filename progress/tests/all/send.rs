@@ -4,7 +4,7 @@ use crate::common::{self, PEER, Special};
 use nmad_engine::memory::Segments;
 use nmad_engine::transfer::driver::{Limits, Sent};
 use nmad_engine::{Context, Hints, Tag};
-use nmad_progress::Idle;
+use nmad_progress::Sharing;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ impl Special for Hungry {
 fn begin(rail: Hungry) -> (bool, u32, u32) {
     let (pushed, posted) = (rail.pushed.clone(), rail.posted.clone());
     let is_to_be_posted = !rail.injects || rail.takes.is_none();
-    let node = common::node(rail, Idle::DEDICATED);
+    let node = common::node(rail, Sharing::Never);
     // The first message tells the peer besides how much it may send.
     let short = node.begin_send(&(PEER, Context(0), Tag(3)), &Segments::empty(), Hints::default());
     while node.turn() {}

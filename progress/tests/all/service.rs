@@ -1,7 +1,7 @@
 //! A service goes on in whichever thread looks at the rails: one that waits, or the helper.
 
 use nmad_engine::{Config, Context, Engine, Error, RequestId, Segments, Source, TagMatch};
-use nmad_progress::{Idle, Node, Served, Service};
+use nmad_progress::{Node, Served, Service, Sharing};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -23,7 +23,7 @@ impl Service for Cancels {
 
 fn node() -> Node {
     let engine = Engine::new(Config::default()).expect("the default strategy exists");
-    Node::new(engine, Vec::new(), Idle::SHARED, |_| {}).expect("a thread")
+    Node::new(engine, Vec::new(), Sharing::Always, |_| {}).expect("a thread")
 }
 
 #[test]

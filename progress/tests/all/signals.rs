@@ -5,7 +5,7 @@
 use crate::common::{self, Special};
 use nmad_engine::transfer::driver::Event;
 use nmad_engine::{Context, Segments, Source, Tag, TagMatch};
-use nmad_progress::{Idle, Progress, own_cores};
+use nmad_progress::{Progress, Sharing, own_cores};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -43,7 +43,7 @@ impl Special for Slow {
 fn signals_that_come_while_the_helper_works_are_handled_by_other_threads() {
     // SAFETY: the handler makes a system call and counts.
     unsafe { libc::signal(libc::SIGUSR1, handle as *const () as libc::sighandler_t) };
-    let node = common::node(Slow::default(), Idle::DEDICATED);
+    let node = common::node(Slow::default(), Sharing::Never);
     node.set_progress(Progress::Dedicated(own_cores())).expect("they are ours");
     let from = (Source::Peer(common::PEER), Context(0), TagMatch::Exact(Tag(7)));
     let request = node.submit_recv(from, Segments::empty());

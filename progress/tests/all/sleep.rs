@@ -3,8 +3,8 @@
 use crate::common::{self, PEER, Special};
 use nmad_engine::memory::Segments;
 use nmad_engine::transfer::driver::{Event, Limits};
-use nmad_engine::{Context, Hints, Source, Tag, TagMatch};
-use nmad_progress::{Idle, Node};
+use nmad_engine::{Context, Hints, RailId, Source, Tag, TagMatch};
+use nmad_progress::{Node, Sharing};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -47,7 +47,7 @@ impl Special for Silent {
 
 /// Runs this while one thread sleeps, and something is pending, so that the helper does not rest.
 fn beside_a_sleeper(rail: Silent, run: impl FnOnce(&Node)) {
-    let node = common::node(rail, Idle::SHARED);
+    let node = common::node(rail, Sharing::Always);
     // Its receiver never answers. Besides, it carries a new limit of credit, which nothing else has to.
     let hints = Hints { synchronous: true, ..Hints::default() };
     let request = node.submit_send(&(PEER, Context(0), Tag(3)), &Segments::empty(), hints);
@@ -107,6 +107,18 @@ fn the_rails_wake_who_sleeps_although_another_thread_looks_for_its_own_message()
         });
         assert!(is_asked_anew, "the rails wake nobody");
     });
+}
+
+/// Ranks that share memory wake each other when it has changed.
+#[test]
+fn a_peer_is_woken_by_a_packet_that_says_nothing_else() {
+    let node = common::node(Silent::default(), Sharing::Never);
+    let packets = || node.with(|engine| engine.counters(RailId(0)).packets);
+    let before = packets();
+    node.submit(|engine| engine.wake(PEER));
+    assert_eq!(packets(), before + 1);
+    node.turn();
+    assert_eq!(packets(), before + 1, "once");
 }
 
 /// How often the helper of each node of this process has slept, by its number.

@@ -4,7 +4,7 @@ use crate::common::{self, PEER, Special};
 use nmad_engine::memory::Segments;
 use nmad_engine::transfer::driver::{How, Limits, Sent};
 use nmad_engine::{Config, Context, Hints, RailId, Tag};
-use nmad_progress::Idle;
+use nmad_progress::Sharing;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -52,7 +52,7 @@ impl Special for Slow {
 #[test]
 fn two_threads_post_over_two_rails_at_once() {
     let works = Arc::new(Works::default());
-    let node = common::node_over(vec![Slow(works.clone()), Slow(works.clone())], Idle::SHARED);
+    let node = common::node_over(vec![Slow(works.clone()), Slow(works.clone())], Sharing::Always);
     let send = |rail: u8| {
         let hints = Hints { rail: Some(RailId(rail)), ..Hints::default() };
         let to = (PEER, Context(u32::from(rail)), Tag(3));
@@ -106,7 +106,7 @@ fn a_message_that_is_submitted_while_another_one_leaves_gets_the_next_number() {
     // With the credit that both sides assume, no message carries a limit, which would leave from the window.
     let config = Config { credit: Config::CREDIT_MIN, ..Config::default() };
     let special = Numbers { at_work, go_on, numbers: numbers.clone() };
-    let node = common::node_of(config, vec![special], Idle::SHARED);
+    let node = common::node_of(config, vec![special], Sharing::Always);
     let send = |tag| node.send(&(PEER, Context(0), Tag(tag)), &Segments::empty(), Hints::default());
     std::thread::scope(|scope| {
         // The first one of another thread shows that the node has several.

@@ -46,20 +46,22 @@ impl Laters {
         ended
     }
 
+    /// Returns whether the memory was changed.
     #[inline]
-    pub(super) fn go_on(&mut self, memory: &SharedMemory, lists: &mut Lists) {
-        if !self.open.is_empty() {
-            self.go_on_with_all(memory, lists);
-        }
+    pub(super) fn go_on(&mut self, memory: &SharedMemory, lists: &mut Lists) -> bool {
+        !self.open.is_empty() && self.go_on_with_all(memory, lists)
     }
 
     #[cold]
-    fn go_on_with_all(&mut self, memory: &SharedMemory, lists: &mut Lists) {
-        let mut has_ended = false;
+    fn go_on_with_all(&mut self, memory: &SharedMemory, lists: &mut Lists) -> bool {
+        let (mut has_posted, mut has_ended) = (false, false);
         for index in 0..self.open.len() {
             // Posts are in order.
-            if !self.open[index].is_posted && !self.post(memory, index) {
-                break;
+            if !self.open[index].is_posted {
+                if !self.post(memory, index) {
+                    break;
+                }
+                has_posted = true;
             }
             has_ended |= self.end(memory, index);
         }
@@ -70,6 +72,7 @@ impl Laters {
             let done = self.done();
             self.ring.say_done(memory, done);
         }
+        has_posted || has_ended
     }
 
     /// Up to which operation we are done with all.

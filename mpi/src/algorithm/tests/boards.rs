@@ -23,7 +23,7 @@ pub(super) fn boards(size: usize) -> Vec<Board> {
     views.enumerate().map(|(me, view)| Board::new(view, size, me)).collect()
 }
 
-pub(super) fn look() -> Result<()> {
+pub(super) fn look(_: &SharedMemory, _: bool) -> Result<()> {
     std::thread::yield_now();
     Ok(())
 }
@@ -183,14 +183,14 @@ fn run_ahead(count: impl Fn(usize) -> usize) -> (usize, Option<usize>) {
             let slowest = (0..read.len()).min_by_key(|reader| read[*reader]).expect("readers");
             let mut into = vec![0; count(read[slowest])];
             let turn = Turn::spread(0, None, (0, memory(&mut into)));
-            let refuse = &mut || Err(Class::INTERN.error("waits"));
+            let refuse = &mut |_: &SharedMemory, _| Err(Class::INTERN.error("waits"));
             assert_eq!(readers[slowest].run(&turn, refuse), Ok(Ranks::NONE), "operation {}", read[slowest]);
             assert_eq!(into, data(read[slowest]));
             read[slowest] += 1;
         };
         let mut own = data(index);
         let turn = Turn::spread(0, Some(memory(&mut own)), (0, Segments::empty()));
-        let pause = &mut || {
+        let pause = &mut |_: &SharedMemory, _| {
             has_waited = true;
             next();
             Ok(())
@@ -227,7 +227,7 @@ fn operands_are_combined_in_the_order_of_ranks() {
                 let (mut own, mut result) = (super::types::numbers(me, 1), vec![0; 2]);
                 let (own, into) = (memory(&mut own), memory(&mut result));
                 let turn = Turn::combine_all(own, size, (operator, 0..1), into);
-                let done = board.run(&turn, &mut || Ok(()));
+                let done = board.run(&turn, &mut |_, _| Ok(()));
                 assert_eq!((done, result), (Ok(Ranks::NONE), expected.clone()));
             });
         }

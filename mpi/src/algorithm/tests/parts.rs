@@ -123,7 +123,8 @@ impl Rank {
     fn end(&mut self, open: &mut VecDeque<(Parts, Flag)>) {
         let Some(place) = open.iter().rposition(|(_, ended)| ended.get().is_some()) else {
             std::thread::yield_now();
-            return self.board.go_on();
+            self.board.go_on();
+            return;
         };
         let (parts, ended) = open.remove(place).expect("there");
         let left = ended.get().cloned().expect("ended").expect("valid");

@@ -45,7 +45,7 @@ impl Case<'_> {
         let into =
             if self.in_place { operands.slice(0, 4 * expected.len() as u64) } else { memory(&mut result) };
         let sums = Sums { operator: &self.reduction.operator, bounds: &bounds };
-        let mut look = || {
+        let mut look = |_: &SharedMemory, _| {
             std::thread::yield_now();
             Ok(())
         };

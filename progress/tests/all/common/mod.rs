@@ -7,7 +7,7 @@ use nmad_engine::transfer::driver::{
     Departure, Driver, Event, How, Interest, Limits, Order, Reads, Scope, Sent,
 };
 use nmad_engine::{Config, Engine, PeerId, RemoteAccess};
-use nmad_progress::{Idle, Node};
+use nmad_progress::{Node, Sharing};
 use nmad_wire::{Eager, Header, Kind};
 
 /// The other end.
@@ -146,17 +146,17 @@ impl<S: Special> Driver for Rail<S> {
 }
 
 /// A node with an open link to [`PEER`] over such a rail.
-pub fn node(special: impl Special, idle: Idle) -> Node {
-    node_over(vec![special], idle)
+pub fn node(special: impl Special, sharing: Sharing) -> Node {
+    node_over(vec![special], sharing)
 }
 
 /// A node with an open link to [`PEER`] over each of such rails.
-pub fn node_over(specials: Vec<impl Special>, idle: Idle) -> Node {
-    node_of(Config::default(), specials, idle)
+pub fn node_over(specials: Vec<impl Special>, sharing: Sharing) -> Node {
+    node_of(Config::default(), specials, sharing)
 }
 
 /// The same for an engine of this configuration.
-pub fn node_of(config: Config, specials: Vec<impl Special>, idle: Idle) -> Node {
+pub fn node_of(config: Config, specials: Vec<impl Special>, sharing: Sharing) -> Node {
     let mut engine = Engine::new(config).expect("the default strategy exists");
     let mut rails: Vec<Box<dyn Driver>> = Vec::new();
     for special in specials {
@@ -165,7 +165,7 @@ pub fn node_of(config: Config, specials: Vec<impl Special>, idle: Idle) -> Node 
         engine.setup().add_link(PEER, id);
         rails.push(Box::new(rail));
     }
-    let node = Node::new(engine, rails, idle, |_| {}).expect("a thread");
+    let node = Node::new(engine, rails, sharing, |_| {}).expect("a thread");
     while node.turn() {}
     node
 }

@@ -113,7 +113,7 @@ fn the_rails_wake_who_sleeps_although_another_thread_looks_for_its_own_message()
 #[test]
 fn a_peer_is_woken_by_a_packet_that_says_nothing_else() {
     let node = common::node(Silent::default(), Sharing::Never);
-    let packets = || node.with(|engine| engine.counters(RailId(0)).packets);
+    let packets = || node.with(|engine| engine.inspect().counters(RailId(0)).packets);
     let before = packets();
     node.submit(|engine| engine.wake(PEER));
     assert_eq!(packets(), before + 1);

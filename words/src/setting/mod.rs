@@ -1,7 +1,7 @@
 //! The settings of NewMadeleine, each declared once in a [table](ALL).
 //!
-//! From the table come parsing and checks, errors with the nearest name, `nmad info`, the manual pages, the control
-//! variables of MPI's tools interface, and the tables of `docs/settings.md`.
+//! From the table come parsing and checks, errors with the nearest name, `nmad info`, the manual pages, the
+//! control variables of MPI's tools interface, and the tables of `docs/settings.md`.
 
 mod misspelt;
 mod show;
@@ -38,7 +38,8 @@ pub struct Setting {
 /// Who reads a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reader {
-    /// A session, when it opens: also a key of the configuration file, of `Options::set` and of `nmad_open_with`.
+    /// A session, when it opens: also a key of the configuration file, of `Options::set` and of
+    /// `nmad_open_with`.
     Session,
     /// A session at any time: also with calls and with MPI's tools interface while the program runs.
     Running,

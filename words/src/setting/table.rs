@@ -33,24 +33,24 @@ settings! {
     CONFIG: Launcher, Form("FILE"), "nmad/config.toml in the configuration folder of the user",
         "The configuration file", "";
     CONGESTION: Session, Words(&["share", "newreno", "swift"]), "share",
-        "What bounds the bytes in flight on rails that lose packets (udp, packet): newreno is RFC 9002, swift is of \
-         SIGCOMM 2020; nmad sim --golden congestion compares them",
+        "What bounds the bytes in flight on rails that lose packets (udp, packet): newreno is RFC 9002, \
+         swift is of SIGCOMM 2020; nmad sim --golden congestion compares them",
         "to compare";
     CREDIT: Session, Size { least: 262_144 }, "4194304",
-        "Eager data that one peer may leave in this process without a receive, in bytes; beyond it senders use \
-         rendezvous",
+        "Eager data that one peer may leave in this process without a receive, in bytes; beyond it \
+         senders use rendezvous",
         "smaller with thousands of peers; larger for bursts of small messages that are received late";
     CROSS_MEMORY: Session, Switch, "on",
-        "Whether large data between ranks of a node may be copied straight from process to process (single copy, \
-         CMA); off: always through shared memory",
+        "Whether large data between ranks of a node may be copied straight from process to process \
+         (single copy, CMA); off: always through shared memory",
         "the system logs or kills who accesses another process; or to compare";
     CXX: Compiler, Form("COMMAND"), "c++", "The C++ compiler that mpicxx calls, with arguments if wanted", "";
     DRIVER: Session, Form("tcp, udp, packet, verbs or ofi:PROVIDER; several with commas"), "tcp",
         "Drivers of the interfaces for which NMAD_RAILS names none",
         "short messages between hosts matter most; or there is an adapter for RDMA";
     EAGER_MAX: Session, Size { least: 0 }, "as measured; 32768 without a profile",
-        "Longest message that is sent without asking its receiver, in bytes; a longer one uses rendezvous, unless \
-         its receiver is late. A value switches off that exception",
+        "Longest message that is sent without asking its receiver, in bytes; a longer one uses \
+         rendezvous, unless its receiver is late. A value switches off that exception",
         "smaller if unexpected messages cost memory; otherwise leave it to the library";
     EXPLAIN: Session, Form("on, off or FILE"), "off",
         "A line for each message that is sent, on standard error or in FILE.RANK",
@@ -61,17 +61,19 @@ settings! {
         "When packets are made: when a rail is idle, one in advance, or at so many waiting bytes",
         "to compare";
     IN_PLACE_MIN: Session, Size { least: 0 }, "as measured; 16384 without a profile",
-        "Shortest data that is sent from where it lies instead of being copied into its packet, in bytes; matters \
-         for packets that go through the window",
+        "Shortest data that is sent from where it lies instead of being copied into its packet, in bytes; \
+         matters for packets that go through the window",
         "to compare";
     LAUNCH_TIMEOUT: Launcher, Seconds, "as long as the launcher lives",
-        "How long a process waits for its launcher and the other ranks, and the launcher for its agents, in seconds",
+        "How long a process waits for its launcher and the other ranks, and the launcher for its agents, \
+         in seconds",
         "hosts that start slowly, or jobs that shall give up early";
-    LOCAL_RANK: Internal, Form("NUMBER"), "none", "Number of this process among those of its job on its host", "";
+    LOCAL_RANK: Internal, Form("NUMBER"), "none",
+        "Number of this process among those of its job on its host", "";
     LOCAL_SIZE: Internal, Form("NUMBER"), "none", "Number of processes of the job on this host", "";
     LOG: Session, Words(&["off", "error", "warn", "info", "debug"]), "warn",
-        "Level of the messages on standard error: rails that are lost or slow are warnings, why each link ended is \
-         info, which links open is debug",
+        "Level of the messages on standard error: rails that are lost or slow are warnings, why each link \
+         ended is info, which links open is debug",
         "off where nobody reads it, debug to see which links open";
     MPI_ABI: Compiler, Words(&["standard", "mpich"]), "standard",
         "The binary interface for which mpicc, mpicxx and mpifort compile", "";
@@ -93,10 +95,11 @@ settings! {
     MPI_SCAN: Mpi, ALGORITHM, "auto", "The algorithm of MPI_Scan", "to compare";
     MPI_SCATTER: Mpi, ALGORITHM, "auto", "The algorithm of MPI_Scatter", "to compare";
     MPI_WINDOW: Mpi, Words(&["auto", "network", "frames"]), "auto",
-        "How windows of other processes are accessed: auto also uses memory in common, network only adapters and \
-         messages, frames only messages",
+        "How windows of other processes are accessed: auto also uses memory in common, network only \
+         adapters and messages, frames only messages",
         "to compare";
-    PMIX: Launcher, Form("FILE"), "libpmix.so.2", "The PMIx library that is loaded", "it is in no usual folder";
+    PMIX: Launcher, Form("FILE"), "libpmix.so.2",
+        "The PMIx library that is loaded", "it is in no usual folder";
     PROFILE: Session, Form("FILE"), "none",
         "A file of profiles that nmad sample --out made, used instead of those measured here",
         "profiles for a cluster, measured once with care";
@@ -105,8 +108,8 @@ settings! {
         "dedicated:CORES where a core can be spared; off where no thread may run beside those of the program";
     RAILS: Session, Form("INTERFACE[=RATE] or DRIVER/INTERFACE[=RATE]; several with commas"),
         "all interfaces that lead to a peer",
-        "Interfaces that are used, with their bandwidth if wanted: eth0,udp/eth1=2.8gbit; shm is shared memory, lo \
-         the loopback interface",
+        "Interfaces that are used, with their bandwidth if wanted: eth0,udp/eth1=2.8gbit; shm is shared \
+         memory, lo the loopback interface",
         "an interface is not for messages; or the system does not know its speed, and it is not measured";
     RETURN_WITHIN: Session, Seconds, "3",
         "Seconds for which a rank is waited for whose rails have all failed",
@@ -119,15 +122,18 @@ settings! {
         "Whether a process that Slurm started without PMI is a job of its own", "";
     STARTED_BY: Internal, Form("PORT"), "none", "Port of the process that spawned this one", "";
     STATS: Session, Form("on, off or a folder (with a / in it)"), "off",
-        "What the rails have carried, told at the end: on standard error, or in a file of each process in the folder",
+        "What the rails have carried, told at the end: on standard error, or in a file of each process in \
+         the folder",
         "to see what each rail has done";
-    STRATEGY: Running, Form("NAME"), "auto", "The strategy, which distributes messages over rails", "to compare";
+    STRATEGY: Running, Form("NAME"), "auto",
+        "The strategy, which distributes messages over rails", "to compare";
     TESTBED: Internal, Form("HOST"), "none", "The host of a testbed on which this process runs", "";
     THROTTLE: Session, Form("RATE; several with commas"), "none",
         "Rates to which software slows down the rails, in their order: 4gbit,2.8gbit",
         "demonstrations where networks cannot be shaped";
     TRACE: Session, Form("FILE"), "none",
-        "Where each rank writes what its rails do: FILE.RANK; a folder that is there is written into", "to look";
+        "Where each rank writes what its rails do: FILE.RANK; a folder that is there is written into",
+        "to look";
 }
 
 /// Variables of tests, examples and scripts, which are no settings.

@@ -29,6 +29,9 @@ use std::sync::Arc;
 pub(crate) enum State {
     /// A message under way.
     Flight(Flight),
+    /// A send that was cancelled. Its wait is local, but the first look says that it goes on: programs take
+    /// one that has ended in the call that cancels it for received.
+    Cancelled(Flight),
     /// It has ended, and no call has returned that yet.
     Ended(Ended),
     /// Something in several steps, on a communicator.
@@ -56,6 +59,10 @@ impl State {
         let ended = match self {
             State::Ended(_) => return true,
             State::Flight(flight) => flight.take(world),
+            State::Cancelled(flight) => {
+                *self = State::Flight(flight.take_all());
+                return false;
+            }
             State::Task(task, comm) => task.ended().map(|ended| ended.clone().on(Some(comm.clone()))),
             State::Persistent(persistent) => {
                 return persistent.active.as_mut().is_none_or(|state| state.settle(world));
@@ -75,7 +82,7 @@ impl State {
             State::Persistent(persistent) => {
                 persistent.active.map_or(Ended::well(Status::EMPTY), State::finish)
             }
-            State::Flight(_) | State::Task(..) => Ended::well(Status::EMPTY),
+            State::Flight(_) | State::Cancelled(_) | State::Task(..) => Ended::well(Status::EMPTY),
         }
     }
 
@@ -87,14 +94,14 @@ impl State {
             State::Persistent(persistent) => {
                 persistent.active.as_ref().map_or(Ended::well(Status::EMPTY), State::peek)
             }
-            State::Flight(_) | State::Task(..) => Ended::well(Status::EMPTY),
+            State::Flight(_) | State::Cancelled(_) | State::Task(..) => Ended::well(Status::EMPTY),
         }
     }
 
     /// The communicator of what runs, if it has one.
     pub(crate) fn comm(&self) -> Option<Comm> {
         match self {
-            State::Flight(flight) => Some(flight.comm()),
+            State::Flight(flight) | State::Cancelled(flight) => Some(flight.comm()),
             State::Task(_, comm) => Some(comm.handle),
             State::Persistent(persistent) => {
                 let side = persistent.side.as_ref().map(|side| side.on().handle);

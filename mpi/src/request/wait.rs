@@ -152,16 +152,22 @@ pub(crate) fn peek(world: &World, request: Request) -> Result<Option<Ended>> {
 
 /// Tries to take back what a request asked for; it has to be waited for all the same.
 pub(crate) fn cancel(world: &World, request: Request) -> Result<()> {
-    fn id(state: &State) -> Option<RequestId> {
+    fn take(state: &mut State) -> Option<RequestId> {
         match state {
-            State::Flight(flight) => Some(flight.request()),
-            State::Persistent(persistent) => persistent.active.as_ref().and_then(id),
+            State::Flight(flight) => {
+                let id = flight.request();
+                if flight.is_send() {
+                    *state = State::Cancelled(flight.take_all());
+                }
+                Some(id)
+            }
+            State::Persistent(persistent) => persistent.active.as_mut().and_then(take),
             _ => None,
         }
     }
     let general = |state: &mut State| match state {
         State::General(general) => Ok(general.clone()),
-        other => Err(id(other)),
+        other => Err(take(other)),
     };
     match SLOTS.with(request, general).ok_or_else(|| unknown(request))? {
         Ok(general) => general.cancel(),

@@ -35,6 +35,13 @@ static void send(int mode, int *data, int count)
     for (int i = 0; i < count; i++) data[i] = i + mode;
     request = begin(mode, data, count);
     expect("cancel", count, MPI_Cancel(&request), MPI_SUCCESS);
+    if (mode == 1) {
+        /* Nobody has received it: it has ended only if it was cancelled. */
+        int is_over = -1;
+        MPI_Request_get_status(request, &is_over, &status);
+        MPI_Test_cancelled(&status, &is_cancelled);
+        expect("over without being cancelled", count, is_over && !is_cancelled, 0);
+    }
     expect("wait", count, MPI_Wait(&request, &status), MPI_SUCCESS);
     MPI_Test_cancelled(&status, &is_cancelled);
     if (mode == 2) MPI_Request_free(&request);

@@ -4,6 +4,7 @@
 //! others were bound to the same core. Hosts of a testbed and containers are nodes of their own and share
 //! the cores of one machine; its kernel has one name for all of them ([`machine`]).
 
+use nmad_drivers::shm::kernel;
 use nmad_engine::Pair;
 use nmad_launch::Bootstrap;
 use nmad_launch::binding::{Level, topology};
@@ -70,7 +71,7 @@ impl Cores {
 /// Returns the name of the running kernel as a number, equal for all processes of a machine; zero if the
 /// system hides it.
 pub(crate) fn machine() -> u64 {
-    let name = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let name = kernel().unwrap_or_default();
     let digits: String = name.chars().filter(char::is_ascii_hexdigit).take(16).collect();
     u64::from_str_radix(&digits, 16).unwrap_or(0)
 }
@@ -163,8 +164,7 @@ mod tests {
     #[test]
     fn processes_of_one_machine_name_it_alike() {
         assert_eq!(machine(), machine());
-        let told = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").is_ok();
-        assert_eq!(machine() != 0, told);
+        assert_eq!(machine() != 0, kernel().is_some());
     }
 
     #[test]

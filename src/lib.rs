@@ -88,7 +88,7 @@ pub use info::{Message, RailInfo};
 #[doc(hidden)]
 pub use nmad_drivers::node::{Segment as SharedMemory, across, huge, joint};
 #[doc(hidden)]
-pub use nmad_drivers::shm::{fence_all, shares_fences};
+pub use nmad_drivers::shm::{fence_all, kernel, shares_fences};
 // For bindings, benchmarks and tools of this repository, which use the layers below; not for applications.
 pub use nmad_drivers::network::Network;
 #[doc(hidden)]

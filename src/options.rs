@@ -11,7 +11,7 @@ use log::LevelFilter;
 use nmad_drivers::network::Network;
 use nmad_engine::{Config, CongestionControl, Effort, Feed, Registry, Strategy};
 use nmad_progress::Progress;
-use nmad_words::setting::{Setting, of_key, of_sessions, seconds, switch};
+use nmad_words::setting::{Setting, keys, of_key, of_sessions, seconds, switch};
 use std::path::PathBuf;
 use std::time::Duration;
 use values::{drivers, explain, feed, rails, rate, setting, stats};
@@ -201,10 +201,7 @@ impl Options {
     /// # Errors
     /// [`SessionError::Setting`]: an unknown key or an invalid value.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), SessionError> {
-        let unknown = || {
-            let keys: Vec<String> = of_sessions().filter_map(Setting::key).collect();
-            setting(key, format!("no such setting (there are: {})", keys.join(", ")))
-        };
+        let unknown = || setting(key, format!("no such setting (there are: {})", keys()));
         self.apply(key, of_key(key).ok_or_else(unknown)?, value)
     }
 

@@ -50,7 +50,7 @@ fn pages(mut nmad: Command) -> Vec<(String, String)> {
 
 fn page(command: Command) -> (String, String) {
     let version = concat!("nmad ", env!("CARGO_PKG_VERSION"));
-    // What runs programs is subject to the settings.
+    // Settings concern the commands that run programs.
     let is_of_programs = ["nmad", "nmad-run", "mpiexec"].contains(&command.get_name());
     let page = Man::new(command).manual("NewMadeleine").source(version);
     let mut roff = text(|to| page.render(to).map_err(drop));

@@ -25,7 +25,7 @@ pub struct Opening {
     pub reads: bool,
     /// It will be written.
     pub writes: bool,
-    /// It is created if there is none.
+    /// A missing file is created.
     pub creates: bool,
     /// It must not be there.
     pub is_exclusive: bool,

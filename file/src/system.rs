@@ -1,7 +1,8 @@
 //! What a file system promises: whether several machines see each other's writes at once, and in which units
 //! it keeps a file.
 
-use rustix::fs::StatFs;
+use rustix::fs::{StatFs, statfs};
+use std::path::Path;
 
 /// A file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +64,11 @@ impl System {
             known.map_or(("unknown", Coherence::Close), |(_, name, promise)| (name, *promise));
         let block = u64::try_from(stat.f_bsize).unwrap_or(PAGE).clamp(PAGE, 16 << 20);
         System { name, coherence, block }
+    }
+
+    /// That of a file or folder; none: the system does not say.
+    pub fn at(path: &Path) -> Option<System> {
+        statfs(path).ok().map(|stat| System::of(&stat))
     }
 
     /// Whether processes on one machine, or on several, see each other's writes at once.

@@ -30,6 +30,7 @@ mod hardware;
 mod info;
 #[allow(unsafe_code)]
 mod join;
+mod lost;
 #[allow(unsafe_code)]
 mod memory;
 mod message;

@@ -3,7 +3,7 @@
 use super::Given;
 use super::values::setting;
 use crate::error::SessionError;
-use nmad_words::setting::{CONFIG, Setting, Values, of_key, of_sessions};
+use nmad_words::setting::{CONFIG, Values, keys, of_key};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
@@ -57,12 +57,7 @@ pub(super) fn entries(path: &Path, text: &str) -> Result<Vec<Given>, SessionErro
     for (key, value) in table.get_ref() {
         let place = place(text, key.span().start);
         let Some(one) = of_key(key.get_ref()) else {
-            let keys: Vec<String> = of_sessions().filter_map(Setting::key).collect();
-            return Err(wrong(format!(
-                "{place}: unknown key '{}' (there are: {})",
-                key.get_ref(),
-                keys.join(", ")
-            )));
+            return Err(wrong(format!("{place}: unknown key '{}' (there are: {})", key.get_ref(), keys())));
         };
         let is_number = matches!(one.values, Values::Size { .. } | Values::Seconds);
         let value = match value.get_ref() {

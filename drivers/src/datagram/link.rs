@@ -46,7 +46,7 @@ pub struct Link<R> {
     proof: Vec<u8>,
 }
 
-/// What is to be sent to a peer now.
+/// A message that is due to a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Due {
     /// Nothing.

@@ -1,4 +1,4 @@
-//! What the networks of datagrams share: [`udp`](crate::udp) and [`packet`](crate::packet).
+//! The common part of the networks of datagrams, [`udp`](crate::udp) and [`packet`](crate::packet).
 //!
 //! Orders are cut into datagrams ([`cut`], [`header`]) with tags that no sender off the path can guess
 //! ([`seal`]), and put together again ([`assembly`]). Links are opened by a handshake that proves the secret

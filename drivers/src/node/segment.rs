@@ -130,6 +130,12 @@ impl Segment {
         self.base.as_ptr()
     }
 
+    /// Offset behind its last byte.
+    #[inline]
+    pub fn end(&self) -> usize {
+        self.len
+    }
+
     #[inline]
     fn at(&self, offset: usize, len: usize) -> *mut u8 {
         assert!(offset.checked_add(len).is_some_and(|end| end <= self.len), "inside the segment");

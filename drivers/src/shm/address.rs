@@ -20,9 +20,15 @@ impl Address {
     }
 }
 
+/// Returns the name of the running kernel, equal for all processes of a machine; `None` if the system hides
+/// it.
+pub fn kernel() -> Option<String> {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()
+}
+
 /// Identifies the scope of abstract names: processes with equal results can connect to each other.
 fn here() -> String {
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let boot = kernel().unwrap_or_default();
     let boot: String = boot.chars().filter(char::is_ascii_alphanumeric).take(12).collect();
     let namespace = std::fs::read_link("/proc/self/ns/net").unwrap_or_default();
     let namespace: String = namespace.to_string_lossy().chars().filter(char::is_ascii_digit).collect();

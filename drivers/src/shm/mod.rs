@@ -46,7 +46,7 @@ mod tests;
 mod turn;
 mod wakeup;
 
-pub use wakeup::{fence_all, shares_fences};
-
+pub use address::kernel;
 pub use config::ShmConfig;
 pub use rail::ShmRail;
+pub use wakeup::{fence_all, shares_fences};

@@ -64,7 +64,7 @@ impl Call {
         let mut board = locked(board);
         let turn = turn(&mut board)?;
         let ended = board.start(turn);
-        let ranks = bell(board.memory(), Board::len(self.team().size())).ring();
+        let ranks = bell(board.memory()).ring();
         if ranks != 0 {
             world()?.node().submit(|engine| wake(engine, &self.on.comm, ranks));
         }
@@ -175,7 +175,7 @@ impl Call {
             None => self.consider(place)?,
         };
         let Some(means) = made else { return Ok(None) };
-        let mut wait = Wait::new(world()?, &self.on.comm, T::len(self.team().size()), self.is_crowded());
+        let mut wait = Wait::new(world()?, &self.on.comm, self.is_crowded());
         let mut means = locked(means);
         let ended = work(&mut means, &mut |memory, has_changed| wait.pause(memory, has_changed));
         wait.end(means.memory());

@@ -1,10 +1,10 @@
 //! How the ranks of a node make memory that all of them see, and wait for each other in it.
 
 use super::agreement::greatest;
-use super::lost::lost;
 use crate::bell::{self, Bell};
 use crate::comm::Communicator;
 use crate::error::Result;
+use crate::lost::{Checks, lost};
 use crate::task;
 use crate::world::World;
 use newmadeleine::SharedMemory;
@@ -13,12 +13,10 @@ use newmadeleine::progress::Patience;
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Looks between two turns of the pump: others may wait for our messages before they come to the board.
 const LOOKS: u32 = 64;
-/// Time between two looks whether somebody is gone.
-const CHECK: Duration = Duration::from_millis(10);
 
 /// Makes memory that all ranks of a node see, mapped as [`SharedMemory::create_at`] says; none if one of them
 /// cannot. Collective.
@@ -62,12 +60,13 @@ fn open(process: u64, fd: u64, (len, unit): (usize, usize)) -> Option<SharedMemo
     SharedMemory::adopt_at(&file, len, unit).ok()
 }
 
-/// Bytes behind memory that is looked at: a line for the word of its bell, and a word for [`make`].
+/// Bytes at the end of memory that is looked at: a line for the word of its bell, and a word for [`make`].
 pub(super) const BELL: usize = 128;
 
-/// The bell behind `len` bytes of memory.
-pub(super) fn bell(memory: &SharedMemory, len: usize) -> Bell<'_> {
-    Bell(memory.word(len))
+/// The bell of memory.
+#[inline]
+pub(super) fn bell(memory: &SharedMemory) -> Bell<'_> {
+    Bell(memory.word(memory.end() - BELL))
 }
 
 /// Wakes these ranks, after the bell was rung.
@@ -77,26 +76,24 @@ pub(super) fn wake(engine: &mut Engine, comm: &Communicator, bits: u64) {
     bell::wake(engine, processes.filter(|(rank, _)| *rank as i32 != comm.rank()), bits);
 }
 
-/// Waiting for other ranks in memory that has a bell behind `len` bytes.
+/// Waiting for other ranks in memory that has a bell.
 pub(super) struct Wait<'a> {
     world: &'a World,
     comm: &'a Communicator,
-    len: usize,
     /// Others need our core to get on.
     is_crowded: bool,
     looks: u32,
     patience: Patience,
     /// Our bit of the bell was set.
     is_set: bool,
-    /// When we looked last whether somebody is gone.
-    checked: Option<Instant>,
+    checks: Checks,
 }
 
 impl<'a> Wait<'a> {
     #[inline]
-    pub(super) fn new(world: &'a World, comm: &'a Communicator, len: usize, is_crowded: bool) -> Wait<'a> {
-        let (looks, patience, is_set, checked) = (0, Patience::default(), false, None);
-        Wait { world, comm, len, is_crowded, looks, patience, is_set, checked }
+    pub(super) fn new(world: &'a World, comm: &'a Communicator, is_crowded: bool) -> Wait<'a> {
+        let (looks, patience, is_set, checks) = (0, Patience::default(), false, Checks::default());
+        Wait { world, comm, is_crowded, looks, patience, is_set, checks }
     }
 
     #[inline]
@@ -116,21 +113,16 @@ impl<'a> Wait<'a> {
     #[cold]
     fn rest(&mut self, memory: &SharedMemory) -> Result<()> {
         task::advance(self.world);
-        let bell = bell(memory, self.len);
+        let bell = bell(memory);
         let me = self.comm.rank() as usize;
         let is_set = &mut self.is_set;
         task::pause_for(self.world, &mut self.patience, &mut || bell.may_sleep(me, is_set));
-        let checked = self.checked.get_or_insert_with(Instant::now);
-        if checked.elapsed() < CHECK {
-            return Ok(());
-        }
-        *checked = Instant::now();
-        lost(self.world, self.comm).map_or(Ok(()), Err)
+        if self.checks.is_due() { lost(self.world, self.comm).map_or(Ok(()), Err) } else { Ok(()) }
     }
 
     #[inline]
     fn ring(&self, memory: &SharedMemory) {
-        match bell(memory, self.len).ring() {
+        match bell(memory).ring() {
             0 => {}
             ranks => self.world.node().submit(|engine| wake(engine, self.comm, ranks)),
         }
@@ -140,7 +132,7 @@ impl<'a> Wait<'a> {
     #[inline]
     pub(super) fn end(self, memory: &SharedMemory) {
         if self.is_set {
-            bell(memory, self.len).is_awake(self.comm.rank() as usize);
+            bell(memory).is_awake(self.comm.rank() as usize);
         }
         self.world.node().found(&self.patience);
         self.ring(memory);

@@ -9,7 +9,6 @@ mod arguments;
 mod call;
 mod desk;
 mod direct;
-mod lost;
 mod meeting;
 pub(crate) mod moves;
 pub(crate) mod neighbors;

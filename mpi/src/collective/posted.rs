@@ -1,15 +1,14 @@
 //! Nonblocking collectives on the board: their data was posted in the call, and they end at a later look, or
 //! go on with messages for parts that were too long to be posted.
 
-use super::lost::lost;
 use super::meeting;
 use super::running;
-use crate::algorithm::board::{Board, Flag, Ranks};
+use crate::algorithm::board::{Flag, Ranks};
 use crate::algorithm::run::Run;
-use crate::bell::Bell;
 use crate::comm::{Communicator, Named};
 use crate::error::Result;
 use crate::handle::Request;
+use crate::lost::lost;
 use crate::request::{Ended, State};
 use crate::status::Status;
 use crate::task::{self, Served, Work};
@@ -59,7 +58,7 @@ impl Posted {
             && let Some(Ok(mut board)) = self.comm.desk().shared.board().map(|board| board.try_lock())
             && board.go_on()
         {
-            self.asleep |= bell(&board, &self.comm).ring();
+            self.asleep |= meeting::bell(board.memory()).ring();
         }
         let rest = match ended.get()? {
             Ok(left) if left.is_empty() => None,
@@ -79,11 +78,6 @@ impl Posted {
     fn wake(&mut self, engine: &mut Engine) {
         meeting::wake(engine, &self.comm, std::mem::take(&mut self.asleep));
     }
-}
-
-/// The bell of a board.
-fn bell<'b>(board: &'b Board, comm: &Communicator) -> Bell<'b> {
-    meeting::bell(board.memory(), Board::len(comm.local().processes().len()))
 }
 
 impl Work for Posted {
@@ -128,6 +122,6 @@ impl Work for Posted {
         let Some(Ok(board)) = self.comm.desk().shared.board().map(|board| board.try_lock()) else {
             return true;
         };
-        bell(&board, &self.comm).may_sleep(self.comm.rank() as usize, is_set)
+        meeting::bell(board.memory()).may_sleep(self.comm.rank() as usize, is_set)
     }
 }

@@ -12,6 +12,7 @@ use crate::hardware::{self, Kind};
 use crate::info::Infos;
 use crate::task::block_on;
 use crate::world::{World, world};
+use nmad_file::System;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -92,18 +93,14 @@ fn row(world: &World, alone: Option<i64>, split_type: Option<SplitType>, asked: 
     }
 }
 
-/// File systems that nodes share, by the numbers of `statfs`: NFS, CIFS, SMB2, Lustre, GPFS, BeeGFS, Ceph.
-const REMOTE: [i64; 7] =
-    [0x6969, 0xff53_4d42, 0xfe53_4d42, 0x0bd0_0bd0, 0x4750_4653, 0x1983_0326, 0x00c3_6400];
+/// File systems that nodes share.
+const REMOTE: [&str; 7] = ["nfs", "cifs", "smb2", "lustre", "gpfs", "beegfs", "ceph"];
 
 fn directory(folder: &Path) -> i64 {
     if !folder.is_dir() {
         return NONE;
     }
-    // A type of file system that fits into 32 bits is reported with or without its sign.
-    let kind = |stat: rustix::fs::StatFs| i64::from(stat.f_type as u32);
-    let is_remote = |kind: i64| REMOTE.contains(&kind);
-    rustix::fs::statfs(folder).map(kind).map_or(NONE, |kind| i64::from(is_remote(kind)))
+    System::at(folder).map_or(NONE, |system| i64::from(REMOTE.contains(&system.name)))
 }
 
 impl Row {

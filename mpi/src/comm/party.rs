@@ -161,19 +161,46 @@ impl Other {
 
 pub(crate) type Way = (u32, Context, u64);
 
+/// Bytes that a message reads or fills until it has ended: they are given up rather than freed before.
+pub(crate) struct Kept(ManuallyDrop<Vec<u8>>);
+
+impl Kept {
+    pub(crate) fn new(bytes: Vec<u8>) -> Kept {
+        Kept(ManuallyDrop::new(bytes))
+    }
+
+    pub(crate) fn segments(&self) -> Segments {
+        memory::contiguous(self.0.as_ptr().cast(), self.0.len())
+    }
+
+    /// The bytes, when all messages with them have ended.
+    pub(crate) fn release(self) -> Vec<u8> {
+        ManuallyDrop::into_inner(self.0)
+    }
+}
+
+/// Sends memory, which stays as it is until the end; it is submitted at once.
+pub(crate) fn lend((process, context, tag): Way, memory: Segments) -> Result<Ending> {
+    let send = |engine: &mut newmadeleine::engine::Engine| {
+        engine.send(PeerId(process), context, Tag(tag), memory, Hints::default())
+    };
+    at_hand::submit(send).map(Ending)
+}
+
+/// Receives into memory; it is posted at once.
+pub(crate) fn fill((process, context, tag): Way, memory: Segments) -> Result<Ending> {
+    let from = Source::Peer(PeerId(process));
+    at_hand::submit(|engine| engine.recv(from, context, TagMatch::Exact(Tag(tag)), memory)).map(Ending)
+}
+
 /// Sends data; it is submitted at once.
 pub(crate) fn submit_data(data: Vec<u8>) -> impl FnOnce(Way) -> Result<Ends> {
-    // Dropped by nobody but the end of the request: until then the engine reads it.
-    let data = ManuallyDrop::new(data);
-    move |(process, context, tag)| {
-        let segments: Segments = memory::contiguous(data.as_ptr().cast(), data.len());
-        let send = |engine: &mut newmadeleine::engine::Engine| {
-            engine.send(PeerId(process), context, Tag(tag), segments, Hints::default())
-        };
-        let id = at_hand::submit(send)?;
+    let data = Kept::new(data);
+    move |way| {
+        let sent = lend(way, data.segments())?;
         Ok(Box::pin(async move {
-            let outcome = Ending(id).await?;
-            drop(ManuallyDrop::into_inner(data));
+            let outcome = sent.await?;
+            data.release();
             outcome.map(drop).map_err(failed)
         }))
     }
@@ -183,17 +210,14 @@ pub(crate) type Ends = std::pin::Pin<Box<dyn Future<Output = Result<()>> + Send>
 
 /// Receives data of a known length; it is posted at once.
 pub(crate) fn submit_blank(
-    (process, context, tag): Way,
+    way: Way,
     len: usize,
-) -> Result<impl Future<Output = Result<Vec<u8>>> + Send> {
-    // As above: until the end the engine writes it.
-    let mut data = ManuallyDrop::new(vec![0; len]);
-    let segments = memory::contiguous(data.as_mut_ptr().cast(), len);
-    let from = Source::Peer(PeerId(process));
-    let id = at_hand::submit(|engine| engine.recv(from, context, TagMatch::Exact(Tag(tag)), segments))?;
+) -> Result<impl Future<Output = Result<Vec<u8>>> + Send + use<>> {
+    let (process, data) = (way.0, Kept::new(vec![0; len]));
+    let filled = fill(way, data.segments())?;
     Ok(async move {
-        let outcome = Ending(id).await?;
-        let data = ManuallyDrop::into_inner(data);
+        let outcome = filled.await?;
+        let data = data.release();
         match outcome {
             Ok(envelope) if envelope.len == len as u64 => Ok(data),
             Ok(envelope) => Err(Class::OTHER.error(format!(

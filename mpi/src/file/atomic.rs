@@ -5,13 +5,8 @@ use crate::api;
 use crate::comm::{Named, gathered};
 use crate::error::{Class, Result};
 use crate::handle::{Info, Win};
-use crate::window;
+use crate::window::{self, EXCLUSIVE, SHARED};
 use std::sync::MutexGuard;
-
-/// `MPI_LOCK_EXCLUSIVE`
-const EXCLUSIVE: i32 = 301;
-/// `MPI_LOCK_SHARED`
-const SHARED: i32 = 302;
 
 /// The lock of a file in atomic mode.
 pub(super) struct Lock(Win);

@@ -116,7 +116,7 @@ fn together(
 }
 
 /// Whether ranks may access the file together now.
-fn check_together(file: &File, kind: Kind, start: Start) -> Result<()> {
+pub(super) fn check_together(file: &File, kind: Kind, start: Start) -> Result<()> {
     file.check(kind, start)?;
     if lock(&file.split).is_some() {
         let text = "a split collective access is under way: end it first";
@@ -159,9 +159,4 @@ pub(super) fn begun(file: &Arc<File>, (kind, start): (Kind, Start), buffer: Buff
     let (run, of) = (together(file, (kind, start), buffer), Of(file.clone()));
     let work = Async::new(async move { run.await.map_err(|error| error.on(Some(of))) });
     Ok(State::Task(task::start(world()?, Box::new(work)), file.on.clone()))
-}
-
-/// As [`check_together`], for what begins a split access.
-pub(super) fn check_split(file: &File, kind: Kind, start: Start) -> Result<()> {
-    check_together(file, kind, start)
 }

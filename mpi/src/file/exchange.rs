@@ -10,9 +10,9 @@
 //! go on, so that nobody waits in vain, and all ranks hear of it at the end.
 
 use super::transfer::Transfer;
-use super::wire::{Counted, Kept, Side, Wire};
+use super::wire::{Counted, Side, Wire};
 use super::{File, Kind, error_of, lock};
-use crate::comm::{Ends, decode, encode};
+use crate::comm::{Ends, Kept, decode, encode};
 use crate::error::{Class, Error, Result};
 use newmadeleine::Segments;
 use nmad_file::{Part, Pieces, Regions, joined, list, merge};
@@ -176,7 +176,7 @@ impl Exchange<'_> {
                     let written = self.write(&arrived, own.as_ref()).map_err(error_of);
                     let is_written = failures.note(written).is_some();
                     done += own.filter(|_| is_written).map_or(0, |(pieces, _)| pieces.len());
-                    arrived.into_iter().for_each(|each| each.data.into_iter().for_each(Kept::release));
+                    arrived.into_iter().for_each(|each| drop(each.data.map(Kept::release)));
                 }
                 Kind::Read => {
                     done += self.read(&arrived, own.as_ref(), (&mut sent, &mut failures));

@@ -6,7 +6,7 @@ use crate::api;
 use crate::comm::{Named, gathered};
 use crate::error::{Class, Result};
 use crate::handle::{Info, Op, Type, Win};
-use crate::window;
+use crate::window::{self, mode};
 use nmad_rma::Base;
 use std::ffi::c_void;
 
@@ -16,8 +16,6 @@ const CUR: i32 = 401;
 const END: i32 = 402;
 /// `MPI_SEEK_SET`
 const SET: i32 = 403;
-/// `MPI_MODE_NOCHECK`
-const NOCHECK: i32 = 1024;
 /// The type of the shared pointer.
 const POINTER: Type = Type(0x58);
 /// `MPI_SUM`
@@ -39,7 +37,7 @@ impl Shared {
         if is_first {
             Base::new(base).write(0, &position.to_ne_bytes());
         }
-        api::win_lock_all(NOCHECK, win)?;
+        api::win_lock_all(mode::NOCHECK, win)?;
         // Nobody asks before it is written.
         api::barrier(on.handle)?;
         Ok(Shared(win))

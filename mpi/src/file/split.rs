@@ -1,6 +1,6 @@
 //! Split collective accesses: begun by one call, ended by another. A file has one at a time.
 
-use super::call::{Start, begun, check_split};
+use super::call::{Start, begun, check_together};
 use super::{Buffer, Kind, lock, share};
 use crate::error::{Class, Result};
 use crate::handle;
@@ -23,7 +23,7 @@ pub(super) struct Split {
 /// One is under way, or an argument is wrong.
 pub(crate) fn begin(file: handle::File, (kind, start): (Kind, Start), buffer: Buffer) -> Result<()> {
     let file = share(file)?;
-    check_split(&file, kind, start)?;
+    check_together(&file, kind, start)?;
     let state = begun(&file, (kind, start), buffer)?;
     *lock(&file.split) = Some(Split { kind, start, state });
     Ok(())

@@ -2,14 +2,9 @@
 //! that several may be under way.
 
 use super::File;
-use crate::at_hand;
 use crate::comm::{self, Ends, Way, failed, submit_blank, submit_data};
 use crate::error::{Class, Result};
-use crate::memory;
-use crate::task::Ending;
-use newmadeleine::engine::{PeerId, Source, Tag, TagMatch};
-use newmadeleine::{Hints, Segments};
-use std::mem::ManuallyDrop;
+use newmadeleine::Segments;
 use std::pin::Pin;
 
 /// Something under way that tells how many bytes have come.
@@ -25,24 +20,6 @@ pub(super) struct Wire {
 pub(super) enum Side {
     Owner,
     Wanting,
-}
-
-/// Bytes that messages read until they have ended: they are given up rather than freed before.
-pub(super) struct Kept(ManuallyDrop<Vec<u8>>);
-
-impl Kept {
-    pub(super) fn new(bytes: Vec<u8>) -> Kept {
-        Kept(ManuallyDrop::new(bytes))
-    }
-
-    pub(super) fn segments(&self) -> Segments {
-        memory::contiguous(self.0.as_ptr().cast(), self.0.len())
-    }
-
-    /// All messages that read them have ended.
-    pub(super) fn release(self) {
-        drop(ManuallyDrop::into_inner(self.0));
-    }
 }
 
 impl Wire {
@@ -64,11 +41,8 @@ impl Wire {
 
     /// Sends memory, which stays as it is until the end.
     pub(super) fn lend(&self, file: &File, to: (i32, Side), memory: Segments) -> Result<Ends> {
-        let (process, context, tag) = self.way(file, to)?;
-        let id = at_hand::submit(|engine| {
-            engine.send(PeerId(process), context, Tag(tag), memory, Hints::default())
-        })?;
-        Ok(Box::pin(async move { Ending(id).await?.map(drop).map_err(failed) }))
+        let sent = comm::lend(self.way(file, to)?, memory)?;
+        Ok(Box::pin(async move { sent.await?.map(drop).map_err(failed) }))
     }
 
     /// Receives bytes of this length, as an owner.
@@ -83,9 +57,7 @@ impl Wire {
 
     /// Receives at most as many bytes as the memory has, on the side that is named.
     pub(super) fn fill(&self, file: &File, from: (i32, Side), memory: Segments) -> Result<Counted> {
-        let (process, context, tag) = self.way(file, from)?;
-        let from = Source::Peer(PeerId(process));
-        let id = at_hand::submit(|engine| engine.recv(from, context, TagMatch::Exact(Tag(tag)), memory))?;
-        Ok(Box::pin(async move { Ending(id).await?.map(|envelope| envelope.len).map_err(failed) }))
+        let filled = comm::fill(self.way(file, from)?, memory)?;
+        Ok(Box::pin(async move { filled.await?.map(|envelope| envelope.len).map_err(failed) }))
     }
 }

@@ -42,6 +42,9 @@ use crate::handle::{DYNAMIC, Type, Win};
 use crate::info::Infos;
 use crate::shown;
 use crate::table::Table;
+pub(crate) use fence::mode;
+pub(crate) use passive::{EXCLUSIVE, SHARED};
+
 use dynamic::Attached;
 use epoch::Epoch;
 use locks::{Locks, Words};

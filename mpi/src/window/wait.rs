@@ -5,16 +5,13 @@ use super::locks::Locks;
 use super::passive::WAITING;
 use crate::bell;
 use crate::error::{Class, Result};
+use crate::lost::{Checks, first_lost};
 use crate::task;
 use crate::world::World;
 use newmadeleine::RequestId;
-use newmadeleine::engine::{Engine, PeerId};
+use newmadeleine::engine::Engine;
 use newmadeleine::progress::{Outcome, Patience};
 use nmad_rma::locks::Ticket;
-use std::time::{Duration, Instant};
-
-/// A waiting thread checks at this interval whether a rank of the window is gone.
-const CHECK: Duration = Duration::from_millis(10);
 
 impl Window {
     /// Waits until `look` has found something.
@@ -71,29 +68,24 @@ impl Window {
         mut look: impl FnMut() -> Result<Option<R>>,
     ) -> Result<R> {
         let mut patience = Patience::default();
-        let mut checked = None;
+        let mut checks = Checks::default();
         loop {
             if let Some(found) = look()? {
                 return Ok(found);
             }
             task::advance(world);
             task::pause_for(world, &mut patience, may_sleep);
-            let since = checked.get_or_insert_with(Instant::now);
-            if since.elapsed() > CHECK {
-                *since = Instant::now();
+            if checks.is_due() {
                 self.look_for_the_lost(world, what)?;
             }
         }
     }
 
     fn look_for_the_lost(&self, world: &World, what: &str) -> Result<()> {
-        for (rank, peer) in self.peers.iter().enumerate() {
-            if let Some(why) = world.node().with(|engine| engine.inspect().failure(PeerId(peer.process))) {
-                let text = format_args!("{what}: rank {rank} is gone: {why}");
-                return Err(self.error(Class::PROC_ABORTED, text));
-            }
-        }
-        Ok(())
+        let Some((rank, why)) = first_lost(world, self.peers.iter().map(|peer| peer.process)) else {
+            return Ok(());
+        };
+        Err(self.error(Class::PROC_ABORTED, format_args!("{what}: rank {rank} is gone: {why}")))
     }
 }
 

@@ -144,6 +144,11 @@ pub fn of_sessions() -> impl Iterator<Item = &'static Setting> {
     ALL.iter().copied().filter(|setting| setting.key().is_some())
 }
 
+/// Returns the keys of all settings of sessions, for messages.
+pub fn keys() -> String {
+    of_sessions().filter_map(Setting::key).collect::<Vec<_>>().join(", ")
+}
+
 /// Returns the setting of a key of the configuration file.
 pub fn of_key(key: &str) -> Option<&'static Setting> {
     of_sessions().find(|setting| setting.key().as_deref() == Some(key))

@@ -41,7 +41,7 @@ impl Values {
     }
 }
 
-/// Returns meaning and, after a semicolon, when to touch it.
+/// Returns the meaning, and when to set it.
 fn explained(setting: &Setting) -> String {
     match setting.when {
         "" => setting.meaning.into(),

@@ -58,7 +58,7 @@ settings! {
     FC: Compiler, Form("COMMAND"), "the first of gfortran, flang, ifx, nvfortran",
         "The Fortran compiler that mpifort calls, with arguments if wanted", "";
     FEED: Session, Form("accumulate, prepare or backlog:BYTES"), "accumulate",
-        "When packets are made: when a rail is idle, one in advance, or at so many waiting bytes",
+        "When packets are made: when a rail is idle, one in advance, or when BYTES bytes wait",
         "to compare";
     IN_PLACE_MIN: Session, Size { least: 0 }, "as measured; 16384 without a profile",
         "Shortest data that is sent from where it lies instead of being copied into its packet, in bytes; \
@@ -74,7 +74,7 @@ settings! {
     LOG: Session, Words(&["off", "error", "warn", "info", "debug"]), "warn",
         "Level of the messages on standard error: rails that are lost or slow are warnings, why each link \
          ended is info, which links open is debug",
-        "off where nobody reads it, debug to see which links open";
+        "off if these lines are unwanted, debug to see which links open";
     MPI_ABI: Compiler, Words(&["standard", "mpich"]), "standard",
         "The binary interface for which mpicc, mpicxx and mpifort compile", "";
     MPI_ALLGATHER: Mpi, ALGORITHM, "auto", "The algorithm of MPI_Allgather", "to compare";

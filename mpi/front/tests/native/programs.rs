@@ -231,7 +231,9 @@ fn a_rank_that_dies_inside_a_write_of_all_ranks_is_an_error_and_no_hang() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name);
     let text = |name: &str| path(name).to_str().expect("a path in text").to_string();
-    run(ABIS[0], "tests/native/file-death.c", &[&text("report"), &text("data")], 3, 137);
+    let words = [&*text("report"), &text("data")];
+    let job = job(ABIS[0], &["tests/native/file-death.c"], &words, 3, &[]);
+    assert_eq!(launch(Job { keep_going: true, ..job }), 137);
     for rank in [0, 2] {
         let told = std::fs::read_to_string(path(&format!("report.{rank}"))).expect("a report");
         assert!(told.starts_with("aborted: ") && told.contains("rank 1 is gone"), "{told}");

@@ -102,10 +102,9 @@ pub(super) fn no_port(why: newmadeleine::launch::LaunchError) -> Error {
 
 /// Equal for processes that share memory and the names of sockets: the kernel and its network say it.
 fn own_node() -> [u8; NODE] {
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
     let network = std::fs::read_link("/proc/self/ns/net");
-    match (boot, network) {
-        (Ok(boot), Ok(network)) => digest(format!("{boot} {}", network.display()).as_bytes()),
+    match (newmadeleine::kernel(), network) {
+        (Some(boot), Ok(network)) => digest(format!("{boot} {}", network.display()).as_bytes()),
         // A node of its own, which is always right.
         _ => digest(format!("{} {:?}", std::process::id(), std::time::Instant::now()).as_bytes()),
     }

@@ -117,10 +117,12 @@ impl Peer {
     }
 
     /// Returns the rendezvous threshold of P4 for all open rails together; `None` if one of them was not
-    /// measured. A single rail has its own. Several rails can split a message sent by rendezvous but not an
-    /// eager one, and keep copies: the threshold is the shortest message for which the handshake and the
-    /// strategy's split take less time than the best rail and the copy of the unexpected message.
+    /// measured. A single rail has its own. Several rails split a message sent by rendezvous, but not an eager
+    /// one that fits into a packet, and keep copies: the threshold is the shortest message for which the
+    /// handshake and the strategy's split take less time than the best rail and the copy of the unexpected
+    /// message; beyond a packet, than the same split and the copies on both sides.
     fn measured_unasked(&mut self, rails: &[Rail]) -> Option<usize> {
+        let longest = self.longest_eager() as u64;
         let Peer { links, strategies, way, .. } = self;
         let open = || links.iter().filter(|link| link.is_up());
         if !open().all(|link| link.forecast.is_measured()) {
@@ -144,13 +146,10 @@ impl Peer {
         // sent again, there is also a Fin.
         let further_ns = views.iter().map(|view| view.forecast.profile().eager().start_ns()).min()?;
         let mut asking_pays = |len: u64| {
-            let eager_ns = views.iter().map(|view| view.forecast.eager_ns(len)).min().unwrap_or(0);
             let shares = wire::split(&mut *strategies.usual, start, len, &views);
             let count = if let Shares::Fixed(shares) = &shares { shares.len() as u64 } else { 1 };
             let is_shared = count > 1;
             let handshake_ns = handshake_ns + if is_shared { count * further_ns } else { 0 };
-            // A split that pays does so for expected messages, too, which are not copied again.
-            let copy_ns = memcpy.filter(|_| !is_shared).map_or(0, |curve| curve.ns(len));
             let body_ns = match shares {
                 Shares::FirstIdle => views.iter().map(|view| view.forecast.body_ns(len)).min(),
                 Shares::Fixed(shares) => {
@@ -158,7 +157,16 @@ impl Peer {
                     views.iter().filter_map(|view| Some(view.forecast.body_ns(of(view)?.1))).max()
                 }
             };
-            handshake_ns + body_ns.unwrap_or(0) < eager_ns + copy_ns
+            let body_ns = body_ns.unwrap_or(0);
+            let copy_ns = memcpy.map_or(0, |curve| curve.ns(len));
+            let eager_ns = views.iter().map(|view| view.forecast.eager_ns(len)).min().unwrap_or(0);
+            let eager_ns = match len <= longest {
+                // A split that pays does so for expected messages, too, which are not copied again.
+                true if is_shared => eager_ns,
+                true => eager_ns + copy_ns,
+                false => body_ns + 2 * copy_ns,
+            };
+            handshake_ns + body_ns < eager_ns
         };
         let (mut below, mut above) = (0, UNEXPECTED_MAX);
         while above - below > 1 {

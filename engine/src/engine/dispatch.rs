@@ -174,7 +174,7 @@ impl Engine {
                 self.consider_parallel(now, id);
             }
             let packet = if gathers { None } else { self.packet_for(now, rail, id) };
-            let order = packet.or_else(|| self.chunk_for(now, rail, id));
+            let order = packet.or_else(|| self.piece_for(now, rail, id));
             if order.is_some() {
                 return order;
             }
@@ -204,18 +204,11 @@ impl Engine {
     /// Lets the strategy fill a packet.
     #[inline]
     fn build(&mut self, now: Instant, rail: RailId, id: PeerId, may_gather: bool) -> Option<Built> {
-        let state = &self.rails[rail.index()];
-        let peer = self.peers.get_mut(id)?;
-        if peer.window.is_empty() {
+        if self.peer(id)?.window.is_empty() {
             return None;
         }
-        let gather = if may_gather { state.limits.gather } else { 0 };
-        let link = peer.link(rail)?;
-        let (in_place_min, block_min, aggregate_max) =
-            (link.in_place_min, link.block_min, link.aggregate_max);
-        let bounds = Bounds { len: peer.way.packet_max, in_place_min, block_min, aggregate_max, gather };
-        let buffer = self.buffers.pop().unwrap_or_default();
-        let mut builder = PacketBuilder::new(buffer, bounds, core::mem::take(&mut self.staged));
+        let mut builder = self.builder(rail, id, may_gather)?;
+        let peer = self.peers.get_mut(id)?;
         match peer.window.strategies() {
             None => fill(now, rail, peer, &self.rails, None, &mut builder),
             Some(asked) => fill_by_turns(now, rail, peer, &self.rails, &asked, &mut builder),
@@ -229,9 +222,23 @@ impl Engine {
         Some(built)
     }
 
+    /// Begins a packet for a link; `may_gather`: it may refer to user memory.
+    #[inline]
+    pub(crate) fn builder(&mut self, rail: RailId, id: PeerId, may_gather: bool) -> Option<PacketBuilder> {
+        let state = &self.rails[rail.index()];
+        let peer = self.peers.get(id)?;
+        let gather = if may_gather { state.limits.gather } else { 0 };
+        let link = peer.link(rail)?;
+        let (in_place_min, block_min, aggregate_max) =
+            (link.in_place_min, link.block_min, link.aggregate_max);
+        let bounds = Bounds { len: peer.way.packet_max, in_place_min, block_min, aggregate_max, gather };
+        let buffer = self.buffers.pop().unwrap_or_default();
+        Some(PacketBuilder::new(buffer, bounds, core::mem::take(&mut self.staged)))
+    }
+
     /// Numbers a packet and gives it to the rail.
     #[inline]
-    fn launch(&mut self, now: Instant, rail: RailId, id: PeerId, built: Built) -> Order {
+    pub(crate) fn launch(&mut self, now: Instant, rail: RailId, id: PeerId, built: Built) -> Order {
         let Built { packet, mut staged, in_place, entries } = built;
         if self.observers.receipts.is_some() {
             self.note_packet(now, rail, id, (&staged, Protocol::Eager));

@@ -58,6 +58,9 @@ impl Engine {
             self.ask_all_held(to);
             return self.send_as((to, context, tag), data, hints, refused);
         }
+        if hints.depends {
+            peer.submit_names();
+        }
         let hints = peer.number(&mut envelope, hints, refused);
         let invitations = &mut peer.states.invitations;
         let is_invited = !invitations.is_empty() && !hints.unordered && invitations.has(context.0, tag.0);

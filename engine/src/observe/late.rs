@@ -7,8 +7,7 @@
 //! than it loses as eager data, it is sent eagerly: in a packet, in parts, or pushed as a whole over a
 //! single reliable rail, as long as that leaves some credit for short messages. Credit is the receiver's
 //! memory budget, so a flood falls back to rendezvous and continues when the receiver has consumed
-//! messages. An eager message costs the copies on both sides and, if it fits into a packet, the other
-//! rails. A receive that is posted in time sends an Rtr ([`crate::protocol::rtr`]), which avoids the first
+//! messages. An eager message costs the copies on both sides. A receive that is posted in time sends an Rtr ([`crate::protocol::rtr`]), which avoids the first
 //! wait but not the second.
 //!
 //! The acknowledgements of a late receiver show when it polled its rails, not how long the rails took. So a
@@ -74,7 +73,7 @@ impl Peer {
     fn loses_by_rendezvous(&self, len: u64, invited: bool) -> bool {
         // A single reliable rail pushes instead; a lossy one bounds the bytes in flight.
         let may = || self.way.push.is_none() && self.used().all(|(_, link)| !link.lossy);
-        self.waits_longer(invited, || self.copies_ns(len) + self.one_rail_ns(len)) && may()
+        self.waits_longer(invited, || self.copies_ns(len)) && may()
     }
 
     /// Returns the nanoseconds of copying a message into the retransmission buffer here and out of
@@ -95,17 +94,6 @@ impl Peer {
         if is_hidden && self.used().all(|(_, link)| link.forecast.load() > 1.0) {
             self.links.iter_mut().for_each(|link| link.forecast.reset_load());
         }
-    }
-
-    /// Returns the additional nanoseconds of a message in one packet compared with a split over all rails.
-    fn one_rail_ns(&self, len: u64) -> u64 {
-        if len as usize > self.longest_eager() {
-            return 0;
-        }
-        let forecasts = || self.used().map(|(_, link)| &link.forecast);
-        let alone = forecasts().map(|forecast| forecast.busy_ns(len)).min().unwrap_or(0);
-        let together = len as f64 / forecasts().map(|forecast| forecast.bandwidth()).sum::<f64>();
-        alone.saturating_sub(together as u64)
     }
 
     /// Whether a message whose receive is known to be posted is sent directly to the receive region: it is

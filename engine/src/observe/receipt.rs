@@ -5,7 +5,6 @@ use crate::clock::Instant;
 use crate::collect::request::Envelope;
 use crate::packet::{RailId, RequestId};
 use crate::protocol::Protocol;
-use crate::protocol::parts::part_len;
 use crate::schedule::strategy::{RailView, Shares};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -131,14 +130,6 @@ impl Receipts {
             Some((_, sum)) => *sum += len,
             None => receipt.carried.push((rail, len)),
         }
-    }
-
-    /// Records that the next part of a message was given to a rail; parts have this length.
-    pub(crate) fn carried_part(&mut self, request: RequestId, rail: RailId, longest: u64) {
-        let Some(receipt) = self.of(request) else { return };
-        let before: u64 = receipt.carried.iter().map(|(_, sum)| sum).sum();
-        let len = part_len(before, receipt.envelope.len, longest);
-        self.carried(request, rail, len);
     }
 
     /// Records that a request has completed.

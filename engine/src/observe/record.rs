@@ -32,13 +32,13 @@ impl Engine {
         let Some(receipts) = &mut self.observers.receipts else { return };
         receipts.now = now;
         for &request in requests {
-            if receipts.of(request).is_some_and(|receipt| receipt.protocol == Protocol::EagerParallel) {
+            let is_in_parts = |receipt: &mut Receipt| {
+                matches!(receipt.protocol, Protocol::EagerParts | Protocol::EagerParallel)
+            };
+            if receipts.of(request).is_some_and(is_in_parts) {
                 continue;
             }
             let (envelope, protocol, carried) = match self.requests.get(request.0) {
-                Some(Request::Eager(eager)) if eager.envelope.len as usize > peer.longest_eager() => {
-                    (eager.envelope, Protocol::EagerParts, Vec::new())
-                }
                 Some(Request::Eager(eager)) => {
                     (eager.envelope, protocol, Vec::from([(rail, eager.envelope.len)]))
                 }
@@ -62,9 +62,6 @@ impl Engine {
                 carried,
                 actual_ns: 0,
             });
-            if protocol == Protocol::EagerParts {
-                receipts.carried_part(request, rail, peer.longest_eager() as u64);
-            }
         }
     }
 
@@ -89,7 +86,7 @@ impl Engine {
             predicted_ns: parallel.predicted_ns,
             candidates: candidates(peer, &self.rails, now, envelope.len, Protocol::Eager),
             began: now,
-            carried: parallel.shares.to_vec(),
+            carried: Vec::new(),
             actual_ns: 0,
         });
     }

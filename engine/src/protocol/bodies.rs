@@ -1,5 +1,6 @@
-//! Splits bodies of large messages over rails, cuts chunks, and splits again when transfers differ from the
-//! prediction.
+//! Splits bodies over rails, cuts chunks or parts, and splits again when transfers differ from the
+//! prediction. A body is that of a large message, which its receiver has granted, or of an eager message in
+//! parts.
 
 use crate::clock::{Duration, Instant};
 
@@ -8,9 +9,9 @@ use crate::engine::depart::{Load, book};
 use crate::engine::peer::{Peer, has_enough, revisable_chunk_len, view};
 use crate::engine::way::Way;
 use crate::observe::receipt::Receipts;
-use crate::packet::{Key, PeerId, RailId, RegionId};
-use crate::protocol::Request;
-use crate::protocol::rendezvous::LargeSend;
+use crate::collect::window::Entry;
+use crate::packet::{Key, PeerId, RailId, RegionId, RequestId};
+use crate::protocol::{Protocol, Request, parts};
 use crate::schedule::body::Body;
 use crate::schedule::strategy::{RailView, Shares};
 use crate::schedule::wire;
@@ -29,8 +30,16 @@ const LOOKAHEAD: usize = 64;
 /// Shortest time between two decisions about the rest of a body.
 const PAUSE: Duration = Duration::from_us(20);
 
+/// A piece of a body for one rail.
+enum Piece {
+    Chunk(ChunkCargo),
+    /// A part of an eager message, as entries of a packet; its length in bytes.
+    Part(RequestId, Vec<Entry>, u64),
+}
+
 impl Engine {
-    pub(crate) fn chunk_for(&mut self, now: Instant, rail: RailId, id: PeerId) -> Option<Order> {
+    /// Returns the next piece of a body for this rail.
+    pub(crate) fn piece_for(&mut self, now: Instant, rail: RailId, id: PeerId) -> Option<Order> {
         let peer = self.peers.get_mut(id)?;
         // While one rail is measured, it alone carries pushed chunks, too.
         if peer.bodies.is_empty() || peer.only.is_some_and(|only| only != rail) {
@@ -49,18 +58,27 @@ impl Engine {
         if link.lossy {
             max = max.min(link.congestion.order_max());
         }
-        let remote = link.remote?;
+        let limits = Limits { remote: link.remote?, max, longest: peer.longest_eager() as u64 };
         let Peer { bodies, links, way, .. } = peer;
-        let is_first = |send: &LargeSend, len| {
-            let usable = || usable(links, &self.rails, way, send, now);
+        let is_first = |request: &Request, len| {
+            let usable = || usable(links, &self.rails, way, request, now);
             is_first(now, rail, links, &self.rails) && is_best_way(now, rail, len, usable())
         };
-        let chunk = cut(bodies, &mut self.requests, rail, &is_first, remote, max);
-        if chunk.is_none() && revises && revise(now, peer, &self.rails, &self.requests) {
-            return self.chunk_for(now, rail, id);
+        let piece = cut(bodies, &mut self.requests, rail, &is_first, limits);
+        if piece.is_none() && revises && revise(now, peer, &self.rails, &self.requests) {
+            return self.piece_for(now, rail, id);
         }
-        let cargo = chunk?;
-        Some(self.launch_chunk(now, rail, id, cargo))
+        match piece? {
+            Piece::Chunk(cargo) => Some(self.launch_chunk(now, rail, id, cargo)),
+            Piece::Part(request, entries, len) => {
+                if let Some(receipts) = &mut self.observers.receipts {
+                    receipts.carried(request, rail, len);
+                }
+                let mut builder = self.builder(rail, id, true)?;
+                entries.into_iter().for_each(|entry| builder.push(entry));
+                Some(self.launch(now, rail, id, builder.finish()))
+            }
+        }
     }
 
     fn launch_chunk(&mut self, now: Instant, rail: RailId, id: PeerId, cargo: ChunkCargo) -> Order {
@@ -106,33 +124,57 @@ fn is_best_way(now: Instant, rail: RailId, len: u64, views: Option<Usable<'_>>) 
     rivals.filter(|view| view.rail != rail).all(|view| !wire::leads(now, view, mine, len))
 }
 
-/// Cuts the next chunk for a rail from the first body that has one; also from shares for any rail if
+/// Limits of the pieces for one rail.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// The peer's index of the rail.
+    remote: u8,
+    /// Longest chunk in bytes.
+    max: u64,
+    /// Longest part that fits into a packet, in bytes.
+    longest: u64,
+}
+
+/// Cuts the next piece for a rail from the first body that has one; also from shares for any rail if
 /// `is_first`.
 fn cut(
     bodies: &mut VecDeque<Body>,
     requests: &mut Slab<Request>,
     rail: RailId,
-    is_first: &dyn Fn(&LargeSend, u64) -> bool,
-    remote: u8,
-    max: u64,
-) -> Option<ChunkCargo> {
+    is_first: &dyn Fn(&Request, u64) -> bool,
+    Limits { remote, max, longest }: Limits,
+) -> Option<Piece> {
     for index in 0..bodies.len().min(LOOKAHEAD) {
         let body = &mut bodies[index];
-        let Some(Request::Large(send)) = requests.get_mut(body.request.0) else { continue };
-        let granted = send.grant().and_then(|g| Some((g.region, Key(g.keys.get(remote)?))));
-        let ahead = body.push.then_some((RegionId(body.request.0), Key::PUSH));
-        let Some((region, key)) = ahead.or(granted) else { continue };
-        let max = if body.push { u64::MAX } else { max };
-        let is_first = |len| is_first(send, len);
-        let Some((offset, len)) = body.next_chunk(rail, is_first, max) else { continue };
-        let from = send.data.slice(offset, len);
-        send.at_rails += 1;
-        let cargo = ChunkCargo { request: body.request, region, key, offset, from };
-        if body.is_empty() {
-            send.has_body &= body.push;
+        let Some(request) = requests.get_mut(body.request.0) else { continue };
+        let (max, target) = match request {
+            Request::Eager(_) => (parts::longest(body, if body.settled { longest } else { longest.min(max) }), None),
+            Request::Large(_) if body.is_pushed() => (u64::MAX, Some((RegionId(body.request.0), Key::PUSH))),
+            Request::Large(send) => {
+                let key = send.grant().and_then(|grant| Some((grant.region, Key(grant.keys.get(remote)?))));
+                if key.is_none() {
+                    continue;
+                }
+                (max, key)
+            }
+            _ => continue,
+        };
+        let Some((offset, len)) = body.next_chunk(rail, |len| is_first(request, len), max) else { continue };
+        let is_over = body.is_empty();
+        let piece = match (request, target) {
+            (Request::Eager(send), _) => Piece::Part(body.request, parts::take(body, send, offset, len), len),
+            (Request::Large(send), Some((region, key))) => {
+                send.at_rails += 1;
+                send.has_body &= !is_over || body.is_pushed();
+                let from = send.data.slice(offset, len);
+                Piece::Chunk(ChunkCargo { request: body.request, region, key, offset, from })
+            }
+            _ => continue,
+        };
+        if is_over {
             bodies.remove(index);
         }
-        return Some(cargo);
+        return Some(piece);
     }
     None
 }
@@ -140,17 +182,21 @@ fn cut(
 /// Views of rails, and their number.
 type Usable<'a> = ([RailView<'a>; nmad_wire::MAX_RAILS], usize);
 
-/// Returns the open rails for which the receiver has given a key. A rail that shares its NIC and accepts no
-/// order now counts as busy until it has carried its orders.
+/// Returns the open rails that can carry the body of a request: for a large message those for which the
+/// receiver has given a key. A rail that shares its NIC and accepts no order now counts as busy until it has
+/// carried its orders.
 fn usable<'a>(
     links: &'a [Link],
     rails: &[Rail],
     way: &Way,
-    send: &LargeSend,
+    request: &Request,
     now: Instant,
 ) -> Option<Usable<'a>> {
-    let has_key = |link: &&Link| {
-        let key = |remote| send.grant().is_some_and(|grant| grant.keys.get(remote).is_some());
+    let can_carry = |link: &&Link| {
+        let key = |remote| match request {
+            Request::Large(send) => send.grant().is_some_and(|grant| grant.keys.get(remote).is_some()),
+            _ => true,
+        };
         link.is_up() && link.remote.is_some_and(key)
     };
     let of = |link: &'a Link| {
@@ -161,7 +207,7 @@ fn usable<'a>(
         }
         view
     };
-    let mut usable = links.iter().filter(has_key).map(of);
+    let mut usable = links.iter().filter(can_carry).map(of);
     let mut views = [usable.next()?; nmad_wire::MAX_RAILS];
     let more = views[1..].iter_mut().zip(usable).map(|(place, view)| *place = view).count();
     Some((views, more + 1))
@@ -182,8 +228,8 @@ fn decide(
     links.iter_mut().for_each(|link| link.forecast.relax(now));
     let mut assigned = assigned(bodies.iter().take(LOOKAHEAD));
     for body in bodies.iter_mut().take(LOOKAHEAD).filter(|body| !body.is_decided()) {
-        let Some(Request::Large(send)) = requests.get_mut(body.request.0) else { continue };
-        let Some((mut views, count)) = usable(links, rails, way, send, now) else {
+        let Some(request) = requests.get_mut(body.request.0) else { continue };
+        let Some((mut views, count)) = usable(links, rails, way, request, now) else {
             continue;
         };
         let views = &mut views[..count];
@@ -195,14 +241,22 @@ fn decide(
         };
         if let Some(receipts) = &mut receipts {
             receipts.now = now;
-            let request = (body.request, send.protocol);
-            receipts.decided(request, send.envelope, way.eager_max, views, &shares);
+            let (protocol, envelope) = match request {
+                Request::Large(send) => (send.protocol, send.envelope),
+                Request::Eager(send) => (Protocol::EagerParts, send.envelope),
+                _ => continue,
+            };
+            receipts.decided((body.request, protocol), envelope, way.eager_max, views, &shares);
         }
-        if send.wants_fin {
-            send.timing.due = due(now, views, &shares, body.remaining());
+        if let Request::Large(send) = request {
+            if send.wants_fin {
+                send.timing.due = due(now, views, &shares, body.remaining());
+            }
+            if let (Shares::Fixed(list), None) = (&shares, body.wish()) {
+                send.timing.shared = Some((now, body.remaining(), list.len()));
+            }
         }
         if let (Shares::Fixed(list), None) = (&shares, body.wish()) {
-            send.timing.shared = Some((now, body.remaining(), list.len()));
             body.settled = list.len() == 1 && views.iter().all(|view| view.idle_at <= now);
         }
         body.decide(&shares, is_open);
@@ -252,8 +306,8 @@ fn revise(now: Instant, peer: &mut Peer, rails: &[Rail], requests: &Slab<Request
         if !body.consider(now, PAUSE) {
             continue;
         }
-        let Some(Request::Large(send)) = requests.get(body.request.0) else { continue };
-        let Some((mut views, count)) = usable(links, rails, way, send, now) else {
+        let Some(request) = requests.get(body.request.0) else { continue };
+        let Some((mut views, count)) = usable(links, rails, way, request, now) else {
             continue;
         };
         let views = &mut views[..count];

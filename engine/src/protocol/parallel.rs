@@ -5,7 +5,7 @@
 //! all parts are predicted to arrive at the same time, if that and the hand-off to another core take less
 //! time than the best rail alone: equation (1) of P3, T = T_O + max(T_D(share of each rail)). T_O is the
 //! hand-off time that the profiles have measured for the caller's core and the furthest core that takes
-//! part. Parts are sent like those of [`crate::protocol::parts`], each in the list of its rail; the pump
+//! part. Parts are those of [`crate::protocol::parts`], one a rail; the pump
 //! lets other cores post all but the first one.
 
 use crate::clock::Instant;
@@ -15,14 +15,15 @@ use crate::engine::{Engine, Inspect, Setup};
 use crate::packet::{PeerId, RailId};
 use crate::profile::sample::Pair;
 use crate::protocol::parts::RTS_LEN;
-use crate::protocol::{OtherCores, Request};
+use crate::protocol::{OtherCores, Request, parts};
+use crate::schedule::body::Body;
 use crate::schedule::split::{Packets, equal_finish, retain};
-use crate::schedule::strategy::{RailView, ShareList};
+use crate::schedule::strategy::{RailView, ShareList, Shares};
 use crate::transfer::driver::Order;
 use crate::transfer::rail::Rail;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use nmad_wire::{MAX_RAILS, Rts, flags};
+use nmad_wire::MAX_RAILS;
 
 /// Other cores that may take work. Their threads and the engine communicate through it without a lock.
 #[derive(Debug, Default)]
@@ -122,21 +123,12 @@ impl Engine {
         let first = peer.window.take_alone();
         let Some(Entry { head: Head::Eager(eager), data, request, hints, .. }) = first else { return };
         let Some(Request::Eager(send)) = self.requests.get_mut(request.0) else { return };
-        send.waiting = parallel.shares.len() as u32;
         let envelope = send.envelope;
-        let names = Rts {
-            flags: eager.flags | flags::PARTS,
-            context: eager.context,
-            tag: eager.tag,
-            seq: eager.seq,
-            len,
-            request: request.0,
-            region: 0,
-            pushed: 0,
-            address: 0,
-        };
-        let parts = parallel.shares.iter().map(|&(rail, len)| (Some(rail), len));
-        peer.submit_parts(names, parts, (&data, request), &hints);
+        let mut body = Body::in_parts(request, parts::names(eager.flags, &envelope, request), data, hints);
+        body.decide(&Shares::Fixed(parallel.shares), |_| true);
+        // Each core posts its share as one packet.
+        body.settled = true;
+        peer.bodies.push_front(body);
         self.note_parallel(now, (request, envelope), &parallel);
     }
 }

@@ -1,5 +1,6 @@
 //! Parts (`Protocol::EagerParts`): an eager message that is longer than a packet is sent in parts, each in
-//! a packet of its own, over any rails.
+//! a packet of its own, over the rails that the strategy chooses, as for the body of a large message
+//! ([`crate::protocol::bodies`]).
 //!
 //! A request to send with the envelope is sent first and says that all bytes arrive in parts; no answer is
 //! needed. Rails overtake each other, so a part may arrive before the envelope; it is then stored in a
@@ -13,12 +14,13 @@ use crate::collect::window::Entry;
 use crate::engine::Engine;
 use crate::engine::arrive::Wrong;
 use crate::engine::peer::Peer;
-use crate::memory::Segments;
-use crate::packet::{PeerId, RailId, RegionId, RequestId};
+use crate::packet::{PeerId, RegionId, RequestId};
 use crate::protocol::eager::EagerSend;
 use crate::protocol::rules::{Family, Message, Rules, Submission};
 use crate::protocol::{Protocol, Request};
+use crate::schedule::body::{Body, Carry};
 use crate::transfer::region::Region;
+use alloc::vec::Vec;
 use nmad_wire::{Eager, Frame, Part, Rts, flags};
 
 /// Bytes of the request to send, which shares a packet with the first part.
@@ -38,44 +40,48 @@ pub(crate) struct Parts {
     named: bool,
 }
 
+/// Whether it fits into no packet, or is only eager because its receiver is late: several rails carry it
+/// faster than one.
 fn fits(message: &Message, peer: &Peer) -> bool {
-    let is_long = message.len as usize > peer.longest_eager() && message.hints.probe.is_none();
-    is_long && peer.way.push.is_none() && peer.credit.has(message.len)
+    let len = message.len as usize;
+    let is_long = len > peer.longest_eager() || (peer.way.has_several && len > peer.way.eager_max);
+    let is_possible = message.hints.probe.is_none() && peer.way.push.is_none();
+    is_long && is_possible && peer.credit.has(message.len)
 }
 
-/// All rails carry parts, each rail one after the other.
+/// All rails carry parts, which follow each other on each rail.
 fn cost(message: &Message, peer: &Peer) -> u64 {
     let start_ns = peer.used().map(|(_, link)| link.forecast.eager_ns(0)).min().unwrap_or(0);
     start_ns.saturating_add(peer.body_ns(message.len))
 }
 
-/// Adds the request to send and the parts to the window.
+/// Adds the message to the bodies, which the strategy shares out.
 fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
     let Submission { envelope, data, hints } = submission;
-    let Envelope { peer: to, context, tag, len, seq } = envelope;
-    let mut send = EagerSend::new(envelope, hints.synchronous);
-    // A part holds as much as the longest eager message, whose header is at least as long as a part's.
-    let longest = engine.peer_mut(to).map_or(len, |peer| {
-        peer.spend_eager(len, hints);
-        peer.longest_eager() as u64
-    });
-    let first = part_len(0, len, longest);
-    send.waiting = 1 + (len - first).div_ceil(longest) as u32;
-    let request = RequestId(engine.requests.insert(Request::Eager(send)));
-    let Some(peer) = engine.peer_mut(to) else { return request };
-    let rail = peer.wished(hints.rail);
-    let flags = flags::of(hints.synchronous, hints.unordered, false) | flags::PARTS;
-    let (context, tag, name) = (context.0, tag.0, request.0);
-    let names = Rts { flags, context, tag, seq, len, request: name, region: 0, pushed: 0, address: 0 };
-    let mut offset = 0;
-    let parts = core::iter::from_fn(|| {
-        let size = part_len(offset, len, longest);
-        offset += size;
-        (size > 0).then_some((rail, size))
-    });
-    peer.submit_parts(names, parts, (&data, request), &hints);
-    engine.make_ready(to);
+    let request = Request::Eager(EagerSend::new(envelope, hints.synchronous));
+    let request = RequestId(engine.requests.insert(request));
+    let Some(peer) = engine.peer_mut(envelope.peer) else { return request };
+    peer.spend_eager(envelope.len, hints);
+    let hints = Hints { rail: peer.wished(hints.rail), ..hints };
+    let flags = flags::of(hints.synchronous, hints.unordered, false);
+    peer.add_body(Body::in_parts(request, names(flags, &envelope, request), data, hints));
+    engine.make_ready(envelope.peer);
     request
+}
+
+/// Returns the request to send of a message that arrives in parts.
+pub(crate) fn names(flags: u8, envelope: &Envelope, request: RequestId) -> Rts {
+    Rts {
+        flags: flags | flags::PARTS,
+        context: envelope.context.0,
+        tag: envelope.tag.0,
+        seq: envelope.seq,
+        len: envelope.len,
+        request: request.0,
+        region: 0,
+        pushed: 0,
+        address: 0,
+    }
 }
 
 impl Engine {
@@ -160,32 +166,41 @@ impl Engine {
     }
 }
 
-impl Peer {
-    /// Adds the request to send of a message and its parts to the window. Each part has a length and may be
-    /// dedicated to a rail. The request to send shares a packet with the first part.
-    pub(crate) fn submit_parts(
-        &mut self,
-        names: Rts,
-        parts: impl Iterator<Item = (Option<RailId>, u64)>,
-        (data, request): (&Segments, RequestId),
-        hints: &Hints,
-    ) {
-        let (name, total) = (names.request, names.len);
-        let mut names = Some(Entry::rts(Frame::Rts(names).to_vec(), None, hints));
-        let mut offset = 0;
-        for (rail, size) in parts {
-            names.take().into_iter().for_each(|names| self.window.submit(rail, names));
-            let part = Part { request: name, offset, total, len: size as u32 };
-            self.window.submit(rail, Entry::part(part, data.slice(offset, size), request, hints));
-            offset += size;
-        }
-    }
+/// Returns the length of the longest next part of a body, if packets carry parts of `longest` bytes: the
+/// request to send shares the packet of the first one.
+pub(crate) fn longest(body: &Body, longest: u64) -> u64 {
+    let is_first = matches!(&body.carry, Carry::Parts(eager) if eager.names.is_some());
+    longest - if is_first { RTS_LEN } else { 0 }
 }
 
-/// Returns the length of the part that begins at `offset`, if none is longer than `longest`.
-pub(crate) fn part_len(offset: u64, len: u64, longest: u64) -> u64 {
-    let most = if offset == 0 { longest - RTS_LEN } else { longest };
-    most.min(len - offset)
+/// Makes the entries of a packet with the part of `len` bytes from `offset` on, which its body has given away.
+pub(crate) fn take(body: &mut Body, send: &mut EagerSend, offset: u64, len: u64) -> Vec<Entry> {
+    // One of the waiting entries is what is not on a rail yet: it becomes the last part.
+    send.waiting += u32::from(!body.is_empty());
+    let (request, total) = (body.request, send.envelope.len);
+    let Carry::Parts(eager) = &mut body.carry else { return Vec::new() };
+    let part = Part { request: request.0, offset, total, len: len as u32 };
+    let part = Entry::part(part, eager.data.slice(offset, len), request, &eager.hints);
+    let names = eager.names.take().map(|names| Entry::rts(Frame::Rts(names).to_vec(), None, &eager.hints));
+    names.into_iter().chain([part]).collect()
+}
+
+impl Peer {
+    /// Adds a body behind those of the same priority.
+    pub(crate) fn add_body(&mut self, body: Body) {
+        let at = self.bodies.partition_point(|other| other.priority >= body.priority);
+        self.bodies.insert(at, body);
+    }
+
+    /// Puts the requests to send of all bodies in parts into the window, before a message that depends on
+    /// them.
+    pub(crate) fn submit_names(&mut self) {
+        for body in &mut self.bodies {
+            let Carry::Parts(eager) = &mut body.carry else { continue };
+            let Some(names) = eager.names.take() else { continue };
+            self.window.submit(eager.hints.rail, Entry::rts(Frame::Rts(names).to_vec(), None, &eager.hints));
+        }
+    }
 }
 
 const _: () = assert!(Part::LEN <= Eager::MAX_LEN);

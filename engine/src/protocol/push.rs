@@ -181,8 +181,7 @@ impl Engine {
         let SendState::Ahead { len } = send.state else { return };
         let (to, priority) = (send.envelope.peer, send.hints.priority);
         let Some(peer) = self.peer_mut(to) else { return };
-        let at = peer.bodies.partition_point(|body| body.priority >= priority);
-        peer.bodies.insert(at, Body::pushed(request, priority, len));
+        peer.add_body(Body::pushed(request, priority, len));
         self.make_ready(to);
     }
 

@@ -313,14 +313,13 @@ impl Engine {
         let Some(peer) = self.peer_mut(to) else { return };
         peer.states.invitations.asks_no_more(&envelope, request);
         if had_body {
-            peer.bodies.retain(|body| body.request != request || body.push);
+            peer.bodies.retain(|body| body.request != request || body.is_pushed());
         }
         if grant.len <= ahead {
             return self.consider_sent(request);
         }
         let rail = peer.wished(rail);
-        let at = peer.bodies.partition_point(|body| body.priority >= priority);
-        peer.bodies.insert(at, Body::new(request, (priority, strategy), (ahead, grant.len - ahead), rail));
+        peer.add_body(Body::new(request, (priority, strategy), (ahead, grant.len - ahead), rail));
         self.make_ready(to);
     }
 
@@ -363,7 +362,7 @@ impl Engine {
                         peer.strategies.of(strategy).carried(len, rails, now.since(at));
                     }
                     if has_body {
-                        peer.bodies.retain(|body| body.request != request || body.push);
+                        peer.bodies.retain(|body| body.request != request || body.is_pushed());
                     }
                     peer.states.invitations.asks_no_more(&envelope, request);
                 }

@@ -1,9 +1,13 @@
-//! The body of a large message while it is given to rails in chunks.
+//! The body of a message while it is given to rails: in chunks, or in parts that packets carry.
 
 use super::strategy::Shares;
 use crate::clock::{Duration, Instant};
+use crate::collect::request::Hints;
+use crate::memory::Segments;
 use crate::packet::{RailId, RequestId, StrategyId};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
+use nmad_wire::Rts;
 
 /// The rail that carries a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +29,27 @@ struct Part {
     end: u64,
 }
 
-/// The part of one large message that is not yet on a rail.
+/// How a body is carried.
+#[derive(Debug)]
+pub(crate) enum Carry {
+    /// In chunks into a receive region, once the receiver has granted one.
+    Chunks,
+    /// Whole, before any answer, on the link that carried its request to send.
+    Pushed,
+    /// In parts, one a packet, without an answer.
+    Parts(Box<Eager>),
+}
+
+/// Data of an eager message that is carried in parts.
+#[derive(Debug)]
+pub(crate) struct Eager {
+    /// The request to send, until it has left with the first part.
+    pub(crate) names: Option<Rts>,
+    pub(crate) data: Segments,
+    pub(crate) hints: Hints,
+}
+
+/// The part of one message that is not yet on a rail.
 #[derive(Debug)]
 pub(crate) struct Body {
     pub(crate) request: RequestId,
@@ -34,8 +58,7 @@ pub(crate) struct Body {
     pub(crate) strategy: Option<StrategyId>,
     /// The rail that the application has chosen; the strategy is then not asked.
     rail: Option<RailId>,
-    /// It is pushed: sent whole, before any answer, on the link that carried its request to send.
-    pub(crate) push: bool,
+    pub(crate) carry: Carry,
     parts: Vec<Part>,
     /// When another split was last considered.
     considered: Instant,
@@ -55,14 +78,26 @@ impl Body {
         if len > 0 {
             parts.push(Part { carrier: Carrier::Undecided, start: begin, end: begin + len });
         }
-        let (push, considered, settled) = (false, Instant::default(), false);
-        Body { request, priority, strategy, rail, push, parts, considered, settled }
+        let (carry, considered, settled) = (Carry::Chunks, Instant::default(), false);
+        Body { request, priority, strategy, rail, carry, parts, considered, settled }
+    }
+
+    /// Creates the undecided body of an eager message that is carried in parts.
+    pub(crate) fn in_parts(request: RequestId, names: Rts, data: Segments, hints: Hints) -> Body {
+        let mut body = Body::new(request, (hints.priority, hints.strategy), (0, data.len()), hints.rail);
+        body.carry = Carry::Parts(Box::new(Eager { names: Some(names), data, hints }));
+        body
+    }
+
+    /// Whether it is pushed.
+    pub(crate) fn is_pushed(&self) -> bool {
+        matches!(self.carry, Carry::Pushed)
     }
 
     /// Creates a body of the first `len` bytes, which are pushed.
     pub(crate) fn pushed(request: RequestId, priority: i8, len: u64) -> Body {
         let mut body = Body::rest(request, priority);
-        body.push = true;
+        body.carry = Carry::Pushed;
         body.put_back(0, len);
         body
     }

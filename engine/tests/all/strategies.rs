@@ -1,17 +1,17 @@
 //! The rail of each message: each strategy follows its paper.
 
 use crate::net::{Net, exact, from, limits, pattern};
-use nmad_engine::{Config, Limits, PeerId, RailId};
+use nmad_engine::{Config, Limits, PeerId, Protocol, RailId};
 
 const LARGE: usize = 300_000;
 
 /// Two rails: the second has the lower latency and three times the bandwidth.
-fn net(strategy: &str) -> Net {
+fn net(strategy: &str, eager_max: Option<usize>) -> Net {
     let rails = [
         Limits { latency_ns: 5_000, bandwidth: 1_000_000_000, ..limits() },
         Limits { latency_ns: 1_000, bandwidth: 3_000_000_000, ..limits() },
     ];
-    let config = Config { strategy: strategy.into(), chunk: 10_000, ..Config::default() };
+    let config = Config { strategy: strategy.into(), chunk: 10_000, eager_max, ..Config::default() };
     let mut net = Net::new(2, &rails, &config, 1);
     net.send(0, 1, 0, 0, &[]);
     net.settle();
@@ -21,7 +21,7 @@ fn net(strategy: &str) -> Net {
 
 /// Packets on each rail when eight small messages were waiting.
 fn small(strategy: &str) -> [Vec<usize>; 2] {
-    let mut net = net(strategy);
+    let mut net = net(strategy, None);
     (0..8).for_each(|_| {
         net.send(0, 1, 0, 1, &[1; 100]);
     });
@@ -34,26 +34,39 @@ fn small(strategy: &str) -> [Vec<usize>; 2] {
     })
 }
 
-/// Bytes of a large message on each rail.
-fn large(strategy: &str) -> [u64; 2] {
-    let mut net = net(strategy);
-    let recv = net.recv(1, from(0), 0, exact(2), LARGE);
-    net.send(0, 1, 0, 2, &pattern(LARGE, 1));
-    net.settle();
-    assert!(net.got(1, recv, &pattern(LARGE, 1)));
-    [0, 1].map(|rail| net.hosts[0].engine.inspect().counters(RailId(rail)).chunk_bytes)
+/// Bytes of a message on each rail, by rendezvous and as eager data in parts.
+fn large(strategy: &str) -> [[u64; 2]; 2] {
+    [(None, Protocol::Rendezvous), (Some(LARGE), Protocol::EagerParts)].map(|(eager_max, protocol)| {
+        let mut net = net(strategy, eager_max);
+        net.hosts[0].engine.setup().record_receipts(Some(0));
+        // The receive comes later, so that it invites nothing.
+        net.send(0, 1, 0, 2, &pattern(LARGE, 1));
+        net.settle();
+        let recv = net.recv(1, from(0), 0, exact(2), LARGE);
+        net.settle();
+        assert!(net.got(1, recv, &pattern(LARGE, 1)));
+        let receipt = net.hosts[0].engine.next_receipt().expect("it was sent");
+        assert_eq!(receipt.protocol, protocol, "{strategy}");
+        let on = |rail| receipt.carried.iter().filter(|share| share.0 == RailId(rail)).map(|share| share.1).sum();
+        [on(0), on(1)]
+    })
+}
+
+/// Whether each message is on one rail.
+fn are_whole(carried: [[u64; 2]; 2]) -> bool {
+    carried.iter().all(|of| of.contains(&(LARGE as u64)) && of.contains(&0))
 }
 
 #[test]
 fn fifo_sends_each_message_alone_on_the_first_rail() {
     assert_eq!(small("fifo"), [vec![1; 8], vec![]]);
-    assert_eq!(large("fifo"), [LARGE as u64, 0]);
+    assert_eq!(large("fifo"), [[LARGE as u64, 0]; 2]);
 }
 
 #[test]
 fn aggregate_coalesces_on_the_first_rail() {
     assert_eq!(small("aggregate"), [vec![8], vec![]]);
-    assert_eq!(large("aggregate"), [LARGE as u64, 0]);
+    assert_eq!(large("aggregate"), [[LARGE as u64, 0]; 2]);
 }
 
 #[test]
@@ -61,27 +74,36 @@ fn greedy_gives_each_idle_rail_the_next_message_whole() {
     let [first, second] = small("greedy");
     assert!(!first.is_empty() && !second.is_empty() && first.len() + second.len() == 8);
     assert!(first.iter().chain(&second).all(|&count| count == 1));
-    let [a, b] = large("greedy");
-    assert!([a, b].contains(&(LARGE as u64)) && [a, b].contains(&0), "{a} and {b}: not whole");
+    assert!(are_whole(large("greedy")));
 }
 
 #[test]
 fn aggregate_fastest_coalesces_on_the_rail_with_the_lowest_latency() {
     assert_eq!(small("aggregate_fastest"), [vec![], vec![8]]);
-    let [a, b] = large("aggregate_fastest");
-    assert!([a, b].contains(&(LARGE as u64)) && [a, b].contains(&0), "{a} and {b}: not whole");
+    assert!(are_whole(large("aggregate_fastest")));
 }
 
 #[test]
 fn iso_split_halves_and_coalesces_on_the_rail_with_the_lowest_latency() {
     assert_eq!(small("iso_split"), [vec![], vec![8]]);
-    assert_eq!(large("iso_split"), [LARGE as u64 / 2; 2]);
+    assert_eq!(large("iso_split"), [[LARGE as u64 / 2; 2]; 2]);
 }
 
 #[test]
 fn ratio_split_follows_the_bandwidths() {
     assert_eq!(small("ratio_split"), [vec![], vec![8]]);
-    assert_eq!(large("ratio_split"), [LARGE as u64 / 4, LARGE as u64 / 4 * 3]);
+    assert_eq!(large("ratio_split"), [[LARGE as u64 / 4, LARGE as u64 / 4 * 3]; 2]);
+}
+
+/// Rails of three times the bandwidth carry about three times as much, whatever the protocol.
+#[test]
+fn strategies_that_predict_share_out_whatever_a_protocol_carries() {
+    for strategy in ["dichotomy", "weighted", "split", "auto"] {
+        for [slow, fast] in large(strategy) {
+            let ratio = fast as f64 / slow as f64;
+            assert!(slow + fast == LARGE as u64 && (2.7..3.5).contains(&ratio), "{strategy}: {slow}, {fast}");
+        }
+    }
 }
 
 #[test]
@@ -102,7 +124,7 @@ fn configured_bandwidths_override_the_nominal_ones() {
 
 #[test]
 fn large_messages_of_greedy_use_all_rails_together() {
-    let mut net = net("greedy");
+    let mut net = net("greedy", None);
     let receives: Vec<_> = (1..9).map(|tag| net.recv(1, from(0), 0, exact(tag), LARGE)).collect();
     (1..9).for_each(|tag| {
         net.send(0, 1, 0, tag, &pattern(LARGE, tag));

@@ -136,13 +136,14 @@ fn frame(rng: &mut Rng, out: &mut Vec<u8>, depth: usize) {
             region: field(rng),
             len: rng.of(&[0, 1, 50_000, 50_001, u64::MAX]),
             keys: keys(rng),
+            prompt: rng.of(&[false, true]),
         }),
         6 => {
             let (context, tag, seq, region) = (context(rng), tag(rng), seq(rng), field(rng));
             let len = rng.of(&[0, 1, 50_000, u64::MAX]);
             Frame::Rtr(Rtr { context, tag, seq, region, len, keys: keys(rng) })
         }
-        7 => Frame::Fin(Fin { request: field(rng) }),
+        7 => Frame::Fin(Fin { request: field(rng), prompt: rng.of(&[false, true]) }),
         8 => Frame::Ack(Ack { beyond: field(rng) }),
         9 => Frame::Credit(Credit { limit: field(rng) }),
         10 if depth < 20 => {

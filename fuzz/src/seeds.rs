@@ -43,7 +43,7 @@ pub fn packets() -> Vec<(String, Vec<u8>)> {
 
 fn good_packets() -> Vec<(&'static str, Vec<u8>)> {
     let rtr = Rtr { context: 3, tag: 30, seq: 1, region: NAME | 1, len: 50_000, keys: keys(2) };
-    let cts = Cts { request: NAME | 1, region: NAME, len: 50_000, keys: keys(2) };
+    let cts = Cts { request: NAME | 1, region: NAME, len: 50_000, keys: keys(2), prompt: true };
     let one = |frame: Frame<'_>| packet(Kind::Packet, &[frame]);
     let chunk = ChunkHeader { number: 4, ack: 0, region: NAME | 1, key: 1, offset: 0, len: 100 };
     let mut chunk = chunk.encode().to_vec();
@@ -59,7 +59,7 @@ fn good_packets() -> Vec<(&'static str, Vec<u8>)> {
         ("part", one(Frame::Part(Part { request: NAME, offset: 200, total: 300, len: 100 }, &[7; 100]))),
         ("cts", one(Frame::Cts(cts))),
         ("rtr", one(Frame::Rtr(rtr))),
-        ("fin", one(Frame::Fin(Fin { request: NAME | 1 }))),
+        ("fin", one(Frame::Fin(Fin { request: NAME | 1, prompt: true }))),
         ("ack", packet(Kind::Notice, &[Frame::Ack(Ack { beyond: 5 })])),
         ("credit", one(Frame::Credit(Credit { limit: 1 << 20 }))),
         ("replay", one(Frame::Replay(Replay { rail: 1, number: 9, frames: &[12, 0] }))),
@@ -99,7 +99,7 @@ fn bad_packets() -> Vec<(&'static str, Vec<u8>)> {
         .map(|context| Rtr { context, tag: 0, seq: 0, region: 1, len: 0, keys: keys(0) })
         .map(Frame::Rtr)
         .collect();
-    let empty = Cts { request: NAME | 1, region: NAME, len: 0, keys: keys(0) };
+    let empty = Cts { request: NAME | 1, region: NAME, len: 0, keys: keys(0), prompt: true };
     let lines = Refusal { code: RefusalCode::Rank, text: "one\ntwo\u{1b}[2J" };
     vec![
         ("bad-nested", [deep.encode().to_vec(), nested].concat()),
@@ -113,7 +113,7 @@ fn bad_packets() -> Vec<(&'static str, Vec<u8>)> {
         ("bad-seq-past", one(Frame::Rts(rts(0, 0, 1)))),
         ("bad-credit", one(Frame::Credit(Credit { limit: u64::MAX }))),
         ("bad-refuse", Control::Refuse(lines).encode()),
-        ("bad-fins", packet(Kind::Notice, &[Frame::Fin(Fin { request: NAME }), Frame::Bye])),
+        ("bad-fins", packet(Kind::Notice, &[Frame::Fin(Fin { request: NAME, prompt: false }), Frame::Bye])),
         ("bad-zeros", vec![0; 64]),
         ("bad-ones", vec![0xff; 64]),
     ]

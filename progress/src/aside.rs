@@ -17,7 +17,9 @@ impl Shared {
         if sleeps && core.is_armed && !core.has_work() && !core.is_due() {
             return false;
         }
+        core.engine.setup().waits(sleeps);
         let happened = self.turn(core, true);
+        core.engine.setup().waits(sleeps);
         if sleeps || core.watch.as_ref().is_some_and(Watch::is_armed) {
             core.prepare_sleep();
         }

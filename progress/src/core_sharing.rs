@@ -2,10 +2,12 @@
 //!
 //! Measured on two hosts of one machine (namespaces, 2 cores): an answer that a polling thread finds costs
 //! 2 to 4 us, one that wakes a sleeping thread 19 to 37 us, half of which the waking thread pays in its
-//! system call. So a thread polls for as long as a large message usually takes, then it sleeps. This is
-//! right beside other processes too. A thread whose peer does not run sleeps before it has used up its time
-//! slice, so it may run at once when the peer wakes it, and both run together for the rest of the peer's
-//! slice (implicit coscheduling, Arpaci-Dusseau 2001).
+//! system call. So a thread polls for as long as a large message usually takes, then it sleeps. Beside
+//! other processes it polls only for as long as a sleep and a wakeup take ([`SPIN_FOREIGN`]). A thread that
+//! sleeps keeps its claim to the core and runs at once when its peer wakes it, and both run together for the
+//! rest of the peer's slice (implicit coscheduling, Arpaci-Dusseau 2001); one that polls through its time
+//! slice stands still for the slices of all others, and so do its rails. The thread knows that others want
+//! its core because the time between two looks at the rails was a time slice.
 //!
 //! A yield is right only if a rank of this job needs this core in order to answer. Anything else that
 //! computes there keeps the core for a time slice, some milliseconds for each message. The launcher knows
@@ -40,6 +42,9 @@ pub(crate) enum Stage {
 /// Time without any event for which a thread polls. With 20 us, both sides slept during every message of
 /// 256 KiB on rails of 4 and 2.8 Gbit/s, and two wakeups were 10 to 15 percent of its time.
 const SPIN: Duration = Duration::from_us(500);
+/// The same while foreign work wants the core. A sleep and a wakeup take as long, so at most half of the time
+/// is lost, whenever the message comes (the rule of the ski rental).
+const SPIN_FOREIGN: Duration = Duration::from_us(50);
 /// The same if ranks share the core: a thread that polls keeps its peers from answering.
 const SPIN_SHARED: Duration = Duration::from_us(1);
 /// Time after polling for which a thread yields if ranks share its core. A thread that waits until others
@@ -48,13 +53,14 @@ const YIELDS: Duration = Duration::from_ms(2);
 /// A yield takes less than this where no other thread wants the core (0.3 us), and more if another one
 /// takes it, even if only to answer and to return it (3 us).
 const SWITCH: Duration = Duration::from_ns(1_500);
-/// A yield that takes longer than this has let something run that computes until the end of its time slice.
-/// A thread that sleeps instead is late by 50 us, a fortieth of this.
+/// A yield, or the time between two looks at the rails, that takes longer than this has let something run
+/// that computes until the end of its time slice. A thread that sleeps instead is late by 50 us, a fortieth
+/// of this.
 const LONG: Duration = Duration::from_ms(2);
-/// Two long yields among so many tell of foreign work. Ranks that share a core take one in hundreds.
+/// Two long times among so many tell of foreign work. Ranks that share a core take one in hundreds.
 const FEW: u32 = 64;
-/// Then the thread does not yield for as long as the second one took, and for twice as long after the next
-/// long one, and so on up to PART times: beside foreign work long yields take one part in PART of the time.
+/// Then the thread does not yield, or polls less, for as long as the second one took, and for twice as long
+/// after the next long one, and so on up to PART times: beside foreign work long times are one part in PART.
 const PART: u64 = 64;
 /// Surplus of waits that ended after a switch over waits of the same length that ended without one. A
 /// message that is there at once counts for neither: its sender may have had this core before.
@@ -67,6 +73,40 @@ const TRIAL: u8 = 8;
 /// the core.
 const YIELD_EVERY: Duration = Duration::from_us(20);
 
+/// What long times among short ones tell of foreign work on the core.
+#[derive(Debug, Default)]
+struct Foreign {
+    /// A long time adds FEW, a short one takes one away.
+    long: u32,
+    /// End of the time during which foreign work is expected, and that time as a multiple of the last long
+    /// one.
+    until: Instant,
+    pause: u64,
+}
+
+impl Foreign {
+    /// Records a short time that has ended now. While foreign work is expected, short ones are no news.
+    fn short(&mut self, now: Instant) {
+        self.long = self.long.saturating_sub(u32::from(!self.is_there(now)));
+    }
+
+    /// Records a long time that has ended now.
+    fn long(&mut self, now: Instant, took: Duration) {
+        if self.long > 0 {
+            self.pause = (2 * self.pause).clamp(1, PART);
+            self.until = now + Duration::from_ns(self.pause * took.as_ns());
+        } else {
+            self.pause /= 2;
+        }
+        self.long = FEW;
+    }
+
+    /// Whether foreign work is expected now.
+    fn is_there(&self, now: Instant) -> bool {
+        now < self.until
+    }
+}
+
 /// Observations of the latest waits.
 #[derive(Debug, Default)]
 pub(crate) struct CoreSharing {
@@ -78,34 +118,54 @@ pub(crate) struct CoreSharing {
     waits: u8,
     /// Yields of this wait while it polled.
     yields: u64,
-    /// A long yield adds FEW, any other takes one away.
-    long: u32,
-    /// End of the time without yields, and that time as a multiple of the last long yield.
-    yields_from: Instant,
-    pause: u64,
+    /// Foreign work as seen by yields, and by looks at the rails.
+    in_yields: Foreign,
+    in_looks: Foreign,
+    /// Last look at the rails of this wait.
+    looked: Option<Instant>,
 }
 
 impl CoreSharing {
+    /// Records that a thread begins to wait: it may have computed before.
+    #[inline]
+    pub(crate) fn begins(&mut self) {
+        self.looked = None;
+    }
+
+    /// Records that a thread that waits looks at the rails.
+    #[inline]
+    fn looks(&mut self, now: Instant) {
+        let before = self.looked.replace(now).unwrap_or(now);
+        if now.since(before) >= LONG {
+            self.in_looks.long(now, now.since(before));
+        }
+    }
+
     /// Returns the next action at the time `now`, after `quiet` without any event.
     #[inline]
     pub(crate) fn stage(&mut self, sharing: Sharing, now: Instant, quiet: Duration) -> Stage {
         let stage = self.next(sharing, now, quiet);
         self.yields += u64::from(stage == Stage::Yield);
         self.spun = quiet;
+        if stage != Stage::Spin {
+            self.looked = None;
+        }
         stage
     }
 
     /// Returns the next action without recording it, for a thread that asks again if it is not to poll.
     #[inline]
-    pub(crate) fn next(&self, sharing: Sharing, now: Instant, quiet: Duration) -> Stage {
+    pub(crate) fn next(&mut self, sharing: Sharing, now: Instant, quiet: Duration) -> Stage {
+        self.looks(now);
+        let spin = if self.in_looks.is_there(now) { SPIN_FOREIGN } else { SPIN };
         let is_trial = sharing == Sharing::Always && self.waits.is_multiple_of(TRIAL);
         let (spin, yields) = match sharing {
-            Sharing::Never => (SPIN, Duration::ZERO),
+            Sharing::Never => (spin, Duration::ZERO),
             _ if self.switches >= SURE && !is_trial => (Duration::ZERO, YIELDS),
-            Sharing::Perhaps => (SPIN, Duration::ZERO),
+            Sharing::Perhaps => (spin, Duration::ZERO),
             Sharing::Always => (SPIN_SHARED, YIELDS),
         };
-        let may_yield = sharing != Sharing::Never && now >= self.yields_from;
+        let may_yield = sharing != Sharing::Never && !self.in_yields.is_there(now);
         let is_probe = quiet.as_ns() >= (self.yields + 1) * YIELD_EVERY.as_ns();
         match quiet < spin {
             true if may_yield && is_probe => Stage::Yield,
@@ -118,21 +178,19 @@ impl CoreSharing {
     /// Records that a yield took this long, until `now`.
     pub(crate) fn yielded(&mut self, now: Instant, took: Duration) {
         if took < LONG {
-            self.long = self.long.saturating_sub(1);
-        } else if self.long == 0 {
-            (self.long, self.pause) = (FEW, 0);
+            self.in_yields.short(now)
         } else {
-            self.long = FEW;
-            self.pause = (2 * self.pause).clamp(1, PART);
-            self.yields_from = now + Duration::from_ns(self.pause * took.as_ns());
+            self.in_yields.long(now, took)
         }
         // After a long yield every message is there, wherever its sender ran.
         self.switched = (took < LONG).then_some(took > SWITCH);
     }
 
-    /// Records that an event has ended a wait.
+    /// Records that an event has ended a wait, or a part of it.
     #[inline]
-    pub(crate) fn happened(&mut self) {
+    pub(crate) fn happened(&mut self, now: Instant) {
+        self.looks(now);
+        self.in_looks.short(now);
         self.waits = self.waits.wrapping_add(1);
         self.yields = 0;
         let is_alone = std::mem::take(&mut self.spun) > SWITCH;

@@ -40,7 +40,8 @@ fn wait(sharing: &mut CoreSharing, kind: Sharing, from_us: u64, span_us: u64, yi
             }
         }
     }
-    sharing.happened();
+    sharing.happened(at(wait.now_us));
+    sharing.begins();
     wait
 }
 
@@ -60,8 +61,36 @@ fn a_thread_that_was_taken_off_its_core_looks_once_and_sleeps() {
         assert_ne!(sharing.stage(kind, at(100), us(0)), Stage::Sleep);
         // The system gave the core to something else for 4 ms.
         assert_eq!(sharing.stage(kind, at(4_100), us(4_000)), Stage::Sleep);
-        sharing.happened();
+        sharing.happened(at(4_100));
     }
+}
+
+/// Beside foreign work each long poll loses the core for a time slice. The thread sleeps early then, and polls
+/// again when the work is gone.
+#[test]
+fn a_thread_that_loses_its_core_while_it_polls_sleeps_earlier_for_a_while() {
+    let (mut sharing, mut now_us, mut lost) = (CoreSharing::default(), 0, 0);
+    // A message each 300 us; a thread that has polled for 2 ms without a sleep loses its core for 4 ms.
+    let mut polled_us = 0;
+    while now_us < 2_000_000 {
+        let waited = wait(&mut sharing, Sharing::Never, now_us, 300, 0);
+        polled_us += waited.now_us - now_us;
+        now_us = waited.now_us;
+        if polled_us > 2_000 {
+            (polled_us, lost) = (0, lost + 1);
+            sharing.stage(Sharing::Never, at(now_us), us(100));
+            now_us += 4_000;
+            sharing.happened(at(now_us));
+        }
+        if let Some(after_us) = waited.sleeps_after_us {
+            assert_eq!(after_us, SPIN_FOREIGN.as_ns() / 1_000);
+            now_us += 300 - after_us;
+            polled_us = 0;
+        }
+    }
+    assert!(lost < 50, "{lost} slices of 4 ms of 2 s; without sleeps about 330");
+    let later = wait(&mut sharing, Sharing::Never, now_us + 1_000_000, 10_000, 0);
+    assert_eq!(later.sleeps_after_us, Some(500));
 }
 
 #[test]
@@ -128,16 +157,16 @@ fn a_thread_that_shares_a_core_stops_polling_until_messages_come_without_a_switc
     for _ in 0..SURE {
         assert_eq!(stage(&mut sharing), Stage::Spin);
         sharing.yielded(at(1_000), us(50));
-        sharing.happened();
+        sharing.happened(at(1));
     }
     assert_eq!(stage(&mut sharing), Stage::Yield);
     sharing.yielded(at(1_000), us(50));
-    sharing.happened();
-    (0..MOST).for_each(|_| sharing.happened());
+    sharing.happened(at(1));
+    (0..MOST).for_each(|_| sharing.happened(at(1)));
     assert_eq!(stage(&mut sharing), Stage::Yield, "what was there at once tells nothing");
     for _ in 0..MOST {
         sharing.yielded(at(1_000), Duration::from_ns(300));
-        sharing.happened();
+        sharing.happened(at(1));
     }
     assert_eq!(stage(&mut sharing), Stage::Spin);
 }
@@ -148,7 +177,7 @@ fn a_long_yield_does_not_count_as_a_shared_core() {
     let mut sharing = CoreSharing::default();
     for _ in 0..10 {
         sharing.yielded(at(0), us(4_000));
-        sharing.happened();
+        sharing.happened(at(1));
     }
     assert!(sharing.switches == 0);
     assert_eq!(sharing.stage(Sharing::Perhaps, at(1), us(10)), Stage::Spin);
@@ -162,7 +191,7 @@ fn an_oversubscribed_thread_polls_now_and_then_although_it_needs_switches() {
         let stage = sharing.stage(Sharing::Always, at(1), Duration::from_ns(100));
         polled += usize::from(stage == Stage::Spin);
         sharing.yielded(at(1), us(50));
-        sharing.happened();
+        sharing.happened(at(1));
     }
     assert!((10..15).contains(&polled), "{polled} of {}", 10 * TRIAL);
 }
@@ -172,7 +201,7 @@ fn yields_of_an_unshared_core_change_nothing() {
     let mut sharing = CoreSharing::default();
     for _ in 0..10 {
         sharing.yielded(at(0), us(1));
-        sharing.happened();
+        sharing.happened(at(1));
     }
     assert_eq!(sharing.stage(Sharing::Perhaps, at(1), us(10)), Stage::Spin);
 }

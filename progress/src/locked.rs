@@ -60,6 +60,14 @@ pub(crate) struct Core {
 }
 
 impl Core {
+    /// Records that an event has ended a wait, or a part of it.
+    #[inline]
+    pub(crate) fn happened(&mut self) {
+        self.core_sharing.happened(self.now);
+    }
+}
+
+impl Core {
     pub(crate) fn new(engine: Engine, rails: Vec<Box<dyn Driver>>, tell: Tell) -> Core {
         let standby = Arc::new(Standby::new(engine.inspect().cores().clone()));
         Core {

@@ -213,6 +213,13 @@ impl Node {
         core.core_sharing.stage(sharing, now, now.since(active))
     }
 
+    /// Returns the same for a thread that asks again if it is not to poll.
+    #[inline]
+    pub(crate) fn next_stage(&self, core: &mut Guard<'_, Core>, active: Instant) -> Stage {
+        let (sharing, now) = (self.sharing(core), core.now);
+        core.core_sharing.next(sharing, now, now.since(active))
+    }
+
     /// Returns whether others may need the core of a waiting thread: other ranks, or other threads of this
     /// process that use the node.
     #[inline]
@@ -252,7 +259,7 @@ impl Node {
             let active = active.get_or_insert(core.now);
             if happened {
                 *active = core.now;
-                core.core_sharing.happened();
+                core.happened();
                 continue;
             }
             match self.stage(&mut core, *active) {

@@ -42,12 +42,15 @@ impl Node {
     /// before each sleep; if it returns false, the caller looks once more.
     pub fn pause(&self, patience: &mut Patience, may_sleep: impl FnOnce() -> bool) {
         let mut core = self.shared.lock();
-        self.shared.waits(&mut core);
+        match patience.active {
+            None => self.shared.waits(&mut core),
+            Some(_) => self.shared.end_burst(&mut core),
+        };
         let happened = self.shared.turn(&mut core, true);
         let active = patience.active.get_or_insert(core.now);
         if happened {
             *active = core.now;
-            core.core_sharing.happened();
+            core.happened();
         } else {
             core = match self.stage(&mut core, *active) {
                 Stage::Spin => core,
@@ -65,7 +68,7 @@ impl Node {
     #[inline]
     pub fn found(&self, patience: &Patience) {
         if patience.active.is_some() {
-            self.shared.lock().core_sharing.happened();
+            self.shared.lock().happened();
         }
     }
 

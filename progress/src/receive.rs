@@ -51,10 +51,8 @@ impl Node {
             let active = active.get_or_insert(core.now);
             if happened {
                 *active = core.now;
-                core.core_sharing.happened();
-            } else if core.core_sharing.next(self.sharing(&core), core.now, core.now.since(*active))
-                != Stage::Spin
-            {
+                core.happened();
+            } else if self.next_stage(&mut core, *active) != Stage::Spin {
                 core.engine.post_expected();
             }
         };

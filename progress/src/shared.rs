@@ -83,9 +83,17 @@ impl Shared {
         self.turns.store(self.turns() | (CLOCK_EVERY - 1), Ordering::Relaxed);
     }
 
-    /// Ends a burst, since a thread waits now; returns whether something was submitted since the last wait.
+    /// A thread begins to wait; returns whether something was submitted since the last wait.
     #[inline]
     pub(crate) fn waits(&self, core: &mut Core) -> bool {
+        core.engine.setup().waits(false);
+        core.core_sharing.begins();
+        self.end_burst(core)
+    }
+
+    /// Ends a burst, since a thread waits now; returns whether something was submitted since the last wait.
+    #[inline]
+    pub(crate) fn end_burst(&self, core: &mut Core) -> bool {
         let is_open = core.bursts.is_open();
         if is_open {
             core.bursts.ended(self.clock.now());
@@ -125,6 +133,7 @@ impl Shared {
         let mut now = found_at;
         let happened = pump::turn(&mut Held(core), found_at, &mut self.clock.kept_in(&mut now), urgent);
         core.now = core.now.max(now);
+        core.engine.setup().waits(urgent);
         if happened {
             // Handling the events may have taken long.
             self.forget_time();

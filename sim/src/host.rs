@@ -160,6 +160,7 @@ impl Host {
             let urgent = self.waits();
             self.expect_intruder(plan);
             let moved = self.look() || (!self.looks_on() && self.turn(urgent));
+            self.engine.setup().waits(urgent);
             self.book_intruder(plan, oracle)?;
             let moved = self.serve() || moved;
             again = self.collect(oracle)? | acted | moved;

@@ -92,6 +92,8 @@ pub struct Cts {
     pub len: u64,
     /// How each of the receiver's rails finds the receive region.
     pub keys: Keys,
+    /// The receiver was waiting when the request arrived: if the answer is late, then not because it computed.
+    pub prompt: bool,
 }
 
 /// A receive region is open before anybody asked: the next message of this flow and tag needs no handshake
@@ -117,6 +119,8 @@ pub struct Rtr {
 pub struct Fin {
     /// The sender's request.
     pub request: u64,
+    /// The receiver was waiting when the last of the message arrived, see [`Cts::prompt`].
+    pub prompt: bool,
 }
 
 /// The numbers that arrived on this link beyond the cumulative acknowledgement of the packet's header.
@@ -270,7 +274,7 @@ impl Frame<'_> {
                 out.extend_from_slice(data);
             }
             Frame::Cts(cts) => {
-                fields(out, CTS, 0, &[cts.request, cts.region, cts.len]);
+                fields(out, CTS, u8::from(cts.prompt), &[cts.request, cts.region, cts.len]);
                 cts.keys.encode(out);
             }
             Frame::Rtr(p) => {
@@ -282,7 +286,7 @@ impl Frame<'_> {
                 }
                 p.keys.encode(out);
             }
-            Frame::Fin(fin) => fields(out, FIN, 0, &[fin.request]),
+            Frame::Fin(fin) => fields(out, FIN, u8::from(fin.prompt), &[fin.request]),
             Frame::Ack(ack) => fields(out, ACK, 0, &[ack.beyond]),
             Frame::Credit(credit) => fields(out, CREDIT, 0, &[credit.limit]),
             Frame::Replay(replay) => {
@@ -369,18 +373,19 @@ fn eager<'a>(c: &mut Cursor<'a>, bits: u8) -> Result<Frame<'a>, Malformed> {
 }
 
 fn other<'a>(c: &mut Cursor<'a>, kind: u8, bits: u8) -> Result<Frame<'a>, Malformed> {
-    if bits != 0 && !matches!(kind, RTS | REPLAY | LINK_DOWN | WITHDRAWN | ASK | SEEN | RECLAIM) {
+    if bits != 0 && !matches!(kind, RTS | CTS | FIN | REPLAY | LINK_DOWN | WITHDRAWN | ASK | SEEN | RECLAIM) {
         return Err(Malformed("unknown flags of a frame"));
     }
     Ok(match kind {
         RTS => Frame::Rts(rts(c, bits)?),
         CTS => {
             const SHORT: &str = "Cts cut short";
+            let prompt = flag(bits)?;
             let (request, region, len) = (c.u64(SHORT)?, c.u64(SHORT)?, c.u64(SHORT)?);
-            Frame::Cts(Cts { request, region, len, keys: Keys::decode(c)? })
+            Frame::Cts(Cts { request, region, len, keys: Keys::decode(c)?, prompt })
         }
         RTR => Frame::Rtr(rtr(c)?),
-        FIN => Frame::Fin(Fin { request: c.u64("Fin cut short")? }),
+        FIN => Frame::Fin(Fin { prompt: flag(bits)?, request: c.u64("Fin cut short")? }),
         ACK => Frame::Ack(Ack { beyond: c.u64("Ack cut short")? }),
         CREDIT => Frame::Credit(Credit { limit: c.u64("Credit cut short")? }),
         REPLAY => {
@@ -398,9 +403,7 @@ fn other<'a>(c: &mut Cursor<'a>, kind: u8, bits: u8) -> Result<Frame<'a>, Malfor
         }
         LINK_DOWN => Frame::LinkDown(LinkDown { rail: rail(bits)? }),
         WITHDRAW => Frame::Withdraw(Withdraw { region: c.u64("Withdraw cut short")? }),
-        WITHDRAWN if bits <= 1 => {
-            Frame::Withdrawn(Withdrawn { region: c.u64("Withdrawn cut short")?, used: bits == 1 })
-        }
+        WITHDRAWN => Frame::Withdrawn(Withdrawn { used: flag(bits)?, region: c.u64("Withdrawn cut short")? }),
         BYE => Frame::Bye,
         PART => {
             let (part, data) = part(c)?;
@@ -408,11 +411,14 @@ fn other<'a>(c: &mut Cursor<'a>, kind: u8, bits: u8) -> Result<Frame<'a>, Malfor
         }
         ASK => Frame::Ask(Ask::decode(c, rail(bits)?)?),
         SEEN => Frame::Seen(Seen::decode(c, rail(bits)?)?),
-        RECLAIM if bits <= 1 => {
-            Frame::Reclaim(Reclaim { request: c.u64("Reclaim cut short")?, is_free: bits == 1 })
-        }
+        RECLAIM => Frame::Reclaim(Reclaim { is_free: flag(bits)?, request: c.u64("Reclaim cut short")? }),
         _ => return Err(Malformed("unknown frame")),
     })
+}
+
+/// The only flag that a frame has.
+fn flag(bits: u8) -> Result<bool, Malformed> {
+    if bits <= 1 { Ok(bits == 1) } else { Err(Malformed("unknown flags of a frame")) }
 }
 
 fn rtr(c: &mut Cursor<'_>) -> Result<Rtr, Malformed> {

@@ -71,6 +71,9 @@ pub struct Engine {
     /// and number.
     pub(crate) deferred_ack: Option<(Instant, RailId, PeerId, u32)>,
     pub(crate) has_errands: bool,
+    /// A thread has been waiting since before the last poll of the rails, so that what they report now was
+    /// not delayed by a program that computes ([`Setup::waits`]).
+    pub(crate) is_waiting: bool,
     /// Number of errands after which rails no longer use memory of completed requests.
     pub(crate) closing: usize,
     /// A rail may have a packet built in advance; false if that was never requested.

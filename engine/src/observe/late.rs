@@ -3,7 +3,9 @@
 //!
 //! A receiver that computes does not answer a request to send, nor report that a message has arrived. Both
 //! waits are measured on the messages themselves, minus the time of a handshake and of the rails: from the
-//! request to its answer, and from the predicted end of the body to the Fin. If a message would wait longer
+//! request to its answer, and from the predicted end of the body to the Fin. A receiver that was waiting when
+//! they came says so with its answer: if that is late all the same, then because of the network, or because
+//! another process had its core, and the wait does not count. If a message would wait longer
 //! than it loses as eager data, it is sent eagerly: in a packet, in parts, or pushed as a whole over a
 //! single reliable rail, as long as that leaves some credit for short messages. Credit is the receiver's
 //! memory budget, so a flood falls back to rendezvous and continues when the receiver has consumed
@@ -20,12 +22,11 @@
 
 use crate::clock::{Duration, Instant};
 use crate::collect::request::{Envelope, Hints};
-use crate::engine::Engine;
-use crate::engine::Notice;
 use crate::engine::peer::Peer;
+use crate::engine::{Engine, Notice, Setup};
 use crate::packet::{PeerId, RequestId};
 use crate::protocol::Request;
-use crate::protocol::rendezvous::SendState;
+use crate::protocol::rendezvous::{SendState, Timing};
 use crate::transfer::link::Link;
 use alloc::format;
 
@@ -130,7 +131,7 @@ impl Engine {
 
     /// Records the answer to a request to send. If the rails carried other data for this peer meanwhile, it
     /// would have delayed the message anyway, so nothing is learnt.
-    pub(crate) fn note_answer(&mut self, now: Instant, request: RequestId) {
+    pub(crate) fn note_answer(&mut self, now: Instant, request: RequestId, prompt: bool) {
         let Engine { requests, peers, .. } = self;
         let Some(Request::Large(send)) = requests.get_mut(request.0) else { return };
         let peer = peers.get_mut(send.envelope.peer);
@@ -146,8 +147,9 @@ impl Engine {
         };
         let usual = |link: &Link| handshake(link).saturating_add(ahead(link));
         let usual_ns = peer.used().map(|(_, link)| usual(link)).min().unwrap_or(0);
-        let wait_ns = now.since(asked_at).as_ns().saturating_sub(usual_ns);
-        send.timing.is_timed &= peer.is_prompt(wait_ns);
+        let late_ns = now.since(asked_at).as_ns().saturating_sub(usual_ns);
+        send.timing.is_timed &= peer.is_prompt(late_ns);
+        let wait_ns = if prompt { 0 } else { late_ns };
         match send.wants_fin {
             true => send.timing.answer_ns = Some(wait_ns),
             // On a reliable rail the message is complete when it was sent: there is no second wait.
@@ -159,7 +161,7 @@ impl Engine {
     /// since the previous message was read. A sender that did not poll meanwhile finds the receiver late
     /// without reason and pushes the next messages: an extra copy, which costs little compared with the
     /// work it did instead of polling.
-    pub(crate) fn note_read(&mut self, now: Instant, request: RequestId) {
+    pub(crate) fn note_read(&mut self, now: Instant, request: RequestId, prompt: bool) {
         let Engine { requests, peers, .. } = self;
         let Some(Request::Large(send)) = requests.get(request.0) else { return };
         let Envelope { peer, len, .. } = send.envelope;
@@ -174,15 +176,26 @@ impl Engine {
         };
         let usual_ns = peer.used().map(|(_, link)| usual(link)).min().unwrap_or(0);
         let Some(since) = since else { return };
-        let wait_ns = now.since(since).as_ns().saturating_sub(usual_ns);
+        let wait_ns = if prompt { 0 } else { now.since(since).as_ns().saturating_sub(usual_ns) };
         peer.lateness.was_read(wait_ns);
     }
 
     /// Records the receiver's report that it has a message that was due at `due`; zero: not predicted.
-    pub(crate) fn note_end(&mut self, now: Instant, from: PeerId, due: Instant, answer_ns: Option<u64>) {
+    pub(crate) fn note_end(&mut self, now: Instant, from: PeerId, timing: Timing, prompt: bool) {
+        let Timing { due, answer_ns, .. } = timing;
         let Some(peer) = self.peer_mut(from).filter(|_| due != Instant::default()) else { return };
         let back = |link: &Link| link.forecast.profile().eager().start_ns();
         let back_ns = peer.used().map(|(_, link)| back(link)).min().unwrap_or(0);
-        peer.lateness.measured(answer_ns, now.since(due + Duration::from_ns(back_ns)).as_ns());
+        let late_ns = now.since(due + Duration::from_ns(back_ns)).as_ns();
+        peer.lateness.measured(answer_ns, if prompt { 0 } else { late_ns });
+    }
+}
+
+impl Setup<'_> {
+    /// Sets whether a thread that waits has polled the rails before and polls them again now, without
+    /// anything in between: what they report was not delayed by a program that computes.
+    #[inline]
+    pub fn waits(&mut self, is_waiting: bool) {
+        self.0.is_waiting = is_waiting;
     }
 }

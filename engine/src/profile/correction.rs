@@ -16,11 +16,12 @@
 //! and a receiver that does not poll for long, count as load.
 
 use crate::clock::{Duration, Instant};
+use crate::profile::estimate::window::Window;
 
 /// Transfers are added up until their observed or expected time reaches this: a late acknowledgement makes
 /// one transfer seem slow and the next one fast.
 const TOGETHER_NS: u64 = 2_000_000;
-/// Number of ratios, most of which must agree.
+/// Number of ratios.
 const RATIOS: usize = 5;
 /// Number of observations whose error is published.
 const ERRORS: usize = 64;
@@ -50,7 +51,7 @@ pub struct Accuracy {
 /// Observations of a rail to one peer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Correction {
-    ratios: [f64; RATIOS],
+    ratios: Window<RATIOS>,
     errors: [f32; ERRORS],
     count: u64,
     last: Instant,
@@ -60,7 +61,7 @@ pub(super) struct Correction {
 
 impl Default for Correction {
     fn default() -> Self {
-        let (ratios, errors) = ([1.0; RATIOS], [0.0; ERRORS]);
+        let (ratios, errors) = (Window::full_of(1.0), [0.0; ERRORS]);
         Correction { ratios, errors, count: 0, last: Instant::default(), together: (0, 0) }
     }
 }
@@ -85,18 +86,17 @@ impl Correction {
         let ratio = observed_ns.max(1) as f64 / expected_ns.max(1) as f64;
         let error = ratio / load - 1.0;
         self.errors[self.count as usize % ERRORS] = if error < 0.0 { -error } else { error } as f32;
-        self.ratios[self.count as usize % RATIOS] = ratio;
+        self.ratios.note(ratio);
         self.count += 1;
-        let mut sorted = self.ratios;
-        sorted.sort_unstable_by(f64::total_cmp);
         // The range that most ratios agree on; within it the load does not change.
-        let agreed = load.clamp(sorted[1], sorted[RATIOS - 2]).clamp(floor, LOAD_MAX);
+        let (from, to) = self.ratios.at(1).zip(self.ratios.at(RATIOS - 2)).unwrap_or((load, load));
+        let agreed = load.clamp(from, to).clamp(floor, LOAD_MAX);
         if NEGLIGIBLE.contains(&agreed) { 1.0 } else { agreed.clamp(load / STEP, load * STEP) }
     }
 
     /// Resets the ratios after a change of profile, which includes the past observations.
     pub(super) fn reset(&mut self) {
-        (self.ratios, self.together) = ([1.0; RATIOS], (0, 0));
+        (self.ratios, self.together) = (Window::full_of(1.0), (0, 0));
     }
 
     /// Returns the load after a time without observations.
@@ -106,7 +106,7 @@ impl Correction {
         }
         self.last = now;
         let decayed = 1.0 + (load - 1.0) / 2.0;
-        self.ratios = [decayed; RATIOS];
+        self.ratios = Window::full_of(decayed);
         if (0.98..1.02).contains(&decayed) { 1.0 } else { decayed }
     }
 

@@ -5,6 +5,8 @@
 //! late answers change nothing. If one factor comes from several transfers, the median counts: of two
 //! successive transfers the second seems fast if the answer to the first was late.
 
+use super::estimate::window::Window;
+
 /// Number of stored factors.
 const KEPT: usize = 5;
 /// Observations after which a kind of transfer counts as known.
@@ -32,8 +34,7 @@ pub(crate) enum Learnt {
 /// The last factors of one kind of transfer.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Recent {
-    factors: [f32; KEPT],
-    count: u32,
+    factors: Window<KEPT>,
     /// Attempts to observe it since an observation was last wanted.
     attempts: u32,
     /// The factor that the profile in use includes; zero: none.
@@ -59,7 +60,7 @@ impl Recent {
 
     /// Returns the number of observations, including those no longer stored.
     pub(super) fn count(&self) -> u32 {
-        self.count
+        self.factors.count()
     }
 
     /// Returns the number of attempts to observe it.
@@ -75,20 +76,19 @@ impl Recent {
     /// Whether fewer than `enough` observations exist or another one is wanted, and fewer than
     /// `attempts_max` attempts were made.
     pub(super) fn wants(&self, enough: u32, attempts_max: u32) -> bool {
-        (self.doubted || self.count < enough) && self.attempts < attempts_max
+        (self.doubted || self.count() < enough) && self.attempts < attempts_max
     }
 
     /// Adds an observation and returns its consequence.
     pub(super) fn note(&mut self, factor: f64) -> Learnt {
-        self.factors[self.count as usize % KEPT] = factor as f32;
-        self.count += 1;
+        self.factors.note(factor);
         let is_used = self.used > 0.0;
         // If it differs from the known value, further observations decide whether that was chance.
         self.doubted = is_used && apart(factor, self.used) > CHANGE;
         let moved = self.value().map_or(0.0, |value| if is_used { apart(value, self.used) } else { 1.0 });
         match moved {
             moved if is_used && moved > CHANGE => Learnt::Change,
-            moved if moved > NEWS && self.count >= 2 => Learnt::News,
+            moved if moved > NEWS && self.count() >= 2 => Learnt::News,
             _ => Learnt::Nothing,
         }
     }
@@ -100,14 +100,14 @@ impl Recent {
 
     /// Requests another observation if the value is known, and resets the number of attempts.
     pub(super) fn recheck(&mut self) {
-        if self.count > 0 {
+        if self.count() > 0 {
             (self.doubted, self.attempts) = (true, 0);
         }
     }
 
     /// Returns the last factor; zero without any.
     pub(super) fn latest(&self) -> f64 {
-        f64::from(self.factors[(self.count as usize + KEPT - 1) % KEPT])
+        self.factors.latest()
     }
 
     /// Sets whether another observation is wanted.
@@ -117,18 +117,16 @@ impl Recent {
 
     /// Returns the factor that counts if all places are filled and three factors agree.
     pub(super) fn agreed(&self) -> Option<f64> {
-        let mut sorted = self.factors;
-        sorted.sort_unstable_by(f32::total_cmp);
         let from = usize::from(self.is_median);
-        let agree = f64::from(sorted[from + 2]) <= AGREEMENT * f64::from(sorted[from]);
-        self.value().filter(|_| self.known() == KEPT && agree)
+        let agree = self.factors.at(from + 2)? <= AGREEMENT * self.factors.at(from)?;
+        self.value().filter(|_| self.factors.is_full() && agree)
     }
 
     /// Reduces the observations to a single one with the current value.
     pub(super) fn forget(&mut self) {
         if let Some(value) = self.value() {
-            let factors = [value as f32; KEPT];
-            *self = Recent { factors, count: 1, attempts: 0, doubted: false, ..*self };
+            self.factors.reduce_to(value);
+            (self.attempts, self.doubted) = (0, false);
         }
     }
 
@@ -139,15 +137,7 @@ impl Recent {
 
     /// Returns the factor that counts; `None` without observations.
     pub(super) fn value(&self) -> Option<f64> {
-        let mut sorted = self.factors;
-        let sorted = &mut sorted[..self.known()];
-        sorted.sort_unstable_by(f32::total_cmp);
-        let place = if self.is_median { sorted.len() / 2 } else { 0 };
-        sorted.get(place).map(|&factor| f64::from(factor))
-    }
-
-    fn known(&self) -> usize {
-        (self.count as usize).min(KEPT)
+        if self.is_median { self.factors.median() } else { self.factors.at(0) }
     }
 }
 

@@ -4,12 +4,12 @@
 
 use crate::clock::{Duration, Instant};
 
+use crate::collect::window::Entry;
 use crate::engine::Engine;
 use crate::engine::depart::{Load, book};
 use crate::engine::peer::{Peer, has_enough, revisable_chunk_len, view};
 use crate::engine::way::Way;
 use crate::observe::receipt::Receipts;
-use crate::collect::window::Entry;
 use crate::packet::{Key, PeerId, RailId, RegionId, RequestId};
 use crate::protocol::{Protocol, Request, parts};
 use crate::schedule::body::Body;
@@ -148,7 +148,9 @@ fn cut(
         let body = &mut bodies[index];
         let Some(request) = requests.get_mut(body.request.0) else { continue };
         let (max, target) = match request {
-            Request::Eager(_) => (parts::longest(body, if body.settled { longest } else { longest.min(max) }), None),
+            Request::Eager(_) => {
+                (parts::longest(body, if body.settled { longest } else { longest.min(max) }), None)
+            }
             Request::Large(_) if body.is_pushed() => (u64::MAX, Some((RegionId(body.request.0), Key::PUSH))),
             Request::Large(send) => {
                 let key = send.grant().and_then(|grant| Some((grant.region, Key(grant.keys.get(remote)?))));

@@ -43,6 +43,8 @@ pub(crate) struct Reading {
     pub(crate) recv: RequestId,
     /// The sender's request.
     pub(crate) theirs: u64,
+    /// See [`nmad_wire::Fin::prompt`].
+    prompt: bool,
 }
 
 fn fits(message: &Message, peer: &Peer) -> bool {
@@ -143,7 +145,7 @@ impl Engine {
         if let Some(invited) = recv.region.take() {
             self.close_region(invited);
         }
-        let reading = Reading { envelope, recv: request, theirs };
+        let reading = Reading { envelope, recv: request, theirs, prompt: self.is_waiting };
         let request = RequestId(self.requests.insert(Request::Reading(reading)));
         let access = Access { to: from, request, act: Act::Get, at, key: Key(0), here };
         self.rails[rail.index()].accesses.push(access);
@@ -157,14 +159,15 @@ impl Engine {
 
     /// Handles the result of reading a message.
     pub(crate) fn on_read(&mut self, request: RequestId, came: Came) {
-        let Some(Request::Reading(Reading { envelope, recv, theirs })) = self.requests.remove(request.0)
+        let Some(Request::Reading(Reading { envelope, recv, theirs, prompt })) =
+            self.requests.remove(request.0)
         else {
             return;
         };
         if came != Came::Done {
             return self.request_by_cts(recv, envelope, theirs);
         }
-        self.send_fin(envelope.peer, theirs);
+        self.send_fin_as(envelope.peer, theirs, prompt);
         self.end_recv(recv, envelope);
     }
 

@@ -42,7 +42,8 @@ impl Engine {
         let Some(peer) = self.peer_mut(envelope.peer) else { return };
         let is_in_parts = matches!(body, Comes::Parts(_));
         peer.flows.of(envelope.context.0).large = !is_in_parts;
-        let announced = Announced { envelope, request: theirs, fin, knows_keys: false };
+        let prompt = self.is_waiting;
+        let announced = Announced { envelope, request: theirs, fin, knows_keys: false, prompt };
         let ahead = match body {
             Comes::Stored(stored) => return self.claim_stored(request, stored, announced),
             // The link delivers all of it, so it needs memory for all of it.
@@ -136,8 +137,8 @@ impl Engine {
         let (from, keys, len) = (region.from, region.keys, region.into.len());
         let frame = match region.stage {
             Stage::Matched(Announced { knows_keys: true, .. }) => return,
-            Stage::Matched(Announced { request, envelope, .. }) => {
-                Frame::Cts(Cts { request, region: id.0, len: len.min(envelope.len), keys })
+            Stage::Matched(Announced { request, envelope, prompt, .. }) => {
+                Frame::Cts(Cts { request, region: id.0, len: len.min(envelope.len), keys, prompt })
             }
             Stage::Unmatched => {
                 let Some(Request::Recv(recv)) = self.requests.get(region.request.0) else { return };

@@ -340,7 +340,7 @@ impl Engine {
         if !self.peer(from).is_some_and(|peer| peer.can_use(&grant.keys)) {
             return Err(NO_KEY);
         }
-        self.note_answer(now, RequestId(cts.request));
+        self.note_answer(now, RequestId(cts.request), cts.prompt);
         self.grant(RequestId(cts.request), grant);
         Ok(())
     }
@@ -348,17 +348,16 @@ impl Engine {
     pub(crate) fn on_fin(&mut self, now: Instant, from: PeerId, fin: Fin) -> Result<(), Wrong> {
         let request = RequestId(fin.request);
         self.timed_large(now, from, fin.request);
-        self.note_read(now, request);
+        self.note_read(now, request, fin.prompt);
         match self.requests.get_mut(fin.request) {
             Some(Request::Eager(send)) if send.envelope.peer == from => self.eager_matched(request),
             Some(Request::Large(send)) if send.envelope.peer == from => {
                 send.state = SendState::Landed { ahead: send.ahead() };
-                let due = core::mem::take(&mut send.timing.due);
-                let (shared, answer_ns) = (send.timing.shared.take(), send.timing.answer_ns);
+                let timing = core::mem::take(&mut send.timing);
                 let (strategy, envelope) = (send.hints.strategy, send.envelope);
                 let has_body = core::mem::take(&mut send.has_body);
                 if let Some(peer) = self.peer_mut(from) {
-                    if let Some((at, len, rails)) = shared {
+                    if let Some((at, len, rails)) = timing.shared {
                         peer.strategies.of(strategy).carried(len, rails, now.since(at));
                     }
                     if has_body {
@@ -366,7 +365,7 @@ impl Engine {
                     }
                     peer.states.invitations.asks_no_more(&envelope, request);
                 }
-                self.note_end(now, from, due, answer_ns);
+                self.note_end(now, from, timing, fin.prompt);
                 self.consider_sent(request);
                 Ok(())
             }
@@ -401,8 +400,14 @@ impl Engine {
 
     /// Tells a sender that its message is here, by the number of its request.
     pub(crate) fn send_fin(&mut self, to: PeerId, theirs: u64) {
+        let prompt = self.is_waiting;
+        self.send_fin_as(to, theirs, prompt);
+    }
+
+    /// The same if whether the receiver was waiting was decided earlier.
+    pub(crate) fn send_fin_as(&mut self, to: PeerId, theirs: u64, prompt: bool) {
         let Some(peer) = self.peer_mut(to) else { return };
-        peer.control(&Frame::Fin(Fin { request: theirs }));
+        peer.control(&Frame::Fin(Fin { request: theirs, prompt }));
         self.make_ready(to);
     }
 

@@ -64,6 +64,8 @@ impl Engine {
 
     pub(crate) fn deliver_unexpected(&mut self, request: RequestId, unexpected: Unexpected) {
         let Unexpected { envelope, body, request: theirs, .. } = unexpected;
+        // The message waited for its receive.
+        self.is_waiting = false;
         self.deliver_body(request, envelope, body, theirs);
         self.consider_credit(envelope.peer);
     }

@@ -5,27 +5,25 @@
 //! carry, each is slower than its profile, and a split body may take longer than on one rail (P2 section
 //! 3.2 has a bus of 2 GB/s). No measurement of one rail shows this, so it is learnt from transfers: if
 //! split bodies take clearly longer than predicted, one rail alone is tried, and the better choice is kept,
-//! separately for each class of length; now and then the other choice is tried again. If the prediction
-//! holds, nothing is tried.
+//! separately for each class of length. Each choice counts with its base cost
+//! ([`crate::profile::estimate`]): on a busy host any body takes long now and then. Of some bodies one uses
+//! the other choice. If the prediction holds, nothing is tried.
 
 use crate::clock::Duration;
+use crate::profile::estimate::window::Window;
 
 /// Number of classes of length, each twice as long as the one before.
 const CLASSES: usize = 10;
 /// End of the first class, in bytes.
 const FIRST: u64 = 64 << 10;
-/// Split bodies observed before the prediction is doubted.
-const ENOUGH: u32 = 4;
+/// Last bodies of each choice that count.
+const LAST: usize = 5;
 /// The split is doubted if it takes this many times the predicted time.
-const DOUBT: f32 = 1.33;
+const DOUBT: f64 = 1.33;
 /// One of this many bodies uses the choice that is not the better one.
 const AGAIN: u32 = 64;
 /// Factor by which the other choice must be better.
-const CLEARLY: f32 = 0.97;
-/// Outliers, which are discarded: bodies that took this many times the mean.
-const LATE: f32 = 4.0;
-/// Weight of the latest body in the mean.
-const LATEST: f32 = 0.25;
+const CLEARLY: f64 = 0.97;
 
 /// Observations of a peer's rails.
 #[derive(Debug, Default)]
@@ -36,9 +34,9 @@ pub(super) struct Together {
 #[derive(Debug, Default)]
 struct Class {
     turns: u32,
-    /// Nanoseconds per byte of split bodies, and of those on one rail; zero: unknown.
-    together: f32,
-    alone: f32,
+    /// Nanoseconds per byte of split bodies, and of those on one rail.
+    together: Window<LAST>,
+    alone: Window<LAST>,
 }
 
 impl Together {
@@ -46,12 +44,14 @@ impl Together {
     pub(super) fn prefers_alone(&mut self, len: u64, predicted: Duration) -> bool {
         let class = self.class(len);
         class.turns = class.turns.wrapping_add(1);
-        let doubted = class.turns > ENOUGH && class.together > DOUBT * per_byte(len, predicted);
-        let better = class.alone > 0.0 && class.alone < CLEARLY * class.together;
+        let together = class.together.low().filter(|_| class.together.is_full());
+        let doubted = together.is_some_and(|took| took > DOUBT * per_byte(len, predicted));
+        let alone = class.alone.low();
+        let better = alone.zip(together).is_some_and(|(alone, together)| alone < CLEARLY * together);
         let tries = class.turns.is_multiple_of(AGAIN);
         match better {
             true => !tries,
-            false => doubted && (tries || class.alone == 0.0),
+            false => doubted && (tries || alone.is_none()),
         }
     }
 
@@ -64,12 +64,7 @@ impl Together {
     pub(super) fn carried(&mut self, len: u64, rails: usize, took: Duration) {
         let class = self.class(len);
         let known = if rails > 1 { &mut class.together } else { &mut class.alone };
-        let latest = per_byte(len, took);
-        if *known == 0.0 {
-            *known = latest;
-        } else if latest < LATE * *known {
-            *known += LATEST * (latest - *known);
-        }
+        known.note(per_byte(len, took));
     }
 
     fn class(&mut self, len: u64) -> &mut Class {
@@ -77,8 +72,8 @@ impl Together {
     }
 }
 
-fn per_byte(len: u64, time: Duration) -> f32 {
-    time.as_ns() as f32 / len.max(1) as f32
+fn per_byte(len: u64, time: Duration) -> f64 {
+    time.as_ns() as f64 / len.max(1) as f64
 }
 
 #[cfg(test)]

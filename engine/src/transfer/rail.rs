@@ -5,6 +5,7 @@ use super::driver::{Limits, Order};
 use crate::clock::{Duration, Instant};
 use crate::memory::{Buffer, Segments};
 use crate::packet::{PeerId, RailId, RegionId};
+use crate::profile::estimate::low::Low;
 use crate::profile::forecast::Forecast;
 use crate::profile::measured::Profile;
 use crate::schedule::builder::Built;
@@ -87,6 +88,10 @@ impl Opening {
     }
 }
 
+/// Posts of different lengths differ by this factor in what they cost the core, apart from the time that the
+/// wire takes as well.
+const DEAREST: u64 = 8;
+
 #[derive(Debug)]
 pub(crate) struct Rail {
     pub(crate) limits: Limits,
@@ -112,8 +117,9 @@ pub(crate) struct Rail {
     given_ns: u64,
     /// The receiver of all orders given since the rail was last idle; `None`: several receivers.
     only: Option<PeerId>,
-    /// Time of the core that posting took when it was last measured.
+    /// Time of the core that posting took when it was last measured, and the least of the last times.
     post_cost: Duration,
+    least_cost: Low,
     /// A packet that was built in advance and waits until the rail is idle.
     pub(crate) prepared: Option<Prepared>,
     /// The measured profile, for links that are added later.
@@ -157,6 +163,7 @@ impl Rail {
             given_ns: 0,
             only: None,
             post_cost: Duration::ZERO,
+            least_cost: Low::default(),
             prepared: None,
             profile: None,
             nominal: Forecast::nominal(limits.latency_ns, limits.bandwidth, BANDWIDTH_GUESS),
@@ -211,13 +218,17 @@ impl Rail {
 
     /// Records that posting took the core from `from` to `until`. The rail is busy until the wire has
     /// carried its orders, and for as long again as the posting took, whichever ends later: posting takes
-    /// at most half of the core's time.
+    /// at most half of the core's time. A core that was taken away meanwhile did not post: the time counts
+    /// as far as posting or the wire explain it.
     #[inline]
     pub(crate) fn posted(&mut self, from: Option<Instant>, until: Instant) {
         let from = from.unwrap_or(until - self.post_cost);
-        self.post_cost = until.since(from);
+        let given = Duration::from_ns(core::mem::take(&mut self.given_ns));
+        let took = until.since(from);
+        let least = self.least_cost.note(took);
+        self.post_cost = took.min(given.max(Duration::from_ns(DEAREST * least.as_ns())));
         let core = until + self.post_cost;
-        let wire = from.max(self.idle_at) + Duration::from_ns(core::mem::take(&mut self.given_ns));
+        let wire = from.max(self.idle_at) + given;
         self.idle_at = self.idle_at.max(core).max(wire);
         self.gathers_until = if core::mem::take(&mut self.has_chunks) { until } else { core };
     }

@@ -17,6 +17,8 @@ pub(crate) struct Announced {
     pub(crate) fin: bool,
     /// Whether the sender already has the keys, from an Rtr.
     pub(crate) knows_keys: bool,
+    /// See [`nmad_wire::Cts::prompt`].
+    pub(crate) prompt: bool,
 }
 
 /// Matching state of the message of a receive region.

@@ -71,6 +71,31 @@ fn a_message_to_a_computing_receiver_is_sent_before_it_polls() {
     assert_eq!(left, 10);
 }
 
+/// On a busy machine a receiver that waits may get its core late. It says that it was waiting, and is not
+/// taken for one that computes.
+#[test]
+fn a_receiver_that_was_waiting_is_not_late() {
+    for eager_max in [None, Some(0)] {
+        let mut net = net(Config { eager_max, ..config() });
+        for seed in 1..6 {
+            net.hosts[1].engine.setup().waits(true);
+            assert!(!overlapped(&mut net, LEN, seed), "it is asked, message {seed}");
+        }
+        assert_eq!(protocol(&net, LEN), Protocol::Rendezvous);
+        // A receive that is posted late delays its message, whatever the receiver did before.
+        net.hosts[1].engine.setup().waits(true);
+        let sent = net.send(0, 1, 0, 1, &pattern(LEN, 6));
+        compute(&mut net);
+        net.turn(1, true);
+        compute(&mut net);
+        let recv = net.recv(1, from(0), 0, exact(1), LEN);
+        net.settle();
+        assert!(net.result(0, sent).is_some() && net.got(1, recv, &pattern(LEN, 6)));
+        let expected = if eager_max.is_none() { Protocol::EagerParts } else { Protocol::Rendezvous };
+        assert_eq!(protocol(&net, LEN), expected);
+    }
+}
+
 /// A single rail that pushes, with chunks shorter than [`LEN`].
 fn pushing(config: Config) -> Net {
     let limits = Limits { push: u64::MAX, ..rail() };

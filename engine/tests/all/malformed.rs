@@ -182,14 +182,20 @@ fn an_answer_to_a_request_of_another_peer_closes_its_peer() {
     let mut lone = victim();
     let (_, data) = lone.memory.lend(&[7; 100_000], 0);
     let large = lone.engine.send(PeerId(FRIEND), Context(0), Tag(0), data, Hints::default());
-    let cts = |len| Frame::Cts(Cts { request: large.0, region: 1, len, keys: Keys::default() });
+    let cts = |len| Frame::Cts(Cts { request: large.0, region: 1, len, keys: Keys::default(), prompt: true });
     lone.arrive(STRANGER, &[cts(10)]);
     assert!(lone.engine.inspect().failure(PeerId(STRANGER)).is_some());
     lone.arrive(FRIEND, &[cts(100_001)]);
     assert!(lone.engine.inspect().failure(PeerId(FRIEND)).is_some(), "more than the message has");
     // An answer to a request that no longer exists may be late.
-    assert!(!frames_close(&[Frame::Cts(Cts { request: 77, region: 1, len: 1, keys: Keys::default() })]));
-    assert!(!frames_close(&[Frame::Fin(Fin { request: 77 })]));
+    assert!(!frames_close(&[Frame::Cts(Cts {
+        request: 77,
+        region: 1,
+        len: 1,
+        keys: Keys::default(),
+        prompt: true
+    })]));
+    assert!(!frames_close(&[Frame::Fin(Fin { request: 77, prompt: true })]));
     assert!(!frames_close(&[Frame::Withdrawn(Withdrawn { region: 77, used: false })]));
 }
 

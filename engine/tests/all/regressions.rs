@@ -228,7 +228,7 @@ fn a_fin_for_a_message_that_waits_for_none_closes_the_peer() {
     net.send(0, 1, 0, 0, &[]);
     net.settle();
     let sent = net.send(0, 1, 0, 1, &[9; 100]);
-    let fin = Frame::Fin(Fin { request: sent.0 });
+    let fin = Frame::Fin(Fin { request: sent.0, prompt: false });
     net.hosts[0].engine.handle(
         Instant::from_ns(net.now),
         RailId(0),
@@ -250,7 +250,8 @@ fn a_grant_that_no_rail_can_use_closes_the_peer() {
         if keyed {
             keys.push(0, 1);
         }
-        let cts = notice(&Frame::Cts(Cts { request: sent.0, region: 1, len: LONG as u64, keys }));
+        let cts =
+            notice(&Frame::Cts(Cts { request: sent.0, region: 1, len: LONG as u64, keys, prompt: false }));
         let event = Event::Arrived { from: PeerId(1), packet: &cts };
         net.hosts[0].engine.handle(Instant::from_ns(net.now), RailId(0), event);
         net.turn(0, true);

@@ -47,7 +47,8 @@ fn large(strategy: &str) -> [[u64; 2]; 2] {
         assert!(net.got(1, recv, &pattern(LARGE, 1)));
         let receipt = net.hosts[0].engine.next_receipt().expect("it was sent");
         assert_eq!(receipt.protocol, protocol, "{strategy}");
-        let on = |rail| receipt.carried.iter().filter(|share| share.0 == RailId(rail)).map(|share| share.1).sum();
+        let on =
+            |rail| receipt.carried.iter().filter(|share| share.0 == RailId(rail)).map(|share| share.1).sum();
         [on(0), on(1)]
     })
 }

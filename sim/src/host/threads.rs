@@ -57,6 +57,7 @@ impl Host {
         for thread in &mut self.threads {
             if matches!(thread.mode, Mode::Computing(until) if until <= now) {
                 thread.mode = Mode::Ready;
+                self.engine.setup().waits(false);
             }
         }
     }

@@ -173,7 +173,7 @@ fn unknown_frames_and_flags_are_refused() {
                 1 => bits & !3 == 0,
                 2 => bits & !63 == 0 && (bits & 60).count_ones() <= 1,
                 8 | 9 | 14 | 15 => usize::from(bits) < MAX_RAILS,
-                11 | 16 => bits <= 1,
+                3 | 5 | 11 | 16 => bits <= 1,
                 _ => bits == 0,
             };
             // Known bits may still ask for fields that are not there.

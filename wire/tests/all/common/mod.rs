@@ -90,8 +90,10 @@ fn replay() -> impl Strategy<Value = Owned> {
 }
 
 fn grants() -> impl Strategy<Value = Owned> {
-    let cts = (wide(), wide(), wide(), keys())
-        .prop_map(|(request, region, len, keys)| Frame::Cts(Cts { request, region, len, keys }));
+    let cts =
+        (wide(), wide(), wide(), keys(), any::<bool>()).prop_map(|(request, region, len, keys, prompt)| {
+            Frame::Cts(Cts { request, region, len, keys, prompt })
+        });
     let rtr = (narrow(), wide(), narrow(), wide(), wide(), keys()).prop_map(
         |(context, tag, seq, region, len, keys)| Frame::Rtr(Rtr { context, tag, seq, region, len, keys }),
     );
@@ -100,7 +102,7 @@ fn grants() -> impl Strategy<Value = Owned> {
 
 fn short() -> impl Strategy<Value = Owned> {
     prop_oneof![
-        wide().prop_map(|request| Frame::Fin(Fin { request })),
+        (wide(), any::<bool>()).prop_map(|(request, prompt)| Frame::Fin(Fin { request, prompt })),
         wide().prop_map(|beyond| Frame::Ack(Ack { beyond })),
         wide().prop_map(|limit| Frame::Credit(Credit { limit })),
         (0..MAX_RAILS as u8).prop_map(|rail| Frame::LinkDown(LinkDown { rail })),
@@ -150,9 +152,9 @@ pub fn one_of_each() -> Vec<Owned> {
         Frame::Rts(pushed),
         Frame::Rts(Rts { flags: flags::PARTS, ..rts }),
         Frame::Rts(read),
-        Frame::Cts(Cts { request: 1, region: 2, len: 3, keys }),
+        Frame::Cts(Cts { request: 1, region: 2, len: 3, keys, prompt: true }),
         Frame::Rtr(Rtr { context: 1, tag: 2, seq: 3, region: 4, len: 5, keys }),
-        Frame::Fin(Fin { request: 1 }),
+        Frame::Fin(Fin { request: 1, prompt: true }),
         Frame::Ack(Ack { beyond: 1 }),
         Frame::Credit(Credit { limit: 1 }),
         Frame::LinkDown(LinkDown { rail: 1 }),

@@ -5,7 +5,7 @@
 //! outlived the end of the job, or leaves in good order.
 
 use crate::trace::lock;
-use nmad_engine::Notice;
+use nmad_engine::{Notice, NoticeKind};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -26,16 +26,16 @@ pub fn on_notice(listener: Option<OnNotice>) {
 
 /// A lost rail or peer is no secret.
 pub(crate) fn tell(notice: &Notice) {
-    if notice.is_end {
-        HELD.hold(&notice.text, || {
+    match notice.kind {
+        NoticeKind::Detail => log::info!("{}", notice.text),
+        NoticeKind::Trouble => log::warn!("{}", notice.text),
+        NoticeKind::End => HELD.hold(&notice.text, || {
             let later = || {
                 std::thread::sleep(LATER);
                 tell_held();
             };
             std::thread::Builder::new().name("nmad-notices".into()).spawn(later).is_ok()
-        });
-    } else {
-        log::warn!("{}", notice.text);
+        }),
     }
     if let Some(listener) = &*lock(&LISTENER) {
         listener(notice.peer.0, &notice.text);

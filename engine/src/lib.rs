@@ -38,7 +38,7 @@ pub use collect::message::{Packing, Unpacking};
 pub use collect::request::{Completion, Context, Envelope, Error, Hints, Prefer, Source, Tag, TagMatch};
 pub use collect::window::{Entry, Names, Scope, Window};
 pub use config::Config;
-pub use engine::{Engine, Inspect, LinkView, NotWell, Notice, Owed, PeerView, Setup};
+pub use engine::{Engine, Inspect, LinkView, NotWell, Notice, NoticeKind, Owed, PeerView, Setup};
 pub use memory::{Segment, Segments};
 pub use nmad_wire::{Keys, MAX_RAILS};
 pub use observe::in_force::{InForce, RailInForce, ThresholdOrigin};

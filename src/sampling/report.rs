@@ -1,4 +1,5 @@
-//! Messages to the user: that a measurement runs, its progress, and its failures.
+//! Messages to the user: that a measurement runs, its progress, and its failures. What a measurement has
+//! found, and whether it was disturbed, is for `nmad info` and the log: nobody has to do anything about it.
 
 use super::bar::Bar;
 use crate::lines;
@@ -26,10 +27,15 @@ impl Report {
         Report { speaks, explains, said: false, measured, doubts, since: None, bar }
     }
 
-    /// A line on standard error, or in the program's log if it has one.
+    /// A warning, for something that the user can mend.
     pub(super) fn say(&self, text: &str) {
+        self.log(log::Level::Warn, text);
+    }
+
+    /// A line on standard error, or in the program's log if it has one.
+    fn log(&self, level: log::Level, text: &str) {
         if self.speaks || lines::has_other() {
-            self.bar.suspend(|| log::warn!("{text}"));
+            self.bar.suspend(|| log::log!(level, "{text}"));
         }
     }
 
@@ -51,12 +57,12 @@ impl Report {
         self.bar.advance(part);
     }
 
-    /// Reports a failed measurement, on the rank that notices it.
+    /// Reports a failed measurement, on the rank that notices it. Messages measure instead.
     pub(super) fn failed(&mut self, text: &str) {
         self.bar.clear();
         self.measured.pop();
         self.speaks = true;
-        self.say(text);
+        self.log(log::Level::Info, text);
     }
 
     /// Records a disturbed measurement, whose profile is provisional.
@@ -74,9 +80,9 @@ impl Report {
             let (what, seconds) = (self.measured.join(", "), since.elapsed().as_secs_f64());
             let is_over = !self.said && self.doubts.is_empty();
             let once = if is_over { ", once for this hardware" } else { "" };
-            self.say(&format!("measured {what} in {seconds:.1} s{once} (see nmad info)"));
+            self.log(log::Level::Info, &format!("measured {what} in {seconds:.1} s{once} (see nmad info)"));
         }
-        self.doubts.iter().for_each(|doubt| self.say(doubt));
+        self.doubts.iter().for_each(|doubt| self.log(log::Level::Info, doubt));
     }
 }
 

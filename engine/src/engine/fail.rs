@@ -8,7 +8,7 @@ use crate::engine::arrive::is_notice;
 use crate::engine::dispatch::frames_of;
 use crate::engine::failover::{LatePacket, Lost};
 use crate::engine::peer::{Peer, Standing};
-use crate::engine::{Engine, Inspect, Notice, Setup};
+use crate::engine::{Engine, Inspect, Notice, NoticeKind, Setup};
 use crate::packet::{Packet, PeerId, RailId, RequestId};
 use crate::protocol::read::Reading;
 use crate::protocol::regions::is_here;
@@ -206,7 +206,11 @@ impl Engine {
         let Some(peer) = self.peers.get_mut(id) else { return };
         let unsaid = core::mem::take(&mut peer.failover.unsaid);
         if peer.standing == Standing::Here {
-            self.notices.extend(unsaid.into_iter().map(|text| Notice { peer: id, text, is_end: false }));
+            self.notices.extend(unsaid.into_iter().map(|text| Notice {
+                peer: id,
+                text,
+                kind: NoticeKind::Trouble,
+            }));
         }
     }
 
@@ -336,7 +340,7 @@ impl Engine {
             rail.accesses.retain(|access| access.to != id);
         }
         if !leaving {
-            self.notices.push_back(Notice { peer: id, text: String::from(why), is_end: true });
+            self.notices.push_back(Notice { peer: id, text: String::from(why), kind: NoticeKind::End });
         }
         // Messages that were only announced cannot come any more; those that are here stay deliverable.
         let regions = &self.regions;

@@ -44,7 +44,7 @@ pub use outcome::{NotWell, Owed};
 use peer::Peer;
 use peers::Peers;
 pub use topology::Setup;
-pub use view::{Inspect, LinkView, Notice, PeerView};
+pub use view::{Inspect, LinkView, Notice, NoticeKind, PeerView};
 
 /// The engine: handles messages and is independent of networks.
 #[derive(Debug, Default)]

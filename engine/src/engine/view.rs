@@ -17,8 +17,19 @@ pub struct Notice {
     pub peer: PeerId,
     /// Cause and consequence, in one line.
     pub text: String,
+    /// What it is about.
+    pub kind: NoticeKind,
+}
+
+/// What a notice is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoticeKind {
+    /// Something for which nobody has to do anything: the library has found it out and acts on it.
+    Detail,
+    /// A rail or a peer that does not work as it should.
+    Trouble,
     /// The peer is gone, and not only one of the rails to it.
-    pub is_end: bool,
+    End,
 }
 
 /// State of a peer as seen from outside.

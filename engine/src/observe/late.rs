@@ -23,7 +23,7 @@
 use crate::clock::{Duration, Instant};
 use crate::collect::request::{Envelope, Hints};
 use crate::engine::peer::Peer;
-use crate::engine::{Engine, Notice, Setup};
+use crate::engine::{Engine, Notice, NoticeKind, Setup};
 use crate::packet::{PeerId, RequestId};
 use crate::protocol::Request;
 use crate::protocol::rendezvous::{SendState, Timing};
@@ -125,7 +125,7 @@ impl Engine {
                  until it receives earlier ones (a larger NMAD_CREDIT there allows more; reported once)",
                 id.0
             );
-            self.notices.push_back(Notice { peer: id, text, is_end: false });
+            self.notices.push_back(Notice { peer: id, text, kind: NoticeKind::Detail });
         }
     }
 

@@ -13,7 +13,7 @@ use crate::clock::{Duration, Instant};
 use crate::collect::request::Hints;
 use crate::config::Config;
 use crate::engine::peer::Peer;
-use crate::engine::{Engine, Inspect};
+use crate::engine::{Engine, Inspect, NoticeKind};
 use crate::observe::watched::Watched;
 use crate::packet::{PeerId, RailId, RequestId};
 use crate::profile::doubt::Doubt;
@@ -373,7 +373,7 @@ impl Engine {
         peer.derive_way(rails);
         if let Some(refuted) = refuted {
             let then = "transfers correct the profile from now on, and the next job measures again";
-            self.tell(rail, id, &format!("{} ({when}); {then}", refuted.why()));
+            self.tell_of(rail, id, &format!("{} ({when}); {then}", refuted.why()), NoticeKind::Detail);
         }
     }
 

@@ -6,7 +6,7 @@
 
 use crate::clock::{Duration, Instant};
 use crate::engine::peer::{Peer, Standing};
-use crate::engine::{Engine, Inspect};
+use crate::engine::{Engine, Inspect, Notice, NoticeKind};
 use crate::observe::watched::{About, Query};
 use crate::packet::{PeerId, RailId};
 use crate::transfer::driver::Order;
@@ -252,13 +252,18 @@ impl Engine {
         self.observers.watched.look_now();
     }
 
-    /// Notifies the user of an event of a rail.
+    /// Notifies the user of trouble with a rail.
     pub(crate) fn tell(&mut self, rail: RailId, id: PeerId, text: &str) {
+        self.tell_of(rail, id, text, NoticeKind::Trouble);
+    }
+
+    /// Notifies the user of an event of a rail.
+    pub(crate) fn tell_of(&mut self, rail: RailId, id: PeerId, text: &str, kind: NoticeKind) {
         let text = match &self.rails[rail.index()].name {
             name if name.is_empty() => format!("rail {} to peer {}: {text}", rail.0, id.0),
             name => format!("rail {name} to peer {}: {text}", id.0),
         };
-        self.notices.push_back(crate::engine::Notice { peer: id, text, is_end: false });
+        self.notices.push_back(Notice { peer: id, text, kind });
     }
 
     /// Returns a query or answer that waits for this rail.

@@ -8,6 +8,7 @@ mod imbalance;
 mod install;
 mod jobs;
 mod json;
+mod messages;
 mod model;
 mod output;
 mod pages;

@@ -88,9 +88,9 @@ impl Opening {
     }
 }
 
-/// Posts of different lengths differ by this factor in what they cost the core, apart from the time that the
-/// wire takes as well.
-const DEAREST: u64 = 8;
+/// Posts of different lengths differ by up to this factor in what they cost the core (0.2 to 10 us with cards
+/// that the core writes to); a time slice of another process is longer than that of most posts by far more.
+const DEAREST: u64 = 64;
 
 #[derive(Debug)]
 pub(crate) struct Rail {
@@ -222,11 +222,13 @@ impl Rail {
     /// as far as posting or the wire explain it.
     #[inline]
     pub(crate) fn posted(&mut self, from: Option<Instant>, until: Instant) {
-        let from = from.unwrap_or(until - self.post_cost);
         let given = Duration::from_ns(core::mem::take(&mut self.given_ns));
-        let took = until.since(from);
-        let least = self.least_cost.note(took);
-        self.post_cost = took.min(given.max(Duration::from_ns(DEAREST * least.as_ns())));
+        if let Some(from) = from {
+            let took = until.since(from);
+            let dearest = Duration::from_ns(DEAREST * self.least_cost.note(took).as_ns());
+            self.post_cost = took.min(dearest.max(given));
+        }
+        let from = from.unwrap_or(until - self.post_cost);
         let core = until + self.post_cost;
         let wire = from.max(self.idle_at) + given;
         self.idle_at = self.idle_at.max(core).max(wire);

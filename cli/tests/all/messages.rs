@@ -16,16 +16,12 @@ fn read(folder: &Path, all: &mut String) {
         if path.is_dir() {
             read(&path, all);
         } else if path.extension().is_some_and(|end| end == "rs") {
-            let text = fs::read_to_string(&path).expect("a source");
-            let mut lines = text.lines();
-            while let Some(mut line) = lines.next() {
-                // A literal that goes on in the next line.
-                while let (Some(begin), Some(next)) = (line.strip_suffix('\\'), lines.next()) {
-                    all.push_str(begin);
-                    line = next.trim_start();
+            for line in fs::read_to_string(&path).expect("a source").lines() {
+                match line.strip_suffix('\\') {
+                    // A literal that goes on in the next line.
+                    Some(begin) => all.push_str(begin.trim_start()),
+                    None => all.extend([line.trim_start(), "\n"]),
                 }
-                all.push_str(line);
-                all.push('\n');
             }
         }
     }

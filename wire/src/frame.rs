@@ -92,7 +92,8 @@ pub struct Cts {
     pub len: u64,
     /// How each of the receiver's rails finds the receive region.
     pub keys: Keys,
-    /// The receiver was waiting when the request arrived: if the answer is late, then not because it computed.
+    /// The receiver was waiting when the request arrived: it did not compute, so a late answer has another
+    /// reason.
     pub prompt: bool,
 }
 

@@ -117,10 +117,10 @@ impl Peer {
     }
 
     /// Returns the rendezvous threshold of P4 for all open rails together; `None` if one of them was not
-    /// measured. A single rail has its own. Several rails split a message sent by rendezvous, but not an eager
-    /// one that fits into a packet, and keep copies: the threshold is the shortest message for which the
-    /// handshake and the strategy's split take less time than the best rail and the copy of the unexpected
-    /// message; beyond a packet, than the same split and the copies on both sides.
+    /// measured. A single rail has its own. Several rails split a message sent by rendezvous, but not an
+    /// eager one that fits into a packet, and keep copies: the threshold is the shortest message for which
+    /// the handshake and the strategy's split take less time than the best rail and the copy of the
+    /// unexpected message; beyond a packet, than the same split and the copies on both sides.
     fn measured_unasked(&mut self, rails: &[Rail]) -> Option<usize> {
         let longest = self.longest_eager() as u64;
         let Peer { links, strategies, way, .. } = self;

@@ -3,14 +3,14 @@
 //!
 //! A receiver that computes does not answer a request to send, nor report that a message has arrived. Both
 //! waits are measured on the messages themselves, minus the time of a handshake and of the rails: from the
-//! request to its answer, and from the predicted end of the body to the Fin. A receiver that was waiting when
-//! they came says so with its answer: if that is late all the same, then because of the network, or because
-//! another process had its core, and the wait does not count. If a message would wait longer
-//! than it loses as eager data, it is sent eagerly: in a packet, in parts, or pushed as a whole over a
-//! single reliable rail, as long as that leaves some credit for short messages. Credit is the receiver's
-//! memory budget, so a flood falls back to rendezvous and continues when the receiver has consumed
-//! messages. An eager message costs the copies on both sides. A receive that is posted in time sends an Rtr ([`crate::protocol::rtr`]), which avoids the first
-//! wait but not the second.
+//! request to its answer, and from the predicted end of the body to the Fin. A receiver that was waiting
+//! when they came says so with its answer: if that is late all the same, then because of the network, or
+//! because another process had its core, and the wait does not count. If a message would wait longer than
+//! it loses as eager data, it is sent eagerly: in a packet, in parts, or pushed as a whole over a single
+//! reliable rail, as long as that leaves some credit for short messages. Credit is the receiver's memory
+//! budget, so a flood falls back to rendezvous and continues when the receiver has consumed messages. An
+//! eager message costs the copies on both sides. A receive that is posted in time sends an Rtr
+//! ([`crate::protocol::rtr`]), which avoids the first wait but not the second.
 //!
 //! The acknowledgements of a late receiver show when it polled its rails, not how long the rails took. So a
 //! load common to all rails is dropped: otherwise the rail that has carried less would seem slower, and

@@ -173,7 +173,8 @@ pub(crate) fn longest(body: &Body, longest: u64) -> u64 {
     longest - if is_first { RTS_LEN } else { 0 }
 }
 
-/// Makes the entries of a packet with the part of `len` bytes from `offset` on, which its body has given away.
+/// Makes the entries of a packet with the part of `len` bytes from `offset` on, which its body no longer
+/// has.
 pub(crate) fn take(body: &mut Body, send: &mut EagerSend, offset: u64, len: u64) -> Vec<Entry> {
     // One of the waiting entries is what is not on a rail yet: it becomes the last part.
     send.waiting += u32::from(!body.is_empty());

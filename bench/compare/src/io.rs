@@ -170,7 +170,14 @@ impl IoPlan {
     /// # Errors
     /// It names something that there is not.
     pub fn check(&self) -> Result<(), CompareError> {
-        self.batches().map(drop)
+        self.batches()?;
+        match self.folders.iter().find(|folder| !folder.is_dir()) {
+            Some(folder) => Err(CompareError::Argument(format!(
+                "there is no folder {}: name one with --path",
+                folder.display()
+            ))),
+            None => Ok(()),
+        }
     }
 
     fn batches(&self) -> Result<Vec<Batch>, CompareError> {

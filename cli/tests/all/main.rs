@@ -6,6 +6,7 @@ mod compare;
 mod fortran;
 mod imbalance;
 mod install;
+mod io;
 mod jobs;
 mod json;
 mod model;

@@ -2,8 +2,8 @@
 //! each library's `mpiexec`, judged by statistics and drawn.
 //!
 //! This crate stands on the testbed and below the commands `nmad bench compare`, `nmad bench imbalance`
-//! and `nmad bench io`. It knows every MPI, ours too, only as a prefix with `bin/mpicc` and `bin/mpiexec`; it must
-//! never link the library that it measures.
+//! and `nmad bench io`. It knows every MPI, ours too, only as a prefix with `bin/mpicc` and `bin/mpiexec`; it
+//! must never link the library that it measures.
 //!
 //! | file | subject |
 //! |---|---|

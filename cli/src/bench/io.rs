@@ -15,7 +15,7 @@ use crate::size;
 
 const EXAMPLES: &str = "\
 Examples:
-  nmad bench io                             every pattern in this folder with 2 ranks, beside Open MPI and MPICH
+  nmad bench io                             every pattern in this folder, 2 ranks, beside Open MPI and MPICH
   nmad bench io --quick --peer none         half a minute, MAD-MPI alone
   nmad bench io --path /dev/shm,/scratch --place node1,node2,node4 --rounds 5
                                             several file systems and numbers of ranks

@@ -63,7 +63,7 @@ pub struct Hints {
 }
 
 impl Hints {
-    /// Takes what the program says of each key. Values that mean nothing are ignored, as the standard says of hints.
+    /// Takes what the program says of each key. Values that mean nothing are ignored, as the standard says.
     pub fn take(&mut self, given: impl Fn(&str) -> Option<String>) {
         let number =
             |key: &str| given(key).and_then(|text| text.trim().parse().ok()).filter(|number| *number > 0);

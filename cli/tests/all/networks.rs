@@ -1,5 +1,5 @@
-//! Jobs on hosts whose networks are poor: IPv6 alone, interfaces that lead nowhere or that both hosts have, none
-//! at all. They start, connect, spawn and send, and print nothing but their results.
+//! Jobs on hosts whose networks are poor: IPv6 alone, interfaces that lead nowhere or that both hosts have,
+//! none at all. They start, connect, spawn and send, and print nothing but their results.
 
 use crate::command::{Ended, run};
 use crate::install;
@@ -51,8 +51,8 @@ fn add_nowhere(testbed: &Testbed) {
     }
 }
 
-/// Runs `meet` with two ranks on each of these machines, which a script enters as ssh does; the launcher is on
-/// the first host. Nothing tells it that this is a testbed.
+/// Runs `meet` with two ranks on each of these machines, which a script enters as ssh does; the launcher is
+/// on the first host. Nothing tells it that this is a testbed.
 fn meet(testbed: &Testbed, machines: [IpAddr; 2], variables: &[(&str, &str)]) -> Ended {
     let (folder, program) = program();
     let script = folder.path().join("agent");

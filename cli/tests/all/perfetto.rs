@@ -1,4 +1,4 @@
-//! `nmad trace --json`: what trace_processor, which reads traces for Perfetto, would take without a complaint.
+//! `nmad trace --json`: what trace_processor, which reads traces for Perfetto, takes without a complaint.
 //! It drops slices that overlap on a track, arrows that begin or end outside a slice, and counters without a
 //! number, and shows threads without a name as numbers.
 

@@ -174,7 +174,12 @@ impl Disk {
 
     fn write_some(&self, piece: Piece, memory: &Segments) -> Result<u64, Fault> {
         let slices: Vec<IoSlice<'_>> = memory.slices().take(SLICES).map(IoSlice::new).collect();
-        match retry_on_intr(|| io::pwritev(&self.descriptor, &slices, piece.offset)) {
+        // A list of one slice takes the system 110 to 160 ns longer than the slice, of 550 to 1100.
+        let write = || match &*slices {
+            [one] => io::pwrite(&self.descriptor, one, piece.offset),
+            all => io::pwritev(&self.descriptor, all, piece.offset),
+        };
+        match retry_on_intr(write) {
             Ok(0) => Err(Fault::nothing_written(&self.path)),
             Ok(len) => Ok(len as u64),
             Err(errno) => Err(self.fault(errno, "write to")),
@@ -212,7 +217,10 @@ impl Disk {
         dropped.resize(batch.gaps.max(dropped.len() as u64) as usize, 0);
         let offset = pieces[place.index].offset + place.inside;
         let mut slices = batch.slices(memory, place.done, dropped);
-        let read = retry_on_intr(|| io::preadv(&self.descriptor, &mut slices, offset));
+        let read = retry_on_intr(|| match &mut *slices {
+            [one] => io::pread(&self.descriptor, &mut **one, offset),
+            all => io::preadv(&self.descriptor, all, offset),
+        });
         let len = read.map_err(|errno| self.fault(errno, "read"))? as u64;
         let end = offset + len;
         while let Some(&piece) = pieces.get(place.index) {

@@ -5,12 +5,13 @@
 //! messages. Here are the places in a file ([`piece`]), the division of a file into regions and their
 //! owners ([`regions`]), what processes tell each other about places ([`list`]), what an owner makes of the
 //! accesses of several processes ([`merge`]), the ways that an access may go and their predicted costs
-//! ([`plan`]), and the system calls ([`disk`]) with their errors ([`fault`]). It knows no type and no
-//! handle of MPI, and takes no lock of the file system.
+//! ([`plan`]), what programs may wish about that ([`hints`]), and the system calls ([`disk`]) with their
+//! errors ([`fault`]). It knows no type and no handle of MPI, and takes no lock of the file system.
 #![deny(unsafe_code)]
 
 pub mod disk;
 pub mod fault;
+pub mod hints;
 pub mod list;
 #[allow(unsafe_code)]
 mod memory;
@@ -22,6 +23,7 @@ pub mod system;
 
 pub use disk::{Disk, Opening};
 pub use fault::{Cause, Fault};
+pub use hints::Hints;
 pub use memory::joined;
 pub use piece::{Piece, Pieces};
 pub use regions::{Part, Regions};

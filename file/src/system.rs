@@ -27,6 +27,19 @@ pub enum Coherence {
     Close,
 }
 
+impl Coherence {
+    /// In words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Coherence::Node => {
+                "processes of this machine see each other's writes at once; others do not have it"
+            }
+            Coherence::Cluster => "processes of all machines see each other's writes at once",
+            Coherence::Close => "machines see each other's writes when a file is closed or synchronised",
+        }
+    }
+}
+
 /// The number that a file system has in Linux (`statfs`), its name, and its promise.
 const KNOWN: [(u64, &str, Coherence); 20] = [
     (0xef53, "ext4", Coherence::Node),

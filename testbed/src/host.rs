@@ -9,7 +9,7 @@ use crate::{Method, TestbedError, wiring};
 use nmad_netlink::Socket;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use std::ffi::CString;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 
 /// A host of a [`crate::Testbed`].
@@ -86,6 +86,15 @@ impl Host {
                 remedy: "is the namespace being torn down?",
             })
         })
+    }
+
+    /// Adds the interface `name` with the address `own`, which leads to no other host: with a carrier to a
+    /// network in which nobody answers, without to nothing, as `docker0` of a machine without containers.
+    ///
+    /// # Errors
+    /// The host has an interface of this name, or the kernel has no such interfaces.
+    pub fn add_nowhere(&self, name: &str, own: IpAddr, has_carrier: bool) -> Result<(), TestbedError> {
+        self.with_socket(|socket| wiring::lead_nowhere(socket, name, own, has_carrier))
     }
 
     /// Does something in the host's network.

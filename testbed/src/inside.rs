@@ -59,6 +59,8 @@ pub enum What {
     Mtu(u32),
     /// The host has its addresses on the rail, or has lost them.
     Address(bool),
+    /// The host has its IPv4 address on the rail, or only that of IPv6.
+    Ipv4(bool),
 }
 
 impl Inside {
@@ -92,6 +94,7 @@ impl Inside {
                 What::Down => wiring::switch(&mut socket, host.index, change.rail, false)?,
                 What::Rate(rate) => wiring::limit(&mut socket, change.rail, rate)?,
                 What::Address(has) => wiring::address_rail(&mut socket, host.index, change.rail, has)?,
+                What::Ipv4(has) => wiring::address_v4(&mut socket, host.index, change.rail, has)?,
                 What::Mtu(mtu) => wiring::size(&mut socket, change.rail, mtu)?,
                 What::Loss(one_in) => {
                     let mut filter = host.socket(netlink::open_filter)?;
@@ -181,15 +184,18 @@ impl FromStr for Change {
             "down" => What::Down,
             "address" => What::Address(true),
             "noaddress" => What::Address(false),
+            "ipv4" => What::Ipv4(true),
+            "noipv4" => What::Ipv4(false),
             loss if loss.starts_with("loss:") => What::Loss(one_in(&loss[5..]).ok_or_else(|| {
                 format!("`{loss}` is no loss: write loss:1%, loss:0.1%, or loss:0 to end it")
             })?),
             mtu if mtu.starts_with("mtu:") => What::Mtu(mtu_of(&mtu[4..]).ok_or_else(|| {
                 format!("`{mtu}` is no MTU: write mtu:9000, or another from {MTU_MIN} to {MTU_MAX} B")
             })?),
-            rate => {
-                What::Rate(rate.parse().map_err(|error| format!("{error}; or up, down, address, noaddress"))?)
-            }
+            rate => What::Rate(
+                rate.parse()
+                    .map_err(|error| format!("{error}; or up, down, address, noaddress, ipv4, noipv4"))?,
+            ),
         };
         Ok(Change { host, rail: rail.ok_or_else(|| unreadable(text))?, what })
     }
@@ -253,6 +259,7 @@ mod tests {
             assert_eq!(text.parse(), Ok(change(None, 0, What::Loss(one_in))), "{text}");
         }
         assert_eq!("host1:r0=noaddress".parse(), Ok(change(Some("host1"), 0, What::Address(false))));
+        assert_eq!("r1=noipv4".parse(), Ok(change(None, 1, What::Ipv4(false))));
         assert_eq!("host1:r0=mtu:9000".parse(), Ok(change(Some("host1"), 0, What::Mtu(9000))));
         for wrong in ["r0=mtu:", "r0=mtu:9k", "r0=mtu:1000", "r0=mtu:65536"] {
             assert!(wrong.parse::<Change>().unwrap_err().contains("write mtu:9000"), "{wrong}");

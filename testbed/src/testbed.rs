@@ -122,6 +122,13 @@ impl Testbed {
         self.hosts.iter().try_for_each(|host| host.with_socket(|socket| wiring::size(socket, rail, mtu)))
     }
 
+    /// Gives every host its IPv4 address on `rail`, or takes it away, so that IPv6 alone is left.
+    pub fn set_ipv4(&self, rail: u32, has_it: bool) -> Result<(), TestbedError> {
+        let set =
+            |host: &Host| host.with_socket(|socket| wiring::address_v4(socket, host.index(), rail, has_it));
+        self.hosts.iter().try_for_each(set)
+    }
+
     fn lay_rails(&self, mut switch: Socket, rates: &[Rate]) -> Result<(), TestbedError> {
         let networks = self.hosts.iter().map(Host::network).collect::<Result<Vec<_>, _>>()?;
         for (rail, rate) in (0..).zip(rates) {

@@ -136,6 +136,48 @@ fn give_addresses(socket: &mut Socket, index: u32, host: u32, rail: u32) -> io::
     }
 }
 
+/// Gives host number `host` its IPv4 address on `rail`, or takes it away and leaves that of IPv6.
+pub(crate) fn address_v4(
+    socket: &mut Socket,
+    host: u32,
+    rail: u32,
+    has_it: bool,
+) -> Result<(), TestbedError> {
+    let index = find(socket, rail)?;
+    let (step, own) = (if has_it { "give" } else { "take away" }, IpAddr::V4(address(host, rail)));
+    let done = match has_it {
+        true => netlink::add_address(socket, index, own, 24),
+        false => netlink::remove_address(socket, index, own, 24),
+    };
+    done.map_err(|source| kernel(format!("{step} the IPv4 address of host{host} on r{rail}"), source, NAMES))
+}
+
+/// Gives a host an interface that leads to no other host. With a carrier it is a network in which nobody
+/// answers; without, a bridge of containers of which none runs.
+pub(crate) fn lead_nowhere(
+    socket: &mut Socket,
+    name: &str,
+    own: IpAddr,
+    has_carrier: bool,
+) -> Result<(), TestbedError> {
+    let mut add = || {
+        if has_carrier {
+            let other = format!("{name}-end");
+            let end = |name| End { name, namespace: None };
+            netlink::create_pair(socket, &end(name), &end(&other))?;
+            let index = netlink::find(socket, &other)?;
+            netlink::set_up(socket, index, true)?;
+        } else {
+            netlink::create_bridge(socket, name)?;
+        }
+        let index = netlink::find(socket, name)?;
+        netlink::set_up(socket, index, true)?;
+        netlink::add_address(socket, index, own, if own.is_ipv4() { 24 } else { 64 })
+    };
+    let remedy = if has_carrier { VETH } else { BRIDGE };
+    add().map_err(|source| kernel(format!("create the interface {name}"), source, remedy))
+}
+
 fn take_addresses(socket: &mut Socket, index: u32, host: u32, rail: u32) -> io::Result<()> {
     netlink::remove_address(socket, index, IpAddr::V4(address(host, rail)), 24)?;
     // A kernel without IPv6 has none to take away.

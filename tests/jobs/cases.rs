@@ -21,15 +21,15 @@ const FRAMES: &[(&str, &str)] = &[("NMAD_DRIVER", "packet")];
 
 /// A case on this host that ends well.
 const fn here(name: &'static str, ranks: u32, rank: fn()) -> Case {
-    Case { name, ranks, rails: &[], env: &[], rank, code: 0, rounds: 1 }
+    Case { name, ranks, rails: &[], env: &[], before: || (), rank, code: 0, rounds: 1 }
 }
 
 /// A case of two ranks on two hosts that ends well.
 const fn apart(name: &'static str, rails: &'static [Rate], rank: fn()) -> Case {
-    Case { name, ranks: 2, rails, env: &[], rank, code: 0, rounds: 1 }
+    Case { rails, ..here(name, 2, rank) }
 }
 
-/// Two ranks of a node to which the system refuses to reach across.
+/// Two ranks of a node to which the system refuses something.
 const fn denied(name: &'static str, env: &'static [(&'static str, &'static str)]) -> Case {
     Case { env, ..here(name, 2, refused::nothing_is_lost) }
 }
@@ -104,6 +104,19 @@ pub const ALL: &[Case] = &[
     denied("reading across is refused to one from some time on", &[(refused::SETTING, "read late 0")]),
     denied("reaching across is refused to one from some time on", &[(refused::SETTING, "both late 0")]),
     denied("reaching across is refused to both from some time on", &[(refused::SETTING, "both late 01")]),
+    Case {
+        rank: refused::nothing_is_lost_over_memory,
+        ..denied("files in memory are refused: others are shared", &[(refused::SETTING, "memfd early 01")])
+    },
+    Case {
+        rank: refused::nothing_is_lost_over_a_network,
+        ..denied("all shared memory is refused: a network serves", &[(refused::SETTING, "memory early 01")])
+    },
+    denied("files in memory are refused to one", &[(refused::SETTING, "memfd early 1")]),
+    Case {
+        before: refused::refuse_binding,
+        ..here("where nothing may be bound ranks run on all processors", 2, refused::unbound)
+    },
     Case {
         code: refused::NO_LONG_FILE,
         ..here("where no file may be long a link is an error that says so", 2, refused::no_long_file)

@@ -42,6 +42,8 @@ pub struct Case {
     pub rails: &'static [Rate],
     /// Settings of the ranks.
     pub env: &'static [(&'static str, &'static str)],
+    /// What the launcher does before it starts the job.
+    pub before: fn(),
     /// What each rank does; a panic fails the case.
     pub rank: fn(),
     /// The exit code that the job must have.
@@ -146,6 +148,7 @@ fn try_one(case: &Case) -> ExitCode {
             return ExitCode::from(SKIPPED);
         }
     };
+    (case.before)();
     let cache = tempfile::tempdir().expect("a folder can be made");
     let mut rounds = (0..case.rounds).map(|round| run(case, &placement, (cache.path(), round)));
     let wrong = rounds.find(|ended| *ended != Some(case.code));

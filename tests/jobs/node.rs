@@ -49,7 +49,7 @@ pub fn mixed() {
 }
 
 /// The named rails carry everything between the ranks of a node.
-fn only(session: &Session, kind: &str) {
+pub fn only(session: &Session, kind: &str) {
     for rail in session.rails().iter().filter(|rail| rail.name != "loopback") {
         assert!(rail.name.starts_with(kind) && rail.counters.packets > 0, "{rail:?}");
     }

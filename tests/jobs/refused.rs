@@ -1,12 +1,15 @@
-//! The system stops letting ranks of a node reach each other's memory: before they meet, or in the middle.
+//! The system refuses what ranks of a node use: access to each other's memory, before they meet or in the
+//! middle, memory that they share, and binding threads to processors.
 
 use super::cases::open;
 use super::pattern;
 use newmadeleine::{Session, SessionError};
 use rustix::process::{Resource, Rlimit, setrlimit};
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+};
 
-/// Which call is refused, from when on, and to which ranks: "write early 1".
+/// What is refused, from when on, and to which ranks: "write early 1".
 pub const SETTING: &str = "NMAD_TEST_REFUSED";
 
 const LENGTHS: [usize; 7] = [5_000, 20_000, 65_535, 100_000, 262_143, 1_000_000, 5_000_000];
@@ -16,6 +19,21 @@ const IN_A_ROW: usize = 12;
 /// All lengths in one direction, in both, and at once, before and after: whichever call is refused, the right
 /// data arrives.
 pub fn nothing_is_lost() {
+    nothing_is_lost_over("");
+}
+
+/// The ranks share memory all the same, by other means.
+pub fn nothing_is_lost_over_memory() {
+    nothing_is_lost_over("shm");
+}
+
+/// The ranks share no memory.
+pub fn nothing_is_lost_over_a_network() {
+    nothing_is_lost_over("tcp/lo");
+}
+
+/// `kind` is that of the rail that has to carry everything.
+fn nothing_is_lost_over(kind: &str) {
     let setting = std::env::var(SETTING).expect("the case says what is refused");
     let words: Vec<&str> = setting.split(' ').collect();
     let [what, when, ranks] = words[..] else { panic!("three words: {setting}") };
@@ -33,7 +51,26 @@ pub fn nothing_is_lost() {
         refuse_to(session.rank());
     }
     (1..4).for_each(|turn| traffic(&session, turn));
+    super::node::only(&session, kind);
     session.close().unwrap();
+}
+
+/// The rank runs on all processors that the launcher may use.
+pub fn unbound() {
+    let session = open();
+    let list = |of: &str| {
+        let status = std::fs::read_to_string(format!("/proc/{of}/status")).expect("a process");
+        status.lines().find(|line| line.starts_with("Cpus_allowed_list")).expect("a list").to_string()
+    };
+    let launcher = rustix::process::getppid().expect("a launcher").as_raw_nonzero().to_string();
+    assert_eq!(list("self"), list(&launcher));
+    traffic(&session, 0);
+    session.close().unwrap();
+}
+
+/// From now on nobody whom this process starts may bind a thread.
+pub fn refuse_binding() {
+    refuse("binding");
 }
 
 /// The exit code of [`no_long_file`].
@@ -58,20 +95,36 @@ pub fn no_long_file() {
     std::process::exit(NO_LONG_FILE);
 }
 
-/// From now on the system refuses these calls to all threads of this process.
+/// From now on the system refuses these calls to all threads of this process, and to those that they start.
 fn refuse(what: &str) {
+    let all = |call: libc::c_long| (call, vec![]);
     let calls = match what {
-        "read" => vec![libc::SYS_process_vm_readv],
-        "write" => vec![libc::SYS_process_vm_writev],
-        "both" => vec![libc::SYS_process_vm_readv, libc::SYS_process_vm_writev],
-        _ => panic!("{what} is none of read, write, both"),
+        "read" => vec![all(libc::SYS_process_vm_readv)],
+        "write" => vec![all(libc::SYS_process_vm_writev)],
+        "both" => vec![all(libc::SYS_process_vm_readv), all(libc::SYS_process_vm_writev)],
+        "binding" => vec![all(libc::SYS_sched_setaffinity)],
+        "memfd" => vec![all(libc::SYS_memfd_create)],
+        "memory" => vec![
+            all(libc::SYS_memfd_create),
+            (libc::SYS_openat, vec![without_a_name(2)]),
+            #[cfg(target_arch = "x86_64")]
+            (libc::SYS_open, vec![without_a_name(1)]),
+        ],
+        _ => panic!("{what} is nothing that can be refused"),
     };
-    let rules = calls.into_iter().map(|call| (call, vec![])).collect();
     let refused = SeccompAction::Errno(libc::EPERM as u32);
     let machine = std::env::consts::ARCH.try_into().expect("a machine that filters are made for");
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, machine).expect("a filter");
+    let calls = calls.into_iter().collect();
+    let filter = SeccompFilter::new(calls, SeccompAction::Allow, refused, machine).expect("a filter");
     let program: BpfProgram = filter.try_into().expect("a short program");
     seccompiler::apply_filter_all_threads(&program).expect("a process may filter its own calls");
+}
+
+/// Files that have no name, by the argument with the flags.
+fn without_a_name(argument: u8) -> SeccompRule {
+    let flag = libc::O_TMPFILE as u64;
+    let is_set = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(flag), flag);
+    SeccompRule::new(vec![is_set.expect("a call has six arguments")]).expect("a rule")
 }
 
 fn traffic(session: &Session, turn: usize) {

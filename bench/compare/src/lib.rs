@@ -1,9 +1,9 @@
 //! MAD-MPI beside other MPIs: one set of C sources, compiled with each library's `mpicc`, run in turns by
 //! each library's `mpiexec`, judged by statistics and drawn.
 //!
-//! This crate stands on the testbed and below the commands `nmad bench compare` and `nmad bench
-//! imbalance`. It knows every MPI, ours too, only as a prefix with `bin/mpicc` and `bin/mpiexec`; it must
-//! never link the library that it measures.
+//! This crate stands on the testbed and below the commands `nmad bench compare`, `nmad bench imbalance`
+//! and `nmad bench io`. It knows every MPI, ours too, only as a prefix with `bin/mpicc` and `bin/mpiexec`; it
+//! must never link the library that it measures.
 //!
 //! | file | subject |
 //! |---|---|
@@ -15,18 +15,22 @@
 //! | `store` | every figure as a line of a file, so that a later run continues |
 //! | `ground` | the testbed of a place |
 //! | `measure`, `pace` | the turns; how long samples may be, and how long the rest takes |
-//! | `imbalance` | the programs of P5, with their own cells and turns |
+//! | `course` | turns of programs that have cells of their own |
+//! | `imbalance` | the programs of P5 |
+//! | `io` | accesses of files |
 //! | `statistics`, `verdict`, `diff` | intervals; a report from figures; two reports compared |
 //! | `page`, `markdown`, `heat`, `words` | the report as HTML and as Markdown, its pictures, and in words |
 #![forbid(unsafe_code)]
 
 mod contestant;
+mod course;
 mod diff;
 mod error;
 mod field;
 mod ground;
 mod heat;
 mod imbalance;
+mod io;
 mod job;
 mod launch;
 mod machine;
@@ -49,6 +53,7 @@ pub use error::CompareError;
 pub use field::{Done, Watch};
 pub use imbalance::{Exercise, FLOOD, ImbalanceRequest, Measured, PROGRAMS, VARIANTS};
 pub use imbalance::{Plan as ImbalancePlan, place_names as imbalance_places, run as run_imbalance};
+pub use io::{Access, Accessed, IoPlan, IoRequest, run as run_io};
 pub use job::RankFigures;
 pub use measure::{Request, run};
 pub use place::PLACES;

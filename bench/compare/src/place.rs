@@ -41,6 +41,14 @@ pub const WIDE_PLACES: &[Place] = &[
     place("hosts8-4+2.8", "8 hosts, rails of 4 and 2.8 Gbit/s", 8, 8, NEAR),
 ];
 
+/// Places where files are accessed: those of one machine, whose file systems all of its ranks see.
+pub const FILE_PLACES: &[Place] = &[
+    place("node1", "One node, 1 rank", 1, 0, NODE),
+    place("node2", "One node, 2 ranks", 2, 0, NODE),
+    place("node4", "One node, 4 ranks", 4, 0, NODE),
+    place("node8", "One node, 8 ranks", 8, 0, NODE),
+];
+
 const fn place(
     name: &'static str,
     title: &'static str,

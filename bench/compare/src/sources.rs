@@ -58,6 +58,18 @@ pub(crate) const IMBALANCE: Program = Program {
     libraries: &["-lm"],
 };
 
+/// What `nmad bench io` runs.
+pub(crate) const IO: Program = Program {
+    name: "io",
+    sources: &[
+        ("io.h", include_str!("../c/io/io.h")),
+        ("main.c", include_str!("../c/io/main.c")),
+        ("records.c", include_str!("../c/io/records.c")),
+    ],
+    flags: &["-O2", "-std=c11"],
+    libraries: &[],
+};
+
 impl Program {
     fn files(&self) -> impl Iterator<Item = &(&'static str, &'static str)> {
         COMMON.iter().chain(self.sources)

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use super::compare::CompareArgs;
 use super::imbalance::ImbalanceArgs;
+use super::io::IoArgs;
 use crate::driver::DriverArgs;
 use crate::size;
 
@@ -37,6 +38,7 @@ Examples:
   nmad bench threads --rails max,max         1, 2 and 4 threads of a process over two rails
   nmad bench compare                         MAD-MPI beside Open MPI and MPICH, ten minutes
   nmad bench imbalance                       programs that communicate unevenly, beside other MPIs
+  nmad bench io --path /dev/shm              files, beside other MPIs
   nmad run -n 2 nmad bench rate              in a job that was started by any launcher
   nmad testbed -- nmad run -n 2 nmad bench latency --size 8,64 --json
 
@@ -63,6 +65,8 @@ pub(crate) enum What {
     Compare(CompareArgs),
     /// P5's programs beside other MPIs: time in communication, imbalance, share
     Imbalance(ImbalanceArgs),
+    /// Files beside other MPIs: contiguous, strided, small records, collective, shared pointers, many files
+    Io(IoArgs),
 }
 
 #[derive(Debug, Args)]

@@ -7,11 +7,13 @@ mod decided;
 mod failover;
 mod imbalance;
 mod interference;
+mod io;
 mod offload;
 mod overlap;
 mod predicted;
 mod regret;
 mod report;
+mod rounds;
 mod shared;
 
 use newmadeleine::engine::Registry;
@@ -35,6 +37,7 @@ pub(crate) fn main(args: &BenchArgs) -> ExitCode {
         What::Decision(args) => decided::run(args),
         What::Compare(args) => compare::main(args),
         What::Imbalance(args) => imbalance::main(args),
+        What::Io(args) => io::main(args),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `nmad info`: what this process would work with, and where each setting comes from.
 
+mod io;
 mod mpi;
 mod progress;
 mod rails;
@@ -29,6 +30,7 @@ Examples:
   NMAD_STRATEGY=fifo nmad info    the same with a setting changed
   nmad run -n 2 nmad info         inside a job: also which ranks each rail reaches (rank 0 tells)
   nmad info --mpi                 binary interfaces and functions of MPI
+  nmad info --io /scratch         how files are accessed there; --ranks 4 for a job of four
   nmad info --settings            what each setting does, its values and its default
   nmad info --plot pictures       also draws what the rails were measured to do
   nmad info --json                for programs: one object
@@ -45,6 +47,13 @@ pub(crate) struct InfoArgs {
     /// Tell which functions of MPI are supported, and which are not
     #[arg(long)]
     mpi: bool,
+    /// Tell how MPI's files are accessed in this folder: file system, ways, owners, hints, what was measured
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["mpi", "plot", "settings"])]
+    io: Option<PathBuf>,
+    /// Ranks on this machine for which --io tells ways and owners
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "io")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
+    ranks: u32,
     /// Explain all settings: variables of sessions, of MPI, of launchers and of compilers
     #[arg(long, value_name = "FORM", num_args = 0..=1, default_missing_value = "text")]
     #[arg(conflicts_with_all = ["json", "mpi", "plot"])]
@@ -116,6 +125,10 @@ pub(crate) fn main(args: &InfoArgs) -> ExitCode {
     if args.mpi {
         mpi::print(args.json);
         return ExitCode::SUCCESS;
+    }
+    if let Some(path) = &args.io {
+        let printed = io::print(path, args.ranks, args.json);
+        return printed.map_or_else(|why| complain("info", &why, FAILED), |()| ExitCode::SUCCESS);
     }
     let info = match gather(args) {
         Ok(Some(info)) => info,

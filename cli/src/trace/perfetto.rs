@@ -1,9 +1,12 @@
 //! A trace for Perfetto and Chrome's viewer, in the trace-event format: a rank is a process; its threads are
-//! the calls of MPI, and its rails; arrows lead from send to receive; a counter for each rail says how many
-//! bytes it carries.
+//! the calls of MPI, and its rails; arrows lead from the call that sends to the call that receives; a counter
+//! for each rail says how many bytes it carries.
 //!
 //! Numbers of processes and threads are not those of ranks and rails: the viewers take 0 for the idle task of
-//! the system, and the number of a thread has to be that of one process only.
+//! the system, and the number of a thread has to be that of one process only. Slices of one track may contain
+//! each other but not overlap, and an arrow begins and ends within a slice: Perfetto drops what is otherwise.
+
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
 
@@ -31,6 +34,7 @@ fn thread_of(process: usize, track: usize) -> usize {
 pub(super) fn events(all: &[Records], messages: &[Message]) -> Value {
     let links = Links::of(all);
     let mut events = Vec::new();
+    let mut tracks = HashMap::new();
     for rank in all {
         let process = process_of(rank.rank);
         events.push(named("process_name", process, 0, &format!("rank {} ({})", rank.rank, rank.name)));
@@ -41,12 +45,11 @@ pub(super) fn events(all: &[Records], messages: &[Message]) -> Value {
             events.extend(own.iter().map(|bar| carried(process, thread, bar)));
             events.extend(counters(process, rail, &own));
         }
-        calls(&mut events, rank);
+        tracks.insert(rank.rank, calls(&mut events, rank));
         events.extend(rank.list.iter().map(|record| mark(process, &rails.rails, record)));
     }
-    for (number, message) in messages.iter().enumerate() {
-        arrow(&mut events, all, number, message);
-    }
+    let arrows = messages.iter().enumerate().filter_map(|(number, message)| arrow(&tracks, number, message));
+    events.extend(arrows.flatten());
     let first = all.first();
     let program = first.map_or("", |rank| &rank.command);
     let began = first.map_or("", |rank| &rank.date);
@@ -70,58 +73,68 @@ fn carried(process: usize, thread: usize, bar: &Bar) -> Value {
 
 /// Bytes that a rail carries, whenever they change.
 fn counters(process: usize, rail: &str, bars: &[&Bar]) -> Vec<Value> {
-    let starts = bars.iter().map(|bar| (bar.start_ns, bar.len as i64));
-    let mut changes: Vec<(u64, i64)> =
-        starts.chain(bars.iter().map(|bar| (bar.end_ns, -(bar.len as i64)))).collect();
-    changes.sort_unstable();
+    let mut changes: BTreeMap<u64, i64> = BTreeMap::new();
+    for bar in bars {
+        *changes.entry(bar.start_ns).or_default() += bar.len as i64;
+        *changes.entry(bar.end_ns).or_default() -= bar.len as i64;
+    }
     let mut bytes = 0;
     let counter = |(at_ns, change): (u64, i64)| {
         bytes += change;
         let name = format!("bytes on {rail}");
         json!({ "ph": "C", "name": name, "pid": process, "ts": us(at_ns), "args": { "bytes": bytes } })
     };
-    changes.into_iter().map(counter).collect()
+    changes.into_iter().filter(|(_, change)| *change != 0).map(counter).collect()
 }
 
-fn calls(events: &mut Vec<Value>, rank: &Records) {
-    let process = process_of(rank.rank);
-    for (thread, list) in threads(rank) {
-        let track = CALLS + thread as usize;
-        events.push(named("thread_name", process, track, &format!("MPI, thread {thread}")));
-        events.extend(list.iter().map(|stretch| {
-            let name = stretch.call.map_or("computing", |call| &call.call);
-            json!({
-                "ph": "X", "name": name, "cat": stretch.state.name(),
-                "pid": process, "tid": thread_of(process, track),
-                "ts": us(stretch.start_ns), "dur": us(stretch.end_ns - stretch.start_ns),
-            })
-        }));
+/// The slices of the first thread of a rank that calls MPI: its track, and from when to when each lasts.
+struct Track {
+    thread: usize,
+    slices: Vec<(u64, u64)>,
+}
+
+impl Track {
+    /// Whether a slice of this track is open at this time.
+    fn is_open(&self, at_ns: u64) -> bool {
+        let began = self.slices.partition_point(|(start_ns, _)| *start_ns <= at_ns);
+        began > 0 && at_ns < self.slices[began - 1].1
     }
 }
 
-/// From the call that sends to the call that is there when it has arrived; without calls from rail to rail.
-fn arrow(events: &mut Vec<Value>, all: &[Records], number: usize, message: &Message) {
-    let Some(arrived_ns) = message.arrived_ns else { return };
-    let track = |rank: u32, rail: &str| {
-        let records = all.iter().find(|records| records.rank == rank)?;
-        match records.calls.first() {
-            Some(call) => Some(CALLS + call.thread as usize),
-            None => Some(records.rails().iter().position(|name| name == rail).unwrap_or(0)),
-        }
-    };
-    let rail = message.carried.first().map_or("", |(rail, _)| rail);
-    let (Some(from), Some(to)) = (track(message.from, rail), track(message.to, rail)) else { return };
+/// The calls of a rank as events, and its first thread that calls; none: it makes no calls of MPI.
+fn calls(events: &mut Vec<Value>, rank: &Records) -> Option<Track> {
+    let process = process_of(rank.rank);
+    let mut first = None;
+    for (number, list) in threads(rank) {
+        let track = CALLS + number as usize;
+        events.push(named("thread_name", process, track, &format!("MPI, thread {number}")));
+        let thread = thread_of(process, track);
+        events.extend(list.iter().map(|stretch| {
+            let name = stretch.call.map_or("computing", |call| &call.call);
+            json!({
+                "ph": "X", "name": name, "cat": stretch.state.name(), "pid": process, "tid": thread,
+                "ts": us(stretch.start_ns), "dur": us(stretch.end_ns - stretch.start_ns),
+            })
+        }));
+        let slices = || list.iter().map(|stretch| (stretch.start_ns, stretch.end_ns)).collect();
+        first.get_or_insert_with(|| Track { thread, slices: slices() });
+    }
+    first
+}
+
+/// From the call that sends to the call that is there when it has arrived; none where either is missing.
+fn arrow(tracks: &HashMap<u32, Option<Track>>, number: usize, message: &Message) -> Option<[Value; 2]> {
+    let arrived_ns = message.arrived_ns.filter(|arrived| *arrived >= message.sent_ns)?;
     let name = format!("{} B, {}", message.len, message.protocol);
-    let end = |ph: &str, rank: u32, track: usize, at_ns: u64| {
-        let process = process_of(rank);
-        json!({
+    let end = |ph: &str, rank: u32, at_ns: u64| {
+        let track = tracks.get(&rank)?.as_ref().filter(|track| track.is_open(at_ns))?;
+        Some(json!({
             "ph": ph, "bp": "e", "id": number, "cat": "message", "name": name,
-            "pid": process, "tid": thread_of(process, track),
+            "pid": process_of(rank), "tid": track.thread,
             "ts": us(at_ns), "args": { "tag": message.tag, "why": message.why() },
-        })
+        }))
     };
-    events.push(end("s", message.from, from, message.sent_ns));
-    events.push(end("f", message.to, to, arrived_ns));
+    Some([end("s", message.from, message.sent_ns)?, end("f", message.to, arrived_ns)?])
 }
 
 fn mark(process: usize, rails: &[String], r: &Record) -> Value {

@@ -3,6 +3,7 @@
 
 use nmad_launch::local::stamp;
 use serde::Deserialize;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -204,10 +205,8 @@ impl Records {
 
     /// Names of the rails, sorted.
     pub(crate) fn rails(&self) -> Vec<String> {
-        let mut rails: Vec<String> = self.list.iter().map(|record| record.rail.clone()).collect();
-        rails.sort();
-        rails.dedup();
-        rails
+        let rails: BTreeSet<&str> = self.list.iter().map(|record| record.rail.as_str()).collect();
+        rails.into_iter().map(str::to_string).collect()
     }
 
     /// The first and the last time; none: it is empty.

@@ -112,7 +112,8 @@ pub(crate) struct Stretch<'a> {
     pub(crate) call: Option<&'a Call>,
 }
 
-/// The threads of a rank that called MPI, and what each did from its first call to its last.
+/// The threads of a rank that called MPI, and what each did from its first call to its last, in the order of
+/// time. A call that a function of the program makes within another call is a part of that one.
 pub(crate) fn threads(rank: &Records) -> Vec<(u32, Vec<Stretch<'_>>)> {
     let mut numbers: Vec<u32> = rank.calls.iter().map(|call| call.thread).collect();
     numbers.sort_unstable();
@@ -120,7 +121,13 @@ pub(crate) fn threads(rank: &Records) -> Vec<(u32, Vec<Stretch<'_>>)> {
     let stretches = |thread: u32| {
         let mut list = Vec::new();
         let mut until = None;
-        for call in rank.calls.iter().filter(|call| call.thread == thread) {
+        let mut calls: Vec<&Call> = rank.calls.iter().filter(|call| call.thread == thread).collect();
+        // Records are written at the end of a call: that of the call around follows.
+        calls.sort_by_key(|call| (call.at_ns, std::cmp::Reverse(call.until_ns)));
+        for call in calls {
+            if until.is_some_and(|until| call.until_ns <= until && call.at_ns < until) {
+                continue;
+            }
             if let Some(until) = until.filter(|until| *until < call.at_ns) {
                 list.push(Stretch {
                     state: State::Computing,
@@ -187,5 +194,17 @@ mod tests {
         let states: Vec<_> = threads[0].1.iter().map(|each| (each.state, each.end_ns)).collect();
         assert_eq!(states, [(State::Sending, 15), (State::Computing, 30), (State::Waiting, 40)]);
         assert_eq!((threads[1].0, sums(&rank)[State::Computing as usize]), (7, 15));
+    }
+
+    #[test]
+    fn a_call_within_a_call_is_a_part_of_it() {
+        let call = |at: u64, name: &str, until: u64| {
+            format!(r#"{{"at_ns":{at},"call":"{name}","until_ns":{until},"thread":0}}"#)
+        };
+        let text = [call(1, "MPI_Send", 2), call(15, "MPI_Recv", 18), call(10, "MPI_Comm_dup", 20)];
+        let rank = Records::parse("t.0".into(), &text.join("\n")).unwrap();
+        let list = threads(&rank).remove(0).1;
+        let times: Vec<_> = list.iter().map(|each| (each.start_ns, each.end_ns)).collect();
+        assert_eq!(times, [(1, 2), (2, 10), (10, 20)]);
     }
 }

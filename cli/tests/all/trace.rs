@@ -1,7 +1,6 @@
 //! `nmad trace`: exports, read back by parsers that know nothing of what wrote them.
 
 use crate::command::{Ended, nmad, run};
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -48,7 +47,8 @@ fn job(folder: &Path) {
     }
 }
 
-fn trace(words: &[&str]) -> (tempfile::TempDir, Ended) {
+/// Runs `nmad trace` on the two ranks.
+pub(crate) fn trace(words: &[&str]) -> (tempfile::TempDir, Ended) {
     let folder = tempfile::tempdir().expect("a folder");
     job(folder.path());
     let at = |name: &str| folder.path().join(name).to_str().expect("text").to_string();
@@ -127,39 +127,6 @@ fn paraver_reads_states_events_and_messages() {
         .collect();
     assert_eq!(levels, [("NODE", 2), ("TASK", 2), ("THREAD", 4)]);
     assert!(row.contains("rank 1, rails"), "{row}");
-}
-
-#[test]
-fn perfetto_gets_calls_arrows_and_counters() {
-    let (_folder, ended) = trace(&["--json"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
-    let all: Value = serde_json::from_str(&ended.out).expect("one object");
-    let events = all["traceEvents"].as_array().expect("a list");
-    let of = |kind: &str| events.iter().filter(|event| event["ph"] == kind).collect::<Vec<_>>();
-    let (starts, ends) = (of("s"), of("f"));
-    assert_eq!((starts.len(), ends.len()), (2, 2));
-    // An arrow begins and ends within a slice of its track.
-    for end in starts.iter().chain(&ends) {
-        let at = end["ts"].as_f64().expect("a time");
-        let within = of("X").into_iter().any(|slice| {
-            let (start, took) = (slice["ts"].as_f64().unwrap_or(0.0), slice["dur"].as_f64().unwrap_or(0.0));
-            slice["pid"] == end["pid"] && slice["tid"] == end["tid"] && start <= at && at <= start + took
-        });
-        assert!(within, "{end}");
-    }
-    // Viewers take 0 for the idle task, and a thread for that of one process.
-    let number = |event: &Value, field: &str| event[field].as_u64().unwrap_or_else(|| panic!("{event}"));
-    let mut owners: BTreeMap<u64, u64> = BTreeMap::new();
-    for event in events {
-        assert!(event["ph"].is_string() && event["name"].is_string() && number(event, "pid") > 0, "{event}");
-        assert!(event["ph"] == "M" || event["ts"].is_number(), "{event}");
-        if event["ph"] != "C" {
-            let (process, thread) = (number(event, "pid"), number(event, "tid"));
-            assert!(thread > 0 && *owners.entry(thread).or_insert(process) == process, "{event}");
-        }
-    }
-    assert!(of("C").iter().all(|event| event["args"]["bytes"].is_i64()) && !of("C").is_empty());
-    assert!(ends[1]["args"]["why"].as_str().expect("a reason").contains("above the eager limit"));
 }
 
 /// The lines of an archive, as the tool of its library prints them; none: it is not installed.

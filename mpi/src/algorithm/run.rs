@@ -144,7 +144,7 @@ impl Run {
                 continue;
             };
             self.flying.swap_remove(index);
-            if let Err(error) = self.judge(step, outcome) {
+            if let Err(error) = self.judge(step, outcome, transport) {
                 self.failure.get_or_insert(error);
             }
             self.end(step);
@@ -214,7 +214,12 @@ impl Run {
 
     /// Whether a message was what the step expected.
     #[inline]
-    fn judge(&self, step: u32, outcome: std::result::Result<u64, engine::Error>) -> Result<()> {
+    fn judge(
+        &self,
+        step: u32,
+        outcome: std::result::Result<u64, engine::Error>,
+        transport: &mut impl Transport,
+    ) -> Result<()> {
         let action = &self.schedule.nodes[step as usize].action;
         match (outcome, action) {
             (Ok(len), Action::Recv { from, into, .. }) if len != into.len() => {
@@ -224,7 +229,7 @@ impl Run {
             (Err(engine::Error::Truncated { envelope, capacity }), Action::Recv { from, .. }) => {
                 Err(self.mismatch(*from, envelope.len, capacity))
             }
-            (Err(error), _) => Err(Class::PROC_ABORTED.error(error.to_string())),
+            (Err(error), _) => Err(transport.explain(error)),
         }
     }
 

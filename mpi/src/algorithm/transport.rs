@@ -16,4 +16,7 @@ pub trait Transport {
 
     /// How a request ended, if it has: the bytes of the message. Told once.
     fn take(&mut self, request: RequestId) -> Option<Result<u64, Error>>;
+
+    /// The error of MPI for a message that failed, with what the rails say of the reason.
+    fn explain(&mut self, error: Error) -> crate::error::Error;
 }

@@ -2,10 +2,11 @@
 
 use crate::algorithm::transport::Transport;
 use crate::comm::Communicator;
-use crate::world::World;
+use crate::error::Class;
+use crate::world::{World, from_session};
 use newmadeleine::engine::{Context, Engine, Error, PeerId, Source, Tag, TagMatch};
 use newmadeleine::progress::Step;
-use newmadeleine::{Hints, RequestId, Segments};
+use newmadeleine::{Hints, RequestId, Segments, SessionError};
 
 /// Where the message of a party goes, or comes from. Parties are numbered as [`Transport`] says.
 #[inline]
@@ -43,6 +44,13 @@ impl Transport for Within<'_> {
     fn take(&mut self, request: RequestId) -> Option<Result<u64, Error>> {
         self.engine.take(request).map(|outcome| outcome.map(|envelope| envelope.len))
     }
+
+    #[cold]
+    fn explain(&mut self, error: Error) -> crate::error::Error {
+        let Error::PeerLost(peer) = error else { return Class::PROC_ABORTED.error(error.to_string()) };
+        let why = self.engine.inspect().failure(peer).map_or_else(String::new, |why| why.to_string());
+        from_session(SessionError::PeerLost { rank: peer.0, why })
+    }
 }
 
 /// The engine, within one step of a thread of the program.
@@ -79,6 +87,10 @@ impl Transport for Held<'_, '_, '_> {
     fn take(&mut self, request: RequestId) -> Option<Result<u64, Error>> {
         self.step.take(request).map(|outcome| outcome.map(|envelope| envelope.len))
     }
+
+    fn explain(&mut self, error: Error) -> crate::error::Error {
+        self.within().explain(error)
+    }
 }
 
 /// The node, whose lock is taken for each message only: functions of the program may run in between, and may
@@ -104,5 +116,9 @@ impl Transport for Free<'_> {
 
     fn take(&mut self, request: RequestId) -> Option<Result<u64, Error>> {
         self.world.node().take(request).map(|outcome| outcome.map(|envelope| envelope.len))
+    }
+
+    fn explain(&mut self, error: Error) -> crate::error::Error {
+        self.world.node().step(|step| Within { engine: step.engine(), comm: self.comm }.explain(error))
     }
 }

@@ -80,7 +80,10 @@ fn row(world: &World, alone: Option<i64>, split_type: Option<SplitType>, asked: 
     let session = world.session();
     let node = alone.unwrap_or_else(|| i64::from(session.nodes()[session.rank() as usize]));
     let mut units = [NONE; Kind::ALL.len()];
-    for unit in hardware::units() {
+    // What the hardware is like stands in some thirty files of the system: most splits, and all windows and
+    // files, ask for shared memory only.
+    let is_about_units = split_type == Some(SplitType::HwUnguided) || asked.and_then(Kind::of_name).is_some();
+    for unit in if is_about_units { hardware::units() } else { Vec::new() } {
         units[unit.kind as usize] = unit.number.map_or(NONE, |number| node * PROCESSORS + i64::from(number));
     }
     let hint = asked.map_or(0, |text| number(text).unwrap_or(0) as i64);

@@ -2,7 +2,6 @@
 //! how it has ended.
 
 use super::exchange::Exchange;
-use super::hints::Switch;
 use super::lost::UnlessLost;
 use super::transfer::{Asked, Transfer};
 use super::whole::told_of_failures;
@@ -13,6 +12,7 @@ use crate::error::Result;
 use crate::status::Status;
 use newmadeleine::tell_user;
 use nmad_file::Regions;
+use nmad_file::hints::Switch;
 use nmad_file::plan::{self, Load};
 use std::fmt;
 use std::sync::Arc;

@@ -15,7 +15,6 @@ mod background;
 pub(crate) mod call;
 mod collective;
 mod exchange;
-mod hints;
 mod lost;
 pub(crate) mod open;
 mod owner;
@@ -38,8 +37,7 @@ use crate::handle::{self, DYNAMIC};
 use crate::info::Infos;
 use crate::table::Table;
 use atomic::Lock;
-use hints::Hints;
-use nmad_file::{Cause, Disk, Fault};
+use nmad_file::{Cause, Disk, Fault, Hints};
 use pointer::Shared;
 use split::Split;
 use std::fmt;
@@ -99,7 +97,10 @@ impl File {
 
     /// The hints that are in force.
     pub(crate) fn info(&self) -> Infos {
-        lock(&self.hints).told(self)
+        let told = Infos::default();
+        let entries = lock(&self.hints).told(self.disk.system().block, &self.nodes);
+        entries.iter().for_each(|(key, value)| told.set(key, value));
+        told
     }
 
     pub(crate) fn errhandler(&self) -> Arc<Handler> {

@@ -1,6 +1,5 @@
 //! How files are opened, closed and removed.
 
-use super::hints::Hints;
 use super::pointer::Shared;
 use super::view::View;
 use super::whole::told_of_failures;
@@ -15,7 +14,7 @@ use crate::info;
 use crate::objects;
 use crate::task::block_on;
 use crate::world::world;
-use nmad_file::{Disk, Fault};
+use nmad_file::{Disk, Fault, Hints};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -71,7 +70,7 @@ pub(crate) fn open(handle: Comm, name: &str, bits: i32, info: Info) -> Result<ha
 fn opened(on: Named, name: &str, bits: i32, info: Info) -> Result<handle::File> {
     let mut hints = Hints::default();
     let arguments = Amode::new(bits).and_then(|amode| {
-        info::optional(info)?.iter().for_each(|info| hints.take(info));
+        info::optional(info)?.iter().for_each(|info| hints.take(|key| info.get(key)));
         Ok(amode)
     });
     let is_first = on.comm.rank() == 0;

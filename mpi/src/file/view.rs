@@ -195,7 +195,7 @@ impl File {
                 format_args!("rank {rank} gives another elementary type or representation for its view");
             return Err(self.error(Class::NOT_SAME, text));
         }
-        given.iter().for_each(|given| lock(&self.hints).take(given));
+        given.iter().for_each(|given| lock(&self.hints).take(|key| given.get(key)));
         *lock(&self.view) = Arc::new(view);
         *lock(&self.position) = 0;
         if self.rank() == 0 {

@@ -60,7 +60,7 @@ impl File {
     pub(crate) fn set_info(self: &Arc<File>, info: Info) -> Result<()> {
         let given = info::optional(info);
         let mut hints = lock(&self.hints).clone();
-        given.iter().flatten().for_each(|given| hints.take(given));
+        given.iter().flatten().for_each(|given| hints.take(|key| given.get(key)));
         let all = self.together(&hints.numbers())?;
         given?;
         let first = all.first_chunk().copied().unwrap_or_default();

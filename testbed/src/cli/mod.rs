@@ -29,6 +29,7 @@ Inside:
   nmad testbed --set r1=down        take rail r1 away in the middle of a transfer; r1=up brings it back
   nmad testbed --set r0=500mbit     change a rate; --set host1:r0=1gbit for what one host sends
   nmad testbed --set r0=noaddress   take the addresses of all hosts there away; r0=address gives them back
+  nmad testbed --set r0=noipv4      leave IPv6 alone there; r0=ipv4 gives the addresses back
   nmad testbed --set r0=loss:1%     lose one in a hundred frames, in both directions; loss:0 ends it
   nmad testbed --set r0=mtu:9000    longer frames (1500 B at first), at every host
   echo $NMAD_TESTBED                how to run a program in another host:
@@ -53,8 +54,8 @@ pub struct TestbedArgs {
     /// One rate for each rail: 4gbit, 500mbit, 10G, max (no limit)
     #[arg(long, value_name = "RATE,...", value_delimiter = ',', default_value = "max")]
     pub rails: Vec<Rate>,
-    /// Inside a testbed: change a rail at every host, r0=up|down|RATE|loss:1%|mtu:9000|noaddress|address, or
-    /// one, host0:r0=...
+    /// Inside a testbed: change a rail at every host, r0=up|down|RATE|loss:1%|mtu:9000|noaddress|address|
+    /// noipv4|ipv4, or one, host0:r0=...
     #[arg(long, value_name = "CHANGE", conflicts_with_all = ["hosts", "rails", "command"])]
     pub set: Vec<Change>,
     /// Print hosts, rails and addresses; then run the program, if one is given

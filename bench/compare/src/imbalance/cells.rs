@@ -5,6 +5,8 @@ use std::fmt;
 use std::fmt::Write;
 
 use crate::CompareError;
+use crate::course;
+use crate::launch::Cores;
 use crate::place::{PLACES, Place, WIDE_PLACES};
 use crate::plan::bytes;
 
@@ -92,15 +94,26 @@ pub(super) struct Batch {
     pub(super) exercises: Vec<Exercise>,
 }
 
-impl Batch {
-    /// The file of cells that the program reads.
-    pub(super) fn list(&self) -> String {
+impl course::Batch for Batch {
+    fn place(&self) -> &'static Place {
+        self.place
+    }
+
+    fn cores(&self) -> Cores {
+        if self.has_threads { Cores::Any } else { Cores::Own }
+    }
+
+    fn list(&self) -> String {
         let mut list = String::new();
         for (number, exercise) in self.exercises.iter().enumerate() {
             let Exercise { program, variant, degree, messages, size } = exercise;
             let _ = writeln!(list, "{number} {program} {variant} {degree} {messages} {size}");
         }
         list
+    }
+
+    fn cell(&self, number: usize) -> Option<String> {
+        self.exercises.get(number).map(Exercise::to_string)
     }
 }
 
@@ -114,7 +127,7 @@ fn all_places() -> impl Iterator<Item = &'static Place> {
 }
 
 /// Refuses a word that is not among those that are known.
-fn check<'a>(
+pub(crate) fn check<'a>(
     what: &str,
     word: &str,
     known: impl Iterator<Item = &'a str> + Clone,

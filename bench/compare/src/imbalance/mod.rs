@@ -7,19 +7,16 @@ mod cells;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::contestant::Contestant;
-use crate::field::{Done, Field, Missing, Watch};
-use crate::ground::Ground;
-use crate::job::{self, Failure, RankFigures, Said};
-use crate::launch::{Cores, Launch};
-use crate::machine::Machine;
-use crate::place::Place;
+use crate::course::{Course, Ears, Turn};
+use crate::field::{Field, Missing, Watch};
+use crate::job::{RankFigures, Said};
 use crate::sources::{IMBALANCE, Workshop};
 use crate::{CompareError, PeerSpec};
 
 use cells::Batch;
+pub(crate) use cells::check;
 pub use cells::{Exercise, FLOOD, PROGRAMS, Plan, VARIANTS, place_names};
 
 /// The user's request.
@@ -129,130 +126,33 @@ pub fn run(
     let mut missing = Missing::default();
     let field = Field { ours: &request.ours, peers: &request.peers, cache: &request.cache };
     let contestants = field.find(&workshop, &IMBALANCE, &mut missing, watch)?;
-    let cores = Machine::here().cores;
-    let mut course =
-        Course { request, workshop, contestants, missing, cores, begun: Instant::now(), done: 0 };
-    course.run(&batches, watch, each)?;
+    let mut course = Course::new(workshop, (contestants, missing), request.rounds, request.silence);
+    let mut heard = Heard::default();
+    let mut ears = Ears {
+        words: &|path, batch| request.words(path, batch),
+        hear: &mut |turn, said| heard.listen(turn, said).into_iter().for_each(&mut *each),
+        watch,
+    };
+    course.run(&batches, &mut ears)?;
     Ok(course.missing.texts().to_vec())
 }
 
-/// The state of a run during its rounds.
-struct Course<'a> {
-    request: &'a ImbalanceRequest,
-    workshop: Workshop,
-    contestants: Vec<Contestant>,
-    missing: Missing,
-    cores: usize,
-    begun: Instant,
-    /// Turns that were taken.
-    done: usize,
-}
-
-/// Who, where, when.
-struct Turn<'a> {
-    round: u32,
-    who: &'a Contestant,
-    batch: &'a Batch,
-}
-
-impl Course<'_> {
-    fn run(
-        &mut self,
-        batches: &[Batch],
-        watch: &mut dyn Watch,
-        each: &mut dyn FnMut(Measured),
-    ) -> Result<(), CompareError> {
-        let contestants = self.contestants.clone();
-        let turns = batches.len() * contestants.len() * self.request.rounds as usize;
-        for place in places(batches) {
-            let ground = match Ground::prepare(place) {
-                Ok(ground) => ground,
-                Err(why) => {
-                    self.missing.add(format!("{}: {why}", place.title), watch);
-                    continue;
-                }
-            };
-            ground.remark.iter().for_each(|remark| self.missing.add(remark.clone(), watch));
-            for round in 1..=self.request.rounds {
-                for batch in batches.iter().filter(|batch| batch.place == place) {
-                    for who in &contestants {
-                        self.tell(turns, &Turn { round, who, batch }, watch);
-                        self.turn(&Turn { round, who, batch }, &ground, watch, each)?;
-                        self.done += 1;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn tell(&self, turns: usize, turn: &Turn<'_>, watch: &mut dyn Watch) {
-        let elapsed_s = self.begun.elapsed().as_secs_f64();
-        let left_s = match self.done {
-            0 => turns as f64,
-            done => elapsed_s / done as f64 * (turns - done) as f64,
-        };
-        let (rounds, place) = (self.request.rounds, turn.batch.place.name);
-        let text = format!("round {} of {rounds}, {place}, {}", turn.round, turn.who.name);
-        watch.turn(&Done { text, elapsed_s, left_s });
-    }
-
-    /// One job: all exercises of a batch by one contestant.
-    fn turn(
-        &mut self,
-        turn: &Turn<'_>,
-        ground: &Ground,
-        watch: &mut dyn Watch,
-        each: &mut dyn FnMut(Measured),
-    ) -> Result<(), CompareError> {
-        let path = self.workshop.write("cells", &turn.batch.list())?;
-        let on = if turn.batch.has_threads { Cores::Any } else { Cores::Own };
-        let launch = Launch { who: turn.who, place: turn.batch.place, on, cores: self.cores };
-        let mut command = launch.command(&self.workshop, &self.words(path, turn.batch));
-        let (mut heard, mut skipped) = (Heard::default(), Vec::new());
-        let ended = match ground.place(&mut command) {
-            Err(why) => Err(Failure { cell: None, why }),
-            Ok(()) => job::run(command, self.request.silence, &mut |said| match said {
-                Said::Skip { number, why } => skipped.push((number, why)),
-                said => heard.listen(turn, said).into_iter().for_each(&mut *each),
-            }),
-        };
-        let failed = ended.err().map(|failure| (failure.cell, failure.why));
-        for (cell, why) in skipped.into_iter().map(|(cell, why)| (Some(cell), why)).chain(failed) {
-            let what = cell.and_then(|cell| turn.batch.exercises.get(cell));
-            let what = what.map_or_else(String::new, |exercise| format!(" at {exercise}"));
-            self.missing.add(format!("{}, {}{what}: {why}", turn.batch.place.name, turn.who.name), watch);
-        }
-        Ok(())
-    }
-
+impl ImbalanceRequest {
     /// The words of the program.
     fn words(&self, cells: PathBuf, batch: &Batch) -> Vec<OsString> {
-        let request = self.request;
         let mut words = vec!["--cells".into(), cells.into()];
-        let threads = if batch.has_threads { u64::from(request.threads) } else { 1 };
+        let threads = if batch.has_threads { u64::from(self.threads) } else { 1 };
         for (name, value) in [
-            ("--calculation", request.calculation_us),
-            ("--iterations", u64::from(request.iterations)),
-            ("--fragment", request.fragment),
+            ("--calculation", self.calculation_us),
+            ("--iterations", u64::from(self.iterations)),
+            ("--fragment", self.fragment),
             ("--threads", threads),
-            ("--seed", request.seed),
+            ("--seed", self.seed),
         ] {
             words.extend([OsString::from(name), value.to_string().into()]);
         }
         words
     }
-}
-
-/// The places of all batches, each once.
-fn places(batches: &[Batch]) -> Vec<&'static Place> {
-    let mut places: Vec<&'static Place> = Vec::new();
-    for batch in batches {
-        if !places.contains(&batch.place) {
-            places.push(batch.place);
-        }
-    }
-    places
 }
 
 /// What the job has said of the exercise that it is at.
@@ -264,7 +164,7 @@ struct Heard {
 
 impl Heard {
     /// Takes note of a line; the figures, when the last one of an exercise has come.
-    fn listen(&mut self, turn: &Turn<'_>, said: Said) -> Option<Measured> {
+    fn listen(&mut self, turn: &Turn<'_, Batch>, said: Said) -> Option<Measured> {
         match said {
             Said::Begin(_) => *self = Heard::default(),
             Said::Rank { figures, .. } => self.ranks.push(figures),

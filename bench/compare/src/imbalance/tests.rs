@@ -1,5 +1,7 @@
 use super::*;
+use crate::contestant::Contestant;
 use crate::contestant::{Installation, Kind};
+use crate::course::Batch as _;
 
 fn plan(programs: &[&str], places: &[&str]) -> Plan {
     let own = |words: &[&str]| words.iter().map(|word| word.to_string()).collect();

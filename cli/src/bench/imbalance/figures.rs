@@ -5,6 +5,8 @@ use nmad_bench::table::Table;
 use nmad_compare::{Exercise, Measured, OURS};
 use serde::Serialize;
 
+use crate::bench::rounds::{Rounds, spread};
+
 /// One line of `--json`.
 #[derive(Serialize)]
 pub(super) struct Line<'a> {
@@ -38,39 +40,16 @@ pub(super) struct Group<'a> {
 impl<'a> Group<'a> {
     /// The contestants that have a figure, ours first.
     pub(super) fn names(&self) -> Vec<&'a str> {
-        let mut names: Vec<&str> = Vec::new();
-        for measured in &self.all {
-            if !names.contains(&&*measured.who) {
-                names.push(&measured.who);
-            }
-        }
-        names.sort_by_key(|name| *name != OURS);
-        names
+        self.rounds(communication).names()
     }
 
     /// A figure of one contestant, over the rounds.
     pub(super) fn of(&self, who: &str, figure: impl Fn(&Measured) -> f64) -> Option<Summary> {
-        let own = self.all.iter().filter(|measured| measured.who == who);
-        Summary::of(&own.map(|measured| figure(measured)).collect::<Vec<_>>())
+        self.rounds(figure).of(who)
     }
 
-    /// The other MPI with the least communication.
-    fn best(&self) -> Option<&'a str> {
-        let others = self.names().into_iter().filter(|name| *name != OURS);
-        let time = |name: &str| self.of(name, communication).map_or(f64::MAX, |summary| summary.median);
-        others.min_by(|a, b| time(a).total_cmp(&time(b)))
-    }
-
-    /// Our time to that of the best other one, round by round.
-    fn ratio(&self) -> Option<Summary> {
-        let best = self.best()?;
-        let find = |who: &str, round| {
-            let mut all = self.all.iter();
-            all.find(|measured| measured.who == who && measured.round == round).map(|m| communication(m))
-        };
-        let rounds = self.all.iter().filter(|measured| measured.who == OURS).map(|measured| measured.round);
-        let ratio = |round| Some(find(OURS, round)? / find(best, round).filter(|us| *us > 0.0)?);
-        Summary::of(&rounds.filter_map(ratio).collect::<Vec<_>>())
+    fn rounds(&self, figure: impl Fn(&Measured) -> f64) -> Rounds<'a> {
+        self.all.iter().map(|measured| (&*measured.who, measured.round, figure(measured))).collect()
     }
 }
 
@@ -97,15 +76,6 @@ pub(super) fn groups(all: &[Measured]) -> Vec<Group<'_>> {
     groups
 }
 
-/// The median, and what lies furthest from it, where there is more than one figure.
-fn spread(summary: Summary) -> String {
-    let Summary { median, min, max, count, .. } = summary;
-    match count {
-        0 | 1 => number(median),
-        _ => format!("{} ({} .. {})", number(median), number(min), number(max)),
-    }
-}
-
 /// A table for each place.
 pub(super) fn tables(all: &[Measured]) -> Vec<Table> {
     let groups = groups(all);
@@ -123,7 +93,7 @@ fn table<'a>(place: &str, groups: impl Iterator<Item = &'a Group<'a>>) -> Table 
         for who in group.names() {
             let figure =
                 |of: fn(&Measured) -> f64| group.of(who, of).map_or("-".into(), |s| number(s.median));
-            let ratio = group.ratio().filter(|_| who == OURS);
+            let ratio = group.rounds(communication).ratio().filter(|_| who == OURS);
             table.row([
                 if who == OURS { group.exercise.to_string() } else { String::new() },
                 who.to_string(),
@@ -174,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios_are_taken_round_by_round_beside_the_best() {
+    fn an_exercise_has_a_row_for_each_contestant() {
         let all = [
             measured("mpich", 1, 100.0),
             measured(OURS, 1, 50.0),
@@ -184,8 +154,6 @@ mod tests {
         ];
         let groups = groups(&all);
         assert_eq!((groups.len(), groups[0].names()), (1, vec![OURS, "mpich", "openmpi"]));
-        let ratio = groups[0].ratio().unwrap();
-        assert_eq!((ratio.min, ratio.max, ratio.count), (0.5, 0.75, 2));
         let text = tables(&all)[0].to_string();
         assert!(text.contains("overlap plain degree 1 1 MiB"), "{text}");
     }

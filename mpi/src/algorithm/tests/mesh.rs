@@ -128,4 +128,8 @@ impl Transport for Port<'_> {
     fn take(&mut self, request: RequestId) -> Option<Result<u64, Error>> {
         self.mesh.ended.remove(&request)
     }
+
+    fn explain(&mut self, error: Error) -> crate::error::Error {
+        crate::error::Class::PROC_ABORTED.error(error.to_string())
+    }
 }

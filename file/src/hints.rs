@@ -1,9 +1,8 @@
-//! Hints: keys of info objects that change how a file is accessed. Those that this library has no use for are
+//! Hints: keys by which programs change how a file is accessed. Those that this library has no use for are
 //! ignored, and not told as in force.
 
-use super::File;
-use crate::info::Infos;
-use nmad_file::{Regions, plan};
+use crate::plan;
+use crate::regions::Regions;
 use std::fmt;
 
 /// Bytes of a region, if nobody says anything else. Writes of 8 MiB a rank in interleaved records of 4 KiB,
@@ -15,11 +14,13 @@ const REGION_MAX: u64 = 1 << 30;
 
 /// What a program says about a way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Switch {
+pub enum Switch {
     /// The predicted cost decides.
     #[default]
     Automatic,
+    /// By owners.
     Enable,
+    /// Each process by itself.
     Disable,
 }
 
@@ -46,7 +47,7 @@ impl fmt::Display for Switch {
 
 /// The hints of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Hints {
+pub struct Hints {
     /// Number of owners.
     owners: Option<u64>,
     /// Bytes of a region.
@@ -58,15 +59,15 @@ pub(super) struct Hints {
     /// Whether gaps between pieces are read with them.
     sieves: Switch,
     /// Permissions of a file that is created.
-    pub(super) mode: Option<u32>,
+    pub mode: Option<u32>,
 }
 
 impl Hints {
-    /// Takes what an info object says. Values that mean nothing are ignored, as the standard says of hints.
-    pub(super) fn take(&mut self, given: &Infos) {
+    /// Takes what the program says of each key. Values that mean nothing are ignored, as the standard says.
+    pub fn take(&mut self, given: impl Fn(&str) -> Option<String>) {
         let number =
-            |key: &str| given.get(key).and_then(|text| text.trim().parse().ok()).filter(|number| *number > 0);
-        let switch = |key: &str| given.get(key).and_then(|text| Switch::of(text.trim()));
+            |key: &str| given(key).and_then(|text| text.trim().parse().ok()).filter(|number| *number > 0);
+        let switch = |key: &str| given(key).and_then(|text| Switch::of(text.trim()));
         let keep = |place: &mut Option<u64>, new: Option<u64>| *place = new.or(*place);
         keep(&mut self.owners, number("cb_nodes"));
         keep(&mut self.region, number("cb_buffer_size").map(|len| len.min(REGION_MAX)));
@@ -76,17 +77,17 @@ impl Hints {
         self.writes = switch("romio_cb_write").or(both).unwrap_or(self.writes);
         self.sieves = switch("romio_ds_read").unwrap_or(self.sieves);
         let octal = |text: String| u32::from_str_radix(text.trim().trim_start_matches("0o"), 8).ok();
-        self.mode = given.get("file_perm").and_then(octal).filter(|mode| *mode <= 0o777).or(self.mode);
+        self.mode = given("file_perm").and_then(octal).filter(|mode| *mode <= 0o777).or(self.mode);
     }
 
     /// Numbers for the other ranks, of which all take those of the first.
-    pub(super) fn numbers(&self) -> [i64; 5] {
+    pub fn numbers(&self) -> [i64; 5] {
         let number = |number: Option<u64>| number.map_or(0, |number| number as i64);
         [number(self.owners), number(self.region), number(self.stripe), self.reads as i64, self.writes as i64]
     }
 
     /// Takes what the first rank has said about what all have to do alike.
-    pub(super) fn agree(&mut self, numbers: [i64; 5]) {
+    pub fn agree(&mut self, numbers: [i64; 5]) {
         let number = |number: i64| u64::try_from(number).ok().filter(|number| *number > 0);
         let switch = |number: i64| {
             let all = [Switch::Automatic, Switch::Enable, Switch::Disable];
@@ -98,39 +99,39 @@ impl Hints {
     }
 
     /// Whether the program wants owners for collective reads or writes.
-    pub(super) fn exchanges(&self, reads: bool) -> Switch {
+    pub fn exchanges(&self, reads: bool) -> Switch {
         if reads { self.reads } else { self.writes }
     }
 
     /// Bytes of gaps that are read with pieces.
-    pub(super) fn gap(&self) -> u64 {
+    pub fn gap(&self) -> u64 {
         if self.sieves == Switch::Disable { 0 } else { plan::GAP }
     }
 
     /// The regions of a file of this block, of ranks on these nodes.
-    pub(super) fn regions(&self, block: u64, nodes: &[u32]) -> Regions {
+    pub fn regions(&self, block: u64, nodes: &[u32]) -> Regions {
         let unit = self.region.unwrap_or(REGION);
         Regions::new(unit, self.stripe.unwrap_or(block), owners(self.owners, nodes))
     }
 
-    /// What is in force.
-    pub(super) fn told(&self, file: &File) -> Infos {
-        let told = Infos::default();
-        let regions = self.regions(file.disk.system().block, &file.nodes);
-        told.set("cb_nodes", &regions.owners().len().to_string());
-        told.set("cb_buffer_size", &regions.unit().to_string());
-        told.set("striping_unit", &self.stripe.unwrap_or(file.disk.system().block).to_string());
-        told.set("romio_cb_read", &self.reads.to_string());
-        told.set("romio_cb_write", &self.writes.to_string());
-        told.set("collective_buffering", if self.writes == Switch::Disable { "false" } else { "true" });
-        told.set("romio_ds_read", &if self.gap() > 0 { Switch::Enable } else { Switch::Disable }.to_string());
-        // Bytes that nobody has written are never written back.
-        told.set("romio_ds_write", &Switch::Disable.to_string());
-        told.set("romio_no_indep_rw", "false");
-        told.set("nb_proc", &file.ranks().to_string());
-        if let Some(mode) = self.mode {
-            told.set("file_perm", &format!("{mode:04o}"));
-        }
+    /// The keys that are in force and their values, for a file of this block, of ranks on these nodes.
+    pub fn told(&self, block: u64, nodes: &[u32]) -> Vec<(&'static str, String)> {
+        let regions = self.regions(block, nodes);
+        let switch = |is_on| if is_on { Switch::Enable } else { Switch::Disable }.to_string();
+        let mut told = vec![
+            ("cb_nodes", regions.owners().len().to_string()),
+            ("cb_buffer_size", regions.unit().to_string()),
+            ("striping_unit", self.stripe.unwrap_or(block).to_string()),
+            ("romio_cb_read", self.reads.to_string()),
+            ("romio_cb_write", self.writes.to_string()),
+            ("collective_buffering", (self.writes != Switch::Disable).to_string()),
+            ("romio_ds_read", switch(self.gap() > 0)),
+            // Bytes that nobody has written are never written back.
+            ("romio_ds_write", switch(false)),
+            ("romio_no_indep_rw", "false".into()),
+            ("nb_proc", nodes.len().to_string()),
+        ];
+        told.extend(self.mode.map(|mode| ("file_perm", format!("{mode:04o}"))));
         told
     }
 }
@@ -153,10 +154,8 @@ fn owners(wanted: Option<u64>, nodes: &[u32]) -> Vec<i32> {
 mod tests {
     use super::*;
 
-    fn infos(entries: &[(&str, &str)]) -> Infos {
-        let infos = Infos::default();
-        entries.iter().for_each(|(key, value)| infos.set(key, value));
-        infos
+    fn given<'a>(entries: &'a [(&str, &str)]) -> impl Fn(&str) -> Option<String> + 'a {
+        |key| entries.iter().find(|(name, _)| *name == key).map(|(_, value)| value.to_string())
     }
 
     #[test]
@@ -172,7 +171,7 @@ mod tests {
     #[test]
     fn values_that_mean_nothing_change_nothing() {
         let mut hints = Hints::default();
-        hints.take(&infos(&[
+        hints.take(given(&[
             ("cb_nodes", "-3"),
             ("cb_buffer_size", "many"),
             ("romio_cb_read", "perhaps"),
@@ -180,7 +179,7 @@ mod tests {
             ("striping_factor", "4"),
         ]));
         assert_eq!(hints, Hints::default());
-        hints.take(&infos(&[
+        hints.take(given(&[
             ("cb_nodes", "2"),
             ("collective_buffering", "false"),
             ("romio_cb_read", "enable"),
@@ -189,7 +188,13 @@ mod tests {
         let mut other = Hints::default();
         other.agree(hints.numbers());
         assert_eq!(other, hints);
-        hints.take(&infos(&[("file_perm", "0640"), ("romio_ds_read", "disable")]));
+        hints.take(given(&[("file_perm", "0640"), ("romio_ds_read", "disable")]));
         assert_eq!((hints.mode, hints.gap()), (Some(0o640), 0));
+        let told = hints.told(4096, &[1, 1, 1, 2]);
+        for entry in
+            [("cb_nodes", "2"), ("file_perm", "0640"), ("romio_ds_read", "disable"), ("nb_proc", "4")]
+        {
+            assert!(told.iter().any(|(key, value)| (*key, value.as_str()) == entry), "{entry:?}");
+        }
     }
 }

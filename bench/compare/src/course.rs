@@ -1,0 +1,156 @@
+//! The turns of programs that have cells of their own: round by round, everybody runs everything.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::CompareError;
+use crate::contestant::Contestant;
+use crate::field::{Done, Missing, Watch};
+use crate::ground::Ground;
+use crate::job::{self, Failure, Said};
+use crate::launch::{Cores, Launch};
+use crate::machine::Machine;
+use crate::place::Place;
+use crate::sources::Workshop;
+
+/// What one job runs.
+pub(crate) trait Batch {
+    /// Where.
+    fn place(&self) -> &'static Place;
+
+    /// On which cores.
+    fn cores(&self) -> Cores;
+
+    /// The file of cells that the program reads.
+    fn list(&self) -> String;
+
+    /// A cell in words, by its number.
+    fn cell(&self, number: usize) -> Option<String>;
+}
+
+/// Who, where, when.
+pub(crate) struct Turn<'a, B> {
+    pub(crate) round: u32,
+    pub(crate) who: &'a Contestant,
+    pub(crate) batch: &'a B,
+}
+
+/// What jobs are given, and who hears what they say.
+pub(crate) struct Ears<'a, B> {
+    /// The words of the program, with the path of its cells.
+    pub(crate) words: &'a dyn Fn(PathBuf, &B) -> Vec<OsString>,
+    pub(crate) hear: &'a mut dyn FnMut(&Turn<'_, B>, Said),
+    pub(crate) watch: &'a mut dyn Watch,
+}
+
+/// The state of a run during its rounds.
+pub(crate) struct Course {
+    pub(crate) workshop: Workshop,
+    pub(crate) contestants: Vec<Contestant>,
+    pub(crate) missing: Missing,
+    /// Times that everybody has a turn at everything.
+    rounds: u32,
+    /// How long a job may be silent.
+    silence: Duration,
+    cores: usize,
+    begun: Instant,
+    /// Turns that were taken.
+    done: usize,
+}
+
+impl Course {
+    pub(crate) fn new(
+        workshop: Workshop,
+        (contestants, missing): (Vec<Contestant>, Missing),
+        rounds: u32,
+        silence: Duration,
+    ) -> Course {
+        let (cores, begun) = (Machine::here().cores, Instant::now());
+        Course { workshop, contestants, missing, rounds, silence, cores, begun, done: 0 }
+    }
+
+    /// Runs all batches; what cannot be run is in `missing`.
+    ///
+    /// # Errors
+    /// The cells cannot be written.
+    pub(crate) fn run<B: Batch>(
+        &mut self,
+        batches: &[B],
+        ears: &mut Ears<'_, B>,
+    ) -> Result<(), CompareError> {
+        let contestants = self.contestants.clone();
+        let turns = batches.len() * contestants.len() * self.rounds as usize;
+        for place in places(batches) {
+            let ground = match Ground::prepare(place) {
+                Ok(ground) => ground,
+                Err(why) => {
+                    self.missing.add(format!("{}: {why}", place.title), ears.watch);
+                    continue;
+                }
+            };
+            ground.remark.iter().for_each(|remark| self.missing.add(remark.clone(), ears.watch));
+            for round in 1..=self.rounds {
+                for batch in batches.iter().filter(|batch| batch.place() == place) {
+                    for who in &contestants {
+                        let turn = Turn { round, who, batch };
+                        self.tell(turns, &turn, ears.watch);
+                        self.turn(&turn, &ground, ears)?;
+                        self.done += 1;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn tell<B: Batch>(&self, turns: usize, turn: &Turn<'_, B>, watch: &mut dyn Watch) {
+        let elapsed_s = self.begun.elapsed().as_secs_f64();
+        let left_s = match self.done {
+            0 => turns as f64,
+            done => elapsed_s / done as f64 * (turns - done) as f64,
+        };
+        let (rounds, place) = (self.rounds, turn.batch.place().name);
+        let text = format!("round {} of {rounds}, {place}, {}", turn.round, turn.who.name);
+        watch.turn(&Done { text, elapsed_s, left_s });
+    }
+
+    /// One job: all cells of a batch by one contestant.
+    fn turn<B: Batch>(
+        &mut self,
+        turn: &Turn<'_, B>,
+        ground: &Ground,
+        ears: &mut Ears<'_, B>,
+    ) -> Result<(), CompareError> {
+        let Turn { who, batch, .. } = turn;
+        let path = self.workshop.write("cells", &batch.list())?;
+        let launch = Launch { who, place: batch.place(), on: batch.cores(), cores: self.cores };
+        let mut command = launch.command(&self.workshop, &(ears.words)(path, batch));
+        let mut skipped = Vec::new();
+        let ended = match ground.place(&mut command) {
+            Err(why) => Err(Failure { cell: None, why }),
+            Ok(()) => job::run(command, self.silence, &mut |said| match said {
+                Said::Skip { number, why } => skipped.push((number, why)),
+                said => (ears.hear)(turn, said),
+            }),
+        };
+        let failed = ended.err().map(|failure| (failure.cell, failure.why));
+        for (cell, why) in skipped.into_iter().map(|(cell, why)| (Some(cell), why)).chain(failed) {
+            let what =
+                cell.and_then(|cell| batch.cell(cell)).map_or_else(String::new, |cell| format!(" at {cell}"));
+            self.missing.add(format!("{}, {}{what}: {why}", batch.place().name, who.name), ears.watch);
+        }
+        Ok(())
+    }
+}
+
+/// The places of all batches, each once.
+fn places<B: Batch>(batches: &[B]) -> Vec<&'static Place> {
+    let mut places: Vec<&'static Place> = Vec::new();
+    for batch in batches {
+        if !places.contains(&batch.place()) {
+            places.push(batch.place());
+        }
+    }
+    places
+}

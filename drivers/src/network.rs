@@ -4,6 +4,7 @@
 use crate::around::layers::{Layered, Layers};
 use crate::error::DriverError;
 use crate::interface::Interface;
+use crate::seal::Policy;
 use nmad_engine::packet::PeerId;
 use nmad_engine::transfer::driver::Driver;
 
@@ -17,6 +18,8 @@ pub struct Place {
     pub interface: Interface,
     /// Secret of the job.
     pub secret: [u8; 32],
+    /// Which links are encrypted.
+    pub encrypt: Policy,
 }
 
 /// A rail over a network interface; a driver implements this trait in order to be registered.

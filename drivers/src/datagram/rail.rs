@@ -270,7 +270,8 @@ impl<N: Net> Rail<N> {
             Err(why) => return self.lost(peer, &why, Vec::new()),
         };
         let Greeted { opened, proof, buffer, .. } = greeted;
-        log::debug!("rail {}: link to peer {}, {} B a datagram", self.terms.name, peer.0, opened.len);
+        let (cipher, name) = (opened.cipher_name(), &self.terms.name);
+        log::debug!("rail {name}: link to peer {}, {} B a datagram, {cipher}", peer.0, opened.len);
         let silence = Silence::new(self.terms.silence, now_ms());
         let mut link = Box::new(Link::new(&opened, route, proof, &self.terms.secret, silence));
         if !opened.is_attempt {

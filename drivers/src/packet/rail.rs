@@ -191,7 +191,7 @@ impl Net for Ethernet {
         let host = self.known.of(greeted.opened.peer).iter().find(|(_, place)| place.way() == way);
         let probe = host.and_then(|(_, place)| death_probe(&self.config, place.address.socket).ok());
         self.by_way.insert(way, index);
-        Ok(Route::new(self.place.way(), way, greeted.opened.len, probe))
+        Ok(Route::new(self.place.way(), greeted, probe))
     }
 
     fn forget(&mut self, _: usize, link: &Link<Route>) {

@@ -71,7 +71,8 @@ impl TcpRail {
         self.opening.step(rail, scratch, &mut self.outcome);
         for outcome in self.outcome.drain(..) {
             match outcome {
-                Outcome::Open(Opened { peer, remote, .. }, fd, ()) => {
+                Outcome::Open(opened, fd, ()) => {
+                    let Opened { peer, remote, .. } = opened;
                     self.traffic.lose(peer, "opened another link in its place");
                     self.traffic.report(report);
                     let index = self.traffic.peers.find_or_add(peer);
@@ -79,9 +80,10 @@ impl TcpRail {
                         self.traffic.lost(peer, &format!("cannot be watched: {e}"), Vec::new());
                         continue;
                     }
-                    log::debug!("rail {}: link to peer {} is open", self.traffic.name(), peer.0);
-                    self.traffic.peers[index].link =
-                        Some(Box::new(Link::new(remote, fd, Room::new(self.config.send_buffer))));
+                    let cipher = opened.cipher_name();
+                    log::debug!("rail {}: link to peer {} is open, {cipher}", self.traffic.name(), peer.0);
+                    let link = Link::new(&opened, fd, Room::new(self.config.send_buffer));
+                    self.traffic.peers[index].link = Some(Box::new(link));
                     report(Event::Up { peer, remote });
                 }
                 Outcome::Failed(peer, why) => self.traffic.lost(peer, &why, Vec::new()),

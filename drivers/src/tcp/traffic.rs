@@ -223,23 +223,28 @@ impl Traffic {
         let hot = self.peers.find(from).filter(|&index| self.hot.has(index));
         let Some(index) = hot.filter(|_| calm && self.fetches > 0) else { return false };
         let Some(link) = self.peers[index].link.as_deref_mut() else { return false };
-        match read_packet(link.socket.as_fd(), &mut link.stream, &mut self.scratch) {
-            Ok(PacketPoll::Packet(got)) => {
+        let (fd, scratch) = (link.socket.as_fd(), &mut self.scratch);
+        let polled = match &mut link.unsealing {
+            None => read_packet(fd, &mut link.stream, scratch),
+            Some(unsealing) => unsealing.read_packet(fd, &mut link.stream, scratch),
+        };
+        match polled {
+            Ok(PacketPoll::Packet(range)) => {
                 link.count_read(&self.watch, index);
                 self.idle_polls = 0;
                 self.hot.heat(index);
-                report(Event::Arrived { from, packet: &self.scratch[..got] });
+                report(Event::Arrived { from, packet: &self.scratch[range] });
                 true
             }
             Ok(PacketPoll::Nothing) => true,
             Ok(PacketPoll::Other) => {
-                if link.stream.has_kept() {
+                if link.has_kept() {
                     self.lists.continuing.push(index);
                 }
                 false
             }
-            Err(e) => {
-                self.lose(from, &failed(e));
+            Err(ended) => {
+                self.lose(from, &describe(&ended));
                 false
             }
         }
@@ -421,7 +426,12 @@ impl Traffic {
         let mut place = Place { peer: id, regions, pool, longest: PACKET };
         let fd = link.socket.as_fd();
         for round in 0..READS {
-            match read(fd, &mut link.stream, link.backlog, &mut self.scratch, &mut place, report) {
+            let (stream, scratch) = (&mut link.stream, &mut self.scratch);
+            let result = match &mut link.unsealing {
+                None => read(fd, stream, link.backlog, scratch, &mut place, report),
+                Some(unsealing) => unsealing.read(fd, stream, scratch, &mut place, report),
+            };
+            match result {
                 Ok(ReadResult::Nothing) if round == 0 => {
                     link.backlog = false;
                     return link.failed.is_some_and(|e| {
@@ -441,7 +451,7 @@ impl Traffic {
                     return true;
                 }
             }
-            if link.stream.has_kept() {
+            if link.has_kept() {
                 self.lists.continuing.push(index);
                 break;
             }
@@ -491,6 +501,11 @@ fn describe(ended: &Ended) -> String {
         Ended::Closed => "closed the link (has it ended?)".into(),
         Ended::Failed(e) => failed(*e),
         Ended::Broken(Broken::Refused(text)) => format!("closed the link: {text}"),
+        Ended::Broken(Broken::Forged) => {
+            "has lost its link: a record was changed on its way, or is not of this peer (who can write to this \
+             network?); nothing of it was used"
+                .into()
+        }
         Ended::Broken(Broken::Malformed(e)) => format!("broke the protocol: {e}"),
     }
 }

@@ -182,7 +182,7 @@ impl Net for Udp {
     fn route(&mut self, greeted: &mut Greeted<Way>, index: usize) -> Result<Route, String> {
         let fd = greeted.way.fd.take().ok_or("has no socket")?;
         self.watch.change(&fd, Token::Link(index), false).map_err(|e| format!("cannot be watched: {e}"))?;
-        Ok(Route::new(fd, greeted.opened.len))
+        Ok(Route::new(fd, greeted.opened.len, greeted.opened.behind()))
     }
 
     fn forget(&mut self, index: usize, _: &Link<Route>) {

@@ -1,0 +1,96 @@
+//! The key schedule of a link.
+//!
+//! HKDF (RFC 5869) with SHA-256: its salt is the secret of the job, its input what both sides share by
+//! X25519. A side without the secret of the job thus derives other keys, and one that learns the secret later
+//! still lacks the scalars, which are erased (forward secrecy). All of hello and welcome is in the info text.
+
+use super::direction::{Sealer, Unsealer};
+use super::exchange::Scalar;
+use crate::handshake::Ends;
+use nmad_wire::Cipher;
+use ring::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
+use zeroize::Zeroize;
+
+/// The keys of a link.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Keys {
+    cipher: Cipher,
+    connecting: [u8; 32],
+    answering: [u8; 32],
+    confirmation: [u8; 32],
+}
+
+impl Keys {
+    /// Derives the keys of a link from the secret of the job, this side's scalar and the other side's public
+    /// key, once both offers are known; none: that key is void, or an offer is missing.
+    pub fn derive(secret: &[u8; 32], scalar: &Scalar, ends: &Ends, theirs: &[u8; 32]) -> Option<Keys> {
+        Some(Keys::of(ends.offer?.cipher, secret, scalar.shared(theirs)?, ends))
+    }
+
+    fn of(cipher: Cipher, secret: &[u8; 32], mut shared: [u8; 32], ends: &Ends) -> Keys {
+        let prk = Salt::new(HKDF_SHA256, secret).extract(&shared);
+        shared.zeroize();
+        let text = ends.transcript();
+        Keys {
+            cipher,
+            connecting: filled(&prk, b"NewMadeleine seal, connecting side", &text),
+            answering: filled(&prk, b"NewMadeleine seal, answering side", &text),
+            confirmation: filled(&prk, b"NewMadeleine seal, confirmation", &text),
+        }
+    }
+
+    /// The cipher of the link.
+    pub fn cipher(&self) -> Cipher {
+        self.cipher
+    }
+
+    /// Key of the MACs by which each side shows that it has derived the same keys.
+    pub fn confirmation(&self) -> &[u8; 32] {
+        &self.confirmation
+    }
+
+    /// Returns both directions; `is_attempt`: this side has connected.
+    pub fn directions(&self, is_attempt: bool) -> (Sealer, Unsealer) {
+        let (ours, theirs) = match is_attempt {
+            true => (self.connecting, self.answering),
+            false => (self.answering, self.connecting),
+        };
+        (Sealer::new(self.cipher, ours), Unsealer::new(self.cipher, theirs))
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        let Keys { connecting, answering, confirmation, .. } = self;
+        [connecting, answering, confirmation].into_iter().for_each(Zeroize::zeroize);
+    }
+}
+
+impl std::fmt::Debug for Keys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Keys({:?})", self.cipher)
+    }
+}
+
+/// A number of bytes to derive.
+struct Len(usize);
+
+impl KeyType for Len {
+    fn len(&self) -> usize {
+        self.0
+    }
+}
+
+/// Derives bytes from a secret.
+pub(super) fn expand<const N: usize>(secret: &[u8; 32], label: &[u8], text: &[u8]) -> [u8; N] {
+    filled(&Prk::new_less_safe(HKDF_SHA256, secret), label, text)
+}
+
+fn filled<const N: usize>(prk: &Prk, label: &[u8], text: &[u8]) -> [u8; N] {
+    let mut bytes = [0; N];
+    let info = [label, text];
+    let Ok(()) = prk.expand(&info, Len(N)).and_then(|okm| okm.fill(&mut bytes)) else {
+        unreachable!("HKDF gives up to 8160 bytes")
+    };
+    bytes
+}

@@ -154,13 +154,12 @@ impl Opened {
         if self.keys.is_some() { TAG } else { 0 }
     }
 
-    /// The cipher of the link, for the user.
-    pub fn cipher_name(&self) -> &'static str {
-        match self.keys.as_ref().map(Keys::cipher) {
-            None => "not encrypted",
-            Some(Cipher::Aes256Gcm) => "AES-256-GCM",
-            Some(Cipher::ChaCha20Poly1305) => "ChaCha20-Poly1305",
-        }
+    /// The cipher of the link, for the user; none: it is not encrypted.
+    pub fn cipher(&self) -> Option<&'static str> {
+        Some(match self.keys.as_ref()?.cipher() {
+            Cipher::Aes256Gcm => "AES-256-GCM",
+            Cipher::ChaCha20Poly1305 => "ChaCha20-Poly1305",
+        })
     }
 }
 

@@ -15,6 +15,8 @@ pub use choice::{agreed, preferred};
 pub use direction::{Broken, Sealer, TAG, Unsealer};
 pub use keys::Keys;
 
+use crate::tcp::address::is_public;
+use std::net::IpAddr;
 use std::str::FromStr;
 
 /// Which links are encrypted: the setting `NMAD_ENCRYPT`.
@@ -36,6 +38,16 @@ impl Policy {
             Policy::Off => "off",
             Policy::Auto => "auto",
             Policy::On => "on",
+        }
+    }
+
+    /// Returns whether links of a rail at this address are encrypted, as far as this side decides it: rails
+    /// reach other subnets only where a program has asked for that.
+    pub fn covers(self, address: IpAddr) -> bool {
+        match self {
+            Policy::Off => false,
+            Policy::Auto => is_public(address),
+            Policy::On => true,
         }
     }
 }

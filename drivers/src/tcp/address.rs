@@ -44,7 +44,7 @@ impl Address {
 }
 
 /// Returns whether an address is one of the Internet, and not of a site, a link or a provider's network.
-fn is_public(ip: IpAddr) -> bool {
+pub fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(v4) => {
             let [first, second, ..] = v4.octets();

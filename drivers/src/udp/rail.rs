@@ -56,8 +56,9 @@ impl UdpRail {
         watch.add(&listener, Token::Opening, false).map_err(fail("cannot watch a socket"))?;
         watch.add(timer.descriptor(), Token::Wakeup, false).map_err(fail("cannot watch a timer"))?;
         let carrier = Carrier::new(&config.interface, &watch);
-        let UdpConfig { rank, secret, silence, .. } = config;
-        let terms = Terms { name, rank, bandwidth: config.interface.bandwidth, secret, silence };
+        let UdpConfig { rank, secret, silence, encrypt, ref interface, .. } = config;
+        let encrypts = encrypt.covers(interface.address);
+        let terms = Terms { name, rank, bandwidth: config.interface.bandwidth, secret, encrypts, silence };
         let machine = opening::machine(&config);
         let net = Udp {
             config,

@@ -2,7 +2,8 @@
 //! every driver that connects over a network. This module computes values only; it has no socket and no
 //! clock.
 
-use crate::seal::exchange::Scalar;
+use nmad_seal::Keys;
+use nmad_seal::exchange::Scalar;
 use nmad_wire::{Control, Hello, Offer, Proof, Welcome};
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -78,7 +79,7 @@ enum Side {
 }
 
 /// The key of the MACs of welcome and proof is the secret of the job, or, if the link is encrypted, the
-/// confirmation key that follows from the secret and the key exchange ([`crate::seal::Keys`]).
+/// confirmation key that follows from the secret and the key exchange ([`nmad_seal::Keys`]).
 impl Ends {
     /// The data that both sides share after this welcome.
     pub fn new(hello: Hello, welcome: &Welcome) -> Ends {
@@ -105,6 +106,12 @@ impl Ends {
     /// Returns whether the connecting side has proved that it knows the key.
     pub fn proves(&self, proof: &Proof, key: &[u8; 32]) -> bool {
         self.mac(key, Side::Connecting) == proof.mac
+    }
+
+    /// Derives the keys of an encrypted link from the secret of the job, this side's scalar and the public key
+    /// of the other side; none: that key is void, or the answering side has offered none.
+    pub fn keys(&self, secret: &[u8; 32], scalar: &Scalar, theirs: &[u8; 32]) -> Option<Keys> {
+        Keys::derive(self.offer?.cipher, secret, (scalar, theirs), &self.transcript())
     }
 
     /// All content of hello and welcome but their MACs, in an order and lengths that do not depend on it.

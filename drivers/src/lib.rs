@@ -33,7 +33,6 @@ pub mod packet;
 #[allow(unsafe_code)]
 mod ready;
 pub mod regions;
-pub mod seal;
 pub mod shm;
 pub mod tcp;
 mod timer;

@@ -4,9 +4,9 @@
 use crate::around::layers::{Layered, Layers};
 use crate::error::DriverError;
 use crate::interface::Interface;
-use crate::seal::Policy;
 use nmad_engine::packet::PeerId;
 use nmad_engine::transfer::driver::Driver;
+use nmad_seal::Policy;
 
 /// The parameters with which a driver opens a rail.
 pub struct Place {

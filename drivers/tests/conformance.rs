@@ -10,11 +10,11 @@ use nmad_drivers::conformance::{Pair, check};
 use nmad_drivers::interface::{Interface, interfaces};
 use nmad_drivers::loopback::LoopbackRail;
 use nmad_drivers::network::{Network, Place};
-use nmad_drivers::seal::Policy;
 use nmad_drivers::shm::{ShmConfig, ShmRail};
 use nmad_drivers::tcp::{TcpConfig, TcpRail};
 use nmad_drivers::udp::{UdpConfig, UdpRail};
 use nmad_engine::packet::PeerId;
+use nmad_seal::Policy;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 

@@ -8,10 +8,10 @@ use super::Host;
 use nmad_drivers::around::layers::Layers;
 use nmad_drivers::interface::{Interface, interfaces};
 use nmad_drivers::network::{Network, Place};
-use nmad_drivers::seal::Policy;
 use nmad_engine::{
     Caller, Config, Context, Engine, Hints, Instant, PeerId, Segments, Source, Submitted, Tag, TagMatch, pump,
 };
+use nmad_seal::Policy;
 use std::time;
 
 /// The network carries a message in less: an emulated soft-RoCE device in some 0.2 ms.

@@ -7,9 +7,9 @@ use super::seal::{Check, Seal};
 use super::silence::{Duty, Silence};
 use super::strays::Stray;
 use crate::opening::{Linked, Opened};
-use crate::seal::TAG;
 use arrayvec::ArrayVec;
 use nmad_engine::packet::PeerId;
+use nmad_seal::TAG;
 use rustix::io::Errno;
 
 /// Reason for the end of a link.

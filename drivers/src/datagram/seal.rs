@@ -17,7 +17,7 @@ pub use super::pads::AT_ONCE;
 use super::pads::Pads;
 use super::window::Window;
 use crate::opening::Opened;
-use crate::seal::{Sealer, TAG, Unsealer};
+use nmad_seal::{Sealer, TAG, Unsealer};
 
 /// The keys of one direction.
 struct Keys {
@@ -98,7 +98,7 @@ impl Seal {
         match ciphers.0.seal(head, data) {
             Ok(right) => tag.copy_from_slice(&right),
             // After 2^64 datagrams: the peer drops it, and nothing of it leaves in the clear.
-            Err(crate::seal::Broken) => data.fill(0),
+            Err(nmad_seal::Broken) => data.fill(0),
         }
         self.sent += 1;
     }
@@ -203,8 +203,7 @@ impl std::fmt::Debug for Seal {
 mod tests {
     use super::*;
     use crate::handshake::Ends;
-    use crate::seal::Keys;
-    use crate::seal::exchange::Scalar;
+    use nmad_seal::exchange::Scalar;
     use nmad_wire::{Cipher, Hello, Offer};
 
     fn pair() -> (Seal, Seal) {
@@ -262,7 +261,7 @@ mod tests {
         let ends = Ends { hello, rail: 0, nonce: [2; 32], offer: Some(theirs) };
         let seal = |is_attempt: bool| {
             let (scalar, key) = if is_attempt { (&scalars[0], theirs.key) } else { (&scalars[1], ours.key) };
-            let keys = Keys::derive(&[3; 32], scalar, &ends, &key);
+            let keys = ends.keys(&[3; 32], scalar, &key);
             Seal::new(&Opened::of(ends, keys, is_attempt), &[3; 32])
         };
         (seal(true), seal(false))

@@ -13,7 +13,6 @@ use crate::connections::Outcome;
 use crate::error::DriverError;
 use crate::network::Place;
 use crate::opening::Opened;
-use crate::seal::Policy;
 use crate::tcp::address::Address;
 use crate::tcp::config::TcpConfig;
 use crate::tcp::now_ms;
@@ -23,6 +22,7 @@ use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::access::{Access, Came, RemoteAccess};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Interest, Limits, Order, Scope, Sent};
+use nmad_seal::Policy;
 use nmad_wire::ChunkHeader;
 
 /// Orders taken at once; the limit in practice is the smaller depth of each link.

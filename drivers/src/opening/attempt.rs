@@ -4,9 +4,9 @@
 use super::medium::{Medium, RETRY_MS};
 use super::{Action, Content, Facts, FailureKind, Id, Opened, Opening, mixed};
 use crate::handshake::{self, Ends, Fresh};
-use crate::seal::exchange::Scalar;
-use crate::seal::{self, Keys, Policy};
 use nmad_engine::packet::PeerId;
+use nmad_seal::exchange::Scalar;
+use nmad_seal::{Keys, Policy};
 use nmad_wire::{Control, Hello, Offer, Refusal, RefusalCode, VERSION, Welcome};
 use std::time::Duration;
 
@@ -117,7 +117,7 @@ impl Opening {
         let Some(at) = self.attempt_in(id) else { return };
         let (rank, rail, bound_ms) = (self.local.rank.0, self.local.rail, self.bound_ms());
         let attempt = &mut self.attempts[at];
-        let offer = || Offer { cipher: seal::preferred(), key: scalar.public() };
+        let offer = || Offer { cipher: nmad_seal::preferred(), key: scalar.public() };
         let offer = attempt.encrypts.then(offer);
         let hello = Hello { from: rank, to: attempt.peer.0, rail, nonce, offer, mac: [0; 32] };
         let hello = handshake::sealed(hello, &self.local.secret);
@@ -282,8 +282,7 @@ impl Opening {
             return;
         };
         let (id, hello, len, ends) = (*id, *hello, *len, Ends::new(*hello, welcome));
-        let keys =
-            welcome.offer.and_then(|theirs| Keys::derive(&self.local.secret, scalar, &ends, &theirs.key));
+        let keys = welcome.offer.and_then(|theirs| ends.keys(&self.local.secret, scalar, &theirs.key));
         // Both sides encrypt, or neither; one that answers otherwise does not know what it answers.
         let is_alike = [welcome.offer.is_some(), keys.is_some()] == [hello.offer.is_some(); 2];
         match is_alike && ends.welcomes(welcome, self.key(&keys)) {

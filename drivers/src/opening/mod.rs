@@ -30,9 +30,9 @@ pub use medium::{Medium, RETRY_MS};
 pub use origin::Origin;
 
 use crate::handshake::{Ends, Fresh};
-use crate::seal::{Keys, Policy, TAG};
 use attempt::Attempt;
 use nmad_engine::packet::PeerId;
+use nmad_seal::{Keys, Policy, TAG};
 use nmad_wire::{Cipher, Control, Malformed, RefusalCode, VERSION};
 use notices::Notices;
 use spent::Spent;

@@ -2,9 +2,9 @@
 
 use super::{Action, Content, Facts, Id, Medium, Opened, Opening, Origin, refused_version};
 use crate::handshake::{self, Ends, Fresh};
-use crate::seal::{self, Keys, Policy};
 use log::Level;
 use nmad_engine::packet::PeerId;
+use nmad_seal::{Keys, Policy};
 use nmad_wire::{Control, Hello, Offer, Proof, RefusalCode};
 
 /// Text of the refusal of a side whose MAC is wrong.
@@ -245,9 +245,9 @@ impl Opening {
     fn answer(&self, hello: Hello, fresh: &Fresh) -> Option<(Ends, Option<Keys>)> {
         let ends = Ends { hello, rail: self.local.rail, nonce: fresh.nonce, offer: None };
         let Some(theirs) = hello.offer else { return Some((ends, None)) };
-        let cipher = seal::agreed(theirs.cipher, seal::preferred());
+        let cipher = nmad_seal::agreed(theirs.cipher, nmad_seal::preferred());
         let ends = Ends { offer: Some(Offer { cipher, key: fresh.scalar.public() }), ..ends };
-        let keys = Keys::derive(&self.local.secret, &fresh.scalar, &ends, &theirs.key)?;
+        let keys = ends.keys(&self.local.secret, &fresh.scalar, &theirs.key)?;
         Some((ends, Some(keys)))
     }
 

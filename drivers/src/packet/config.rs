@@ -1,9 +1,9 @@
 //! Configuration of a raw Ethernet rail.
 
 use crate::interface::Interface;
-use crate::seal::Policy;
 use crate::udp::config::SILENCE;
 use nmad_engine::packet::PeerId;
+use nmad_seal::Policy;
 use std::time::Duration;
 
 /// The parameters with which a raw Ethernet rail is opened.

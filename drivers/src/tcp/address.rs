@@ -1,6 +1,7 @@
 //! The address of a rail, as published to peers: `10.0.1.3/24:40123`.
 
 use crate::interface::Interface;
+use nmad_seal::is_public;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
@@ -40,18 +41,6 @@ impl Address {
             }
             _ => false,
         }
-    }
-}
-
-/// Returns whether an address is one of the Internet, and not of a site, a link or a provider's network.
-pub fn is_public(ip: IpAddr) -> bool {
-    match ip {
-        IpAddr::V4(v4) => {
-            let [first, second, ..] = v4.octets();
-            let is_shared = first == 100 && second & 0xc0 == 64;
-            !(v4.is_private() || v4.is_link_local() || v4.is_loopback() || is_shared)
-        }
-        IpAddr::V6(v6) => !(v6.is_unique_local() || v6.is_unicast_link_local() || v6.is_loopback()),
     }
 }
 

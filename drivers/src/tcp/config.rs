@@ -1,8 +1,8 @@
 //! Configuration of a TCP rail.
 
 use crate::interface::Interface;
-use crate::seal::Policy;
 use nmad_engine::packet::PeerId;
+use nmad_seal::Policy;
 use std::net::IpAddr;
 use std::time::Duration;
 

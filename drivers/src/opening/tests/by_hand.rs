@@ -2,9 +2,9 @@
 
 use crate::handshake::{self, Ends, Fresh};
 use crate::opening::{Action, Content, Facts, FailureKind, Id, Linked, Local, Medium, Opening, Origin};
-use crate::seal::Policy;
-use crate::seal::exchange::Scalar;
 use nmad_engine::packet::PeerId;
+use nmad_seal::Policy;
+use nmad_seal::exchange::Scalar;
 use nmad_wire::{Control, Hello, Malformed, Proof, Refusal, RefusalCode};
 use std::time::Duration;
 

@@ -5,9 +5,9 @@ use crate::handshake::{Ends, Fresh};
 use crate::opening::{
     Action, Content, Facts, FailureKind, Id, Linked, Local, Medium, Opened, Opening, Origin,
 };
-use crate::seal::Policy;
-use crate::seal::exchange::Scalar;
 use nmad_engine::packet::PeerId;
+use nmad_seal::Policy;
+use nmad_seal::exchange::Scalar;
 use nmad_wire::Control;
 use std::collections::HashSet;
 use std::time::Duration;

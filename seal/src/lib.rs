@@ -1,10 +1,12 @@
-//! Encryption and integrity of links: keys, and the cipher of one direction.
+//! Encryption and integrity of connections between hosts: keys, and the cipher of one direction. Drivers and
+//! the launcher use it; it stands above `wire` alone.
 //!
-//! [`exchange`] and [`keys`] derive the keys of a link from an exchange of X25519 and the secret of the job,
-//! while [`crate::opening`] opens it. [`Sealer`] and [`Unsealer`] are the two ends of one direction: each
+//! [`exchange`] and [`Keys`] derive the keys of a connection from an exchange of X25519 and the secret of the
+//! job, while it opens. [`Sealer`] and [`Unsealer`] are the two ends of one direction: each
 //! record or datagram has a number, from which its nonce and its key follow. Networks decide what a record
 //! is and what it authenticates beside its data. This module has no socket and no clock; the ciphers are
 //! those of `ring`. `docs/wire.md` has the format, `SECURITY.md` what is protected.
+#![forbid(unsafe_code)]
 
 mod choice;
 mod direction;
@@ -15,7 +17,6 @@ pub use choice::{agreed, preferred};
 pub use direction::{Broken, Sealer, TAG, Unsealer};
 pub use keys::Keys;
 
-use crate::tcp::address::is_public;
 use std::net::IpAddr;
 use std::str::FromStr;
 
@@ -49,6 +50,18 @@ impl Policy {
             Policy::Auto => is_public(address),
             Policy::On => true,
         }
+    }
+}
+
+/// Returns whether an address is one of the Internet, and not of a site, a link or a provider's network.
+pub fn is_public(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(v4) => {
+            let [first, second, ..] = v4.octets();
+            let is_shared = first == 100 && second & 0xc0 == 64;
+            !(v4.is_private() || v4.is_link_local() || v4.is_loopback() || is_shared)
+        }
+        IpAddr::V6(v6) => !(v6.is_unique_local() || v6.is_unicast_link_local() || v6.is_loopback()),
     }
 }
 

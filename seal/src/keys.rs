@@ -2,11 +2,10 @@
 //!
 //! HKDF (RFC 5869) with SHA-256: its salt is the secret of the job, its input what both sides share by
 //! X25519. A side without the secret of the job thus derives other keys, and one that learns the secret later
-//! still lacks the scalars, which are erased (forward secrecy). All of hello and welcome is in the info text.
+//! still lacks the scalars, which are erased (forward secrecy). All that both sides have said is in the info text.
 
 use super::direction::{Sealer, Unsealer};
 use super::exchange::Scalar;
-use crate::handshake::Ends;
 use nmad_wire::Cipher;
 use ring::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
 use zeroize::Zeroize;
@@ -21,21 +20,25 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Derives the keys of a link from the secret of the job, this side's scalar and the other side's public
-    /// key, once both offers are known; none: that key is void, or an offer is missing.
-    pub fn derive(secret: &[u8; 32], scalar: &Scalar, ends: &Ends, theirs: &[u8; 32]) -> Option<Keys> {
-        Some(Keys::of(ends.offer?.cipher, secret, scalar.shared(theirs)?, ends))
+    /// Derives the keys of a connection from the secret of the job, this side's scalar and the other side's
+    /// public key; none: that key is void. `text` is all that both sides have said, public keys included.
+    pub fn derive(
+        cipher: Cipher,
+        secret: &[u8; 32],
+        (scalar, theirs): (&Scalar, &[u8; 32]),
+        text: &[u8],
+    ) -> Option<Keys> {
+        Some(Keys::of(cipher, secret, scalar.shared(theirs)?, text))
     }
 
-    fn of(cipher: Cipher, secret: &[u8; 32], mut shared: [u8; 32], ends: &Ends) -> Keys {
+    fn of(cipher: Cipher, secret: &[u8; 32], mut shared: [u8; 32], text: &[u8]) -> Keys {
         let prk = Salt::new(HKDF_SHA256, secret).extract(&shared);
         shared.zeroize();
-        let text = ends.transcript();
         Keys {
             cipher,
-            connecting: filled(&prk, b"NewMadeleine seal, connecting side", &text),
-            answering: filled(&prk, b"NewMadeleine seal, answering side", &text),
-            confirmation: filled(&prk, b"NewMadeleine seal, confirmation", &text),
+            connecting: filled(&prk, b"NewMadeleine seal, connecting side", text),
+            answering: filled(&prk, b"NewMadeleine seal, answering side", text),
+            confirmation: filled(&prk, b"NewMadeleine seal, confirmation", text),
         }
     }
 

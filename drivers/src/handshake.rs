@@ -227,4 +227,39 @@ mod tests {
         macs.dedup();
         assert_eq!(macs.len(), 11);
     }
+
+    fn bytes<const N: usize>(hex: &str) -> [u8; N] {
+        std::array::from_fn(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).expect("hexadecimal"))
+    }
+
+    /// The vectors of `docs/wire.md`, which an independent implementation computed; the scalars are those of
+    /// RFC 7748, section 6.1.
+    #[test]
+    fn the_keys_of_a_link_are_those_of_the_documentation() {
+        let secret = std::array::from_fn(|at| at as u8);
+        let scalars = [
+            "77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a",
+            "5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb",
+        ]
+        .map(|hex| Scalar::new(bytes(hex)));
+        let [ours, theirs] =
+            scalars.each_ref().map(|one| Offer { cipher: Cipher::ChaCha20Poly1305, key: one.public() });
+        let hello = Hello { from: 2, to: 3, rail: 0, nonce: [1; 32], offer: Some(ours), mac: [0; 32] };
+        let ends = Ends { hello, rail: 1, nonce: [2; 32], offer: Some(theirs) };
+        let connecting = ends.keys(&secret, &scalars[0], &theirs.key).expect("a valid key");
+        let answering = ends.keys(&secret, &scalars[1], &ours.key).expect("a valid key");
+        assert!(connecting == answering, "both sides have the same");
+        let confirmation = bytes("62aee137d94a803120493b041c8ef33ea5debcce6aebed9980c0f63b5bd10ef1");
+        assert_eq!(*connecting.confirmation(), confirmation);
+        let (mut sealer, _) = connecting.directions(true);
+        sealer.seal(&[], &mut []).expect("record 0");
+        let (head, mut data) = (5_u32.to_le_bytes(), *b"hello");
+        let tag = sealer.seal(&head, &mut data).expect("record 1");
+        assert_eq!([&data[..], &tag].concat(), bytes::<21>("44aa33c7160b6ee920606a5480042f691ea30c4b03"));
+        let (_, mut unsealer) = answering.directions(false);
+        let mut record = [&data[..], &tag].concat();
+        assert_eq!(unsealer.open(1, &head, &mut record).expect("right"), b"hello");
+        let other = ends.keys(&[7; 32], &scalars[0], &theirs.key).expect("a valid key");
+        assert!(other != connecting, "the secret of the job counts");
+    }
 }

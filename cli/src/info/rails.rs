@@ -24,8 +24,10 @@ pub(super) struct Rail {
     gather: Option<usize>,
     /// Whether packets may be lost on the way.
     lossy: Option<bool>,
-    /// The cipher of its links; none outside of a job, and where no link is encrypted.
+    /// The cipher of its links; none outside of a job, and while no encrypted link is open.
     cipher: Option<&'static str>,
+    /// Whether its links will be encrypted, unless the peer refuses that.
+    encrypts: Option<bool>,
     /// Ranks that can be reached over it.
     peers: Option<u32>,
     /// Why this process cannot open it; none: nothing is known against it.
@@ -52,6 +54,7 @@ pub(super) fn of_machine(options: &Options) -> Result<Vec<Rail>, SessionError> {
         gather: None,
         lossy: None,
         cipher: None,
+        encrypts: None,
         peers: None,
         hindrance: driver.hindrance(),
         lack: if driver.hindrance().is_none() { driver.lack() } else { None },
@@ -74,6 +77,7 @@ pub(super) fn of_session(session: &Session) -> Vec<Rail> {
         gather: Some(rail.limits.gather),
         lossy: Some(rail.limits.lossy),
         cipher: rail.cipher,
+        encrypts: Some(rail.limits.encrypts),
         peers: Some(rail.peers),
         hindrance: None,
     };
@@ -125,7 +129,8 @@ pub(super) fn table(rails: &[Rail]) -> Table {
         cells.extend(rail.packet.map(|len| bytes(len as u64)));
         cells.extend(rail.gather.map(|count| count.to_string()));
         cells.extend(rail.lossy.map(|lossy| if lossy { "possible" } else { "none" }.to_string()));
-        cells.extend(rail.peers.map(|_| rail.cipher.unwrap_or("none").to_string()));
+        let encryption = |encrypts| rail.cipher.unwrap_or(if encrypts { "on" } else { "none" });
+        cells.extend(rail.encrypts.map(|encrypts| encryption(encrypts).to_string()));
         cells.extend(rail.peers.map(|count| count.to_string()));
         if is_hindered {
             cells.push(match (&rail.hindrance, &rail.lack) {
@@ -161,6 +166,7 @@ mod tests {
             gather: None,
             lossy: None,
             cipher: None,
+            encrypts: None,
             peers: None,
             hindrance: hindrance.map(String::from),
             lack: None,

@@ -295,4 +295,54 @@ mod tests {
         let (datagram, bytes) = &recorded[0];
         assert_eq!(other.decrypt(datagram, &mut bytes.clone()), Err(Check::Forged), "another link");
     }
+
+    /// Random numbers that follow from a seed (SplitMix64; Steele, Lea and Flood, OOPSLA 2014).
+    fn dice(state: &mut u64) -> usize {
+        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        ((z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 33) as usize
+    }
+
+    /// Changes some bytes, cuts, lengthens, or puts the beginning of another datagram in front.
+    fn mutate(bytes: &mut Vec<u8>, other: &[u8], state: &mut u64) {
+        for _ in 0..=dice(state) % 3 {
+            let at = dice(state) % bytes.len().max(1);
+            match dice(state) % 5 {
+                0 => bytes.truncate(at),
+                1 => bytes.extend_from_slice(&other[..dice(state) % other.len()]),
+                2 => bytes
+                    .splice(..at.min(bytes.len()), other[..dice(state) % other.len()].to_vec())
+                    .for_each(drop),
+                _ => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= 1 << (dice(state) % 8)),
+            }
+        }
+    }
+
+    #[test]
+    fn of_a_million_changed_datagrams_none_is_taken() {
+        let ((mut a, mut b), mut state) = (encrypted([4, 5]), 1);
+        let mut pair: [Vec<u8>; 2] = std::array::from_fn(|n| {
+            let datagram = Datagram::part(a.next() as u32, n as u32, 0, 60 + TAG);
+            let mut bytes = vec![7; LEN + 60 + TAG];
+            a.encrypt(&datagram, &mut bytes);
+            bytes
+        });
+        let mut tried = 0;
+        while tried < 1_000_000 {
+            let mut bytes = pair[tried % 2].clone();
+            mutate(&mut bytes, &pair[1 - tried % 2], &mut state);
+            if pair.iter().any(|whole| bytes.starts_with(whole)) {
+                continue;
+            }
+            tried += 1;
+            if let Some((_, datagram)) = Datagram::decode(&bytes) {
+                let len = usize::from(datagram.len);
+                assert_eq!(b.decrypt(&datagram, &mut bytes[..len]), Err(Check::Forged), "{tried}");
+            }
+        }
+        for bytes in &mut pair {
+            let (_, datagram) = Datagram::decode(bytes).expect("a datagram");
+            assert_eq!(b.decrypt(&datagram, bytes).expect("the link goes on"), [7; 60]);
+        }
+    }
 }

@@ -348,3 +348,143 @@ fn record_len(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
 fn whole(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
     Ok(record_len(bytes)?.filter(|len| *len <= bytes.len()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::memory::Memory;
+    use crate::handshake::Ends;
+    use crate::regions::Regions;
+    use nmad_engine::packet::{Packet, PeerId, RegionId};
+    use nmad_seal::exchange::Scalar;
+    use nmad_wire::{Cipher, Header, Hello, Kind, Offer};
+    use rustix::fd::{AsFd, OwnedFd};
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    /// The first records of a link, and the receiver of a copy of them.
+    fn directions() -> (Sealer, Unsealer) {
+        let scalars = [4, 5].map(|byte| Scalar::new([byte; 32]));
+        let [ours, theirs] =
+            scalars.each_ref().map(|one| Offer { cipher: Cipher::Aes256Gcm, key: one.public() });
+        let hello = Hello { from: 0, to: 1, rail: 0, nonce: [1; 32], offer: Some(ours), mac: [0; 32] };
+        let ends = Ends { hello, rail: 0, nonce: [2; 32], offer: Some(theirs) };
+        let keys = |one: &Scalar, key| ends.keys(&[3; 32], one, key).expect("a valid key");
+        let ((sealer, _), (_, unsealer)) =
+            (keys(&scalars[0], &theirs.key).directions(true), keys(&scalars[1], &ours.key).directions(false));
+        (sealer, unsealer)
+    }
+
+    fn packet(number: u32, len: usize) -> Outgoing {
+        let header = Header { kind: Kind::Packet, len: len as u32, number, ack: 0 };
+        let mut bytes = header.encode().to_vec();
+        bytes.resize(len, number as u8);
+        let packet = Packet { bytes, in_place: Vec::new() };
+        Outgoing::new(Order::Packet { to: PeerId(1), number, packet })
+    }
+
+    /// A link of which `source` is sent as a chunk between packets; returns its bytes.
+    fn sent(source: &Memory, key: nmad_engine::packet::Key) -> Vec<u8> {
+        let chunk = Order::Chunk {
+            to: PeerId(1),
+            number: 3,
+            ack: 0,
+            region: RegionId(9),
+            key,
+            offset: 0,
+            from: source.segments(),
+        };
+        let orders = [packet(1, 16), packet(2, 40_000), Outgoing::new(chunk), packet(4, 30), packet(5, 300)];
+        let (here, mut there) = UnixStream::pair().expect("two sockets");
+        [&here, &there].into_iter().for_each(|end| end.set_nonblocking(true).expect("it is permitted"));
+        let (here, mut queue, mut begun) = (OwnedFd::from(here), VecDeque::from(orders), 0);
+        let mut sealing = Sealing::new(directions().0);
+        let (mut staging, mut sent, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
+        while sent.len() < 5 {
+            sealing
+                .write(here.as_fd(), &mut staging, (&mut queue, &mut begun), &mut sent)
+                .expect("it is sent");
+            let _ = there.read_to_end(&mut bytes);
+        }
+        bytes
+    }
+
+    /// Receives `bytes`, `step` at once; returns the numbers of what arrived, and why the stream ended.
+    fn received(bytes: &[u8], step: usize, regions: &Regions) -> (Vec<u32>, Ended) {
+        let (mut here, there) = UnixStream::pair().expect("two sockets");
+        there.set_nonblocking(true).expect("it is permitted");
+        let there = OwnedFd::from(there);
+        let (mut unsealing, mut stream) = (Unsealing::new(directions().1), Stream::default());
+        let (mut scratch, mut pool, mut seen) = (Scratch::default(), Vec::new(), Vec::new());
+        let mut pieces = bytes.chunks(step);
+        loop {
+            match pieces.next() {
+                Some(piece) => here.write_all(piece).expect("it is taken"),
+                None => here.shutdown(std::net::Shutdown::Write).expect("it is open"),
+            }
+            let mut place = Place { peer: PeerId(0), regions, pool: &mut pool, longest: 72 << 10 };
+            let mut report = |event: Event<'_>| match event {
+                Event::Arrived { packet, .. } => {
+                    let number = Header::decode(packet).expect("a header").number;
+                    assert!(packet[Header::LEN..].iter().all(|byte| *byte == number as u8), "unchanged");
+                    seen.push(number);
+                }
+                Event::Landed { number, .. } => seen.push(number),
+                other => panic!("not expected: {other:?}"),
+            };
+            loop {
+                match unsealing.read(there.as_fd(), &mut stream, &mut scratch, &mut place, &mut report) {
+                    Ok(ReadResult::Nothing) => break,
+                    Ok(_) => {}
+                    Err(why) => return (seen, why),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_stream_means_the_same_wherever_it_is_cut_and_nothing_of_it_is_in_the_clear() {
+        let source = Memory::pattern(50_000, 3);
+        for step in [1, 3, 64, 999, 16_404, 60_000, 1 << 20] {
+            let (target, mut regions) = (Memory::zeroed(50_000), Regions::default());
+            let key = regions.open(RegionId(9), PeerId(0), target.segments());
+            let bytes = sent(&source, key);
+            for clear in [&[2; 8][..], &source.bytes()[1000..1008]] {
+                assert!(!bytes.windows(8).any(|window| window == clear));
+            }
+            // One byte at a time only as far as it is quick.
+            let len = if step < 64 { 45_000 } else { bytes.len() };
+            let (seen, why) = received(&bytes[..len], step, &regions);
+            assert_eq!(why, Ended::Closed);
+            if len == bytes.len() {
+                assert_eq!(seen, [1, 2, 3, 4, 5], "{step} B at once");
+                assert!(target.bytes() == source.bytes(), "{step} B at once");
+            } else {
+                assert_eq!(seen, [1, 2], "{step} B at once");
+            }
+        }
+    }
+
+    #[test]
+    fn a_changed_stream_is_unchanged_up_to_its_end() {
+        let (source, mut state) = (Memory::pattern(50_000, 3), 1_u64);
+        let mut dice = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        };
+        for _ in 0..2_000 {
+            let (target, mut regions) = (Memory::zeroed(50_000), Regions::default());
+            let key = regions.open(RegionId(9), PeerId(0), target.segments());
+            let mut bytes = sent(&source, key);
+            let at = dice(bytes.len());
+            match dice(4) {
+                0 => bytes.truncate(at),
+                1 => drop(bytes.remove(at)),
+                2 => bytes.insert(at, dice(256) as u8),
+                _ => bytes[at] ^= 1 << dice(8),
+            }
+            let (seen, _) = received(&bytes, 1 << 20, &regions);
+            assert!([1, 2, 3, 4, 5].starts_with(&seen) && seen.len() < 5, "{seen:?}");
+        }
+    }
+}

@@ -12,6 +12,7 @@ use nmad_wire::Malformed;
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags};
+use std::fmt;
 use std::io;
 use std::ops::Range;
 
@@ -62,6 +63,27 @@ impl From<Malformed> for Ended {
     fn from(malformed: Malformed) -> Self {
         Ended::Broken(malformed.into())
     }
+}
+
+impl fmt::Display for Ended {
+    /// The reason for the user, to follow the name of the peer.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ended::Closed => f.write_str("closed the link (has it ended?)"),
+            Ended::Failed(e) => f.write_str(&failed(*e)),
+            Ended::Broken(Broken::Refused(text)) => write!(f, "closed the link: {text}"),
+            Ended::Broken(Broken::Forged) => f.write_str(
+                "has lost its link: a record was changed on its way, or is not of this peer (who can write to \
+                 this network?); nothing of it was used",
+            ),
+            Ended::Broken(Broken::Malformed(e)) => write!(f, "broke the protocol: {e}"),
+        }
+    }
+}
+
+/// The reason of a failure of the system, for the user.
+pub fn failed(e: Errno) -> String {
+    format!("failed: {e} (has it died?)")
 }
 
 /// Reads once and reports completed packets and chunks. `backlog`: the last read did not take all available

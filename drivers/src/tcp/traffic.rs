@@ -7,9 +7,9 @@
 use super::health::Verdict;
 use super::link::{Link, Watched};
 use super::peers::Peers;
-use super::read::{Ended, PacketPoll, ReadResult, read, read_packet};
+use super::read::{PacketPoll, ReadResult, failed, read, read_packet};
 use super::scratch::Scratch;
-use super::stream::{Broken, Place, Stream};
+use super::stream::{Place, Stream};
 use super::write::Outbox;
 use super::{PACKET, now_ms};
 use crate::carrier::Carrier;
@@ -22,7 +22,6 @@ use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::driver::{Event, Order, Sent};
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::io::Errno;
 
 /// Reads per link and poll, so that one busy link does not starve the others.
 const READS: usize = 32;
@@ -244,7 +243,7 @@ impl Traffic {
                 false
             }
             Err(ended) => {
-                self.lose(from, &describe(&ended));
+                self.lose(from, &ended.to_string());
                 false
             }
         }
@@ -447,7 +446,7 @@ impl Traffic {
                 Ok(ReadResult::Kept) if matches!(link.stream, Stream::Between) => break,
                 Ok(ReadResult::Kept) => {}
                 Err(ended) => {
-                    self.lose(id, &describe(&ended));
+                    self.lose(id, &ended.to_string());
                     return true;
                 }
             }
@@ -494,22 +493,4 @@ impl Traffic {
             }
         }
     }
-}
-
-fn describe(ended: &Ended) -> String {
-    match ended {
-        Ended::Closed => "closed the link (has it ended?)".into(),
-        Ended::Failed(e) => failed(*e),
-        Ended::Broken(Broken::Refused(text)) => format!("closed the link: {text}"),
-        Ended::Broken(Broken::Forged) => {
-            "has lost its link: a record was changed on its way, or is not of this peer (who can write to this \
-             network?); nothing of it was used"
-                .into()
-        }
-        Ended::Broken(Broken::Malformed(e)) => format!("broke the protocol: {e}"),
-    }
-}
-
-fn failed(e: Errno) -> String {
-    format!("failed: {e} (has it died?)")
 }

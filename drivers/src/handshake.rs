@@ -108,8 +108,8 @@ impl Ends {
         self.mac(key, Side::Connecting) == proof.mac
     }
 
-    /// Derives the keys of an encrypted link from the secret of the job, this side's scalar and the public key
-    /// of the other side; none: that key is void, or the answering side has offered none.
+    /// Derives the keys of an encrypted link from the secret of the job, this side's scalar and the public
+    /// key of the other side; none: that key is void, or the answering side has offered none.
     pub fn keys(&self, secret: &[u8; 32], scalar: &Scalar, theirs: &[u8; 32]) -> Option<Keys> {
         Keys::derive(self.offer?.cipher, secret, (scalar, theirs), &self.transcript())
     }

@@ -6,7 +6,7 @@
 //! present one, which is then erased. So at most 16 GiB of TCP records have one key: the advantage of an
 //! attacker against AES-GCM, (blocks)^2 / 2^129, stays below 2^-68 for each key.
 
-use super::keys::expand;
+use super::expand::expand;
 use nmad_wire::Cipher;
 use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use zeroize::Zeroize;

@@ -2,12 +2,14 @@
 //!
 //! HKDF (RFC 5869) with SHA-256: its salt is the secret of the job, its input what both sides share by
 //! X25519. A side without the secret of the job thus derives other keys, and one that learns the secret later
-//! still lacks the scalars, which are erased (forward secrecy). All that both sides have said is in the info text.
+//! still lacks the scalars, which are erased (forward secrecy). All that both sides have said is in the info
+//! text.
 
 use super::direction::{Sealer, Unsealer};
 use super::exchange::Scalar;
+use super::expand::filled;
 use nmad_wire::Cipher;
-use ring::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
+use ring::hkdf::{HKDF_SHA256, Salt};
 use zeroize::Zeroize;
 
 /// The keys of a link.
@@ -73,27 +75,4 @@ impl std::fmt::Debug for Keys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Keys({:?})", self.cipher)
     }
-}
-
-/// A number of bytes to derive.
-struct Len(usize);
-
-impl KeyType for Len {
-    fn len(&self) -> usize {
-        self.0
-    }
-}
-
-/// Derives bytes from a secret.
-pub(super) fn expand<const N: usize>(secret: &[u8; 32], label: &[u8], text: &[u8]) -> [u8; N] {
-    filled(&Prk::new_less_safe(HKDF_SHA256, secret), label, text)
-}
-
-fn filled<const N: usize>(prk: &Prk, label: &[u8], text: &[u8]) -> [u8; N] {
-    let mut bytes = [0; N];
-    let info = [label, text];
-    let Ok(()) = prk.expand(&info, Len(N)).and_then(|okm| okm.fill(&mut bytes)) else {
-        unreachable!("HKDF gives up to 8160 bytes")
-    };
-    bytes
 }

@@ -11,6 +11,7 @@
 mod choice;
 mod direction;
 pub mod exchange;
+mod expand;
 mod keys;
 
 pub use choice::{agreed, preferred};

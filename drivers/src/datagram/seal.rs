@@ -10,6 +10,9 @@
 //! A sender off the path has seen no pad: each attempt succeeds with a probability of 2^-64. An attacker on
 //! the path that changes a header before the datagram arrives succeeds with 2^-32; data over UDP it can
 //! change anyway, as in the stream of a TCP rail. [`super::window`] drops repetitions.
+//!
+//! Datagrams of an encrypted link are encrypted instead, and have the tag of the cipher behind their data
+//! ([`nmad_seal`]).
 
 use super::greeting;
 use super::header::{Datagram, LEN};

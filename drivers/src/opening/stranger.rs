@@ -240,8 +240,8 @@ impl Opening {
         }
     }
 
-    /// What both sides share once this side has answered a hello, and the keys of the link if it is encrypted;
-    /// none: the hello has a key that no honest side sends.
+    /// What both sides share once this side has answered a hello, and the keys of the link if it is
+    /// encrypted; none: the hello has a key that no honest side sends.
     fn answer(&self, hello: Hello, fresh: &Fresh) -> Option<(Ends, Option<Keys>)> {
         let ends = Ends { hello, rail: self.local.rail, nonce: fresh.nonce, offer: None };
         let Some(theirs) = hello.offer else { return Some((ends, None)) };

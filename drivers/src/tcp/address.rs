@@ -21,8 +21,8 @@ impl Address {
         Address { socket: SocketAddr::new(interface.address, port), prefix: interface.prefix }
     }
 
-    /// Returns whether what is sent to `other` may pass through networks of strangers: it is in another subnet
-    /// than this address, or is a public one.
+    /// Returns whether what is sent to `other` may pass through networks of strangers: it is in another
+    /// subnet than this address, or is a public one.
     pub fn is_far(&self, other: &Address) -> bool {
         let to = other.socket.ip();
         to != self.socket.ip() && !to.is_loopback() && (is_public(to) || !self.same_subnet(other))

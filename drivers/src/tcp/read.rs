@@ -73,8 +73,8 @@ impl fmt::Display for Ended {
             Ended::Failed(e) => f.write_str(&failed(*e)),
             Ended::Broken(Broken::Refused(text)) => write!(f, "closed the link: {text}"),
             Ended::Broken(Broken::Forged) => f.write_str(
-                "has lost its link: a record was changed on its way, or is not of this peer (who can write to \
-                 this network?); nothing of it was used",
+                "has lost its link: a record was changed on its way, or is not of this peer (who can write \
+                 to this network?); nothing of it was used",
             ),
             Ended::Broken(Broken::Malformed(e)) => write!(f, "broke the protocol: {e}"),
         }

@@ -12,6 +12,18 @@ const CIPHER: Cipher = Cipher::ChaCha20Poly1305;
 const SECRET: [u8; 32] = super::by_hand::SECRET;
 const MEDIA: [Medium; 2] = [Medium::Connections, DATAGRAMS];
 
+/// The policy of a side of a simulated world, and whether it takes peers to be far: no link is encrypted,
+/// or some sides encrypt and the others leave it to them.
+pub(super) fn policy(seed: u64, side: usize) -> (Policy, bool) {
+    match (seed % 3, (seed / 3 + side as u64) % 3) {
+        (0, _) => (Policy::Off, true),
+        (1, 0) => (Policy::Auto, false),
+        (1, _) => (Policy::Auto, true),
+        (_, 0) => (Policy::Auto, false),
+        _ => (Policy::On, false),
+    }
+}
+
 fn offer(scalar: &Scalar) -> Option<Offer> {
     Some(Offer { cipher: CIPHER, key: scalar.public() })
 }

@@ -1,6 +1,7 @@
 //! A simulated world of a few ranks in virtual time. Its network delays, loses, repeats and cuts messages
 //! at random; a process with another secret tries to take part.
 
+use super::encrypted::policy;
 use crate::handshake::{Ends, Fresh};
 use crate::opening::{
     Action, Content, Facts, FailureKind, Id, Linked, Local, Medium, Opened, Opening, Origin,
@@ -151,27 +152,21 @@ impl Facts for Seen {
     }
 }
 
-/// The policy of a side, and whether it takes peers to be far: no link is encrypted, or some sides encrypt
-/// and the others leave it to them.
-fn policy(seed: u64, side: usize) -> (Policy, bool) {
-    match (seed % 3, (seed / 3 + side as u64) % 3) {
-        (0, _) => (Policy::Off, true),
-        (1, 0) => (Policy::Auto, false),
-        (1, _) => (Policy::Auto, true),
-        (_, 0) => (Policy::Auto, false),
-        _ => (Policy::On, false),
-    }
-}
-
 impl World {
     /// Creates `count` ranks that know the secret, and one process that does not and claims to be rank 0.
     pub fn new(seed: u64, count: usize, medium: Medium) -> World {
         let side = |place: usize| {
-            let (encrypt, _) = policy(seed, place);
             let secret = if place < count { [7; 32] } else { [8; 32] };
             let rank = PeerId((place % count) as u32);
             let bound = Duration::from_secs(5);
-            let local = Local { name: format!("r{place}"), rank, rail: 0, secret, bound, encrypt };
+            let local = Local {
+                name: format!("r{place}"),
+                rank,
+                rail: 0,
+                secret,
+                bound,
+                encrypt: policy(seed, place).0,
+            };
             Side {
                 machine: Opening::new(local, medium),
                 secret,
@@ -233,7 +228,7 @@ impl World {
     fn seen(&self, side: usize) -> Seen {
         let links = self.sides[side].talks.iter().filter_map(|talk| talk.link);
         let linked = |link: Link| (link.peer, Linked { remote: 0, is_unproved: link.proof });
-        let (_, is_far) = policy(self.seed, side);
+        let is_far = policy(self.seed, side).1;
         Seen { is_far, me: side, count: self.sides.len() - 1, links: links.map(linked).collect() }
     }
 

@@ -16,6 +16,12 @@ use zeroize::Zeroize;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Keys {
     cipher: Cipher,
+    /// In a place of their own: moving the keys leaves no copies behind.
+    secrets: Box<Secrets>,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+struct Secrets {
     connecting: [u8; 32],
     answering: [u8; 32],
     confirmation: [u8; 32],
@@ -36,12 +42,12 @@ impl Keys {
     fn of(cipher: Cipher, secret: &[u8; 32], mut shared: [u8; 32], text: &[u8]) -> Keys {
         let prk = Salt::new(HKDF_SHA256, secret).extract(&shared);
         shared.zeroize();
-        Keys {
-            cipher,
+        let secrets = Box::new(Secrets {
             connecting: filled(&prk, b"NewMadeleine seal, connecting side", text),
             answering: filled(&prk, b"NewMadeleine seal, answering side", text),
             confirmation: filled(&prk, b"NewMadeleine seal, confirmation", text),
-        }
+        });
+        Keys { cipher, secrets }
     }
 
     /// The cipher of the link.
@@ -51,22 +57,20 @@ impl Keys {
 
     /// Key of the MACs by which each side shows that it has derived the same keys.
     pub fn confirmation(&self) -> &[u8; 32] {
-        &self.confirmation
+        &self.secrets.confirmation
     }
 
     /// Returns both directions; `is_attempt`: this side has connected.
     pub fn directions(&self, is_attempt: bool) -> (Sealer, Unsealer) {
-        let (ours, theirs) = match is_attempt {
-            true => (self.connecting, self.answering),
-            false => (self.answering, self.connecting),
-        };
+        let Secrets { connecting, answering, .. } = *self.secrets;
+        let (ours, theirs) = if is_attempt { (connecting, answering) } else { (answering, connecting) };
         (Sealer::new(self.cipher, ours), Unsealer::new(self.cipher, theirs))
     }
 }
 
-impl Drop for Keys {
+impl Drop for Secrets {
     fn drop(&mut self) {
-        let Keys { connecting, answering, confirmation, .. } = self;
+        let Secrets { connecting, answering, confirmation } = self;
         [connecting, answering, confirmation].into_iter().for_each(Zeroize::zeroize);
     }
 }

@@ -34,7 +34,7 @@ pub trait Network: Facts {
 #[derive(Debug)]
 pub enum Outcome<W> {
     /// A link is open.
-    Open(Greeted<W>),
+    Open(Box<Greeted<W>>),
     /// A link that this side wanted cannot be opened.
     Failed(PeerId, String),
 }
@@ -179,7 +179,8 @@ impl<N: Network> Step<'_, N> {
                         && let Some(opened) = self.opening.finished(id)
                     {
                         let proof = if is_attempt { last_message } else { Vec::new() };
-                        self.outcome.push(Outcome::Open(Greeted { opened, way, proof, buffer }));
+                        let greeted = Greeted { opened, way, proof, buffer };
+                        self.outcome.push(Outcome::Open(Box::new(greeted)));
                     }
                 }
                 Action::Drop { id } => drop(self.take(id)),

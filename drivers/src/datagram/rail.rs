@@ -258,7 +258,7 @@ impl<N: Net> Rail<N> {
     pub(crate) fn report_outcomes(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         for outcome in std::mem::take(&mut self.outcome) {
             match outcome {
-                Outcome::Open(greeted) => self.opened(greeted, report),
+                Outcome::Open(greeted) => self.opened(*greeted, report),
                 Outcome::Failed(peer, why) => self.lost(peer, &why, Vec::new()),
             }
         }

@@ -28,17 +28,20 @@ pub fn join(secret: &[u8; 32], addresses: &[SocketAddr], node: u32) -> Result<Ch
     let (sender, answers) = channel();
     for &address in &candidates {
         let (sender, secret) = (sender.clone(), *secret);
-        std::thread::spawn(move || sender.send((address, greet(&secret, address, node))));
+        std::thread::spawn(move || sender.send((address, greet(&secret, address, node).map(Box::new))));
     }
     drop(sender);
     let end = Instant::now() + LIMIT + Duration::from_secs(5);
     let mut failures = Vec::new();
     loop {
         match answers.recv_timeout(end.saturating_duration_since(Instant::now())) {
-            Ok((address, Ok((stream, proof, keys)))) => match come_in(stream, proof, &keys) {
-                Ok(channel) => return Ok(channel),
-                Err(error) => failures.push(format!("{address}: {error}")),
-            },
+            Ok((address, Ok(greeted))) => {
+                let (stream, proof, keys) = *greeted;
+                match come_in(stream, proof, &keys) {
+                    Ok(channel) => return Ok(channel),
+                    Err(error) => failures.push(format!("{address}: {error}")),
+                }
+            }
             Ok((address, Err(error))) => failures.push(format!("{address}: {error}")),
             Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout) => {
                 return Err(format!(

@@ -34,8 +34,10 @@ fn keyed(from: u32, scalar: &Scalar) -> Hello {
 }
 
 fn failed(actions: &[Action]) -> Option<&str> {
-    let why = |action| if let &Action::Failed { ref why, .. } = action { Some(&**why) } else { None };
-    actions.iter().find_map(why)
+    actions.iter().find_map(|action| match action {
+        Action::Failed { why, .. } => Some(&**why),
+        _ => None,
+    })
 }
 
 /// What an attempt's peer answers: the data that both sides share, the peer's keys, and its welcome.

@@ -373,8 +373,8 @@ fn introduce(rails: &mut [Box<dyn Driver>; 2]) {
 fn until(rails: &mut [Box<dyn Driver>; 2], at: usize, what: &str) -> String {
     let (begun, mut all) = (Instant::now(), Vec::new());
     while begun.elapsed() < BOUND {
-        for place in 0..rails.len() {
-            let seen = poll(&mut *rails[place]);
+        for (place, rail) in rails.iter_mut().enumerate() {
+            let seen = poll(&mut **rail);
             if place == at {
                 if let Some(found) = seen.iter().find(|line| line.contains(what)) {
                     return found.clone();

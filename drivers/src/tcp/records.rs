@@ -200,9 +200,11 @@ impl Unsealing {
             return Ok(self.kept());
         }
         let missing = self.missing()?;
+        // Until the head is complete, it is unknown where the next record begins.
+        let ahead = if matches!(self.partial.len(), 1..HEAD) { 0 } else { AHEAD };
         let read = match missing {
-            0 => net::recv(fd, &mut scratch[..AHEAD], RecvFlags::empty()).map(|(_, got)| (0, got)),
-            _ => sys::read_onto(fd, &mut self.partial, missing, &mut scratch[..AHEAD])
+            0 => net::recv(fd, &mut scratch[..ahead], RecvFlags::empty()).map(|(_, got)| (0, got)),
+            _ => sys::read_onto(fd, &mut self.partial, missing, &mut scratch[..ahead])
                 .map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO)),
         };
         let (onto, more) = match read {
@@ -215,7 +217,7 @@ impl Unsealing {
         if taken < more {
             self.behind = scratch.detach(taken..more);
         }
-        Ok(if onto + more == missing + AHEAD { ReadResult::Full } else { ReadResult::All })
+        Ok(if onto + more == missing + ahead { ReadResult::Full } else { ReadResult::All })
     }
 
     /// Reads once, for a thread that waits for one packet.
@@ -355,7 +357,7 @@ mod tests {
     use crate::conformance::memory::Memory;
     use crate::handshake::Ends;
     use crate::regions::Regions;
-    use nmad_engine::packet::{Packet, PeerId, RegionId};
+    use nmad_engine::packet::{Key, Packet, PeerId, RegionId};
     use nmad_seal::exchange::Scalar;
     use nmad_wire::{Cipher, Header, Hello, Kind, Offer};
     use rustix::fd::{AsFd, OwnedFd};
@@ -384,16 +386,9 @@ mod tests {
     }
 
     /// A link of which `source` is sent as a chunk between packets; returns its bytes.
-    fn sent(source: &Memory, key: nmad_engine::packet::Key) -> Vec<u8> {
-        let chunk = Order::Chunk {
-            to: PeerId(1),
-            number: 3,
-            ack: 0,
-            region: RegionId(9),
-            key,
-            offset: 0,
-            from: source.segments(),
-        };
+    fn sent(source: &Memory, key: Key) -> Vec<u8> {
+        let (region, from) = (RegionId(9), source.segments());
+        let chunk = Order::Chunk { to: PeerId(1), number: 3, ack: 0, region, key, offset: 0, from };
         let orders = [packet(1, 16), packet(2, 40_000), Outgoing::new(chunk), packet(4, 30), packet(5, 300)];
         let (here, mut there) = UnixStream::pair().expect("two sockets");
         [&here, &there].into_iter().for_each(|end| end.set_nonblocking(true).expect("it is permitted"));
@@ -409,14 +404,15 @@ mod tests {
         bytes
     }
 
-    /// Receives `bytes`, `step` at once; returns the numbers of what arrived, and why the stream ended.
-    fn received(bytes: &[u8], step: usize, regions: &Regions) -> (Vec<u32>, Ended) {
+    /// Receives `bytes`, `first` of them and then `step` at once; returns the numbers of what arrived, and why the stream ended.
+    fn received(bytes: &[u8], (first, step): (usize, usize), regions: &Regions) -> (Vec<u32>, Ended) {
         let (mut here, there) = UnixStream::pair().expect("two sockets");
         there.set_nonblocking(true).expect("it is permitted");
         let there = OwnedFd::from(there);
         let (mut unsealing, mut stream) = (Unsealing::new(directions().1), Stream::default());
         let (mut scratch, mut pool, mut seen) = (Scratch::default(), Vec::new(), Vec::new());
-        let mut pieces = bytes.chunks(step);
+        let (head, tail) = bytes.split_at(first);
+        let mut pieces = head.chunks(first.max(1)).chain(tail.chunks(step));
         loop {
             match pieces.next() {
                 Some(piece) => here.write_all(piece).expect("it is taken"),
@@ -454,7 +450,7 @@ mod tests {
             }
             // One byte at a time only as far as it is quick.
             let len = if step < 64 { 45_000 } else { bytes.len() };
-            let (seen, why) = received(&bytes[..len], step, &regions);
+            let (seen, why) = received(&bytes[..len], (0, step), &regions);
             assert_eq!(why, Ended::Closed);
             if len == bytes.len() {
                 assert_eq!(seen, [1, 2, 3, 4, 5], "{step} B at once");
@@ -462,6 +458,17 @@ mod tests {
             } else {
                 assert_eq!(seen, [1, 2], "{step} B at once");
             }
+        }
+    }
+
+    #[test]
+    fn a_record_whose_head_arrives_in_two_pieces_is_whole() {
+        let source = Memory::pattern(50_000, 3);
+        let regions = Regions::default();
+        let bytes = sent(&source, Key(77));
+        for first in (0..60).chain(16_390..16_440).chain(40_000..40_200) {
+            let (seen, why) = received(&bytes, (first, 1 << 20), &regions);
+            assert_eq!((&seen[..], why), (&[1, 2, 3, 4, 5][..], Ended::Closed), "cut at {first}");
         }
     }
 
@@ -483,7 +490,7 @@ mod tests {
                 2 => bytes.insert(at, dice(256) as u8),
                 _ => bytes[at] ^= 1 << dice(8),
             }
-            let (seen, _) = received(&bytes, 1 << 20, &regions);
+            let (seen, _) = received(&bytes, (0, 1 << 20), &regions);
             assert!([1, 2, 3, 4, 5].starts_with(&seen) && seen.len() < 5, "{seen:?}");
         }
     }

@@ -404,7 +404,8 @@ mod tests {
         bytes
     }
 
-    /// Receives `bytes`, `first` of them and then `step` at once; returns the numbers of what arrived, and why the stream ended.
+    /// Receives `bytes`, `first` of them and then `step` at once; returns the numbers of what arrived,
+    /// and why the stream ended.
     fn received(bytes: &[u8], (first, step): (usize, usize), regions: &Regions) -> (Vec<u32>, Ended) {
         let (mut here, there) = UnixStream::pair().expect("two sockets");
         there.set_nonblocking(true).expect("it is permitted");

@@ -99,6 +99,7 @@ pub use nmad_launch::host_name;
 #[doc(hidden)]
 pub use nmad_progress as progress;
 pub use nmad_progress::Progress;
+pub use nmad_seal::Policy as Encryption;
 #[doc(hidden)]
 pub use nmad_words::setting;
 #[doc(hidden)]

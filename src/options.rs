@@ -11,6 +11,7 @@ use log::LevelFilter;
 use nmad_drivers::network::Network;
 use nmad_engine::{Config, CongestionControl, Effort, Feed, Registry, Strategy};
 use nmad_progress::Progress;
+use nmad_seal::Policy;
 use nmad_words::setting::{Setting, keys, of_key, of_sessions, seconds, switch};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -52,6 +53,8 @@ pub struct Options {
     pub chunk: Option<u64>,
     /// Congestion control on lossy rails; `None` for the engine's default.
     pub congestion: Option<CongestionControl>,
+    /// Which links between hosts are encrypted.
+    pub encrypt: Policy,
     /// Time to wait for a rank whose rails have all failed; `None` for the engine's default.
     pub return_within: Option<Duration>,
     /// Whether large data inside a node uses single copy (CMA); `None`: where the system permits it.
@@ -229,6 +232,7 @@ impl Options {
             "credit" => self.credit = Some(one.size(value)?),
             "chunk" => self.chunk = Some(one.size(value)?),
             "congestion" => self.congestion = Some(value.parse()?),
+            "encrypt" => self.encrypt = value.parse().unwrap_or_default(),
             "return_within" => self.return_within = Some(seconds(value)?),
             "cross_memory" => self.cross_memory = switch(value),
             "progress" => self.progress = Some(value.parse()?),

@@ -143,7 +143,8 @@ pub(crate) fn open_as(
                 if bandwidth > 0 {
                     interface.bandwidth = bandwidth;
                 }
-                let place = Place { rank: PeerId(job.rank()), rail: number, interface, secret: job.secret() };
+                let (rank, secret, encrypt) = (PeerId(job.rank()), job.secret(), options.encrypt);
+                let place = Place { rank, rail: number, interface, secret, encrypt };
                 match network.open(place, &layers(options, number)) {
                     Ok(opened) => {
                         has_interface = true;

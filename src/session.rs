@@ -16,7 +16,7 @@ use crate::trace::Trace;
 use nmad_drivers::around::trace::TraceHandle;
 use nmad_drivers::interpreted;
 use nmad_engine::{
-    Accuracy, Driver, Engine, Error, Feed, InForce, PeerId, RailId, Receipt, StrategyId, Taught,
+    Accuracy, Driver, Engine, Error, Feed, InForce, PeerId, RailId, Receipt, Statistics, StrategyId, Taught,
 };
 use nmad_launch::{Bootstrap, bootstrap};
 use nmad_progress::{Helped, Node, Outcome, Progress, Sharing};
@@ -288,22 +288,26 @@ impl Session {
     pub fn rails(&self) -> Vec<RailInfo> {
         let told: Vec<_> = self.node.with_rails(|rails| {
             let told = |rail: &dyn Driver| {
-                (rail.name().to_string(), rail.address(), rail.limits(), rail.statistics().dropped)
+                (rail.name().to_string(), rail.address(), rail.limits(), rail.statistics())
             };
             rails.iter().map(|rail| told(&**rail)).collect()
         });
         let counters = |index: usize| self.node.with(|engine| engine.inspect().counters(RailId(index as u8)));
-        let info = |(index, (name, address, limits, dropped)): (usize, (String, String, _, _))| RailInfo {
-            name,
-            address,
-            limits,
-            peers: self
-                .rails
-                .get(index)
-                .map_or_else(|| self.places.peers(index), |rail| rail.peers.len() as u32),
-            counters: counters(index),
-            dropped,
-        };
+        let info =
+            |(index, (name, address, limits, statistics)): (usize, (String, String, _, Statistics))| {
+                RailInfo {
+                    name,
+                    address,
+                    limits,
+                    peers: self
+                        .rails
+                        .get(index)
+                        .map_or_else(|| self.places.peers(index), |rail| rail.peers.len() as u32),
+                    counters: counters(index),
+                    dropped: statistics.dropped,
+                    cipher: statistics.cipher,
+                }
+            };
         told.into_iter().enumerate().map(info).collect()
     }
 
@@ -435,6 +439,7 @@ fn to_sample(options: &Options, job: &dyn Bootstrap, opened: &[OpenRail]) -> Vec
     let rail = |(number, rail): (usize, &OpenRail)| RailToSample {
         name: rail.driver.name().into(),
         throttle: options.throttle.get(number).copied(),
+        encrypts: rail.driver.limits().encrypts,
         candidates: (0..job.size()).filter(|&peer| rail.reach.includes(job, peer)).collect(),
     };
     let others = opened.iter().take_while(|rail| rail.reach != Reach::Myself);

@@ -152,6 +152,9 @@ fn line(rail: &RailInfo, accuracy: Option<Accuracy>) -> Option<String> {
             write!(text, "; {count} {what}").expect("strings grow");
         }
     }
+    if let Some(cipher) = rail.cipher {
+        write!(text, "; encrypted with {cipher}").expect("strings grow");
+    }
     if let Some(Accuracy { median, p95, .. }) = accuracy {
         let (median, p95) = (median * 100.0, p95 * 100.0);
         write!(
@@ -180,7 +183,7 @@ mod tests {
 
     fn rail(counters: RailCounters) -> RailInfo {
         let (name, address) = ("tcp/eth1".into(), String::new());
-        RailInfo { name, address, limits: Limits::default(), peers: 1, counters, dropped: 0 }
+        RailInfo { name, address, limits: Limits::default(), peers: 1, counters, dropped: 0, cipher: None }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! no time.
 
 use crate::conversation::{Conversation, Received};
-use crate::handshake;
+use crate::handshake::Fresh;
 use crate::opening::{Action, Content, Facts, FailureKind, Id, Opened, Opening, Origin};
 use crate::watch::{Token, Watch};
 use nmad_engine::packet::PeerId;
@@ -184,6 +184,13 @@ impl<N: Network> Step<'_, N> {
         self.opening.failed(id, kind, why, self.now_ms, &self.network);
     }
 
+    /// Ends a conversation that this side cannot continue.
+    #[cold]
+    fn give_up(&mut self, id: Id, why: String) {
+        drop(self.take(id));
+        self.failed(id, Failure::permanent(why));
+    }
+
     fn read_ready(&mut self) {
         let mut ready = Vec::new();
         self.connections.watch.look(|token, _| ready.push(token));
@@ -206,7 +213,11 @@ impl<N: Network> Step<'_, N> {
             Ok(true) => {
                 let _ = self.connections.watch.change(connection.talk.as_fd(), token(connection.id), false);
                 connection.stage = Stage::Talking;
-                self.opening.reached(connection.id, 0, self.now_ms, handshake::nonce());
+                let id = connection.id;
+                match Fresh::new() {
+                    Ok(fresh) => self.opening.reached(id, 0, self.now_ms, fresh),
+                    Err(why) => self.give_up(id, why),
+                }
             }
             Err(e) => self.end(at, e),
         }
@@ -222,7 +233,11 @@ impl<N: Network> Step<'_, N> {
             Received::OtherVersion(theirs) => Content::OtherVersion(theirs),
             Received::Foreign(e) => Content::Foreign(e),
         };
-        self.opening.handle_message(*id, content, 0, (self.now_ms, handshake::nonce()), &self.network);
+        let id = *id;
+        match Fresh::new() {
+            Ok(fresh) => self.opening.handle_message(id, content, 0, (self.now_ms, fresh), &self.network),
+            Err(why) => self.give_up(id, why),
+        }
     }
 
     fn hand_over(&mut self, at: usize) {

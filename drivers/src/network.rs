@@ -6,6 +6,7 @@ use crate::error::DriverError;
 use crate::interface::Interface;
 use nmad_engine::packet::PeerId;
 use nmad_engine::transfer::driver::Driver;
+use nmad_seal::Policy;
 
 /// The parameters with which a driver opens a rail.
 pub struct Place {
@@ -17,6 +18,8 @@ pub struct Place {
     pub interface: Interface,
     /// Secret of the job.
     pub secret: [u8; 32],
+    /// Which links are encrypted.
+    pub encrypt: Policy,
 }
 
 /// A rail over a network interface; a driver implements this trait in order to be registered.

@@ -14,6 +14,7 @@ use nmad_drivers::shm::{ShmConfig, ShmRail};
 use nmad_drivers::tcp::{TcpConfig, TcpRail};
 use nmad_drivers::udp::{UdpConfig, UdpRail};
 use nmad_engine::packet::PeerId;
+use nmad_seal::Policy;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
@@ -50,11 +51,20 @@ fn networks() {
             eprintln!("skipped: {}: {why}", network.name());
             continue;
         }
-        let rail = |rank| {
-            let place = Place { rank: PeerId(rank), rail: 0, interface: interface(), secret: [5; 32] };
-            network.open(place, &Layers::default()).unwrap_or_else(|e| panic!("{e}")).0
+        let open = |rank, encrypt| {
+            let (rank, interface) = (PeerId(rank), interface());
+            let place = Place { rank, rail: 0, interface, secret: [5; 32], encrypt };
+            network.open(place, &Layers::default()).map(|(rail, _)| rail)
         };
+        let rail = |rank| open(rank, Policy::Off).unwrap_or_else(|e| panic!("{e}"));
         check(network.name(), || Pair::introduced(rail(0), rail(1)));
+        match open(0, Policy::On) {
+            Err(e) => assert!(e.to_string().contains("cannot be encrypted"), "{e}"),
+            Ok(_) => check(&format!("{}, encrypted", network.name()), || {
+                let rail = |rank| open(rank, Policy::On).unwrap_or_else(|e| panic!("{e}"));
+                Pair::introduced(rail(0), rail(1))
+            }),
+        }
     }
 }
 

@@ -2,10 +2,14 @@
 
 use crate::rng::Rng;
 use nmad_wire::{
-    Ack, Ask, ChunkHeader, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, LinkDown,
-    Part, Proof, Reclaim, Refusal, RefusalCode, Replay, Rtr, Rts, Seen, Welcome, Withdraw, Withdrawn, flags,
+    Ack, Ask, ChunkHeader, Cipher, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind,
+    LinkDown, Offer, Part, Proof, Reclaim, Refusal, RefusalCode, Replay, Rtr, Rts, Seen, Welcome, Withdraw,
+    Withdrawn, flags,
 };
 
+const HELLO: Hello = Hello { from: 1, to: 0, rail: 0, nonce: [1; 32], offer: None, mac: [2; 32] };
+const WELCOME: Welcome = Welcome { rail: 0, nonce: [2; 32], offer: None, mac: [3; 32] };
+const OFFER: Option<Offer> = Some(Offer { cipher: Cipher::Aes256Gcm, key: [5; 32] });
 const SEEN: Seen = Seen { rail: 0, question: 1, below: 1, beyond: 4, moved: 2 };
 
 /// The first name that a table gives.
@@ -71,8 +75,10 @@ fn good_packets() -> Vec<(&'static str, Vec<u8>)> {
         ("ask", packet(Kind::Notice, &[Frame::Ask(Ask { rail: 1, question: 1 })])),
         ("seen", packet(Kind::Notice, &[Frame::Seen(SEEN)])),
         ("chunk", chunk),
-        ("hello", Control::Hello(Hello { from: 1, to: 0, rail: 0, nonce: [1; 32], mac: [2; 32] }).encode()),
-        ("welcome", Control::Welcome(Welcome { rail: 0, nonce: [2; 32], mac: [3; 32] }).encode()),
+        ("hello", Control::Hello(HELLO).encode()),
+        ("hello-encrypted", Control::Hello(Hello { offer: OFFER, ..HELLO }).encode()),
+        ("welcome", Control::Welcome(WELCOME).encode()),
+        ("welcome-encrypted", Control::Welcome(Welcome { offer: OFFER, ..WELCOME }).encode()),
         ("proof", Control::Proof(Proof { mac: [4; 32] }).encode()),
         ("refuse", Control::Refuse(Refusal { code: RefusalCode::Secret, text: "another job" }).encode()),
         ("nothing", packet(Kind::Packet, &[])),

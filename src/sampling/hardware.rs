@@ -66,13 +66,14 @@ impl fmt::Display for Key {
 }
 
 /// Describes a rail with this name, for example `tcp/eth1`; `throttle` is the rate in bytes per second to
-/// which software limits it.
-pub fn rail(name: &str, throttle: Option<u64>) -> String {
+/// which software limits it. The cost of a cipher is in what its encrypted links measure.
+pub fn rail(name: &str, throttle: Option<u64>, encrypts: bool) -> String {
     let (driver, interface) = name.split_once('/').unwrap_or((name, ""));
     let mut words = vec![driver.to_string()];
     if !interface.is_empty() {
         words.extend(describe(interface));
     }
+    words.extend(encrypts.then(|| "encrypted".into()));
     words.extend(throttle.map(|rate| format!("throttled to {} Mbit/s", rate as f64 * 8.0 / 1e6)));
     words.retain(|word| !word.is_empty());
     words.join(" ")
@@ -113,12 +114,16 @@ mod tests {
 
     #[test]
     fn rails_of_different_rates_have_different_keys() {
-        let key =
-            |throttle| Key { rail: rail("tcp/lo", throttle), distance: Distance::SameHost, host: host() };
+        let key = |throttle| Key {
+            rail: rail("tcp/lo", throttle, false),
+            distance: Distance::SameHost,
+            host: host(),
+        };
         let (free, slow, slower) = (key(None), key(Some(500_000_000)), key(Some(350_000_000)));
         assert!(free.rail.starts_with("tcp loopback mtu "), "{}", free.rail);
         assert!(slow.rail.ends_with("throttled to 4000 Mbit/s"), "{}", slow.rail);
         assert!(slow.short() != slower.short() && free.short() != slow.short());
+        assert!(rail("tcp/lo", None, true).ends_with(" encrypted"));
         let far = Key { distance: Distance::OtherHost, ..free.clone() };
         assert_ne!(far.short(), free.short());
     }
@@ -133,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_rail_without_an_interface_is_its_driver() {
-        assert_eq!(rail("shm", None), "shm");
+        assert_eq!(rail("shm", None, false), "shm");
         assert!(host().starts_with("Linux "), "{}", host());
     }
 }

@@ -34,6 +34,7 @@ pub use hardware::{Distance, Key};
 pub(crate) use stock::{RailToSample, Stock};
 
 use crate::options::Options;
+use nmad_drivers::interface::interfaces;
 use nmad_engine::{PeerId, Profile, RailId};
 use nmad_progress::Node;
 use std::path::{Path, PathBuf};
@@ -74,7 +75,7 @@ pub fn known(options: &Options, rails: &[(String, Distance)]) -> (Vec<ProfileInf
     });
     let host = hardware::host();
     let mut info = |(number, (name, distance)): (usize, &(String, Distance))| {
-        let words = hardware::rail(name, options.throttle.get(number).copied());
+        let words = hardware::rail(name, options.throttle.get(number).copied(), encrypts(options, name));
         let key = Key { rail: words, distance: *distance, host: host.clone() };
         let found = find(&key, &shipped, options.profile.as_deref());
         let found = found.unwrap_or_else(|why| {
@@ -86,6 +87,13 @@ pub fn known(options: &Options, rails: &[(String, Distance)]) -> (Vec<ProfileInf
     };
     let list = rails.iter().enumerate().map(&mut info).collect();
     (list, complaints)
+}
+
+/// Returns whether links of a rail with this name are encrypted: shared memory never is.
+fn encrypts(options: &Options, name: &str) -> bool {
+    let interface = name.split_once('/').map(|(_, interface)| interface);
+    let address = || interfaces().ok()?.into_iter().find(|one| Some(&*one.name) == interface);
+    interface.is_some() && address().is_some_and(|one| options.encrypt.covers(one.address))
 }
 
 /// Marks profiles in the cache that transfers have clearly contradicted as provisional, so that the next job

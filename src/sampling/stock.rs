@@ -22,6 +22,8 @@ pub(crate) struct RailToSample {
     pub(crate) name: String,
     /// Rate to which software limits it.
     pub(crate) throttle: Option<u64>,
+    /// Whether its links are encrypted.
+    pub(crate) encrypts: bool,
     /// The ranks for which it is used.
     pub(crate) candidates: Vec<u32>,
 }
@@ -66,7 +68,7 @@ impl Stock {
             let mut places = [None, None];
             for (place, distance) in places.iter_mut().zip(Distance::ALL) {
                 if rail.candidates.iter().any(|&peer| self::distance(job, peer) == distance) {
-                    let words = hardware::rail(&rail.name, rail.throttle);
+                    let words = hardware::rail(&rail.name, rail.throttle, rail.encrypts);
                     let key = Key { rail: words, distance, host: host.clone() };
                     *place = Some(stock.entry(key, &shipped, options));
                 }

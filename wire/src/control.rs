@@ -12,6 +12,25 @@ const MAGIC: [u8; 4] = *b"NMAD";
 /// Longest text of a refusal, in bytes.
 const REFUSAL_MAX: usize = 512;
 
+/// A cipher for the data of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Cipher {
+    /// AES-256 in Galois/counter mode.
+    Aes256Gcm = 1,
+    /// ChaCha20 with Poly1305 (RFC 8439).
+    ChaCha20Poly1305 = 2,
+}
+
+/// One side's part of the key exchange of an encrypted link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Offer {
+    /// In a hello the cipher that is faster on that host, in a welcome that of the link.
+    pub cipher: Cipher,
+    /// Public key of X25519 (RFC 7748) that is used for this link only.
+    pub key: [u8; 32],
+}
+
 /// First message, from the side that connects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hello {
@@ -23,6 +42,8 @@ pub struct Hello {
     pub rail: u8,
     /// Fresh random bytes.
     pub nonce: [u8; 32],
+    /// What the connecting side encrypts with; none: the link is not encrypted.
+    pub offer: Option<Offer>,
     /// Keyed MAC over the other fields.
     pub mac: [u8; 32],
 }
@@ -34,6 +55,8 @@ pub struct Welcome {
     pub rail: u8,
     /// Fresh random bytes.
     pub nonce: [u8; 32],
+    /// The cipher of the link and the answering side's key, if the hello has an offer.
+    pub offer: Option<Offer>,
     /// Keyed MAC over both sides' fields.
     pub mac: [u8; 32],
 }
@@ -57,6 +80,8 @@ pub enum RefusalCode {
     Rank = 3,
     /// Both sides connected at once; the connection of the lower rank stays.
     Crossed = 4,
+    /// One side encrypts the link and the other does not.
+    Encryption = 5,
 }
 
 /// A link is not opened, and why, in words for the user.
@@ -88,15 +113,17 @@ impl<'a> Control<'a> {
         body.extend_from_slice(&MAGIC);
         match self {
             Control::Hello(h) => {
-                body.extend_from_slice(&[1, VERSION, h.rail, 0]);
+                body.extend_from_slice(&[1, VERSION, h.rail, cipher(h.offer)]);
                 body.extend_from_slice(&h.from.to_le_bytes());
                 body.extend_from_slice(&h.to.to_le_bytes());
                 body.extend_from_slice(&h.nonce);
+                h.offer.iter().for_each(|offer| body.extend_from_slice(&offer.key));
                 body.extend_from_slice(&h.mac);
             }
             Control::Welcome(w) => {
-                body.extend_from_slice(&[2, VERSION, w.rail, 0]);
+                body.extend_from_slice(&[2, VERSION, w.rail, cipher(w.offer)]);
                 body.extend_from_slice(&w.nonce);
+                w.offer.iter().for_each(|offer| body.extend_from_slice(&offer.key));
                 body.extend_from_slice(&w.mac);
             }
             Control::Proof(p) => {
@@ -128,29 +155,38 @@ impl<'a> Control<'a> {
         if header.kind != Kind::Control || header.len as usize != packet.len() {
             return Err(Malformed("not a whole control message"));
         }
+        if (header.number, header.ack) != (0, 0) {
+            return Err(Malformed("control message with a number"));
+        }
         let mut c = Cursor::new(packet);
         c.take(Header::LEN, "control message cut short")?;
         if c.array::<4>("control message cut short")? != MAGIC {
             return Err(Malformed("not a NewMadeleine link (wrong magic)"));
         }
-        let [what, version, detail, zero] = c.array::<4>("control message cut short")?;
+        let [what, version, detail, cipher] = c.array::<4>("control message cut short")?;
         if version != VERSION {
             return Err(Malformed("unknown version"));
         }
-        if zero != 0 {
-            return Err(Malformed("reserved bits of a control message are set"));
-        }
+        let cipher = match (what, cipher) {
+            (_, 0) => None,
+            (1 | 2, 1) => Some(Cipher::Aes256Gcm),
+            (1 | 2, 2) => Some(Cipher::ChaCha20Poly1305),
+            (1 | 2, _) => return Err(Malformed("unknown cipher")),
+            _ => return Err(Malformed("reserved bits of a control message are set")),
+        };
         let message = match what {
             1 => Control::Hello(Hello {
                 rail: detail,
                 from: c.u32("hello cut short")?,
                 to: c.u32("hello cut short")?,
                 nonce: c.array("hello cut short")?,
+                offer: offer(cipher, &mut c, "hello cut short")?,
                 mac: c.array("hello cut short")?,
             }),
             2 => Control::Welcome(Welcome {
                 rail: detail,
                 nonce: c.array("welcome cut short")?,
+                offer: offer(cipher, &mut c, "welcome cut short")?,
                 mac: c.array("welcome cut short")?,
             }),
             3 if detail == 0 => Control::Proof(Proof { mac: c.array("proof cut short")? }),
@@ -165,12 +201,25 @@ impl<'a> Control<'a> {
     }
 }
 
+fn cipher(offer: Option<Offer>) -> u8 {
+    offer.map_or(0, |offer| offer.cipher as u8)
+}
+
+fn offer(
+    cipher: Option<Cipher>,
+    from: &mut Cursor<'_>,
+    short: &'static str,
+) -> Result<Option<Offer>, Malformed> {
+    cipher.map(|cipher| Ok(Offer { cipher, key: from.array(short)? })).transpose()
+}
+
 fn refusal(code: u8, text: &[u8]) -> Result<Refusal<'_>, Malformed> {
     let code = match code {
         1 => RefusalCode::Version,
         2 => RefusalCode::Secret,
         3 => RefusalCode::Rank,
         4 => RefusalCode::Crossed,
+        5 => RefusalCode::Encryption,
         _ => return Err(Malformed("unknown reason of a refusal")),
     };
     if text.len() > REFUSAL_MAX {

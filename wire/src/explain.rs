@@ -36,9 +36,13 @@ impl fmt::Display for Explain<'_> {
             },
             Kind::Control => match Control::decode(self.0) {
                 Ok(Control::Hello(h)) => {
-                    write!(f, "hello from rank {} (its rail {}) to rank {}", h.from, h.rail, h.to)
+                    write!(f, "hello from rank {} (its rail {}) to rank {}", h.from, h.rail, h.to)?;
+                    h.offer.map_or(Ok(()), |offer| write!(f, ", encrypted ({:?})", offer.cipher))
                 }
-                Ok(Control::Welcome(w)) => write!(f, "welcome on rail {}", w.rail),
+                Ok(Control::Welcome(w)) => {
+                    write!(f, "welcome on rail {}", w.rail)?;
+                    w.offer.map_or(Ok(()), |offer| write!(f, ", encrypted ({:?})", offer.cipher))
+                }
                 Ok(Control::Proof(_)) => write!(f, "proof"),
                 Ok(Control::Refuse(r)) => write!(f, "refused: {}", r.text.escape_debug()),
                 Err(e) => write!(f, "{e}"),

@@ -26,7 +26,7 @@ mod silence;
 
 pub use alone::AloneHead;
 pub use chunk::ChunkHeader;
-pub use control::{Control, Hello, Proof, Refusal, RefusalCode, Welcome};
+pub use control::{Cipher, Control, Hello, Offer, Proof, Refusal, RefusalCode, Welcome};
 pub use cursor::Malformed;
 pub use explain::{Explain, explain, explain_alone};
 pub use frame::{

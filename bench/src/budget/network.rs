@@ -11,6 +11,7 @@ use nmad_drivers::network::{Network, Place};
 use nmad_engine::{
     Caller, Config, Context, Engine, Hints, Instant, PeerId, Segments, Source, Submitted, Tag, TagMatch, pump,
 };
+use nmad_seal::Policy;
 use std::time;
 
 /// The network carries a message in less: an emulated soft-RoCE device in some 0.2 ms.
@@ -44,7 +45,8 @@ pub fn run(driver: &str, interface: &str, count: u64) -> Result<u64, String> {
 impl World {
     fn open(network: Network, interface: &Interface) -> Result<World, String> {
         let open = |rank| {
-            let place = Place { rank: PeerId(rank), rail: 0, interface: interface.clone(), secret: [5; 32] };
+            let (rank, interface, encrypt) = (PeerId(rank), interface.clone(), Policy::Off);
+            let place = Place { rank, rail: 0, interface, secret: [5; 32], encrypt };
             network.open(place, &Layers::default()).map(|(rail, _)| rail).map_err(|e| e.to_string())
         };
         let rails = [open(0)?, open(1)?];

@@ -183,7 +183,9 @@ fn gather(args: &InfoArgs) -> Result<Option<Info>, SessionError> {
         // It tells what there is and changes nothing.
         let session = Session::open_with(&Options { sample: Sampling::Off, ..options })?;
         info.progress = progress::of_session(&session);
-        (info.rails, info.peers) = (rails::of_session(&session), rails::peers(&session)?);
+        // The names open links, whose ciphers the rails tell.
+        info.peers = rails::peers(&session)?;
+        info.rails = rails::of_session(&session);
         info.known = session.profiles().to_vec();
         info.profiles = info.known.iter().map(profiles::Entry::of).collect();
         info.in_force = profiles::InForce::of_rails(&session);

@@ -24,6 +24,10 @@ pub(super) struct Rail {
     gather: Option<usize>,
     /// Whether packets may be lost on the way.
     lossy: Option<bool>,
+    /// The cipher of its links; none outside of a job, and while no encrypted link is open.
+    cipher: Option<&'static str>,
+    /// Whether its links will be encrypted, unless the peer refuses that.
+    encrypts: Option<bool>,
     /// Ranks that can be reached over it.
     peers: Option<u32>,
     /// Why this process cannot open it; none: nothing is known against it.
@@ -49,6 +53,8 @@ pub(super) fn of_machine(options: &Options) -> Result<Vec<Rail>, SessionError> {
         packet: None,
         gather: None,
         lossy: None,
+        cipher: None,
+        encrypts: None,
         peers: None,
         hindrance: driver.hindrance(),
         lack: if driver.hindrance().is_none() { driver.lack() } else { None },
@@ -70,6 +76,8 @@ pub(super) fn of_session(session: &Session) -> Vec<Rail> {
         packet: Some(rail.limits.packet),
         gather: Some(rail.limits.gather),
         lossy: Some(rail.limits.lossy),
+        cipher: rail.cipher,
+        encrypts: Some(rail.limits.encrypts),
         peers: Some(rail.peers),
         hindrance: None,
     };
@@ -107,7 +115,7 @@ pub(super) fn table(rails: &[Rail]) -> Table {
     let title = if is_open { "rails" } else { "interfaces that can become rails" };
     let mut header = vec!["name", "address", "speed"];
     if is_open {
-        header.extend(["longest packet", "gather", "loss", "ranks"]);
+        header.extend(["longest packet", "gather", "loss", "encryption", "ranks"]);
     }
     let is_hindered = rails.iter().any(|rail| rail.hindrance.is_some() || rail.lack.is_some());
     if is_hindered {
@@ -121,6 +129,8 @@ pub(super) fn table(rails: &[Rail]) -> Table {
         cells.extend(rail.packet.map(|len| bytes(len as u64)));
         cells.extend(rail.gather.map(|count| count.to_string()));
         cells.extend(rail.lossy.map(|lossy| if lossy { "possible" } else { "none" }.to_string()));
+        let encryption = |encrypts| rail.cipher.unwrap_or(if encrypts { "on" } else { "none" });
+        cells.extend(rail.encrypts.map(|encrypts| encryption(encrypts).to_string()));
         cells.extend(rail.peers.map(|count| count.to_string()));
         if is_hindered {
             cells.push(match (&rail.hindrance, &rail.lack) {
@@ -155,6 +165,8 @@ mod tests {
             packet: None,
             gather: None,
             lossy: None,
+            cipher: None,
+            encrypts: None,
             peers: None,
             hindrance: hindrance.map(String::from),
             lack: None,

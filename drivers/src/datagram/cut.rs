@@ -23,20 +23,25 @@ pub struct Cut {
     pub train: usize,
     /// How often the parts were shortened.
     pub shortened: u8,
+    /// Bytes of a datagram behind its data: the tag of an encrypted link.
+    pub behind: usize,
 }
 
 impl Cut {
-    /// For datagrams of `datagram` bytes; `can`: the kernel cuts trains.
-    pub fn new(datagram: usize, can: bool) -> Self {
+    /// For datagrams of `datagram` bytes, with `behind` bytes behind their data; `can`: the kernel cuts
+    /// trains.
+    pub fn new(datagram: usize, behind: usize, can: bool) -> Self {
         let train = if can { (SEND_MAX / datagram).clamp(1, TRAIN_MAX) } else { 1 };
-        Cut { part: datagram - LEN, train, shortened: 0 }
+        Cut { part: datagram - LEN - behind, train, shortened: 0, behind }
     }
 
     /// Cuts shorter datagrams than before; none if `datagram` is not shorter, or too short. `can` tests
     /// whether the kernel cuts trains of that length.
     pub fn shorter(self, datagram: usize, can: impl Fn(usize) -> bool) -> Option<Self> {
-        let shorter = (LEAST..self.part + LEN).contains(&datagram) && self.shortened < SHORTENED_MAX;
-        shorter.then(|| Cut { shortened: self.shortened + 1, ..Cut::new(datagram, can(datagram)) })
+        let longest = self.part + LEN + self.behind;
+        let shorter = (LEAST..longest).contains(&datagram) && self.shortened < SHORTENED_MAX;
+        shorter
+            .then(|| Cut { shortened: self.shortened + 1, ..Cut::new(datagram, self.behind, can(datagram)) })
     }
 }
 
@@ -100,21 +105,22 @@ pub(crate) fn append(staging: &mut Vec<u8>, order: &Order) {
     }
 }
 
-/// Copies `leaving` bytes of an order into `staging`, from the byte `begun` on, in parts of `part` bytes
-/// with room for `front` bytes before each.
+/// Copies `leaving` bytes of an order into `staging`, from the byte `begun` on, in parts with room for
+/// `front` bytes before each and for the tag behind it.
 pub(crate) fn stage(
     staging: &mut Vec<u8>,
     order: &Order,
     (begun, leaving): (usize, usize),
-    (front, part): (usize, usize),
+    (front, cut): (usize, Cut),
 ) {
-    let head = chunk_head(order);
+    let (head, Cut { part, behind, .. }) = (chunk_head(order), cut);
     let mut room = 0;
     staging.clear();
     parts(order, &head, begun..begun + leaving, |mut piece| {
         while !piece.is_empty() {
             if room == 0 {
-                staging.resize(staging.len() + front, 0);
+                let between = if staging.is_empty() { front } else { behind + front };
+                staging.resize(staging.len() + between, 0);
                 room = part;
             }
             let (now, later) = piece.split_at(piece.len().min(room));
@@ -123,6 +129,7 @@ pub(crate) fn stage(
             piece = later;
         }
     });
+    staging.resize(staging.len() + behind, 0);
 }
 
 /// Writes the headers of staged parts of the order `number`, each behind `before` bytes, from part `first`
@@ -135,17 +142,27 @@ pub(crate) fn seal_train(
     before: usize,
     more: impl Fn(&[u8]) -> u64,
 ) {
-    let (front, sequence) = (before + LEN, seal.next() as u32);
+    let (front, whole) = (before + LEN, before + LEN + cut.part + cut.behind);
+    let sequence = seal.next() as u32;
+    if seal.is_encrypted() {
+        for (at, staged) in staging.chunks_mut(whole).enumerate() {
+            let place = index(cut.shortened, first + at);
+            let sequence = sequence.wrapping_add(at as u32);
+            let datagram = Datagram::part(sequence, number, place, staged.len() - front);
+            seal.encrypt(&datagram, &mut staged[before..]);
+        }
+        return;
+    }
     let mut datagrams = [Datagram::part(0, 0, 0, 0); TRAIN_MAX];
     let mut count = 0;
-    for (datagram, staged) in datagrams.iter_mut().zip(staging.chunks(front + cut.part)) {
+    for (datagram, staged) in datagrams.iter_mut().zip(staging.chunks(whole)) {
         let place = index(cut.shortened, first + count);
         *datagram = Datagram::part(sequence.wrapping_add(count as u32), number, place, staged.len() - front);
         count += 1;
     }
     let datagrams = &datagrams[..count];
     let tags = seal.tags(datagrams);
-    for ((datagram, tag), staged) in datagrams.iter().zip(tags).zip(staging.chunks_mut(front + cut.part)) {
+    for ((datagram, tag), staged) in datagrams.iter().zip(tags).zip(staging.chunks_mut(whole)) {
         let tag = tag.wrapping_add(more(&staged[front..]));
         staged[before..front].copy_from_slice(&datagram.encode(tag));
     }

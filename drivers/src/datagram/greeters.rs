@@ -7,7 +7,7 @@
 
 use super::greeting::{self, Terms};
 use crate::connections::Failure;
-use crate::handshake;
+use crate::handshake::Fresh;
 use crate::opening::{Action, Content, Facts, Id, Opened, Opening, Origin};
 use nmad_engine::packet::PeerId;
 use nmad_wire::{Control, Refusal};
@@ -34,7 +34,7 @@ pub trait Network: Facts {
 #[derive(Debug)]
 pub enum Outcome<W> {
     /// A link is open.
-    Open(Greeted<W>),
+    Open(Box<Greeted<W>>),
     /// A link that this side wanted cannot be opened.
     Failed(PeerId, String),
 }
@@ -136,13 +136,11 @@ impl<N: Network> Step<'_, N> {
             if matches!(content, Content::Message(Control::Proof(_))) { offered } else { offered.min(len) };
         let greeter = &mut self.greeters.list[at];
         greeter.buffer = terms.buffer;
-        self.opening.handle_message(
-            greeter.id,
-            content,
-            len,
-            (self.now_ms, handshake::nonce()),
-            &self.network,
-        );
+        let id = greeter.id;
+        match Fresh::new() {
+            Ok(fresh) => self.opening.handle_message(id, content, len, (self.now_ms, fresh), &self.network),
+            Err(why) => self.give_up(id, why),
+        }
     }
 
     /// Handles an error on the route of the handshake at this index.
@@ -181,7 +179,8 @@ impl<N: Network> Step<'_, N> {
                         && let Some(opened) = self.opening.finished(id)
                     {
                         let proof = if is_attempt { last_message } else { Vec::new() };
-                        self.outcome.push(Outcome::Open(Greeted { opened, way, proof, buffer }));
+                        let greeted = Greeted { opened, way, proof, buffer };
+                        self.outcome.push(Outcome::Open(Box::new(greeted)));
                     }
                 }
                 Action::Drop { id } => drop(self.take(id)),
@@ -206,11 +205,21 @@ impl<N: Network> Step<'_, N> {
         self.opening.failed(id, kind, why, self.now_ms, &self.network);
     }
 
+    /// Ends a handshake that this side cannot continue.
+    #[cold]
+    fn give_up(&mut self, id: Id, why: String) {
+        drop(self.take(id));
+        self.failed(id, Failure::permanent(why));
+    }
+
     fn reach(&mut self, id: Id, peer: PeerId, address: usize) {
         match self.network.reach(peer, address) {
             Ok((way, longest)) => {
                 self.add(id, way, true);
-                self.opening.reached(id, longest, self.now_ms, handshake::nonce());
+                match Fresh::new() {
+                    Ok(fresh) => self.opening.reached(id, longest, self.now_ms, fresh),
+                    Err(why) => self.give_up(id, why),
+                }
             }
             Err(failure) => self.failed(id, failure),
         }

@@ -98,7 +98,7 @@ mod tests {
     const TERMS: Terms = Terms { datagram: 1472, buffer: 200_000 };
 
     fn hello() -> Control<'static> {
-        Control::Hello(Hello { from: 1, to: 0, rail: 2, nonce: [4; 32], mac: [0; 32] })
+        Control::Hello(Hello { from: 1, to: 0, rail: 2, nonce: [4; 32], offer: None, mac: [0; 32] })
     }
 
     #[test]

@@ -7,7 +7,9 @@ use super::seal::{Check, Seal};
 use super::silence::{Duty, Silence};
 use super::strays::Stray;
 use crate::opening::{Linked, Opened};
+use arrayvec::ArrayVec;
 use nmad_engine::packet::PeerId;
+use nmad_seal::TAG;
 use rustix::io::Errno;
 
 /// Reason for the end of a link.
@@ -65,7 +67,7 @@ impl<R> Link<R> {
             remote: opened.remote,
             route,
             queue: Queue::default(),
-            seal: Seal::new(&opened.ends, secret, opened.is_attempt),
+            seal: Seal::new(opened, secret),
             assemblies: Assemblies::default(),
             touched: false,
             blocked: false,
@@ -86,10 +88,16 @@ impl<R> Link<R> {
     }
 
     /// Returns the datagram of a signal.
-    pub fn sealed(&mut self, signal: Signal) -> [u8; LEN] {
-        let datagram = Datagram::signal(self.seal.next() as u32, signal);
-        let tag = self.seal.tag(&datagram);
-        datagram.encode(tag)
+    pub fn sealed(&mut self, signal: Signal) -> ArrayVec<u8, { LEN + TAG }> {
+        let len = LEN + self.seal.behind();
+        let datagram = Datagram { len: len as u16, ..Datagram::signal(self.seal.next() as u32, signal) };
+        let mut bytes = ArrayVec::from([0; LEN + TAG]);
+        bytes.truncate(len);
+        match self.seal.is_encrypted() {
+            true => self.seal.encrypt(&datagram, &mut bytes),
+            false => bytes.copy_from_slice(&datagram.encode(self.seal.tag(&datagram))),
+        }
+        bytes
     }
 
     /// Returns what is due.

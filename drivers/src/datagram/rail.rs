@@ -86,6 +86,8 @@ pub struct Terms {
     pub bandwidth: u64,
     /// Secret of the job.
     pub secret: [u8; 32],
+    /// Whether its links are encrypted as far as this side decides it.
+    pub encrypts: bool,
     /// Time without any answer after which a peer counts as gone.
     pub silence: Duration,
 }
@@ -105,6 +107,8 @@ pub struct Rail<N: Net> {
     pub(crate) news: News,
     /// Polls since the last look at what is not read in each poll.
     pub(crate) polls: u32,
+    /// The cipher of encrypted links.
+    cipher: Option<&'static str>,
     timer: Timer,
     touched: Vec<usize>,
     blocked: Vec<usize>,
@@ -169,6 +173,7 @@ impl<N: Net> Rail<N> {
             carrier,
             news: News::default(),
             polls: 0,
+            cipher: None,
             timer,
             touched: Vec::new(),
             blocked: Vec::new(),
@@ -253,7 +258,7 @@ impl<N: Net> Rail<N> {
     pub(crate) fn report_outcomes(&mut self, report: &mut dyn FnMut(Event<'_>)) {
         for outcome in std::mem::take(&mut self.outcome) {
             match outcome {
-                Outcome::Open(greeted) => self.opened(greeted, report),
+                Outcome::Open(greeted) => self.opened(*greeted, report),
                 Outcome::Failed(peer, why) => self.lost(peer, &why, Vec::new()),
             }
         }
@@ -270,7 +275,9 @@ impl<N: Net> Rail<N> {
             Err(why) => return self.lost(peer, &why, Vec::new()),
         };
         let Greeted { opened, proof, buffer, .. } = greeted;
-        log::debug!("rail {}: link to peer {}, {} B a datagram", self.terms.name, peer.0, opened.len);
+        self.cipher = opened.cipher().or(self.cipher);
+        let (cipher, name) = (opened.cipher().unwrap_or("not encrypted"), &self.terms.name);
+        log::debug!("rail {name}: link to peer {}, {} B a datagram, {cipher}", peer.0, opened.len);
         let silence = Silence::new(self.terms.silence, now_ms());
         let mut link = Box::new(Link::new(&opened, route, proof, &self.terms.secret, silence));
         if !opened.is_attempt {
@@ -363,6 +370,7 @@ impl<N: Net> Driver for Rail<N> {
             depth: DEPTH,
             lossy: true,
             returns: true,
+            encrypts: self.terms.encrypts,
             bandwidth: self.terms.bandwidth,
             latency_ns: 0,
             ..Limits::default()
@@ -423,7 +431,7 @@ impl<N: Net> Driver for Rail<N> {
     }
 
     fn statistics(&self) -> Statistics {
-        Statistics { dropped: self.strays.all(), ..Statistics::default() }
+        Statistics { dropped: self.strays.all(), cipher: self.cipher, ..Statistics::default() }
     }
 
     fn address(&self) -> String {

@@ -10,13 +10,17 @@
 //! A sender off the path has seen no pad: each attempt succeeds with a probability of 2^-64. An attacker on
 //! the path that changes a header before the datagram arrives succeeds with 2^-32; data over UDP it can
 //! change anyway, as in the stream of a TCP rail. [`super::window`] drops repetitions.
+//!
+//! Datagrams of an encrypted link are encrypted instead, and have the tag of the cipher behind their data
+//! ([`nmad_seal`]).
 
 use super::greeting;
-use super::header::Datagram;
+use super::header::{Datagram, LEN};
 pub use super::pads::AT_ONCE;
 use super::pads::Pads;
 use super::window::Window;
-use crate::handshake::Ends;
+use crate::opening::Opened;
+use nmad_seal::{Sealer, TAG, Unsealer};
 
 /// The keys of one direction.
 struct Keys {
@@ -42,11 +46,14 @@ pub struct Seal {
     sent: u64,
     came: Window,
     secret: [u8; 32],
+    /// The ciphers of both directions, if the link is encrypted; the keys of the tags are not used then.
+    ciphers: Option<Box<(Sealer, Unsealer)>>,
 }
 
 impl Seal {
     /// Derives the keys of a link after its handshake.
-    pub fn new(ends: &Ends, secret: &[u8; 32], connecting: bool) -> Self {
+    pub fn new(opened: &Opened, secret: &[u8; 32]) -> Self {
+        let (ends, connecting) = (&opened.ends, opened.is_attempt);
         let key = |of_connecting: bool| {
             let mut hasher = blake3::Hasher::new_keyed(secret);
             hasher.update(b"NewMadeleine pads and hashes of datagrams");
@@ -67,7 +74,48 @@ impl Seal {
             sent: 0,
             came: Window::new(),
             secret: *secret,
+            ciphers: opened.keys.as_ref().map(|keys| Box::new(keys.directions(connecting))),
         }
+    }
+
+    /// Returns whether the link is encrypted: datagrams are made and read by [`Seal::encrypt`] and
+    /// [`Seal::decrypt`] instead of having tags in their headers.
+    #[inline]
+    pub fn is_encrypted(&self) -> bool {
+        self.ciphers.is_some()
+    }
+
+    /// Bytes behind the data of a datagram.
+    #[inline]
+    pub fn behind(&self) -> usize {
+        if self.is_encrypted() { TAG } else { 0 }
+    }
+
+    /// Writes the header of the next datagram, and encrypts its data; `staged` has room for the header, the
+    /// data, and room for the tag.
+    pub fn encrypt(&mut self, datagram: &Datagram, staged: &mut [u8]) {
+        let Some(ciphers) = &mut self.ciphers else { return };
+        let (head, sealed) = staged.split_at_mut(LEN);
+        head.copy_from_slice(&datagram.encode(0));
+        let (data, tag) = sealed.split_at_mut(sealed.len() - TAG);
+        match ciphers.0.seal(head, data) {
+            Ok(right) => tag.copy_from_slice(&right),
+            // After 2^64 datagrams: the peer drops it, and nothing of it leaves in the clear.
+            Err(nmad_seal::Broken) => data.fill(0),
+        }
+        self.sent += 1;
+    }
+
+    /// Decrypts a datagram of an encrypted link in place, and marks its number as received; returns its data.
+    ///
+    /// # Errors
+    /// The peer did not send it, or it was received before.
+    pub fn decrypt<'b>(&mut self, datagram: &Datagram, bytes: &'b mut [u8]) -> Result<&'b mut [u8], Check> {
+        let Some(ciphers) = &mut self.ciphers else { return Err(Check::Forged) };
+        let sequence = self.came.expand(datagram.sequence);
+        let (head, sealed) = bytes.split_at_mut(LEN);
+        let data = ciphers.1.open(sequence, head, sealed).ok_or(Check::Forged)?;
+        if self.came.take(sequence) { Ok(data) } else { Err(Check::Repeated) }
     }
 
     /// Returns whether a datagram without the link's tag is a handshake message of a sender that knows the
@@ -157,12 +205,14 @@ impl std::fmt::Debug for Seal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nmad_wire::Hello;
+    use crate::handshake::Ends;
+    use nmad_seal::exchange::Scalar;
+    use nmad_wire::{Cipher, Hello, Offer};
 
     fn pair() -> (Seal, Seal) {
-        let hello = Hello { from: 0, to: 1, rail: 0, nonce: [1; 32], mac: [0; 32] };
-        let ends = Ends { hello, rail: 0, nonce: [2; 32] };
-        (Seal::new(&ends, &[3; 32], true), Seal::new(&ends, &[3; 32], false))
+        let hello = Hello { from: 0, to: 1, rail: 0, nonce: [1; 32], offer: None, mac: [0; 32] };
+        let ends = Ends { hello, rail: 0, nonce: [2; 32], offer: None };
+        [true, false].map(|is_attempt| Seal::new(&Opened::of(ends, None, is_attempt), &[3; 32])).into()
     }
 
     #[test]
@@ -183,10 +233,10 @@ mod tests {
     /// The vectors of `docs/udp.md`, which an independent implementation computed.
     #[test]
     fn tags_are_those_of_the_documentation() {
-        let hello = Hello { from: 2, to: 3, rail: 0, nonce: [1; 32], mac: [0; 32] };
-        let ends = Ends { hello, rail: 1, nonce: [2; 32] };
+        let hello = Hello { from: 2, to: 3, rail: 0, nonce: [1; 32], offer: None, mac: [0; 32] };
+        let ends = Ends { hello, rail: 1, nonce: [2; 32], offer: None };
         let secret = std::array::from_fn(|at| at as u8);
-        let mut seal = Seal::new(&ends, &secret, true);
+        let mut seal = Seal::new(&Opened::of(ends, None, true), &secret);
         let first = Datagram { sequence: 0, number: 5, len: 28, index: 0 };
         let second = Datagram { sequence: 1, number: 6, len: 1452, index: super::super::header::index(1, 3) };
         assert_eq!([first, second].map(|d| seal.tag(&d)), [0xee11_9cfc_9c7a_9678, 0x6eb4_ced5_4320_f31c]);
@@ -203,5 +253,99 @@ mod tests {
         b.check_all(&tagged, &mut verdicts);
         let forged: Vec<_> = (0..AT_ONCE).filter(|n| verdicts[*n] != Check::Right).collect();
         assert_eq!((forged, verdicts[7]), (vec![7], Check::Forged));
+    }
+
+    /// Both sides of an encrypted link.
+    fn encrypted(scalars: [u8; 2]) -> (Seal, Seal) {
+        let scalars = scalars.map(|byte| Scalar::new([byte; 32]));
+        let [ours, theirs] =
+            scalars.each_ref().map(|one| Offer { cipher: Cipher::Aes256Gcm, key: one.public() });
+        let hello = Hello { from: 0, to: 1, rail: 0, nonce: [1; 32], offer: Some(ours), mac: [0; 32] };
+        let ends = Ends { hello, rail: 0, nonce: [2; 32], offer: Some(theirs) };
+        let seal = |is_attempt: bool| {
+            let (scalar, key) = if is_attempt { (&scalars[0], theirs.key) } else { (&scalars[1], ours.key) };
+            let keys = ends.keys(&[3; 32], scalar, &key);
+            Seal::new(&Opened::of(ends, keys, is_attempt), &[3; 32])
+        };
+        (seal(true), seal(false))
+    }
+
+    #[test]
+    fn an_encrypted_datagram_is_taken_once_unchanged_and_by_the_other_side_only() {
+        let ((mut a, mut b), data) = (encrypted([4, 5]), b"what nobody else may read");
+        let mut recorded = Vec::new();
+        for n in 0..50 {
+            let datagram = Datagram::part(a.next() as u32, n, 0, data.len() + TAG);
+            let mut bytes = [&[0; LEN][..], data, &[0; TAG]].concat();
+            a.encrypt(&datagram, &mut bytes);
+            assert!(!bytes.windows(4).any(|some| data.windows(4).any(|other| some == other)), "in the clear");
+            for bit in 0..8 * bytes.len() {
+                let mut changed = bytes.clone();
+                changed[bit / 8] ^= 1 << (bit % 8);
+                if let Some((_, datagram)) = Datagram::decode(&changed) {
+                    let len = usize::from(datagram.len);
+                    assert_eq!(b.decrypt(&datagram, &mut changed[..len]), Err(Check::Forged), "bit {bit}");
+                }
+            }
+            assert_eq!(a.decrypt(&datagram, &mut bytes.clone()), Err(Check::Forged), "reflected");
+            recorded.push((datagram, bytes));
+        }
+        for (datagram, bytes) in recorded.iter().rev() {
+            assert_eq!(b.decrypt(datagram, &mut bytes.clone()).expect("in any order"), data);
+            assert_eq!(b.decrypt(datagram, &mut bytes.clone()), Err(Check::Repeated));
+        }
+        let (_, mut other) = encrypted([6, 7]);
+        let (datagram, bytes) = &recorded[0];
+        assert_eq!(other.decrypt(datagram, &mut bytes.clone()), Err(Check::Forged), "another link");
+    }
+
+    /// Random numbers that follow from a seed (SplitMix64; Steele, Lea and Flood, OOPSLA 2014).
+    fn dice(state: &mut u64) -> usize {
+        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        ((z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 33) as usize
+    }
+
+    /// Changes some bytes, cuts, lengthens, or puts the beginning of another datagram in front.
+    fn mutate(bytes: &mut Vec<u8>, other: &[u8], state: &mut u64) {
+        for _ in 0..=dice(state) % 3 {
+            let at = dice(state) % bytes.len().max(1);
+            match dice(state) % 5 {
+                0 => bytes.truncate(at),
+                1 => bytes.extend_from_slice(&other[..dice(state) % other.len()]),
+                2 => bytes
+                    .splice(..at.min(bytes.len()), other[..dice(state) % other.len()].to_vec())
+                    .for_each(drop),
+                _ => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= 1 << (dice(state) % 8)),
+            }
+        }
+    }
+
+    #[test]
+    fn of_a_million_changed_datagrams_none_is_taken() {
+        let ((mut a, mut b), mut state) = (encrypted([4, 5]), 1);
+        let mut pair: [Vec<u8>; 2] = std::array::from_fn(|n| {
+            let datagram = Datagram::part(a.next() as u32, n as u32, 0, 60 + TAG);
+            let mut bytes = vec![7; LEN + 60 + TAG];
+            a.encrypt(&datagram, &mut bytes);
+            bytes
+        });
+        let mut tried = 0;
+        while tried < 1_000_000 {
+            let mut bytes = pair[tried % 2].clone();
+            mutate(&mut bytes, &pair[1 - tried % 2], &mut state);
+            if pair.iter().any(|whole| bytes.starts_with(whole)) {
+                continue;
+            }
+            tried += 1;
+            if let Some((_, datagram)) = Datagram::decode(&bytes) {
+                let len = usize::from(datagram.len);
+                assert_eq!(b.decrypt(&datagram, &mut bytes[..len]), Err(Check::Forged), "{tried}");
+            }
+        }
+        for bytes in &mut pair {
+            let (_, datagram) = Datagram::decode(bytes).expect("a datagram");
+            assert_eq!(b.decrypt(&datagram, bytes).expect("the link goes on"), [7; 60]);
+        }
     }
 }

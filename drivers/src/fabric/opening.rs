@@ -68,7 +68,8 @@ impl<A: Adapter> Exchange for Greeter<'_, A> {
         let name = *self.names;
         let (endpoint, introduction) = self.adapter.endpoint(name).map_err(Failure::permanent)?;
         *self.names = name.wrapping_add(1);
-        let random = handshake::nonce();
+        let random = handshake::random()
+            .map_err(|e| Failure::permanent(format!("gets no link: no random bytes from the system: {e}")))?;
         let token = u64::from(name)
             | u64::from(u32::from_le_bytes([random[0], random[1], random[2], random[3]])) << 32;
         self.awaited.push(token);
@@ -84,7 +85,7 @@ impl<A: Adapter> Exchange for Greeter<'_, A> {
         message.extend_from_slice(mac.as_bytes());
         message.extend_from_slice(&introduction);
         send(socket, &message)?;
-        let opened = *opened;
+        let opened = opened.clone();
         Ok(Handover { endpoint, name, token, theirs: 0, received: Vec::new(), has_joined: false, opened })
     }
 

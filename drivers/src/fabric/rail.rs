@@ -22,6 +22,7 @@ use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::access::{Access, Came, RemoteAccess};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Interest, Limits, Order, Scope, Sent};
+use nmad_seal::Policy;
 use nmad_wire::ChunkHeader;
 
 /// Orders taken at once; the limit in practice is the smaller depth of each link.
@@ -41,6 +42,8 @@ pub(crate) struct FabricRail<A: Adapter> {
     traffic: Traffic<A>,
     abilities: Abilities,
     bandwidth: u64,
+    /// Whether peers in other subnets and at public addresses are left to rails that encrypt.
+    stays_near: bool,
 }
 
 impl<A: Adapter> FabricRail<A> {
@@ -50,8 +53,16 @@ impl<A: Adapter> FabricRail<A> {
     /// # Errors
     /// The address is not one of this machine, or the fabric refuses memory.
     pub(crate) fn open(driver: &'static str, place: Place, adapter: A) -> Result<Self, DriverError> {
-        let Place { rank, rail, interface, secret, .. } = place;
-        let config = TcpConfig { driver, ..TcpConfig::new(rank, rail, interface, secret) };
+        let Place { rank, rail, interface, secret, encrypt } = place;
+        // Adapters move data by themselves: this driver encrypts nothing, nor does it open links with keys.
+        let stays_near = encrypt == Policy::Auto;
+        let config =
+            TcpConfig { driver, encrypt: Policy::Off, ..TcpConfig::new(rank, rail, interface, secret) };
+        if encrypt == Policy::On {
+            let what =
+                "its links cannot be encrypted, which NMAD_ENCRYPT=on asks for (tcp, udp and packet can)";
+            return Err(DriverError { rail: config.name(), what: what.into(), cause: None });
+        }
         let (opening, watch, address) = Opening::listen(&config)?;
         let abilities = adapter.abilities();
         let bandwidth = match config.interface.bandwidth {
@@ -61,7 +72,16 @@ impl<A: Adapter> FabricRail<A> {
         let name = config.name();
         let failed = |what| DriverError { rail: name.clone(), what, cause: None };
         let traffic = Traffic::new(name.clone(), &config.interface, watch, adapter).map_err(failed)?;
-        Ok(FabricRail { config, address, opening, outcome: Vec::new(), traffic, abilities, bandwidth })
+        Ok(FabricRail {
+            config,
+            address,
+            opening,
+            outcome: Vec::new(),
+            traffic,
+            abilities,
+            bandwidth,
+            stays_near,
+        })
     }
 
     fn connect(&mut self, to: PeerId) {
@@ -238,7 +258,10 @@ impl<A: Adapter> Driver for FabricRail<A> {
     }
 
     fn know(&mut self, peer: PeerId, rail: u8, address: &str) -> bool {
-        self.traffic.peers.know(&self.config, &self.address, (peer, rail, address))
+        // A far peer gets encrypted links only, of which this rail has none.
+        let is_far = || address.parse().is_ok_and(|there| self.address.is_far(&there));
+        !(self.stays_near && is_far())
+            && self.traffic.peers.know(&self.config, &self.address, (peer, rail, address))
     }
 }
 

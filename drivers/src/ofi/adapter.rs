@@ -137,7 +137,8 @@ impl OfiAdapter {
             bandwidth: 0,
         };
         let key_mask = if key_len < 8 { (1 << (8 * key_len)) - 1 } else { u64::MAX };
-        let random = crate::handshake::nonce();
+        let random = crate::handshake::random();
+        let random = random.map_err(|e| format!("gets no link: no random bytes from the system: {e}"))?;
         let keys = random.first_chunk().map_or(1, |bytes| u64::from_le_bytes(*bytes));
         let [receives, sends, reads] = [Kind::Receive, Kind::Send, Kind::Read].map(Contexts::new);
         let waiting = VecDeque::new();

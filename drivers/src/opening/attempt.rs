@@ -3,9 +3,11 @@
 
 use super::medium::{Medium, RETRY_MS};
 use super::{Action, Content, Facts, FailureKind, Id, Opened, Opening, mixed};
-use crate::handshake::{self, Ends};
+use crate::handshake::{self, Ends, Fresh};
 use nmad_engine::packet::PeerId;
-use nmad_wire::{Control, Hello, Refusal, RefusalCode, VERSION, Welcome};
+use nmad_seal::exchange::Scalar;
+use nmad_seal::{Keys, Policy};
+use nmad_wire::{Control, Hello, Offer, Refusal, RefusalCode, VERSION, Welcome};
 use std::time::Duration;
 
 /// Tries per address after which a peer counts as unreachable.
@@ -35,6 +37,10 @@ pub(super) struct Attempt {
     unreached: usize,
     /// Number of conversations that the peer has closed.
     ended: usize,
+    /// Whether the link of the current try is encrypted.
+    encrypts: bool,
+    /// The peer wants an encrypted link, which the policy of this side leaves to it.
+    is_upgraded: bool,
     stage: Stage,
     /// Why the last try failed.
     last: Option<String>,
@@ -47,18 +53,29 @@ enum Stage {
     /// The driver is connecting.
     Reaching { id: Id, until_ms: u64 },
     /// A hello was sent, no welcome has arrived; at `next_ms` the next thing is tried.
-    Greeted { id: Id, hello: Hello, len: usize, hellos: u32, next_ms: u64 },
+    Greeted { id: Id, hello: Hello, scalar: Scalar, len: usize, hellos: u32, next_ms: u64 },
     /// The peer has proved that it knows the secret; this side has not yet.
-    Welcomed { id: Id, ends: Ends, len: usize },
+    Welcomed { id: Id, ends: Ends, keys: Option<Keys>, len: usize },
     /// Both sides have proved that. The driver's own exchange is in progress.
-    Finishing { id: Id, ends: Ends, len: usize },
+    Finishing { id: Id, ends: Ends, keys: Option<Keys>, len: usize },
 }
 
 impl Attempt {
     pub(super) fn new(peer: PeerId, now_ms: u64, bound: Duration) -> Self {
         let until_ms = Some(now_ms + bound.as_millis() as u64);
         let stage = Stage::Resting { until_ms: now_ms };
-        Attempt { peer, until_ms, slow_ms: until_ms, tried: 0, unreached: 0, ended: 0, stage, last: None }
+        Attempt {
+            peer,
+            until_ms,
+            slow_ms: until_ms,
+            tried: 0,
+            unreached: 0,
+            ended: 0,
+            encrypts: false,
+            is_upgraded: false,
+            stage,
+            last: None,
+        }
     }
 
     /// The conversation of the current try.
@@ -88,26 +105,28 @@ impl Attempt {
 
     /// The link, if only the driver's own exchange is missing.
     pub(super) fn opened(&self) -> Option<Opened> {
-        let Stage::Finishing { ends, len, .. } = self.stage else { return None };
-        Some(Opened { peer: self.peer, remote: ends.rail, ends, is_attempt: true, len })
+        let Stage::Finishing { ends, keys, len, .. } = &self.stage else { return None };
+        Some(Opened { len: *len, ..Opened::of(*ends, keys.clone(), true) })
     }
 }
 
 impl Opening {
     /// The conversation of an attempt is established: sends a hello. For datagrams, `longest` is the length
-    /// that the interface takes. `nonce` is fresh.
-    pub fn reached(&mut self, id: Id, longest: usize, now_ms: u64, nonce: [u8; 32]) {
+    /// that the interface takes.
+    pub fn reached(&mut self, id: Id, longest: usize, now_ms: u64, Fresh { nonce, scalar }: Fresh) {
         let Some(at) = self.attempt_in(id) else { return };
         let (rank, rail, bound_ms) = (self.local.rank.0, self.local.rail, self.bound_ms());
         let attempt = &mut self.attempts[at];
-        let hello = Hello { from: rank, to: attempt.peer.0, rail, nonce, mac: [0; 32] };
+        let offer = || Offer { cipher: nmad_seal::preferred(), key: scalar.public() };
+        let offer = attempt.encrypts.then(offer);
+        let hello = Hello { from: rank, to: attempt.peer.0, rail, nonce, offer, mac: [0; 32] };
         let hello = handshake::sealed(hello, &self.local.secret);
         let mut next_ms = now_ms + RETRY_MS;
         if self.medium == Medium::Connections {
             attempt.until_ms = None;
             next_ms = now_ms + bound_ms;
         }
-        attempt.stage = Stage::Greeted { id, hello, len: longest, hellos: 1, next_ms };
+        attempt.stage = Stage::Greeted { id, hello, scalar, len: longest, hellos: 1, next_ms };
         self.actions.push_back(Action::Send { id, message: Control::Hello(hello), len: longest });
     }
 
@@ -150,6 +169,7 @@ impl Opening {
             });
         }
         let rival = self.has_incoming_handshake(at);
+        self.attempts[at].encrypts = self.attempts[at].is_upgraded || self.encrypts(peer, facts);
         match self.attempts[at].stage {
             Stage::Resting { until_ms } if now_ms >= until_ms && !rival => self.reach(at, count, now_ms),
             Stage::Reaching { id, until_ms } if now_ms >= until_ms => {
@@ -182,7 +202,9 @@ impl Opening {
     /// Repeats the hello; after some repetitions in a shorter datagram, and after the shortest to the next
     /// address.
     fn greet_again(&mut self, at: usize, lengths: &[usize], now_ms: u64) {
-        let Stage::Greeted { id, hello, len, hellos, next_ms } = &mut self.attempts[at].stage else { return };
+        let Stage::Greeted { id, hello, len, hellos, next_ms, .. } = &mut self.attempts[at].stage else {
+            return;
+        };
         if *hellos >= HELLOS {
             match lengths.iter().find(|shorter| **shorter < *len) {
                 Some(shorter) => (*len, *hellos) = (*shorter, 0),
@@ -225,6 +247,13 @@ impl Opening {
                 attempt.stage = Stage::Resting { until_ms: now_ms + CROSSED_MS };
                 attempt.last = Some("it was connecting to this side itself".into());
             }
+            Content::Message(Control::Refuse(Refusal { code: RefusalCode::Encryption, .. }))
+                if self.local.encrypt == Policy::Auto && !self.attempts[at].encrypts =>
+            {
+                let attempt = &mut self.attempts[at];
+                self.actions.extend(attempt.id().map(|id| Action::Drop { id }));
+                (attempt.is_upgraded, attempt.stage) = (true, Stage::Resting { until_ms: now_ms });
+            }
             Content::Message(Control::Refuse(refusal)) => {
                 self.fail(at, format!("refused the link: {}", refusal.text));
             }
@@ -246,19 +275,23 @@ impl Opening {
 
     fn welcomed(&mut self, at: usize, welcome: &Welcome, passed: usize) {
         let loses = self.medium.loses();
-        let Stage::Greeted { id, hello, len, .. } = self.attempts[at].stage else {
+        let Stage::Greeted { id, hello, scalar, len, .. } = &self.attempts[at].stage else {
             if !loses {
                 self.fail(at, "answered a hello out of turn".into());
             }
             return;
         };
-        match Ends::from_welcome(hello, welcome, &self.local.secret) {
-            Some(_) if passed < self.medium.shortest().min(len) => {
+        let (id, hello, len, ends) = (*id, *hello, *len, Ends::new(*hello, welcome));
+        let keys = welcome.offer.and_then(|theirs| ends.keys(&self.local.secret, scalar, &theirs.key));
+        // Both sides encrypt, or neither; one that answers otherwise does not know what it answers.
+        let is_alike = [welcome.offer.is_some(), keys.is_some()] == [hello.offer.is_some(); 2];
+        match is_alike && ends.welcomes(welcome, self.key(&keys)) {
+            true if passed < self.medium.shortest().min(len) => {
                 self.fail(at, "answered with a datagram that is too short to carry anything".into());
             }
-            Some(ends) => self.attempts[at].stage = Stage::Welcomed { id, ends, len: passed.min(len) },
-            None if loses => {}
-            None => {
+            true => self.attempts[at].stage = Stage::Welcomed { id, ends, keys, len: passed.min(len) },
+            false if loses => {}
+            false => {
                 let text = format!("rank {} has another secret (is it of the same job?)", hello.from);
                 self.actions.push_back(Action::Refuse { id, code: RefusalCode::Secret, text });
                 self.fail(at, "has another secret (is it of the same job?)".into());
@@ -268,15 +301,16 @@ impl Opening {
 
     /// Sends the proof, unless it must be held back until the peer's own connection has ended.
     fn prove(&mut self, at: usize) {
-        let Stage::Welcomed { id, ends, len } = self.attempts[at].stage else { return };
+        let Stage::Welcomed { id, ends, keys, len } = &self.attempts[at].stage else { return };
+        let (id, ends, keys, len) = (*id, *ends, keys.clone(), *len);
         let waits = self.medium == Medium::Connections
             && ends.hello.from > ends.hello.to
             && self.has_incoming_handshake(at);
         if waits {
             return;
         }
-        self.attempts[at].stage = Stage::Finishing { id, ends, len };
-        let message = ends.proof(&self.local.secret);
+        let message = ends.proof(self.key(&keys));
+        self.attempts[at].stage = Stage::Finishing { id, ends, keys, len };
         self.actions.push_back(Action::Send { id, message, len });
         self.actions.push_back(Action::Finish { id, is_attempt: true });
     }

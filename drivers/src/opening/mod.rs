@@ -29,10 +29,11 @@ mod tests;
 pub use medium::{Medium, RETRY_MS};
 pub use origin::Origin;
 
-use crate::handshake::Ends;
+use crate::handshake::{Ends, Fresh};
 use attempt::Attempt;
 use nmad_engine::packet::PeerId;
-use nmad_wire::{Control, Malformed, RefusalCode, VERSION};
+use nmad_seal::{Keys, Policy, TAG};
+use nmad_wire::{Cipher, Control, Malformed, RefusalCode, VERSION};
 use notices::Notices;
 use spent::Spent;
 use std::collections::VecDeque;
@@ -63,6 +64,8 @@ pub struct Local {
     pub secret: [u8; 32],
     /// Time limit for opening a link, and for a stranger's proof.
     pub bound: Duration,
+    /// Which links are encrypted.
+    pub encrypt: Policy,
 }
 
 /// An instruction to the driver. Actions for a conversation that has ended meanwhile are skipped.
@@ -120,7 +123,7 @@ pub enum Action {
 }
 
 /// A link whose handshake is complete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opened {
     /// The peer.
     pub peer: PeerId,
@@ -128,10 +131,36 @@ pub struct Opened {
     pub remote: u8,
     /// The data that both sides share.
     pub ends: Ends,
+    /// The keys of the link, if it is encrypted.
+    pub keys: Option<Keys>,
     /// Whether this side began.
     pub is_attempt: bool,
     /// Datagrams only: the longest that passes, in bytes.
     pub len: usize,
+}
+
+impl Opened {
+    /// The link of these ends.
+    pub(crate) fn of(ends: Ends, keys: Option<Keys>, is_attempt: bool) -> Opened {
+        let (peer, remote) = match is_attempt {
+            true => (ends.hello.to, ends.rail),
+            false => (ends.hello.from, ends.hello.rail),
+        };
+        Opened { peer: PeerId(peer), remote, ends, keys, is_attempt, len: 0 }
+    }
+
+    /// Bytes behind the data of each datagram.
+    pub(crate) fn behind(&self) -> usize {
+        if self.keys.is_some() { TAG } else { 0 }
+    }
+
+    /// The cipher of the link, for the user; none: it is not encrypted.
+    pub fn cipher(&self) -> Option<&'static str> {
+        Some(match self.keys.as_ref()?.cipher() {
+            Cipher::Aes256Gcm => "AES-256-GCM",
+            Cipher::ChaCha20Poly1305 => "ChaCha20-Poly1305",
+        })
+    }
 }
 
 /// Content received in a conversation.
@@ -173,6 +202,9 @@ pub trait Facts {
     fn remotes(&self, peer: PeerId) -> Vec<u8>;
     /// The link to a peer, if there is one.
     fn linked(&self, peer: PeerId) -> Option<Linked>;
+    /// Returns whether a peer is in another subnet or at a public address, so that strangers may carry what
+    /// is sent to it.
+    fn is_far(&self, peer: PeerId) -> bool;
     /// The message about a peer without any address, to follow the name of the peer.
     fn no_address(&self) -> &'static str;
     /// The message about a peer that has not answered within the bound, with a likely cause.
@@ -255,19 +287,19 @@ impl Opening {
     }
 
     /// Handles a message in a conversation. For datagrams, `len` is the length that has passed: that of the
-    /// datagram itself or the length that it names, whichever is less. `nonce` is fresh, for an answer.
+    /// datagram itself or the length that it names, whichever is less. `fresh` is for an answer.
     pub fn handle_message(
         &mut self,
         id: Id,
         content: Content<'_>,
         len: usize,
-        (now_ms, nonce): (u64, [u8; 32]),
+        (now_ms, fresh): (u64, Fresh),
         facts: &dyn Facts,
     ) {
         if let Some(at) = self.attempt_in(id) {
             self.handle_answer(at, content, len, now_ms);
         } else if let Some(at) = self.stranger_in(id) {
-            self.handle_stranger(at, content, len, (now_ms, nonce), facts);
+            self.handle_stranger(at, content, len, (now_ms, fresh), facts);
         }
     }
 
@@ -315,6 +347,20 @@ impl Opening {
 
     fn stranger_in(&self, id: Id) -> Option<usize> {
         self.strangers.iter().position(|stranger| stranger.id == id)
+    }
+
+    /// Returns whether this side opens its links to a peer with encryption.
+    fn encrypts(&self, peer: PeerId, facts: &dyn Facts) -> bool {
+        match self.local.encrypt {
+            Policy::Off => false,
+            Policy::Auto => facts.is_far(peer),
+            Policy::On => true,
+        }
+    }
+
+    /// Returns the key of the MACs of welcome and proof.
+    fn key<'k>(&'k self, keys: &'k Option<Keys>) -> &'k [u8; 32] {
+        keys.as_ref().map_or(&self.local.secret, Keys::confirmation)
     }
 
     fn begin(&mut self) -> Id {

@@ -1,10 +1,11 @@
 //! Strangers: processes that have connected to us and have not proved their identity yet.
 
 use super::{Action, Content, Facts, Id, Medium, Opened, Opening, Origin, refused_version};
-use crate::handshake::{self, Ends};
+use crate::handshake::{self, Ends, Fresh};
 use log::Level;
 use nmad_engine::packet::PeerId;
-use nmad_wire::{Control, Hello, Proof, RefusalCode};
+use nmad_seal::{Keys, Policy};
+use nmad_wire::{Control, Hello, Offer, Proof, RefusalCode};
 
 /// Text of the refusal of a side whose MAC is wrong.
 const OTHER_SECRET: &str = "your side has another secret (is it of the same job?)";
@@ -27,9 +28,9 @@ enum Stage {
     /// It has sent no hello.
     New,
     /// It has sent a valid hello, which was answered by a welcome.
-    Welcomed(Ends),
+    Welcomed(Ends, Option<Keys>),
     /// It has proved that it knows the secret. The driver's own exchange is in progress.
-    Proved(Ends, usize),
+    Proved(Ends, Option<Keys>, usize),
 }
 
 impl Stranger {
@@ -55,20 +56,19 @@ impl Stranger {
 
     /// Returns whether its last message is older than `after_ms`, so that it may have ended.
     pub(super) fn is_stale(&self, now_ms: u64, after_ms: u64) -> bool {
-        matches!(self.stage, Stage::Welcomed(_)) && now_ms >= self.heard_ms + after_ms
+        matches!(self.stage, Stage::Welcomed(..)) && now_ms >= self.heard_ms + after_ms
     }
 
     /// The link, if only the driver's own exchange is missing.
     pub(super) fn opened(&self) -> Option<Opened> {
-        let Stage::Proved(ends, len) = self.stage else { return None };
-        let (peer, remote) = (PeerId(ends.hello.from), ends.hello.rail);
-        Some(Opened { peer, remote, ends, is_attempt: false, len })
+        let Stage::Proved(ends, keys, len) = &self.stage else { return None };
+        Some(Opened { len: *len, ..Opened::of(*ends, keys.clone(), false) })
     }
 
     fn ends(&self) -> Option<Ends> {
         match self.stage {
             Stage::New => None,
-            Stage::Welcomed(ends) | Stage::Proved(ends, _) => Some(ends),
+            Stage::Welcomed(ends, _) | Stage::Proved(ends, ..) => Some(ends),
         }
     }
 
@@ -122,14 +122,14 @@ impl Opening {
         at: usize,
         content: Content<'_>,
         len: usize,
-        (now_ms, nonce): (u64, [u8; 32]),
+        (now_ms, fresh): (u64, Fresh),
         facts: &dyn Facts,
     ) {
         let loses = self.medium.loses();
         self.strangers[at].heard_ms = now_ms;
         match (content, self.strangers[at].ends()) {
             (Content::Message(Control::Hello(hello)), None) => {
-                self.hello(at, hello, len, (now_ms, nonce), facts)
+                self.hello(at, hello, len, (now_ms, fresh), facts)
             }
             (Content::Message(Control::Hello(hello)), Some(ends)) if loses => {
                 if ends.hello == hello {
@@ -161,7 +161,7 @@ impl Opening {
         at: usize,
         hello: Hello,
         len: usize,
-        (now_ms, nonce): (u64, [u8; 32]),
+        (now_ms, fresh): (u64, Fresh),
         facts: &dyn Facts,
     ) {
         let peer = PeerId(hello.from);
@@ -193,8 +193,19 @@ impl Opening {
                 Medium::Datagrams(_) => self.send_away(at),
             };
         }
+        if let Some(text) = self.disagreement(&hello, facts) {
+            return self.refuse(at, RefusalCode::Encryption, text, now_ms);
+        }
+        let Some((ends, keys)) = self.answer(hello, &fresh) else {
+            return self.refuse(
+                at,
+                RefusalCode::Encryption,
+                "its key for the encryption is void".into(),
+                now_ms,
+            );
+        };
         let id = self.strangers[at].id;
-        self.strangers[at].stage = Stage::Welcomed(Ends { hello, rail: self.local.rail, nonce });
+        self.strangers[at].stage = Stage::Welcomed(ends, keys);
         if self.medium == Medium::Connections {
             // Each connection has its own hello; over datagrams a hello is repeated until it is answered.
             self.spent.add(&hello);
@@ -208,19 +219,17 @@ impl Opening {
     /// Answers a hello. Over datagrams, the answer is as long as the hello: a length that comes back has
     /// passed in both directions.
     fn welcome(&mut self, at: usize, len: usize) {
-        let Stranger { id, stage: Stage::Welcomed(ends), .. } = &self.strangers[at] else { return };
-        let (id, message) = (*id, ends.welcome(&self.local.secret));
+        let Stranger { id, stage: Stage::Welcomed(ends, keys), .. } = &self.strangers[at] else { return };
+        let (id, message) = (*id, ends.welcome(self.key(keys)));
         self.actions.push_back(Action::Send { id, message, len });
     }
 
     fn proof(&mut self, at: usize, ends: Ends, proof: &Proof, len: usize, now_ms: u64) {
-        let id = self.strangers[at].id;
-        if matches!(self.strangers[at].stage, Stage::Proved(..)) {
-            return;
-        }
-        match ends.proves(proof, &self.local.secret) && len >= self.medium.shortest() {
+        let Stranger { id, stage: Stage::Welcomed(_, keys), .. } = &self.strangers[at] else { return };
+        let (id, keys) = (*id, keys.clone());
+        match ends.proves(proof, self.key(&keys)) && len >= self.medium.shortest() {
             true => {
-                self.strangers[at].stage = Stage::Proved(ends, len);
+                self.strangers[at].stage = Stage::Proved(ends, keys, len);
                 self.spent.add(&ends.hello);
                 self.actions.push_back(Action::Finish { id, is_attempt: false });
             }
@@ -229,6 +238,30 @@ impl Opening {
                 self.refuse(at, RefusalCode::Secret, OTHER_SECRET.into(), now_ms);
             }
         }
+    }
+
+    /// What both sides share once this side has answered a hello, and the keys of the link if it is
+    /// encrypted; none: the hello has a key that no honest side sends.
+    fn answer(&self, hello: Hello, fresh: &Fresh) -> Option<(Ends, Option<Keys>)> {
+        let ends = Ends { hello, rail: self.local.rail, nonce: fresh.nonce, offer: None };
+        let Some(theirs) = hello.offer else { return Some((ends, None)) };
+        let cipher = nmad_seal::agreed(theirs.cipher, nmad_seal::preferred());
+        let ends = Ends { offer: Some(Offer { cipher, key: fresh.scalar.public() }), ..ends };
+        let keys = ends.keys(&self.local.secret, &fresh.scalar, &theirs.key)?;
+        Some((ends, Some(keys)))
+    }
+
+    /// Returns why a hello is refused whose sender encrypts the link, or does not, unlike this side.
+    fn disagreement(&self, hello: &Hello, facts: &dyn Facts) -> Option<String> {
+        let (me, peer) = (self.local.rank.0, hello.from);
+        let (with, without) = match hello.offer {
+            None if self.encrypts(PeerId(peer), facts) => (me, peer),
+            Some(_) if self.local.encrypt == Policy::Off => (peer, me),
+            _ => return None,
+        };
+        Some(format!(
+            "rank {with} encrypts the link and rank {without} does not (set NMAD_ENCRYPT alike for all ranks)"
+        ))
     }
 
     /// Returns whether a link begun by this side takes precedence: either an attempt is under way, or the

@@ -3,6 +3,7 @@
 use crate::interface::Interface;
 use crate::udp::config::SILENCE;
 use nmad_engine::packet::PeerId;
+use nmad_seal::Policy;
 use std::time::Duration;
 
 /// The parameters with which a raw Ethernet rail is opened.
@@ -19,6 +20,8 @@ pub struct PacketConfig {
     pub secret: [u8; 32],
     /// Time limit for opening a link, from the order to the end of the handshake.
     pub bound: Duration,
+    /// Which links are encrypted.
+    pub encrypt: Policy,
     /// Time without any answer after which a peer counts as gone.
     pub silence: Duration,
 }
@@ -26,7 +29,8 @@ pub struct PacketConfig {
 impl PacketConfig {
     /// The default configuration.
     pub fn new(rank: PeerId, rail: u8, interface: Interface, secret: [u8; 32]) -> Self {
-        PacketConfig { rank, rail, interface, secret, bound: Duration::from_secs(5), silence: SILENCE }
+        let (bound, encrypt) = (Duration::from_secs(5), Policy::default());
+        PacketConfig { rank, rail, interface, secret, bound, encrypt, silence: SILENCE }
     }
 
     /// Name of the rail in messages to the user.

@@ -29,8 +29,8 @@ impl OverInterface for PacketRail {
     const NAME: &'static str = "packet";
 
     fn open_over(_: &'static str, place: Place) -> Result<Self, DriverError> {
-        let Place { rank, rail, interface, secret } = place;
-        PacketRail::open(PacketConfig::new(rank, rail, interface, secret))
+        let Place { rank, rail, interface, secret, encrypt } = place;
+        PacketRail::open(PacketConfig { encrypt, ..PacketConfig::new(rank, rail, interface, secret) })
     }
 
     fn hindrance(_: &str) -> Option<String> {

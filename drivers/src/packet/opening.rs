@@ -10,6 +10,7 @@ use crate::datagram::greeters::{Greeter, Greeting, Network, Step};
 use crate::datagram::known::Known;
 use crate::datagram::rail::{Links, Rail};
 use crate::opening::{self, Content, Facts, FailureKind, Linked, Local, Medium, Origin};
+use crate::tcp::address::Address;
 use crate::tcp::now_ms;
 use nmad_engine::packet::PeerId;
 use nmad_wire::{Control, Hello};
@@ -21,8 +22,8 @@ const LENGTHS: &[usize] = &[8_996, 1_496, 1_396, 528];
 
 /// Makes the state machine that opens links.
 pub fn machine(config: &PacketConfig) -> opening::Opening {
-    let PacketConfig { rank, rail, secret, bound, .. } = *config;
-    let local = Local { name: config.name(), rank, rail, secret, bound };
+    let PacketConfig { rank, rail, secret, bound, encrypt, .. } = *config;
+    let local = Local { name: config.name(), rank, rail, secret, bound, encrypt };
     opening::Opening::new(local, Medium::Datagrams(LENGTHS))
 }
 
@@ -97,6 +98,11 @@ impl Facts for Opener<'_> {
 
     fn linked(&self, peer: PeerId) -> Option<Linked> {
         self.links.to(peer).map(|link| link.linked())
+    }
+
+    fn is_far(&self, peer: PeerId) -> bool {
+        let own = Address::at(&self.config.interface, 0);
+        self.known.of(peer).iter().any(|(_, there)| own.is_far(&there.address))
     }
 
     fn no_address(&self) -> &'static str {

@@ -80,8 +80,9 @@ impl PacketRail {
         let here = SocketAddr::new(config.interface.address, number);
         let address = Address { socket: here, prefix: config.interface.prefix };
         let carrier = Carrier::new(&config.interface, &watch);
-        let PacketConfig { rank, secret, silence, .. } = config;
-        let terms = Terms { name, rank, bandwidth: config.interface.bandwidth, secret, silence };
+        let PacketConfig { rank, secret, silence, encrypt, ref interface, .. } = config;
+        let encrypts = encrypt.covers(interface.address);
+        let terms = Terms { name, rank, bandwidth: config.interface.bandwidth, secret, encrypts, silence };
         let machine = opening::machine(&config);
         let net = Ethernet {
             place: Place { mac: socket.mac(), address },
@@ -191,7 +192,7 @@ impl Net for Ethernet {
         let host = self.known.of(greeted.opened.peer).iter().find(|(_, place)| place.way() == way);
         let probe = host.and_then(|(_, place)| death_probe(&self.config, place.address.socket).ok());
         self.by_way.insert(way, index);
-        Ok(Route::new(self.place.way(), way, greeted.opened.len, probe))
+        Ok(Route::new(self.place.way(), greeted, probe))
     }
 
     fn forget(&mut self, _: usize, link: &Link<Route>) {

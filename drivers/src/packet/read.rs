@@ -25,6 +25,9 @@ pub fn read(
         strays.count(Stray::Truncated);
         return true;
     };
+    if link.seal.is_encrypted() {
+        return decrypt(link, &datagram, bytes, (socket, strays), regions, report);
+    }
     let data = &bytes[LEN..usize::from(datagram.len)];
     // The tag covers only as many bytes as a frame of the link may have.
     let verdict = match data.len() > link.route.part {
@@ -32,17 +35,59 @@ pub fn read(
         false => link.seal.check(tag.wrapping_sub(digest.of(data)), &datagram),
     };
     if verdict != Check::Right {
-        match link.stray(verdict, bytes) {
-            Some(stray) => strays.count(stray),
-            None => link.signal(socket, Signal::Alive),
-        }
+        refuse(link, verdict, bytes, (socket, strays));
         return true;
     }
+    take(link, &datagram, data, (socket, strays), regions, report)
+}
+
+/// Handles a datagram of an encrypted link. It is decrypted in memory of this process: the kernel shares the
+/// frame with others.
+fn decrypt(
+    link: &mut Link<Route>,
+    datagram: &Datagram,
+    bytes: &[u8],
+    (socket, strays): (&Socket, &mut Strays),
+    regions: &Regions,
+    report: &mut dyn FnMut(Event<'_>),
+) -> bool {
+    let mut plain = std::mem::take(&mut link.route.plain);
+    plain.clear();
+    plain.extend_from_slice(&bytes[..usize::from(datagram.len)]);
+    let stays_open = match link.seal.decrypt(datagram, &mut plain) {
+        Ok(data) => take(link, datagram, data, (socket, strays), regions, report),
+        Err(check) => {
+            refuse(link, check, bytes, (socket, strays));
+            true
+        }
+    };
+    link.route.plain = plain;
+    stays_open
+}
+
+/// Handles a datagram without the link's tag.
+#[cold]
+fn refuse(link: &mut Link<Route>, check: Check, bytes: &[u8], (socket, strays): (&Socket, &mut Strays)) {
+    match link.stray(check, bytes) {
+        Some(stray) => strays.count(stray),
+        None => link.signal(socket, Signal::Alive),
+    }
+}
+
+#[inline]
+fn take(
+    link: &mut Link<Route>,
+    datagram: &Datagram,
+    data: &[u8],
+    (socket, strays): (&Socket, &mut Strays),
+    regions: &Regions,
+    report: &mut dyn FnMut(Event<'_>),
+) -> bool {
     link.has_arrived = true;
     match datagram.as_signal() {
         None => {
             let mut to = Place { peer: link.peer, regions, last: None };
-            if let Err(stray) = link.assemblies.take(&datagram, data, &mut to, report) {
+            if let Err(stray) = link.assemblies.take(datagram, data, &mut to, report) {
                 strays.count(stray);
             } else if link.assemblies.is_expecting() {
                 report(Event::Moved { peer: link.peer });

@@ -4,6 +4,7 @@ use super::frame::{HEAD, Way, head};
 use super::sys::Socket;
 use super::write::Outbox;
 use crate::datagram::cut::Cut;
+use crate::datagram::greeters::Greeted;
 use crate::datagram::header::Signal;
 use crate::datagram::link::{Broken, Due, Link};
 use rustix::io::Errno;
@@ -20,6 +21,8 @@ pub struct Route {
     pub out: Outbox,
     /// Data bytes of a frame, at most.
     pub part: usize,
+    /// The frame that is being decrypted.
+    pub plain: Vec<u8>,
     head: [u8; HEAD],
     /// A socket connected to the UDP port that the peer's process holds. The peer does not read from that
     /// port; but when its process has ended, its kernel answers with an error.
@@ -27,10 +30,12 @@ pub struct Route {
 }
 
 impl Route {
-    /// From the address `ours` to the peer's, with datagrams of this length.
-    pub fn new(ours: Way, way: Way, datagram: usize, death_probe: Option<UdpSocket>) -> Route {
-        let (head, cut) = (head(ours, way), Cut::new(datagram, false));
-        Route { way, out: Outbox::new(head, cut), part: cut.part, head, death_probe }
+    /// From the address `ours` to the peer's, with datagrams of the length that the handshake has found.
+    pub fn new(ours: Way, opened: &Greeted<Way>, death_probe: Option<UdpSocket>) -> Route {
+        let Greeted { way, opened, .. } = opened;
+        let (head, cut) = (head(ours, *way), Cut::new(opened.len, opened.behind(), false));
+        let out = Outbox::new(head, cut);
+        Route { way: *way, out, part: cut.part, plain: Vec::new(), head, death_probe }
     }
 }
 

@@ -92,14 +92,20 @@ fn send_short(
     send_staged(staging, socket, sealing, number(order))
 }
 
-/// Writes the tag of the staged frame, and sends it.
+/// Writes the tag of the staged frame, or encrypts it, and sends it.
 #[inline]
 fn send_staged(
-    staging: &mut [u8],
+    staging: &mut Vec<u8>,
     socket: &Socket,
     (seal, digest): (&mut Seal, &Digest),
     number: u32,
 ) -> Result<(), Errno> {
+    if seal.is_encrypted() {
+        staging.resize(staging.len() + seal.behind(), 0);
+        let datagram = Datagram::part(seal.next() as u32, number, 0, staging.len() - FRONT);
+        seal.encrypt(&datagram, &mut staging[HEAD..]);
+        return net::send(socket, staging, SendFlags::empty()).map(drop);
+    }
     let datagram = Datagram::part(seal.next() as u32, number, 0, staging.len() - FRONT);
     let tag = seal.tag(&datagram).wrapping_add(digest.of(&staging[FRONT..]));
     staging[HEAD..FRONT].copy_from_slice(&datagram.encode(tag));
@@ -116,8 +122,8 @@ fn send_train(
     order: &Order,
 ) -> Result<usize, Errno> {
     let leaving = (len(order) - begun).min(AT_ONCE * cut.part);
-    let (head, frame) = (head_of(staging), FRONT + cut.part);
-    stage(staging, order, (begun, leaving), (FRONT, cut.part));
+    let (head, frame) = (head_of(staging), FRONT + cut.part + cut.behind);
+    stage(staging, order, (begun, leaving), (FRONT, cut));
     for frame in staging.chunks_mut(frame) {
         frame[..HEAD].copy_from_slice(&head);
     }

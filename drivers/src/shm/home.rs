@@ -3,7 +3,7 @@
 
 use crate::connections::Accepted;
 use crate::error::DriverError;
-use crate::handshake::nonce;
+use crate::handshake::random;
 use crate::node::across::{self, Process, pidfd};
 use crate::node::{Segment, cache_of_core};
 use crate::opening::Origin;
@@ -40,7 +40,8 @@ impl Home {
         let failed = |what: &str, e: Errno| {
             DriverError::new(name, format!("{what} (NMAD_RAILS=lo does without shared memory)"), e)
         };
-        let address = Address::fresh(&nonce());
+        let random = || random().map_err(|e| failed("gets no random bytes", e));
+        let address = Address::fresh(&random()?);
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
             .map_err(|e| failed("cannot make a socket", e))?;
@@ -55,7 +56,7 @@ impl Home {
         if cross_memory {
             across::permit_access();
         }
-        let mark = nonce();
+        let mark = random()?;
         let words = [0, 8].map(|at| mark[at..at + 8].try_into().map_or(0, u64::from_le_bytes));
         Ok(Home { address, socket, wakeup, cross_memory, mark: Box::new(words.map(AtomicU64::new)) })
     }

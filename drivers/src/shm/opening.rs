@@ -17,6 +17,7 @@ use crate::shm::layout::End;
 use crate::shm::peers::Peers;
 use crate::watch::Watch;
 use nmad_engine::packet::PeerId;
+use nmad_seal::Policy;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use std::io;
@@ -54,7 +55,7 @@ impl Opening {
     /// The system creates no epoll.
     pub fn new(config: &ShmConfig, watch: &Watch) -> Result<Opening, DriverError> {
         let ShmConfig { rank, rail, secret, bound, .. } = *config;
-        let local = Local { name: NAME.into(), rank, rail, secret, bound };
+        let local = Local { name: NAME.into(), rank, rail, secret, bound, encrypt: Policy::Off };
         let machine = opening::Opening::new(local, Medium::Connections);
         let connections =
             Connections::new(watch).map_err(|e| DriverError::new(NAME, "cannot make an epoll", e))?;
@@ -90,6 +91,10 @@ impl Facts for Listener<'_> {
 
     fn linked(&self, peer: PeerId) -> Option<Linked> {
         self.0.peers.link(peer).map(|link| Linked { remote: link.remote, is_unproved: false })
+    }
+
+    fn is_far(&self, _: PeerId) -> bool {
+        false
     }
 
     fn no_address(&self) -> &'static str {

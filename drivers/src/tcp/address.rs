@@ -1,5 +1,7 @@
 //! The address of a rail, as published to peers: `10.0.1.3/24:40123`.
 
+use crate::interface::Interface;
+use nmad_seal::is_public;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
@@ -14,6 +16,18 @@ pub struct Address {
 }
 
 impl Address {
+    /// The address of a rail over this interface.
+    pub fn at(interface: &Interface, port: u16) -> Address {
+        Address { socket: SocketAddr::new(interface.address, port), prefix: interface.prefix }
+    }
+
+    /// Returns whether what is sent to `other` may pass through networks of strangers: it is in another
+    /// subnet than this address, or is a public one.
+    pub fn is_far(&self, other: &Address) -> bool {
+        let to = other.socket.ip();
+        to != self.socket.ip() && !to.is_loopback() && (is_public(to) || !self.same_subnet(other))
+    }
+
     /// Returns whether `other` is on the subnet of this address.
     pub fn same_subnet(&self, other: &Address) -> bool {
         match (self.socket.ip(), other.socket.ip()) {
@@ -86,5 +100,24 @@ mod tests {
         assert!(!here.same_subnet(&parse("10.0.2.2/24:1")));
         assert!(!here.same_subnet(&parse("fd00::3/64:1")));
         assert!(parse("fd00::1/64:1").same_subnet(&parse("fd00::ffff:1/64:1")));
+    }
+
+    #[test]
+    fn other_subnets_and_public_addresses_are_far() {
+        let here = parse("10.0.1.2/24:1");
+        for near in ["10.0.1.77/8:9", "10.0.1.2/24:7", "127.0.0.1/8:5"] {
+            assert!(!here.is_far(&parse(near)), "{near}");
+        }
+        assert!(here.is_far(&parse("10.0.2.2/24:1")) && here.is_far(&parse("fd00::1/64:1")));
+        for (one, other, is_far) in [
+            ("203.0.113.5/24:1", "203.0.113.6/24:1", true),
+            ("100.64.1.2/16:1", "100.64.1.3/16:1", false),
+            ("169.254.1.2/16:1", "169.254.1.3/16:1", false),
+            ("fd00::1/64:1", "fd00::2/64:1", false),
+            ("2001:db8::1/64:1", "2001:db8::2/64:1", true),
+            ("127.0.0.1/8:1", "127.0.0.1/8:2", false),
+        ] {
+            assert_eq!(parse(one).is_far(&parse(other)), is_far, "{one} and {other}");
+        }
     }
 }

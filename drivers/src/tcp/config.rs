@@ -2,6 +2,7 @@
 
 use crate::interface::Interface;
 use nmad_engine::packet::PeerId;
+use nmad_seal::Policy;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -34,6 +35,8 @@ pub struct TcpConfig {
     pub keepalive: Duration,
     /// Time limit for opening a link, from the order to the end of the handshake.
     pub bound: Duration,
+    /// Which links are encrypted.
+    pub encrypt: Policy,
     /// Also try addresses outside the subnet of the interface, because a router leads there.
     pub routed: bool,
 }
@@ -55,6 +58,7 @@ impl TcpConfig {
             receive_buffer: None,
             keepalive: Duration::from_secs(1),
             bound: Duration::from_secs(5),
+            encrypt: Policy::default(),
             routed: false,
         }
     }

@@ -2,9 +2,11 @@
 
 use super::health::Health;
 use super::peers::Remote;
+use super::records::{Sealing, Unsealing};
 use super::room::Room;
 use super::stream::Stream;
 use super::write::Outbox;
+use crate::opening::Opened;
 use crate::watch::{TRUSTED_AFTER, Token, Watch};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -21,6 +23,8 @@ pub struct Link {
     pub out: Outbox,
     /// The incoming stream.
     pub stream: Stream,
+    /// Decrypts the incoming stream, if the link is encrypted.
+    pub unsealing: Option<Box<Unsealing>>,
     /// Detects an unreachable peer.
     pub health: Health,
     /// Adapts the size of the kernel's send buffer.
@@ -66,12 +70,15 @@ impl Remote for Link {
 
 impl Link {
     /// Creates a link for a new connection, whose socket is watched for input.
-    pub fn new(remote: u8, socket: OwnedFd, room: Room) -> Self {
+    pub fn new(opened: &Opened, socket: OwnedFd, room: Room) -> Self {
+        let directions = opened.keys.as_ref().map(|keys| keys.directions(opened.is_attempt));
+        let (sealer, unsealer) = directions.unzip();
         Link {
-            remote,
+            remote: opened.remote,
             socket,
-            out: Outbox::default(),
+            out: Outbox::new(sealer.map(Sealing::new)),
             stream: Stream::default(),
+            unsealing: unsealer.map(|unsealer| Box::new(Unsealing::new(unsealer))),
             health: Health::default(),
             room,
             lists: Lists::default(),
@@ -80,6 +87,13 @@ impl Link {
             failed: None,
             watched: Cell::new(Watched::Input),
         }
+    }
+
+    /// Returns whether bytes that were read already wait for the next poll.
+    pub fn has_kept(&self) -> bool {
+        let is_held = matches!(self.stream, Stream::Held(_));
+        let has_records = || self.unsealing.as_ref().is_some_and(|unsealing| unsealing.has_kept());
+        self.stream.has_kept() || !is_held && has_records()
     }
 
     /// Counts a successful read.

@@ -10,10 +10,12 @@ mod health;
 mod leave;
 mod link;
 pub(crate) mod opening;
+mod outgoing;
 mod padding;
 pub(crate) mod peers;
 mod rail;
 mod read;
+mod records;
 mod room;
 mod scratch;
 pub(crate) mod socket;
@@ -44,7 +46,7 @@ impl OverInterface for TcpRail {
     const NAME: &'static str = "tcp";
 
     fn open_over(_: &'static str, place: Place) -> Result<Self, DriverError> {
-        let Place { rank, rail, interface, secret } = place;
-        TcpRail::open(TcpConfig::new(rank, rail, interface, secret))
+        let Place { rank, rail, interface, secret, encrypt } = place;
+        TcpRail::open(TcpConfig { encrypt, ..TcpConfig::new(rank, rail, interface, secret) })
     }
 }

@@ -16,7 +16,6 @@ use crate::watch::{Token, Watch};
 use nmad_engine::packet::PeerId;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use std::net::SocketAddr;
 
 /// Closed links that still drain their input, at most.
 const LEAVING: usize = 64;
@@ -77,18 +76,18 @@ impl<S> Opening<S> {
     /// # Errors
     /// The address is not one of this machine, or the requested congestion control is not permitted.
     pub fn listen(config: &TcpConfig) -> Result<(Self, Watch, Address), DriverError> {
-        let TcpConfig { rank, rail, secret, bound, .. } = *config;
+        let TcpConfig { rank, rail, secret, bound, encrypt, .. } = *config;
         let name = config.name();
         let watch = Watch::new().map_err(|e| DriverError::new(&name, "cannot make an epoll", e))?;
         let (listener, port) = socket::listen(&name, config)?;
         watch
             .add(&listener, Token::Opening, false)
             .map_err(|e| DriverError::new(&name, "cannot watch a socket", e))?;
-        let at = SocketAddr::new(config.address(), port);
-        let address = Address { socket: at, prefix: config.interface.prefix };
+        let address = Address::at(&config.interface, port);
         let connections =
             Connections::new(&watch).map_err(|e| DriverError::new(&name, "cannot make an epoll", e))?;
-        let machine = opening::Opening::new(Local { name, rank, rail, secret, bound }, Medium::Connections);
+        let machine =
+            opening::Opening::new(Local { name, rank, rail, secret, bound, encrypt }, Medium::Connections);
         let (exit, leaving, refused) = (Exit::new(config), Leaving::new(LEAVING), Leaving::new(REFUSED));
         Ok((Opening { machine, connections, listener, exit, leaving, refused }, watch, address))
     }
@@ -138,6 +137,11 @@ impl<L: Remote, E: Exchange> Facts for Tcp<'_, L, E> {
 
     fn linked(&self, peer: PeerId) -> Option<Linked> {
         self.rail.peers.link(peer).map(|link| Linked { remote: link.remote(), is_unproved: false })
+    }
+
+    fn is_far(&self, peer: PeerId) -> bool {
+        let own = Address::at(&self.rail.config.interface, 0);
+        self.rail.peers.known(peer).iter().any(|known| own.is_far(&known.address))
     }
 
     fn no_address(&self) -> &'static str {

@@ -13,7 +13,9 @@ use crate::opening::Opened;
 use crate::watch::Token;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
-use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent};
+use nmad_engine::transfer::driver::{
+    Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent, Statistics,
+};
 use nmad_wire::ChunkHeader;
 
 /// Orders taken at once; the limit in practice is the smaller depth of each link.
@@ -31,6 +33,8 @@ pub struct TcpRail {
     opening: Opening<()>,
     outcome: Vec<Outcome<()>>,
     traffic: Traffic,
+    /// The cipher of encrypted links.
+    cipher: Option<&'static str>,
 }
 
 impl TcpRail {
@@ -41,7 +45,7 @@ impl TcpRail {
     pub fn open(config: TcpConfig) -> Result<TcpRail, DriverError> {
         let (opening, watch, address) = Opening::listen(&config)?;
         let traffic = Traffic::new(config.name(), &config.interface, watch);
-        Ok(TcpRail { config, address, opening, outcome: Vec::new(), traffic })
+        Ok(TcpRail { config, address, opening, outcome: Vec::new(), traffic, cipher: None })
     }
 
     fn connect(&mut self, to: PeerId) {
@@ -71,7 +75,8 @@ impl TcpRail {
         self.opening.step(rail, scratch, &mut self.outcome);
         for outcome in self.outcome.drain(..) {
             match outcome {
-                Outcome::Open(Opened { peer, remote, .. }, fd, ()) => {
+                Outcome::Open(opened, fd, ()) => {
+                    let Opened { peer, remote, .. } = opened;
                     self.traffic.lose(peer, "opened another link in its place");
                     self.traffic.report(report);
                     let index = self.traffic.peers.find_or_add(peer);
@@ -79,9 +84,12 @@ impl TcpRail {
                         self.traffic.lost(peer, &format!("cannot be watched: {e}"), Vec::new());
                         continue;
                     }
-                    log::debug!("rail {}: link to peer {} is open", self.traffic.name(), peer.0);
-                    self.traffic.peers[index].link =
-                        Some(Box::new(Link::new(remote, fd, Room::new(self.config.send_buffer))));
+                    let cipher = opened.cipher();
+                    self.cipher = cipher.or(self.cipher);
+                    let cipher = cipher.unwrap_or("not encrypted");
+                    log::debug!("rail {}: link to peer {} is open, {cipher}", self.traffic.name(), peer.0);
+                    let link = Link::new(&opened, fd, Room::new(self.config.send_buffer));
+                    self.traffic.peers[index].link = Some(Box::new(link));
                     report(Event::Up { peer, remote });
                 }
                 Outcome::Failed(peer, why) => self.traffic.lost(peer, &why, Vec::new()),
@@ -105,6 +113,7 @@ impl Driver for TcpRail {
             push: u64::MAX,
             looks: true,
             returns: true,
+            encrypts: self.config.encrypt.covers(self.config.address()),
             bandwidth: self.config.interface.bandwidth,
             latency_ns: 0,
             ..Limits::default()
@@ -173,6 +182,10 @@ impl Driver for TcpRail {
         self.traffic.watch_all();
         // Bytes that were read already make no descriptor readable.
         (!self.traffic.has_pending()).then_some(descriptor)
+    }
+
+    fn statistics(&self) -> Statistics {
+        Statistics { cipher: self.cipher, ..Statistics::default() }
     }
 
     fn address(&self) -> String {

@@ -12,12 +12,14 @@ use nmad_wire::Malformed;
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags};
+use std::fmt;
 use std::io;
+use std::ops::Range;
 
 /// Bytes that one read takes into the scratch buffer: the usual size of the kernel's pieces. Reading the
 /// header of a chunk alone would save a copy of the data behind it, but acknowledges a piece that is half
 /// read while its sender is busy with the next one (measured: 1.3 us for each message).
-const AHEAD: usize = 64 << 10;
+pub const AHEAD: usize = 64 << 10;
 /// While the peer is faster than this side, limits how many bytes behind a chunk or long packet one read
 /// takes: its length divided by this. Those bytes must be copied, and in that state our copies are the
 /// bottleneck.
@@ -63,6 +65,27 @@ impl From<Malformed> for Ended {
     }
 }
 
+impl fmt::Display for Ended {
+    /// The reason for the user, to follow the name of the peer.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ended::Closed => f.write_str("closed the link (has it ended?)"),
+            Ended::Failed(e) => f.write_str(&failed(*e)),
+            Ended::Broken(Broken::Refused(text)) => write!(f, "closed the link: {text}"),
+            Ended::Broken(Broken::Forged) => f.write_str(
+                "has lost its link: a record was changed on its way, or is not of this peer (who can write \
+                 to this network?); nothing of it was used",
+            ),
+            Ended::Broken(Broken::Malformed(e)) => write!(f, "broke the protocol: {e}"),
+        }
+    }
+}
+
+/// The reason of a failure of the system, for the user.
+pub fn failed(e: Errno) -> String {
+    format!("failed: {e} (has it died?)")
+}
+
 /// Reads once and reports completed packets and chunks. `backlog`: the last read did not take all available
 /// data.
 #[inline]
@@ -92,8 +115,8 @@ pub fn read(
 pub enum PacketPoll {
     /// No data.
     Nothing,
-    /// One packet of this number of bytes, which is in the scratch buffer.
-    Packet(usize),
+    /// One packet, in this range of the scratch buffer.
+    Packet(Range<usize>),
     /// Other data, which is kept for the next poll.
     Other,
 }
@@ -104,7 +127,7 @@ pub fn read_packet(
     fd: BorrowedFd<'_>,
     stream: &mut Stream,
     scratch: &mut Scratch,
-) -> Result<PacketPoll, Errno> {
+) -> Result<PacketPoll, Ended> {
     if !matches!(stream, Stream::Between) {
         return Ok(PacketPoll::Other);
     }
@@ -113,10 +136,10 @@ pub fn read_packet(
         Ok((_, 0)) => return Ok(PacketPoll::Other),
         Ok((_, got)) => got,
         Err(Errno::AGAIN | Errno::INTR) => return Ok(PacketPoll::Nothing),
-        Err(e) => return Err(e),
+        Err(e) => return Err(Ended::Failed(e)),
     };
     if is_packet(&scratch[..got]) {
-        return Ok(PacketPoll::Packet(got));
+        return Ok(PacketPoll::Packet(0..got));
     }
     stream.keep(scratch.detach(0..got));
     Ok(PacketPoll::Other)
@@ -203,7 +226,8 @@ fn feed(
     Ok(())
 }
 
-fn nothing(e: Errno) -> Result<ReadResult, Ended> {
+/// The result of a read that failed.
+pub fn nothing(e: Errno) -> Result<ReadResult, Ended> {
     match e {
         Errno::AGAIN | Errno::INTR => Ok(ReadResult::Nothing),
         e => Err(Ended::Failed(e)),

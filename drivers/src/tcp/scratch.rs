@@ -48,6 +48,10 @@ impl Kept {
         &self.buffer[self.range.clone()]
     }
 
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.buffer[self.range.clone()]
+    }
+
     /// Removes the first `len` bytes.
     pub fn advance(&mut self, len: usize) {
         self.range.start += len;

@@ -53,6 +53,8 @@ pub struct Place<'a> {
 pub enum Broken {
     /// The peer violated the format.
     Malformed(Malformed),
+    /// A record of an encrypted link is not what the peer sent.
+    Forged,
     /// The peer closed the link, with a reason.
     Refused(String),
 }

@@ -7,9 +7,9 @@
 use super::health::Verdict;
 use super::link::{Link, Watched};
 use super::peers::Peers;
-use super::read::{Ended, PacketPoll, ReadResult, read, read_packet};
+use super::read::{PacketPoll, ReadResult, failed, read, read_packet};
 use super::scratch::Scratch;
-use super::stream::{Broken, Place, Stream};
+use super::stream::{Place, Stream};
 use super::write::Outbox;
 use super::{PACKET, now_ms};
 use crate::carrier::Carrier;
@@ -22,7 +22,6 @@ use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::driver::{Event, Order, Sent};
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::io::Errno;
 
 /// Reads per link and poll, so that one busy link does not starve the others.
 const READS: usize = 32;
@@ -223,23 +222,28 @@ impl Traffic {
         let hot = self.peers.find(from).filter(|&index| self.hot.has(index));
         let Some(index) = hot.filter(|_| calm && self.fetches > 0) else { return false };
         let Some(link) = self.peers[index].link.as_deref_mut() else { return false };
-        match read_packet(link.socket.as_fd(), &mut link.stream, &mut self.scratch) {
-            Ok(PacketPoll::Packet(got)) => {
+        let (fd, scratch) = (link.socket.as_fd(), &mut self.scratch);
+        let polled = match &mut link.unsealing {
+            None => read_packet(fd, &mut link.stream, scratch),
+            Some(unsealing) => unsealing.read_packet(fd, &mut link.stream, scratch),
+        };
+        match polled {
+            Ok(PacketPoll::Packet(range)) => {
                 link.count_read(&self.watch, index);
                 self.idle_polls = 0;
                 self.hot.heat(index);
-                report(Event::Arrived { from, packet: &self.scratch[..got] });
+                report(Event::Arrived { from, packet: &self.scratch[range] });
                 true
             }
             Ok(PacketPoll::Nothing) => true,
             Ok(PacketPoll::Other) => {
-                if link.stream.has_kept() {
+                if link.has_kept() {
                     self.lists.continuing.push(index);
                 }
                 false
             }
-            Err(e) => {
-                self.lose(from, &failed(e));
+            Err(ended) => {
+                self.lose(from, &ended.to_string());
                 false
             }
         }
@@ -421,7 +425,12 @@ impl Traffic {
         let mut place = Place { peer: id, regions, pool, longest: PACKET };
         let fd = link.socket.as_fd();
         for round in 0..READS {
-            match read(fd, &mut link.stream, link.backlog, &mut self.scratch, &mut place, report) {
+            let (stream, scratch) = (&mut link.stream, &mut self.scratch);
+            let result = match &mut link.unsealing {
+                None => read(fd, stream, link.backlog, scratch, &mut place, report),
+                Some(unsealing) => unsealing.read(fd, stream, scratch, &mut place, report),
+            };
+            match result {
                 Ok(ReadResult::Nothing) if round == 0 => {
                     link.backlog = false;
                     return link.failed.is_some_and(|e| {
@@ -437,11 +446,11 @@ impl Traffic {
                 Ok(ReadResult::Kept) if matches!(link.stream, Stream::Between) => break,
                 Ok(ReadResult::Kept) => {}
                 Err(ended) => {
-                    self.lose(id, &describe(&ended));
+                    self.lose(id, &ended.to_string());
                     return true;
                 }
             }
-            if link.stream.has_kept() {
+            if link.has_kept() {
                 self.lists.continuing.push(index);
                 break;
             }
@@ -484,17 +493,4 @@ impl Traffic {
             }
         }
     }
-}
-
-fn describe(ended: &Ended) -> String {
-    match ended {
-        Ended::Closed => "closed the link (has it ended?)".into(),
-        Ended::Failed(e) => failed(*e),
-        Ended::Broken(Broken::Refused(text)) => format!("closed the link: {text}"),
-        Ended::Broken(Broken::Malformed(e)) => format!("broke the protocol: {e}"),
-    }
-}
-
-fn failed(e: Errno) -> String {
-    format!("failed: {e} (has it died?)")
 }

@@ -1,11 +1,12 @@
 //! Sending: writes the queue of one peer to its socket in as few system calls as possible.
 
+use super::outgoing::{Outgoing, header};
 use super::padding;
+use super::records::Sealing;
 use arrayvec::ArrayVec;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Packet, PeerId};
 use nmad_engine::transfer::driver::{Order, Sent};
-use nmad_wire::ChunkHeader;
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::net::{self, SendAncillaryBuffer, SendFlags};
@@ -25,17 +26,10 @@ const STAGED: usize = 64 << 10;
 #[derive(Debug, Default)]
 pub struct Outbox {
     queue: VecDeque<Outgoing>,
-    /// Bytes of the first order that the kernel has taken.
+    /// Bytes of the first order that the kernel has taken; of an encrypted link, those that were encrypted.
     written: u64,
-}
-
-#[derive(Debug)]
-struct Outgoing {
-    order: Order,
-    /// Header in front of the data of a chunk.
-    header: Option<[u8; ChunkHeader::LEN]>,
-    /// Length on the wire in bytes.
-    len: u64,
+    /// The records of an encrypted link.
+    sealing: Option<Box<Sealing>>,
 }
 
 /// The parts of one send call.
@@ -52,6 +46,11 @@ enum Part<'a> {
 }
 
 impl Outbox {
+    /// An empty queue of a link, which this encrypts.
+    pub fn new(sealing: Option<Sealing>) -> Outbox {
+        Outbox { queue: VecDeque::new(), written: 0, sealing: sealing.map(Box::new) }
+    }
+
     /// Queues a packet or chunk.
     #[inline]
     pub fn push(&mut self, order: Order) {
@@ -69,6 +68,9 @@ impl Outbox {
     ) -> Sent {
         if !self.is_empty() {
             return Sent::Retry;
+        }
+        if self.sealing.is_some() {
+            return self.seal_now(fd, staging, (to, number), (head, data));
         }
         let len = size_of_val(head) + data.len() as usize;
         let taken = match data.len() <= COPY as u64 {
@@ -104,6 +106,10 @@ impl Outbox {
         sent: &mut Vec<Order>,
     ) -> Sent {
         let Order::Chunk { to, number, ref from, .. } = chunk else { return Sent::Retry };
+        if self.sealing.is_some() {
+            // Posted orders are encrypted when the caller flushes.
+            return Sent::Retry;
+        }
         let (Some(header), Some(data), true) = (header(&chunk), from.contiguous(), self.is_empty()) else {
             return Sent::Retry;
         };
@@ -129,13 +135,14 @@ impl Outbox {
     /// Returns whether the kernel has taken everything.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.queue.is_empty()
+        self.queue.is_empty() && self.sealing.as_ref().is_none_or(|sealing| sealing.is_empty())
     }
 
     /// A measure of progress: number of orders left and bytes written of the first. It changes with each
     /// write.
     pub fn written(&self) -> (usize, u64) {
-        (self.queue.len(), self.written)
+        let (orders, bytes) = self.sealing.as_ref().map_or((0, 0), |sealing| sealing.written());
+        (self.queue.len() + orders, self.written + bytes)
     }
 
     /// Writes as much as the kernel takes; orders that it has taken entirely go to `sent`.
@@ -146,6 +153,9 @@ impl Outbox {
         staging: &mut Vec<u8>,
         sent: &mut Vec<Order>,
     ) -> Result<(), Errno> {
+        if self.sealing.is_some() {
+            return self.write_sealed(fd, staging, sent);
+        }
         while !self.queue.is_empty() {
             let (offered, taken) = match self.contiguous() {
                 Some(bytes) => (bytes.len(), send(fd, bytes)),
@@ -165,10 +175,45 @@ impl Outbox {
         Ok(())
     }
 
+    /// Encrypts and writes the queue, as much as the kernel takes.
+    fn write_sealed(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        staging: &mut Vec<u8>,
+        sent: &mut Vec<Order>,
+    ) -> Result<(), Errno> {
+        let Outbox { queue, written, sealing: Some(sealing) } = self else { return Ok(()) };
+        while !(queue.is_empty() && sealing.is_empty()) {
+            if !sealing.write(fd, staging, (queue, written), sent)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Encrypts a packet and sends it at once. What the kernel does not take stays encrypted, and is sent
+    /// later.
+    fn seal_now(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        staging: &mut Vec<u8>,
+        (to, number): (PeerId, u32),
+        (head, data): (&[u64], &Segments),
+    ) -> Sent {
+        let mut bytes = Vec::with_capacity(size_of_val(head) + data.len() as usize);
+        data.append_behind(head, &mut bytes);
+        self.push(Order::Packet { to, number, packet: Packet { bytes, in_place: Vec::new() } });
+        let mut sent = Vec::new();
+        // An error recurs when the rail writes again, and is reported then.
+        let _ = self.write_sealed(fd, staging, &mut sent);
+        if sent.is_empty() { Sent::Posted } else { Sent::Done }
+    }
+
     /// Removes and returns all orders that were not sent entirely.
     pub fn take_unsent(&mut self) -> Vec<Order> {
         self.written = 0;
-        self.queue.drain(..).map(|outgoing| outgoing.order).collect()
+        let sealed = self.sealing.iter_mut().flat_map(|sealing| sealing.take_unsent());
+        sealed.chain(self.queue.drain(..).map(|outgoing| outgoing.order)).collect()
     }
 
     /// The rest of the queue, if it is one packet without segments in user memory: a small message.
@@ -188,7 +233,7 @@ impl Outbox {
         let mut parts = Parts::new(staging);
         let mut skip = self.written;
         for outgoing in &self.queue {
-            outgoing.add_to(&mut parts, skip);
+            parts.add_order(outgoing, skip);
             skip = skip.saturating_sub(outgoing.len);
             if parts.is_full() {
                 break;
@@ -204,43 +249,6 @@ impl Outbox {
                 self.written -= front.len;
                 sent.push(front.order);
             }
-        }
-    }
-}
-
-impl Outgoing {
-    #[inline]
-    fn new(order: Order) -> Self {
-        let header = header(&order);
-        let len = match &order {
-            Order::Packet { packet, .. } => packet.len() as u64,
-            Order::Chunk { from, .. } => padding::ahead(from.len() as u32) as u64 + from.len(),
-            Order::Connect { .. } | Order::Close { .. } | Order::Accept { .. } => 0,
-        };
-        Outgoing { order, header, len }
-    }
-
-    /// Adds the bytes behind the first `skip` on the wire, as far as there is room.
-    fn add_to<'a>(&'a self, parts: &mut Parts<'a, '_>, mut skip: u64) {
-        let mut add = |part: &'a [u8]| {
-            let skipped = skip.min(part.len() as u64);
-            skip -= skipped;
-            parts.add(&part[skipped as usize..]);
-        };
-        match &self.order {
-            Order::Packet { packet, .. } => packet.parts(add),
-            Order::Chunk { from, .. } => {
-                self.header.iter().for_each(|header| add(header));
-                add(padding::bytes(from.len() as u32));
-                // The memory may have a million pieces; each call visits only those that it adds.
-                for part in from.slices_from(skip) {
-                    if parts.is_full() {
-                        break;
-                    }
-                    parts.add(part);
-                }
-            }
-            Order::Connect { .. } | Order::Close { .. } | Order::Accept { .. } => {}
         }
     }
 }
@@ -295,6 +303,30 @@ impl<'a, 's> Parts<'a, 's> {
         }
     }
 
+    /// Adds the bytes of an order behind the first `skip` on the wire, as far as there is room.
+    fn add_order(&mut self, outgoing: &'a Outgoing, mut skip: u64) {
+        let mut add = |part: &'a [u8]| {
+            let skipped = skip.min(part.len() as u64);
+            skip -= skipped;
+            self.add(&part[skipped as usize..]);
+        };
+        match &outgoing.order {
+            Order::Packet { packet, .. } => packet.parts(add),
+            Order::Chunk { from, .. } => {
+                outgoing.header.iter().for_each(|header| add(header));
+                add(padding::bytes(from.len() as u32));
+                // The memory may have a million pieces; each call visits only those that it adds.
+                for part in from.slices_from(skip) {
+                    if self.is_full() {
+                        break;
+                    }
+                    self.add(part);
+                }
+            }
+            Order::Connect { .. } | Order::Close { .. } | Order::Accept { .. } => {}
+        }
+    }
+
     /// Sends all parts with one call; returns the number of bytes that the kernel has taken.
     fn send(&self, fd: BorrowedFd<'_>) -> Result<usize, Errno> {
         if let [Part::Staged(all)] = &self.list[..] {
@@ -318,14 +350,6 @@ fn send_in_place(
         true => parts.send(fd),
         false => Ok(0),
     }
-}
-
-/// The header in front of the padding and data of a chunk.
-#[inline]
-fn header(order: &Order) -> Option<[u8; ChunkHeader::LEN]> {
-    let Order::Chunk { number, ack, region, key, offset, ref from, .. } = *order else { return None };
-    let len = from.len() as u32;
-    Some(ChunkHeader { number, ack, region: region.0, key: key.0, offset, len }.encode())
 }
 
 #[inline]

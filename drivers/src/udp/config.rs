@@ -2,6 +2,7 @@
 
 use crate::interface::Interface;
 use nmad_engine::packet::PeerId;
+use nmad_seal::Policy;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -20,6 +21,8 @@ pub struct UdpConfig {
     pub buffer: usize,
     /// Time limit for opening a link, from the order to the end of the handshake.
     pub bound: Duration,
+    /// Which links are encrypted.
+    pub encrypt: Policy,
     /// Time without any answer after which a peer counts as gone.
     pub silence: Duration,
 }
@@ -31,7 +34,7 @@ impl UdpConfig {
     /// The default configuration.
     pub fn new(rank: PeerId, rail: u8, interface: Interface, secret: [u8; 32]) -> Self {
         let (buffer, bound, silence) = (4 << 20, Duration::from_secs(5), SILENCE);
-        UdpConfig { rank, rail, interface, secret, buffer, bound, silence }
+        UdpConfig { rank, rail, interface, secret, buffer, bound, encrypt: Policy::default(), silence }
     }
 
     /// Name of the rail in messages to the user.

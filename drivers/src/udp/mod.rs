@@ -25,7 +25,7 @@ impl OverInterface for UdpRail {
     const NAME: &'static str = "udp";
 
     fn open_over(_: &'static str, place: Place) -> Result<Self, DriverError> {
-        let Place { rank, rail, interface, secret } = place;
-        UdpRail::open(UdpConfig::new(rank, rail, interface, secret))
+        let Place { rank, rail, interface, secret, encrypt } = place;
+        UdpRail::open(UdpConfig { encrypt, ..UdpConfig::new(rank, rail, interface, secret) })
     }
 }

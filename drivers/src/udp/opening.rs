@@ -29,8 +29,8 @@ const LENGTHS: &[usize] = &[8952, 1452, 1352, 1232, 528];
 
 /// Makes the state machine that opens links.
 pub fn machine(config: &UdpConfig) -> opening::Opening {
-    let UdpConfig { rank, rail, secret, bound, .. } = *config;
-    let local = Local { name: config.name(), rank, rail, secret, bound };
+    let UdpConfig { rank, rail, secret, bound, encrypt, .. } = *config;
+    let local = Local { name: config.name(), rank, rail, secret, bound, encrypt };
     opening::Opening::new(local, Medium::Datagrams(LENGTHS))
 }
 
@@ -126,6 +126,11 @@ impl Facts for Opener<'_> {
 
     fn linked(&self, peer: PeerId) -> Option<Linked> {
         self.links.to(peer).map(|link| link.linked())
+    }
+
+    fn is_far(&self, peer: PeerId) -> bool {
+        let own = Address::at(&self.config.interface, 0);
+        self.known.of(peer).iter().any(|(_, there)| own.is_far(there))
     }
 
     fn no_address(&self) -> &'static str {

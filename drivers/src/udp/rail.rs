@@ -56,8 +56,9 @@ impl UdpRail {
         watch.add(&listener, Token::Opening, false).map_err(fail("cannot watch a socket"))?;
         watch.add(timer.descriptor(), Token::Wakeup, false).map_err(fail("cannot watch a timer"))?;
         let carrier = Carrier::new(&config.interface, &watch);
-        let UdpConfig { rank, secret, silence, .. } = config;
-        let terms = Terms { name, rank, bandwidth: config.interface.bandwidth, secret, silence };
+        let UdpConfig { rank, secret, silence, encrypt, ref interface, .. } = config;
+        let encrypts = encrypt.covers(interface.address);
+        let terms = Terms { name, rank, bandwidth: config.interface.bandwidth, secret, encrypts, silence };
         let machine = opening::machine(&config);
         let net = Udp {
             config,
@@ -182,7 +183,7 @@ impl Net for Udp {
     fn route(&mut self, greeted: &mut Greeted<Way>, index: usize) -> Result<Route, String> {
         let fd = greeted.way.fd.take().ok_or("has no socket")?;
         self.watch.change(&fd, Token::Link(index), false).map_err(|e| format!("cannot be watched: {e}"))?;
-        Ok(Route::new(fd, greeted.opened.len))
+        Ok(Route::new(fd, greeted.opened.len, greeted.opened.behind()))
     }
 
     fn forget(&mut self, index: usize, _: &Link<Route>) {

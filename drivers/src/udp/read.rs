@@ -2,6 +2,7 @@
 
 use super::route::Route;
 use crate::datagram::assembly::Place;
+use crate::datagram::greeting;
 use crate::datagram::header::{Datagram, LEN, Signal};
 use crate::datagram::link::Link;
 use crate::datagram::seal::{AT_ONCE, Check};
@@ -35,6 +36,9 @@ pub fn read(
             return Ok(true);
         }
     };
+    if link.seal.is_encrypted() {
+        return decrypt(link, &mut scratch[..got], place, strays, report).map(|()| true);
+    }
     let bytes = &scratch[..got];
     match Datagram::decode(bytes) {
         Some((tag, datagram)) if usize::from(datagram.len) == got => match link.seal.check(tag, &datagram) {
@@ -44,6 +48,31 @@ pub fn read(
         _ => read_train(link, bytes, place, strays, report)?,
     }
     Ok(true)
+}
+
+/// Decrypts one datagram, or several that the kernel has joined.
+fn decrypt(
+    link: &mut Link<Route>,
+    mut bytes: &mut [u8],
+    place: &mut Place<'_>,
+    strays: &mut Strays,
+    report: &mut dyn FnMut(Event<'_>),
+) -> Result<(), Closed> {
+    while !bytes.is_empty() {
+        // A handshake message has no length at that offset.
+        let found = Datagram::decode(bytes).filter(|_| !greeting::is_one(bytes));
+        let Some((_, datagram)) = found else {
+            refuse(Check::Forged, bytes, link, strays);
+            break;
+        };
+        let (now, later) = bytes.split_at_mut(usize::from(datagram.len));
+        bytes = later;
+        match link.seal.decrypt(&datagram, now) {
+            Ok(data) => take(link, &datagram, data, place, strays, report)?,
+            Err(check) => refuse(check, now, link, strays),
+        }
+    }
+    Ok(())
 }
 
 fn read_train(

@@ -35,11 +35,12 @@ pub struct Route {
 }
 
 impl Route {
-    /// Uses this socket, which takes datagrams of this length and is watched.
-    pub fn new(socket: OwnedFd, datagram: usize) -> Route {
+    /// Uses this socket, which is watched and takes datagrams of this length, `behind` bytes of which are
+    /// behind their data.
+    pub fn new(socket: OwnedFd, datagram: usize, behind: usize) -> Route {
         let can_cut = socket::cut(&socket, datagram);
         socket::join(&socket);
-        let out = Outbox::new(Cut::new(datagram, can_cut));
+        let out = Outbox::new(Cut::new(datagram, behind, can_cut));
         Route { socket, out, reads: Cell::new(0), is_watched: Cell::new(true) }
     }
 }

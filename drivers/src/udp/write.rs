@@ -91,13 +91,19 @@ fn stage_short(staging: &mut Vec<u8>, seal: &mut Seal, order: &Order) -> usize {
     staging.clear();
     staging.resize(LEN, 0);
     append(staging, order);
+    let len = staging.len() - LEN;
     seal_short(staging, seal, number(order));
-    staging.len() - LEN
+    len
 }
 
-/// Writes the header of the only datagram that is staged.
+/// Writes the header of the only datagram that is staged, and encrypts it if the link is.
 #[inline]
-fn seal_short(staging: &mut [u8], seal: &mut Seal, number: u32) {
+fn seal_short(staging: &mut Vec<u8>, seal: &mut Seal, number: u32) {
+    if seal.is_encrypted() {
+        staging.resize(staging.len() + seal.behind(), 0);
+        let datagram = Datagram::part(seal.next() as u32, number, 0, staging.len() - LEN);
+        return seal.encrypt(&datagram, staging);
+    }
     let datagram = Datagram::part(seal.next() as u32, number, 0, staging.len() - LEN);
     let tag = seal.tag(&datagram);
     staging[..LEN].copy_from_slice(&datagram.encode(tag));
@@ -107,7 +113,7 @@ fn seal_short(staging: &mut [u8], seal: &mut Seal, number: u32) {
 /// bytes.
 fn stage_train(staging: &mut Vec<u8>, seal: &mut Seal, cut: Cut, order: &Order, begun: usize) -> usize {
     let leaving = (cut.train * cut.part).min(len(order) - begun);
-    stage(staging, order, (begun, leaving), (LEN, cut.part));
+    stage(staging, order, (begun, leaving), (LEN, cut));
     seal_train(staging, seal, cut, (number(order), begun / cut.part), 0, |_| 0);
     leaving
 }
@@ -125,6 +131,7 @@ fn taken(result: Result<usize, Errno>) -> Result<(), Errno> {
 mod tests {
     use super::*;
     use crate::handshake::Ends;
+    use crate::opening::Opened;
     use nmad_engine::packet::{Packet, PeerId};
     use nmad_wire::Hello;
     use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, sockopt};
@@ -143,12 +150,13 @@ mod tests {
             net::socketpair(AddressFamily::UNIX, SocketType::DGRAM, flags, None).expect("a pair of sockets");
         sockopt::set_socket_send_buffer_size(&ours, 1).expect("the least buffer");
         let ends = Ends {
-            hello: Hello { from: 0, to: 1, rail: 0, nonce: [1; 32], mac: [0; 32] },
+            hello: Hello { from: 0, to: 1, rail: 0, nonce: [1; 32], offer: None, mac: [0; 32] },
             rail: 0,
             nonce: [2; 32],
+            offer: None,
         };
-        let mut seal = Seal::new(&ends, &[3; 32], true);
-        let (mut out, mut queue) = (Outbox::new(Cut::new(PART + LEN, false)), Queue::default());
+        let mut seal = Seal::new(&Opened::of(ends, None, true), &[3; 32]);
+        let (mut out, mut queue) = (Outbox::new(Cut::new(PART + LEN, 0, false)), Queue::default());
         let (mut sent, mut refused) = (Vec::new(), 0);
         let lens = [4000, 20, 9001, 700, 701];
         lens.iter().enumerate().for_each(|(number, len)| queue.push(order(number as u32, *len)));

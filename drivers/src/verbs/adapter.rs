@@ -242,7 +242,8 @@ impl Adapter for VerbsAdapter {
         self.modify(&pair, attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)?;
         // SAFETY: the queue pair is open.
         let number = unsafe { (*pair.at()).qp_num };
-        let random = crate::handshake::nonce();
+        let random = crate::handshake::random();
+        let random = random.map_err(|e| format!("gets no link: no random bytes from the system: {e}"))?;
         let packets = u32::from_le_bytes([random[0], random[1], random[2], 0]);
         let mut told = Vec::with_capacity(TOLD);
         told.extend_from_slice(&number.to_le_bytes());

@@ -66,7 +66,8 @@ fn knock(rail: &TcpRail, from: u32, to: u32) -> (TcpStream, Hello) {
     let address = rail.address();
     let port = address.rsplit(':').next().expect("a port");
     let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).expect("the rail listens");
-    let hello = handshake::sealed(Hello { from, to, rail: 0, nonce: [3; 32], mac: [0; 32] }, &SECRET);
+    let hello =
+        handshake::sealed(Hello { from, to, rail: 0, nonce: [3; 32], offer: None, mac: [0; 32] }, &SECRET);
     stream.write_all(&Control::Hello(hello).encode()).expect("the rail takes bytes");
     (stream, hello)
 }
@@ -79,7 +80,7 @@ fn the_lower_rank_refuses_the_other_connection() {
     let answer = hear(&mut rail, &mut ours, &mut up).expect("a refusal");
     let Ok(Control::Refuse(refusal)) = Control::decode(&answer) else { panic!("not a refusal") };
     assert_eq!(refusal.code, RefusalCode::Crossed);
-    let ends = Ends { hello, rail: 0, nonce: [4; 32] };
+    let ends = Ends { hello, rail: 0, nonce: [4; 32], offer: None };
     its.write_all(&ends.welcome(&SECRET).encode()).expect("the rail takes bytes");
     let proof = hear(&mut rail, &mut its, &mut up).expect("a proof");
     assert!(matches!(Control::decode(&proof), Ok(Control::Proof(p)) if ends.proves(&p, &SECRET)));
@@ -93,9 +94,10 @@ fn the_higher_rank_holds_its_proof_back_and_takes_the_other_connection() {
     let mut up = 0;
     let answer = hear(&mut rail, &mut ours, &mut up).expect("a welcome");
     let Ok(Control::Welcome(welcome)) = Control::decode(&answer) else { panic!("not a welcome") };
-    let our_ends = Ends::from_welcome(our_hello, &welcome, &SECRET).expect("the rail knows the secret");
+    let our_ends = Ends::new(our_hello, &welcome);
+    assert!(our_ends.welcomes(&welcome, &SECRET), "the rail knows the secret");
     // The rail could prove its own connection now, and must not.
-    let ends = Ends { hello, rail: 0, nonce: [4; 32] };
+    let ends = Ends { hello, rail: 0, nonce: [4; 32], offer: None };
     its.write_all(&ends.welcome(&SECRET).encode()).expect("the rail takes bytes");
     (0..2000).for_each(|_| poll(&mut rail, &mut up));
     assert_eq!(up, 0, "no link is open yet");
@@ -110,7 +112,7 @@ fn a_connection_that_the_peer_abandons_does_not_keep_ours_from_opening() {
     let (mut ours, _) = knock(&rail, 0, 1);
     let mut up = 0;
     hear(&mut rail, &mut ours, &mut up).expect("a welcome");
-    let ends = Ends { hello, rail: 0, nonce: [4; 32] };
+    let ends = Ends { hello, rail: 0, nonce: [4; 32], offer: None };
     its.write_all(&ends.welcome(&SECRET).encode()).expect("the rail takes bytes");
     drop(ours);
     let proof = hear(&mut rail, &mut its, &mut up).expect("a proof");

@@ -4,6 +4,7 @@
 
 mod around;
 mod crossing;
+mod encrypted;
 mod observed;
 mod shm;
 mod strangers;

@@ -78,8 +78,14 @@ impl Attacker {
     }
 
     fn words(&self) -> Vec<u8> {
-        let hello =
-            Hello { from: (self.rank + 1) % RANKS, to: self.rank, rail: 0, nonce: [7; 32], mac: [8; 32] };
+        let hello = Hello {
+            from: (self.rank + 1) % RANKS,
+            to: self.rank,
+            rail: 0,
+            nonce: [7; 32],
+            offer: None,
+            mac: [8; 32],
+        };
         match self.says {
             Says::Nothing => Vec::new(),
             Says::Half => Control::Hello(hello).encode()[..30].to_vec(),
@@ -180,7 +186,7 @@ fn dial(name: &str) -> Option<OwnedFd> {
 #[test]
 fn other_user() {
     let Ok(name) = std::env::var(TARGET) else { return };
-    let hello = Hello { from: 1, to: 0, rail: 0, nonce: [7; 32], mac: [8; 32] };
+    let hello = Hello { from: 1, to: 0, rail: 0, nonce: [7; 32], offer: None, mac: [8; 32] };
     let bytes = Control::Hello(hello).encode();
     let mut held: Vec<OwnedFd> = Vec::new();
     let begun = Instant::now();

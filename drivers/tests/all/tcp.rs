@@ -102,7 +102,8 @@ fn refusal(answer: &[u8]) -> String {
 }
 
 fn hello(from: u32, to: u32) -> Vec<u8> {
-    Control::Hello(sealed(Hello { from, to, rail: 0, nonce: [1; 32], mac: [0; 32] }, &SECRET)).encode()
+    Control::Hello(sealed(Hello { from, to, rail: 0, nonce: [1; 32], offer: None, mac: [0; 32] }, &SECRET))
+        .encode()
 }
 
 #[test]

@@ -38,6 +38,8 @@ pub struct Limits {
     pub looks: bool,
     /// A lost link may be opened again with [`Order::Connect`].
     pub returns: bool,
+    /// The policy of this side is that links are encrypted; profiles of such rails are kept apart.
+    pub encrypts: bool,
     /// Nominal bandwidth in bytes per second, zero if unknown.
     pub bandwidth: u64,
     /// Nominal latency in nanoseconds, zero if unknown.
@@ -78,6 +80,7 @@ impl Default for Limits {
             remote: RemoteAccess::None,
             looks: false,
             returns: false,
+            encrypts: false,
             bandwidth: 0,
             latency_ns: 0,
         }
@@ -225,6 +228,8 @@ pub enum Interest {
 pub struct Statistics {
     /// Input that was discarded: from strangers, with a wrong tag, repeated, or truncated.
     pub dropped: u64,
+    /// The cipher of the rail's encrypted links; none: it has had no such link.
+    pub cipher: Option<&'static str>,
     /// Values that the driver has measured for its own choices and that differ from those it was opened
     /// with, one per line; the first word is the name. They are stored with the profile of the rail and
     /// given to the driver when the next job opens such a rail.

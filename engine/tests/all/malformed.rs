@@ -244,7 +244,7 @@ fn replays_nest_as_often_as_there_are_rails() {
 
 #[test]
 fn bytes_that_are_no_packet_close_their_peer() {
-    let hello = Control::Hello(Hello { from: 1, to: 0, rail: 0, nonce: [0; 32], mac: [0; 32] });
+    let hello = Control::Hello(Hello { from: 1, to: 0, rail: 0, nonce: [0; 32], offer: None, mac: [0; 32] });
     assert!(closes(&hello.encode()));
     assert!(closes(&packet(Kind::Chunk, 0, &[0; 40])));
     assert!(closes(&[]));

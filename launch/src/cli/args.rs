@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
-use nmad_words::setting::{DRIVER, MPI_INITIAL_ERRHANDLER, RAILS};
+use nmad_words::setting::{DRIVER, ENCRYPT, MPI_INITIAL_ERRHANDLER, RAILS};
 
 use super::placing::{BindTo, MapBy};
 use crate::Stdin;
@@ -85,6 +85,11 @@ pub struct RunArgs {
     /// several
     #[arg(long, value_name = "NAME,...")]
     pub driver: Option<String>,
+
+    /// Which links between ranks are encrypted: sets NMAD_ENCRYPT
+    #[arg(long, value_name = "WHICH", num_args = 0..=1, require_equals = true, default_missing_value = "on",
+        value_parser = policies())]
+    pub encrypt: Option<String>,
 
     /// The interfaces that ranks use: sets NMAD_RAILS [spelled -iface and --mca btl_tcp_if_include as well]
     #[arg(long, value_name = "NAME,...")]
@@ -204,10 +209,14 @@ impl RunArgs {
     /// Returns the variables that options set for the ranks of all programs; of two with the same name the
     /// later counts.
     pub fn settings(&self) -> Vec<(String, String)> {
-        let named = [(DRIVER.name, &self.driver), (RAILS.name, &self.rails)];
+        let named = [(DRIVER.name, &self.driver), (ENCRYPT.name, &self.encrypt), (RAILS.name, &self.rails)];
         let set = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
         self.genv.iter().cloned().chain(set).collect()
     }
+}
+
+fn policies() -> PossibleValuesParser {
+    ENCRYPT.values.words().iter().copied().into()
 }
 
 fn error_handlers() -> PossibleValuesParser {

@@ -165,6 +165,7 @@ fn further(words: Vec<OsString>) -> Result<Program, String> {
         ("-iface", args.rails.is_some()),
         ("--timeout", args.timeout.is_some()),
         ("--driver", args.driver.is_some()),
+        ("--encrypt", args.encrypt.is_some()),
         ("--bind-to", args.bind_to.is_some()),
         ("--report-bindings", args.report_bindings),
         ("--map-by", args.map_by != MapBy::default()),

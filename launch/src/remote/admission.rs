@@ -10,6 +10,7 @@ use super::channel::{self, Channel};
 use super::message::{Down, Up};
 use super::proof::{self, Numbers, Side};
 use crate::{LaunchError, Secret, reach};
+use nmad_seal::exchange::Scalar;
 
 /// Time limit of authentication.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
@@ -31,8 +32,8 @@ pub struct Admission {
 struct Stranger {
     channel: Channel,
     since: Instant,
-    /// The random numbers of the proof, set when the agent has sent its hello.
-    numbers: Option<Numbers>,
+    /// The random numbers of the proof and this side's scalar, set when the agent has sent its hello.
+    numbers: Option<(Numbers, Scalar)>,
 }
 
 impl Admission {
@@ -94,19 +95,23 @@ impl Admission {
         stranger.channel.write();
         stranger.channel.read();
         while let Some(message) = stranger.channel.take::<Up>() {
-            match (message, stranger.numbers) {
-                (Up::Hello { node, nonce }, None) if node < self.hosts => {
-                    let Ok(head) = Secret::random() else { break };
-                    let numbers = Numbers { agent: nonce, head: head.bytes(), node };
-                    let proof = proof::prove(&self.secret.bytes(), Side::Head, &numbers);
-                    stranger.channel.send(&Down::Proof { nonce: numbers.head, proof });
-                    stranger.numbers = Some(numbers);
+            let secret = self.secret.bytes();
+            match (message, stranger.numbers.take()) {
+                (Up::Hello { node, nonce, key }, None) if node < self.hosts => {
+                    let (Ok(head), Ok(scalar)) = (Secret::random(), Secret::random()) else { break };
+                    let scalar = Scalar::new(scalar.bytes());
+                    let keys = [key, scalar.public()];
+                    let numbers = Numbers { agent: nonce, head: head.bytes(), keys, node };
+                    let proof = proof::prove(&secret, Side::Head, &numbers);
+                    stranger.channel.send(&Down::Proof { nonce: numbers.head, key: keys[1], proof });
+                    stranger.numbers = Some((numbers, scalar));
                 }
-                (Up::Proof(proof), Some(numbers))
-                    if proof::is_proven(&self.secret.bytes(), Side::Agent, &numbers, &proof) =>
+                (Up::Proof(proof), Some((numbers, scalar)))
+                    if proof::is_proven(&secret, Side::Agent, &numbers, &proof) =>
                 {
                     let mut stranger = self.strangers.swap_remove(number);
-                    stranger.channel.trust();
+                    let keys = numbers.derive(&secret, Side::Head, &scalar)?;
+                    stranger.channel.trust(&keys, Side::Head);
                     return Some((numbers.node, stranger.channel));
                 }
                 _ => {

@@ -1,4 +1,5 @@
-//! A connection between head and agent: messages in both directions, without blocking.
+//! A connection between head and agent: messages in both directions, without blocking. Once both sides have
+//! proved themselves, each message is encrypted; its length is authenticated with it.
 
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,6 +12,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::message::{packed, unpacked};
+use super::proof::Side;
+use nmad_seal::{Keys, Sealer, TAG, Unsealer};
+
+/// Bytes of the length in front of a message.
+const LEN: usize = 4;
 
 /// Longest message in bytes; the values of a host's ranks, and the environment, are much shorter.
 const LEN_MAX: usize = 1 << 30;
@@ -39,6 +45,8 @@ pub struct Channel {
     written: usize,
     len_max: usize,
     open: bool,
+    /// The ciphers of both directions, and the number of the next message that arrives.
+    ciphers: Option<(Sealer, Unsealer, u64)>,
 }
 
 impl Channel {
@@ -47,12 +55,14 @@ impl Channel {
         stream.set_nonblocking(true)?;
         let (input, output) = (Vec::new(), Vec::new());
         let len_max = LEN_MAX_OF_STRANGERS;
-        Ok(Channel { stream, input, taken: 0, output, written: 0, len_max, open: true })
+        Ok(Channel { stream, input, taken: 0, output, written: 0, len_max, open: true, ciphers: None })
     }
 
-    /// Marks the other side as authenticated.
-    pub fn trust(&mut self) {
+    /// Marks the other side as authenticated; `side` is this one. What follows is encrypted.
+    pub fn trust(&mut self, keys: &Keys, side: Side) {
         self.len_max = LEN_MAX;
+        let (sealer, unsealer) = keys.directions(side == Side::Agent);
+        self.ciphers = Some((sealer, unsealer, 0));
     }
 
     /// Returns whether the other side is still there.
@@ -69,7 +79,16 @@ impl Channel {
 
     /// Queues a message and sends as much as the connection takes.
     pub fn send(&mut self, message: &impl Serialize) {
-        self.output.extend(packed(message));
+        let mut bytes = packed(message);
+        if let Some((sealer, ..)) = &mut self.ciphers {
+            let (len, content) = bytes.split_at_mut(LEN);
+            let Ok(tag) = sealer.seal(len, content) else {
+                self.open = false;
+                return;
+            };
+            bytes.extend_from_slice(&tag);
+        }
+        self.output.extend(bytes);
         self.write();
     }
 
@@ -112,13 +131,21 @@ impl Channel {
             self.open = false;
             return None;
         }
-        let Some(bytes) = len.and_then(|len| rest.get(4..4 + len)) else {
+        let behind = if self.ciphers.is_some() { TAG } else { 0 };
+        let Some(len) = len.map(|len| LEN + len + behind).filter(|len| *len <= rest.len()) else {
             self.input.drain(..self.taken);
             self.taken = 0;
             return None;
         };
-        let (message, len) = (unpacked(bytes), bytes.len());
-        self.taken += 4 + len;
+        let (head, content) = self.input[self.taken..self.taken + len].split_at_mut(LEN);
+        let message = match &mut self.ciphers {
+            None => unpacked(content),
+            Some((_, unsealer, number)) => {
+                *number += 1;
+                unsealer.open(*number - 1, head, content).and_then(|content| unpacked(content))
+            }
+        };
+        self.taken += len;
         if message.is_none() {
             self.open = false;
         }
@@ -147,6 +174,8 @@ pub fn watch(stream: &TcpStream, silence: Duration) -> std::io::Result<()> {
 mod tests {
     use super::*;
     use crate::remote::message::Up;
+    use crate::remote::proof::Numbers;
+    use nmad_seal::exchange::Scalar;
     use std::io::Write;
     use std::net::TcpListener;
 
@@ -188,6 +217,40 @@ mod tests {
         let (mut other, mut channel) = pair();
         other.write_all(&(LEN_MAX_OF_STRANGERS as u32 + 1).to_le_bytes()).expect("it is taken");
         assert!(next(&mut channel).is_none() && !channel.is_open());
+    }
+
+    #[test]
+    fn messages_of_a_trusted_side_are_encrypted_and_a_changed_or_repeated_one_closes_the_connection() {
+        let numbers = |keys| Numbers { agent: [1; 32], head: [2; 32], keys, node: 0 };
+        let [agent, head] = [5, 6].map(|byte| Scalar::new([byte; 32]));
+        let numbers = numbers([agent.public(), head.public()]);
+        let keys = |side, scalar| numbers.derive(&[9; 32], side, scalar).expect("valid keys");
+        let sent = |text: &str| {
+            let (mut other, mut channel) = pair();
+            channel.trust(&keys(Side::Agent, &agent), Side::Agent);
+            channel.send(&Up::Note(text.into()));
+            drop(channel);
+            let mut bytes = Vec::new();
+            std::io::Read::read_to_end(&mut other, &mut bytes).expect("it arrives");
+            bytes
+        };
+        let bytes = sent("a line for the user");
+        assert!(!bytes.windows(4).any(|some| b"a line for the user".windows(4).any(|other| some == other)));
+        let received = |bytes: &[u8]| {
+            let (mut other, mut channel) = pair();
+            channel.trust(&keys(Side::Head, &head), Side::Head);
+            other.write_all(bytes).expect("it is taken");
+            drop(other);
+            (next(&mut channel), next(&mut channel))
+        };
+        let (Some(Up::Note(text)), None) = received(&bytes) else { panic!("the message arrives") };
+        assert_eq!(text, "a line for the user");
+        assert!(matches!(received(&[&bytes[..], &bytes].concat()), (Some(Up::Note(_)), None)), "repeated");
+        for bit in 0..8 * bytes.len() {
+            let mut changed = bytes.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert!(matches!(received(&changed), (None, None)), "bit {bit}");
+        }
     }
 
     #[test]

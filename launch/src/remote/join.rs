@@ -10,6 +10,8 @@ use super::channel::{Channel, SILENCE_OF_HEAD, watch};
 use super::message::{Down, Up, packed, unpacked};
 use super::proof::{self, Numbers, Side};
 use crate::Secret;
+use nmad_seal::Keys;
+use nmad_seal::exchange::Scalar;
 
 /// Time limit for one address. A firewall may drop packets to it silently.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -26,17 +28,20 @@ pub fn join(secret: &[u8; 32], addresses: &[SocketAddr], node: u32) -> Result<Ch
     let (sender, answers) = channel();
     for &address in &candidates {
         let (sender, secret) = (sender.clone(), *secret);
-        std::thread::spawn(move || sender.send((address, greet(&secret, address, node))));
+        std::thread::spawn(move || sender.send((address, greet(&secret, address, node).map(Box::new))));
     }
     drop(sender);
     let end = Instant::now() + LIMIT + Duration::from_secs(5);
     let mut failures = Vec::new();
     loop {
         match answers.recv_timeout(end.saturating_duration_since(Instant::now())) {
-            Ok((address, Ok((stream, proof)))) => match come_in(stream, proof) {
-                Ok(channel) => return Ok(channel),
-                Err(error) => failures.push(format!("{address}: {error}")),
-            },
+            Ok((address, Ok(greeted))) => {
+                let (stream, proof, keys) = *greeted;
+                match come_in(stream, proof, &keys) {
+                    Ok(channel) => return Ok(channel),
+                    Err(error) => failures.push(format!("{address}: {error}")),
+                }
+            }
             Ok((address, Err(error))) => failures.push(format!("{address}: {error}")),
             Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout) => {
                 return Err(format!(
@@ -58,13 +63,14 @@ fn candidates(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
     all
 }
 
-/// Connects, and checks the head's proof; returns the agent's proof.
-fn greet(secret: &[u8; 32], address: SocketAddr, node: u32) -> std::io::Result<(TcpStream, [u8; 32])> {
+/// Connects, and checks the head's proof; returns the agent's proof and the keys of the connection.
+fn greet(secret: &[u8; 32], address: SocketAddr, node: u32) -> std::io::Result<(TcpStream, [u8; 32], Keys)> {
     let mut stream = TcpStream::connect_timeout(&address, LIMIT)?;
     watch(&stream, SILENCE_OF_HEAD)?;
     stream.set_read_timeout(Some(LIMIT))?;
-    let agent = Secret::random().map_err(std::io::Error::other)?.bytes();
-    stream.write_all(&packed(&Up::Hello { node, nonce: agent }))?;
+    let random = || Ok::<_, std::io::Error>(Secret::random().map_err(std::io::Error::other)?.bytes());
+    let (agent, scalar) = (random()?, Scalar::new(random()?));
+    stream.write_all(&packed(&Up::Hello { node, nonce: agent, key: scalar.public() }))?;
     let mut len = [0; 4];
     stream.read_exact(&mut len)?;
     let len = u32::from_le_bytes(len) as usize;
@@ -74,19 +80,20 @@ fn greet(secret: &[u8; 32], address: SocketAddr, node: u32) -> std::io::Result<(
     }
     let mut bytes = vec![0; len];
     stream.read_exact(&mut bytes)?;
-    let Some(Down::Proof { nonce, proof }) = unpacked(&bytes) else { return Err(stranger()) };
-    let numbers = Numbers { agent, head: nonce, node };
+    let Some(Down::Proof { nonce, key, proof }) = unpacked(&bytes) else { return Err(stranger()) };
+    let numbers = Numbers { agent, head: nonce, keys: [scalar.public(), key], node };
     if !proof::is_proven(secret, Side::Head, &numbers, &proof) {
         return Err(stranger());
     }
     stream.set_read_timeout(None)?;
-    Ok((stream, proof::prove(secret, Side::Agent, &numbers)))
+    let keys = numbers.derive(secret, Side::Agent, &scalar).ok_or_else(stranger)?;
+    Ok((stream, proof::prove(secret, Side::Agent, &numbers), keys))
 }
 
 /// Only one connection is used, the first that reaches the head.
-fn come_in(stream: TcpStream, proof: [u8; 32]) -> std::io::Result<Channel> {
+fn come_in(stream: TcpStream, proof: [u8; 32], keys: &Keys) -> std::io::Result<Channel> {
     let mut channel = Channel::new(stream)?;
-    channel.trust();
     channel.send(&Up::Proof(proof));
+    channel.trust(keys, Side::Agent);
     Ok(channel)
 }

@@ -14,7 +14,7 @@ use crate::local::{Output, Program};
 use crate::pmi::server::{Absent, Phase};
 
 /// Version of the protocol; different versions do not understand each other.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/2");
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/3");
 
 /// Prefix of the first line on an agent's standard input.
 const GREETING: &str = "nmad-agent";
@@ -83,9 +83,9 @@ impl Intro {
 /// Messages from an agent to the head.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Up {
-    /// The first message: the number of the host, and a fresh random number.
-    Hello { node: u32, nonce: [u8; 32] },
-    /// The second message: the proof that the agent knows the secret.
+    /// The first message: the number of the host, a fresh random number, and a public key.
+    Hello { node: u32, nonce: [u8; 32], key: [u8; 32] },
+    /// The second message: the proof that the agent knows the secret. Whatever follows it is encrypted.
     Proof([u8; 32]),
     /// A rank cannot be started: the exit code of the job, and the reason.
     Failed { code: i32, why: String },
@@ -116,8 +116,8 @@ pub enum Up {
 /// Messages from the head to an agent.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Down {
-    /// The proof that the head knows the secret, and a fresh random number of the head.
-    Proof { nonce: [u8; 32], proof: [u8; 32] },
+    /// The proof that the head knows the secret, a fresh random number of the head, and its public key.
+    Proof { nonce: [u8; 32], key: [u8; 32], proof: [u8; 32] },
     /// Start these ranks.
     Start(Box<Work>),
     /// All hosts are in the fence; with all values that were put.

@@ -1,5 +1,10 @@
 //! Proofs of knowledge of a job's secret: each side proves it for random numbers of the other side, and
-//! neither sends the secret.
+//! neither sends the secret. The numbers include public keys, from which follow the keys that encrypt what
+//! both sides say afterwards.
+
+use nmad_seal::Keys;
+use nmad_seal::exchange::Scalar;
+use nmad_wire::Cipher;
 
 /// The proving side. A proof of one side is invalid for the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +22,8 @@ pub struct Numbers {
     pub agent: [u8; 32],
     /// Chosen by the head.
     pub head: [u8; 32],
+    /// Public keys of the agent and of the head.
+    pub keys: [[u8; 32]; 2],
     /// The agent's host.
     pub node: u32,
 }
@@ -28,8 +35,25 @@ pub fn prove(secret: &[u8; 32], side: Side, numbers: &Numbers) -> [u8; 32] {
         Side::Head => b"nmad launch: head",
         Side::Agent => b"nmad launch: agent",
     });
-    hasher.update(&numbers.agent).update(&numbers.head).update(&numbers.node.to_le_bytes());
+    hasher.update(&numbers.text());
     *hasher.finalize().as_bytes()
+}
+
+impl Numbers {
+    fn text(&self) -> Vec<u8> {
+        let Numbers { agent, head, keys: [ours, theirs], node } = self;
+        [&agent[..], head, ours, theirs, &node.to_le_bytes()].concat()
+    }
+
+    /// Derives the keys of the connection from the scalar of `side`; none: the other side's key is void. What
+    /// is said there is short, so that no other cipher is worth an agreement.
+    pub fn derive(&self, secret: &[u8; 32], side: Side, scalar: &Scalar) -> Option<Keys> {
+        let theirs = match side {
+            Side::Agent => &self.keys[1],
+            Side::Head => &self.keys[0],
+        };
+        Keys::derive(Cipher::ChaCha20Poly1305, secret, (scalar, theirs), &self.text())
+    }
 }
 
 /// Checks a proof in constant time.
@@ -43,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_proof_is_for_one_secret_side_and_connection() {
-        let numbers = Numbers { agent: [1; 32], head: [2; 32], node: 5 };
+        let numbers = Numbers { agent: [1; 32], head: [2; 32], keys: [[3; 32], [4; 32]], node: 5 };
         let proof = prove(&[9; 32], Side::Agent, &numbers);
         assert!(is_proven(&[9; 32], Side::Agent, &numbers, &proof));
         assert!(!is_proven(&[8; 32], Side::Agent, &numbers, &proof));
@@ -52,6 +76,8 @@ mod tests {
             Numbers { agent: [3; 32], ..numbers },
             Numbers { head: [3; 32], ..numbers },
             Numbers { node: 6, ..numbers },
+            Numbers { keys: [[4; 32], [4; 32]], ..numbers },
+            Numbers { keys: [[3; 32], [3; 32]], ..numbers },
         ] {
             assert!(!is_proven(&[9; 32], Side::Agent, &other, &proof));
         }

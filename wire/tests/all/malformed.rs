@@ -216,9 +216,10 @@ fn control_messages_with_wrong_fields_are_refused() {
         (16..20).for_each(|at| assert!(refuses(at, b'x'), "magic, byte {at}"));
         [0, 5, 255].into_iter().for_each(|what| assert!(refuses(20, what), "message {what}"));
         assert!(refuses(21, VERSION + 1));
-        assert!(refuses(23, 1), "reserved");
+        (8..16).for_each(|at| assert!(refuses(at, 1), "number, byte {at}"));
+        assert!(refuses(23, 3), "reserved, or a cipher that is none");
         match control {
-            Control::Refuse(_) => assert!(refuses(22, 0) && refuses(22, 5), "reason"),
+            Control::Refuse(_) => assert!(refuses(22, 0) && refuses(22, 6), "reason"),
             Control::Proof(_) => assert!(refuses(22, 1), "a proof has no detail"),
             Control::Hello(_) | Control::Welcome(_) => {}
         }

@@ -2,8 +2,8 @@
 
 use crate::common;
 use nmad_wire::{
-    ChunkHeader, Control, Eager, Frame, Header, Hello, Kind, MAX_LEN, Refusal, RefusalCode, Rts, flags,
-    frames,
+    ChunkHeader, Cipher, Control, Eager, Frame, Header, Hello, Kind, MAX_LEN, Offer, Refusal, RefusalCode,
+    Rts, flags, frames,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -88,8 +88,12 @@ proptest! {
     }
 
     #[test]
-    fn a_hello_comes_back((from, to, rail, nonce, mac) in any::<(u32, u32, u8, [u8; 32], [u8; 32])>()) {
-        let hello = Control::Hello(Hello { from, to, rail, nonce, mac });
+    fn a_hello_comes_back(
+        (from, to, rail, nonce, mac) in any::<(u32, u32, u8, [u8; 32], [u8; 32])>(),
+        key in any::<Option<[u8; 32]>>(),
+    ) {
+        let offer = key.map(|key| Offer { cipher: Cipher::Aes256Gcm, key });
+        let hello = Control::Hello(Hello { from, to, rail, nonce, offer, mac });
         let bytes = hello.encode();
         prop_assert_eq!(Control::decode(&bytes), Ok(hello));
     }

@@ -52,6 +52,10 @@ settings! {
         "Longest message that is sent without asking its receiver, in bytes; a longer one uses \
          rendezvous, unless its receiver is late. A value switches off that exception",
         "smaller if unexpected messages cost memory; otherwise leave it to the library";
+    ENCRYPT: Session, Words(&["auto", "off", "on"]), "auto",
+        "Which links between ranks are encrypted and protected against changes: auto: those to other subnets \
+         and to public addresses; on: all that are not shared memory, and rails that cannot are refused",
+        "on where strangers can reach the network";
     EXPLAIN: Session, Form("on, off or FILE"), "off",
         "A line for each message that is sent, on standard error or in FILE.RANK",
         "a message took another way than expected";

@@ -1,8 +1,10 @@
 //! Tests of each rule, event by event.
 
-use crate::handshake::{self, Ends};
+use crate::handshake::{self, Ends, Fresh};
 use crate::opening::{Action, Content, Facts, FailureKind, Id, Linked, Local, Medium, Opening, Origin};
 use nmad_engine::packet::PeerId;
+use nmad_seal::Policy;
+use nmad_seal::exchange::Scalar;
 use nmad_wire::{Control, Hello, Malformed, Proof, Refusal, RefusalCode};
 use std::time::Duration;
 
@@ -23,6 +25,10 @@ impl Facts for Known {
         self.1
     }
 
+    fn is_far(&self, _: PeerId) -> bool {
+        false
+    }
+
     fn no_address(&self) -> &'static str {
         "has no address"
     }
@@ -41,8 +47,13 @@ pub(super) struct Hand {
 
 impl Hand {
     pub(super) fn new(medium: Medium) -> Hand {
+        Hand::with(medium, Policy::Off)
+    }
+
+    /// One whose links are encrypted by this policy.
+    pub(super) fn with(medium: Medium, encrypt: Policy) -> Hand {
         let bound = Duration::from_millis(BOUND_MS);
-        let local = Local { name: "test".into(), rank: PeerId(1), rail: 3, secret: SECRET, bound };
+        let local = Local { name: "test".into(), rank: PeerId(1), rail: 3, secret: SECRET, bound, encrypt };
         Hand { machine: Opening::new(local, medium), known: Known(vec![0], None), now_ms: 10_000 }
     }
 
@@ -57,7 +68,7 @@ impl Hand {
     }
 
     pub(super) fn handle(&mut self, id: Id, message: Control<'_>, len: usize) -> Vec<Action> {
-        let at = (self.now_ms, [9; 32]);
+        let at = (self.now_ms, fresh(9));
         self.machine.handle_message(id, Content::Message(message), len, at, &self.known);
         self.actions()
     }
@@ -76,7 +87,7 @@ impl Hand {
     /// Requests a link and continues until the hello was sent.
     pub(super) fn greet(&mut self, peer: u32) -> (Id, Hello) {
         let id = self.begin(peer);
-        self.machine.reached(id, 9_000, self.now_ms, [4; 32]);
+        self.machine.reached(id, 9_000, self.now_ms, fresh(4));
         let [Action::Send { message: Control::Hello(hello), .. }] = self.actions()[..] else {
             panic!("no hello is sent")
         };
@@ -90,12 +101,17 @@ impl Hand {
     }
 }
 
+/// Bytes of a source that is not random.
+pub(super) fn fresh(byte: u8) -> Fresh {
+    Fresh { nonce: [byte; 32], scalar: Scalar::new([byte; 32]) }
+}
+
 pub(super) fn reach(actions: &[Action]) -> Option<Id> {
     actions.iter().find_map(|action| if let Action::Reach { id, .. } = action { Some(*id) } else { None })
 }
 
 pub(super) fn hello(from: u32) -> Hello {
-    sealed(Hello { from, to: 1, rail: 0, nonce: [from as u8; 32], mac: [0; 32] })
+    sealed(Hello { from, to: 1, rail: 0, nonce: [from as u8; 32], offer: None, mac: [0; 32] })
 }
 
 pub(super) fn sealed(hello: Hello) -> Hello {
@@ -109,13 +125,13 @@ fn somewhere() -> Origin {
 
 /// The welcome of an attempt's peer.
 fn welcome(hello: Hello) -> (Ends, Control<'static>) {
-    let ends = Ends { hello, rail: 0, nonce: [6; 32] };
+    let ends = Ends { hello, rail: 0, nonce: [6; 32], offer: None };
     (ends, ends.welcome(&SECRET))
 }
 
 /// The shared data of this side and a stranger that got a welcome.
 fn answered(hello: Hello) -> Ends {
-    Ends { hello, rail: 3, nonce: [9; 32] }
+    Ends { hello, rail: 3, nonce: [9; 32], offer: None }
 }
 
 fn failed(actions: &[Action]) -> Option<&str> {
@@ -171,7 +187,7 @@ fn another_secret_is_refused_by_connections_and_not_heard_over_datagrams() {
     for medium in [Medium::Connections, DATAGRAMS] {
         let mut hand = Hand::new(medium);
         let (id, hello_of_ours) = hand.greet(2);
-        let other = Ends { hello: hello_of_ours, rail: 0, nonce: [6; 32] }.welcome(&[1; 32]);
+        let other = Ends { hello: hello_of_ours, rail: 0, nonce: [6; 32], offer: None }.welcome(&[1; 32]);
         let actions = hand.handle(id, other, 9_000);
         let (stranger, _) = hand.accept_hello(hello(0));
         let answers = hand.handle(stranger, Control::Proof(Proof { mac: [0; 32] }), 9_000);
@@ -401,7 +417,7 @@ fn refusals_and_other_versions_end_an_attempt_and_a_crossing_does_not() {
     let (id, _) = hand.greet(2);
     assert_eq!(failed(&hand.handle(id, refusal(RefusalCode::Rank), 0)), Some("refused the link: so it is"));
     let (id, _) = hand.greet(2);
-    hand.machine.handle_message(id, Content::OtherVersion(9), 0, (hand.now_ms, [0; 32]), &hand.known);
+    hand.machine.handle_message(id, Content::OtherVersion(9), 0, (hand.now_ms, fresh(0)), &hand.known);
     assert!(failed(&hand.actions()).is_some_and(|why| why.starts_with("speaks version 9")));
 }
 
@@ -423,7 +439,7 @@ fn strangers_that_are_wrong_here_learn_why() {
         let foreign = [(Content::OtherVersion(9), "version 9"), (Content::Foreign(Malformed("odd")), "odd")];
         for (content, text) in foreign {
             let id = hand.machine.accepted(somewhere(), hand.now_ms);
-            hand.machine.handle_message(id, content, 0, (hand.now_ms, [0; 32]), &hand.known);
+            hand.machine.handle_message(id, content, 0, (hand.now_ms, fresh(0)), &hand.known);
             let actions = hand.actions();
             assert!(refused(&actions).is_some_and(|(_, why)| why.contains(text)), "{actions:?}");
         }

@@ -2,6 +2,7 @@
 //! virtual time and random faults that follow from a seed.
 
 mod by_hand;
+mod encrypted;
 mod random;
 mod strangers;
 mod world;

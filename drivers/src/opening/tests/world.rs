@@ -1,11 +1,14 @@
 //! A simulated world of a few ranks in virtual time. Its network delays, loses, repeats and cuts messages
 //! at random; a process with another secret tries to take part.
 
-use crate::handshake::Ends;
+use super::encrypted::policy;
+use crate::handshake::{Ends, Fresh};
 use crate::opening::{
     Action, Content, Facts, FailureKind, Id, Linked, Local, Medium, Opened, Opening, Origin,
 };
 use nmad_engine::packet::PeerId;
+use nmad_seal::Policy;
+use nmad_seal::exchange::Scalar;
 use nmad_wire::Control;
 use std::collections::HashSet;
 use std::time::Duration;
@@ -87,6 +90,8 @@ struct Talk {
 #[derive(Clone, Copy)]
 struct Link {
     ends: Ends,
+    /// The key of the proof, by which both sides show that they have the same keys.
+    key: [u8; 32],
     peer: PeerId,
     proof: bool,
     heard_ms: u64,
@@ -106,6 +111,7 @@ pub struct Side {
 
 /// The sides that know the secret, and one more with another secret.
 pub struct World {
+    seed: u64,
     pub now_ms: u64,
     pub sides: Vec<Side>,
     pub dice: Dice,
@@ -118,6 +124,7 @@ pub struct World {
 
 /// A side's view of the world, for the machine.
 struct Seen {
+    is_far: bool,
     me: usize,
     count: usize,
     links: Vec<(PeerId, Linked)>,
@@ -130,6 +137,10 @@ impl Facts for Seen {
 
     fn linked(&self, peer: PeerId) -> Option<Linked> {
         self.links.iter().find(|(of, _)| *of == peer).map(|(_, linked)| *linked)
+    }
+
+    fn is_far(&self, _: PeerId) -> bool {
+        self.is_far
     }
 
     fn no_address(&self) -> &'static str {
@@ -148,7 +159,14 @@ impl World {
             let secret = if place < count { [7; 32] } else { [8; 32] };
             let rank = PeerId((place % count) as u32);
             let bound = Duration::from_secs(5);
-            let local = Local { name: format!("r{place}"), rank, rail: 0, secret, bound };
+            let local = Local {
+                name: format!("r{place}"),
+                rank,
+                rail: 0,
+                secret,
+                bound,
+                encrypt: policy(seed, place).0,
+            };
             Side {
                 machine: Opening::new(local, medium),
                 secret,
@@ -161,14 +179,24 @@ impl World {
         };
         let sides = (0..=count).map(side).collect();
         let (dice, rates) = (Dice(seed), FaultRates::default());
-        World { now_ms: 1, sides, dice, rates, medium, flights: Vec::new(), recorded: Vec::new(), ports: 0 }
+        World {
+            seed,
+            now_ms: 1,
+            sides,
+            dice,
+            rates,
+            medium,
+            flights: Vec::new(),
+            recorded: Vec::new(),
+            ports: 0,
+        }
     }
 
-    /// The nonces of a side's link to a peer; none: it has no link.
-    pub fn link(&self, side: usize, peer: usize) -> Option<([u8; 32], [u8; 32])> {
+    /// The nonces and the key of a side's link to a peer; none: it has no link.
+    pub fn link(&self, side: usize, peer: usize) -> Option<([u8; 32], [u8; 32], [u8; 32])> {
         let links = self.sides[side].talks.iter().filter_map(|talk| talk.link);
         let link = links.into_iter().find(|link| link.peer.0 as usize == peer)?;
-        Some((link.ends.hello.nonce, link.ends.nonce))
+        Some((link.ends.hello.nonce, link.ends.nonce, link.key))
     }
 
     /// Advances time by a few milliseconds.
@@ -200,7 +228,8 @@ impl World {
     fn seen(&self, side: usize) -> Seen {
         let links = self.sides[side].talks.iter().filter_map(|talk| talk.link);
         let linked = |link: Link| (link.peer, Linked { remote: 0, is_unproved: link.proof });
-        Seen { me: side, count: self.sides.len() - 1, links: links.map(linked).collect() }
+        let is_far = policy(self.seed, side).1;
+        Seen { is_far, me: side, count: self.sides.len() - 1, links: links.map(linked).collect() }
     }
 
     fn act(&mut self, side: usize) {
@@ -247,14 +276,15 @@ impl World {
         match self.medium {
             Medium::Connections => self.send(own, other, What::Connect),
             Medium::Datagrams(_) => {
-                let nonce = self.nonce();
-                self.sides[side].machine.reached(id, 9_000, self.now_ms, nonce);
+                let fresh = self.fresh();
+                self.sides[side].machine.reached(id, 9_000, self.now_ms, fresh);
             }
         }
     }
 
-    fn nonce(&mut self) -> [u8; 32] {
-        std::array::from_fn(|_| self.dice.below(256) as u8)
+    fn fresh(&mut self) -> Fresh {
+        let mut bytes = || std::array::from_fn(|_| self.dice.below(256) as u8);
+        Fresh { nonce: bytes(), scalar: Scalar::new(bytes()) }
     }
 
     fn say(&mut self, side: usize, at: usize, what: What) {
@@ -273,12 +303,15 @@ impl World {
     fn finish(&mut self, side: usize, at: usize) {
         let (id, now_ms) = (self.sides[side].talks[at].id, self.now_ms);
         let Some(opened) = self.sides[side].machine.finished(id) else { return };
-        let Opened { peer, ends, is_attempt, .. } = opened;
+        let Opened { peer, ends, keys, is_attempt, .. } = opened;
+        let key = keys.as_ref().map_or(self.sides[side].secret, |keys| *keys.confirmation());
+        let wants = |side: usize| matches!(policy(self.seed, side), (Policy::On, _) | (Policy::Auto, true));
+        assert_eq!(keys.is_some(), wants(side) || wants(peer.0 as usize), "the policies decide");
         assert!(self.sides[side].opened.insert((ends.hello.nonce, ends.nonce)), "each opens once");
         assert_eq!(self.sides[side].secret, [7; 32], "a side without the secret opens nothing");
         let old = self.sides[side].talks.iter().position(|talk| talk.link.is_some_and(|l| l.peer == peer));
         let proof = is_attempt && self.medium != Medium::Connections;
-        let link = Link { ends, peer, proof, heard_ms: now_ms, signed_ms: now_ms };
+        let link = Link { ends, key, peer, proof, heard_ms: now_ms, signed_ms: now_ms };
         let other = self.sides[side].talks[at].other.side;
         assert_eq!(self.sides[other].secret, [7; 32], "and not to a side without it");
         self.sides[side].talks[at].link = Some(link);
@@ -299,7 +332,7 @@ impl World {
             if self.now_ms < link.signed_ms + if link.proof { RETRY_MS } else { SIGN_MS } {
                 continue;
             }
-            let proof = link.ends.proof(&self.sides[side].secret).encode();
+            let proof = link.ends.proof(&link.key).encode();
             let what = if link.proof { What::Control(proof, 528) } else { What::Alive(link.ends.nonce) };
             self.say(side, at, what);
             if let Some(link) = &mut self.sides[side].talks[at].link {
@@ -392,8 +425,8 @@ impl World {
                 false => self.send(from, to, What::Connect),
             },
             (What::Accepted, Some(at)) => {
-                let (id, nonce) = (self.sides[side].talks[at].id, self.nonce());
-                self.sides[side].machine.reached(id, 0, self.now_ms, nonce);
+                let (id, fresh) = (self.sides[side].talks[at].id, self.fresh());
+                self.sides[side].machine.reached(id, 0, self.now_ms, fresh);
             }
             (What::Refused, Some(at)) => {
                 let Talk { id, .. } = self.sides[side].talks.swap_remove(at);
@@ -457,8 +490,8 @@ impl World {
             None if self.medium == Medium::Connections => return,
             None => self.accept(side, to, from),
         };
-        let (id, nonce, seen) = (self.sides[side].talks[at].id, self.nonce(), self.seen(side));
+        let (id, fresh, seen) = (self.sides[side].talks[at].id, self.fresh(), self.seen(side));
         let now_ms = self.now_ms;
-        self.sides[side].machine.handle_message(id, Content::Message(message), len, (now_ms, nonce), &seen);
+        self.sides[side].machine.handle_message(id, Content::Message(message), len, (now_ms, fresh), &seen);
     }
 }

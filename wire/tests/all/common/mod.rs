@@ -1,8 +1,9 @@
 //! Every kind of frame and of control message, made from random fields.
 
 use nmad_wire::{
-    Ack, Ask, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, LinkDown, MAX_RAILS, Part,
-    Proof, Reclaim, Refusal, RefusalCode, Replay, Rtr, Rts, Seen, Welcome, Withdraw, Withdrawn, flags,
+    Ack, Ask, Cipher, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, LinkDown,
+    MAX_RAILS, Offer, Part, Proof, Reclaim, Refusal, RefusalCode, Replay, Rtr, Rts, Seen, Welcome, Withdraw,
+    Withdrawn, flags,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -169,17 +170,22 @@ pub fn one_of_each() -> Vec<Owned> {
     list
 }
 
+const OFFER: Option<Offer> = Some(Offer { cipher: Cipher::ChaCha20Poly1305, key: [3; 32] });
+
 /// One of each control message.
 pub fn controls() -> Vec<Control<'static>> {
     let refuse = |code, text| Control::Refuse(Refusal { code, text });
     vec![
-        Control::Hello(Hello { from: 1, to: u32::MAX, rail: 3, nonce: [4; 32], mac: [9; 32] }),
-        Control::Welcome(Welcome { rail: 5, nonce: [6; 32], mac: [7; 32] }),
+        Control::Hello(Hello { from: 1, to: u32::MAX, rail: 3, nonce: [4; 32], offer: None, mac: [9; 32] }),
+        Control::Welcome(Welcome { rail: 5, nonce: [6; 32], offer: None, mac: [7; 32] }),
+        Control::Hello(Hello { from: 1, to: 2, rail: 3, nonce: [4; 32], offer: OFFER, mac: [9; 32] }),
+        Control::Welcome(Welcome { rail: 5, nonce: [6; 32], offer: OFFER, mac: [7; 32] }),
         Control::Proof(Proof { mac: [8; 32] }),
         refuse(RefusalCode::Version, "you speak version 2"),
         refuse(RefusalCode::Secret, ""),
         refuse(RefusalCode::Rank, "I am rank 3 \u{1f980}"),
         refuse(RefusalCode::Crossed, "the other one stays"),
+        refuse(RefusalCode::Encryption, "rank 3 encrypts the link"),
     ]
 }
 

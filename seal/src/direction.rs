@@ -1,0 +1,270 @@
+//! The cipher of one direction of a link.
+//!
+//! The nonce of a record is its number, from 0, xored into a value of the key (as in TLS 1.3, RFC 8446,
+//! section 5.3). No number is used twice: a link that opens anew has other keys, and what is sent again has
+//! another number. After [`EPOCH`] records the key changes; the next one follows from the secret of the
+//! present one, which is then erased. So at most 16 GiB of TCP records have one key: the advantage of an
+//! attacker against AES-GCM, (blocks)^2 / 2^129, stays below 2^-68 for each key.
+
+use super::expand::expand;
+use nmad_wire::Cipher;
+use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use zeroize::Zeroize;
+
+/// Bytes of a tag, which follows the encrypted data.
+pub const TAG: usize = 16;
+/// Records under one key.
+const EPOCH: u64 = 1 << 20;
+/// Forged records after which a direction takes nothing any more: the bound of DTLS 1.3 for ChaCha20-Poly1305
+/// (RFC 9147, section 4.5.3), which is the lower one.
+const FORGED_MAX: u64 = 1 << 36;
+
+/// A record that this side cannot encrypt: it is too long, which no caller's is, or all numbers are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Broken;
+
+/// A cipher with a key.
+pub(super) struct Aead {
+    key: LessSafeKey,
+    iv: [u8; 12],
+}
+
+impl Aead {
+    pub(super) fn new(cipher: Cipher, key: &[u8; 32], iv: [u8; 12]) -> Aead {
+        let algorithm = match cipher {
+            Cipher::Aes256Gcm => &AES_256_GCM,
+            Cipher::ChaCha20Poly1305 => &CHACHA20_POLY1305,
+        };
+        let Ok(key) = UnboundKey::new(algorithm, key) else { unreachable!("both ciphers have keys of 32 B") };
+        Aead { key: LessSafeKey::new(key), iv }
+    }
+
+    #[inline]
+    fn nonce(&self, number: u64) -> Nonce {
+        let mut nonce = self.iv;
+        nonce[4..].iter_mut().zip(number.to_be_bytes()).for_each(|(byte, other)| *byte ^= other);
+        Nonce::assume_unique_for_key(nonce)
+    }
+
+    #[inline]
+    pub(super) fn seal(&self, number: u64, aad: &[u8], data: &mut [u8]) -> Result<[u8; TAG], Broken> {
+        let tag = self.key.seal_in_place_separate_tag(self.nonce(number), Aad::from(aad), data);
+        let mut bytes = [0; TAG];
+        bytes.copy_from_slice(tag.map_err(|_| Broken)?.as_ref());
+        Ok(bytes)
+    }
+
+    #[inline]
+    fn open<'d>(&self, number: u64, aad: &[u8], sealed: &'d mut [u8]) -> Option<&'d mut [u8]> {
+        self.key.open_in_place(self.nonce(number), Aad::from(aad), sealed).ok()
+    }
+}
+
+/// The key of one epoch, and what the next one follows from.
+struct Epoch {
+    number: u64,
+    cipher: Cipher,
+    secret: [u8; 32],
+    aead: Aead,
+}
+
+impl Epoch {
+    fn new(number: u64, cipher: Cipher, secret: [u8; 32]) -> Epoch {
+        let mut key: [u8; 32] = expand(&secret, b"NewMadeleine seal, key", &[]);
+        let aead = Aead::new(cipher, &key, expand(&secret, b"NewMadeleine seal, nonce", &[]));
+        key.zeroize();
+        Epoch { number, cipher, secret, aead }
+    }
+
+    fn next(&self) -> Epoch {
+        let secret = expand(&self.secret, b"NewMadeleine seal, next", &[]);
+        Epoch::new(self.number + 1, self.cipher, secret)
+    }
+}
+
+impl Drop for Epoch {
+    fn drop(&mut self) {
+        self.secret.zeroize();
+    }
+}
+
+/// Encrypts what one side sends on a link.
+pub struct Sealer {
+    epoch: Epoch,
+    number: u64,
+}
+
+impl Sealer {
+    pub(super) fn new(cipher: Cipher, secret: [u8; 32]) -> Sealer {
+        Sealer { epoch: Epoch::new(0, cipher, secret), number: 0 }
+    }
+
+    /// The cipher.
+    pub fn cipher(&self) -> Cipher {
+        self.epoch.cipher
+    }
+
+    /// The number of the next record.
+    #[inline]
+    pub fn next(&self) -> u64 {
+        self.number
+    }
+
+    /// Encrypts the next record in place, and returns its tag, which also covers `aad`.
+    ///
+    /// # Errors
+    /// See [`Broken`].
+    #[inline]
+    pub fn seal(&mut self, aad: &[u8], data: &mut [u8]) -> Result<[u8; TAG], Broken> {
+        if self.number / EPOCH != self.epoch.number {
+            self.epoch = self.epoch.next();
+        }
+        let tag = self.epoch.aead.seal(self.number, aad, data)?;
+        self.number = self.number.checked_add(1).ok_or(Broken)?;
+        Ok(tag)
+    }
+}
+
+/// Decrypts what one side receives on a link.
+pub struct Unsealer {
+    /// The epoch before the present one, whose datagrams may be late.
+    before: Option<Epoch>,
+    epoch: Epoch,
+    /// The epoch behind the present one, made when a record first claims to be of it.
+    next: Option<Epoch>,
+    forged: u64,
+}
+
+impl Unsealer {
+    pub(super) fn new(cipher: Cipher, secret: [u8; 32]) -> Unsealer {
+        Unsealer { before: None, epoch: Epoch::new(0, cipher, secret), next: None, forged: 0 }
+    }
+
+    /// Decrypts the record of this number in place, whose tag follows its data; none: it or `aad` is not what
+    /// the peer sent under this number. Each number may be used once: the caller refuses repetitions.
+    #[inline]
+    pub fn open<'d>(&mut self, number: u64, aad: &[u8], sealed: &'d mut [u8]) -> Option<&'d mut [u8]> {
+        if number / EPOCH != self.epoch.number || self.forged >= FORGED_MAX {
+            return self.open_elsewhere(number, aad, sealed);
+        }
+        let opened = self.epoch.aead.open(number, aad, sealed);
+        self.forged += u64::from(opened.is_none());
+        opened
+    }
+
+    #[cold]
+    fn open_elsewhere<'d>(&mut self, number: u64, aad: &[u8], sealed: &'d mut [u8]) -> Option<&'d mut [u8]> {
+        if self.forged >= FORGED_MAX {
+            return None;
+        }
+        let wanted = number / EPOCH;
+        let is_next = wanted == self.epoch.number + 1;
+        if is_next && self.next.is_none() {
+            self.next = Some(self.epoch.next());
+        }
+        let epoch = if is_next { &self.next } else { &self.before };
+        let epoch = epoch.as_ref().filter(|epoch| epoch.number == wanted);
+        let opened = epoch.and_then(|epoch| epoch.aead.open(number, aad, sealed));
+        match opened {
+            None => self.forged += 1,
+            Some(_) if is_next => {
+                if let Some(next) = self.next.take() {
+                    self.before = Some(std::mem::replace(&mut self.epoch, next));
+                }
+            }
+            Some(_) => {}
+        }
+        opened
+    }
+}
+
+impl std::fmt::Debug for Sealer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The keys are omitted.
+        f.debug_struct("Sealer").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Unsealer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The keys are omitted.
+        f.debug_struct("Unsealer").field("epoch", &self.epoch.number).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(cipher: Cipher) -> (Sealer, Unsealer) {
+        (Sealer::new(cipher, [3; 32]), Unsealer::new(cipher, [3; 32]))
+    }
+
+    fn sealed(sealer: &mut Sealer, aad: &[u8], data: &[u8]) -> Vec<u8> {
+        let mut bytes = data.to_vec();
+        let tag = sealer.seal(aad, &mut bytes).expect("it is short");
+        [bytes, tag.to_vec()].concat()
+    }
+
+    #[test]
+    fn a_record_is_opened_unchanged_under_its_number_only() {
+        for cipher in [Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305] {
+            let (mut sealer, mut unsealer) = pair(cipher);
+            for number in 0..40 {
+                let data: Vec<u8> = (0..number as u8).collect();
+                let record = sealed(&mut sealer, b"header", &data);
+                for bit in 0..8 * record.len() {
+                    let mut changed = record.clone();
+                    changed[bit / 8] ^= 1 << (bit % 8);
+                    assert_eq!(unsealer.open(number, b"header", &mut changed), None, "bit {bit}");
+                }
+                for len in 0..record.len() {
+                    assert_eq!(
+                        unsealer.open(number, b"header", &mut record[..len].to_vec()),
+                        None,
+                        "{len} B"
+                    );
+                }
+                assert_eq!(unsealer.open(number, b"Header", &mut record.clone()), None);
+                assert_eq!(unsealer.open(number + 1, b"header", &mut record.clone()), None);
+                assert_eq!(unsealer.open(number, b"header", &mut record.clone()).expect("right"), data);
+            }
+        }
+    }
+
+    #[test]
+    fn keys_change_and_late_records_of_the_key_before_are_opened() {
+        let (mut sealer, mut unsealer) = pair(Cipher::Aes256Gcm);
+        let early = sealed(&mut sealer, &[], b"early");
+        sealer.number = EPOCH - 1;
+        let last = sealed(&mut sealer, &[], b"last");
+        let first = sealed(&mut sealer, &[], b"first");
+        assert_eq!(sealer.epoch.number, 1);
+        assert_ne!(sealer.epoch.secret, unsealer.epoch.secret);
+        assert_eq!(unsealer.open(EPOCH, &[], &mut last.clone()), None);
+        assert_eq!(unsealer.epoch.number, 0, "a forged record changes no key");
+        assert_eq!(unsealer.open(EPOCH, &[], &mut first.clone()).expect("right"), b"first");
+        assert_eq!(unsealer.open(EPOCH - 1, &[], &mut last.clone()).expect("late"), b"last");
+        assert_eq!(unsealer.open(0, &[], &mut early.clone()).expect("late"), b"early");
+        assert_eq!(unsealer.open(3 * EPOCH, &[], &mut first.clone()), None, "no key of the far future");
+        sealer.number = 2 * EPOCH;
+        let second = sealed(&mut sealer, &[], b"second");
+        assert_eq!(unsealer.open(2 * EPOCH, &[], &mut second.clone()).expect("right"), b"second");
+        assert_eq!(unsealer.open(0, &[], &mut early.clone()), None, "that key is erased");
+    }
+
+    #[test]
+    fn forged_records_are_bounded() {
+        let (mut sealer, mut unsealer) = pair(Cipher::ChaCha20Poly1305);
+        let record = sealed(&mut sealer, &[], b"data");
+        unsealer.forged = FORGED_MAX - 1;
+        assert_eq!(unsealer.open(0, &[], &mut record[1..].to_vec()), None);
+        assert_eq!(unsealer.open(0, &[], &mut record.clone()), None, "nothing is taken any more");
+    }
+
+    #[test]
+    fn keys_are_not_printed() {
+        let text = format!("{:?} {:?}", pair(Cipher::Aes256Gcm).0, pair(Cipher::Aes256Gcm).1);
+        assert_eq!(text, "Sealer { number: 0, .. } Unsealer { epoch: 0, .. }");
+    }
+}

@@ -1,0 +1,82 @@
+//! The key schedule of a link.
+//!
+//! HKDF (RFC 5869) with SHA-256: its salt is the secret of the job, its input what both sides share by
+//! X25519. A side without the secret of the job thus derives other keys, and one that learns the secret later
+//! still lacks the scalars, which are erased (forward secrecy). All that both sides have said is in the info
+//! text.
+
+use super::direction::{Sealer, Unsealer};
+use super::exchange::Scalar;
+use super::expand::filled;
+use nmad_wire::Cipher;
+use ring::hkdf::{HKDF_SHA256, Salt};
+use zeroize::Zeroize;
+
+/// The keys of a link.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Keys {
+    cipher: Cipher,
+    /// In a place of their own: moving the keys leaves no copies behind.
+    secrets: Box<Secrets>,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+struct Secrets {
+    connecting: [u8; 32],
+    answering: [u8; 32],
+    confirmation: [u8; 32],
+}
+
+impl Keys {
+    /// Derives the keys of a connection from the secret of the job, this side's scalar and the other side's
+    /// public key; none: that key is void. `text` is all that both sides have said, public keys included.
+    pub fn derive(
+        cipher: Cipher,
+        secret: &[u8; 32],
+        (scalar, theirs): (&Scalar, &[u8; 32]),
+        text: &[u8],
+    ) -> Option<Keys> {
+        Some(Keys::of(cipher, secret, scalar.shared(theirs)?, text))
+    }
+
+    fn of(cipher: Cipher, secret: &[u8; 32], mut shared: [u8; 32], text: &[u8]) -> Keys {
+        let prk = Salt::new(HKDF_SHA256, secret).extract(&shared);
+        shared.zeroize();
+        let secrets = Box::new(Secrets {
+            connecting: filled(&prk, b"NewMadeleine seal, connecting side", text),
+            answering: filled(&prk, b"NewMadeleine seal, answering side", text),
+            confirmation: filled(&prk, b"NewMadeleine seal, confirmation", text),
+        });
+        Keys { cipher, secrets }
+    }
+
+    /// The cipher of the link.
+    pub fn cipher(&self) -> Cipher {
+        self.cipher
+    }
+
+    /// Key of the MACs by which each side shows that it has derived the same keys.
+    pub fn confirmation(&self) -> &[u8; 32] {
+        &self.secrets.confirmation
+    }
+
+    /// Returns both directions; `is_attempt`: this side has connected.
+    pub fn directions(&self, is_attempt: bool) -> (Sealer, Unsealer) {
+        let Secrets { connecting, answering, .. } = *self.secrets;
+        let (ours, theirs) = if is_attempt { (connecting, answering) } else { (answering, connecting) };
+        (Sealer::new(self.cipher, ours), Unsealer::new(self.cipher, theirs))
+    }
+}
+
+impl Drop for Secrets {
+    fn drop(&mut self) {
+        let Secrets { connecting, answering, confirmation } = self;
+        [connecting, answering, confirmation].into_iter().for_each(Zeroize::zeroize);
+    }
+}
+
+impl std::fmt::Debug for Keys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Keys({:?})", self.cipher)
+    }
+}

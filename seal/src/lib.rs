@@ -1,0 +1,79 @@
+//! Encryption and integrity of connections between hosts: keys, and the cipher of one direction. Drivers and
+//! the launcher use it; it stands above `wire` alone.
+//!
+//! [`exchange`] and [`Keys`] derive the keys of a connection from an exchange of X25519 and the secret of the
+//! job, while it opens. [`Sealer`] and [`Unsealer`] are the two ends of one direction: each
+//! record or datagram has a number, from which its nonce and its key follow. Networks decide what a record
+//! is and what it authenticates beside its data. This module has no socket and no clock; the ciphers are
+//! those of `ring`. `docs/wire.md` has the format, `SECURITY.md` what is protected.
+#![forbid(unsafe_code)]
+
+mod choice;
+mod direction;
+pub mod exchange;
+mod expand;
+mod keys;
+
+pub use choice::{agreed, preferred};
+pub use direction::{Broken, Sealer, TAG, Unsealer};
+pub use keys::Keys;
+
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// Which links are encrypted: the setting `NMAD_ENCRYPT`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Policy {
+    /// None; a peer that encrypts is refused.
+    Off,
+    /// Those to peers in another subnet or at a public address, and those that the peer wants encrypted.
+    #[default]
+    Auto,
+    /// All links over an interface; a peer that does not encrypt is refused.
+    On,
+}
+
+impl Policy {
+    /// Its name in settings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Policy::Off => "off",
+            Policy::Auto => "auto",
+            Policy::On => "on",
+        }
+    }
+
+    /// Returns whether links of a rail at this address are encrypted, as far as this side decides it: rails
+    /// reach other subnets only where a program has asked for that.
+    pub fn covers(self, address: IpAddr) -> bool {
+        match self {
+            Policy::Off => false,
+            Policy::Auto => is_public(address),
+            Policy::On => true,
+        }
+    }
+}
+
+/// Returns whether an address is one of the Internet, and not of a site, a link or a provider's network.
+pub fn is_public(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(v4) => {
+            let [first, second, ..] = v4.octets();
+            let is_shared = first == 100 && second & 0xc0 == 64;
+            !(v4.is_private() || v4.is_link_local() || v4.is_loopback() || is_shared)
+        }
+        IpAddr::V6(v6) => !(v6.is_unique_local() || v6.is_unicast_link_local() || v6.is_loopback()),
+    }
+}
+
+/// The error for text that names no policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoPolicy;
+
+impl FromStr for Policy {
+    type Err = NoPolicy;
+
+    fn from_str(name: &str) -> Result<Policy, NoPolicy> {
+        [Policy::Off, Policy::Auto, Policy::On].into_iter().find(|one| one.name() == name).ok_or(NoPolicy)
+    }
+}

@@ -42,6 +42,6 @@ pub struct RailInfo {
     /// Received datagrams or frames that were dropped: from unknown peers, with a wrong authentication tag,
     /// duplicate, or truncated. Always zero for streams and memory.
     pub dropped: u64,
-    /// The cipher of its encrypted links; none: it has had no such link.
+    /// The cipher of its latest encrypted link; `None` if it has had no such link.
     pub cipher: Option<&'static str>,
 }

@@ -53,7 +53,7 @@ pub struct Options {
     pub chunk: Option<u64>,
     /// Congestion control on lossy rails; `None` for the engine's default.
     pub congestion: Option<CongestionControl>,
-    /// Which links between hosts are encrypted.
+    /// Which links between ranks are encrypted.
     pub encrypt: Policy,
     /// Time to wait for a rank whose rails have all failed; `None` for the engine's default.
     pub return_within: Option<Duration>,

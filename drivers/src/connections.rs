@@ -184,7 +184,7 @@ impl<N: Network> Step<'_, N> {
         self.opening.failed(id, kind, why, self.now_ms, &self.network);
     }
 
-    /// Ends a conversation that this side cannot continue.
+    /// Drops a conversation that this side cannot continue, and reports the failure.
     #[cold]
     fn give_up(&mut self, id: Id, why: String) {
         drop(self.take(id));

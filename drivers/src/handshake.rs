@@ -17,7 +17,7 @@ pub struct Ends {
     pub rail: u8,
     /// Nonce of the answering side.
     pub nonce: [u8; 32],
-    /// The answering side's offer, if the hello has one: the link is encrypted.
+    /// The answering side's offer, if the hello has one, so that the link is encrypted.
     pub offer: Option<Offer>,
 }
 
@@ -26,15 +26,15 @@ pub struct Ends {
 pub struct Fresh {
     /// The nonce of this side.
     pub nonce: [u8; 32],
-    /// The scalar of its key exchange, if the link is encrypted.
+    /// The scalar of this side's key exchange; used only if the link is encrypted.
     pub scalar: Scalar,
 }
 
 impl Fresh {
-    /// Asks the system.
+    /// Takes random bytes from the system.
     ///
     /// # Errors
-    /// Why no link can be opened now.
+    /// The system gives none; the text says that no links can be opened.
     pub fn new() -> Result<Fresh, String> {
         let random =
             || random().map_err(|e| format!("cannot open links: no random bytes from the system: {e}"));
@@ -78,10 +78,10 @@ enum Side {
     Connecting,
 }
 
-/// The key of the MACs of welcome and proof is the secret of the job, or, if the link is encrypted, the
-/// confirmation key that follows from the secret and the key exchange ([`nmad_seal::Keys`]).
+/// The MACs of welcome and proof are keyed with the secret of the job, or, if the link is encrypted, with the
+/// confirmation key that is derived from the secret and the key exchange ([`nmad_seal::Keys`]).
 impl Ends {
-    /// The data that both sides share after this welcome.
+    /// Returns the data that both sides share after this welcome.
     pub fn new(hello: Hello, welcome: &Welcome) -> Ends {
         Ends { hello, rail: welcome.rail, nonce: welcome.nonce, offer: welcome.offer }
     }
@@ -109,12 +109,13 @@ impl Ends {
     }
 
     /// Derives the keys of an encrypted link from the secret of the job, this side's scalar and the public
-    /// key of the other side; none: that key is void, or the answering side has offered none.
+    /// key of the other side. `None` if that public key is invalid, or the welcome has no offer.
     pub fn keys(&self, secret: &[u8; 32], scalar: &Scalar, theirs: &[u8; 32]) -> Option<Keys> {
         Keys::derive(self.offer?.cipher, secret, (scalar, theirs), &self.transcript())
     }
 
-    /// All content of hello and welcome but their MACs, in an order and lengths that do not depend on it.
+    /// Returns all fields of hello and welcome except their MACs, in a fixed order and each with a fixed
+    /// length.
     pub fn transcript(&self) -> Vec<u8> {
         let mut text = vec![nmad_wire::VERSION, self.hello.rail, self.rail];
         text.extend_from_slice(&self.hello.from.to_le_bytes());
@@ -232,7 +233,7 @@ mod tests {
         std::array::from_fn(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).expect("hexadecimal"))
     }
 
-    /// The vectors of `docs/wire.md`, which an independent implementation computed; the scalars are those of
+    /// The vectors of `docs/wire.md`, which another implementation has computed; the scalars are those of
     /// RFC 7748, section 6.1.
     #[test]
     fn the_keys_of_a_link_are_those_of_the_documentation() {

@@ -174,7 +174,7 @@ impl Disk {
 
     fn write_some(&self, piece: Piece, memory: &Segments) -> Result<u64, Fault> {
         let slices: Vec<IoSlice<'_>> = memory.slices().take(SLICES).map(IoSlice::new).collect();
-        // A list of one slice takes the system 110 to 160 ns longer than the slice, of 550 to 1100.
+        // For one slice, `pwritev` takes 110 to 160 ns longer than `pwrite`, which takes 550 to 900 ns.
         let write = || match &*slices {
             [one] => io::pwrite(&self.descriptor, one, piece.offset),
             all => io::pwritev(&self.descriptor, all, piece.offset),

@@ -1,18 +1,19 @@
-//! Hints: keys by which programs change how a file is accessed. Those that this library has no use for are
-//! ignored, and not told as in force.
+//! Hints: keys with which programs change how a file is accessed. The library ignores keys that it does not
+//! use, and does not report them as in force.
 
 use crate::plan;
 use crate::regions::Regions;
 use std::fmt;
 
-/// Bytes of a region, if nobody says anything else. Writes of 8 MiB a rank in interleaved records of 4 KiB,
-/// by owners, on ext4 and tmpfs with 2 and 4 ranks take 23 to 56 ms; with a quarter 28 to 67, with four times
-/// as many bytes 19 to 86 (least of 8, not optimised, two cores of an EPYC that others use as well).
+/// Bytes of a region without a hint. Writes of 8 MiB a rank in interleaved records of 4 KiB,
+/// by owners, on ext4 and tmpfs with 2 and 4 ranks take 23 to 56 ms; with regions of a quarter
+/// of this size 28 to 67, of four times 19 to 86 (lowest of 8, build without optimisation, two cores of an
+/// EPYC beside other processes).
 const REGION: u64 = 4 << 20;
-/// Most bytes of a region: owners have memory for two.
+/// Greatest size of a region in bytes: an owner has memory for two regions.
 const REGION_MAX: u64 = 1 << 30;
 
-/// What a program says about a way.
+/// A hint about the way of accesses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Switch {
     /// The predicted cost decides.
@@ -63,7 +64,8 @@ pub struct Hints {
 }
 
 impl Hints {
-    /// Takes what the program says of each key. Values that mean nothing are ignored, as the standard says.
+    /// Sets the hints from the values that the program has given for keys. Invalid values are ignored, as the
+    /// standard says.
     pub fn take(&mut self, given: impl Fn(&str) -> Option<String>) {
         let number =
             |key: &str| given(key).and_then(|text| text.trim().parse().ok()).filter(|number| *number > 0);
@@ -80,13 +82,13 @@ impl Hints {
         self.mode = given("file_perm").and_then(octal).filter(|mode| *mode <= 0o777).or(self.mode);
     }
 
-    /// Numbers for the other ranks, of which all take those of the first.
+    /// Returns the hints as numbers, for the other ranks: all ranks use those of the first one.
     pub fn numbers(&self) -> [i64; 5] {
         let number = |number: Option<u64>| number.map_or(0, |number| number as i64);
         [number(self.owners), number(self.region), number(self.stripe), self.reads as i64, self.writes as i64]
     }
 
-    /// Takes what the first rank has said about what all have to do alike.
+    /// Sets the hints that must be the same on all ranks, from the numbers of the first rank.
     pub fn agree(&mut self, numbers: [i64; 5]) {
         let number = |number: i64| u64::try_from(number).ok().filter(|number| *number > 0);
         let switch = |number: i64| {
@@ -98,23 +100,24 @@ impl Hints {
         [self.reads, self.writes] = [switch(numbers[3]), switch(numbers[4])];
     }
 
-    /// Whether the program wants owners for collective reads or writes.
+    /// Returns the hint about owners for collective reads or writes.
     pub fn exchanges(&self, reads: bool) -> Switch {
         if reads { self.reads } else { self.writes }
     }
 
-    /// Bytes of gaps that are read with pieces.
+    /// Returns the longest gap, in bytes, that is read together with the pieces around it.
     pub fn gap(&self) -> u64 {
         if self.sieves == Switch::Disable { 0 } else { plan::GAP }
     }
 
-    /// The regions of a file of this block, of ranks on these nodes.
+    /// Returns the regions of a file with blocks of `block` bytes, opened by ranks on these nodes.
     pub fn regions(&self, block: u64, nodes: &[u32]) -> Regions {
         let unit = self.region.unwrap_or(REGION);
         Regions::new(unit, self.stripe.unwrap_or(block), owners(self.owners, nodes))
     }
 
-    /// The keys that are in force and their values, for a file of this block, of ranks on these nodes.
+    /// Returns the keys in force and their values, for a file with blocks of `block` bytes, opened by ranks
+    /// on these nodes.
     pub fn told(&self, block: u64, nodes: &[u32]) -> Vec<(&'static str, String)> {
         let regions = self.regions(block, nodes);
         let switch = |is_on| if is_on { Switch::Enable } else { Switch::Disable }.to_string();
@@ -126,7 +129,7 @@ impl Hints {
             ("romio_cb_write", self.writes.to_string()),
             ("collective_buffering", (self.writes != Switch::Disable).to_string()),
             ("romio_ds_read", switch(self.gap() > 0)),
-            // Bytes that nobody has written are never written back.
+            // A write changes only the bytes of its pieces.
             ("romio_ds_write", switch(false)),
             ("romio_no_indep_rw", "false".into()),
             ("nb_proc", nodes.len().to_string()),
@@ -136,8 +139,8 @@ impl Hints {
     }
 }
 
-/// The owners: the first ranks of all nodes, then the second ones, and so on; of each node half of its ranks
-/// if nobody says how many there are, since the other half of the time goes into the exchange.
+/// Returns the owners: the first ranks of all nodes, then the second ones, and so on. Without a hint half of
+/// the ranks of each node are owners, since the exchange needs the time of the other half.
 fn owners(wanted: Option<u64>, nodes: &[u32]) -> Vec<i32> {
     let turn = |rank: usize| nodes[..rank].iter().filter(|node| **node == nodes[rank]).count();
     let all = |node: u32| nodes.iter().filter(|other| **other == node).count();

@@ -5,7 +5,7 @@
 //! messages. Here are the places in a file ([`piece`]), the division of a file into regions and their
 //! owners ([`regions`]), what processes tell each other about places ([`list`]), what an owner makes of the
 //! accesses of several processes ([`merge`]), the ways that an access may go and their predicted costs
-//! ([`plan`]), what programs may wish about that ([`hints`]), and the system calls ([`disk`]) with their
+//! ([`plan`]), the hints of programs about that ([`hints`]), and the system calls ([`disk`]) with their
 //! errors ([`fault`]). It knows no type and no handle of MPI, and takes no lock of the file system.
 #![deny(unsafe_code)]
 

@@ -28,11 +28,11 @@ pub enum Coherence {
 }
 
 impl Coherence {
-    /// In words.
+    /// Returns the promise in words.
     pub fn text(self) -> &'static str {
         match self {
             Coherence::Node => {
-                "processes of this machine see each other's writes at once; others do not have it"
+                "processes of this machine see each other's writes at once; other machines cannot access it"
             }
             Coherence::Cluster => "processes of all machines see each other's writes at once",
             Coherence::Close => "machines see each other's writes when a file is closed or synchronised",
@@ -79,7 +79,7 @@ impl System {
         System { name, coherence, block }
     }
 
-    /// That of a file or folder; none: the system does not say.
+    /// Returns the file system of a file or folder; `None` if the system does not name it.
     pub fn at(path: &Path) -> Option<System> {
         statfs(path).ok().map(|stat| System::of(&stat))
     }

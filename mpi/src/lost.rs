@@ -1,4 +1,5 @@
-//! Ranks that are gone: nothing comes from them, so that whoever waits for one looks now and then.
+//! Detection of ranks that are gone: they send nothing, so a thread that waits for one must check for that at
+//! intervals.
 
 use crate::comm::Communicator;
 use crate::error::{Class, Error};
@@ -6,15 +7,15 @@ use crate::world::World;
 use newmadeleine::engine::PeerId;
 use std::time::{Duration, Instant};
 
-/// Time between two looks.
+/// Time between two checks.
 const CHECK: Duration = Duration::from_millis(10);
 
-/// When a wait looks for ranks that are gone; it does not at first.
+/// The times at which a wait checks for ranks that are gone; the first check is due after [`CHECK`].
 #[derive(Debug, Default)]
 pub(crate) struct Checks(Option<Instant>);
 
 impl Checks {
-    /// Whether it is time for a look.
+    /// Returns whether a check is due, and notes it.
     pub(crate) fn is_due(&mut self) -> bool {
         let last = self.0.get_or_insert_with(Instant::now);
         let is_due = last.elapsed() >= CHECK;
@@ -25,7 +26,7 @@ impl Checks {
     }
 }
 
-/// The first of these processes that is gone: its place among them, and the reason.
+/// Returns the first of these processes that is gone: its place among them, and the reason.
 #[cold]
 pub(crate) fn first_lost(world: &World, processes: impl IntoIterator<Item = u32>) -> Option<(usize, String)> {
     let mut processes = processes.into_iter().enumerate();
@@ -35,7 +36,7 @@ pub(crate) fn first_lost(world: &World, processes: impl IntoIterator<Item = u32>
     })
 }
 
-/// A process that has died never arrives: fail instead of waiting for it.
+/// Returns the error of the first process of a communicator that is gone, if there is one.
 #[cold]
 pub(crate) fn lost(world: &World, comm: &Communicator) -> Option<Error> {
     let processes = comm.local().processes();

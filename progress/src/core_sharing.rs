@@ -4,10 +4,10 @@
 //! 2 to 4 us, one that wakes a sleeping thread 19 to 37 us, half of which the waking thread pays in its
 //! system call. So a thread polls for as long as a large message usually takes, then it sleeps. Beside
 //! other processes it polls only for as long as a sleep and a wakeup take ([`SPIN_FOREIGN`]). A thread that
-//! sleeps keeps its claim to the core and runs at once when its peer wakes it, and both run together for the
-//! rest of the peer's slice (implicit coscheduling, Arpaci-Dusseau 2001); one that polls through its time
-//! slice stands still for the slices of all others, and so do its rails. The thread knows that others want
-//! its core because the time between two looks at the rails was a time slice.
+//! sleeps saves its time slice: it runs at once when its peer wakes it, and both run together for the rest of
+//! the peer's slice (implicit coscheduling, Arpaci-Dusseau 2001). A thread that polls until its slice ends
+//! must wait for the slices of all other processes, and its rails with it. It detects such foreign work by
+//! the time between two polls of the rails, which is then as long as a time slice.
 //!
 //! A yield is right only if a rank of this job needs this core in order to answer. Anything else that
 //! computes there keeps the core for a time slice, some milliseconds for each message. The launcher knows
@@ -42,10 +42,10 @@ pub(crate) enum Stage {
 /// Time without any event for which a thread polls. With 20 us, both sides slept during every message of
 /// 256 KiB on rails of 4 and 2.8 Gbit/s, and two wakeups were 10 to 15 percent of its time.
 const SPIN: Duration = Duration::from_us(500);
-/// The same while foreign work wants the core. A sleep and a wakeup take as long, so at most half of the time
-/// is lost, whenever the message comes (the rule of the ski rental).
+/// Time to poll while foreign work wants the core. A sleep and a wakeup take as long, so whenever the
+/// message comes, the wait costs at most twice the minimum (the ski rental rule).
 const SPIN_FOREIGN: Duration = Duration::from_us(50);
-/// The same if ranks share the core: a thread that polls keeps its peers from answering.
+/// Time to poll if ranks share the core: a thread that polls keeps its peers from answering.
 const SPIN_SHARED: Duration = Duration::from_us(1);
 /// Time after polling for which a thread yields if ranks share its core. A thread that waits until others
 /// have copied some MiB yields for as long, since a sleep and a wakeup interrupt all cores.
@@ -53,14 +53,14 @@ const YIELDS: Duration = Duration::from_ms(2);
 /// A yield takes less than this where no other thread wants the core (0.3 us), and more if another one
 /// takes it, even if only to answer and to return it (3 us).
 const SWITCH: Duration = Duration::from_ns(1_500);
-/// A yield, or the time between two looks at the rails, that takes longer than this has let something run
-/// that computes until the end of its time slice. A thread that sleeps instead is late by 50 us, a fortieth
-/// of this.
+/// If a yield, or the time between two polls of the rails, takes longer than this, another thread has
+/// computed until the end of its time slice. A thread that sleeps instead is late by 50 us, a fortieth of
+/// this.
 const LONG: Duration = Duration::from_ms(2);
-/// Two long times among so many tell of foreign work. Ranks that share a core take one in hundreds.
+/// Two long times among this many times mean foreign work. Ranks that share a core have one in hundreds.
 const FEW: u32 = 64;
-/// Then the thread does not yield, or polls less, for as long as the second one took, and for twice as long
-/// after the next long one, and so on up to PART times: beside foreign work long times are one part in PART.
+/// After the second long time the thread does not yield, or polls less, for as long as that time; after each
+/// further one for twice as many times its length, up to PART: so long times are at most one part in PART.
 const PART: u64 = 64;
 /// Surplus of waits that ended after a switch over waits of the same length that ended without one. A
 /// message that is there at once counts for neither: its sender may have had this core before.
@@ -73,19 +73,19 @@ const TRIAL: u8 = 8;
 /// the core.
 const YIELD_EVERY: Duration = Duration::from_us(20);
 
-/// What long times among short ones tell of foreign work on the core.
+/// Detects foreign work on the core by long times among short ones.
 #[derive(Debug, Default)]
 struct Foreign {
-    /// A long time adds FEW, a short one takes one away.
+    /// Short times until the last long one is forgotten: a long time sets FEW, a short one subtracts 1.
     long: u32,
-    /// End of the time during which foreign work is expected, and that time as a multiple of the last long
-    /// one.
+    /// End of the time during which foreign work is expected.
     until: Instant,
+    /// Length of that time, as a multiple of the last long time.
     pause: u64,
 }
 
 impl Foreign {
-    /// Records a short time that has ended now. While foreign work is expected, short ones are no news.
+    /// Records a short time that has ended now; it is ignored while foreign work is expected.
     fn short(&mut self, now: Instant) {
         self.long = self.long.saturating_sub(u32::from(!self.is_there(now)));
     }
@@ -101,7 +101,7 @@ impl Foreign {
         self.long = FEW;
     }
 
-    /// Whether foreign work is expected now.
+    /// Returns whether foreign work is expected now.
     fn is_there(&self, now: Instant) -> bool {
         now < self.until
     }
@@ -118,21 +118,22 @@ pub(crate) struct CoreSharing {
     waits: u8,
     /// Yields of this wait while it polled.
     yields: u64,
-    /// Foreign work as seen by yields, and by looks at the rails.
+    /// Foreign work, detected by the duration of yields.
     in_yields: Foreign,
+    /// Foreign work, detected by the time between two polls of the rails.
     in_looks: Foreign,
-    /// Last look at the rails of this wait.
+    /// Time of the last poll of the rails in this wait.
     looked: Option<Instant>,
 }
 
 impl CoreSharing {
-    /// Records that a thread begins to wait: it may have computed before.
+    /// Records that a thread begins to wait. The time before does not count, since it may have computed.
     #[inline]
     pub(crate) fn begins(&mut self) {
         self.looked = None;
     }
 
-    /// Records that a thread that waits looks at the rails.
+    /// Records that a waiting thread polls the rails.
     #[inline]
     fn looks(&mut self, now: Instant) {
         let before = self.looked.replace(now).unwrap_or(now);
@@ -153,7 +154,8 @@ impl CoreSharing {
         stage
     }
 
-    /// Returns the next action without recording it, for a thread that asks again if it is not to poll.
+    /// Returns the next action. Records the poll but not the action, for a thread that asks again unless the
+    /// action is to poll.
     #[inline]
     pub(crate) fn next(&mut self, sharing: Sharing, now: Instant, quiet: Duration) -> Stage {
         self.looks(now);
@@ -186,7 +188,7 @@ impl CoreSharing {
         self.switched = (took < LONG).then_some(took > SWITCH);
     }
 
-    /// Records that an event has ended a wait, or a part of it.
+    /// Records that an event has ended a wait or a part of it.
     #[inline]
     pub(crate) fn happened(&mut self, now: Instant) {
         self.looks(now);

@@ -65,8 +65,8 @@ fn a_thread_that_was_taken_off_its_core_looks_once_and_sleeps() {
     }
 }
 
-/// Beside foreign work each long poll loses the core for a time slice. The thread sleeps early then, and
-/// polls again when the work is gone.
+/// Beside foreign work a thread that polls for long loses the core for a time slice. It then sleeps earlier,
+/// and polls for long again when the work has ended.
 #[test]
 fn a_thread_that_loses_its_core_while_it_polls_sleeps_earlier_for_a_while() {
     let (mut sharing, mut now_us, mut lost) = (CoreSharing::default(), 0, 0);

@@ -60,7 +60,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// Records that an event has ended a wait, or a part of it.
+    /// Records that an event has ended a wait or a part of it.
     #[inline]
     pub(crate) fn happened(&mut self) {
         self.core_sharing.happened(self.now);

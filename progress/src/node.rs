@@ -213,7 +213,7 @@ impl Node {
         core.core_sharing.stage(sharing, now, now.since(active))
     }
 
-    /// Returns the same for a thread that asks again if it is not to poll.
+    /// Returns the next action of a waiting thread that asks again unless the action is to poll.
     #[inline]
     pub(crate) fn next_stage(&self, core: &mut Guard<'_, Core>, active: Instant) -> Stage {
         let (sharing, now) = (self.sharing(core), core.now);

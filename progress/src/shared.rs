@@ -83,7 +83,7 @@ impl Shared {
         self.turns.store(self.turns() | (CLOCK_EVERY - 1), Ordering::Relaxed);
     }
 
-    /// A thread begins to wait; returns whether something was submitted since the last wait.
+    /// Records that a thread begins to wait; returns whether something was submitted since the last wait.
     #[inline]
     pub(crate) fn waits(&self, core: &mut Core) -> bool {
         core.engine.setup().waits(false);

@@ -1,10 +1,11 @@
 //! The cipher of one direction of a link.
 //!
-//! The nonce of a record is its number, from 0, xored into a value of the key (as in TLS 1.3, RFC 8446,
-//! section 5.3). No number is used twice: a link that opens anew has other keys, and what is sent again has
-//! another number. After [`EPOCH`] records the key changes; the next one follows from the secret of the
-//! present one, which is then erased. So at most 16 GiB of TCP records have one key: the advantage of an
-//! attacker against AES-GCM, (blocks)^2 / 2^129, stays below 2^-68 for each key.
+//! The nonce of a record is its number, from 0, xored into the iv that is derived together with the key (as
+//! in TLS 1.3, RFC 8446, section 5.3). No number is used twice with one key: a link that opens again has
+//! other keys, and data that is sent again is encrypted again, under another number. After [`EPOCH`] records
+//! the key is replaced: the next secret is derived from the present one, which is then erased. So at most
+//! 16 GiB of TCP records are encrypted with one key: the advantage of an attacker against AES-GCM,
+//! (blocks)^2 / 2^129, stays below 2^-68 for each key.
 
 use super::expand::expand;
 use nmad_wire::Cipher;
@@ -15,11 +16,12 @@ use zeroize::Zeroize;
 pub const TAG: usize = 16;
 /// Records under one key.
 const EPOCH: u64 = 1 << 20;
-/// Forged records after which a direction takes nothing any more: the bound of DTLS 1.3 for ChaCha20-Poly1305
-/// (RFC 9147, section 4.5.3), which is the lower one.
+/// Number of forged records after which a direction accepts no record any more: the bound of DTLS 1.3
+/// (RFC 9147, section 4.5.3).
 const FORGED_MAX: u64 = 1 << 36;
 
-/// A record that this side cannot encrypt: it is too long, which no caller's is, or all numbers are used.
+/// The error for a record that cannot be encrypted: all numbers are used, or the record is longer than the
+/// cipher permits, which no caller's is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Broken;
 
@@ -60,7 +62,7 @@ impl Aead {
     }
 }
 
-/// The key of one epoch, and what the next one follows from.
+/// The key of one epoch, and the secret from which the next epoch is derived.
 struct Epoch {
     number: u64,
     cipher: Cipher,
@@ -88,7 +90,7 @@ impl Drop for Epoch {
     }
 }
 
-/// Encrypts what one side sends on a link.
+/// Encrypts the records that one side sends on a link.
 pub struct Sealer {
     epoch: Epoch,
     number: u64,
@@ -125,13 +127,14 @@ impl Sealer {
     }
 }
 
-/// Decrypts what one side receives on a link.
+/// Decrypts the records that one side receives on a link.
 pub struct Unsealer {
-    /// The epoch before the present one, whose datagrams may be late.
+    /// The epoch before the present one, for datagrams that arrive late.
     before: Option<Epoch>,
     epoch: Epoch,
-    /// The epoch behind the present one, made when a record first claims to be of it.
+    /// The epoch after the present one, derived when the first record with a number of that epoch arrives.
     next: Option<Epoch>,
+    /// Number of records with a wrong tag.
     forged: u64,
 }
 
@@ -140,8 +143,9 @@ impl Unsealer {
         Unsealer { before: None, epoch: Epoch::new(0, cipher, secret), next: None, forged: 0 }
     }
 
-    /// Decrypts the record of this number in place, whose tag follows its data; none: it or `aad` is not what
-    /// the peer sent under this number. Each number may be used once: the caller refuses repetitions.
+    /// Decrypts the record with this number in place; its tag follows its data. `None` if the peer did not
+    /// send this record with this `aad` under this number. The caller must refuse a number that was received
+    /// before.
     #[inline]
     pub fn open<'d>(&mut self, number: u64, aad: &[u8], sealed: &'d mut [u8]) -> Option<&'d mut [u8]> {
         if number / EPOCH != self.epoch.number || self.forged >= FORGED_MAX {
@@ -152,6 +156,7 @@ impl Unsealer {
         opened
     }
 
+    /// Decrypts a record of another epoch than the present one.
     #[cold]
     fn open_elsewhere<'d>(&mut self, number: u64, aad: &[u8], sealed: &'d mut [u8]) -> Option<&'d mut [u8]> {
         if self.forged >= FORGED_MAX {

@@ -1,8 +1,8 @@
-//! The key exchange of one link: X25519 (RFC 7748) with scalars that are used once.
+//! The key exchange of one link: X25519 (RFC 7748); each scalar is used for one link only.
 
 use x25519_dalek::{PublicKey, StaticSecret};
 
-/// The secret half of one side's part; it is erased when it is dropped.
+/// The private key of one side; it is erased when it is dropped.
 #[derive(Clone)]
 pub struct Scalar(StaticSecret);
 
@@ -17,8 +17,8 @@ impl Scalar {
         PublicKey::from(&self.0).to_bytes()
     }
 
-    /// Returns the bytes that both sides share; none if the peer's key is one of the few that lead to zero
-    /// whatever the scalar is, which no honest side sends.
+    /// Returns the shared value of both sides. `None` if it is zero, which a few public keys give with every
+    /// scalar; no correct peer sends such a key.
     pub fn shared(&self, theirs: &[u8; 32]) -> Option<[u8; 32]> {
         let shared = self.0.diffie_hellman(&PublicKey::from(*theirs));
         shared.was_contributory().then(|| shared.to_bytes())

@@ -1,8 +1,8 @@
-//! Derivation of bytes from a secret: the second half of HKDF (RFC 5869).
+//! Derivation of bytes from a secret: HKDF-Expand (RFC 5869).
 
 use ring::hkdf::{HKDF_SHA256, KeyType, Prk};
 
-/// A number of bytes to derive.
+/// Number of bytes to derive.
 struct Len(usize);
 
 impl KeyType for Len {
@@ -16,7 +16,7 @@ pub fn expand<const N: usize>(secret: &[u8; 32], label: &[u8], text: &[u8]) -> [
     filled(&Prk::new_less_safe(HKDF_SHA256, secret), label, text)
 }
 
-/// Derives bytes from the output of the first half.
+/// Derives bytes from the output of HKDF-Extract.
 pub fn filled<const N: usize>(prk: &Prk, label: &[u8], text: &[u8]) -> [u8; N] {
     let mut bytes = [0; N];
     let info = [label, text];

@@ -1,9 +1,9 @@
 //! The key schedule of a link.
 //!
-//! HKDF (RFC 5869) with SHA-256: its salt is the secret of the job, its input what both sides share by
-//! X25519. A side without the secret of the job thus derives other keys, and one that learns the secret later
-//! still lacks the scalars, which are erased (forward secrecy). All that both sides have said is in the info
-//! text.
+//! HKDF (RFC 5869) with SHA-256: its salt is the secret of the job, its input the shared value of X25519, and
+//! its info text contains all fields that both sides have sent. A side without the secret of the job derives
+//! other keys. An attacker who learns the secret later still lacks the scalars, which are erased (forward
+//! secrecy).
 
 use super::direction::{Sealer, Unsealer};
 use super::exchange::Scalar;
@@ -16,7 +16,7 @@ use zeroize::Zeroize;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Keys {
     cipher: Cipher,
-    /// In a place of their own: moving the keys leaves no copies behind.
+    /// In a box, so that moving the keys leaves no copy of them in memory.
     secrets: Box<Secrets>,
 }
 
@@ -29,7 +29,8 @@ struct Secrets {
 
 impl Keys {
     /// Derives the keys of a connection from the secret of the job, this side's scalar and the other side's
-    /// public key; none: that key is void. `text` is all that both sides have said, public keys included.
+    /// public key; `None` if that public key is invalid ([`Scalar::shared`]). `text` contains all fields that
+    /// both sides have sent, including the public keys.
     pub fn derive(
         cipher: Cipher,
         secret: &[u8; 32],
@@ -55,12 +56,12 @@ impl Keys {
         self.cipher
     }
 
-    /// Key of the MACs by which each side shows that it has derived the same keys.
+    /// The key of the MACs with which each side proves that it has derived the same keys.
     pub fn confirmation(&self) -> &[u8; 32] {
         &self.secrets.confirmation
     }
 
-    /// Returns both directions; `is_attempt`: this side has connected.
+    /// Returns the ciphers for sending and for receiving; `is_attempt`: this side has connected.
     pub fn directions(&self, is_attempt: bool) -> (Sealer, Unsealer) {
         let Secrets { connecting, answering, .. } = *self.secrets;
         let (ours, theirs) = if is_attempt { (connecting, answering) } else { (answering, connecting) };

@@ -1,11 +1,12 @@
 //! Encryption and integrity of connections between hosts: keys, and the cipher of one direction. Drivers and
-//! the launcher use it; it stands above `wire` alone.
+//! the launcher use this crate; of this repository it uses only `wire`.
 //!
 //! [`exchange`] and [`Keys`] derive the keys of a connection from an exchange of X25519 and the secret of the
-//! job, while it opens. [`Sealer`] and [`Unsealer`] are the two ends of one direction: each
-//! record or datagram has a number, from which its nonce and its key follow. Networks decide what a record
-//! is and what it authenticates beside its data. This module has no socket and no clock; the ciphers are
-//! those of `ring`. `docs/wire.md` has the format, `SECURITY.md` what is protected.
+//! job, while it opens. [`Sealer`] and [`Unsealer`] are the two ends of one direction: the number of a record
+//! or datagram determines its nonce and its key. The caller decides how data is divided into records, and
+//! which bytes are authenticated with each. This crate has no socket; it reads a clock only to compare the
+//! speed of the ciphers, which are those of `ring`. `docs/wire.md` describes the format, `SECURITY.md` the
+//! protection.
 #![forbid(unsafe_code)]
 
 mod choice;
@@ -26,7 +27,7 @@ use std::str::FromStr;
 pub enum Policy {
     /// None; a peer that encrypts is refused.
     Off,
-    /// Those to peers in another subnet or at a public address, and those that the peer wants encrypted.
+    /// Links to peers in another subnet or at a public address, and links that the peer wants encrypted.
     #[default]
     Auto,
     /// All links over an interface; a peer that does not encrypt is refused.
@@ -34,7 +35,7 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// Its name in settings.
+    /// The name of the policy in settings.
     pub const fn name(self) -> &'static str {
         match self {
             Policy::Off => "off",
@@ -43,8 +44,8 @@ impl Policy {
         }
     }
 
-    /// Returns whether links of a rail at this address are encrypted, as far as this side decides it: rails
-    /// reach other subnets only where a program has asked for that.
+    /// Returns whether this side encrypts the links of a rail with this address. It does not consider other
+    /// subnets, which a rail reaches only if the program has asked for routed links.
     pub fn covers(self, address: IpAddr) -> bool {
         match self {
             Policy::Off => false,
@@ -54,7 +55,8 @@ impl Policy {
     }
 }
 
-/// Returns whether an address is one of the Internet, and not of a site, a link or a provider's network.
+/// Returns whether an address is public: not private, link-local, loopback or shared by a provider
+/// (100.64.0.0/10).
 pub fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(v4) => {

@@ -66,7 +66,7 @@ impl fmt::Display for Key {
 }
 
 /// Describes a rail with this name, for example `tcp/eth1`; `throttle` is the rate in bytes per second to
-/// which software limits it. The cost of a cipher is in what its encrypted links measure.
+/// which software limits it; `encrypts`: its links are encrypted, so that measured times include the cipher.
 pub fn rail(name: &str, throttle: Option<u64>, encrypts: bool) -> String {
     let (driver, interface) = name.split_once('/').unwrap_or((name, ""));
     let mut words = vec![driver.to_string()];

@@ -89,7 +89,7 @@ pub fn known(options: &Options, rails: &[(String, Distance)]) -> (Vec<ProfileInf
     (list, complaints)
 }
 
-/// Returns whether links of a rail with this name are encrypted: shared memory never is.
+/// Returns whether the policy encrypts the links of a rail with this name; shared memory is never encrypted.
 fn encrypts(options: &Options, name: &str) -> bool {
     let interface = name.split_once('/').map(|(_, interface)| interface);
     let address = || interfaces().ok()?.into_iter().find(|one| Some(&*one.name) == interface);

@@ -1,5 +1,5 @@
-//! Messages to the user: that a measurement runs, its progress, and its failures. What a measurement has
-//! found, and whether it was disturbed, is for `nmad info` and the log: nobody has to do anything about it.
+//! Messages to the user: that a measurement runs, its progress, and warnings. The results of a measurement,
+//! its failure and disturbances go to the log at level info: the user need not do anything about them.
 
 use super::bar::Bar;
 use crate::lines;
@@ -27,12 +27,12 @@ impl Report {
         Report { speaks, explains, said: false, measured, doubts, since: None, bar }
     }
 
-    /// A warning, for something that the user can mend.
+    /// Prints a warning about a problem that the user can correct.
     pub(super) fn say(&self, text: &str) {
         self.log(log::Level::Warn, text);
     }
 
-    /// A line on standard error, or in the program's log if it has one.
+    /// Prints a line on standard error, or in the program's log if it has one.
     fn log(&self, level: log::Level, text: &str) {
         if self.speaks || lines::has_other() {
             self.bar.suspend(|| log::log!(level, "{text}"));
@@ -57,7 +57,7 @@ impl Report {
         self.bar.advance(part);
     }
 
-    /// Reports a failed measurement, on the rank that notices it. Messages measure instead.
+    /// Reports a failed measurement, on the rank that notices it. Profiles are then learnt from messages.
     pub(super) fn failed(&mut self, text: &str) {
         self.bar.clear();
         self.measured.pop();

@@ -22,7 +22,7 @@ pub(crate) struct RailToSample {
     pub(crate) name: String,
     /// Rate to which software limits it.
     pub(crate) throttle: Option<u64>,
-    /// Whether its links are encrypted.
+    /// Whether the policy of this side encrypts its links.
     pub(crate) encrypts: bool,
     /// The ranks for which it is used.
     pub(crate) candidates: Vec<u32>,

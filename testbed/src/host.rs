@@ -88,11 +88,12 @@ impl Host {
         })
     }
 
-    /// Adds the interface `name` with the address `own`, which leads to no other host: with a carrier to a
-    /// network in which nobody answers, without to nothing, as `docker0` of a machine without containers.
+    /// Adds the interface `name` with the address `own`, over which no other host can be reached. With a
+    /// carrier it is connected to a network without hosts; without, it is like `docker0` on a machine without
+    /// containers.
     ///
     /// # Errors
-    /// The host has an interface of this name, or the kernel has no such interfaces.
+    /// The host has an interface of this name, or the kernel does not support such interfaces.
     pub fn add_nowhere(&self, name: &str, own: IpAddr, has_carrier: bool) -> Result<(), TestbedError> {
         self.with_socket(|socket| wiring::lead_nowhere(socket, name, own, has_carrier))
     }

@@ -59,7 +59,7 @@ pub enum What {
     Mtu(u32),
     /// The host has its addresses on the rail, or has lost them.
     Address(bool),
-    /// The host has its IPv4 address on the rail, or only that of IPv6.
+    /// Whether the host has its IPv4 address on the rail; it keeps its IPv6 address.
     Ipv4(bool),
 }
 

@@ -122,7 +122,7 @@ impl Testbed {
         self.hosts.iter().try_for_each(|host| host.with_socket(|socket| wiring::size(socket, rail, mtu)))
     }
 
-    /// Gives every host its IPv4 address on `rail`, or takes it away, so that IPv6 alone is left.
+    /// Adds the IPv4 address of every host on `rail`, or removes it and keeps the IPv6 address.
     pub fn set_ipv4(&self, rail: u32, has_it: bool) -> Result<(), TestbedError> {
         let set =
             |host: &Host| host.with_socket(|socket| wiring::address_v4(socket, host.index(), rail, has_it));

@@ -136,7 +136,7 @@ fn give_addresses(socket: &mut Socket, index: u32, host: u32, rail: u32) -> io::
     }
 }
 
-/// Gives host number `host` its IPv4 address on `rail`, or takes it away and leaves that of IPv6.
+/// Adds the IPv4 address of host number `host` on `rail`, or removes it and keeps the IPv6 address.
 pub(crate) fn address_v4(
     socket: &mut Socket,
     host: u32,
@@ -152,8 +152,8 @@ pub(crate) fn address_v4(
     done.map_err(|source| kernel(format!("{step} the IPv4 address of host{host} on r{rail}"), source, NAMES))
 }
 
-/// Gives a host an interface that leads to no other host. With a carrier it is a network in which nobody
-/// answers; without, a bridge of containers of which none runs.
+/// Adds an interface over which no other host can be reached: with a carrier one end of a pair whose other
+/// end nothing uses; without, a bridge without ports.
 pub(crate) fn lead_nowhere(
     socket: &mut Socket,
     name: &str,

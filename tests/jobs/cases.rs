@@ -29,7 +29,7 @@ const fn apart(name: &'static str, rails: &'static [Rate], rank: fn()) -> Case {
     Case { rails, ..here(name, 2, rank) }
 }
 
-/// Two ranks of a node to which the system refuses something.
+/// Two ranks of a node to which the system refuses a call.
 const fn denied(name: &'static str, env: &'static [(&'static str, &'static str)]) -> Case {
     Case { env, ..here(name, 2, refused::nothing_is_lost) }
 }

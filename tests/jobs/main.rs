@@ -42,7 +42,7 @@ pub struct Case {
     pub rails: &'static [Rate],
     /// Settings of the ranks.
     pub env: &'static [(&'static str, &'static str)],
-    /// What the launcher does before it starts the job.
+    /// Runs in the launcher before it starts the job.
     pub before: fn(),
     /// What each rank does; a panic fails the case.
     pub rank: fn(),

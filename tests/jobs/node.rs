@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 const LARGE: usize = 16 << 20;
 
-/// Whether this many ranks of this machine outnumber the cores that they may run on, or those of a host its
-/// CPU quota.
+/// Returns whether there are more ranks on this machine than cores that they may run on, or more ranks on a
+/// host than its CPU quota permits.
 fn are_oversubscribed(ranks: usize, on_host: usize) -> bool {
     let set = sched_getaffinity(None).expect("the cores of this process");
     let cores = (0..CpuSet::MAX_CPU).filter(|&core| set.is_set(core)).count();

@@ -1,5 +1,5 @@
-//! The system refuses what ranks of a node use: access to each other's memory, before they meet or in the
-//! middle, memory that they share, and binding threads to processors.
+//! Jobs of one node to which the system refuses calls: access to each other's memory, before the links open
+//! or between messages; shared memory; and binding threads to processors.
 
 use super::cases::open;
 use super::pattern;
@@ -9,20 +9,20 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
 
-/// What is refused, from when on, and to which ranks: "write early 1".
+/// The refused call, since when, and to which ranks: "write early 1".
 pub const SETTING: &str = "NMAD_TEST_REFUSED";
 
 const LENGTHS: [usize; 7] = [5_000, 20_000, 65_535, 100_000, 262_143, 1_000_000, 5_000_000];
-/// Messages of each length that go one way.
+/// Number of messages of each length in one direction.
 const IN_A_ROW: usize = 12;
 
-/// All lengths in one direction, in both, and at once, before and after: whichever call is refused, the right
-/// data arrives.
+/// Messages of all lengths in each direction and in both at once, before and after the refusal: whichever
+/// call is refused, the right data arrives.
 pub fn nothing_is_lost() {
     nothing_is_lost_over("");
 }
 
-/// The ranks share memory all the same, by other means.
+/// The ranks still share memory, which they get by another call.
 pub fn nothing_is_lost_over_memory() {
     nothing_is_lost_over("shm");
 }
@@ -32,7 +32,7 @@ pub fn nothing_is_lost_over_a_network() {
     nothing_is_lost_over("tcp/lo");
 }
 
-/// `kind` is that of the rail that has to carry everything.
+/// `kind` is the kind of the rail that must carry all messages.
 fn nothing_is_lost_over(kind: &str) {
     let setting = std::env::var(SETTING).expect("the case says what is refused");
     let words: Vec<&str> = setting.split(' ').collect();
@@ -68,7 +68,7 @@ pub fn unbound() {
     session.close().unwrap();
 }
 
-/// From now on nobody whom this process starts may bind a thread.
+/// Forbids this process and all processes that it starts to bind threads.
 pub fn refuse_binding() {
     refuse("binding");
 }
@@ -76,17 +76,17 @@ pub fn refuse_binding() {
 /// The exit code of [`no_long_file`].
 pub const NO_LONG_FILE: i32 = 3;
 
-/// Beyond the limit of a file's length the system kills who makes one; nobody gets there.
+/// The system kills a process that makes a file longer than the limit; no rank may be killed.
 pub fn no_long_file() {
     let little = Rlimit { current: Some(4096), maximum: Some(4096) };
     setrlimit(Resource::Fsize, little).expect("less is always permitted");
     let session = open();
     if session.rank() == 1 {
-        // The sender opens the link; the other rank is there until the job ends.
+        // The sender opens the link; the other rank stays until the job ends.
         let Err(SessionError::PeerLost { .. }) = session.recv(0, 1, &mut [0; 100]) else {
             panic!("nothing can be sent here");
         };
-        // It may hear of the end before the other one has ended.
+        // The sender may report the end before the other rank has ended.
         std::process::exit(NO_LONG_FILE);
     }
     let error = session.send(1, 1, &[0; 100]).and_then(|()| session.recv(1, 2, &mut []).map(drop));
@@ -95,7 +95,8 @@ pub fn no_long_file() {
     std::process::exit(NO_LONG_FILE);
 }
 
-/// From now on the system refuses these calls to all threads of this process, and to those that they start.
+/// Makes the system refuse these calls to all threads of this process, and to threads and processes that they
+/// start.
 fn refuse(what: &str) {
     let all = |call: libc::c_long| (call, vec![]);
     let calls = match what {
@@ -120,7 +121,7 @@ fn refuse(what: &str) {
     seccompiler::apply_filter_all_threads(&program).expect("a process may filter its own calls");
 }
 
-/// Files that have no name, by the argument with the flags.
+/// Returns the rule for opening a file without a name; `argument` is the place of the flags in the call.
 fn without_a_name(argument: u8) -> SeccompRule {
     let flag = libc::O_TMPFILE as u64;
     let is_set = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(flag), flag);
@@ -137,7 +138,7 @@ fn traffic(session: &Session, turn: usize) {
     }
 }
 
-/// Several messages of one length, of which none may be taken for another.
+/// Sends several messages of one length with different data.
 fn one_way(session: &Session, sender: u32, len: usize, seed: usize) {
     let peer = 1 - session.rank();
     for number in 0..IN_A_ROW {
@@ -152,7 +153,7 @@ fn one_way(session: &Session, sender: u32, len: usize, seed: usize) {
     }
 }
 
-/// Both send and receive at the same time.
+/// Both ranks send and receive at the same time.
 fn at_once(session: &Session, len: usize, seed: usize) {
     let (me, peer) = (session.rank() as usize, 1 - session.rank());
     let (out, mut into) = (pattern(len, seed + me), vec![0; len]);

@@ -25,9 +25,9 @@ pub enum Cipher {
 /// One side's part of the key exchange of an encrypted link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offer {
-    /// In a hello the cipher that is faster on that host, in a welcome that of the link.
+    /// In a hello the faster cipher on the sender's host, in a welcome the cipher of the link.
     pub cipher: Cipher,
-    /// Public key of X25519 (RFC 7748) that is used for this link only.
+    /// Public key of X25519 (RFC 7748), used for this link only.
     pub key: [u8; 32],
 }
 
@@ -42,7 +42,7 @@ pub struct Hello {
     pub rail: u8,
     /// Fresh random bytes.
     pub nonce: [u8; 32],
-    /// What the connecting side encrypts with; none: the link is not encrypted.
+    /// The connecting side's cipher and key; `None` if it does not encrypt the link.
     pub offer: Option<Offer>,
     /// Keyed MAC over the other fields.
     pub mac: [u8; 32],
@@ -55,7 +55,7 @@ pub struct Welcome {
     pub rail: u8,
     /// Fresh random bytes.
     pub nonce: [u8; 32],
-    /// The cipher of the link and the answering side's key, if the hello has an offer.
+    /// The cipher of the link and the answering side's key; `None` if the hello has no offer.
     pub offer: Option<Offer>,
     /// Keyed MAC over both sides' fields.
     pub mac: [u8; 32],

@@ -92,8 +92,8 @@ pub struct Cts {
     pub len: u64,
     /// How each of the receiver's rails finds the receive region.
     pub keys: Keys,
-    /// The receiver was waiting when the request arrived: it did not compute, so a late answer has another
-    /// reason.
+    /// Whether the receiver was waiting when the request arrived. If so, it did not compute, and a late
+    /// answer has another cause.
     pub prompt: bool,
 }
 
@@ -120,7 +120,7 @@ pub struct Rtr {
 pub struct Fin {
     /// The sender's request.
     pub request: u64,
-    /// The receiver was waiting when the last of the message arrived, see [`Cts::prompt`].
+    /// Whether the receiver was waiting when the last byte of the message arrived, see [`Cts::prompt`].
     pub prompt: bool,
 }
 
@@ -417,7 +417,7 @@ fn other<'a>(c: &mut Cursor<'a>, kind: u8, bits: u8) -> Result<Frame<'a>, Malfor
     })
 }
 
-/// The only flag that a frame has.
+/// Decodes the flags of a frame that has one flag.
 fn flag(bits: u8) -> Result<bool, Malformed> {
     if bits <= 1 { Ok(bits == 1) } else { Err(Malformed("unknown flags of a frame")) }
 }

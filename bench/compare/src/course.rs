@@ -1,4 +1,4 @@
-//! The turns of programs that have cells of their own: round by round, everybody runs everything.
+//! The turns of programs that read a list of cells: in each round, each contestant runs each batch once.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,31 +14,31 @@ use crate::machine::Machine;
 use crate::place::Place;
 use crate::sources::Workshop;
 
-/// What one job runs.
+/// The cells that one job runs.
 pub(crate) trait Batch {
-    /// Where.
+    /// Returns the place where the job runs.
     fn place(&self) -> &'static Place;
 
-    /// On which cores.
+    /// Returns the cores on which it runs.
     fn cores(&self) -> Cores;
 
-    /// The file of cells that the program reads.
+    /// Returns the content of the file of cells that the program reads.
     fn list(&self) -> String;
 
-    /// A cell in words, by its number.
+    /// Returns the description of a cell, by its number.
     fn cell(&self, number: usize) -> Option<String>;
 }
 
-/// Who, where, when.
+/// One job: its round, contestant and batch.
 pub(crate) struct Turn<'a, B> {
     pub(crate) round: u32,
     pub(crate) who: &'a Contestant,
     pub(crate) batch: &'a B,
 }
 
-/// What jobs are given, and who hears what they say.
+/// Functions that make the arguments of jobs and receive their output.
 pub(crate) struct Ears<'a, B> {
-    /// The words of the program, with the path of its cells.
+    /// Returns the arguments of the program, with the path of its cells.
     pub(crate) words: &'a dyn Fn(PathBuf, &B) -> Vec<OsString>,
     pub(crate) hear: &'a mut dyn FnMut(&Turn<'_, B>, Said),
     pub(crate) watch: &'a mut dyn Watch,
@@ -49,13 +49,13 @@ pub(crate) struct Course {
     pub(crate) workshop: Workshop,
     pub(crate) contestants: Vec<Contestant>,
     pub(crate) missing: Missing,
-    /// Times that everybody has a turn at everything.
+    /// Number of rounds.
     rounds: u32,
-    /// How long a job may be silent.
+    /// Time without output after which a job is ended.
     silence: Duration,
     cores: usize,
     begun: Instant,
-    /// Turns that were taken.
+    /// Number of jobs that have run.
     done: usize,
 }
 
@@ -70,7 +70,7 @@ impl Course {
         Course { workshop, contestants, missing, rounds, silence, cores, begun, done: 0 }
     }
 
-    /// Runs all batches; what cannot be run is in `missing`.
+    /// Runs all batches; `missing` then lists the jobs that cannot be run.
     ///
     /// # Errors
     /// The cells cannot be written.
@@ -115,7 +115,7 @@ impl Course {
         watch.turn(&Done { text, elapsed_s, left_s });
     }
 
-    /// One job: all cells of a batch by one contestant.
+    /// Runs one job: all cells of a batch by one contestant.
     fn turn<B: Batch>(
         &mut self,
         turn: &Turn<'_, B>,

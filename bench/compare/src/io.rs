@@ -30,7 +30,7 @@ const fn pattern(name: &'static str, usual: &'static [u64], quick: &'static [u64
     Pattern { name, usual, quick }
 }
 
-/// In the order in which they are measured and shown.
+/// All patterns, in the order in which they are measured and shown.
 const PATTERNS: [Pattern; 11] = [
     pattern("contiguous-write", LONG, &[1 << 20]),
     pattern("contiguous-read", LONG, &[1 << 20]),
@@ -44,25 +44,25 @@ const PATTERNS: [Pattern; 11] = [
     pattern("shared-read", &[1000], &[1000]),
     pattern(OPEN, &[0], &[0]),
 ];
-/// Files are opened and closed, and have no records.
+/// The pattern that opens and closes files, without records.
 const OPEN: &str = "open";
-/// A record bears two numbers.
+/// Shortest record in bytes: a record contains two numbers of 4 B.
 const RECORD_MIN: u64 = 8;
-/// The program has memory for the records of a rank, one of them at least.
+/// Longest record in bytes: the program has all records of a rank in memory, at least one.
 const RECORD_MAX: u64 = 1 << 30;
 
-/// What the user asks for; an empty list means the usual ones.
+/// The patterns, records, places and folders that the user asks for; an empty list means the default ones.
 #[derive(Debug, Clone, Default)]
 pub struct IoPlan {
-    /// Names of patterns, or their beginnings: `records` is both of its directions.
+    /// Names of patterns, or their beginnings: `records` means `records-write` and `records-read`.
     pub patterns: Vec<String>,
-    /// Bytes of a record.
+    /// Lengths of records in bytes.
     pub sizes: Vec<u64>,
     /// Names of places.
     pub places: Vec<String>,
     /// Folders in which files are made.
     pub folders: Vec<PathBuf>,
-    /// Fewer lengths.
+    /// Whether fewer lengths are measured.
     pub is_quick: bool,
 }
 
@@ -71,21 +71,21 @@ pub struct IoPlan {
 pub struct IoRequest {
     /// Where MAD-MPI is installed.
     pub ours: PathBuf,
-    /// The others.
+    /// The other MPIs.
     pub peers: Vec<PeerSpec>,
-    /// Where wheels are kept.
+    /// Folder in which downloaded wheels are stored.
     pub cache: PathBuf,
-    /// Gets sources and programs.
+    /// Folder for sources and programs.
     pub work: PathBuf,
     /// Patterns, places and folders.
     pub plan: IoPlan,
-    /// Times that everybody has a turn at everything.
+    /// Number of rounds, in which each contestant has a turn.
     pub rounds: u32,
-    /// How long a job may be silent.
+    /// Time without output after which a job is ended.
     pub silence: Duration,
 }
 
-/// What is measured.
+/// The access that is measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Access {
     /// The pattern.
@@ -108,28 +108,28 @@ impl fmt::Display for Access {
 pub struct Accessed {
     /// Name of the place.
     pub place: &'static str,
-    /// Ranks there.
+    /// Number of ranks.
     pub ranks: u32,
-    /// Which folder, as the user named it.
+    /// The folder, as the user named it.
     pub folder: PathBuf,
     /// Name of the contestant.
     pub who: String,
-    /// From 1.
+    /// Number of the round, from 1.
     pub round: u32,
     /// The pattern and the bytes of a record.
     #[serde(flatten)]
     pub access: Access,
     /// Microseconds for a record of each rank, or a file: the median of five turns of a job.
     pub us: f64,
-    /// The same of the fastest turn.
+    /// Microseconds in the fastest turn.
     pub lowest_us: f64,
-    /// The same of the slowest turn.
+    /// Microseconds in the slowest turn.
     pub highest_us: f64,
     /// Megabytes in a second, of all ranks together; zero where files are opened and closed.
     pub mb_per_s: f64,
 }
 
-/// What one job does: all accesses in one folder.
+/// The accesses of one job: all accesses in one folder.
 #[derive(Debug)]
 struct Batch {
     place: &'static Place,
@@ -165,10 +165,10 @@ fn place_names() -> Vec<&'static str> {
 }
 
 impl IoPlan {
-    /// Whether there is anything to run, before time is spent on it.
+    /// Checks the plan before time is spent on it.
     ///
     /// # Errors
-    /// It names something that there is not.
+    /// The plan is empty, or names an unknown pattern or place, a missing folder, or an invalid length.
     pub fn check(&self) -> Result<(), CompareError> {
         self.batches()?;
         match self.folders.iter().find(|folder| !folder.is_dir()) {
@@ -216,12 +216,12 @@ impl IoPlan {
     }
 }
 
-/// Runs everything that was asked for in new folders, hands on each figure, and returns what could not be
-/// measured.
+/// Runs all accesses of the request in new folders, passes on each figure, and returns a list of the accesses
+/// that could not be measured.
 ///
 /// # Errors
-/// The request names nothing, a folder takes no files, MAD-MPI itself cannot be built for, or files cannot be
-/// written.
+/// The plan is invalid, no file can be made in a folder, the program cannot be compiled for MAD-MPI, or files
+/// cannot be written.
 pub fn run(
     request: &IoRequest,
     watch: &mut dyn Watch,
@@ -250,7 +250,7 @@ pub fn run(
     Ok(course.missing.texts().to_vec())
 }
 
-/// The figure of a line.
+/// Returns the figure in a line of the program's output.
 fn accessed(folders: &[PathBuf], turn: &Turn<'_, Batch>, said: Said) -> Option<Accessed> {
     let Said::Cell { number, us, low, high } = said else { return None };
     let access = turn.batch.accesses.get(number)?.clone();

@@ -15,7 +15,7 @@
 //! | `store` | every figure as a line of a file, so that a later run continues |
 //! | `ground` | the testbed of a place |
 //! | `measure`, `pace` | the turns; how long samples may be, and how long the rest takes |
-//! | `course` | turns of programs that have cells of their own |
+//! | `course` | turns of programs that read a list of cells |
 //! | `imbalance` | the programs of P5 |
 //! | `io` | accesses of files |
 //! | `statistics`, `verdict`, `diff` | intervals; a report from figures; two reports compared |

@@ -58,7 +58,7 @@ pub(crate) const IMBALANCE: Program = Program {
     libraries: &["-lm"],
 };
 
-/// What `nmad bench io` runs.
+/// The program of `nmad bench io`.
 pub(crate) const IO: Program = Program {
     name: "io",
     sources: &[

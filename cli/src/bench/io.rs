@@ -1,4 +1,5 @@
-//! `nmad bench io`: parses, has files accessed by this MPI and others, and shows what that took.
+//! `nmad bench io`: parses the command line, runs accesses of files by this MPI and others, and prints their
+//! times.
 
 use clap::Args;
 use nmad_bench::stats::number;
@@ -30,12 +31,12 @@ Patterns, each as write and as read (`records` names both, `records-read` one):
   shared      MPI_File_write_shared, a record a call, from the one pointer of all ranks
   open        (once) MPI_File_open and MPI_File_close of 100 files, one after the other
 
-Each rank accesses 32 MiB, but no more than 4,096 records (1,024 of shared pointers). A figure is
-microseconds for a record of each rank, until the slowest rank is done: of a job the median of five turns
-behind one that does not count, and of these the median over the rounds. Files are read and written in the
-system's cache: nothing waits for the device. What was written and read is checked. Contestants take
-turns; ours/best is taken round by round beside the fastest other one. `nmad info --io PATH` tells how
-MAD-MPI would access files there.";
+Each rank accesses 32 MiB, but no more than 4,096 records (1,024 with shared pointers). A figure is the
+time in microseconds for one record of each rank, until the slowest rank is done: in each job the median
+of five turns after one that is not counted, then the median over the rounds. Files are read and written
+in the system's cache: nothing waits for the device. The data written and read are checked. Contestants
+take turns; ours/best is the ratio to the fastest other one, round by round. `nmad info --io PATH`
+prints how MAD-MPI would access files there.";
 
 /// Files beside other MPIs: contiguous, strided, small records, collective, shared pointers, many files
 #[derive(Debug, Args)]
@@ -56,7 +57,7 @@ pub(crate) struct IoArgs {
     /// Places: node1, node2, node4, node8
     #[arg(long, value_name = "PLACE,...", value_delimiter = ',', default_value = "node2")]
     place: Vec<String>,
-    /// Times that everybody has a turn [default: 3]
+    /// Number of rounds, in which each contestant has a turn [default: 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=99))]
     rounds: Option<u32>,
     #[command(flatten)]
@@ -95,7 +96,7 @@ impl IoArgs {
     }
 }
 
-/// Does what the command line asks for.
+/// Runs the command.
 pub(crate) fn main(args: &IoArgs) -> ExitCode {
     match measure(args) {
         Ok(()) => ExitCode::SUCCESS,

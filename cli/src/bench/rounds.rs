@@ -1,9 +1,10 @@
-//! Figures of several contestants over rounds: who is there, medians, and ours beside the best other one.
+//! Figures of several contestants over rounds: their names, medians, and the ratio of ours to the best other
+//! one.
 
 use nmad_bench::stats::{Summary, number};
 use nmad_compare::OURS;
 
-/// One kind of figure: whose, in which round, and how much; less is better.
+/// Values of one figure, each with its contestant and round; less is better.
 pub(super) struct Rounds<'a>(Vec<(&'a str, u32, f64)>);
 
 impl<'a> FromIterator<(&'a str, u32, f64)> for Rounds<'a> {
@@ -13,7 +14,7 @@ impl<'a> FromIterator<(&'a str, u32, f64)> for Rounds<'a> {
 }
 
 impl<'a> Rounds<'a> {
-    /// The contestants that have a figure, ours first.
+    /// Returns the names of the contestants that have a value, ours first.
     pub(super) fn names(&self) -> Vec<&'a str> {
         let mut names: Vec<&str> = Vec::new();
         for (who, ..) in &self.0 {
@@ -25,13 +26,13 @@ impl<'a> Rounds<'a> {
         names
     }
 
-    /// The figure of one contestant.
+    /// Returns the values of one contestant, summarised over the rounds.
     pub(super) fn of(&self, who: &str) -> Option<Summary> {
         let own = self.0.iter().filter(|(name, ..)| *name == who);
         Summary::of(&own.map(|(.., figure)| *figure).collect::<Vec<_>>())
     }
 
-    /// Ours to that of the best other one, round by round.
+    /// Returns the ratio of ours to the best other contestant, round by round.
     pub(super) fn ratio(&self) -> Option<Summary> {
         let others = self.names().into_iter().filter(|name| *name != OURS);
         let median = |name: &str| self.of(name).map_or(f64::MAX, |summary| summary.median);
@@ -45,7 +46,7 @@ impl<'a> Rounds<'a> {
     }
 }
 
-/// The median, and what lies furthest from it, where there is more than one figure.
+/// Formats the median, with the extremes if there is more than one value.
 pub(super) fn spread(summary: Summary) -> String {
     let Summary { median, min, max, count, .. } = summary;
     match count {

@@ -22,24 +22,24 @@ const LONG: usize = 16 << 20;
 const RECORDS: u64 = 1000;
 const LENGTHS: [u64; 4] = [100, 1000, 4096, 1 << 20];
 
-/// What there is to tell.
+/// The output of the command.
 #[derive(Serialize)]
 struct Io {
     path: PathBuf,
     file_system: &'static str,
-    /// Who sees what others write.
+    /// Which processes see each other's writes, and when.
     coherence: &'static str,
     /// Bytes of a block.
     block: u64,
     ranks: u32,
-    /// The ranks that own regions of a file, in turn.
+    /// The ranks to which regions of a file belong in turn.
     owners: Vec<i32>,
     /// Bytes of a region.
     region: u64,
     /// Keys and values of MPI_File_get_info, if the program sets none.
     hints: Vec<(&'static str, String)>,
     measured: Vec<Measured>,
-    /// Which way accesses of all ranks go.
+    /// The ways of accesses of all ranks.
     ways: Vec<Way>,
 }
 
@@ -63,10 +63,10 @@ struct Way {
     owners_us: f64,
 }
 
-/// Prints it, for a job of `ranks` on this machine.
+/// Prints how a job of `ranks` ranks on this machine would access files in `path`.
 ///
 /// # Errors
-/// The path is not there, or takes no file.
+/// The path does not exist, or no file can be made there.
 pub(super) fn print(path: &Path, ranks: u32, json: bool) -> Result<(), String> {
     let io = gather(path, ranks).map_err(|error| {
         format!("cannot measure files in {}: {error}; name a folder that you may write to", path.display())
@@ -104,7 +104,7 @@ fn gather(path: &Path, ranks: u32) -> io::Result<Io> {
     })
 }
 
-/// The way of an access in which each rank has records that interleave with those of the others.
+/// Predicts the way of an access of all ranks, whose records interleave.
 fn way((access, reads): (&'static str, bool), bytes: u64, (ranks, owners): (u64, u64)) -> Way {
     let own = Load { pieces: RECORDS, bytes: RECORDS * bytes };
     let all = Load { pieces: ranks * own.pieces, bytes: ranks * own.bytes };
@@ -118,7 +118,7 @@ fn way((access, reads): (&'static str, bool), bytes: u64, (ranks, owners): (u64,
     }
 }
 
-/// Accesses of a new file, through the system's cache.
+/// Measures accesses of a new file, in the system's cache.
 fn measure(file: &File) -> io::Result<Vec<Measured>> {
     let (mut short, mut long) = ([1; SHORT], vec![1; LONG]);
     let write_short = median(TIMES, |turn| file.write_all_at(&short, (turn * SHORT) as u64))?;
@@ -137,7 +137,7 @@ fn measure(file: &File) -> io::Result<Vec<Measured>> {
     ])
 }
 
-/// Microseconds of an access; the first turn does not count.
+/// Returns the median time of an access in microseconds; a first access is not counted.
 fn median(times: usize, mut access: impl FnMut(usize) -> io::Result<()>) -> io::Result<f64> {
     access(0)?;
     let mut all = Vec::with_capacity(times);

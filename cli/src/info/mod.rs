@@ -47,10 +47,10 @@ pub(crate) struct InfoArgs {
     /// Tell which functions of MPI are supported, and which are not
     #[arg(long)]
     mpi: bool,
-    /// Tell how MPI's files are accessed in this folder: file system, ways, owners, hints, what was measured
+    /// Print how MPI's files are accessed in this folder: file system, ways, owners, hints, measured times
     #[arg(long, value_name = "PATH", conflicts_with_all = ["mpi", "plot", "settings"])]
     io: Option<PathBuf>,
-    /// Ranks on this machine for which --io tells ways and owners
+    /// Number of ranks on this machine for which --io prints ways and owners
     #[arg(long, value_name = "N", default_value_t = 2, requires = "io")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4096))]
     ranks: u32,
@@ -183,7 +183,7 @@ fn gather(args: &InfoArgs) -> Result<Option<Info>, SessionError> {
         // It tells what there is and changes nothing.
         let session = Session::open_with(&Options { sample: Sampling::Off, ..options })?;
         info.progress = progress::of_session(&session);
-        // The names open links, whose ciphers the rails tell.
+        // Asking for the names of the peers opens links; only then do the rails know their ciphers.
         info.peers = rails::peers(&session)?;
         info.rails = rails::of_session(&session);
         info.known = session.profiles().to_vec();

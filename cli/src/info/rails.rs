@@ -24,9 +24,9 @@ pub(super) struct Rail {
     gather: Option<usize>,
     /// Whether packets may be lost on the way.
     lossy: Option<bool>,
-    /// The cipher of its links; none outside of a job, and while no encrypted link is open.
+    /// The cipher of its latest encrypted link; `None` outside of a job, and if it has had no such link.
     cipher: Option<&'static str>,
-    /// Whether its links will be encrypted, unless the peer refuses that.
+    /// Whether the policy of this side encrypts its links.
     encrypts: Option<bool>,
     /// Ranks that can be reached over it.
     peers: Option<u32>,

@@ -1,10 +1,11 @@
 //! A trace for Perfetto and Chrome's viewer, in the trace-event format: a rank is a process; its threads are
-//! the calls of MPI, and its rails; arrows lead from the call that sends to the call that receives; a counter
-//! for each rail says how many bytes it carries.
+//! the threads that call MPI, and its rails; an arrow leads from the call that sends a message to the call
+//! during which it arrives; a counter for each rail shows how many bytes it carries.
 //!
 //! Numbers of processes and threads are not those of ranks and rails: the viewers take 0 for the idle task of
-//! the system, and the number of a thread has to be that of one process only. Slices of one track may contain
-//! each other but not overlap, and an arrow begins and ends within a slice: Perfetto drops what is otherwise.
+//! the system, and the number of a thread has to be that of one process only. A slice of a track may contain
+//! another one, but they may not overlap otherwise, and an arrow must begin and end within a slice: Perfetto
+//! drops slices and arrows that break these rules.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -71,7 +72,7 @@ fn carried(process: usize, thread: usize, bar: &Bar) -> Value {
     })
 }
 
-/// Bytes that a rail carries, whenever they change.
+/// Returns the number of bytes that a rail carries, at each change.
 fn counters(process: usize, rail: &str, bars: &[&Bar]) -> Vec<Value> {
     let mut changes: BTreeMap<u64, i64> = BTreeMap::new();
     for bar in bars {
@@ -87,21 +88,21 @@ fn counters(process: usize, rail: &str, bars: &[&Bar]) -> Vec<Value> {
     changes.into_iter().filter(|(_, change)| *change != 0).map(counter).collect()
 }
 
-/// The slices of the first thread of a rank that calls MPI: its track, and from when to when each lasts.
+/// The track of the first thread of a rank that calls MPI, with begin and end of its slices.
 struct Track {
     thread: usize,
     slices: Vec<(u64, u64)>,
 }
 
 impl Track {
-    /// Whether a slice of this track is open at this time.
+    /// Returns whether a slice of this track is open at this time.
     fn is_open(&self, at_ns: u64) -> bool {
         let began = self.slices.partition_point(|(start_ns, _)| *start_ns <= at_ns);
         began > 0 && at_ns < self.slices[began - 1].1
     }
 }
 
-/// The calls of a rank as events, and its first thread that calls; none: it makes no calls of MPI.
+/// Adds the calls of a rank to the events; returns the track of its first thread that calls MPI.
 fn calls(events: &mut Vec<Value>, rank: &Records) -> Option<Track> {
     let process = process_of(rank.rank);
     let mut first = None;
@@ -122,7 +123,8 @@ fn calls(events: &mut Vec<Value>, rank: &Records) -> Option<Track> {
     first
 }
 
-/// From the call that sends to the call that is there when it has arrived; none where either is missing.
+/// Returns an arrow from the call that sends a message to the call during which it arrives; `None` if there
+/// is no such call on either side.
 fn arrow(tracks: &HashMap<u32, Option<Track>>, number: usize, message: &Message) -> Option<[Value; 2]> {
     let arrived_ns = message.arrived_ns.filter(|arrived| *arrived >= message.sent_ns)?;
     let name = format!("{} B, {}", message.len, message.protocol);

@@ -112,8 +112,8 @@ pub(crate) struct Stretch<'a> {
     pub(crate) call: Option<&'a Call>,
 }
 
-/// The threads of a rank that called MPI, and what each did from its first call to its last, in the order of
-/// time. A call that a function of the program makes within another call is a part of that one.
+/// Returns the threads of a rank that called MPI, each with its states from the first call to the last, in
+/// the order of time. A call within another call, for example of a callback, is a part of that one.
 pub(crate) fn threads(rank: &Records) -> Vec<(u32, Vec<Stretch<'_>>)> {
     let mut numbers: Vec<u32> = rank.calls.iter().map(|call| call.thread).collect();
     numbers.sort_unstable();
@@ -122,7 +122,7 @@ pub(crate) fn threads(rank: &Records) -> Vec<(u32, Vec<Stretch<'_>>)> {
         let mut list = Vec::new();
         let mut until = None;
         let mut calls: Vec<&Call> = rank.calls.iter().filter(|call| call.thread == thread).collect();
-        // Records are written at the end of a call: that of the call around follows.
+        // A record is written when its call ends, so that of an inner call precedes that of the outer one.
         calls.sort_by_key(|call| (call.at_ns, std::cmp::Reverse(call.until_ns)));
         for call in calls {
             if until.is_some_and(|until| call.until_ns <= until && call.at_ns < until) {

@@ -19,7 +19,7 @@ fn every_pattern_writes_and_reads_what_is_right() {
     let ended = io(folder.path(), &["--peer", "none", "--place", "node1,node2", "--json", "--path", path]);
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     let figures = ended.json();
-    // What is wrong has no figure.
+    // A pattern with wrong data prints no figure.
     assert_eq!(figures.len(), 2 * 13, "{}", ended.err);
     for figure in &figures {
         assert!(figure["bench"] == "io" && figure["folder"] == path, "{figure}");

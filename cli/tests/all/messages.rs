@@ -1,15 +1,15 @@
-//! The page of messages: each message on it is in the sources.
+//! The page of messages: the fixed words of each message on it are in the sources.
 
 use std::fs;
 use std::path::Path;
 
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-/// Rooms that speak to the user.
+/// Sources of the crates that print messages.
 const ROOMS: [&str; 6] = ["engine/src", "drivers/src", "launch/src", "src", "mpi/src", "cli/src"];
-/// Shorter fixed words are also elsewhere.
+/// Fixed words of a message that are shorter are not looked up: they also occur elsewhere.
 const WORDS_MIN: usize = 8;
 
-/// Adds the sources of a folder, each literal on one line.
+/// Appends the sources of a folder, with each literal on one line.
 fn read(folder: &Path, all: &mut String) {
     for entry in fs::read_dir(folder).expect("a folder of sources") {
         let path = entry.expect("an entry").path();
@@ -18,7 +18,7 @@ fn read(folder: &Path, all: &mut String) {
         } else if path.extension().is_some_and(|end| end == "rs") {
             for line in fs::read_to_string(&path).expect("a source").lines() {
                 match line.strip_suffix('\\') {
-                    // A literal that goes on in the next line.
+                    // The literal continues in the next line.
                     Some(begin) => all.push_str(begin.trim_start()),
                     None => all.extend([line.trim_start(), "\n"]),
                 }

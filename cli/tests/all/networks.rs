@@ -1,5 +1,5 @@
-//! Jobs on hosts whose networks are poor: IPv6 alone, interfaces that lead nowhere or that both hosts have,
-//! none at all. They start, connect, spawn and send, and print nothing but their results.
+//! Jobs on hosts with difficult networks: IPv6 only, interfaces without a way to the other host, equal
+//! addresses on both hosts, no network. Jobs start, connect, spawn and send, and print only their results.
 
 use crate::command::{Ended, run};
 use crate::install;
@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// What four ranks on two hosts print.
+/// Output of four ranks on two hosts.
 const APART: &str = "4 ranks, 2 on this node, 4 right, 1 connected, 0 spawned\n";
-/// What two ranks on one host print.
+/// Output of two ranks on one host.
 const TOGETHER: &str = "2 ranks, 2 on this node, 2 right, 1 connected, 2 spawned\n";
 
 /// The program `meet`, compiled with the installed mpicc, in a folder for other files.
@@ -26,7 +26,7 @@ fn program() -> (TempDir, PathBuf) {
     (folder, program)
 }
 
-/// Two hosts joined by one rail; none: there is no testbed here, and the test says so.
+/// Returns two hosts joined by one rail; `None` if no testbed can be made here, which the test then prints.
 fn hosts() -> Option<Testbed> {
     if let Err(refused) = nmad_testbed::available() {
         eprintln!("skipped: {refused}");
@@ -36,7 +36,7 @@ fn hosts() -> Option<Testbed> {
     Some(Testbed::build(&Spec { enter, ..Spec::new(2, vec![Rate::Unlimited]) }).expect("a testbed"))
 }
 
-/// Both hosts have these interfaces, up, with the same addresses, and none leads to the other host.
+/// Adds interfaces to both hosts: up, with equal addresses on both, and without a way to the other host.
 fn add_nowhere(testbed: &Testbed) {
     for host in testbed.hosts() {
         for (name, own, has_carrier) in [
@@ -51,8 +51,8 @@ fn add_nowhere(testbed: &Testbed) {
     }
 }
 
-/// Runs `meet` with two ranks on each of these machines, which a script enters as ssh does; the launcher is
-/// on the first host. Nothing tells it that this is a testbed.
+/// Runs `meet` with two ranks on each of these machines. The launcher runs on the first host and starts
+/// agents by a script in place of ssh; no variable says that this is a testbed.
 fn meet(testbed: &Testbed, machines: [IpAddr; 2], variables: &[(&str, &str)]) -> Ended {
     let (folder, program) = program();
     let script = folder.path().join("agent");
@@ -121,9 +121,9 @@ fn interfaces_that_lead_nowhere_or_that_both_hosts_have_cost_no_word() {
 fn where_no_rail_leads_to_the_other_host_the_error_names_those_that_were_tried() {
     let Some(testbed) = hosts() else { return };
     add_nowhere(&testbed);
-    // The launcher's channel goes over r0, and ranks are told to use what leads nowhere.
+    // The launcher's channel uses r0; the ranks must use interfaces without a way to the other host.
     let ended = meet(&testbed, v4(&testbed), &[("NMAD_RAILS", "wlan0,docker0")]);
-    // Ranks have an error of MPI, which names the rails; beside it there is one line of a rail at most.
+    // The ranks print an error of MPI that names the rails; at most one more line is about a rail.
     assert!(ended.code != Some(0) && ended.out.is_empty(), "{}", ended.err);
     let is_named =
         (0..4).any(|rank| ended.err.contains(&format!("MPI_Init: rank {rank} is gone: rail tcp/")));

@@ -1,4 +1,4 @@
-//! `nmad trace --json`: what trace_processor, which reads traces for Perfetto, takes without a complaint.
+//! `nmad trace --json`: the output must obey the rules of trace_processor, which reads traces for Perfetto.
 //! It drops slices that overlap on a track, arrows that begin or end outside a slice, and counters without a
 //! number, and shows threads without a name as numbers.
 
@@ -32,7 +32,7 @@ fn time(event: &Value, name: &str) -> Result<u64, String> {
     }
 }
 
-/// What a reader of the format keeps while it reads.
+/// A reader of the format that checks its rules.
 #[derive(Default)]
 struct Reader {
     /// Ends of the slices that are open, the innermost last.
@@ -41,13 +41,13 @@ struct Reader {
     owners: BTreeMap<u64, u64>,
     /// Threads and processes (thread 0) that have a name.
     names: BTreeMap<Track, String>,
-    /// Arrows that have begun, and the place where.
+    /// Arrows by their number: the time at which each begins, and whether it has ended.
     arrows: BTreeMap<u64, (u64, bool)>,
     counts: BTreeMap<String, usize>,
 }
 
 impl Reader {
-    /// Reads all events as trace_processor does, sorted by time, and those of one time as they stand.
+    /// Reads all events as trace_processor does: sorted by time, and events of equal time in their order.
     fn read(events: &[Value]) -> Result<Reader, String> {
         let mut reader = Reader::default();
         let (names, rest): (Vec<&Value>, Vec<&Value>) = events.iter().partition(|event| event["ph"] == "M");

@@ -23,7 +23,7 @@ pub struct Cut {
     pub train: usize,
     /// How often the parts were shortened.
     pub shortened: u8,
-    /// Bytes of a datagram behind its data: the tag of an encrypted link.
+    /// Bytes behind the data of a datagram, in which an encrypted link has its tag.
     pub behind: usize,
 }
 
@@ -105,8 +105,8 @@ pub(crate) fn append(staging: &mut Vec<u8>, order: &Order) {
     }
 }
 
-/// Copies `leaving` bytes of an order into `staging`, from the byte `begun` on, in parts with room for
-/// `front` bytes before each and for the tag behind it.
+/// Copies `leaving` bytes of an order into `staging`, from the byte `begun` on, in parts, each with room for
+/// `front` bytes before it and for the tag behind it.
 pub(crate) fn stage(
     staging: &mut Vec<u8>,
     order: &Order,

@@ -205,7 +205,7 @@ impl<N: Network> Step<'_, N> {
         self.opening.failed(id, kind, why, self.now_ms, &self.network);
     }
 
-    /// Ends a handshake that this side cannot continue.
+    /// Drops a handshake that this side cannot continue, and reports the failure.
     #[cold]
     fn give_up(&mut self, id: Id, why: String) {
         drop(self.take(id));

@@ -86,7 +86,7 @@ pub struct Terms {
     pub bandwidth: u64,
     /// Secret of the job.
     pub secret: [u8; 32],
-    /// Whether its links are encrypted as far as this side decides it.
+    /// Whether the policy of this side encrypts the links of the rail.
     pub encrypts: bool,
     /// Time without any answer after which a peer counts as gone.
     pub silence: Duration,
@@ -107,7 +107,7 @@ pub struct Rail<N: Net> {
     pub(crate) news: News,
     /// Polls since the last look at what is not read in each poll.
     pub(crate) polls: u32,
-    /// The cipher of encrypted links.
+    /// The cipher of the latest encrypted link.
     cipher: Option<&'static str>,
     timer: Timer,
     touched: Vec<usize>,

@@ -11,8 +11,8 @@
 //! the path that changes a header before the datagram arrives succeeds with 2^-32; data over UDP it can
 //! change anyway, as in the stream of a TCP rail. [`super::window`] drops repetitions.
 //!
-//! Datagrams of an encrypted link are encrypted instead, and have the tag of the cipher behind their data
-//! ([`nmad_seal`]).
+//! A datagram of an encrypted link has no such tag in its header: its data is encrypted and followed by the
+//! tag of the cipher ([`nmad_seal`]).
 
 use super::greeting;
 use super::header::{Datagram, LEN};
@@ -46,7 +46,7 @@ pub struct Seal {
     sent: u64,
     came: Window,
     secret: [u8; 32],
-    /// The ciphers of both directions, if the link is encrypted; the keys of the tags are not used then.
+    /// The ciphers of both directions, if the link is encrypted; the keys of the tags are then unused.
     ciphers: Option<Box<(Sealer, Unsealer)>>,
 }
 
@@ -78,21 +78,21 @@ impl Seal {
         }
     }
 
-    /// Returns whether the link is encrypted: datagrams are made and read by [`Seal::encrypt`] and
-    /// [`Seal::decrypt`] instead of having tags in their headers.
+    /// Returns whether the link is encrypted. If so, [`Seal::encrypt`] and [`Seal::decrypt`] make and check
+    /// datagrams instead of the methods for tags in headers.
     #[inline]
     pub fn is_encrypted(&self) -> bool {
         self.ciphers.is_some()
     }
 
-    /// Bytes behind the data of a datagram.
+    /// Returns the number of bytes behind the data of a datagram.
     #[inline]
     pub fn behind(&self) -> usize {
         if self.is_encrypted() { TAG } else { 0 }
     }
 
-    /// Writes the header of the next datagram, and encrypts its data; `staged` has room for the header, the
-    /// data, and room for the tag.
+    /// Writes the header and the tag of the next datagram, and encrypts its data. `staged` is room for the
+    /// header, the data, and room for the tag.
     pub fn encrypt(&mut self, datagram: &Datagram, staged: &mut [u8]) {
         let Some(ciphers) = &mut self.ciphers else { return };
         let (head, sealed) = staged.split_at_mut(LEN);
@@ -100,7 +100,7 @@ impl Seal {
         let (data, tag) = sealed.split_at_mut(sealed.len() - TAG);
         match ciphers.0.seal(head, data) {
             Ok(right) => tag.copy_from_slice(&right),
-            // After 2^64 datagrams: the peer drops it, and nothing of it leaves in the clear.
+            // After 2^64 datagrams. Zeroes are sent instead of the data, and the peer drops the datagram.
             Err(nmad_seal::Broken) => data.fill(0),
         }
         self.sent += 1;

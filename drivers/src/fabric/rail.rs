@@ -42,7 +42,8 @@ pub(crate) struct FabricRail<A: Adapter> {
     traffic: Traffic<A>,
     abilities: Abilities,
     bandwidth: u64,
-    /// Whether peers in other subnets and at public addresses are left to rails that encrypt.
+    /// Whether this rail refuses peers in other subnets and at public addresses, whose links must be
+    /// encrypted.
     stays_near: bool,
 }
 
@@ -54,7 +55,7 @@ impl<A: Adapter> FabricRail<A> {
     /// The address is not one of this machine, or the fabric refuses memory.
     pub(crate) fn open(driver: &'static str, place: Place, adapter: A) -> Result<Self, DriverError> {
         let Place { rank, rail, interface, secret, encrypt } = place;
-        // Adapters move data by themselves: this driver encrypts nothing, nor does it open links with keys.
+        // Adapters move the data by themselves, so no link of this driver can be encrypted.
         let stays_near = encrypt == Policy::Auto;
         let config =
             TcpConfig { driver, encrypt: Policy::Off, ..TcpConfig::new(rank, rail, interface, secret) };
@@ -258,7 +259,7 @@ impl<A: Adapter> Driver for FabricRail<A> {
     }
 
     fn know(&mut self, peer: PeerId, rail: u8, address: &str) -> bool {
-        // A far peer gets encrypted links only, of which this rail has none.
+        // Links to far peers must be encrypted, and this rail cannot encrypt.
         let is_far = || address.parse().is_ok_and(|there| self.address.is_far(&there));
         !(self.stays_near && is_far())
             && self.traffic.peers.know(&self.config, &self.address, (peer, rail, address))

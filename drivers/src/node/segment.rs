@@ -130,7 +130,7 @@ impl Segment {
         self.base.as_ptr()
     }
 
-    /// Offset behind its last byte.
+    /// Returns the offset behind the last byte.
     #[inline]
     pub fn end(&self) -> usize {
         self.len

@@ -37,9 +37,9 @@ pub(super) struct Attempt {
     unreached: usize,
     /// Number of conversations that the peer has closed.
     ended: usize,
-    /// Whether the link of the current try is encrypted.
+    /// Whether the next hello asks for an encrypted link.
     encrypts: bool,
-    /// The peer wants an encrypted link, which the policy of this side leaves to it.
+    /// The peer has refused a hello without encryption, and the policy of this side permits both.
     is_upgraded: bool,
     stage: Stage,
     /// Why the last try failed.
@@ -283,7 +283,7 @@ impl Opening {
         };
         let (id, hello, len, ends) = (*id, *hello, *len, Ends::new(*hello, welcome));
         let keys = welcome.offer.and_then(|theirs| ends.keys(&self.local.secret, scalar, &theirs.key));
-        // Both sides encrypt, or neither; one that answers otherwise does not know what it answers.
+        // A correct peer's welcome has an offer if the hello has one, and otherwise none.
         let is_alike = [welcome.offer.is_some(), keys.is_some()] == [hello.offer.is_some(); 2];
         match is_alike && ends.welcomes(welcome, self.key(&keys)) {
             true if passed < self.medium.shortest().min(len) => {

@@ -140,7 +140,7 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// The link of these ends.
+    /// Returns the link between these ends.
     pub(crate) fn of(ends: Ends, keys: Option<Keys>, is_attempt: bool) -> Opened {
         let (peer, remote) = match is_attempt {
             true => (ends.hello.to, ends.rail),
@@ -149,12 +149,12 @@ impl Opened {
         Opened { peer: PeerId(peer), remote, ends, keys, is_attempt, len: 0 }
     }
 
-    /// Bytes behind the data of each datagram.
+    /// Returns the number of bytes behind the data of each datagram.
     pub(crate) fn behind(&self) -> usize {
         if self.keys.is_some() { TAG } else { 0 }
     }
 
-    /// The cipher of the link, for the user; none: it is not encrypted.
+    /// Returns the name of the link's cipher for the user; `None` if the link is not encrypted.
     pub fn cipher(&self) -> Option<&'static str> {
         Some(match self.keys.as_ref()?.cipher() {
             Cipher::Aes256Gcm => "AES-256-GCM",
@@ -202,8 +202,8 @@ pub trait Facts {
     fn remotes(&self, peer: PeerId) -> Vec<u8>;
     /// The link to a peer, if there is one.
     fn linked(&self, peer: PeerId) -> Option<Linked>;
-    /// Returns whether a peer is in another subnet or at a public address, so that strangers may carry what
-    /// is sent to it.
+    /// Returns whether a peer is in another subnet or at a public address, so that packets to it may pass
+    /// through networks of strangers.
     fn is_far(&self, peer: PeerId) -> bool;
     /// The message about a peer without any address, to follow the name of the peer.
     fn no_address(&self) -> &'static str;
@@ -287,7 +287,7 @@ impl Opening {
     }
 
     /// Handles a message in a conversation. For datagrams, `len` is the length that has passed: that of the
-    /// datagram itself or the length that it names, whichever is less. `fresh` is for an answer.
+    /// datagram itself or the length that it names, whichever is less. `fresh` is used if there is an answer.
     pub fn handle_message(
         &mut self,
         id: Id,
@@ -349,7 +349,7 @@ impl Opening {
         self.strangers.iter().position(|stranger| stranger.id == id)
     }
 
-    /// Returns whether this side opens its links to a peer with encryption.
+    /// Returns whether this side asks for encryption when it opens a link to a peer.
     fn encrypts(&self, peer: PeerId, facts: &dyn Facts) -> bool {
         match self.local.encrypt {
             Policy::Off => false,

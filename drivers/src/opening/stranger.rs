@@ -200,7 +200,7 @@ impl Opening {
             return self.refuse(
                 at,
                 RefusalCode::Encryption,
-                "its key for the encryption is void".into(),
+                "the public key in the hello is invalid".into(),
                 now_ms,
             );
         };
@@ -240,8 +240,8 @@ impl Opening {
         }
     }
 
-    /// What both sides share once this side has answered a hello, and the keys of the link if it is
-    /// encrypted; none: the hello has a key that no honest side sends.
+    /// Returns the data that both sides share after the welcome to this hello, and the keys of the link if it
+    /// is encrypted. `None` if the public key in the hello is invalid.
     fn answer(&self, hello: Hello, fresh: &Fresh) -> Option<(Ends, Option<Keys>)> {
         let ends = Ends { hello, rail: self.local.rail, nonce: fresh.nonce, offer: None };
         let Some(theirs) = hello.offer else { return Some((ends, None)) };
@@ -251,7 +251,7 @@ impl Opening {
         Some((ends, Some(keys)))
     }
 
-    /// Returns why a hello is refused whose sender encrypts the link, or does not, unlike this side.
+    /// Returns the text of the refusal if one side encrypts the link and the other does not.
     fn disagreement(&self, hello: &Hello, facts: &dyn Facts) -> Option<String> {
         let (me, peer) = (self.local.rank.0, hello.from);
         let (with, without) = match hello.offer {

@@ -41,8 +41,8 @@ pub fn read(
     take(link, &datagram, data, (socket, strays), regions, report)
 }
 
-/// Handles a datagram of an encrypted link. It is decrypted in memory of this process: the kernel shares the
-/// frame with others.
+/// Handles a datagram of an encrypted link. The frame is in the receive ring, which the kernel writes, so it
+/// is copied before it is decrypted in place.
 fn decrypt(
     link: &mut Link<Route>,
     datagram: &Datagram,
@@ -65,7 +65,7 @@ fn decrypt(
     stays_open
 }
 
-/// Handles a datagram without the link's tag.
+/// Handles a datagram whose tag is wrong or whose number has arrived before.
 #[cold]
 fn refuse(link: &mut Link<Route>, check: Check, bytes: &[u8], (socket, strays): (&Socket, &mut Strays)) {
     match link.stray(check, bytes) {
@@ -74,6 +74,7 @@ fn refuse(link: &mut Link<Route>, check: Check, bytes: &[u8], (socket, strays): 
     }
 }
 
+/// Handles a datagram that the peer has sent.
 #[inline]
 fn take(
     link: &mut Link<Route>,

@@ -21,7 +21,7 @@ pub struct Route {
     pub out: Outbox,
     /// Data bytes of a frame, at most.
     pub part: usize,
-    /// The frame that is being decrypted.
+    /// Buffer in which a frame is decrypted.
     pub plain: Vec<u8>,
     head: [u8; HEAD],
     /// A socket connected to the UDP port that the peer's process holds. The peer does not read from that
@@ -30,7 +30,8 @@ pub struct Route {
 }
 
 impl Route {
-    /// From the address `ours` to the peer's, with datagrams of the length that the handshake has found.
+    /// Creates the route from the address `ours` to the peer's. The handshake has found the length of
+    /// datagrams.
     pub fn new(ours: Way, opened: &Greeted<Way>, death_probe: Option<UdpSocket>) -> Route {
         let Greeted { way, opened, .. } = opened;
         let (head, cut) = (head(ours, *way), Cut::new(opened.len, opened.behind(), false));

@@ -92,7 +92,7 @@ fn send_short(
     send_staged(staging, socket, sealing, number(order))
 }
 
-/// Writes the tag of the staged frame, or encrypts it, and sends it.
+/// Writes the tag of the staged frame, or encrypts the frame if the link is encrypted, and sends it.
 #[inline]
 fn send_staged(
     staging: &mut Vec<u8>,

@@ -20,8 +20,8 @@ impl Address {
     }
 }
 
-/// Returns the name of the running kernel, equal for all processes of a machine; `None` if the system hides
-/// it.
+/// Returns the identifier of the running kernel (its boot id), which all processes of a machine have in
+/// common; `None` if the system hides it.
 pub fn kernel() -> Option<String> {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()
 }

@@ -16,13 +16,13 @@ pub struct Address {
 }
 
 impl Address {
-    /// The address of a rail over this interface.
+    /// Creates the address of a rail over this interface.
     pub fn at(interface: &Interface, port: u16) -> Address {
         Address { socket: SocketAddr::new(interface.address, port), prefix: interface.prefix }
     }
 
-    /// Returns whether what is sent to `other` may pass through networks of strangers: it is in another
-    /// subnet than this address, or is a public one.
+    /// Returns whether packets to `other` may pass through networks of strangers: `other` is in another
+    /// subnet, or is a public address.
     pub fn is_far(&self, other: &Address) -> bool {
         let to = other.socket.ip();
         to != self.socket.ip() && !to.is_loopback() && (is_public(to) || !self.same_subnet(other))

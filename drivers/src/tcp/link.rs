@@ -89,7 +89,7 @@ impl Link {
         }
     }
 
-    /// Returns whether bytes that were read already wait for the next poll.
+    /// Returns whether bytes are stored that were read but not handled, for the next poll.
     pub fn has_kept(&self) -> bool {
         let is_held = matches!(self.stream, Stream::Held(_));
         let has_records = || self.unsealing.as_ref().is_some_and(|unsealing| unsealing.has_kept());

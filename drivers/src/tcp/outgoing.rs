@@ -1,4 +1,4 @@
-//! Orders in the queue of one peer, as bytes of its stream.
+//! The orders in the queue of one peer, and their bytes in its stream.
 
 use super::padding;
 use nmad_engine::transfer::driver::Order;
@@ -9,22 +9,22 @@ use nmad_wire::ChunkHeader;
 pub struct Outgoing {
     /// The packet or chunk.
     pub order: Order,
-    /// Header in front of the data of a chunk.
+    /// Header before the padding and data of a chunk.
     pub header: Option<[u8; ChunkHeader::LEN]>,
     /// Length on the wire in bytes.
     pub len: u64,
 }
 
-/// Bytes of an order that may follow each other in a record of an encrypted link.
+/// Consecutive bytes of an order that may be in one record of an encrypted link.
 pub struct Piece {
-    /// Their number.
+    /// Number of bytes.
     pub len: u64,
-    /// The record ends with them.
+    /// Whether the record ends with these bytes.
     pub ends_record: bool,
 }
 
 impl Outgoing {
-    /// Takes an order.
+    /// Prepares an order for sending.
     #[inline]
     pub fn new(order: Order) -> Self {
         let header = header(&order);
@@ -36,8 +36,8 @@ impl Outgoing {
         Outgoing { order, header, len }
     }
 
-    /// The bytes that follow the first `begun` on the wire: all that are left of a packet, of a chunk first
-    /// its header and then its data.
+    /// Returns the piece behind the first `begun` bytes on the wire: the rest of a packet; of a chunk the
+    /// rest of its header and padding, then the rest of its data.
     pub fn piece(&self, begun: u64) -> Piece {
         let Order::Chunk { from, .. } = &self.order else {
             return Piece { len: self.len - begun, ends_record: false };
@@ -46,7 +46,7 @@ impl Outgoing {
         Piece { len: if begun < ahead { ahead } else { self.len } - begun, ends_record: true }
     }
 
-    /// Appends `len` bytes behind the first `begun` on the wire, all of one piece.
+    /// Appends the `len` bytes behind the first `begun` on the wire; all are of one piece.
     pub fn append(&self, begun: u64, len: u64, out: &mut Vec<u8>) {
         let (mut skip, end) = (begun, out.len() + len as usize);
         let mut add = |part: &[u8]| {
@@ -70,7 +70,7 @@ impl Outgoing {
     }
 }
 
-/// The header in front of the padding and data of a chunk.
+/// Returns the header of a chunk, which precedes its padding and data; `None` for other orders.
 #[inline]
 pub fn header(order: &Order) -> Option<[u8; ChunkHeader::LEN]> {
     let Order::Chunk { number, ack, region, key, offset, ref from, .. } = *order else { return None };

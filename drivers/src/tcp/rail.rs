@@ -33,7 +33,7 @@ pub struct TcpRail {
     opening: Opening<()>,
     outcome: Vec<Outcome<()>>,
     traffic: Traffic,
-    /// The cipher of encrypted links.
+    /// The cipher of the latest encrypted link.
     cipher: Option<&'static str>,
 }
 

@@ -66,22 +66,22 @@ impl From<Malformed> for Ended {
 }
 
 impl fmt::Display for Ended {
-    /// The reason for the user, to follow the name of the peer.
+    /// Writes the reason for the user; the name of the peer precedes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Ended::Closed => f.write_str("closed the link (has it ended?)"),
             Ended::Failed(e) => f.write_str(&failed(*e)),
             Ended::Broken(Broken::Refused(text)) => write!(f, "closed the link: {text}"),
             Ended::Broken(Broken::Forged) => f.write_str(
-                "has lost its link: a record was changed on its way, or is not of this peer (who can write \
-                 to this network?); nothing of it was used",
+                "has lost its link: a record was changed on its way, or another host sent it (who can write \
+                 to this network?); no byte of the record was used",
             ),
             Ended::Broken(Broken::Malformed(e)) => write!(f, "broke the protocol: {e}"),
         }
     }
 }
 
-/// The reason of a failure of the system, for the user.
+/// Returns the reason for the user if a system call failed.
 pub fn failed(e: Errno) -> String {
     format!("failed: {e} (has it died?)")
 }
@@ -226,7 +226,7 @@ fn feed(
     Ok(())
 }
 
-/// The result of a read that failed.
+/// Returns the result of a read that failed with this error.
 pub fn nothing(e: Errno) -> Result<ReadResult, Ended> {
     match e {
         Errno::AGAIN | Errno::INTR => Ok(ReadResult::Nothing),

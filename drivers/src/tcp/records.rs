@@ -1,9 +1,10 @@
-//! The records in which the stream of an encrypted link travels.
+//! Records: the stream of an encrypted link, in encrypted and authenticated pieces.
 //!
 //! A record is the length of its data (4 B), the encrypted data, and a tag that covers both. The numbers of
-//! records are not sent: a stream keeps their order, so that a record which was repeated, left out, moved
-//! or reflected has the wrong tag, and ends the link. A record ends behind the header of a chunk and behind
-//! its data, so that the bytes behind a chunk stay encrypted until the next poll.
+//! records are not sent, since a stream keeps their order. If records are repeated, left out, reordered or
+//! sent back to their sender, the receiver expects another number, so the tag is wrong and the link ends. A
+//! record ends behind the header of a chunk, and another one behind its data: so the bytes behind a chunk can
+//! stay encrypted until the next poll.
 
 use super::outgoing::Outgoing;
 use super::read::{AHEAD, Ended, PacketPoll, ReadResult, nothing};
@@ -18,31 +19,31 @@ use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendFlags};
 use std::collections::VecDeque;
 
-/// Bytes in front of the data of a record.
+/// Bytes before the data of a record.
 pub const HEAD: usize = 4;
-/// Longest data of a record in bytes, as in TLS. The costs of a record, some 100 ns, are few percent of the
-/// 4 us for its data, and what a read has of an incomplete record, 8 KiB on average, is copied once more.
+/// Longest data of a record in bytes, as in TLS. The fixed cost of a record, some 100 ns, is a few percent of
+/// the 4 us for its data. The incomplete record at the end of a read, 8 KiB on average, is copied once more.
 pub const LONGEST: usize = 16 << 10;
-/// Bytes that are encrypted before they are given to the kernel: few enough to stay in the caches.
+/// Bytes that are encrypted before a system call sends them: few enough to stay in the caches.
 const AT_ONCE: usize = 4 * (HEAD + LONGEST + TAG);
 
-/// End of an order whose record is not complete.
+/// Stands for the end of an order whose last record is not complete.
 const UNKNOWN: usize = usize::MAX;
 
-/// Encrypts what one side sends.
+/// Encrypts the stream that one side sends.
 #[derive(Debug)]
 pub struct Sealing {
     sealer: Sealer,
     /// Records that the kernel has not taken entirely.
     bytes: Vec<u8>,
-    /// How many of their bytes it has taken.
+    /// Number of bytes of these records that the kernel has taken.
     written: usize,
-    /// Orders that are in these records entirely, and where the last record of each one ends.
+    /// Orders whose last byte is in these records, each with the end of its last record.
     orders: VecDeque<(usize, Order)>,
 }
 
 impl Sealing {
-    /// Begins with the first record of a link.
+    /// Creates the sending side of a new link.
     pub fn new(sealer: Sealer) -> Sealing {
         Sealing { sealer, bytes: Vec::new(), written: 0, orders: VecDeque::new() }
     }
@@ -53,7 +54,7 @@ impl Sealing {
         self.bytes.is_empty()
     }
 
-    /// A measure of progress.
+    /// Returns a measure of progress: it changes with each successful write.
     pub fn written(&self) -> (usize, u64) {
         (self.orders.len(), self.written as u64)
     }
@@ -65,9 +66,9 @@ impl Sealing {
         std::mem::take(&mut self.orders).into_iter().map(|(_, order)| order)
     }
 
-    /// Encrypts the beginning of the queue, of whose first order `begun` bytes were encrypted before, unless
-    /// records are left; writes as much as the kernel takes. `staging` is the rail's buffer. Returns whether
-    /// the kernel has taken all records.
+    /// Writes the records that are left, or else encrypts the beginning of the queue and writes that, as much
+    /// as the kernel takes. Of the first order in the queue `begun` bytes were encrypted before. `staging` is
+    /// the rail's buffer. Returns whether the kernel has taken all records.
     ///
     /// # Errors
     /// Those of the system.
@@ -136,21 +137,21 @@ impl Sealing {
         // A direction ends after 2^64 records.
         let tag = self.sealer.seal(head, data).map_err(|_| Errno::OVERFLOW)?;
         self.bytes.extend_from_slice(&tag);
-        // Nothing of a record arrives without its end.
+        // The receiver can use a record only when it is complete.
         let whole = self.bytes.len();
         self.orders.iter_mut().rev().take_while(|(end, _)| *end == UNKNOWN).for_each(|(end, _)| *end = whole);
         Ok(())
     }
 }
 
-/// Begins a record; returns where.
+/// Begins a record and returns its offset.
 fn begin(bytes: &mut Vec<u8>) -> usize {
     let start = bytes.len();
     bytes.extend_from_slice(&[0; HEAD]);
     start
 }
 
-/// Decrypts what one side receives.
+/// Decrypts the stream that one side receives.
 #[derive(Debug)]
 pub struct Unsealing {
     unsealer: Unsealer,
@@ -163,12 +164,12 @@ pub struct Unsealing {
 }
 
 impl Unsealing {
-    /// Begins with the first record of a link.
+    /// Creates the receiving side of a new link.
     pub fn new(unsealer: Unsealer) -> Unsealing {
         Unsealing { unsealer, number: 0, partial: Vec::new(), behind: Kept::default() }
     }
 
-    /// Returns whether bytes were read that have not been decrypted.
+    /// Returns whether bytes are stored for the next poll, still encrypted.
     pub fn has_kept(&self) -> bool {
         !self.behind.bytes().is_empty()
     }
@@ -253,11 +254,12 @@ impl Unsealing {
         Ok(PacketPoll::Other)
     }
 
+    /// Returns the result of a read without a system call.
     fn kept(&self) -> ReadResult {
         if self.has_kept() { ReadResult::Full } else { ReadResult::Kept }
     }
 
-    /// Number of bytes to read next of the incomplete record: its head, then all of it.
+    /// Returns the number of missing bytes of the incomplete record: of its head first, then of the whole.
     fn missing(&self) -> Result<usize, Malformed> {
         match self.partial.len() {
             0 => Ok(0),
@@ -265,7 +267,8 @@ impl Unsealing {
         }
     }
 
-    /// Takes the incomplete record, if it is complete now; returns whether the rest has to wait.
+    /// Handles the incomplete record if it is complete now; returns whether further bytes must wait for the
+    /// next poll.
     fn complete(
         &mut self,
         stream: &mut Stream,
@@ -282,7 +285,7 @@ impl Unsealing {
         Ok(stops)
     }
 
-    /// Takes complete records, and keeps an incomplete one; returns the number of bytes taken.
+    /// Handles complete records, and stores an incomplete one; returns the number of bytes used.
     fn take_all(
         &mut self,
         bytes: &mut [u8],
@@ -308,8 +311,8 @@ impl Unsealing {
         Ok(taken)
     }
 
-    /// Decrypts a record and passes its data to the stream; returns whether what follows has to wait for
-    /// the next poll.
+    /// Decrypts a record and passes its data to the stream; returns whether further bytes must wait for the
+    /// next poll.
     fn take(
         &mut self,
         record: &mut [u8],
@@ -320,7 +323,7 @@ impl Unsealing {
         let data = self.open(record)?;
         let was_in_chunk = matches!(stream, Stream::Chunk(..));
         if stream.feed(data, place, report)? < data.len() {
-            return Err(Malformed("record goes on behind a chunk").into());
+            return Err(Malformed("record continues behind a chunk").into());
         }
         let has_ended = was_in_chunk && matches!(stream, Stream::Between);
         Ok(has_ended || matches!(stream, Stream::Held(_)))
@@ -336,16 +339,16 @@ impl Unsealing {
     }
 }
 
-/// The length of the record at the beginning of `bytes`; none: its head is incomplete.
+/// Returns the length of the record at the beginning of `bytes`; `None` if its head is incomplete.
 fn record_len(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
     let Some(head) = bytes.first_chunk::<HEAD>() else { return Ok(None) };
     match u32::from_le_bytes(*head) as usize {
         len @ 1..=LONGEST => Ok(Some(HEAD + len + TAG)),
-        _ => Err(Malformed("a record of a length that no peer sends (does it encrypt?)")),
+        _ => Err(Malformed("record of an invalid length (does the peer encrypt the link?)")),
     }
 }
 
-/// The length of the record at the beginning of `bytes`; none: it is incomplete.
+/// Returns the length of the record at the beginning of `bytes`; `None` if it is incomplete.
 #[inline]
 fn whole(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
     Ok(record_len(bytes)?.filter(|len| *len <= bytes.len()))
@@ -364,7 +367,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
 
-    /// The first records of a link, and the receiver of a copy of them.
+    /// The two ends of one direction of a link, the same in each call.
     fn directions() -> (Sealer, Unsealer) {
         let scalars = [4, 5].map(|byte| Scalar::new([byte; 32]));
         let [ours, theirs] =
@@ -385,7 +388,7 @@ mod tests {
         Outgoing::new(Order::Packet { to: PeerId(1), number, packet })
     }
 
-    /// A link of which `source` is sent as a chunk between packets; returns its bytes.
+    /// Sends `source` as a chunk between packets, over an encrypted link; returns the bytes of its stream.
     fn sent(source: &Memory, key: Key) -> Vec<u8> {
         let (region, from) = (RegionId(9), source.segments());
         let chunk = Order::Chunk { to: PeerId(1), number: 3, ack: 0, region, key, offset: 0, from };
@@ -404,8 +407,8 @@ mod tests {
         bytes
     }
 
-    /// Receives `bytes`, `first` of them and then `step` at once; returns the numbers of what arrived,
-    /// and why the stream ended.
+    /// Receives `bytes`: `first` of them, then `step` in each piece. Returns the numbers of the packets and
+    /// chunks that arrived, and why the stream ended.
     fn received(bytes: &[u8], (first, step): (usize, usize), regions: &Regions) -> (Vec<u32>, Ended) {
         let (mut here, there) = UnixStream::pair().expect("two sockets");
         there.set_nonblocking(true).expect("it is permitted");

@@ -53,7 +53,7 @@ pub struct Place<'a> {
 pub enum Broken {
     /// The peer violated the format.
     Malformed(Malformed),
-    /// A record of an encrypted link is not what the peer sent.
+    /// A record of an encrypted link has a wrong tag: the peer did not send it.
     Forged,
     /// The peer closed the link, with a reason.
     Refused(String),

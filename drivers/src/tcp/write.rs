@@ -26,9 +26,9 @@ const STAGED: usize = 64 << 10;
 #[derive(Debug, Default)]
 pub struct Outbox {
     queue: VecDeque<Outgoing>,
-    /// Bytes of the first order that the kernel has taken; of an encrypted link, those that were encrypted.
+    /// Bytes of the first order that the kernel has taken or, on an encrypted link, that were encrypted.
     written: u64,
-    /// The records of an encrypted link.
+    /// Encrypts the queue, if the link is encrypted.
     sealing: Option<Box<Sealing>>,
 }
 
@@ -46,7 +46,7 @@ enum Part<'a> {
 }
 
 impl Outbox {
-    /// An empty queue of a link, which this encrypts.
+    /// Creates an empty queue; `sealing` encrypts it, if the link is encrypted.
     pub fn new(sealing: Option<Sealing>) -> Outbox {
         Outbox { queue: VecDeque::new(), written: 0, sealing: sealing.map(Box::new) }
     }
@@ -191,8 +191,8 @@ impl Outbox {
         Ok(())
     }
 
-    /// Encrypts a packet and sends it at once. What the kernel does not take stays encrypted, and is sent
-    /// later.
+    /// Encrypts a packet and sends it at once. Bytes that the kernel does not take stay encrypted and are
+    /// sent later.
     fn seal_now(
         &mut self,
         fd: BorrowedFd<'_>,

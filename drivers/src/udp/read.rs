@@ -59,7 +59,7 @@ fn decrypt(
     report: &mut dyn FnMut(Event<'_>),
 ) -> Result<(), Closed> {
     while !bytes.is_empty() {
-        // A handshake message has no length at that offset.
+        // A handshake message has no length of a datagram at that offset.
         let found = Datagram::decode(bytes).filter(|_| !greeting::is_one(bytes));
         let Some((_, datagram)) = found else {
             refuse(Check::Forged, bytes, link, strays);
@@ -92,7 +92,7 @@ fn read_train(
             rest = &rest[usize::from(found.1.len)..];
         }
         if count == 0 {
-            // A handshake message has no length at that offset.
+            // A handshake message has no length of a datagram at that offset.
             refuse(Check::Forged, bytes, link, strays);
             break;
         }

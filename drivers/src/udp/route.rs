@@ -35,8 +35,8 @@ pub struct Route {
 }
 
 impl Route {
-    /// Uses this socket, which is watched and takes datagrams of this length, `behind` bytes of which are
-    /// behind their data.
+    /// Creates the route over a watched socket. It takes datagrams of the length `datagram`, of which the
+    /// last `behind` bytes are not data.
     pub fn new(socket: OwnedFd, datagram: usize, behind: usize) -> Route {
         let can_cut = socket::cut(&socket, datagram);
         socket::join(&socket);

@@ -96,7 +96,7 @@ fn stage_short(staging: &mut Vec<u8>, seal: &mut Seal, order: &Order) -> usize {
     len
 }
 
-/// Writes the header of the only datagram that is staged, and encrypts it if the link is.
+/// Writes the header of the only datagram that is staged, and encrypts it if the link is encrypted.
 #[inline]
 fn seal_short(staging: &mut Vec<u8>, seal: &mut Seal, number: u32) {
     if seal.is_encrypted() {

@@ -1,5 +1,5 @@
-//! Encrypted links between two rails, with a relay between them that records, changes, repeats and leaves
-//! out what passes.
+//! Encrypted links between two rails, with a relay between them that records, changes, repeats and removes
+//! bytes.
 
 use nmad_drivers::around::layers::Layers;
 use nmad_drivers::conformance::memory::Memory;
@@ -22,7 +22,7 @@ fn open(driver: &str, rank: u32, encrypt: Policy, secret: [u8; 32]) -> Box<dyn D
     network.open(place, &Layers::default()).expect("a rail opens on the loopback interface").0
 }
 
-/// What a rail reported, as text.
+/// Polls a rail; returns its events as text.
 fn poll(rail: &mut dyn Driver) -> Vec<String> {
     let mut seen = Vec::new();
     rail.poll(Scope::All, &mut |event| match event {
@@ -35,14 +35,14 @@ fn poll(rail: &mut dyn Driver) -> Vec<String> {
     seen
 }
 
-/// The direction of bytes.
+/// The rail to which bytes go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum To {
     B,
     A,
 }
 
-/// What the relay does with some bytes that it read, which begin at an offset of the direction.
+/// Changes bytes that the relay has read; the number is their offset in this direction.
 type Change = Box<dyn FnMut(To, usize, &mut Vec<u8>)>;
 
 /// Forwards one TCP connection.
@@ -110,7 +110,7 @@ fn write_all(stream: &mut TcpStream, mut bytes: &[u8]) {
     }
 }
 
-/// Where a rail listens.
+/// Returns the socket address at which a rail listens.
 fn socket(rail: &dyn Driver) -> String {
     let address = rail.address();
     format!("127.0.0.1:{}", address.rsplit(':').next().expect("a port"))
@@ -140,7 +140,7 @@ impl World {
         self.relay.step();
     }
 
-    /// Continues until side `at` has reported something with `what` in it; returns that.
+    /// Continues until side `at` has reported an event that contains `what`; returns that event.
     fn until(&mut self, at: usize, what: &str) -> String {
         let begun = Instant::now();
         while begun.elapsed() < BOUND {
@@ -236,7 +236,7 @@ fn a_changed_byte_anywhere_in_the_opening_or_a_record_ends_the_link_with_one_lin
             }
         };
         let mut world = World::new([Policy::On; 2], Box::new(change));
-        // A hello of another length makes the other side wait for the rest of it.
+        // If the length of the hello is changed, the other side waits for its rest, so the loop ends by time.
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_millis(300)
             && !world.seen[0].iter().any(|l| l.contains("lost"))
@@ -274,7 +274,7 @@ fn records_that_are_repeated_reordered_reflected_or_left_out_end_the_link() {
         let mut held = Vec::new();
         let change = move |to: To, at: usize, bytes: &mut Vec<u8>| {
             if to == To::B && at >= opening {
-                // Two records that were read one after the other are one piece.
+                // Two records that were read one after the other count as one piece.
                 held.append(bytes);
                 if held.len() == 2 * record {
                     harm(&mut held, record);
@@ -285,7 +285,7 @@ fn records_that_are_repeated_reordered_reflected_or_left_out_end_the_link() {
         let mut world = World::open([Policy::On; 2], Box::new(change));
         world.send(0, &data);
         world.send(1, &data);
-        // The last record would otherwise be incomplete, which the end of the link shows.
+        // Otherwise the last record is incomplete, and only the end of the stream shows that.
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_millis(500)
             && !world.seen[1].iter().any(|l| l.contains("lost"))
@@ -297,7 +297,7 @@ fn records_that_are_repeated_reordered_reflected_or_left_out_end_the_link() {
         let lost = world.seen[1].iter().filter(|line| line.contains("lost")).count();
         assert_eq!(lost, 1, "{name}: {:?}", world.seen);
     }
-    // What A sends comes back to A.
+    // The relay sends A's bytes back to A.
     let mut world = World::open([Policy::On; 2], nothing());
     let opening = world.relay.seen[0].len();
     world.send(0, &data);
@@ -327,7 +327,7 @@ fn a_recorded_session_opens_nothing_and_leaves_other_links_alone() {
     assert_eq!(world.seen[1].len(), 3, "one link and two packets: {:?}", world.seen[1]);
 }
 
-/// A rail whose peer decides otherwise is told so in one line, and so is the peer.
+/// If one rail encrypts and its peer does not, both report that in one line.
 #[test]
 fn sides_that_do_not_agree_have_no_link() {
     for driver in ["tcp", "udp"] {
@@ -369,7 +369,7 @@ fn introduce(rails: &mut [Box<dyn Driver>; 2]) {
     assert!(rails[0].know(PeerId(1), 0, &addresses[1]) && rails[1].know(PeerId(0), 0, &addresses[0]));
 }
 
-/// Polls both rails until the one at this place has reported something with `what` in it; returns that.
+/// Polls both rails until rail `at` has reported an event that contains `what`; returns that event.
 fn until(rails: &mut [Box<dyn Driver>; 2], at: usize, what: &str) -> String {
     let (begun, mut all) = (Instant::now(), Vec::new());
     while begun.elapsed() < BOUND {

@@ -117,10 +117,10 @@ impl Peer {
     }
 
     /// Returns the rendezvous threshold of P4 for all open rails together; `None` if one of them was not
-    /// measured. A single rail has its own. Several rails split a message sent by rendezvous, but not an
-    /// eager one that fits into a packet, and keep copies: the threshold is the shortest message for which
-    /// the handshake and the strategy's split take less time than the best rail and the copy of the
-    /// unexpected message; beyond a packet, than the same split and the copies on both sides.
+    /// measured. A single rail has its own. Several rails split a message sent by rendezvous, and an eager
+    /// one that is longer than a packet. The threshold is the shortest message for which rendezvous, a
+    /// handshake and the split body, takes less time than eager data: up to a packet, the best rail and the
+    /// copy of the unexpected message; beyond, the same split and the copies on both sides.
     fn measured_unasked(&mut self, rails: &[Rail]) -> Option<usize> {
         let longest = self.longest_eager() as u64;
         let Peer { links, strategies, way, .. } = self;
@@ -161,7 +161,7 @@ impl Peer {
             let copy_ns = memcpy.map_or(0, |curve| curve.ns(len));
             let eager_ns = views.iter().map(|view| view.forecast.eager_ns(len)).min().unwrap_or(0);
             let eager_ns = match len <= longest {
-                // A split that pays does so for expected messages, too, which are not copied again.
+                // A split must also pay for expected messages, which are not copied again.
                 true if is_shared => eager_ns,
                 true => eager_ns + copy_ns,
                 false => body_ns + 2 * copy_ns,

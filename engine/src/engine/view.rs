@@ -17,18 +17,18 @@ pub struct Notice {
     pub peer: PeerId,
     /// Cause and consequence, in one line.
     pub text: String,
-    /// What it is about.
+    /// Its subject.
     pub kind: NoticeKind,
 }
 
-/// What a notice is about.
+/// The subject of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeKind {
-    /// Something for which nobody has to do anything: the library has found it out and acts on it.
+    /// A condition that the library handles by itself; the user can do nothing about it.
     Detail,
-    /// A rail or a peer that does not work as it should.
+    /// A rail or a peer that does not work.
     Trouble,
-    /// The peer is gone, and not only one of the rails to it.
+    /// The end of a peer, not only of one of the rails to it.
     End,
 }
 

@@ -3,13 +3,13 @@
 //!
 //! A receiver that computes does not answer a request to send, nor report that a message has arrived. Both
 //! waits are measured on the messages themselves, minus the time of a handshake and of the rails: from the
-//! request to its answer, and from the predicted end of the body to the Fin. A receiver that was waiting
-//! when they came says so with its answer: if that is late all the same, then because of the network, or
-//! because another process had its core, and the wait does not count. If a message would wait longer than
-//! it loses as eager data, it is sent eagerly: in a packet, in parts, or pushed as a whole over a single
-//! reliable rail, as long as that leaves some credit for short messages. Credit is the receiver's memory
-//! budget, so a flood falls back to rendezvous and continues when the receiver has consumed messages. An
-//! eager message costs the copies on both sides. A receive that is posted in time sends an Rtr
+//! request to its answer, and from the predicted end of the body to the Fin. Cts and Fin have a flag with
+//! which the receiver says that it was waiting already. The delay then has another cause, the network or
+//! another process on its core, and does not count. If rendezvous would delay a message more than the extra
+//! copies cost, it is sent eagerly: in a packet, in parts, or pushed as a whole over a single reliable rail,
+//! as long as that leaves some credit for short messages. Credit is the receiver's memory budget, so a flood
+//! falls back to rendezvous and continues when the receiver has consumed messages. An eager message costs the
+//! copies on both sides. A receive that is posted in time sends an Rtr
 //! ([`crate::protocol::rtr`]), which avoids the first wait but not the second.
 //!
 //! The acknowledgements of a late receiver show when it polled its rails, not how long the rails took. So a
@@ -121,8 +121,8 @@ impl Engine {
             peer.lateness.is_told = true;
             let text = format!(
                 "peer {} has received too few of the messages that were sent to it: a message of {len} B \
-                 waits \
-                 until it receives earlier ones (a larger NMAD_CREDIT there allows more; reported once)",
+                 waits until it receives earlier ones (a larger NMAD_CREDIT there allows more; reported \
+                 once)",
                 id.0
             );
             self.notices.push_back(Notice { peer: id, text, kind: NoticeKind::Detail });
@@ -192,8 +192,8 @@ impl Engine {
 }
 
 impl Setup<'_> {
-    /// Sets whether a thread that waits has polled the rails before and polls them again now, without
-    /// anything in between: what they report was not delayed by a program that computes.
+    /// Sets whether a waiting thread has polled the rails before and polls them again now, with no computing
+    /// in between: the events of this poll were not delayed by a program that computes.
     #[inline]
     pub fn waits(&mut self, is_waiting: bool) {
         self.0.is_waiting = is_waiting;

@@ -257,7 +257,7 @@ impl Engine {
         self.tell_of(rail, id, text, NoticeKind::Trouble);
     }
 
-    /// Notifies the user of an event of a rail.
+    /// Notifies the user of an event of a rail, with this kind.
     pub(crate) fn tell_of(&mut self, rail: RailId, id: PeerId, text: &str, kind: NoticeKind) {
         let text = match &self.rails[rail.index()].name {
             name if name.is_empty() => format!("rail {} to peer {}: {text}", rail.0, id.0),

@@ -21,7 +21,7 @@ use crate::profile::estimate::window::Window;
 /// Transfers are added up until their observed or expected time reaches this: a late acknowledgement makes
 /// one transfer seem slow and the next one fast.
 const TOGETHER_NS: u64 = 2_000_000;
-/// Number of ratios.
+/// Number of recent ratios of observed to expected time; most of them must agree.
 const RATIOS: usize = 5;
 /// Number of observations whose error is published.
 const ERRORS: usize = 64;

@@ -8,7 +8,7 @@
 //! - [`doubt`]: reasons why a profile is provisional.
 //! - `learned`: a profile corrected by completed transfers, by size; `recent`: the last transfers of each
 //!   kind; `learning`: transfers that are timed; `origin`: the profile from which learning starts.
-//! - `estimate`: base costs of what is observed.
+//! - `estimate`: base costs, estimated from observed times.
 //! - [`forecast`]: the predicted times of a rail to one peer, now.
 //! - [`sampler`]: the plan of probes that makes a profile; `floor`: selects the results that count.
 //! - [`text`]: profiles as versioned text.

@@ -1,5 +1,5 @@
-//! Splits bodies over rails, cuts chunks or parts, and splits again when transfers differ from the
-//! prediction. A body is that of a large message, which its receiver has granted, or of an eager message in
+//! Splits bodies over rails, cuts them into chunks or parts, and splits again when transfers differ from the
+//! prediction. A body belongs to a large message that its receiver has granted, or to an eager message in
 //! parts.
 
 use crate::clock::{Duration, Instant};

@@ -5,8 +5,8 @@
 //! all parts are predicted to arrive at the same time, if that and the hand-off to another core take less
 //! time than the best rail alone: equation (1) of P3, T = T_O + max(T_D(share of each rail)). T_O is the
 //! hand-off time that the profiles have measured for the caller's core and the furthest core that takes
-//! part. Parts are those of [`crate::protocol::parts`], one a rail; the pump
-//! lets other cores post all but the first one.
+//! part. Each rail carries one part ([`crate::protocol::parts`]); the pump lets other cores post all parts
+//! but the first one.
 
 use crate::clock::Instant;
 use crate::collect::window::{Entry, Head};

@@ -1,5 +1,5 @@
 //! Parts (`Protocol::EagerParts`): an eager message that is longer than a packet is sent in parts, each in
-//! a packet of its own, over the rails that the strategy chooses, as for the body of a large message
+//! its own packet. The strategy splits the message over the rails like the body of a large message
 //! ([`crate::protocol::bodies`]).
 //!
 //! A request to send with the envelope is sent first and says that all bytes arrive in parts; no answer is
@@ -40,8 +40,8 @@ pub(crate) struct Parts {
     named: bool,
 }
 
-/// Whether it fits into no packet, or is only eager because its receiver is late: several rails carry it
-/// faster than one.
+/// Returns whether a message is sent in parts: it is longer than a packet, or it is above the eager limit
+/// (eager because its receiver is late) and several rails carry it faster than one.
 fn fits(message: &Message, peer: &Peer) -> bool {
     let len = message.len as usize;
     let is_long = len > peer.longest_eager() || (peer.way.has_several && len > peer.way.eager_max);
@@ -49,13 +49,13 @@ fn fits(message: &Message, peer: &Peer) -> bool {
     is_long && is_possible && peer.credit.has(message.len)
 }
 
-/// All rails carry parts, which follow each other on each rail.
+/// Returns the predicted time: all rails carry parts, each rail one after another.
 fn cost(message: &Message, peer: &Peer) -> u64 {
     let start_ns = peer.used().map(|(_, link)| link.forecast.eager_ns(0)).min().unwrap_or(0);
     start_ns.saturating_add(peer.body_ns(message.len))
 }
 
-/// Adds the message to the bodies, which the strategy shares out.
+/// Adds the message to the bodies, which the strategy splits over the rails.
 fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
     let Submission { envelope, data, hints } = submission;
     let request = Request::Eager(EagerSend::new(envelope, hints.synchronous));
@@ -166,17 +166,17 @@ impl Engine {
     }
 }
 
-/// Returns the length of the longest next part of a body, if packets carry parts of `longest` bytes: the
-/// request to send shares the packet of the first one.
+/// Returns the greatest length of the next part of a body, if a packet carries up to `longest` bytes: the
+/// first part has the request to send in its packet.
 pub(crate) fn longest(body: &Body, longest: u64) -> u64 {
     let is_first = matches!(&body.carry, Carry::Parts(eager) if eager.names.is_some());
     longest - if is_first { RTS_LEN } else { 0 }
 }
 
-/// Makes the entries of a packet with the part of `len` bytes from `offset` on, which its body no longer
-/// has.
+/// Makes the entries of a packet for the part of `len` bytes from `offset` on, which was removed from its
+/// body.
 pub(crate) fn take(body: &mut Body, send: &mut EagerSend, offset: u64, len: u64) -> Vec<Entry> {
-    // One of the waiting entries is what is not on a rail yet: it becomes the last part.
+    // The rest of the body counts as one waiting entry, and its last part takes over that count.
     send.waiting += u32::from(!body.is_empty());
     let (request, total) = (body.request, send.envelope.len);
     let Carry::Parts(eager) = &mut body.carry else { return Vec::new() };
@@ -187,14 +187,14 @@ pub(crate) fn take(body: &mut Body, send: &mut EagerSend, offset: u64, len: u64)
 }
 
 impl Peer {
-    /// Adds a body behind those of the same priority.
+    /// Adds a body behind those of the same or higher priority.
     pub(crate) fn add_body(&mut self, body: Body) {
         let at = self.bodies.partition_point(|other| other.priority >= body.priority);
         self.bodies.insert(at, body);
     }
 
-    /// Puts the requests to send of all bodies in parts into the window, before a message that depends on
-    /// them.
+    /// Submits the requests to send of all bodies in parts to the window, before a message that depends on
+    /// these messages.
     pub(crate) fn submit_names(&mut self) {
         for body in &mut self.bodies {
             let Carry::Parts(eager) = &mut body.carry else { continue };

@@ -404,7 +404,7 @@ impl Engine {
         self.send_fin_as(to, theirs, prompt);
     }
 
-    /// The same if whether the receiver was waiting was decided earlier.
+    /// Sends the Fin of a message for which it is known already whether the receiver was waiting.
     pub(crate) fn send_fin_as(&mut self, to: PeerId, theirs: u64, prompt: bool) {
         let Some(peer) = self.peer_mut(to) else { return };
         peer.control(&Frame::Fin(Fin { request: theirs, prompt }));

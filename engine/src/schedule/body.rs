@@ -32,18 +32,18 @@ struct Part {
 /// How a body is carried.
 #[derive(Debug)]
 pub(crate) enum Carry {
-    /// In chunks into a receive region, once the receiver has granted one.
+    /// In chunks, into a receive region that the receiver has granted.
     Chunks,
-    /// Whole, before any answer, on the link that carried its request to send.
+    /// Pushed as a whole before the receiver answers, on the link that carried its request to send.
     Pushed,
-    /// In parts, one a packet, without an answer.
+    /// As eager data in parts, each in its own packet; no answer is awaited.
     Parts(Box<Eager>),
 }
 
 /// Data of an eager message that is carried in parts.
 #[derive(Debug)]
 pub(crate) struct Eager {
-    /// The request to send, until it has left with the first part.
+    /// The request to send, until it is sent with the first part or before it.
     pub(crate) names: Option<Rts>,
     pub(crate) data: Segments,
     pub(crate) hints: Hints,
@@ -89,7 +89,7 @@ impl Body {
         body
     }
 
-    /// Whether it is pushed.
+    /// Returns whether the body is pushed.
     pub(crate) fn is_pushed(&self) -> bool {
         matches!(self.carry, Carry::Pushed)
     }

@@ -5,8 +5,8 @@
 //! carry, each is slower than its profile, and a split body may take longer than on one rail (P2 section
 //! 3.2 has a bus of 2 GB/s). No measurement of one rail shows this, so it is learnt from transfers: if
 //! split bodies take clearly longer than predicted, one rail alone is tried, and the better choice is kept,
-//! separately for each class of length. Each choice counts with its base cost
-//! ([`crate::profile::estimate`]): on a busy host any body takes long now and then. Of some bodies one uses
+//! separately for each class of length. The base costs of both choices are compared
+//! ([`crate::profile::estimate`]), since on a busy host any body may take long. One of `AGAIN` bodies uses
 //! the other choice. If the prediction holds, nothing is tried.
 
 use crate::clock::Duration;
@@ -16,7 +16,7 @@ use crate::profile::estimate::window::Window;
 const CLASSES: usize = 10;
 /// End of the first class, in bytes.
 const FIRST: u64 = 64 << 10;
-/// Last bodies of each choice that count.
+/// Number of recent bodies of each choice that are compared.
 const LAST: usize = 5;
 /// The split is doubted if it takes this many times the predicted time.
 const DOUBT: f64 = 1.33;

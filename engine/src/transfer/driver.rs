@@ -38,7 +38,7 @@ pub struct Limits {
     pub looks: bool,
     /// A lost link may be opened again with [`Order::Connect`].
     pub returns: bool,
-    /// The policy of this side is that links are encrypted; profiles of such rails are kept apart.
+    /// Whether the policy of this side encrypts the links; such rails have separate profiles.
     pub encrypts: bool,
     /// Nominal bandwidth in bytes per second, zero if unknown.
     pub bandwidth: u64,
@@ -228,7 +228,7 @@ pub enum Interest {
 pub struct Statistics {
     /// Input that was discarded: from strangers, with a wrong tag, repeated, or truncated.
     pub dropped: u64,
-    /// The cipher of the rail's encrypted links; none: it has had no such link.
+    /// The cipher of the rail's latest encrypted link; `None` if it has had no such link.
     pub cipher: Option<&'static str>,
     /// Values that the driver has measured for its own choices and that differ from those it was opened
     /// with, one per line; the first word is the name. They are stored with the profile of the rail and

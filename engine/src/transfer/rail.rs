@@ -88,8 +88,9 @@ impl Opening {
     }
 }
 
-/// Posts of different lengths differ by up to this factor in what they cost the core (0.2 to 10 us with cards
-/// that the core writes to); a time slice of another process is longer than that of most posts by far more.
+/// Greatest factor between the costs of two posts of different lengths: they take the core 0.2 to 10 us on
+/// cards that the core writes to. A time slice of another process is longer than most posts by a far greater
+/// factor.
 const DEAREST: u64 = 64;
 
 #[derive(Debug)]
@@ -117,8 +118,9 @@ pub(crate) struct Rail {
     given_ns: u64,
     /// The receiver of all orders given since the rail was last idle; `None`: several receivers.
     only: Option<PeerId>,
-    /// Time of the core that posting took when it was last measured, and the least of the last times.
+    /// Time of the core that posting took when it was last measured.
     post_cost: Duration,
+    /// The lowest of the recent times.
     least_cost: Low,
     /// A packet that was built in advance and waits until the rail is idle.
     pub(crate) prepared: Option<Prepared>,
@@ -218,8 +220,8 @@ impl Rail {
 
     /// Records that posting took the core from `from` to `until`. The rail is busy until the wire has
     /// carried its orders, and for as long again as the posting took, whichever ends later: posting takes
-    /// at most half of the core's time. A core that was taken away meanwhile did not post: the time counts
-    /// as far as posting or the wire explain it.
+    /// at most half of the core's time. If another process had the core meanwhile, only the time counts that
+    /// posting ([`DEAREST`]) or the wire can explain.
     #[inline]
     pub(crate) fn posted(&mut self, from: Option<Instant>, until: Instant) {
         let given = Duration::from_ns(core::mem::take(&mut self.given_ns));

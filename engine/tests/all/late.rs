@@ -71,8 +71,8 @@ fn a_message_to_a_computing_receiver_is_sent_before_it_polls() {
     assert_eq!(left, 10);
 }
 
-/// On a busy machine a receiver that waits may get its core late. It says that it was waiting, and is not
-/// taken for one that computes.
+/// On a busy machine a waiting receiver may get its core late. Its answers say that it was waiting, so the
+/// sender does not treat it as a receiver that computes.
 #[test]
 fn a_receiver_that_was_waiting_is_not_late() {
     for eager_max in [None, Some(0)] {

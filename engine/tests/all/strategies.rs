@@ -34,12 +34,12 @@ fn small(strategy: &str) -> [Vec<usize>; 2] {
     })
 }
 
-/// Bytes of a message on each rail, by rendezvous and as eager data in parts.
+/// Returns the bytes of a message on each rail, by rendezvous and as eager data in parts.
 fn large(strategy: &str) -> [[u64; 2]; 2] {
     [(None, Protocol::Rendezvous), (Some(LARGE), Protocol::EagerParts)].map(|(eager_max, protocol)| {
         let mut net = net(strategy, eager_max);
         net.hosts[0].engine.setup().record_receipts(Some(0));
-        // The receive comes later, so that it invites nothing.
+        // The receive is posted later, so that it sends no Rtr.
         net.send(0, 1, 0, 2, &pattern(LARGE, 1));
         net.settle();
         let recv = net.recv(1, from(0), 0, exact(2), LARGE);
@@ -53,7 +53,7 @@ fn large(strategy: &str) -> [[u64; 2]; 2] {
     })
 }
 
-/// Whether each message is on one rail.
+/// Returns whether each message is carried by one rail only.
 fn are_whole(carried: [[u64; 2]; 2]) -> bool {
     carried.iter().all(|of| of.contains(&(LARGE as u64)) && of.contains(&0))
 }
@@ -96,7 +96,7 @@ fn ratio_split_follows_the_bandwidths() {
     assert_eq!(large("ratio_split"), [[LARGE as u64 / 4, LARGE as u64 / 4 * 3]; 2]);
 }
 
-/// Rails of three times the bandwidth carry about three times as much, whatever the protocol.
+/// A rail with three times the bandwidth carries about three times as many bytes, whatever the protocol.
 #[test]
 fn strategies_that_predict_share_out_whatever_a_protocol_carries() {
     for strategy in ["dichotomy", "weighted", "split", "auto"] {

@@ -32,7 +32,7 @@ pub struct Admission {
 struct Stranger {
     channel: Channel,
     since: Instant,
-    /// The random numbers of the proof and this side's scalar, set when the agent has sent its hello.
+    /// The random numbers of the proofs and this side's scalar, set when the agent has sent its hello.
     numbers: Option<(Numbers, Scalar)>,
 }
 

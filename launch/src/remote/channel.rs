@@ -1,5 +1,5 @@
-//! A connection between head and agent: messages in both directions, without blocking. Once both sides have
-//! proved themselves, each message is encrypted; its length is authenticated with it.
+//! A connection between head and agent: messages in both directions, without blocking. After both proofs each
+//! message is encrypted, and authenticated together with its length.
 
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,7 +15,7 @@ use super::message::{packed, unpacked};
 use super::proof::Side;
 use nmad_seal::{Keys, Sealer, TAG, Unsealer};
 
-/// Bytes of the length in front of a message.
+/// Bytes of the length before a message.
 const LEN: usize = 4;
 
 /// Longest message in bytes; the values of a host's ranks, and the environment, are much shorter.
@@ -58,7 +58,7 @@ impl Channel {
         Ok(Channel { stream, input, taken: 0, output, written: 0, len_max, open: true, ciphers: None })
     }
 
-    /// Marks the other side as authenticated; `side` is this one. What follows is encrypted.
+    /// Marks the other side as authenticated; `side` is this side. All further messages are encrypted.
     pub fn trust(&mut self, keys: &Keys, side: Side) {
         self.len_max = LEN_MAX;
         let (sealer, unsealer) = keys.directions(side == Side::Agent);

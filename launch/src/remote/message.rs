@@ -85,7 +85,7 @@ impl Intro {
 pub enum Up {
     /// The first message: the number of the host, a fresh random number, and a public key.
     Hello { node: u32, nonce: [u8; 32], key: [u8; 32] },
-    /// The second message: the proof that the agent knows the secret. Whatever follows it is encrypted.
+    /// The second message: the proof that the agent knows the secret. All later messages are encrypted.
     Proof([u8; 32]),
     /// A rank cannot be started: the exit code of the job, and the reason.
     Failed { code: i32, why: String },

@@ -1,6 +1,6 @@
 //! Proofs of knowledge of a job's secret: each side proves it for random numbers of the other side, and
-//! neither sends the secret. The numbers include public keys, from which follow the keys that encrypt what
-//! both sides say afterwards.
+//! neither sends the secret. The numbers include public keys, from which the keys for all later messages are
+//! derived.
 
 use nmad_seal::Keys;
 use nmad_seal::exchange::Scalar;
@@ -40,13 +40,14 @@ pub fn prove(secret: &[u8; 32], side: Side, numbers: &Numbers) -> [u8; 32] {
 }
 
 impl Numbers {
+    /// Returns the bytes that proofs and keys cover.
     fn text(&self) -> Vec<u8> {
         let Numbers { agent, head, keys: [ours, theirs], node } = self;
         [&agent[..], head, ours, theirs, &node.to_le_bytes()].concat()
     }
 
-    /// Derives the keys of the connection from the scalar of `side`; none: the other side's key is void. What
-    /// is said there is short, so that no other cipher is worth an agreement.
+    /// Derives the keys of the connection from the scalar of `side`; `None` if the other side's public key is
+    /// invalid. The cipher is fixed: messages are short, so a faster one is not worth a negotiation.
     pub fn derive(&self, secret: &[u8; 32], side: Side, scalar: &Scalar) -> Option<Keys> {
         let theirs = match side {
             Side::Agent => &self.keys[1],

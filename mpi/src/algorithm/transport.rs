@@ -17,6 +17,6 @@ pub trait Transport {
     /// How a request ended, if it has: the bytes of the message. Told once.
     fn take(&mut self, request: RequestId) -> Option<Result<u64, Error>>;
 
-    /// The error of MPI for a message that failed, with what the rails say of the reason.
+    /// Returns the error of MPI for a failed message, with the reason that the rails give.
     fn explain(&mut self, error: Error) -> crate::error::Error;
 }

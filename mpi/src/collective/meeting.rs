@@ -60,10 +60,11 @@ fn open(process: u64, fd: u64, (len, unit): (usize, usize)) -> Option<SharedMemo
     SharedMemory::adopt_at(&file, len, unit).ok()
 }
 
-/// Bytes at the end of memory that is looked at: a line for the word of its bell, and a word for [`make`].
+/// Bytes at the end of memory in which ranks wait: a cache line with the word of its bell, and a word for
+/// [`make`].
 pub(super) const BELL: usize = 128;
 
-/// The bell of memory.
+/// Returns the bell of memory.
 #[inline]
 pub(super) fn bell(memory: &SharedMemory) -> Bell<'_> {
     Bell(memory.word(memory.end() - BELL))
@@ -76,7 +77,7 @@ pub(super) fn wake(engine: &mut Engine, comm: &Communicator, bits: u64) {
     bell::wake(engine, processes.filter(|(rank, _)| *rank as i32 != comm.rank()), bits);
 }
 
-/// Waiting for other ranks in memory that has a bell.
+/// A wait for other ranks, for a change of memory that has a bell.
 pub(super) struct Wait<'a> {
     world: &'a World,
     comm: &'a Communicator,
@@ -84,7 +85,7 @@ pub(super) struct Wait<'a> {
     is_crowded: bool,
     looks: u32,
     patience: Patience,
-    /// Our bit of the bell was set.
+    /// Whether this rank's bit of the bell was set.
     is_set: bool,
     checks: Checks,
 }

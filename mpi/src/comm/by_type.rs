@@ -80,8 +80,8 @@ fn row(world: &World, alone: Option<i64>, split_type: Option<SplitType>, asked: 
     let session = world.session();
     let node = alone.unwrap_or_else(|| i64::from(session.nodes()[session.rank() as usize]));
     let mut units = [NONE; Kind::ALL.len()];
-    // What the hardware is like stands in some thirty files of the system: most splits, and all windows and
-    // files, ask for shared memory only.
+    // Reading the description of the hardware opens some thirty files of the system. Most splits, and those
+    // for windows and files, only ask for shared memory and do without it.
     let is_about_units = split_type == Some(SplitType::HwUnguided) || asked.and_then(Kind::of_name).is_some();
     for unit in if is_about_units { hardware::units() } else { Vec::new() } {
         units[unit.kind as usize] = unit.number.map_or(NONE, |number| node * PROCESSORS + i64::from(number));
@@ -96,7 +96,7 @@ fn row(world: &World, alone: Option<i64>, split_type: Option<SplitType>, asked: 
     }
 }
 
-/// File systems that nodes share.
+/// Names of file systems that several nodes share.
 const REMOTE: [&str; 7] = ["nfs", "cifs", "smb2", "lustre", "gpfs", "beegfs", "ceph"];
 
 fn directory(folder: &Path) -> i64 {

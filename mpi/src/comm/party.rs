@@ -161,7 +161,8 @@ impl Other {
 
 pub(crate) type Way = (u32, Context, u64);
 
-/// Bytes that a message reads or fills until it has ended: they are given up rather than freed before.
+/// Memory that a message reads or writes until it has ended. If it is dropped before, it is leaked and not
+/// freed.
 pub(crate) struct Kept(ManuallyDrop<Vec<u8>>);
 
 impl Kept {
@@ -173,13 +174,13 @@ impl Kept {
         memory::contiguous(self.0.as_ptr().cast(), self.0.len())
     }
 
-    /// The bytes, when all messages with them have ended.
+    /// Returns the bytes; all messages with them must have ended.
     pub(crate) fn release(self) -> Vec<u8> {
         ManuallyDrop::into_inner(self.0)
     }
 }
 
-/// Sends memory, which stays as it is until the end; it is submitted at once.
+/// Submits a message from memory, which must not change until the message has ended.
 pub(crate) fn lend((process, context, tag): Way, memory: Segments) -> Result<Ending> {
     let send = |engine: &mut newmadeleine::engine::Engine| {
         engine.send(PeerId(process), context, Tag(tag), memory, Hints::default())
@@ -187,7 +188,7 @@ pub(crate) fn lend((process, context, tag): Way, memory: Segments) -> Result<End
     at_hand::submit(send).map(Ending)
 }
 
-/// Receives into memory; it is posted at once.
+/// Posts a receive into memory.
 pub(crate) fn fill((process, context, tag): Way, memory: Segments) -> Result<Ending> {
     let from = Source::Peer(PeerId(process));
     at_hand::submit(|engine| engine.recv(from, context, TagMatch::Exact(Tag(tag)), memory)).map(Ending)

@@ -1,5 +1,5 @@
-//! Waiting with others for others: of a rank that is gone nothing comes, also not from those that wait for
-//! it.
+//! Accesses of all ranks, of which one may die: the others would wait for it, or for ranks that wait for it,
+//! forever.
 
 use super::File;
 use crate::error::{Class, Error, Result};
@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Something that ends when a rank of the file is gone.
+/// A future that ends with an error when a rank of the file is gone.
 pub(super) struct UnlessLost<F> {
     file: Arc<File>,
     inner: Pin<Box<F>>,
@@ -34,7 +34,7 @@ impl<R, F: Future<Output = Result<R>>> Future for UnlessLost<F> {
     }
 }
 
-/// A rank of the file that is gone, if there is one.
+/// Returns the error of the first rank of the file that is gone, if there is one.
 fn lost(file: &File) -> Option<Error> {
     let world = world().ok()?;
     let (rank, why) = first_lost(world, file.on.comm.local().processes().iter().copied())?;

@@ -29,7 +29,7 @@ Inside:
   nmad testbed --set r1=down        take rail r1 away in the middle of a transfer; r1=up brings it back
   nmad testbed --set r0=500mbit     change a rate; --set host1:r0=1gbit for what one host sends
   nmad testbed --set r0=noaddress   take the addresses of all hosts there away; r0=address gives them back
-  nmad testbed --set r0=noipv4      leave IPv6 alone there; r0=ipv4 gives the addresses back
+  nmad testbed --set r0=noipv4      remove the IPv4 addresses there and keep IPv6; r0=ipv4 adds them again
   nmad testbed --set r0=loss:1%     lose one in a hundred frames, in both directions; loss:0 ends it
   nmad testbed --set r0=mtu:9000    longer frames (1500 B at first), at every host
   echo $NMAD_TESTBED                how to run a program in another host:

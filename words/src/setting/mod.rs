@@ -144,7 +144,7 @@ pub fn of_sessions() -> impl Iterator<Item = &'static Setting> {
     ALL.iter().copied().filter(|setting| setting.key().is_some())
 }
 
-/// Returns the keys of all settings of sessions, for messages.
+/// Returns the keys of all settings of sessions, separated by commas, for messages.
 pub fn keys() -> String {
     of_sessions().filter_map(Setting::key).collect::<Vec<_>>().join(", ")
 }

@@ -41,7 +41,7 @@ impl Values {
     }
 }
 
-/// Returns the meaning, and when to set it.
+/// Returns the meaning of a setting, and when to set it.
 fn explained(setting: &Setting) -> String {
     match setting.when {
         "" => setting.meaning.into(),

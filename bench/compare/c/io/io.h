@@ -1,7 +1,7 @@
 /* The program that `nmad bench io` compiles with each library's mpicc: one source for all of them.
  *
- * A cell is a pattern and the bytes of its records. Each rank has `count` records of a file; a record bears its rank and
- * its number, so that what a file holds, and what was read, can be checked. `main.c` reads the cells, times them and
+ * A cell is a pattern and the length of its records. Each rank has `count` records of a file; a record contains its rank
+ * and its number, so that the data written and the data read can be checked. `main.c` reads the cells, times them and
  * prints; `records.c` makes and checks records. */
 #ifndef IO_H
 #define IO_H
@@ -9,13 +9,13 @@
 #include "common.h"
 #include <stddef.h>
 
-/* Which rank's record lies where in the file. */
+/* The order of the ranks' records in the file. */
 enum order {
   /* All records of rank 0, then all of rank 1, ... */
   BY_RANK,
   /* The first record of each rank, then the second of each, ... */
   INTERLEAVED,
-  /* Any: each record once. */
+  /* Any order: each record once. */
   ANY
 };
 
@@ -25,19 +25,19 @@ struct records {
   int count;
 };
 
-/* Where a record of a rank lies in the file. */
+/* Returns the offset of a record of a rank in the file. */
 MPI_Offset place(const struct records *records, int of_rank, int number);
 
-/* This rank's records, one behind the other. */
+/* Makes this rank's records, one behind the other. */
 char *made(const struct records *records);
 
-/* Writes the file as all ranks would. */
+/* Writes the file with the records of all ranks. */
 void write_file(const struct records *records, const char *path);
 
-/* Whether the file holds every record. */
+/* Returns whether the file contains every record. */
 int is_written(const struct records *records, const char *path);
 
-/* Whether memory holds records of this rank, or, in any order, of anybody. */
+/* Returns whether memory contains this rank's records, or with ANY different records of all ranks. */
 int is_read(const struct records *records, const char *memory);
 
 #endif

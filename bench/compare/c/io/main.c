@@ -6,15 +6,15 @@
  *     skip    NUMBER REASON
  *     end
  *
- * Each cell has a file of its own, which is opened before and removed after. A first turn counts for nothing; of
- * the five that follow the median is reported. The time of a turn is that of the rank that took longest. What was
- * written or read is checked after the last one. */
+ * Each cell has its own file, which is opened before the first turn and removed after the last. The first turn is not
+ * counted; the median of the next five is reported. The time of a turn is that of the slowest rank. The data written
+ * or read are checked after the last turn. */
 #include "io.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of a rank, if its records are long, and how many records it has at most. */
+/* Bytes of all records of a rank, and its largest number of records. */
 enum { SAMPLES = 5, CELLS = 256, BYTES = 32 << 20, RECORDS = 4096, SHARED = 1024, FILES = 100, NAME = 4096 };
 
 const char *const program = "io";
@@ -29,19 +29,19 @@ static struct cell cells[CELLS];
 static int cell_count;
 static const char *folder;
 
-/* What a cell works on. */
+/* The data of the present cell. */
 static struct records records;
 static MPI_File file;
 static char *memory;
 
-/* One turn; returns the seconds that it took on this rank. */
+/* Runs one turn; returns its time on this rank in seconds. */
 typedef double work(void);
 
 struct pattern {
   const char *name;
   work *run;
   enum order order;
-  /* Whether the records lie where a view shows them. */
+  /* Whether the file has a view that shows only this rank's records. */
   int has_view;
   int reads;
   int most;
@@ -178,7 +178,7 @@ static void show_own_records(void) {
   MPI_Type_free(&own);
 }
 
-/* Seconds of a turn, those of the slowest rank. */
+/* Returns the time of a turn on the slowest rank, in seconds. */
 static double timed(work *run) {
   double took, slowest;
   MPI_Barrier(MPI_COMM_WORLD);

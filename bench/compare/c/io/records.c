@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What a record begins with; the rest is one byte again and again. */
+/* The beginning of a record; its other bytes are all equal. */
 struct head {
   int rank, number;
 };
@@ -17,7 +17,7 @@ static void make(char *record, size_t bytes, struct head head) {
   memcpy(record, &head, sizeof head);
 }
 
-/* Whether the bytes behind the head are its own. */
+/* Returns whether the bytes behind the head are those that belong to it. */
 static int is_whole(const char *record, size_t bytes, struct head head) {
   for (size_t i = sizeof head; i < bytes; i++)
     if (record[i] != filler(head)) return 0;
@@ -52,7 +52,7 @@ void write_file(const struct records *records, const char *path) {
   free(record);
 }
 
-/* Takes note of a record; whether it is one that there is, whole, and new. */
+/* Marks a record as seen; returns whether it exists, is complete, and was not seen before. */
 static int is_new(const struct records *records, const char *record, char *seen) {
   struct head head;
   memcpy(&head, record, sizeof head);

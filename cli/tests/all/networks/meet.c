@@ -1,5 +1,5 @@
-/* Ranks compute a sum, pass 1 MiB around, connect by a port and, if all are on one node, spawn: all ways in which
- * processes of a job meet. Rank 0 prints one line. */
+/* Ranks compute a sum, pass 1 MiB around, connect by a port and, if all are on one node, spawn: all ways to open
+ * links between processes. Rank 0 prints one line. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

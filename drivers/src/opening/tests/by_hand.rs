@@ -50,7 +50,7 @@ impl Hand {
         Hand::with(medium, Policy::Off)
     }
 
-    /// One whose links are encrypted by this policy.
+    /// Creates one with this policy of encryption.
     pub(super) fn with(medium: Medium, encrypt: Policy) -> Hand {
         let bound = Duration::from_millis(BOUND_MS);
         let local = Local { name: "test".into(), rank: PeerId(1), rail: 3, secret: SECRET, bound, encrypt };
@@ -101,7 +101,7 @@ impl Hand {
     }
 }
 
-/// Bytes of a source that is not random.
+/// Nonce and scalar from a constant byte, instead of random bytes.
 pub(super) fn fresh(byte: u8) -> Fresh {
     Fresh { nonce: [byte; 32], scalar: Scalar::new([byte; 32]) }
 }

@@ -1,4 +1,4 @@
-//! Encrypted links: what each side offers, what it refuses, and which keys it has.
+//! Encrypted links: offers, refusals and keys of both sides.
 
 use super::by_hand::{DATAGRAMS, Hand, fresh, hello, refused, sealed};
 use crate::handshake::Ends;
@@ -12,8 +12,8 @@ const CIPHER: Cipher = Cipher::ChaCha20Poly1305;
 const SECRET: [u8; 32] = super::by_hand::SECRET;
 const MEDIA: [Medium; 2] = [Medium::Connections, DATAGRAMS];
 
-/// The policy of a side of a simulated world, and whether it takes peers to be far: no link is encrypted,
-/// or some sides encrypt and the others leave it to them.
+/// Returns the policy of a side of a simulated world, and whether its peers count as far. Depending on the
+/// seed no link is encrypted, or some sides encrypt and the others accept that.
 pub(super) fn policy(seed: u64, side: usize) -> (Policy, bool) {
     match (seed % 3, (seed / 3 + side as u64) % 3) {
         (0, _) => (Policy::Off, true),
@@ -28,7 +28,7 @@ fn offer(scalar: &Scalar) -> Option<Offer> {
     Some(Offer { cipher: CIPHER, key: scalar.public() })
 }
 
-/// A hello with the key of this scalar.
+/// Returns a hello with the public key of this scalar.
 fn keyed(from: u32, scalar: &Scalar) -> Hello {
     sealed(Hello { offer: offer(scalar), ..hello(from) })
 }
@@ -40,7 +40,7 @@ fn failed(actions: &[Action]) -> Option<&str> {
     })
 }
 
-/// What an attempt's peer answers: the data that both sides share, the peer's keys, and its welcome.
+/// Returns the answer of an attempt's peer: the data that both sides share, the peer's keys, and its welcome.
 fn welcome(hello: Hello, scalar: &Scalar) -> (Ends, Keys, Control<'static>) {
     let ends = Ends { hello, rail: 0, nonce: [6; 32], offer: offer(scalar) };
     let theirs = hello.offer.expect("the hello has an offer");
@@ -91,7 +91,7 @@ fn a_side_that_encrypts_refuses_one_that_does_not_and_the_other_way_round() {
             assert_eq!(code, RefusalCode::Encryption);
             assert!(text.contains(&format!("rank {without} does not")), "{text}");
         }
-        // Auto leaves it to the other side.
+        // Under `Auto` the other side decides.
         for hello in [hello(2), keyed(2, &scalar)] {
             let (_, actions) = Hand::with(medium, Policy::Auto).accept_hello(hello);
             assert_eq!(refused(&actions), None);
@@ -118,14 +118,14 @@ fn an_attempt_that_is_refused_for_want_of_encryption_begins_again_with_it_once()
         assert!(hello.offer.is_some());
         let actions = hand.handle(id, refusal(), 0);
         assert!(failed(&actions).is_some_and(|why| why.contains("refused the link")), "{actions:?}");
-        // A side that never encrypts does not begin to because somebody says so.
+        // A side that never encrypts ignores a refusal that asks for encryption.
         let mut hand = Hand::with(medium, Policy::Off);
         let (id, _) = hand.greet(0);
         assert!(failed(&hand.handle(id, refusal(), 0)).is_some());
     }
 }
 
-/// Sends a welcome to an attempt with encryption; returns whether the link would open.
+/// Sends a welcome to an attempt that encrypts; returns whether the link would open.
 fn opens(medium: Medium, of: impl Fn(Hello) -> Control<'static>) -> bool {
     let mut hand = Hand::with(medium, Policy::On);
     let (id, hello): (Id, Hello) = hand.greet(0);
@@ -176,7 +176,7 @@ fn a_hello_with_a_void_or_changed_key_gets_no_welcome() {
     }
 }
 
-/// Keys are made anew for each try, so that a link which opens again shares none with the one before.
+/// Each try has new keys, so a link that opens again has no key of the link before.
 #[test]
 fn each_attempt_has_a_key_of_its_own() {
     let mut hand = Hand::with(Medium::Connections, Policy::On);

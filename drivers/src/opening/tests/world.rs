@@ -90,7 +90,7 @@ struct Talk {
 #[derive(Clone, Copy)]
 struct Link {
     ends: Ends,
-    /// The key of the proof, by which both sides show that they have the same keys.
+    /// The key of the MACs with which each side proves that it has the same keys.
     key: [u8; 32],
     peer: PeerId,
     proof: bool,
@@ -192,7 +192,7 @@ impl World {
         }
     }
 
-    /// The nonces and the key of a side's link to a peer; none: it has no link.
+    /// Returns the nonces and the key of a side's link to a peer; `None` if it has no link.
     pub fn link(&self, side: usize, peer: usize) -> Option<([u8; 32], [u8; 32], [u8; 32])> {
         let links = self.sides[side].talks.iter().filter_map(|talk| talk.link);
         let link = links.into_iter().find(|link| link.peer.0 as usize == peer)?;

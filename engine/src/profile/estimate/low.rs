@@ -2,21 +2,22 @@
 
 use crate::clock::Duration;
 
-/// Observations of half a window. A half of 8 doubles the chance that all of a window were disturbed on a
-/// busy core; one of 32 follows a change as late as a burst of messages lasts.
+/// Observations in half a window. On a busy core, 8 double the chance that all observations of a window were
+/// disturbed; 32 take as long to follow a change as a burst of messages lasts.
 const HALF: u8 = 16;
 
 /// The lowest of the last 16 to 32 observations.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Low {
-    /// Lowest of this half of the window, and of the half before; zero before the first.
+    /// Lowest observation of the present half of the window.
     this: Duration,
+    /// Lowest observation of the half before; zero if there was none.
     before: Duration,
     count: u8,
 }
 
 impl Low {
-    /// Adds an observation and returns the lowest of the window.
+    /// Adds an observation and returns the lowest one of the window.
     #[inline]
     pub(crate) fn note(&mut self, took: Duration) -> Duration {
         if self.count == HALF {
@@ -27,7 +28,7 @@ impl Low {
         self.value()
     }
 
-    /// Returns the lowest of the window; zero without observations.
+    /// Returns the lowest observation of the window; zero without observations.
     #[inline]
     pub(crate) fn value(&self) -> Duration {
         if self.before == Duration::ZERO { self.this } else { self.this.min(self.before) }

@@ -1,15 +1,14 @@
-//! What decisions know of times that were observed.
+//! Estimates of costs from observed times, for decisions of the engine.
 //!
-//! **The model.** An observed time is a base cost plus noise that only adds: a scheduler takes the core, a
-//! receiver polls late, a queue is full. A host has phases in which everything is slower. A change of the
-//! hardware, or of its use, is a change of the base. So a base cost is a low quantile over the last
-//! observations: single slow ones do not raise it, and it follows a change when the window has passed. No
-//! mean is taken where one observation may be a thousand times as long as the others, as beside other
-//! processes.
+//! **The model.** An observed time is a base cost plus noise that is never negative: the scheduler takes the
+//! core, a receiver polls late, a queue is full. The base cost changes with the hardware and its use, and in
+//! phases in which the whole host is slower. So it is estimated by a low quantile of the last observations:
+//! single slow ones do not raise it, and it follows a change within one window. A mean is not used, since
+//! beside other processes one observation may be a thousand times as long as the others.
 //!
-//! - [`low`]: the base cost of something that is observed all the time, in constant memory (the windowed
-//!   minimum of BBR, Cardwell 2017, with two halves instead of a sorted window).
-//! - [`window`]: the order of the last few observations, where each is a transfer of its own.
+//! - [`low`]: the base cost of an action that is observed each time, in constant memory (the windowed minimum
+//!   of BBR, Cardwell 2017, with two halves instead of a sorted window).
+//! - [`window`]: quantiles of the last few observations, for transfers of which few are observed.
 
 pub(crate) mod low;
 pub(crate) mod window;

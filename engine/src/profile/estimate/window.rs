@@ -1,6 +1,6 @@
-//! The last few observations, by their order.
+//! Quantiles of the last few observations.
 
-/// The last `N` observations of one thing, for decisions from few of them.
+/// The last `N` observations of one quantity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Window<const N: usize> {
     values: [f32; N],
@@ -19,7 +19,7 @@ impl<const N: usize> Window<N> {
         Window { values: [value as f32; N], count: N as u32 }
     }
 
-    /// Reduces the observations to a single one.
+    /// Replaces all observations by this one.
     pub(crate) fn reduce_to(&mut self, value: f64) {
         *self = Window::default();
         self.note(value);
@@ -36,7 +36,7 @@ impl<const N: usize> Window<N> {
         self.count
     }
 
-    /// Whether each place has an observation.
+    /// Returns whether there were at least `N` observations.
     pub(crate) fn is_full(&self) -> bool {
         self.count as usize >= N
     }
@@ -46,8 +46,8 @@ impl<const N: usize> Window<N> {
         f64::from(self.values[(self.count as usize + N - 1) % N])
     }
 
-    /// Returns the observation that `rank` others are at most as large as; of the last one if there are
-    /// fewer. `None` without observations.
+    /// Returns the observation at place `rank` in ascending order, from 0; the largest if there are fewer.
+    /// `None` without observations.
     pub(crate) fn at(&self, rank: usize) -> Option<f64> {
         let known = (self.count as usize).min(N);
         let mut sorted = self.values;
@@ -56,8 +56,8 @@ impl<const N: usize> Window<N> {
         sorted.get(rank.min(known.saturating_sub(1))).map(|&value| f64::from(value))
     }
 
-    /// Returns the base cost: the second lowest, since one observation may be too fast, for example if the
-    /// acknowledgement of the one before was late and is part of that one's time.
+    /// Returns the base cost: the second lowest observation. The lowest may be too low, for example if the
+    /// acknowledgement of the transfer before was late and added time to that one.
     pub(crate) fn low(&self) -> Option<f64> {
         self.at(1)
     }

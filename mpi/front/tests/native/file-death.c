@@ -1,6 +1,6 @@
-/* Rank 1 dies inside a write of all ranks: the others get an error and do not hang. The launcher lets them go on. They
- * write what they saw to files (named by the first argument and their rank), and end when both have: a rank that ends
- * earlier would be one more that is gone. The second argument is the file that is written. */
+/* Rank 1 dies inside a write of all ranks: the others get an error and do not hang; the launcher does not end them. Each
+ * writes its error to a file (named by the first argument and its rank), and ends when both have, since a rank that
+ * ended earlier would be lost to the other one, too. The second argument is the file that is written. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <signal.h>

@@ -58,7 +58,7 @@ impl Policy {
 /// Returns whether an address is public: not private, link-local, loopback or shared by a provider
 /// (100.64.0.0/10).
 pub fn is_public(ip: IpAddr) -> bool {
-    match ip {
+    match ip.to_canonical() {
         IpAddr::V4(v4) => {
             let [first, second, ..] = v4.octets();
             let is_shared = first == 100 && second & 0xc0 == 64;

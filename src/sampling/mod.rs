@@ -89,11 +89,12 @@ pub fn known(options: &Options, rails: &[(String, Distance)]) -> (Vec<ProfileInf
     (list, complaints)
 }
 
-/// Returns whether the policy encrypts the links of a rail with this name; shared memory is never encrypted.
+/// Returns whether the policy encrypts the links of a rail with this name: adapters and shared memory never
+/// do.
 fn encrypts(options: &Options, name: &str) -> bool {
-    let interface = name.split_once('/').map(|(_, interface)| interface);
-    let address = || interfaces().ok()?.into_iter().find(|one| Some(&*one.name) == interface);
-    interface.is_some() && address().is_some_and(|one| options.encrypt.covers(one.address))
+    let Some(("tcp" | "udp" | "packet", interface)) = name.split_once('/') else { return false };
+    let address = || interfaces().ok()?.into_iter().find(|one| one.name == interface);
+    address().is_some_and(|one| options.encrypt.covers(one.address))
 }
 
 /// Marks profiles in the cache that transfers have clearly contradicted as provisional, so that the next job

@@ -189,6 +189,6 @@ mod tests {
         let all = [one(OURS, 1, 2.0), one("mpich", 1, 4.0), one(OURS, 2, 3.0), one("mpich", 2, 4.0)];
         let text = tables(&all)[0].to_string();
         assert!(text.contains("node2, /data") && text.contains("records-write 100 B"), "{text}");
-        assert!(text.contains("2.50 (2.00 .. 3.00)") && text.contains("0.50 .. 0.75"), "{text}");
+        assert!(text.contains("2.50 (2.00 .. 3.00)") && text.contains("0.500 .. 0.750"), "{text}");
     }
 }

@@ -72,6 +72,6 @@ mod tests {
         assert_eq!(rounds.names(), [OURS, "mpich", "openmpi"]);
         let ratio = rounds.ratio().unwrap();
         assert_eq!((ratio.min, ratio.max, ratio.count), (0.5, 0.75, 2));
-        assert_eq!(spread(rounds.of(OURS).unwrap()), "100 (50 .. 150)");
+        assert_eq!(spread(rounds.of(OURS).unwrap()), "100 (50.0 .. 150)");
     }
 }

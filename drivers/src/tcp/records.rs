@@ -21,8 +21,8 @@ use std::collections::VecDeque;
 
 /// Bytes before the data of a record.
 pub const HEAD: usize = 4;
-/// Longest data of a record in bytes, as in TLS. The fixed cost of a record, some 100 ns, is a few percent of
-/// the 4 us for its data. The incomplete record at the end of a read, 8 KiB on average, is copied once more.
+/// Longest data of a record in bytes, as in TLS. A record costs some 100 ns beside the 4 us for its data, and
+/// the incomplete one at the end of a read, 8 KiB on average, is copied once more.
 pub const LONGEST: usize = 16 << 10;
 /// Bytes that are encrypted before a system call sends them: few enough to stay in the caches.
 const AT_ONCE: usize = 4 * (HEAD + LONGEST + TAG);
@@ -330,7 +330,6 @@ impl Unsealing {
     }
 
     /// Decrypts a whole record; returns its data.
-    #[inline]
     fn open<'r>(&mut self, record: &'r mut [u8]) -> Result<&'r mut [u8], Broken> {
         let (head, sealed) = record.split_at_mut(HEAD);
         let opened = self.unsealer.open(self.number, head, sealed);

@@ -20,6 +20,8 @@ impl Low {
     /// Adds an observation and returns the lowest one of the window.
     #[inline]
     pub(crate) fn note(&mut self, took: Duration) -> Duration {
+        // A coarse clock may see no time at all; zero stands for no observation.
+        let took = took.max(Duration::from_ns(1));
         if self.count == HALF {
             (self.before, self.this, self.count) = (self.this, took, 0);
         }

@@ -15,7 +15,6 @@ mod algorithm;
 pub mod api;
 mod at_hand;
 mod attribute;
-mod bell;
 mod codes;
 mod collective;
 mod comm;
@@ -43,6 +42,7 @@ mod raise;
 pub mod request;
 mod session;
 mod shown;
+mod sleepers;
 mod status;
 #[allow(unsafe_code)]
 mod table;

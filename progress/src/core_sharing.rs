@@ -59,8 +59,8 @@ const SWITCH: Duration = Duration::from_ns(1_500);
 const LONG: Duration = Duration::from_ms(2);
 /// Two long times among this many times mean foreign work. Ranks that share a core have one in hundreds.
 const FEW: u32 = 64;
-/// After the second long time the thread does not yield, or polls less, for as long as that time; after each
-/// further one for twice as many times its length, up to PART: so long times are at most one part in PART.
+/// After the second long time the thread does not yield, or polls less, for as long as that one took. The
+/// factor doubles with each further long time, up to PART: so long times are at most one part in PART.
 const PART: u64 = 64;
 /// Surplus of waits that ended after a switch over waits of the same length that ended without one. A
 /// message that is there at once counts for neither: its sender may have had this core before.

@@ -47,9 +47,15 @@ impl Policy {
     /// Returns whether this side encrypts the links of a rail with this address. It does not consider other
     /// subnets, which a rail reaches only if the program has asked for routed links.
     pub fn covers(self, address: IpAddr) -> bool {
+        self.asks(|| is_public(address))
+    }
+
+    /// Returns whether this side asks for encryption of a link; `is_far`: its peer is in another subnet or at a
+    /// public address.
+    pub fn asks(self, is_far: impl FnOnce() -> bool) -> bool {
         match self {
             Policy::Off => false,
-            Policy::Auto => is_public(address),
+            Policy::Auto => is_far(),
             Policy::On => true,
         }
     }

@@ -13,11 +13,9 @@ pub(crate) fn recall(options: &Options, rail: &str, number: u8) -> Vec<String> {
     if options.sample == Sampling::Force {
         return Vec::new();
     }
-    let words = hardware::rail(
-        rail,
-        options.throttle.get(usize::from(number)).copied(),
-        super::encrypts(options, rail),
-    );
+    let throttle = options.throttle.get(usize::from(number)).copied();
+    // Only shared memory recalls what it has learnt, and is never encrypted.
+    let words = hardware::rail(rail, throttle, false);
     let key = Key { rail: words, distance: Distance::SameHost, host: hardware::host() };
     let file = options.profile.as_deref();
     // Errors in files are reported where profiles are looked up.

@@ -34,7 +34,7 @@ pub use hardware::{Distance, Key};
 pub(crate) use stock::{RailToSample, Stock};
 
 use crate::options::Options;
-use nmad_drivers::interface::interfaces;
+use nmad_drivers::interface::{Interface, interfaces};
 use nmad_engine::{PeerId, Profile, RailId};
 use nmad_progress::Node;
 use std::path::{Path, PathBuf};
@@ -73,9 +73,10 @@ pub fn known(options: &Options, rails: &[(String, Distance)]) -> (Vec<ProfileInf
         complaints.push(why);
         Vec::new()
     });
-    let host = hardware::host();
+    let (host, interfaces) = (hardware::host(), interfaces().unwrap_or_default());
     let mut info = |(number, (name, distance)): (usize, &(String, Distance))| {
-        let words = hardware::rail(name, options.throttle.get(number).copied(), encrypts(options, name));
+        let encrypts = encrypts(options, &interfaces, name);
+        let words = hardware::rail(name, options.throttle.get(number).copied(), encrypts);
         let key = Key { rail: words, distance: *distance, host: host.clone() };
         let found = find(&key, &shipped, options.profile.as_deref());
         let found = found.unwrap_or_else(|why| {
@@ -91,10 +92,10 @@ pub fn known(options: &Options, rails: &[(String, Distance)]) -> (Vec<ProfileInf
 
 /// Returns whether the policy encrypts the links of a rail with this name: adapters and shared memory never
 /// do.
-fn encrypts(options: &Options, name: &str) -> bool {
-    let Some(("tcp" | "udp" | "packet", interface)) = name.split_once('/') else { return false };
-    let address = || interfaces().ok()?.into_iter().find(|one| one.name == interface);
-    address().is_some_and(|one| options.encrypt.covers(one.address))
+fn encrypts(options: &Options, interfaces: &[Interface], name: &str) -> bool {
+    let Some(("tcp" | "udp" | "packet", own)) = name.split_once('/') else { return false };
+    let interface = interfaces.iter().find(|interface| interface.name == own);
+    interface.is_some_and(|interface| options.encrypt.covers(interface.address))
 }
 
 /// Marks profiles in the cache that transfers have clearly contradicted as provisional, so that the next job

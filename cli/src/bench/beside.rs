@@ -2,10 +2,13 @@
 //! far it is.
 
 use clap::Args;
+use nmad_bench::table::Table;
 use nmad_compare::{CompareError, Done, PeerSpec, Watch};
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Duration;
 
+use crate::output::{USAGE, complain, say, say_line};
 use crate::progress::Progress;
 
 /// Beside whom, and for how long.
@@ -61,6 +64,21 @@ impl Beside {
         // As it is now: the cache may be a link.
         Ok(prefix.canonicalize().unwrap_or(prefix))
     }
+}
+
+/// The exit code of a benchmark, whose error is printed: 2 for wrong arguments, 1 for everything else.
+pub(super) fn ended(subcommand: &str, done: Result<(), CompareError>) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error @ CompareError::Argument(_)) => complain(subcommand, &error, USAGE),
+        Err(error) => complain(subcommand, &error, 1),
+    }
+}
+
+/// Prints tables, and what could not be measured.
+pub(super) fn say_tables(tables: Vec<Table>, missing: &[String]) {
+    tables.into_iter().for_each(say);
+    missing.iter().for_each(|what| say_line(format_args!("missing: {what}")));
 }
 
 /// Where this build and the wheels are kept.

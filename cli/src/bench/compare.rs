@@ -5,8 +5,8 @@ use nmad_compare::{CompareError, Diff, Extent, PLACES, Report, Request};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::beside::{Beside, Shown, cache};
-use crate::output::{USAGE, complain, say, say_json, say_line};
+use super::beside::{Beside, Shown, cache, ended};
+use crate::output::{say, say_json, say_line};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,11 +73,7 @@ pub(crate) fn main(args: &CompareArgs) -> ExitCode {
         Some([before, after]) => diff(args, before, after),
         _ => measure(args),
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error @ CompareError::Argument(_)) => complain("bench compare", &error, USAGE),
-        Err(error) => complain("bench compare", &error, 1),
-    }
+    ended("bench compare", done)
 }
 
 fn list() {

@@ -9,9 +9,9 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::beside::{Beside, Shown, cache};
+use super::beside::{Beside, Shown, cache, ended, say_tables};
 use super::rounds::{Rounds, spread};
-use crate::output::{USAGE, complain, say, say_json, say_line};
+use crate::output::say_json;
 use crate::size;
 
 const EXAMPLES: &str = "\
@@ -98,11 +98,7 @@ impl IoArgs {
 
 /// Runs the command.
 pub(crate) fn main(args: &IoArgs) -> ExitCode {
-    match measure(args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error @ CompareError::Argument(_)) => complain("bench io", &error, USAGE),
-        Err(error) => complain("bench io", &error, 1),
-    }
+    ended("bench io", measure(args))
 }
 
 fn measure(args: &IoArgs) -> Result<(), CompareError> {
@@ -119,8 +115,7 @@ fn measure(args: &IoArgs) -> Result<(), CompareError> {
     })?;
     shown.end();
     if !args.json {
-        tables(&all).into_iter().for_each(say);
-        missing.iter().for_each(|what| say_line(format_args!("missing: {what}")));
+        say_tables(tables(&all), &missing);
     }
     Ok(())
 }

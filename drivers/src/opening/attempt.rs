@@ -37,7 +37,7 @@ pub(super) struct Attempt {
     unreached: usize,
     /// Number of conversations that the peer has closed.
     ended: usize,
-    /// Whether the next hello asks for an encrypted link.
+    /// Whether the hellos of this try ask for an encrypted link.
     encrypts: bool,
     /// The peer has refused a hello without encryption, and the policy of this side permits both.
     is_upgraded: bool,
@@ -169,9 +169,11 @@ impl Opening {
             });
         }
         let rival = self.has_incoming_handshake(at);
-        self.attempts[at].encrypts = self.attempts[at].is_upgraded || self.encrypts(peer, facts);
         match self.attempts[at].stage {
-            Stage::Resting { until_ms } if now_ms >= until_ms && !rival => self.reach(at, count, now_ms),
+            Stage::Resting { until_ms } if now_ms >= until_ms && !rival => {
+                self.attempts[at].encrypts = self.attempts[at].is_upgraded || self.encrypts(peer, facts);
+                self.reach(at, count, now_ms)
+            }
             Stage::Reaching { id, until_ms } if now_ms >= until_ms => {
                 self.actions.push_back(Action::Drop { id });
                 self.handle_failure(at, FailureKind::Unreachable, facts.no_answer(peer), now_ms, facts);

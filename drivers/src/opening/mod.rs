@@ -351,11 +351,7 @@ impl Opening {
 
     /// Returns whether this side asks for encryption when it opens a link to a peer.
     fn encrypts(&self, peer: PeerId, facts: &dyn Facts) -> bool {
-        match self.local.encrypt {
-            Policy::Off => false,
-            Policy::Auto => facts.is_far(peer),
-            Policy::On => true,
-        }
+        self.local.encrypt.asks(|| facts.is_far(peer))
     }
 
     /// Returns the key of the MACs of welcome and proof.

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::net::{self, RecvFlags};
 use std::fmt;
 use std::io;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 /// Bytes that one read takes into the scratch buffer: the usual size of the kernel's pieces. Reading the
 /// header of a chunk alone would save a copy of the data behind it, but acknowledges a piece that is half
@@ -121,6 +121,19 @@ pub enum PacketPoll {
     Other,
 }
 
+/// Reads once into the scratch buffer, for a thread that waits for one packet. Returns the number of bytes, or
+/// what the poll has found instead.
+#[inline]
+pub fn poll_once(fd: BorrowedFd<'_>, scratch: &mut Scratch) -> Result<ControlFlow<PacketPoll, usize>, Ended> {
+    match net::recv(fd, &mut scratch[..AHEAD], RecvFlags::empty()) {
+        // The next read reports the end of the stream.
+        Ok((_, 0)) => Ok(ControlFlow::Break(PacketPoll::Other)),
+        Ok((_, got)) => Ok(ControlFlow::Continue(got)),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(ControlFlow::Break(PacketPoll::Nothing)),
+        Err(e) => Err(Ended::Failed(e)),
+    }
+}
+
 /// Reads once, for a thread that waits for one packet.
 #[inline]
 pub fn read_packet(
@@ -131,12 +144,9 @@ pub fn read_packet(
     if !matches!(stream, Stream::Between) {
         return Ok(PacketPoll::Other);
     }
-    let got = match net::recv(fd, &mut scratch[..AHEAD], RecvFlags::empty()) {
-        // The next read reports the end of the stream.
-        Ok((_, 0)) => return Ok(PacketPoll::Other),
-        Ok((_, got)) => got,
-        Err(Errno::AGAIN | Errno::INTR) => return Ok(PacketPoll::Nothing),
-        Err(e) => return Err(Ended::Failed(e)),
+    let got = match poll_once(fd, scratch)? {
+        ControlFlow::Continue(got) => got,
+        ControlFlow::Break(poll) => return Ok(poll),
     };
     if is_packet(&scratch[..got]) {
         return Ok(PacketPoll::Packet(0..got));

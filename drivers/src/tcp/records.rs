@@ -7,7 +7,7 @@
 //! stay encrypted until the next poll.
 
 use super::outgoing::Outgoing;
-use super::read::{AHEAD, Ended, PacketPoll, ReadResult, nothing};
+use super::read::{AHEAD, Ended, PacketPoll, ReadResult, nothing, poll_once};
 use super::scratch::{Kept, Scratch};
 use super::stream::{Broken, Place, Stream, is_packet};
 use super::sys;
@@ -18,6 +18,7 @@ use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendFlags};
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 
 /// Bytes before the data of a record.
 pub const HEAD: usize = 4;
@@ -234,12 +235,9 @@ impl Unsealing {
         if !matches!(stream, Stream::Between) || self.has_kept() || !self.partial.is_empty() {
             return Ok(PacketPoll::Other);
         }
-        let got = match net::recv(fd, &mut scratch[..AHEAD], RecvFlags::empty()) {
-            // The next read reports the end of the stream.
-            Ok((_, 0)) => return Ok(PacketPoll::Other),
-            Ok((_, got)) => got,
-            Err(Errno::AGAIN | Errno::INTR) => return Ok(PacketPoll::Nothing),
-            Err(e) => return Err(Ended::Failed(e)),
+        let got = match poll_once(fd, scratch)? {
+            ControlFlow::Continue(got) => got,
+            ControlFlow::Break(poll) => return Ok(poll),
         };
         if whole(&scratch[..got])? != Some(got) {
             self.behind = scratch.detach(0..got);

@@ -57,6 +57,13 @@ impl Outbox {
         self.queue.push_back(Outgoing::new(order));
     }
 
+    /// Queues a packet with a copy of this data.
+    fn push_copy(&mut self, (to, number): (PeerId, u32), (head, data): (&[u64], &Segments)) {
+        let mut bytes = Vec::with_capacity(size_of_val(head) + data.len() as usize);
+        data.append_behind(head, &mut bytes);
+        self.push(Order::Packet { to, number, packet: Packet { bytes, in_place: Vec::new() } });
+    }
+
     /// Sends a packet at once, if the queue is empty.
     #[inline]
     pub fn send_now(
@@ -84,9 +91,7 @@ impl Outbox {
         match taken {
             Ok(taken) if taken == len => Sent::Done,
             Ok(taken) if taken > 0 => {
-                let mut bytes = Vec::with_capacity(len);
-                data.append_behind(head, &mut bytes);
-                self.push(Order::Packet { to, number, packet: Packet { bytes, in_place: Vec::new() } });
+                self.push_copy((to, number), (head, data));
                 self.written = taken as u64;
                 Sent::Posted
             }
@@ -200,9 +205,7 @@ impl Outbox {
         (to, number): (PeerId, u32),
         (head, data): (&[u64], &Segments),
     ) -> Sent {
-        let mut bytes = Vec::with_capacity(size_of_val(head) + data.len() as usize);
-        data.append_behind(head, &mut bytes);
-        self.push(Order::Packet { to, number, packet: Packet { bytes, in_place: Vec::new() } });
+        self.push_copy((to, number), (head, data));
         let mut sent = Vec::new();
         // An error recurs when the rail writes again, and is reported then.
         let _ = self.write_sealed(fd, staging, &mut sent);

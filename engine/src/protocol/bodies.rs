@@ -152,13 +152,10 @@ fn cut(
                 (parts::longest(body, if body.settled { longest } else { longest.min(max) }), None)
             }
             Request::Large(_) if body.is_pushed() => (u64::MAX, Some((RegionId(body.request.0), Key::PUSH))),
-            Request::Large(send) => {
-                let key = send.grant().and_then(|grant| Some((grant.region, Key(grant.keys.get(remote)?))));
-                if key.is_none() {
-                    continue;
-                }
-                (max, key)
-            }
+            Request::Large(send) => match send.grant().and_then(|grant| grant.target(remote)) {
+                None => continue,
+                target => (max, target),
+            },
             _ => continue,
         };
         let Some((offset, len)) = body.next_chunk(rail, |len| is_first(request, len), max) else { continue };

@@ -20,7 +20,7 @@ use crate::engine::Engine;
 use crate::engine::arrive::Wrong;
 use crate::engine::peer::Peer;
 use crate::memory::{Buffer, Segments};
-use crate::packet::{PeerId, RegionId, RequestId};
+use crate::packet::{Key, PeerId, RegionId, RequestId};
 use crate::protocol::rules::{Family, Message, Rules, Submission};
 use crate::protocol::{Protocol, Request};
 use crate::schedule::body::Body;
@@ -132,6 +132,13 @@ pub(crate) struct Grant {
     pub(crate) region: RegionId,
     pub(crate) len: u64,
     pub(crate) keys: Keys,
+}
+
+impl Grant {
+    /// Returns where chunks go over the peer's rail of this number; `None` if the peer gave no key for it.
+    pub(crate) fn target(&self, remote: u8) -> Option<(RegionId, Key)> {
+        Some((self.region, Key(self.keys.get(remote)?)))
+    }
 }
 
 impl LargeSend {

@@ -2,7 +2,7 @@
 
 use super::agreement::greatest;
 use super::call::Call;
-use super::meeting::{BELL, Wait, bell, make, wake};
+use super::meeting::{SLEEPERS, Wait, make, sleepers, wake};
 use super::posted::{Rest, Way};
 use super::settings::settings;
 use super::shared::{Chosen, Means, Place};
@@ -64,7 +64,7 @@ impl Call {
         let mut board = locked(board);
         let turn = turn(&mut board)?;
         let ended = board.start(turn);
-        let ranks = bell(board.memory()).ring();
+        let ranks = sleepers(board.memory()).take();
         if ranks != 0 {
             world()?.node().submit(|engine| wake(engine, &self.on.comm, ranks));
         }
@@ -229,7 +229,7 @@ impl Call {
             return Ok(None);
         }
         let (size, me) = (self.team().size(), self.me());
-        let memory = make(&self.on.comm, (T::len(size) + BELL, 1), me)?;
+        let memory = make(&self.on.comm, (T::len(size) + SLEEPERS, 1), me)?;
         if T::MEMORY == Memory::Board {
             let nonblocking = &self.on.comm.desk().shared.nonblocking;
             let mut called = [nonblocking.called() as f64];

@@ -1,10 +1,10 @@
 //! How the ranks of a node make memory that all of them see, and wait for each other in it.
 
 use super::agreement::greatest;
-use crate::bell::{self, Bell};
 use crate::comm::Communicator;
 use crate::error::Result;
 use crate::lost::{Checks, lost};
+use crate::sleepers::{self, Sleepers};
 use crate::task;
 use crate::world::World;
 use newmadeleine::SharedMemory;
@@ -60,24 +60,24 @@ fn open(process: u64, fd: u64, (len, unit): (usize, usize)) -> Option<SharedMemo
     SharedMemory::adopt_at(&file, len, unit).ok()
 }
 
-/// Bytes at the end of memory in which ranks wait: a cache line with the word of its bell, and a word for
-/// [`make`].
-pub(super) const BELL: usize = 128;
+/// Bytes at the end of memory in which ranks wait: a cache line with the word of the ranks that sleep, and
+/// a word for [`make`].
+pub(super) const SLEEPERS: usize = 128;
 
-/// Returns the bell of memory.
+/// Returns the ranks that sleep until the memory changes.
 #[inline]
-pub(super) fn bell(memory: &SharedMemory) -> Bell<'_> {
-    Bell(memory.word(memory.end() - BELL))
+pub(super) fn sleepers(memory: &SharedMemory) -> Sleepers<'_> {
+    Sleepers(memory.word(memory.end() - SLEEPERS))
 }
 
-/// Wakes these ranks, after the bell was rung.
+/// Wakes these ranks, whose bits were taken.
 #[cold]
 pub(super) fn wake(engine: &mut Engine, comm: &Communicator, bits: u64) {
     let processes = comm.local().processes().iter().copied().enumerate();
-    bell::wake(engine, processes.filter(|(rank, _)| *rank as i32 != comm.rank()), bits);
+    sleepers::wake(engine, processes.filter(|(rank, _)| *rank as i32 != comm.rank()), bits);
 }
 
-/// A wait for other ranks, for a change of memory that has a bell.
+/// A wait for other ranks, for a change of memory in which sleeping ranks are noted.
 pub(super) struct Wait<'a> {
     world: &'a World,
     comm: &'a Communicator,
@@ -85,7 +85,7 @@ pub(super) struct Wait<'a> {
     is_crowded: bool,
     looks: u32,
     patience: Patience,
-    /// Whether this rank's bit of the bell was set.
+    /// Whether this rank's bit among the sleepers was set.
     is_set: bool,
     checks: Checks,
 }
@@ -100,7 +100,7 @@ impl<'a> Wait<'a> {
     #[inline]
     pub(super) fn pause(&mut self, memory: &SharedMemory, has_changed: bool) -> Result<()> {
         if has_changed {
-            self.ring(memory);
+            self.wake_sleepers(memory);
         }
         self.looks += 1;
         if self.is_crowded || self.looks.is_multiple_of(LOOKS) {
@@ -114,16 +114,16 @@ impl<'a> Wait<'a> {
     #[cold]
     fn rest(&mut self, memory: &SharedMemory) -> Result<()> {
         task::advance(self.world);
-        let bell = bell(memory);
+        let sleepers = sleepers(memory);
         let me = self.comm.rank() as usize;
         let is_set = &mut self.is_set;
-        task::pause_for(self.world, &mut self.patience, &mut || bell.may_sleep(me, is_set));
+        task::pause_for(self.world, &mut self.patience, &mut || sleepers.may_sleep(me, is_set));
         if self.checks.is_due() { lost(self.world, self.comm).map_or(Ok(()), Err) } else { Ok(()) }
     }
 
     #[inline]
-    fn ring(&self, memory: &SharedMemory) {
-        match bell(memory).ring() {
+    fn wake_sleepers(&self, memory: &SharedMemory) {
+        match sleepers(memory).take() {
             0 => {}
             ranks => self.world.node().submit(|engine| wake(engine, self.comm, ranks)),
         }
@@ -133,9 +133,9 @@ impl<'a> Wait<'a> {
     #[inline]
     pub(super) fn end(self, memory: &SharedMemory) {
         if self.is_set {
-            bell(memory).is_awake(self.comm.rank() as usize);
+            sleepers(memory).is_awake(self.comm.rank() as usize);
         }
         self.world.node().found(&self.patience);
-        self.ring(memory);
+        self.wake_sleepers(memory);
     }
 }

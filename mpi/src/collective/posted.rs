@@ -58,7 +58,7 @@ impl Posted {
             && let Some(Ok(mut board)) = self.comm.desk().shared.board().map(|board| board.try_lock())
             && board.go_on()
         {
-            self.asleep |= meeting::bell(board.memory()).ring();
+            self.asleep |= meeting::sleepers(board.memory()).take();
         }
         let rest = match ended.get()? {
             Ok(left) if left.is_empty() => None,
@@ -122,6 +122,6 @@ impl Work for Posted {
         let Some(Ok(board)) = self.comm.desk().shared.board().map(|board| board.try_lock()) else {
             return true;
         };
-        meeting::bell(board.memory()).may_sleep(self.comm.rank() as usize, is_set)
+        meeting::sleepers(board.memory()).may_sleep(self.comm.rank() as usize, is_set)
     }
 }

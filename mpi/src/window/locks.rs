@@ -5,7 +5,7 @@
 //! other nodes ask the service of the rank whose lock it is, which takes a ticket for them.
 
 use super::memory::Common;
-use crate::bell::Bell;
+use crate::sleepers::Sleepers;
 use newmadeleine::joint::{self, JointCopy};
 use nmad_rma::locks as rma;
 use std::path::Path;
@@ -19,11 +19,12 @@ pub(super) const LEN: usize = 256;
 const WORDS: usize = LEN / size_of::<u64>();
 /// The process that combines elements; those before are of the lock that ranks take.
 const BUSY: usize = 16;
-/// The bell of those that wait for the lock.
-const BELL: usize = 17;
+/// The word of the ranks that sleep until the lock is free.
+const SLEEPERS: usize = 17;
 /// The first of the words for joint copies.
 const JOINT: usize = 24;
-const _: () = assert!(rma::WORDS <= BUSY && BUSY < BELL && BELL < JOINT && JOINT + joint::WORDS <= WORDS);
+const _: () =
+    assert!(rma::WORDS <= BUSY && BUSY < SLEEPERS && SLEEPERS < JOINT && JOINT + joint::WORDS <= WORDS);
 
 /// The words of all ranks of a node, or of one rank.
 pub(super) enum Words {
@@ -68,9 +69,9 @@ impl<'a> Locks<'a> {
         rma::Locks(self.0.first_chunk().expect("it has fewer words"))
     }
 
-    /// Wakes those that wait for it.
-    pub(super) fn bell(self) -> Bell<'a> {
-        Bell(&self.0[BELL])
+    /// Returns the ranks that sleep until it is free.
+    pub(super) fn sleepers(self) -> Sleepers<'a> {
+        Sleepers(&self.0[SLEEPERS])
     }
 
     /// Copies to and from its memory that it has a part in.

@@ -3,9 +3,9 @@
 use super::Window;
 use super::locks::Locks;
 use super::passive::WAITING;
-use crate::bell;
 use crate::error::{Class, Result};
 use crate::lost::{Checks, first_lost};
+use crate::sleepers;
 use crate::task;
 use crate::world::World;
 use newmadeleine::RequestId;
@@ -29,11 +29,11 @@ impl Window {
 
     /// Waits for memory to change until it is our turn.
     pub(super) fn until_turn(&self, world: &World, locks: Locks<'_>, ticket: Ticket) -> Result<()> {
-        let (bell, me, mut is_set) = (locks.bell(), self.place(), false);
+        let (sleepers, me, mut is_set) = (locks.sleepers(), self.place(), false);
         let look = || Ok(locks.turns().has_turn(ticket).then_some(()));
-        let ended = self.until_woken(world, WAITING, &mut || bell.may_sleep(me, &mut is_set), look);
+        let ended = self.until_woken(world, WAITING, &mut || sleepers.may_sleep(me, &mut is_set), look);
         if is_set {
-            bell.is_awake(me);
+            sleepers.is_awake(me);
         }
         ended
     }
@@ -41,9 +41,9 @@ impl Window {
     /// Wakes the ranks of this node that wait for a lock that was given back.
     #[inline]
     pub(super) fn wake(&self, locks: Locks<'_>, with: impl FnOnce(&dyn Fn(&mut Engine))) {
-        match locks.bell().ring() {
+        match locks.sleepers().take() {
             0 => {}
-            bits => with(&|engine| bell::wake(engine, self.neighbors(), bits)),
+            bits => with(&|engine| sleepers::wake(engine, self.neighbors(), bits)),
         }
     }
 

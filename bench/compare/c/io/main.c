@@ -34,11 +34,13 @@ static struct records records;
 static MPI_File file;
 static char *memory;
 
-/* Runs one turn; returns its time on this rank in seconds. */
-typedef double work(void);
+/* The work of one turn. */
+typedef void work(void);
 
 struct pattern {
   const char *name;
+  /* What comes before each turn and is not timed; none: nothing. */
+  work *prepare;
   work *run;
   enum order order;
   /* Whether the file has a view that shows only this rank's records. */
@@ -59,46 +61,34 @@ static void check(int code, const char *what) {
 static char *record(int number) { return memory + (size_t)number * records.bytes; }
 static int length(void) { return (int)records.bytes; }
 
-static double write_records(void) {
-  double began = MPI_Wtime();
+static void write_records(void) {
   for (int i = 0; i < records.count; i++)
     check(MPI_File_write_at(file, place(&records, rank, i), record(i), length(), MPI_BYTE, MPI_STATUS_IGNORE),
           "MPI_File_write_at");
-  return MPI_Wtime() - began;
 }
 
-static double read_records(void) {
-  double began = MPI_Wtime();
+static void read_records(void) {
   for (int i = 0; i < records.count; i++)
     check(MPI_File_read_at(file, place(&records, rank, i), record(i), length(), MPI_BYTE, MPI_STATUS_IGNORE),
           "MPI_File_read_at");
-  return MPI_Wtime() - began;
 }
 
 static int all_bytes(void) { return length() * records.count; }
 
-static double write_view(void) {
-  double began = MPI_Wtime();
+static void write_view(void) {
   check(MPI_File_write_at(file, 0, memory, all_bytes(), MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at");
-  return MPI_Wtime() - began;
 }
 
-static double read_view(void) {
-  double began = MPI_Wtime();
+static void read_view(void) {
   check(MPI_File_read_at(file, 0, memory, all_bytes(), MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_read_at");
-  return MPI_Wtime() - began;
 }
 
-static double write_together(void) {
-  double began = MPI_Wtime();
+static void write_together(void) {
   check(MPI_File_write_at_all(file, 0, memory, all_bytes(), MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at_all");
-  return MPI_Wtime() - began;
 }
 
-static double read_together(void) {
-  double began = MPI_Wtime();
+static void read_together(void) {
   check(MPI_File_read_at_all(file, 0, memory, all_bytes(), MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_read_at_all");
-  return MPI_Wtime() - began;
 }
 
 static void rewind_shared(void) {
@@ -106,24 +96,17 @@ static void rewind_shared(void) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static double write_shared(void) {
-  rewind_shared();
-  double began = MPI_Wtime();
+static void write_shared(void) {
   for (int i = 0; i < records.count; i++)
     check(MPI_File_write_shared(file, record(i), length(), MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_shared");
-  return MPI_Wtime() - began;
 }
 
-static double read_shared(void) {
-  rewind_shared();
-  double began = MPI_Wtime();
+static void read_shared(void) {
   for (int i = 0; i < records.count; i++)
     check(MPI_File_read_shared(file, record(i), length(), MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_read_shared");
-  return MPI_Wtime() - began;
 }
 
-static double open_files(void) {
-  double began = MPI_Wtime();
+static void open_files(void) {
   for (int i = 0; i < records.count; i++) {
     char path[NAME];
     MPI_File opened;
@@ -131,21 +114,20 @@ static double open_files(void) {
     check(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &opened), "MPI_File_open");
     check(MPI_File_close(&opened), "MPI_File_close");
   }
-  return MPI_Wtime() - began;
 }
 
 static const struct pattern patterns[] = {
-    {"contiguous-write", write_records, BY_RANK, 0, 0, RECORDS},
-    {"contiguous-read", read_records, BY_RANK, 0, 1, RECORDS},
-    {"strided-write", write_view, INTERLEAVED, 1, 0, RECORDS},
-    {"strided-read", read_view, INTERLEAVED, 1, 1, RECORDS},
-    {"records-write", write_records, INTERLEAVED, 0, 0, RECORDS},
-    {"records-read", read_records, INTERLEAVED, 0, 1, RECORDS},
-    {"collective-write", write_together, INTERLEAVED, 1, 0, RECORDS},
-    {"collective-read", read_together, INTERLEAVED, 1, 1, RECORDS},
-    {"shared-write", write_shared, ANY, 0, 0, SHARED},
-    {"shared-read", read_shared, ANY, 0, 1, SHARED},
-    {"open", open_files, BY_RANK, 0, 0, FILES},
+    {"contiguous-write", NULL, write_records, BY_RANK, 0, 0, RECORDS},
+    {"contiguous-read", NULL, read_records, BY_RANK, 0, 1, RECORDS},
+    {"strided-write", NULL, write_view, INTERLEAVED, 1, 0, RECORDS},
+    {"strided-read", NULL, read_view, INTERLEAVED, 1, 1, RECORDS},
+    {"records-write", NULL, write_records, INTERLEAVED, 0, 0, RECORDS},
+    {"records-read", NULL, read_records, INTERLEAVED, 0, 1, RECORDS},
+    {"collective-write", NULL, write_together, INTERLEAVED, 1, 0, RECORDS},
+    {"collective-read", NULL, read_together, INTERLEAVED, 1, 1, RECORDS},
+    {"shared-write", rewind_shared, write_shared, ANY, 0, 0, SHARED},
+    {"shared-read", rewind_shared, read_shared, ANY, 0, 1, SHARED},
+    {"open", NULL, open_files, BY_RANK, 0, 0, FILES},
 };
 
 static const struct pattern *find(const char *name) {
@@ -179,10 +161,13 @@ static void show_own_records(void) {
 }
 
 /* Returns the time of a turn on the slowest rank, in seconds. */
-static double timed(work *run) {
+static double timed(const struct pattern *pattern) {
   double took, slowest;
   MPI_Barrier(MPI_COMM_WORLD);
-  took = run();
+  if (pattern->prepare) pattern->prepare();
+  took = MPI_Wtime();
+  pattern->run();
+  took = MPI_Wtime() - took;
   MPI_Allreduce(&took, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
   return slowest;
 }
@@ -203,9 +188,9 @@ static int accessed(const struct pattern *pattern, const char *path, double *too
   MPI_Barrier(MPI_COMM_WORLD);
   check(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file), "MPI_File_open");
   if (pattern->has_view) show_own_records();
-  timed(pattern->run);
+  timed(pattern);
   if (pattern->reads) memset(memory, 0, records.bytes * (size_t)records.count);
-  for (int i = 0; i < SAMPLES; i++) took[i] = timed(pattern->run);
+  for (int i = 0; i < SAMPLES; i++) took[i] = timed(pattern);
   check(MPI_File_sync(file), "MPI_File_sync");
   MPI_Barrier(MPI_COMM_WORLD);
   if (pattern->reads) right = is_read(&records, memory);
@@ -226,8 +211,8 @@ static void measure(const struct pattern *pattern, const struct cell *cell) {
   records.count = fit > (size_t)pattern->most ? pattern->most : fit ? (int)fit : 1;
   snprintf(path, sizeof path, "%s/%s-%zu", folder, pattern->name, cell->bytes);
   if (pattern->run == open_files) {
-    timed(open_files);
-    for (int i = 0; i < SAMPLES; i++) took[i] = timed(open_files);
+    timed(pattern);
+    for (int i = 0; i < SAMPLES; i++) took[i] = timed(pattern);
     for (int i = 0; rank == 0 && i < records.count; i++) {
       snprintf(path, sizeof path, "%s/open-%d", folder, i);
       check(MPI_File_delete(path, MPI_INFO_NULL), "MPI_File_delete");

@@ -8,8 +8,8 @@ use nmad_compare::{CompareError, FLOOD, ImbalancePlan, ImbalanceRequest, Measure
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::beside::{Beside, Shown, cache};
-use crate::output::{USAGE, complain, say, say_json, say_line};
+use super::beside::{Beside, Shown, cache, ended, say_tables};
+use crate::output::say_json;
 use crate::size;
 
 const EXAMPLES: &str = "\
@@ -144,11 +144,7 @@ impl ImbalanceArgs {
 
 /// Does what the command line asks for.
 pub(crate) fn main(args: &ImbalanceArgs) -> ExitCode {
-    match measure(args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error @ CompareError::Argument(_)) => complain("bench imbalance", &error, USAGE),
-        Err(error) => complain("bench imbalance", &error, 1),
-    }
+    ended("bench imbalance", measure(args))
 }
 
 fn measure(args: &ImbalanceArgs) -> Result<(), CompareError> {
@@ -168,8 +164,7 @@ fn measure(args: &ImbalanceArgs) -> Result<(), CompareError> {
     })?;
     shown.end();
     if !args.json {
-        figures::tables(&all).into_iter().for_each(say);
-        missing.iter().for_each(|what| say_line(format_args!("missing: {what}")));
+        say_tables(figures::tables(&all), &missing);
     }
     match &args.svg {
         Some(folder) => pictures::draw(&all, folder),

@@ -14,14 +14,14 @@ use newmadeleine::{fence_all, shares_fences};
 use std::sync::atomic::{AtomicU64, Ordering, compiler_fence, fence};
 
 /// The word of sleeping ranks. Ranks beyond the 64th share bits, and are woken together.
-pub(crate) struct Bell<'m>(pub(crate) &'m AtomicU64);
+pub(crate) struct Sleepers<'m>(pub(crate) &'m AtomicU64);
 
 /// The bit of a rank, by its number among those that see the memory.
 const fn bit(rank: usize) -> u64 {
     1 << (rank % u64::BITS as usize)
 }
 
-impl Bell<'_> {
+impl Sleepers<'_> {
     /// Sets the bit of rank `me`. Whether it may sleep now, as it has looked at the memory since its bit was
     /// set, and nobody has changed that; `is_set` belongs to its wait.
     pub(crate) fn may_sleep(&self, me: usize, is_set: &mut bool) -> bool {
@@ -40,7 +40,7 @@ impl Bell<'_> {
 
     /// Returns the bits of the ranks to wake, after the memory was changed.
     #[inline]
-    pub(crate) fn ring(&self) -> u64 {
+    pub(crate) fn take(&self) -> u64 {
         match shares_fences() {
             true => compiler_fence(Ordering::SeqCst),
             false => fence(Ordering::SeqCst),
@@ -71,7 +71,7 @@ mod tests {
             let mut change = |step: usize| {
                 if step == at && !is_changed {
                     is_changed = true;
-                    woken |= Bell(&word).ring();
+                    woken |= Sleepers(&word).take();
                 }
                 is_changed
             };
@@ -82,7 +82,7 @@ mod tests {
                     sleeps = false;
                     break;
                 }
-                sleeps = Bell(&word).may_sleep(3, &mut is_set);
+                sleeps = Sleepers(&word).may_sleep(3, &mut is_set);
                 if sleeps {
                     break;
                 }
@@ -95,14 +95,14 @@ mod tests {
     #[test]
     fn a_rank_looks_again_after_each_ring() {
         let word = AtomicU64::new(0);
-        let (bell, mut is_set) = (Bell(&word), false);
-        assert!(!bell.may_sleep(0, &mut is_set), "first it looks");
-        assert!(bell.may_sleep(0, &mut is_set));
-        assert_eq!((bell.ring(), bell.ring()), (1, 0), "nobody is woken twice");
-        assert!(!bell.may_sleep(0, &mut is_set), "it looks at what has changed");
+        let (sleepers, mut is_set) = (Sleepers(&word), false);
+        assert!(!sleepers.may_sleep(0, &mut is_set), "first it looks");
+        assert!(sleepers.may_sleep(0, &mut is_set));
+        assert_eq!((sleepers.take(), sleepers.take()), (1, 0), "nobody is woken twice");
+        assert!(!sleepers.may_sleep(0, &mut is_set), "it looks at what has changed");
         // Another wait finds the bit of one that has ended without a ring.
-        assert!(!bell.may_sleep(0, &mut false));
-        bell.is_awake(0);
-        assert_eq!(bell.ring(), 0);
+        assert!(!sleepers.may_sleep(0, &mut false));
+        sleepers.is_awake(0);
+        assert_eq!(sleepers.take(), 0);
     }
 }

@@ -29,6 +29,8 @@ pub(crate) fn tell(notice: &Notice) {
     match notice.kind {
         NoticeKind::Detail => log::info!("{}", notice.text),
         NoticeKind::Trouble => log::warn!("{}", notice.text),
+        // The launcher has said it.
+        NoticeKind::End if nmad_launch::deaths::are_reported() => log::info!("{}", notice.text),
         NoticeKind::End => HELD.hold(&notice.text, || {
             let later = || {
                 std::thread::sleep(LATER);

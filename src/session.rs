@@ -389,7 +389,7 @@ impl Session {
             Error::AccessLost(peer) => {
                 SessionError::PeerLost { rank: peer.0, why: "the link was lost in an access".into() }
             }
-            Error::Cancelled => SessionError::Cancelled,
+            Error::Cancelled | Error::Revoked => SessionError::Cancelled,
         }
     }
 

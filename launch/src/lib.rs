@@ -25,6 +25,7 @@ pub mod binding;
 pub mod bootstrap;
 #[cfg(feature = "cli")]
 pub mod cli;
+pub mod deaths;
 mod error;
 pub mod local;
 mod machine;

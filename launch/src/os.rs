@@ -20,8 +20,20 @@ use crate::LaunchError;
 /// Takes over the launcher's descriptor, whose number is in `PMI_FD`. Works once in a process.
 pub fn adopt(number: RawFd) -> Result<OwnedFd, LaunchError> {
     static ADOPTED: AtomicBool = AtomicBool::new(false);
+    adopt_as(number, "PMI_FD", &ADOPTED)
+}
+
+/// Takes over the descriptor on which the launcher reports deaths. Works once in a process.
+pub fn adopt_deaths(number: RawFd) -> Result<OwnedFd, LaunchError> {
+    static ADOPTED: AtomicBool = AtomicBool::new(false);
+    adopt_as(number, crate::deaths::VARIABLE, &ADOPTED)
+}
+
+/// Takes over an inherited descriptor, whose number is in the variable `name`; `adopted` says whether this was done
+/// before.
+fn adopt_as(number: RawFd, name: &'static str, adopted: &AtomicBool) -> Result<OwnedFd, LaunchError> {
     let gone = |why: io::Error| LaunchError::Environment {
-        name: "PMI_FD",
+        name,
         found: number.to_string(),
         why: format!("the descriptor cannot be used ({why}); did a script before this program close it?"),
     };
@@ -32,23 +44,23 @@ pub fn adopt(number: RawFd) -> Result<OwnedFd, LaunchError> {
     if unsafe { libc::fcntl(number, libc::F_GETFD) } < 0 {
         return Err(gone(io::Error::last_os_error()));
     }
-    if ADOPTED.swap(true, Ordering::Relaxed) {
+    if adopted.swap(true, Ordering::Relaxed) {
         return Err(LaunchError::AlreadyJoined);
     }
-    // SAFETY: it is open (checked above), the launcher opened it for this process's PMI client, and the
-    // flag above makes us its only owner.
+    // SAFETY: it is open (checked above), the launcher opened it for this process, and the flag above makes us
+    // its only owner.
     let fd = unsafe { OwnedFd::from_raw_fd(number) };
     // A child of this rank must not keep the connection open or write to it.
     rustix::io::fcntl_setfd(&fd, FdFlags::CLOEXEC)
-        .map_err(LaunchError::system("cannot set up the descriptor PMI_FD"))?;
+        .map_err(LaunchError::system(format!("cannot set up the descriptor {name}")))?;
     Ok(fd)
 }
 
 /// Preparations of a child before it executes its program.
 #[derive(Default)]
 pub struct Before<'a> {
-    /// Descriptor that the child inherits.
-    pub keep: Option<&'a OwnedFd>,
+    /// Descriptors that the child inherits.
+    pub keep: [Option<&'a OwnedFd>; 2],
     /// Connection to the guard, and the number of the rank on this host; the child reports its process
     /// group there.
     pub guard: Option<(BorrowedFd<'a>, u32)>,
@@ -61,11 +73,11 @@ pub struct Before<'a> {
 /// Prepares the child of `command`: it dies with its launcher, and does what `before` says.
 pub fn prepare_child(command: &mut Command, before: Before<'_>) {
     let Before { keep, guard, cores, files } = before;
-    let keep = keep.map(AsRawFd::as_raw_fd);
+    let keep = keep.map(|fd| fd.map(AsRawFd::as_raw_fd));
     let guard = guard.map(|(orders, slot)| (orders.as_raw_fd(), slot));
     let launcher = rustix::process::getpid();
     let prepare = move || -> io::Result<()> {
-        if let Some(keep) = keep {
+        for keep in keep.into_iter().flatten() {
             // SAFETY: `keep` is open in the parent until after `spawn`, so it is open in the child, and
             // nothing closes it while it is borrowed here.
             let keep = unsafe { BorrowedFd::borrow_raw(keep) };

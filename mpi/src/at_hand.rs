@@ -44,21 +44,29 @@ pub(crate) fn with<R>(look: impl FnOnce(&mut Engine) -> R) -> Option<R> {
     Some(look(unsafe { engine.as_mut() }))
 }
 
+/// Gives the engine at hand, or else that of the node, to `look`, which may submit something.
+///
+/// # Errors
+/// MPI is not initialized.
+pub(crate) fn run<R>(look: impl FnOnce(&mut Engine) -> R) -> Result<R> {
+    let mut look = Some(look);
+    let mut once = |engine: &mut Engine| look.take().map(|look| look(engine));
+    let answer = match with(&mut once) {
+        Some(answer) => {
+            USED.set(true);
+            answer
+        }
+        None => world()?.node().submit(once),
+    };
+    answer.ok_or_else(|| crate::Class::INTERN.error("the engine was asked twice"))
+}
+
 /// Submits a request.
 ///
 /// # Errors
 /// MPI is not initialized.
 pub(crate) fn submit(submission: impl FnOnce(&mut Engine) -> RequestId) -> Result<RequestId> {
-    let mut submission = Some(submission);
-    let mut once = |engine: &mut Engine| submission.take().map(|submission| submission(engine));
-    let id = match with(&mut once) {
-        Some(id) => {
-            USED.set(true);
-            id
-        }
-        None => world()?.node().submit(once),
-    };
-    id.ok_or_else(|| crate::Class::INTERN.error("a request was submitted twice"))
+    run(submission)
 }
 
 /// The outcome of a request, if it has ended.

@@ -135,10 +135,13 @@ static WORDS: Mutex<VecDeque<Words>> = Mutex::new(VecDeque::new());
 /// Classes that calls return as they are, since programs compare codes with them: those that the standard
 /// says are returned (MPI 5.0, section 3.7.5), and those after which programs go on in another way. Their
 /// constants stand for the latest words of the class.
-const EXACT: [Class; 7] = [
+const EXACT: [Class; 10] = [
     Class::IN_STATUS,
     Class::PENDING,
     Class::PROC_ABORTED,
+    Class::PROC_FAILED,
+    Class::PROC_FAILED_PENDING,
+    Class::REVOKED,
     Class::NAME,
     Class::NO_SUCH_FILE,
     Class::FILE_EXISTS,
@@ -189,7 +192,7 @@ const DEATH_TOLD: Duration = Duration::from_millis(500);
 
 fn abort(code: Code, handler: &str) -> ! {
     let text = text_of(code).unwrap_or_else(|| format!("MPI error {}", code.class.0));
-    if code.class == Class::PROC_ABORTED {
+    if [Class::PROC_ABORTED, Class::PROC_FAILED].contains(&code.class) {
         // The end of that process is the cause, which the launcher learns from the system. It ends this one
         // before it adds to that.
         std::thread::sleep(DEATH_TOLD);

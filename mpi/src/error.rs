@@ -189,6 +189,9 @@ classes! {
     SESSION = 60, "MPI_ERR_SESSION", "invalid session";
     ERRHANDLER = 61, "MPI_ERR_ERRHANDLER", "invalid error handler";
     ABI = 62, "MPI_ERR_ABI", "binary interface not supported";
+    PROC_FAILED = 16301, "MPIX_ERR_PROC_FAILED", "a process that is needed has failed";
+    PROC_FAILED_PENDING = 16302, "MPIX_ERR_PROC_FAILED_PENDING", "a process that may be needed has failed";
+    REVOKED = 16303, "MPIX_ERR_REVOKED", "the communicator was revoked";
     T_CANNOT_INIT = 1001, "MPI_T_ERR_CANNOT_INIT", "the tools interface cannot be initialized now";
     T_NOT_ACCESSIBLE = 1002, "MPI_T_ERR_NOT_ACCESSIBLE", "not accessible now";
     T_NOT_INITIALIZED = 1003, "MPI_T_ERR_NOT_INITIALIZED", "the tools interface is not initialized";

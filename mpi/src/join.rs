@@ -65,6 +65,7 @@ fn join(users: &Users) -> Result<&'static World> {
     let all = Communicator::new(0, Arc::new(Members::new((0..size).collect::<Vec<u32>>())), None, me);
     crate::api::define(size, world.session().program());
     crate::task::begin(world);
+    crate::fault::begin(world)?;
     collective::agree(world, &all)?;
     crate::tool::event::begin(world);
     crate::api::trace(Some(world));
@@ -105,6 +106,7 @@ extern "C" fn at_exit() {
 fn leave(users: &mut Users) -> Result<()> {
     users.is_closed = true;
     crate::api::trace(None);
+    crate::fault::end();
     let world = WORLD.swap(std::ptr::null_mut(), Ordering::AcqRel);
     if world.is_null() {
         return Ok(());

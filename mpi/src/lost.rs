@@ -2,7 +2,8 @@
 //! intervals.
 
 use crate::comm::Communicator;
-use crate::error::{Class, Error};
+use crate::error::Error;
+use crate::fault::{class_of_loss, revoked};
 use crate::world::World;
 use newmadeleine::engine::PeerId;
 use std::time::{Duration, Instant};
@@ -36,10 +37,13 @@ pub(crate) fn first_lost(world: &World, processes: impl IntoIterator<Item = u32>
     })
 }
 
-/// Returns the error of the first process of a communicator that is gone, if there is one.
+/// Returns the error of the first process of a communicator that is gone, or that of a revoked communicator.
 #[cold]
 pub(crate) fn lost(world: &World, comm: &Communicator) -> Option<Error> {
+    if comm.health().is_revoked() {
+        return Some(revoked());
+    }
     let processes = comm.local().processes();
     let (place, why) = first_lost(world, processes.iter().copied())?;
-    Some(Class::PROC_ABORTED.error(format!("rank {} of the job is gone: {why}", processes[place])))
+    Some(class_of_loss().error(format!("rank {} of the job is gone: {why}", processes[place])))
 }

@@ -4,6 +4,7 @@
 
 use crate::constant::ThreadLevel;
 use crate::error::{Class, Error, Result};
+use crate::fault::class_of_loss;
 use newmadeleine::progress::Node;
 use newmadeleine::{Session, SessionError};
 use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
@@ -112,7 +113,7 @@ pub(crate) fn model() -> Result<(ThreadLevel, ThreadId)> {
 pub(crate) fn from_session(why: SessionError) -> Error {
     let class = match &why {
         SessionError::Truncated { .. } => Class::TRUNCATE,
-        SessionError::PeerLost { .. } => Class::PROC_ABORTED,
+        SessionError::PeerLost { .. } => class_of_loss(),
         SessionError::NoSuchRank { .. } => Class::RANK,
         _ => Class::OTHER,
     };

@@ -127,7 +127,7 @@ impl Helper {
         let state = Arc::new(State { resting, stop, changed, shared_cores, wakeup, helped });
         let own = state.clone();
         let serve = move || Work::new(&shared, &own, cores, oversubscribed).serve();
-        let thread = signals::without(|| thread::Builder::new().name(NAME.into()).spawn(serve))?;
+        let thread = signals::spawn(NAME, serve)?;
         Ok(Helper { state, thread: Some(thread), process: std::process::id() })
     }
 
@@ -401,7 +401,7 @@ impl<'a> Work<'a> {
         self.turns = self.shared.turns();
         self.rails = core.rails.len();
         let in_flight = core.engine.inspect().pending() > 0 || waits;
-        let serves = core.service.is_some();
+        let serves = core.service.as_ref().is_some_and(|service| service.needs_helper());
         let needed = in_flight || serves || core.engine.inspect().next_deadline().is_some();
         let mut helped = self.state.helped();
         helped.turns += 1;

@@ -59,5 +59,6 @@ pub use pause::Patience;
 pub use receipts::{OnReceipt, Purpose};
 pub use service::{Served, Service};
 pub use setting::{Progress, list as list_cores, own_cores};
+pub use signals::spawn;
 pub use topology::Topology;
 pub use watch::Armed;

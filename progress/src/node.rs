@@ -144,7 +144,7 @@ impl Node {
         self.helper.helped()
     }
 
-    /// Sets or removes the service. While there is one, the helper never rests.
+    /// Sets or removes the service. While it needs the helper, that never rests.
     pub fn set_service(&self, service: Option<Box<dyn Service>>) {
         let mut core = self.shared.lock();
         core.service = service;

@@ -12,6 +12,11 @@ use nmad_engine::Engine;
 pub trait Service: Send {
     /// Continues as far as possible. The caller holds the lock of the node, so this must not call the node.
     fn serve(&mut self, engine: &mut Engine) -> Served;
+
+    /// Returns whether arrivals must be served while the application computes: the helper then never rests.
+    fn needs_helper(&self) -> bool {
+        true
+    }
 }
 
 /// Result of one run of a service.

@@ -6,10 +6,23 @@
 
 #![allow(unsafe_code)]
 
+use std::io;
 use std::mem::MaybeUninit;
+use std::thread::{self, JoinHandle};
+
+/// Starts a thread of the library's own, which handles no signals of the application.
+///
+/// # Errors
+/// The system starts no further thread.
+pub fn spawn<R: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> R + Send + 'static,
+) -> io::Result<JoinHandle<R>> {
+    without(|| thread::Builder::new().name(name.into()).spawn(work))
+}
 
 /// Calls `run` with signals blocked in the calling thread; threads that it starts inherit the mask.
-pub(crate) fn without<R>(run: impl FnOnce() -> R) -> R {
+fn without<R>(run: impl FnOnce() -> R) -> R {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: both sets are local. The first call fills the first one; the last call fills the second one,

@@ -146,7 +146,7 @@ impl Worker {
                 thread::park();
             }
         };
-        let thread = signals::without(|| thread::Builder::new().name(name.into()).spawn(work))?;
+        let thread = signals::spawn(name, work)?;
         Ok(Worker { assignment, thread: Some(thread), ran: Duration::ZERO })
     }
 }

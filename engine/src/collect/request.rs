@@ -135,6 +135,8 @@ pub enum Error {
     /// The link of a one-sided access was lost or could not be used. The access may have been done; it has
     /// no effect from now on.
     AccessLost(PeerId),
+    /// The context was revoked ([`crate::Engine::close_context`]).
+    Revoked,
 }
 
 impl fmt::Display for Error {
@@ -148,6 +150,7 @@ impl fmt::Display for Error {
             Error::PeerLost(peer) => write!(f, "peer {} is gone", peer.0),
             Error::Cancelled => write!(f, "cancelled"),
             Error::AccessLost(peer) => write!(f, "the link to peer {} was lost in an access", peer.0),
+            Error::Revoked => write!(f, "the context was revoked"),
         }
     }
 }

@@ -317,12 +317,16 @@ impl Engine {
         self.consider_sent(request);
     }
 
-    /// The peer is gone: every request that needs it ends with an error.
+    /// The peer is gone: every request that needs it ends with an error, and the user is told unless it has left.
     pub(crate) fn fail_peer(&mut self, id: PeerId, why: &str) {
-        let Some(peer) = self.peers.get_mut(id) else { return };
-        if peer.is_gone() {
-            return;
+        if self.end_peer(id, why) {
+            self.notices.push_back(Notice { peer: id, text: String::from(why), kind: NoticeKind::End });
         }
+    }
+
+    /// The peer is gone. Returns whether that is news, and no end that the peer has announced.
+    fn end_peer(&mut self, id: PeerId, why: &str) -> bool {
+        let Some(peer) = self.peers.get_mut(id).filter(|peer| !peer.is_gone()) else { return false };
         let leaving = peer.standing == Standing::Leaving;
         peer.standing = Standing::Gone(Arc::from(why));
         peer.window.clear();
@@ -340,7 +344,7 @@ impl Engine {
             rail.accesses.retain(|access| access.to != id);
         }
         if !leaving {
-            self.notices.push_back(Notice { peer: id, text: String::from(why), kind: NoticeKind::End });
+            self.failed.push(id);
         }
         // Messages that were only announced cannot come any more; those that are here stay deliverable.
         let regions = &self.regions;
@@ -350,6 +354,7 @@ impl Engine {
             self.end_with_peer(request, id);
         }
         self.forget_stored(id);
+        !leaving
     }
 
     /// Requests that cannot end without this peer, oldest places first.
@@ -405,6 +410,12 @@ impl Inspect<'_> {
 }
 
 impl Setup<'_> {
+    /// Declares a peer failed, because somebody else has found that out: every request that needs it ends with an
+    /// error, and nothing that it still sends is taken.
+    pub fn declare_failed(&mut self, id: PeerId, why: &str) {
+        self.0.end_peer(id, why);
+    }
+
     /// Gives up a link for good, over which nothing comes any more; false: it is the last one to the peer,
     /// and stays.
     pub fn abandon(&mut self, id: PeerId, rail: RailId, why: &str) -> bool {

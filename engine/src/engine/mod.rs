@@ -80,6 +80,8 @@ pub struct Engine {
     pub(crate) prepares: bool,
     // both
     pub(crate) peers: Peers,
+    /// Peers that are gone without having left the job, in the order in which that was found.
+    pub(crate) failed: Vec<PeerId>,
     /// Peers with data for a rail, in the order in which they are served.
     pub(crate) ready: VecDeque<PeerId>,
     /// The strategy of the session, if it chooses between peers.

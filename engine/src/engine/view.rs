@@ -104,6 +104,11 @@ impl<'a> Inspect<'a> {
         self.0.receives.matching.unexpected_count()
     }
 
+    /// Returns the peers that are gone without having left the job, in the order in which that was found.
+    pub fn failed(self) -> &'a [PeerId] {
+        &self.0.failed
+    }
+
     /// Returns why a peer is lost; `None` if it is not.
     pub fn failure(self, peer: PeerId) -> Option<Arc<str>> {
         match &self.0.peer(peer)?.standing {

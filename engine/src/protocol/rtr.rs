@@ -311,7 +311,8 @@ impl Engine {
         if let (Some(place), true, false) = (posted, withdrawn, used) {
             self.receives.matching.retract(place);
             self.close_region(RegionId(answer.region));
-            self.fail_request(request, Error::Cancelled);
+            let error = self.receives.closed.error(Context(context)).unwrap_or(Error::Cancelled);
+            self.fail_request(request, error);
         }
     }
 }

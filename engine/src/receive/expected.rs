@@ -64,7 +64,7 @@ impl Engine {
     ) -> Option<PeerId> {
         let (Source::Peer(from), TagMatch::Exact(tag)) = (from, tag) else { return None };
         // Receives posted before match first.
-        if self.receives.matching.has_any() {
+        if self.receives.matching.has_any() || !self.receives.closed.is_empty() {
             return None;
         }
         let peer = self.peers.get_mut(from)?;

@@ -2,6 +2,7 @@
 //! messages that are unpacked piece by piece. Matching itself is in [`crate::collect::matching`].
 
 pub(crate) mod claims;
+mod closed;
 pub(crate) mod expected;
 mod pieces;
 mod post;
@@ -20,4 +21,5 @@ pub(crate) struct Receives {
     pub(crate) claimed: Slab<Unexpected>,
     /// Messages that are unpacked piece by piece.
     pub(crate) messages: Slab<Unpacked>,
+    pub(crate) closed: closed::Closed,
 }

@@ -13,18 +13,19 @@ impl Engine {
     /// the request ends.
     ///
     /// The request ends with the envelope of the message, or with [`Error::Truncated`],
-    /// [`Error::Cancelled`], or [`Error::PeerLost`] (only if it names the peer).
+    /// [`Error::Cancelled`], or [`Error::PeerLost`] (only if it names the peer), or with the error of a closed
+    /// context ([`Engine::close_context`]).
     // Inlined everywhere, so that the receive is written once, directly to its place.
     #[inline(always)]
     pub fn recv(&mut self, from: Source, context: Context, tag: TagMatch, into: Segments) -> RequestId {
-        let Engine { peers, receives: Receives { matching, .. }, requests, .. } = self;
+        let Engine { peers, receives: Receives { matching, closed, .. }, requests, .. } = self;
         let plain = match from {
             Source::Any => true,
             Source::Peer(id) => {
                 peers.get(id).is_some_and(|peer| !peer.is_gone() && into.len() as usize <= peer.way.eager_max)
             }
         };
-        if !plain || matching.unexpected_count() > 0 {
+        if !plain || matching.unexpected_count() > 0 || !closed.is_empty() {
             return self.post(Recv::new(into, (from, context, tag)));
         }
         // No message matches, and the peer needs no notification.
@@ -44,6 +45,9 @@ impl Engine {
     }
 
     pub(crate) fn post_as(&mut self, request: RequestId, from: Source, context: Context, tag: TagMatch) {
+        if let Some(error) = self.receives.closed.error(context) {
+            return self.fail_request(request, error);
+        }
         if let Some(place) = self.receives.matching.peek(from, context, tag) {
             if let Some(unexpected) = self.receives.matching.take(place) {
                 self.deliver_unexpected(request, unexpected);
@@ -100,21 +104,11 @@ impl Engine {
     /// peer already has its Rtr and uses it. False: it is already matched, or is a send. A send goes on, but
     /// ends without a receive that matches it: the engine keeps a copy of its data.
     pub fn cancel(&mut self, request: RequestId) -> bool {
-        let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else {
+        if !matches!(self.requests.get(request.0), Some(Request::Recv(_))) {
             self.keep(request);
             return false;
-        };
-        let (place, region, from) = (recv.posted, recv.region, recv.from);
-        recv.withdrawn = true;
-        match (place, region, from) {
-            (Some(_), Some(region), Source::Peer(peer)) => self.withdraw(peer, region),
-            (Some(place), _, _) => {
-                self.receives.matching.retract(place);
-                self.fail_request(request, Error::Cancelled);
-            }
-            (None, _, _) => return false,
         }
-        true
+        self.withdraw_recv(request, Error::Cancelled)
     }
 
     pub(crate) fn fail_request(&mut self, request: RequestId, error: Error) {

@@ -154,10 +154,15 @@ pub struct RunArgs {
     #[arg(long, value_parser = stdin, default_value = "0", value_name = "WHO")]
     pub stdin: Stdin,
 
-    /// A failing rank does not end the others; the exit code still reports it [spelled
-    /// -disable-auto-cleanup as well]
+    /// A failing rank does not end the others; the exit code still reports it
     #[arg(long)]
     pub keep_going: bool,
+
+    /// The job survives the death of ranks: the others are told of it, and their calls that need the dead end
+    /// with MPIX_ERR_PROC_FAILED. The exit code is that of the survivors (docs/ranks-die.md) [spelled
+    /// -disable-auto-cleanup as well]
+    #[arg(long, visible_alias = "with-ft")]
+    pub ft: bool,
 
     /// Read the hosts from a file with a line `NAME=COMMAND...` for each, where COMMAND runs the words
     /// behind it on that host; `none` stays on this host even in a testbed

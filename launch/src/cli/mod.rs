@@ -100,7 +100,8 @@ pub fn job(mut args: RunArgs, hosts: Vec<Host>) -> Result<Job, LaunchError> {
     job.env = variables(&args.settings());
     job.timeout = args.timeout;
     job.stdin = args.stdin;
-    job.keep_going = args.keep_going;
+    job.keep_going = args.keep_going || args.ft;
+    job.ft = args.ft;
     let (to, width) = args.bind_to.unwrap_or((Target::Share, 1));
     // `:PE=N` without `--bind-to` binds to cores.
     let to = if args.bind_to.is_none() && args.map_by.width.is_some() { CORES } else { to };
@@ -162,6 +163,7 @@ fn further(words: Vec<OsString>) -> Result<Program, String> {
         ("--outfile", args.outfile.is_some()),
         ("--errfile", args.errfile.is_some()),
         ("--keep-going", args.keep_going),
+        ("--ft", args.ft),
         ("-iface", args.rails.is_some()),
         ("--timeout", args.timeout.is_some()),
         ("--driver", args.driver.is_some()),

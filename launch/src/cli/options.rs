@@ -82,7 +82,7 @@ const OPTIONS: [(&str, Meaning); 106] = [
     ("-preload-binary", Remedy("the program has to be on all machines, at the same path or in PATH")),
     // How the job ends.
     ("-timeout", Value("--timeout=")),
-    ("-disable-auto-cleanup", Flag("--keep-going")),
+    ("-disable-auto-cleanup", Flag("--ft")),
     ("-enable-recovery", Flag("--keep-going")),
     ("-continuous", Flag("--keep-going")),
     ("-enable-auto-cleanup", Granted),

@@ -98,7 +98,7 @@ fn options_under_another_name_are_understood() {
     for line in ["-envnone a", "--genvnone a"] {
         assert!(read(line).unwrap().genvnone, "{line}");
     }
-    assert!(read("-disable-auto-cleanup a").unwrap().keep_going);
+    assert!(read("-disable-auto-cleanup a").unwrap().ft);
     assert_eq!(read("-bootstrap fork a").unwrap().launcher, Launcher::Fork);
     assert_eq!(read("--rank-by slot --cpus-per-rank 2 a").unwrap().map_by.width, Some(2));
     assert!(read("--bynode a").unwrap().map_by.in_turns);

@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use super::ending::{CODE_TIMEOUT, Ending, Order};
+use super::ending::{CODE_TIMEOUT, Ending, Order, describe, is_death};
 use super::output::{Sink, Taker};
 use super::{ExitReport, Job, RankEnd, SPEAKER};
 use crate::LaunchError;
@@ -25,6 +25,7 @@ pub struct Desk {
     deadline: Option<Instant>,
     limit: Option<Duration>,
     notes: u32,
+    ft: bool,
 }
 
 impl Desk {
@@ -32,8 +33,8 @@ impl Desk {
     pub fn open(job: &Job) -> Result<Desk, LaunchError> {
         let sinks = sinks().map_err(LaunchError::system("cannot write to standard output"))?;
         let deadline = job.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let ending = Ending::new(job.grace).keep_going(job.keep_going);
-        Ok(Desk { sinks, ending, ends: Vec::new(), deadline, limit: job.timeout, notes: 0 })
+        let ending = Ending::new(job.grace).keep_going(job.keep_going).ft(job.ft);
+        Ok(Desk { sinks, ending, ends: Vec::new(), deadline, limit: job.timeout, notes: 0, ft: job.ft })
     }
 
     /// Returns whether output waits to be written.
@@ -78,6 +79,10 @@ impl Desk {
     /// Records the end of a rank.
     pub fn rank_ended(&mut self, end: RankEnd, phase: Phase, host: Option<&str>, alive: bool) -> Order {
         self.ends.push(end);
+        if self.ft && is_death(&end, phase) && !self.is_ending() {
+            let then = if alive { "; the others go on (--ft)" } else { "" };
+            self.tell(&format!("{}{then}", describe(&end, phase, host)));
+        }
         self.decide(alive, |ending| ending.rank_ended(&end, phase, host, Instant::now()))
     }
 

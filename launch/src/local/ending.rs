@@ -56,6 +56,10 @@ pub struct Ending {
     grace: Duration,
     /// The other ranks continue when one fails.
     keep_going: bool,
+    /// The job survives deaths, which then do not determine its exit code unless no rank has ended otherwise.
+    ft: bool,
+    survived: bool,
+    death: Option<i32>,
     code: Option<i32>,
     reason: Option<String>,
     /// The time, code and reason of a suspected end, unless another rank turns out to have died before.
@@ -66,7 +70,17 @@ impl Ending {
     /// Makes the state of a running job; `grace` is the time from SIGTERM to SIGKILL.
     pub fn new(grace: Duration) -> Ending {
         let stage = Stage::Running;
-        Ending { stage, grace, keep_going: false, code: None, reason: None, suspect: None }
+        Ending {
+            stage,
+            grace,
+            keep_going: false,
+            ft: false,
+            survived: false,
+            death: None,
+            code: None,
+            reason: None,
+            suspect: None,
+        }
     }
 
     /// Sets whether the other ranks continue when one fails.
@@ -74,9 +88,15 @@ impl Ending {
         Ending { keep_going, ..self }
     }
 
+    /// Sets whether the job survives deaths of ranks.
+    pub fn ft(self, ft: bool) -> Ending {
+        Ending { ft, ..self }
+    }
+
     /// Returns the exit code so far, 0 to 255.
     pub fn code(&self) -> i32 {
-        self.code.unwrap_or(0)
+        let death = self.death.filter(|_| !self.survived);
+        self.code.or(death).unwrap_or(0)
     }
 
     /// Returns the reason of the end, if the job is ending.
@@ -149,6 +169,11 @@ impl Ending {
             (RankStatus::Exited(0), Phase::Joined) => 1,
             (status, _) => status.code(),
         };
+        if self.ft && self.stage == Stage::Running && is_death(end, phase) {
+            self.death.get_or_insert(code & 0xff);
+            return Order::None;
+        }
+        self.survived = true;
         if code == 0 {
             return Order::None;
         }
@@ -189,7 +214,12 @@ impl Ending {
     }
 }
 
-fn describe(end: &RankEnd, phase: Phase, host: Option<&str>) -> String {
+/// Returns whether this end is a death to the other ranks: the process was killed, or ended without finalizing.
+pub fn is_death(end: &RankEnd, phase: Phase) -> bool {
+    phase == Phase::Joined || (phase == Phase::Silent && end.status.code() != 0)
+}
+
+pub(super) fn describe(end: &RankEnd, phase: Phase, host: Option<&str>) -> String {
     let host = host.map_or(String::new(), |host| format!(" on {host}"));
     let hint = match (end.status, phase) {
         (RankStatus::Exited(0), Phase::Joined) => {
@@ -263,6 +293,21 @@ mod tests {
                 assert_eq!(ending.overdue(until + Duration::from_secs(2)), Order::Kill);
             }
         }
+    }
+
+    #[test]
+    fn deaths_that_a_job_survives_do_not_count_unless_no_rank_is_left() {
+        let killed = RankStatus::Killed { signal: libc::SIGKILL, core: false };
+        for (last, code) in [((RankStatus::Exited(0), Phase::Finalized), 0), ((killed, Phase::Joined), 137)] {
+            let mut ending = Ending::new(Duration::ZERO).keep_going(true).ft(true);
+            assert_eq!(ended(&mut ending, killed, Phase::Joined), Order::None);
+            assert_eq!(ended(&mut ending, last.0, last.1), Order::None);
+            assert_eq!((ending.code(), ending.reason()), (code, None));
+        }
+        let mut ending = Ending::new(Duration::ZERO).keep_going(true).ft(true);
+        assert_eq!(ended(&mut ending, RankStatus::Exited(0), Phase::Joined), Order::None);
+        assert_eq!(ended(&mut ending, RankStatus::Exited(3), Phase::Finalized), Order::None);
+        assert_eq!(ending.code(), 3);
     }
 
     #[test]

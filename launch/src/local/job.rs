@@ -27,6 +27,8 @@ pub struct Job {
     pub timeout: Option<Duration>,
     /// Whether the other ranks continue when one fails.
     pub keep_going: bool,
+    /// Whether ranks survive the death of others, of which the launcher tells them (`--ft`).
+    pub ft: bool,
     /// Readers of our standard input.
     pub stdin: Stdin,
     /// Binding of the ranks.
@@ -98,6 +100,7 @@ impl Job {
             env: Vec::new(),
             timeout: None,
             keep_going: false,
+            ft: false,
             stdin: Stdin::default(),
             binding: Binding::NONE,
             report_bindings: false,

@@ -10,12 +10,15 @@ use super::output::{LineStart, Source};
 use super::spawn::{Seat, spawn};
 use super::talk::Talk;
 use super::{RankEnd, RankStatus};
+use crate::deaths::Teller;
 use crate::{LaunchError, Secret};
 
 /// A rank while it is connected.
 pub struct Rank {
     pid: Pid,
     alive: bool,
+    /// Where it is told of deaths of other ranks, if it is.
+    deaths: Option<Teller>,
     /// The PMI connection, until the rank closes it.
     pub talk: Option<Talk>,
     /// Standard output and error, if they are tagged.
@@ -50,7 +53,13 @@ impl Ranks {
         let started =
             spawn(seat, secret, files, &self.guard).inspect_err(|_| self.guard.forget(seat.place))?;
         let outputs = [started.out, started.err].map(|fd| fd.map(|fd| Source::new(fd, start.clone())));
-        self.list.push(Rank { pid: started.pid, alive: true, talk: Some(Talk::new(started.talk)), outputs });
+        self.list.push(Rank {
+            pid: started.pid,
+            alive: true,
+            deaths: started.deaths,
+            talk: Some(Talk::new(started.talk)),
+            outputs,
+        });
         Ok(started.stdin)
     }
 
@@ -67,6 +76,11 @@ impl Ranks {
     /// Returns a rank.
     pub fn get_mut(&mut self, rank: u32) -> &mut Rank {
         &mut self.list[rank as usize]
+    }
+
+    /// Tells all ranks that one of the job has died.
+    pub fn tell_death(&self, rank: u32) {
+        self.list.iter().filter_map(|own| own.deaths.as_ref()).for_each(|deaths| deaths.tell(rank));
     }
 
     /// Sends a signal to the process groups of all living ranks.

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use rustix::process::Rlimit;
 
 use super::desk::Desk;
-use super::ending::Order;
+use super::ending::{Order, is_death};
 use super::guard::Guard;
 use super::host::local_ranks;
 use super::input::Input;
@@ -188,6 +188,7 @@ impl Run {
                 host,
                 group: self.groups.len() as u32,
                 cores: own.as_ref().and_then(|own| binding::mask(own)),
+                ft: job.ft,
             });
         }
         Ok(seats)
@@ -297,6 +298,9 @@ impl Run {
         }
         server.gone(end.rank);
         let phase = server.phase(end.rank);
+        if self.job.ft && is_death(&end, phase) {
+            self.groups[group].ranks.tell_death(end.rank);
+        }
         let alive = self.any_alive();
         let started = (group > 0).then(|| format!("job {group} of those that were started by ranks"));
         let host = started.as_deref().or_else(|| self.job.placement.host_name(end.rank));

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
@@ -15,6 +15,7 @@ use rustix::thread::CpuSet;
 use super::destination::Writer;
 use super::guard::Guard;
 use super::{Inherit, Output, Program};
+use crate::deaths::{self, Teller};
 use crate::{LaunchError, Secret, os, secret};
 use nmad_words::setting::{LOCAL_RANK, LOCAL_SIZE};
 
@@ -50,12 +51,15 @@ pub struct Seat<'a> {
     pub host: String,
     pub group: u32,
     pub cores: Option<CpuSet>,
+    /// Whether it is told of deaths of other ranks.
+    pub ft: bool,
 }
 
 /// A running rank, and our ends of its connections. None of the descriptors blocks.
 pub struct Started {
     pub pid: Pid,
     pub talk: OwnedFd,
+    pub deaths: Option<Teller>,
     pub stdin: Option<OwnedFd>,
     pub out: Option<OwnedFd>,
     pub err: Option<OwnedFd>,
@@ -70,8 +74,14 @@ pub fn spawn(
 ) -> Result<Started, LaunchError> {
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
         .map_err(|error| failed(seat, error.into()))?;
+    let deaths = seat.ft.then(Teller::new).transpose().map_err(|error| failed(seat, error.into()))?;
+    let (deaths, reports) = deaths.unzip();
     let mut command = command(seat);
-    environment(&mut command, seat, secret, std::os::fd::AsRawFd::as_raw_fd(&theirs));
+    environment(&mut command, seat, secret, theirs.as_raw_fd());
+    match &reports {
+        Some(reports) => command.env(deaths::VARIABLE, reports.as_raw_fd().to_string()),
+        None => command.env_remove(deaths::VARIABLE),
+    };
     command.stdin(if seat.reads_stdin { Stdio::piped() } else { Stdio::null() });
     let writer = Writer { rank: seat.rank, place: seat.place, group: seat.group, host: &seat.host };
     let [out, err] = seat.output.open(writer)?;
@@ -83,11 +93,15 @@ pub fn spawn(
     command.stdout(stream(out)).stderr(stream(err));
     command.process_group(0);
     let guard = guard.orders().map(|orders| (orders, seat.place));
-    os::prepare_child(&mut command, os::Before { keep: Some(&theirs), guard, cores: seat.cores, files });
+    os::prepare_child(
+        &mut command,
+        os::Before { keep: [Some(&theirs), reports.as_ref()], guard, cores: seat.cores, files },
+    );
     let mut child = command.spawn().map_err(|error| failed(seat, error))?;
     let started = Started {
         pid: Pid::from_child(&child),
         talk: ours,
+        deaths,
         stdin: child.stdin.take().map(OwnedFd::from),
         out: child.stdout.take().map(OwnedFd::from),
         err: child.stderr.take().map(OwnedFd::from),

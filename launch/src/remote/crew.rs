@@ -91,6 +91,7 @@ impl Crew {
                 host: host.clone(),
                 group: 0,
                 cores: own.as_ref().and_then(|own| binding::mask(own)),
+                ft: work.ft,
             };
             let tag = if work.output.tag { format!("[{}] ", place.rank) } else { String::new() };
             let start = LineStart { tag, timestamp: work.output.timestamp };
@@ -163,6 +164,11 @@ impl Crew {
         self.input.feed(bytes);
         self.owes_input = true;
         self.acknowledge_input(head);
+    }
+
+    /// Tells the ranks here that others of the job have died.
+    pub fn tell_deaths(&self, died: &[u32]) {
+        died.iter().for_each(|rank| self.ranks.tell_death(*rank));
     }
 
     /// Ends the input.

@@ -49,7 +49,7 @@ pub fn words(other: Other, job: &Job) -> Result<Vec<OsString>, LaunchError> {
     let ours = [
         ("--timestamp-output", job.output.timestamp),
         ("--outfile, --errfile or --output-filename", job.output.files.iter().any(Option::is_some)),
-        ("--keep-going", job.keep_going),
+        ("--keep-going or --ft", job.keep_going),
     ];
     if let Some((option, _)) = ours.into_iter().find(|(_, is_given)| *is_given) {
         return Err(LaunchError::Job(format!("{} gets no {option} from here", other.program())));

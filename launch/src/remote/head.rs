@@ -14,7 +14,7 @@ use super::start::{Letter, start_agents};
 use super::starter::{Gone, Leaders};
 use super::{Machines, environment};
 use crate::local::desk::Desk;
-use crate::local::ending::Order;
+use crate::local::ending::{Order, is_death};
 use crate::local::output::Taker;
 use crate::local::run::{abort_reason, job_name, wait_for};
 use crate::local::signals::{Request, Signals};
@@ -274,6 +274,7 @@ impl Head {
             output: self.job.output.clone(),
             binding: self.job.binding,
             report_bindings: self.job.report_bindings,
+            ft: self.job.ft,
         }
     }
 
@@ -328,6 +329,9 @@ impl Head {
                 self.hosts.ended(node);
                 let alive = self.hosts.any_alive();
                 let end = RankEnd { rank, pid, status };
+                if self.job.ft && is_death(&end, phase) {
+                    self.hosts.tell(&Down::Died(vec![rank]));
+                }
                 let mut order = self.desk.rank_ended(end, phase, Some(self.hosts.name(node)), alive);
                 if !alive && order == Order::None {
                     order = self.desk.confirm(false);
@@ -366,6 +370,11 @@ impl Head {
         self.leaders.give_up(node);
         self.feed.gone(node);
         let host = self.hosts.name(node);
+        if started && self.job.ft {
+            self.desk.tell(&format!("lost host {host}: {why}; the ranks of other hosts go on"));
+            let died = self.hosts.get_mut(node).ranks.clone();
+            return self.hosts.tell(&Down::Died(died));
+        }
         let reason = match started {
             true => format!("lost host {host}: {why}"),
             false => format!("cannot start ranks on {host}: {why}"),

@@ -14,7 +14,7 @@ use crate::local::{Output, Program};
 use crate::pmi::server::{Absent, Phase};
 
 /// Version of the protocol; different versions do not understand each other.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/3");
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/4");
 
 /// Prefix of the first line on an agent's standard input.
 const GREETING: &str = "nmad-agent";
@@ -132,6 +132,8 @@ pub enum Down {
     Deaf(u8),
     /// The head has taken this number of bytes of output.
     Taken(u32),
+    /// Ranks of the job have died.
+    Died(Vec<u32>),
     /// The job is over.
     Bye,
 }
@@ -154,6 +156,8 @@ pub struct Work {
     pub output: Output,
     pub binding: Binding,
     pub report_bindings: bool,
+    /// Whether ranks are told of deaths of other ranks.
+    pub ft: bool,
 }
 
 /// A rank of this host, and the number of its program.

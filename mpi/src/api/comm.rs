@@ -4,7 +4,7 @@ use crate::algorithm::check::{Operation, number};
 use crate::collective::announce;
 use crate::comm::by_type::by_type;
 use crate::comm::foreign::port;
-use crate::comm::{self, COMMS, Communicator, create, inter, lookup, share};
+use crate::comm::{self, Communicator, create, inter, lookup, share};
 use crate::constant::{Comparison, ROOT, SplitType, UNDEFINED};
 use crate::errhandler;
 use crate::error::{Class, Result};
@@ -171,7 +171,7 @@ fn finish(
 ) -> Result<Comm> {
     new.set_errhandler(handler);
     info.map_or(Ok(()), |info| new.inform(&info))?;
-    Ok(Comm(COMMS.insert(Arc::new(new))))
+    create::insert(new)
 }
 
 /// `MPI_Comm_split`: the null communicator for color [`UNDEFINED`].

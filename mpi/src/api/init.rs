@@ -4,6 +4,7 @@ use crate::comm::{COMMS, Communicator, Members, Named, create};
 use crate::constant::ThreadLevel;
 use crate::errhandler;
 use crate::error::Result;
+use crate::fault;
 use crate::handle::Comm;
 use crate::join;
 use crate::point::buffered::process;
@@ -35,7 +36,7 @@ pub fn init_thread(required: ThreadLevel) -> Result<ThreadLevel> {
         let comm = Communicator::new(handle.0, members, None, me);
         *comm.name() = name.into();
         comm.set_errhandler(handler.clone());
-        COMMS.set(handle.0, Arc::new(comm));
+        create::insert_as(handle, Arc::new(comm))?;
     }
     crate::comm::foreign::port::join_parent(world)?;
     Ok(required)
@@ -66,7 +67,10 @@ pub fn finalize() -> Result<()> {
     wait_for_orphans(world);
     // Without a buffer there is nothing to wait for.
     let _ = process().flush();
-    create::meet(Comm::WORLD)?;
+    match fault::is_on() {
+        true => fault::calls::meet_to_leave(Comm::WORLD)?,
+        false => create::meet(Comm::WORLD)?,
+    }
     COMMS.remove(Comm::WORLD.0);
     COMMS.remove(Comm::SELF.0);
     join::close()

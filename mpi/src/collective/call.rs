@@ -42,7 +42,9 @@ pub(crate) struct Ready {
 impl Call {
     pub(super) fn new(operation: Operation, form: Form, comm: Comm) -> Result<Call> {
         world()?;
-        Ok(Call { on: Named::of(comm)?, kind: Kind { operation, form } })
+        let on = Named::of(comm)?;
+        on.comm.health().check()?;
+        Ok(Call { on, kind: Kind { operation, form } })
     }
 
     /// A call that was done in memory, or was begun there.

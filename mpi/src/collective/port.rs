@@ -2,7 +2,7 @@
 
 use crate::algorithm::transport::Transport;
 use crate::comm::Communicator;
-use crate::error::Class;
+use crate::fault::{class_of_loss, revoked};
 use crate::world::{World, from_session};
 use newmadeleine::engine::{Context, Engine, Error, PeerId, Source, Tag, TagMatch};
 use newmadeleine::progress::Step;
@@ -47,7 +47,11 @@ impl Transport for Within<'_> {
 
     #[cold]
     fn explain(&mut self, error: Error) -> crate::error::Error {
-        let Error::PeerLost(peer) = error else { return Class::PROC_ABORTED.error(error.to_string()) };
+        let peer = match error {
+            Error::PeerLost(peer) => peer,
+            Error::Revoked => return revoked(),
+            _ => return class_of_loss().error(error.to_string()),
+        };
         let why = self.engine.inspect().failure(peer).map_or_else(String::new, |why| why.to_string());
         from_session(SessionError::PeerLost { rank: peer.0, why })
     }

@@ -93,7 +93,7 @@ impl Work for Posted {
             Stage::Messages(run) => running::advance(world, &self.comm, run),
             Stage::Memory { looks, .. } => {
                 *looks += 1;
-                if !looks.is_multiple_of(LOOKS) {
+                if !looks.is_multiple_of(LOOKS) && self.comm.health().is_well() {
                     return None;
                 }
                 lost(world, &self.comm).map(|error| Ended::badly(Status::EMPTY, error))

@@ -19,6 +19,9 @@ const LAST: u32 = 1 << 16;
 /// apart, so that one look finds what has come for any of them.
 pub(crate) const FRAMES: Context = Context(LAST << COLLECTIVE.trailing_ones());
 
+/// The context of messages about failures, of a number that is never given out either.
+pub(crate) const FAULTS: Context = Context((LAST + 1) << COLLECTIVE.trailing_ones());
+
 /// The number of communicators whose own is not agreed upon yet; nobody may use them.
 pub(super) const AWAITED: u32 = (Context::LIMIT >> COLLECTIVE.trailing_ones()) - 1;
 

@@ -4,6 +4,7 @@ use super::party::{Other, Party, decode, encode};
 use super::{COMMS, Communicator, Members, Named, agree, bad_tag, context, lookup, share};
 use crate::constant::UNDEFINED;
 use crate::error::{Class, Result};
+use crate::fault;
 use crate::group::Group as Processes;
 use crate::handle::{Comm, Request};
 use crate::info::Infos;
@@ -34,8 +35,35 @@ pub(crate) fn gathered(comm: &Communicator, mine: &[i64]) -> Result<Vec<i64>> {
 }
 
 /// A communicator that was agreed upon, in the table.
-pub(super) fn insert(comm: Communicator) -> Comm {
-    Comm(COMMS.insert(Arc::new(comm)))
+///
+/// # Errors
+/// MPI is not initialized.
+pub(crate) fn insert(comm: Communicator) -> Result<Comm> {
+    let handle = Comm(COMMS.reserve());
+    insert_as(handle, Arc::new(comm))?;
+    Ok(handle)
+}
+
+/// The same under a handle that is reserved or predefined.
+///
+/// # Errors
+/// MPI is not initialized.
+pub(crate) fn insert_as(handle: Comm, comm: Arc<Communicator>) -> Result<()> {
+    COMMS.set(handle.0, comm.clone());
+    fault::watch(&comm)
+}
+
+/// A communicator of those processes of another one that `is_left` names.
+pub(crate) fn survivor(
+    old: &Communicator,
+    number: u32,
+    is_left: impl Fn(u32) -> bool,
+) -> Result<Communicator> {
+    let part = |all: &Arc<Members>| {
+        let left = all.processes().iter().copied().filter(|process| is_left(*process));
+        Arc::new(Members::new(left.collect::<Vec<u32>>()))
+    };
+    heir(old, number, part(old.local()), old.remote().map(part))
 }
 
 /// A new communicator that inherits what all kinds of creation inherit.
@@ -74,6 +102,7 @@ pub(crate) fn dup(handle: Comm, info: Option<Arc<Infos>>) -> Result<Comm> {
     let (copy, new) = duplicate(handle, &old, info)?;
     let number = block_on(agree::number(&party(&old))).inspect_err(|_| drop(COMMS.remove(copy.0)))?;
     new.set_number(number);
+    fault::watch(&new)?;
     Ok(copy)
 }
 
@@ -86,6 +115,7 @@ pub(crate) fn idup(handle: Comm, info: Option<Arc<Infos>>) -> Result<(Comm, Requ
     let party = party(old);
     let work = Async::served(async move {
         new.set_number(agree::number(&party).await?);
+        fault::watch(&new)?;
         Ok(Status::EMPTY)
     });
     Ok((copy, State::Task(task::start(world()?, Box::new(work)), named).into_request()))
@@ -115,7 +145,7 @@ pub(crate) fn split(
     let topology = topology(&local);
     let mut new = heir(&old, number, Arc::new(local), remote.map(Arc::new))?;
     new.set_topology(topology);
-    Ok(insert(new))
+    insert(new)
 }
 
 /// The members of one color, ordered by key and then by rank.
@@ -152,7 +182,7 @@ pub(crate) fn create(handle: Comm, group: &Processes) -> Result<Comm> {
         context::release(number);
         return Ok(Comm::NULL);
     }
-    heir(&old, number, group.members().clone(), remote.map(Arc::new)).map(insert)
+    heir(&old, number, group.members().clone(), remote.map(Arc::new)).and_then(insert)
 }
 
 /// By a group; only its processes call, with the same tag.
@@ -165,7 +195,7 @@ pub(crate) fn create_group(handle: Comm, group: &Processes, tag: i32) -> Result<
         return Ok(Comm::NULL);
     };
     let number = block_on(agree::number(&party))?;
-    heir(old, number, group.members().clone(), None).map(insert)
+    heir(old, number, group.members().clone(), None).and_then(insert)
 }
 
 /// By a group and a text, without any communicator.

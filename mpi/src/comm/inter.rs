@@ -52,7 +52,7 @@ pub(crate) fn create(
     }
     let new = join(&party, old.local())?;
     new.set_errhandler(old.errhandler());
-    Ok(insert(new))
+    insert(new)
 }
 
 /// From two groups and a text.
@@ -111,7 +111,7 @@ pub(crate) fn merge(handle: Comm, high: bool) -> Result<Comm> {
     let all = if first { [ours, others].concat() } else { [others, ours].concat() };
     let new = Communicator::new(number, Arc::new(Members::new(all)), None, world.session().rank());
     new.set_errhandler(old.errhandler());
-    Ok(insert(new))
+    insert(new)
 }
 
 #[cold]

@@ -1,6 +1,6 @@
 //! Communicators: their processes, and the context that keeps their messages apart.
 
-mod agree;
+pub(crate) mod agree;
 pub(crate) mod arrange;
 pub(crate) mod by_type;
 mod context;
@@ -12,7 +12,7 @@ mod named;
 mod party;
 mod wishes;
 
-pub(crate) use context::FRAMES;
+pub(crate) use context::{FAULTS, FRAMES};
 pub(crate) use create::{gathered, party};
 pub(crate) use members::Members;
 pub(crate) use named::{Named, free, let_go};
@@ -25,6 +25,7 @@ use crate::collective::Desk;
 use crate::constant::{ANY_SOURCE, ANY_TAG, Comparison, PROC_NULL};
 use crate::errhandler::{self, Handler};
 use crate::error::{Class, Error, Result};
+use crate::fault::{Health, revoked};
 use crate::group::Group as Processes;
 use crate::handle::{Comm, DYNAMIC};
 use crate::info::Infos;
@@ -75,6 +76,7 @@ pub(crate) struct Communicator {
     session: Option<Arc<SessionObject>>,
     /// Rails to members that belong to other jobs.
     bridges: Vec<Arc<Bridge>>,
+    health: Health,
 }
 
 /// Where a message goes, in the engine's words.
@@ -106,7 +108,14 @@ impl Communicator {
             wishes: Wishes::default(),
             session: None,
             bridges,
+            health: Health::default(),
         }
+    }
+
+    /// What is known of failures among its processes.
+    #[inline]
+    pub(crate) fn health(&self) -> &Health {
+        &self.health
     }
 
     /// Rails to members that belong to other jobs.
@@ -237,6 +246,7 @@ impl Communicator {
         }
         match self.one_target(dest, tag) {
             Some(target) => Ok(Some(target)),
+            None if self.health.is_revoked() => Err(revoked()),
             None if dest == PROC_NULL => Ok(None),
             None => Err(self.bad_rank(dest)),
         }
@@ -245,7 +255,7 @@ impl Communicator {
     /// As [`Communicator::target`], if nothing is wrong, and it is a process.
     #[inline(always)]
     pub(crate) fn one_target(&self, dest: i32, tag: i32) -> Option<Target> {
-        let peer = self.peers().world(dest).filter(|_| tag >= 0)?;
+        let peer = self.peers().world(dest).filter(|_| tag | self.health.sign() >= 0)?;
         Some((PeerId(peer), self.context(), Tag(tag as u64)))
     }
 

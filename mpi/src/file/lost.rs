@@ -2,7 +2,8 @@
 //! forever.
 
 use super::File;
-use crate::error::{Class, Error, Result};
+use crate::error::{Error, Result};
+use crate::fault::class_of_loss;
 use crate::lost::{Checks, first_lost};
 use crate::world::world;
 use std::pin::Pin;
@@ -40,5 +41,5 @@ fn lost(file: &File) -> Option<Error> {
     let (rank, why) = first_lost(world, file.on.comm.local().processes().iter().copied())?;
     let text =
         format_args!("rank {rank} is gone: {why}; what this access has written up to now stays in the file");
-    Some(file.error(Class::PROC_ABORTED, text))
+    Some(file.error(class_of_loss(), text))
 }

@@ -21,9 +21,9 @@ pub(crate) fn sendrecv(out: send::Arguments, into: recv::Arguments) -> Result<En
     let world = world()?;
     let outgoing = send::ready(out, send::STANDARD)?;
     check_buffers(outgoing.as_ref(), into)?;
-    let mut request = recv::irecv(into)?;
+    let request = recv::irecv(into)?;
     let outgoing = outgoing.map_or(Ok(()), |ready| send::complete(world, ready, out.5));
-    let ended = crate::request::wait::wait(world, &mut request)?;
+    let ended = crate::request::wait::wait_for_recv(world, request)?;
     outgoing.map(|()| ended)
 }
 

@@ -68,6 +68,6 @@ pub(crate) fn recv(arguments: Arguments) -> Result<Request> {
         let (Kept { on, data }, node) = (&kept, world()?.node());
         let Some(origin) = origin else { return Ok(State::ended(Status::NO_PROC)) };
         let id = node.submit_recv(origin, data.clone());
-        Ok(State::Flight(Flight::recv(id, on.handle, Sender::of(source, || Ok(on.comm.clone()))?)))
+        Ok(State::of_recv(Flight::recv(id, on.handle, Sender::of(source, || Ok(on.comm.clone()))?)))
     }))
 }

@@ -1,7 +1,8 @@
 //! Probing: which message would a receive get? With a handle it is taken away from all others.
 
-use crate::comm::{self, Named, Origin};
-use crate::error::Result;
+use crate::comm::{self, Communicator, Named};
+use crate::error::{Class, Result};
+use crate::fault::{self, revoked};
 use crate::handle::{Comm, DYNAMIC, Message, Type};
 use crate::message::segments;
 use crate::request::{self, Ended, Flight, Sender, State, explain, received};
@@ -34,7 +35,7 @@ pub(crate) fn probe(source: i32, tag: i32, comm: Comm, waits: bool) -> Result<Op
     let (world, comm) = (world()?, comm::lookup(comm)?);
     let Some(names) = comm.origin(source, tag)? else { return Ok(Some(Status::NO_PROC)) };
     let look = |engine: &mut Engine| engine.probe(names.0, names.1, names.2);
-    let found = find(world, names, waits, look)?;
+    let found = find(world, (comm, names.0), waits, look)?;
     Ok(found.map(|envelope| request::status(comm.sender(&envelope), &envelope)))
 }
 
@@ -46,7 +47,7 @@ pub(crate) fn matched(source: i32, tag: i32, handle: Comm, waits: bool) -> Resul
         return Ok(Some((Message::NO_PROC, Status::NO_PROC)));
     };
     let look = |engine: &mut Engine| engine.claim(names.0, names.1, names.2);
-    let Some(claim) = find(world, names, waits, look)? else { return Ok(None) };
+    let Some(claim) = find(world, (comm, names.0), waits, look)? else { return Ok(None) };
     let status = request::status(comm.sender(&claim.envelope), &claim.envelope);
     let message = Message(FOUND.insert(Arc::new(Found { claim, comm: named })));
     Ok(Some((message, status)))
@@ -55,7 +56,7 @@ pub(crate) fn matched(source: i32, tag: i32, handle: Comm, waits: bool) -> Resul
 /// Looks, turns the pump, and looks again; as often as it takes, or once.
 fn find<R>(
     world: &World,
-    names: Origin,
+    (comm, source): (&Communicator, Source),
     waits: bool,
     mut look: impl FnMut(&mut Engine) -> Option<R>,
 ) -> Result<Option<R>> {
@@ -66,7 +67,7 @@ fn find<R>(
             return Ok(Some(found));
         }
         if looks > 0 {
-            check_peer(world, names.0)?;
+            check_source(world, comm, source)?;
             if !waits {
                 return Ok(None);
             }
@@ -81,9 +82,15 @@ fn find<R>(
     }
 }
 
-/// A message of a peer that is gone will not come.
-fn check_peer(world: &World, source: Source) -> Result<()> {
+/// A message of a process that is gone will not come, nor one on a revoked communicator.
+fn check_source(world: &World, comm: &Communicator, source: Source) -> Result<()> {
+    if comm.health().is_revoked() {
+        return Err(revoked());
+    }
     match source {
+        Source::Any if fault::any_failed() => {
+            fault::bars_wildcards(comm, Class::PROC_FAILED).map_or(Ok(()), Err)
+        }
         Source::Peer(peer) if world.node().with(|engine| engine.inspect().failure(peer)).is_some() => {
             Err(explain(world, Error::PeerLost(peer)))
         }
@@ -109,7 +116,7 @@ fn submit(
             Message::NULL => "the message is MPI_MESSAGE_NULL".to_string(),
             _ => format!("there is no message {}: it never was, or is received", message.0),
         };
-        return Err(crate::Class::REQUEST.error(text));
+        return Err(Class::REQUEST.error(text));
     };
     *message = Message::NULL;
     let id = world.node().submit(|engine| engine.recv_claimed(found.claim, into));

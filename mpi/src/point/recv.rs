@@ -2,6 +2,7 @@
 
 use crate::comm::{self, Communicator};
 use crate::error::Result;
+use crate::fault;
 use crate::handle::{Comm, Request, Type};
 use crate::message::{self, piece};
 use crate::request::{Ended, Flight, SLOTS, Sender, State, received};
@@ -24,7 +25,7 @@ pub(crate) fn recv(arguments: Arguments) -> Result<Ended> {
     let Some((from, context, tag)) = comm.origin(source, tag)? else {
         return Ok(Ended::well(Status::NO_PROC));
     };
-    if crate::task::any() {
+    if crate::task::any() || source < 0 && fault::is_on() {
         return recv_beside(arguments);
     }
     let outcome = world.node().recv((from, context, tag), into);
@@ -40,7 +41,7 @@ fn recv_beside(arguments: Arguments) -> Result<Ended> {
         return Ok(Ended::well(Status::NO_PROC));
     };
     let flight = Flight::recv(request, handle, Sender::of(source, || comm::share(handle))?);
-    Ok(crate::request::wait::await_state(world()?, State::Flight(flight)))
+    Ok(crate::request::wait::await_state(world()?, State::of_recv(flight)))
 }
 
 /// Posts a receive; none: it comes from no process.
@@ -74,5 +75,5 @@ pub(crate) fn irecv(arguments: Arguments) -> Result<Request> {
         return Ok(SLOTS.insert_flight(|| Flight::recv(request, handle, Sender::Rank(source))));
     }
     let sender = Sender::of(source, || comm::share(handle))?;
-    Ok(SLOTS.insert_flight(|| Flight::recv(request, handle, sender)))
+    Ok(State::of_recv(Flight::recv(request, handle, sender)).into_request())
 }

@@ -88,6 +88,19 @@ impl Flight {
         self.comm
     }
 
+    /// Whether it is a receive from any rank.
+    pub(crate) fn is_wild(&self) -> bool {
+        self.any_of().is_some()
+    }
+
+    /// The communicator of a receive from any rank.
+    pub(crate) fn any_of(&self) -> Option<&Communicator> {
+        match &self.from {
+            Some(Sender::Any(comm)) => Some(comm),
+            _ => None,
+        }
+    }
+
     /// Whether it is a send.
     pub(crate) fn is_send(&self) -> bool {
         self.from.is_none()

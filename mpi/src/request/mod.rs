@@ -16,6 +16,7 @@ pub(crate) use slots::{SLOTS, set_concurrent};
 
 use crate::comm::Named;
 use crate::error::{Class, Error};
+use crate::fault::{self, revoked};
 use crate::handle::{Comm, Request};
 use crate::status::Status;
 use crate::task::Task;
@@ -29,6 +30,8 @@ use std::sync::Arc;
 pub(crate) enum State {
     /// A message under way.
     Flight(Flight),
+    /// A receive from any rank in a job that survives failures: one that waits for it looks at those.
+    Wild(Flight),
     /// A send that was cancelled. Its wait is local, but the first look says that it goes on: programs take
     /// one that has ended in the call that cancels it for received.
     Cancelled(Flight),
@@ -49,6 +52,20 @@ impl State {
         SLOTS.insert(self)
     }
 
+    /// A receive.
+    pub(crate) fn of_recv(flight: Flight) -> State {
+        if flight.is_wild() && fault::is_on() { State::Wild(flight) } else { State::Flight(flight) }
+    }
+
+    /// The error of a receive from any rank that may wait for a failed one.
+    pub(crate) fn barred(&self, class: Class) -> Option<Error> {
+        match self {
+            State::Wild(flight) if fault::any_failed() => fault::bars_wildcards(flight.any_of()?, class),
+            State::Persistent(persistent) => persistent.active.as_ref()?.barred(class),
+            _ => None,
+        }
+    }
+
     /// It has ended already.
     pub(crate) fn ended(status: Status) -> State {
         State::Ended(Ended::well(status))
@@ -58,7 +75,7 @@ impl State {
     pub(crate) fn settle(&mut self, world: &World) -> bool {
         let ended = match self {
             State::Ended(_) => return true,
-            State::Flight(flight) => flight.take(world),
+            State::Flight(flight) | State::Wild(flight) => flight.take(world),
             State::Cancelled(flight) => {
                 *self = State::Flight(flight.take_all());
                 return false;
@@ -82,7 +99,9 @@ impl State {
             State::Persistent(persistent) => {
                 persistent.active.map_or(Ended::well(Status::EMPTY), State::finish)
             }
-            State::Flight(_) | State::Cancelled(_) | State::Task(..) => Ended::well(Status::EMPTY),
+            State::Flight(_) | State::Wild(_) | State::Cancelled(_) | State::Task(..) => {
+                Ended::well(Status::EMPTY)
+            }
         }
     }
 
@@ -94,14 +113,16 @@ impl State {
             State::Persistent(persistent) => {
                 persistent.active.as_ref().map_or(Ended::well(Status::EMPTY), State::peek)
             }
-            State::Flight(_) | State::Cancelled(_) | State::Task(..) => Ended::well(Status::EMPTY),
+            State::Flight(_) | State::Wild(_) | State::Cancelled(_) | State::Task(..) => {
+                Ended::well(Status::EMPTY)
+            }
         }
     }
 
     /// The communicator of what runs, if it has one.
     pub(crate) fn comm(&self) -> Option<Comm> {
         match self {
-            State::Flight(flight) | State::Cancelled(flight) => Some(flight.comm()),
+            State::Flight(flight) | State::Wild(flight) | State::Cancelled(flight) => Some(flight.comm()),
             State::Task(_, comm) => Some(comm.handle),
             State::Persistent(persistent) => {
                 let side = persistent.side.as_ref().map(|side| side.on().handle);
@@ -157,6 +178,9 @@ fn failed(world: &World, status: Status, error: engine::Error) -> Ended {
 /// The words for what the engine says.
 #[cold]
 pub(crate) fn explain(world: &World, error: engine::Error) -> Error {
+    if error == engine::Error::Revoked {
+        return revoked();
+    }
     match world.session().outcome(Err(error)) {
         Ok(_) => Class::INTERN.error("a request that failed has an envelope"),
         Err(why) => crate::world::from_session(why),

@@ -3,6 +3,7 @@
 use super::general::General;
 use super::{Ended, Flight, SLOTS, State};
 use crate::error::{Class, Error, Result};
+use crate::fault;
 use crate::handle::Request;
 use crate::orphans::Orphans;
 use crate::status::Status;
@@ -78,7 +79,32 @@ pub(crate) fn await_state(world: &World, mut state: State) -> Ended {
         if state.settle(world) {
             return state.finish();
         }
+        if let Some(error) = state.barred(Class::PROC_FAILED) {
+            return withdraw(world, state, error);
+        }
         task::pause(world, &mut patience);
+    }
+}
+
+/// Takes back a receive, which ends with this error unless its message has come.
+fn withdraw(world: &World, mut state: State, error: Error) -> Ended {
+    if let State::Wild(flight) = &state {
+        world.node().submit(|engine| engine.cancel(flight.request()));
+    }
+    let mut patience = Patience::default();
+    while !state.settle(world) {
+        task::pause(world, &mut patience);
+    }
+    let ended = state.finish();
+    if ended.status.cancelled { Ended::badly(Status::EMPTY, error) } else { ended }
+}
+
+/// Waits for a receive that began in this call: one from any rank is taken back when it may wait for a failed rank.
+pub(crate) fn wait_for_recv(world: &World, mut request: Request) -> Result<Ended> {
+    let is_wild = |state: &State| matches!(state, State::Wild(_));
+    match SLOTS.remove_if(request, is_wild) {
+        Some(state) => Ok(await_state(world, state)),
+        None => wait(world, &mut request),
     }
 }
 
@@ -94,6 +120,9 @@ fn wait_slowly(world: &World, request: &mut Request) -> Result<Ended> {
         if settle(world, *request)? {
             return consume(request);
         }
+        if let Some(error) = barred(&[*request]) {
+            return Ok(Ended::badly(Status::EMPTY, error));
+        }
         task::pause(world, &mut patience);
     }
 }
@@ -108,7 +137,20 @@ pub(crate) fn test(world: &World, request: &mut Request) -> Result<Option<Ended>
         progress(world);
         settle(world, *request)?
     };
-    if ended { consume(request).map(Some) } else { Ok(None) }
+    match ended {
+        true => consume(request).map(Some),
+        false => barred(&[*request]).map_or(Ok(None), Err),
+    }
+}
+
+/// The error of the first of these requests that has not ended and may never: it stays.
+pub(super) fn barred(requests: &[Request]) -> Option<Error> {
+    if !fault::any_failed() {
+        return None;
+    }
+    let look =
+        |request: &Request| SLOTS.with(*request, |state| state.barred(Class::PROC_FAILED_PENDING)).flatten();
+    requests.iter().filter(|request| !request.is_null()).find_map(look)
 }
 
 /// Everything goes on by a step.
@@ -154,7 +196,7 @@ pub(crate) fn peek(world: &World, request: Request) -> Result<Option<Ended>> {
 pub(crate) fn cancel(world: &World, request: Request) -> Result<()> {
     fn take(state: &mut State) -> Option<RequestId> {
         match state {
-            State::Flight(flight) => {
+            State::Flight(flight) | State::Wild(flight) => {
                 let id = flight.request();
                 if flight.is_send() {
                     *state = State::Cancelled(flight.take_all());

@@ -29,6 +29,7 @@ mod passive;
 mod plan;
 mod row;
 mod service;
+pub(crate) use service::Serving;
 mod settings;
 mod wait;
 mod word;

@@ -7,9 +7,10 @@ use super::word::{WORD, swap_word};
 use super::{Flavor, Way, Window, lock};
 use crate::comm::FRAMES;
 use crate::error::{Class, Error};
+use crate::services;
 use crate::world::World;
 use newmadeleine::engine::{Claim, Context, Engine, PeerId, RequestId, Segments, Source, Tag, TagMatch, To};
-use newmadeleine::progress::{Served, Service};
+use newmadeleine::progress::Served;
 use nmad_rma::{Base, Claims, Exposed, Fault, Operator, Outcome, Place, Port};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -70,7 +71,7 @@ pub(super) fn begin(world: &World, window: &Arc<Window>) {
         all.served.len() == 1
     };
     if is_first {
-        world.node().set_service(Some(Box::new(All { is_due: true })));
+        services::update(world);
     }
 }
 
@@ -84,18 +85,24 @@ pub(super) fn end(world: &World, window: &Window) {
         all.served.is_empty()
     };
     if is_last {
-        world.node().set_service(None);
+        services::update(world);
     }
 }
 
-/// Serves all windows.
-struct All {
+/// The part of the node's service that is about windows.
+pub(crate) struct Serving {
     /// A window has more to do, or something has come for it.
     is_due: bool,
 }
 
-impl Service for All {
-    fn serve(&mut self, engine: &mut Engine) -> Served {
+impl Serving {
+    /// Returns it, if there are windows.
+    pub(crate) fn if_any() -> Option<Serving> {
+        (!lock(&ALL).served.is_empty()).then_some(Serving { is_due: true })
+    }
+
+    /// Serves all windows.
+    pub(crate) fn serve(&mut self, engine: &mut Engine) -> Served {
         // Most looks find nothing to do; they take no lock.
         if COPIED.load(Ordering::Relaxed) == 0 && !self.is_due && engine.inspect().unexpected() == 0 {
             return Served::default();

@@ -3,7 +3,8 @@
 use super::Window;
 use super::locks::Locks;
 use super::passive::WAITING;
-use crate::error::{Class, Result};
+use crate::error::Result;
+use crate::fault::class_of_loss;
 use crate::lost::{Checks, first_lost};
 use crate::sleepers;
 use crate::task;
@@ -85,7 +86,7 @@ impl Window {
         let Some((rank, why)) = first_lost(world, self.peers.iter().map(|peer| peer.process)) else {
             return Ok(());
         };
-        Err(self.error(Class::PROC_ABORTED, format_args!("{what}: rank {rank} is gone: {why}")))
+        Err(self.error(class_of_loss(), format_args!("{what}: rank {rank} is gone: {why}")))
     }
 }
 

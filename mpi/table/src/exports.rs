@@ -1,7 +1,7 @@
 //! The symbols of the shared libraries: `MPI_X` and `PMPI_X` for each wrapper, with the ABI of C.
 
 use crate::ctype::Form;
-use crate::function::{Function, functions};
+use crate::function::{Function, functions, symbol};
 use crate::wrapper::signature;
 use std::fmt::Write;
 
@@ -20,16 +20,16 @@ pub fn source() -> String {
 /// The names of all symbols.
 pub fn symbols() -> Vec<String> {
     let names = functions().iter().flat_map(Function::symbols);
-    names.flat_map(|name| [format!("MPI_{name}"), format!("PMPI_{name}")]).collect()
+    names.flat_map(|name| [format!("P{name}"), name]).collect()
 }
 
 fn export(text: &mut String, function: &Function, form: Form) {
     let (arguments, result) = signature(function, form);
     let concrete = |text: &str| text.replace("A::", "<Abi as front::Abi>::");
     let names: Vec<_> = function.arguments.iter().map(|each| &*each.name).collect();
-    let (wrapper, name) = (form.name(&function.snake()), form.name(&function.name));
+    let (wrapper, name) = (form.name(&function.snake()), symbol(&form.name(&function.name)));
     // Two functions with the same body: optimised, they are one with two names.
-    for prefix in ["MPI_", "PMPI_"] {
+    for prefix in ["", "P"] {
         writeln!(
             text,
             "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {prefix}{name}({}) -> {} {{\n    \

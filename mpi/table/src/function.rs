@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 /// A function of MPI, as the table has it: families and forms are one entry each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Function {
-    /// Its name without `MPI_`.
+    /// Its name without `MPI_`; with `MPIX_` for one that is not of the standard.
     pub name: String,
     /// The function that the core has for it, if it is another one's.
     pub does: Option<String>,
@@ -34,6 +34,11 @@ impl Function {
         self.name.to_lowercase()
     }
 
+    /// Whether it is of the standard.
+    pub fn is_standard(&self) -> bool {
+        !self.name.starts_with(EXTENSION)
+    }
+
     /// Whether it is of the tools interface.
     pub(crate) fn is_of_tools(&self) -> bool {
         self.name.starts_with("T_")
@@ -50,11 +55,19 @@ impl Function {
         matches!(self.chapter, "collectives" | "neighbourhood collectives")
     }
 
-    /// Names of its symbols without `MPI_`: the one, and that with large counts.
+    /// Names of its symbols: the one, and that with large counts.
     pub fn symbols(&self) -> Vec<String> {
-        let large = self.large.then(|| format!("{}_c", self.name));
-        std::iter::once(self.name.clone()).chain(large).collect()
+        let large = self.large.then(|| symbol(&format!("{}_c", self.name)));
+        std::iter::once(symbol(&self.name)).chain(large).collect()
     }
+}
+
+/// How functions that are not of the standard begin.
+const EXTENSION: &str = "MPIX_";
+
+/// The name of a function in C.
+pub(crate) fn symbol(name: &str) -> String {
+    if name.starts_with(EXTENSION) { name.to_string() } else { format!("MPI_{name}") }
 }
 
 /// All functions; the members of a family each by itself, the forms of a function together.

@@ -3,7 +3,7 @@
 use crate::Abi;
 use crate::constant::{Constant, Group, groups};
 use crate::ctype::{self, Form};
-use crate::function::{Function, functions};
+use crate::function::{Function, functions, symbol};
 use std::fmt::Write;
 
 /// The text of `mpi.h`.
@@ -71,8 +71,7 @@ fn prototypes(text: &mut String, function: &Function) {
         }
         let prototype = prototype(function, form);
         let result = ctype::result(function.result.as_deref());
-        writeln!(text, "{result} MPI_{prototype};\n{result} PMPI_{prototype};")
-            .expect("strings take everything");
+        writeln!(text, "{result} {prototype};\n{result} P{prototype};").expect("strings take everything");
     }
 }
 
@@ -82,5 +81,5 @@ fn prototype(function: &Function, form: Form) -> String {
         arguments.push("...".into());
     }
     let arguments = if arguments.is_empty() { "void".into() } else { arguments.join(", ") };
-    format!("{}({arguments})", form.name(&function.name))
+    format!("{}({arguments})", symbol(&form.name(&function.name)))
 }

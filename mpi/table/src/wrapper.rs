@@ -4,7 +4,7 @@
 
 use crate::argument::{Argument, Direction, Length};
 use crate::ctype::{Form, is_function, rust, rust_scalar};
-use crate::function::{Function, functions};
+use crate::function::{Function, functions, symbol};
 use crate::place::{Place, capital};
 use std::fmt::Write;
 
@@ -31,7 +31,7 @@ pub(crate) fn signature(function: &Function, form: Form) -> (String, &'static st
 fn wrapper(text: &mut String, function: &Function, form: Form) {
     let name = form.name(&function.snake());
     let (arguments, result) = signature(function, form);
-    let shown = format!("MPI_{}", form.name(&function.name));
+    let shown = symbol(&form.name(&function.name));
     let body = body(function, form, &shown);
     writeln!(
         text,

@@ -64,6 +64,9 @@ settings! {
     FEED: Session, Form("accumulate, prepare or backlog:BYTES"), "accumulate",
         "When packets are made: when a rail is idle, one in advance, or when BYTES bytes wait",
         "to compare";
+    FT: Mpi, Switch, "off; on under mpiexec --ft",
+        "Whether the job survives the death of ranks: calls that need the dead end with MPIX_ERR_PROC_FAILED",
+        "another launcher than ours keeps the other ranks alive";
     IN_PLACE_MIN: Session, Size { least: 0 }, "as measured; 16384 without a profile",
         "Shortest data that is sent from where it lies instead of being copied into its packet, in bytes; \
          matters for packets that go through the window",

@@ -3,7 +3,7 @@
 use crate::{Abi, give, take};
 use nmad_mpi::Status;
 use nmad_mpi::api;
-use nmad_mpi::error::Result;
+use nmad_mpi::error::{Class, Result};
 use nmad_mpi::handle::{Comm, Request};
 
 pub(crate) fn improbe<A: Abi>(
@@ -34,9 +34,11 @@ pub(crate) fn waitany<A: Abi>(
     answer
 }
 
-/// A request that has failed has ended.
+/// A request that has failed has ended, unless it only may wait for a failed process.
 fn tested(flag: *mut i32, answer: Result<bool>) -> Result<()> {
-    give::value(flag, (*answer.as_ref().unwrap_or(&true)).into());
+    let has_ended =
+        answer.as_ref().map_or_else(|error| error.class() != Class::PROC_FAILED_PENDING, |ended| *ended);
+    give::value(flag, has_ended.into());
     answer.map(drop)
 }
 

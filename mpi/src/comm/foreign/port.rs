@@ -76,7 +76,7 @@ pub(crate) fn accept(name: &str, infos: Option<&Infos>, root: i32, comm: Comm) -
         let met = port.accept(limit).map_err(no_port)?;
         met.ok_or_else(|| Class::PORT.error("nobody has connected within the timeout"))
     };
-    meet(lookup(comm)?, root, arrive).map(insert)
+    meet(lookup(comm)?, root, arrive).and_then(insert)
 }
 
 /// Connects to the group of another job that accepts at a port.
@@ -85,7 +85,7 @@ pub(crate) fn accept(name: &str, infos: Option<&Infos>, root: i32, comm: Comm) -
 /// Nobody accepts there.
 pub(crate) fn connect(name: &str, infos: Option<&Infos>, root: i32, comm: Comm) -> Result<Comm> {
     let arrive = || port::connect(name, timeout(infos)?.unwrap_or(CONNECT_LIMIT)).map_err(no_port);
-    meet(lookup(comm)?, root, arrive).map(insert)
+    meet(lookup(comm)?, root, arrive).and_then(insert)
 }
 
 /// Becomes one group each of two processes that have a socket to each other.
@@ -101,7 +101,7 @@ pub(crate) fn join(fd: i32) -> Result<Comm> {
     let socket = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
     let arrive = || port::join(socket, CONNECT_LIMIT).map_err(no_port);
     let new = super::super::Communicator::new(0, own_group()?, None, world()?.session().rank());
-    meet(&new, 0, arrive).map(insert)
+    meet(&new, 0, arrive).and_then(insert)
 }
 
 /// This process alone, apart from `MPI_COMM_SELF`.
@@ -129,7 +129,7 @@ pub(crate) fn spawn(wanted: impl FnOnce() -> Result<Request>, root: i32, comm: C
                 .error(format!("the processes that were started did not call MPI_Init within {limit} s"))
         })
     };
-    meet(lookup(comm)?, root, arrive).map(insert)
+    meet(lookup(comm)?, root, arrive).and_then(insert)
 }
 
 fn gone() -> std::result::Result<(), LaunchError> {

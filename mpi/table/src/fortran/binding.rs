@@ -30,7 +30,7 @@ pub fn symbols() -> Vec<String> {
     let each = all().filter(|function| !is_by_hand(function)).flat_map(Function::symbols);
     each.flat_map(|name| {
         let name = name.to_lowercase();
-        [format!("mpi_{name}_"), format!("pmpi_{name}_")]
+        [format!("{name}_"), format!("p{name}_")]
     })
     .collect()
 }
@@ -45,8 +45,8 @@ fn declarations(text: &mut String, function: &Function) {
             Some("aint") => "i64",
             _ => "i32",
         };
-        for prefix in ["MPI_", "PMPI_"] {
-            let name = form.name(&function.name);
+        for prefix in ["", "P"] {
+            let name = crate::function::symbol(&form.name(&function.name));
             writeln!(text, "    pub fn {prefix}{name}({}) -> {result};", arguments.join(", "))
                 .expect("strings take everything");
         }

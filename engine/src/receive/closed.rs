@@ -1,0 +1,94 @@
+//! Closed contexts: a receive in one ends with an error instead of waiting for a message, and messages that arrive
+//! in one are discarded, so that their senders can end. The layer above closes a context when one of its processes
+//! has failed or when the program has revoked it.
+
+use crate::collect::request::{Context, Error, Source, TagMatch};
+use crate::engine::Engine;
+use crate::memory::Segments;
+use crate::packet::RequestId;
+use crate::protocol::{Recv, Request};
+use alloc::vec::Vec;
+
+/// Contexts that are closed, and the receives that discard their messages.
+#[derive(Debug, Default)]
+pub(crate) struct Closed {
+    contexts: Vec<(Context, Error)>,
+    discards: Vec<RequestId>,
+}
+
+impl Closed {
+    /// Returns whether no context is closed.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.contexts.is_empty()
+    }
+
+    /// Returns the error with which receives in this context end, if it is closed.
+    pub(crate) fn error(&self, context: Context) -> Option<Error> {
+        self.contexts.iter().find(|(closed, _)| *closed == context).map(|(_, error)| *error)
+    }
+}
+
+impl Engine {
+    /// Closes a context: receives in it that have no message yet, and all later ones, end with `error`. A receive
+    /// that has matched goes on, since its memory is in use. Closing it again changes the error of later receives.
+    pub fn close_context(&mut self, context: Context, error: Error) {
+        let contexts = &mut self.receives.closed.contexts;
+        contexts.retain(|(closed, _)| *closed != context);
+        contexts.push((context, error));
+        let waits = |request: &Request| match request {
+            Request::Recv(recv) => recv.context == context && recv.posted.is_some(),
+            _ => false,
+        };
+        let mut waiting: Vec<_> =
+            self.requests.iter().filter(|(_, r)| waits(r)).map(|(name, _)| RequestId(name)).collect();
+        waiting.sort_unstable_by_key(|request| request.0 as u32);
+        for request in waiting {
+            self.withdraw_recv(request, error);
+        }
+        self.discard_closed();
+    }
+
+    /// Opens a closed context again, for another use of its number.
+    pub fn reopen_context(&mut self, context: Context) {
+        self.receives.closed.contexts.retain(|(closed, _)| *closed != context);
+    }
+
+    /// Discards the messages that have arrived in closed contexts. Call it after events while a context is closed.
+    pub fn discard_closed(&mut self) {
+        if self.receives.closed.is_empty() {
+            return;
+        }
+        let discards = core::mem::take(&mut self.receives.closed.discards);
+        let mut left: Vec<RequestId> =
+            discards.into_iter().filter(|request| self.take(*request).is_none()).collect();
+        for place in 0..self.receives.closed.contexts.len() {
+            let (context, _) = self.receives.closed.contexts[place];
+            while let Some(claim) = self.claim(Source::Any, context, TagMatch::Any) {
+                left.push(self.recv_claimed(claim, Segments::empty()));
+            }
+        }
+        self.receives.closed.discards = left;
+    }
+
+    /// Ends a posted receive that has no message with this error. If its peer has an Rtr for it, the receive ends
+    /// when the peer has returned the Rtr or used it.
+    pub(crate) fn withdraw_recv(&mut self, request: RequestId, error: Error) -> bool {
+        let Some(Request::Recv(Recv { posted, region, from, withdrawn, .. })) =
+            self.requests.get_mut(request.0)
+        else {
+            return false;
+        };
+        let (place, region, from) = (*posted, *region, *from);
+        *withdrawn = true;
+        match (place, region, from) {
+            (Some(_), Some(region), Source::Peer(peer)) => self.withdraw(peer, region),
+            (Some(place), _, _) => {
+                self.receives.matching.retract(place);
+                self.fail_request(request, error);
+            }
+            (None, _, _) => return false,
+        }
+        true
+    }
+}

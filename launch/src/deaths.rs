@@ -1,0 +1,122 @@
+//! Deaths of ranks, which our launcher reports to the others of a job with `--ft`: each rank inherits the end of a
+//! pipe on which the launcher writes the numbers of ranks that have died.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+use rustix::io::{Errno, read, write};
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use crate::{LaunchError, os};
+
+/// The variable with the number of the descriptor.
+pub(crate) const VARIABLE: &str = "NMAD_DEATHS_FD";
+
+/// Bytes of one report: the number of a rank.
+const REPORT: usize = 4;
+
+/// The reports that this rank gets.
+#[derive(Debug)]
+pub struct Deaths {
+    fd: OwnedFd,
+    /// Bytes of a report that has not arrived whole.
+    part: Vec<u8>,
+}
+
+/// Returns whether the launcher reports deaths to this process, and to the user.
+pub fn are_reported() -> bool {
+    std::env::var_os(VARIABLE).is_some()
+}
+
+/// What a wait for reports has found.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Report {
+    /// These ranks have died; none if the bound was reached.
+    Died(Vec<u32>),
+    /// The launcher is gone.
+    Gone,
+}
+
+impl Deaths {
+    /// Takes over the descriptor from the launcher; `None` in a job without `--ft`. It works once in a process.
+    ///
+    /// # Errors
+    /// The variable names no descriptor of this process.
+    pub fn open() -> Result<Option<Deaths>, LaunchError> {
+        let Ok(text) = std::env::var(VARIABLE) else { return Ok(None) };
+        let wrong =
+            |why: &str| LaunchError::Environment { name: VARIABLE, found: text.clone(), why: why.into() };
+        let number = text.parse().map_err(|_| wrong("it is not a descriptor"))?;
+        let fd = os::adopt_deaths(number)?;
+        rustix::fs::fcntl_setfl(&fd, OFlags::NONBLOCK)
+            .map_err(LaunchError::system("cannot set up the descriptor of NMAD_DEATHS_FD"))?;
+        Ok(Some(Deaths { fd, part: Vec::new() }))
+    }
+
+    /// Waits until ranks have died, for at most `bound`, or until the other end of `stop` is closed.
+    pub fn wait(&mut self, bound: Duration, stop: BorrowedFd<'_>) -> Report {
+        let bound = Timespec::try_from(bound).ok();
+        let stop = PollFd::from_borrowed_fd(stop, PollFlags::IN);
+        // An error or a signal ends the wait early, which is harmless.
+        let _ = poll(&mut [PollFd::new(&self.fd, PollFlags::IN), stop], bound.as_ref());
+        let mut bytes = [0; 256];
+        loop {
+            match read(&self.fd, &mut bytes) {
+                Ok(0) => return Report::Gone,
+                Ok(count) => self.part.extend_from_slice(&bytes[..count]),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(_) => return Report::Gone,
+            }
+        }
+        let whole = self.part.len() / REPORT * REPORT;
+        let reports = self.part.drain(..whole).collect::<Vec<u8>>();
+        Report::Died(reports.as_chunks().0.iter().map(|bytes| u32::from_ne_bytes(*bytes)).collect())
+    }
+}
+
+/// The launcher's end for one rank.
+pub(crate) struct Teller(OwnedFd);
+
+impl Teller {
+    /// Makes a pipe: our end, and that of the rank.
+    ///
+    /// # Errors
+    /// The process has no descriptors left.
+    pub(crate) fn new() -> Result<(Teller, OwnedFd), Errno> {
+        let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
+        rustix::fs::fcntl_setfl(&ours, OFlags::NONBLOCK)?;
+        Ok((Teller(ours), theirs))
+    }
+
+    /// Tells the rank of a death. A rank that has ended, or that never reads its reports and has 16,000 of them,
+    /// does not get it.
+    pub(crate) fn tell(&self, rank: u32) {
+        while write(self.0.as_fd(), &rank.to_ne_bytes()) == Err(Errno::INTR) {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_arrive_whole_and_the_end_of_the_launcher_is_seen() {
+        let (teller, fd) = Teller::new().expect("a pipe");
+        rustix::fs::fcntl_setfl(&fd, OFlags::NONBLOCK).expect("a pipe");
+        let mut deaths = Deaths { fd, part: Vec::new() };
+        let (stop, _running) = pipe_with(PipeFlags::CLOEXEC).expect("a pipe");
+        assert_eq!(deaths.wait(Duration::ZERO, stop.as_fd()), Report::Died(vec![]));
+        teller.tell(3);
+        teller.tell(70_000);
+        assert_eq!(deaths.wait(Duration::from_secs(9), stop.as_fd()), Report::Died(vec![3, 70_000]));
+        write(&teller.0, &[7, 0]).expect("room");
+        assert_eq!(deaths.wait(Duration::from_secs(9), stop.as_fd()), Report::Died(vec![]));
+        write(&teller.0, &[0, 0]).expect("room");
+        assert_eq!(deaths.wait(Duration::from_secs(9), stop.as_fd()), Report::Died(vec![7]));
+        drop(teller);
+        assert_eq!(deaths.wait(Duration::from_secs(9), stop.as_fd()), Report::Gone);
+    }
+}

@@ -1,0 +1,150 @@
+//! The messages that processes send each other about failures, as bytes.
+
+use super::agreement::{Decision, Message, Value};
+use super::set::Set;
+use newmadeleine::engine::Context;
+
+/// Names an agreement: the context of its communicator, and its number there.
+pub(super) type Name = (u32, u64);
+
+/// What a process says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Notice {
+    /// The communicator with this context was revoked.
+    Revoked(Context),
+    /// These processes have failed.
+    Failed(Vec<u32>),
+    /// A message of an agreement, which is decoded when the number of its ranks is known.
+    Agreement(Name, Vec<u8>),
+}
+
+const REVOKED: u8 = 0;
+const FAILED: u8 = 1;
+const AGREEMENT: u8 = 2;
+const UP: u8 = 0;
+const DOWN: u8 = 1;
+
+impl Notice {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        match self {
+            Notice::Revoked(context) => {
+                bytes.push(REVOKED);
+                bytes.extend(context.0.to_le_bytes());
+            }
+            Notice::Failed(processes) => {
+                bytes.push(FAILED);
+                processes.iter().for_each(|process| bytes.extend(process.to_le_bytes()));
+            }
+            Notice::Agreement((context, number), message) => {
+                bytes.push(AGREEMENT);
+                bytes.extend(context.to_le_bytes());
+                bytes.extend(number.to_le_bytes());
+                bytes.extend(message);
+            }
+        }
+        bytes
+    }
+
+    /// Returns the notice; `None` if the bytes are none.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Notice> {
+        let (kind, mut rest) = bytes.split_first()?;
+        match *kind {
+            REVOKED => Some(Notice::Revoked(Context(u32::from_le_bytes(rest.try_into().ok()?)))),
+            FAILED => {
+                let (numbers, []) = rest.as_chunks() else { return None };
+                Some(Notice::Failed(numbers.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect()))
+            }
+            AGREEMENT => {
+                let context = u32::from_le_bytes(take(&mut rest)?);
+                let number = u64::from_le_bytes(take(&mut rest)?);
+                Some(Notice::Agreement((context, number), rest.to_vec()))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn take<const N: usize>(from: &mut &[u8]) -> Option<[u8; N]> {
+    let (bytes, rest) = from.split_first_chunk()?;
+    *from = rest;
+    Some(*bytes)
+}
+
+impl Message {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let value = match self {
+            Message::Up { failed, covered, value } => {
+                bytes.push(UP);
+                failed.encode(&mut bytes);
+                covered.encode(&mut bytes);
+                value
+            }
+            Message::Down(Decision { value, failed }) => {
+                bytes.push(DOWN);
+                failed.encode(&mut bytes);
+                value
+            }
+        };
+        bytes.extend(value.flags.to_le_bytes());
+        value.most.iter().for_each(|most| bytes.extend(most.to_le_bytes()));
+        value.acknowledged.encode(&mut bytes);
+        bytes
+    }
+
+    /// Returns the message of an agreement among `size` ranks; `None` if the bytes are none.
+    pub(super) fn decode(bytes: &[u8], size: usize) -> Option<Message> {
+        let (kind, mut rest) = bytes.split_first()?;
+        let failed = Set::decode(&mut rest, size)?;
+        let covered = match *kind {
+            UP => Some(Set::decode(&mut rest, size)?),
+            DOWN => None,
+            _ => return None,
+        };
+        let flags = i32::from_le_bytes(take(&mut rest)?);
+        let most = [i64::from_le_bytes(take(&mut rest)?), i64::from_le_bytes(take(&mut rest)?)];
+        let value = Value { flags, most, acknowledged: Set::decode(&mut rest, size)? };
+        rest.is_empty().then_some(match covered {
+            Some(covered) => Message::Up { failed, covered, value },
+            None => Message::Down(Decision { value, failed }),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(size: usize, ranks: &[usize]) -> Set {
+        let mut set = Set::none(size);
+        ranks.iter().for_each(|rank| set.add(*rank));
+        set
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded_and_nothing_else() {
+        for size in [3, 64, 65, 1000] {
+            let value = Value { flags: -2, most: [7, i64::MIN], acknowledged: set(size, &[0, 2, size - 1]) };
+            let (failed, covered) = (set(size, &[1]), set(size, &[0, size - 1]));
+            let up = Message::Up { failed: failed.clone(), covered, value: value.clone() };
+            for message in [up, Message::Down(Decision { value: value.clone(), failed: failed.clone() })] {
+                let bytes = message.encode();
+                assert_eq!(Message::decode(&bytes, size), Some(message.clone()));
+                for len in 0..bytes.len() {
+                    assert_eq!(Message::decode(&bytes[..len], size), None, "{len}");
+                }
+                assert_eq!(Message::decode(&[&bytes[..], &[0]].concat(), size), None);
+                let notice = Notice::Agreement((6, 1 << 40), bytes);
+                assert_eq!(Notice::decode(&notice.encode()), Some(notice));
+            }
+        }
+        for notice in [Notice::Revoked(Context(12)), Notice::Failed(vec![1, 70_000]), Notice::Failed(vec![])]
+        {
+            assert_eq!(Notice::decode(&notice.encode()), Some(notice));
+        }
+        for bytes in [&[][..], &[9], &[REVOKED, 1], &[FAILED, 1, 0, 0], &[AGREEMENT, 1, 0, 0, 0]] {
+            assert_eq!(Notice::decode(bytes), None, "{bytes:?}");
+        }
+    }
+}

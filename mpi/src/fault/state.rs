@@ -1,0 +1,382 @@
+//! What this process knows of failures, and what it does about them. It runs with the engine at hand: in any look at
+//! the rails, and when the launcher reports a death. Whoever has the engine may take the lock here, not the other way
+//! round.
+
+use super::FAILED;
+use super::agreement::{Agreement, Decision, Message, Value};
+use super::message::{Name, Notice};
+use super::set::Set;
+use crate::comm::{Communicator, FAULTS, Kept};
+use crate::world::world;
+use newmadeleine::engine::{
+    Context, Engine, Error, Hints, PeerId, RequestId, Segments, Source, Tag, TagMatch,
+};
+use newmadeleine::progress::Served;
+use newmadeleine::tell_user;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+static STATE: Mutex<State> = Mutex::new(State {
+    comms: Vec::new(),
+    failed: Vec::new(),
+    agreements: BTreeMap::new(),
+    early: Vec::new(),
+    sending: Vec::new(),
+    receiving: Vec::new(),
+});
+
+/// Decisions that are kept for ranks that ask later, beside the latest one of each communicator.
+const KEPT_MAX: usize = 256;
+
+/// Messages that are kept for communicators which this process has not made yet.
+const EARLY_MAX: usize = 4096;
+
+/// The state.
+pub(super) struct State {
+    comms: Vec<Weak<Communicator>>,
+    /// Failed processes, in the order in which this one has learnt of them.
+    failed: Vec<u32>,
+    agreements: BTreeMap<Name, Running>,
+    /// Messages about communicators that are not there yet, and their senders.
+    early: Vec<(u32, Notice)>,
+    sending: Vec<(RequestId, Kept)>,
+    receiving: Vec<(u32, RequestId, Kept)>,
+}
+
+/// An agreement that is under way, or whose decision is kept.
+struct Running {
+    agreement: Agreement,
+    /// The processes of its ranks.
+    processes: Vec<u32>,
+}
+
+/// The state, by a thread that has the engine or needs it not.
+pub(super) fn lock() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// The part of the node's service that is about failures.
+pub(crate) struct Faults;
+
+impl Faults {
+    /// Goes on as far as possible.
+    pub(crate) fn serve(engine: &mut Engine) -> Served {
+        let is_quiet = engine.inspect().unexpected() == 0
+            && engine.inspect().failed().len() == FAILED.load(Ordering::Relaxed);
+        if is_quiet {
+            return Served::default();
+        }
+        let worked = lock().go_on(engine);
+        Served { worked, waits: false }
+    }
+}
+
+impl State {
+    /// Takes what has arrived and what the engine has found out; returns whether that was anything.
+    pub(super) fn go_on(&mut self, engine: &mut Engine) -> bool {
+        let mut worked = self.hear(engine);
+        while let Some(process) = self.next_failed(engine) {
+            worked = true;
+            self.on_failed(engine, process);
+        }
+        engine.discard_closed();
+        for (_, data) in self.sending.extract_if(.., |(request, _)| engine.take(*request).is_some()) {
+            data.release();
+        }
+        worked
+    }
+
+    /// A process has failed, as somebody else says.
+    pub(super) fn declare(&mut self, engine: &mut Engine, process: u32, why: &str) {
+        if world().is_ok_and(|world| world.session().rank() == process) {
+            // Others go on without this process, whose links they have closed: it cannot come back.
+            tell_user(format_args!(
+                "nmad: rank {process}: the other ranks go on without this process, since {why}: it ends now"
+            ));
+            let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+        }
+        engine.setup().declare_failed(PeerId(process), why);
+        self.go_on(engine);
+    }
+
+    fn next_failed(&mut self, engine: &mut Engine) -> Option<u32> {
+        let PeerId(process) = *engine.inspect().failed().get(self.failed.len())?;
+        self.failed.push(process);
+        FAILED.store(self.failed.len(), Ordering::Relaxed);
+        Some(process)
+    }
+
+    fn on_failed(&mut self, engine: &mut Engine, process: u32) {
+        for comm in self.live() {
+            self.break_up(engine, &comm, process);
+        }
+        let names: Vec<Name> = self.agreements.keys().copied().collect();
+        for name in names {
+            let Some(running) = self.agreements.get_mut(&name) else { continue };
+            if let Some(rank) = running.processes.iter().position(|member| *member == process) {
+                let out = running.agreement.on_failed(rank);
+                self.send_all(engine, name, out);
+            }
+        }
+        if !super::detection::is_told() {
+            self.tell_others(engine, &Notice::Failed(vec![process]));
+        }
+        super::detection::alert();
+    }
+
+    /// Ends what waits for a failed process in the collectives of a communicator.
+    fn break_up(&self, engine: &mut Engine, comm: &Communicator, process: u32) {
+        if is_member(comm, process) {
+            comm.health().break_up();
+            if !comm.health().is_revoked() {
+                engine.close_context(comm.collective(), Error::PeerLost(PeerId(process)));
+            }
+        }
+    }
+
+    /// Takes note of a communicator whose number is known, with failures and messages that came before.
+    pub(super) fn watch(&mut self, engine: &mut Engine, comm: &Arc<Communicator>) {
+        self.comms.push(Arc::downgrade(comm));
+        for process in self.failed.clone() {
+            self.break_up(engine, comm, process);
+        }
+        for (from, notice) in std::mem::take(&mut self.early) {
+            self.take_in(engine, from, notice);
+        }
+    }
+
+    /// A new communicator has this number: what was kept for one that had it before is of no use.
+    pub(super) fn opened(&mut self, engine: &mut Engine, number: u32) {
+        let contexts = contexts(number);
+        contexts.into_iter().for_each(|context| engine.reopen_context(context));
+        self.agreements.retain(|name, _| name.0 != contexts[0].0);
+    }
+
+    /// Revokes a communicator, and tells its processes.
+    pub(super) fn revoke(&mut self, engine: &mut Engine, comm: &Communicator) {
+        if !comm.health().revoke() {
+            return;
+        }
+        for context in [comm.context(), comm.collective()] {
+            engine.close_context(context, Error::Revoked);
+        }
+        let notice = Notice::Revoked(comm.context());
+        for process in members(comm) {
+            self.send(engine, process, &notice);
+        }
+        super::detection::alert();
+    }
+
+    /// Contributes to an agreement of a communicator; returns its name.
+    pub(super) fn join(&mut self, engine: &mut Engine, comm: &Communicator, value: Value) -> Name {
+        let name = (comm.context().0, comm.health().next_agreement());
+        self.begin(comm, name);
+        // All ranks have the decision of the one before, since all contribute to this one in the end, or are dead.
+        let Some(running) = self.agreements.get_mut(&name) else { return name };
+        let out = running.agreement.join(value);
+        self.send_all(engine, name, out);
+        name
+    }
+
+    /// Returns the decision of an agreement, when there is one.
+    pub(super) fn decision(&mut self, engine: &mut Engine, name: Name) -> Option<Decision> {
+        self.go_on(engine);
+        let decision = self.agreements.get(&name)?.agreement.decision()?.clone();
+        // Whoever decides this one has seen the end of the one before at all survivors.
+        self.agreements.retain(|kept, _| kept.0 != name.0 || kept.1 >= name.1);
+        if self.agreements.len() > KEPT_MAX {
+            let is_over = |running: &Running| running.agreement.decision().is_some();
+            let oldest = self.agreements.iter().find(|(kept, running)| **kept != name && is_over(running));
+            oldest.map(|(kept, _)| *kept).and_then(|kept| self.agreements.remove(&kept));
+        }
+        Some(decision)
+    }
+
+    /// Returns failed processes of a communicator, in the order in which this process has learnt of them, and the
+    /// place of each among all.
+    pub(super) fn failed_of<'a>(&'a self, comm: &'a Communicator) -> impl Iterator<Item = (usize, u32)> + 'a {
+        self.failed.iter().copied().enumerate().filter(|(_, process)| is_member(comm, *process))
+    }
+
+    /// Returns the ranks of a communicator whose failures the program has acknowledged.
+    pub(super) fn acknowledged(&self, comm: &Communicator) -> Set {
+        let known = comm.health().acknowledged.load(Ordering::Relaxed);
+        let processes = ranks(comm);
+        let mut set = Set::none(processes.len());
+        for (rank, process) in processes.iter().enumerate() {
+            if self.failed.iter().take(known).any(|failed| failed == process) {
+                set.add(rank);
+            }
+        }
+        set
+    }
+
+    /// Returns the number of failures that this process knows.
+    pub(super) fn count(&self) -> usize {
+        self.failed.len()
+    }
+
+    /// Returns a failed process that may be the source of a receive, and whose failure the program has not
+    /// acknowledged.
+    pub(super) fn unacknowledged(&self, comm: &Communicator) -> Option<u32> {
+        let known = comm.health().acknowledged.load(Ordering::Relaxed);
+        let later = self.failed.get(known..)?;
+        later.iter().copied().find(|process| comm.peers().rank_of(*process).is_some())
+    }
+
+    /// Returns whether a process of a communicator has left the job.
+    pub(super) fn has_any_left(&self, engine: &mut Engine, comm: &Communicator) -> bool {
+        let has_left = |process: &u32| {
+            engine.inspect().failure(PeerId(*process)).is_some() && !self.failed.contains(process)
+        };
+        comm.local().processes().iter().any(has_left)
+    }
+
+    fn live(&mut self) -> Vec<Arc<Communicator>> {
+        self.comms.retain(|comm| comm.strong_count() > 0);
+        self.comms.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    fn of_context(&mut self, context: u32) -> Option<Arc<Communicator>> {
+        self.live().into_iter().find(|comm| comm.context().0 == context)
+    }
+
+    fn begin(&mut self, comm: &Communicator, name: Name) {
+        if self.agreements.contains_key(&name) {
+            return;
+        }
+        let processes = ranks(comm);
+        let mut failed = Set::none(processes.len());
+        let is_failed = |process: &u32| self.failed.contains(process);
+        (0..)
+            .zip(&processes)
+            .filter(|(_, process)| is_failed(process))
+            .for_each(|(rank, _)| failed.add(rank));
+        let me = world().map_or(0, |world| world.session().rank());
+        let me = processes.iter().position(|process| *process == me).unwrap_or(0);
+        let agreement = Agreement::new(me, processes.len(), failed);
+        self.agreements.insert(name, Running { agreement, processes });
+    }
+
+    /// Receives notices.
+    fn hear(&mut self, engine: &mut Engine) -> bool {
+        while let Some(claim) = engine.claim(Source::Any, FAULTS, TagMatch::Any) {
+            let into = Kept::new(vec![0; claim.envelope.len as usize]);
+            let request = engine.recv_claimed(claim, into.segments());
+            self.receiving.push((claim.envelope.peer.0, request, into));
+        }
+        let mut came = Vec::new();
+        for (from, request, into) in std::mem::take(&mut self.receiving) {
+            match engine.take(request) {
+                None => self.receiving.push((from, request, into)),
+                Some(Ok(_)) => came.push((from, into.release())),
+                Some(Err(_)) => drop(into.release()),
+            }
+        }
+        let any = !came.is_empty();
+        for (from, bytes) in came {
+            if let Some(notice) = Notice::decode(&bytes).filter(|_| !self.failed.contains(&from)) {
+                self.take_in(engine, from, notice);
+            }
+        }
+        any
+    }
+
+    fn take_in(&mut self, engine: &mut Engine, from: u32, notice: Notice) {
+        match &notice {
+            Notice::Failed(processes) => self.believe(engine, from, processes),
+            Notice::Revoked(context) => match self.of_context(context.0) {
+                Some(comm) => self.revoke(engine, &comm),
+                None => self.keep_early(from, notice),
+            },
+            Notice::Agreement(name, bytes) => {
+                if !self.agreements.contains_key(name) {
+                    let Some(comm) = self.of_context(name.0) else { return self.keep_early(from, notice) };
+                    self.begin(&comm, *name);
+                }
+                self.take_message(engine, from, *name, bytes);
+            }
+        }
+    }
+
+    fn keep_early(&mut self, from: u32, notice: Notice) {
+        if self.early.len() < EARLY_MAX {
+            self.early.push((from, notice));
+        }
+    }
+
+    fn take_message(&mut self, engine: &mut Engine, from: u32, name: Name, bytes: &[u8]) {
+        let Some(Running { agreement, processes }) = self.agreements.get_mut(&name) else { return };
+        let Some(rank) = processes.iter().position(|process| *process == from) else { return };
+        let Some(message) = Message::decode(bytes, processes.len()) else { return };
+        let before = agreement.failed().clone();
+        let out = agreement.on_message(rank, message);
+        let learnt = agreement.failed().iter().filter(|rank| !before.has(*rank));
+        let learnt: Vec<u32> = learnt.filter_map(|rank| processes.get(rank).copied()).collect();
+        self.send_all(engine, name, out);
+        self.believe(engine, from, &learnt);
+    }
+
+    /// Takes over what another process knows.
+    fn believe(&mut self, engine: &mut Engine, from: u32, failed: &[u32]) {
+        for process in failed {
+            if !self.failed.contains(process) {
+                self.declare(engine, *process, &format!("rank {from} has found it dead"));
+            }
+        }
+    }
+
+    fn send_all(&mut self, engine: &mut Engine, name: Name, out: Vec<(usize, Message)>) {
+        for (rank, message) in out {
+            let process = self.agreements.get(&name).and_then(|running| running.processes.get(rank).copied());
+            if let Some(process) = process {
+                self.send(engine, process, &Notice::Agreement(name, message.encode()));
+            }
+        }
+    }
+
+    /// Tells the other processes of the job that are alive.
+    fn tell_others(&mut self, engine: &mut Engine, notice: &Notice) {
+        let size = world().map_or(0, |world| world.session().size());
+        for process in 0..size {
+            self.send(engine, process, notice);
+        }
+    }
+
+    fn send(&mut self, engine: &mut Engine, process: u32, notice: &Notice) {
+        let me = world().map_or(u32::MAX, |world| world.session().rank());
+        if process == me || self.failed.contains(&process) {
+            return;
+        }
+        let data = Kept::new(notice.encode());
+        let segments: Segments = data.segments();
+        let request = engine.send(PeerId(process), FAULTS, Tag(0), segments, Hints::default());
+        self.sending.push((request, data));
+    }
+}
+
+/// The contexts of a communicator with this number.
+fn contexts(number: u32) -> [Context; 2] {
+    [false, true].map(|is_collective| Context(number << 1 | u32::from(is_collective)))
+}
+
+/// All processes of a communicator.
+fn members(comm: &Communicator) -> Vec<u32> {
+    let remote = comm.remote().map(|remote| remote.processes()).unwrap_or_default();
+    comm.local().processes().iter().chain(remote).copied().collect()
+}
+
+fn is_member(comm: &Communicator, process: u32) -> bool {
+    let is_in = |group: &Arc<crate::comm::Members>| group.rank_of(process).is_some();
+    is_in(comm.local()) || comm.remote().is_some_and(is_in)
+}
+
+/// All processes of a communicator in an order that is the same for each of them.
+pub(super) fn ranks(comm: &Communicator) -> Vec<u32> {
+    let mut processes = members(comm);
+    if comm.remote().is_some() {
+        processes.sort_unstable();
+    }
+    processes
+}

@@ -25,6 +25,8 @@ pub struct Run {
     /// Steps that have not ended.
     left: usize,
     failure: Option<Error>,
+    /// No further step is begun: it ends with what is under way.
+    is_abandoned: bool,
 }
 
 /// A message under way.
@@ -56,6 +58,7 @@ impl Run {
             flying: Vec::new(),
             left: 0,
             failure: None,
+            is_abandoned: false,
             schedule,
         }
     }
@@ -90,7 +93,7 @@ impl Run {
     /// Begins anew.
     pub fn start(&mut self) {
         debug_assert!(self.is_over());
-        (self.next, self.left) = (0, self.schedule.len());
+        (self.next, self.left, self.is_abandoned) = (0, self.schedule.len(), false);
         self.ready.clear();
         for (index, node) in self.schedule.nodes.iter().enumerate() {
             self.waits[index] = node.waits;
@@ -103,11 +106,14 @@ impl Run {
     /// Does what can be done now. Some: it has ended, and how.
     ///
     /// A run that meets an error goes on, since others wait for its messages; it tells the first error at its
-    /// end.
+    /// end. A lost rank ends it where the job survives that.
     #[inline]
     pub fn advance(&mut self, transport: &mut impl Transport, caller: Caller) -> Option<Result<()>> {
         self.land(transport);
         while let Some(&step) = self.ready.get(self.next) {
+            if self.is_abandoned {
+                break;
+            }
             if caller == Caller::Library && self.calls_user_in(step) {
                 break;
             }
@@ -145,10 +151,21 @@ impl Run {
             };
             self.flying.swap_remove(index);
             if let Err(error) = self.judge(step, outcome, transport) {
-                self.failure.get_or_insert(error);
+                self.fail(error);
             }
             self.end(step);
         }
+        if self.is_abandoned && self.flying.is_empty() {
+            (self.left, self.next) = (0, self.ready.len());
+        }
+    }
+
+    /// A job that survives failures has told all ranks, so that none waits for what is not sent; and it must not be
+    /// sent, since it would be wrong and look right.
+    #[cold]
+    fn fail(&mut self, error: Error) {
+        self.is_abandoned |= [Class::PROC_FAILED, Class::REVOKED].contains(&error.class());
+        self.failure.get_or_insert(error);
     }
 
     #[inline]

@@ -136,6 +136,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("processes.md", include_str!("../../share/docs/processes.md")),
     ("progress.md", include_str!("../../share/docs/progress.md")),
     ("python.md", include_str!("../../share/docs/python.md")),
+    ("ranks-die.md", include_str!("../../share/docs/ranks-die.md")),
     ("rdma.md", include_str!("../../share/docs/rdma.md")),
     ("run.md", include_str!("../../share/docs/run.md")),
     ("settings.md", include_str!("../../share/docs/settings.md")),
@@ -155,6 +156,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("examples/hello.py", include_str!("../../share/examples/hello.py")),
     ("examples/loop.c", include_str!("../../share/examples/loop.c")),
     ("examples/pieces.c", include_str!("../../share/examples/pieces.c")),
+    ("examples/restart.c", include_str!("../../share/mpi/restart.c")),
     ("examples/service.c", include_str!("../../share/examples/service.c")),
 ];
 

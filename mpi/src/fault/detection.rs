@@ -63,9 +63,10 @@ pub(crate) fn end() {
     }
 }
 
-/// Returns whether ranks that find a death need not tell the others.
-pub(super) fn is_told() -> bool {
-    IS_TOLD.load(Ordering::Relaxed)
+/// Returns whether our launcher reports the death of this process to all, so that ranks that find it need not tell
+/// each other: it does within each job, and processes that were started later are another one.
+pub(super) fn is_told(process: u32) -> bool {
+    IS_TOLD.load(Ordering::Relaxed) && world().is_ok_and(|world| process < world.session().size())
 }
 
 fn listen(mut deaths: Deaths, stop: &OwnedFd) {

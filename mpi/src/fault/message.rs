@@ -12,8 +12,8 @@ pub(super) type Name = (u32, u64);
 pub(super) enum Notice {
     /// The communicator with this context was revoked.
     Revoked(Context),
-    /// These processes have failed.
-    Failed(Vec<u32>),
+    /// This rank of the communicator with this context has failed.
+    Failed(Context, u32),
     /// A message of an agreement, which is decoded when the number of its ranks is known.
     Agreement(Name, Vec<u8>),
 }
@@ -32,9 +32,10 @@ impl Notice {
                 bytes.push(REVOKED);
                 bytes.extend(context.0.to_le_bytes());
             }
-            Notice::Failed(processes) => {
+            Notice::Failed(context, rank) => {
                 bytes.push(FAILED);
-                processes.iter().for_each(|process| bytes.extend(process.to_le_bytes()));
+                bytes.extend(context.0.to_le_bytes());
+                bytes.extend(rank.to_le_bytes());
             }
             Notice::Agreement((context, number), message) => {
                 bytes.push(AGREEMENT);
@@ -52,8 +53,8 @@ impl Notice {
         match *kind {
             REVOKED => Some(Notice::Revoked(Context(u32::from_le_bytes(rest.try_into().ok()?)))),
             FAILED => {
-                let (numbers, []) = rest.as_chunks() else { return None };
-                Some(Notice::Failed(numbers.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect()))
+                let context = Context(u32::from_le_bytes(take(&mut rest)?));
+                Some(Notice::Failed(context, u32::from_le_bytes(rest.try_into().ok()?)))
             }
             AGREEMENT => {
                 let context = u32::from_le_bytes(take(&mut rest)?);
@@ -139,11 +140,10 @@ mod tests {
                 assert_eq!(Notice::decode(&notice.encode()), Some(notice));
             }
         }
-        for notice in [Notice::Revoked(Context(12)), Notice::Failed(vec![1, 70_000]), Notice::Failed(vec![])]
-        {
+        for notice in [Notice::Revoked(Context(12)), Notice::Failed(Context(6), 70_000)] {
             assert_eq!(Notice::decode(&notice.encode()), Some(notice));
         }
-        for bytes in [&[][..], &[9], &[REVOKED, 1], &[FAILED, 1, 0, 0], &[AGREEMENT, 1, 0, 0, 0]] {
+        for bytes in [&[][..], &[9], &[REVOKED, 1], &[FAILED, 1, 0, 0, 0, 9], &[AGREEMENT, 1, 0, 0, 0]] {
             assert_eq!(Notice::decode(bytes), None, "{bytes:?}");
         }
     }

@@ -108,8 +108,12 @@ impl State {
     }
 
     fn on_failed(&mut self, engine: &mut Engine, process: u32) {
+        let is_told = super::detection::is_told(process);
         for comm in self.live() {
             self.break_up(engine, &comm, process);
+            if !is_told {
+                self.tell_others(engine, &comm, process);
+            }
         }
         let names: Vec<Name> = self.agreements.keys().copied().collect();
         for name in names {
@@ -118,9 +122,6 @@ impl State {
                 let out = running.agreement.on_failed(rank);
                 self.send_all(engine, name, out);
             }
-        }
-        if !super::detection::is_told() {
-            self.tell_others(engine, &Notice::Failed(vec![process]));
         }
         super::detection::alert();
     }
@@ -285,7 +286,11 @@ impl State {
 
     fn take_in(&mut self, engine: &mut Engine, from: u32, notice: Notice) {
         match &notice {
-            Notice::Failed(processes) => self.believe(engine, from, processes),
+            Notice::Failed(context, rank) => {
+                let Some(comm) = self.of_context(context.0) else { return self.keep_early(from, notice) };
+                let process = ranks(&comm).get(*rank as usize).copied();
+                self.believe(engine, from, process.as_slice());
+            }
             Notice::Revoked(context) => match self.of_context(context.0) {
                 Some(comm) => self.revoke(engine, &comm),
                 None => self.keep_early(from, notice),
@@ -336,12 +341,12 @@ impl State {
         }
     }
 
-    /// Tells the other processes of the job that are alive.
-    fn tell_others(&mut self, engine: &mut Engine, notice: &Notice) {
-        let size = world().map_or(0, |world| world.session().size());
-        for process in 0..size {
-            self.send(engine, process, notice);
-        }
+    /// Tells the other processes of a communicator that one of them has failed.
+    fn tell_others(&mut self, engine: &mut Engine, comm: &Communicator, failed: u32) {
+        let ranks = ranks(comm);
+        let Some(rank) = ranks.iter().position(|process| *process == failed) else { return };
+        let notice = Notice::Failed(comm.context(), rank as u32);
+        ranks.into_iter().for_each(|process| self.send(engine, process, &notice));
     }
 
     fn send(&mut self, engine: &mut Engine, process: u32, notice: &Notice) {

@@ -3,4 +3,5 @@
 mod header;
 mod library;
 mod programs;
+mod survivors;
 mod symbols;

@@ -25,7 +25,7 @@ fn start(abi: Abi, files: &[&str], words: &[&str], ranks: u32, expected: i32, va
     assert_eq!(code, expected, "{files:?} {words:?} with {ranks} ranks, {abi:?}, {variables:?}");
 }
 
-fn job(abi: Abi, files: &[&str], words: &[&str], ranks: u32, variables: &[(&str, &str)]) -> Job {
+pub(crate) fn job(abi: Abi, files: &[&str], words: &[&str], ranks: u32, variables: &[(&str, &str)]) -> Job {
     let sources: Vec<PathBuf> = files.iter().map(|file| source(file)).collect();
     let mut job = Job::new(compile_all("c99", abi, &sources), words.iter().copied(), ranks);
     job.env.extend(variables.iter().map(|&(name, value)| (name.into(), value.into())));
@@ -37,7 +37,7 @@ fn job(abi: Abi, files: &[&str], words: &[&str], ranks: u32, variables: &[(&str,
 }
 
 /// The exit code of a job.
-fn launch(job: Job) -> i32 {
+pub(crate) fn launch(job: Job) -> i32 {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     match nmad_launch::run(job) {
         Ok(ExitReport { code, .. }) => code,

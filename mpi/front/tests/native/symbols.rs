@@ -55,7 +55,8 @@ const MPICH_FUNCTIONS: [&str; 16] = [
 fn the_table_has_the_functions_of_the_standard() {
     let symbols = exports::symbols();
     let large = symbols.iter().filter(|name| name.starts_with("MPI_") && name.ends_with("_c"));
-    assert_eq!((symbols.len(), large.count()), (2 * 664, 161));
+    let standard = symbols.iter().filter(|name| name.starts_with("MPI_"));
+    assert_eq!((standard.count(), large.count()), (664, 161));
     assert_eq!(symbols.iter().collect::<BTreeSet<_>>().len(), symbols.len());
 }
 

@@ -1,5 +1,5 @@
-//! Deaths of ranks, which our launcher reports to the others of a job with `--ft`: each rank inherits the end of a
-//! pipe on which the launcher writes the numbers of ranks that have died.
+//! Deaths of ranks, which our launcher reports to the others of a job with `--ft`: each rank inherits the
+//! end of a pipe on which the launcher writes the numbers of ranks that have died.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -40,7 +40,8 @@ pub enum Report {
 }
 
 impl Deaths {
-    /// Takes over the descriptor from the launcher; `None` in a job without `--ft`. It works once in a process.
+    /// Takes over the descriptor from the launcher; `None` in a job without `--ft`. It works once in a
+    /// process.
     ///
     /// # Errors
     /// The variable names no descriptor of this process.
@@ -91,8 +92,8 @@ impl Teller {
         Ok((Teller(ours), theirs))
     }
 
-    /// Tells the rank of a death. A rank that has ended, or that never reads its reports and has 16,000 of them,
-    /// does not get it.
+    /// Tells the rank of a death. A rank that has ended, or that never reads its reports and has 16,000
+    /// of them, does not get it.
     pub(crate) fn tell(&self, rank: u32) {
         while write(self.0.as_fd(), &rank.to_ne_bytes()) == Err(Errno::INTR) {}
     }

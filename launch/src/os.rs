@@ -29,8 +29,8 @@ pub fn adopt_deaths(number: RawFd) -> Result<OwnedFd, LaunchError> {
     adopt_as(number, crate::deaths::VARIABLE, &ADOPTED)
 }
 
-/// Takes over an inherited descriptor, whose number is in the variable `name`; `adopted` says whether this was done
-/// before.
+/// Takes over an inherited descriptor, whose number is in the variable `name`; `adopted` says whether
+/// this was done before.
 fn adopt_as(number: RawFd, name: &'static str, adopted: &AtomicBool) -> Result<OwnedFd, LaunchError> {
     let gone = |why: io::Error| LaunchError::Environment {
         name,
@@ -47,8 +47,8 @@ fn adopt_as(number: RawFd, name: &'static str, adopted: &AtomicBool) -> Result<O
     if adopted.swap(true, Ordering::Relaxed) {
         return Err(LaunchError::AlreadyJoined);
     }
-    // SAFETY: it is open (checked above), the launcher opened it for this process, and the flag above makes us
-    // its only owner.
+    // SAFETY: it is open (checked above), the launcher opened it for this process, and the flag above
+    // makes us its only owner.
     let fd = unsafe { OwnedFd::from_raw_fd(number) };
     // A child of this rank must not keep the connection open or write to it.
     rustix::io::fcntl_setfd(&fd, FdFlags::CLOEXEC)

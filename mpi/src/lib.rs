@@ -41,7 +41,6 @@ mod partitioned;
 mod point;
 mod raise;
 pub mod request;
-mod services;
 mod session;
 mod shown;
 mod sleepers;

@@ -401,7 +401,7 @@ impl<'a> Work<'a> {
         self.turns = self.shared.turns();
         self.rails = core.rails.len();
         let in_flight = core.engine.inspect().pending() > 0 || waits;
-        let serves = core.service.as_ref().is_some_and(|service| service.needs_helper());
+        let serves = core.services.need_helper();
         let needed = in_flight || serves || core.engine.inspect().next_deadline().is_some();
         let mut helped = self.state.helped();
         helped.turns += 1;

@@ -4,7 +4,7 @@
 use crate::burst::Bursts;
 use crate::core_sharing::CoreSharing;
 use crate::receipts::Listener;
-use crate::service::Service;
+use crate::service::{Service, Services};
 use crate::standby::Standby;
 use crate::watch::Watch;
 use nmad_engine::{Driver, Duration, Engine, Envelope, Error, Instant, Interest, Notice, RequestId};
@@ -52,7 +52,7 @@ pub(crate) struct Core {
     pub(crate) watch: Option<Watch>,
     pub(crate) on_receipt: Vec<Listener>,
     /// Runs after each look at the rails.
-    pub(crate) service: Option<Box<dyn Service>>,
+    pub(crate) services: Services,
     /// The service must run again soon, whatever arrives.
     pub(crate) service_waits: bool,
     /// Runs after looks of the helper while the application computes.
@@ -85,7 +85,7 @@ impl Core {
             core_sharing: CoreSharing::default(),
             watch: None,
             on_receipt: Vec::new(),
-            service: None,
+            services: Services::default(),
             service_waits: false,
             background: None,
         }

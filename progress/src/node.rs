@@ -144,10 +144,10 @@ impl Node {
         self.helper.helped()
     }
 
-    /// Sets or removes the service. While it needs the helper, that never rests.
-    pub fn set_service(&self, service: Option<Box<dyn Service>>) {
+    /// Sets or removes the service with this name. While one needs the helper, that never rests.
+    pub fn set_service(&self, name: &'static str, service: Option<Box<dyn Service>>) {
         let mut core = self.shared.lock();
-        core.service = service;
+        core.services.set(name, service);
         core.service_waits = false;
         drop(core);
         self.helper.wake();

@@ -94,7 +94,7 @@ impl Shared {
                     } else if core.engine.has_news() {
                         self.collect(core);
                     }
-                    if core.service.is_some() {
+                    if !core.services.is_empty() {
                         self.serve(core);
                     }
                     return true;

@@ -19,6 +19,39 @@ pub trait Service: Send {
     }
 }
 
+/// The services of a node, by name; empty ones are none.
+#[derive(Default)]
+pub(crate) struct Services(Vec<(&'static str, Box<dyn Service>)>);
+
+impl Services {
+    /// Returns whether there is none.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Sets or removes the service with this name.
+    pub(crate) fn set(&mut self, name: &'static str, service: Option<Box<dyn Service>>) {
+        self.0.retain(|(known, _)| *known != name);
+        self.0.extend(service.map(|service| (name, service)));
+    }
+
+    /// Runs each.
+    pub(crate) fn serve(&mut self, engine: &mut Engine) -> Served {
+        let mut all = Served::default();
+        for (_, service) in &mut self.0 {
+            let served = service.serve(engine);
+            all = Served { worked: all.worked | served.worked, waits: all.waits | served.waits };
+        }
+        all
+    }
+
+    /// Returns whether one of them needs the helper.
+    pub(crate) fn need_helper(&self) -> bool {
+        self.0.iter().any(|(_, service)| service.needs_helper())
+    }
+}
+
 /// Result of one run of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Served {

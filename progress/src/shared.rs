@@ -143,18 +143,17 @@ impl Shared {
         } else {
             idle::end_speculation();
         }
-        if core.service.is_some() {
+        if !core.services.is_empty() {
             return self.serve(core) || happened;
         }
         happened
     }
 
-    /// Runs the service of the node; returns whether it did something.
+    /// Runs the services of the node; returns whether it did something.
     #[inline(never)]
     pub(crate) fn serve(&self, core: &mut Guard<'_, Core>) -> bool {
-        let Core { engine, service, service_waits, .. } = &mut **core;
-        let Some(service) = service else { return false };
-        let served = service.serve(engine);
+        let Core { engine, services, service_waits, .. } = &mut **core;
+        let served = services.serve(engine);
         *service_waits = served.waits;
         if served.worked {
             // Peers wait for the submitted messages.

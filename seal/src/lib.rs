@@ -1,12 +1,12 @@
-//! Encryption and integrity of connections between hosts: keys, and the cipher of one direction. Drivers and
-//! the launcher use this crate; of this repository it uses only `wire`.
+//! Encryption and integrity of connections between hosts: keys, and the cipher of one direction. Drivers
+//! and the launcher use this crate; of this repository it uses only `wire`.
 //!
-//! [`exchange`] and [`Keys`] derive the keys of a connection from an exchange of X25519 and the secret of the
-//! job, while it opens. [`Sealer`] and [`Unsealer`] are the two ends of one direction: the number of a record
-//! or datagram determines its nonce and its key. The caller decides how data is divided into records, and
-//! which bytes are authenticated with each. This crate has no socket; it reads a clock only to compare the
-//! speed of the ciphers, which are those of `ring`. `docs/wire.md` describes the format, `SECURITY.md` the
-//! protection.
+//! [`exchange`] and [`Keys`] derive the keys of a connection from an exchange of X25519 and the secret of
+//! the job, while it opens. [`Sealer`] and [`Unsealer`] are the two ends of one direction: the number of
+//! a record or datagram determines its nonce and its key. The caller decides how data is divided into
+//! records, and which bytes are authenticated with each. This crate has no socket; it reads a clock only
+//! to compare the speed of the ciphers, which are those of `ring`. `docs/wire.md` describes the format,
+//! `SECURITY.md` the protection.
 #![forbid(unsafe_code)]
 
 mod choice;
@@ -50,8 +50,8 @@ impl Policy {
         self.asks(|| is_public(address))
     }
 
-    /// Returns whether this side asks for encryption of a link; `is_far`: its peer is in another subnet or at a
-    /// public address.
+    /// Returns whether this side asks for encryption of a link; `is_far`: its peer is in another subnet
+    /// or at a public address.
     pub fn asks(self, is_far: impl FnOnce() -> bool) -> bool {
         match self {
             Policy::Off => false,

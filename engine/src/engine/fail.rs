@@ -317,7 +317,8 @@ impl Engine {
         self.consider_sent(request);
     }
 
-    /// The peer is gone: every request that needs it ends with an error, and the user is told unless it has left.
+    /// The peer is gone: every request that needs it ends with an error, and the user is told unless it
+    /// has left.
     pub(crate) fn fail_peer(&mut self, id: PeerId, why: &str) {
         if self.end_peer(id, why) {
             self.notices.push_back(Notice { peer: id, text: String::from(why), kind: NoticeKind::End });
@@ -410,8 +411,8 @@ impl Inspect<'_> {
 }
 
 impl Setup<'_> {
-    /// Declares a peer failed, because somebody else has found that out: every request that needs it ends with an
-    /// error, and nothing that it still sends is taken.
+    /// Declares a peer failed, because somebody else has found that out: every request that needs it ends
+    /// with an error, and nothing that it still sends is taken.
     pub fn declare_failed(&mut self, id: PeerId, why: &str) {
         self.0.end_peer(id, why);
     }

@@ -71,8 +71,8 @@ pub struct Engine {
     /// and number.
     pub(crate) deferred_ack: Option<(Instant, RailId, PeerId, u32)>,
     pub(crate) has_errands: bool,
-    /// Whether a thread has been waiting since before the last poll of the rails, so that the events of this
-    /// poll were not delayed by a program that computes ([`Setup::waits`]).
+    /// Whether a thread has been waiting since before the last poll of the rails, so that the events of
+    /// this poll were not delayed by a program that computes ([`Setup::waits`]).
     pub(crate) is_waiting: bool,
     /// Number of errands after which rails no longer use memory of completed requests.
     pub(crate) closing: usize,

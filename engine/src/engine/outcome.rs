@@ -1,8 +1,8 @@
 //! How requests ended: reported once, to the caller that asks which have, or whether one has.
 //!
-//! The memory of a request belongs to its owner again when its end is reported. So the engine reports no end
-//! while a rail still has to close a receive region in user memory, or a link: until then it may use that
-//! memory.
+//! The memory of a request belongs to its owner again when its end is reported. So the engine reports no
+//! end while a rail still has to close a receive region in user memory, or a link: until then it may use
+//! that memory.
 
 use crate::clock::Instant;
 use crate::collect::request::{Completion, Context, Envelope, Error};

@@ -1,6 +1,6 @@
-//! Closed contexts: a receive in one ends with an error instead of waiting for a message, and messages that arrive
-//! in one are discarded, so that their senders can end. The layer above closes a context when one of its processes
-//! has failed or when the program has revoked it.
+//! Closed contexts: a receive in one ends with an error instead of waiting for a message, and messages
+//! that arrive in one are discarded, so that their senders can end. The layer above closes a context when
+//! one of its processes has failed or when the program has revoked it.
 
 use crate::collect::request::{Context, Error, Source, TagMatch};
 use crate::engine::Engine;
@@ -30,8 +30,9 @@ impl Closed {
 }
 
 impl Engine {
-    /// Closes a context: receives in it that have no message yet, and all later ones, end with `error`. A receive
-    /// that has matched goes on, since its memory is in use. Closing it again changes the error of later receives.
+    /// Closes a context: receives in it that have no message yet, and all later ones, end with `error`. A
+    /// receive that has matched goes on, since its memory is in use. Closing it again changes the error
+    /// of later receives.
     pub fn close_context(&mut self, context: Context, error: Error) {
         let contexts = &mut self.receives.closed.contexts;
         contexts.retain(|(closed, _)| *closed != context);
@@ -54,7 +55,8 @@ impl Engine {
         self.receives.closed.contexts.retain(|(closed, _)| *closed != context);
     }
 
-    /// Discards the messages that have arrived in closed contexts. Call it after events while a context is closed.
+    /// Discards the messages that have arrived in closed contexts. Call it after events while a context
+    /// is closed.
     pub fn discard_closed(&mut self) {
         if self.receives.closed.is_empty() {
             return;
@@ -71,8 +73,8 @@ impl Engine {
         self.receives.closed.discards = left;
     }
 
-    /// Ends a posted receive that has no message with this error. If its peer has an Rtr for it, the receive ends
-    /// when the peer has returned the Rtr or used it.
+    /// Ends a posted receive that has no message with this error. If its peer has an Rtr for it, the
+    /// receive ends when the peer has returned the Rtr or used it.
     pub(crate) fn withdraw_recv(&mut self, request: RequestId, error: Error) -> bool {
         let Some(Request::Recv(Recv { posted, region, from, withdrawn, .. })) =
             self.requests.get_mut(request.0)

@@ -13,8 +13,8 @@ impl Engine {
     /// the request ends.
     ///
     /// The request ends with the envelope of the message, or with [`Error::Truncated`],
-    /// [`Error::Cancelled`], or [`Error::PeerLost`] (only if it names the peer), or with the error of a closed
-    /// context ([`Engine::close_context`]).
+    /// [`Error::Cancelled`], or [`Error::PeerLost`] (only if it names the peer), or with the error of a
+    /// closed context ([`Engine::close_context`]).
     // Inlined everywhere, so that the receive is written once, directly to its place.
     #[inline(always)]
     pub fn recv(&mut self, from: Source, context: Context, tag: TagMatch, into: Segments) -> RequestId {

@@ -40,8 +40,8 @@ ranks are placed round robin, one host after the other. docs/machines.md says mo
 #[derive(Args, Debug, Clone)]
 #[command(after_help = TEACHING, args_override_self = true)]
 pub struct RunArgs {
-    /// How many ranks to start; without it one, or as many as the machines have slots [spelled -np and -c as
-    /// well]
+    /// How many ranks to start; without it one, or as many as the machines have slots [spelled -np and -c
+    /// as well]
     #[arg(short = 'n', long = "ranks", visible_alias = "np", short_alias = 'c', value_name = "N")]
     #[arg(value_parser = count, allow_negative_numbers = true)]
     pub count: Option<u32>,
@@ -58,7 +58,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["outfile", "errfile"])]
     pub output_filename: Option<PathBuf>,
 
-    /// Write the standard output of ranks to files instead: in the name %r is the rank, %h its host [spelled
+    /// Write the standard output of ranks to files instead: in the name %r is the rank, %h its host
+    /// [spelled
     /// -outfile-pattern as well]
     #[arg(long, value_name = "FILE")]
     pub outfile: Option<PathBuf>,
@@ -158,8 +159,8 @@ pub struct RunArgs {
     #[arg(long)]
     pub keep_going: bool,
 
-    /// The job survives the death of ranks: the others are told of it, and their calls that need the dead end
-    /// with MPIX_ERR_PROC_FAILED. The exit code is that of the survivors (docs/ranks-die.md) [spelled
+    /// The job survives the death of ranks: the others are told of it, and their calls that need the dead
+    /// end with MPIX_ERR_PROC_FAILED. The exit code is that of the survivors (docs/ranks-die.md) [spelled
     /// -disable-auto-cleanup as well]
     #[arg(long, visible_alias = "with-ft")]
     pub ft: bool,

@@ -56,7 +56,8 @@ pub struct Ending {
     grace: Duration,
     /// The other ranks continue when one fails.
     keep_going: bool,
-    /// The job survives deaths, which then do not determine its exit code unless no rank has ended otherwise.
+    /// The job survives deaths, which then do not determine its exit code unless no rank has ended
+    /// otherwise.
     ft: bool,
     survived: bool,
     death: Option<i32>,
@@ -214,7 +215,8 @@ impl Ending {
     }
 }
 
-/// Returns whether this end is a death to the other ranks: the process was killed, or ended without finalizing.
+/// Returns whether this end is a death to the other ranks: the process was killed, or ended without
+/// finalizing.
 pub fn is_death(end: &RankEnd, phase: Phase) -> bool {
     phase == Phase::Joined || (phase == Phase::Silent && end.status.code() != 0)
 }

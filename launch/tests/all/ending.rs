@@ -78,10 +78,14 @@ fn an_abort_has_its_code_and_reason() {
 #[test]
 fn others_go_on_where_the_user_wants_it() {
     let script = "test $PMI_RANK = 1 && exit 7; sleep 0.3; echo done $PMI_RANK";
-    for option in ["-disable-auto-cleanup", "--keep-going"] {
+    let words = "exited with code 7; the others go on (--ft)";
+    for (option, code, told) in
+        [("--keep-going", 7, ""), ("--ft", 0, words), ("-disable-auto-cleanup", 0, words)]
+    {
         let done = launch(&[option, "-n", "3", "sh", "-c", script]);
-        assert_eq!((done.code, done.err.as_str()), (7, ""));
+        assert_eq!((done.code, done.err.is_empty()), (code, told.is_empty()), "{done:?}");
         assert!(done.out.contains("done 0") && done.out.contains("done 2"), "{done:?}");
+        assert!(done.err.contains(told), "{done:?}");
     }
 }
 

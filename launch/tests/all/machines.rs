@@ -260,6 +260,32 @@ fn a_machine_that_is_lost_ends_the_job_with_its_name() {
 }
 
 #[test]
+fn ranks_on_other_machines_are_told_of_deaths() {
+    let machines = Machines::new();
+    let script = "test $PMI_RANK = 1 && kill -9 $$; echo saw $(od -An -td4 -N4 <&$NMAD_DEATHS_FD)";
+    let done = machines.run(&["--ft", "-hosts", "a,b,c", "bash", "-c", script]);
+    assert_eq!((done.code, done.out.as_str()), (0, "saw 1\nsaw 1\n"), "{done:?}");
+    assert!(done.err.contains(" on b) was killed by SIGKILL; the others go on (--ft)"), "{done:?}");
+}
+
+#[test]
+fn a_job_survives_the_loss_of_a_machine() {
+    let machines = Machines::new();
+    let script = "echo up; echo saw $(od -An -td4 -N8 <&$NMAD_DEATHS_FD)";
+    let launcher = machines.start(&["--ft", "-hosts", "a:1,b:2,c:1", "-n", "4", "bash", "-c", script]);
+    for _ in 0..4 {
+        assert_eq!(launcher.line(), "up\n");
+    }
+    kill_process(machines.agent_of("b"), Signal::KILL).expect("it lives");
+    let done = launcher.done();
+    assert_eq!((done.code, done.out.as_str()), (0, "saw 1 2\nsaw 1 2\n"), "{done:?}");
+    assert!(
+        done.err.contains("lost host b: ") && done.err.contains("the ranks of other hosts go on"),
+        "{done:?}"
+    );
+}
+
+#[test]
 fn a_killed_launcher_leaves_nobody_on_any_machine() {
     let machines = Machines::new();
     let script = "trap '' TERM HUP; sleep 600 & echo up $PPID; wait";

@@ -105,8 +105,8 @@ impl Run {
 
     /// Does what can be done now. Some: it has ended, and how.
     ///
-    /// A run that meets an error goes on, since others wait for its messages; it tells the first error at its
-    /// end. A lost rank ends it where the job survives that.
+    /// A run that meets an error goes on, since others wait for its messages; it tells the first error at
+    /// its end. A lost rank ends it where the job survives that.
     #[inline]
     pub fn advance(&mut self, transport: &mut impl Transport, caller: Caller) -> Option<Result<()>> {
         self.land(transport);
@@ -160,8 +160,8 @@ impl Run {
         }
     }
 
-    /// A job that survives failures has told all ranks, so that none waits for what is not sent; and it must not be
-    /// sent, since it would be wrong and look right.
+    /// A job that survives failures has told all ranks, so that none waits for what is not sent; and it
+    /// must not be sent, since it would be wrong and look right.
     #[cold]
     fn fail(&mut self, error: Error) {
         self.is_abandoned |= [Class::PROC_FAILED, Class::REVOKED].contains(&error.class());
@@ -205,7 +205,8 @@ impl Run {
         }
     }
 
-    /// Ranks that called different collectives find out all together, before any data is sent: none goes on.
+    /// Ranks that called different collectives find out all together, before any data is sent: none goes
+    /// on.
     #[cold]
     fn compare(&mut self, step: u32, verdict: Result<()>) {
         match verdict {

@@ -1,5 +1,5 @@
-//! User-Level Failure Mitigation: what a program calls to go on when ranks have died. The functions have the names of
-//! MPICH and Open MPI; the standard has none yet.
+//! User-Level Failure Mitigation: what a program calls to go on when ranks have died. The functions have
+//! the names of MPICH and Open MPI; the standard has none yet.
 
 use crate::comm::lookup;
 use crate::error::Result;
@@ -7,8 +7,8 @@ use crate::fault::calls;
 use crate::handle::{Comm, Group, Request};
 use crate::objects::hand_out_group;
 
-/// `MPIX_Comm_revoke`: all calls on the communicator that communicate end with `MPIX_ERR_REVOKED`, at all its
-/// processes.
+/// `MPIX_Comm_revoke`: all calls on the communicator that communicate end with `MPIX_ERR_REVOKED`, at all
+/// its processes.
 ///
 /// # Errors
 /// There is no such communicator, or the job does not survive failures.
@@ -40,7 +40,8 @@ pub fn mpix_comm_ishrink(comm: Comm) -> Result<(Comm, Request)> {
     calls::ishrink(comm)
 }
 
-/// `MPIX_Comm_agree`: `flag` becomes the bitwise AND of those of all processes that are alive, the same at each.
+/// `MPIX_Comm_agree`: `flag` becomes the bitwise AND of those of all processes that are alive, the same
+/// at each.
 ///
 /// # Errors
 /// As [`mpix_comm_revoke`]; PROC_FAILED, the same at each, if a process has failed and not all others have
@@ -49,7 +50,8 @@ pub fn mpix_comm_agree(comm: Comm, flag: &mut i32) -> Result<()> {
     calls::agree(comm, flag)
 }
 
-/// `MPIX_Comm_iagree`: what is agreed upon is written to `flag` before the request ends; `flags` is what it says now.
+/// `MPIX_Comm_iagree`: what is agreed upon is written to `flag` before the request ends; `flags` is what
+/// it says now.
 ///
 /// # Errors
 /// As [`mpix_comm_agree`], with the request.
@@ -82,8 +84,8 @@ pub fn mpix_comm_get_failed(comm: Comm) -> Result<Group> {
     Ok(hand_out_group(calls::failed(lookup(comm)?, false)))
 }
 
-/// `MPIX_Comm_ack_failed`: acknowledges the first `num_to_ack` of [`mpix_comm_get_failed`]; returns how many are
-/// acknowledged.
+/// `MPIX_Comm_ack_failed`: acknowledges the first `num_to_ack` of [`mpix_comm_get_failed`]; returns how
+/// many are acknowledged.
 ///
 /// # Errors
 /// There is no such communicator.

@@ -24,9 +24,9 @@ pub(super) async fn number(party: &Party) -> Result<u32> {
     }
 }
 
-/// The proposals of one process: its first free number; the greatest becomes the least that all propose next, until
-/// all propose the same. Agreements of several threads could disturb each other in step for ever, so each jumps ahead
-/// by a distance of its own, which grows.
+/// The proposals of one process: its first free number; the greatest becomes the least that all propose
+/// next, until all propose the same. Agreements of several threads could disturb each other in step for
+/// ever, so each jumps ahead by a distance of its own, which grows.
 pub(crate) struct Proposal {
     /// Tells this agreement from others.
     salt: u64,
@@ -48,8 +48,8 @@ impl Proposal {
         proposed
     }
 
-    /// Takes the greatest number that was proposed, and the negative of the least; returns the number if all
-    /// processes have proposed the same.
+    /// Takes the greatest number that was proposed, and the negative of the least; returns the number if
+    /// all processes have proposed the same.
     ///
     /// # Errors
     /// A process has no number left.

@@ -15,8 +15,8 @@ const ROUND: u32 = 4096;
 /// (at 1 KiB each these are 64 MiB).
 const LAST: u32 = 1 << 16;
 
-/// The context of the frames of all windows, of a number that is never given out: their tags tell the windows
-/// apart, so that one look finds what has come for any of them.
+/// The context of the frames of all windows, of a number that is never given out: their tags tell the
+/// windows apart, so that one look finds what has come for any of them.
 pub(crate) const FRAMES: Context = Context(LAST << COLLECTIVE.trailing_ones());
 
 /// The context of messages about failures, of a number that is never given out either.

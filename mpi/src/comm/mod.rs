@@ -43,8 +43,8 @@ use wishes::Wishes;
 /// All communicators.
 pub(crate) static COMMS: Table<Communicator> = Table::new(DYNAMIC);
 
-/// Each communicator has two contexts: an even one for point-to-point messages, and the one that has this bit
-/// for everything collective.
+/// Each communicator has two contexts: an even one for point-to-point messages, and the one that has this
+/// bit for everything collective.
 const COLLECTIVE: u32 = 1;
 
 /// A communicator.

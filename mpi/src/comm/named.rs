@@ -1,8 +1,9 @@
 //! Communicators with the handles that stand for them, also after these were freed.
 //!
-//! An operation that goes on when its communicator is freed still belongs to it: its error handler is called
-//! if the operation fails. Messages under way hold only the handle, since they are many; so the handle stands
-//! for nothing else until all of them have ended, and every holder has let go of the communicator.
+//! An operation that goes on when its communicator is freed still belongs to it: its error handler is
+//! called if the operation fails. Messages under way hold only the handle, since they are many; so the
+//! handle stands for nothing else until all of them have ended, and every holder has let go of the
+//! communicator.
 
 use super::{COMMS, Communicator, share};
 use crate::errhandler;

@@ -1,5 +1,5 @@
-//! Processes that agree upon something: small messages of the library's own, in steps, so that a thread that
-//! waits for them can do other things meanwhile.
+//! Processes that agree upon something: small messages of the library's own, in steps, so that a thread
+//! that waits for them can do other things meanwhile.
 
 use super::Members;
 use crate::at_hand;

@@ -1,15 +1,17 @@
-//! Agreement among the ranks of a communicator of which some may fail at any time: all that survive get the same
-//! decision. The state machine of one rank, without messages and clocks of its own.
+//! Agreement among the ranks of a communicator of which some may fail at any time: all that survive get
+//! the same decision. The state machine of one rank, without messages and clocks of its own.
 //!
-//! Contributions go up a tree to the lowest rank that is alive, the *root*, and its decision comes down (two passes,
-//! 2 log2(n) steps without failures). The idea is that of the early-returning agreement of Herault, Bouteiller,
-//! Bosilca and others (SC 2015): a rank returns as soon as it has the decision, and keeps it for those that ask later.
+//! Contributions go up a tree to the lowest rank that is alive, the *root*, and its decision comes down
+//! (two passes, 2 log2(n) steps without failures). The idea is that of the early-returning agreement of
+//! Herault, Bouteiller, Bosilca and others (SC 2015): a rank returns as soon as it has the decision, and
+//! keeps it for those that ask later.
 //!
-//! What a rank collects belongs to a *view*: the set of ranks that it knows to have failed. A contribution counts only
-//! in the view in which it was sent, and a rank that learns of a failure collects anew. Messages of a rank in the view
-//! are dropped. Together these give the one property that matters: a root that decides has heard from each survivor,
-//! in its own view, that it has no decision; from then on no survivor takes one from an earlier root, since all
-//! earlier roots are in that view. A survivor that has a decision answers with it, and the new root takes it over.
+//! What a rank collects belongs to a *view*: the set of ranks that it knows to have failed. A
+//! contribution counts only in the view in which it was sent, and a rank that learns of a failure
+//! collects anew. Messages of a rank in the view are dropped. Together these give the one property that
+//! matters: a root that decides has heard from each survivor, in its own view, that it has no decision;
+//! from then on no survivor takes one from an earlier root, since all earlier roots are in that view. A
+//! survivor that has a decision answers with it, and the new root takes it over.
 //!
 //! Failures must be detected correctly (no rank that is alive is in a view), and completely.
 

@@ -1,5 +1,5 @@
-//! Enumeration of all orders of calls, deliveries, deaths and detections among a few ranks, with a death before and
-//! after each single message, and random orders among more ranks.
+//! Enumeration of all orders of calls, deliveries, deaths and detections among a few ranks, with a death
+//! before and after each single message, and random orders among more ranks.
 
 use super::*;
 use std::collections::HashSet;

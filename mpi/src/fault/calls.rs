@@ -25,7 +25,8 @@ pub(super) fn check_on() -> Result<()> {
         return Ok(());
     }
     Err(Class::UNSUPPORTED_OPERATION.error(
-        "this job does not survive failures: start it with mpiexec --ft, or set NMAD_FT=on under another launcher",
+        "this job does not survive failures: start it with mpiexec --ft, or set NMAD_FT=on under another \
+         launcher",
     ))
 }
 
@@ -36,8 +37,8 @@ pub(crate) fn revoke(handle: Comm) -> Result<()> {
     at_hand::run(|engine| state::lock().revoke(engine, &comm))
 }
 
-/// Returns the processes of a communicator that this one knows to have failed; with `acknowledged` those alone that the
-/// program has acknowledged.
+/// Returns the processes of a communicator that this one knows to have failed; with `acknowledged` those
+/// alone that the program has acknowledged.
 pub(crate) fn failed(comm: &Communicator, acknowledged: bool) -> Processes {
     let state = state::lock();
     let bound = match acknowledged {
@@ -48,7 +49,8 @@ pub(crate) fn failed(comm: &Communicator, acknowledged: bool) -> Processes {
     Processes::of(Arc::new(Members::new(known.map(|(_, process)| process).collect::<Vec<u32>>())))
 }
 
-/// Acknowledges the first `most` failures of a communicator's processes, or all; returns how many are acknowledged now.
+/// Acknowledges the first `most` failures of a communicator's processes, or all; returns how many are
+/// acknowledged now.
 pub(crate) fn acknowledge(comm: &Communicator, most: Option<usize>) -> usize {
     let state = state::lock();
     let places: Vec<usize> = state.failed_of(comm).map(|(place, _)| place).collect();
@@ -78,7 +80,8 @@ async fn decide(comm: &Communicator, flags: i32, most: [i64; 2]) -> Result<Decis
     .await
 }
 
-/// The bits that all survivors have set, and the error if one of them has not acknowledged a failure: the same for all.
+/// The bits that all survivors have set, and the error if one of them has not acknowledged a failure: the
+/// same for all.
 async fn agreed(comm: Arc<Communicator>, flags: i32) -> Result<(i32, Option<Error>)> {
     let Decision { value, failed } = decide(&comm, flags, [0; 2]).await?;
     let text = "processes of the communicator have failed, and not all others have acknowledged that";
@@ -146,8 +149,8 @@ pub(crate) fn ishrink(handle: Comm) -> Result<(Comm, Request)> {
     Ok((new, State::Task(task::start(world()?, Box::new(work)), named).into_request()))
 }
 
-/// Waits until all survivors are about to leave the job. A process that has left had the decision, and nobody asks it
-/// any more.
+/// Waits until all survivors are about to leave the job. A process that has left had the decision, and
+/// nobody asks it any more.
 pub(crate) fn meet_to_leave(handle: Comm) -> Result<()> {
     let comm = comm::share(handle)?;
     let name = join(&comm, 0, [0; 2])?;

@@ -1,32 +1,22 @@
-//! How this process learns of deaths. Our launcher reports them (it is the parent of the processes of its host, and
-//! its agents report those of other hosts); a lost link says so, too, which may be earlier; under other launchers
-//! (`NMAD_FT=on`) the ranks that find one tell the others.
+//! How this process learns of deaths. Our launcher reports them (it is the parent of the processes of its
+//! host, and its agents report those of other hosts); a lost link says so, too, which may be earlier;
+//! under other launchers (`NMAD_FT=on`) the ranks that find one tell the others.
 
-use super::{IS_ON, state};
+use super::state::{self, Faults};
+use super::{IS_ON, alert};
 use crate::error::{Class, Result};
-use crate::request::Ended;
-use crate::services;
-use crate::status::Status;
-use crate::task::{self, Work};
 use crate::world::{World, world};
 use newmadeleine::launch::deaths::{Deaths, Report};
 use newmadeleine::progress;
 use newmadeleine::setting::FT;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Longest wait of the listener between two looks.
 const LOOK: Duration = Duration::from_secs(1);
-
-/// Time in which waits that began before a failure look at it. They look at tasks whenever something arrives, and at
-/// least every 50 ms.
-const ALERT: Duration = Duration::from_secs(1);
-
-/// Whether our launcher reports deaths.
-static IS_TOLD: AtomicBool = AtomicBool::new(false);
 
 /// The thread that listens to the launcher, and the end of a pipe whose closing ends it.
 static LISTENER: Mutex<Option<(JoinHandle<()>, OwnedFd)>> = Mutex::new(None);
@@ -43,8 +33,8 @@ pub(crate) fn begin(world: &World) -> Result<()> {
         return Ok(());
     }
     IS_ON.store(true, Ordering::Relaxed);
-    IS_TOLD.store(deaths.is_some(), Ordering::Relaxed);
-    services::update(world);
+    alert::IS_TOLD.store(deaths.is_some(), Ordering::Relaxed);
+    world.node().set_service("failures", Some(Box::new(Faults)));
     let Some(deaths) = deaths else { return Ok(()) };
     let (stop, running) =
         rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|why| failed(&why))?;
@@ -61,12 +51,6 @@ pub(crate) fn end() {
         // A panic of the listener has said what it had to say.
         let _ = thread.join();
     }
-}
-
-/// Returns whether our launcher reports the death of this process to all, so that ranks that find it need not tell
-/// each other: it does within each job, and processes that were started later are another one.
-pub(super) fn is_told(process: u32) -> bool {
-    IS_TOLD.load(Ordering::Relaxed) && world().is_ok_and(|world| process < world.session().size())
 }
 
 fn listen(mut deaths: Deaths, stop: &OwnedFd) {
@@ -89,23 +73,5 @@ fn listen(mut deaths: Deaths, stop: &OwnedFd) {
                 }
             }),
         }
-    }
-}
-
-/// Has all waits look at what has changed. The caller may have the engine.
-pub(super) fn alert() {
-    let Ok(world) = world() else { return };
-    task::start(world, Box::new(Alert { until: Instant::now() + ALERT }));
-    world.node().rouse();
-}
-
-/// A task that does nothing: while there is one, threads that wait leave the engine between two looks.
-struct Alert {
-    until: Instant,
-}
-
-impl Work for Alert {
-    fn advance(&mut self, _: &World) -> Option<Ended> {
-        (Instant::now() >= self.until).then(|| Ended::well(Status::EMPTY))
     }
 }

@@ -12,7 +12,8 @@ const BROKEN: i32 = 1;
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     flags: AtomicI32,
-    /// Failures that the program has acknowledged: so many of those that this process has learnt of, in their order.
+    /// Failures that the program has acknowledged: so many of those that this process has learnt of, in
+    /// their order.
     pub(super) acknowledged: AtomicUsize,
     /// Agreements that were begun.
     agreements: AtomicU64,

@@ -1,15 +1,19 @@
-//! Failure mitigation: the program goes on when ranks die (`mpiexec --ft`), with the calls of User-Level Failure
-//! Mitigation (Bland, Bouteiller, Herault, Hursey, Bosilca, Dongarra, 2012; `MPIX_Comm_revoke` and the others).
+//! Failure mitigation: the program goes on when ranks die (`mpiexec --ft`), with the calls of User-Level
+//! Failure Mitigation (Bland, Bouteiller, Herault, Hursey, Bosilca, Dongarra, 2012; `MPIX_Comm_revoke`
+//! and the others).
 //!
 //! - [`detection`] learns of deaths: from the launcher, from lost links, and from other ranks.
-//! - [`state`] is what this process knows: failed processes, communicators, agreements. It ends what needs a failed
-//!   process: receives in the collective context of its communicators (the engine ends those that name it).
-//! - [`agreement`] is the state machine of `MPIX_Comm_agree` and `MPIX_Comm_shrink`, [`message`] what its ranks send.
+//! - [`state`] is what this process knows: failed processes, communicators, agreements. It ends what needs a
+//!   failed process: receives in the collective context of its communicators (the engine ends those that name
+//!   it). [`alert`] has waits look at that.
+//! - [`agreement`] is the state machine of `MPIX_Comm_agree` and `MPIX_Comm_shrink`, [`message`] what its
+//!   ranks send.
 //! - [`calls`] are the functions of the program.
 //!
 //! Without `--ft` nothing of this runs: a death ends the job.
 
 mod agreement;
+mod alert;
 pub(crate) mod calls;
 mod detection;
 mod health;
@@ -19,7 +23,6 @@ mod state;
 
 pub(crate) use detection::{begin, end};
 pub(crate) use health::{Health, revoked};
-pub(crate) use state::Faults;
 
 use crate::at_hand;
 use crate::comm::Communicator;
@@ -65,8 +68,8 @@ pub(crate) fn class_of_loss() -> Class {
     if is_on() { Class::PROC_FAILED } else { Class::PROC_ABORTED }
 }
 
-/// Returns the error of a receive from any rank that may wait for a failed one: the program has not acknowledged
-/// that failure with `MPIX_Comm_failure_ack`.
+/// Returns the error of a receive from any rank that may wait for a failed one: the program has not
+/// acknowledged that failure with `MPIX_Comm_failure_ack`.
 #[cold]
 pub(crate) fn bars_wildcards(comm: &Communicator, class: Class) -> Option<Error> {
     let process = state::lock().unacknowledged(comm)?;

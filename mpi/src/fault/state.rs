@@ -1,17 +1,17 @@
-//! What this process knows of failures, and what it does about them. It runs with the engine at hand: in any look at
-//! the rails, and when the launcher reports a death. Whoever has the engine may take the lock here, not the other way
-//! round.
+//! What this process knows of failures, and what it does about them. It runs with the engine at hand: in
+//! any look at the rails, and when the launcher reports a death. Whoever has the engine may take the lock
+//! here, not the other way round.
 
-use super::FAILED;
 use super::agreement::{Agreement, Decision, Message, Value};
 use super::message::{Name, Notice};
 use super::set::Set;
+use super::{FAILED, alert};
 use crate::comm::{Communicator, FAULTS, Kept};
 use crate::world::world;
 use newmadeleine::engine::{
     Context, Engine, Error, Hints, PeerId, RequestId, Segments, Source, Tag, TagMatch,
 };
-use newmadeleine::progress::Served;
+use newmadeleine::progress::{Served, Service};
 use newmadeleine::tell_user;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -56,12 +56,11 @@ pub(super) fn lock() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// The part of the node's service that is about failures.
-pub(crate) struct Faults;
+/// Serves what arrives about failures.
+pub(super) struct Faults;
 
-impl Faults {
-    /// Goes on as far as possible.
-    pub(crate) fn serve(engine: &mut Engine) -> Served {
+impl Service for Faults {
+    fn serve(&mut self, engine: &mut Engine) -> Served {
         let is_quiet = engine.inspect().unexpected() == 0
             && engine.inspect().failed().len() == FAILED.load(Ordering::Relaxed);
         if is_quiet {
@@ -69,6 +68,11 @@ impl Faults {
         }
         let worked = lock().go_on(engine);
         Served { worked, waits: false }
+    }
+
+    /// Survivors ask for decisions of agreements.
+    fn needs_helper(&self) -> bool {
+        !lock().failed.is_empty()
     }
 }
 
@@ -108,7 +112,7 @@ impl State {
     }
 
     fn on_failed(&mut self, engine: &mut Engine, process: u32) {
-        let is_told = super::detection::is_told(process);
+        let is_told = alert::is_told(process);
         for comm in self.live() {
             self.break_up(engine, &comm, process);
             if !is_told {
@@ -123,7 +127,7 @@ impl State {
                 self.send_all(engine, name, out);
             }
         }
-        super::detection::alert();
+        alert::alert();
     }
 
     /// Ends what waits for a failed process in the collectives of a communicator.
@@ -166,14 +170,15 @@ impl State {
         for process in members(comm) {
             self.send(engine, process, &notice);
         }
-        super::detection::alert();
+        alert::alert();
     }
 
     /// Contributes to an agreement of a communicator; returns its name.
     pub(super) fn join(&mut self, engine: &mut Engine, comm: &Communicator, value: Value) -> Name {
         let name = (comm.context().0, comm.health().next_agreement());
         self.begin(comm, name);
-        // All ranks have the decision of the one before, since all contribute to this one in the end, or are dead.
+        // All ranks have the decision of the one before, since all contribute to this one in the end, or
+        // are dead.
         let Some(running) = self.agreements.get_mut(&name) else { return name };
         let out = running.agreement.join(value);
         self.send_all(engine, name, out);
@@ -194,8 +199,8 @@ impl State {
         Some(decision)
     }
 
-    /// Returns failed processes of a communicator, in the order in which this process has learnt of them, and the
-    /// place of each among all.
+    /// Returns failed processes of a communicator, in the order in which this process has learnt of them,
+    /// and the place of each among all.
     pub(super) fn failed_of<'a>(&'a self, comm: &'a Communicator) -> impl Iterator<Item = (usize, u32)> + 'a {
         self.failed.iter().copied().enumerate().filter(|(_, process)| is_member(comm, *process))
     }

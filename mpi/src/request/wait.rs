@@ -99,7 +99,8 @@ fn withdraw(world: &World, mut state: State, error: Error) -> Ended {
     if ended.status.cancelled { Ended::badly(Status::EMPTY, error) } else { ended }
 }
 
-/// Waits for a receive that began in this call: one from any rank is taken back when it may wait for a failed rank.
+/// Waits for a receive that began in this call: one from any rank is taken back when it may wait for a
+/// failed rank.
 pub(crate) fn wait_for_recv(world: &World, mut request: Request) -> Result<Ended> {
     let is_wild = |state: &State| matches!(state, State::Wild(_));
     match SLOTS.remove_if(request, is_wild) {

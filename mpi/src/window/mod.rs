@@ -29,7 +29,6 @@ mod passive;
 mod plan;
 mod row;
 mod service;
-pub(crate) use service::Serving;
 mod settings;
 mod wait;
 mod word;

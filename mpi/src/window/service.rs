@@ -7,10 +7,9 @@ use super::word::{WORD, swap_word};
 use super::{Flavor, Way, Window, lock};
 use crate::comm::FRAMES;
 use crate::error::{Class, Error};
-use crate::services;
 use crate::world::World;
 use newmadeleine::engine::{Claim, Context, Engine, PeerId, RequestId, Segments, Source, Tag, TagMatch, To};
-use newmadeleine::progress::Served;
+use newmadeleine::progress::{Served, Service};
 use nmad_rma::{Base, Claims, Exposed, Fault, Operator, Outcome, Place, Port};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,6 +20,9 @@ use std::sync::{Arc, Mutex};
 /// long as beside 150, at 8 windows 2.9 times (two ranks on a node of two cores, not optimised). At 1, twice
 /// as many looks pass before a long copy is helped.
 const HELPED: usize = 2;
+
+/// The name of the service.
+const NAME: &str = "windows";
 
 /// What names a window in a process: the context of its communicator, as a tag.
 type Name = u64;
@@ -71,7 +73,7 @@ pub(super) fn begin(world: &World, window: &Arc<Window>) {
         all.served.len() == 1
     };
     if is_first {
-        services::update(world);
+        world.node().set_service(NAME, Some(Box::new(All { is_due: true })));
     }
 }
 
@@ -85,24 +87,18 @@ pub(super) fn end(world: &World, window: &Window) {
         all.served.is_empty()
     };
     if is_last {
-        services::update(world);
+        world.node().set_service(NAME, None);
     }
 }
 
-/// The part of the node's service that is about windows.
-pub(crate) struct Serving {
+/// Serves all windows.
+struct All {
     /// A window has more to do, or something has come for it.
     is_due: bool,
 }
 
-impl Serving {
-    /// Returns it, if there are windows.
-    pub(crate) fn if_any() -> Option<Serving> {
-        (!lock(&ALL).served.is_empty()).then_some(Serving { is_due: true })
-    }
-
-    /// Serves all windows.
-    pub(crate) fn serve(&mut self, engine: &mut Engine) -> Served {
+impl Service for All {
+    fn serve(&mut self, engine: &mut Engine) -> Served {
         // Most looks find nothing to do; they take no lock.
         if COPIED.load(Ordering::Relaxed) == 0 && !self.is_due && engine.inspect().unexpected() == 0 {
             return Served::default();

@@ -34,7 +34,7 @@ fn a_thread_that_waits_serves_and_what_the_service_ends_is_seen() {
     for after in [1, 100] {
         let request = node.submit(receive);
         let looks = Arc::new(AtomicU32::new(0));
-        node.set_service(Some(Box::new(Cancels { looks, after, request: Some(request) })));
+        node.set_service("test", Some(Box::new(Cancels { looks, after, request: Some(request) })));
         assert_eq!(node.wait(request), Err(Error::Cancelled));
     }
 }
@@ -43,11 +43,11 @@ fn a_thread_that_waits_serves_and_what_the_service_ends_is_seen() {
 fn the_helper_serves_while_nobody_calls() {
     let node = node();
     let looks = Arc::new(AtomicU32::new(0));
-    node.set_service(Some(Box::new(Cancels { looks: looks.clone(), after: 0, request: None })));
+    node.set_service("test", Some(Box::new(Cancels { looks: looks.clone(), after: 0, request: None })));
     while looks.load(Ordering::Acquire) < 5 {
         std::thread::yield_now();
     }
-    node.set_service(None);
+    node.set_service("test", None);
     let before = looks.load(Ordering::Acquire);
     node.turn();
     assert_eq!(looks.load(Ordering::Acquire), before, "nobody is served any more");

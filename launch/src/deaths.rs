@@ -2,6 +2,7 @@
 //! end of a pipe on which the launcher writes the numbers of ranks that have died.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -50,7 +51,8 @@ impl Deaths {
         let wrong =
             |why: &str| LaunchError::Environment { name: VARIABLE, found: text.clone(), why: why.into() };
         let number = text.parse().map_err(|_| wrong("it is not a descriptor"))?;
-        let fd = os::adopt_deaths(number)?;
+        static ADOPTED: AtomicBool = AtomicBool::new(false);
+        let fd = os::adopt(number, VARIABLE, &ADOPTED)?;
         rustix::fs::fcntl_setfl(&fd, OFlags::NONBLOCK)
             .map_err(LaunchError::system("cannot set up the descriptor of NMAD_DEATHS_FD"))?;
         Ok(Some(Deaths { fd, part: Vec::new() }))

@@ -17,21 +17,9 @@ use rustix::thread::CpuSet;
 
 use crate::LaunchError;
 
-/// Takes over the launcher's descriptor, whose number is in `PMI_FD`. Works once in a process.
-pub fn adopt(number: RawFd) -> Result<OwnedFd, LaunchError> {
-    static ADOPTED: AtomicBool = AtomicBool::new(false);
-    adopt_as(number, "PMI_FD", &ADOPTED)
-}
-
-/// Takes over the descriptor on which the launcher reports deaths. Works once in a process.
-pub fn adopt_deaths(number: RawFd) -> Result<OwnedFd, LaunchError> {
-    static ADOPTED: AtomicBool = AtomicBool::new(false);
-    adopt_as(number, crate::deaths::VARIABLE, &ADOPTED)
-}
-
 /// Takes over an inherited descriptor, whose number is in the variable `name`; `adopted` says whether
 /// this was done before.
-fn adopt_as(number: RawFd, name: &'static str, adopted: &AtomicBool) -> Result<OwnedFd, LaunchError> {
+pub fn adopt(number: RawFd, name: &'static str, adopted: &AtomicBool) -> Result<OwnedFd, LaunchError> {
     let gone = |why: io::Error| LaunchError::Environment {
         name,
         found: number.to_string(),

@@ -27,6 +27,7 @@ mod file;
 pub mod group;
 pub mod handle;
 mod hardware;
+mod health;
 mod info;
 #[allow(unsafe_code)]
 mod join;

@@ -3,7 +3,7 @@
 
 use crate::comm::Communicator;
 use crate::error::Error;
-use crate::fault::{class_of_loss, revoked};
+use crate::health::{class_of_loss, revoked};
 use crate::world::World;
 use newmadeleine::engine::PeerId;
 use std::time::{Duration, Instant};

@@ -4,7 +4,7 @@
 
 use crate::constant::ThreadLevel;
 use crate::error::{Class, Error, Result};
-use crate::fault::class_of_loss;
+use crate::health::class_of_loss;
 use newmadeleine::progress::Node;
 use newmadeleine::{Session, SessionError};
 use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};

@@ -10,6 +10,7 @@ mod pmix;
 mod port;
 mod singleton;
 
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::LaunchError;
@@ -134,7 +135,8 @@ pub fn bootstrap() -> Result<Box<dyn Bootstrap>, LaunchError> {
             Box::new(pmi1::Pmi1::join(joined.fd, joined.rank, joined.size, limit, given.as_deref())?)
         }
         Way::Pmi1 { fd, rank, size } => {
-            let fd = crate::os::adopt(fd)?;
+            static ADOPTED: AtomicBool = AtomicBool::new(false);
+            let fd = crate::os::adopt(fd, "PMI_FD", &ADOPTED)?;
             Box::new(pmi1::Pmi1::join(fd, rank, size, limit, get(crate::secret::VARIABLE).as_deref())?)
         }
     })

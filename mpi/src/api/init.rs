@@ -6,6 +6,7 @@ use crate::errhandler;
 use crate::error::Result;
 use crate::fault;
 use crate::handle::Comm;
+use crate::health;
 use crate::join;
 use crate::point::buffered::process;
 use crate::request::wait::wait_for_orphans;
@@ -67,7 +68,7 @@ pub fn finalize() -> Result<()> {
     wait_for_orphans(world);
     // Without a buffer there is nothing to wait for.
     let _ = process().flush();
-    match fault::is_on() {
+    match health::is_on() {
         true => fault::calls::meet_to_leave(Comm::WORLD)?,
         false => create::meet(Comm::WORLD)?,
     }

@@ -2,7 +2,7 @@
 
 use crate::algorithm::transport::Transport;
 use crate::comm::Communicator;
-use crate::fault::{class_of_loss, revoked};
+use crate::health::{class_of_loss, revoked};
 use crate::world::{World, from_session};
 use newmadeleine::engine::{Context, Engine, Error, PeerId, Source, Tag, TagMatch};
 use newmadeleine::progress::Step;

@@ -10,6 +10,7 @@ use crate::comm::{self, COMMS, Communicator, Members, Named, create};
 use crate::error::{Class, Error, Result};
 use crate::group::Group as Processes;
 use crate::handle::{Comm, Request};
+use crate::health::is_on;
 use crate::memory;
 use crate::request::State;
 use crate::status::Status;
@@ -21,7 +22,7 @@ use std::task::Poll;
 
 /// Refuses calls in a job that ends with the first death.
 pub(super) fn check_on() -> Result<()> {
-    if super::is_on() {
+    if is_on() {
         return Ok(());
     }
     Err(Class::UNSUPPORTED_OPERATION.error(

@@ -2,9 +2,10 @@
 //! host, and its agents report those of other hosts); a lost link says so, too, which may be earlier;
 //! under other launchers (`NMAD_FT=on`) the ranks that find one tell the others.
 
+use super::alert;
 use super::state::{self, Faults};
-use super::{IS_ON, alert};
 use crate::error::{Class, Result};
+use crate::health::IS_ON;
 use crate::world::{World, world};
 use newmadeleine::launch::deaths::{Deaths, Report};
 use newmadeleine::progress;

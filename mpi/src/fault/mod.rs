@@ -16,36 +16,17 @@ mod agreement;
 mod alert;
 pub(crate) mod calls;
 mod detection;
-mod health;
 mod message;
 mod set;
 mod state;
 
 pub(crate) use detection::{begin, end};
-pub(crate) use health::{Health, revoked};
 
 use crate::at_hand;
 use crate::comm::Communicator;
 use crate::error::{Class, Error, Result};
+use crate::health::is_on;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-
-/// Whether the job survives deaths.
-static IS_ON: AtomicBool = AtomicBool::new(false);
-/// Number of processes that have failed.
-static FAILED: AtomicUsize = AtomicUsize::new(0);
-
-/// Returns whether the job survives deaths.
-#[inline]
-pub(crate) fn is_on() -> bool {
-    IS_ON.load(Ordering::Relaxed)
-}
-
-/// Returns whether a process has failed and the job goes on.
-#[inline]
-pub(crate) fn any_failed() -> bool {
-    FAILED.load(Ordering::Relaxed) > 0
-}
 
 /// Takes note of a communicator whose number is known: failures of its processes concern it.
 ///
@@ -61,11 +42,6 @@ pub(crate) fn watch(comm: &Arc<Communicator>) -> Result<()> {
 /// MPI is not initialized.
 pub(crate) fn opened(number: u32) -> Result<()> {
     if is_on() { at_hand::run(|engine| state::lock().opened(engine, number)) } else { Ok(()) }
-}
-
-/// The class of errors that say that a process is gone.
-pub(crate) fn class_of_loss() -> Class {
-    if is_on() { Class::PROC_FAILED } else { Class::PROC_ABORTED }
 }
 
 /// Returns the error of a receive from any rank that may wait for a failed one: the program has not

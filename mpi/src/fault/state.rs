@@ -3,10 +3,11 @@
 //! here, not the other way round.
 
 use super::agreement::{Agreement, Decision, Message, Value};
+use super::alert;
 use super::message::{Name, Notice};
 use super::set::Set;
-use super::{FAILED, alert};
 use crate::comm::{Communicator, FAULTS, Kept};
+use crate::health::FAILED;
 use crate::world::world;
 use newmadeleine::engine::{
     Context, Engine, Error, Hints, PeerId, RequestId, Segments, Source, Tag, TagMatch,

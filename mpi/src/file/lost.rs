@@ -3,7 +3,7 @@
 
 use super::File;
 use crate::error::{Error, Result};
-use crate::fault::class_of_loss;
+use crate::health::class_of_loss;
 use crate::lost::{Checks, first_lost};
 use crate::world::world;
 use std::pin::Pin;

@@ -2,8 +2,9 @@
 
 use crate::comm::{self, Communicator, Named};
 use crate::error::{Class, Result};
-use crate::fault::{self, revoked};
+use crate::fault;
 use crate::handle::{Comm, DYNAMIC, Message, Type};
+use crate::health::{any_failed, revoked};
 use crate::message::segments;
 use crate::request::{self, Ended, Flight, Sender, State, explain, received};
 use crate::status::Status;
@@ -88,9 +89,7 @@ fn check_source(world: &World, comm: &Communicator, source: Source) -> Result<()
         return Err(revoked());
     }
     match source {
-        Source::Any if fault::any_failed() => {
-            fault::bars_wildcards(comm, Class::PROC_FAILED).map_or(Ok(()), Err)
-        }
+        Source::Any if any_failed() => fault::bars_wildcards(comm, Class::PROC_FAILED).map_or(Ok(()), Err),
         Source::Peer(peer) if world.node().with(|engine| engine.inspect().failure(peer)).is_some() => {
             Err(explain(world, Error::PeerLost(peer)))
         }

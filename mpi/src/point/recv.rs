@@ -2,8 +2,8 @@
 
 use crate::comm::{self, Communicator};
 use crate::error::Result;
-use crate::fault;
 use crate::handle::{Comm, Request, Type};
+use crate::health::is_on;
 use crate::message::{self, piece};
 use crate::request::{Ended, Flight, SLOTS, Sender, State, received};
 use crate::status::Status;
@@ -25,7 +25,7 @@ pub(crate) fn recv(arguments: Arguments) -> Result<Ended> {
     let Some((from, context, tag)) = comm.origin(source, tag)? else {
         return Ok(Ended::well(Status::NO_PROC));
     };
-    if crate::task::any() || source < 0 && fault::is_on() {
+    if crate::task::any() || source < 0 && is_on() {
         return recv_beside(arguments);
     }
     let outcome = world.node().recv((from, context, tag), into);

@@ -16,8 +16,9 @@ pub(crate) use slots::{SLOTS, set_concurrent};
 
 use crate::comm::Named;
 use crate::error::{Class, Error};
-use crate::fault::{self, revoked};
+use crate::fault;
 use crate::handle::{Comm, Request};
+use crate::health::{any_failed, is_on, revoked};
 use crate::status::Status;
 use crate::task::Task;
 use crate::world::World;
@@ -54,13 +55,13 @@ impl State {
 
     /// A receive.
     pub(crate) fn of_recv(flight: Flight) -> State {
-        if flight.is_wild() && fault::is_on() { State::Wild(flight) } else { State::Flight(flight) }
+        if flight.is_wild() && is_on() { State::Wild(flight) } else { State::Flight(flight) }
     }
 
     /// The error of a receive from any rank that may wait for a failed one.
     pub(crate) fn barred(&self, class: Class) -> Option<Error> {
         match self {
-            State::Wild(flight) if fault::any_failed() => fault::bars_wildcards(flight.any_of()?, class),
+            State::Wild(flight) if any_failed() => fault::bars_wildcards(flight.any_of()?, class),
             State::Persistent(persistent) => persistent.active.as_ref()?.barred(class),
             _ => None,
         }

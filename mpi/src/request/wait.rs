@@ -3,8 +3,8 @@
 use super::general::General;
 use super::{Ended, Flight, SLOTS, State};
 use crate::error::{Class, Error, Result};
-use crate::fault;
 use crate::handle::Request;
+use crate::health::any_failed;
 use crate::orphans::Orphans;
 use crate::status::Status;
 use crate::task;
@@ -146,7 +146,7 @@ pub(crate) fn test(world: &World, request: &mut Request) -> Result<Option<Ended>
 
 /// The error of the first of these requests that has not ended and may never: it stays.
 pub(super) fn barred(requests: &[Request]) -> Option<Error> {
-    if !fault::any_failed() {
+    if !any_failed() {
         return None;
     }
     let look =

@@ -4,7 +4,7 @@ use super::Window;
 use super::locks::Locks;
 use super::passive::WAITING;
 use crate::error::Result;
-use crate::fault::class_of_loss;
+use crate::health::class_of_loss;
 use crate::lost::{Checks, first_lost};
 use crate::sleepers;
 use crate::task;

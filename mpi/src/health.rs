@@ -1,7 +1,30 @@
-//! What a communicator knows of failures among its processes.
+//! Whether the job survives failures, how many there are, and what a communicator knows of those among its
+//! processes.
 
-use crate::error::{Class, Result};
-use std::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use crate::error::{Class, Error, Result};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
+
+/// Whether the job survives deaths.
+pub(crate) static IS_ON: AtomicBool = AtomicBool::new(false);
+/// Number of processes that have failed.
+pub(crate) static FAILED: AtomicUsize = AtomicUsize::new(0);
+
+/// Returns whether the job survives deaths.
+#[inline]
+pub(crate) fn is_on() -> bool {
+    IS_ON.load(Ordering::Relaxed)
+}
+
+/// Returns whether a process has failed and the job goes on.
+#[inline]
+pub(crate) fn any_failed() -> bool {
+    FAILED.load(Ordering::Relaxed) > 0
+}
+
+/// Returns the class of errors that say that a process is gone.
+pub(crate) fn class_of_loss() -> Class {
+    if is_on() { Class::PROC_FAILED } else { Class::PROC_ABORTED }
+}
 
 /// The communicator was revoked. The sign, so that sends check it together with the sign of the tag.
 const REVOKED: i32 = i32::MIN;
@@ -14,7 +37,7 @@ pub(crate) struct Health {
     flags: AtomicI32,
     /// Failures that the program has acknowledged: so many of those that this process has learnt of, in
     /// their order.
-    pub(super) acknowledged: AtomicUsize,
+    pub(crate) acknowledged: AtomicUsize,
     /// Agreements that were begun.
     agreements: AtomicU64,
 }
@@ -37,11 +60,11 @@ impl Health {
     }
 
     /// Marks it revoked; returns whether it was not before.
-    pub(super) fn revoke(&self) -> bool {
+    pub(crate) fn revoke(&self) -> bool {
         self.flags.fetch_or(REVOKED, Ordering::Relaxed) >= 0
     }
 
-    pub(super) fn break_up(&self) {
+    pub(crate) fn break_up(&self) {
         self.flags.fetch_or(BROKEN, Ordering::Relaxed);
     }
 
@@ -63,13 +86,13 @@ impl Health {
         })
     }
 
-    pub(super) fn next_agreement(&self) -> u64 {
+    pub(crate) fn next_agreement(&self) -> u64 {
         self.agreements.fetch_add(1, Ordering::Relaxed)
     }
 }
 
 /// The error of calls on a revoked communicator.
 #[cold]
-pub(crate) fn revoked() -> crate::error::Error {
+pub(crate) fn revoked() -> Error {
     Class::REVOKED.error("the communicator was revoked: MPIX_Comm_shrink makes another one of its processes")
 }

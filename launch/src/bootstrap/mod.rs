@@ -89,6 +89,12 @@ pub trait Bootstrap: Send {
         Ok(None)
     }
 
+    /// Tells a launcher that reports deaths ([`crate::deaths`]) that a rank cannot be reached. It ends that
+    /// rank, so that all others agree that it is gone, unless the caller has been ended for the same reason.
+    fn tell_unreachable(&mut self, rank: u32) {
+        let _ = rank;
+    }
+
     /// Asks the launcher to end all ranks with this exit code, and gives the reason. The caller then ends
     /// itself; if the launcher is gone, only that is possible.
     fn abort(&mut self, code: i32, why: &str);

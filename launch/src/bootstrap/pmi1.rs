@@ -125,6 +125,13 @@ impl Bootstrap for Pmi1 {
         }
     }
 
+    fn tell_unreachable(&mut self, rank: u32) {
+        if is_ours(&self.client) {
+            // Without the launcher the job is ending anyway.
+            let _ = self.client.tell_unreachable(rank);
+        }
+    }
+
     fn abort(&mut self, code: i32, why: &str) {
         // Our launcher prints the reason; others do not read it.
         if !is_ours(&self.client) {

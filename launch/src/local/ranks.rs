@@ -17,6 +17,8 @@ use crate::{LaunchError, Secret};
 pub struct Rank {
     pid: Pid,
     alive: bool,
+    /// It was ended because another rank could not reach it.
+    is_condemned: bool,
     /// Where it is told of deaths of other ranks, if it is.
     deaths: Option<Teller>,
     /// The PMI connection, until the rank closes it.
@@ -56,6 +58,7 @@ impl Ranks {
         self.list.push(Rank {
             pid: started.pid,
             alive: true,
+            is_condemned: false,
             deaths: started.deaths,
             talk: Some(Talk::new(started.talk)),
             outputs,
@@ -76,6 +79,17 @@ impl Ranks {
     /// Returns a rank.
     pub fn get_mut(&mut self, rank: u32) -> &mut Rank {
         &mut self.list[rank as usize]
+    }
+
+    /// Ends a rank that another one cannot reach, unless that one was ended for the same reason: where
+    /// two say it of each other, the first is believed. Returns whether it did.
+    pub fn end_unreachable(&mut self, by: Option<u32>, rank: u32) -> bool {
+        let is_believed = by.and_then(|by| self.list.get(by as usize)).is_none_or(|by| !by.is_condemned);
+        let Some(rank) = self.list.get_mut(rank as usize).filter(|rank| is_believed && rank.alive) else {
+            return false;
+        };
+        let _ = kill_process_group(rank.pid, Signal::KILL);
+        !std::mem::replace(&mut rank.is_condemned, true)
     }
 
     /// Tells all ranks that one of the job has died.

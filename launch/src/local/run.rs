@@ -336,6 +336,11 @@ impl Run {
                 self.reap();
                 self.end(code, abort_reason(rank, code, &why), "ending all ranks");
             }
+            Event::Unreachable { by, rank } => {
+                if self.job.ft && self.groups[group].ranks.end_unreachable(Some(by), rank) {
+                    self.desk.tell(&unreachable(by, rank));
+                }
+            }
             Event::Spawn(rank, request) => {
                 let started = self.start_more(&request).map_err(|why| why.to_string());
                 self.said(group, Server::spawned(rank, started.as_ref().copied().map_err(|why| &**why)));
@@ -383,6 +388,13 @@ pub(crate) fn wait_for(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> Res
         Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(error) => Err(LaunchError::system("the launcher cannot wait (poll)")(error)),
     }
+}
+
+/// Returns the line about a rank that is ended because another one cannot reach it.
+pub(crate) fn unreachable(by: u32, rank: u32) -> String {
+    format!(
+        "rank {by} cannot reach rank {rank} (are their networks up?): rank {rank} is ended; the others go on"
+    )
 }
 
 /// Returns the reason of an end that a rank asked for.

@@ -176,6 +176,14 @@ impl Client {
         Ok(())
     }
 
+    /// Tells our launcher that a rank cannot be reached; there is no answer.
+    ///
+    /// # Errors
+    /// A lost launcher.
+    pub fn tell_unreachable(&mut self, rank: u32) -> Result<(), LaunchError> {
+        self.send(&format!("cmd=nmad_unreachable rank={rank}"), "said that a rank cannot be reached")
+    }
+
     /// Returns the longest part of a value, so that neither it nor its line exceeds a launcher's limit.
     fn part_max(&self, key: &str) -> usize {
         let words = "cmd=put kvsname= key= value=".len() + self.kvs.len() + key.len() + value::SUFFIX_MAX;

@@ -44,6 +44,13 @@ pub enum Event {
         /// The reason, may be empty.
         why: String,
     },
+    /// A rank cannot reach another one, which the others shall go on without.
+    Unreachable {
+        /// The rank that says so.
+        by: u32,
+        /// The rank that cannot be reached.
+        rank: u32,
+    },
     /// A member asks for more processes.
     Spawn(u32, spawn::Request),
     /// A message for the user.
@@ -215,6 +222,10 @@ impl Server {
                 reply("cmd=finalize_ack rc=0".into())
             }
             "abort" => Ok(vec![abort(self.members[rank as usize].rank, line)]),
+            "nmad_unreachable" => Ok(vec![Event::Unreachable {
+                by: self.members[rank as usize].rank,
+                rank: line.number("rank")?,
+            }]),
             "publish_name" => reply(answer("publish_result", Err("names_are_not_supported"))),
             "unpublish_name" => reply(answer("unpublish_result", Err("names_are_not_supported"))),
             "lookup_name" => reply(answer("lookup_result", Err("names_are_not_supported"))),

@@ -186,6 +186,7 @@ impl Agent {
             },
             (Down::Release(put), Some(crew)) => crew.release(put),
             (Down::Signal(signal), Some(crew)) => crew.signal(signal),
+            (Down::EndUnreachable(rank), Some(crew)) => crew.end_unreachable(rank),
             (Down::Died(ranks), Some(crew)) => crew.tell_deaths(&ranks),
             (Down::Input(bytes), Some(crew)) => crew.feed(bytes, &mut self.head),
             (Down::InputEnd, Some(crew)) => crew.end_input(),

@@ -166,6 +166,13 @@ impl Crew {
         self.acknowledge_input(head);
     }
 
+    /// Ends a rank here that another one cannot reach.
+    pub fn end_unreachable(&mut self, rank: u32) {
+        if let Some(member) = self.places.iter().position(|place| place.rank == rank) {
+            self.ranks.end_unreachable(None, member as u32);
+        }
+    }
+
     /// Tells the ranks here that others of the job have died.
     pub fn tell_deaths(&self, died: &[u32]) {
         died.iter().for_each(|rank| self.ranks.tell_death(*rank));
@@ -230,6 +237,7 @@ impl Crew {
                     head.send(&Up::Abort { rank, code, why });
                 }
                 Event::Note(text) => head.send(&Up::Note(text)),
+                Event::Unreachable { by, rank } => head.send(&Up::Unreachable { by, rank }),
                 // The server of a part of a job refuses this.
                 Event::Spawn(..) => {}
                 Event::Fence(put) => {

@@ -16,7 +16,7 @@ use super::{Machines, environment};
 use crate::local::desk::Desk;
 use crate::local::ending::{Order, is_death};
 use crate::local::output::Taker;
-use crate::local::run::{abort_reason, job_name, wait_for};
+use crate::local::run::{abort_reason, job_name, unreachable, wait_for};
 use crate::local::signals::{Request, Signals};
 use crate::local::{Inherit, spawn};
 use crate::{ExitReport, Job, LaunchError, Placement, RankEnd, Secret, mapping};
@@ -66,6 +66,8 @@ struct Head {
     job: Job,
     name: String,
     nodes: Vec<u32>,
+    /// Ranks that were ended because others could not reach them.
+    condemned: Vec<u32>,
     /// Deadline for all agents to connect.
     coming: Option<Instant>,
     limit: Duration,
@@ -103,6 +105,7 @@ impl Head {
             job,
             name: job_name()?,
             nodes: machines.nodes.clone(),
+            condemned: Vec::new(),
             coming: Instant::now().checked_add(limit),
             limit,
             _letter: letter,
@@ -325,6 +328,7 @@ impl Head {
             Up::Abort { rank, code, why } => {
                 self.end(code, abort_reason(rank, code, &why), "ending all ranks")
             }
+            Up::Unreachable { by, rank } => self.end_unreachable(by, rank),
             Up::Ended { rank, pid, status, phase } => {
                 self.hosts.ended(node);
                 let alive = self.hosts.any_alive();
@@ -347,6 +351,17 @@ impl Head {
             }
             // An agent that sends a second hello, or names an invalid host.
             Up::Hello { .. } | Up::Proof(_) | Up::Below { .. } => {}
+        }
+    }
+
+    /// Ends a rank that another one cannot reach; where two say it of each other, the first is believed.
+    fn end_unreachable(&mut self, by: u32, rank: u32) {
+        let is_new = !self.condemned.contains(&rank) && !self.condemned.contains(&by);
+        let Some(&node) = self.nodes.get(rank as usize).filter(|_| self.job.ft && is_new) else { return };
+        self.condemned.push(rank);
+        self.desk.tell(&unreachable(by, rank));
+        if let Some(channel) = &mut self.hosts.get_mut(node).channel {
+            channel.send(&Down::EndUnreachable(rank));
         }
     }
 

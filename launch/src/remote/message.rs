@@ -105,6 +105,8 @@ pub enum Up {
     Fence(Vec<(String, String)>),
     /// A rank aborts the job.
     Abort { rank: u32, code: i32, why: String },
+    /// A rank cannot reach another one.
+    Unreachable { by: u32, rank: u32 },
     /// A rank has ended.
     Ended { rank: u32, pid: u32, status: crate::RankStatus, phase: Phase },
     /// An agent that this one started is gone: its host, and the reason as far as known.
@@ -132,6 +134,8 @@ pub enum Down {
     Deaf(u8),
     /// The head has taken this number of bytes of output.
     Taken(u32),
+    /// End this rank, which another one cannot reach.
+    EndUnreachable(u32),
     /// Ranks of the job have died.
     Died(Vec<u32>),
     /// The job is over.

@@ -90,6 +90,21 @@ fn others_go_on_where_the_user_wants_it() {
 }
 
 #[test]
+fn a_rank_that_another_cannot_reach_is_ended_and_two_are_not() {
+    let script = "trap '' TERM; case $PMI_RANK in 2) ;; *) \
+                  echo cmd=nmad_unreachable rank=$((1 - PMI_RANK)) >&$PMI_FD;; esac; \
+                  echo $PMI_RANK saw $(od -An -td4 -N4 <&$NMAD_DEATHS_FD)";
+    let done = launch(&["--ft", "-n", "3", "bash", "-c", script]);
+    assert_eq!(done.code, 0, "{done:?}");
+    let ended = if done.err.contains("rank 0 cannot reach rank 1") { 1 } else { 0 };
+    let words = format!("rank {} cannot reach rank {ended} ", 1 - ended);
+    assert_eq!(done.err.matches("cannot reach").count(), done.err.matches(&words).count(), "{done:?}");
+    let mut lines: Vec<&str> = done.out.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, [format!("{} saw {ended}", 1 - ended), format!("2 saw {ended}")], "{done:?}");
+}
+
+#[test]
 fn the_variables_of_hydra_are_obeyed() {
     for (name, value, code, words) in [
         ("MPIEXEC_TIMEOUT", "0.2", 124, "the time limit of 0.2 s is over"),

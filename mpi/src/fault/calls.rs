@@ -44,7 +44,7 @@ pub(crate) fn failed(comm: &Communicator, acknowledged: bool) -> Processes {
     let state = state::lock();
     let bound = match acknowledged {
         true => comm.health().acknowledged.load(Ordering::Relaxed),
-        false => state.count(),
+        false => state.failed().len(),
     };
     let known = state.failed_of(comm).take_while(|(place, _)| *place < bound);
     Processes::of(Arc::new(Members::new(known.map(|(_, process)| process).collect::<Vec<u32>>())))

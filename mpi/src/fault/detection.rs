@@ -44,6 +44,30 @@ pub(crate) fn begin(world: &World) -> Result<()> {
     Ok(())
 }
 
+/// Deaths that the launcher has reported, and processes that this one had lost at the last look.
+#[derive(Default)]
+struct Reported {
+    died: Vec<u32>,
+    lost: Vec<u32>,
+}
+
+/// Tells the launcher of processes to which all links are lost, and whose death it has not reported
+/// within the time between two looks: they are alive, and the networks between are not.
+fn tell_unreachable(world: &World, reported: &mut Reported, report: &Report) {
+    match report {
+        Report::Died(died) if !died.is_empty() => reported.died.extend(died),
+        Report::Died(_) => {
+            let is_open = |process: &u32| alert::is_told(*process) && !reported.died.contains(process);
+            let lost: Vec<u32> = state::lock().failed().iter().copied().filter(is_open).collect();
+            for process in lost.iter().filter(|process| reported.lost.contains(process)) {
+                world.session().with_job(|job| job.tell_unreachable(*process));
+            }
+            reported.lost = lost;
+        }
+        Report::Gone => {}
+    }
+}
+
 /// Ends, before the node is closed.
 pub(crate) fn end() {
     let listener = LISTENER.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -55,6 +79,7 @@ pub(crate) fn end() {
 }
 
 fn listen(mut deaths: Deaths, stop: &OwnedFd) {
+    let mut reported = Reported::default();
     loop {
         let report = deaths.wait(LOOK, stop.as_fd());
         let Ok(world) = world() else { return };
@@ -65,6 +90,7 @@ fn listen(mut deaths: Deaths, stop: &OwnedFd) {
         {
             return;
         }
+        tell_unreachable(world, &mut reported, &report);
         match report {
             // The end of the launcher ends the job.
             Report::Gone => return,

@@ -113,6 +113,7 @@ impl State {
     }
 
     fn on_failed(&mut self, engine: &mut Engine, process: u32) {
+        trace("rank failed", Some(process));
         let is_told = alert::is_told(process);
         for comm in self.live() {
             self.break_up(engine, &comm, process);
@@ -164,6 +165,7 @@ impl State {
         if !comm.health().revoke() {
             return;
         }
+        trace("communicator revoked", None);
         for context in [comm.context(), comm.collective()] {
             engine.close_context(context, Error::Revoked);
         }
@@ -219,9 +221,9 @@ impl State {
         set
     }
 
-    /// Returns the number of failures that this process knows.
-    pub(super) fn count(&self) -> usize {
-        self.failed.len()
+    /// Returns the failed processes, in the order in which this one has learnt of them.
+    pub(super) fn failed(&self) -> &[u32] {
+        &self.failed
     }
 
     /// Returns a failed process that may be the source of a receive, and whose failure the program has not
@@ -364,6 +366,15 @@ impl State {
         let segments: Segments = data.segments();
         let request = engine.send(PeerId(process), FAULTS, Tag(0), segments, Hints::default());
         self.sending.push((request, data));
+    }
+}
+
+/// Puts a moment into the trace, if there is one.
+fn trace(what: &'static str, process: Option<u32>) {
+    if let Ok(world) = world()
+        && let Some(now) = world.session().trace_now()
+    {
+        world.session().trace_call(what, now, process);
     }
 }
 

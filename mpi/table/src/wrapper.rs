@@ -90,6 +90,7 @@ fn traced(function: &Function, shown: &str) -> (String, String) {
         "neighbourhood",
         "RMA",
         "MPI-IO",
+        "failure mitigation",
     ];
     // These only look something up.
     let quiet = ["Status_", "Get_count", "Win_get_", "Win_set_", "File_get_"];

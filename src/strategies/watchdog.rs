@@ -54,10 +54,19 @@ impl Calls {
         }
         WATCHED.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(self));
         THREAD.call_once(|| {
-            let started = std::thread::Builder::new().name("nmad-strategies".into()).spawn(|| look(&WATCHED));
-            if let Err(why) = started {
+            // The thread must have started before a library is loaded: its first steps take a lock that the
+            // loader holds while it runs the code of a library.
+            let (started, starts) = std::sync::mpsc::channel();
+            let run = move || {
+                let _ = started.send(());
+                look(&WATCHED)
+            };
+            let spawned = std::thread::Builder::new().name("nmad-strategies".into()).spawn(run);
+            if let Err(why) = spawned {
                 log::warn!("strategies that loop are not noticed: no thread can be started ({why})");
             }
+            // An error means that there is no thread.
+            let _ = starts.recv();
         });
     }
 

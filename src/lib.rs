@@ -97,6 +97,8 @@ pub use nmad_engine as engine;
 pub use nmad_launch as launch;
 pub use nmad_launch::host_name;
 #[doc(hidden)]
+pub use nmad_plugin as plugin;
+#[doc(hidden)]
 pub use nmad_progress as progress;
 pub use nmad_progress::Progress;
 pub use nmad_seal::Policy as Encryption;
@@ -118,6 +120,8 @@ pub use watch::{Armed, Watch};
 
 /// Types for a strategy of the program; see [`Options::register`].
 pub mod strategy {
+    #[doc(hidden)]
+    pub use crate::strategies::PlugIn;
     pub use nmad_engine::schedule::strategy::{fastest, primary};
     pub use nmad_engine::{
         Duration, Entry, Forecast, Instant, Names, PacketBuilder, PeerId, RailId, RailView, Scope, ShareList,

@@ -6,7 +6,7 @@ mod file;
 mod values;
 
 use crate::error::SessionError;
-use crate::strategies::Watched;
+use crate::strategies::{self, PlugIn};
 use log::LevelFilter;
 use nmad_drivers::network::Network;
 use nmad_engine::{Config, CongestionControl, Effort, Feed, Registry, Strategy};
@@ -31,7 +31,7 @@ pub struct RailChoice {
 /// Settings of a session. Unset ones have defaults that need no tuning.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Options {
-    /// Name of the strategy; `None` for [`Options::DEFAULT_STRATEGY`].
+    /// Name of the strategy, or `FILE.so:NAME` of one in a plug-in; `None` for [`Options::DEFAULT_STRATEGY`].
     pub strategy: Option<String>,
     /// The available strategies; [`Options::register`] adds one.
     pub strategies: Registry,
@@ -252,7 +252,41 @@ impl Options {
     /// messages in the window forever, or returns wrong shares, it is named on standard error, and `auto`
     /// decides for that rank from then on.
     pub fn register(&mut self, make: impl Fn() -> Box<dyn Strategy> + Send + Sync + 'static) {
-        self.strategies.add(move || Box::new(Watched::new(make())));
+        self.strategies.add(strategies::supervised(make));
+    }
+
+    /// Adds a strategy that is a table of functions, for the C interface.
+    #[doc(hidden)]
+    pub fn register_table(&mut self, table: nmad_plugin::Table) {
+        self.strategies.add(strategies::of_table(table.name().into(), table));
+    }
+
+    /// Returns the strategies that can be chosen by name: the registered ones, and those that the setting
+    /// `strategy` and `more` name in plug-ins, which are loaded.
+    ///
+    /// # Errors
+    /// A plug-in cannot be loaded, or has no such strategy; the text says the cause and the remedy.
+    #[doc(hidden)]
+    pub fn registry(&self, more: &[String]) -> Result<Registry, String> {
+        let mut registry = self.strategies.clone();
+        for name in self.strategy.iter().chain(more) {
+            if !registry.has(name)
+                && let Some(make) = strategies::of_plug_in(name)?
+            {
+                registry.add(make);
+            }
+        }
+        Ok(registry)
+    }
+
+    /// Returns the plug-in that the setting `strategy` names; `None` if it names none.
+    ///
+    /// # Errors
+    /// As [`Options::registry`].
+    #[doc(hidden)]
+    pub fn plug_in(&self) -> Result<Option<PlugIn>, String> {
+        let name = self.strategy.as_ref().filter(|name| !self.strategies.has(name));
+        name.map_or(Ok(None), |name| strategies::plug_in(name))
     }
 
     /// Returns the drivers for interfaces without a choice of their own.
@@ -266,11 +300,14 @@ impl Options {
     }
 
     /// Returns the engine's configuration with these settings.
-    pub(crate) fn engine(&self, bandwidths: Vec<u64>) -> Config {
+    ///
+    /// # Errors
+    /// Errors of [`Options::registry`].
+    pub(crate) fn engine(&self, bandwidths: Vec<u64>) -> Result<Config, String> {
         let defaults = Config::default();
-        Config {
+        Ok(Config {
             strategy: self.strategy.clone().unwrap_or_else(|| Self::DEFAULT_STRATEGY.into()),
-            registry: self.strategies.clone(),
+            registry: self.registry(&[])?,
             feed: self.feed.unwrap_or_default(),
             eager_max: self.eager_max,
             in_place_min: self.in_place_min,
@@ -283,7 +320,7 @@ impl Options {
                 nmad_engine::Duration::from_ns(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX))
             }),
             ..defaults
-        }
+        })
     }
 }
 
@@ -339,7 +376,7 @@ mod tests {
             options.rails.as_ref().unwrap()[1],
             RailChoice { interface: "r1".into(), driver: None, bandwidth: 350_000_000 }
         );
-        let config = options.engine(Vec::new());
+        let config = options.engine(Vec::new()).unwrap();
         assert_eq!((config.chunk, config.credit), (4096, 8 << 20));
         read_file(&mut options, "rails = 'udp/r0=1gbit'\ndriver = 'tcp,udp'").unwrap();
         assert_eq!(options.rails.as_ref().unwrap()[0].driver, Network::named("udp").ok());

@@ -12,6 +12,7 @@ use crate::places::Places;
 use crate::rails::{self, OpenRail, Reach};
 use crate::receipts;
 use crate::sampling::{ProfileInfo, RailToSample, Stock};
+use crate::strategies;
 use crate::trace::Trace;
 use nmad_drivers::around::trace::TraceHandle;
 use nmad_drivers::interpreted;
@@ -88,7 +89,7 @@ impl Session {
         let oversubscribed = Arc::new(AtomicBool::new(false));
         let opened = rails::open(options, job.as_ref(), &oversubscribed)?;
         let bandwidths = opened.iter().map(|rail| rail.bandwidth).collect();
-        let mut config = options.engine(bandwidths);
+        let mut config = options.engine(bandwidths).map_err(|why| setting("strategy", why))?;
         config.me = PeerId(job.rank());
         let engine = Engine::new(config).map_err(unknown)?;
         let mut stock = Stock::look(options, job.as_ref(), &to_sample(options, job.as_ref(), &opened));
@@ -241,22 +242,37 @@ impl Session {
         self.cores
     }
 
-    /// Chooses the strategy for one rank, or for all.
+    /// Chooses the strategy for one rank, or for all: by its name, or as `FILE.so:NAME` in a plug-in.
     ///
     /// # Errors
-    /// There is no such strategy or rank.
+    /// There is no such strategy or rank, or the plug-in cannot be loaded.
     pub fn set_strategy(&self, rank: Option<u32>, name: &str) -> Result<(), SessionError> {
         let peer = rank.map(|rank| self.peer(rank)).transpose()?;
+        self.load_strategy(name)?;
         self.node
             .with(|engine| engine.setup().set_strategy(peer, name))
             .map_err(|e| setting("strategy", e.to_string()))
     }
 
-    /// Returns the strategy of this name, for [`crate::Hints::strategy`] of messages.
+    /// Adds a strategy of a plug-in that is chosen for the first time.
+    fn load_strategy(&self, name: &str) -> Result<(), SessionError> {
+        if self.node.with(|engine| engine.inspect().registry().has(name)) {
+            return Ok(());
+        }
+        // Loading runs code of the plug-in, and so happens without the lock of the engine.
+        if let Some(make) = strategies::of_plug_in(name).map_err(|why| setting("strategy", why))? {
+            self.node.with(|engine| engine.setup().register(make));
+        }
+        Ok(())
+    }
+
+    /// Returns the strategy of this name, or the one that is `FILE.so:NAME` in a plug-in, for
+    /// [`crate::Hints::strategy`] of messages.
     ///
     /// # Errors
-    /// There is no such strategy.
+    /// There is no such strategy, or the plug-in cannot be loaded.
     pub fn strategy(&self, name: &str) -> Result<StrategyId, SessionError> {
+        self.load_strategy(name)?;
         let place = self.node.with(|engine| engine.inspect().registry().place(name));
         place.map_err(|e| setting("strategy", e.to_string()))
     }

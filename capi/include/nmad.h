@@ -48,6 +48,9 @@
 #define NMAD_API
 #endif
 
+/** Marks what a plug-in exports. */
+#define NMAD_PLUGIN NMAD_API
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -463,6 +466,14 @@ typedef struct nmad_waiting {
 /** Flag of what waits: a control message of the library; it has a size and a priority only. */
 #define NMAD_CONTROL 64u
 
+/** What was measured of a rail: for nmad_predict(). */
+typedef struct nmad_forecast nmad_forecast_t;
+struct nmad_forecast {
+    /** Nanoseconds for `len` bytes. */
+    uint64_t (*ns)(const nmad_forecast_t *forecast, uint64_t len, int large);
+    const void *of; /**< The library's. */
+};
+
 /** A rail to a rank, at the moment of a decision. */
 typedef struct nmad_way {
     uint32_t rail;        /**< Its number, see nmad_rail_info(). */
@@ -472,7 +483,7 @@ typedef struct nmad_way {
     uint64_t latency_ns;  /**< Nominal, 0: unknown. */
     uint32_t flags;       /**< ::NMAD_WAY_PRIMARY, ::NMAD_WAY_FASTEST. */
     uint32_t reserved;    /**< Zero. */
-    const void *forecast; /**< What was measured: for nmad_predict(). */
+    const nmad_forecast_t *forecast; /**< What was measured: for nmad_predict(). */
 } nmad_way_t;
 
 /** Flag of ways: the first rail to the rank. */
@@ -489,8 +500,8 @@ typedef struct nmad_turn {
 } nmad_turn_t;
 
 /**
- * A strategy of the program's own: what decides when a rail is idle. Its functions are called while the library
- * holds its lock: they must be short, must not wait, and call nothing of this library but nmad_predict().
+ * A strategy of the program's own, or of a plug-in: what decides when a rail is idle. Its functions are called while the
+ * library holds its lock: they must be short, must not wait, and call nothing of this library but nmad_predict().
  * One that answers nonsense is named on standard error, and "auto" decides for that rank from then on; one that
  * does not come back ends the process after some seconds.
  */
@@ -501,14 +512,16 @@ typedef struct nmad_strategy {
     /**
      * Fills the next packet of a rail from a list of `count` things that wait for a rank, by priority and then by
      * submission. Writes their places in that list into `chosen`, in the order in which they shall go, and returns
-     * how many those are; 0: nothing for this rail now. What does not fit into `room` bytes stays, but for the first
-     * one, which always goes. Whatever one rail leaves, another must take.
+     * how many those are; 0: nothing for this rail now; SIZE_MAX: it has failed. What does not fit into `room` bytes
+     * stays, but for the first one, which always goes. Whatever one rail leaves, another must take; what only this rail
+     * may carry leaves on it even if it is not chosen.
      */
     size_t (*fill)(void *state, uint32_t rank, const nmad_way_t *rail, const nmad_waiting_t *waiting,
                    size_t count, uint64_t room, size_t *chosen);
     /**
      * How many of the `len` bytes of a large message each of `count` rails carries; they must add up to `len`.
-     * Returns ::NMAD_OK; or ::NMAD_PENDING: whichever rail is idle first shall carry all of it.
+     * Returns ::NMAD_OK; or ::NMAD_PENDING: whichever rail is idle first shall carry all of it; or a negative code: it has
+     * failed.
      */
     int (*split)(void *state, uint32_t rank, uint64_t len, const nmad_way_t *ways, size_t count,
                  uint64_t *shares);
@@ -535,11 +548,35 @@ NMAD_API int nmad_register_strategy(const nmad_strategy_t *strategy);
 
 /**
  * The predicted time that a rail takes for `len` bytes once it is idle. For functions of a strategy, with the ways that they
- * were given.
+ * were given. It asks the library that has called them, so a plug-in is linked with no library.
  * @param large    0: for a message in a packet; else for a part of a large message.
  * @param[out] ns  Nanoseconds.
+ * @return ::NMAD_OK, ::NMAD_ERR_ARGUMENT.
  */
-NMAD_API int nmad_predict(const nmad_way_t *way, uint64_t len, int large, uint64_t *ns);
+static inline int nmad_predict(const nmad_way_t *way, uint64_t len, int large, uint64_t *ns) {
+    if (way == NULL || way->forecast == NULL || ns == NULL)
+        return NMAD_ERR_ARGUMENT;
+    *ns = way->forecast->ns(way->forecast, len, large);
+    return NMAD_OK;
+}
+
+/**
+ * Version of the interface between the library and a plug-in. Another one means that plug-ins must be compiled again.
+ * Functions that are added at the end of ::nmad_strategy_t do not change it: the library takes tables of all sizes that
+ * it knows.
+ */
+#define NMAD_PLUGIN_ABI 1u
+
+/** The strategies of a plug-in: a shared library that NMAD_STRATEGY=FILE:NAME loads into any program, see strategy.md. */
+typedef struct nmad_plugin {
+    uint32_t abi;                      /**< ::NMAD_PLUGIN_ABI. */
+    uint32_t count;                    /**< How many strategies there are. */
+    const char *version;               /**< Of the plug-in, for `nmad info`; may be NULL. */
+    const nmad_strategy_t *strategies; /**< They. All of this must live as long as the process. */
+} nmad_plugin_t;
+
+/** The function that a plug-in defines; no program and no library does. It must not wait. */
+NMAD_PLUGIN const nmad_plugin_t *nmad_strategies(void);
 
 /** Rails of this process, the one to itself included; it does not change. They are numbered from 0. */
 NMAD_API int nmad_rail_count(nmad_session_t *session, uint32_t *count);

@@ -7,9 +7,10 @@ use crate::message::{self, Address, CHints, CMessage, Wanted};
 use crate::rails::CRailInfo;
 use crate::raw::{Buffer, Data, In, InOut, IoVec, Memory, Out, Text};
 use crate::session::{self, Setting};
-use crate::strategy::{self, CStrategy, CWay};
+use crate::strategy;
 use crate::wait::{self, FOREVER, NOT_AT_ALL};
 use crate::{loops, pieces, rails};
+use newmadeleine::plugin::RawStrategy;
 use std::ffi::{c_char, c_int};
 
 #[unsafe(no_mangle)]
@@ -378,13 +379,8 @@ extern "C" fn nmad_strategy_number(session: SessionPointer, name: Text, strategy
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn nmad_register_strategy(strategy: In<CStrategy>) -> c_int {
+extern "C" fn nmad_register_strategy(strategy: In<RawStrategy>) -> c_int {
     call("nmad_register_strategy", || strategy::register(strategy))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn nmad_predict(way: In<CWay>, len: u64, large: c_int, ns: Out<u64>) -> c_int {
-    call("nmad_predict", || strategy::predict(way, len, large, ns))
 }
 
 #[unsafe(no_mangle)]

@@ -6,6 +6,7 @@
 //! away; the rest of the promise is what makes the safe faces of these types sound.
 
 use crate::code::{ARGUMENT, Failure};
+use newmadeleine::plugin::{RawStrategy, Table};
 use newmadeleine::{Segment, Segments};
 use std::ffi::{CStr, c_char, c_void};
 use std::marker::PhantomData;
@@ -100,17 +101,18 @@ impl<T: Copy> In<T> {
         unsafe { self.0.as_ref().copied() }
     }
 
-    /// Its first field, a number that says how long it is.
-    pub fn prefix<P: Copy>(&self) -> Option<P> {
-        const { assert!(size_of::<P>() <= size_of::<T>() && align_of::<P>() <= align_of::<T>()) }
-        // SAFETY: NULL or valid for reading its beginning, see above.
-        unsafe { self.0.cast::<P>().as_ref().copied() }
-    }
-
     pub fn list(self, name: &str, count: usize) -> Result<Vec<T>, Failure> {
         check_list(self.0, name, count)?;
         // SAFETY: not NULL if it is looked at, and valid for reading, see above.
         Ok((0..count).map(|index| unsafe { self.0.wrapping_add(index).read() }).collect())
+    }
+}
+
+impl In<RawStrategy> {
+    /// A table with all that it needs.
+    pub fn table(self) -> Result<Table, Failure> {
+        // SAFETY: NULL or a table as the header declares it, see above; its functions are the program's.
+        unsafe { Table::read(self.0) }.map_err(|why| Failure::new(ARGUMENT, why))
     }
 }
 
@@ -189,12 +191,11 @@ impl In<IoVec> {
     }
 }
 
-/// A pointer to something of ours that was looked up in the list of what lives, or that a function of the
-/// program was given for the time of its call.
+/// A pointer to something of ours that was looked up in the list of what lives.
 ///
 /// The header forbids calls on a session that another thread closes; so what lives stays until the call ends.
 pub fn alive<'a, T>(pointer: *mut T) -> &'a T {
-    // SAFETY: it was made by `lend` and was not taken back, or the call that gave it out goes on.
+    // SAFETY: it was made by `lend` and was not taken back.
     unsafe { &*pointer }
 }
 

@@ -1,6 +1,7 @@
 //! Checks settings before a job starts: the launcher reports a wrong one once, instead of each rank, also for
 //! a program that does not use the library.
 
+use newmadeleine::engine::Registry;
 use newmadeleine::{Options, SessionError};
 use nmad_launch::Host;
 use nmad_launch::cli::RunArgs;
@@ -40,4 +41,16 @@ pub(crate) fn before_run(args: &RunArgs, hosts: &[Host]) -> Result<(), SessionEr
     let on_machines = args.hosts.is_some() || args.hostfile.is_some();
     let is_here = !is_on_hosts && !on_machines && args.wdir.is_none();
     before_job(&set, if is_here { Place::Here } else { Place::Elsewhere })
+}
+
+/// Returns the strategies of the library and those of plug-ins among these names.
+///
+/// # Errors
+/// One of the names is unknown, or its plug-in cannot be loaded.
+pub(crate) fn strategies(names: &[String]) -> Result<Registry, String> {
+    let registry = Options::default().registry(names)?;
+    for name in names {
+        registry.make(name).map_err(|error| error.to_string())?;
+    }
+    Ok(registry)
 }

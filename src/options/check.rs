@@ -6,17 +6,21 @@ use super::{Explain, Options, Stats};
 use crate::error::SessionError;
 use crate::rails;
 use crate::sampling::cache;
+use crate::strategies;
 use crate::summary;
 use nmad_words::setting::{EXPLAIN, PROFILE, PROGRESS, STATS, STRATEGY, TRACE};
 use std::path::Path;
 
 impl Options {
-    /// Checks settings that do not depend on the machine: the strategy exists.
+    /// Checks settings that do not depend on the machine: the strategy exists. One in a plug-in is not looked
+    /// for, since ranks may have other files.
     ///
     /// # Errors
     /// [`SessionError::Setting`] names the setting and the remedy.
     pub fn check(&self) -> Result<(), SessionError> {
-        self.wrong_strategy().map_or(Ok(()), Err)
+        let is_elsewhere = self.strategy.as_deref().is_some_and(strategies::is_plug_in);
+        let wrong = if is_elsewhere { None } else { self.wrong_strategy() };
+        wrong.map_or(Ok(()), Err)
     }
 
     /// Returns all problems of the settings on this machine and in this folder, also unreadable files,
@@ -52,8 +56,9 @@ impl Options {
     }
 
     fn wrong_strategy(&self) -> Option<SessionError> {
-        let unknown = self.strategies.make(self.strategy.as_ref()?).err()?;
-        Some(setting(&Options::name_of(&STRATEGY), unknown.to_string()))
+        let name = self.strategy.as_ref()?;
+        let made = self.registry(&[]).and_then(|known| known.make(name).map_err(|error| error.to_string()));
+        Some(setting(&Options::name_of(&STRATEGY), made.err()?))
     }
 }
 

@@ -3,7 +3,8 @@
 
 use crate::stats::Summary;
 use nmad_engine::{
-    Forecast, Instant, Method, Profile, Provenance, RailId, RailView, Registry, Sample, UnknownStrategy,
+    Forecast, Instant, Method, PeerId, Profile, Provenance, RailId, RailView, Registry, Sample,
+    UnknownStrategy,
 };
 use std::hint::black_box;
 use std::sync::Arc;
@@ -45,16 +46,17 @@ const DECISIONS: u64 = 4096;
 /// Knots of each curve: lengths from 64 B to 16 MiB.
 const OCTAVES: std::ops::RangeInclusive<u32> = 6..=24;
 
-/// Measures; `each` receives every result.
+/// Measures strategies that are `known`; `each` receives every result.
 ///
 /// # Errors
 /// There is no strategy of that name.
-pub fn run(plan: &Plan, each: &mut dyn FnMut(&Found)) -> Result<(), UnknownStrategy> {
+pub fn run(plan: &Plan, known: &Registry, each: &mut dyn FnMut(&Found)) -> Result<(), UnknownStrategy> {
     for name in &plan.strategies {
         for &count in &plan.rails {
             let count = count.clamp(1, RAILS_MAX);
             let forecasts: Vec<Forecast> = (0..count as u64).map(forecast).collect();
-            let mut strategy = Registry::default().make(name)?;
+            let mut strategy = known.make(name)?;
+            strategy.meet(PeerId(1));
             let mut sample = || {
                 let decided = turns(&forecasts, &mut |now, len, views| {
                     black_box(strategy.split(now, len, views));
@@ -129,9 +131,11 @@ mod tests {
         let strategies = Plan::STRATEGIES.map(String::from).to_vec();
         let plan = Plan { strategies, rails: vec![1, 8], repeat: 2 };
         let mut found = Vec::new();
-        run(&plan, &mut |one| found.push((one.strategy.clone(), one.rails, one.ns.count))).expect("known");
+        let known = Registry::default();
+        run(&plan, &known, &mut |one| found.push((one.strategy.clone(), one.rails, one.ns.count)))
+            .expect("known");
         assert_eq!(found.len(), 8);
         assert!(found.iter().all(|(_, _, count)| *count == 2));
-        assert!(run(&Plan { strategies: vec!["none".into()], ..plan }, &mut |_| {}).is_err());
+        assert!(run(&Plan { strategies: vec!["none".into()], ..plan }, &known, &mut |_| {}).is_err());
     }
 }

@@ -51,7 +51,8 @@ struct Way<'a> {
 /// A rank or a rail fails, or the two ranks share no rail.
 pub fn run(pair: Pair<'_>, plan: &Plan, each: &mut dyn FnMut(&Row)) -> Result<(), BenchError> {
     let rails = pair.session.rails();
-    let used = rails.iter().enumerate().filter(|(_, rail)| rail.peers > 0);
+    // The rail to oneself leads to one rank, too, and has no address.
+    let used = rails.iter().enumerate().filter(|(_, rail)| rail.peers > 0 && !rail.address.is_empty());
     let alone: Vec<(RailId, String)> =
         used.map(|(number, rail)| (RailId(number as u8), format!("{} alone", rail.name))).collect();
     if alone.is_empty() {

@@ -80,7 +80,7 @@ static void arguments(void) {
     FAILS(nmad_register_strategy(&strategy), NMAD_ERR_ARGUMENT, "no spaces");
     strategy.name = "bare";
     FAILS(nmad_register_strategy(&strategy), NMAD_ERR_ARGUMENT, "fill and split");
-    FAILS(nmad_predict(NULL, 1, 0, &ns), NMAD_ERR_ARGUMENT, "way is NULL");
+    EXPECT(nmad_predict(NULL, 1, 0, &ns) == NMAD_ERR_ARGUMENT);
     FAILS(nmad_recv(session, 0, 0, 0, 6, &byte, 1, NULL), NMAD_ERR_ARGUMENT, "flags");
     FAILS(nmad_set_strategy(session, NMAD_ANY_RANK, "magic"), NMAD_ERR_SETTING, "magic");
     FAILS(nmad_set_strategy(session, 9, "fifo"), NMAD_ERR_RANK, "no rank 9");

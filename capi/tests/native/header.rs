@@ -57,8 +57,7 @@ fn in_c(name: &str, kind: &str) -> String {
             "CHints" => "nmad_hints_t".into(),
             "CRailInfo" => "nmad_rail_info_t".into(),
             "Setting" => "nmad_option_t".into(),
-            "CStrategy" => "nmad_strategy_t".into(),
-            "CWay" => "nmad_way_t".into(),
+            "RawStrategy" => "nmad_strategy_t".into(),
             "IoVec" => "struct iovec".into(),
             "SessionPointer" => "nmad_session_t *".into(),
             other => panic!("{name}: {other} has no name in C"),
@@ -114,6 +113,8 @@ fn program() -> String {
         ("nmad_way_t", &["rail", "wire", "idle_in_ns", "bandwidth", "latency_ns", "flags", "forecast"]),
         ("nmad_turn_t", &["rank", "priority", "backlog", "granted"]),
         ("nmad_strategy_t", &["size", "name", "state", "fill", "split", "carried", "choose", "relearnt"]),
+        ("nmad_forecast_t", &["ns", "of"]),
+        ("nmad_plugin_t", &["abi", "count", "version", "strategies"]),
         ("nmad_rail_info_t", &["name", "address", "bandwidth", "chunk_bytes", "replayed"]),
     ];
     for (structure, fields) in structures {
@@ -128,7 +129,7 @@ fn program() -> String {
 
 #[test]
 fn every_function_links_with_its_type_in_both_languages() {
-    // As `src/` declares them; a field that is added there or here must be added to both.
+    // As `src/` and `plugin/` declare them; a field that is added there or here must be added to both.
     let expected = "\
 nmad_hints_t 16 flags 0 priority 4 rail 8 strategy 12
 nmad_message_t 32 rank 0 context 4 tag 8 len 16 received 24
@@ -137,6 +138,8 @@ nmad_waiting_t 40 tag 0 len 8 size 16 context 24 seq 28 priority 32 flags 36
 nmad_way_t 48 rail 0 wire 4 idle_in_ns 8 bandwidth 16 latency_ns 24 flags 32 forecast 40
 nmad_turn_t 24 rank 0 priority 4 backlog 8 granted 16
 nmad_strategy_t 64 size 0 name 8 state 16 fill 24 split 32 carried 40 choose 48 relearnt 56
+nmad_forecast_t 16 ns 0 of 8
+nmad_plugin_t 24 abi 0 count 4 version 8 strategies 16
 nmad_rail_info_t 352 name 0 address 64 bandwidth 256 chunk_bytes 312 replayed 344
 ";
     let expected = format!("{expected}functions {}\n", declared().len());

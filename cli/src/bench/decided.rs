@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use super::args::Decision;
 use crate::output::{USAGE, complain, say, say_json, say_line};
+use crate::settings;
 
 /// One line of `--json`.
 #[derive(Serialize)]
@@ -28,7 +29,11 @@ pub(super) fn run(args: &Decision) -> ExitCode {
     };
     let plan = Plan { strategies, rails: Plan::RAILS.to_vec(), repeat: args.repeat };
     let mut table = Table::new("one decision about a large message, ns", &["strategy", "rails", "took"]);
-    let measured = measure(&plan, &mut |found| {
+    let known = match settings::strategies(&plan.strategies) {
+        Ok(known) => known,
+        Err(why) => return complain("bench", &why, USAGE),
+    };
+    let measured = measure(&plan, &known, &mut |found| {
         let (strategy, rails, ns) = (&*found.strategy, found.rails, found.ns);
         if args.json {
             let (ns, ns_lower, ns_upper) = (ns.median, ns.lower, ns.upper);

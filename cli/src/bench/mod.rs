@@ -16,7 +16,6 @@ mod report;
 mod rounds;
 mod shared;
 
-use newmadeleine::engine::Registry;
 use newmadeleine::{Options, Session};
 use nmad_bench::pattern::{BenchError, Pair, Row, Yard, bandwidth, latency, multiseg, rate};
 use nmad_bench::pattern::{threads, thresholds};
@@ -28,6 +27,7 @@ use args::{Common, Compared, Pattern, What};
 use report::{Better, Report};
 
 use crate::output::{Failure, USAGE, complain};
+use crate::settings;
 use crate::stage::{Stage, is_in_job};
 
 /// Runs the benchmark, here if this is a rank of a job, else as two ranks that it starts itself.
@@ -43,9 +43,8 @@ pub(crate) fn main(args: &BenchArgs) -> ExitCode {
 
 fn ranked(pattern: &Pattern) -> ExitCode {
     let common = pattern.common();
-    let registry = Registry::default();
-    if let Some(error) = common.strategy.iter().find_map(|name| registry.make(name).err()) {
-        return complain("bench", &error, USAGE);
+    if let Err(why) = settings::strategies(&common.strategy) {
+        return complain("bench", &why, USAGE);
     }
     if !is_in_job() {
         let words: Vec<_> = std::env::args_os().skip(1).collect();

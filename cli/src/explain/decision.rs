@@ -1,7 +1,8 @@
 //! The decision about one message, with what it was made from.
 
+use newmadeleine::engine::schedule::lone::rail_of_lone;
 use newmadeleine::engine::schedule::wire;
-use newmadeleine::engine::{Config, Forecast, Instant, RailId, RailView, Registry, Shares};
+use newmadeleine::engine::{Config, Forecast, Instant, PeerId, RailId, RailView, Registry, Shares};
 use nmad_bench::stats::{bytes, number};
 use nmad_bench::table::Table;
 use serde::Serialize;
@@ -27,7 +28,11 @@ pub(super) struct Lane {
 /// The message and the strategy that the user asks about.
 pub(super) struct Question {
     pub(super) len: u64,
+    /// The rank that it goes to.
+    pub(super) to: u32,
     pub(super) strategy: String,
+    /// The strategies that there are.
+    pub(super) registry: Registry,
     pub(super) lanes: Vec<Lane>,
     /// Longest message that is not announced, where that is fixed.
     pub(super) eager_max: Option<u64>,
@@ -78,20 +83,23 @@ impl Candidate {
 pub(super) fn decide(question: &Question) -> Result<Answer, String> {
     let Question { len, strategy, lanes, .. } = question;
     let fastest = fastest(lanes).ok_or("no rail leads there")?;
-    let mut maker = Registry::default().make(strategy).map_err(|error| error.to_string())?;
+    let to = PeerId(question.to);
+    let mut maker = question.registry.make(strategy).map_err(|error| error.to_string())?;
+    maker.meet(to);
     let pushes = lanes.len() == 1 && push_min(&lanes[fastest]).is_some();
     let rendezvous_from = question.eager_max.unwrap_or_else(|| threshold(&lanes[fastest], pushes)) + 1;
     let reads = lanes.len() == 1 && is_read(&lanes[fastest], *len);
     let is_eager = *len < rendezvous_from && !reads;
+    let names: Vec<String> = lanes.iter().map(|lane| lane.name.clone()).collect();
+    let wires = newmadeleine::wires(&names);
+    let views: Vec<RailView> =
+        lanes.iter().enumerate().map(|lane| view(lane, wires[lane.0], fastest)).collect();
     // None: the rail gets nothing, which is not the same as a message of no bytes.
     let shares: Vec<Option<u64>> = if is_eager {
-        let chosen = eager_rail(question, fastest);
+        let chosen = rail_of_lone(&mut *maker, to, (NOW, u32::try_from(*len).unwrap_or(u32::MAX)), &views);
+        let chosen = chosen.map_or(fastest, RailId::index);
         (0..lanes.len()).map(|index| (index == chosen).then_some(*len)).collect()
     } else {
-        let names: Vec<String> = lanes.iter().map(|lane| lane.name.clone()).collect();
-        let wires = newmadeleine::wires(&names);
-        let views: Vec<RailView> =
-            lanes.iter().enumerate().map(|lane| view(lane, wires[lane.0], fastest)).collect();
         let shares = shares_of(&wire::split(&mut *maker, NOW, *len, &views), question);
         shares.into_iter().map(|share| Some(share).filter(|&share| share > 0)).collect()
     };
@@ -157,18 +165,6 @@ fn push_min(lane: &Lane) -> Option<u64> {
 fn is_read(lane: &Lane, len: u64) -> bool {
     let measured = lane.forecast.profile().thresholds();
     measured.is_some_and(|thresholds| (thresholds.read_min..thresholds.read_max).contains(&len))
-}
-
-/// Where a short message goes, as the strategies say.
-fn eager_rail(question: &Question, fastest: usize) -> usize {
-    let Question { len, strategy, lanes, .. } = question;
-    let finish = |&index: &usize| lanes[index].busy_ns + lanes[index].forecast.eager_ns(*len);
-    match strategy.as_str() {
-        "auto" => (0..lanes.len()).min_by_key(finish).unwrap_or(fastest),
-        "greedy" => (0..lanes.len()).min_by_key(|&index| lanes[index].busy_ns).unwrap_or(fastest),
-        "fifo" | "aggregate" => 0,
-        _ => fastest,
-    }
 }
 
 fn view<'a>((index, lane): (usize, &'a Lane), wire: usize, fastest: usize) -> RailView<'a> {
@@ -270,7 +266,8 @@ mod tests {
 
     fn answer(len: u64, names: &[&str]) -> Answer {
         let (strategy, lanes) = ("auto".into(), names.iter().map(|name| lane(name)).collect());
-        let question = Question { len, strategy, lanes, eager_max: None };
+        let registry = Registry::default();
+        let question = Question { len, to: 1, strategy, registry, lanes, eager_max: None };
         decide(&question).expect("there is such a strategy")
     }
 

@@ -8,13 +8,14 @@ mod decision;
 mod protocols;
 
 use clap::Args;
-use newmadeleine::engine::{Forecast, Limits, PeerId, RailId, Registry};
+use newmadeleine::engine::{Forecast, Limits, PeerId, RailId};
 use newmadeleine::sampling::{Distance, known};
 use newmadeleine::{Options, Session, SessionError};
 use nmad_testbed::Rate;
 use std::process::ExitCode;
 
 use crate::output::{Failure, USAGE, complain, say, say_json, tell_user};
+use crate::settings;
 use crate::size;
 use crate::stage::{Stage, is_in_job};
 use decision::{Lane, Question, decide};
@@ -58,9 +59,8 @@ pub(crate) struct ExplainArgs {
 /// Answers, here or as a rank of a testbed.
 pub(crate) fn main(args: &ExplainArgs) -> ExitCode {
     // Before anything is built or measured.
-    let wrong = args.strategy.as_ref().and_then(|name| Registry::default().make(name).err());
-    if let Some(error) = wrong {
-        return complain("explain", &error, USAGE);
+    if let Err(why) = settings::strategies(args.strategy.as_slice()) {
+        return complain("explain", &why, USAGE);
     }
     if !is_in_job() && (args.len.is_none() || !args.rails.is_empty()) {
         let words: Vec<_> = std::env::args_os().skip(1).collect();
@@ -102,6 +102,7 @@ fn question(args: &ExplainArgs, len: usize) -> Result<Option<Question>, Failure>
     let options = Options::load()?;
     let strategy = args.strategy.clone().or_else(|| options.strategy.clone());
     let strategy = strategy.unwrap_or_else(|| Options::DEFAULT_STRATEGY.into());
+    let registry = options.registry(std::slice::from_ref(&strategy))?;
     let (lanes, eager_max) = if is_in_job() {
         match of_session(&options, args.to)? {
             Some(found) => found,
@@ -110,7 +111,7 @@ fn question(args: &ExplainArgs, len: usize) -> Result<Option<Question>, Failure>
     } else {
         (of_machine(&options)?, options.eager_max.map(|len| len as u64))
     };
-    let mut question = Question { len: len as u64, strategy, lanes, eager_max };
+    let mut question = Question { len: len as u64, to: args.to, strategy, registry, lanes, eager_max };
     for (rail, us) in &args.busy {
         let is_it = |lane: &&mut Lane| lane.name == *rail || lane.name.split('/').nth(1) == Some(rail);
         let names = question.lanes.iter().map(|lane| lane.name.clone()).collect::<Vec<_>>().join(", ");

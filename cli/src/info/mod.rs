@@ -5,14 +5,13 @@ mod mpi;
 mod progress;
 mod rails;
 mod settings;
+mod strategies;
 
 use clap::{Args, ValueEnum};
 use newmadeleine::Sampling;
-use newmadeleine::engine::Registry;
 use newmadeleine::sampling::{Distance, ProfileInfo};
 use newmadeleine::setting;
 use newmadeleine::{Options, Session, SessionError};
-use nmad_bench::table::Table;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,6 +22,7 @@ use crate::profiles;
 use crate::stage::is_in_job;
 use rails::{Peer, Rail};
 use settings::Setting;
+use strategies::Strategy;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -103,13 +103,6 @@ struct Ability {
     why: String,
 }
 
-#[derive(Serialize)]
-struct Strategy {
-    name: String,
-    what: &'static str,
-    in_force: bool,
-}
-
 impl Ability {
     fn by(right: &str) -> Ability {
         Ability { is_possible: true, why: right.into() }
@@ -163,14 +156,11 @@ fn draw(info: &Info, folder: &Path, is_quiet: bool) -> Result<(), String> {
 /// None in ranks of a job that leave the talking to rank 0.
 fn gather(args: &InfoArgs) -> Result<Option<Info>, SessionError> {
     let options = args.driver.of(Options::load()?)?;
-    let registry = Registry::default();
-    let chosen = options.strategy.clone().unwrap_or_else(|| Options::DEFAULT_STRATEGY.into());
-    let strategy = |name: &str| Strategy { name: name.into(), what: what(name), in_force: name == chosen };
     let mut info = Info {
         version: env!("CARGO_PKG_VERSION"),
         problems: Vec::new(),
         testbed: Ability { is_possible: false, why: "not looked for inside a job".into() },
-        strategies: registry.names().map(strategy).collect(),
+        strategies: strategies::of(&options),
         settings: settings::of(&Options::given()?, args.driver.are_named().then(|| options.drivers())),
         progress: progress::of_machine(&options.progress.clone().unwrap_or_default()),
         rails: Vec::new(),
@@ -232,23 +222,6 @@ pub(crate) fn rails_of_machine(options: &Options) -> Result<Vec<(String, Distanc
     Ok(names.into_iter().map(|name| (name, Distance::OtherHost)).chain(near).collect())
 }
 
-/// A strategy in a few words.
-fn what(name: &str) -> &'static str {
-    match name {
-        "fifo" => "one message, one packet, first rail: the baseline",
-        "aggregate" => "what waits for a peer leaves in one packet, on the first rail",
-        "greedy" => "whole messages on whichever rail is idle",
-        "aggregate_fastest" => "short ones gathered on the fastest rail, long ones on whichever is idle",
-        "iso_split" => "long messages in equal parts over all rails",
-        "dichotomy" => "long messages by P3's dichotomy, for equal predicted finish of two rails",
-        "weighted" => "long messages by P4's weighted bandwidths, as rails become idle",
-        "split" => "long messages so that all rails are predicted to finish together",
-        "auto" => "as split; short ones gathered on the rail that delivers them first",
-        "ratio_split" => "long messages in parts as the bandwidths of the rails",
-        _ => "",
-    }
-}
-
 fn print(info: &Info) {
     say_line(format_args!("NewMadeleine {}", info.version));
     let can = if info.testbed.is_possible { "can be built here, " } else { "" };
@@ -266,12 +239,7 @@ fn print(info: &Info) {
     if !info.peers.is_empty() {
         say_line(rails::peer_table(&info.peers));
     }
-    let mut strategies = Table::new("strategies", &["name", "what it does"]).words([1]);
-    for Strategy { name, what, in_force } in &info.strategies {
-        let mark = if *in_force { " (in force)" } else { "" };
-        strategies.row([name.clone(), format!("{what}{mark}")]);
-    }
-    say_line(strategies);
+    say_line(strategies::table(&info.strategies));
     say_line(progress::table(&info.progress));
     say(settings::table(&info.settings));
 }

@@ -15,6 +15,7 @@ mod networks;
 mod output;
 mod pages;
 mod perfetto;
+mod plugins;
 mod settings;
 mod trace;
 mod words;

@@ -9,9 +9,11 @@ use crate::profile::measured::Profile;
 use crate::schedule::feed::Feed;
 use crate::schedule::registry::{Registry, UnknownStrategy};
 use crate::schedule::strategies::Strategies;
+use crate::schedule::strategy::Strategy;
 use crate::transfer::driver::Limits;
 use crate::transfer::link::Link;
 use crate::transfer::rail::Rail;
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use nmad_wire::Frame;
@@ -104,6 +106,11 @@ impl Setup<'_> {
                 observers.watched.add(peer.id);
             }
         }
+    }
+
+    /// Adds a strategy to the registry; those that decide already stay.
+    pub fn register(&mut self, make: impl Fn() -> Box<dyn Strategy> + Send + Sync + 'static) {
+        self.0.config.registry.add(make);
     }
 
     /// Sets the strategy of one peer, or of all known peers.

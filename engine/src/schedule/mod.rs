@@ -9,6 +9,7 @@ pub(crate) mod body;
 pub mod builder;
 pub mod feed;
 mod fifo;
+pub mod lone;
 mod papers;
 pub mod registry;
 pub(crate) mod split;

@@ -55,6 +55,11 @@ impl Registry {
         }
     }
 
+    /// Whether a strategy has this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(other, _)| other == name)
+    }
+
     /// Makes the strategy with this name.
     ///
     /// # Errors
@@ -113,34 +118,16 @@ impl core::error::Error for UnknownStrategy {}
 
 #[cfg(test)]
 mod tests {
-    use super::{Registry, Strategy, Vec};
+    use super::{Registry, Vec};
     use crate::clock::Instant;
     use crate::collect::window::{Entry, Window};
-    use crate::packet::{Packet, PeerId, RailId};
+    use crate::packet::{PeerId, RailId};
     use crate::profile::forecast::Forecast;
-    use crate::schedule::builder::{Bounds, PacketBuilder};
+    use crate::schedule::lone::taken_by;
     use crate::schedule::strategy::RailView;
     use alloc::format;
     use alloc::vec;
     use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
-
-    const BOUNDS: Bounds =
-        Bounds { len: 1 << 20, in_place_min: 0, block_min: 0, aggregate_max: usize::MAX, gather: 0 };
-
-    /// Returns the rail that takes a message when the rails are asked in turn, as by a waiting caller.
-    fn taken_by(strategy: &mut dyn Strategy, now: Instant, rails: &[RailView]) -> Option<RailId> {
-        let mut window = Window::new(PeerId(1));
-        window.submit(None, Entry::control(vec![0; 40]));
-        let rivals =
-            |rail: &RailView| rails.iter().filter(|other| other.rail != rail.rail).copied().collect();
-        let mut asked = rails.iter().filter(|rail| {
-            let rivals: Vec<RailView> = rivals(rail);
-            let mut packet = PacketBuilder::new(Packet::default(), BOUNDS, Vec::new());
-            strategy.fill(now, &RailView { rivals: &rivals, ..**rail }, &mut window, &mut packet);
-            window.is_empty()
-        });
-        asked.next().map(|rail| rail.rail)
-    }
 
     proptest! {
         #[test]
@@ -168,7 +155,10 @@ mod tests {
                 let mut strategy = registry.make(name).expect("it is there");
                 let chosen = strategy.lone(now, 0, &views);
                 prop_assert!(chosen.is_some(), "{}", format!("{name} lets what is alone pass"));
-                prop_assert_eq!(chosen, taken_by(&mut *strategy, now, &views), "{}", name);
+                let mut window = Window::new(PeerId(1));
+                window.submit(None, Entry::control(vec![0; 40]));
+                let taken = taken_by(&mut *strategy, now, &views, &mut window);
+                prop_assert_eq!(chosen, taken, "{}", name);
             }
         }
     }

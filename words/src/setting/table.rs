@@ -132,8 +132,9 @@ settings! {
         "What the rails have carried, told at the end: on standard error, or in a file of each process in \
          the folder",
         "to see what each rail has done";
-    STRATEGY: Running, Form("NAME"), "auto",
-        "The strategy, which distributes messages over rails", "to compare";
+    STRATEGY: Running, Form("NAME or FILE.so:NAME"), "auto",
+        "The strategy, which distributes messages over rails; with a file, one that is loaded from a plug-in",
+        "to compare, and to try one of your own";
     TESTBED: Internal, Form("HOST"), "none", "The host of a testbed on which this process runs", "";
     THROTTLE: Session, Form("RATE; several with commas"), "none",
         "Rates to which software slows down the rails, in their order: 4gbit,2.8gbit",

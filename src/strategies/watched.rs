@@ -1,17 +1,13 @@
-//! Strategies of the program: they are registered with the options of a session, and supervised.
-//!
-//! Such a strategy is foreign code that runs under the lock of the engine, where a fault would stop every
-//! message. So each of its answers is checked, and its panics are caught: a strategy that fails is named
-//! once, and `auto` decides for that peer from then on. It cannot lose a message, since the packet builder
-//! takes entries from the window. Strategies of the engine are not supervised.
+//! A supervised strategy: each of its answers is checked, and its panics are caught. A strategy that fails is
+//! named once, and `auto` decides for that peer from then on. It cannot lose a message, since the packet
+//! builder takes entries from the window.
 
+use super::watchdog::Calls;
 use nmad_engine::{
     Duration, Instant, PacketBuilder, PeerId, RailId, RailView, Registry, Shares, Strategy, Waiting, Window,
 };
-use nmad_words::tell_user;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError, Weak};
+use std::sync::Arc;
 
 /// Time after which a strategy counts as stuck: it is asked, all rails are idle, messages wait, and it
 /// takes none.
@@ -19,61 +15,6 @@ const IDLE_MAX: Duration = Duration::from_ms(100);
 /// Longest gap between calls that count as continuous; after a longer one the process was stopped or had no
 /// messages.
 const APART: Duration = Duration::from_ms(20);
-/// Interval of the watchdog, and the number of intervals in one call after which it ends the process.
-const LOOK: std::time::Duration = std::time::Duration::from_secs(1);
-const LOOKS_MAX: u32 = 5;
-
-/// Calls of one strategy: the count is odd during a call.
-#[derive(Debug, Default)]
-struct Questions {
-    count: AtomicU64,
-    of: OnceLock<String>,
-}
-
-/// Starts the watchdog, which ends the process when a strategy does not return for seconds. Such a strategy
-/// loops in a thread that holds the lock of the engine, so no message can continue, and the job would hang
-/// without a message.
-fn watch(questions: &Arc<Questions>) {
-    static WATCHED: Mutex<Vec<Weak<Questions>>> = Mutex::new(Vec::new());
-    static THREAD: Once = Once::new();
-    WATCHED.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(questions));
-    THREAD.call_once(|| {
-        let look = || {
-            let mut open: Vec<(Weak<Questions>, u64, u32)> = Vec::new();
-            loop {
-                std::thread::sleep(LOOK);
-                let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
-                open.extend(watched.drain(..).map(|questions| (questions, 0, 0)));
-                drop(watched);
-                open.retain_mut(|(questions, before, looks)| {
-                    let Some(questions) = questions.upgrade() else { return false };
-                    let count = questions.count.load(Ordering::Relaxed);
-                    *looks = if count == *before && count % 2 == 1 { *looks + 1 } else { 0 };
-                    *before = count;
-                    if *looks >= LOOKS_MAX {
-                        end(&questions);
-                    }
-                    true
-                });
-            }
-        };
-        let started = std::thread::Builder::new().name("nmad-strategies".into()).spawn(look);
-        if let Err(why) = started {
-            log::warn!("strategies that loop are not noticed: no thread can be started ({why})");
-        }
-    });
-}
-
-/// Ends the process because a strategy loops.
-fn end(questions: &Questions) -> ! {
-    let of = questions.of.get().map_or("without a name", String::as_str);
-    tell_user(format_args!(
-        "nmad: strategy {of} has not answered for {LOOKS_MAX} s: it loops. This process ends, since nothing \
-         can be sent while it does; NMAD_STRATEGY=auto does without it"
-    ));
-    std::process::abort()
-}
-
 /// A strategy of the program, and the one that replaces it when it fails.
 pub(crate) struct Watched {
     name: String,
@@ -81,32 +22,48 @@ pub(crate) struct Watched {
     /// `None` after it has failed.
     own: Option<Box<dyn Strategy>>,
     auto: Box<dyn Strategy>,
-    /// Time since which it took no message although some wait and all rails are idle, and the last time at
-    /// which this was so.
-    idle: Option<(Instant, Instant)>,
-    questions: Arc<Questions>,
+    /// Set while it takes no message although some wait and all rails are idle.
+    idle: Option<Idle>,
+    calls: Arc<Calls>,
 }
+
+/// Time in which a strategy leaves messages to idle rails.
+struct Idle {
+    since: Instant,
+    /// When it was asked last.
+    last: Instant,
+    /// The rails for which it was asked, a bit each. One that it would use may be idle by prediction only,
+    /// and cannot be asked for while the driver takes nothing.
+    asked: u64,
+}
+
+/// Payload with which a strategy that is a table of functions reports a wrong answer of such a function. It
+/// is unwound without the panic hook, which would print a second message.
+pub(super) struct Nonsense(pub(super) String);
 
 impl Watched {
     /// Supervises a strategy.
     pub(crate) fn new(own: Box<dyn Strategy>) -> Watched {
         let auto = Registry::default().make("auto").expect("a strategy of the engine");
-        let questions = Arc::new(Questions::default());
-        Watched { name: own.name().into(), peer: None, own: Some(own), auto, idle: None, questions }
+        let calls = Arc::new(Calls::default());
+        Watched { name: own.name().into(), peer: None, own: Some(own), auto, idle: None, calls }
     }
 
     /// Calls the strategy; `None`: it has failed, now or before.
     fn ask<R>(&mut self, what: &str, question: impl FnOnce(&mut dyn Strategy) -> R) -> Option<R> {
         let own = self.own.as_mut()?;
-        self.questions.count.fetch_add(1, Ordering::Relaxed);
-        let answer = catch_unwind(AssertUnwindSafe(|| question(&mut **own)));
-        self.questions.count.fetch_add(1, Ordering::Relaxed);
+        let answer = self.calls.during(|| catch_unwind(AssertUnwindSafe(|| question(&mut **own))));
         match answer {
             Ok(answer) => Some(answer),
             Err(panic) => {
-                let text = panic.downcast_ref::<String>().map(String::as_str);
-                let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
-                self.fail(&format!("panicked in {what}: {text}"));
+                let why = if let Some(Nonsense(why)) = panic.downcast_ref() {
+                    format!("gave a wrong answer in {what}: {why}")
+                } else {
+                    let text = panic.downcast_ref::<String>().map(String::as_str);
+                    let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
+                    format!("panicked in {what}: {text}")
+                };
+                self.fail(&why);
                 None
             }
         }
@@ -132,12 +89,15 @@ impl Watched {
         if !idle || window.entries(rail.scope(true)).next().is_none() {
             return false;
         }
-        let (since, last) = self.idle.get_or_insert((now, now));
-        if now.since(*last) > APART {
-            *since = now;
+        let bit = |rail: RailId| 1u64 << (rail.index() % 64);
+        let found = self.idle.get_or_insert(Idle { since: now, last: now, asked: 0 });
+        if now.since(found.last) > APART {
+            *found = Idle { since: now, last: now, asked: 0 };
         }
-        *last = now;
-        now.since(*since) >= IDLE_MAX
+        found.last = now;
+        found.asked |= bit(rail.rail);
+        let all = rail.rivals.iter().fold(bit(rail.rail), |all, rival| all | bit(rival.rail));
+        found.asked & all == all && now.since(found.since) >= IDLE_MAX
     }
 }
 
@@ -159,10 +119,7 @@ impl Strategy for Watched {
     fn meet(&mut self, peer: PeerId) {
         self.peer = Some(peer);
         self.auto.meet(peer);
-        let of = format!("'{}', which decides for rank {},", self.name, peer.0);
-        if self.questions.of.set(of).is_ok() {
-            watch(&self.questions);
-        }
+        self.calls.watch(|| format!("strategy '{}', which decides for rank {},", self.name, peer.0));
         self.ask("meet", |own| own.meet(peer));
     }
 
@@ -172,6 +129,7 @@ impl Strategy for Watched {
     }
 
     fn choose(&mut self, now: Instant, rail: RailId, peers: &[Waiting]) -> Option<PeerId> {
+        self.calls.watch(|| format!("strategy '{}', which chooses between ranks,", self.name));
         self.ask("choose", |own| own.choose(now, rail, peers)).flatten()
     }
 
@@ -187,6 +145,10 @@ impl Strategy for Watched {
     fn fill(&mut self, now: Instant, rail: &RailView, window: &mut Window, packet: &mut PacketBuilder) {
         if self.own.is_some() {
             self.ask("fill", |own| own.fill(now, rail, window, packet));
+            if packet.is_empty() {
+                // No other rail may carry these, so there is nothing to decide about.
+                packet.coalesce(window, rail.scope(false));
+            }
             if self.is_stuck(now, rail, window, packet) && self.own.is_some() {
                 let ms = IDLE_MAX.as_ns() / 1_000_000;
                 self.fail(&format!("left messages to an idle rail for {ms} ms"));

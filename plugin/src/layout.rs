@@ -1,0 +1,148 @@
+//! The structures of `nmad.h` that library and strategy share. Their layout is part of the binary interface;
+//! the tests of `capi` hold them against the header.
+
+use crate::forecast::Forecast;
+use std::ffi::{c_char, c_int, c_void};
+
+/// `NMAD_DEPENDS`: it must not leave before the message that was submitted before it.
+pub const DEPENDS: u32 = 8;
+/// `NMAD_LATENCY`: it shall not wait.
+pub const LATENCY: u32 = 16;
+/// `NMAD_BANDWIDTH`: it is part of much data.
+pub const BANDWIDTH: u32 = 32;
+/// `NMAD_CONTROL`: a control message of the library.
+pub const CONTROL: u32 = 64;
+/// `NMAD_WAY_PRIMARY`: the first rail to the rank.
+pub const PRIMARY: u32 = 1;
+/// `NMAD_WAY_FASTEST`: the rail with the lowest latency.
+pub const FASTEST: u32 = 2;
+
+/// `nmad_waiting_t`: an entry of the window of a rank.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// Tag of the message.
+    pub tag: u64,
+    /// Bytes of the message; of a large one all of them, although the body is split later.
+    pub len: u64,
+    /// Bytes that it takes in a packet.
+    pub size: u64,
+    /// Context of the message.
+    pub context: u32,
+    /// Sequence number in its context; 0 for unordered messages.
+    pub seq: u32,
+    /// Entries with a higher priority leave first.
+    pub priority: i32,
+    /// [`DEPENDS`], [`LATENCY`], [`BANDWIDTH`]; [`CONTROL`].
+    pub flags: u32,
+}
+
+/// `nmad_way_t`: a rail to a rank, at the moment of a decision.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Way<'a> {
+    /// Number of the rail.
+    pub rail: u32,
+    /// The first of the rails over the same NIC.
+    pub wire: u32,
+    /// Nanoseconds until it will have carried what it was given; 0: it is idle.
+    pub idle_in_ns: u64,
+    /// Nominal bandwidth in bytes per second; 0: unknown.
+    pub bandwidth: u64,
+    /// Nominal latency in nanoseconds; 0: unknown.
+    pub latency_ns: u64,
+    /// [`PRIMARY`], [`FASTEST`].
+    pub flags: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// Predicted times.
+    pub forecast: &'a Forecast<'a>,
+}
+
+impl Way<'_> {
+    /// Whether it is the rail with the lowest latency; one of the rails always is.
+    pub fn is_fastest(&self) -> bool {
+        self.flags & FASTEST != 0
+    }
+
+    /// Whether it is the first rail to the rank; one of the rails always is.
+    pub fn is_primary(&self) -> bool {
+        self.flags & PRIMARY != 0
+    }
+
+    /// Predicts the nanoseconds that the idle rail takes for `len` bytes: for a message in a packet, or, if
+    /// `large`, for a part of a large message.
+    pub fn predict(&self, len: u64, large: bool) -> u64 {
+        self.forecast.ns(len, large)
+    }
+}
+
+/// `nmad_turn_t`: a rank for which something waits.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// The rank.
+    pub rank: u32,
+    /// Priority of its first entry.
+    pub priority: i32,
+    /// Bytes that wait.
+    pub backlog: u64,
+    /// Bytes of large messages that its receives wait for.
+    pub granted: u64,
+}
+
+/// `nmad_strategy_t.fill`
+pub type FillFn =
+    extern "C-unwind" fn(*mut c_void, u32, *const Way<'_>, *const Waiting, usize, u64, *mut usize) -> usize;
+/// `nmad_strategy_t.split`
+pub type SplitFn = extern "C-unwind" fn(*mut c_void, u32, u64, *const Way<'_>, usize, *mut u64) -> c_int;
+/// `nmad_strategy_t.carried`
+pub type CarriedFn = extern "C-unwind" fn(*mut c_void, u32, u64, usize, u64);
+/// `nmad_strategy_t.choose`
+pub type ChooseFn = extern "C-unwind" fn(*mut c_void, u32, *const Turn, usize) -> usize;
+/// `nmad_strategy_t.relearnt`
+pub type RelearntFn = extern "C-unwind" fn(*mut c_void, u32);
+
+/// `nmad_strategy_t`
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct RawStrategy {
+    /// All but what was added later.
+    pub first: First,
+    /// Called when forecasts have changed.
+    pub relearnt: Option<RelearntFn>,
+}
+
+/// The beginning of `nmad_strategy_t`, which tables of all sizes have.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct First {
+    /// Bytes of the whole table.
+    pub size: usize,
+    /// The name that selects it, as text of C.
+    pub name: *const c_char,
+    /// Passed to each function.
+    pub state: *mut c_void,
+    /// Fills a packet.
+    pub fill: Option<FillFn>,
+    /// Splits a large message.
+    pub split: Option<SplitFn>,
+    /// Called when a split message has arrived.
+    pub carried: Option<CarriedFn>,
+    /// Chooses between ranks.
+    pub choose: Option<ChooseFn>,
+}
+
+/// `nmad_plugin_t`: what a plug-in returns.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct PlugIn {
+    /// [`crate::ABI`] at its compilation.
+    pub abi: u32,
+    /// Number of strategies.
+    pub count: u32,
+    /// Version of the plug-in, as text of C; may be NULL.
+    pub version: *const c_char,
+    /// The strategies, one behind the other.
+    pub strategies: *const RawStrategy,
+}

@@ -1,6 +1,8 @@
 //! The cases: what ranks do, and how their jobs end.
 
-use crate::{Case, datagrams, lost, node, pattern, profiles, refused, runtime, strangers, strategies};
+use crate::{
+    Case, capture, datagrams, lost, node, pattern, profiles, refused, runtime, strangers, strategies,
+};
 use newmadeleine::{Hints, Session, SessionError, Source, TagMatch};
 use nmad_testbed::{Rate, What};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,6 +20,9 @@ const DIRECTLY_NOT: &[(&str, &str)] = &[("NMAD_CROSS_MEMORY", "off")];
 const DATAGRAMS: &[(&str, &str)] = &[("NMAD_DRIVER", "udp")];
 /// Raw Ethernet.
 const FRAMES: &[(&str, &str)] = &[("NMAD_DRIVER", "packet")];
+
+/// All links over interfaces are encrypted.
+const ENCRYPTED: &[(&str, &str)] = &[("NMAD_ENCRYPT", "on")];
 
 /// A case on this host that ends well.
 const fn here(name: &'static str, ranks: u32, rank: fn()) -> Case {
@@ -120,6 +125,16 @@ pub const ALL: &[Case] = &[
     Case {
         code: refused::NO_LONG_FILE,
         ..here("where no file may be long a link is an error that says so", 2, refused::no_long_file)
+    },
+    Case {
+        env: &[("NMAD_RAILS", "lo"), ("NMAD_ENCRYPT", "on"), (refused::SETTING, "0")],
+        code: refused::NO_RANDOM_BYTES,
+        ..here("without random bytes a rank opens no link", 2, refused::no_random_bytes)
+    },
+    Case {
+        env: &[("NMAD_RAILS", "lo"), ("NMAD_ENCRYPT", "on"), (refused::SETTING, "1")],
+        code: refused::NO_RANDOM_BYTES,
+        ..here("without random bytes a rank answers no link", 2, refused::no_random_bytes)
     },
     Case {
         env: &[("NMAD_RAILS", "lo")],
@@ -245,6 +260,24 @@ pub const ALL: &[Case] = &[
     },
     Case { env: AUTO, ..here("a job that stands still while it measures goes on", 2, profiles::stopped) },
     apart("each message has a receipt", UNEQUAL, profiles::receipts),
+    apart("a capture shows messages that are not encrypted", ONE, capture::readable),
+    Case { env: ENCRYPTED, ..apart("a capture shows no encrypted message", ONE, capture::encrypted) },
+    Case {
+        env: DATAGRAMS,
+        ..apart("udp: a capture shows messages that are not encrypted", ONE, capture::readable)
+    },
+    Case {
+        env: &[ENCRYPTED[0], DATAGRAMS[0]],
+        ..apart("udp: a capture shows no encrypted message", ONE, capture::encrypted)
+    },
+    Case {
+        env: FRAMES,
+        ..apart("packet: a capture shows messages that are not encrypted", ONE, capture::readable)
+    },
+    Case {
+        env: &[ENCRYPTED[0], FRAMES[0]],
+        ..apart("packet: a capture shows no encrypted message", ONE, capture::encrypted)
+    },
 ];
 
 const AUTO: &[(&str, &str)] = &[("NMAD_SAMPLE", "auto")];

@@ -125,7 +125,7 @@ impl Driver for TcpRail {
     }
 
     fn close(&mut self, region: RegionId) {
-        self.traffic.regions.close(region);
+        self.traffic.close(region);
     }
 
     fn room(&self) -> usize {

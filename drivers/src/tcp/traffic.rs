@@ -168,6 +168,19 @@ impl Traffic {
         self.lists.continuing.push(index);
     }
 
+    /// Closes a receive region.
+    pub fn close(&mut self, region: RegionId) {
+        if let Some(from) = self.regions.peer(region)
+            && let Some(index) = self.peers.find(from)
+            && let Some(link) = self.peers[index].link.as_deref_mut()
+            && let Some(unsealing) = &mut link.unsealing
+        {
+            let (regions, pool) = (&self.regions, &mut self.pool);
+            unsealing.leave(region, &link.stream, &mut Place { peer: from, regions, pool, longest: PACKET });
+        }
+        self.regions.close(region);
+    }
+
     /// Writes posted orders to the sockets.
     #[inline]
     pub fn flush(&mut self) {

@@ -180,8 +180,7 @@ fn a_record_whose_head_arrives_in_two_pieces_is_whole() {
     assert!(target.bytes() == source.bytes());
 }
 
-/// The rest of a record reaches memory of the program neither before nor after the region is closed, and
-/// what follows arrives.
+/// Nothing is written into the memory of the region after it was closed, and what follows arrives.
 #[test]
 fn a_region_can_be_closed_in_the_middle_of_a_record() {
     let source = Memory::pattern(LEN, 3);

@@ -40,7 +40,10 @@ fn messages(are_readable: bool) {
     let frames = thread::scope(|scope| {
         let recorder = scope.spawn(|| record(&socket, &has_all));
         // A rank that panics must not wait for the recorder.
-        let received = thread::Builder::new().spawn_scoped(scope, receive_all).expect("a thread").join();
+        let received = thread::Builder::new()
+            .spawn_scoped(scope, || receive_all(are_readable))
+            .expect("a thread")
+            .join();
         has_all.store(true, Ordering::Release);
         received.expect("both messages arrive");
         recorder.join().expect("frames can be read")
@@ -56,13 +59,14 @@ fn send_all(session: &Session) {
     }
 }
 
-fn receive_all() {
+fn receive_all(are_readable: bool) {
     let session = open();
     for (tag, message) in (1..).zip(contents()) {
         let mut buffer = vec![0; message.len()];
         session.recv(0, tag, &mut buffer).unwrap_or_else(|e| panic!("{e}"));
         assert!(buffer == message, "message {tag} arrives unchanged");
     }
+    assert!(session.rails().iter().any(|rail| rail.cipher.is_some() != are_readable));
     session.close().unwrap();
 }
 

@@ -249,6 +249,10 @@ pub const ALL: &[Case] = &[
     },
     Case { env: AUTO, rounds: 3, ..here("a shipped profile is used", 2, profiles::shipped) },
     Case {
+        env: &[("NMAD_RAILS", "lo"), ("NMAD_SAMPLE", "auto")],
+        ..here("a link that only the peer encrypts has no profile", 2, profiles::of_unlike_settings)
+    },
+    Case {
         env: &[("NMAD_DRIVER", "udp"), ("NMAD_SAMPLE", "auto")],
         rounds: 2,
         ..apart("what is measured while a rail loses is provisional", ONE, profiles::while_it_loses)

@@ -1,8 +1,10 @@
 //! The sending side: encrypts the queue of a link record by record.
 
 use super::{HEAD, LONGEST, around};
-use crate::tcp::outgoing::Outgoing;
-use nmad_engine::transfer::driver::Order;
+use crate::tcp::outgoing::{Outgoing, copied};
+use nmad_engine::memory::Segments;
+use nmad_engine::packet::PeerId;
+use nmad_engine::transfer::driver::{Order, Sent};
 use nmad_seal::Sealer;
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
@@ -89,6 +91,40 @@ impl Sealing {
             std::mem::swap(&mut self.bytes, staging);
         }
         Ok(is_done)
+    }
+
+    /// Encrypts a packet and sends it at once, if it fits into one record; no order may be in the queue or in
+    /// the records. Bytes that the kernel does not take are left for [`Sealing::write`].
+    #[inline]
+    pub fn send_now(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        staging: &mut Vec<u8>,
+        (to, number): (PeerId, u32),
+        (head, data): (&[u64], &Segments),
+    ) -> Sent {
+        if size_of_val(head) as u64 + data.len() > LONGEST as u64 {
+            return Sent::Retry;
+        }
+        staging.clear();
+        std::mem::swap(&mut self.bytes, staging);
+        let start = begin(&mut self.bytes);
+        data.append_behind(head, &mut self.bytes);
+        if self.end(start).is_err() {
+            // What is not encrypted must not stay here. The error recurs when the packet is posted.
+            self.bytes.clear();
+            return Sent::Retry;
+        }
+        let taken = net::send(fd, &self.bytes, SendFlags::NOSIGNAL);
+        if taken == Ok(self.bytes.len()) {
+            self.bytes.clear();
+            std::mem::swap(&mut self.bytes, staging);
+            return Sent::Done;
+        }
+        // An error recurs when the rail writes again, and is reported then.
+        self.written = taken.unwrap_or(0);
+        self.orders.push_back((self.bytes.len(), copied((to, number), (head, data))));
+        Sent::Posted
     }
 
     /// Encrypts the beginning of the queue.

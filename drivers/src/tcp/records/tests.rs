@@ -1,6 +1,6 @@
 //! Both sides of an encrypted link, whose stream is cut and changed.
 
-use super::{Sealing, Unsealing};
+use super::{LONGEST, Sealing, Unsealing};
 use crate::conformance::memory::Memory;
 use crate::handshake::Ends;
 use crate::regions::Regions;
@@ -10,7 +10,7 @@ use crate::tcp::scratch::Scratch;
 use crate::tcp::stream::{Place, Stream};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, Packet, PeerId, RegionId};
-use nmad_engine::transfer::driver::{Event, Order};
+use nmad_engine::transfer::driver::{Event, Order, Sent};
 use nmad_seal::exchange::Scalar;
 use nmad_seal::{Sealer, Unsealer};
 use nmad_wire::{Cipher, Header, Hello, Kind, Offer};
@@ -131,6 +131,42 @@ fn received(bytes: &[u8], (first, step): (usize, usize), regions: &Regions) -> (
             return (receiver.seen, why);
         }
     }
+}
+
+/// The words of the header of packet 2, whose data is 2 everywhere, as that of [`packet`].
+fn head(len: usize) -> [u64; 2] {
+    let header = Header { kind: Kind::Packet, len: (Header::LEN + len) as u32, number: 2, ack: 0 }.encode();
+    let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| header[at + byte]));
+    [word(0), word(8)]
+}
+
+#[test]
+fn a_packet_that_the_kernel_takes_in_part_arrives_whole_and_is_reported_as_sent() {
+    let (here, mut there) = UnixStream::pair().expect("two sockets");
+    [&here, &there].into_iter().for_each(|end| end.set_nonblocking(true).expect("it is permitted"));
+    let (here, len) = (OwnedFd::from(here), LONGEST - Header::LEN);
+    let mut memory = Memory::zeroed(LONGEST);
+    memory.bytes_mut().fill(2);
+    let (mut sealing, mut staging) = (Sealing::new(directions().0), Vec::new());
+    let mut send = |sealing: &mut Sealing, len: usize| {
+        let data = memory.segments().slice(0, len as u64);
+        sealing.send_now(here.as_fd(), &mut staging, (PeerId(1), 2), (&head(len), &data))
+    };
+    assert_eq!(send(&mut sealing, len + 1), Sent::Retry, "it needs two records");
+    let mut count = 1;
+    while send(&mut sealing, len) == Sent::Done {
+        count += 1;
+    }
+    assert!(!sealing.is_empty(), "the last one is left in part");
+    let (mut bytes, mut sent, mut none) = (Vec::new(), Vec::new(), VecDeque::new());
+    while sent.is_empty() {
+        let _ = there.read_to_end(&mut bytes);
+        sealing.write(here.as_fd(), &mut Vec::new(), (&mut none, &mut 0), &mut sent).expect("it is sent");
+    }
+    let _ = there.read_to_end(&mut bytes);
+    assert!(matches!(&sent[..], [Order::Packet { number: 2, packet, .. }] if packet.len() == LONGEST));
+    let (seen, why) = received(&bytes, (0, 60_000), &Regions::default());
+    assert_eq!((seen, why), (vec![2; count], Ended::Closed));
 }
 
 /// Returns a receive region, in one piece or in two.

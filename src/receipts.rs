@@ -132,8 +132,8 @@ mod tests {
             in_words(&receipt, &["tcp/r0".into(), "tcp/r1".into()], &|rail| {
                 (rail == RailId(1)).then_some("AES-256-GCM")
             }),
-            "300 B to rank 1 (tag 0x5), rendezvous (eager up to 99 B): tcp/r0 200 B + tcp/r1 100 B (AES-256-GCM); \
-             predicted 2.5 us, took 2.7 us; alone: tcp/r0 4.0 us, tcp/r1 9.0 us (busy 0.5 us)"
+            "300 B to rank 1 (tag 0x5), rendezvous (eager up to 99 B): tcp/r0 200 B + tcp/r1 100 B \
+             (AES-256-GCM); predicted 2.5 us, took 2.7 us; alone: tcp/r0 4.0 us, tcp/r1 9.0 us (busy 0.5 us)"
         );
     }
 }

@@ -8,6 +8,7 @@ mod capture;
 mod cases;
 mod datagrams;
 mod lost;
+mod messages;
 mod node;
 mod profiles;
 mod refused;

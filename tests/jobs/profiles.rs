@@ -84,8 +84,8 @@ pub fn once() {
     session.close().unwrap();
 }
 
-/// Rank 1 encrypts links for which rank 0 has no setting. Rank 0 has no profile then, since its key is that of
-/// links without encryption.
+/// Rank 1 encrypts links for which rank 0 has no setting. Rank 0 has no profile then, since its key is that
+/// of links without encryption.
 pub fn of_unlike_settings() {
     let mut options = Options::load().expect("settings that are right");
     let mine = std::env::var("PMI_RANK").expect("the launcher says it");

@@ -121,8 +121,8 @@ pub enum PacketPoll {
     Other,
 }
 
-/// Reads once into the scratch buffer, for a thread that waits for one packet. Returns the number of bytes, or
-/// what the poll has found instead.
+/// Reads once into the scratch buffer, for a thread that waits for one packet. Returns the number of bytes,
+/// or what the poll has found instead.
 #[inline]
 pub fn poll_once(fd: BorrowedFd<'_>, scratch: &mut Scratch) -> Result<ControlFlow<PacketPoll, usize>, Ended> {
     match net::recv(fd, &mut scratch[..AHEAD], RecvFlags::empty()) {

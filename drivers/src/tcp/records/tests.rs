@@ -120,8 +120,8 @@ impl Receiver {
     }
 }
 
-/// Receives `bytes`: `first` of them, then `step` in each piece. Returns the numbers of the packets and chunks
-/// that arrived, and why the stream ended.
+/// Receives `bytes`: `first` of them, then `step` in each piece. Returns the numbers of the packets and
+/// chunks that arrived, and why the stream ended.
 fn received(bytes: &[u8], (first, step): (usize, usize), regions: &Regions) -> (Vec<u32>, Ended) {
     let mut receiver = Receiver::new();
     let (head, tail) = bytes.split_at(first);

@@ -127,14 +127,19 @@ pub const ALL: &[Case] = &[
         ..here("where no file may be long a link is an error that says so", 2, refused::no_long_file)
     },
     Case {
-        env: &[("NMAD_RAILS", "lo"), ("NMAD_ENCRYPT", "on"), (refused::SETTING, "0")],
+        env: &[("NMAD_RAILS", "lo"), ENCRYPTED[0], (refused::SETTING, "0")],
         code: refused::NO_RANDOM_BYTES,
         ..here("without random bytes a rank opens no link", 2, refused::no_random_bytes)
     },
     Case {
-        env: &[("NMAD_RAILS", "lo"), ("NMAD_ENCRYPT", "on"), (refused::SETTING, "1")],
+        env: &[("NMAD_RAILS", "lo"), ENCRYPTED[0], (refused::SETTING, "1")],
         code: refused::NO_RANDOM_BYTES,
         ..here("without random bytes a rank answers no link", 2, refused::no_random_bytes)
+    },
+    Case {
+        env: &[("NMAD_RAILS", "lo"), ("NMAD_DRIVER", "udp"), ENCRYPTED[0], (refused::SETTING, "0")],
+        code: refused::NO_RANDOM_BYTES,
+        ..here("udp: without random bytes a rank opens no link", 2, refused::no_random_bytes)
     },
     Case {
         env: &[("NMAD_RAILS", "lo")],

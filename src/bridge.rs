@@ -41,7 +41,7 @@ impl Session {
         let options = Options { sample: Sampling::Off, trace: None, ..self.options.clone() };
         let opened = open_as(&options, job, &Arc::new(AtomicBool::new(true)), &numbers);
         // This comes before the error, since others wait for our addresses.
-        let cards = exchange(job, opened.as_deref().unwrap_or_default(), Vec::new())?;
+        let cards = exchange(job, opened.as_deref().unwrap_or_default(), (Vec::new(), false))?;
         let mut opened = opened?;
         let is_known = |rank: usize| known.get(rank).copied().flatten();
         let ranks = 0..job.size() as usize;

@@ -19,6 +19,8 @@ pub(crate) struct Card {
     pub(crate) machine: u64,
     /// Number of its program on the job's command line; 0 if the launcher does not tell.
     pub(crate) program: u32,
+    /// It encrypts all links over interfaces (`NMAD_ENCRYPT=on`).
+    pub(crate) encrypts: bool,
 }
 
 /// Keys in place of a rail's number.
@@ -26,6 +28,7 @@ const LACKS: &str = "lacks";
 const CORES: &str = "cores";
 const MACHINE: &str = "machine";
 const PROGRAM: &str = "program";
+const ENCRYPTS: &str = "encrypts";
 
 impl Card {
     /// Encodes the card, for example
@@ -39,7 +42,15 @@ impl Card {
         let machine = machine.map(|machine| format!("{MACHINE}={machine:x}"));
         let program = Some(self.program).filter(|&program| program > 0);
         let program = program.map(|program| format!("{PROGRAM}={program}"));
-        rails.chain(lacks).chain(cores).chain(machine).chain(program).collect::<Vec<_>>().join(";")
+        let encrypts = self.encrypts.then(|| format!("{ENCRYPTS}=1"));
+        rails
+            .chain(lacks)
+            .chain(cores)
+            .chain(machine)
+            .chain(program)
+            .chain(encrypts)
+            .collect::<Vec<_>>()
+            .join(";")
     }
 
     /// Decodes a card; `None` for other text.
@@ -51,6 +62,7 @@ impl Card {
                 (CORES, cores) => card.cores = Cores::decode(cores)?,
                 (MACHINE, machine) => card.machine = u64::from_str_radix(machine, 16).ok()?,
                 (PROGRAM, program) => card.program = program.parse().ok()?,
+                (ENCRYPTS, "1") => card.encrypts = true,
                 (number, address) => card.rails.push((number.parse().ok()?, address.to_string())),
             }
         }
@@ -80,11 +92,11 @@ fn ip(address: &str) -> Option<IpAddr> {
     start.parse().ok().or_else(|| start.split_once(':')?.1.parse().ok())
 }
 
-/// Sends our card and receives those of all others.
+/// Sends our card and receives those of all others; `encrypts` is its last field.
 pub(crate) fn exchange(
     job: &mut dyn Bootstrap,
     opened: &[OpenRail],
-    lacks: Vec<u64>,
+    (lacks, encrypts): (Vec<u64>, bool),
 ) -> Result<Vec<Card>, SessionError> {
     if job.size() == 1 {
         return Ok(vec![Card { cores: Cores::own(), ..Card::default() }]);
@@ -92,7 +104,7 @@ pub(crate) fn exchange(
     let told = opened.iter().map(|rail| (rail.number, rail.driver.address()));
     let rails = told.filter(|(_, address)| !address.is_empty()).collect();
     let (cores, program) = (Cores::own(), job.program().unwrap_or(0));
-    let card = Card { rails, lacks, cores, machine: machine(), program };
+    let card = Card { rails, lacks, cores, machine: machine(), program, encrypts };
     job.put(&format!("card-{}", job.rank()), &card.encode())?;
     job.fence()?;
     (0..job.size()).map(|rank| read_card(job, rank)).collect()
@@ -135,7 +147,7 @@ mod tests {
     fn a_card_survives_a_round_trip_and_other_text_is_refused() {
         let rails = vec![(0, "10.0.0.1/24:1".into()), (3, "fd00::1/64:2".into())];
         let (lacks, machine) = (vec![7, u64::MAX], 0x1d0c);
-        let card = Card { rails, lacks, cores: Cores::own(), machine, program: 2 };
+        let card = Card { rails, lacks, cores: Cores::own(), machine, program: 2, encrypts: true };
         assert_eq!(Card::decode(&card.encode()), Some(card));
         assert_eq!(Card::decode(""), Some(Card::default()));
         assert_eq!(Card::decode("x=1"), None);
@@ -144,5 +156,6 @@ mod tests {
         assert_eq!(Card::decode("cores=x"), None);
         assert_eq!(Card::decode("machine=x"), None);
         assert_eq!(Card::decode("program=x"), None);
+        assert_eq!(Card::decode("encrypts=x"), None);
     }
 }

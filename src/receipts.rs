@@ -3,8 +3,9 @@
 use crate::error::SessionError;
 use crate::latest::Latest;
 use crate::written;
-use nmad_engine::Receipt;
+use nmad_engine::{RailId, Receipt};
 use nmad_progress::{Node, OnReceipt, Purpose};
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{LineWriter, Write};
 use std::path::Path;
@@ -29,9 +30,15 @@ pub(crate) fn write(node: &Node, (job, rank): (&str, u32), file: Option<&Path>) 
             ))
         }
     };
-    let tell = Box::new(move |receipt: &Receipt| {
+    // Ciphers that were known before, for receipts that end while another thread works with a rail.
+    let mut known = HashMap::new();
+    let tell: OnReceipt = Box::new(move |receipt, cipher| {
+        for &(rail, _) in &receipt.carried {
+            known.extend(cipher(rail).map(|cipher| ((receipt.envelope.peer, rail), cipher)));
+        }
+        let cipher = |rail| known.get(&(receipt.envelope.peer, rail)).copied();
         // A failure to explain a message must not affect it.
-        let _ = writeln!(out, "nmad: rank {rank}: {}", in_words(receipt, &names));
+        let _ = writeln!(out, "nmad: rank {rank}: {}", in_words(receipt, &names, &cipher));
     });
     node.on_receipt(Purpose::Told, Some(tell));
     Ok(())
@@ -66,20 +73,24 @@ pub(crate) fn keep(node: &Node, kept: Option<Kept>) {
     if let Some(kept) = &kept {
         kept.lock().clear();
     }
-    let tell = kept.map(|kept| -> OnReceipt { Box::new(move |receipt| kept.lock().push(receipt.clone())) });
+    let tell =
+        kept.map(|kept| -> OnReceipt { Box::new(move |receipt, _| kept.lock().push(receipt.clone())) });
     node.on_receipt(Purpose::Told, tell);
 }
 
-/// Formats a receipt as one line.
-fn in_words(receipt: &Receipt, names: &[String]) -> String {
+/// Formats a receipt as one line; `cipher` returns the cipher of the link over a rail.
+fn in_words(receipt: &Receipt, names: &[String], cipher: &dyn Fn(RailId) -> Option<&'static str>) -> String {
     let Receipt { envelope, protocol, eager_max, candidates, carried, predicted_ns, actual_ns, .. } = receipt;
-    let name = |rail: nmad_engine::RailId| names.get(rail.index()).map_or("?", |name| name);
+    let name = |rail: RailId| names.get(rail.index()).map_or("?", |name| name);
     let us = |ns: u64| ns as f64 / 1e3;
     let (len, to, tag) = (envelope.len, envelope.peer.0, envelope.tag.0);
     let protocol = protocol.name();
     let mut text = format!("{len} B to rank {to} (tag {tag:#x}), {protocol} (eager up to {eager_max} B)");
     for (index, &(rail, bytes)) in carried.iter().enumerate() {
         let _ = write!(text, "{} {} {bytes} B", if index == 0 { ":" } else { " +" }, name(rail));
+        if let Some(cipher) = cipher(rail) {
+            let _ = write!(text, " ({cipher})");
+        }
     }
     let _ = write!(text, "; predicted {:.1} us, took {:.1} us", us(*predicted_ns), us(*actual_ns));
     for (index, candidate) in candidates.iter().enumerate() {
@@ -100,7 +111,7 @@ fn in_words(receipt: &Receipt, names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nmad_engine::{Candidate, Context, Envelope, PeerId, Protocol, RailId, RequestId, Tag};
+    use nmad_engine::{Candidate, Context, Envelope, PeerId, Protocol, RequestId, Tag};
 
     #[test]
     fn a_receipt_names_rails_bytes_and_times() {
@@ -118,9 +129,11 @@ mod tests {
             actual_ns: 2_700,
         };
         assert_eq!(
-            in_words(&receipt, &["tcp/r0".into(), "tcp/r1".into()]),
-            "300 B to rank 1 (tag 0x5), rendezvous (eager up to 99 B): tcp/r0 200 B + tcp/r1 100 B; \
-             predicted 2.5 us, took 2.7 us; alone: tcp/r0 4.0 us, tcp/r1 9.0 us (busy 0.5 us)"
+            in_words(&receipt, &["tcp/r0".into(), "tcp/r1".into()], &|rail| {
+                (rail == RailId(1)).then_some("AES-256-GCM")
+            }),
+            "300 B to rank 1 (tag 0x5), rendezvous (eager up to 99 B): tcp/r0 200 B + tcp/r1 100 B \
+             (AES-256-GCM); predicted 2.5 us, took 2.7 us; alone: tcp/r0 4.0 us, tcp/r1 9.0 us (busy 0.5 us)"
         );
     }
 }

@@ -11,7 +11,7 @@ use crate::options::{Explain, Options, Sampling};
 use crate::places::Places;
 use crate::rails::{self, OpenRail, Reach};
 use crate::receipts;
-use crate::sampling::{ProfileInfo, RailToSample, Stock};
+use crate::sampling::{self, ProfileInfo, RailToSample, Stock};
 use crate::strategies;
 use crate::trace::Trace;
 use nmad_drivers::around::trace::TraceHandle;
@@ -21,6 +21,7 @@ use nmad_engine::{
 };
 use nmad_launch::{Bootstrap, bootstrap};
 use nmad_progress::{Helped, Node, Outcome, Progress, Sharing};
+use nmad_seal::Policy;
 use nmad_words::setting::misspelt;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -93,7 +94,7 @@ impl Session {
         config.me = PeerId(job.rank());
         let engine = Engine::new(config).map_err(unknown)?;
         let mut stock = Stock::look(options, job.as_ref(), &to_sample(options, job.as_ref(), &opened));
-        let cards = exchange(job.as_mut(), &opened, stock.lacks())?;
+        let cards = exchange(job.as_mut(), &opened, (stock.lacks(), options.encrypt == Policy::On))?;
         let mut session = Session::assemble(job.as_ref(), engine, (opened, &oversubscribed), &cards)?;
         session.set_progress(options.progress.clone().unwrap_or_default())?;
         session.options = options.clone();
@@ -181,7 +182,14 @@ impl Session {
         cards: &[Card],
     ) -> Result<(), SessionError> {
         let lacked: BTreeSet<u64> = cards.iter().flat_map(|card| card.lacks.iter().copied()).collect();
-        let peers: Vec<&[u32]> = self.rails.iter().map(|rail| &rail.peers[..]).collect();
+        let encrypting: Vec<u32> =
+            (0..).zip(cards).filter(|(_, card)| card.encrypts).map(|(rank, _)| rank).collect();
+        let peers: Vec<Vec<u32>> = self.node.with_rails(|rails| {
+            let both = rails.iter().zip(&self.rails);
+            both.map(|(rail, Rail { peers, .. })| sampling::as_expected(&**rail, peers, &encrypting))
+                .collect()
+        });
+        let peers: Vec<&[u32]> = peers.iter().map(|peers| &peers[..]).collect();
         if !lacked.is_empty() {
             stock.cores = cores::examples(job, cards.iter().map(|card| &card.cores));
             stock.complete(&self.node, job, &lacked, &peers)?;
@@ -304,25 +312,24 @@ impl Session {
     pub fn rails(&self) -> Vec<RailInfo> {
         let told: Vec<_> = self.node.with_rails(|rails| {
             let told = |rail: &dyn Driver| {
-                (rail.name().to_string(), rail.address(), rail.limits(), rail.statistics())
+                let Statistics { dropped, .. } = rail.statistics();
+                (rail.name().to_string(), rail.address(), rail.limits(), (dropped, rail.cipher(None)))
             };
             rails.iter().map(|rail| told(&**rail)).collect()
         });
         let counters = |index: usize| self.node.with(|engine| engine.inspect().counters(RailId(index as u8)));
         let info =
-            |(index, (name, address, limits, statistics)): (usize, (String, String, _, Statistics))| {
-                RailInfo {
-                    name,
-                    address,
-                    limits,
-                    peers: self
-                        .rails
-                        .get(index)
-                        .map_or_else(|| self.places.peers(index), |rail| rail.peers.len() as u32),
-                    counters: counters(index),
-                    dropped: statistics.dropped,
-                    cipher: statistics.cipher,
-                }
+            |(index, (name, address, limits, (dropped, cipher))): (usize, (String, String, _, _))| RailInfo {
+                name,
+                address,
+                limits,
+                peers: self
+                    .rails
+                    .get(index)
+                    .map_or_else(|| self.places.peers(index), |rail| rail.peers.len() as u32),
+                counters: counters(index),
+                dropped,
+                cipher,
             };
         told.into_iter().enumerate().map(info).collect()
     }

@@ -11,7 +11,7 @@ use crate::written;
 use nmad_drivers::around::ticks::Ticks;
 use nmad_drivers::around::trace::{TraceHandle, quote};
 use nmad_engine::Receipt;
-use nmad_progress::{Node, Purpose};
+use nmad_progress::{Node, OnReceipt, Purpose};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -100,8 +100,8 @@ impl Trace {
         rails.iter().for_each(TraceHandle::forget_traffic);
         let messages = Arc::new(Mutex::new(Latest::of(MOST)));
         let noted = messages.clone();
-        let note = move |receipt: &Receipt| lock(&noted).push(receipt.clone());
-        node.on_receipt(Purpose::Traced(RECEIPT_MIN), Some(Box::new(note)));
+        let note: OnReceipt = Box::new(move |receipt, _| lock(&noted).push(receipt.clone()));
+        node.on_receipt(Purpose::Traced(RECEIPT_MIN), Some(note));
         let (file, ticks) = (Mutex::new(Some(file)), Ticks::start());
         Ok(Trace { path, file, ticks, calls: Mutex::new(Latest::of(MOST)), messages, rails })
     }

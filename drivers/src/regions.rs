@@ -32,6 +32,11 @@ impl Regions {
         key
     }
 
+    /// Returns the peer for which a receive region is open.
+    pub fn peer(&self, region: RegionId) -> Option<PeerId> {
+        self.open.get(&region).map(|region| region.from)
+    }
+
     /// Closes a receive region; returns the peer for which it was open.
     pub fn close(&mut self, region: RegionId) -> Option<PeerId> {
         self.open.remove(&region).map(|region| region.from)

@@ -7,7 +7,7 @@ use crate::receipts::Listener;
 use crate::service::{Service, Services};
 use crate::standby::Standby;
 use crate::watch::Watch;
-use nmad_engine::{Driver, Duration, Engine, Envelope, Error, Instant, Interest, Notice, RequestId};
+use nmad_engine::{Driver, Duration, Engine, Envelope, Error, Instant, Interest, Notice, RailId, RequestId};
 use std::sync::Arc;
 
 /// Reports a notice to the user.
@@ -135,7 +135,9 @@ impl Core {
             return;
         }
         while let Some(receipt) = self.engine.next_receipt() {
-            self.on_receipt.iter_mut().for_each(|(_, tell)| tell(&receipt));
+            let peer = receipt.envelope.peer;
+            let cipher = |rail: RailId| self.rails.get(rail.index())?.as_ref()?.cipher(Some(peer));
+            self.on_receipt.iter_mut().for_each(|(_, tell)| tell(&receipt, &cipher));
         }
     }
 }

@@ -9,7 +9,7 @@
 
 use super::expand::expand;
 use nmad_wire::Cipher;
-use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, Tag, UnboundKey};
 use zeroize::Zeroize;
 
 /// Bytes of a tag, which follows the encrypted data.
@@ -57,8 +57,9 @@ impl Aead {
     }
 
     #[inline]
-    fn open<'d>(&self, number: u64, aad: &[u8], sealed: &'d mut [u8]) -> Option<&'d mut [u8]> {
-        self.key.open_in_place(self.nonce(number), Aad::from(aad), sealed).ok()
+    fn open(&self, number: u64, aad: &[u8], data: &mut [u8], tag: &[u8; TAG]) -> bool {
+        let (nonce, aad, tag) = (self.nonce(number), Aad::from(aad), Tag::from(*tag));
+        self.key.open_in_place_separate_tag(nonce, aad, tag, data, 0..).is_ok()
     }
 }
 
@@ -148,19 +149,30 @@ impl Unsealer {
     /// before.
     #[inline]
     pub fn open<'d>(&mut self, number: u64, aad: &[u8], sealed: &'d mut [u8]) -> Option<&'d mut [u8]> {
+        let Some((data, tag)) = sealed.split_last_chunk_mut::<TAG>() else {
+            self.forged += 1;
+            return None;
+        };
+        self.open_apart(number, aad, data, tag).then_some(data)
+    }
+
+    /// Decrypts a record like [`Unsealer::open`], with its tag apart from its data; returns whether the peer
+    /// has sent it. If not, the bytes of `data` have no meaning.
+    #[inline]
+    pub fn open_apart(&mut self, number: u64, aad: &[u8], data: &mut [u8], tag: &[u8; TAG]) -> bool {
         if number / EPOCH != self.epoch.number || self.forged >= FORGED_MAX {
-            return self.open_elsewhere(number, aad, sealed);
+            return self.open_elsewhere(number, aad, data, tag);
         }
-        let opened = self.epoch.aead.open(number, aad, sealed);
-        self.forged += u64::from(opened.is_none());
-        opened
+        let is_open = self.epoch.aead.open(number, aad, data, tag);
+        self.forged += u64::from(!is_open);
+        is_open
     }
 
     /// Decrypts a record of another epoch than the present one.
     #[cold]
-    fn open_elsewhere<'d>(&mut self, number: u64, aad: &[u8], sealed: &'d mut [u8]) -> Option<&'d mut [u8]> {
+    fn open_elsewhere(&mut self, number: u64, aad: &[u8], data: &mut [u8], tag: &[u8; TAG]) -> bool {
         if self.forged >= FORGED_MAX {
-            return None;
+            return false;
         }
         let wanted = number / EPOCH;
         let is_next = wanted == self.epoch.number + 1;
@@ -169,17 +181,17 @@ impl Unsealer {
         }
         let epoch = if is_next { &self.next } else { &self.before };
         let epoch = epoch.as_ref().filter(|epoch| epoch.number == wanted);
-        let opened = epoch.and_then(|epoch| epoch.aead.open(number, aad, sealed));
-        match opened {
-            None => self.forged += 1,
-            Some(_) if is_next => {
+        let is_open = epoch.is_some_and(|epoch| epoch.aead.open(number, aad, data, tag));
+        match is_open {
+            false => self.forged += 1,
+            true if is_next => {
                 if let Some(next) = self.next.take() {
                     self.before = Some(std::mem::replace(&mut self.epoch, next));
                 }
             }
-            Some(_) => {}
+            true => {}
         }
-        opened
+        is_open
     }
 }
 

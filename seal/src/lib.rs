@@ -50,8 +50,8 @@ impl Policy {
         self.asks(|| is_public(address))
     }
 
-    /// Returns whether this side asks for encryption of a link; `is_far`: its peer is in another subnet
-    /// or at a public address.
+    /// Returns whether this side asks for encryption of a link; `is_far`: its peer is in another subnet or
+    /// at a public address.
     pub fn asks(self, is_far: impl FnOnce() -> bool) -> bool {
         match self {
             Policy::Off => false,

@@ -35,7 +35,7 @@ pub(crate) use stock::{RailToSample, Stock};
 
 use crate::options::Options;
 use nmad_drivers::interface::{Interface, interfaces};
-use nmad_engine::{PeerId, Profile, RailId};
+use nmad_engine::{Driver, PeerId, Profile, RailId};
 use nmad_progress::Node;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -90,12 +90,34 @@ pub fn known(options: &Options, rails: &[(String, Distance)]) -> (Vec<ProfileInf
     (list, complaints)
 }
 
-/// Returns whether the policy encrypts the links of a rail with this name: adapters and shared memory never
-/// do.
+/// Returns whether the policy encrypts the links of a rail with this name.
 fn encrypts(options: &Options, interfaces: &[Interface], name: &str) -> bool {
-    let Some(("tcp" | "udp" | "packet", own)) = name.split_once('/') else { return false };
-    let interface = interfaces.iter().find(|interface| interface.name == own);
+    let interface = interfaces.iter().find(|interface| encryptable(name) == Some(&*interface.name));
     interface.is_some_and(|interface| options.encrypt.covers(interface.address))
+}
+
+/// Returns the interface of a rail with this name if its links can be encrypted: adapters and shared memory
+/// never encrypt.
+fn encryptable(name: &str) -> Option<&str> {
+    let (driver, interface) = name.split_once('/')?;
+    matches!(driver, "tcp" | "udp" | "packet").then_some(interface)
+}
+
+/// Returns those of `peers` whose links over a rail are encrypted if and only if the key of the rail's
+/// profile says so. The links to others, which are in `encrypting` although the policy of this side does not
+/// encrypt, are neither measured for that profile nor predicted by it.
+pub(crate) fn as_expected(rail: &dyn Driver, peers: &[u32], encrypting: &[u32]) -> Vec<u32> {
+    let may_differ = encryptable(rail.name()).is_some() && !rail.limits().encrypts;
+    let (unexpected, others): (Vec<u32>, Vec<u32>) =
+        peers.iter().partition(|peer| may_differ && encrypting.contains(peer));
+    if let [first, ..] = unexpected[..] {
+        log::warn!(
+            "rank {first} encrypts the link over {}, and this rank does not ask for that; the link is used \
+             without a profile (set NMAD_ENCRYPT alike for all ranks)",
+            rail.name()
+        );
+    }
+    others
 }
 
 /// Marks profiles in the cache that transfers have clearly contradicted as provisional, so that the next job

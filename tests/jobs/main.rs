@@ -4,9 +4,11 @@
 //! ranks (when a launcher has started it), and the command that enters a host of the testbed. A case names
 //! what its ranks do and how the job must end.
 
+mod capture;
 mod cases;
 mod datagrams;
 mod lost;
+mod messages;
 mod node;
 mod profiles;
 mod refused;

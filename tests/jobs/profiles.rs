@@ -5,7 +5,7 @@ use crate::lost::ignore_termination;
 use crate::pattern;
 use newmadeleine::engine::{Doubt, Effort, Engine, PeerId, Profile};
 use newmadeleine::sampling::{Key, Origin, ProfileInfo, cache};
-use newmadeleine::{Options, Session};
+use newmadeleine::{Encryption, Options, Session};
 use std::fs::DirEntry;
 use std::path::PathBuf;
 use std::process::Command;
@@ -81,6 +81,24 @@ pub fn once() {
     let all_known = round() > 0 && before.iter().all(|(_, profile)| doubt(profile).is_none());
     assert!(took < Duration::from_secs(if all_known { 5 } else { 20 }), "{took:?}");
     talk(&session);
+    session.close().unwrap();
+}
+
+/// Rank 1 encrypts links for which rank 0 has no setting. Rank 0 has no profile then, since its key is that
+/// of links without encryption.
+pub fn of_unlike_settings() {
+    let mut options = Options::load().expect("settings that are right");
+    let mine = std::env::var("PMI_RANK").expect("the launcher says it");
+    if mine == "1" {
+        options.encrypt = Encryption::On;
+    }
+    let session = Session::open_with(&options).unwrap_or_else(|e| panic!("{e}"));
+    let is_encrypted = |info: &ProfileInfo| info.key.rail.ends_with(" encrypted");
+    let found: Vec<_> =
+        session.profiles().iter().map(|info| (is_encrypted(info), info.known.is_some())).collect();
+    assert_eq!(found, if mine == "1" { [(true, true)] } else { [(false, false)] });
+    talk(&session);
+    assert!(session.rails()[0].cipher.is_some());
     session.close().unwrap();
 }
 

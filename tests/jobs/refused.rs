@@ -95,6 +95,29 @@ pub fn no_long_file() {
     std::process::exit(NO_LONG_FILE);
 }
 
+/// The exit code of [`no_random_bytes`].
+pub const NO_RANDOM_BYTES: i32 = 4;
+
+/// Without random bytes a rank has no keys and no nonces, so it opens no link and answers none.
+pub fn no_random_bytes() {
+    let setting = std::env::var(SETTING).expect("the case says which rank gets none");
+    let session = open();
+    if session.rank().to_string() == setting {
+        refuse("random");
+    }
+    // Rank 0 opens the link.
+    let error = match session.rank() {
+        0 => session.send(1, 1, &[0; 100]).and_then(|()| session.recv(1, 2, &mut []).map(drop)),
+        _ => session.recv(0, 1, &mut [0; 100]).map(drop),
+    };
+    let Err(SessionError::PeerLost { ref why, .. }) = error else { panic!("{error:?}") };
+    if session.rank().to_string() == setting {
+        assert!(why.contains("no random bytes from the system: "), "{why}");
+        assert_eq!(why.lines().count(), 1, "{why}");
+    }
+    std::process::exit(NO_RANDOM_BYTES);
+}
+
 /// Makes the system refuse these calls to all threads of this process, and to threads and processes that they
 /// start.
 fn refuse(what: &str) {
@@ -104,6 +127,7 @@ fn refuse(what: &str) {
         "write" => vec![all(libc::SYS_process_vm_writev)],
         "both" => vec![all(libc::SYS_process_vm_readv), all(libc::SYS_process_vm_writev)],
         "binding" => vec![all(libc::SYS_sched_setaffinity)],
+        "random" => vec![all(libc::SYS_getrandom)],
         "memfd" => vec![all(libc::SYS_memfd_create)],
         "memory" => vec![
             all(libc::SYS_memfd_create),

@@ -6,7 +6,8 @@
 //! ```
 //! Pin each to a core of its own. For each size the two ways are measured in turn, several times; printed
 //! are the medians, the ratio with its quartiles, and the best of each, which say most on a machine
-//! that does other work too. `NMAD_SIZES=48,65536` measures only these sizes.
+//! that does other work too. `NMAD_SIZES=48,65536` measures only these sizes; `NMAD_ENCRYPT=on` encrypts the
+//! link of the rail.
 
 mod bare;
 mod railed;

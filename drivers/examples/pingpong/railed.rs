@@ -39,7 +39,11 @@ impl Railed {
     /// Opens a rail on `interface` and a link to the other process.
     pub fn open(control: &mut TcpStream, interface: Interface, first: bool) -> Result<Self, Box<dyn Error>> {
         let (me, peer) = if first { (PeerId(0), PeerId(1)) } else { (PeerId(1), PeerId(0)) };
-        let mut rail = TcpRail::open(TcpConfig::new(me, 0, interface, [9; 32]))?;
+        let mut config = TcpConfig::new(me, 0, interface, [9; 32]);
+        if let Ok(policy) = std::env::var("NMAD_ENCRYPT") {
+            config.encrypt = policy.parse().map_err(|_| "NMAD_ENCRYPT is off, auto or on")?;
+        }
+        let mut rail = TcpRail::open(config)?;
         let mut told = [b' '; 64];
         let address = rail.address();
         told[..address.len()].copy_from_slice(address.as_bytes());

@@ -120,6 +120,10 @@ impl<D: Driver, L: Layer> Driver for Around<D, L> {
         self.rail.statistics()
     }
 
+    fn cipher(&self, peer: Option<PeerId>) -> Option<&'static str> {
+        self.rail.cipher(peer)
+    }
+
     fn address(&self) -> String {
         self.rail.address()
     }

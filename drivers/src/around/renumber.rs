@@ -145,4 +145,8 @@ impl Driver for Renumbered {
     fn statistics(&self) -> Statistics {
         self.rail.statistics()
     }
+
+    fn cipher(&self, peer: Option<PeerId>) -> Option<&'static str> {
+        self.rail.cipher(peer.map(|peer| self.rank(peer)))
+    }
 }

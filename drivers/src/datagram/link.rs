@@ -28,6 +28,8 @@ pub struct Link<R> {
     pub peer: PeerId,
     /// Number of the peer's rail.
     pub remote: u8,
+    /// The name of the cipher, if the link is encrypted.
+    pub cipher: Option<&'static str>,
     /// How datagrams reach the peer.
     pub route: R,
     /// Orders that the kernel has not taken yet.
@@ -65,6 +67,7 @@ impl<R> Link<R> {
         Link {
             peer: opened.peer,
             remote: opened.remote,
+            cipher: opened.cipher(),
             route,
             queue: Queue::default(),
             seal: Seal::new(opened, secret),

@@ -431,7 +431,11 @@ impl<N: Net> Driver for Rail<N> {
     }
 
     fn statistics(&self) -> Statistics {
-        Statistics { dropped: self.strays.all(), cipher: self.cipher, ..Statistics::default() }
+        Statistics { dropped: self.strays.all(), ..Statistics::default() }
+    }
+
+    fn cipher(&self, peer: Option<PeerId>) -> Option<&'static str> {
+        peer.map_or(self.cipher, |peer| self.links.to(peer)?.cipher)
     }
 
     fn address(&self) -> String {

@@ -17,6 +17,8 @@ use std::cell::Cell;
 pub struct Link {
     /// Number of the peer's rail.
     pub remote: u8,
+    /// The name of the cipher, if the link is encrypted.
+    pub cipher: Option<&'static str>,
     /// The connection.
     pub socket: OwnedFd,
     /// Orders that are not entirely in the kernel's send buffer yet.
@@ -75,6 +77,7 @@ impl Link {
         let (sealer, unsealer) = directions.unzip();
         Link {
             remote: opened.remote,
+            cipher: opened.cipher(),
             socket,
             out: Outbox::new(sealer.map(Sealing::new)),
             stream: Stream::default(),

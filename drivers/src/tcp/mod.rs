@@ -9,6 +9,7 @@ pub(crate) mod config;
 mod health;
 mod leave;
 mod link;
+mod lists;
 pub(crate) mod opening;
 mod outgoing;
 mod padding;

@@ -1,6 +1,8 @@
 //! The orders in the queue of one peer, and their bytes in its stream.
 
 use super::padding;
+use nmad_engine::memory::Segments;
+use nmad_engine::packet::{Packet, PeerId};
 use nmad_engine::transfer::driver::Order;
 use nmad_wire::ChunkHeader;
 
@@ -76,4 +78,11 @@ pub fn header(order: &Order) -> Option<[u8; ChunkHeader::LEN]> {
     let Order::Chunk { number, ack, region, key, offset, ref from, .. } = *order else { return None };
     let len = from.len() as u32;
     Some(ChunkHeader { number, ack, region: region.0, key: key.0, offset, len }.encode())
+}
+
+/// Returns a packet of a copy of this data.
+pub fn copied((to, number): (PeerId, u32), (head, data): (&[u64], &Segments)) -> Order {
+    let mut bytes = Vec::with_capacity(size_of_val(head) + data.len() as usize);
+    data.append_behind(head, &mut bytes);
+    Order::Packet { to, number, packet: Packet { bytes, in_place: Vec::new() } }
 }

@@ -13,9 +13,7 @@ use crate::opening::Opened;
 use crate::watch::Token;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
-use nmad_engine::transfer::driver::{
-    Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent, Statistics,
-};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent};
 use nmad_wire::ChunkHeader;
 
 /// Orders taken at once; the limit in practice is the smaller depth of each link.
@@ -125,7 +123,7 @@ impl Driver for TcpRail {
     }
 
     fn close(&mut self, region: RegionId) {
-        self.traffic.regions.close(region);
+        self.traffic.close(region);
     }
 
     fn room(&self) -> usize {
@@ -184,8 +182,8 @@ impl Driver for TcpRail {
         (!self.traffic.has_pending()).then_some(descriptor)
     }
 
-    fn statistics(&self) -> Statistics {
-        Statistics { cipher: self.cipher, ..Statistics::default() }
+    fn cipher(&self, peer: Option<PeerId>) -> Option<&'static str> {
+        peer.map_or(self.cipher, |peer| self.traffic.peers.link(peer)?.cipher)
     }
 
     fn address(&self) -> String {

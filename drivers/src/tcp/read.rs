@@ -74,7 +74,7 @@ impl fmt::Display for Ended {
             Ended::Broken(Broken::Refused(text)) => write!(f, "closed the link: {text}"),
             Ended::Broken(Broken::Forged) => f.write_str(
                 "has lost its link: a record was changed on its way, or another host sent it (who can write \
-                 to this network?); no byte of the record was used",
+                 to this network?); its data is not used",
             ),
             Ended::Broken(Broken::Malformed(e)) => write!(f, "broke the protocol: {e}"),
         }

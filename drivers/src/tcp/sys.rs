@@ -30,6 +30,16 @@ pub fn read_into(fd: BorrowedFd<'_>, into: &Segments, behind: &mut [u8]) -> io::
     if n < 0 { Err(io::Error::last_os_error()) } else { Ok((n as usize, asked)) }
 }
 
+/// Calls a function with the memory of a receive region; `None` if it is more than one piece.
+pub fn with_bytes<R>(into: &Segments, f: impl FnOnce(&mut [u8]) -> R) -> Option<R> {
+    let mut pieces = into.iter();
+    let (Some(piece), None) = (pieces.next(), pieces.next()) else { return None };
+    // SAFETY: the creator of the segments guarantees that they are writable and not used otherwise until the
+    // receive region is closed, and they come from a receive region that is open now. Only the link of their
+    // chunk makes references to them, one at a time.
+    Some(f(unsafe { std::slice::from_raw_parts_mut(piece.start, piece.len) }))
+}
+
 /// Reads once: up to `want` bytes appended to `partial`, then into `behind`. Returns the numbers of bytes
 /// in `partial` and in `behind`; both zero: the peer has closed.
 pub fn read_onto(

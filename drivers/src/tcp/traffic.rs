@@ -6,6 +6,7 @@
 
 use super::health::Verdict;
 use super::link::{Link, Watched};
+use super::lists::Lists;
 use super::peers::Peers;
 use super::read::{PacketPoll, ReadResult, failed, read, read_packet};
 use super::scratch::Scratch;
@@ -63,29 +64,6 @@ pub struct Traffic {
     idle_polls: u32,
     /// Polls between two checks; few while links that are not hot have data.
     look_every: u32,
-}
-
-/// Indices of peers whose links need attention.
-#[derive(Debug, Default)]
-struct Lists {
-    touched: Vec<usize>,
-    blocked: Vec<usize>,
-    unproven: Vec<usize>,
-    /// Links that continue at the next poll: a pushed chunk was accepted, or bytes were read together with
-    /// the end of a chunk.
-    continuing: Vec<usize>,
-}
-
-impl Lists {
-    /// Takes back the memory of a processed list.
-    #[inline]
-    fn reuse(&mut self, mut continued: Vec<usize>) {
-        if !continued.is_empty() {
-            continued.clear();
-            continued.append(&mut self.continuing);
-            self.continuing = continued;
-        }
-    }
 }
 
 impl Traffic {
@@ -166,6 +144,19 @@ impl Traffic {
         let key = self.regions.key(from, region).unwrap_or(Key(0));
         link.stream.accept(region, key);
         self.lists.continuing.push(index);
+    }
+
+    /// Closes a receive region.
+    pub fn close(&mut self, region: RegionId) {
+        if let Some(from) = self.regions.peer(region)
+            && let Some(index) = self.peers.find(from)
+            && let Some(link) = self.peers[index].link.as_deref_mut()
+            && let Some(unsealing) = &mut link.unsealing
+        {
+            let (regions, pool) = (&self.regions, &mut self.pool);
+            unsealing.leave(region, &link.stream, &mut Place { peer: from, regions, pool, longest: PACKET });
+        }
+        self.regions.close(region);
     }
 
     /// Writes posted orders to the sockets.
@@ -349,10 +340,7 @@ impl Traffic {
         let gone = self.peers.find(peer)?;
         let link = self.peers[gone].link.take()?;
         self.hot.forget(gone);
-        let Lists { touched, blocked, unproven, continuing } = &mut self.lists;
-        for list in [touched, blocked, unproven, continuing] {
-            list.retain(|index| *index != gone);
-        }
+        self.lists.forget(gone);
         Some(link)
     }
 

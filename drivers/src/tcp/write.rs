@@ -1,6 +1,6 @@
 //! Sending: writes the queue of one peer to its socket in as few system calls as possible.
 
-use super::outgoing::{Outgoing, header};
+use super::outgoing::{Outgoing, copied, header};
 use super::padding;
 use super::records::Sealing;
 use arrayvec::ArrayVec;
@@ -57,13 +57,6 @@ impl Outbox {
         self.queue.push_back(Outgoing::new(order));
     }
 
-    /// Queues a packet with a copy of this data.
-    fn push_copy(&mut self, (to, number): (PeerId, u32), (head, data): (&[u64], &Segments)) {
-        let mut bytes = Vec::with_capacity(size_of_val(head) + data.len() as usize);
-        data.append_behind(head, &mut bytes);
-        self.push(Order::Packet { to, number, packet: Packet { bytes, in_place: Vec::new() } });
-    }
-
     /// Sends a packet at once, if the queue is empty.
     #[inline]
     pub fn send_now(
@@ -76,8 +69,8 @@ impl Outbox {
         if !self.is_empty() {
             return Sent::Retry;
         }
-        if self.sealing.is_some() {
-            return self.seal_now(fd, staging, (to, number), (head, data));
+        if let Some(sealing) = &mut self.sealing {
+            return sealing.send_now(fd, staging, (to, number), (head, data));
         }
         let len = size_of_val(head) + data.len() as usize;
         let taken = match data.len() <= COPY as u64 {
@@ -91,7 +84,7 @@ impl Outbox {
         match taken {
             Ok(taken) if taken == len => Sent::Done,
             Ok(taken) if taken > 0 => {
-                self.push_copy((to, number), (head, data));
+                self.push(copied((to, number), (head, data)));
                 self.written = taken as u64;
                 Sent::Posted
             }
@@ -194,22 +187,6 @@ impl Outbox {
             }
         }
         Ok(())
-    }
-
-    /// Encrypts a packet and sends it at once. Bytes that the kernel does not take stay encrypted and are
-    /// sent later.
-    fn seal_now(
-        &mut self,
-        fd: BorrowedFd<'_>,
-        staging: &mut Vec<u8>,
-        (to, number): (PeerId, u32),
-        (head, data): (&[u64], &Segments),
-    ) -> Sent {
-        self.push_copy((to, number), (head, data));
-        let mut sent = Vec::new();
-        // An error recurs when the rail writes again, and is reported then.
-        let _ = self.write_sealed(fd, staging, &mut sent);
-        if sent.is_empty() { Sent::Posted } else { Sent::Done }
     }
 
     /// Removes and returns all orders that were not sent entirely.

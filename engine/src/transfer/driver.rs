@@ -228,8 +228,6 @@ pub enum Interest {
 pub struct Statistics {
     /// Input that was discarded: from strangers, with a wrong tag, repeated, or truncated.
     pub dropped: u64,
-    /// The cipher of the rail's latest encrypted link; `None` if it has had no such link.
-    pub cipher: Option<&'static str>,
     /// Values that the driver has measured for its own choices and that differ from those it was opened
     /// with, one per line; the first word is the name. They are stored with the profile of the rail and
     /// given to the driver when the next job opens such a rail.
@@ -392,5 +390,11 @@ pub trait Driver: Send {
     /// Returns the counters and the measured values.
     fn statistics(&self) -> Statistics {
         Statistics::default()
+    }
+    /// Returns the name of the cipher of the open link to a peer, or without a peer of the latest encrypted
+    /// link; `None` if it is not encrypted, or there is no such link.
+    fn cipher(&self, peer: Option<PeerId>) -> Option<&'static str> {
+        let _ = peer;
+        None
     }
 }

@@ -11,7 +11,7 @@ use crate::info::Infos;
 use crate::table::Table;
 use crate::world::{World, is_running, world};
 use newmadeleine::engine::Receipt;
-use newmadeleine::progress::Purpose;
+use newmadeleine::progress::{OnReceipt, Purpose};
 use newmadeleine::setting::{EXPLAIN, switch};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -149,7 +149,7 @@ pub(crate) fn begin(world: &World) {
     let is_wanted = |event| registered().iter().any(|(_, each)| each.event == event);
     if is_wanted(MESSAGE) {
         LISTENS.store(true, Ordering::Relaxed);
-        let tell = Box::new(|receipt: &Receipt| {
+        let tell: OnReceipt = Box::new(|receipt, _| {
             let Receipt { envelope, predicted_ns, actual_ns, .. } = receipt;
             note(MESSAGE, vec![u64::from(envelope.peer.0), envelope.len, *predicted_ns, *actual_ns]);
         });

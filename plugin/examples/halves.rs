@@ -1,4 +1,4 @@
-//! A plug-in in Rust: `halves` splits large messages into equal parts, and leaves small ones to the rail with
+//! A plug-in in Rust: `halves` splits large messages into equal parts, and sends small ones over the rail with
 //! the lowest latency.
 //!
 //! ```text
@@ -26,7 +26,7 @@ impl Strategy for Halves {
 
     fn split(&mut self, _: u32, len: u64, ways: &[Way<'_>], shares: &mut [u64]) -> Split {
         shares.fill(len / ways.len() as u64);
-        // Rounding must not lose a byte.
+        // The shares must add up to `len`.
         shares[0] += len % ways.len() as u64;
         Split::Shares
     }

@@ -41,8 +41,8 @@ pub enum Report {
 }
 
 impl Deaths {
-    /// Takes ownership of the descriptor from the launcher; `None` in a job without `--ft`. A process can call
-    /// this once.
+    /// Takes ownership of the descriptor from the launcher; `None` in a job without `--ft`. A process can
+    /// call this once.
     ///
     /// # Errors
     /// The variable does not hold an open descriptor of this process.

@@ -50,8 +50,8 @@ impl Health {
         self.flags.load(Ordering::Relaxed)
     }
 
-    /// Returns whether collectives are possible: the communicator was not revoked, and none of its processes
-    /// has failed.
+    /// Returns whether collectives are possible: the communicator was not revoked, and none of its
+    /// processes has failed.
     #[inline]
     pub(crate) fn is_well(&self) -> bool {
         self.sign() == 0

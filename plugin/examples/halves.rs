@@ -1,5 +1,5 @@
-//! A plug-in in Rust: `halves` splits large messages into equal parts, and sends small ones over the rail with
-//! the lowest latency.
+//! A plug-in in Rust: `halves` splits large messages into equal parts, and sends small ones over the rail
+//! with the lowest latency.
 //!
 //! ```text
 //! cargo build -p nmad-plugin --example halves

@@ -25,14 +25,14 @@ pub enum Split {
     FirstIdle,
 }
 
-/// A strategy in a plug-in. One value decides about messages to all ranks. The library holds its lock during
-/// calls, so functions must be short and must not block.
+/// A strategy in a plug-in. One value decides about messages to all ranks. The library holds its lock
+/// during calls, so functions must be short and must not block.
 pub trait Strategy: Send + 'static {
     /// Set if the library shall call [`Strategy::choose`].
     const CHOOSES: bool = false;
 
     /// Chooses the next packet of a rail: pushes the indices of entries of `waiting` to `chosen`, in packet
-    /// order. An empty `chosen` leaves the rail idle for now. The first entry is always sent; a later entry
+    /// order. An empty `chosen` leaves the rail idle for now. The first of them is always sent; a later one
     /// stays in the window if the packet would exceed `room` bytes. The strategy must choose the remaining
     /// entries for another rail.
     fn fill(&mut self, rank: u32, rail: &Way<'_>, waiting: &[Waiting], room: u64, chosen: &mut Vec<usize>);
@@ -50,16 +50,16 @@ pub trait Strategy: Send + 'static {
         let _ = rank;
     }
 
-    /// Chooses the rank that uses a rail next: returns its index in `turns`; `None` chooses the rank that has
-    /// waited longest. Only the strategy of the session gets this call.
+    /// Chooses the rank that uses a rail next: returns its index in `turns`; `None` chooses the rank that
+    /// has waited longest. Only the strategy of the session gets this call.
     fn choose(&mut self, rail: u32, turns: &[Turn]) -> Option<usize> {
         let _ = (rail, turns);
         None
     }
 }
 
-/// Exports strategies from a shared library. The arguments are the version that `nmad info` shows, and for each
-/// strategy its name and its value.
+/// Exports strategies from a shared library. The arguments are the version that `nmad info` shows, and
+/// for each strategy its name and its value.
 ///
 /// ```text
 /// nmad_plugin::strategies! { version: "1.0", "halves" => Halves, "thirds" => Thirds::new() }
@@ -81,8 +81,8 @@ macro_rules! strategies {
 #[derive(Debug)]
 pub struct Exports(PlugIn);
 
-// SAFETY: the table and the data that it points to are not modified after construction; a mutex protects the
-// state of each strategy, which is `Send`.
+// SAFETY: the table and the data that it points to are not modified after construction; a mutex protects
+// the state of each strategy, which is `Send`.
 unsafe impl Send for Exports {}
 // SAFETY: see above.
 unsafe impl Sync for Exports {}

@@ -1,5 +1,5 @@
-//! The structures of `nmad.h` that library and strategy share. Their layout is part of the binary interface;
-//! tests of `capi` compare it with the header.
+//! The structures of `nmad.h` that library and strategy share. Their layout is part of the binary
+//! interface; tests of `capi` compare it with the header.
 
 use crate::forecast::Forecast;
 use std::ffi::{c_char, c_int, c_void};
@@ -60,12 +60,12 @@ pub struct Way<'a> {
 }
 
 impl Way<'_> {
-    /// Returns whether this is the rail with the lowest latency. Exactly one rail is.
+    /// Returns whether this is the rail with the lowest latency. There always is one.
     pub fn is_fastest(&self) -> bool {
         self.flags & FASTEST != 0
     }
 
-    /// Returns whether this is the first rail to the rank. Exactly one rail is.
+    /// Returns whether this is the first rail to the rank. There always is one.
     pub fn is_primary(&self) -> bool {
         self.flags & PRIMARY != 0
     }

@@ -2,17 +2,17 @@
 //! functions; this crate also makes such a table from a strategy in Rust.
 //!
 //! A plug-in (a shared library with strategies) may be compiled by another compiler than the library that
-//! loads it. Both therefore share no Rust types, only C structures ([`layout`], declared in `nmad.h`). The
-//! library reads them and calls their functions through [`Table`]. An author in Rust implements [`Strategy`]
-//! and exports it with [`strategies!`]:
+//! loads it. Both therefore share no Rust types, only C structures ([`layout`], declared in `nmad.h`).
+//! The library reads them and calls their functions through [`Table`]. An author in Rust implements
+//! [`Strategy`] and exports it with [`strategies!`]:
 //!
 //! ```text
 //! # Cargo.toml:  [lib] crate-type = ["cdylib"]    [dependencies] nmad-plugin = "0.1"
 //! NMAD_STRATEGY=target/release/libmine.so:halves nmad bench bandwidth --rails 4gbit,2.8gbit
 //! ```
 //!
-//! This crate is below the session. It has no dependencies, so that a plug-in stays small, and must never know
-//! the engine. `docs/strategy.md` shows both languages.
+//! This crate is below the session. It has no dependencies, so that a plug-in stays small, and must never
+//! know the engine. `docs/strategy.md` shows both languages.
 #![deny(unsafe_code)]
 
 #[allow(unsafe_code)]
@@ -33,9 +33,9 @@ pub use forecast::{Forecast, Predict};
 pub use layout::{PlugIn, RawStrategy, Turn, Waiting, Way};
 pub use table::{Fill, Offered, Table};
 
-/// Version of the binary interface between library and plug-in. It changes when plug-ins must be recompiled,
-/// because a structure has changed its layout or a function its meaning. Adding functions at the end of
-/// [`RawStrategy`] does not change it, since each table states its size.
+/// Version of the binary interface between library and plug-in. It changes when plug-ins must be
+/// recompiled, because a structure has changed its layout or a function its meaning. Adding functions at
+/// the end of [`RawStrategy`] does not change it, since each table states its size.
 pub const ABI: u32 = 1;
 
 /// Name of the function that a plug-in exports. It returns its [`PlugIn`].

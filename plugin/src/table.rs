@@ -52,8 +52,8 @@ impl Table {
     /// The pointer is NULL, or the table has an unknown size, an invalid name, or lacks a function.
     ///
     /// # Safety
-    /// The pointer is NULL, or points to a table with the size that its first field states, whose name is NULL
-    /// or a C string. Until the process ends, its functions behave as `nmad.h` specifies.
+    /// The pointer is NULL, or points to a table with the size that its first field states, whose name is
+    /// NULL or a C string. Until the process ends, its functions behave as `nmad.h` specifies.
     pub unsafe fn read(at: *const RawStrategy) -> Result<Table, String> {
         if at.is_null() {
             return Err("strategy is NULL".into());
@@ -71,7 +71,9 @@ impl Table {
             }
             None => {
                 let [least, most] = known;
-                return Err(format!("nmad_strategy_t has no version of size {size} (known: {least}, {most})"));
+                return Err(format!(
+                    "nmad_strategy_t has no version of size {size} (known: {least}, {most})"
+                ));
             }
         };
         // SAFETY: the name is NULL or a C string.
@@ -165,13 +167,13 @@ impl Offered {
     /// Reads the table that a plug-in returns.
     ///
     /// # Errors
-    /// The pointer is NULL, or the table has another version of the interface, no strategy, two with the same
-    /// name, or one that [`Table::read`] rejects.
+    /// The pointer is NULL, or the table has another version of the interface, no strategy, two with the
+    /// same name, or one that [`Table::read`] rejects.
     ///
     /// # Safety
-    /// The pointer is NULL or points to an `nmad_plugin_t` of the version in its first field. The table, its
-    /// strings and its strategies live until the process ends, and the strategies fulfil the conditions of
-    /// [`Table::read`].
+    /// The pointer is NULL or points to an `nmad_plugin_t` of the version in its first field. The table,
+    /// its strings and its strategies live until the process ends, and the strategies fulfil the
+    /// conditions of [`Table::read`].
     pub unsafe fn read(at: *const PlugIn) -> Result<Offered, String> {
         if at.is_null() {
             return Err("returns NULL from nmad_strategies()".into());

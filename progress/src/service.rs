@@ -1,10 +1,10 @@
 //! A service: work of the layer above that is caused by arrivals and needs no call of the application, for
 //! example serving one-sided accesses.
 //!
-//! The thread that polls the rails runs the services after each poll: a thread that waits in a call or, while
-//! the application computes, the helper thread. On a node without services this costs one load for each poll.
-//! A *background* service is for work that threads in calls otherwise do themselves: only the helper runs it,
-//! and only while no thread is in a call.
+//! The thread that polls the rails runs the services after each poll: a thread that waits in a call or,
+//! while the application computes, the helper thread. On a node without services this costs one load for
+//! each poll. A *background* service is for work that threads in calls otherwise do themselves: only the
+//! helper runs it, and only while no thread is in a call.
 
 use nmad_engine::Engine;
 
@@ -13,7 +13,8 @@ pub trait Service: Send {
     /// Continues as far as possible. The caller holds the lock of the node, so this must not call the node.
     fn serve(&mut self, engine: &mut Engine) -> Served;
 
-    /// Returns whether arrivals must be served while the application computes. The helper then always polls.
+    /// Returns whether arrivals must be served while the application computes. The helper then always
+    /// polls.
     fn needs_helper(&self) -> bool {
         true
     }

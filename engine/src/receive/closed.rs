@@ -1,6 +1,7 @@
 //! Closed contexts: a receive in a closed context ends with an error instead of waiting for a message.
-//! Messages that arrive in a closed context are discarded, so that their sends complete. The layer above closes
-//! a context when one of its processes has failed or when the program has revoked its communicator.
+//! Messages that arrive in a closed context are discarded, so that their sends complete. The layer above
+//! closes a context when one of its processes has failed or when the program has revoked its
+//! communicator.
 
 use crate::collect::request::{Context, Error, Source, TagMatch};
 use crate::engine::Engine;
@@ -30,9 +31,9 @@ impl Closed {
 }
 
 impl Engine {
-    /// Closes a context: posted receives that have not matched, and all later receives, end with `error`. A
-    /// receive that has matched continues, since its message is being written to its memory. Closing a context
-    /// again changes the error of later receives.
+    /// Closes a context: posted receives that have not matched, and all later receives, end with `error`.
+    /// A receive that has matched continues, since its message is being written to its memory. Closing a
+    /// context again changes the error of later receives.
     pub fn close_context(&mut self, context: Context, error: Error) {
         let contexts = &mut self.receives.closed.contexts;
         contexts.retain(|(closed, _)| *closed != context);
@@ -73,8 +74,8 @@ impl Engine {
         self.receives.closed.discards = left;
     }
 
-    /// Ends a posted receive that has not matched with `error`; returns whether it was such a receive. If the
-    /// peer has an Rtr for it, the receive ends only when the peer has returned or used the Rtr.
+    /// Ends a posted receive that has not matched with `error`; returns whether it was such a receive. If
+    /// the peer has an Rtr for it, the receive ends only when the peer has returned or used the Rtr.
     pub(crate) fn withdraw_recv(&mut self, request: RequestId, error: Error) -> bool {
         let Some(Request::Recv(Recv { posted, region, from, withdrawn, .. })) =
             self.requests.get_mut(request.0)

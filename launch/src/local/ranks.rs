@@ -81,8 +81,9 @@ impl Ranks {
         &mut self.list[rank as usize]
     }
 
-    /// Kills `rank`, which rank `by` cannot reach, unless `by` itself was killed as unreachable: if two ranks
-    /// report each other, only the first report counts. Returns whether this call was the first to kill it.
+    /// Kills `rank`, which rank `by` cannot reach, unless `by` itself was killed as unreachable: if two
+    /// ranks report each other, only the first report counts. Returns whether this call was the first to
+    /// kill it.
     pub fn end_unreachable(&mut self, by: Option<u32>, rank: u32) -> bool {
         let by = by.and_then(|by| self.list.get(by as usize));
         let is_accepted = by.is_none_or(|by| !by.is_killed_unreachable);

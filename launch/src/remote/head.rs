@@ -354,8 +354,8 @@ impl Head {
         }
     }
 
-    /// Has `rank` killed, which rank `by` cannot reach, unless `by` itself was killed as unreachable: if two
-    /// ranks report each other, only the first report counts.
+    /// Has `rank` killed, which rank `by` cannot reach, unless `by` itself was killed as unreachable: if
+    /// two ranks report each other, only the first report counts.
     fn end_unreachable(&mut self, by: u32, rank: u32) {
         let is_new = !self.killed_unreachable.contains(&rank) && !self.killed_unreachable.contains(&by);
         let Some(&node) = self.nodes.get(rank as usize).filter(|_| self.job.ft && is_new) else { return };

@@ -1,5 +1,5 @@
-//! User-Level Failure Mitigation: the functions with which a program recovers when ranks have died. They have
-//! the names that MPICH and Open MPI use; the MPI standard does not define them yet.
+//! User-Level Failure Mitigation: the functions with which a program recovers when ranks have died. They
+//! have the names that MPICH and Open MPI use; the MPI standard does not define them yet.
 
 use crate::comm::lookup;
 use crate::error::Result;
@@ -7,8 +7,8 @@ use crate::fault::calls;
 use crate::handle::{Comm, Group, Request};
 use crate::objects::hand_out_group;
 
-/// `MPIX_Comm_revoke`: makes all communication calls on the communicator return `MPIX_ERR_REVOKED`, in all its
-/// processes.
+/// `MPIX_Comm_revoke`: makes all communication calls on the communicator return `MPIX_ERR_REVOKED`, in
+/// all its processes.
 ///
 /// # Errors
 /// There is no such communicator, or the job does not survive failures.
@@ -32,8 +32,8 @@ pub fn mpix_comm_shrink(comm: Comm) -> Result<Comm> {
     calls::shrink(comm)
 }
 
-/// `MPIX_Comm_ishrink`: nonblocking [`mpix_comm_shrink`]. The new communicator is valid once the request has
-/// completed.
+/// `MPIX_Comm_ishrink`: nonblocking [`mpix_comm_shrink`]. The new communicator is valid once the request
+/// has completed.
 ///
 /// # Errors
 /// Those of [`mpix_comm_shrink`].
@@ -51,8 +51,8 @@ pub fn mpix_comm_agree(comm: Comm, flag: &mut i32) -> Result<()> {
     calls::agree(comm, flag)
 }
 
-/// `MPIX_Comm_iagree`: nonblocking [`mpix_comm_agree`]. `flags` is the contribution of this process; the result
-/// is written to `flag` before the request completes.
+/// `MPIX_Comm_iagree`: nonblocking [`mpix_comm_agree`]. `flags` is the contribution of this process; the
+/// result is written to `flag` before the request completes.
 ///
 /// # Errors
 /// Those of [`mpix_comm_agree`]; PROC_FAILED is the error of the request.
@@ -60,7 +60,8 @@ pub fn mpix_comm_iagree(comm: Comm, flags: i32, flag: *mut i32) -> Result<Reques
     calls::iagree(comm, flags, flag)
 }
 
-/// `MPIX_Comm_failure_ack`: acknowledges all failures known here. Receives from any source then ignore them.
+/// `MPIX_Comm_failure_ack`: acknowledges all failures known here. Receives from any source then ignore
+/// them.
 ///
 /// # Errors
 /// There is no such communicator.
@@ -85,8 +86,8 @@ pub fn mpix_comm_get_failed(comm: Comm) -> Result<Group> {
     Ok(hand_out_group(calls::failed(lookup(comm)?, false)))
 }
 
-/// `MPIX_Comm_ack_failed`: acknowledges the first `num_to_ack` processes of [`mpix_comm_get_failed`]; returns
-/// the number of acknowledged failures.
+/// `MPIX_Comm_ack_failed`: acknowledges the first `num_to_ack` processes of [`mpix_comm_get_failed`];
+/// returns the number of acknowledged failures.
 ///
 /// # Errors
 /// There is no such communicator.

@@ -8,8 +8,8 @@ use crate::fault;
 /// Proposal of a process that has no number left.
 const NONE: i64 = u32::MAX as i64;
 
-/// Reserves the same number in all processes of a party, and returns it. A party of an intercommunicator has
-/// the processes of both groups.
+/// Reserves the same number in all processes of a party, and returns it. A party of an intercommunicator
+/// has the processes of both groups.
 ///
 /// # Errors
 /// A process has no number left, or a process has failed.
@@ -28,8 +28,9 @@ pub(super) async fn number(party: &Party) -> Result<u32> {
 /// The proposals of one process. In each round all processes propose their lowest free number that is not
 /// below the floor; the greatest proposal becomes the next floor, until all propose the same number.
 ///
-/// Agreements of several threads could take each other's numbers in each round and never end. Each agreement
-/// therefore raises its floor by an additional distance, which differs between agreements and grows.
+/// Agreements of several threads could take each other's numbers in each round and never end. Each
+/// agreement therefore raises its floor by an additional distance, which differs between agreements and
+/// grows.
 pub(crate) struct Proposal {
     /// Differs between agreements that run at the same time.
     salt: u64,
@@ -51,8 +52,8 @@ impl Proposal {
         proposed
     }
 
-    /// Ends a round, in which `most` is the greatest proposal and `least` the negative of the least. Returns
-    /// the number if all proposals were equal.
+    /// Ends a round, in which `most` is the greatest proposal and `least` the negative of the least.
+    /// Returns the number if all proposals were equal.
     ///
     /// # Errors
     /// A process has no number left.

@@ -1,21 +1,23 @@
-//! Agreement among the ranks of a communicator: all survivors get the same decision, although ranks may fail
-//! at any time. This is the state machine of one rank; the caller transports messages and detects failures.
+//! Agreement among the ranks of a communicator: all survivors get the same decision, although ranks may
+//! fail at any time. This is the state machine of one rank; the caller transports messages and detects
+//! failures.
 //!
 //! Contributions travel up a tree to the *root*, the lowest live rank, and its decision travels down (two
-//! passes, 2 log2(n) steps without failures). The protocol follows the early-returning agreement of Herault,
-//! Bouteiller, Bosilca and others (SC 2015): a rank returns as soon as it has the decision, and stores the
-//! decision for ranks that request it later.
+//! passes, 2 log2(n) steps without failures). The protocol follows the early-returning agreement of
+//! Herault, Bouteiller, Bosilca and others (SC 2015): a rank returns as soon as it has the decision, and
+//! stores the decision for ranks that request it later.
 //!
-//! The *view* of a rank is the set of ranks that it knows to have failed. A rank collects contributions for
-//! one view: it counts only contributions that were sent in the same view, and starts again when it learns of
-//! a failure. It drops messages of ranks in its view.
+//! The *view* of a rank is the set of ranks that it knows to have failed. A rank collects contributions
+//! for one view: it counts only contributions that were sent in the same view, and starts again when it
+//! learns of a failure. It drops messages of ranks in its view.
 //!
-//! These rules make decisions unique. A root decides only after each survivor has contributed in the view of
-//! the root, and a rank contributes only while it has no decision. All earlier roots are in that view, so from
-//! then on no survivor accepts a decision of an earlier root. A survivor that already has a decision answers
-//! with it instead, and the new root adopts it.
+//! These rules make decisions unique. A root decides only after each survivor has contributed in the view
+//! of the root, and a rank contributes only while it has no decision. All earlier roots are in that view,
+//! so from then on no survivor accepts a decision of an earlier root. A survivor that already has a
+//! decision answers with it instead, and the new root adopts it.
 //!
-//! The failure detector must be accurate (no live rank is in a view) and complete (every failure is detected).
+//! The failure detector must be accurate (no live rank is in a view) and complete (every failure is
+//! detected).
 
 use super::set::Set;
 
@@ -57,7 +59,7 @@ pub(crate) enum Message {
         covered: Set,
         value: Value,
     },
-    /// The decision, sent to children and to ranks that request it.
+    /// The decision, sent to neighbours in the tree and to ranks that request it.
     Down(Decision),
 }
 

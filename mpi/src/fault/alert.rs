@@ -7,8 +7,8 @@ use crate::world::{World, world};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Time after a failure during which waiting threads leave the engine to check for failures. A waiting thread
-/// advances tasks after each arrival, and at least every 50 ms, so 1 s suffices for all of them.
+/// Time after a failure during which waiting threads leave the engine to check for failures. A waiting
+/// thread advances tasks after each arrival, and at least every 50 ms, so 1 s suffices for all of them.
 const RECHECK_TIME: Duration = Duration::from_secs(1);
 
 /// Set if the launcher of NewMadeleine reports deaths to this process.

@@ -41,8 +41,8 @@ pub(crate) fn revoke(handle: Comm) -> Result<()> {
     at_hand::run(|engine| state::lock().revoke(engine, &comm))
 }
 
-/// Returns the failed processes of a communicator that this process knows; if `acknowledged`, only those that
-/// the program has acknowledged.
+/// Returns the failed processes of a communicator that this process knows; if `acknowledged`, only those
+/// that the program has acknowledged.
 pub(crate) fn failed(comm: &Communicator, acknowledged: bool) -> Processes {
     let state = state::lock();
     let bound = match acknowledged {
@@ -84,8 +84,8 @@ async fn decide(comm: &Communicator, flags: i32, most: [i64; 2]) -> Result<Decis
     .await
 }
 
-/// Returns the bitwise AND of the flags of all survivors, and an error if one of them has not acknowledged a
-/// failure. Both are the same in all survivors.
+/// Returns the bitwise AND of the flags of all survivors, and an error if one of them has not
+/// acknowledged a failure. Both are the same in all survivors.
 async fn agree_flags(comm: Arc<Communicator>, flags: i32) -> Result<(i32, Option<Error>)> {
     let Decision { value, failed } = decide(&comm, flags, [0; 2]).await?;
     let text = "processes of the communicator have failed, and not all others have acknowledged that";

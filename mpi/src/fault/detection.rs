@@ -1,6 +1,7 @@
-//! Detection of deaths, from three sources. The launcher of NewMadeleine reports them: it is the parent of the
-//! processes on its host, and its agents report deaths on other hosts. The engine detects lost links, often
-//! earlier. With another launcher (`NMAD_FT=on`) a rank that detects a death notifies the other ranks.
+//! Detection of deaths, from three sources. The launcher of NewMadeleine reports them: it is the parent
+//! of the processes on its host, and its agents report deaths on other hosts. The engine detects lost
+//! links, often earlier. With another launcher (`NMAD_FT=on`) a rank that detects a death notifies the
+//! other ranks.
 
 use super::alert;
 use super::state::{self, Faults};
@@ -54,8 +55,8 @@ struct Reported {
     lost: Vec<u32>,
 }
 
-/// Reports processes to the launcher to which all links are lost and whose death the launcher has not reported
-/// within an interval: they are alive, but no network connects them to this process.
+/// Reports processes to the launcher to which all links are lost and whose death the launcher has not
+/// reported within an interval: they are alive, but no network connects them to this process.
 fn report_unreachable(world: &World, reported: &mut Reported, report: &Report) {
     match report {
         Report::Died(died) if !died.is_empty() => reported.died.extend(died),

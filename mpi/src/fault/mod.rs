@@ -2,14 +2,14 @@
 //! the calls of User-Level Failure Mitigation (Bland, Bouteiller, Herault, Hursey, Bosilca, Dongarra, 2012;
 //! `MPIX_Comm_revoke` and others).
 //!
-//! - [`detection`] receives reports of deaths from the launcher, and registers the service that handles lost
-//!   links and the notices of other ranks.
+//! - [`detection`] receives reports of deaths from the launcher, and registers the service that handles
+//!   lost links and the notices of other ranks.
 //! - [`state`] holds the failed processes, communicators and agreements that this process knows. It ends
 //!   receives in the collective context of communicators that have a failed process. (The engine ends
 //!   receives whose source is a failed process.)
 //! - [`alert`] makes waiting threads check for failures.
-//! - [`agreement`] is the state machine of `MPIX_Comm_agree` and `MPIX_Comm_shrink`; [`message`] encodes its
-//!   messages.
+//! - [`agreement`] is the state machine of `MPIX_Comm_agree` and `MPIX_Comm_shrink`; [`message`] encodes
+//!   its messages.
 //! - [`calls`] implements the `MPIX_` functions.
 //!
 //! Without `--ft` none of this runs, and a death ends the job.
@@ -47,8 +47,8 @@ pub(crate) fn reset_contexts(number: u32) -> Result<()> {
     if is_on() { at_hand::run(|engine| state::lock().reset_contexts(engine, number)) } else { Ok(()) }
 }
 
-/// Returns the error of a receive from any source if a process of the communicator has failed and the program
-/// has not acknowledged that with `MPIX_Comm_failure_ack`.
+/// Returns the error of a receive from any source if a process of the communicator has failed and the
+/// program has not acknowledged that with `MPIX_Comm_failure_ack`.
 #[cold]
 pub(crate) fn any_source_error(comm: &Communicator, class: Class) -> Option<Error> {
     let process = state::lock().unacknowledged(comm)?;

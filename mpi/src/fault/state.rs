@@ -1,6 +1,6 @@
-//! The failures that this process knows, and its reactions to them. This code runs in a thread that holds the
-//! lock of the engine: as a service after each poll of the rails, and when the launcher reports a death.
-//! Lock order: first the engine, then [`STATE`].
+//! The failures that this process knows, and its reactions to them. This code runs in a thread that holds
+//! the lock of the engine: as a service after each poll of the rails, and when the launcher reports a
+//! death. Lock order: first the engine, then [`STATE`].
 
 use super::agreement::{Agreement, Decision, Message, Value};
 use super::alert;
@@ -79,8 +79,8 @@ impl Service for Faults {
 }
 
 impl State {
-    /// Handles notices that have arrived and failures that the engine has detected; returns whether there were
-    /// any.
+    /// Handles notices that have arrived and failures that the engine has detected; returns whether there
+    /// were any.
     pub(super) fn progress(&mut self, engine: &mut Engine) -> bool {
         let mut worked = self.receive_notices(engine);
         while let Some(process) = self.next_failed(engine) {
@@ -194,8 +194,8 @@ impl State {
     pub(super) fn decision(&mut self, engine: &mut Engine, name: Name) -> Option<Decision> {
         self.progress(engine);
         let decision = self.agreements.get(&name)?.agreement.decision()?.clone();
-        // Every survivor has contributed to this agreement, hence has the decision of the one before. No rank
-        // requests that again.
+        // Every survivor has contributed to this agreement, hence has the decision of the one before. No
+        // rank requests that again.
         self.agreements.retain(|kept, _| kept.0 != name.0 || kept.1 >= name.1);
         if self.agreements.len() > KEPT_MAX {
             let is_over = |running: &Running| running.agreement.decision().is_some();

@@ -1,7 +1,7 @@
 //! Implementation of the calls of User-Level Failure Mitigation.
 
 use super::agreement::{Decision, Value};
-use super::message::Name;
+use super::message::AgreementId;
 use super::set::Set;
 use super::state;
 use crate::at_hand;
@@ -65,7 +65,7 @@ pub(crate) fn acknowledge(comm: &Communicator, most: Option<usize>) -> usize {
 }
 
 /// Contributes to the next agreement on a communicator; returns its identifier.
-fn join(comm: &Communicator, flags: i32, most: [i64; 2]) -> Result<Name> {
+fn join(comm: &Communicator, flags: i32, most: [i64; 2]) -> Result<AgreementId> {
     at_hand::run(|engine| {
         let mut state = state::lock();
         let acknowledged = state.acknowledged(comm);
@@ -75,8 +75,8 @@ fn join(comm: &Communicator, flags: i32, most: [i64; 2]) -> Result<Name> {
 
 /// Contributes to the next agreement on a communicator, and waits for its decision.
 async fn decide(comm: &Communicator, flags: i32, most: [i64; 2]) -> Result<Decision> {
-    let name = join(comm, flags, most)?;
-    std::future::poll_fn(move |_| match at_hand::run(|engine| state::lock().decision(engine, name)) {
+    let id = join(comm, flags, most)?;
+    std::future::poll_fn(move |_| match at_hand::run(|engine| state::lock().decision(engine, id)) {
         Ok(None) => Poll::Pending,
         Ok(Some(decision)) => Poll::Ready(Ok(decision)),
         Err(gone) => Poll::Ready(Err(gone)),
@@ -157,11 +157,11 @@ pub(crate) fn ishrink(handle: Comm) -> Result<(Comm, Request)> {
 /// barrier, so a process that has left ends the wait, too.
 pub(crate) fn finalize_barrier(handle: Comm) -> Result<()> {
     let comm = comm::share(handle)?;
-    let name = join(&comm, 0, [0; 2])?;
+    let id = join(&comm, 0, [0; 2])?;
     block_on(std::future::poll_fn(move |_| {
         let is_over = at_hand::run(|engine| {
             let mut state = state::lock();
-            state.decision(engine, name).is_some() || state.has_any_left(engine, &comm)
+            state.decision(engine, id).is_some() || state.has_any_left(engine, &comm)
         });
         match is_over {
             Ok(false) => Poll::Pending,

@@ -5,7 +5,7 @@ use super::set::Set;
 use newmadeleine::engine::Context;
 
 /// Identifies an agreement: context of its communicator, and sequence number on that communicator.
-pub(super) type Name = (u32, u64);
+pub(super) type AgreementId = (u32, u64);
 
 /// A message about failures, from one process to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(super) enum Notice {
     /// The rank (see [`super::state::ranks`]) of the communicator with this context has failed.
     Failed(Context, u32),
     /// An encoded message of an agreement. Decoding needs the number of ranks.
-    Agreement(Name, Vec<u8>),
+    Agreement(AgreementId, Vec<u8>),
 }
 
 const REVOKED: u8 = 0;

@@ -4,7 +4,7 @@
 
 use super::agreement::{Agreement, Decision, Message, Value};
 use super::alert;
-use super::message::{Name, Notice};
+use super::message::{AgreementId, Notice};
 use super::set::Set;
 use crate::comm::{Communicator, FAULTS, Kept};
 use crate::health::FAILED;
@@ -28,7 +28,7 @@ static STATE: Mutex<State> = Mutex::new(State {
 });
 
 /// Bound on stored agreements. A decision is stored for ranks that request it later.
-const KEPT_MAX: usize = 256;
+const AGREEMENTS_MAX: usize = 256;
 
 /// Bound on deferred notices. More are dropped.
 const DEFERRED_MAX: usize = 4096;
@@ -38,7 +38,7 @@ pub(super) struct State {
     comms: Vec<Weak<Communicator>>,
     /// Failed processes, in the order of detection by this process.
     failed: Vec<u32>,
-    agreements: BTreeMap<Name, Running>,
+    agreements: BTreeMap<AgreementId, Running>,
     /// Senders and notices about communicators that this process has not created yet.
     deferred: Vec<(u32, Notice)>,
     sending: Vec<(RequestId, Kept)>,
@@ -124,12 +124,12 @@ impl State {
                 self.report_failure(engine, &comm, process);
             }
         }
-        let names: Vec<Name> = self.agreements.keys().copied().collect();
-        for name in names {
-            let Some(running) = self.agreements.get_mut(&name) else { continue };
+        let ids: Vec<AgreementId> = self.agreements.keys().copied().collect();
+        for id in ids {
+            let Some(running) = self.agreements.get_mut(&id) else { continue };
             if let Some(rank) = running.processes.iter().position(|member| *member == process) {
                 let out = running.agreement.on_failed(rank);
-                self.send_all(engine, name, out);
+                self.send_all(engine, id, out);
             }
         }
         alert::recheck_waits();
@@ -145,7 +145,7 @@ impl State {
         }
     }
 
-    /// Registers a communicator that has its context, and applies failures and notices that came earlier.
+    /// Registers a communicator that has its context, and applies failures and notices that arrived earlier.
     pub(super) fn watch(&mut self, engine: &mut Engine, comm: &Arc<Communicator>) {
         self.comms.push(Arc::downgrade(comm));
         for process in self.failed.clone() {
@@ -161,7 +161,7 @@ impl State {
     pub(super) fn reset_contexts(&mut self, engine: &mut Engine, number: u32) {
         let contexts = contexts(number);
         contexts.into_iter().for_each(|context| engine.reopen_context(context));
-        self.agreements.retain(|name, _| name.0 != contexts[0].0);
+        self.agreements.retain(|id, _| id.0 != contexts[0].0);
     }
 
     /// Revokes a communicator, and notifies its processes.
@@ -180,26 +180,26 @@ impl State {
         alert::recheck_waits();
     }
 
-    /// Contributes to an agreement of a communicator; returns its name.
-    pub(super) fn join(&mut self, engine: &mut Engine, comm: &Communicator, value: Value) -> Name {
-        let name = (comm.context().0, comm.health().next_agreement());
-        self.begin_agreement(comm, name);
-        let Some(running) = self.agreements.get_mut(&name) else { return name };
+    /// Contributes to an agreement of a communicator; returns its id.
+    pub(super) fn join(&mut self, engine: &mut Engine, comm: &Communicator, value: Value) -> AgreementId {
+        let id = (comm.context().0, comm.health().next_agreement());
+        self.begin_agreement(comm, id);
+        let Some(running) = self.agreements.get_mut(&id) else { return id };
         let out = running.agreement.join(value);
-        self.send_all(engine, name, out);
-        name
+        self.send_all(engine, id, out);
+        id
     }
 
     /// Returns the decision of an agreement; `None` while it is undecided.
-    pub(super) fn decision(&mut self, engine: &mut Engine, name: Name) -> Option<Decision> {
+    pub(super) fn decision(&mut self, engine: &mut Engine, id: AgreementId) -> Option<Decision> {
         self.progress(engine);
-        let decision = self.agreements.get(&name)?.agreement.decision()?.clone();
+        let decision = self.agreements.get(&id)?.agreement.decision()?.clone();
         // Every survivor has contributed to this agreement, hence has the decision of the one before. No
         // rank requests that again.
-        self.agreements.retain(|kept, _| kept.0 != name.0 || kept.1 >= name.1);
-        if self.agreements.len() > KEPT_MAX {
+        self.agreements.retain(|kept, _| kept.0 != id.0 || kept.1 >= id.1);
+        if self.agreements.len() > AGREEMENTS_MAX {
             let is_over = |running: &Running| running.agreement.decision().is_some();
-            let oldest = self.agreements.iter().find(|(kept, running)| **kept != name && is_over(running));
+            let oldest = self.agreements.iter().find(|(kept, running)| **kept != id && is_over(running));
             oldest.map(|(kept, _)| *kept).and_then(|kept| self.agreements.remove(&kept));
         }
         Some(decision)
@@ -254,8 +254,8 @@ impl State {
         self.live().into_iter().find(|comm| comm.context().0 == context)
     }
 
-    fn begin_agreement(&mut self, comm: &Communicator, name: Name) {
-        if self.agreements.contains_key(&name) {
+    fn begin_agreement(&mut self, comm: &Communicator, id: AgreementId) {
+        if self.agreements.contains_key(&id) {
             return;
         }
         let processes = ranks(comm);
@@ -268,7 +268,7 @@ impl State {
         let me = world().map_or(0, |world| world.session().rank());
         let me = processes.iter().position(|process| *process == me).unwrap_or(0);
         let agreement = Agreement::new(me, processes.len(), failed);
-        self.agreements.insert(name, Running { agreement, processes });
+        self.agreements.insert(id, Running { agreement, processes });
     }
 
     /// Receives and handles notices; returns whether any has arrived.
@@ -278,16 +278,16 @@ impl State {
             let request = engine.recv_claimed(claim, into.segments());
             self.receiving.push((claim.envelope.peer.0, request, into));
         }
-        let mut came = Vec::new();
+        let mut arrived = Vec::new();
         for (from, request, into) in std::mem::take(&mut self.receiving) {
             match engine.take(request) {
                 None => self.receiving.push((from, request, into)),
-                Some(Ok(_)) => came.push((from, into.release())),
+                Some(Ok(_)) => arrived.push((from, into.release())),
                 Some(Err(_)) => drop(into.release()),
             }
         }
-        let any = !came.is_empty();
-        for (from, bytes) in came {
+        let any = !arrived.is_empty();
+        for (from, bytes) in arrived {
             if let Some(notice) = Notice::decode(&bytes).filter(|_| !self.failed.contains(&from)) {
                 self.handle_notice(engine, from, notice);
             }
@@ -306,12 +306,12 @@ impl State {
                 Some(comm) => self.revoke(engine, &comm),
                 None => self.defer_notice(from, notice),
             },
-            Notice::Agreement(name, bytes) => {
-                if !self.agreements.contains_key(name) {
-                    let Some(comm) = self.find_comm(name.0) else { return self.defer_notice(from, notice) };
-                    self.begin_agreement(&comm, *name);
+            Notice::Agreement(id, bytes) => {
+                if !self.agreements.contains_key(id) {
+                    let Some(comm) = self.find_comm(id.0) else { return self.defer_notice(from, notice) };
+                    self.begin_agreement(&comm, *id);
                 }
-                self.handle_agreement_message(engine, from, *name, bytes);
+                self.handle_agreement_message(engine, from, *id, bytes);
             }
         }
     }
@@ -322,15 +322,15 @@ impl State {
         }
     }
 
-    fn handle_agreement_message(&mut self, engine: &mut Engine, from: u32, name: Name, bytes: &[u8]) {
-        let Some(Running { agreement, processes }) = self.agreements.get_mut(&name) else { return };
+    fn handle_agreement_message(&mut self, engine: &mut Engine, from: u32, id: AgreementId, bytes: &[u8]) {
+        let Some(Running { agreement, processes }) = self.agreements.get_mut(&id) else { return };
         let Some(rank) = processes.iter().position(|process| *process == from) else { return };
         let Some(message) = Message::decode(bytes, processes.len()) else { return };
         let before = agreement.failed().clone();
         let out = agreement.on_message(rank, message);
         let learnt = agreement.failed().iter().filter(|rank| !before.has(*rank));
         let learnt: Vec<u32> = learnt.filter_map(|rank| processes.get(rank).copied()).collect();
-        self.send_all(engine, name, out);
+        self.send_all(engine, id, out);
         self.adopt_failures(engine, from, &learnt);
     }
 
@@ -343,11 +343,11 @@ impl State {
         }
     }
 
-    fn send_all(&mut self, engine: &mut Engine, name: Name, out: Vec<(usize, Message)>) {
+    fn send_all(&mut self, engine: &mut Engine, id: AgreementId, out: Vec<(usize, Message)>) {
         for (rank, message) in out {
-            let process = self.agreements.get(&name).and_then(|running| running.processes.get(rank).copied());
+            let process = self.agreements.get(&id).and_then(|running| running.processes.get(rank).copied());
             if let Some(process) = process {
-                self.send(engine, process, &Notice::Agreement(name, message.encode()));
+                self.send(engine, process, &Notice::Agreement(id, message.encode()));
             }
         }
     }

@@ -7,8 +7,8 @@ use crate::fault::calls;
 use crate::handle::{Comm, Group, Request};
 use crate::objects::hand_out_group;
 
-/// `MPIX_Comm_revoke`: makes all communication calls on the communicator return `MPIX_ERR_REVOKED`, in
-/// all its processes.
+/// `MPIX_Comm_revoke`: makes all communication calls on the communicator, except agree and shrink, return
+/// `MPIX_ERR_REVOKED`, in all its processes.
 ///
 /// # Errors
 /// There is no such communicator, or the job does not survive failures.

@@ -1,5 +1,5 @@
-//! Deaths of ranks, which our launcher reports to the others of a job with `--ft`: each rank inherits the
-//! end of a pipe on which the launcher writes the numbers of ranks that have died.
+//! Reports of deaths in a job with `--ft`: each rank inherits the read end of a pipe, to which the launcher
+//! writes the numbers of ranks that have died.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::AtomicBool;
@@ -12,40 +12,40 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::{LaunchError, os};
 
-/// The variable with the number of the descriptor.
+/// Environment variable with the number of the read end.
 pub(crate) const VARIABLE: &str = "NMAD_DEATHS_FD";
 
-/// Bytes of one report: the number of a rank.
+/// Bytes of one report: a rank in native byte order.
 const REPORT: usize = 4;
 
-/// The reports that this rank gets.
+/// The rank's end: receives reports.
 #[derive(Debug)]
 pub struct Deaths {
     fd: OwnedFd,
-    /// Bytes of a report that has not arrived whole.
+    /// Bytes of an incomplete report.
     part: Vec<u8>,
 }
 
-/// Returns whether the launcher reports deaths to this process, and to the user.
+/// Returns whether the launcher reports deaths to this process. The launcher then also informs the user.
 pub fn are_reported() -> bool {
     std::env::var_os(VARIABLE).is_some()
 }
 
-/// What a wait for reports has found.
+/// Result of a wait for reports.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Report {
-    /// These ranks have died; none if the bound was reached.
+    /// Ranks that have died; empty if the bound was reached first.
     Died(Vec<u32>),
-    /// The launcher is gone.
+    /// The launcher has ended.
     Gone,
 }
 
 impl Deaths {
-    /// Takes over the descriptor from the launcher; `None` in a job without `--ft`. It works once in a
-    /// process.
+    /// Takes ownership of the descriptor from the launcher; `None` in a job without `--ft`. A process can
+    /// call this once.
     ///
     /// # Errors
-    /// The variable names no descriptor of this process.
+    /// The variable does not hold an open descriptor of this process.
     pub fn open() -> Result<Option<Deaths>, LaunchError> {
         let Ok(text) = std::env::var(VARIABLE) else { return Ok(None) };
         let wrong =
@@ -58,7 +58,7 @@ impl Deaths {
         Ok(Some(Deaths { fd, part: Vec::new() }))
     }
 
-    /// Waits until ranks have died, for at most `bound`, or until the other end of `stop` is closed.
+    /// Waits until ranks have died, until the other end of `stop` is closed, or for at most `bound`.
     pub fn wait(&mut self, bound: Duration, stop: BorrowedFd<'_>) -> Report {
         let bound = Timespec::try_from(bound).ok();
         let stop = PollFd::from_borrowed_fd(stop, PollFlags::IN);
@@ -80,23 +80,23 @@ impl Deaths {
     }
 }
 
-/// The launcher's end for one rank.
-pub(crate) struct Teller(OwnedFd);
+/// The launcher's end of the pipe to one rank: sends reports.
+pub(crate) struct Reporter(OwnedFd);
 
-impl Teller {
-    /// Makes a pipe: our end, and that of the rank.
+impl Reporter {
+    /// Makes a pipe; returns the launcher's end and the rank's end.
     ///
     /// # Errors
     /// The process has no descriptors left.
-    pub(crate) fn new() -> Result<(Teller, OwnedFd), Errno> {
+    pub(crate) fn new() -> Result<(Reporter, OwnedFd), Errno> {
         let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
         rustix::fs::fcntl_setfl(&ours, OFlags::NONBLOCK)?;
-        Ok((Teller(ours), theirs))
+        Ok((Reporter(ours), theirs))
     }
 
-    /// Tells the rank of a death. A rank that has ended, or that never reads its reports and has 16,000
-    /// of them, does not get it.
-    pub(crate) fn tell(&self, rank: u32) {
+    /// Reports a death to the rank. The report is lost if the rank has ended, or if the pipe is full, which
+    /// takes 16,000 unread reports.
+    pub(crate) fn report(&self, rank: u32) {
         while write(self.0.as_fd(), &rank.to_ne_bytes()) == Err(Errno::INTR) {}
     }
 }
@@ -106,20 +106,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reports_arrive_whole_and_the_end_of_the_launcher_is_seen() {
-        let (teller, fd) = Teller::new().expect("a pipe");
+    fn partial_reports_are_completed_and_the_end_of_the_launcher_is_detected() {
+        let (reporter, fd) = Reporter::new().expect("a pipe");
         rustix::fs::fcntl_setfl(&fd, OFlags::NONBLOCK).expect("a pipe");
         let mut deaths = Deaths { fd, part: Vec::new() };
         let (stop, _running) = pipe_with(PipeFlags::CLOEXEC).expect("a pipe");
         assert_eq!(deaths.wait(Duration::ZERO, stop.as_fd()), Report::Died(vec![]));
-        teller.tell(3);
-        teller.tell(70_000);
+        reporter.report(3);
+        reporter.report(70_000);
         assert_eq!(deaths.wait(Duration::from_secs(9), stop.as_fd()), Report::Died(vec![3, 70_000]));
-        write(&teller.0, &[7, 0]).expect("room");
+        write(&reporter.0, &[7, 0]).expect("room");
         assert_eq!(deaths.wait(Duration::from_secs(9), stop.as_fd()), Report::Died(vec![]));
-        write(&teller.0, &[0, 0]).expect("room");
+        write(&reporter.0, &[0, 0]).expect("room");
         assert_eq!(deaths.wait(Duration::from_secs(9), stop.as_fd()), Report::Died(vec![7]));
-        drop(teller);
+        drop(reporter);
         assert_eq!(deaths.wait(Duration::from_secs(9), stop.as_fd()), Report::Gone);
     }
 }

@@ -1,10 +1,10 @@
-//! Whether the job survives failures, how many there are, and what a communicator knows of those among its
-//! processes.
+//! Global failure state (fault tolerance on or off, number of failures) and the failure state of each
+//! communicator. Calls check these before they communicate.
 
 use crate::error::{Class, Error, Result};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
-/// Whether the job survives deaths.
+/// Set if the job survives deaths.
 pub(crate) static IS_ON: AtomicBool = AtomicBool::new(false);
 /// Number of processes that have failed.
 pub(crate) static FAILED: AtomicUsize = AtomicUsize::new(0);
@@ -15,41 +15,43 @@ pub(crate) fn is_on() -> bool {
     IS_ON.load(Ordering::Relaxed)
 }
 
-/// Returns whether a process has failed and the job goes on.
+/// Returns whether the job has lost a process and continues.
 #[inline]
 pub(crate) fn any_failed() -> bool {
     FAILED.load(Ordering::Relaxed) > 0
 }
 
-/// Returns the class of errors that say that a process is gone.
+/// Returns the class of the error of a call that needs a lost process.
 pub(crate) fn class_of_loss() -> Class {
     if is_on() { Class::PROC_FAILED } else { Class::PROC_ABORTED }
 }
 
-/// The communicator was revoked. The sign, so that sends check it together with the sign of the tag.
+/// Flag: the communicator was revoked. It is the sign bit, so that a send checks it and the sign of the tag
+/// with one test.
 const REVOKED: i32 = i32::MIN;
-/// One of its processes has failed.
+/// Flag: a process of the communicator has failed.
 const BROKEN: i32 = 1;
 
-/// Failures among the processes of a communicator.
+/// Failure state of a communicator.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
     flags: AtomicI32,
-    /// Failures that the program has acknowledged: so many of those that this process has learnt of, in
-    /// their order.
+    /// Number of failures, in the order of detection by this process, that the program has acknowledged. It
+    /// counts failures of all processes, including those outside the communicator.
     pub(crate) acknowledged: AtomicUsize,
-    /// Agreements that were begun.
+    /// Number of agreements that this process has begun.
     agreements: AtomicU64,
 }
 
 impl Health {
-    /// Negative if the communicator was revoked.
+    /// Returns a negative number if the communicator was revoked.
     #[inline]
     pub(crate) fn sign(&self) -> i32 {
         self.flags.load(Ordering::Relaxed)
     }
 
-    /// Returns whether collectives can take place: it was not revoked, and no process has failed.
+    /// Returns whether collectives are possible: the communicator was not revoked, and none of its
+    /// processes has failed.
     #[inline]
     pub(crate) fn is_well(&self) -> bool {
         self.sign() == 0
@@ -59,12 +61,13 @@ impl Health {
         self.sign() < 0
     }
 
-    /// Marks it revoked; returns whether it was not before.
+    /// Marks the communicator as revoked; returns whether this is its first revocation.
     pub(crate) fn revoke(&self) -> bool {
         self.flags.fetch_or(REVOKED, Ordering::Relaxed) >= 0
     }
 
-    pub(crate) fn break_up(&self) {
+    /// Records that a process of the communicator has failed.
+    pub(crate) fn mark_broken(&self) {
         self.flags.fetch_or(BROKEN, Ordering::Relaxed);
     }
 
@@ -82,7 +85,7 @@ impl Health {
         Err(match self.is_revoked() {
             true => revoked(),
             false => Class::PROC_FAILED
-                .error("a process of the communicator has failed: MPIX_Comm_shrink makes one without it"),
+                .error("a process of the communicator has failed: MPIX_Comm_shrink creates one without it"),
         })
     }
 
@@ -91,8 +94,9 @@ impl Health {
     }
 }
 
-/// The error of calls on a revoked communicator.
+/// Returns the error of calls on a revoked communicator.
 #[cold]
 pub(crate) fn revoked() -> Error {
-    Class::REVOKED.error("the communicator was revoked: MPIX_Comm_shrink makes another one of its processes")
+    Class::REVOKED
+        .error("the communicator was revoked: MPIX_Comm_shrink creates a new one of its live processes")
 }

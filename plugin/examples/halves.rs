@@ -1,5 +1,5 @@
-//! A plug-in in Rust: `halves` splits large messages into equal parts, and leaves small ones to the rail with
-//! the lowest latency.
+//! A plug-in in Rust: `halves` splits large messages into equal parts, and sends small ones over the rail
+//! with the lowest latency.
 //!
 //! ```text
 //! cargo build -p nmad-plugin --example halves
@@ -26,7 +26,7 @@ impl Strategy for Halves {
 
     fn split(&mut self, _: u32, len: u64, ways: &[Way<'_>], shares: &mut [u64]) -> Split {
         shares.fill(len / ways.len() as u64);
-        // Rounding must not lose a byte.
+        // The shares must add up to `len`.
         shares[0] += len % ways.len() as u64;
         Split::Shares
     }

@@ -1,16 +1,17 @@
-//! Predicted times of a rail, as a function of the library that a strategy calls. A plug-in gets it with each
-//! way, so that it need not be linked with the library that has loaded it.
+//! Predicted times of a rail. A strategy calls a function of the library, whose address it gets with each
+//! way, so a plug-in need not be linked with the library that loads it.
 
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 
-/// A model of a rail.
+/// A performance model of a rail.
 pub trait Predict {
-    /// Returns the nanoseconds for `len` bytes in a packet, or, if `large`, as a part of a large message.
+    /// Returns the time in nanoseconds for `len` bytes in a packet or, if `large`, as part of a large
+    /// message.
     fn ns(&self, len: u64, large: bool) -> u64;
 }
 
-/// `nmad_forecast_t`: a model of a rail, behind a function of C.
+/// `nmad_forecast_t`: a performance model behind a C function.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Forecast<'a> {
@@ -31,8 +32,8 @@ impl<'a> Forecast<'a> {
 }
 
 extern "C" fn ask<P: Predict>(forecast: &Forecast<'_>, len: u64, large: c_int) -> u64 {
-    // SAFETY: `Forecast::of` has set function and pointer together, and borrows the model for as long as the
-    // forecast lives.
+    // SAFETY: `Forecast::of` has set function and pointer together, and borrows the model for as long as
+    // the forecast lives.
     let model = unsafe { &*forecast.of.cast::<P>() };
     model.ns(len, large != 0)
 }

@@ -1,14 +1,14 @@
-//! The structures of `nmad.h` that library and strategy share. Their layout is part of the binary interface;
-//! the tests of `capi` hold them against the header.
+//! The structures of `nmad.h` that library and strategy share. Their layout is part of the binary
+//! interface; tests of `capi` compare it with the header.
 
 use crate::forecast::Forecast;
 use std::ffi::{c_char, c_int, c_void};
 
-/// `NMAD_DEPENDS`: it must not leave before the message that was submitted before it.
+/// `NMAD_DEPENDS`: the message must not leave before the one that was submitted before it.
 pub const DEPENDS: u32 = 8;
-/// `NMAD_LATENCY`: it shall not wait.
+/// `NMAD_LATENCY`: the message shall not be delayed.
 pub const LATENCY: u32 = 16;
-/// `NMAD_BANDWIDTH`: it is part of much data.
+/// `NMAD_BANDWIDTH`: the message is part of a bulk transfer.
 pub const BANDWIDTH: u32 = 32;
 /// `NMAD_CONTROL`: a control message of the library.
 pub const CONTROL: u32 = 64;
@@ -23,9 +23,9 @@ pub const FASTEST: u32 = 2;
 pub struct Waiting {
     /// Tag of the message.
     pub tag: u64,
-    /// Bytes of the message; of a large one all of them, although the body is split later.
+    /// Bytes of the message, for a large message including the body, which is split later.
     pub len: u64,
-    /// Bytes that it takes in a packet.
+    /// Bytes that the entry takes in a packet.
     pub size: u64,
     /// Context of the message.
     pub context: u32,
@@ -37,15 +37,15 @@ pub struct Waiting {
     pub flags: u32,
 }
 
-/// `nmad_way_t`: a rail to a rank, at the moment of a decision.
+/// `nmad_way_t`: state of a rail to a rank at the time of a decision.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Way<'a> {
     /// Number of the rail.
     pub rail: u32,
-    /// The first of the rails over the same NIC.
+    /// Number of the first rail that uses the same NIC.
     pub wire: u32,
-    /// Nanoseconds until it will have carried what it was given; 0: it is idle.
+    /// Predicted nanoseconds until the rail is idle; 0: it is idle now.
     pub idle_in_ns: u64,
     /// Nominal bandwidth in bytes per second; 0: unknown.
     pub bandwidth: u64,
@@ -60,24 +60,24 @@ pub struct Way<'a> {
 }
 
 impl Way<'_> {
-    /// Whether it is the rail with the lowest latency; one of the rails always is.
+    /// Returns whether this is the rail with the lowest latency. There always is one.
     pub fn is_fastest(&self) -> bool {
         self.flags & FASTEST != 0
     }
 
-    /// Whether it is the first rail to the rank; one of the rails always is.
+    /// Returns whether this is the first rail to the rank. There always is one.
     pub fn is_primary(&self) -> bool {
         self.flags & PRIMARY != 0
     }
 
-    /// Predicts the nanoseconds that the idle rail takes for `len` bytes: for a message in a packet, or, if
-    /// `large`, for a part of a large message.
+    /// Predicts the time in nanoseconds that the rail, when idle, takes for `len` bytes: in a packet or, if
+    /// `large`, as part of a large message.
     pub fn predict(&self, len: u64, large: bool) -> u64 {
         self.forecast.ns(len, large)
     }
 }
 
-/// `nmad_turn_t`: a rank for which something waits.
+/// `nmad_turn_t`: a rank that has messages in its window.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Turn {
@@ -85,9 +85,9 @@ pub struct Turn {
     pub rank: u32,
     /// Priority of its first entry.
     pub priority: i32,
-    /// Bytes that wait.
+    /// Bytes in its window.
     pub backlog: u64,
-    /// Bytes of large messages that its receives wait for.
+    /// Bytes of large messages whose receives are ready for the data.
     pub granted: u64,
 }
 
@@ -103,23 +103,23 @@ pub type ChooseFn = extern "C-unwind" fn(*mut c_void, u32, *const Turn, usize) -
 /// `nmad_strategy_t.relearnt`
 pub type RelearntFn = extern "C-unwind" fn(*mut c_void, u32);
 
-/// `nmad_strategy_t`
+/// `nmad_strategy_t`: a table of functions.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct RawStrategy {
-    /// All but what was added later.
+    /// The fields of the first version.
     pub first: First,
     /// Called when forecasts have changed.
     pub relearnt: Option<RelearntFn>,
 }
 
-/// The beginning of `nmad_strategy_t`, which tables of all sizes have.
+/// The beginning of `nmad_strategy_t`, common to tables of all versions.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct First {
     /// Bytes of the whole table.
     pub size: usize,
-    /// The name that selects it, as text of C.
+    /// The name that selects the strategy, a C string.
     pub name: *const c_char,
     /// Passed to each function.
     pub state: *mut c_void,
@@ -133,16 +133,16 @@ pub struct First {
     pub choose: Option<ChooseFn>,
 }
 
-/// `nmad_plugin_t`: what a plug-in returns.
+/// `nmad_plugin_t`: result of the entry function of a plug-in.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct PlugIn {
-    /// [`crate::ABI`] at its compilation.
+    /// Value of [`crate::ABI`] when the plug-in was compiled.
     pub abi: u32,
     /// Number of strategies.
     pub count: u32,
-    /// Version of the plug-in, as text of C; may be NULL.
+    /// Version of the plug-in, a C string; may be NULL.
     pub version: *const c_char,
-    /// The strategies, one behind the other.
+    /// Array of strategies; the size of each is in its first field.
     pub strategies: *const RawStrategy,
 }

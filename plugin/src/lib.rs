@@ -1,17 +1,18 @@
-//! Strategies outside of the library: the table of functions that a strategy in C is, and what turns one in
-//! Rust into such a table.
+//! The interface between the library and strategies that are not part of it. A strategy in C is a table of
+//! functions; this crate also makes such a table from a strategy in Rust.
 //!
-//! A strategy in a shared library is compiled by another compiler than the library that loads it, so they
-//! share no Rust types, only these C structures ([`layout`], declared in `nmad.h`). The library reads and
-//! calls them by [`Table`]; an author in Rust writes [`Strategy`] and names it in [`strategies!`]:
+//! A plug-in (a shared library with strategies) may be compiled by another compiler than the library that
+//! loads it. Both therefore share no Rust types, only C structures ([`layout`], declared in `nmad.h`).
+//! The library reads them and calls their functions through [`Table`]. An author in Rust implements
+//! [`Strategy`] and exports it with [`strategies!`]:
 //!
 //! ```text
 //! # Cargo.toml:  [lib] crate-type = ["cdylib"]    [dependencies] nmad-plugin = "0.1"
 //! NMAD_STRATEGY=target/release/libmine.so:halves nmad bench bandwidth --rails 4gbit,2.8gbit
 //! ```
 //!
-//! This crate stands below the session and depends on nothing, so that a plug-in is small. It never knows the
-//! engine. `docs/strategy.md` shows both languages.
+//! This crate is below the session. It has no dependencies, so that a plug-in stays small, and must never
+//! know the engine. `docs/strategy.md` shows both languages.
 #![deny(unsafe_code)]
 
 #[allow(unsafe_code)]
@@ -32,10 +33,10 @@ pub use forecast::{Forecast, Predict};
 pub use layout::{PlugIn, RawStrategy, Turn, Waiting, Way};
 pub use table::{Fill, Offered, Table};
 
-/// Version of the interface between library and plug-in. It changes when a plug-in must be compiled again: a
-/// structure has another layout, or a function another meaning. Functions that are added at the end of
-/// [`RawStrategy`] do not change it, since a table says how long it is.
+/// Version of the binary interface between library and plug-in. It changes when plug-ins must be
+/// recompiled, because a structure has changed its layout or a function its meaning. Adding functions at
+/// the end of [`RawStrategy`] does not change it, since each table states its size.
 pub const ABI: u32 = 1;
 
-/// The function that a plug-in exports, which returns its [`PlugIn`].
+/// Name of the function that a plug-in exports. It returns its [`PlugIn`].
 pub const ENTRY: &std::ffi::CStr = c"nmad_strategies";

@@ -1,4 +1,4 @@
-//! The library's side: reads tables of functions, checks that they are complete, and calls them.
+//! The library's side: reads tables of functions, checks that they are complete, and calls their functions.
 
 use crate::ABI;
 use crate::layout::{
@@ -7,11 +7,11 @@ use crate::layout::{
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::with_exposed_provenance_mut;
 
-/// A complete table of functions: a strategy for any rank.
+/// A complete table of functions: one strategy, for all ranks.
 #[derive(Debug, Clone)]
 pub struct Table {
     name: String,
-    /// Address of the strategy's own state, which this side never dereferences.
+    /// Address of the strategy's own state; the library never dereferences it.
     state: usize,
     fill: FillFn,
     split: SplitFn,
@@ -29,56 +29,57 @@ pub struct Offered {
     pub tables: Vec<Table>,
 }
 
-/// What [`Table::fill`] decides about.
+/// Arguments of [`Table::fill`].
 #[derive(Debug, Clone, Copy)]
 pub struct Fill<'a> {
     /// The receiving rank.
     pub rank: u32,
     /// The rail.
     pub rail: &'a Way<'a>,
-    /// All entries that the rail may take.
+    /// All entries that the rail may carry.
     pub waiting: &'a [Waiting],
-    /// Bytes of the packet.
+    /// Free bytes in the packet.
     pub room: u64,
 }
 
-/// The value of `fill` for a failure, `SIZE_MAX` in C.
+/// Result of `fill` that reports a failure, `SIZE_MAX` in C.
 pub(crate) const FILL_FAILED: usize = usize::MAX;
 
 impl Table {
     /// Reads a table.
     ///
     /// # Errors
-    /// It is NULL, has the size of no known version, has no valid name, or lacks a function.
+    /// The pointer is NULL, or the table has an unknown size, an invalid name, or lacks a function.
     ///
     /// # Safety
-    /// The pointer is NULL or points to as many bytes as its first field says; the name is text of C, and the
-    /// functions do what `nmad.h` says, for as long as the process lives.
+    /// The pointer is NULL, or points to a table with the size that its first field states, whose name is
+    /// NULL or a C string. Until the process ends, its functions behave as `nmad.h` specifies.
     pub unsafe fn read(at: *const RawStrategy) -> Result<Table, String> {
         if at.is_null() {
             return Err("strategy is NULL".into());
         }
-        // SAFETY: its first field is there.
+        // SAFETY: every table has the first field.
         let size = unsafe { at.cast::<usize>().read() };
         let known = [size_of::<First>(), size_of::<RawStrategy>()];
         let (first, relearnt) = match known.iter().position(|known| *known == size) {
-            // SAFETY: the size says that this much is there.
+            // SAFETY: the table has the size of `First`.
             Some(0) => unsafe { (at.cast::<First>().read(), None) },
             Some(_) => {
-                // SAFETY: the size says that all is there.
+                // SAFETY: the table has the size of `RawStrategy`.
                 let whole = unsafe { at.read() };
                 (whole.first, whole.relearnt)
             }
             None => {
                 let [least, most] = known;
-                let why = "is that of no version of nmad_strategy_t";
-                return Err(format!("size {size} {why} (known: {least}, {most})"));
+                return Err(format!(
+                    "nmad_strategy_t has no version of size {size} (known: {least}, {most})"
+                ));
             }
         };
-        // SAFETY: NULL or text of C.
+        // SAFETY: the name is NULL or a C string.
         let name = unsafe { text(first.name) }.ok_or("name of the strategy is NULL")?;
         if name.is_empty() || name.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            return Err(format!("'{name}' is no name: it must have letters, and no spaces"));
+            return Err(format!("'{name}' is not a valid name: it must have letters, and no spaces"));
         }
         let (Some(fill), Some(split)) = (first.fill, first.split) else {
             return Err(format!("strategy '{name}' lacks a function: fill and split must not be NULL"));
@@ -87,20 +88,20 @@ impl Table {
         Ok(Table { name, state: state.expose_provenance(), fill, split, carried, choose, relearnt })
     }
 
-    /// Returns the name that its author gave it.
+    /// Returns the name of the strategy.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether it chooses between ranks.
+    /// Returns whether the strategy chooses between ranks.
     pub fn chooses(&self) -> bool {
         self.choose.is_some()
     }
 
-    /// Returns the places of the chosen entries, in their order in the packet.
+    /// Returns the indices of the chosen entries, in packet order.
     ///
     /// # Errors
-    /// The strategy has failed, or its answer is no list of places.
+    /// The strategy has failed, or has chosen an entry twice or one that does not exist.
     pub fn fill(&self, question: Fill<'_>) -> Result<Vec<usize>, String> {
         let Fill { rank, rail, waiting, room } = question;
         let count = waiting.len();
@@ -124,7 +125,7 @@ impl Table {
         Ok(chosen)
     }
 
-    /// Returns the bytes for each way; `None`: the rail that is idle first carries all of them.
+    /// Returns the bytes for each way; `None`: the rail that is idle first carries the whole message.
     ///
     /// # Errors
     /// The strategy has failed.
@@ -137,21 +138,21 @@ impl Table {
         }
     }
 
-    /// Reports that a message that was split over so many ways has arrived.
+    /// Reports that a message that was split over `ways` rails has arrived, `took_ns` after the split.
     pub fn carried(&self, rank: u32, len: u64, ways: usize, took_ns: u64) {
         if let Some(carried) = self.carried {
             carried(self.state(), rank, len, ways, took_ns);
         }
     }
 
-    /// Reports that forecasts have changed.
+    /// Reports that predictions have changed.
     pub fn relearnt(&self, rank: u32) {
         if let Some(relearnt) = self.relearnt {
             relearnt(self.state(), rank);
         }
     }
 
-    /// Returns the place of the rank whose turn it is; `None`: the one that has waited longest.
+    /// Returns the index of the chosen rank in `turns`; `None`: the rank that has waited longest.
     pub fn choose(&self, rail: u32, turns: &[Turn]) -> Option<usize> {
         let chosen = self.choose?(self.state(), rail, turns.as_ptr(), turns.len());
         Some(chosen).filter(|chosen| *chosen < turns.len())
@@ -163,20 +164,21 @@ impl Table {
 }
 
 impl Offered {
-    /// Reads what a plug-in returns.
+    /// Reads the table that a plug-in returns.
     ///
     /// # Errors
-    /// It is NULL, of another version of the interface, has no strategy, two of the same name, or one that
-    /// [`Table::read`] refuses.
+    /// The pointer is NULL, or the table has another version of the interface, no strategy, two with the
+    /// same name, or one that [`Table::read`] rejects.
     ///
     /// # Safety
-    /// The pointer is NULL or points to a `nmad_plugin_t` of the version in its first field, which lives as
-    /// long as the process; the same holds for its texts and strategies, which [`Table::read`] may read.
+    /// The pointer is NULL or points to an `nmad_plugin_t` of the version in its first field. The table,
+    /// its strings and its strategies live until the process ends, and the strategies fulfil the
+    /// conditions of [`Table::read`].
     pub unsafe fn read(at: *const PlugIn) -> Result<Offered, String> {
         if at.is_null() {
             return Err("returns NULL from nmad_strategies()".into());
         }
-        // SAFETY: every version begins with its number.
+        // SAFETY: tables of all versions begin with the version.
         let abi = unsafe { at.cast::<u32>().read() };
         if abi != ABI {
             return Err(format!(
@@ -193,25 +195,25 @@ impl Offered {
         let mut tables: Vec<Table> = Vec::new();
         let mut at = strategies;
         for _ in 0..count {
-            // SAFETY: `count` of them lie one behind the other, each as long as it says.
+            // SAFETY: the array has `count` elements, each with the size in its first field.
             let (table, size) = unsafe { (Table::read(at), at.cast::<usize>().read()) };
-            let table = table.map_err(|why| format!("offers what is no strategy: {why}"))?;
+            let table = table.map_err(|why| format!("offers an invalid strategy: {why}"))?;
             if tables.iter().any(|other| other.name == table.name) {
                 return Err(format!("offers two strategies with the name '{}'", table.name));
             }
             tables.push(table);
             at = at.wrapping_byte_add(size);
         }
-        // SAFETY: NULL or text of C.
+        // SAFETY: the version is NULL or a C string.
         Ok(Offered { version: unsafe { text(version) }.unwrap_or_default(), tables })
     }
 }
 
-/// Copies a text; bytes that are not UTF-8 are replaced.
+/// Copies a C string, and replaces bytes that are not UTF-8; `None` for NULL.
 ///
 /// # Safety
-/// The pointer is NULL or points to text that ends with a zero byte.
+/// The pointer is NULL or points to a C string.
 unsafe fn text(at: *const c_char) -> Option<String> {
-    // SAFETY: not NULL, so it is text.
+    // SAFETY: it is not NULL, so it is a C string.
     (!at.is_null()).then(|| unsafe { CStr::from_ptr(at) }.to_string_lossy().into_owned())
 }

@@ -1,42 +1,43 @@
-//! A service: work of the layer above that arrivals cause and that the application does not take part in,
-//! for example serving one-sided accesses.
+//! A service: work of the layer above that is caused by arrivals and needs no call of the application, for
+//! example serving one-sided accesses.
 //!
-//! Whichever thread polls the rails runs the service afterwards: a thread that waits in a call, or the
-//! helper while the application computes. A node without a service pays one load for each poll. A
-//! *background* service is for work that threads in calls do themselves: only the helper runs it, and only
-//! while no thread is in a call.
+//! The thread that polls the rails runs the services after each poll: a thread that waits in a call or,
+//! while the application computes, the helper thread. On a node without services this costs one load for
+//! each poll. A *background* service is for work that threads in calls otherwise do themselves: only the
+//! helper runs it, and only while no thread is in a call.
 
 use nmad_engine::Engine;
 
-/// Work that continues when something has arrived.
+/// Work that can continue after an arrival.
 pub trait Service: Send {
     /// Continues as far as possible. The caller holds the lock of the node, so this must not call the node.
     fn serve(&mut self, engine: &mut Engine) -> Served;
 
-    /// Returns whether arrivals must be served while the application computes: the helper then never rests.
+    /// Returns whether arrivals must be served while the application computes. The helper then always
+    /// polls.
     fn needs_helper(&self) -> bool {
         true
     }
 }
 
-/// The services of a node, by name; empty ones are none.
+/// The services of a node, by name.
 #[derive(Default)]
 pub(crate) struct Services(Vec<(&'static str, Box<dyn Service>)>);
 
 impl Services {
-    /// Returns whether there is none.
+    /// Returns whether the node has no service.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Sets or removes the service with this name.
+    /// Sets the service with this name; `None` removes it.
     pub(crate) fn set(&mut self, name: &'static str, service: Option<Box<dyn Service>>) {
         self.0.retain(|(known, _)| *known != name);
         self.0.extend(service.map(|service| (name, service)));
     }
 
-    /// Runs each.
+    /// Runs all services; combines their results.
     pub(crate) fn serve(&mut self, engine: &mut Engine) -> Served {
         let mut all = Served::default();
         for (_, service) in &mut self.0 {
@@ -46,7 +47,7 @@ impl Services {
         all
     }
 
-    /// Returns whether one of them needs the helper.
+    /// Returns whether any service needs the helper.
     pub(crate) fn need_helper(&self) -> bool {
         self.0.iter().any(|(_, service)| service.needs_helper())
     }
@@ -55,8 +56,8 @@ impl Services {
 /// Result of one run of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Served {
-    /// The service did or submitted something.
+    /// The service completed or submitted work.
     pub worked: bool,
-    /// Work remains that no arrival announces, so the service must run again soon.
+    /// Work remains that can continue without an arrival, so the service must run again soon.
     pub waits: bool,
 }

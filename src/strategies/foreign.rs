@@ -1,6 +1,6 @@
-//! A table of functions of C as a strategy of the engine.
+//! Adapter: makes a table of C functions a strategy of the engine.
 
-use super::watched::Nonsense;
+use super::watched::WrongAnswer;
 use nmad_engine::{
     Duration, Entry, Forecast, Instant, PacketBuilder, PeerId, Prefer, RailId, RailView, Shares, Strategy,
     Window,
@@ -10,7 +10,7 @@ use nmad_plugin::{Fill, Predict, Table, Turn, Waiting, Way};
 
 /// A strategy in C, for one rank.
 pub(super) struct Foreign {
-    /// The name that selects it, which says for a plug-in where it is from.
+    /// The name that selects the strategy; for a plug-in it contains the file.
     name: String,
     table: Table,
     rank: u32,
@@ -31,9 +31,9 @@ impl Foreign {
     }
 }
 
-/// Reports a wrong answer to the supervision of this strategy.
+/// Unwinds with the reason to [`super::watched`], which reports a wrong answer.
 fn refuse(why: String) -> ! {
-    std::panic::resume_unwind(Box::new(Nonsense(why)))
+    std::panic::resume_unwind(Box::new(WrongAnswer(why)))
 }
 
 fn way<'a>(now: Instant, view: &RailView, forecast: &'a nmad_plugin::Forecast<'a>) -> Way<'a> {
@@ -98,7 +98,7 @@ impl Strategy for Foreign {
         let way = way(now, rail, &forecast);
         let question = Fill { rank: self.rank, rail: &way, waiting: &entries, room };
         for index in self.table.fill(question).unwrap_or_else(|why| refuse(why)) {
-            // What does not fit stays.
+            // An entry that does not fit stays in the window.
             packet.take(window, scope, |_, entry| entry.number() == numbers[index]);
         }
     }

@@ -1,4 +1,4 @@
-//! Loads a shared library and asks it for its strategies.
+//! Loads a shared library and reads its table of strategies.
 
 use super::watchdog::Calls;
 use nmad_drivers::library::Library;
@@ -10,21 +10,21 @@ use std::path::Path;
 /// The type of the function `nmad_strategies` of a plug-in.
 type Entry = extern "C" fn() -> *const PlugIn;
 
-/// Loads a library, for as long as the process lives, and returns its strategies.
+/// Loads a library, which stays loaded until the process ends, and returns its strategies.
 ///
 /// # Errors
-/// What is wrong with the file, as a sentence about it.
+/// The library cannot be loaded or is not a plug-in. The text is a sentence without its subject, the file.
 pub(super) fn strategies_of(file: &Path) -> Result<Offered, String> {
     let name = CString::new(file.as_os_str().as_bytes()).map_err(|_| "has a zero byte in its name")?;
     Calls::to_load(&file.display().to_string()).during(|| {
         let library = Library::open(&name).map_err(|why| {
             format!("cannot be loaded ({why}); compile it for this machine with cc -shared -fPIC")
         })?;
-        // SAFETY: `nmad.h` declares the function so, and a plug-in defines it.
+        // SAFETY: `nmad.h` declares the function with this type.
         let entry: Entry = unsafe { library.function(ENTRY) }.map_err(|symbol| {
             format!("is no plug-in: it has no function {symbol}; nmad.h says what it returns")
         })?;
-        // SAFETY: the plug-in keeps to `nmad.h`, and stays loaded.
+        // SAFETY: the plug-in conforms to `nmad.h`, and stays loaded.
         unsafe { Offered::read(entry()) }
     })
 }

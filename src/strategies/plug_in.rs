@@ -1,4 +1,4 @@
-//! Plug-ins: files that hold strategies, and the name of a strategy in one, `FILE.so:NAME`.
+//! Plug-ins: files that contain strategies. A strategy in a plug-in has the name `FILE.so:NAME`.
 
 use super::loading;
 use nmad_plugin::{Offered, Table};
@@ -6,11 +6,11 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The name of a strategy that says which file it is in.
+/// The parsed name of a strategy in a plug-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Named<'a> {
     file: &'a str,
-    /// `None`: the only one of the file.
+    /// `None`: the file has a single strategy.
     strategy: Option<&'a str>,
 }
 
@@ -19,16 +19,16 @@ pub(super) struct Named<'a> {
 pub struct PlugIn {
     /// Its file, as the user gave it.
     pub given: String,
-    /// Its file, from the root on.
+    /// Absolute path of its file.
     pub path: PathBuf,
-    /// Its version, as it says; may be empty.
+    /// Version that the plug-in states; may be empty.
     pub version: String,
     tables: Vec<Table>,
 }
 
 impl<'a> Named<'a> {
-    /// Parses the name of a strategy. It names a plug-in if it has a slash, or ends with `.so` before the
-    /// colon.
+    /// Parses the name of a strategy. It names a plug-in if the part before the colon contains a slash or
+    /// `.so.`, or ends with `.so`.
     pub(super) fn parse(name: &'a str) -> Option<Named<'a>> {
         let (file, strategy) = match name.rsplit_once(':') {
             Some((file, strategy)) if !strategy.contains('/') => (file, Some(strategy)),
@@ -40,12 +40,12 @@ impl<'a> Named<'a> {
 }
 
 impl PlugIn {
-    /// Loads the file; a relative path starts in the working directory.
+    /// Loads the file; a relative path is relative to the working directory.
     ///
     /// # Errors
-    /// The file is missing, can be changed by other users, or is no plug-in of this version.
+    /// The file is missing, is writable by other users, or is not a plug-in of this version.
     pub(super) fn load(named: &Named<'_>) -> Result<PlugIn, String> {
-        if has_foreign_rights() {
+        if has_elevated_rights() {
             return Err("a process with the rights of another user (setuid, setgid) loads no plug-in".into());
         }
         let path = std::path::absolute(named.file).map_err(|why| format!("'{}': {why}", named.file))?;
@@ -60,15 +60,15 @@ impl PlugIn {
         self.tables.iter().map(Table::name)
     }
 
-    /// Returns the name of the strategy that the name `FILE.so:NAME` or `FILE.so` selects.
+    /// Returns the name, without the file, of the strategy that `FILE.so:NAME` or `FILE.so` selects.
     pub fn chosen(&self, name: &str) -> Option<&str> {
         self.table(&Named::parse(name)?).ok().map(Table::name)
     }
 
-    /// Returns the strategy that is meant.
+    /// Returns the strategy that a parsed name selects.
     ///
     /// # Errors
-    /// It has none of that name, or several where none is named.
+    /// The plug-in has no strategy with this name, or the name selects none of several.
     pub(super) fn table(&self, named: &Named<'_>) -> Result<&Table, String> {
         let (shown, names) = (self.path.display(), || self.names().collect::<Vec<_>>().join(", "));
         match (named.strategy, &self.tables[..]) {
@@ -86,8 +86,8 @@ impl PlugIn {
     }
 }
 
-/// Refuses a file that is missing, or that another user could have written: this process would run that
-/// user's code.
+/// Checks that a file exists and that only its user or root can change it. Otherwise this process would run
+/// the code of another user.
 fn check_file(path: &Path) -> Result<(), String> {
     let shown = path.display();
     let real = path.canonicalize().map_err(|why| match why.kind() {
@@ -112,13 +112,14 @@ fn check_file(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether who has started the process, and set its environment, has fewer rights than it.
-fn has_foreign_rights() -> bool {
+/// Returns whether the process has other rights than the user who started it and set its environment.
+fn has_elevated_rights() -> bool {
     use rustix::process::{getegid, geteuid, getgid, getuid};
     getuid() != geteuid() || getgid() != getegid()
 }
 
-/// Permission bits: writable by group, by others; only owners may replace files in a folder.
+/// Permission bits: writable by the group, writable by others, and only owners may replace files in a
+/// folder.
 const GROUP: u32 = 0o020;
 const OTHERS: u32 = 0o002;
 const STICKY: u32 = 0o1000;
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_plug_ins_have_a_file_and_mostly_a_strategy() {
+    fn plug_in_names_have_a_file_and_optionally_a_strategy() {
         let named = |file, strategy| Some(Named { file, strategy });
         for (name, expected) in [
             ("./mine.so:halves", named("./mine.so", Some("halves"))),
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_may_write_to_is_refused() {
+    fn a_file_that_others_may_write_to_is_rejected() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("x.so");
         let checked = || check_file(&file).err().unwrap_or_default();
@@ -184,7 +185,7 @@ mod tests {
             set(folder.path(), mode);
             assert_eq!(checked().is_empty(), is_right, "{mode:o}: {}", checked());
         }
-        // The folder of a link counts, too: another user could replace the link.
+        // The folder of a symbolic link is checked too: another user could replace the link.
         let open = tempfile::tempdir().expect("a folder");
         let link = open.path().join("y.so");
         symlink(&file, &link).expect("a link");
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_library_is_named() {
+    fn a_file_that_is_not_a_library_is_rejected() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("x.so");
         fs::write(&file, "no library").expect("a file");

@@ -1,6 +1,6 @@
-//! A supervised strategy: each of its answers is checked, and its panics are caught. A strategy that fails is
-//! named once, and `auto` decides for that peer from then on. It cannot lose a message, since the packet
-//! builder takes entries from the window.
+//! A supervised strategy: checks each answer of the strategy, and catches its panics. When the strategy
+//! fails, one message names it, and `auto` decides for that peer from then on. The strategy cannot lose a
+//! message, since the packet builder moves entries from the window to the packet.
 
 use super::watchdog::Calls;
 use nmad_engine::{
@@ -9,37 +9,39 @@ use nmad_engine::{
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Time after which a strategy counts as stuck: it is asked, all rails are idle, messages wait, and it
-/// takes none.
+/// Time after which a strategy counts as stuck: the engine calls it, all rails are idle and the window has
+/// entries, but the strategy chooses none.
 const IDLE_MAX: Duration = Duration::from_ms(100);
-/// Longest gap between calls that count as continuous; after a longer one the process was stopped or had no
-/// messages.
-const APART: Duration = Duration::from_ms(20);
-/// A strategy of the program, and the one that replaces it when it fails.
+/// Longest gap between two calls that belong to the same idle period. During a longer gap the process was
+/// stopped or had no messages, so the idle period starts again.
+const GAP_MAX: Duration = Duration::from_ms(20);
+
+/// A strategy that is not part of the library, and the one that replaces it when it fails.
 pub(crate) struct Watched {
     name: String,
     peer: Option<PeerId>,
-    /// `None` after it has failed.
+    /// The supervised strategy; `None` after it has failed.
     own: Option<Box<dyn Strategy>>,
     auto: Box<dyn Strategy>,
-    /// Set while it takes no message although some wait and all rails are idle.
+    /// Set while the strategy chooses no entry although the window has some and all rails are idle.
     idle: Option<Idle>,
     calls: Arc<Calls>,
 }
 
-/// Time in which a strategy leaves messages to idle rails.
+/// A period in which a strategy leaves entries in the window although all rails are idle.
 struct Idle {
     since: Instant,
-    /// When it was asked last.
+    /// Time of the last call.
     last: Instant,
-    /// The rails for which it was asked, a bit each. One that it would use may be idle by prediction only,
-    /// and cannot be asked for while the driver takes nothing.
+    /// Rails for which the strategy was called, one bit each. The strategy is stuck only if it was called
+    /// for all of them: it may wait for a rail that is idle by prediction, but whose driver accepts no
+    /// packet yet.
     asked: u64,
 }
 
-/// Payload with which a strategy that is a table of functions reports a wrong answer of such a function. It
-/// is unwound without the panic hook, which would print a second message.
-pub(super) struct Nonsense(pub(super) String);
+/// Panic payload with which [`super::foreign`] reports a wrong answer of a function in C. It unwinds
+/// without the panic hook, which would print a second message.
+pub(super) struct WrongAnswer(pub(super) String);
 
 impl Watched {
     /// Supervises a strategy.
@@ -49,14 +51,14 @@ impl Watched {
         Watched { name: own.name().into(), peer: None, own: Some(own), auto, idle: None, calls }
     }
 
-    /// Calls the strategy; `None`: it has failed, now or before.
+    /// Calls the strategy; `None`: it has failed, in this call or earlier.
     fn ask<R>(&mut self, what: &str, question: impl FnOnce(&mut dyn Strategy) -> R) -> Option<R> {
         let own = self.own.as_mut()?;
         let answer = self.calls.during(|| catch_unwind(AssertUnwindSafe(|| question(&mut **own))));
         match answer {
             Ok(answer) => Some(answer),
             Err(panic) => {
-                let why = if let Some(Nonsense(why)) = panic.downcast_ref() {
+                let why = if let Some(WrongAnswer(why)) = panic.downcast_ref() {
                     format!("gave a wrong answer in {what}: {why}")
                 } else {
                     let text = panic.downcast_ref::<String>().map(String::as_str);
@@ -79,7 +81,7 @@ impl Watched {
         log::error!("strategy '{}' {why}; 'auto' decides for {whom} from now on", self.name);
     }
 
-    /// Returns whether it has left messages to idle rails for too long.
+    /// Returns whether the strategy has chosen no entry for [`IDLE_MAX`] although all rails were idle.
     fn is_stuck(&mut self, now: Instant, rail: &RailView, window: &Window, packet: &PacketBuilder) -> bool {
         if !packet.is_empty() {
             self.idle = None;
@@ -91,7 +93,7 @@ impl Watched {
         }
         let bit = |rail: RailId| 1u64 << (rail.index() % 64);
         let found = self.idle.get_or_insert(Idle { since: now, last: now, asked: 0 });
-        if now.since(found.last) > APART {
+        if now.since(found.last) > GAP_MAX {
             *found = Idle { since: now, last: now, asked: 0 };
         }
         found.last = now;
@@ -101,8 +103,8 @@ impl Watched {
     }
 }
 
-/// Returns the error in the shares of a message; `None` if they are right.
-fn wrong(shares: &Shares, len: u64, rails: &[RailView]) -> Option<String> {
+/// Checks the shares of a message; returns the error, or `None` if they are correct.
+fn check_shares(shares: &Shares, len: u64, rails: &[RailView]) -> Option<String> {
     let Shares::Fixed(list) = shares else { return None };
     if let Some((rail, _)) = list.iter().find(|share| rails.iter().all(|view| view.rail != share.0)) {
         return Some(format!("gave a share to rail {}, which is not open to the peer", rail.0));
@@ -146,7 +148,7 @@ impl Strategy for Watched {
         if self.own.is_some() {
             self.ask("fill", |own| own.fill(now, rail, window, packet));
             if packet.is_empty() {
-                // No other rail may carry these, so there is nothing to decide about.
+                // Entries that only this rail may carry need no decision.
                 packet.coalesce(window, rail.scope(false));
             }
             if self.is_stuck(now, rail, window, packet) && self.own.is_some() {
@@ -161,7 +163,7 @@ impl Strategy for Watched {
 
     fn split(&mut self, now: Instant, len: u64, rails: &[RailView]) -> Shares {
         if let Some(shares) = self.ask("split", |own| own.split(now, len, rails)) {
-            let Some(why) = wrong(&shares, len, rails) else { return shares };
+            let Some(why) = check_shares(&shares, len, rails) else { return shares };
             self.fail(&why);
         }
         self.auto.split(now, len, rails)

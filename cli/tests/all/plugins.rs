@@ -71,7 +71,7 @@ fn a_file_that_is_no_right_plug_in_is_named_with_the_remedy() {
             &["compiled for version 2 of the interface, and this library has 1: compile it"],
         ),
         ("NO_STRATEGY.so", &["offers no strategy: count is 0"]),
-        ("LACKS_SPLIT.so:fails", &["offers what is no strategy: strategy 'eighth' lacks a function"]),
+        ("LACKS_SPLIT.so:fails", &["offers an invalid strategy: strategy 'eighth' lacks a function"]),
         ("RIGHT.so:half", &["has no strategy 'half' (it has: eighth, splits-too-much, fails"]),
         ("./RIGHT.so", &["has several strategies (eighth, ", "choose one as ./RIGHT.so:NAME"]),
     ] {

@@ -1,6 +1,7 @@
-//! Closed contexts: a receive in one ends with an error instead of waiting for a message, and messages
-//! that arrive in one are discarded, so that their senders can end. The layer above closes a context when
-//! one of its processes has failed or when the program has revoked it.
+//! Closed contexts: a receive in a closed context ends with an error instead of waiting for a message.
+//! Messages that arrive in a closed context are discarded, so that their sends complete. The layer above
+//! closes a context when one of its processes has failed or when the program has revoked its
+//! communicator.
 
 use crate::collect::request::{Context, Error, Source, TagMatch};
 use crate::engine::Engine;
@@ -9,7 +10,7 @@ use crate::packet::RequestId;
 use crate::protocol::{Recv, Request};
 use alloc::vec::Vec;
 
-/// Contexts that are closed, and the receives that discard their messages.
+/// Closed contexts with their errors, and the receives that discard messages in them.
 #[derive(Debug, Default)]
 pub(crate) struct Closed {
     contexts: Vec<(Context, Error)>,
@@ -23,16 +24,16 @@ impl Closed {
         self.contexts.is_empty()
     }
 
-    /// Returns the error with which receives in this context end, if it is closed.
+    /// Returns the error of receives in a context; `None` if the context is open.
     pub(crate) fn error(&self, context: Context) -> Option<Error> {
         self.contexts.iter().find(|(closed, _)| *closed == context).map(|(_, error)| *error)
     }
 }
 
 impl Engine {
-    /// Closes a context: receives in it that have no message yet, and all later ones, end with `error`. A
-    /// receive that has matched goes on, since its memory is in use. Closing it again changes the error
-    /// of later receives.
+    /// Closes a context: posted receives that have not matched, and all later receives, end with `error`.
+    /// A receive that has matched continues, since its message is being written to its memory. Closing a
+    /// context again changes the error of later receives.
     pub fn close_context(&mut self, context: Context, error: Error) {
         let contexts = &mut self.receives.closed.contexts;
         contexts.retain(|(closed, _)| *closed != context);
@@ -50,7 +51,7 @@ impl Engine {
         self.discard_closed();
     }
 
-    /// Opens a closed context again, for another use of its number.
+    /// Opens a closed context again, so that its number can be reused.
     pub fn reopen_context(&mut self, context: Context) {
         self.receives.closed.contexts.retain(|(closed, _)| *closed != context);
     }
@@ -73,8 +74,8 @@ impl Engine {
         self.receives.closed.discards = left;
     }
 
-    /// Ends a posted receive that has no message with this error. If its peer has an Rtr for it, the
-    /// receive ends when the peer has returned the Rtr or used it.
+    /// Ends a posted receive that has not matched with `error`; returns whether it was such a receive. If
+    /// the peer has an Rtr for it, the receive ends only when the peer has returned or used the Rtr.
     pub(crate) fn withdraw_recv(&mut self, request: RequestId, error: Error) -> bool {
         let Some(Request::Recv(Recv { posted, region, from, withdrawn, .. })) =
             self.requests.get_mut(request.0)

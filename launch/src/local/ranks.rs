@@ -10,17 +10,17 @@ use super::output::{LineStart, Source};
 use super::spawn::{Seat, spawn};
 use super::talk::Talk;
 use super::{RankEnd, RankStatus};
-use crate::deaths::Teller;
+use crate::deaths::Reporter;
 use crate::{LaunchError, Secret};
 
 /// A rank while it is connected.
 pub struct Rank {
     pid: Pid,
     alive: bool,
-    /// It was ended because another rank could not reach it.
-    is_condemned: bool,
-    /// Where it is told of deaths of other ranks, if it is.
-    deaths: Option<Teller>,
+    /// The launcher killed it because another rank could not reach it.
+    is_killed_unreachable: bool,
+    /// Reports deaths of other ranks to it; `None` without `--ft`.
+    deaths: Option<Reporter>,
     /// The PMI connection, until the rank closes it.
     pub talk: Option<Talk>,
     /// Standard output and error, if they are tagged.
@@ -58,7 +58,7 @@ impl Ranks {
         self.list.push(Rank {
             pid: started.pid,
             alive: true,
-            is_condemned: false,
+            is_killed_unreachable: false,
             deaths: started.deaths,
             talk: Some(Talk::new(started.talk)),
             outputs,
@@ -81,20 +81,22 @@ impl Ranks {
         &mut self.list[rank as usize]
     }
 
-    /// Ends a rank that another one cannot reach, unless that one was ended for the same reason: where
-    /// two say it of each other, the first is believed. Returns whether it did.
+    /// Kills `rank`, which rank `by` cannot reach, unless `by` itself was killed as unreachable: if two
+    /// ranks report each other, only the first report counts. Returns whether this call was the first to
+    /// kill it.
     pub fn end_unreachable(&mut self, by: Option<u32>, rank: u32) -> bool {
-        let is_believed = by.and_then(|by| self.list.get(by as usize)).is_none_or(|by| !by.is_condemned);
-        let Some(rank) = self.list.get_mut(rank as usize).filter(|rank| is_believed && rank.alive) else {
+        let by = by.and_then(|by| self.list.get(by as usize));
+        let is_accepted = by.is_none_or(|by| !by.is_killed_unreachable);
+        let Some(rank) = self.list.get_mut(rank as usize).filter(|rank| is_accepted && rank.alive) else {
             return false;
         };
         let _ = kill_process_group(rank.pid, Signal::KILL);
-        !std::mem::replace(&mut rank.is_condemned, true)
+        !std::mem::replace(&mut rank.is_killed_unreachable, true)
     }
 
-    /// Tells all ranks that one of the job has died.
+    /// Reports the death of a rank of the job to all ranks of this host.
     pub fn tell_death(&self, rank: u32) {
-        self.list.iter().filter_map(|own| own.deaths.as_ref()).for_each(|deaths| deaths.tell(rank));
+        self.list.iter().filter_map(|own| own.deaths.as_ref()).for_each(|deaths| deaths.report(rank));
     }
 
     /// Sends a signal to the process groups of all living ranks.

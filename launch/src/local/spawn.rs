@@ -15,7 +15,7 @@ use rustix::thread::CpuSet;
 use super::destination::Writer;
 use super::guard::Guard;
 use super::{Inherit, Output, Program};
-use crate::deaths::{self, Teller};
+use crate::deaths::{self, Reporter};
 use crate::{LaunchError, Secret, os, secret};
 use nmad_words::setting::{LOCAL_RANK, LOCAL_SIZE};
 
@@ -59,7 +59,7 @@ pub struct Seat<'a> {
 pub struct Started {
     pub pid: Pid,
     pub talk: OwnedFd,
-    pub deaths: Option<Teller>,
+    pub deaths: Option<Reporter>,
     pub stdin: Option<OwnedFd>,
     pub out: Option<OwnedFd>,
     pub err: Option<OwnedFd>,
@@ -74,7 +74,7 @@ pub fn spawn(
 ) -> Result<Started, LaunchError> {
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
         .map_err(|error| failed(seat, error.into()))?;
-    let deaths = seat.ft.then(Teller::new).transpose().map_err(|error| failed(seat, error.into()))?;
+    let deaths = seat.ft.then(Reporter::new).transpose().map_err(|error| failed(seat, error.into()))?;
     let (deaths, reports) = deaths.unzip();
     let mut command = command(seat);
     environment(&mut command, seat, secret, theirs.as_raw_fd());

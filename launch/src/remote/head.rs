@@ -67,7 +67,7 @@ struct Head {
     name: String,
     nodes: Vec<u32>,
     /// Ranks that were ended because others could not reach them.
-    condemned: Vec<u32>,
+    killed_unreachable: Vec<u32>,
     /// Deadline for all agents to connect.
     coming: Option<Instant>,
     limit: Duration,
@@ -105,7 +105,7 @@ impl Head {
             job,
             name: job_name()?,
             nodes: machines.nodes.clone(),
-            condemned: Vec::new(),
+            killed_unreachable: Vec::new(),
             coming: Instant::now().checked_add(limit),
             limit,
             _letter: letter,
@@ -354,11 +354,12 @@ impl Head {
         }
     }
 
-    /// Ends a rank that another one cannot reach; where two say it of each other, the first is believed.
+    /// Has `rank` killed, which rank `by` cannot reach, unless `by` itself was killed as unreachable: if
+    /// two ranks report each other, only the first report counts.
     fn end_unreachable(&mut self, by: u32, rank: u32) {
-        let is_new = !self.condemned.contains(&rank) && !self.condemned.contains(&by);
+        let is_new = !self.killed_unreachable.contains(&rank) && !self.killed_unreachable.contains(&by);
         let Some(&node) = self.nodes.get(rank as usize).filter(|_| self.job.ft && is_new) else { return };
-        self.condemned.push(rank);
+        self.killed_unreachable.push(rank);
         self.desk.tell(&unreachable(by, rank));
         if let Some(channel) = &mut self.hosts.get_mut(node).channel {
             channel.send(&Down::EndUnreachable(rank));

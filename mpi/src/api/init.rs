@@ -69,7 +69,7 @@ pub fn finalize() -> Result<()> {
     // Without a buffer there is nothing to wait for.
     let _ = process().flush();
     match health::is_on() {
-        true => fault::calls::meet_to_leave(Comm::WORLD)?,
+        true => fault::calls::finalize_barrier(Comm::WORLD)?,
         false => create::meet(Comm::WORLD)?,
     }
     COMMS.remove(Comm::WORLD.0);

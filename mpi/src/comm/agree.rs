@@ -1,34 +1,38 @@
-//! Agreeing upon the number of a new communicator: one that is free in every process that takes part.
+//! Agreement on the number of a new communicator: it must be free in all participating processes.
 
 use super::context;
 use super::party::Party;
 use crate::error::{Class, Result};
 use crate::fault;
 
-/// What a process says that has no number left.
+/// Proposal of a process that has no number left.
 const NONE: i64 = u32::MAX as i64;
 
-/// A number that is reserved in all processes of a party (of both, if there are two).
+/// Reserves the same number in all processes of a party, and returns it. A party of an intercommunicator
+/// has the processes of both groups.
 ///
 /// # Errors
-/// A process has no number left, or a process is gone.
+/// A process has no number left, or a process has failed.
 pub(super) async fn number(party: &Party) -> Result<u32> {
     let mut proposal = Proposal::new(party.tag ^ u64::from(party.context.0) << 32);
     loop {
         let proposed = proposal.next();
         let most = party.greatest([proposed, -proposed]).await?;
-        if let Some(number) = proposal.answered(most)? {
-            fault::opened(number)?;
+        if let Some(number) = proposal.end_round(most)? {
+            fault::reset_contexts(number)?;
             return Ok(number);
         }
     }
 }
 
-/// The proposals of one process: its first free number; the greatest becomes the least that all propose
-/// next, until all propose the same. Agreements of several threads could disturb each other in step for
-/// ever, so each jumps ahead by a distance of its own, which grows.
+/// The proposals of one process. In each round all processes propose their lowest free number that is not
+/// below the floor; the greatest proposal becomes the next floor, until all propose the same number.
+///
+/// Agreements of several threads could take each other's numbers in each round and never end. Each
+/// agreement therefore raises its floor by an additional distance, which differs between agreements and
+/// grows.
 pub(crate) struct Proposal {
-    /// Tells this agreement from others.
+    /// Differs between agreements that run at the same time.
     salt: u64,
     floor: u32,
     round: u32,
@@ -40,7 +44,7 @@ impl Proposal {
         Proposal { salt, floor: context::floor(), round: 0, mine: None }
     }
 
-    /// Returns what to propose now.
+    /// Reserves and returns the number to propose in this round.
     pub(crate) fn next(&mut self) -> i64 {
         let mine = context::reserve(self.floor);
         let proposed = mine.as_ref().map_or(NONE, |&number| i64::from(number));
@@ -48,12 +52,12 @@ impl Proposal {
         proposed
     }
 
-    /// Takes the greatest number that was proposed, and the negative of the least; returns the number if
-    /// all processes have proposed the same.
+    /// Ends a round, in which `most` is the greatest proposal and `least` the negative of the least.
+    /// Returns the number if all proposals were equal.
     ///
     /// # Errors
     /// A process has no number left.
-    pub(crate) fn answered(&mut self, [most, least]: [i64; 2]) -> Result<Option<u32>> {
+    pub(crate) fn end_round(&mut self, [most, least]: [i64; 2]) -> Result<Option<u32>> {
         let Some(mine) = self.mine.take() else { return Ok(None) };
         match mine {
             Ok(number) if most == -least => {

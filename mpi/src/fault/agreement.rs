@@ -1,30 +1,34 @@
-//! Agreement among the ranks of a communicator of which some may fail at any time: all that survive get
-//! the same decision. The state machine of one rank, without messages and clocks of its own.
+//! Agreement among the ranks of a communicator: all survivors get the same decision, although ranks may
+//! fail at any time. This is the state machine of one rank; the caller transports messages and detects
+//! failures.
 //!
-//! Contributions go up a tree to the lowest rank that is alive, the *root*, and its decision comes down
-//! (two passes, 2 log2(n) steps without failures). The idea is that of the early-returning agreement of
+//! Contributions travel up a tree to the *root*, the lowest live rank, and its decision travels down (two
+//! passes, 2 log2(n) steps without failures). The protocol follows the early-returning agreement of
 //! Herault, Bouteiller, Bosilca and others (SC 2015): a rank returns as soon as it has the decision, and
-//! keeps it for those that ask later.
+//! stores the decision for ranks that request it later.
 //!
-//! What a rank collects belongs to a *view*: the set of ranks that it knows to have failed. A
-//! contribution counts only in the view in which it was sent, and a rank that learns of a failure
-//! collects anew. Messages of a rank in the view are dropped. Together these give the one property that
-//! matters: a root that decides has heard from each survivor, in its own view, that it has no decision;
-//! from then on no survivor takes one from an earlier root, since all earlier roots are in that view. A
-//! survivor that has a decision answers with it, and the new root takes it over.
+//! The *view* of a rank is the set of ranks that it knows to have failed. A rank collects contributions
+//! for one view: it counts only contributions that were sent in the same view, and starts again when it
+//! learns of a failure. It drops messages of ranks in its view.
 //!
-//! Failures must be detected correctly (no rank that is alive is in a view), and completely.
+//! These rules make decisions unique. A root decides only after each survivor has contributed in the view
+//! of the root, and a rank contributes only while it has no decision. All earlier roots are in that view,
+//! so from then on no survivor accepts a decision of an earlier root. A survivor that already has a
+//! decision answers with it instead, and the new root adopts it.
+//!
+//! The failure detector must be accurate (no live rank is in a view) and complete (every failure is
+//! detected).
 
 use super::set::Set;
 
-/// What ranks agree upon, each field by an operation of its own.
+/// The value of an agreement. Each field is combined by its own operation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Value {
-    /// Joined by AND, bit by bit.
+    /// Combined by bitwise AND.
     pub(crate) flags: i32,
-    /// The greatest of each.
+    /// Combined by maximum, element by element.
     pub(crate) most: [i64; 2],
-    /// Failed ranks that all participants have acknowledged.
+    /// Acknowledged failed ranks, combined by intersection.
     pub(crate) acknowledged: Set,
 }
 
@@ -36,18 +40,18 @@ impl Value {
     }
 }
 
-/// What all survivors get.
+/// The result of an agreement, the same in all survivors.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Decision {
     pub(crate) value: Value,
-    /// The view in which it was made.
+    /// The view of the root that decided.
     pub(crate) failed: Set,
 }
 
 /// A message between two ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Message {
-    /// The contributions of some ranks, to the parent.
+    /// Combined contributions, sent to the parent.
     Up {
         /// The view of the sender.
         failed: Set,
@@ -55,7 +59,7 @@ pub(crate) enum Message {
         covered: Set,
         value: Value,
     },
-    /// The decision.
+    /// The decision, sent to neighbours in the tree and to ranks that request it.
     Down(Decision),
 }
 
@@ -65,20 +69,20 @@ pub(crate) struct Agreement {
     me: usize,
     size: usize,
     failed: Set,
-    /// The ranks that have contributed in this view, as far as they are below this one.
+    /// Ranks of this subtree that have contributed in this view.
     covered: Set,
-    /// Everything that was contributed, in any view.
+    /// Combination of all contributions, of all views.
     value: Option<Value>,
     has_joined: bool,
-    /// The parent that has got `covered`, and how much of it.
+    /// Receiver and `covered` of the last contribution that was sent in this view.
     sent: Option<(usize, Set)>,
     decision: Option<Decision>,
-    /// Ranks that have asked and wait for the decision.
-    askers: Set,
+    /// Ranks that have sent a contribution to this one, and so wait for the decision.
+    requesters: Set,
 }
 
 impl Agreement {
-    /// The state of rank `me` of `size`, which has not joined and knows that `failed` have failed.
+    /// Makes the state of rank `me` of `size` with the view `failed`, before the rank contributes.
     pub(crate) fn new(me: usize, size: usize, failed: Set) -> Agreement {
         let none = Set::none(size);
         Agreement {
@@ -90,35 +94,35 @@ impl Agreement {
             has_joined: false,
             sent: None,
             decision: None,
-            askers: none,
+            requesters: none,
         }
     }
 
-    /// Returns the decision, when there is one.
+    /// Returns the decision; `None` while this rank has none.
     pub(crate) fn decision(&self) -> Option<&Decision> {
         self.decision.as_ref()
     }
 
-    /// Contributes: the program has called. Returns what is to be sent, and to which ranks.
+    /// Adds the contribution of this rank. Returns receivers and messages to send.
     pub(crate) fn join(&mut self, value: Value) -> Vec<(usize, Message)> {
         self.has_joined = true;
         self.covered.add(self.me);
         self.contribute(&value);
-        self.go_on()
+        self.advance()
     }
 
-    /// A rank has failed.
+    /// Handles the failure of a rank. Returns receivers and messages to send.
     pub(crate) fn on_failed(&mut self, rank: usize) -> Vec<(usize, Message)> {
-        self.learn(rank);
+        self.add_failure(rank);
         match self.decision.clone() {
-            // The new parent may collect anew, and must not decide otherwise.
-            Some(decision) => self.pass_on(decision),
-            None => self.go_on(),
+            // The new parent may start to collect again, and must not make another decision.
+            Some(decision) => self.send_decision(decision),
+            None => self.advance(),
         }
     }
 
-    /// A message of rank `from` has arrived. The ranks that its sender knows to have failed are in
-    /// [`Agreement::failed`] afterwards.
+    /// Handles a message of rank `from`. Adds the view of the sender to [`Agreement::failed`]. Returns
+    /// receivers and messages to send.
     pub(crate) fn on_message(&mut self, from: usize, message: Message) -> Vec<(usize, Message)> {
         if self.failed.has(from) {
             return Vec::new();
@@ -134,23 +138,24 @@ impl Agreement {
                 vec![(from, Message::Down(decision.clone()))]
             }
             Message::Up { failed, covered, value } => {
-                self.askers.add(from);
-                failed.iter().for_each(|rank| self.learn(rank));
+                self.requesters.add(from);
+                failed.iter().for_each(|rank| self.add_failure(rank));
                 self.contribute(&value);
                 if failed == self.failed {
                     self.covered.add_all(&covered);
                 }
-                self.go_on()
+                self.advance()
             }
         }
     }
 
-    /// The ranks that this one knows to have failed.
+    /// Returns the view of this rank.
     pub(crate) fn failed(&self) -> &Set {
         &self.failed
     }
 
-    fn learn(&mut self, rank: usize) {
+    /// Adds a rank to the view, and discards the contributions that were collected in the old one.
+    fn add_failure(&mut self, rank: usize) {
         if self.failed.has(rank) || rank == self.me {
             return;
         }
@@ -169,7 +174,8 @@ impl Agreement {
         }
     }
 
-    fn go_on(&mut self) -> Vec<(usize, Message)> {
+    /// Decides or contributes to the parent once the whole subtree has contributed.
+    fn advance(&mut self) -> Vec<(usize, Message)> {
         let Some(value) = self.value.clone().filter(|_| self.has_joined && self.decision.is_none()) else {
             return Vec::new();
         };
@@ -188,17 +194,17 @@ impl Agreement {
         vec![(parent, Message::Up { failed, covered, value })]
     }
 
-    /// Takes a decision, and passes it on.
+    /// Stores a decision, and sends it on.
     fn decide(&mut self, decision: Decision) -> Vec<(usize, Message)> {
         self.decision = Some(decision.clone());
-        self.pass_on(decision)
+        self.send_decision(decision)
     }
 
-    /// Sends a decision to the neighbours in the tree, and to those that have asked.
-    fn pass_on(&self, decision: Decision) -> Vec<(usize, Message)> {
+    /// Sends a decision to parent and children in the tree, and to all ranks that have requested it.
+    fn send_decision(&self, decision: Decision) -> Vec<(usize, Message)> {
         let parent = self.parent_of(self.me);
         let waits = |&rank: &usize| {
-            parent == Some(rank) || self.askers.has(rank) || self.parent_of(rank) == Some(self.me)
+            parent == Some(rank) || self.requesters.has(rank) || self.parent_of(rank) == Some(self.me)
         };
         self.alive().filter(waits).map(|rank| (rank, Message::Down(decision.clone()))).collect()
     }
@@ -207,14 +213,15 @@ impl Agreement {
         (0..self.size).filter(|rank| !self.failed.has(*rank))
     }
 
-    /// The nearest ancestor in the binomial tree that is alive, or else the root; `None` for the root.
+    /// Returns the nearest live ancestor in the binomial tree, or the root if there is none; `None` for the
+    /// root itself.
     fn parent_of(&self, rank: usize) -> Option<usize> {
         let up = |rank: &usize| (*rank > 0).then(|| rank & (rank - 1));
         let alive = std::iter::successors(up(&rank), up).find(|rank| !self.failed.has(*rank));
         alive.or_else(|| self.alive().next()).filter(|parent| *parent != rank)
     }
 
-    /// Whether a rank is in the part of the tree below this one, which itself is.
+    /// Returns whether a rank is in the subtree of this one. This rank is part of its subtree.
     fn is_below(&self, rank: usize) -> bool {
         std::iter::successors(Some(rank), |rank| self.parent_of(*rank)).any(|above| above == self.me)
     }

@@ -1,32 +1,32 @@
-//! Enumeration of all orders of calls, deliveries, deaths and detections among a few ranks, with a death
-//! before and after each single message, and random orders among more ranks.
+//! Enumerates all orders of calls, deliveries, deaths and detections among up to four ranks, with a death
+//! before and after each message. Tests random orders among up to 17 ranks.
 
 use super::*;
 use std::collections::HashSet;
 
-/// A defect that the world adds, so that the checks are seen to find it.
+/// A deliberate defect of the protocol. The checks must detect each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Defect {
     None,
-    /// Contributions of other views count.
-    ForgetsViews,
-    /// Messages of failed ranks are taken.
-    HearsTheDead,
-    /// A decision goes to one rank only.
-    KeepsDecisions,
-    /// A survivor with a decision says nothing when its parent fails.
-    KeepsQuiet,
+    /// Contributions of other views are counted.
+    IgnoresViews,
+    /// Messages of failed ranks are accepted.
+    AcceptsFromFailed,
+    /// A decision is sent to one rank only.
+    SendsDecisionOnce,
+    /// A rank that has a decision does not send it when its parent fails.
+    SilentAfterDecision,
 }
 
-/// Ranks, and what is under way between them.
+/// Ranks and the messages between them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct World {
     ranks: Vec<Agreement>,
     joined: Set,
     dead: Set,
-    /// For each rank what it has not sent yet: a rank may die in between.
+    /// Messages that each rank has produced and not sent yet: a rank may die between two of them.
     unsent: Vec<Vec<(usize, Message)>>,
-    /// Messages under way, by sender and receiver.
+    /// Messages in transit, by sender and receiver.
     sent: Vec<Vec<Vec<Message>>>,
     deaths_left: usize,
 }
@@ -60,7 +60,7 @@ impl World {
         (0..self.size()).filter(|rank| !self.dead.has(*rank))
     }
 
-    /// Everything that can happen next. Deaths come last.
+    /// Returns all events that are possible now. Deaths are last in the list.
     fn events(&self) -> Vec<Event> {
         let mut events = Vec::new();
         for rank in self.alive() {
@@ -84,14 +84,14 @@ impl World {
         events
     }
 
-    fn happens(&mut self, event: Event, defect: Defect) {
+    fn apply(&mut self, event: Event, defect: Defect) {
         match event {
             Event::Join(rank) => {
                 self.joined.add(rank);
                 let all = self.ranks[rank].failed().clone();
                 let value = Value { flags: !(1 << rank), most: [rank as i64, 0], acknowledged: all };
                 let out = self.ranks[rank].join(value);
-                self.out(rank, out, defect);
+                self.enqueue(rank, out, defect);
             }
             Event::Send(rank) => {
                 let (to, message) = self.unsent[rank].remove(0);
@@ -99,15 +99,15 @@ impl World {
             }
             Event::Deliver(from, to) => {
                 let mut message = self.sent[from][to].remove(0);
-                if let (Message::Up { failed, .. }, Defect::ForgetsViews) = (&mut message, defect) {
+                if let (Message::Up { failed, .. }, Defect::IgnoresViews) = (&mut message, defect) {
                     *failed = self.ranks[to].failed().clone();
                 }
                 let claimed = match defect {
-                    Defect::HearsTheDead => self.alive().find(|rank| *rank != to).unwrap_or(from),
+                    Defect::AcceptsFromFailed => self.alive().find(|rank| *rank != to).unwrap_or(from),
                     _ => from,
                 };
                 let out = self.ranks[to].on_message(claimed, message);
-                self.out(to, out, defect);
+                self.enqueue(to, out, defect);
             }
             Event::Die(rank) => {
                 self.deaths_left -= 1;
@@ -118,27 +118,30 @@ impl World {
             Event::Detect(rank, other) => {
                 let decided = self.ranks[rank].decision().is_some();
                 let out = self.ranks[rank].on_failed(other);
-                if !(decided && defect == Defect::KeepsQuiet) {
-                    self.out(rank, out, defect);
+                if !(decided && defect == Defect::SilentAfterDecision) {
+                    self.enqueue(rank, out, defect);
                 }
             }
         }
     }
 
-    fn out(&mut self, rank: usize, mut out: Vec<(usize, Message)>, defect: Defect) {
-        if defect == Defect::KeepsDecisions && matches!(out.first(), Some((_, Message::Down(_)))) {
+    fn enqueue(&mut self, rank: usize, mut out: Vec<(usize, Message)>, defect: Defect) {
+        if defect == Defect::SendsDecisionOnce && matches!(out.first(), Some((_, Message::Down(_)))) {
             out.truncate(1);
         }
         self.unsent[rank].extend(out);
         if self.deaths_left == 0 {
-            // The sender cannot die any more, so that the moment of the sending makes no difference.
+            // No rank dies any more, so it makes no difference when the messages are sent.
             for (to, message) in std::mem::take(&mut self.unsent[rank]) {
                 self.sent[rank][to].push(message);
             }
         }
     }
 
-    /// Returns what is wrong, if anything is.
+    /// Checks the state. `is_over`: no event but deaths is possible.
+    ///
+    /// # Errors
+    /// A survivor has another decision, none at the end, or one that is wrong.
     fn check(&self, is_over: bool) -> Result<(), String> {
         let decided: Vec<_> = self.alive().filter_map(|rank| self.ranks[rank].decision()).collect();
         if decided.windows(2).any(|pair| pair[0] != pair[1]) {
@@ -159,7 +162,10 @@ impl World {
     }
 }
 
-/// Visits all states; returns their number, or what is wrong in one.
+/// Visits all reachable states, and returns their number.
+///
+/// # Errors
+/// The first violation that [`World::check`] finds.
 fn enumerate(size: usize, deaths: usize, defect: Defect) -> Result<usize, String> {
     let (mut seen, mut open) = (HashSet::new(), vec![World::new(size, deaths)]);
     while let Some(world) = open.pop() {
@@ -167,7 +173,7 @@ fn enumerate(size: usize, deaths: usize, defect: Defect) -> Result<usize, String
         world.check(events.iter().all(|event| matches!(event, Event::Die(_))))?;
         for event in events {
             let mut next = world.clone();
-            next.happens(event, defect);
+            next.apply(event, defect);
             if seen.insert(hash(&next)) {
                 open.push(next);
             }
@@ -176,7 +182,7 @@ fn enumerate(size: usize, deaths: usize, defect: Defect) -> Result<usize, String
     Ok(seen.len())
 }
 
-/// 128 bits, so that two of some million states hardly share them.
+/// Returns 128 bits, so that a collision among a few million states is improbable.
 fn hash(world: &World) -> (u64, u64) {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let of = |salt: u64| {
@@ -203,7 +209,12 @@ fn all_orders_among_four_ranks_of_which_one_dies() {
 
 #[test]
 fn each_defect_is_found() {
-    for defect in [Defect::ForgetsViews, Defect::HearsTheDead, Defect::KeepsDecisions, Defect::KeepsQuiet] {
+    for defect in [
+        Defect::IgnoresViews,
+        Defect::AcceptsFromFailed,
+        Defect::SendsDecisionOnce,
+        Defect::SilentAfterDecision,
+    ] {
         let found = (3..5).any(|size| enumerate(size, if size == 3 { 2 } else { 1 }, defect).is_err());
         assert!(found, "{defect:?}");
     }
@@ -228,9 +239,9 @@ fn random_orders_among_many_ranks() {
             if events.is_empty() {
                 break;
             }
-            // A death is as likely as any other event, and sooner or later comes.
+            // A death is chosen with the same probability as any other event.
             let event = events[next(events.len())];
-            world.happens(event, Defect::None);
+            world.apply(event, Defect::None);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Waits that began before a failure look at it.
+//! Makes threads that began to wait before a failure check for it.
 
 use crate::request::Ended;
 use crate::status::Status;
@@ -7,32 +7,32 @@ use crate::world::{World, world};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Time in which waits that began before a failure look at it. They look at tasks whenever something
-/// arrives, and at least every 50 ms.
-const ALERT: Duration = Duration::from_secs(1);
+/// Time after a failure during which waiting threads leave the engine to check for failures. A waiting
+/// thread advances tasks after each arrival, and at least every 50 ms, so 1 s suffices for all of them.
+const RECHECK_TIME: Duration = Duration::from_secs(1);
 
-/// Whether our launcher reports deaths.
-pub(super) static IS_TOLD: AtomicBool = AtomicBool::new(false);
+/// Set if the launcher of NewMadeleine reports deaths to this process.
+pub(super) static LAUNCHER_REPORTS: AtomicBool = AtomicBool::new(false);
 
-/// Returns whether our launcher reports the death of this process to all, so that ranks that find it need
-/// not tell each other: it does within each job, and processes that were started later are another one.
-pub(super) fn is_told(process: u32) -> bool {
-    IS_TOLD.load(Ordering::Relaxed) && world().is_ok_and(|world| process < world.session().size())
+/// Returns whether the launcher reports the death of a process to all ranks, so that they need not notify
+/// each other. The launcher reports deaths within a job; processes that were spawned belong to other jobs.
+pub(super) fn is_reported_by_launcher(process: u32) -> bool {
+    LAUNCHER_REPORTS.load(Ordering::Relaxed) && world().is_ok_and(|world| process < world.session().size())
 }
 
-/// Has all waits look at what has changed. The caller may have the engine.
-pub(super) fn alert() {
+/// Makes all waiting threads check for failures. The caller may hold the lock of the engine.
+pub(super) fn recheck_waits() {
     let Ok(world) = world() else { return };
-    task::start(world, Box::new(Alert { until: Instant::now() + ALERT }));
+    task::start(world, Box::new(Recheck { until: Instant::now() + RECHECK_TIME }));
     world.node().rouse();
 }
 
-/// A task that does nothing: while there is one, threads that wait leave the engine between two looks.
-struct Alert {
+/// A task without work. While a task exists, waiting threads leave the engine between two polls.
+struct Recheck {
     until: Instant,
 }
 
-impl Work for Alert {
+impl Work for Recheck {
     fn advance(&mut self, _: &World) -> Option<Ended> {
         (Instant::now() >= self.until).then(|| Ended::well(Status::EMPTY))
     }

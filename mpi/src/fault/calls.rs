@@ -1,7 +1,7 @@
-//! The calls of User-Level Failure Mitigation.
+//! Implementation of the calls of User-Level Failure Mitigation.
 
 use super::agreement::{Decision, Value};
-use super::message::Name;
+use super::message::AgreementId;
 use super::set::Set;
 use super::state;
 use crate::at_hand;
@@ -20,7 +20,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 
-/// Refuses calls in a job that ends with the first death.
+/// Checks that the job survives failures.
+///
+/// # Errors
+/// It ends with the first death.
 pub(super) fn check_on() -> Result<()> {
     if is_on() {
         return Ok(());
@@ -31,15 +34,15 @@ pub(super) fn check_on() -> Result<()> {
     ))
 }
 
-/// Revokes a communicator for all its processes.
+/// Revokes a communicator in all its processes.
 pub(crate) fn revoke(handle: Comm) -> Result<()> {
     check_on()?;
     let comm = comm::share(handle)?;
     at_hand::run(|engine| state::lock().revoke(engine, &comm))
 }
 
-/// Returns the processes of a communicator that this one knows to have failed; with `acknowledged` those
-/// alone that the program has acknowledged.
+/// Returns the failed processes of a communicator that this process knows; if `acknowledged`, only those
+/// that the program has acknowledged.
 pub(crate) fn failed(comm: &Communicator, acknowledged: bool) -> Processes {
     let state = state::lock();
     let bound = match acknowledged {
@@ -50,8 +53,8 @@ pub(crate) fn failed(comm: &Communicator, acknowledged: bool) -> Processes {
     Processes::of(Arc::new(Members::new(known.map(|(_, process)| process).collect::<Vec<u32>>())))
 }
 
-/// Acknowledges the first `most` failures of a communicator's processes, or all; returns how many are
-/// acknowledged now.
+/// Acknowledges the first `most` failures among the processes of a communicator, or all if it is `None`.
+/// Returns the number of acknowledged failures.
 pub(crate) fn acknowledge(comm: &Communicator, most: Option<usize>) -> usize {
     let state = state::lock();
     let places: Vec<usize> = state.failed_of(comm).map(|(place, _)| place).collect();
@@ -61,8 +64,8 @@ pub(crate) fn acknowledge(comm: &Communicator, most: Option<usize>) -> usize {
     places.iter().filter(|place| **place < known).count()
 }
 
-/// Contributes to an agreement; returns its name.
-fn join(comm: &Communicator, flags: i32, most: [i64; 2]) -> Result<Name> {
+/// Contributes to the next agreement on a communicator; returns its identifier.
+fn join(comm: &Communicator, flags: i32, most: [i64; 2]) -> Result<AgreementId> {
     at_hand::run(|engine| {
         let mut state = state::lock();
         let acknowledged = state.acknowledged(comm);
@@ -70,10 +73,10 @@ fn join(comm: &Communicator, flags: i32, most: [i64; 2]) -> Result<Name> {
     })
 }
 
-/// Contributes to an agreement, and waits for its decision.
+/// Contributes to the next agreement on a communicator, and waits for its decision.
 async fn decide(comm: &Communicator, flags: i32, most: [i64; 2]) -> Result<Decision> {
-    let name = join(comm, flags, most)?;
-    std::future::poll_fn(move |_| match at_hand::run(|engine| state::lock().decision(engine, name)) {
+    let id = join(comm, flags, most)?;
+    std::future::poll_fn(move |_| match at_hand::run(|engine| state::lock().decision(engine, id)) {
         Ok(None) => Poll::Pending,
         Ok(Some(decision)) => Poll::Ready(Ok(decision)),
         Err(gone) => Poll::Ready(Err(gone)),
@@ -81,29 +84,29 @@ async fn decide(comm: &Communicator, flags: i32, most: [i64; 2]) -> Result<Decis
     .await
 }
 
-/// The bits that all survivors have set, and the error if one of them has not acknowledged a failure: the
-/// same for all.
-async fn agreed(comm: Arc<Communicator>, flags: i32) -> Result<(i32, Option<Error>)> {
+/// Returns the bitwise AND of the flags of all survivors, and an error if one of them has not
+/// acknowledged a failure. Both are the same in all survivors.
+async fn agree_flags(comm: Arc<Communicator>, flags: i32) -> Result<(i32, Option<Error>)> {
     let Decision { value, failed } = decide(&comm, flags, [0; 2]).await?;
     let text = "processes of the communicator have failed, and not all others have acknowledged that";
     let error = (!value.acknowledged.covers(&failed)).then(|| Class::PROC_FAILED.error(text));
     Ok((value.flags, error))
 }
 
-/// Agrees upon the bits that all have set, which are put into `flag` also with the error.
+/// Sets `flag` to the bitwise AND of the flags of all survivors, even if it returns an error.
 pub(crate) fn agree(handle: Comm, flag: &mut i32) -> Result<()> {
     check_on()?;
-    let (flags, error) = block_on(agreed(comm::share(handle)?, *flag))?;
+    let (flags, error) = block_on(agree_flags(comm::share(handle)?, *flag))?;
     *flag = flags;
     error.map_or(Ok(()), Err)
 }
 
-/// The same in steps: the bits go to `flag` at the end.
+/// Starts a nonblocking [`agree`], which writes to `flag` at its end.
 pub(crate) fn iagree(handle: Comm, flags: i32, flag: *mut i32) -> Result<Request> {
     check_on()?;
     let named = Named::of(handle)?;
     let place = memory::contiguous(flag.cast(), size_of::<i32>());
-    let future = agreed(named.comm.clone(), flags);
+    let future = agree_flags(named.comm.clone(), flags);
     let work = Async::new(async move {
         let (flags, error) = future.await?;
         place.write(0, &flags.to_ne_bytes());
@@ -112,14 +115,14 @@ pub(crate) fn iagree(handle: Comm, flags: i32, flag: *mut i32) -> Result<Request
     Ok(State::Task(task::start(world()?, Box::new(work)), named).into_request())
 }
 
-/// Makes a communicator of the survivors.
-async fn survivors(old: Arc<Communicator>) -> Result<Communicator> {
+/// Creates a communicator of the survivors of `old`.
+async fn create_shrunk(old: Arc<Communicator>) -> Result<Communicator> {
     let mut proposal = Proposal::new(old.context().0.into());
     loop {
         let proposed = proposal.next();
         let Decision { value, failed } = decide(&old, -1, [proposed, -proposed]).await?;
-        if let Some(number) = proposal.answered(value.most)? {
-            super::opened(number)?;
+        if let Some(number) = proposal.end_round(value.most)? {
+            super::reset_contexts(number)?;
             return create::survivor(&old, number, |process| !is_in(&old, &failed, process));
         }
     }
@@ -130,19 +133,19 @@ fn is_in(comm: &Communicator, failed: &Set, process: u32) -> bool {
     place.is_some_and(|rank| failed.has(rank))
 }
 
-/// Makes a communicator of the survivors of another one.
+/// Creates a communicator of the survivors of another one, and waits for it.
 pub(crate) fn shrink(handle: Comm) -> Result<Comm> {
     check_on()?;
-    let new = block_on(survivors(comm::share(handle)?))?;
+    let new = block_on(create_shrunk(comm::share(handle)?))?;
     create::insert(new)
 }
 
-/// The same in steps; the new handle is usable when the request has ended.
+/// Starts a nonblocking [`shrink`]. The new handle is valid once the request has completed.
 pub(crate) fn ishrink(handle: Comm) -> Result<(Comm, Request)> {
     check_on()?;
     let named = Named::of(handle)?;
     let new = Comm(COMMS.reserve());
-    let future = survivors(named.comm.clone());
+    let future = create_shrunk(named.comm.clone());
     let work = Async::new(async move {
         create::insert_as(new, Arc::new(future.await?))?;
         Ok(Status::EMPTY)
@@ -150,15 +153,15 @@ pub(crate) fn ishrink(handle: Comm) -> Result<(Comm, Request)> {
     Ok((new, State::Task(task::start(world()?, Box::new(work)), named).into_request()))
 }
 
-/// Waits until all survivors are about to leave the job. A process that has left had the decision, and
-/// nobody asks it any more.
-pub(crate) fn meet_to_leave(handle: Comm) -> Result<()> {
+/// Waits until all survivors have entered `MPI_Finalize`. A process leaves only with the decision of this
+/// barrier, so a process that has left ends the wait, too.
+pub(crate) fn finalize_barrier(handle: Comm) -> Result<()> {
     let comm = comm::share(handle)?;
-    let name = join(&comm, 0, [0; 2])?;
+    let id = join(&comm, 0, [0; 2])?;
     block_on(std::future::poll_fn(move |_| {
         let is_over = at_hand::run(|engine| {
             let mut state = state::lock();
-            state.decision(engine, name).is_some() || state.has_any_left(engine, &comm)
+            state.decision(engine, id).is_some() || state.has_any_left(engine, &comm)
         });
         match is_over {
             Ok(false) => Poll::Pending,

@@ -1,6 +1,7 @@
-//! How this process learns of deaths. Our launcher reports them (it is the parent of the processes of its
-//! host, and its agents report those of other hosts); a lost link says so, too, which may be earlier;
-//! under other launchers (`NMAD_FT=on`) the ranks that find one tell the others.
+//! Detection of deaths, from three sources. The launcher of NewMadeleine reports them: it is the parent
+//! of the processes on its host, and its agents report deaths on other hosts. The engine detects lost
+//! links, often earlier. With another launcher (`NMAD_FT=on`) a rank that detects a death notifies the
+//! other ranks.
 
 use super::alert;
 use super::state::{self, Faults};
@@ -16,25 +17,26 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Longest wait of the listener between two looks.
-const LOOK: Duration = Duration::from_secs(1);
+/// Longest wait of the listener. A lost process whose death is not reported within one to two intervals is
+/// reported to the launcher as unreachable.
+const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The thread that listens to the launcher, and the end of a pipe whose closing ends it.
+/// The thread that reads the launcher's reports, and the pipe end whose closing stops the thread.
 static LISTENER: Mutex<Option<(JoinHandle<()>, OwnedFd)>> = Mutex::new(None);
 
-/// Begins, if the job survives deaths.
+/// Starts detection if the job survives deaths (`mpiexec --ft` or `NMAD_FT=on`).
 ///
 /// # Errors
-/// The descriptor of the launcher cannot be used, or the system starts no thread.
+/// The descriptor from the launcher is invalid, or the system cannot start a thread.
 pub(crate) fn begin(world: &World) -> Result<()> {
     let failed = |why: &dyn std::fmt::Display| Class::OTHER.error(format!("--ft: {why}"));
     let deaths = Deaths::open().map_err(|why| failed(&why))?;
-    let is_wished = FT.is_on().map_err(|why| failed(&why))?;
-    if deaths.is_none() && !is_wished {
+    let is_requested = FT.is_on().map_err(|why| failed(&why))?;
+    if deaths.is_none() && !is_requested {
         return Ok(());
     }
     IS_ON.store(true, Ordering::Relaxed);
-    alert::IS_TOLD.store(deaths.is_some(), Ordering::Relaxed);
+    alert::LAUNCHER_REPORTS.store(deaths.is_some(), Ordering::Relaxed);
     world.node().set_service("failures", Some(Box::new(Faults)));
     let Some(deaths) = deaths else { return Ok(()) };
     let (stop, running) =
@@ -44,20 +46,23 @@ pub(crate) fn begin(world: &World) -> Result<()> {
     Ok(())
 }
 
-/// Deaths that the launcher has reported, and processes that this one had lost at the last look.
+/// State of the listener.
 #[derive(Default)]
 struct Reported {
+    /// Ranks whose death the launcher has reported.
     died: Vec<u32>,
+    /// Failed processes without a reported death, at the end of the last interval.
     lost: Vec<u32>,
 }
 
-/// Tells the launcher of processes to which all links are lost, and whose death it has not reported
-/// within the time between two looks: they are alive, and the networks between are not.
-fn tell_unreachable(world: &World, reported: &mut Reported, report: &Report) {
+/// Reports processes to the launcher to which all links are lost and whose death the launcher has not
+/// reported within an interval: they are alive, but no network connects them to this process.
+fn report_unreachable(world: &World, reported: &mut Reported, report: &Report) {
     match report {
         Report::Died(died) if !died.is_empty() => reported.died.extend(died),
         Report::Died(_) => {
-            let is_open = |process: &u32| alert::is_told(*process) && !reported.died.contains(process);
+            let is_open =
+                |process: &u32| alert::is_reported_by_launcher(*process) && !reported.died.contains(process);
             let lost: Vec<u32> = state::lock().failed().iter().copied().filter(is_open).collect();
             for process in lost.iter().filter(|process| reported.lost.contains(process)) {
                 world.session().with_job(|job| job.tell_unreachable(*process));
@@ -68,12 +73,12 @@ fn tell_unreachable(world: &World, reported: &mut Reported, report: &Report) {
     }
 }
 
-/// Ends, before the node is closed.
+/// Stops the listener. Must be called before the node is closed.
 pub(crate) fn end() {
     let listener = LISTENER.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some((thread, running)) = listener {
         drop(running);
-        // A panic of the listener has said what it had to say.
+        // The panic hook has already reported a panic of the listener.
         let _ = thread.join();
     }
 }
@@ -81,7 +86,7 @@ pub(crate) fn end() {
 fn listen(mut deaths: Deaths, stop: &OwnedFd) {
     let mut reported = Reported::default();
     loop {
-        let report = deaths.wait(LOOK, stop.as_fd());
+        let report = deaths.wait(INTERVAL, stop.as_fd());
         let Ok(world) = world() else { return };
         if rustix::event::poll(
             &mut [rustix::event::PollFd::new(stop, rustix::event::PollFlags::IN)],
@@ -90,9 +95,9 @@ fn listen(mut deaths: Deaths, stop: &OwnedFd) {
         {
             return;
         }
-        tell_unreachable(world, &mut reported, &report);
+        report_unreachable(world, &mut reported, &report);
         match report {
-            // The end of the launcher ends the job.
+            // The job ends with its launcher.
             Report::Gone => return,
             Report::Died(died) => world.node().submit(|engine| {
                 for process in died {

@@ -1,21 +1,21 @@
-//! The messages that processes send each other about failures, as bytes.
+//! Encoding of the notices that processes send each other about failures.
 
 use super::agreement::{Decision, Message, Value};
 use super::set::Set;
 use newmadeleine::engine::Context;
 
-/// Names an agreement: the context of its communicator, and its number there.
-pub(super) type Name = (u32, u64);
+/// Identifies an agreement: context of its communicator, and sequence number on that communicator.
+pub(super) type AgreementId = (u32, u64);
 
-/// What a process says.
+/// A message about failures, from one process to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Notice {
     /// The communicator with this context was revoked.
     Revoked(Context),
-    /// This rank of the communicator with this context has failed.
+    /// The rank (see [`super::state::ranks`]) of the communicator with this context has failed.
     Failed(Context, u32),
-    /// A message of an agreement, which is decoded when the number of its ranks is known.
-    Agreement(Name, Vec<u8>),
+    /// An encoded message of an agreement. Decoding needs the number of ranks.
+    Agreement(AgreementId, Vec<u8>),
 }
 
 const REVOKED: u8 = 0;
@@ -47,7 +47,7 @@ impl Notice {
         bytes
     }
 
-    /// Returns the notice; `None` if the bytes are none.
+    /// Decodes a notice; `None` for invalid bytes.
     pub(super) fn decode(bytes: &[u8]) -> Option<Notice> {
         let (kind, mut rest) = bytes.split_first()?;
         match *kind {
@@ -94,7 +94,7 @@ impl Message {
         bytes
     }
 
-    /// Returns the message of an agreement among `size` ranks; `None` if the bytes are none.
+    /// Decodes a message of an agreement among `size` ranks; `None` for invalid bytes.
     pub(super) fn decode(bytes: &[u8], size: usize) -> Option<Message> {
         let (kind, mut rest) = bytes.split_first()?;
         let failed = Set::decode(&mut rest, size)?;
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encoded_is_decoded_and_nothing_else() {
+    fn messages_and_notices_survive_encoding_and_invalid_bytes_are_rejected() {
         for size in [3, 64, 65, 1000] {
             let value = Value { flags: -2, most: [7, i64::MIN], acknowledged: set(size, &[0, 2, size - 1]) };
             let (failed, covered) = (set(size, &[1]), set(size, &[0, size - 1]));

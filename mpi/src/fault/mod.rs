@@ -1,16 +1,18 @@
-//! Failure mitigation: the program goes on when ranks die (`mpiexec --ft`), with the calls of User-Level
-//! Failure Mitigation (Bland, Bouteiller, Herault, Hursey, Bosilca, Dongarra, 2012; `MPIX_Comm_revoke`
-//! and the others).
+//! Failure mitigation: a job started by `mpiexec --ft` continues when ranks die. The program recovers with
+//! the calls of User-Level Failure Mitigation (Bland, Bouteiller, Herault, Hursey, Bosilca, Dongarra, 2012;
+//! `MPIX_Comm_revoke` and others).
 //!
-//! - [`detection`] learns of deaths: from the launcher, from lost links, and from other ranks.
-//! - [`state`] is what this process knows: failed processes, communicators, agreements. It ends what needs a
-//!   failed process: receives in the collective context of its communicators (the engine ends those that name
-//!   it). [`alert`] has waits look at that.
-//! - [`agreement`] is the state machine of `MPIX_Comm_agree` and `MPIX_Comm_shrink`, [`message`] what its
-//!   ranks send.
-//! - [`calls`] are the functions of the program.
+//! - [`detection`] receives reports of deaths from the launcher, and registers the service that handles
+//!   lost links and the notices of other ranks.
+//! - [`state`] holds the failed processes, communicators and agreements that this process knows. It ends
+//!   receives in the collective context of communicators that have a failed process. (The engine ends
+//!   receives whose source is a failed process.)
+//! - [`alert`] makes waiting threads check for failures.
+//! - [`agreement`] is the state machine of `MPIX_Comm_agree` and `MPIX_Comm_shrink`; [`message`] encodes
+//!   its messages.
+//! - [`calls`] implements the `MPIX_` functions.
 //!
-//! Without `--ft` nothing of this runs: a death ends the job.
+//! Without `--ft` none of this runs, and a death ends the job.
 
 mod agreement;
 mod alert;
@@ -28,7 +30,7 @@ use crate::error::{Class, Error, Result};
 use crate::health::is_on;
 use std::sync::Arc;
 
-/// Takes note of a communicator whose number is known: failures of its processes concern it.
+/// Registers a communicator that has its context, so that failures of its processes affect it.
 ///
 /// # Errors
 /// MPI is not initialized.
@@ -36,22 +38,23 @@ pub(crate) fn watch(comm: &Arc<Communicator>) -> Result<()> {
     if is_on() { at_hand::run(|engine| state::lock().watch(engine, comm)) } else { Ok(()) }
 }
 
-/// A new communicator has this number: its contexts are as if they were new.
+/// Resets the contexts of a number that a new communicator gets: a communicator that had it before may have
+/// been revoked or have had failed processes.
 ///
 /// # Errors
 /// MPI is not initialized.
-pub(crate) fn opened(number: u32) -> Result<()> {
-    if is_on() { at_hand::run(|engine| state::lock().opened(engine, number)) } else { Ok(()) }
+pub(crate) fn reset_contexts(number: u32) -> Result<()> {
+    if is_on() { at_hand::run(|engine| state::lock().reset_contexts(engine, number)) } else { Ok(()) }
 }
 
-/// Returns the error of a receive from any rank that may wait for a failed one: the program has not
-/// acknowledged that failure with `MPIX_Comm_failure_ack`.
+/// Returns the error of a receive from any source if a process of the communicator has failed and the
+/// program has not acknowledged that with `MPIX_Comm_failure_ack`.
 #[cold]
-pub(crate) fn bars_wildcards(comm: &Communicator, class: Class) -> Option<Error> {
+pub(crate) fn any_source_error(comm: &Communicator, class: Class) -> Option<Error> {
     let process = state::lock().unacknowledged(comm)?;
     let rank = comm.peers().rank_of(process)?;
     Some(class.error(format!(
-        "rank {rank} of the communicator has failed, and a receive from any rank may wait for it: after \
-         MPIX_Comm_failure_ack it waits for the others"
+        "rank {rank} of the communicator has failed, so a receive from MPI_ANY_SOURCE may never end: call \
+         MPIX_Comm_failure_ack to wait for the other ranks"
     )))
 }

@@ -1,10 +1,10 @@
-//! What this process knows of failures, and what it does about them. It runs with the engine at hand: in
-//! any look at the rails, and when the launcher reports a death. Whoever has the engine may take the lock
-//! here, not the other way round.
+//! The failures that this process knows, and its reactions to them. This code runs in a thread that holds
+//! the lock of the engine: as a service after each poll of the rails, and when the launcher reports a
+//! death. Lock order: first the engine, then [`STATE`].
 
 use super::agreement::{Agreement, Decision, Message, Value};
 use super::alert;
-use super::message::{Name, Notice};
+use super::message::{AgreementId, Notice};
 use super::set::Set;
 use crate::comm::{Communicator, FAULTS, Kept};
 use crate::health::FAILED;
@@ -22,42 +22,43 @@ static STATE: Mutex<State> = Mutex::new(State {
     comms: Vec::new(),
     failed: Vec::new(),
     agreements: BTreeMap::new(),
-    early: Vec::new(),
+    deferred: Vec::new(),
     sending: Vec::new(),
     receiving: Vec::new(),
 });
 
-/// Decisions that are kept for ranks that ask later, beside the latest one of each communicator.
-const KEPT_MAX: usize = 256;
+/// Bound on stored agreements. A decision is stored for ranks that request it later.
+const AGREEMENTS_MAX: usize = 256;
 
-/// Messages that are kept for communicators which this process has not made yet.
-const EARLY_MAX: usize = 4096;
+/// Bound on deferred notices. More are dropped.
+const DEFERRED_MAX: usize = 4096;
 
-/// The state.
+/// Failures, and the communicators and agreements that they affect.
 pub(super) struct State {
     comms: Vec<Weak<Communicator>>,
-    /// Failed processes, in the order in which this one has learnt of them.
+    /// Failed processes, in the order of detection by this process.
     failed: Vec<u32>,
-    agreements: BTreeMap<Name, Running>,
-    /// Messages about communicators that are not there yet, and their senders.
-    early: Vec<(u32, Notice)>,
+    agreements: BTreeMap<AgreementId, Running>,
+    /// Senders and notices about communicators that this process has not created yet.
+    deferred: Vec<(u32, Notice)>,
     sending: Vec<(RequestId, Kept)>,
+    /// Senders of notices whose receives have not completed.
     receiving: Vec<(u32, RequestId, Kept)>,
 }
 
-/// An agreement that is under way, or whose decision is kept.
+/// An agreement in progress, or a decided one whose decision is stored.
 struct Running {
     agreement: Agreement,
-    /// The processes of its ranks.
+    /// Process of each of its ranks.
     processes: Vec<u32>,
 }
 
-/// The state, by a thread that has the engine or needs it not.
+/// Locks the state. A caller that needs the engine must already hold the engine's lock.
 pub(super) fn lock() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Serves what arrives about failures.
+/// The service that handles notices and failures that the engine has detected.
 pub(super) struct Faults;
 
 impl Service for Faults {
@@ -67,20 +68,21 @@ impl Service for Faults {
         if is_quiet {
             return Served::default();
         }
-        let worked = lock().go_on(engine);
+        let worked = lock().progress(engine);
         Served { worked, waits: false }
     }
 
-    /// Survivors ask for decisions of agreements.
+    /// After a failure other ranks may request the decision of an agreement at any time.
     fn needs_helper(&self) -> bool {
         !lock().failed.is_empty()
     }
 }
 
 impl State {
-    /// Takes what has arrived and what the engine has found out; returns whether that was anything.
-    pub(super) fn go_on(&mut self, engine: &mut Engine) -> bool {
-        let mut worked = self.hear(engine);
+    /// Handles notices that have arrived and failures that the engine has detected; returns whether there
+    /// were any.
+    pub(super) fn progress(&mut self, engine: &mut Engine) -> bool {
+        let mut worked = self.receive_notices(engine);
         while let Some(process) = self.next_failed(engine) {
             worked = true;
             self.on_failed(engine, process);
@@ -92,17 +94,18 @@ impl State {
         worked
     }
 
-    /// A process has failed, as somebody else says.
+    /// Marks a process as failed on the report of the launcher or of another process.
     pub(super) fn declare(&mut self, engine: &mut Engine, process: u32, why: &str) {
         if world().is_ok_and(|world| world.session().rank() == process) {
-            // Others go on without this process, whose links they have closed: it cannot come back.
+            // The other processes have closed their links to this one, and never open them again.
             tell_user(format_args!(
-                "nmad: rank {process}: the other ranks go on without this process, since {why}: it ends now"
+                "nmad: rank {process}: the other ranks have declared this process dead ({why}) and continue \
+                 without it, so it ends now"
             ));
             let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
         }
         engine.setup().declare_failed(PeerId(process), why);
-        self.go_on(engine);
+        self.progress(engine);
     }
 
     fn next_failed(&mut self, engine: &mut Engine) -> Option<u32> {
@@ -114,53 +117,54 @@ impl State {
 
     fn on_failed(&mut self, engine: &mut Engine, process: u32) {
         trace("rank failed", Some(process));
-        let is_told = alert::is_told(process);
+        let is_reported = alert::is_reported_by_launcher(process);
         for comm in self.live() {
-            self.break_up(engine, &comm, process);
-            if !is_told {
-                self.tell_others(engine, &comm, process);
+            self.interrupt_collectives(engine, &comm, process);
+            if !is_reported {
+                self.report_failure(engine, &comm, process);
             }
         }
-        let names: Vec<Name> = self.agreements.keys().copied().collect();
-        for name in names {
-            let Some(running) = self.agreements.get_mut(&name) else { continue };
+        let ids: Vec<AgreementId> = self.agreements.keys().copied().collect();
+        for id in ids {
+            let Some(running) = self.agreements.get_mut(&id) else { continue };
             if let Some(rank) = running.processes.iter().position(|member| *member == process) {
                 let out = running.agreement.on_failed(rank);
-                self.send_all(engine, name, out);
+                self.send_all(engine, id, out);
             }
         }
-        alert::alert();
+        alert::recheck_waits();
     }
 
-    /// Ends what waits for a failed process in the collectives of a communicator.
-    fn break_up(&self, engine: &mut Engine, comm: &Communicator, process: u32) {
+    /// Ends the receives of collectives on a communicator if the failed process is a member.
+    fn interrupt_collectives(&self, engine: &mut Engine, comm: &Communicator, process: u32) {
         if is_member(comm, process) {
-            comm.health().break_up();
+            comm.health().mark_broken();
             if !comm.health().is_revoked() {
                 engine.close_context(comm.collective(), Error::PeerLost(PeerId(process)));
             }
         }
     }
 
-    /// Takes note of a communicator whose number is known, with failures and messages that came before.
+    /// Registers a communicator that has its context, and applies failures and notices that arrived earlier.
     pub(super) fn watch(&mut self, engine: &mut Engine, comm: &Arc<Communicator>) {
         self.comms.push(Arc::downgrade(comm));
         for process in self.failed.clone() {
-            self.break_up(engine, comm, process);
+            self.interrupt_collectives(engine, comm, process);
         }
-        for (from, notice) in std::mem::take(&mut self.early) {
-            self.take_in(engine, from, notice);
+        for (from, notice) in std::mem::take(&mut self.deferred) {
+            self.handle_notice(engine, from, notice);
         }
     }
 
-    /// A new communicator has this number: what was kept for one that had it before is of no use.
-    pub(super) fn opened(&mut self, engine: &mut Engine, number: u32) {
+    /// Opens the contexts of a number that a new communicator gets, and removes the agreements of the
+    /// communicator that had the number before.
+    pub(super) fn reset_contexts(&mut self, engine: &mut Engine, number: u32) {
         let contexts = contexts(number);
         contexts.into_iter().for_each(|context| engine.reopen_context(context));
-        self.agreements.retain(|name, _| name.0 != contexts[0].0);
+        self.agreements.retain(|id, _| id.0 != contexts[0].0);
     }
 
-    /// Revokes a communicator, and tells its processes.
+    /// Revokes a communicator, and notifies its processes.
     pub(super) fn revoke(&mut self, engine: &mut Engine, comm: &Communicator) {
         if !comm.health().revoke() {
             return;
@@ -173,37 +177,36 @@ impl State {
         for process in members(comm) {
             self.send(engine, process, &notice);
         }
-        alert::alert();
+        alert::recheck_waits();
     }
 
-    /// Contributes to an agreement of a communicator; returns its name.
-    pub(super) fn join(&mut self, engine: &mut Engine, comm: &Communicator, value: Value) -> Name {
-        let name = (comm.context().0, comm.health().next_agreement());
-        self.begin(comm, name);
-        // All ranks have the decision of the one before, since all contribute to this one in the end, or
-        // are dead.
-        let Some(running) = self.agreements.get_mut(&name) else { return name };
+    /// Contributes to an agreement of a communicator; returns its id.
+    pub(super) fn join(&mut self, engine: &mut Engine, comm: &Communicator, value: Value) -> AgreementId {
+        let id = (comm.context().0, comm.health().next_agreement());
+        self.begin_agreement(comm, id);
+        let Some(running) = self.agreements.get_mut(&id) else { return id };
         let out = running.agreement.join(value);
-        self.send_all(engine, name, out);
-        name
+        self.send_all(engine, id, out);
+        id
     }
 
-    /// Returns the decision of an agreement, when there is one.
-    pub(super) fn decision(&mut self, engine: &mut Engine, name: Name) -> Option<Decision> {
-        self.go_on(engine);
-        let decision = self.agreements.get(&name)?.agreement.decision()?.clone();
-        // Whoever decides this one has seen the end of the one before at all survivors.
-        self.agreements.retain(|kept, _| kept.0 != name.0 || kept.1 >= name.1);
-        if self.agreements.len() > KEPT_MAX {
+    /// Returns the decision of an agreement; `None` while it is undecided.
+    pub(super) fn decision(&mut self, engine: &mut Engine, id: AgreementId) -> Option<Decision> {
+        self.progress(engine);
+        let decision = self.agreements.get(&id)?.agreement.decision()?.clone();
+        // Every survivor has contributed to this agreement, hence has the decision of the one before. No
+        // rank requests that again.
+        self.agreements.retain(|kept, _| kept.0 != id.0 || kept.1 >= id.1);
+        if self.agreements.len() > AGREEMENTS_MAX {
             let is_over = |running: &Running| running.agreement.decision().is_some();
-            let oldest = self.agreements.iter().find(|(kept, running)| **kept != name && is_over(running));
+            let oldest = self.agreements.iter().find(|(kept, running)| **kept != id && is_over(running));
             oldest.map(|(kept, _)| *kept).and_then(|kept| self.agreements.remove(&kept));
         }
         Some(decision)
     }
 
-    /// Returns failed processes of a communicator, in the order in which this process has learnt of them,
-    /// and the place of each among all.
+    /// Returns the failed processes of a communicator, in the order of detection, each with its index in
+    /// [`State::failed`].
     pub(super) fn failed_of<'a>(&'a self, comm: &'a Communicator) -> impl Iterator<Item = (usize, u32)> + 'a {
         self.failed.iter().copied().enumerate().filter(|(_, process)| is_member(comm, *process))
     }
@@ -221,20 +224,20 @@ impl State {
         set
     }
 
-    /// Returns the failed processes, in the order in which this one has learnt of them.
+    /// Returns all failed processes, in the order of detection by this process.
     pub(super) fn failed(&self) -> &[u32] {
         &self.failed
     }
 
-    /// Returns a failed process that may be the source of a receive, and whose failure the program has not
-    /// acknowledged.
+    /// Returns a failed process that may be the source of a receive on a communicator and whose failure the
+    /// program has not acknowledged there.
     pub(super) fn unacknowledged(&self, comm: &Communicator) -> Option<u32> {
         let known = comm.health().acknowledged.load(Ordering::Relaxed);
         let later = self.failed.get(known..)?;
         later.iter().copied().find(|process| comm.peers().rank_of(*process).is_some())
     }
 
-    /// Returns whether a process of a communicator has left the job.
+    /// Returns whether a process of a communicator has left the job without failing.
     pub(super) fn has_any_left(&self, engine: &mut Engine, comm: &Communicator) -> bool {
         let has_left = |process: &u32| {
             engine.inspect().failure(PeerId(*process)).is_some() && !self.failed.contains(process)
@@ -247,12 +250,12 @@ impl State {
         self.comms.iter().filter_map(Weak::upgrade).collect()
     }
 
-    fn of_context(&mut self, context: u32) -> Option<Arc<Communicator>> {
+    fn find_comm(&mut self, context: u32) -> Option<Arc<Communicator>> {
         self.live().into_iter().find(|comm| comm.context().0 == context)
     }
 
-    fn begin(&mut self, comm: &Communicator, name: Name) {
-        if self.agreements.contains_key(&name) {
+    fn begin_agreement(&mut self, comm: &Communicator, id: AgreementId) {
+        if self.agreements.contains_key(&id) {
             return;
         }
         let processes = ranks(comm);
@@ -265,92 +268,92 @@ impl State {
         let me = world().map_or(0, |world| world.session().rank());
         let me = processes.iter().position(|process| *process == me).unwrap_or(0);
         let agreement = Agreement::new(me, processes.len(), failed);
-        self.agreements.insert(name, Running { agreement, processes });
+        self.agreements.insert(id, Running { agreement, processes });
     }
 
-    /// Receives notices.
-    fn hear(&mut self, engine: &mut Engine) -> bool {
+    /// Receives and handles notices; returns whether any has arrived.
+    fn receive_notices(&mut self, engine: &mut Engine) -> bool {
         while let Some(claim) = engine.claim(Source::Any, FAULTS, TagMatch::Any) {
             let into = Kept::new(vec![0; claim.envelope.len as usize]);
             let request = engine.recv_claimed(claim, into.segments());
             self.receiving.push((claim.envelope.peer.0, request, into));
         }
-        let mut came = Vec::new();
+        let mut arrived = Vec::new();
         for (from, request, into) in std::mem::take(&mut self.receiving) {
             match engine.take(request) {
                 None => self.receiving.push((from, request, into)),
-                Some(Ok(_)) => came.push((from, into.release())),
+                Some(Ok(_)) => arrived.push((from, into.release())),
                 Some(Err(_)) => drop(into.release()),
             }
         }
-        let any = !came.is_empty();
-        for (from, bytes) in came {
+        let any = !arrived.is_empty();
+        for (from, bytes) in arrived {
             if let Some(notice) = Notice::decode(&bytes).filter(|_| !self.failed.contains(&from)) {
-                self.take_in(engine, from, notice);
+                self.handle_notice(engine, from, notice);
             }
         }
         any
     }
 
-    fn take_in(&mut self, engine: &mut Engine, from: u32, notice: Notice) {
+    fn handle_notice(&mut self, engine: &mut Engine, from: u32, notice: Notice) {
         match &notice {
             Notice::Failed(context, rank) => {
-                let Some(comm) = self.of_context(context.0) else { return self.keep_early(from, notice) };
+                let Some(comm) = self.find_comm(context.0) else { return self.defer_notice(from, notice) };
                 let process = ranks(&comm).get(*rank as usize).copied();
-                self.believe(engine, from, process.as_slice());
+                self.adopt_failures(engine, from, process.as_slice());
             }
-            Notice::Revoked(context) => match self.of_context(context.0) {
+            Notice::Revoked(context) => match self.find_comm(context.0) {
                 Some(comm) => self.revoke(engine, &comm),
-                None => self.keep_early(from, notice),
+                None => self.defer_notice(from, notice),
             },
-            Notice::Agreement(name, bytes) => {
-                if !self.agreements.contains_key(name) {
-                    let Some(comm) = self.of_context(name.0) else { return self.keep_early(from, notice) };
-                    self.begin(&comm, *name);
+            Notice::Agreement(id, bytes) => {
+                if !self.agreements.contains_key(id) {
+                    let Some(comm) = self.find_comm(id.0) else { return self.defer_notice(from, notice) };
+                    self.begin_agreement(&comm, *id);
                 }
-                self.take_message(engine, from, *name, bytes);
+                self.handle_agreement_message(engine, from, *id, bytes);
             }
         }
     }
 
-    fn keep_early(&mut self, from: u32, notice: Notice) {
-        if self.early.len() < EARLY_MAX {
-            self.early.push((from, notice));
+    fn defer_notice(&mut self, from: u32, notice: Notice) {
+        if self.deferred.len() < DEFERRED_MAX {
+            self.deferred.push((from, notice));
         }
     }
 
-    fn take_message(&mut self, engine: &mut Engine, from: u32, name: Name, bytes: &[u8]) {
-        let Some(Running { agreement, processes }) = self.agreements.get_mut(&name) else { return };
+    fn handle_agreement_message(&mut self, engine: &mut Engine, from: u32, id: AgreementId, bytes: &[u8]) {
+        let Some(Running { agreement, processes }) = self.agreements.get_mut(&id) else { return };
         let Some(rank) = processes.iter().position(|process| *process == from) else { return };
         let Some(message) = Message::decode(bytes, processes.len()) else { return };
         let before = agreement.failed().clone();
         let out = agreement.on_message(rank, message);
         let learnt = agreement.failed().iter().filter(|rank| !before.has(*rank));
         let learnt: Vec<u32> = learnt.filter_map(|rank| processes.get(rank).copied()).collect();
-        self.send_all(engine, name, out);
-        self.believe(engine, from, &learnt);
+        self.send_all(engine, id, out);
+        self.adopt_failures(engine, from, &learnt);
     }
 
-    /// Takes over what another process knows.
-    fn believe(&mut self, engine: &mut Engine, from: u32, failed: &[u32]) {
+    /// Marks processes as failed that the process `from` has reported as failed.
+    fn adopt_failures(&mut self, engine: &mut Engine, from: u32, failed: &[u32]) {
         for process in failed {
             if !self.failed.contains(process) {
-                self.declare(engine, *process, &format!("rank {from} has found it dead"));
+                self.declare(engine, *process, &format!("rank {from} reports its failure"));
             }
         }
     }
 
-    fn send_all(&mut self, engine: &mut Engine, name: Name, out: Vec<(usize, Message)>) {
+    fn send_all(&mut self, engine: &mut Engine, id: AgreementId, out: Vec<(usize, Message)>) {
         for (rank, message) in out {
-            let process = self.agreements.get(&name).and_then(|running| running.processes.get(rank).copied());
+            let process = self.agreements.get(&id).and_then(|running| running.processes.get(rank).copied());
             if let Some(process) = process {
-                self.send(engine, process, &Notice::Agreement(name, message.encode()));
+                self.send(engine, process, &Notice::Agreement(id, message.encode()));
             }
         }
     }
 
-    /// Tells the other processes of a communicator that one of them has failed.
-    fn tell_others(&mut self, engine: &mut Engine, comm: &Communicator, failed: u32) {
+    /// Notifies the processes of a communicator of the failure of one of them.
+    fn report_failure(&mut self, engine: &mut Engine, comm: &Communicator, failed: u32) {
         let ranks = ranks(comm);
         let Some(rank) = ranks.iter().position(|process| *process == failed) else { return };
         let notice = Notice::Failed(comm.context(), rank as u32);
@@ -369,7 +372,7 @@ impl State {
     }
 }
 
-/// Puts a moment into the trace, if there is one.
+/// Records an event in the trace, if the session writes one.
 fn trace(what: &'static str, process: Option<u32>) {
     if let Ok(world) = world()
         && let Some(now) = world.session().trace_now()
@@ -378,12 +381,12 @@ fn trace(what: &'static str, process: Option<u32>) {
     }
 }
 
-/// The contexts of a communicator with this number.
+/// Returns the point-to-point and the collective context of a communicator with this number.
 fn contexts(number: u32) -> [Context; 2] {
     [false, true].map(|is_collective| Context(number << 1 | u32::from(is_collective)))
 }
 
-/// All processes of a communicator.
+/// Returns the processes of a communicator; for an intercommunicator those of both groups.
 fn members(comm: &Communicator) -> Vec<u32> {
     let remote = comm.remote().map(|remote| remote.processes()).unwrap_or_default();
     comm.local().processes().iter().chain(remote).copied().collect()
@@ -394,7 +397,8 @@ fn is_member(comm: &Communicator, process: u32) -> bool {
     is_in(comm.local()) || comm.remote().is_some_and(is_in)
 }
 
-/// All processes of a communicator in an order that is the same for each of them.
+/// Returns the processes of a communicator in an order that is the same in each of them: their ranks in
+/// agreements and notices.
 pub(super) fn ranks(comm: &Communicator) -> Vec<u32> {
     let mut processes = members(comm);
     if comm.remote().is_some() {

@@ -89,7 +89,7 @@ fn check_source(world: &World, comm: &Communicator, source: Source) -> Result<()
         return Err(revoked());
     }
     match source {
-        Source::Any if any_failed() => fault::bars_wildcards(comm, Class::PROC_FAILED).map_or(Ok(()), Err),
+        Source::Any if any_failed() => fault::any_source_error(comm, Class::PROC_FAILED).map_or(Ok(()), Err),
         Source::Peer(peer) if world.node().with(|engine| engine.inspect().failure(peer)).is_some() => {
             Err(explain(world, Error::PeerLost(peer)))
         }

@@ -88,13 +88,13 @@ impl Flight {
         self.comm
     }
 
-    /// Whether it is a receive from any rank.
-    pub(crate) fn is_wild(&self) -> bool {
-        self.any_of().is_some()
+    /// Returns whether this is a receive from any source.
+    pub(crate) fn is_any_source(&self) -> bool {
+        self.any_source_comm().is_some()
     }
 
-    /// The communicator of a receive from any rank.
-    pub(crate) fn any_of(&self) -> Option<&Communicator> {
+    /// Returns the communicator of a receive from any source.
+    pub(crate) fn any_source_comm(&self) -> Option<&Communicator> {
         match &self.from {
             Some(Sender::Any(comm)) => Some(comm),
             _ => None,

@@ -1,7 +1,7 @@
 //! Several requests: waiting for any, some or all of them, and testing them.
 
 use super::flight::Look;
-use super::wait::{barred, consume, over, peek, progress, settle, unknown, wait};
+use super::wait::{any_source_error, consume, over, peek, progress, settle, unknown, wait};
 use super::{Ended, SLOTS, State};
 use crate::error::{Class, Error, Result};
 use crate::handle::Request;
@@ -103,7 +103,7 @@ pub(crate) fn test_all(world: &World, requests: &mut [Request], statuses: Status
     if !all_settled(world, requests)? {
         progress(world);
         if !all_settled(world, requests)? {
-            return barred(requests).map_or(Ok(false), Err);
+            return any_source_error(requests).map_or(Ok(false), Err);
         }
     }
     let mut tally = Tally { statuses, first: None };
@@ -172,7 +172,7 @@ pub(crate) fn wait_any(world: &World, requests: &mut [Request]) -> Result<Option
         match find(world, requests)? {
             Found::Nothing => return Ok(None),
             Found::At(index) => return Ok(Some((index, consume(&mut requests[index])?))),
-            Found::Pending => barred(requests).map_or(Ok(()), Err)?,
+            Found::Pending => any_source_error(requests).map_or(Ok(()), Err)?,
         }
         task::advance(world);
         task::pause(world, &mut patience);
@@ -186,7 +186,7 @@ pub(crate) fn find_now(world: &World, requests: &[Request]) -> Result<Found> {
             progress(world);
             let found = find(world, requests)?;
             if matches!(found, Found::Pending)
-                && let Some(error) = barred(requests)
+                && let Some(error) = any_source_error(requests)
             {
                 return Err(error);
             }

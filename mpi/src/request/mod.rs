@@ -31,8 +31,8 @@ use std::sync::Arc;
 pub(crate) enum State {
     /// A message under way.
     Flight(Flight),
-    /// A receive from any rank in a job that survives failures: one that waits for it looks at those.
-    Wild(Flight),
+    /// A receive from any source in a job that survives failures: its waits check for failures.
+    AnySource(Flight),
     /// A send that was cancelled. Its wait is local, but the first look says that it goes on: programs take
     /// one that has ended in the call that cancels it for received.
     Cancelled(Flight),
@@ -55,14 +55,16 @@ impl State {
 
     /// A receive.
     pub(crate) fn of_recv(flight: Flight) -> State {
-        if flight.is_wild() && is_on() { State::Wild(flight) } else { State::Flight(flight) }
+        if flight.is_any_source() && is_on() { State::AnySource(flight) } else { State::Flight(flight) }
     }
 
-    /// The error of a receive from any rank that may wait for a failed one.
-    pub(crate) fn barred(&self, class: Class) -> Option<Error> {
+    /// Returns the error of an active receive from any source that may wait for a failed process.
+    pub(crate) fn any_source_error(&self, class: Class) -> Option<Error> {
         match self {
-            State::Wild(flight) if any_failed() => fault::bars_wildcards(flight.any_of()?, class),
-            State::Persistent(persistent) => persistent.active.as_ref()?.barred(class),
+            State::AnySource(flight) if any_failed() => {
+                fault::any_source_error(flight.any_source_comm()?, class)
+            }
+            State::Persistent(persistent) => persistent.active.as_ref()?.any_source_error(class),
             _ => None,
         }
     }
@@ -76,7 +78,7 @@ impl State {
     pub(crate) fn settle(&mut self, world: &World) -> bool {
         let ended = match self {
             State::Ended(_) => return true,
-            State::Flight(flight) | State::Wild(flight) => flight.take(world),
+            State::Flight(flight) | State::AnySource(flight) => flight.take(world),
             State::Cancelled(flight) => {
                 *self = State::Flight(flight.take_all());
                 return false;
@@ -100,7 +102,7 @@ impl State {
             State::Persistent(persistent) => {
                 persistent.active.map_or(Ended::well(Status::EMPTY), State::finish)
             }
-            State::Flight(_) | State::Wild(_) | State::Cancelled(_) | State::Task(..) => {
+            State::Flight(_) | State::AnySource(_) | State::Cancelled(_) | State::Task(..) => {
                 Ended::well(Status::EMPTY)
             }
         }
@@ -114,7 +116,7 @@ impl State {
             State::Persistent(persistent) => {
                 persistent.active.as_ref().map_or(Ended::well(Status::EMPTY), State::peek)
             }
-            State::Flight(_) | State::Wild(_) | State::Cancelled(_) | State::Task(..) => {
+            State::Flight(_) | State::AnySource(_) | State::Cancelled(_) | State::Task(..) => {
                 Ended::well(Status::EMPTY)
             }
         }
@@ -123,7 +125,9 @@ impl State {
     /// The communicator of what runs, if it has one.
     pub(crate) fn comm(&self) -> Option<Comm> {
         match self {
-            State::Flight(flight) | State::Wild(flight) | State::Cancelled(flight) => Some(flight.comm()),
+            State::Flight(flight) | State::AnySource(flight) | State::Cancelled(flight) => {
+                Some(flight.comm())
+            }
             State::Task(_, comm) => Some(comm.handle),
             State::Persistent(persistent) => {
                 let side = persistent.side.as_ref().map(|side| side.on().handle);

@@ -79,16 +79,16 @@ pub(crate) fn await_state(world: &World, mut state: State) -> Ended {
         if state.settle(world) {
             return state.finish();
         }
-        if let Some(error) = state.barred(Class::PROC_FAILED) {
+        if let Some(error) = state.any_source_error(Class::PROC_FAILED) {
             return withdraw(world, state, error);
         }
         task::pause(world, &mut patience);
     }
 }
 
-/// Takes back a receive, which ends with this error unless its message has come.
+/// Cancels a receive; it ends with `error` unless its message has already arrived.
 fn withdraw(world: &World, mut state: State, error: Error) -> Ended {
-    if let State::Wild(flight) = &state {
+    if let State::AnySource(flight) = &state {
         world.node().submit(|engine| engine.cancel(flight.request()));
     }
     let mut patience = Patience::default();
@@ -99,11 +99,11 @@ fn withdraw(world: &World, mut state: State, error: Error) -> Ended {
     if ended.status.cancelled { Ended::badly(Status::EMPTY, error) } else { ended }
 }
 
-/// Waits for a receive that began in this call: one from any rank is taken back when it may wait for a
-/// failed rank.
+/// Waits for a receive that began in this call. A receive from any source is cancelled if it may wait for a
+/// failed process.
 pub(crate) fn wait_for_recv(world: &World, mut request: Request) -> Result<Ended> {
-    let is_wild = |state: &State| matches!(state, State::Wild(_));
-    match SLOTS.remove_if(request, is_wild) {
+    let is_any_source = |state: &State| matches!(state, State::AnySource(_));
+    match SLOTS.remove_if(request, is_any_source) {
         Some(state) => Ok(await_state(world, state)),
         None => wait(world, &mut request),
     }
@@ -121,7 +121,7 @@ fn wait_slowly(world: &World, request: &mut Request) -> Result<Ended> {
         if settle(world, *request)? {
             return consume(request);
         }
-        if let Some(error) = barred(&[*request]) {
+        if let Some(error) = any_source_error(&[*request]) {
             return Ok(Ended::badly(Status::EMPTY, error));
         }
         task::pause(world, &mut patience);
@@ -140,17 +140,18 @@ pub(crate) fn test(world: &World, request: &mut Request) -> Result<Option<Ended>
     };
     match ended {
         true => consume(request).map(Some),
-        false => barred(&[*request]).map_or(Ok(None), Err),
+        false => any_source_error(&[*request]).map_or(Ok(None), Err),
     }
 }
 
-/// The error of the first of these requests that has not ended and may never: it stays.
-pub(super) fn barred(requests: &[Request]) -> Option<Error> {
+/// Returns the error of the first request that may wait for a failed process. The request stays active.
+pub(super) fn any_source_error(requests: &[Request]) -> Option<Error> {
     if !any_failed() {
         return None;
     }
-    let look =
-        |request: &Request| SLOTS.with(*request, |state| state.barred(Class::PROC_FAILED_PENDING)).flatten();
+    let look = |request: &Request| {
+        SLOTS.with(*request, |state| state.any_source_error(Class::PROC_FAILED_PENDING)).flatten()
+    };
     requests.iter().filter(|request| !request.is_null()).find_map(look)
 }
 
@@ -197,7 +198,7 @@ pub(crate) fn peek(world: &World, request: Request) -> Result<Option<Ended>> {
 pub(crate) fn cancel(world: &World, request: Request) -> Result<()> {
     fn take(state: &mut State) -> Option<RequestId> {
         match state {
-            State::Flight(flight) | State::Wild(flight) => {
+            State::Flight(flight) | State::AnySource(flight) => {
                 let id = flight.request();
                 if flight.is_send() {
                     *state = State::Cancelled(flight.take_all());

@@ -11,9 +11,10 @@ use rustix::io::{Errno, read, write};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::{LaunchError, os};
+use nmad_words::setting::DEATHS_FD;
 
 /// Environment variable with the number of the read end.
-pub(crate) const VARIABLE: &str = "NMAD_DEATHS_FD";
+pub(crate) const VARIABLE: &str = DEATHS_FD.name;
 
 /// Bytes of one report: a rank in native byte order.
 const REPORT: usize = 4;
@@ -54,7 +55,7 @@ impl Deaths {
         static ADOPTED: AtomicBool = AtomicBool::new(false);
         let fd = os::adopt(number, VARIABLE, &ADOPTED)?;
         rustix::fs::fcntl_setfl(&fd, OFlags::NONBLOCK)
-            .map_err(LaunchError::system("cannot set up the descriptor of NMAD_DEATHS_FD"))?;
+            .map_err(LaunchError::system("cannot set up the descriptor that NMAD_DEATHS_FD names"))?;
         Ok(Some(Deaths { fd, part: Vec::new() }))
     }
 

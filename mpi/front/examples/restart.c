@@ -115,6 +115,12 @@ static void join(MPI_Comm parent) {
 int main(int argc, char **argv) {
     MPI_Comm parent;
     MPI_Init(&argc, &argv);
+    int flag = 1;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (MPIX_Comm_agree(MPI_COMM_WORLD, &flag) != MPI_SUCCESS) {
+        fprintf(stderr, "restart: start it with mpiexec --ft\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
     double seconds = argc > 1 ? atof(argv[1]) : 0;
     int kills = argc > 2 && !strcmp(argv[2], "kill"), mends = 0;
     MPI_Comm_get_parent(&parent);

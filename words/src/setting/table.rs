@@ -45,6 +45,8 @@ settings! {
          (single copy, CMA); off: always through shared memory",
         "the system logs or kills who accesses another process; or to compare";
     CXX: Compiler, Form("COMMAND"), "c++", "The C++ compiler that mpicxx calls, with arguments if wanted", "";
+    DEATHS_FD: Internal, Form("NUMBER"), "none",
+        "The descriptor on which mpiexec --ft reports the deaths of other ranks", "";
     DRIVER: Session, Form("tcp, udp, packet, verbs or ofi:PROVIDER; several with commas"), "tcp",
         "Drivers of the interfaces for which NMAD_RAILS names none",
         "short messages between hosts matter most; or there is an adapter for RDMA";

@@ -2,8 +2,8 @@
 
 use crate::rng::Rng;
 use nmad_wire::{
-    Ack, Ask, ChunkHeader, Credit, Cts, Eager, Fin, Frame, Header, Keys, Kind, LinkDown, Part,
-    Reclaim, Replay, Rtr, Rts, Seen, Withdraw, Withdrawn,
+    Ack, Ask, ChunkHeader, Credit, Cts, Eager, Fin, Frame, Header, Keys, Kind, LinkDown, Part, Reclaim,
+    Replay, Rtr, Rts, Seen, Withdraw, Withdrawn,
 };
 
 /// A stream of packets, mostly well-formed.

@@ -29,7 +29,9 @@ impl World {
                     assert_eq!(told, capacity as u64);
                     envelope
                 }
-                Err(Error::PeerLost(_) | Error::Cancelled | Error::AccessLost(_)) => continue,
+                Err(Error::PeerLost(_) | Error::Cancelled | Error::AccessLost(_) | Error::Revoked) => {
+                    continue;
+                }
             };
             assert_eq!(outcome.is_err(), envelope.len > capacity as u64, "{outcome:?} of {capacity} B");
             let wires = self.net.wires();

@@ -195,7 +195,7 @@ impl In<IoVec> {
 ///
 /// The header forbids calls on a session that another thread closes; so what lives stays until the call ends.
 pub fn alive<'a, T>(pointer: *mut T) -> &'a T {
-    // SAFETY: it was made by `lend` and was not taken back.
+    // SAFETY: `lend` has made it, and no call has freed it since.
     unsafe { &*pointer }
 }
 

@@ -102,6 +102,20 @@ impl Reporter {
     }
 }
 
+/// Ranks that were ended because others could not reach them.
+#[derive(Debug, Default)]
+pub(crate) struct Unreachable(Vec<u32>);
+
+impl Unreachable {
+    /// Returns whether `rank`, which rank `by` cannot reach, has to be ended now. If two ranks report each
+    /// other, only the first report counts.
+    pub(crate) fn ends(&mut self, by: u32, rank: u32) -> bool {
+        let is_accepted = !self.0.contains(&rank) && !self.0.contains(&by);
+        self.0.extend(is_accepted.then_some(rank));
+        is_accepted
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -31,7 +31,7 @@ pub(super) struct Question {
     /// The rank that it goes to.
     pub(super) to: u32,
     pub(super) strategy: String,
-    /// The strategies that there are.
+    /// The registered strategies.
     pub(super) registry: Registry,
     pub(super) lanes: Vec<Lane>,
     /// Longest message that is not announced, where that is fixed.

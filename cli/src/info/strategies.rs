@@ -9,7 +9,7 @@ use serde::Serialize;
 pub(super) struct Strategy {
     /// The name that selects it.
     name: String,
-    /// What it does; empty for one of a plug-in.
+    /// A description of its decisions; empty for a strategy of a plug-in.
     what: &'static str,
     in_force: bool,
     /// The plug-in that it comes from.

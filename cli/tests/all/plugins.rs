@@ -1,5 +1,5 @@
-//! Strategies in shared libraries: what is wrong with a file is named before a job starts, what is wrong with
-//! its answers is named once while the job goes on, and a right one decides what each rail carries.
+//! Strategies in shared libraries: an invalid file is reported before a job starts, a wrong answer is
+//! reported once while the job goes on, and a valid strategy decides which bytes each rail carries.
 
 use crate::command::{Ended, run};
 use crate::install;

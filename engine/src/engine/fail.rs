@@ -317,8 +317,8 @@ impl Engine {
         self.consider_sent(request);
     }
 
-    /// The peer is gone: every request that needs it ends with an error, and the user is told unless it
-    /// has left.
+    /// The peer is gone: every request that needs it ends with an error, and the user gets a notice unless
+    /// it has left.
     pub(crate) fn fail_peer(&mut self, id: PeerId, why: &str) {
         if self.end_peer(id, why) {
             self.notices.push_back(Notice { peer: id, text: String::from(why), kind: NoticeKind::End });
@@ -371,8 +371,13 @@ impl Engine {
             Request::Reading(reading) => reading.envelope.peer == id,
             Request::Ended(_) => false,
         };
+        self.requests_that(needs)
+    }
+
+    /// Requests of this kind, oldest places first.
+    pub(crate) fn requests_that(&self, are: impl Fn(&Request) -> bool) -> Vec<RequestId> {
         let mut found: Vec<_> =
-            self.requests.iter().filter(|(_, r)| needs(r)).map(|(n, _)| RequestId(n)).collect();
+            self.requests.iter().filter(|(_, r)| are(r)).map(|(n, _)| RequestId(n)).collect();
         found.sort_unstable_by_key(|request| request.0 as u32);
         found
     }
@@ -411,7 +416,7 @@ impl Inspect<'_> {
 }
 
 impl Setup<'_> {
-    /// Declares a peer failed, because somebody else has found that out: every request that needs it ends
+    /// Declares a peer failed that the layer above knows to be dead: every request that needs it ends
     /// with an error, and nothing that it still sends is taken.
     pub fn declare_failed(&mut self, id: PeerId, why: &str) {
         self.0.end_peer(id, why);

@@ -42,10 +42,7 @@ impl Engine {
             Request::Recv(recv) => recv.context == context && recv.posted.is_some(),
             _ => false,
         };
-        let mut waiting: Vec<_> =
-            self.requests.iter().filter(|(_, r)| waits(r)).map(|(name, _)| RequestId(name)).collect();
-        waiting.sort_unstable_by_key(|request| request.0 as u32);
-        for request in waiting {
+        for request in self.requests_that(waits) {
             self.withdraw_recv(request, error);
         }
         self.discard_closed();

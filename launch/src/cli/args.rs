@@ -159,9 +159,9 @@ pub struct RunArgs {
     #[arg(long)]
     pub keep_going: bool,
 
-    /// The job survives the death of ranks: the others are told of it, and their calls that need the dead
-    /// end with MPIX_ERR_PROC_FAILED. The exit code is that of the survivors (docs/ranks-die.md) [spelled
-    /// -disable-auto-cleanup as well]
+    /// The job survives the death of ranks: the launcher reports it to the others, and their calls that
+    /// need the dead end with MPIX_ERR_PROC_FAILED. The exit code is that of the survivors
+    /// (docs/ranks-die.md) [spelled -disable-auto-cleanup as well]
     #[arg(long, visible_alias = "with-ft")]
     pub ft: bool,
 

@@ -17,8 +17,6 @@ use crate::{LaunchError, Secret};
 pub struct Rank {
     pid: Pid,
     alive: bool,
-    /// The launcher killed it because another rank could not reach it.
-    is_killed_unreachable: bool,
     /// Reports deaths of other ranks to it; `None` without `--ft`.
     deaths: Option<Reporter>,
     /// The PMI connection, until the rank closes it.
@@ -58,7 +56,6 @@ impl Ranks {
         self.list.push(Rank {
             pid: started.pid,
             alive: true,
-            is_killed_unreachable: false,
             deaths: started.deaths,
             talk: Some(Talk::new(started.talk)),
             outputs,
@@ -81,17 +78,10 @@ impl Ranks {
         &mut self.list[rank as usize]
     }
 
-    /// Kills `rank`, which rank `by` cannot reach, unless `by` itself was killed as unreachable: if two
-    /// ranks report each other, only the first report counts. Returns whether this call was the first to
-    /// kill it.
-    pub fn end_unreachable(&mut self, by: Option<u32>, rank: u32) -> bool {
-        let by = by.and_then(|by| self.list.get(by as usize));
-        let is_accepted = by.is_none_or(|by| !by.is_killed_unreachable);
-        let Some(rank) = self.list.get_mut(rank as usize).filter(|rank| is_accepted && rank.alive) else {
-            return false;
-        };
-        let _ = kill_process_group(rank.pid, Signal::KILL);
-        !std::mem::replace(&mut rank.is_killed_unreachable, true)
+    /// Kills a rank; returns whether it lives.
+    pub fn kill(&self, rank: u32) -> bool {
+        let rank = self.list.get(rank as usize).filter(|rank| rank.alive);
+        rank.is_some_and(|rank| kill_process_group(rank.pid, Signal::KILL).is_ok())
     }
 
     /// Reports the death of a rank of the job to all ranks of this host.

@@ -20,6 +20,7 @@ use super::spawn::{self, Seat};
 use super::{ExitReport, JOB_PREFIX, Job, Placement, RankEnd, SPEAKER};
 use crate::binding::topology::Topology;
 use crate::binding::{self, quota};
+use crate::deaths::Unreachable;
 use crate::pmi::server::{Event, Server};
 use crate::{LaunchError, Secret, mapping, pmi, remote};
 use nmad_words::setting::misspelt_among;
@@ -89,6 +90,7 @@ pub struct Run {
 struct Group {
     ranks: Ranks,
     server: Server,
+    unreachable: Unreachable,
 }
 
 /// The number of a rank's group, and its number in the group.
@@ -134,7 +136,7 @@ impl Run {
             let start = LineStart { tag, timestamp: job.output.timestamp };
             pipes.extend(ranks.start(&seat, &secret, self.files, &start)?);
         }
-        self.groups.push(Group { ranks, server });
+        self.groups.push(Group { ranks, server, unreachable: Unreachable::default() });
         Ok(pipes)
     }
 
@@ -288,7 +290,7 @@ impl Run {
     /// Handles the end of a rank's process: first its last messages and output, then its end.
     fn ended(&mut self, group: usize, end: RankEnd) {
         self.listen((group, end.rank));
-        let Group { ranks, server } = &mut self.groups[group];
+        let Group { ranks, server, .. } = &mut self.groups[group];
         let rank = ranks.get_mut(end.rank);
         rank.talk = None;
         for (source, sink) in rank.outputs.iter_mut().zip(&mut self.desk.sinks) {
@@ -310,7 +312,7 @@ impl Run {
     }
 
     fn listen(&mut self, (group, rank): Who) {
-        let Group { ranks, server } = &mut self.groups[group];
+        let Group { ranks, server, .. } = &mut self.groups[group];
         let Some(talk) = &mut ranks.get_mut(rank).talk else { return };
         let mut events = Vec::new();
         talk.write();
@@ -337,7 +339,8 @@ impl Run {
                 self.end(code, abort_reason(rank, code, &why), "ending all ranks");
             }
             Event::Unreachable { by, rank } => {
-                if self.job.ft && self.groups[group].ranks.end_unreachable(Some(by), rank) {
+                let Group { ranks, unreachable: ended, .. } = &mut self.groups[group];
+                if self.job.ft && ended.ends(by, rank) && ranks.kill(rank) {
                     self.desk.tell(&unreachable(by, rank));
                 }
             }

@@ -51,7 +51,7 @@ pub struct Seat<'a> {
     pub host: String,
     pub group: u32,
     pub cores: Option<CpuSet>,
-    /// Whether it is told of deaths of other ranks.
+    /// Whether the launcher reports deaths of other ranks to it.
     pub ft: bool,
 }
 

@@ -169,7 +169,7 @@ impl Crew {
     /// Ends a rank here that another one cannot reach.
     pub fn end_unreachable(&mut self, rank: u32) {
         if let Some(member) = self.places.iter().position(|place| place.rank == rank) {
-            self.ranks.end_unreachable(None, member as u32);
+            self.ranks.kill(member as u32);
         }
     }
 

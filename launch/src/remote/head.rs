@@ -13,6 +13,7 @@ use super::message::{Command, Down, Intro, Node, Place, Up, Work, pairs_out};
 use super::start::{Letter, start_agents};
 use super::starter::{Gone, Leaders};
 use super::{Machines, environment};
+use crate::deaths::Unreachable;
 use crate::local::desk::Desk;
 use crate::local::ending::{Order, is_death};
 use crate::local::output::Taker;
@@ -66,8 +67,7 @@ struct Head {
     job: Job,
     name: String,
     nodes: Vec<u32>,
-    /// Ranks that were ended because others could not reach them.
-    killed_unreachable: Vec<u32>,
+    unreachable: Unreachable,
     /// Deadline for all agents to connect.
     coming: Option<Instant>,
     limit: Duration,
@@ -105,7 +105,7 @@ impl Head {
             job,
             name: job_name()?,
             nodes: machines.nodes.clone(),
-            killed_unreachable: Vec::new(),
+            unreachable: Unreachable::default(),
             coming: Instant::now().checked_add(limit),
             limit,
             _letter: letter,
@@ -354,12 +354,10 @@ impl Head {
         }
     }
 
-    /// Has `rank` killed, which rank `by` cannot reach, unless `by` itself was killed as unreachable: if
-    /// two ranks report each other, only the first report counts.
+    /// Has `rank` killed, which rank `by` cannot reach.
     fn end_unreachable(&mut self, by: u32, rank: u32) {
-        let is_new = !self.killed_unreachable.contains(&rank) && !self.killed_unreachable.contains(&by);
-        let Some(&node) = self.nodes.get(rank as usize).filter(|_| self.job.ft && is_new) else { return };
-        self.killed_unreachable.push(rank);
+        let is_ended = self.job.ft && self.unreachable.ends(by, rank);
+        let Some(&node) = self.nodes.get(rank as usize).filter(|_| is_ended) else { return };
         self.desk.tell(&unreachable(by, rank));
         if let Some(channel) = &mut self.hosts.get_mut(node).channel {
             channel.send(&Down::EndUnreachable(rank));

@@ -160,7 +160,7 @@ pub struct Work {
     pub output: Output,
     pub binding: Binding,
     pub report_bindings: bool,
-    /// Whether ranks are told of deaths of other ranks.
+    /// Whether the agent reports deaths of other ranks to its ranks.
     pub ft: bool,
 }
 

@@ -19,7 +19,6 @@ pub(super) async fn number(party: &Party) -> Result<u32> {
         let proposed = proposal.next();
         let most = party.greatest([proposed, -proposed]).await?;
         if let Some(number) = proposal.end_round(most)? {
-            fault::reset_contexts(number)?;
             return Ok(number);
         }
     }
@@ -62,6 +61,7 @@ impl Proposal {
         match mine {
             Ok(number) if most == -least => {
                 context::agreed(number);
+                fault::reset_contexts(number)?;
                 return Ok(Some(number));
             }
             Ok(number) => context::release(number),

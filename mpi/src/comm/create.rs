@@ -44,7 +44,7 @@ pub(crate) fn insert(comm: Communicator) -> Result<Comm> {
     Ok(handle)
 }
 
-/// The same under a handle that is reserved or predefined.
+/// Puts a communicator that was agreed upon into the table, under a handle that is reserved or predefined.
 ///
 /// # Errors
 /// MPI is not initialized.

@@ -112,7 +112,7 @@ impl Communicator {
         }
     }
 
-    /// What is known of failures among its processes.
+    /// Its failure state.
     #[inline]
     pub(crate) fn health(&self) -> &Health {
         &self.health

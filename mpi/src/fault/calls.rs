@@ -16,6 +16,8 @@ use crate::request::State;
 use crate::status::Status;
 use crate::task::{self, Async, block_on};
 use crate::world::world;
+use newmadeleine::engine::Engine;
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
@@ -76,12 +78,12 @@ fn join(comm: &Communicator, flags: i32, most: [i64; 2]) -> Result<AgreementId> 
 /// Contributes to the next agreement on a communicator, and waits for its decision.
 async fn decide(comm: &Communicator, flags: i32, most: [i64; 2]) -> Result<Decision> {
     let id = join(comm, flags, most)?;
-    std::future::poll_fn(move |_| match at_hand::run(|engine| state::lock().decision(engine, id)) {
-        Ok(None) => Poll::Pending,
-        Ok(Some(decision)) => Poll::Ready(Ok(decision)),
-        Err(gone) => Poll::Ready(Err(gone)),
-    })
-    .await
+    until(|engine| state::lock().decision(engine, id)).await
+}
+
+/// Waits until `look` returns something.
+async fn until<R>(mut look: impl FnMut(&mut Engine) -> Option<R>) -> Result<R> {
+    poll_fn(|_| at_hand::run(&mut look).transpose().map_or(Poll::Pending, Poll::Ready)).await
 }
 
 /// Returns the bitwise AND of the flags of all survivors, and an error if one of them has not
@@ -122,15 +124,13 @@ async fn create_shrunk(old: Arc<Communicator>) -> Result<Communicator> {
         let proposed = proposal.next();
         let Decision { value, failed } = decide(&old, -1, [proposed, -proposed]).await?;
         if let Some(number) = proposal.end_round(value.most)? {
-            super::reset_contexts(number)?;
             return create::survivor(&old, number, |process| !is_in(&old, &failed, process));
         }
     }
 }
 
 fn is_in(comm: &Communicator, failed: &Set, process: u32) -> bool {
-    let place = state::ranks(comm).iter().position(|member| *member == process);
-    place.is_some_and(|rank| failed.has(rank))
+    state::ranks(comm).rank_of(process).is_some_and(|rank| failed.has(rank as usize))
 }
 
 /// Creates a communicator of the survivors of another one, and waits for it.
@@ -158,15 +158,8 @@ pub(crate) fn ishrink(handle: Comm) -> Result<(Comm, Request)> {
 pub(crate) fn finalize_barrier(handle: Comm) -> Result<()> {
     let comm = comm::share(handle)?;
     let id = join(&comm, 0, [0; 2])?;
-    block_on(std::future::poll_fn(move |_| {
-        let is_over = at_hand::run(|engine| {
-            let mut state = state::lock();
-            state.decision(engine, id).is_some() || state.has_any_left(engine, &comm)
-        });
-        match is_over {
-            Ok(false) => Poll::Pending,
-            Ok(true) => Poll::Ready(Ok(())),
-            Err(gone) => Poll::Ready(Err(gone)),
-        }
+    block_on(until(|engine| {
+        let mut state = state::lock();
+        (state.decision(engine, id).is_some() || state.has_any_left(engine, &comm)).then_some(())
     }))
 }

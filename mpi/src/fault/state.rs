@@ -6,8 +6,8 @@ use super::agreement::{Agreement, Decision, Message, Value};
 use super::alert;
 use super::message::{AgreementId, Notice};
 use super::set::Set;
-use crate::comm::{Communicator, FAULTS, Kept};
-use crate::health::FAILED;
+use crate::comm::{Communicator, FAULTS, Kept, Members};
+use crate::health::{FAILED, any_failed};
 use crate::world::world;
 use newmadeleine::engine::{
     Context, Engine, Error, Hints, PeerId, RequestId, Segments, Source, Tag, TagMatch,
@@ -49,8 +49,8 @@ pub(super) struct State {
 /// An agreement in progress, or a decided one whose decision is stored.
 struct Running {
     agreement: Agreement,
-    /// Process of each of its ranks.
-    processes: Vec<u32>,
+    /// Its ranks ([`ranks`]).
+    ranks: Arc<Members>,
 }
 
 /// Locks the state. A caller that needs the engine must already hold the engine's lock.
@@ -74,7 +74,7 @@ impl Service for Faults {
 
     /// After a failure other ranks may request the decision of an agreement at any time.
     fn needs_helper(&self) -> bool {
-        !lock().failed.is_empty()
+        any_failed()
     }
 }
 
@@ -127,8 +127,8 @@ impl State {
         let ids: Vec<AgreementId> = self.agreements.keys().copied().collect();
         for id in ids {
             let Some(running) = self.agreements.get_mut(&id) else { continue };
-            if let Some(rank) = running.processes.iter().position(|member| *member == process) {
-                let out = running.agreement.on_failed(rank);
+            if let Some(rank) = running.ranks.rank_of(process) {
+                let out = running.agreement.on_failed(rank as usize);
                 self.send_all(engine, id, out);
             }
         }
@@ -174,9 +174,7 @@ impl State {
             engine.close_context(context, Error::Revoked);
         }
         let notice = Notice::Revoked(comm.context());
-        for process in members(comm) {
-            self.send(engine, process, &notice);
-        }
+        self.send_to_all(engine, comm, &notice);
         alert::recheck_waits();
     }
 
@@ -214,14 +212,7 @@ impl State {
     /// Returns the ranks of a communicator whose failures the program has acknowledged.
     pub(super) fn acknowledged(&self, comm: &Communicator) -> Set {
         let known = comm.health().acknowledged.load(Ordering::Relaxed);
-        let processes = ranks(comm);
-        let mut set = Set::none(processes.len());
-        for (rank, process) in processes.iter().enumerate() {
-            if self.failed.iter().take(known).any(|failed| failed == process) {
-                set.add(rank);
-            }
-        }
-        set
+        ranks_of(&ranks(comm), &self.failed[..known])
     }
 
     /// Returns all failed processes, in the order of detection by this process.
@@ -258,17 +249,11 @@ impl State {
         if self.agreements.contains_key(&id) {
             return;
         }
-        let processes = ranks(comm);
-        let mut failed = Set::none(processes.len());
-        let is_failed = |process: &u32| self.failed.contains(process);
-        (0..)
-            .zip(&processes)
-            .filter(|(_, process)| is_failed(process))
-            .for_each(|(rank, _)| failed.add(rank));
-        let me = world().map_or(0, |world| world.session().rank());
-        let me = processes.iter().position(|process| *process == me).unwrap_or(0);
-        let agreement = Agreement::new(me, processes.len(), failed);
-        self.agreements.insert(id, Running { agreement, processes });
+        let ranks = ranks(comm);
+        let me = world().ok().and_then(|world| ranks.rank_of(world.session().rank())).unwrap_or(0);
+        let failed = ranks_of(&ranks, &self.failed);
+        let agreement = Agreement::new(me as usize, ranks.len() as usize, failed);
+        self.agreements.insert(id, Running { agreement, ranks });
     }
 
     /// Receives and handles notices; returns whether any has arrived.
@@ -299,7 +284,7 @@ impl State {
         match &notice {
             Notice::Failed(context, rank) => {
                 let Some(comm) = self.find_comm(context.0) else { return self.defer_notice(from, notice) };
-                let process = ranks(&comm).get(*rank as usize).copied();
+                let process = ranks(&comm).world(*rank as i32);
                 self.adopt_failures(engine, from, process.as_slice());
             }
             Notice::Revoked(context) => match self.find_comm(context.0) {
@@ -323,15 +308,14 @@ impl State {
     }
 
     fn handle_agreement_message(&mut self, engine: &mut Engine, from: u32, id: AgreementId, bytes: &[u8]) {
-        let Some(Running { agreement, processes }) = self.agreements.get_mut(&id) else { return };
-        let Some(rank) = processes.iter().position(|process| *process == from) else { return };
-        let Some(message) = Message::decode(bytes, processes.len()) else { return };
-        let before = agreement.failed().clone();
-        let out = agreement.on_message(rank, message);
-        let learnt = agreement.failed().iter().filter(|rank| !before.has(*rank));
-        let learnt: Vec<u32> = learnt.filter_map(|rank| processes.get(rank).copied()).collect();
+        let Some(Running { agreement, ranks }) = self.agreements.get_mut(&id) else { return };
+        let Some(rank) = ranks.rank_of(from) else { return };
+        let Some(message) = Message::decode(bytes, ranks.len() as usize) else { return };
+        let out = agreement.on_message(rank as usize, message);
+        let failed = agreement.failed().iter().filter_map(|rank| ranks.world(rank as i32));
+        let failed: Vec<u32> = failed.collect();
         self.send_all(engine, id, out);
-        self.adopt_failures(engine, from, &learnt);
+        self.adopt_failures(engine, from, &failed);
     }
 
     /// Marks processes as failed that the process `from` has reported as failed.
@@ -345,7 +329,7 @@ impl State {
 
     fn send_all(&mut self, engine: &mut Engine, id: AgreementId, out: Vec<(usize, Message)>) {
         for (rank, message) in out {
-            let process = self.agreements.get(&id).and_then(|running| running.processes.get(rank).copied());
+            let process = self.agreements.get(&id).and_then(|running| running.ranks.world(rank as i32));
             if let Some(process) = process {
                 self.send(engine, process, &Notice::Agreement(id, message.encode()));
             }
@@ -354,10 +338,13 @@ impl State {
 
     /// Notifies the processes of a communicator of the failure of one of them.
     fn report_failure(&mut self, engine: &mut Engine, comm: &Communicator, failed: u32) {
-        let ranks = ranks(comm);
-        let Some(rank) = ranks.iter().position(|process| *process == failed) else { return };
-        let notice = Notice::Failed(comm.context(), rank as u32);
-        ranks.into_iter().for_each(|process| self.send(engine, process, &notice));
+        if let Some(rank) = ranks(comm).rank_of(failed) {
+            self.send_to_all(engine, comm, &Notice::Failed(comm.context(), rank as u32));
+        }
+    }
+
+    fn send_to_all(&mut self, engine: &mut Engine, comm: &Communicator, notice: &Notice) {
+        ranks(comm).processes().iter().for_each(|process| self.send(engine, *process, notice));
     }
 
     fn send(&mut self, engine: &mut Engine, process: u32, notice: &Notice) {
@@ -386,23 +373,24 @@ fn contexts(number: u32) -> [Context; 2] {
     [false, true].map(|is_collective| Context(number << 1 | u32::from(is_collective)))
 }
 
-/// Returns the processes of a communicator; for an intercommunicator those of both groups.
-fn members(comm: &Communicator) -> Vec<u32> {
-    let remote = comm.remote().map(|remote| remote.processes()).unwrap_or_default();
-    comm.local().processes().iter().chain(remote).copied().collect()
-}
-
 fn is_member(comm: &Communicator, process: u32) -> bool {
-    let is_in = |group: &Arc<crate::comm::Members>| group.rank_of(process).is_some();
+    let is_in = |group: &Arc<Members>| group.rank_of(process).is_some();
     is_in(comm.local()) || comm.remote().is_some_and(is_in)
 }
 
-/// Returns the processes of a communicator in an order that is the same in each of them: their ranks in
-/// agreements and notices.
-pub(super) fn ranks(comm: &Communicator) -> Vec<u32> {
-    let mut processes = members(comm);
-    if comm.remote().is_some() {
-        processes.sort_unstable();
-    }
-    processes
+/// Returns the processes of a communicator, of both groups if there are two, in an order that is the same in
+/// each of them: their ranks in agreements and notices.
+pub(super) fn ranks(comm: &Communicator) -> Arc<Members> {
+    let Some(remote) = comm.remote() else { return comm.local().clone() };
+    let mut both = [comm.local().processes(), remote.processes()].concat();
+    both.sort_unstable();
+    Arc::new(Members::new(both))
+}
+
+/// Returns the ranks of those of these processes that have any.
+fn ranks_of(ranks: &Members, processes: &[u32]) -> Set {
+    let mut set = Set::none(ranks.len() as usize);
+    let found = processes.iter().filter_map(|process| ranks.rank_of(*process));
+    found.for_each(|rank| set.add(rank as usize));
+    set
 }

@@ -70,33 +70,30 @@ pub(crate) fn over(request: Request) -> Option<Status> {
     SLOTS.over(request).or_else(|| request.is_null().then_some(Status::EMPTY))
 }
 
-/// Waits for what has no handle any more, while tasks go on.
+/// Waits for an operation whose handle is gone, while tasks go on. A receive from any source that may
+/// wait for a failed process is cancelled, and ends with that error unless its message has already
+/// arrived.
 #[cold]
 pub(crate) fn await_state(world: &World, mut state: State) -> Ended {
     let mut patience = Patience::default();
+    let mut failure = None;
     loop {
         task::advance(world);
         if state.settle(world) {
-            return state.finish();
+            let ended = state.finish();
+            return match failure {
+                Some(error) if ended.status.cancelled => Ended::badly(Status::EMPTY, error),
+                _ => ended,
+            };
         }
-        if let Some(error) = state.any_source_error(Class::PROC_FAILED) {
-            return withdraw(world, state, error);
+        if failure.is_none() {
+            failure = state.any_source_error(Class::PROC_FAILED);
+            if let (Some(_), State::AnySource(flight)) = (&failure, &state) {
+                world.node().submit(|engine| engine.cancel(flight.request()));
+            }
         }
         task::pause(world, &mut patience);
     }
-}
-
-/// Cancels a receive; it ends with `error` unless its message has already arrived.
-fn withdraw(world: &World, mut state: State, error: Error) -> Ended {
-    if let State::AnySource(flight) = &state {
-        world.node().submit(|engine| engine.cancel(flight.request()));
-    }
-    let mut patience = Patience::default();
-    while !state.settle(world) {
-        task::pause(world, &mut patience);
-    }
-    let ended = state.finish();
-    if ended.status.cancelled { Ended::badly(Status::EMPTY, error) } else { ended }
 }
 
 /// Waits for a receive that began in this call. A receive from any source is cancelled if it may wait for a

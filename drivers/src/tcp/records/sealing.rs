@@ -111,7 +111,7 @@ impl Sealing {
         let start = begin(&mut self.bytes);
         data.append_behind(head, &mut self.bytes);
         if self.end(start).is_err() {
-            // What is not encrypted must not stay here. The error recurs when the packet is posted.
+            // Plaintext must not stay in the buffer. The error recurs when the packet is posted.
             self.bytes.clear();
             return Sent::Retry;
         }

@@ -88,7 +88,7 @@ impl Receiver {
         }
     }
 
-    /// Receives these bytes, or the end of the stream if there are none.
+    /// Receives these bytes; an empty slice is the end of the stream.
     fn feed(&mut self, bytes: &[u8], regions: &Regions) -> Result<(), Ended> {
         match bytes.is_empty() {
             true => self.here.shutdown(Shutdown::Write).expect("it is open"),

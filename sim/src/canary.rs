@@ -20,11 +20,13 @@ pub enum Canary {
     Unchecked,
     /// No strategy: hosts combine data with their exposed memory twice now and then.
     Doubles,
+    /// No strategy: hosts do not close contexts when another host has died.
+    Forgets,
 }
 
 impl Canary {
     /// All of them.
-    pub const ALL: [Canary; 7] = [
+    pub const ALL: [Canary; 8] = [
         Canary::Loses,
         Canary::Starves,
         Canary::Overfills,
@@ -32,6 +34,7 @@ impl Canary {
         Canary::Corrupts,
         Canary::Unchecked,
         Canary::Doubles,
+        Canary::Forgets,
     ];
 
     /// The name by which it is chosen.
@@ -44,6 +47,7 @@ impl Canary {
             Canary::Corrupts => "canary-corrupts",
             Canary::Unchecked => "canary-unchecked",
             Canary::Doubles => "canary-doubles",
+            Canary::Forgets => "canary-forgets",
         }
     }
 
@@ -59,7 +63,7 @@ impl Canary {
             Canary::Starves => Some(|| Box::new(Broken { canary: Canary::Starves, entries: 0 })),
             Canary::Overfills => Some(|| Box::new(Broken { canary: Canary::Overfills, entries: 0 })),
             Canary::Neglects => Some(|| Box::new(Broken { canary: Canary::Neglects, entries: 0 })),
-            Canary::Corrupts | Canary::Unchecked | Canary::Doubles => None,
+            Canary::Corrupts | Canary::Unchecked | Canary::Doubles | Canary::Forgets => None,
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The command `nmad sim`.
 
 use crate::canary::Canary;
+use crate::death::Deaths;
 use crate::golden::show;
-use crate::report::{Report, run_seed};
+use crate::report::{EachDeath, Report, each_death, run_seed};
 use crate::scenario::Options;
 use clap::Args;
 use nmad_engine::CongestionControl;
@@ -28,6 +29,8 @@ Examples:
   nmad sim --seed 1..1000 --lossy      nothing but datagrams that are lost, repeated, overtaken and damaged
   nmad sim --seed 1..1000 --threads 4  four threads of each application submit and wait at the same time
   nmad sim --seed 1..1000 --outages    rails fail for a while: nothing stands still, no slow rail is left
+  nmad sim --seed 1..1000 --deaths     hosts die: what needs them ends, what others sent each other is right
+  nmad sim --seed 1..30 --each-death   short runs, each repeated with every death at every message
   nmad sim --seed 1..50 --canary loses a strategy broken on purpose: the oracles must object
   nmad sim --golden list               the papers' figures; --golden p3-8 shows one, --golden p3 all of P3")]
 pub struct Sim {
@@ -40,7 +43,8 @@ pub struct Sim {
     /// Print one line of JSON for each seed
     #[arg(long, conflicts_with = "explain")]
     json: bool,
-    /// Break something on purpose: loses, starves, overfills, neglects, corrupts, unchecked or doubles
+    /// Break something on purpose: loses, starves, overfills, neglects, corrupts, unchecked,
+    /// doubles or forgets
     #[arg(long, value_name = "NAME", value_parser = canary)]
     canary: Option<Canary>,
     /// Use this strategy on all hosts instead of drawing one for each
@@ -64,10 +68,20 @@ pub struct Sim {
     /// Rails fail for a while and come back, or become narrow, while one is whole: nothing may stand still
     #[arg(long, conflicts_with_all = ["lossy", "canary"])]
     outages: bool,
+    /// Hosts die, and a launcher reports it: requests that need them end, all others are right
+    #[arg(long, conflicts_with = "no_faults")]
+    deaths: bool,
+    /// Run each seed once for each host and each message that it sends or gets, and let the host die there
+    #[arg(long, conflicts_with_all = ["deaths", "no_faults", "outages", "explain", "threads", "lossy"])]
+    each_death: bool,
+    /// Run each seed as --each-death does, with this death only: host 1 dies after 2000 ns with 1@2000
+    #[arg(long, value_name = "HOST@NS", value_parser = death,
+        conflicts_with_all = ["each_death", "deaths", "no_faults", "outages", "threads", "lossy"])]
+    death: Option<(usize, u64)>,
     /// Instead of seeds: the papers' figures, ours beside theirs; FIGURE is one of `--golden list`
     #[arg(long, value_name = "FIGURE", num_args = 0..=1, default_missing_value = "",
         conflicts_with_all = ["seed", "explain", "json", "canary", "strategy", "congestion", "hosts",
-            "threads", "no_faults", "lossy", "outages"])]
+            "threads", "no_faults", "lossy", "outages", "deaths", "each_death", "death"])]
     golden: Option<String>,
     /// Write the figures to sim/golden instead of printing them
     #[arg(long, requires = "golden")]
@@ -86,6 +100,11 @@ fn seeds(text: &str) -> Result<RangeInclusive<u64>, String> {
     if first <= last { Ok(first..=last) } else { Err(format!("{first} is above {last}")) }
 }
 
+fn death(text: &str) -> Result<(usize, u64), String> {
+    let parts = text.split_once('@').and_then(|(host, at)| Some((host.parse().ok()?, at.parse().ok()?)));
+    parts.ok_or_else(|| format!("'{text}' is no death (expected HOST@NS, such as 1@2000)"))
+}
+
 fn canary(text: &str) -> Result<Canary, String> {
     Canary::by_name(text).ok_or_else(|| {
         let names: Vec<&str> = Canary::ALL.iter().map(|canary| canary.name()).collect();
@@ -96,6 +115,7 @@ fn canary(text: &str) -> Result<Canary, String> {
 /// Sums over the runs of a range.
 #[derive(Debug, Default)]
 struct Sums {
+    seeds: u64,
     runs: u64,
     messages: u64,
     bytes: u64,
@@ -107,8 +127,9 @@ struct Sums {
 }
 
 impl Sums {
-    fn add(&mut self, report: &Report) {
-        self.runs += 1;
+    fn add(&mut self, runs: u64, report: &Report) {
+        self.seeds += 1;
+        self.runs += runs;
         self.messages += report.messages;
         self.bytes += report.bytes;
         self.accesses += report.accesses;
@@ -120,8 +141,9 @@ impl Sums {
 
     fn describe(&self, wall_s: f64) -> String {
         format!(
-            "{} seeds, {} messages, {:.1} MB, {} one-sided accesses, {} packets and chunks, {} resent, \
+            "{} seeds, {} runs, {} messages, {:.1} MB, {} one-sided accesses, {} packets and chunks, {} resent, \
              {} links killed, {:.3} s virtual, {wall_s:.1} s wall: no violation",
+            self.seeds,
             self.runs,
             self.messages,
             self.bytes as f64 / 1e6,
@@ -143,8 +165,23 @@ impl Sim {
         let [hosts, threads] = [self.hosts, self.threads].map(|count| count.map(usize::from));
         let &Sim { no_faults, lossy, outages, canary, explain, congestion, .. } = self;
         let strategy = self.strategy.clone();
-        let options =
-            Options { hosts, threads, no_faults, lossy, outages, canary, strategy, congestion, explain };
+        let deaths = match self.death {
+            Some(death) => Deaths::Single(Some(death)),
+            None if self.deaths => Deaths::Drawn,
+            None => Deaths::None,
+        };
+        let options = Options {
+            hosts,
+            threads,
+            no_faults,
+            lossy,
+            outages,
+            deaths,
+            canary,
+            strategy,
+            congestion,
+            explain,
+        };
         if let Err(e) = self.check() {
             tell_user(format_args!("nmad sim: {e}"));
             return ExitCode::from(nmad_words::USAGE);
@@ -156,15 +193,18 @@ impl Sim {
             if progress {
                 show(format_args!("\rseed {seed} of {}..{} ", self.seed.start(), self.seed.end()));
             }
-            let report = run_seed(seed, &options);
-            sums.add(&report);
+            let EachDeath { runs, death, report } = match self.each_death {
+                true => each_death(seed, &options),
+                false => EachDeath { runs: 1, death: self.death, report: run_seed(seed, &options) },
+            };
+            sums.add(runs, &report);
             self.print(&report);
             if let Some(violation) = &report.violation {
                 if progress {
                     show("\n");
                 }
                 tell_user(format_args!("seed {seed}: VIOLATION {violation}"));
-                tell_user(format_args!("replay: {}", self.replay(seed)));
+                tell_user(format_args!("replay: {}", self.replay(seed, death)));
                 return ExitCode::FAILURE;
             }
             if !is_heard() {
@@ -181,6 +221,9 @@ impl Sim {
     }
 
     fn check(&self) -> Result<(), String> {
+        if self.canary == Some(Canary::Forgets) && !self.deaths {
+            return Err("the canary 'forgets' needs hosts that die: add --deaths".into());
+        }
         if self.canary == Some(Canary::Unchecked) && (self.no_faults || !self.lossy) {
             return Err(
                 "the canary 'unchecked' needs damaged datagrams: add --lossy, without --no-faults".into()
@@ -200,7 +243,7 @@ impl Sim {
         }
     }
 
-    fn replay(&self, seed: u64) -> String {
+    fn replay(&self, seed: u64, death: Option<(usize, u64)>) -> String {
         let mut command = format!("nmad sim --seed {seed} --explain");
         if let Some(canary) = self.canary {
             command += &format!(" --canary {}", canary.name());
@@ -225,6 +268,14 @@ impl Sim {
         }
         if self.outages {
             command += " --outages";
+        }
+        if self.deaths {
+            command += " --deaths";
+        }
+        match death {
+            Some((host, at)) => command += &format!(" --death {host}@{at}"),
+            None if self.each_death => command += " --each-death",
+            None => {}
         }
         command
     }

@@ -2,6 +2,7 @@
 //! same pump as a real host, and they spend the time of its core, or of another one that posts for it.
 
 mod accesses;
+mod deaths;
 mod lean;
 mod look;
 mod threads;
@@ -408,7 +409,8 @@ impl Host {
         let What::Recv { from, context, tag } = plan.asks[op].what else { return Ok(true) };
         let (source, tag_match) = names(from, tag);
         let Some(envelope) = self.engine.probe(source, Context(context), tag_match) else {
-            return Ok(from.is_some_and(|from| self.engine.inspect().failure(PeerId(from as u32)).is_some()));
+            let fails = |from: usize| self.engine.inspect().failure(PeerId(from as u32)).is_some();
+            return Ok(from.is_some_and(fails) || self.has_closed(context));
         };
         let right = envelope.context.0 == context
             && from.is_none_or(|from| envelope.peer.0 as usize == from)
@@ -430,6 +432,7 @@ impl Host {
                 (None, None) => {}
             }
         }
+        self.engine.discard_closed();
         while let Some(completion) = self.engine.next_completion() {
             any = true;
             if self.windows.as_mut().is_some_and(|windows| windows.ended(&completion)) {

@@ -12,6 +12,7 @@ pub mod buffer;
 pub mod canary;
 pub mod cli;
 pub mod cores;
+pub mod death;
 pub mod exposed;
 pub mod faults;
 pub mod golden;
@@ -32,5 +33,6 @@ pub mod workload;
 pub mod world;
 
 pub use canary::Canary;
-pub use report::{Report, Violation, run_seed};
+pub use death::Deaths;
+pub use report::{EachDeath, Report, Violation, each_death, run_seed};
 pub use scenario::{Options, Scenario};

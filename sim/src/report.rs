@@ -1,10 +1,12 @@
 //! One run from a seed, and what came of it.
 
+use crate::death::Deaths;
 use crate::network::{Traffic, lock};
 use crate::scenario::{Options, Scenario};
 use crate::trace::Time;
 use crate::workload::Plan;
 use crate::world::World;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -50,6 +52,11 @@ pub struct Report {
 
 /// Runs one seed to its end, or to the first violation. A panic of the engine is a violation.
 pub fn run_seed(seed: u64, options: &Options) -> Report {
+    run_seed_noting(seed, options).0
+}
+
+/// Runs one seed; returns also the moments that the network has kept.
+fn run_seed_noting(seed: u64, options: &Options) -> (Report, BTreeSet<(usize, u64)>) {
     let scenario = Scenario::draw(seed, options);
     let plan = Plan::draw(&scenario);
     let mut lines: Vec<String> = Vec::new();
@@ -67,7 +74,8 @@ pub fn run_seed(seed: u64, options: &Options) -> Report {
     let network = world.network();
     let mut network = lock(&network);
     lines.extend(network.trace.take_lines());
-    Report {
+    let moments = network.moments.take().unwrap_or_default();
+    let report = Report {
         seed,
         hash: network.trace.hash(),
         events: network.trace.events(),
@@ -78,7 +86,41 @@ pub fn run_seed(seed: u64, options: &Options) -> Report {
         virtual_ns: world.now(),
         violation: text.map(|text| Violation { at: world.now(), text }),
         lines,
+    };
+    (report, moments)
+}
+
+/// The runs of one seed with each death of a host.
+#[derive(Debug)]
+pub struct EachDeath {
+    /// Number of runs.
+    pub runs: u64,
+    /// The host that died in the run of the report, and when, in nanoseconds; `None` if no host died.
+    pub death: Option<(usize, u64)>,
+    /// The first run with a violation, or the run without a death.
+    pub report: Report,
+}
+
+/// Runs one seed once without a death, and once for each host and each moment at which something leaves the
+/// host or is delivered to it: the host dies at that moment, or just after it.
+pub fn each_death(seed: u64, options: &Options) -> EachDeath {
+    let run = |death| {
+        let deaths = Deaths::Single(death);
+        run_seed_noting(seed, &Options { deaths, ..options.clone() })
+    };
+    let (report, moments) = run(None);
+    let mut whole = EachDeath { runs: 1, death: None, report };
+    if whole.report.violation.is_some() {
+        return whole;
     }
+    for death in moments.into_iter().flat_map(|(host, at)| [(host, at), (host, at + 1)]) {
+        let (report, _) = run(Some(death));
+        whole.runs += 1;
+        if report.violation.is_some() {
+            return EachDeath { death: Some(death), report, ..whole };
+        }
+    }
+    whole
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {

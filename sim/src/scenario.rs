@@ -3,6 +3,7 @@
 
 use crate::canary::Canary;
 use crate::cores::Core;
+use crate::death::{Death, Deaths};
 use crate::faults::{Broken, Faults, Strike};
 use crate::machine::Machine;
 use crate::model::{KINDS, LOSSY, Model, SHARED_MEMORY};
@@ -50,6 +51,8 @@ pub struct Options {
     pub strategy: Option<String>,
     /// Rails fail for a while and come back, or only become narrow, while one is whole.
     pub outages: bool,
+    /// Hosts die, which a launcher reports to the others.
+    pub deaths: Deaths,
     /// What bounds the bytes in flight on lossy links, on all hosts.
     pub congestion: CongestionControl,
     /// Keep a line of text for each event.
@@ -92,6 +95,10 @@ pub struct Scenario {
     pub strikes: Vec<Strike>,
     /// What fails for a while.
     pub outages: Vec<Outage>,
+    /// Whether hosts die with a report; and those that do.
+    pub deaths: Deaths,
+    /// Those that die.
+    pub dying: Vec<Death>,
     /// Which fabric does not fail changes.
     pub takes_turns: bool,
     /// A network or its drivers are broken on purpose; broken strategies are in `configs`.
@@ -101,8 +108,11 @@ pub struct Scenario {
 impl Scenario {
     /// Draws the stage for `seed`.
     pub fn draw(seed: u64, options: &Options) -> Scenario {
+        let is_single = options.deaths.is_single();
+        let no_faults = options.no_faults || is_single;
         let mut rng = Rng::of(seed, 1);
         let hosts = options.hosts.unwrap_or_else(|| *rng.pick(&[2, 2, 2, 3, 3, 4, 5]));
+        let hosts = if is_single { hosts.min(3) } else { hosts };
         let is_one_node = !options.lossy && Rng::of(seed, 9).percent(ONE_NODE);
         let count = if is_one_node { 1 } else { *rng.pick(&[1, 2, 2, 2, 3, 3, 4]) };
         // Chance of its own, so that what was drawn before damage was known stays as it was.
@@ -120,7 +130,7 @@ impl Scenario {
                     faults = faults.damaged(&mut damage_rng);
                 }
                 let model: Arc<dyn Model> = Arc::new(model);
-                (model, if options.no_faults { Faults::default() } else { faults })
+                (model, if no_faults { Faults::default() } else { faults })
             })
             .collect();
         let rails = (0..hosts).map(|_| draw_rails(count, &mut rng)).collect();
@@ -134,7 +144,10 @@ impl Scenario {
             fabrics,
             machine: Machine { bus, ..Machine::default() },
             cores: Vec::new(),
-            threads: options.threads.unwrap_or_else(|| draw_threads(&mut Rng::of(seed, 12))),
+            threads: match options.threads {
+                _ if is_single => 1,
+                threads => threads.unwrap_or_else(|| draw_threads(&mut Rng::of(seed, 12))),
+            },
             holds_back: hosts_rng.percent(10),
             looks: Rng::of(seed, 7).percent(50),
             hurries: Rng::of(seed, 8).percent(50),
@@ -143,16 +156,19 @@ impl Scenario {
             configs,
             strikes: Vec::new(),
             outages: Vec::new(),
+            deaths: options.deaths,
+            dying: options.deaths.draw(seed, hosts),
             takes_turns: false,
             canary: options.canary,
         };
         scenario.draw_cores();
         if options.outages {
             scenario.fail_for_a_while(options.no_faults);
+            scenario.dying = options.deaths.draw(seed, scenario.hosts());
             return scenario;
         }
         let strikes = Strike::draw(hosts, count, &mut rng);
-        if !options.no_faults {
+        if !no_faults {
             scenario.strikes = strikes;
             scenario.postpone_severing();
             let mut starving_rng = Rng::of(seed, 6);
@@ -341,6 +357,7 @@ impl fmt::Display for Scenario {
             writeln!(f, " eager {eager_max} in place {in_place_min} credit {credit} chunk {chunk}")?;
         }
         self.strikes.iter().try_for_each(|strike| writeln!(f, "  {strike}"))?;
+        self.dying.iter().try_for_each(|death| writeln!(f, "  {death}"))?;
         self.outages.iter().try_for_each(|outage| writeln!(f, "  {outage}"))
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::buffer::Buffer;
 use crate::canary::Canary;
+use crate::death::Deaths;
 use crate::exposed::Windows;
 use crate::faults::{Broken, Faults};
 use crate::host::{Host, Lean};
@@ -60,6 +61,10 @@ impl Fates for Network {
     fn dead(&self, host: usize) -> bool {
         self.doing[host].dead
     }
+
+    fn closed(&self, host: usize, context: u32) -> bool {
+        self.doing[host].closed.contains(&context)
+    }
 }
 
 impl World {
@@ -85,6 +90,10 @@ impl World {
         for (number, strike) in scenario.strikes.iter().enumerate() {
             network.agenda.enter(strike.at, Happening::Strike(number));
         }
+        for (number, death) in scenario.dying.iter().enumerate() {
+            network.agenda.enter(death.at, Happening::Declared(number));
+        }
+        network.moments = (scenario.deaths == Deaths::Single(None)).then(BTreeSet::new);
         let network = Arc::new(Mutex::new(network));
         let host = |id| host(&scenario, &plan, id, (&network, meet));
         let hosts: Vec<Host> = (0..scenario.hosts()).map(host).collect();
@@ -185,6 +194,17 @@ impl World {
             Happening::Notice(key, epoch) => network.noticed_of(now, key, epoch),
             Happening::Carrier(number, is_back) => network.carrier(now, number, is_back),
             Happening::Part(key) => network.part(now, key),
+            Happening::Declared(number) => self.scenario.dying[number].begin(now, number, &mut network),
+            Happening::Ends(host, notice_ns) => network.kill_host(host, now, notice_ns),
+            Happening::Reported(number, host) => {
+                let is_there = !network.doing[host].dead;
+                let dead = self.scenario.dying[number].host;
+                drop(network);
+                let closes = self.scenario.canary != Some(Canary::Forgets);
+                if is_there {
+                    self.hosts[host].learn_death(now, dead, &self.plan, closes);
+                }
+            }
             Happening::Strike(number) => {
                 let strike = self.scenario.strikes[number];
                 match strike.what {
@@ -224,7 +244,10 @@ impl World {
             return Ok(());
         }
         let network = lock(&self.network);
-        self.stall.look(now, &network, &self.delivery.ledger)?;
+        // After a death applications compute more than they communicate.
+        if network.doing.iter().all(|doing| !doing.declared) {
+            self.stall.look(now, &network, &self.delivery.ledger)?;
+        }
         self.liveness.look(network.local_ns(id), id, &host.engine, &network, &self.delivery.ledger)?;
         let hosts = &self.hosts;
         let memory = |target: usize| hosts[target].exposed().filter(|_| !network.doing[target].dead);
@@ -265,6 +288,9 @@ impl World {
                 let Some(view) = host.engine.inspect().peer_view(PeerId(peer as u32)) else { continue };
                 texts.push(format!("h{}->h{peer} {view:?}", host.id));
             }
+        }
+        if !network.is_idle() {
+            texts.push("cargo is on a wire or in a port".into());
         }
         texts.extend(
             network

@@ -16,6 +16,7 @@ mod output;
 mod pages;
 mod perfetto;
 mod plugins;
+mod replaced;
 mod settings;
 mod trace;
 mod words;

@@ -11,7 +11,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 /// Output of four ranks on two hosts.
-const APART: &str = "4 ranks, 2 on this node, 4 right, 1 connected, 0 spawned\n";
+const APART: &str = "4 ranks, 2 on this node, 4 right, 1 connected, 2 spawned\n";
 /// Output of two ranks on one host.
 const TOGETHER: &str = "2 ranks, 2 on this node, 2 right, 1 connected, 2 spawned\n";
 

@@ -59,16 +59,15 @@ impl Engine {
         if self.receives.closed.is_empty() {
             return;
         }
-        let discards = core::mem::take(&mut self.receives.closed.discards);
-        let mut left: Vec<RequestId> =
-            discards.into_iter().filter(|request| self.take(*request).is_none()).collect();
+        let mut discards = core::mem::take(&mut self.receives.closed.discards);
         for place in 0..self.receives.closed.contexts.len() {
             let (context, _) = self.receives.closed.contexts[place];
             while let Some(claim) = self.claim(Source::Any, context, TagMatch::Any) {
-                left.push(self.recv_claimed(claim, Segments::empty()));
+                discards.push(self.recv_claimed(claim, Segments::empty()));
             }
         }
-        self.receives.closed.discards = left;
+        discards.retain(|request| self.take(*request).is_none());
+        self.receives.closed.discards = discards;
     }
 
     /// Ends a posted receive that has not matched with `error`; returns whether it was such a receive. If

@@ -2,6 +2,7 @@
 
 use crate::LaunchError;
 use crate::remote::Machines;
+use crate::remote::start::is_here;
 
 /// A virtual host on this machine with a network of its own, such as a network namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,6 +96,20 @@ impl Placement {
                 &hosts[host_of(rank, hosts, *each)].prefix
             }
             _ => &[],
+        }
+    }
+
+    /// Returns the placement on the hosts with these names only; `None` if there are none. Other machines are
+    /// chosen when their agents are known.
+    pub(crate) fn only(&self, names: &[&str]) -> Option<Placement> {
+        match self {
+            Placement::Here => names.iter().any(|name| is_here(name)).then_some(Placement::Here),
+            Placement::Hosts { hosts, each } => {
+                let named = |host: &&Host| names.contains(&host.name.as_str());
+                let hosts: Vec<Host> = hosts.iter().filter(named).cloned().collect();
+                (!hosts.is_empty()).then_some(Placement::Hosts { hosts, each: *each })
+            }
+            Placement::Machines(_) => Some(self.clone()),
         }
     }
 

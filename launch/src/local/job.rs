@@ -128,6 +128,12 @@ impl Job {
             report_bindings: false,
             ..base.clone()
         };
+        let names = request.programs.iter().map(Wanted::hosts).find(|names| !names.is_empty());
+        if let Some(names) = names {
+            job.placement = base.placement.only(&names).ok_or_else(|| {
+                LaunchError::NoSpawn(format!("the job has no host of this name: {}", names.join(", ")))
+            })?;
+        }
         job.env.push((SPAWNED.into(), "1".into()));
         job.check()?;
         Ok(job)

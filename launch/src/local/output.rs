@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use super::stamp;
+use super::{Output, stamp};
 
 /// Longest buffered line; a longer line comes in pieces, each with its own prefix.
 const LINE_MAX: usize = 16 << 20;
@@ -34,6 +34,19 @@ pub struct LineStart {
     pub tag: String,
     /// Whether the time comes before the tag.
     pub timestamp: bool,
+}
+
+impl LineStart {
+    /// Returns the prefix of a rank's lines; `job` is 0 for the job of the user, or the number of a spawned
+    /// job.
+    pub fn of(output: &Output, job: u32, rank: u32) -> LineStart {
+        let tag = match job {
+            _ if !output.tag => String::new(),
+            0 => format!("[{rank}] "),
+            job => format!("[{job}.{rank}] "),
+        };
+        LineStart { tag, timestamp: output.timestamp }
+    }
 }
 
 /// One output stream of one rank.

@@ -126,14 +126,9 @@ impl Run {
         let mut server = Server::new(&job_name()?, &counts, &mapping::write(&nodes));
         preset.iter().for_each(|(key, value)| server.preset(key, value));
         let mut ranks = Ranks::new(Guard::start(job.count())?);
-        let group = match self.groups.len() {
-            0 => String::new(),
-            group => format!("{group}."),
-        };
         let mut pipes = Vec::new();
         for seat in self.seats(job, &nodes)? {
-            let tag = if job.output.tag { format!("[{group}{}] ", seat.rank) } else { String::new() };
-            let start = LineStart { tag, timestamp: job.output.timestamp };
+            let start = LineStart::of(&job.output, seat.group, seat.rank);
             pipes.extend(ranks.start(&seat, &secret, self.files, &start)?);
         }
         self.groups.push(Group { ranks, server, unreachable: Unreachable::default() });
@@ -304,7 +299,7 @@ impl Run {
             self.groups[group].ranks.tell_death(end.rank);
         }
         let alive = self.any_alive();
-        let started = (group > 0).then(|| format!("job {group} of those that were started by ranks"));
+        let started = started_by_rank(group);
         let host = started.as_deref().or_else(|| self.job.placement.host_name(end.rank));
         let order = self.desk.rank_ended(end, phase, host, alive);
         self.carry_out(order);
@@ -391,6 +386,11 @@ pub(crate) fn wait_for(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> Res
         Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(error) => Err(LaunchError::system("the launcher cannot wait (poll)")(error)),
     }
+}
+
+/// Returns the words for a job that a rank has spawned; `None` for the job of the user.
+pub(crate) fn started_by_rank(job: usize) -> Option<String> {
+    (job > 0).then(|| format!("job {job} of those that were started by ranks"))
 }
 
 /// Returns the line about a rank that is ended because another one cannot reach it.

@@ -314,10 +314,6 @@ impl Server {
             member.block = Some((name, lines));
             return Vec::new();
         }
-        // A job on several hosts cannot spawn.
-        if name == "spawn" && self.fresh.is_some() {
-            return vec![refusal(rank, &name, ONE_MACHINE)];
-        }
         if name != "spawn" {
             let note =
                 format!("rank {} asked for `{name}`, which this launcher does not support", member.rank);
@@ -349,10 +345,6 @@ impl Server {
         self.space.insert(key.to_owned(), value.to_owned());
     }
 }
-
-/// Reason why jobs on several machines cannot spawn.
-const ONE_MACHINE: &str =
-    "a job on several machines starts no further processes: start all of it on one machine";
 
 /// Refuses a request: our library reads the reason from a word of its own, others from `msg`, in one word.
 fn refusal(member: u32, name: &str, why: &str) -> Event {

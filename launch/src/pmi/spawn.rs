@@ -2,6 +2,7 @@
 
 use crate::LaunchError;
 use rustix::fs::{Access, access};
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Variable that Hydra and our launcher set for spawned processes.
@@ -19,7 +20,7 @@ pub const ASKED_WORD: &str = "--launch-asked";
 pub const STARTED: &str = "started";
 
 /// A program to be started, and the number of its processes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wanted {
     /// The program.
     pub program: String,
@@ -27,7 +28,7 @@ pub struct Wanted {
     pub args: Vec<String>,
     /// Number of processes.
     pub count: u32,
-    /// Hints: `wdir` is the working folder.
+    /// Hints: `wdir` is the working folder, `host` names hosts, separated by commas.
     pub info: Vec<(String, String)>,
 }
 
@@ -35,6 +36,13 @@ impl Wanted {
     /// Returns the working folder, if one was named.
     pub fn folder(&self) -> Option<PathBuf> {
         self.info.iter().rev().find(|(key, _)| key == "wdir").map(|(_, value)| PathBuf::from(value))
+    }
+
+    /// Returns the hosts that were named.
+    pub fn hosts(&self) -> Vec<&str> {
+        let named = self.info.iter().rev().find(|(key, _)| key == "host").map(|(_, value)| value.as_str());
+        let names = named.unwrap_or_default().split(',').map(str::trim);
+        names.filter(|name| !name.is_empty()).collect()
     }
 
     /// Returns whether this process could start the program: the file is executable, or found in a folder
@@ -50,7 +58,7 @@ impl Wanted {
 }
 
 /// Programs that are started together as a job of their own.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     /// The programs.
     pub programs: Vec<Wanted>,

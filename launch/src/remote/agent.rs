@@ -15,7 +15,7 @@ use super::starter::Leaders;
 use crate::local::SPEAKER;
 use crate::local::run::wait_for;
 use crate::local::signals::{Request, Signals};
-use crate::{LaunchError, Secret, host_name};
+use crate::{LaunchError, host_name};
 
 /// Time limit of the first line, which arrives at once if it was sent.
 const FIRST_LINE: Duration = Duration::from_secs(60);
@@ -42,8 +42,8 @@ fn serve(letter: Option<&str>) -> Result<(), String> {
     let mut leaders = Leaders::default();
     leaders.start_tree(&intro.below, &intro).map_err(|error| error.to_string())?;
     let head = join(&intro.secret, &intro.addresses, node)?;
-    let secret = Secret::from_bytes(intro.secret);
-    let mut agent = Agent { crew: None, leaders, head, signals, secret, watches: intro.input_stays };
+    let crew = Crew::new();
+    let mut agent = Agent { crew, leaders, head, signals, watches: intro.input_stays };
     while agent.turn().map_err(|error| error.to_string())? {}
     Ok(())
 }
@@ -94,11 +94,10 @@ enum Ready {
 
 struct Agent {
     // Dropped first, which kills the ranks.
-    crew: Option<Crew>,
+    crew: Crew,
     leaders: Leaders,
     head: Channel,
     signals: Signals,
-    secret: Secret,
     /// Whether the end of standard input ends the job.
     watches: bool,
 }
@@ -118,11 +117,7 @@ impl Agent {
                         self.head.send(&Up::Note(line));
                     }
                 }
-                Ready::Crew(ready) => {
-                    if let Some(crew) = &mut self.crew {
-                        crew.handle(ready, &mut self.head);
-                    }
-                }
+                Ready::Crew(ready) => self.crew.handle(ready, &mut self.head),
             }
         }
         self.head.write();
@@ -145,8 +140,7 @@ impl Agent {
         for (number, fd) in self.leaders.outputs() {
             all.push((PollFd::from_borrowed_fd(fd, PollFlags::IN), Ready::Leader(number)));
         }
-        let crew = self.crew.iter().flat_map(Crew::interests);
-        all.extend(crew.map(|(fd, ready)| (fd, Ready::Crew(ready))));
+        all.extend(self.crew.interests().into_iter().map(|(fd, ready)| (fd, Ready::Crew(ready))));
         let (mut fds, what): (Vec<_>, Vec<_>) = all.into_iter().unzip();
         wait_for(&mut fds, None)?;
         let ready = fds.iter().zip(what).filter(|(fd, _)| !fd.revents().is_empty());
@@ -157,9 +151,7 @@ impl Agent {
         for request in self.signals.take() {
             match request {
                 Request::Reap => {
-                    if let Some(crew) = &mut self.crew {
-                        crew.reap(&mut self.head);
-                    }
+                    self.crew.reap(&mut self.head);
                     for gone in self.leaders.reap() {
                         self.head.send(&Up::Below { node: gone.node.unwrap_or(0), why: gone.why });
                     }
@@ -168,32 +160,23 @@ impl Agent {
                 Request::End(signal) => self.head.send(&Up::Interrupted(signal)),
                 // Keys at the head's terminal arrive from the head.
                 Request::Stop => {}
-                Request::Forward(signal) => self.crew.iter_mut().for_each(|crew| crew.signal(signal)),
+                Request::Forward(signal) => self.crew.signal(signal),
             }
         }
     }
 
     /// Handles a message of the head. False: the job is over.
     fn handle(&mut self, message: Down) -> bool {
-        match (message, &mut self.crew) {
-            (Down::Bye, _) => return false,
-            (Down::Start(work), None) => match Crew::start(*work, &self.secret, &mut self.head) {
-                Ok(crew) => self.crew = Some(crew),
-                Err(error) => {
-                    let code = i32::from(error.exit_code());
-                    self.head.send(&Up::Failed { code, why: error.to_string() });
-                }
-            },
-            (Down::Release(put), Some(crew)) => crew.release(put),
-            (Down::Signal(signal), Some(crew)) => crew.signal(signal),
-            (Down::EndUnreachable(rank), Some(crew)) => crew.end_unreachable(rank),
-            (Down::Died(ranks), Some(crew)) => crew.tell_deaths(&ranks),
-            (Down::Input(bytes), Some(crew)) => crew.feed(bytes, &mut self.head),
-            (Down::InputEnd, Some(crew)) => crew.end_input(),
-            (Down::Deaf(which), Some(crew)) => crew.close_output(which),
-            (Down::Taken(count), Some(crew)) => crew.taken(count),
-            // Messages that a head does not send, or that are for ranks that were never started.
-            _ => {}
+        match message {
+            Down::Bye => return false,
+            Down::Job(job, message) => self.crew.handle_job(job, message, &mut self.head),
+            Down::Signal(signal) => self.crew.signal(signal),
+            Down::Input(bytes) => self.crew.feed(bytes, &mut self.head),
+            Down::InputEnd => self.crew.end_input(),
+            Down::Deaf(which) => self.crew.close_output(which),
+            Down::Taken(count) => self.crew.taken(count),
+            // A head does not send a second proof.
+            Down::Proof { .. } => {}
         }
         true
     }

@@ -203,11 +203,11 @@ mod tests {
     #[test]
     fn messages_come_in_pieces_and_several_at_once() {
         let (mut other, mut channel) = pair();
-        let bytes = [packed(&Up::InputTaken), packed(&Up::Waiting(3))].concat();
+        let bytes = [packed(&Up::InputTaken), packed(&Up::Interrupted(3))].concat();
         other.write_all(&bytes[..6]).expect("it is taken");
         assert!(matches!(next(&mut channel), Some(Up::InputTaken)));
         other.write_all(&bytes[6..]).expect("it is taken");
-        assert!(matches!(next(&mut channel), Some(Up::Waiting(3))));
+        assert!(matches!(next(&mut channel), Some(Up::Interrupted(3))));
         drop(other);
         assert!(next(&mut channel).is_none() && !channel.is_open());
     }

@@ -6,21 +6,23 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 
+use super::Machines;
 use super::admission::Admission;
 use super::feed::{Feed, Piece};
 use super::hosts::{Hosts, State};
-use super::message::{Command, Down, Intro, Node, Place, Up, Work, pairs_out};
+use super::jobs::{self, Asker, RemoteJob};
+use super::message::{Down, Intro, JobDown, JobUp, Node, Up};
 use super::start::{Letter, start_agents};
 use super::starter::{Gone, Leaders};
-use super::{Machines, environment};
-use crate::deaths::Unreachable;
 use crate::local::desk::Desk;
 use crate::local::ending::{Order, is_death};
 use crate::local::output::Taker;
-use crate::local::run::{abort_reason, job_name, unreachable, wait_for};
+use crate::local::run::{abort_reason, started_by_rank, unreachable, wait_for};
 use crate::local::signals::{Request, Signals};
-use crate::local::{Inherit, spawn};
-use crate::{ExitReport, Job, LaunchError, Placement, RankEnd, Secret, mapping};
+use crate::local::spawn;
+use crate::pmi::server::Phase;
+use crate::pmi::spawn::Request as SpawnRequest;
+use crate::{ExitReport, Job, LaunchError, Placement, RankEnd, Secret};
 
 /// Time limit for agents to connect, unless `NMAD_LAUNCH_TIMEOUT` changes it.
 const COMING: Duration = Duration::from_secs(60);
@@ -37,7 +39,7 @@ pub fn run(job: Job) -> Result<ExitReport, LaunchError> {
         return Err(LaunchError::Job("the ranks have no machines".into()));
     };
     let mut head = Head::start(job, &machines)?;
-    while head.hosts.any_alive() || head.desk.has_output() {
+    while head.any_alive() || head.desk.has_output() {
         head.turn()?;
     }
     head.leave()
@@ -64,10 +66,10 @@ struct Head {
     signals: Signals,
     feed: Feed,
     desk: Desk,
+    /// The description of the user's job; spawned jobs inherit most of it.
     job: Job,
-    name: String,
-    nodes: Vec<u32>,
-    unreachable: Unreachable,
+    /// The job of the user, and those that its ranks have spawned.
+    jobs: Vec<RemoteJob>,
     /// Deadline for all agents to connect.
     coming: Option<Instant>,
     limit: Duration,
@@ -82,8 +84,8 @@ impl Head {
         spawn::raise_limit_of_files();
         let admission = Admission::open(secret, machines.hosts.len() as u32)?;
         let hosts = Hosts::of(machines);
-        let reads = |ranks: &[u32]| ranks.iter().any(|&rank| job.reads_stdin(rank));
-        let readers = hosts.iter().filter(|(_, host)| reads(&host.ranks)).map(|(node, _)| node).collect();
+        let users = RemoteJob::new(job.clone(), machines.hosts.len(), None)?;
+        let readers = users.hosts().filter(|&node| users.reads_stdin(node)).collect();
         let intro = Intro {
             secret: secret.bytes(),
             addresses: admission.addresses()?,
@@ -103,9 +105,7 @@ impl Head {
             feed: Feed::new(rustix::stdio::stdin().try_clone_to_owned().ok(), readers),
             desk: Desk::open(&job)?,
             job,
-            name: job_name()?,
-            nodes: machines.nodes.clone(),
-            unreachable: Unreachable::default(),
+            jobs: vec![users],
             coming: Instant::now().checked_add(limit),
             limit,
             _letter: letter,
@@ -125,7 +125,7 @@ impl Head {
                 self.lose(node, &format!("its agent has not come within {limit} s (NMAD_LAUNCH_TIMEOUT)"));
             }
         }
-        let order = self.desk.overdue(now, self.hosts.any_alive());
+        let order = self.desk.overdue(now, self.any_alive());
         self.carry_out(order);
         Ok(())
     }
@@ -208,7 +208,7 @@ impl Head {
                     self.leader_gone(gone);
                 }
             }
-            Request::End(_) if !self.hosts.any_alive() => self.desk.give_up(),
+            Request::End(_) if !self.any_alive() => self.desk.give_up(),
             Request::End(signal) if !self.hosts.all(State::Running) => {
                 let reason = "the user ended the job before all hosts were there".to_owned();
                 let order = self.desk.end(128 + signal, reason, "nothing was started");
@@ -238,47 +238,55 @@ impl Head {
         if self.hosts.all(State::Here) {
             self.coming = None;
             for node in self.hosts.in_state(State::Here) {
-                let work = Down::Start(Box::new(self.work(node)));
-                let host = self.hosts.get_mut(node);
-                host.state = State::Running;
-                if let Some(channel) = &mut host.channel {
-                    channel.send(&work);
-                }
+                self.hosts.get_mut(node).state = State::Running;
+                self.start_ranks(0, node);
             }
         }
     }
 
-    /// Returns the work of a host.
-    fn work(&mut self, node: u32) -> Work {
-        let programs: Vec<u32> = self.job.programs_of_ranks().collect();
-        let host = self.hosts.get_mut(node);
-        let place = |&rank: &u32| Place {
-            rank,
-            program: programs[rank as usize],
-            reads_stdin: self.job.reads_stdin(rank),
-        };
-        let folder = std::env::current_dir().unwrap_or_default();
-        let mut env = environment::travelling(&self.job.inherit);
-        env.extend(self.job.env.iter().cloned());
-        Work {
-            job: self.name.clone(),
-            size: self.job.count(),
-            mapping: mapping::write(&self.nodes),
-            host: host.name.clone(),
-            programs: self.job.programs.iter().map(|program| Command::of(program, &folder)).collect(),
-            seats: host.ranks.iter().map(place).collect(),
-            env: pairs_out(&env),
-            inherit: match &self.job.inherit {
-                Inherit::All => None,
-                Inherit::Only(names) => {
-                    Some(names.iter().map(|name| name.as_encoded_bytes().to_vec()).collect())
-                }
-            },
-            output: self.job.output.clone(),
-            binding: self.job.binding,
-            report_bindings: self.job.report_bindings,
-            ft: self.job.ft,
+    fn any_alive(&self) -> bool {
+        self.jobs.iter().any(RemoteJob::any_alive)
+    }
+
+    /// Has a host start its ranks of a job.
+    fn start_ranks(&mut self, job: u32, node: u32) {
+        let work = self.jobs[job as usize].work(node, self.hosts.name(node));
+        self.hosts.send(node, &Down::Job(job, JobDown::Start(Box::new(work))));
+    }
+
+    /// Begins the start of the job that a rank asks for; the rank is answered when all hosts have answered.
+    fn spawn(&mut self, asker: Asker, request: &SpawnRequest) -> Result<(), LaunchError> {
+        if self.desk.is_ending() {
+            return Err(LaunchError::NoSpawn("the job is being ended".into()));
         }
+        let nodes = jobs::place(request, &self.jobs, &self.hosts)?;
+        let job = jobs::asked(request, &self.job, nodes)?;
+        let count = self.hosts.iter().count();
+        let number = self.jobs.len() as u32;
+        self.jobs.push(RemoteJob::new(job, count, Some((asker, request)))?);
+        for node in self.jobs[number as usize].hosts().collect::<Vec<_>>() {
+            self.start_ranks(number, node);
+        }
+        Ok(())
+    }
+
+    /// Records the answer of a host to the start of a spawned job.
+    fn answered(&mut self, node: u32, job: u32, refusal: Option<String>) {
+        let Some((asker, started)) = self.jobs[job as usize].answered(node, refusal) else { return };
+        if started.is_err() {
+            self.tell_job(job, JobDown::End);
+        }
+        self.answer(asker, started);
+    }
+
+    fn answer(&mut self, asker: Asker, started: Result<u32, String>) {
+        self.hosts.send(asker.node, &Down::Job(asker.job, JobDown::Spawned(asker.member, started)));
+    }
+
+    /// Sends a message to the hosts of a job.
+    fn tell_job(&mut self, job: u32, message: JobDown) {
+        let message = Down::Job(job, message);
+        self.jobs[job as usize].hosts().for_each(|node| self.hosts.send(node, &message));
     }
 
     fn listen(&mut self, node: u32) {
@@ -300,11 +308,6 @@ impl Head {
 
     fn said(&mut self, node: u32, message: Up) {
         match message {
-            Up::Failed { code, why } => {
-                let reason = format!("on {}: {why}", self.hosts.name(node));
-                self.hosts.lose(node);
-                self.end(code, reason, "ending the job");
-            }
             Up::Note(text) => self.desk.note(&text),
             Up::Bound(text) => self.desk.tell(&text),
             Up::Output(which, bytes) => {
@@ -312,35 +315,9 @@ impl Head {
                 self.desk.sinks[usize::from(which.min(1))].push(&bytes);
             }
             Up::InputTaken => self.feed.taken(node),
-            Up::Waiting(rank) => {
-                self.hosts.waits(node, rank);
-                self.check_fence();
-            }
-            Up::Absent(absent) => {
-                self.hosts.is_absent(node, absent);
-                self.check_fence();
-            }
-            Up::Fence(put) => {
-                if let Some(release) = self.hosts.fence(node, put) {
-                    self.hosts.tell(&release);
-                }
-            }
+            Up::Job(job, message) if (job as usize) < self.jobs.len() => self.said_of(job, node, message),
             Up::Abort { rank, code, why } => {
                 self.end(code, abort_reason(rank, code, &why), "ending all ranks")
-            }
-            Up::Unreachable { by, rank } => self.end_unreachable(by, rank),
-            Up::Ended { rank, pid, status, phase } => {
-                self.hosts.ended(node);
-                let alive = self.hosts.any_alive();
-                let end = RankEnd { rank, pid, status };
-                if self.job.ft && is_death(&end, phase) {
-                    self.hosts.tell(&Down::Died(vec![rank]));
-                }
-                let mut order = self.desk.rank_ended(end, phase, Some(self.hosts.name(node)), alive);
-                if !alive && order == Order::None {
-                    order = self.desk.confirm(false);
-                }
-                self.carry_out(order);
             }
             Up::Below { node, why } if (node as usize) < self.hosts.iter().count() => {
                 self.leader_gone(Gone { node: Some(node), why });
@@ -349,19 +326,71 @@ impl Head {
                 let order = self.desk.interrupted(signal);
                 self.carry_out(order);
             }
-            // An agent that sends a second hello, or names an invalid host.
-            Up::Hello { .. } | Up::Proof(_) | Up::Below { .. } => {}
+            // An agent that sends a second hello, or names an invalid host or job.
+            Up::Hello { .. } | Up::Proof(_) | Up::Below { .. } | Up::Job(..) => {}
         }
     }
 
-    /// Has `rank` killed, which rank `by` cannot reach.
-    fn end_unreachable(&mut self, by: u32, rank: u32) {
-        let is_ended = self.job.ft && self.unreachable.ends(by, rank);
-        let Some(&node) = self.nodes.get(rank as usize).filter(|_| is_ended) else { return };
-        self.desk.tell(&unreachable(by, rank));
-        if let Some(channel) = &mut self.hosts.get_mut(node).channel {
-            channel.send(&Down::EndUnreachable(rank));
+    /// Handles a message of a host about one job.
+    fn said_of(&mut self, number: u32, node: u32, message: JobUp) {
+        let job = &mut self.jobs[number as usize];
+        match message {
+            JobUp::Started => self.answered(node, number, None),
+            JobUp::Failed { code, why } => {
+                let reason = format!("on {}: {why}", self.hosts.name(node));
+                if number > 0 {
+                    return self.answered(node, number, Some(reason));
+                }
+                job.lose(node);
+                self.hosts.lose(node);
+                self.end(code, reason, "ending the job");
+            }
+            JobUp::Waiting(rank) => {
+                job.waits(node, rank);
+                self.check_fence();
+            }
+            JobUp::Absent(absent) => {
+                job.is_absent(node, absent);
+                self.check_fence();
+            }
+            JobUp::Fence(put) => {
+                if let Some(release) = job.fence(node, put) {
+                    self.tell_job(number, release);
+                }
+            }
+            JobUp::Unreachable { by, rank } => {
+                if let Some(node) = job.ends_unreachable(by, rank) {
+                    self.desk.tell(&unreachable(by, rank));
+                    self.hosts.send(node, &Down::Job(number, JobDown::EndUnreachable(rank)));
+                }
+            }
+            JobUp::Spawn(member, request) => {
+                let asker = Asker { node, job: number, member };
+                if let Err(why) = self.spawn(asker, &request) {
+                    self.answer(asker, Err(why.to_string()));
+                }
+            }
+            JobUp::Ended { rank, pid, status, phase } => {
+                job.ended(node);
+                if job.counts() {
+                    self.rank_ended(number, node, RankEnd { rank, pid, status }, phase);
+                }
+            }
         }
+    }
+
+    fn rank_ended(&mut self, job: u32, node: u32, end: RankEnd, phase: Phase) {
+        if self.job.ft && is_death(&end, phase) {
+            self.tell_job(job, JobDown::Died(vec![end.rank]));
+        }
+        let alive = self.any_alive();
+        let started = started_by_rank(job as usize);
+        let host = started.as_deref().unwrap_or(self.hosts.name(node));
+        let mut order = self.desk.rank_ended(end, phase, Some(host), alive);
+        if !alive && order == Order::None {
+            order = self.desk.confirm(false);
+        }
+        self.carry_out(order);
     }
 
     /// Handles the end of a command that started an agent; the host is lost, unless it already was.
@@ -370,27 +399,32 @@ impl Head {
             Some(node) => vec![node],
             None => self.hosts.iter().map(|(node, _)| node).collect(),
         };
-        for node in nodes.into_iter().filter(|_| self.hosts.any_alive()).collect::<Vec<_>>() {
+        for node in nodes.into_iter().filter(|_| self.any_alive()).collect::<Vec<_>>() {
             if self.hosts.get_mut(node).state != State::Lost {
                 self.lose(node, &gone.why);
             }
         }
     }
 
-    /// Handles the loss of a host, which ends the job.
+    /// Handles the loss of a host, which ends the job without `--ft`.
     fn lose(&mut self, node: u32, why: &str) {
         let started = self.hosts.get_mut(node).state == State::Running;
         self.hosts.lose(node);
         self.leaders.give_up(node);
         self.feed.gone(node);
         let host = self.hosts.name(node);
+        let lost = format!("lost host {host}: {why}");
+        let died: Vec<Vec<u32>> = self.jobs.iter_mut().map(|job| job.lose(node)).collect();
         if started && self.job.ft {
-            self.desk.tell(&format!("lost host {host}: {why}; the ranks of other hosts go on"));
-            let died = self.hosts.get_mut(node).ranks.clone();
-            return self.hosts.tell(&Down::Died(died));
+            self.desk.tell(&format!("{lost}; the ranks of other hosts go on"));
+            for (job, died) in (0..).zip(died).filter(|(_, died)| !died.is_empty()) {
+                self.tell_job(job, JobDown::Died(died));
+                self.answered(node, job, Some(lost.clone()));
+            }
+            return;
         }
         let reason = match started {
-            true => format!("lost host {host}: {why}"),
+            true => lost,
             false => format!("cannot start ranks on {host}: {why}"),
         };
         self.end(1, reason, "ending the job");
@@ -398,7 +432,7 @@ impl Head {
 
     fn check_fence(&mut self) {
         if !self.desk.is_ending()
-            && let Some(why) = self.hosts.stuck()
+            && let Some(why) = self.jobs.iter().find_map(RemoteJob::stuck)
         {
             self.end(1, why, "ending the job");
         }
@@ -417,6 +451,7 @@ impl Head {
             // Hosts without started ranks are given up.
             for state in [State::Expected, State::Here] {
                 for node in self.hosts.in_state(state) {
+                    self.jobs[0].lose(node);
                     self.hosts.lose(node);
                     self.leaders.give_up(node);
                 }

@@ -12,9 +12,10 @@ use super::way::Starting;
 use crate::binding::Binding;
 use crate::local::{Output, Program};
 use crate::pmi::server::{Absent, Phase};
+use crate::pmi::spawn::Request;
 
 /// Version of the protocol; different versions do not understand each other.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/4");
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/5");
 
 /// Prefix of the first line on an agent's standard input.
 const GREETING: &str = "nmad-agent";
@@ -87,8 +88,6 @@ pub enum Up {
     Hello { node: u32, nonce: [u8; 32], key: [u8; 32] },
     /// The second message: the proof that the agent knows the secret. All later messages are encrypted.
     Proof([u8; 32]),
-    /// A rank cannot be started: the exit code of the job, and the reason.
-    Failed { code: i32, why: String },
     /// A message for the user.
     Note(String),
     /// A line about a binding.
@@ -97,22 +96,35 @@ pub enum Up {
     Output(u8, Vec<u8>),
     /// The current piece of input was taken.
     InputTaken,
+    /// A message about the job with this number: 0 is that of the user, others were spawned.
+    Job(u32, JobUp),
+    /// A rank aborts the job.
+    Abort { rank: u32, code: i32, why: String },
+    /// An agent that this one started is gone: its host, and the reason as far as known.
+    Below { node: u32, why: String },
+    /// This agent received a signal.
+    Interrupted(i32),
+}
+
+/// Messages from an agent to the head about one job.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum JobUp {
+    /// The ranks of this host run.
+    Started,
+    /// A rank cannot be started: the exit code of the job, and the reason.
+    Failed { code: i32, why: String },
     /// A rank waits in a fence that not all ranks here have entered.
     Waiting(u32),
     /// A rank will not join any further fence.
     Absent(Absent),
     /// All ranks here are in a fence; with the values that they put before.
     Fence(Vec<(String, String)>),
-    /// A rank aborts the job.
-    Abort { rank: u32, code: i32, why: String },
     /// A rank cannot reach another one.
     Unreachable { by: u32, rank: u32 },
+    /// A member, by its number on this host, asks for more processes.
+    Spawn(u32, Request),
     /// A rank has ended.
     Ended { rank: u32, pid: u32, status: crate::RankStatus, phase: Phase },
-    /// An agent that this one started is gone: its host, and the reason as far as known.
-    Below { node: u32, why: String },
-    /// This agent received a signal.
-    Interrupted(i32),
 }
 
 /// Messages from the head to an agent.
@@ -120,10 +132,8 @@ pub enum Up {
 pub enum Down {
     /// The proof that the head knows the secret, a fresh random number of the head, and its public key.
     Proof { nonce: [u8; 32], key: [u8; 32], proof: [u8; 32] },
-    /// Start these ranks.
-    Start(Box<Work>),
-    /// All hosts are in the fence; with all values that were put.
-    Release(Vec<(String, String)>),
+    /// A message about the job with this number.
+    Job(u32, JobDown),
     /// A signal for all ranks.
     Signal(i32),
     /// A piece of input for the ranks that read it.
@@ -134,12 +144,25 @@ pub enum Down {
     Deaf(u8),
     /// The head has taken this number of bytes of output.
     Taken(u32),
+    /// The job is over.
+    Bye,
+}
+
+/// Messages from the head to an agent about one job.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum JobDown {
+    /// Start these ranks.
+    Start(Box<Work>),
+    /// Kill all ranks, since another host could not start its ranks.
+    End,
+    /// All hosts are in the fence; with all values that were put.
+    Release(Vec<(String, String)>),
+    /// The answer to the spawn request of a member: the number of processes, or the refusal.
+    Spawned(u32, Result<u32, String>),
     /// End this rank, which another one cannot reach.
     EndUnreachable(u32),
     /// Ranks of the job have died.
     Died(Vec<u32>),
-    /// The job is over.
-    Bye,
 }
 
 /// Work of one host.
@@ -147,9 +170,13 @@ pub enum Down {
 pub struct Work {
     /// The job's name.
     pub job: String,
+    /// The secret of its ranks.
+    pub secret: [u8; 32],
     /// Number of ranks of the job.
     pub size: u32,
     pub mapping: String,
+    /// Initial values in the key-value space.
+    pub preset: Vec<(String, String)>,
     /// The name of this host in the user's list.
     pub host: String,
     pub programs: Vec<Command>,

@@ -16,8 +16,8 @@
 //! | `layout` | placement of ranks on machines |
 //! | `start`, `starter` | starting agents, and the commands that started them |
 //! | `message`, `channel`, `proof` | messages of head and agent, their transport, proof of identity |
-//! | `head`, `hosts`, `feed`, `admission` | the launcher: the loop, its hosts, input, admission |
-//! | `agent`, `crew`, `join` | the host's side: the loop, its ranks, the connection to the head |
+//! | `head`, `hosts`, `jobs`, `feed`, `admission` | the launcher: the loop, its hosts and jobs, input, admission |
+//! | `agent`, `crew`, `party`, `join` | the host's side: the loop, all ranks, those of a job, the connection |
 //! | `allocation`, `handover` | Slurm, Flux and PBS; PRRTE and Hydra |
 //! | `environment` | environment variables for other hosts |
 
@@ -31,9 +31,11 @@ mod feed;
 pub mod handover;
 pub(crate) mod head;
 mod hosts;
+mod jobs;
 mod join;
 mod layout;
 mod message;
+mod party;
 mod proof;
 pub(crate) mod start;
 pub mod starter;

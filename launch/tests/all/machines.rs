@@ -356,3 +356,49 @@ fn bindings_are_told_for_each_machine() {
     assert!(lines[0].starts_with("nmad: rank 0 on a is bound to 1 core: processors "), "{done:?}");
     assert!(lines[1].starts_with("nmad: rank 1 on b is bound to 1 core: processors "), "{done:?}");
 }
+
+/// A rank that asks for two more processes, with these lines about hosts, prints the answer, and goes on.
+fn asking(count: u32, info: &str) -> String {
+    let lines = format!(
+        "nprocs={count}\\nexecname={PROBE}\\ntotspawns=1\\nspawnssofar=1\\narg1=rank\\narg2=ring\\nargcnt=2\\n\
+         preput_num=0\\n{info}"
+    );
+    format!(
+        "if test $PMI_RANK = 0; then printf 'mcmd=spawn\\n{lines}\\nendcmd\\n' >&$PMI_FD; \
+         read -r -u $PMI_FD answer; echo \"$answer\"; fi; exec {PROBE} rank ring"
+    )
+}
+
+#[test]
+fn ranks_spawn_processes_on_the_machines_of_their_job() {
+    let machines = Machines::new();
+    let spawn = |count, info: &str| {
+        let done = machines.run(&["-hosts", "a:2,b:1", "-n", "3", "bash", "-c", &asking(count, info)]);
+        assert_eq!(done.code, 0, "{done:?}");
+        assert_eq!(done.out.matches(" of 3 nodes [0, 0, 1]").count(), 3, "{done:?}");
+        done.out
+    };
+    let out = spawn(3, "");
+    assert!(out.contains("cmd=spawn_result rc=0 errcodes=0,0,0"), "{out}");
+    for (rank, rest) in
+        [(0, "local 0/2 where \"a\""), (1, "local 0/1 where \"b\""), (2, "local 1/2 where \"a\"")]
+    {
+        let line = format!("rank {rank} of 3 nodes [0, 1, 0] {rest}");
+        assert!(out.contains(&line), "{line}: {out}");
+    }
+    let out = spawn(2, "info_num=1\\ninfo_key_0=host\\ninfo_val_0=b");
+    assert_eq!(out.matches(" of 2 nodes [1, 1]").count(), 2, "{out}");
+    assert_eq!(out.matches("local 1/2 where \"b\"").count(), 1, "{out}");
+    let out = spawn(2, "info_num=1\\ninfo_key_0=host\\ninfo_val_0=z");
+    assert!(out.contains("rc=-1") && out.contains("none_of_these_hosts_belongs_to_the_job"), "{out}");
+}
+
+#[test]
+fn a_spawn_that_a_machine_cannot_start_is_refused_and_the_job_goes_on() {
+    let machines = Machines::new();
+    let script = asking(2, "info_num=1\\ninfo_key_0=wdir\\ninfo_val_0=/no/such/folder");
+    let done = machines.run(&["-hosts", "a,b", "-n", "2", "bash", "-c", &script]);
+    assert_eq!(done.code, 0, "{done:?}");
+    assert!(done.out.contains("rc=-1") && done.out.contains("/no/such/folder"), "{done:?}");
+    assert_eq!(done.out.matches(" of 2 nodes [0, 1]").count(), 2, "{done:?}");
+}

@@ -70,6 +70,12 @@ static void replace(char *program, char **words) {
     }
     MPI_Group_free(&all);
     MPI_Group_free(&left);
+    for (int i = 0; i < lost; i++) {
+        if (place[(dead[i] + 1) % size] == MPI_UNDEFINED) {
+            fprintf(stderr, "restart: rank %d died together with the rank that has its copy\n", dead[i]);
+            MPI_Abort(comm, 3);
+        }
+    }
     if (lost > 0) {
         MPI_Comm_spawn(program, words, lost, MPI_INFO_NULL, 0, survivors, &inter, MPI_ERRCODES_IGNORE);
         MPI_Intercomm_merge(inter, 0, &merged);

@@ -2,6 +2,7 @@
 //! over one that several senders share.
 
 use super::table::{Table, rounded};
+use crate::death::Deaths;
 use crate::faults::Faults;
 use crate::machine::Machine;
 use crate::model::{LOSSY, Line, Model};
@@ -59,6 +60,8 @@ fn run(scheme: CongestionControl, senders: usize, faults: Faults) -> Outcome {
         configs: (0..=senders as u32).map(config).collect(),
         strikes: Vec::new(),
         outages: Vec::new(),
+        deaths: Deaths::None,
+        dying: Vec::new(),
         takes_turns: false,
         canary: None,
         wires: Vec::new(),

@@ -4,6 +4,7 @@
 //! together, too (P2 section 3.1). Oracles watch, so a time is that of messages that arrived intact.
 
 use super::card::Card;
+use crate::death::Deaths;
 use crate::faults::Faults;
 use crate::machine::Machine;
 use crate::model::Model;
@@ -207,6 +208,8 @@ impl Stage {
             configs: vec![config(0), config(1)],
             strikes: Vec::new(),
             outages: self.outages.clone(),
+            deaths: Deaths::None,
+            dying: Vec::new(),
             takes_turns: false,
             canary: None,
             wires: self.wires.clone(),

@@ -271,6 +271,7 @@ impl Network {
     }
 
     pub(super) fn departed(&mut self, now: u64, key: Key, cargo: &Cargo) {
+        self.keep_moment(key.me, now);
         let repeated = cargo.number().is_some_and(|number| self.oracle.departed(key, number));
         let traffic = &mut self.traffic;
         traffic.bytes += cargo.len();
@@ -378,7 +379,8 @@ impl Network {
         }
         let standing = self.side(key.reverse()).standing;
         match standing {
-            Standing::Up if !self.doing[key.peer].dead => {}
+            _ if self.doing[key.peer].dead => return self.lose(),
+            Standing::Up => {}
             Standing::Opening if !self.side(key.reverse()).asks_again => {
                 self.agenda.enter(now + latency, Happening::Deliver(transit));
                 return;
@@ -393,6 +395,7 @@ impl Network {
             return self.lose();
         }
         self.in_transit -= 1;
+        self.keep_moment(key.peer, now);
         let facts = [13, key.fabric as u64, key.me as u64, cargo.len()];
         self.trace
             .note(now, key.peer, &facts, || format!("net{} <- h{}  {}", key.fabric, key.me, cargo.name()));

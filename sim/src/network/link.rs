@@ -204,7 +204,8 @@ impl Network {
             return;
         }
         let opening = self.returns() && self.side(key).standing == Standing::Opening;
-        if !self.is_struck(key) && !opening && !self.may_leave(key, now) {
+        let is_told = self.doing[key.me].told_dead.contains(&key.peer);
+        if !self.is_struck(key) && !opening && !is_told && !self.may_leave(key, now) {
             let Key { fabric, me, peer } = key;
             self.oracle.object(format!("h{me} gives up its link to h{peer} on net{fabric}, which is whole"));
         }

@@ -60,6 +60,12 @@ pub enum Happening {
     Open(Key),
     /// One side of a link learns that it is gone, if it was not opened again since.
     Notice(Key, u64),
+    /// The death with this number in the list of the scenario is declared.
+    Declared(usize),
+    /// A host ends that was declared dead before; its links are noticed after so long.
+    Ends(usize, u64),
+    /// A host has the report of the death with this number.
+    Reported(usize, usize),
     /// A carrier is lost or back, by the number of the outage.
     Carrier(usize, bool),
     /// Part of what this side sends has arrived.
@@ -90,6 +96,12 @@ pub struct Doing {
     pub wake_at: Option<u64>,
     /// The host has died.
     pub dead: bool,
+    /// The launcher has declared it dead. It may still run.
+    pub declared: bool,
+    /// Hosts whose death was reported to it.
+    pub told_dead: BTreeSet<usize>,
+    /// Contexts that it has closed.
+    pub closed: BTreeSet<u32>,
     /// For how long it got no core so far.
     pub starved_ns: u64,
 }
@@ -144,6 +156,8 @@ pub struct Network {
     next_flight: u64,
     next_key: u64,
     in_transit: u64,
+    /// When something left a host or was delivered to it, if that is kept.
+    pub moments: Option<BTreeSet<(usize, u64)>>,
     rng: Rng,
 }
 
@@ -176,6 +190,7 @@ impl Network {
             next_flight: 0,
             next_key: 1,
             in_transit: 0,
+            moments: None,
             rng: Rng::of(seed, 0x77_69_72_65),
         }
     }
@@ -235,6 +250,13 @@ impl Network {
         }
     }
 
+    /// Keeps the time at which something left a host or was delivered to it.
+    fn keep_moment(&mut self, host: usize, at: u64) {
+        if let Some(moments) = &mut self.moments {
+            moments.insert((host, at));
+        }
+    }
+
     /// Fabrics that two hosts share.
     pub fn shared(&self, a: usize, b: usize) -> impl Iterator<Item = usize> + '_ {
         (0..self.fabrics.len()).filter(move |&f| [a, b].iter().all(|&h| self.ports.contains_key(&(f, h))))
@@ -242,13 +264,17 @@ impl Network {
 
     /// Faults have left no way between two hosts: their engines may, and shall, give each other up.
     pub fn severed(&self, a: usize, b: usize) -> bool {
-        self.doing[a].dead
-            || self.doing[b].dead
+        let is_gone = |host: usize| self.doing[host].dead || self.doing[host].declared;
+        is_gone(a)
+            || is_gone(b)
             || self.shared(a, b).all(|fabric| self.struck.contains(&(fabric, a.min(b), a.max(b))))
     }
 
-    /// The engine of `me` has received the loss of every link to `peer`.
+    /// The engine of `me` has received the loss of every link to `peer`, or the report of its death.
     pub fn knows_severed(&self, me: usize, peer: usize) -> bool {
+        if self.doing[me].told_dead.contains(&peer) {
+            return true;
+        }
         let told = |fabric| self.sides.get(&Key { fabric, me, peer }).map(|side| side.told);
         self.shared(me, peer).all(|fabric| told(fabric) == Some(Standing::Gone))
     }

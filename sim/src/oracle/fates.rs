@@ -6,4 +6,6 @@ pub trait Fates {
     fn severed(&self, a: usize, b: usize) -> bool;
     /// The host has died.
     fn dead(&self, host: usize) -> bool;
+    /// The host has closed the context, since another one has died.
+    fn closed(&self, host: usize, context: u32) -> bool;
 }

@@ -45,7 +45,9 @@ impl LivenessOracle {
             let since = *self.gone.entry((host, peer)).or_insert(now);
             let waits = |entry: &&super::ledger::Entry| entry.host == host && entry.peer() == Some(peer);
             // Links that may come back are waited for.
-            let wait_ns = if network.returns() { Config::default().return_within.as_ns() } else { 0 };
+            let is_told = network.doing[host].told_dead.contains(&peer);
+            let wait_ns =
+                if network.returns() && !is_told { Config::default().return_within.as_ns() } else { 0 };
             if now > since + GONE_NS + wait_ns
                 && let Some(entry) = ledger.open().find(waits)
             {

@@ -25,6 +25,8 @@ pub struct WireOracle {
     held: BTreeMap<(usize, usize), u64>,
     /// Bytes that each host is willing to keep for each peer.
     budgets: Vec<u64>,
+    /// Hosts and their closed contexts, whose messages they discard.
+    discards: BTreeSet<(usize, u32)>,
 }
 
 impl WireOracle {
@@ -121,13 +123,25 @@ impl WireOracle {
         if !self.seen.insert(name) {
             return;
         }
-        let (from, to, ..) = name;
+        let (from, to, context, _) = name;
+        if self.discards.contains(&(to, context)) {
+            return;
+        }
         self.eager.insert(name, len);
         let held = self.held.entry((from, to)).or_default();
         *held += len;
         let (held, budget) = (*held, self.budgets.get(to).copied().unwrap_or(u64::MAX));
         if held > budget {
             self.object(format!("h{from} makes h{to} keep {held} B, more than its budget of {budget} B"));
+        }
+    }
+
+    /// A host discards what it keeps and gets in these contexts from now on.
+    pub fn discards(&mut self, host: usize, contexts: impl Iterator<Item = u32>) {
+        self.discards.extend(contexts.map(|context| (host, context)));
+        let is_discarded = |name: &Name| self.discards.contains(&(name.1, name.2));
+        for (name, len) in self.eager.extract_if(.., |name, _| is_discarded(name)) {
+            *self.held.entry((name.0, name.1)).or_default() -= len;
         }
     }
 

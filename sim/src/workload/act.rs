@@ -15,6 +15,8 @@ const FLOWS: u64 = 3;
 const CONTEXTS: u32 = 1_000;
 /// The context in which all threads send, each with tags of its own.
 const SHARED: u32 = CONTEXTS - 1;
+/// Longest messages of a run; one of them is drawn.
+const LENS: [u64; 5] = [200, 4 << 10, 64 << 10, 512 << 10, LEN_MAX];
 /// Tags of ordinary flows.
 const TAGS: u64 = 3;
 
@@ -23,6 +25,10 @@ pub(super) struct Author {
     pub(super) rng: Rng,
     pub(super) hosts: usize,
     pub(super) may_sever: bool,
+    /// Deaths are reported, and hosts then close contexts.
+    pub(super) has_reports: bool,
+    /// The run is short.
+    is_short: bool,
     /// The number of the thread, and how many there are.
     thread: usize,
     threads: usize,
@@ -62,17 +68,20 @@ impl Author {
     pub(super) fn new(scenario: &Scenario, (thread, mut plan): (usize, Plan)) -> Author {
         let hosts = scenario.hosts();
         plan.scripts = vec![Vec::new(); hosts];
+        let lens: &[u64] = if scenario.deaths.is_single() { &LENS[1..4] } else { &LENS };
         let mut rng = Rng::of(scenario.seed, if thread == 0 { 2 } else { 100 + thread as u64 });
         Author {
             plan,
             hosts,
             may_sever: scenario.may_sever(),
+            has_reports: scenario.deaths.is_some(),
+            is_short: scenario.deaths.is_single(),
             thread,
             threads: scenario.threads,
             exposures: if thread == 0 { Exposures::draw(scenario.seed, hosts) } else { None },
             is_steady: scenario.stall_ns().is_some(),
             rails: scenario.rails.iter().map(Vec::len).collect(),
-            len_max: *rng.pick(&[200, 4 << 10, 64 << 10, 512 << 10, LEN_MAX]),
+            len_max: *rng.pick(lens),
             rng,
             bytes: if thread == 0 { 0 } else { BYTES_MAX / 4 * 3 },
             next_context: CONTEXTS * thread as u32 + FLOWS as u32,
@@ -86,13 +95,16 @@ impl Author {
         if self.is_steady {
             return self.write_steady();
         }
+        if self.has_reports {
+            self.plan.closed.insert(self.closing_flow());
+        }
         if self.may_sever {
             self.meet();
             self.end_act();
         }
-        for _ in 0..self.rng.range(2, 9) {
+        for _ in 0..if self.is_short { 1 } else { self.rng.range(2, 9) } {
             self.act();
-            self.one_sided(40);
+            self.one_sided(if self.is_short { 5 } else { 40 });
             self.end_act();
         }
         self.plan
@@ -133,7 +145,8 @@ impl Author {
             5 => self.burst(),
             6 => self.probing(),
             7 => self.cancelling(),
-            // A receive from anybody does not end when one of them dies, so these need everybody alive.
+            // A receive from anybody does not end when a host is out of reach. It does when the death of
+            // one is reported.
             8 if !self.may_sever => self.many_to_one(),
             9 if !self.may_sever => self.named_from_anybody(),
             10 => self.packed(),
@@ -162,6 +175,18 @@ impl Author {
     pub(super) fn fresh_context(&mut self) -> u32 {
         self.next_context += 1;
         self.next_context
+    }
+
+    /// A context that nobody has used, for receives from anybody. It is closed when a death is reported.
+    pub(super) fn closing_context(&mut self) -> u32 {
+        let context = self.fresh_context();
+        self.plan.closed.insert(context);
+        context
+    }
+
+    /// The ordinary flow of the thread that is closed when a death is reported.
+    fn closing_flow(&self) -> u32 {
+        self.first_context() + FLOWS as u32 - 1
     }
 
     /// The number of an incremental message.

@@ -9,7 +9,7 @@ use super::act::Author;
 impl Author {
     /// Everybody sends to one host, which takes whatever comes.
     pub(super) fn many_to_one(&mut self) {
-        let context = self.fresh_context();
+        let context = self.closing_context();
         let root = self.rng.index(self.hosts);
         let mut letters = Vec::new();
         for from in (0..self.hosts).filter(|&from| from != root) {
@@ -46,7 +46,7 @@ impl Author {
 
     /// Receives from anybody, but with tags of their own.
     pub(super) fn named_from_anybody(&mut self) {
-        let context = self.fresh_context();
+        let context = self.closing_context();
         for _ in 0..self.rng.range(2, 25) {
             let (from, to) = self.two_hosts();
             let mut letter = self.letter(from, to);

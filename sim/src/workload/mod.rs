@@ -21,6 +21,7 @@ mod pairs;
 use crate::scenario::Scenario;
 use access::{Access, Number};
 use nmad_engine::Hints;
+use std::collections::BTreeSet;
 
 /// A request by its place in the plan.
 pub type Op = usize;
@@ -136,6 +137,8 @@ pub struct Plan {
     pub accesses: Vec<Access>,
     /// Bytes that each host exposes; empty: there is no such memory.
     pub exposes: Vec<u64>,
+    /// Contexts that every host closes when it has the report of a death.
+    pub closed: BTreeSet<u32>,
 }
 
 impl Plan {

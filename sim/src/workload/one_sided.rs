@@ -16,7 +16,7 @@ impl Author {
             match exposures.rng.below(16) {
                 0 => self.flush(&mut exposures, host, target),
                 // A lock of a host that dies is never given back.
-                1 if !self.may_sever => self.locked(&mut exposures, host, target),
+                1 if !self.may_sever && !self.has_reports => self.locked(&mut exposures, host, target),
                 2 => {
                     let ns = exposures.rng.len(500_000);
                     self.step(host, Step::Compute(ns));

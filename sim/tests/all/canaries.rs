@@ -1,13 +1,14 @@
 //! The oracles see: each way of being broken on purpose is caught within a few seeds, by the oracle whose
 //! business it is.
 
-use nmad_sim::{Canary, Options, run_seed};
+use nmad_sim::{Canary, Deaths, Options, run_seed};
 
 /// What the oracle says, of the first seed of forty that it objects to.
 fn caught(canary: Canary) -> String {
     // Only what is bad already can be left unchecked.
     let lossy = canary == Canary::Unchecked;
-    let options = Options { canary: Some(canary), no_faults: !lossy, lossy, ..Options::default() };
+    let deaths = if canary == Canary::Forgets { Deaths::Drawn } else { Deaths::None };
+    let options = Options { canary: Some(canary), no_faults: !lossy, lossy, deaths, ..Options::default() };
     let violation = (1..=40).find_map(|seed| run_seed(seed, &options).violation);
     violation.unwrap_or_else(|| panic!("nobody caught {}", canary.name())).text
 }
@@ -50,4 +51,10 @@ fn an_update_that_is_done_twice_is_caught() {
 #[test]
 fn damage_that_no_driver_finds_is_caught() {
     caught(Canary::Unchecked);
+}
+
+#[test]
+fn contexts_that_are_not_closed_after_a_death_are_caught() {
+    let text = caught(Canary::Forgets);
+    assert!(text.contains("not over after") && text.contains("<-any"), "{text}");
 }

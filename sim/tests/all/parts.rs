@@ -4,6 +4,7 @@
 
 use nmad_engine::packet::PeerId;
 use nmad_engine::{Config, Hints};
+use nmad_sim::Deaths;
 use nmad_sim::faults::Faults;
 use nmad_sim::golden::card::Card;
 use nmad_sim::golden::machines::TODAY;
@@ -71,6 +72,8 @@ pub fn scenario() -> Scenario {
         configs: vec![config(0), config(1)],
         strikes: Vec::new(),
         outages: Vec::new(),
+        deaths: Deaths::None,
+        dying: Vec::new(),
         takes_turns: false,
         canary: None,
         wires: Vec::new(),

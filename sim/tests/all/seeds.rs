@@ -1,6 +1,6 @@
 //! Runs over many seeds are without violation: with nothing going wrong, and with everything.
 
-use nmad_sim::{Options, run_seed};
+use nmad_sim::{Deaths, Options, each_death, run_seed};
 
 fn clean(seeds: std::ops::RangeInclusive<u64>, options: &Options, flags: &str) {
     for seed in seeds {
@@ -28,6 +28,28 @@ fn nothing_is_wrong_over_nothing_but_bad_datagrams() {
 #[test]
 fn nothing_stands_still_and_no_slow_rail_is_left_when_rails_fail_for_a_while() {
     clean(1..=40, &Options { outages: true, ..Options::default() }, "--outages");
+}
+
+#[test]
+fn what_needs_a_dead_host_ends_and_all_else_is_right() {
+    let dying = Options { deaths: Deaths::Drawn, ..Options::default() };
+    clean(1..=60, &dying, "--deaths");
+    clean(1..=40, &Options { lossy: true, ..dying.clone() }, "--deaths --lossy");
+    clean(1..=30, &Options { outages: true, ..dying.clone() }, "--deaths --outages");
+    clean(1..=30, &Options { threads: Some(4), ..dying }, "--deaths --threads 4");
+}
+
+#[test]
+fn each_host_may_die_at_each_message() {
+    let mut runs = 0;
+    for seed in 1..=30 {
+        let each = each_death(seed, &Options::default());
+        if let Some(violation) = each.report.violation {
+            panic!("seed {seed}, {:?}: {violation}\nreplay: nmad sim --seed {seed} --each-death", each.death);
+        }
+        runs += each.runs;
+    }
+    assert!(runs > 1_000, "only {runs} runs: hosts did not die at each message");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-/* Ranks compute a sum, pass 1 MiB around, connect by a port and, if all are on one node, spawn: all ways to open
+/* Ranks compute a sum, pass 1 MiB around, connect by a port and spawn: all ways to open
  * links between processes. Rank 0 prints one line. */
 #include <mpi.h>
 #include <stdio.h>
@@ -60,12 +60,9 @@ int main(int argc, char **argv) {
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
     MPI_Comm_size(node, &on_node);
     int ranks = sum(MPI_COMM_WORLD, 1), right = sum(MPI_COMM_WORLD, passed(rank, size)), connected = met(rank, size);
-    int spawned = 0;
-    if (on_node == size) {
-        MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
-        spawned = sum(children, 0);
-        MPI_Comm_disconnect(&children);
-    }
+    MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
+    int spawned = sum(children, 0);
+    MPI_Comm_disconnect(&children);
     if (rank == 0)
         printf("%d ranks, %d on this node, %d right, %d connected, %d spawned\n", ranks, on_node, right, connected,
                spawned);

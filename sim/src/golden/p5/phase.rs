@@ -2,6 +2,7 @@
 //! to 5), with the engine that ships.
 
 use super::{E5_2670, Network};
+use crate::death::Deaths;
 use crate::faults::Faults;
 use crate::golden::sampling::{Bench, LARGE_MAX};
 use crate::model::Model;
@@ -128,6 +129,8 @@ fn ran(network: &Network, policy: Policy, plan: Plan) -> World {
         configs: (0..hosts as u32).map(config).collect(),
         strikes: Vec::new(),
         outages: Vec::new(),
+        deaths: Deaths::None,
+        dying: Vec::new(),
         takes_turns: false,
         canary: None,
         wires: Vec::new(),

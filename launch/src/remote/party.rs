@@ -1,0 +1,140 @@
+//! The ranks of one job on one host, in the agent: their start, and their side of the fence.
+
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
+
+use rustix::process::Rlimit;
+
+use super::channel::Channel;
+use super::message::{Command, JobUp, Place, Up, Work, pairs_in};
+use crate::binding::topology::Topology;
+use crate::binding::{self, quota};
+use crate::local::guard::Guard;
+use crate::local::job::check_folder;
+use crate::local::output::LineStart;
+use crate::local::ranks::Ranks;
+use crate::local::spawn::Seat;
+use crate::local::{Inherit, Program};
+use crate::pmi::server::{Absent, Event, Server};
+use crate::{LaunchError, Secret};
+
+/// The ranks of a job on this host.
+pub struct Party {
+    /// The number of the job.
+    pub job: u32,
+    pub ranks: Ranks,
+    pub places: Vec<Place>,
+    pub server: Server,
+    reported_waiting: Option<u32>,
+    reported_absent: Option<Absent>,
+}
+
+impl Party {
+    /// Starts the ranks; returns also the standard inputs of those that read the launcher's.
+    ///
+    /// # Errors
+    /// A program or folder that is not here, or a system out of resources.
+    pub fn start(
+        job: u32,
+        work: Work,
+        files: Option<Rlimit>,
+        head: &mut Channel,
+    ) -> Result<(Party, Vec<OwnedFd>), LaunchError> {
+        let Work { seats: places, host, .. } = work;
+        let programs: Vec<Program> = work.programs.into_iter().map(Command::program).collect();
+        let inherit = match work.inherit {
+            None => Inherit::All,
+            Some(names) => Inherit::Only(names.into_iter().map(OsString::from_vec).collect()),
+        };
+        let (env, locals) = (pairs_in(work.env), places.len() as u32);
+        let topology = Topology::of_this_process()?;
+        let (binding, refused) = binding::permitted(work.binding);
+        if let Some(line) = refused {
+            head.send(&Up::Bound(format!("{host}: {line}")));
+        }
+        let cores = binding::plan(&binding, locals, &topology, quota::processors());
+        let secret = Secret::from_bytes(work.secret);
+        let mut ranks = Ranks::new(Guard::start(locals)?);
+        let mut pipes = Vec::new();
+        for ((local, place), own) in (0..).zip(&places).zip(&cores) {
+            let Some(program) = programs.get(place.program as usize) else {
+                return Err(LaunchError::Job(format!("rank {} has no program", place.rank)));
+            };
+            check_folder(program.folder.as_deref())?;
+            if work.report_bindings {
+                head.send(&Up::Bound(binding::report(place.rank, &host, own.as_ref(), &topology)));
+            }
+            let seat = Seat {
+                rank: place.rank,
+                place: local,
+                size: work.size,
+                local,
+                locals,
+                program,
+                prefix: &[],
+                inherit: &inherit,
+                env: &env,
+                reads_stdin: place.reads_stdin,
+                piped: true,
+                output: &work.output,
+                host: host.clone(),
+                group: job,
+                cores: own.as_ref().and_then(|own| binding::mask(own)),
+                ft: work.ft,
+            };
+            let start = LineStart::of(&work.output, job, place.rank);
+            pipes.extend(ranks.start(&seat, &secret, files, &start)?);
+        }
+        let members = places.iter().map(|place| (place.rank, place.program));
+        let mut server = Server::part(&work.job, members, work.size, &work.mapping);
+        work.preset.iter().for_each(|(key, value)| server.preset(key, value));
+        Ok((Party { job, ranks, places, server, reported_waiting: None, reported_absent: None }, pipes))
+    }
+
+    /// Returns the rank of a member.
+    pub fn rank_of(&self, member: u32) -> u32 {
+        self.places[member as usize].rank
+    }
+
+    /// Sends a message about this job to the head.
+    pub fn say(&self, message: JobUp, head: &mut Channel) {
+        head.send(&Up::Job(self.job, message));
+    }
+
+    /// Releases the fence, since all hosts are in it.
+    pub fn release(&mut self, put: Vec<(String, String)>) {
+        self.reported_waiting = None;
+        for event in self.server.release(put) {
+            self.reply(event);
+        }
+    }
+
+    /// Kills a rank.
+    pub fn kill(&self, rank: u32) {
+        if let Some(member) = self.places.iter().position(|place| place.rank == rank) {
+            self.ranks.kill(member as u32);
+        }
+    }
+
+    /// Sends a line to a member.
+    pub fn reply(&mut self, event: Event) {
+        if let Event::Reply(member, line) = event
+            && let Some(talk) = &mut self.ranks.get_mut(member).talk
+        {
+            talk.say(&line);
+        }
+    }
+
+    /// Reports to the head the ranks that make a fence impossible to complete.
+    pub fn report_fence(&mut self, head: &mut Channel) {
+        if let (None, Some(rank)) = (self.reported_waiting, self.server.waiting()) {
+            self.reported_waiting = Some(rank);
+            self.say(JobUp::Waiting(rank), head);
+        }
+        if let (None, Some(absent)) = (self.reported_absent, self.server.absent()) {
+            self.reported_absent = Some(absent);
+            self.say(JobUp::Absent(absent), head);
+        }
+    }
+}

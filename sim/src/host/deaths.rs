@@ -1,0 +1,32 @@
+//! A host that has the report of a death.
+
+use super::Host;
+use crate::network::lock;
+use crate::workload::Plan;
+use nmad_engine::packet::PeerId;
+use nmad_engine::{Context, Error};
+
+impl Host {
+    /// The launcher reports at time `now` that `dead` has died: the host declares it failed, and closes the contexts of
+    /// the plan that are to be closed, if `closes`.
+    pub fn learn_death(&mut self, now: u64, dead: usize, plan: &Plan, closes: bool) {
+        {
+            let doing = &mut lock(&self.network).doing[self.id];
+            doing.local_ns = doing.local_ns.max(now);
+            doing.told_dead.insert(dead);
+            doing.closed.extend(plan.closed.iter().filter(|_| closes));
+        }
+        self.note(&[30, dead as u64], || format!("has the report that h{dead} died"));
+        self.engine.setup().declare_failed(PeerId(dead as u32), "the launcher reports its death");
+        let contexts = || plan.closed.iter().filter(|_| closes).copied();
+        contexts().for_each(|context| self.engine.close_context(Context(context), Error::Revoked));
+        let mut network = lock(&self.network);
+        network.oracle.discards(self.id, contexts());
+        network.wake(self.id, now);
+    }
+
+    /// Whether the host has closed a context.
+    pub(super) fn has_closed(&self, context: u32) -> bool {
+        lock(&self.network).doing[self.id].closed.contains(&context)
+    }
+}

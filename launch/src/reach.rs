@@ -143,6 +143,21 @@ fn is_own_user(fd: &impl AsFd) -> bool {
     }
 }
 
+/// Usual names of the loopback address.
+const LOCAL_NAMES: [&str; 5] =
+    ["localhost", "localhost.localdomain", "localhost4", "localhost6", "ip6-localhost"];
+
+/// Returns whether a name or an address is that of this host. Names are not resolved, since that may take
+/// long.
+pub(crate) fn is_here(name: &str) -> bool {
+    if let Ok(address) = name.parse::<IpAddr>() {
+        return address.is_loopback() || own_addresses().is_ok_and(|own| own.contains(&address));
+    }
+    let own = crate::host_name();
+    let short = own.split('.').next().unwrap_or_default();
+    LOCAL_NAMES.contains(&name) || [&own, short].contains(&name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -50,7 +50,8 @@ fn main() -> ExitCode {
     let mut exceeded = false;
     for (name, _) in CASES {
         let counted = SIZES.map(|size| {
-            callgrind::instructions(&[name, &size.to_string()]).map(|all| all as f64 / size as f64)
+            callgrind::instructions(&[name, &size.to_string()], ("NMAD_FT", "off"))
+                .map(|all| all as f64 / size as f64)
         });
         let [Some(few), Some(many)] = counted else {
             eprintln!("{name}: valgrind is missing or did not run: install it to count instructions");

@@ -141,8 +141,8 @@ impl Sums {
 
     fn describe(&self, wall_s: f64) -> String {
         format!(
-            "{} seeds, {} runs, {} messages, {:.1} MB, {} one-sided accesses, {} packets and chunks, {} resent, \
-             {} links killed, {:.3} s virtual, {wall_s:.1} s wall: no violation",
+            "{} seeds, {} runs, {} messages, {:.1} MB, {} one-sided accesses, {} packets and chunks, \
+             {} resent, {} links killed, {:.3} s virtual, {wall_s:.1} s wall: no violation",
             self.seeds,
             self.runs,
             self.messages,

@@ -167,16 +167,20 @@ impl Scenario {
             scenario.dying = options.deaths.draw(seed, scenario.hosts());
             return scenario;
         }
-        let strikes = Strike::draw(hosts, count, &mut rng);
         if !no_faults {
-            scenario.strikes = strikes;
-            scenario.postpone_severing();
-            let mut starving_rng = Rng::of(seed, 6);
-            if starving_rng.percent(STARVING) {
-                scenario.strikes.extend(Strike::draw_starving(hosts, &mut starving_rng));
-            }
+            scenario.strike(&mut rng);
         }
         scenario
+    }
+
+    /// Draws what breaks.
+    fn strike(&mut self, rng: &mut Rng) {
+        self.strikes = Strike::draw(self.hosts(), self.fabrics.len(), rng);
+        self.postpone_severing();
+        let mut starving_rng = Rng::of(self.seed, 6);
+        if starving_rng.percent(STARVING) {
+            self.strikes.extend(Strike::draw_starving(self.hosts(), &mut starving_rng));
+        }
     }
 
     /// Some hosts have cores that post what they are handed, and then rails that were measured.

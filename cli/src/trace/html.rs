@@ -4,6 +4,7 @@ use nmad_bench::stats::number;
 use nmad_words::escaped;
 use std::fmt::Write;
 
+use super::deaths;
 use super::drawing::drawing;
 use super::messages::Message;
 use super::records::Records;
@@ -48,6 +49,7 @@ pub(super) fn page(all: &[Records], messages: &[Message], command: &[String]) ->
     }
     let [ranks, rails, protocols] = tables(&report).map(|table| table.html());
     out += &ranks;
+    out += &deaths::table(all).map(|table| table.html()).unwrap_or_default();
     drawing(&mut out, all, messages);
     let script = format!("<script>/*<![CDATA[*/\n{SCRIPT}/*]]>*/</script>\n");
     out + &rails + &protocols + &script + "</body></html>\n"

@@ -1,6 +1,7 @@
 //! `nmad trace`: what ranks and their rails did, from the files that `NMAD_TRACE` asks for.
 
 mod bars;
+mod deaths;
 mod drawing;
 mod html;
 mod links;
@@ -135,7 +136,8 @@ fn show(args: &TraceArgs, mut job: Job) -> Result<(), String> {
         say_line(perfetto::events(ranks, messages));
     }
     if args.summary {
-        show::tables(&report::report(ranks, messages)).into_iter().for_each(say);
+        let tables = show::tables(&report::report(ranks, messages)).into_iter();
+        tables.chain(deaths::table(ranks)).for_each(say);
     }
     if args.text || !args.has_form() {
         say(show::text(ranks));

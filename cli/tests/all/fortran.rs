@@ -50,8 +50,12 @@ fn tempdir(prefix: &Path, name: &str, abi: &str) -> PathBuf {
 }
 
 fn job(prefix: &Path, ranks: &str, program: &Path) -> Ended {
+    job_of(prefix, &["-n", ranks], program)
+}
+
+fn job_of(prefix: &Path, options: &[&str], program: &Path) -> Ended {
     let mut command = Command::new(prefix.join("bin/mpiexec"));
-    run(command.args(["-n", ranks, "--timeout", "60"]).arg(program).env_remove("LD_LIBRARY_PATH"))
+    run(command.args(options).args(["--timeout", "60"]).arg(program).env_remove("LD_LIBRARY_PATH"))
 }
 
 /// Each program with both interfaces, on as many ranks; it says this line and no more.
@@ -79,6 +83,21 @@ fn heat_spreads_as_it_must_in_all_forms() {
 #[test]
 fn what_fortran_has_of_its_own_is_as_the_standard_says() {
     each(&[("tests/old.f", "old: 4 ranks"), ("tests/new.f90", "new: 4 ranks")]);
+}
+
+#[test]
+fn ranks_that_survive_another_one_go_on_in_fortran() {
+    let Some(prefix) = prefix() else { return };
+    for abi in ["standard", "mpich"] {
+        let program = compile(prefix, abi, "tests/survive.f90");
+        let ended = job_of(prefix, &["--ft", "-n", "4"], &program);
+        assert_eq!(
+            (ended.code, &*ended.out),
+            (Some(0), "survive: 3 ranks are left\n"),
+            "{abi}: {}",
+            ended.err
+        );
+    }
 }
 
 #[test]

@@ -4,10 +4,11 @@
 use crate::command::{Ended, run};
 use crate::install;
 use nmad_testbed::{Rate, Spec, Testbed};
+use std::io::{BufRead, BufReader, Read};
 use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// Output of four ranks on two hosts.
@@ -15,25 +16,25 @@ const APART: &str = "4 ranks, 2 on this node, 4 right, 1 connected, 2 spawned\n"
 /// Output of two ranks on one host.
 const TOGETHER: &str = "2 ranks, 2 on this node, 2 right, 1 connected, 2 spawned\n";
 
-/// The program `meet`, compiled with the installed mpicc, in a folder for other files.
-fn program() -> (TempDir, PathBuf) {
+/// A program of this folder, compiled with the installed mpicc, in a folder for other files.
+fn program(name: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
-    let program = folder.path().join("meet");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/networks/meet.c");
+    let program = folder.path().join(name);
+    let source = format!("{}/tests/all/networks/{name}.c", env!("CARGO_MANIFEST_DIR"));
     let mut command = Command::new(install::prefix().join("bin/mpicc"));
-    let ended = run(command.args(["-Wall", "-Werror", "-O1", source, "-o"]).arg(&program));
+    let ended = run(command.args(["-Wall", "-Werror", "-O1", &source, "-o"]).arg(&program));
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     (folder, program)
 }
 
-/// Returns two hosts joined by one rail; `None` if no testbed can be made here, which the test then prints.
-fn hosts() -> Option<Testbed> {
+/// Returns two hosts joined by rails; `None` if no testbed can be made here, which the test then prints.
+fn hosts(rails: usize) -> Option<Testbed> {
     if let Err(refused) = nmad_testbed::available() {
         eprintln!("skipped: {refused}");
         return None;
     }
     let enter = Some(PathBuf::from(env!("CARGO_BIN_EXE_nmad")));
-    Some(Testbed::build(&Spec { enter, ..Spec::new(2, vec![Rate::Unlimited]) }).expect("a testbed"))
+    Some(Testbed::build(&Spec { enter, ..Spec::new(2, vec![Rate::Unlimited; rails]) }).expect("a testbed"))
 }
 
 /// Adds interfaces to both hosts: up, with equal addresses on both, and without a way to the other host.
@@ -54,7 +55,7 @@ fn add_nowhere(testbed: &Testbed) {
 /// Runs `meet` with two ranks on each of these machines. The launcher runs on the first host and starts
 /// agents by a script in place of ssh; no variable says that this is a testbed.
 fn meet(testbed: &Testbed, machines: [IpAddr; 2], variables: &[(&str, &str)]) -> Ended {
-    let (folder, program) = program();
+    let (folder, program) = program("meet");
     let script = folder.path().join("agent");
     let prefix = |host: u32| testbed.host(host).prefix().join(" ");
     let lines = format!(
@@ -77,7 +78,7 @@ fn meet(testbed: &Testbed, machines: [IpAddr; 2], variables: &[(&str, &str)]) ->
 
 /// Runs `meet` with two ranks on the first host.
 fn meet_there(testbed: &Testbed) -> Ended {
-    let (_folder, program) = program();
+    let (_folder, program) = program("meet");
     let mut command = Command::new(install::prefix().join("bin/mpiexec"));
     command.args(["--timeout", "90", "-n", "2"]).arg(program);
     testbed.place(0, &mut command).expect("the host is there");
@@ -98,7 +99,7 @@ fn is_quiet(ended: &Ended, expected: &str) {
 
 #[test]
 fn hosts_that_share_only_ipv6_start_connect_spawn_and_send() {
-    let Some(testbed) = hosts() else { return };
+    let Some(testbed) = hosts(1) else { return };
     testbed.set_ipv4(0, false).expect("an address to take away");
     for driver in ["tcp", "udp"] {
         is_quiet(&meet(&testbed, v6(&testbed), &[("NMAD_DRIVER", driver)]), APART);
@@ -108,7 +109,7 @@ fn hosts_that_share_only_ipv6_start_connect_spawn_and_send() {
 
 #[test]
 fn interfaces_that_lead_nowhere_or_that_both_hosts_have_cost_no_word() {
-    let Some(testbed) = hosts() else { return };
+    let Some(testbed) = hosts(1) else { return };
     add_nowhere(&testbed);
     is_quiet(&meet(&testbed, v4(&testbed), &[]), APART);
     is_quiet(&meet(&testbed, v4(&testbed), &[("NMAD_DRIVER", "udp")]), APART);
@@ -119,7 +120,7 @@ fn interfaces_that_lead_nowhere_or_that_both_hosts_have_cost_no_word() {
 
 #[test]
 fn where_no_rail_leads_to_the_other_host_the_error_names_those_that_were_tried() {
-    let Some(testbed) = hosts() else { return };
+    let Some(testbed) = hosts(1) else { return };
     add_nowhere(&testbed);
     // The launcher's channel uses r0; the ranks must use interfaces without a way to the other host.
     let ended = meet(&testbed, v4(&testbed), &[("NMAD_RAILS", "wlan0,docker0")]);
@@ -134,7 +135,7 @@ fn where_no_rail_leads_to_the_other_host_the_error_names_those_that_were_tried()
 
 #[test]
 fn without_any_network_a_job_of_one_host_starts_connects_spawns_and_sends() {
-    let (_folder, program) = program();
+    let (_folder, program) = program("meet");
     // In a new network namespace lo is down.
     let mut command = Command::new("unshare");
     command.arg("-rn").arg(install::prefix().join("bin/mpiexec")).args(["--timeout", "90", "-n", "2"]);
@@ -143,4 +144,27 @@ fn without_any_network_a_job_of_one_host_starts_connects_spawns_and_sends() {
         return eprintln!("skipped: {}", ended.err);
     }
     is_quiet(&ended, TOGETHER);
+}
+
+/// Each half of the ranks loses the other half, and only one of them goes on.
+#[test]
+fn of_hosts_that_lose_all_networks_between_them_one_goes_on() {
+    let Some(testbed) = hosts(2) else { return };
+    let (_folder, program) = program("cut");
+    let mut command = Command::new(install::prefix().join("bin/mpiexec"));
+    command.args(["--timeout", "90", "--ft", "-n", "4"]).arg(program);
+    command.env(nmad_testbed::ENVIRONMENT, testbed.environment());
+    testbed.place(0, &mut command).expect("the host is there");
+    let mut job = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a launcher");
+    let mut lines = BufReader::new(job.stdout.take().expect("its output"));
+    let mut out = String::new();
+    lines.read_line(&mut out).expect("text");
+    for rail in 0..2 {
+        testbed.set_link(0, rail, false).expect("a rail");
+    }
+    lines.read_to_string(&mut out).expect("text");
+    let ended = job.wait_with_output().expect("it ends");
+    let err = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!((ended.status.code(), out.as_str()), (Some(0), "up\nright\n"), "{err}");
+    assert!(err.contains(" cannot reach rank "), "{err}");
 }

@@ -1,8 +1,9 @@
 //! Chooses the hosts of a job: this host, hosts of a testbed, or other machines.
 
 use super::{Launcher, RunArgs, machines};
+use crate::reach::is_here;
 use crate::remote::allocation::{self, Allocation, Scheduler};
-use crate::remote::start::{is_here, own_program};
+use crate::remote::start::own_program;
 use crate::remote::way::{Starting, Way, ssh};
 use crate::remote::{Machine, Machines, Share, place, slots};
 use crate::{Host, LaunchError, Placement};

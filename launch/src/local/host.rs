@@ -1,8 +1,8 @@
 //! Hosts that a prefix command enters, and the placement of ranks on them.
 
 use crate::LaunchError;
+use crate::reach::is_here;
 use crate::remote::Machines;
-use crate::remote::start::is_here;
 
 /// A virtual host on this machine with a network of its own, such as a network namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]

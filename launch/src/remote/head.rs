@@ -465,23 +465,13 @@ impl Head {
             Piece::Bytes(bytes) => Down::Input(bytes),
             Piece::End => Down::InputEnd,
         };
-        for node in readers {
-            if let Some(channel) = &mut self.hosts.get_mut(node).channel {
-                channel.send(&message);
-            }
-        }
+        readers.into_iter().for_each(|node| self.hosts.send(node, &message));
     }
 
     /// Acknowledges output of hosts, if ours has room.
     fn acknowledge_output(&mut self) {
-        if !self.desk.sinks.iter().all(|sink| sink.has_room()) {
-            return;
-        }
-        for (_, host) in self.hosts.iter_mut().filter(|(_, host)| host.owed > 0) {
-            if let Some(channel) = &mut host.channel {
-                channel.send(&Down::Taken(host.owed));
-            }
-            host.owed = 0;
+        if self.desk.sinks.iter().all(|sink| sink.has_room()) {
+            self.hosts.acknowledge_output();
         }
     }
 

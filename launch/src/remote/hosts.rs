@@ -91,6 +91,16 @@ impl Hosts {
         }
     }
 
+    /// Acknowledges the output of all hosts.
+    pub fn acknowledge_output(&mut self) {
+        for host in self.list.iter_mut().filter(|host| host.owed > 0) {
+            if let Some(channel) = &mut host.channel {
+                channel.send(&Down::Taken(host.owed));
+            }
+            host.owed = 0;
+        }
+    }
+
     /// Sends a message to all running hosts.
     pub fn tell(&mut self, message: &Down) {
         (0..self.list.len() as u32).for_each(|node| self.send(node, message));

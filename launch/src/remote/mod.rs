@@ -16,8 +16,8 @@
 //! | `layout` | placement of ranks on machines |
 //! | `start`, `starter` | starting agents, and the commands that started them |
 //! | `message`, `channel`, `proof` | messages of head and agent, their transport, proof of identity |
-//! | `head`, `hosts`, `jobs`, `feed`, `admission` | the launcher: the loop, its hosts and jobs, input, admission |
-//! | `agent`, `crew`, `party`, `join` | the host's side: the loop, all ranks, those of a job, the connection |
+//! | `head`, `hosts`, `jobs`, `feed`, `admission` | the launcher: loop, hosts and jobs, input, admission |
+//! | `agent`, `crew`, `party`, `join` | the host's side: loop, all ranks, those of a job, connection |
 //! | `allocation`, `handover` | Slurm, Flux and PBS; PRRTE and Hydra |
 //! | `environment` | environment variables for other hosts |
 

@@ -1,12 +1,11 @@
 //! Starts the agents of a job by the method for its hosts.
 
-use std::net::IpAddr;
-
 use super::message::{Intro, Node};
 use super::starter::Leaders;
 use super::way::Way;
 use super::{AGENT_WORD, Machines};
-use crate::{LaunchError, Secret, host_name, reach};
+use crate::reach::is_here;
+use crate::{LaunchError, Secret};
 
 /// Starts an agent on each host, or a command that starts them.
 pub fn start_agents(
@@ -43,21 +42,6 @@ pub fn start_agents(
             Ok(Some(letter))
         }
     }
-}
-
-/// Usual names of the loopback address.
-const LOCAL_NAMES: [&str; 5] =
-    ["localhost", "localhost.localdomain", "localhost4", "localhost6", "ip6-localhost"];
-
-/// Returns whether a name or an address is that of this host. Names are not resolved, since that may take
-/// long.
-pub fn is_here(name: &str) -> bool {
-    if let Ok(address) = name.parse::<IpAddr>() {
-        return address.is_loopback() || reach::own_addresses().is_ok_and(|own| own.contains(&address));
-    }
-    let own = host_name();
-    let short = own.split('.').next().unwrap_or_default();
-    LOCAL_NAMES.contains(&name) || [&own, short].contains(&name)
 }
 
 /// Returns the path of this program.

@@ -357,14 +357,12 @@ fn bindings_are_told_for_each_machine() {
     assert!(lines[1].starts_with("nmad: rank 1 on b is bound to 1 core: processors "), "{done:?}");
 }
 
-/// A rank that asks for two more processes, with these lines about hosts, prints the answer, and goes on.
+/// A rank that asks for more processes, with these lines about hosts, prints the answer, and goes on.
 fn asking(count: u32, info: &str) -> String {
-    let lines = format!(
-        "nprocs={count}\\nexecname={PROBE}\\ntotspawns=1\\nspawnssofar=1\\narg1=rank\\narg2=ring\\nargcnt=2\\n\
-         preput_num=0\\n{info}"
-    );
+    let args = "arg1=rank\\narg2=ring\\nargcnt=2";
+    let lines = format!("nprocs={count}\\nexecname={PROBE}\\ntotspawns=1\\nspawnssofar=1\\n{args}\\n{info}");
     format!(
-        "if test $PMI_RANK = 0; then printf 'mcmd=spawn\\n{lines}\\nendcmd\\n' >&$PMI_FD; \
+        "if test $PMI_RANK = 0; then printf 'mcmd=spawn\\npreput_num=0\\n{lines}\\nendcmd\\n' >&$PMI_FD; \
          read -r -u $PMI_FD answer; echo \"$answer\"; fi; exec {PROBE} rank ring"
     )
 }

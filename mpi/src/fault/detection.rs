@@ -4,7 +4,7 @@
 //! other ranks.
 
 use super::alert;
-use super::state::{self, Faults};
+use super::state::{self, Faults, Reporter};
 use crate::error::{Class, Result};
 use crate::health::IS_ON;
 use crate::world::{World, world};
@@ -101,7 +101,7 @@ fn listen(mut deaths: Deaths, stop: &OwnedFd) {
             Report::Gone => return,
             Report::Died(died) => world.node().submit(|engine| {
                 for process in died {
-                    state::lock().declare(engine, process, "the launcher reports its death");
+                    state::lock().declare(engine, process, Reporter::Launcher);
                 }
             }),
         }

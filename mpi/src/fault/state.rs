@@ -21,6 +21,8 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 static STATE: Mutex<State> = Mutex::new(State {
     comms: Vec::new(),
     failed: Vec::new(),
+    reported: Vec::new(),
+    confirmed: Vec::new(),
     agreements: BTreeMap::new(),
     deferred: Vec::new(),
     sending: Vec::new(),
@@ -38,12 +40,25 @@ pub(super) struct State {
     comms: Vec<Weak<Communicator>>,
     /// Failed processes, in the order of detection by this process.
     failed: Vec<u32>,
+    /// Failed processes that agreements leave out. A process whose links are lost may be alive, and if each
+    /// side left the other out, both would go on. So the launcher decides: it reports a death, or ends one
+    /// of two processes that cannot reach each other.
+    confirmed: Vec<u32>,
+    /// Processes whose failure was reported and that are not in `failed` yet.
+    reported: Vec<(u32, Reporter)>,
     agreements: BTreeMap<AgreementId, Running>,
     /// Senders and notices about communicators that this process has not created yet.
     deferred: Vec<(u32, Notice)>,
     sending: Vec<(RequestId, Kept)>,
     /// Senders of notices whose receives have not completed.
     receiving: Vec<(u32, RequestId, Kept)>,
+}
+
+/// The source of the report of a failure.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Reporter {
+    Launcher,
+    Process(u32),
 }
 
 /// An agreement in progress, or a decided one whose decision is stored.
@@ -95,7 +110,11 @@ impl State {
     }
 
     /// Marks a process as failed on the report of the launcher or of another process.
-    pub(super) fn declare(&mut self, engine: &mut Engine, process: u32, why: &str) {
+    pub(super) fn declare(&mut self, engine: &mut Engine, process: u32, by: Reporter) {
+        let why = match by {
+            Reporter::Launcher => "the launcher reports its death".into(),
+            Reporter::Process(from) => format!("rank {from} reports its failure"),
+        };
         if world().is_ok_and(|world| world.session().rank() == process) {
             // The other processes have closed their links to this one, and never open them again.
             tell_user(format_args!(
@@ -104,8 +123,12 @@ impl State {
             ));
             let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
         }
-        engine.setup().declare_failed(PeerId(process), why);
+        if !self.failed.contains(&process) {
+            self.reported.push((process, by));
+        }
+        engine.setup().declare_failed(PeerId(process), &why);
         self.progress(engine);
+        self.confirm(engine, process);
     }
 
     fn next_failed(&mut self, engine: &mut Engine) -> Option<u32> {
@@ -116,7 +139,14 @@ impl State {
     }
 
     fn on_failed(&mut self, engine: &mut Engine, process: u32) {
-        trace("rank failed", Some(process));
+        let reported = self.reported.extract_if(.., |(reported, _)| *reported == process).next();
+        // `nmad trace` reads these names.
+        let name = match reported {
+            Some((_, Reporter::Launcher)) => "rank failed: reported by the launcher",
+            Some((_, Reporter::Process(_))) => "rank failed: reported by another rank",
+            None => "rank failed: its links are lost",
+        };
+        trace(name, Some(process));
         let is_reported = alert::is_reported_by_launcher(process);
         for comm in self.live() {
             self.interrupt_collectives(engine, &comm, process);
@@ -124,6 +154,18 @@ impl State {
                 self.report_failure(engine, &comm, process);
             }
         }
+        if !is_reported {
+            self.confirm(engine, process);
+        }
+        alert::recheck_waits();
+    }
+
+    /// Has agreements leave a failed process out.
+    fn confirm(&mut self, engine: &mut Engine, process: u32) {
+        if self.confirmed.contains(&process) {
+            return;
+        }
+        self.confirmed.push(process);
         let ids: Vec<AgreementId> = self.agreements.keys().copied().collect();
         for id in ids {
             let Some(running) = self.agreements.get_mut(&id) else { continue };
@@ -251,7 +293,7 @@ impl State {
         }
         let ranks = ranks(comm);
         let me = world().ok().and_then(|world| ranks.rank_of(world.session().rank())).unwrap_or(0);
-        let failed = ranks_of(&ranks, &self.failed);
+        let failed = ranks_of(&ranks, &self.confirmed);
         let agreement = Agreement::new(me as usize, ranks.len() as usize, failed);
         self.agreements.insert(id, Running { agreement, ranks });
     }
@@ -321,8 +363,8 @@ impl State {
     /// Marks processes as failed that the process `from` has reported as failed.
     fn adopt_failures(&mut self, engine: &mut Engine, from: u32, failed: &[u32]) {
         for process in failed {
-            if !self.failed.contains(process) {
-                self.declare(engine, *process, &format!("rank {from} reports its failure"));
+            if !self.confirmed.contains(process) {
+                self.declare(engine, *process, Reporter::Process(from));
             }
         }
     }

@@ -7,8 +7,8 @@ use nmad_engine::packet::PeerId;
 use nmad_engine::{Context, Error};
 
 impl Host {
-    /// The launcher reports at time `now` that `dead` has died: the host declares it failed, and closes the contexts of
-    /// the plan that are to be closed, if `closes`.
+    /// The launcher reports at time `now` that `dead` has died: the host declares it failed and, if `closes`,
+    /// closes the contexts that the plan names.
     pub fn learn_death(&mut self, now: u64, dead: usize, plan: &Plan, closes: bool) {
         {
             let doing = &mut lock(&self.network).doing[self.id];

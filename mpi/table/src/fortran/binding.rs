@@ -17,7 +17,7 @@ pub fn source(abi: Abi) -> String {
     text.push_str("}\n");
     for function in all().filter(|function| !is_by_hand(function)) {
         for form in forms(function) {
-            for prefix in ["MPI_", "PMPI_"] {
+            for prefix in ["", "P"] {
                 symbol(&mut text, function, form, prefix, abi);
             }
         }
@@ -99,7 +99,7 @@ fn symbol(text: &mut String, function: &Function, form: Form, prefix: &str, abi:
     }
     let texts = arguments.iter().filter(|each| is_text(each));
     parameters.extend(texts.map(|each| format!("{}_len: usize", name(each))));
-    let c_name = form.name(&function.name);
+    let c_name = format!("{prefix}{}", crate::function::symbol(&form.name(&function.name)));
     let result = match function.result.as_deref() {
         Some("double") => " -> f64",
         Some(_) => " -> i64",
@@ -110,17 +110,17 @@ fn symbol(text: &mut String, function: &Function, form: Form, prefix: &str, abi:
         writeln!(
             text,
             "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {}{suffix}_({}){result} {{\n    unsafe {{",
-            format!("{prefix}{c_name}").to_lowercase(),
+            c_name.to_lowercase(),
             parameters.join(", ")
         )
         .expect("strings take everything");
-        text.push_str(&body(function, &format!("{prefix}{c_name}"), abi, !suffix.is_empty()));
+        text.push_str(&body(function, &c_name, abi, !suffix.is_empty()));
         text.push_str("    }\n}\n");
     }
     if arguments.iter().any(|each| each.name == "baseptr") && form == Form::Int {
         // A pointer of C has the size of an address.
         let names: Vec<_> = arguments.iter().map(|each| name(each)).collect();
-        let lower = format!("{prefix}{c_name}").to_lowercase();
+        let lower = c_name.to_lowercase();
         writeln!(
             text,
             "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {lower}_cptr_({}) {{\n    \

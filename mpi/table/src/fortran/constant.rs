@@ -29,7 +29,9 @@ fn handle(group: &Group) -> Option<Option<&'static str>> {
 }
 
 fn numbers(group: &Group, abi: Abi) -> Vec<(String, i32)> {
-    let wanted = |name: &str| !name.starts_with("MPIX_") && !name.starts_with("MPI_T_");
+    let wanted = |name: &str| {
+        (!name.starts_with("MPIX_") || name.starts_with("MPIX_ERR_")) && !name.starts_with("MPI_T_")
+    };
     let constants = group.constants.iter().filter(|constant| wanted(&constant.name()));
     let known = constants.filter_map(|constant| Some((constant.name(), constant.number(abi)?)));
     known.map(|(name, number)| in_fortran(group.name, &name, number, abi)).collect()

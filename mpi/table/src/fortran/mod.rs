@@ -42,7 +42,7 @@ const BY_HAND: [&str; 16] = [
 /// All functions that Fortran has.
 fn all() -> impl Iterator<Item = &'static Function> {
     functions().iter().filter(|function| {
-        let of_c = matches!(function.chapter, "handle conversion" | "tools MPI_T" | "failure mitigation");
+        let of_c = matches!(function.chapter, "handle conversion" | "tools MPI_T");
         !of_c && !C_ONLY.contains(&&*function.name)
     })
 }

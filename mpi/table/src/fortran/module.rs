@@ -6,7 +6,7 @@ use super::{all, forms, has, has_ierror, header, is_by_hand, name};
 use crate::Abi;
 use crate::argument::Argument;
 use crate::ctype::{Form, is_function};
-use crate::function::Function;
+use crate::function::{Function, symbol};
 use std::fmt::Write;
 
 /// Kinds of handles, in the order in which `mpi_f08` has them.
@@ -133,10 +133,10 @@ fn interface(text: &mut String, function: &Function, module: Module) {
     if old {
         return;
     }
-    for prefix in ["MPI_", "PMPI_"] {
+    for prefix in ["", "P"] {
         // Functions that differ in the lengths of their arguments only have one name.
         let generic = function.name.strip_suffix("_c").unwrap_or(&function.name);
-        put(text, format_args!("  interface {prefix}{generic}\n"));
+        put(text, format_args!("  interface {prefix}{}\n", symbol(generic)));
         for form in forms(function).filter(|form| is_in(function, *form, module)) {
             specific(text, prefix, function, form, module, "");
         }
@@ -166,7 +166,7 @@ fn takes_function(function: &Function) -> bool {
 }
 
 fn specific(text: &mut String, prefix: &str, function: &Function, form: Form, module: Module, suffix: &str) {
-    let mut own = format!("{prefix}{}{suffix}", form.name(&function.name));
+    let mut own = format!("{prefix}{}{suffix}", symbol(&form.name(&function.name)));
     let gives_buffer = function.arguments.iter().any(|each| each.kind == "buffer");
     if module == Module::F08 && gives_buffer {
         own.push_str("_cptr");

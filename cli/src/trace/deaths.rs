@@ -1,0 +1,123 @@
+//! The deaths of ranks that others have survived: when and how each was found, and when all went on.
+
+use nmad_bench::table::Table;
+use std::collections::BTreeSet;
+
+use super::records::{Call, Records};
+use super::show::{origin, us};
+
+/// Beginning of the names of calls that record the detection of a failed rank; the source of the detection
+/// follows.
+const FAILED: &str = "rank failed: ";
+
+/// A dead rank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Death {
+    pub(super) rank: u32,
+    /// When the first and the last of the survivors found it.
+    pub(super) found_ns: (u64, u64),
+    /// How the first one found it.
+    pub(super) how: String,
+    /// When the last of the survivors had a communicator or an agreement without it; `None` if one of them
+    /// has neither.
+    pub(super) resumed_ns: Option<u64>,
+}
+
+/// Returns the deaths in the order in which they were found.
+pub(super) fn deaths(all: &[Records]) -> Vec<Death> {
+    let found = |records: &'_ Records, rank: u32| {
+        records.calls.iter().find(|call| call.from == Some(rank) && call.call.starts_with(FAILED)).cloned()
+    };
+    let calls = all.iter().flat_map(|records| &records.calls);
+    let ranks: BTreeSet<u32> =
+        calls.filter(|call| call.call.starts_with(FAILED)).filter_map(|call| call.from).collect();
+    let death = |rank: u32| {
+        let finders: Vec<(&Records, Call)> =
+            all.iter().filter_map(|records| Some((records, found(records, rank)?))).collect();
+        let (_, first) = finders.iter().min_by_key(|(_, call)| call.at_ns)?;
+        let last_ns = finders.iter().map(|(_, call)| call.at_ns).max()?;
+        let resumed: Option<Vec<u64>> =
+            finders.iter().map(|(records, call)| resumed_ns(records, call.at_ns)).collect();
+        Some(Death {
+            rank,
+            found_ns: (first.at_ns, last_ns),
+            how: first.call.trim_start_matches(FAILED).into(),
+            resumed_ns: resumed.and_then(|times| times.into_iter().max()),
+        })
+    };
+    let mut deaths: Vec<Death> = ranks.into_iter().filter_map(death).collect();
+    deaths.sort_by_key(|death| death.found_ns);
+    deaths
+}
+
+/// When a rank had the result of the first shrink, or else of the first agreement, after a time.
+fn resumed_ns(records: &Records, after_ns: u64) -> Option<u64> {
+    let ended = |names: [&str; 2]| {
+        let is_such = |call: &&Call| call.until_ns > after_ns && names.contains(&call.call.as_str());
+        records.calls.iter().filter(is_such).map(|call| call.until_ns).min()
+    };
+    ended(["MPIX_Comm_shrink", "MPIX_Comm_ishrink"])
+        .or_else(|| ended(["MPIX_Comm_agree", "MPIX_Comm_iagree"]))
+}
+
+/// Returns the table of the deaths; `None` if no rank died.
+pub(super) fn table(all: &[Records]) -> Option<Table> {
+    let (origin, deaths) = (origin(all), deaths(all));
+    if deaths.is_empty() {
+        return None;
+    }
+    let header = ["rank", "found at, us", "how", "known to all after, us", "all went on after, us"];
+    let mut table = Table::new("ranks that died", &header).words([2]);
+    for Death { rank, found_ns: (first, last), how, resumed_ns } in deaths {
+        table.row([
+            rank.to_string(),
+            us(first.saturating_sub(origin)),
+            how,
+            us(last - first),
+            resumed_ns.map_or_else(|| "-".into(), |resumed| us(resumed.saturating_sub(first))),
+        ]);
+    }
+    Some(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn empty() -> Records {
+        Records::parse("t.0".into(), "").expect("an empty trace")
+    }
+
+    fn call(name: &str, at_ns: u64, until_ns: u64, from: Option<u32>) -> Call {
+        Call { at_ns, call: name.into(), until_ns, from, thread: 0 }
+    }
+
+    fn rank(rank: u32, found_ns: u64, how: &str, shrink_ns: Option<u64>) -> Records {
+        let failed = call(&format!("{FAILED}{how}"), found_ns, found_ns, Some(2));
+        let before = call("MPIX_Comm_shrink", 0, 5, None);
+        let shrink = shrink_ns.map(|until| call("MPIX_Comm_shrink", found_ns + 10, until, None));
+        let calls = [before, failed].into_iter().chain(shrink).collect();
+        Records { rank, calls, ..empty() }
+    }
+
+    #[test]
+    fn a_death_is_over_when_the_last_rank_goes_on() {
+        let all = [
+            rank(0, 1_000, "reported by the launcher", Some(9_000)),
+            rank(1, 900, "its links are lost", Some(8_000)),
+        ];
+        let [death] = &deaths(&all)[..] else { panic!("one rank died") };
+        assert_eq!((death.rank, death.found_ns, &*death.how), (2, (900, 1_000), "its links are lost"));
+        assert_eq!(death.resumed_ns, Some(9_000));
+    }
+
+    #[test]
+    fn a_rank_that_never_goes_on_leaves_the_end_open() {
+        let all = [
+            rank(0, 1_000, "reported by the launcher", Some(9_000)),
+            rank(1, 900, "its links are lost", None),
+        ];
+        assert_eq!(deaths(&all)[0].resumed_ns, None);
+        assert!(deaths(&[empty()]).is_empty());
+    }
+}

@@ -66,6 +66,11 @@ pub(crate) fn survivor(
     heir(old, number, part(old.local()), old.remote().map(part))
 }
 
+/// A copy of a communicator that has no number yet, for the handle of one that is being created from it.
+pub(crate) fn awaiting(old: &Communicator) -> Result<Arc<Communicator>> {
+    heir(old, context::AWAITED, old.local().clone(), old.remote().cloned()).map(Arc::new)
+}
+
 /// A new communicator that inherits what all kinds of creation inherit.
 fn heir(
     old: &Communicator,

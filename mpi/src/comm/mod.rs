@@ -276,6 +276,7 @@ impl Communicator {
         };
         let source = match self.peers().world(source) {
             Some(peer) => Source::Peer(PeerId(peer)),
+            None if self.health.is_revoked() => return Err(revoked()),
             None if source == ANY_SOURCE => Source::Any,
             None if source == PROC_NULL => return Ok(None),
             None => return Err(self.bad_rank(source)),

@@ -140,14 +140,18 @@ pub(crate) fn shrink(handle: Comm) -> Result<Comm> {
     create::insert(new)
 }
 
-/// Starts a nonblocking [`shrink`]. The new handle is valid once the request has completed.
+/// Starts a nonblocking [`shrink`]. The new communicator is usable once the request has completed. Programs
+/// may set its error handler before (mpi4py does), so the handle names a copy of the old one until then.
 pub(crate) fn ishrink(handle: Comm) -> Result<(Comm, Request)> {
     check_on()?;
     let named = Named::of(handle)?;
-    let new = Comm(COMMS.reserve());
+    let before = create::awaiting(&named.comm)?;
+    let new = Comm(COMMS.insert(before.clone()));
     let future = create_shrunk(named.comm.clone());
     let work = Async::new(async move {
-        create::insert_as(new, Arc::new(future.await?))?;
+        let survivors = future.await.inspect_err(|_| drop(COMMS.remove(new.0)))?;
+        survivors.set_errhandler(before.errhandler());
+        create::insert_as(new, Arc::new(survivors))?;
         Ok(Status::EMPTY)
     });
     Ok((new, State::Task(task::start(world()?, Box::new(work)), named).into_request()))

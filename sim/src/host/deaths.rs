@@ -1,6 +1,7 @@
 //! A host that has the report of a death.
 
 use super::Host;
+use super::look::LOOKS;
 use crate::network::lock;
 use crate::workload::Plan;
 use nmad_engine::packet::PeerId;
@@ -19,6 +20,8 @@ impl Host {
         self.note(&[30, dead as u64], || format!("has the report that h{dead} died"));
         self.engine.setup().declare_failed(PeerId(dead as u32), "the launcher reports its death");
         let contexts = || plan.closed.iter().filter(|_| closes).copied();
+        // As the library rouses its waiting threads.
+        self.looked = LOOKS;
         contexts().for_each(|context| self.engine.close_context(Context(context), Error::Revoked));
         let mut network = lock(&self.network);
         network.oracle.discards(self.id, contexts());

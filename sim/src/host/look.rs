@@ -5,7 +5,7 @@ use crate::network::lock;
 use nmad_engine::{Instant, pump};
 
 /// Looks on one link alone from one turn of the pump to the next, at most.
-const LOOKS: u32 = 32;
+pub(super) const LOOKS: u32 = 32;
 
 impl Host {
     /// Takes packets of a peer whose message is awaited; whether there were any.

@@ -1,16 +1,9 @@
-//! Agreements, whose answer is there also with an error.
+//! Nonblocking agreement, which writes its answer where it has read the flag.
 
 use crate::{Abi, give, take};
 use nmad_mpi::api;
 use nmad_mpi::error::Result;
 use nmad_mpi::handle::Comm;
-
-pub(crate) fn mpix_comm_agree<A: Abi>(comm: Comm, flag: *mut i32) -> Result<()> {
-    let mut flags = take::read("flag", flag)?;
-    let answer = api::mpix_comm_agree(comm, &mut flags);
-    give::value(flag, flags);
-    answer
-}
 
 pub(crate) fn mpix_comm_iagree<A: Abi>(comm: Comm, flag: *mut i32, request: *mut A::Handle) -> Result<()> {
     let flags = take::read("flag", flag)?;

@@ -180,6 +180,7 @@ static void test_revoke(void) {
     CHECK(flag);
     EXPECT(MPI_Send(&me, 1, MPI_INT, (me + 1) % size, 0, comm), MPIX_ERR_REVOKED);
     EXPECT(MPI_Recv(&word, 1, MPI_INT, 0, 0, comm, MPI_STATUS_IGNORE), MPIX_ERR_REVOKED);
+    EXPECT(MPI_Recv(&word, 1, MPI_INT, MPI_PROC_NULL, 0, comm, MPI_STATUS_IGNORE), MPIX_ERR_REVOKED);
     EXPECT(MPI_Allreduce(&me, &word, 1, MPI_INT, MPI_MAX, comm), MPIX_ERR_REVOKED);
     EXPECT(MPI_Iprobe(0, 0, comm, &flag, MPI_STATUS_IGNORE), MPIX_ERR_REVOKED);
     EXPECT(MPI_Comm_dup(comm, &new), MPIX_ERR_REVOKED);
@@ -211,12 +212,13 @@ static void test_agree(void) {
         CHECK(flag == ~((1 << (size - 1)) - 1));
     }
     MPIX_Comm_failure_ack(MPI_COMM_WORLD);
-    flag = 6;
+    flag = ~(1 << me);
     EXPECT(MPIX_Comm_iagree(MPI_COMM_WORLD, &flag, &request), MPI_SUCCESS);
     EXPECT(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
-    CHECK(flag == 6);
+    CHECK(flag == ~((1 << (size - 1)) - 1));
     MPI_Comm new;
     EXPECT(MPIX_Comm_ishrink(MPI_COMM_WORLD, &new, &request), MPI_SUCCESS);
+    EXPECT(MPI_Comm_set_errhandler(new, MPI_ERRORS_RETURN), MPI_SUCCESS);
     EXPECT(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
     check_survivors(new, size - 1);
     MPI_Comm_free(&new);

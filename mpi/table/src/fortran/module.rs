@@ -4,7 +4,7 @@ use super::constant::{blocks, displacement, values};
 use super::declare::{Module, derived, lines};
 use super::{all, forms, has, has_ierror, header, is_by_hand, name};
 use crate::Abi;
-use crate::argument::Argument;
+use crate::argument::{Argument, Direction};
 use crate::ctype::{Form, is_function};
 use crate::function::{Function, symbol};
 use std::fmt::Write;
@@ -181,7 +181,9 @@ fn specific(text: &mut String, prefix: &str, function: &Function, form: Form, mo
     for argument in arguments {
         // With the suffix, the module `mpi` has pointers as `mpi_f08` has them.
         let as_pointer = !suffix.is_empty() && argument.name == "baseptr";
+        let is_late = is_written_late(function, argument);
         for line in lines(argument, form, if as_pointer { Module::F08 } else { module }) {
+            let line = if is_late { late(&line) } else { line };
             // Directives begin in the first column.
             put(text, format_args!("{}{line}\n", if line.starts_with('!') { "" } else { "      " }));
         }
@@ -195,6 +197,20 @@ fn specific(text: &mut String, prefix: &str, function: &Function, form: Form, mo
         None => {}
     }
     put(text, format_args!("    end {word}\n"));
+}
+
+/// Returns whether a nonblocking call writes to the argument until its request is complete. Without `target`
+/// compilers assume that the argument does not change after the call.
+fn is_written_late(function: &Function, argument: &Argument) -> bool {
+    let begins =
+        function.arguments.iter().any(|each| each.kind == "request" && each.direction == Direction::Out);
+    let is_written = matches!(argument.direction, Direction::Out | Direction::InOut);
+    begins && is_written && !matches!(&*argument.kind, "request" | "choice" | "status")
+}
+
+/// Declares such an argument. It may be read before: MPIX_Comm_iagree reads its flag.
+fn late(line: &str) -> String {
+    line.replacen("intent(out)", "intent(inout)", 1).replacen(" ::", ", target ::", 1)
 }
 
 fn optional(module: Module) -> &'static str {

@@ -27,10 +27,11 @@ program survive
   call MPIX_Comm_revoke(MPI_COMM_WORLD)
   call MPIX_Comm_is_revoked(MPI_COMM_WORLD, is_revoked)
   if (.not. is_revoked) call wrong("is_revoked")
+  call MPIX_Comm_shrink(MPI_COMM_WORLD, left)
+  ! Now all know the failed rank.
   call MPIX_Comm_get_failed(MPI_COMM_WORLD, failed)
   call MPI_Group_size(failed, count)
   if (count /= 1) call wrong("get_failed")
-  call MPIX_Comm_shrink(MPI_COMM_WORLD, left)
   flag = ior(1, ishft(rank, 1))
   call MPIX_Comm_iagree(left, flag, request)
   call MPI_Wait(request, MPI_STATUS_IGNORE)

@@ -29,8 +29,8 @@ Examples:
   nmad sim --seed 1..1000 --lossy      nothing but datagrams that are lost, repeated, overtaken and damaged
   nmad sim --seed 1..1000 --threads 4  four threads of each application submit and wait at the same time
   nmad sim --seed 1..1000 --outages    rails fail for a while: nothing stands still, no slow rail is left
-  nmad sim --seed 1..1000 --deaths     hosts die: what needs them ends, what others sent each other is right
-  nmad sim --seed 1..30 --each-death   short runs, each repeated with every death at every message
+  nmad sim --seed 1..1000 --deaths     hosts die: requests that need them end, all else is right
+  nmad sim --seed 1..30 --each-death   short runs, repeated with a host dying at each packet or chunk
   nmad sim --seed 1..50 --canary loses a strategy broken on purpose: the oracles must object
   nmad sim --golden list               the papers' figures; --golden p3-8 shows one, --golden p3 all of P3")]
 pub struct Sim {

@@ -8,22 +8,23 @@ use std::fmt;
 
 /// Longest time until a host has the report of a death, in nanoseconds.
 const REPORT_NS: u64 = 3_000_000;
-/// Of a hundred deaths this number are declared while the host still runs.
+/// Percentage of the deaths that are declared while the host still runs.
 const EARLY: u64 = 15;
 /// Longest time for which a host runs after it was declared dead, in nanoseconds.
 const RUNS_ON_NS: u64 = 10_000_000;
-/// Of a hundred further deaths this number follow the one before within the time of its reports.
+/// Percentage of the later deaths that follow the one before within [`REPORT_NS`].
 const CASCADES: u64 = 60;
 
 /// Which hosts of a run die.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Deaths {
-    /// None that a launcher reports.
+    /// No death is reported.
     #[default]
     None,
-    /// The seed says which, and when. One host is left at least.
+    /// The seed says which hosts die, and when. At least one host survives.
     Drawn,
-    /// This host dies at this time, in nanoseconds, in a short run in which nothing else goes wrong.
+    /// A short run without other faults, in which this host dies at this time, in nanoseconds; `None`: no host
+    /// dies.
     Single(Option<(usize, u64)>),
 }
 
@@ -34,7 +35,7 @@ pub struct Death {
     pub host: usize,
     /// When its death is declared, in nanoseconds.
     pub at: u64,
-    /// When its process ends: at the same time, or later if the launcher was wrong.
+    /// When its process ends: at the same time, or later if it is declared dead early.
     pub ends_at: u64,
     /// When each host has the report.
     pub reported_at: Vec<u64>,
@@ -43,12 +44,12 @@ pub struct Death {
 }
 
 impl Deaths {
-    /// Whether hosts may die with a report.
+    /// Returns whether hosts close contexts when a death is reported.
     pub fn is_some(self) -> bool {
         self != Deaths::None
     }
 
-    /// Whether the run is short, and nothing else goes wrong.
+    /// Returns whether the run is short, without other faults.
     pub fn is_single(self) -> bool {
         matches!(self, Deaths::Single(_))
     }
@@ -72,7 +73,7 @@ impl Deaths {
 }
 
 impl Death {
-    /// Draws a death after the one at `before`.
+    /// Draws the next death, and sets `before` to its time.
     fn draw_at(before: &mut u64, host: usize, hosts: usize, rng: &mut Rng) -> Death {
         let follows = *before > 0 && rng.percent(CASCADES);
         let pause = if follows { rng.len(REPORT_NS) } else { 20_000 + rng.len(8_000_000) };
@@ -81,8 +82,9 @@ impl Death {
         Death::draw((host, *before, *before + runs_on), hosts, rng)
     }
 
-    /// The launcher declares the death, which has this number.
-    pub(crate) fn begin(&self, now: u64, number: usize, network: &mut Network) {
+    /// Declares this death: ends the host, now or later, and enters the reports. `number` is its index in
+    /// `Scenario::dying`.
+    pub(crate) fn declare(&self, now: u64, number: usize, network: &mut Network) {
         network.doing[self.host].declared = true;
         if self.ends_at > now {
             network.agenda.enter(self.ends_at, Happening::Ends(self.host, self.notice_ns));
@@ -107,7 +109,8 @@ impl fmt::Display for Death {
         if ends_at > at {
             write!(f, " and runs for {} us more", (ends_at - at) / 1000)?;
         }
-        let last = self.reported_at.iter().max().map_or(0, |last| last - at);
+        let others = self.reported_at.iter().enumerate().filter(|(other, _)| other != host);
+        let last = others.map(|(_, last)| last - at).max().unwrap_or(0);
         write!(f, ", reported within {} us, links noticed after {} us", last / 1000, notice_ns / 1000)
     }
 }

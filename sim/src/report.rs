@@ -55,7 +55,8 @@ pub fn run_seed(seed: u64, options: &Options) -> Report {
     run_seed_noting(seed, options).0
 }
 
-/// Runs one seed; returns also the moments that the network has kept.
+/// Runs one seed; returns also the times at which something left a host or was delivered to it, if the
+/// network keeps them.
 fn run_seed_noting(seed: u64, options: &Options) -> (Report, BTreeSet<(usize, u64)>) {
     let scenario = Scenario::draw(seed, options);
     let plan = Plan::draw(&scenario);
@@ -101,8 +102,8 @@ pub struct EachDeath {
     pub report: Report,
 }
 
-/// Runs one seed once without a death, and once for each host and each moment at which something leaves the
-/// host or is delivered to it: the host dies at that moment, or just after it.
+/// Runs a seed once without a death, then twice for each host and each packet or chunk that leaves it or is
+/// delivered to it: the host dies at that time, and 1 ns later.
 pub fn each_death(seed: u64, options: &Options) -> EachDeath {
     let run = |death| {
         let deaths = Deaths::Single(death);

@@ -194,7 +194,7 @@ impl World {
             Happening::Notice(key, epoch) => network.noticed_of(now, key, epoch),
             Happening::Carrier(number, is_back) => network.carrier(now, number, is_back),
             Happening::Part(key) => network.part(now, key),
-            Happening::Declared(number) => self.scenario.dying[number].begin(now, number, &mut network),
+            Happening::Declared(number) => self.scenario.dying[number].declare(now, number, &mut network),
             Happening::Ends(host, notice_ns) => network.kill_host(host, now, notice_ns),
             Happening::Reported(number, host) => {
                 let is_there = !network.doing[host].dead;
@@ -244,7 +244,8 @@ impl World {
             return Ok(());
         }
         let network = lock(&self.network);
-        // After a death applications compute more than they communicate.
+        // After a death requests to the dead host fail at once, so long computations without traffic are
+        // normal.
         if network.doing.iter().all(|doing| !doing.declared) {
             self.stall.look(now, &network, &self.delivery.ledger)?;
         }

@@ -1,4 +1,4 @@
-//! The deaths of ranks that others have survived: when and how each was found, and when all went on.
+//! Deaths that other ranks survived: how and when they were detected, and when the others went on.
 
 use nmad_bench::table::Table;
 use std::collections::BTreeSet;
@@ -14,16 +14,15 @@ const FAILED: &str = "rank failed: ";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Death {
     pub(super) rank: u32,
-    /// When the first and the last of the survivors found it.
+    /// When the first and the last rank detected it.
     pub(super) found_ns: (u64, u64),
-    /// How the first one found it.
+    /// How the first one detected it.
     pub(super) how: String,
-    /// When the last of the survivors had a communicator or an agreement without it; `None` if one of them
-    /// has neither.
+    /// When the last of these ranks completed its next shrink or agreement; `None` if one of them never did.
     pub(super) resumed_ns: Option<u64>,
 }
 
-/// Returns the deaths in the order in which they were found.
+/// Returns the deaths in the order of detection.
 pub(super) fn deaths(all: &[Records]) -> Vec<Death> {
     let found = |records: &'_ Records, rank: u32| {
         records.calls.iter().find(|call| call.from == Some(rank) && call.call.starts_with(FAILED)).cloned()
@@ -50,7 +49,7 @@ pub(super) fn deaths(all: &[Records]) -> Vec<Death> {
     deaths
 }
 
-/// When a rank had the result of the first shrink, or else of the first agreement, after a time.
+/// Returns when the first shrink of a rank after `after_ns` completed, or else its first agreement.
 fn resumed_ns(records: &Records, after_ns: u64) -> Option<u64> {
     let ended = |names: [&str; 2]| {
         let is_such = |call: &&Call| call.until_ns > after_ns && names.contains(&call.call.as_str());
@@ -66,7 +65,7 @@ pub(super) fn table(all: &[Records]) -> Option<Table> {
     if deaths.is_empty() {
         return None;
     }
-    let header = ["rank", "found at, us", "how", "known to all after, us", "all went on after, us"];
+    let header = ["rank", "detected at, us", "how", "detected by all after, us", "all went on after, us"];
     let mut table = Table::new("ranks that died", &header).words([2]);
     for Death { rank, found_ns: (first, last), how, resumed_ns } in deaths {
         table.row([

@@ -1,11 +1,10 @@
-//! A program that replaces the ranks of a host that was taken away (docs/ranks-die.md), on machines that
-//! are this one under several names.
+//! A program that replaces the ranks of a lost host (docs/ranks-die.md). The hosts are names of this machine.
 
 use crate::command::run;
 use crate::install::prefix;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The sum that five ranks compute without a failure.
 const SUM: &str = "sum 9.787606036044 after 2000 rounds of 5 ranks\n";
@@ -17,7 +16,7 @@ fn ranks_of_a_lost_host_are_replaced_on_the_others() {
     let source = prefix().join("share/doc/nmad/examples/restart.c");
     let ended = run(Command::new(prefix().join("bin/mpicc")).arg(source).arg("-o").arg(&program));
     assert_eq!(ended.code, Some(0), "{}", ended.err);
-    // Takes a host and a command, as ssh does; the file of the host's name has the process of its agent.
+    // Stands in for ssh: writes its process number to the file of the host's name, then becomes the agent.
     let (place, script) = (folder.path().display(), folder.path().join("agent"));
     let lines = format!(
         "#!/bin/sh\necho $$ >{place}/new-$1 && mv {place}/new-$1 {place}/$1\nshift\nexec sh -c \"exec $*\"\n"
@@ -28,9 +27,13 @@ fn ranks_of_a_lost_host_are_replaced_on_the_others() {
     command.args(["--timeout", "60", "--ft", "-launcher-exec"]).arg(&script);
     command.args(["-hosts", "a:2,b:2,c:1", "--map-by", "node", "-n", "5"]).arg(&program).arg("4");
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a launcher");
-    // The program computes for four seconds. At any moment before its end the result has to be the same.
-    std::thread::sleep(Duration::from_secs(2));
-    let agent = std::fs::read_to_string(folder.path().join("b")).expect("its agent was started");
+    // The result does not depend on when the host is lost, as long as the program runs.
+    let (file, begun) = (folder.path().join("b"), Instant::now());
+    while !file.exists() && begun.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    let agent = std::fs::read_to_string(file).expect("its agent was started");
     assert_eq!(run(Command::new("kill").args(["-9", agent.trim()])).code, Some(0));
     let ended = child.wait_with_output().expect("it ends");
     let [out, err] = [ended.stdout, ended.stderr].map(|bytes| String::from_utf8(bytes).expect("text"));

@@ -86,6 +86,14 @@ impl Desk {
         self.decide(alive, |ending| ending.rank_ended(&end, phase, host, Instant::now()))
     }
 
+    /// Records and reports the loss of a host with ranks, which the job survives while `alive`, that is, while
+    /// ranks of other hosts live.
+    pub fn host_lost(&mut self, lost: &str, alive: bool) {
+        self.ending.host_lost();
+        let then = if alive && !self.is_ending() { "; the ranks of other hosts go on" } else { "" };
+        self.tell(&format!("{lost}{then}"));
+    }
+
     /// If a rank is suspected to be the reason, because it exited without finalizing, confirms it.
     pub fn confirm(&mut self, alive: bool) -> Order {
         self.decide(alive, |ending| ending.confirm(Instant::now()))

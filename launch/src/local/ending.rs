@@ -89,6 +89,11 @@ impl Ending {
         Ending { keep_going, ..self }
     }
 
+    /// Records the loss of a host with ranks: a death without a code of its own.
+    pub fn host_lost(&mut self) {
+        self.death.get_or_insert(1);
+    }
+
     /// Sets whether the job survives deaths of ranks.
     pub fn ft(self, ft: bool) -> Ending {
         Ending { ft, ..self }

@@ -60,7 +60,7 @@ fn first_line(letter: Option<&str>) -> Result<String, String> {
     let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
     wait_for(&mut fds, Some(FIRST_LINE)).map_err(|error| error.to_string())?;
     if fds[0].revents().is_empty() {
-        return Err("an agent is started by `mpiexec`, and nobody says what to do".into());
+        return Err("only `mpiexec` can start an agent: its first line is missing".into());
     }
     let mut line = String::new();
     let mut reader = BufReader::new(stdin.lock()).take(LINE_MAX);

@@ -1,5 +1,5 @@
-//! All ranks of one host, in its agent. Members of a job are numbered from 0 here; messages to the head have
-//! ranks.
+//! All ranks of one host, in its agent. A *member* is the index of a rank among the ranks of its job on this
+//! host; messages to the head have ranks, except requests to spawn.
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Rlimit;
@@ -12,11 +12,11 @@ use crate::local::input::Input;
 use crate::local::spawn;
 use crate::pmi::server::{Event, Server};
 
-/// Most unacknowledged output to the head, except the rest of ended ranks. It fits into the buffers of a
-/// connection, so that a stopped head does not look like a dead one.
+/// Limit of unacknowledged output to the head, in bytes; the last output of ended ranks may exceed it. The
+/// buffers of a connection take this much, so a stopped head does not look like a dead one.
 const WINDOW: usize = 64 * 1024;
 
-/// A member: the place of its job in the list of this host, and its number in the job on this host.
+/// The index of a job on this host, and a member of it.
 type Who = (usize, u32);
 
 /// A source of events.
@@ -171,11 +171,7 @@ impl Crew {
             }
             self.put_out(which, bytes, head);
         }
-        let party = &mut self.parties[party];
-        party.server.gone(member);
-        let (rank, phase) = (party.rank_of(member), party.server.phase(member));
-        party.say(JobUp::Ended { rank, pid: end.pid, status: end.status, phase }, head);
-        party.report_fence(head);
+        self.parties[party].ended(member, end.pid, end.status, head);
     }
 
     fn listen(&mut self, (at, member): Who, head: &mut Channel) {
@@ -196,7 +192,7 @@ impl Crew {
         let party = &mut self.parties[at];
         match event {
             Event::Abort { rank, code, why } => {
-                // A rank that aborts because another rank died is not the reason.
+                // A rank may abort because another one died; then that death is the reason.
                 self.reap(head);
                 head.send(&Up::Abort { rank, code, why });
             }
@@ -204,7 +200,7 @@ impl Crew {
             Event::Unreachable { by, rank } => party.say(JobUp::Unreachable { by, rank }, head),
             Event::Spawn(member, request) => party.say(JobUp::Spawn(member, request), head),
             Event::Fence(put) => {
-                // This precedes the fence message, whose answer ends the wait.
+                // Before the fence message, whose answer resets what was reported.
                 party.report_fence(head);
                 party.say(JobUp::Fence(put), head);
             }

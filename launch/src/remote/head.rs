@@ -122,7 +122,7 @@ impl Head {
             self.coming = None;
             let limit = self.limit.as_secs();
             for node in self.hosts.in_state(State::Expected) {
-                self.lose(node, &format!("its agent has not come within {limit} s (NMAD_LAUNCH_TIMEOUT)"));
+                self.lose(node, &format!("its agent did not connect within {limit} s (NMAD_LAUNCH_TIMEOUT)"));
             }
         }
         let order = self.desk.overdue(now, self.any_alive());
@@ -210,7 +210,7 @@ impl Head {
             }
             Request::End(_) if !self.any_alive() => self.desk.give_up(),
             Request::End(signal) if !self.hosts.all(State::Running) => {
-                let reason = "the user ended the job before all hosts were there".to_owned();
+                let reason = "interrupted before all agents had connected".to_owned();
                 let order = self.desk.end(128 + signal, reason, "nothing was started");
                 self.carry_out(order);
             }
@@ -359,7 +359,7 @@ impl Head {
                 }
             }
             JobUp::Unreachable { by, rank } => {
-                if let Some(node) = job.ends_unreachable(by, rank) {
+                if let Some(node) = job.resolve_unreachable(by, rank) {
                     self.desk.tell(&unreachable(by, rank));
                     self.hosts.send(node, &Down::Job(number, JobDown::EndUnreachable(rank)));
                 }
@@ -371,7 +371,7 @@ impl Head {
                 }
             }
             JobUp::Ended { rank, pid, status, phase } => {
-                job.ended(node);
+                job.ended(node, rank);
                 if job.counts() {
                     self.rank_ended(number, node, RankEnd { rank, pid, status }, phase);
                 }
@@ -416,12 +416,13 @@ impl Head {
         let lost = format!("lost host {host}: {why}");
         let died: Vec<Vec<u32>> = self.jobs.iter_mut().map(|job| job.lose(node)).collect();
         if started && self.job.ft {
-            self.desk.tell(&format!("{lost}; the ranks of other hosts go on"));
+            let alive = self.any_alive();
+            self.desk.host_lost(&lost, alive);
             for (job, died) in (0..).zip(died).filter(|(_, died)| !died.is_empty()) {
                 self.tell_job(job, JobDown::Died(died));
                 self.answered(node, job, Some(lost.clone()));
             }
-            return;
+            return self.check_fence();
         }
         let reason = match started {
             true => lost,

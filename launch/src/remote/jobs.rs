@@ -1,5 +1,5 @@
-//! The head's state of a job: that of the user, or one that a rank has spawned. It records the hosts of the
-//! ranks, their fence, and the start of a spawned job.
+//! The head's state of one job: the user's, or a spawned one. It records the hosts of the ranks, their fence,
+//! and the start of a spawned job.
 
 use super::environment;
 use super::hosts::{Hosts, State};
@@ -26,9 +26,9 @@ pub struct Asker {
 enum Start {
     /// Its ranks run, or it is the job of the user.
     Done,
-    /// Some hosts have not answered; with the first refusal.
+    /// Some hosts have not answered; with the first refusal so far.
     Open(Asker, Option<String>),
-    /// A host refused, so the ranks of the other hosts are ended.
+    /// A host refused or was lost; the head ends the ranks of the other hosts.
     Refused,
 }
 
@@ -37,7 +37,8 @@ enum Start {
 struct Part {
     /// Its ranks, in the agent's order.
     ranks: Vec<u32>,
-    alive: u32,
+    /// Those that live or are to be started.
+    alive: Vec<u32>,
     has_answered: bool,
     waiting: Option<u32>,
     absent: Option<Absent>,
@@ -54,7 +55,7 @@ pub struct RemoteJob {
     preset: Vec<(String, String)>,
     /// By host.
     parts: Vec<Part>,
-    /// Values that ranks put since the last fence, of the hosts that are in this one.
+    /// Values that ranks put since the last fence, from the hosts that have entered the current one.
     put: Vec<(String, String)>,
     unreachable: Unreachable,
     start: Start,
@@ -68,7 +69,7 @@ impl RemoteJob {
         for (rank, &node) in (0..).zip(&nodes) {
             let part = &mut parts[node as usize];
             part.ranks.push(rank);
-            part.alive += 1;
+            part.alive.push(rank);
         }
         Ok(RemoteJob {
             name: job_name()?,
@@ -91,7 +92,7 @@ impl RemoteJob {
     /// Returns the number of ranks of this job on a host, and of those that live.
     pub fn load(&self, node: u32) -> (u32, u32) {
         let part = &self.parts[node as usize];
-        (part.ranks.len() as u32, part.alive)
+        (part.ranks.len() as u32, part.alive.len() as u32)
     }
 
     /// Returns whether a rank of this host reads the launcher's standard input.
@@ -101,7 +102,7 @@ impl RemoteJob {
 
     /// Returns whether a rank lives or is to be started.
     pub fn any_alive(&self) -> bool {
-        self.parts.iter().any(|part| part.alive > 0)
+        self.parts.iter().any(|part| !part.alive.is_empty())
     }
 
     /// Returns the work of the host `node`, whose name is `host`.
@@ -146,7 +147,7 @@ impl RemoteJob {
         let (asker, part) = (*asker, &mut self.parts[node as usize]);
         part.has_answered = true;
         if refusal.is_some() {
-            part.alive = 0;
+            part.alive.clear();
         }
         *first = first.take().or(refusal);
         if self.parts.iter().any(|part| !part.ranks.is_empty() && !part.has_answered) {
@@ -157,7 +158,7 @@ impl RemoteJob {
         Some((asker, refusal.map_or(Ok(self.job.count()), Err)))
     }
 
-    /// Returns whether the ends of its ranks count: those of a job that was refused do not.
+    /// Returns whether ends of its ranks and its fence concern the user: not once a host has refused.
     pub fn counts(&self) -> bool {
         match &self.start {
             Start::Done => true,
@@ -167,17 +168,18 @@ impl RemoteJob {
     }
 
     /// Records the end of a rank on a host.
-    pub fn ended(&mut self, node: u32) {
+    pub fn ended(&mut self, node: u32, rank: u32) {
         let part = &mut self.parts[node as usize];
-        part.alive = part.alive.saturating_sub(1);
+        part.alive.retain(|alive| *alive != rank);
+        part.waiting = part.waiting.filter(|waiting| *waiting != rank);
     }
 
-    /// Records the loss of a host; returns the ranks that were there.
+    /// Records the loss of a host; returns the ranks that lived there.
     pub fn lose(&mut self, node: u32) -> Vec<u32> {
         let part = &mut self.parts[node as usize];
-        part.alive = 0;
+        part.waiting = None;
         part.absent = part.ranks.first().map(|&rank| Absent { rank, gone: true });
-        part.ranks.clone()
+        std::mem::take(&mut part.alive)
     }
 
     /// Records that a rank of this host waits in the fence.
@@ -205,12 +207,15 @@ impl RemoteJob {
 
     /// Returns the reason why the fence can never complete, if so.
     pub fn stuck(&self) -> Option<String> {
+        if !self.counts() {
+            return None;
+        }
         let waiting = self.parts.iter().find_map(|part| part.waiting)?;
         Some(self.parts.iter().find_map(|part| part.absent)?.keeps(waiting))
     }
 
-    /// Returns the host of a rank that has to be ended, since rank `by` cannot reach it.
-    pub fn ends_unreachable(&mut self, by: u32, rank: u32) -> Option<u32> {
+    /// Records that rank `by` cannot reach `rank`; returns the host of `rank` if `rank` must be killed.
+    pub fn resolve_unreachable(&mut self, by: u32, rank: u32) -> Option<u32> {
         let is_ended = self.job.ft && self.unreachable.ends(by, rank);
         self.nodes.get(rank as usize).copied().filter(|_| is_ended)
     }
@@ -312,17 +317,18 @@ mod tests {
     #[test]
     fn a_lost_host_has_no_ranks_left_and_joins_no_fence() {
         let mut job = job();
-        assert_eq!(job.lose(0), [0, 2]);
+        job.ended(0, 2);
+        assert_eq!(job.lose(0), [0]);
         job.waits(1, 1);
         assert!(job.stuck().is_some() && job.any_alive());
-        job.ended(1);
+        job.ended(1, 1);
         assert!(!job.any_alive());
     }
 
     #[test]
     fn spawned_ranks_get_the_places_of_dead_ranks_or_the_named_host() {
         let (mut jobs, mut hosts) = (vec![job()], running());
-        jobs[0].ended(1);
+        jobs[0].ended(1, 1);
         let placed =
             |jobs: &[RemoteJob], hosts: &Hosts, count, host| place(&request(count, host), jobs, hosts);
         assert_eq!(placed(&jobs, &hosts, 1, None).expect("room"), [1]);

@@ -60,7 +60,7 @@ impl Intro {
     pub fn from_line(line: &str) -> Result<Intro, String> {
         let mut words = line.split_ascii_whitespace();
         if words.next() != Some(GREETING) {
-            return Err("an agent is started by `mpiexec`, which tells it what to do".into());
+            return Err("only `mpiexec` can start an agent: its first line is missing".into());
         }
         match words.next() {
             Some(VERSION) => {}
@@ -77,7 +77,9 @@ impl Intro {
         let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
         let bytes: Option<Vec<u8>> = (0..digits.len()).step_by(2).map(byte).collect();
         let intro = bytes.and_then(|bytes| postcard::from_bytes(&bytes).ok());
-        intro.ok_or_else(|| "what mpiexec says was cut off or changed on its way to this host".into())
+        intro.ok_or_else(|| {
+            "the first line from mpiexec was cut off or changed on its way to this host".into()
+        })
     }
 }
 
@@ -113,7 +115,7 @@ pub enum JobUp {
     Started,
     /// A rank cannot be started: the exit code of the job, and the reason.
     Failed { code: i32, why: String },
-    /// A rank waits in a fence that not all ranks here have entered.
+    /// A rank waits in the fence.
     Waiting(u32),
     /// A rank will not join any further fence.
     Absent(Absent),
@@ -153,7 +155,7 @@ pub enum Down {
 pub enum JobDown {
     /// Start these ranks.
     Start(Box<Work>),
-    /// Kill all ranks, since another host could not start its ranks.
+    /// Kill all ranks, since another host could not start its ranks or was lost.
     End,
     /// All hosts are in the fence; with all values that were put.
     Release(Vec<(String, String)>),
@@ -187,7 +189,7 @@ pub struct Work {
     pub output: Output,
     pub binding: Binding,
     pub report_bindings: bool,
-    /// Whether the agent reports deaths of other ranks to its ranks.
+    /// Whether the job survives deaths (`--ft`).
     pub ft: bool,
 }
 
@@ -287,7 +289,7 @@ mod tests {
         let line = intro().to_line();
         let other = line.replace(VERSION, "9.9.9/1");
         for (line, words) in [
-            ("", "started by `mpiexec`"),
+            ("", "only `mpiexec` can start an agent"),
             (other.as_str(), "the mpiexec that starts it has version 9.9.9"),
             (&line[..line.len() / 2], "cut off"),
             (&format!("{GREETING} {VERSION} zz"), "cut off"),

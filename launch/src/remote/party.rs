@@ -17,7 +17,7 @@ use crate::local::ranks::Ranks;
 use crate::local::spawn::Seat;
 use crate::local::{Inherit, Program};
 use crate::pmi::server::{Absent, Event, Server};
-use crate::{LaunchError, Secret};
+use crate::{LaunchError, RankStatus, Secret};
 
 /// The ranks of a job on this host.
 pub struct Party {
@@ -34,7 +34,7 @@ impl Party {
     /// Starts the ranks; returns also the standard inputs of those that read the launcher's.
     ///
     /// # Errors
-    /// A program or folder that is not here, or a system out of resources.
+    /// A program or folder does not exist on this host, or the system has no resources left.
     pub fn start(
         job: u32,
         work: Work,
@@ -92,11 +92,6 @@ impl Party {
         Ok((Party { job, ranks, places, server, reported_waiting: None, reported_absent: None }, pipes))
     }
 
-    /// Returns the rank of a member.
-    pub fn rank_of(&self, member: u32) -> u32 {
-        self.places[member as usize].rank
-    }
-
     /// Sends a message about this job to the head.
     pub fn say(&self, message: JobUp, head: &mut Channel) {
         head.send(&Up::Job(self.job, message));
@@ -108,6 +103,16 @@ impl Party {
         for event in self.server.release(put) {
             self.reply(event);
         }
+    }
+
+    /// Records the end of a member, and reports it to the head.
+    pub fn ended(&mut self, member: u32, pid: u32, status: RankStatus, head: &mut Channel) {
+        self.server.gone(member);
+        let (rank, phase) = (self.places[member as usize].rank, self.server.phase(member));
+        // Another rank may wait in the fence, too.
+        self.reported_waiting = self.reported_waiting.filter(|waiting| *waiting != rank);
+        self.say(JobUp::Ended { rank, pid, status, phase }, head);
+        self.report_fence(head);
     }
 
     /// Kills a rank.
@@ -126,7 +131,8 @@ impl Party {
         }
     }
 
-    /// Reports to the head the ranks that make a fence impossible to complete.
+    /// Reports the first waiting and the first absent rank to the head, which finds fences that cannot
+    /// complete.
     pub fn report_fence(&mut self, head: &mut Channel) {
         if let (None, Some(rank)) = (self.reported_waiting, self.server.waiting()) {
             self.reported_waiting = Some(rank);

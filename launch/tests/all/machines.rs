@@ -323,7 +323,10 @@ fn machines_that_cannot_be_reached_are_named() {
     let silent = Machines::behind("exec sleep 600");
     let limit = [("NMAD_LAUNCH_TIMEOUT", "1")];
     let done = silent.start_with(&["-hosts", "a", "true"], &limit).done();
-    assert!(done.code == 1 && done.err.contains("ranks on a: its agent has not come within 1 s"), "{done:?}");
+    assert!(
+        done.code == 1 && done.err.contains("ranks on a: its agent did not connect within 1 s"),
+        "{done:?}"
+    );
 
     let machines = Machines::new();
     let done = machines.run(&["--prefix", "/no/such/folder", "-hosts", "a", "true"]);

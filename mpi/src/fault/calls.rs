@@ -90,7 +90,8 @@ async fn until<R>(mut look: impl FnMut(&mut Engine) -> Option<R>) -> Result<R> {
 /// acknowledged a failure. Both are the same in all survivors.
 async fn agree_flags(comm: Arc<Communicator>, flags: i32) -> Result<(i32, Option<Error>)> {
     let Decision { value, failed } = decide(&comm, flags, [0; 2]).await?;
-    let text = "processes of the communicator have failed, and not all others have acknowledged that";
+    let text = "processes of the communicator have failed, and a survivor has not acknowledged this: call \
+                MPIX_Comm_failure_ack before MPIX_Comm_agree";
     let error = (!value.acknowledged.covers(&failed)).then(|| Class::PROC_FAILED.error(text));
     Ok((value.flags, error))
 }
@@ -141,7 +142,7 @@ pub(crate) fn shrink(handle: Comm) -> Result<Comm> {
 }
 
 /// Starts a nonblocking [`shrink`]. The new communicator is usable once the request has completed. Programs
-/// may set its error handler before (mpi4py does), so the handle names a copy of the old one until then.
+/// may set its error handler earlier (mpi4py does): until then the handle is that of a copy of the old one.
 pub(crate) fn ishrink(handle: Comm) -> Result<(Comm, Request)> {
     check_on()?;
     let named = Named::of(handle)?;
@@ -158,7 +159,7 @@ pub(crate) fn ishrink(handle: Comm) -> Result<(Comm, Request)> {
 }
 
 /// Waits until all survivors have entered `MPI_Finalize`. A process leaves only with the decision of this
-/// barrier, so a process that has left ends the wait, too.
+/// barrier, so the departure of any process ends the wait, too.
 pub(crate) fn finalize_barrier(handle: Comm) -> Result<()> {
     let comm = comm::share(handle)?;
     let id = join(&comm, 0, [0; 2])?;

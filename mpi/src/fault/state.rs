@@ -40,14 +40,14 @@ pub(super) struct State {
     comms: Vec<Weak<Communicator>>,
     /// Failed processes, in the order of detection by this process.
     failed: Vec<u32>,
-    /// Failed processes that agreements leave out. A process whose links are lost may be alive, and if each
-    /// side left the other out, both would go on. So the launcher decides: it reports a death, or ends one
-    /// of two processes that cannot reach each other.
+    /// Failed processes that agreements leave out. A process whose links are lost may be alive, and two live
+    /// processes must not leave each other out. So within a job the launcher decides: it reports a death, or
+    /// ends one of two processes that cannot reach each other. Where it does not report, lost links suffice.
     confirmed: Vec<u32>,
     /// Processes whose failure was reported and that are not in `failed` yet.
     reported: Vec<(u32, Reporter)>,
     agreements: BTreeMap<AgreementId, Running>,
-    /// Senders and notices about communicators that this process has not created yet.
+    /// Notices about communicators that this process has not created yet, with their senders.
     deferred: Vec<(u32, Notice)>,
     sending: Vec<(RequestId, Kept)>,
     /// Senders of notices whose receives have not completed.
@@ -160,7 +160,7 @@ impl State {
         alert::recheck_waits();
     }
 
-    /// Has agreements leave a failed process out.
+    /// Leaves a failed process out of all agreements.
     fn confirm(&mut self, engine: &mut Engine, process: u32) {
         if self.confirmed.contains(&process) {
             return;
@@ -187,7 +187,7 @@ impl State {
         }
     }
 
-    /// Registers a communicator that has its context, and applies failures and notices that arrived earlier.
+    /// Registers a new communicator, and applies failures and notices that arrived earlier.
     pub(super) fn watch(&mut self, engine: &mut Engine, comm: &Arc<Communicator>) {
         self.comms.push(Arc::downgrade(comm));
         for process in self.failed.clone() {

@@ -20,7 +20,7 @@ impl Host {
         self.note(&[30, dead as u64], || format!("has the report that h{dead} died"));
         self.engine.setup().declare_failed(PeerId(dead as u32), "the launcher reports its death");
         let contexts = || plan.closed.iter().filter(|_| closes).copied();
-        // As the library rouses its waiting threads.
+        // The next look turns the pump, as the library rouses its waiting threads then.
         self.looked = LOOKS;
         contexts().for_each(|context| self.engine.close_context(Context(context), Error::Revoked));
         let mut network = lock(&self.network);

@@ -145,8 +145,8 @@ impl Author {
             5 => self.burst(),
             6 => self.probing(),
             7 => self.cancelling(),
-            // A receive from anybody does not end when a host is out of reach. It does when the death of
-            // one is reported.
+            // A receive from any source never ends if a link fault separates two hosts. After a reported
+            // death it ends, since its host closes the context.
             8 if !self.may_sever => self.many_to_one(),
             9 if !self.may_sever => self.named_from_anybody(),
             10 => self.packed(),

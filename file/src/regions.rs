@@ -50,6 +50,14 @@ impl Regions {
         self.owners[(region % self.owners.len() as u64) as usize]
     }
 
+    /// The rank that owns a region if only some ranks are alive: the region of an owner that is gone belongs to
+    /// the next owner. `None`: none of them is alive.
+    pub fn owner_alive(&self, region: u64, is_alive: impl Fn(i32) -> bool) -> Option<i32> {
+        let first = (region % self.owners.len() as u64) as usize;
+        let (before, from) = self.owners.split_at(first);
+        from.iter().chain(before).copied().find(|rank| is_alive(*rank))
+    }
+
     /// Divides an access whose pieces ascend by regions; the parts ascend.
     pub fn divide(&self, pieces: &Pieces) -> Vec<Part> {
         let mut parts: Vec<Part> = Vec::new();

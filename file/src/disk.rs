@@ -39,6 +39,8 @@ pub struct Disk {
     descriptor: OwnedFd,
     path: PathBuf,
     system: System,
+    /// It keeps what is written: it is no device.
+    is_regular: bool,
 }
 
 /// Where a read goes on: in which piece, how far in it, and how many bytes have come.
@@ -73,7 +75,8 @@ impl Disk {
             _ => {}
         }
         let system = System::of(&fs::fstatfs(&descriptor).map_err(fault)?);
-        Ok(Disk { descriptor, path: path.into(), system })
+        let is_regular = kind == fs::FileType::RegularFile;
+        Ok(Disk { descriptor, path: path.into(), system, is_regular })
     }
 
     /// Removes a file.
@@ -96,6 +99,11 @@ impl Disk {
     /// Its file system.
     pub fn system(&self) -> System {
         self.system
+    }
+
+    /// Whether it keeps what is written, so that a write may come later: it is no device.
+    pub fn is_regular(&self) -> bool {
+        self.is_regular
     }
 
     fn fault(&self, errno: Errno, what: &str) -> Fault {

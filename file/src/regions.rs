@@ -40,6 +40,12 @@ impl Regions {
         &self.owners
     }
 
+    /// The same regions, of which the first owner has all.
+    pub fn of_one(mut self) -> Regions {
+        self.owners.truncate(1);
+        self
+    }
+
     /// The region of a byte.
     pub fn of(&self, offset: u64) -> u64 {
         offset / self.unit

@@ -1,7 +1,7 @@
-//! Accesses of one process that go on while the program computes: a thread makes the system calls, since none
-//! of those on files ends early.
+//! A thread that makes system calls on files while the program computes, since none of them ends early: those
+//! of accesses of this process, and those that owners make for others.
 
-use super::owner::Of;
+use super::of::Of;
 use super::transfer::Transfer;
 use crate::error::Result;
 use crate::request::Ended;
@@ -12,28 +12,29 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use std::thread;
 
-/// An access and the place for its end.
-struct Job {
-    transfer: Transfer,
-    end: Arc<OnceLock<Result<Status>>>,
-}
+/// What the thread does.
+type Job = Box<dyn FnOnce() + Send>;
 
 /// The way to the thread; none: the system has none left.
 static THREAD: LazyLock<Mutex<Option<Sender<Job>>>> = LazyLock::new(|| {
     let (to, jobs) = channel::<Job>();
-    let work = move || {
-        for Job { transfer, end } in jobs {
-            // The only thread that sets it.
-            let _ = end.set(transfer.perform());
-            // A thread that waits for it may sleep; when nobody uses MPI any more, none does.
-            if let Ok(world) = world() {
-                world.node().rouse();
-            }
-        }
-    };
+    let work = move || jobs.into_iter().for_each(|job| job());
     let thread = thread::Builder::new().name("nmad-file".into()).spawn(work);
     Mutex::new(thread.is_ok().then_some(to))
 });
+
+/// Has the thread do something; where there is no thread, it is done at once.
+pub(super) fn run(job: impl FnOnce() + Send + 'static) {
+    let to = THREAD.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    match to {
+        None => job(),
+        Some(to) => {
+            if let Err(back) = to.send(Box::new(job)) {
+                back.0();
+            }
+        }
+    }
+}
 
 /// An access that goes on.
 pub(super) struct Running {
@@ -41,15 +42,19 @@ pub(super) struct Running {
     end: Arc<OnceLock<Result<Status>>>,
 }
 
-/// Begins an access. None: there is no thread for it, and it has been done.
-pub(super) fn begin(transfer: Transfer) -> std::result::Result<Running, Result<Status>> {
-    let (of, end) = (Of(transfer.file.clone()), Arc::new(OnceLock::new()));
-    let to = THREAD.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let Some(to) = to else { return Err(transfer.perform()) };
-    match to.send(Job { transfer, end: end.clone() }) {
-        Ok(()) => Ok(Running { of, end }),
-        Err(back) => Err(back.0.transfer.perform()),
-    }
+/// Begins an access.
+pub(super) fn begin(transfer: Transfer) -> Running {
+    let running = Running { of: Of(transfer.file.clone()), end: Arc::default() };
+    let end = running.end.clone();
+    run(move || {
+        // The only one that sets it.
+        let _ = end.set(transfer.perform());
+        // A thread that waits for it may sleep; when nobody uses MPI any more, none does.
+        if let Ok(world) = world() {
+            world.node().rouse();
+        }
+    });
+    running
 }
 
 impl Work for Running {

@@ -1,14 +1,14 @@
 //! The calls that move data: of one process and of all, which return at the end or before.
 
 use super::collective::{self, Parties};
-use super::owner::Of;
+use super::of::Of;
 use super::transfer::Asked;
 use super::{Buffer, File, Kind, background, lock, share};
 use crate::error::{Class, Result};
 use crate::handle::{self, Request};
 use crate::request::State;
 use crate::status::Status;
-use crate::task::{self, Async};
+use crate::task::{self, Async, Work};
 use crate::world::world;
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ pub(crate) fn alone(
     file.check(kind, start)?;
     let asked = Asked::new(kind, buffer)?;
     let offset = file.begin(&asked, start)?;
-    let ended = asked.at(&file, offset)?.perform_in_turn()?;
+    let ended = asked.at(&file, offset)?.perform()?;
     if let Some(status) = status {
         *status = ended;
     }
@@ -81,19 +81,16 @@ pub(crate) fn alone_later(
     let asked = Asked::new(kind, buffer)?;
     let offset = file.begin(&asked, start)?;
     let transfer = asked.at(&file, offset)?;
-    // Functions of the program run on its own threads, and locks are those of the calling thread.
-    let running = if file.is_atomic() {
-        Err(transfer.perform_in_turn())
+    let task: Box<dyn Work> = if file.layout().by_owners {
+        let of = Of(file.clone());
+        Box::new(Async::new(async move { transfer.by_owners().await.map_err(|error| error.on(Some(of))) }))
     } else if transfer.is_converted() {
-        Err(transfer.perform())
+        // Functions of the program run on its own threads.
+        return Ok(State::Ended(background::ended(&Of(file), transfer.perform())).into_request());
     } else {
-        background::begin(transfer)
+        Box::new(background::begin(transfer))
     };
-    Ok(match running {
-        Ok(running) => State::Task(task::start(world()?, Box::new(running)), file.on.clone()),
-        Err(end) => State::Ended(background::ended(&Of(file), end)),
-    }
-    .into_request())
+    Ok(State::Task(task::start(world()?, task), file.on.clone()).into_request())
 }
 
 /// The access of all ranks, as something that goes on. What is wrong with the arguments of this rank is told

@@ -2,6 +2,7 @@
 //! how it has ended.
 
 use super::exchange::Exchange;
+use super::layout::Layout;
 use super::lost::UnlessLost;
 use super::transfer::{Asked, Transfer};
 use super::whole::told_of_failures;
@@ -103,13 +104,11 @@ async fn steps(
     let want = Want::of(transfer.as_ref().ok());
     let all = decode(&wants.gather(encode(&want.numbers())).await?);
     let all: Vec<Want> = all.as_chunks::<5>().0.iter().map(|numbers| Want::from(*numbers)).collect();
-    let regions = lock(&file.hints).regions(file.disk.system().block, &file.nodes);
-    let choice = choose(&file, kind, &all, &regions);
+    let layout = file.layout();
+    let choice = choose(&file, kind, &all, &layout);
+    let regions = &layout.regions;
     if file.rank() == 0 && crate::collective::explains() {
-        tell_user(format_args!(
-            "nmad: {}",
-            Told { file: &file, kind, all: &all, regions: &regions, choice: &choice }
-        ));
+        tell_user(format_args!("nmad: {}", Told { file: &file, kind, all: &all, regions, choice: &choice }));
     }
     let (transfer, wrong) = match transfer {
         Ok(transfer) => (Some(transfer), None),
@@ -117,12 +116,19 @@ async fn steps(
     };
     // What is wrong with the arguments of one rank is an error of that rank only.
     let (ended, failed) = match choice.way {
-        Way::Direct => match transfer.map(Transfer::perform).transpose() {
-            Ok(ended) => (ended, None),
-            Err(error) => (None, Some(error)),
-        },
+        Way::Direct => {
+            let ended = match transfer {
+                None => Ok(None),
+                Some(transfer) if layout.by_owners => transfer.by_owners().await.map(Some),
+                Some(transfer) => transfer.perform().map(Some),
+            };
+            match ended {
+                Ok(ended) => (ended, None),
+                Err(error) => (None, Some(error)),
+            }
+        }
         Way::Owners => {
-            let exchange = Exchange { file: &file, kind, wire: &wire, regions: &regions };
+            let exchange = Exchange { file: &file, kind, wire: &wire, layout: &layout };
             let (done, failed) = exchange.run(transfer.as_ref()).await;
             let ended = transfer.map(|transfer| transfer.finish(done)).transpose();
             match ended {
@@ -158,13 +164,13 @@ async fn in_order(
 }
 
 /// Chooses the way of an access, alike on all ranks.
-fn choose(file: &File, kind: Kind, all: &[Want], regions: &Regions) -> Choice {
+fn choose(file: &File, kind: Kind, all: &[Want], layout: &Layout) -> Choice {
     let sum = all.iter().fold(Load::default(), |sum, want| Load {
         pieces: sum.pieces + want.load.pieces,
         bytes: sum.bytes + want.load.bytes,
     });
     let direct_ns = all.iter().map(|want| want.load.direct_ns(kind == Kind::Read)).max().unwrap_or(0);
-    let owners_ns = plan::exchanged_ns(sum, all.len() as u64, regions.owners().len() as u64);
+    let owners_ns = plan::exchanged_ns(sum, all.len() as u64, layout.regions.owners().len() as u64);
     let overlap = meet(all, 1);
     let hint = lock(&file.hints).exchanges(kind == Kind::Read);
     let is_apart = file.is_coherent() || !meet(all, file.disk.system().block);
@@ -172,7 +178,8 @@ fn choose(file: &File, kind: Kind, all: &[Want], regions: &Regions) -> Choice {
         _ if all.len() == 1 => (Way::Direct, "one rank"),
         _ if all.iter().any(|want| !want.ascends) => (Way::Direct, "pieces do not ascend"),
         _ if !is_apart => (Way::Owners, "nodes do not see each other's writes"),
-        _ if overlap && file.is_atomic() => (Way::Owners, "atomic mode"),
+        _ if layout.by_owners && !layout.is_atomic => (Way::Owners, "accesses of one rank go by owners"),
+        _ if overlap && layout.is_atomic => (Way::Owners, "atomic mode"),
         Switch::Enable => (Way::Owners, "hint"),
         Switch::Disable => (Way::Direct, "hint"),
         Switch::Automatic if owners_ns < direct_ns => (Way::Owners, "predicted"),

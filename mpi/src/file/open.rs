@@ -1,9 +1,10 @@
 //! How files are opened, closed and removed.
 
+use super::layout::{self, Layout, Reason};
 use super::pointer::Shared;
 use super::view::View;
 use super::whole::told_of_failures;
-use super::{Amode, FILES, File, error_of, lock, share};
+use super::{Amode, FILES, File, error_of, lock, service, share};
 use crate::algorithm::check::number;
 use crate::api;
 use crate::comm::{self, Named};
@@ -14,9 +15,10 @@ use crate::info;
 use crate::objects;
 use crate::task::block_on;
 use crate::world::world;
-use nmad_file::{Disk, Fault, Hints};
+use nmad_file::hints::NUMBERS;
+use nmad_file::{Disk, Fault, Hints, Owner};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Prefixes by which programs name the file system for ROMIO: this library asks the system.
@@ -29,10 +31,10 @@ struct Row {
     wrong: i64,
     amode: i64,
     name: i64,
-    hints: [i64; 5],
+    hints: [i64; NUMBERS],
 }
 
-const ROW: usize = 8;
+const ROW: usize = 3 + NUMBERS;
 
 impl Row {
     fn numbers(self) -> [i64; ROW] {
@@ -68,7 +70,7 @@ pub(crate) fn open(handle: Comm, name: &str, bits: i32, info: Info) -> Result<ha
 }
 
 fn opened(on: Named, name: &str, bits: i32, info: Info) -> Result<handle::File> {
-    let mut hints = Hints::default();
+    let mut hints = layout::initial()?;
     let arguments = Amode::new(bits).and_then(|amode| {
         info::optional(info)?.iter().for_each(|info| hints.take(|key| info.get(key)));
         Ok(amode)
@@ -143,15 +145,25 @@ fn assemble(on: Named, (end, disk): (u64, Disk), amode: Amode, hints: Hints) -> 
     let nodes = comm::foreign::nodes(world, on.comm.local().processes());
     let end = end as i64;
     let shared = Shared::new(&on, end)?;
+    let system = disk.system();
+    let reason = Reason {
+        is_atomic: false,
+        is_coherent: system.is_coherent(nodes.iter().any(|node| *node != nodes[0])),
+        writes: amode.writes(),
+    };
+    let layout = Layout::new(&hints, system.block, &nodes, &reason);
     let file = Arc::new(File {
         on,
-        disk,
         amode,
         view: Mutex::new(Arc::new(View::of_bytes())),
         position: Mutex::new(end),
         shared,
-        atomic: Mutex::default(),
-        turn: Mutex::default(),
+        owner: Mutex::new(Owner::new(layout.regions.unit(), layout::waiting(&disk, &hints))),
+        layout: Mutex::new(Arc::new(layout)),
+        disk,
+        busy: AtomicUsize::new(0),
+        asked: AtomicU32::new(0),
+        gone: Mutex::default(),
         split: Mutex::default(),
         hints: Mutex::new(hints),
         nodes,
@@ -161,6 +173,8 @@ fn assemble(on: Named, (end, disk): (u64, Disk), amode: Amode, hints: Hints) -> 
     });
     let handle = handle::File(FILES.insert(file.clone()));
     file.handle.store(handle.0, Ordering::Relaxed);
+    file.explain();
+    service::begin(world, &file);
     Ok(handle)
 }
 
@@ -176,12 +190,11 @@ pub(crate) fn close(handle: &mut handle::File) -> Result<()> {
     }
     // All accesses have ended before the file may be removed.
     file.together(&[0])?;
-    let removed =
-        if file.amode.deletes() && file.rank() == 0 { Disk::delete(file.disk.path()) } else { Ok(()) };
-    let told = file.told(removed.map_err(error_of).err());
-    if let Some(lock) = lock(&file.atomic).take() {
-        lock.free()?;
-    }
+    let written = lock(&file.owner).hand_over(&file.disk);
+    let removes = file.amode.deletes() && file.rank() == 0;
+    let removed = if removes { Disk::delete(file.disk.path()) } else { Ok(()) };
+    let told = file.told(written.and(removed).map_err(error_of).err());
+    service::end(world()?, &file);
     file.shared.free()?;
     FILES.remove(handle.0);
     *handle = handle::File::NULL;

@@ -9,6 +9,7 @@ use crate::handle::{Info, Op, Type, Win};
 use crate::window::{self, mode};
 use nmad_rma::Base;
 use std::ffi::c_void;
+use std::sync::Arc;
 
 /// `MPI_SEEK_CUR`
 const CUR: i32 = 401;
@@ -74,7 +75,12 @@ impl Shared {
 
 impl File {
     /// Where a seek leads to.
-    fn sought(&self, offset: i64, whence: i32, current: impl FnOnce() -> Result<i64>) -> Result<i64> {
+    fn sought(
+        self: &Arc<File>,
+        offset: i64,
+        whence: i32,
+        current: impl FnOnce() -> Result<i64>,
+    ) -> Result<i64> {
         let from = match whence {
             SET => 0,
             CUR => current()?,
@@ -91,7 +97,7 @@ impl File {
     ///
     /// # Errors
     /// It leads before the view, or the file is in sequential mode.
-    pub(crate) fn seek(&self, offset: i64, whence: i32) -> Result<()> {
+    pub(crate) fn seek(self: &Arc<File>, offset: i64, whence: i32) -> Result<()> {
         self.amode.check_random()?;
         let mut position = lock(&self.position);
         let current = *position;
@@ -120,7 +126,7 @@ impl File {
     ///
     /// # Errors
     /// As [`File::seek`], or ranks give something else.
-    pub(crate) fn seek_shared(&self, offset: i64, whence: i32) -> Result<()> {
+    pub(crate) fn seek_shared(self: &Arc<File>, offset: i64, whence: i32) -> Result<()> {
         let to = self.sought(offset, whence, || self.shared.get());
         let row = [i64::from(to.is_err()), offset, i64::from(whence)];
         let all = gathered(&self.on.comm, &row)?;

@@ -1,8 +1,8 @@
-//! One access, prepared: the bytes of the file and the memory of the program. All access to data goes through
-//! [`Transfer::perform`], or, if others do it for this process, through the exchange with them.
+//! One access, prepared: the bytes of the file and the memory of the program. An access of one rank goes through
+//! [`Transfer::perform`] or [`Transfer::by_owners`], one of all ranks also through the exchange with owners.
 
 use super::view::View;
-use super::{File, Kind, error_of};
+use super::{File, Kind, asking, error_of};
 use crate::datatype::Datatype;
 use crate::error::{Class, Result};
 use crate::handle::Type;
@@ -10,6 +10,7 @@ use crate::memory;
 use crate::message;
 use crate::objects::committed;
 use crate::status::Status;
+use crate::task::block_on;
 use newmadeleine::Segments;
 use nmad_file::Pieces;
 use std::ffi::c_void;
@@ -99,9 +100,21 @@ impl Transfer {
     /// Does it, on this thread.
     ///
     /// # Errors
-    /// The system refuses it.
+    /// The system refuses it, or no owner is left.
     pub(super) fn perform(self) -> Result<Status> {
+        if self.file.layout().by_owners {
+            return block_on(self.by_owners());
+        }
         let done = self.access()?;
+        self.finish(done)
+    }
+
+    /// Has owners do it.
+    ///
+    /// # Errors
+    /// The system refuses it, or no owner is left.
+    pub(super) async fn by_owners(self) -> Result<Status> {
+        let done = asking::access(&self.file, self.kind(), (&self.pieces, &self.memory)).await?;
         self.finish(done)
     }
 
@@ -117,18 +130,6 @@ impl Transfer {
                 self.file.disk.read(&self.pieces, &self.memory, gap).map_err(error_of)
             }
         }
-    }
-
-    /// As [`Transfer::perform`], when it is its turn in atomic mode.
-    ///
-    /// # Errors
-    /// The system refuses it, or a rank is gone.
-    pub(super) fn perform_in_turn(self) -> Result<Status> {
-        let file = self.file.clone();
-        let held = file.hold(self.kind())?;
-        let done = self.access();
-        held.release()?;
-        self.finish(done?)
     }
 
     /// Whether functions of the program convert its data.

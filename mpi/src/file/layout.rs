@@ -104,9 +104,10 @@ impl File {
         if !self.layout().by_owners {
             return Ok(());
         }
-        // What ranks have asked before was answered.
-        self.together(&[0])?;
+        // What ranks have asked before was answered. An owner writes also if a rank is gone.
+        let together = self.together(&[0]);
         let handed = lock(&self.owner).hand_over(&self.disk);
+        together?;
         self.told(handed.map_err(error_of).err())
     }
 }

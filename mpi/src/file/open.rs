@@ -189,8 +189,15 @@ pub(crate) fn close(handle: &mut handle::File) -> Result<()> {
         return Err(file.error(Class::OTHER, text));
     }
     // All accesses have ended before the file may be removed.
-    file.together(&[0])?;
+    let together = file.together(&[0]);
     let written = lock(&file.owner).hand_over(&file.disk);
+    if let Err(lost) = together {
+        // Others may go on: this process serves its regions as long as it is there, and keeps nothing back.
+        lock(&file.owner).set(file.layout().regions.unit(), 0);
+        FILES.remove(handle.0);
+        *handle = handle::File::NULL;
+        return Err(lost);
+    }
     let removes = file.amode.deletes() && file.rank() == 0;
     let removed = if removes { Disk::delete(file.disk.path()) } else { Ok(()) };
     let told = file.told(written.and(removed).map_err(error_of).err());

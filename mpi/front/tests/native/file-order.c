@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EACH = 9, SPAN = 6000, NODES = 1 + MAX_ACTORS * (EACH + 1) };
+enum { EACH = 9, SPAN = 30000, STEP = 13, NODES = 1 + MAX_ACTORS * (EACH + 1) };
 
 /* A part of what a rank sees of the file: bytes of its view from `first` on. */
 struct event {
@@ -117,12 +117,12 @@ static void close_orders(void)
         if (before[event][event]) failed(__LINE__, "accesses in a circle: no order of them explains what was read", event, 0);
 }
 
-/* Adds orders that follow from what reads have found; whether there were new ones. */
+/* Adds orders that follow from what reads have found, of some bytes; whether there were new ones. */
 static int add_orders(void)
 {
     int is_new = 0;
     for (int read = 1; read < count; read++)
-        for (long place_ = 0; !events[read].writes && place_ < SPAN; place_++) {
+        for (long place_ = 0; !events[read].writes && place_ < SPAN; place_ += STEP) {
             int writer = found[read][place_];
             if (!touched[read][place_]) continue;
             if (writer >= count || !events[writer].writes || !touched[writer][place_])

@@ -70,6 +70,11 @@ impl Fault {
         Fault { cause, text }
     }
 
+    /// What a lower layer has worded already.
+    pub fn worded(cause: Cause, text: &str) -> Fault {
+        Fault { cause, text: text.to_string() }
+    }
+
     /// A file that is shorter than it was, or a disk that takes nothing without saying why.
     #[cold]
     pub(crate) fn nothing_written(path: &Path) -> Fault {

@@ -5,13 +5,14 @@
 //! messages. Here are the places in a file ([`piece`]), the division of a file into regions and their
 //! owners ([`regions`]), what processes tell each other about places ([`list`]), what an owner makes of the
 //! collective accesses of several processes ([`merge`]), what it is asked in accesses of one process
-//! ([`request`]), does for them ([`owner`]) and keeps in memory ([`store`]), the ways that an access may go and
+//! ([`request`]) and does for them ([`owner`]), what a process keeps in memory ([`cache`], [`store`]), the ways that an access may go and
 //! their predicted costs ([`plan`]), the hints of programs about that ([`hints`]), and the system calls
 //! ([`disk`]) with their errors ([`fault`]). It knows no type and no handle of MPI, and takes no lock of the
 //! file system.
 #![deny(unsafe_code)]
 
 pub mod backing;
+pub mod cache;
 pub mod disk;
 pub mod fault;
 pub mod hints;
@@ -29,6 +30,7 @@ pub mod store;
 pub mod system;
 
 pub use backing::Backing;
+pub use cache::Cache;
 pub use disk::{Disk, Opening};
 pub use fault::{Cause, Fault};
 pub use hints::Hints;

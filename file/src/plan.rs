@@ -53,6 +53,13 @@ pub fn exchanged_ns(all: Load, ranks: u64, owners: u64) -> u64 {
     messages * MESSAGE_NS + share.pieces * SLICE_NS + 2 * share.bytes / BYTES_PER_NS + WRITE_NS
 }
 
+/// Predicted nanoseconds if a process has owners do an access of its own: a request and an answer for each
+/// `part` bytes, and the copies of the data on their way to the file.
+pub fn asked_ns(load: Load, part: u64) -> u64 {
+    let messages = 2 * (1 + load.bytes / part.max(1));
+    messages * MESSAGE_NS + load.pieces * SLICE_NS + 3 * load.bytes / BYTES_PER_NS
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

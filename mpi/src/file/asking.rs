@@ -4,7 +4,7 @@
 //! answered. What it had not written is lost, of which the next [`File::hand_over`] or synchronisation tells.
 
 use super::service::Reply;
-use super::{File, Kind, error_of, lock};
+use super::{File, Kind, background, error_of, lock};
 use crate::comm::{FILES, Kept, Way, fill, lend};
 use crate::error::{Class, Error, Result};
 use newmadeleine::Segments;
@@ -17,7 +17,6 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
 
 /// Requests that a rank has under way. One alone leaves the owner idle while the data travel.
 const AHEAD: usize = 4;
@@ -199,23 +198,12 @@ fn ask_here(file: &Arc<File>, part: &Part) -> Asked {
     let memory = part.memory.clone();
     let is_read = part.kind == request::Kind::Read;
     Box::pin(async move {
-        let answer = Answered(answer).await;
+        let answer = background::Answer(answer).await;
         if let (Answer::Done { data, .. }, true) = (&answer, is_read) {
             memory.write(0, data);
         }
         told(answer).map_err(Failed::Error)
     })
-}
-
-/// What an owner of this process answers.
-struct Answered(Arc<OnceLock<Answer>>);
-
-impl Future for Answered {
-    type Output = Answer;
-
-    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Answer> {
-        self.0.get().map_or(Poll::Pending, |answer| Poll::Ready(answer.clone()))
-    }
 }
 
 fn told(answer: Answer) -> Result<u64> {

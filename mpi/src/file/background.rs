@@ -1,15 +1,11 @@
 //! A thread that makes system calls on files while the program computes, since none of them ends early: those
 //! of accesses of this process, and those that owners make for others.
 
-use super::of::Of;
-use super::transfer::Transfer;
-use crate::error::Result;
-use crate::request::Ended;
-use crate::status::Status;
-use crate::task::Work;
-use crate::world::{World, world};
+use crate::world::world;
+use std::pin::Pin;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+use std::task::{Context, Poll};
 use std::thread;
 
 /// What the thread does.
@@ -36,37 +32,30 @@ pub(super) fn run(job: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// An access that goes on.
-pub(super) struct Running {
-    of: Of,
-    end: Arc<OnceLock<Result<Status>>>,
-}
-
-/// Begins an access.
-pub(super) fn begin(transfer: Transfer) -> Running {
-    let running = Running { of: Of(transfer.file.clone()), end: Arc::default() };
-    let end = running.end.clone();
+/// As [`run`], of something that has an answer. It begins at once.
+pub(super) fn answer<R: Clone + Send + Sync + 'static>(
+    job: impl FnOnce() -> R + Send + 'static,
+) -> Answer<R> {
+    let place = Arc::new(OnceLock::new());
+    let answer = Answer(place.clone());
     run(move || {
         // The only one that sets it.
-        let _ = end.set(transfer.perform());
+        let _ = place.set(job());
         // A thread that waits for it may sleep; when nobody uses MPI any more, none does.
         if let Ok(world) = world() {
             world.node().rouse();
         }
     });
-    running
+    answer
 }
 
-impl Work for Running {
-    fn advance(&mut self, _: &World) -> Option<Ended> {
-        Some(ended(&self.of, self.end.get()?.clone()))
-    }
-}
+/// An answer that another thread gives.
+pub(super) struct Answer<R>(pub(super) Arc<OnceLock<R>>);
 
-/// How an access has ended whose end another call tells.
-pub(super) fn ended(of: &Of, end: Result<Status>) -> Ended {
-    match end {
-        Ok(status) => Ended::well(status),
-        Err(error) => Ended::badly(Status::SENT, error.on(Some(of.clone()))),
+impl<R: Clone> Future for Answer<R> {
+    type Output = R;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<R> {
+        self.0.get().map_or(Poll::Pending, |answer| Poll::Ready(answer.clone()))
     }
 }

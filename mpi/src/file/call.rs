@@ -3,12 +3,12 @@
 use super::collective::{self, Parties};
 use super::of::Of;
 use super::transfer::Asked;
-use super::{Buffer, File, Kind, background, lock, share};
+use super::{Buffer, File, Kind, lock, share};
 use crate::error::{Class, Result};
 use crate::handle::{self, Request};
 use crate::request::State;
 use crate::status::Status;
-use crate::task::{self, Async, Work};
+use crate::task::{self, Async};
 use crate::world::world;
 use std::sync::Arc;
 
@@ -81,16 +81,13 @@ pub(crate) fn alone_later(
     let asked = Asked::new(kind, buffer)?;
     let offset = file.begin(&asked, start)?;
     let transfer = asked.at(&file, offset)?;
-    let task: Box<dyn Work> = if file.layout().by_owners {
-        let of = Of(file.clone());
-        Box::new(Async::new(async move { transfer.by_owners().await.map_err(|error| error.on(Some(of))) }))
-    } else if transfer.is_converted() {
-        // Functions of the program run on its own threads.
-        return Ok(State::Ended(background::ended(&Of(file), transfer.perform())).into_request());
-    } else {
-        Box::new(background::begin(transfer))
-    };
-    Ok(State::Task(task::start(world()?, task), file.on.clone()).into_request())
+    file.settle();
+    if transfer.kind() == Kind::Write {
+        file.prefer_owners(&transfer.pieces);
+    }
+    let of = Of(file.clone());
+    let work = Async::new(async move { transfer.perform_later().await.map_err(|error| error.on(Some(of))) });
+    Ok(State::Task(task::start(world()?, Box::new(work)), file.on.clone()).into_request())
 }
 
 /// The access of all ranks, as something that goes on. What is wrong with the arguments of this rank is told
@@ -100,6 +97,7 @@ fn together(
     (kind, start): (Kind, Start),
     buffer: Buffer,
 ) -> impl Future<Output = Result<Status>> + Send + use<> {
+    file.settle();
     let parties = Parties::new(file);
     let asked = Asked::new(kind, buffer);
     let first = match (&asked, start) {

@@ -290,9 +290,7 @@ impl Exchange<'_> {
 
     /// Writes to the file; what single ranks have written there before and waits is older.
     fn put(&self, pieces: &Pieces, memory: &Segments) -> std::result::Result<(), nmad_file::Fault> {
-        if self.layout.by_owners {
-            lock(&self.file.owner).drop_pieces(pieces);
-        }
+        lock(&self.file.owner).cache.drop_pieces(pieces);
         self.file.disk.write(pieces, memory)
     }
 
@@ -308,9 +306,7 @@ impl Exchange<'_> {
         let union = merge::union(&wanted);
         let data = Kept::new(vec![0; union.len() as usize]);
         let gap = lock(&self.file.hints).gap();
-        if self.layout.by_owners {
-            lock(&self.file.owner).write_out(&self.file.disk);
-        }
+        lock(&self.file.owner).cache.write_out(&self.file.disk);
         let read = self.file.disk.read(&union, &data.segments(), gap).map_err(error_of);
         let len = failures.note(read).unwrap_or(0);
         let whole = data.segments();

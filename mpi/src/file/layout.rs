@@ -76,7 +76,9 @@ impl File {
         let reason = Reason { is_atomic, is_coherent: self.is_coherent(), writes: self.amode.writes() };
         let hints = lock(&self.hints).clone();
         let layout = Layout::new(&hints, self.disk.system().block, &self.nodes, &reason);
-        lock(&self.owner).set(layout.regions.unit(), waiting(&self.disk, &hints));
+        let waiting = waiting(&self.disk, &hints);
+        lock(&self.owner).cache.set(layout.regions.unit(), waiting);
+        lock(&self.near).set(waiting);
         *lock(&self.layout) = Arc::new(layout);
         self.explain();
     }
@@ -101,13 +103,17 @@ impl File {
     /// # Errors
     /// The file system refuses data that were written before.
     pub(super) fn hand_over(self: &Arc<File>) -> Result<()> {
-        if !self.layout().by_owners {
-            return Ok(());
+        let near = self.push_near();
+        if !self.layout().by_owners && self.word.is_none() {
+            return near;
         }
         // What ranks have asked before was answered. An owner writes also if a rank is gone.
         let together = self.together(&[0]);
-        let handed = lock(&self.owner).hand_over(&self.disk);
+        let handed = lock(&self.owner).cache.hand_over(&self.disk).map_err(error_of);
+        if let Some(word) = self.word.as_ref().filter(|_| self.rank() == 0) {
+            word.set(false);
+        }
         together?;
-        self.told(handed.map_err(error_of).err())
+        self.told(near.and(handed).err())
     }
 }

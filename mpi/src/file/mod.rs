@@ -18,10 +18,12 @@ mod collective;
 mod exchange;
 mod layout;
 mod lost;
+mod near;
 mod of;
 pub(crate) mod open;
 pub(crate) mod pointer;
 pub(crate) mod representation;
+mod route;
 mod service;
 pub(crate) mod split;
 mod transfer;
@@ -30,6 +32,7 @@ pub(crate) mod whole;
 mod wire;
 
 pub(crate) use amode::Amode;
+pub(crate) use near::release;
 pub(crate) use transfer::Buffer;
 
 use crate::comm::Named;
@@ -41,13 +44,14 @@ use crate::info::Infos;
 use crate::table::Table;
 use crate::task::block_on;
 use layout::Layout;
+use near::Near;
 use nmad_file::{Cause, Disk, Fault, Hints, Owner};
-use pointer::Shared;
+use pointer::{Shared, Word};
 use service::Reply;
 use split::Split;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use view::View;
 
@@ -77,6 +81,12 @@ pub(crate) struct File {
     layout: Mutex<Arc<Layout>>,
     /// The regions of this rank. A thread with the node's lock does not wait for it.
     owner: Mutex<Owner<Reply>>,
+    /// Short records of this rank.
+    near: Mutex<Near>,
+    /// This process has the file open more than once.
+    is_twice: AtomicBool,
+    /// Not 0: accesses of one rank go by owners, until the next hand-over. None: they never change.
+    word: Option<Word>,
     /// Requests to it that a thread has to do.
     busy: AtomicUsize,
     /// Number of the next request to another owner.
@@ -147,12 +157,17 @@ impl File {
 
     /// Its length in bytes.
     pub(crate) fn size(self: &Arc<File>) -> Result<i64> {
+        self.settle();
+        Ok(self.end()? as i64)
+    }
+
+    /// Where it ends, without what waits in the memory of this rank.
+    fn end(self: &Arc<File>) -> Result<u64> {
         let file = self.clone();
-        let end = match self.layout().by_owners {
-            true => block_on(async move { asking::end(&file).await })?,
-            false => self.disk.size().map_err(error_of)?,
-        };
-        Ok(end as i64)
+        match self.goes_by_owners() {
+            true => block_on(async move { asking::end(&file).await }),
+            false => self.disk.size().map_err(error_of),
+        }
     }
 
     /// An error that names the file.

@@ -1,6 +1,7 @@
 //! How files are opened, closed and removed.
 
 use super::layout::{self, Layout, Reason};
+use super::near::Near;
 use super::pointer::Shared;
 use super::view::View;
 use super::whole::told_of_failures;
@@ -18,7 +19,7 @@ use crate::world::world;
 use nmad_file::hints::NUMBERS;
 use nmad_file::{Disk, Fault, Hints, Owner};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Prefixes by which programs name the file system for ROMIO: this library asks the system.
@@ -152,15 +153,20 @@ fn assemble(on: Named, (end, disk): (u64, Disk), amode: Amode, hints: Hints) -> 
         writes: amode.writes(),
     };
     let layout = Layout::new(&hints, system.block, &nodes, &reason);
+    let waiting = layout::waiting(&disk, &hints);
+    let word = if nodes.len() > 1 && reason.is_coherent { shared.word(&on)? } else { None };
     let file = Arc::new(File {
         on,
         amode,
         view: Mutex::new(Arc::new(View::of_bytes())),
         position: Mutex::new(end),
         shared,
-        owner: Mutex::new(Owner::new(layout.regions.unit(), layout::waiting(&disk, &hints))),
+        owner: Mutex::new(Owner::new(layout.regions.unit(), waiting)),
         layout: Mutex::new(Arc::new(layout)),
         disk,
+        near: Mutex::new(Near::new(waiting)),
+        is_twice: AtomicBool::new(false),
+        word,
         busy: AtomicUsize::new(0),
         asked: AtomicU32::new(0),
         gone: Mutex::default(),
@@ -189,18 +195,19 @@ pub(crate) fn close(handle: &mut handle::File) -> Result<()> {
         return Err(file.error(Class::OTHER, text));
     }
     // All accesses have ended before the file may be removed.
+    let near = file.push_near();
     let together = file.together(&[0]);
-    let written = lock(&file.owner).hand_over(&file.disk);
+    let written = lock(&file.owner).cache.hand_over(&file.disk);
     if let Err(lost) = together {
         // Others may go on: this process serves its regions as long as it is there, and keeps nothing back.
-        lock(&file.owner).set(file.layout().regions.unit(), 0);
+        lock(&file.owner).cache.set(file.layout().regions.unit(), 0);
         FILES.remove(handle.0);
         *handle = handle::File::NULL;
         return Err(lost);
     }
     let removes = file.amode.deletes() && file.rank() == 0;
     let removed = if removes { Disk::delete(file.disk.path()) } else { Ok(()) };
-    let told = file.told(written.and(removed).map_err(error_of).err());
+    let told = file.told(near.and(written.and(removed).map_err(error_of)).err());
     service::end(world()?, &file);
     file.shared.free()?;
     FILES.remove(handle.0);

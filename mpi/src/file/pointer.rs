@@ -6,6 +6,7 @@ use crate::api;
 use crate::comm::{Named, gathered};
 use crate::error::{Class, Result};
 use crate::handle::{Info, Op, Type, Win};
+use crate::memory;
 use crate::window::{self, mode};
 use nmad_rma::Base;
 use std::ffi::c_void;
@@ -26,22 +27,47 @@ const NO_OP: Op = Op(0x1d);
 /// `MPI_REPLACE`
 const REPLACE: Op = Op(0x1c);
 
+/// Bytes of the memory of rank 0: the pointer, and a word ([`Word`]).
+const MEMORY: i64 = 16;
+
 /// The shared file pointer, in elementary types of the view.
 pub(super) struct Shared(Win);
+
+/// A word that all ranks of a node see, at first 0.
+pub(super) struct Word(usize);
+
+impl Word {
+    pub(super) fn is_set(&self) -> bool {
+        memory::load_word(std::ptr::with_exposed_provenance_mut(self.0)) != 0
+    }
+
+    pub(super) fn set(&self, to: bool) {
+        memory::change_word(std::ptr::with_exposed_provenance_mut(self.0), |_| to.into());
+    }
+}
 
 impl Shared {
     /// Makes one at `position`, among all ranks of a communicator.
     pub(super) fn new(on: &Named, position: i64) -> Result<Shared> {
         let is_first = on.comm.rank() == 0;
-        let size = if is_first { size_of::<i64>() as i64 } else { 0 };
+        let size = if is_first { MEMORY } else { 0 };
         let (base, win) = api::win_allocate(size, 1, Info::NULL, on.handle)?;
         if is_first {
             Base::new(base).write(0, &position.to_ne_bytes());
+            Base::new(base).write(8, &[0; 8]);
         }
         api::win_lock_all(mode::NOCHECK, win)?;
         // Nobody asks before it is written.
         api::barrier(on.handle)?;
         Ok(Shared(win))
+    }
+
+    /// The word beside it; none: some rank does not see the memory of rank 0. All ranks call.
+    pub(super) fn word(&self, on: &Named) -> Result<Option<Word>> {
+        let seen = window::lookup(self.0)?.shared_query(0).ok();
+        let seen = seen.filter(|(size, ..)| *size >= MEMORY).map(|(_, _, base)| base.wrapping_byte_add(8));
+        let all = gathered(&on.comm, &[i64::from(seen.is_some())])?;
+        Ok(seen.filter(|_| all.iter().all(|sees| *sees != 0)).map(|word| Word(word.expose_provenance())))
     }
 
     /// Ends it; all ranks call.

@@ -47,12 +47,10 @@ struct Files {
     coming: Vec<Coming>,
     /// Answers that the engine reads.
     sending: Vec<(RequestId, Kept)>,
-    /// Failed processes that owners know of.
-    failed: usize,
 }
 
 static ALL: Mutex<Files> =
-    Mutex::new(Files { served: BTreeMap::new(), coming: Vec::new(), sending: Vec::new(), failed: 0 });
+    Mutex::new(Files { served: BTreeMap::new(), coming: Vec::new(), sending: Vec::new() });
 
 fn name(file: &File) -> Name {
     file.on.comm.context().0.into()
@@ -60,13 +58,22 @@ fn name(file: &File) -> Name {
 
 /// Serves what other ranks ask of this one from now on.
 pub(super) fn begin(world: &World, file: &Arc<File>) {
+    let mut twins = Vec::new();
     let is_first = {
         let mut all = lock(&ALL);
+        for other in all.served.values().filter(|other| other.disk.is_same(&file.disk)) {
+            // What one handle keeps in memory another one does not see.
+            for each in [other, file] {
+                each.is_twice.store(true, Ordering::Relaxed);
+            }
+            twins.push(other.clone());
+        }
         all.served.insert(name(file), file.clone());
         all.served.len() == 1
     };
+    twins.iter().for_each(File::settle);
     if is_first {
-        world.node().set_service(NAME, Some(Box::new(All)));
+        world.node().set_service(NAME, Some(Box::new(All::default())));
     }
 }
 
@@ -132,20 +139,28 @@ fn answer_all(engine: &mut Engine, file: &File, answers: Vec<(Reply, Answer)>) {
 }
 
 /// Serves all files.
-struct All;
+#[derive(Default)]
+struct All {
+    /// Messages were not complete at the last look.
+    is_due: bool,
+    /// Failed processes that owners know of.
+    failed: usize,
+}
 
 impl Service for All {
     fn serve(&mut self, engine: &mut Engine) -> Served {
-        let has_news = engine.inspect().unexpected() > 0;
-        let failed = engine.inspect().failed().len();
-        let mut all = lock(&ALL);
-        if !has_news && all.coming.is_empty() && all.sending.is_empty() && all.failed == failed {
+        let failed = engine.inspect().failed();
+        // Most looks find nothing to do; they take no lock.
+        if engine.inspect().unexpected() == 0 && !self.is_due && self.failed == failed.len() {
             return Served::default();
         }
-        let lost = all.lost(engine);
+        let mut all = lock(&ALL);
+        let lost = all.have(failed.get(self.failed..).unwrap_or_default());
+        self.failed = failed.len();
         let worked = all.receive(engine);
         let complete = all.complete(engine);
         let served = Served { worked: worked || !complete.is_empty(), ..Served::default() };
+        self.is_due = !all.coming.is_empty();
         // Answers are kept in the list.
         drop(all);
         for (file, process) in lost {
@@ -159,12 +174,13 @@ impl Service for All {
 }
 
 impl Files {
-    /// The files of processes that have failed since the last look.
-    fn lost(&mut self, engine: &Engine) -> Vec<(Arc<File>, u32)> {
-        let failed = engine.inspect().failed();
-        let new: Vec<u32> = failed.get(self.failed..).unwrap_or_default().iter().map(|peer| peer.0).collect();
-        self.failed = failed.len();
-        new.iter().flat_map(|process| self.served.values().map(|file| (file.clone(), *process))).collect()
+    /// All files, with each of these processes.
+    fn have(&self, failed: &[PeerId]) -> Vec<(Arc<File>, u32)> {
+        let of = |peer: &PeerId| {
+            let process = peer.0;
+            self.served.values().map(move |file| (file.clone(), process))
+        };
+        failed.iter().flat_map(of).collect()
     }
 
     /// Receives messages to owners, as far as there is room.

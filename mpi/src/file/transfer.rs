@@ -2,7 +2,7 @@
 //! [`Transfer::perform`] or [`Transfer::by_owners`], one of all ranks also through the exchange with owners.
 
 use super::view::View;
-use super::{File, Kind, asking, error_of};
+use super::{File, Kind, asking, background};
 use crate::datatype::Datatype;
 use crate::error::{Class, Result};
 use crate::handle::Type;
@@ -10,7 +10,6 @@ use crate::memory;
 use crate::message;
 use crate::objects::committed;
 use crate::status::Status;
-use crate::task::block_on;
 use newmadeleine::Segments;
 use nmad_file::Pieces;
 use std::ffi::c_void;
@@ -102,39 +101,46 @@ impl Transfer {
     /// # Errors
     /// The system refuses it, or no owner is left.
     pub(super) fn perform(self) -> Result<Status> {
-        if self.file.layout().by_owners {
-            return block_on(self.by_owners());
-        }
-        let done = self.access()?;
+        let done = self.file.access(self.kind(), (&self.pieces, &self.memory))?;
         self.finish(done)
     }
 
-    /// Has owners do it.
+    /// Does it while the program computes. A system call is made by a thread of the library's own, unless
+    /// functions of the program convert the data.
     ///
     /// # Errors
     /// The system refuses it, or no owner is left.
-    pub(super) async fn by_owners(self) -> Result<Status> {
-        let done = asking::access(&self.file, self.kind(), (&self.pieces, &self.memory)).await?;
+    pub(super) async fn perform_later(self) -> Result<Status> {
+        let (file, kind) = (self.file.clone(), self.kind());
+        if !file.goes_by_owners() {
+            let data = (self.pieces.clone(), self.memory.clone());
+            let of = file.clone();
+            let done = background::answer(move || of.move_directly(kind, (&data.0, &data.1))).await?;
+            if kind == Kind::Read || !file.goes_by_owners() {
+                return self.finish(done);
+            }
+        }
+        let done = asking::access(&file, kind, (&self.pieces, &self.memory)).await?;
         self.finish(done)
     }
 
-    /// Moves the data; bytes of the file that were moved.
-    fn access(&self) -> Result<u64> {
-        match self.kind() {
-            Kind::Write => {
-                self.file.disk.write(&self.pieces, &self.memory).map_err(error_of)?;
-                Ok(self.pieces.len())
-            }
-            Kind::Read => {
-                let gap = super::lock(&self.file.hints).gap();
-                self.file.disk.read(&self.pieces, &self.memory, gap).map_err(error_of)
-            }
+    /// Does its part of an access of all ranks.
+    ///
+    /// # Errors
+    /// The system refuses it, or no owner is left.
+    pub(super) async fn perform_together(self) -> Result<Status> {
+        let (file, kind) = (self.file.clone(), self.kind());
+        let data = (&self.pieces, &self.memory);
+        let mut done = 0;
+        let is_direct = !file.goes_by_owners();
+        if is_direct {
+            done = file.move_directly(kind, data)?;
         }
-    }
-
-    /// Whether functions of the program convert its data.
-    pub(super) fn is_converted(&self) -> bool {
-        self.copy.is_some()
+        // Owners may have read the file before.
+        if !is_direct || kind == Kind::Write && file.goes_by_owners() {
+            done = asking::access(&file, kind, data).await?;
+        }
+        self.finish(done)
     }
 
     /// The end, after `done` bytes of the file were moved.

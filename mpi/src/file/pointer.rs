@@ -41,8 +41,9 @@ impl Word {
         memory::load_word(std::ptr::with_exposed_provenance_mut(self.0)) != 0
     }
 
-    pub(super) fn set(&self, to: bool) {
-        memory::change_word(std::ptr::with_exposed_provenance_mut(self.0), |_| to.into());
+    /// Sets it; whether it was set before.
+    pub(super) fn set(&self, to: bool) -> bool {
+        memory::change_word(std::ptr::with_exposed_provenance_mut(self.0), |_| to.into()) != 0
     }
 }
 

@@ -7,12 +7,13 @@
 //! they may have read the file before.
 
 use super::{File, Kind, asking, error_of, lock};
+use crate::collective::explains;
 use crate::error::{Class, Error, Result};
 use crate::task::block_on;
-use newmadeleine::Segments;
+use newmadeleine::{Segments, tell_user};
 use nmad_file::hints::Switch;
 use nmad_file::plan::{self, Load};
-use nmad_file::{Backing, Cause, Fault, Pieces};
+use nmad_file::{Backing, Cause, Fault, Pieces, request};
 use std::sync::Arc;
 
 /// Writes of fewer pieces do not make all ranks go by owners.
@@ -28,11 +29,23 @@ impl File {
 
     /// Makes all ranks go by owners, if that is faster for this write and they may.
     pub(super) fn prefer_owners(&self, pieces: &Pieces) {
-        let Some(word) = self.word.as_ref().filter(|_| pieces.count() as u64 >= MANY) else { return };
+        let may = pieces.count() as u64 >= MANY && !self.layout().by_owners;
+        let Some(word) = self.word.as_ref().filter(|_| may) else { return };
         let load = Load::of(pieces);
-        let is_faster = FACTOR * plan::asked_ns(load, nmad_file::request::DATA) < load.direct_ns(false);
-        if is_faster && self.disk.is_regular() && lock(&self.hints).alone() == Switch::Automatic {
-            word.set(true);
+        let (direct_ns, owners_ns) = (load.direct_ns(false), plan::asked_ns(load, request::DATA));
+        let is_faster = FACTOR * owners_ns < direct_ns && self.disk.is_regular();
+        if is_faster && lock(&self.hints).alone() == Switch::Automatic && !word.set(true) && explains() {
+            tell_user(format_args!(
+                "nmad: {} ({}): rank {} writes {} B in {} pieces, predicted {} us directly and {} us by owners: \
+                 accesses of one rank go by owners until the next MPI_File_sync",
+                self.disk.path().display(),
+                self.disk.system().name,
+                self.rank(),
+                load.bytes,
+                load.pieces,
+                direct_ns / 1000,
+                owners_ns / 1000,
+            ));
         }
     }
 

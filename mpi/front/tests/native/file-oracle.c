@@ -57,6 +57,7 @@ void draw(struct access *access, unsigned *state)
     access->len = 1 + (int)drawn(state, drawn(state, 4) ? 60 : 900);
     access->stride = access->len + (drawn(state, 3) ? (int)drawn(state, 200) : 0);
     access->count = 1 + (int)drawn(state, drawn(state, 4) ? 12 : 60);
+    if (drawn(state, 4) == 0) access->count = MANY, access->len = 1 + access->len % 40, access->stride = 2 * access->len;
     access->start = (long)drawn(state, LENGTH / 2);
     while (access->start + (long)access->count * access->stride > LENGTH) access->count -= 1;
     if (access->count < 1) access->count = 1, access->len = 1, access->stride = 1;
@@ -77,7 +78,7 @@ static void put_in(unsigned char *set, int value) { set[value / 8] |= (unsigned 
  * view, which all ranks set. */
 static void run_blocks(const struct access *access, char *data)
 {
-    MPI_Request requests[64];
+    MPI_Request requests[MANY];
     for (int i = 0; i < access->count; i++) {
         MPI_Offset at = access->start + (long)i * access->stride;
         char *block = data + (size_t)i * access->len;
@@ -138,7 +139,7 @@ static void checked(int actor, const struct access *access, const char *data)
 static void *run(void *argument)
 {
     int actor = (int)(long)argument;
-    char *data = malloc(60 * 1000);
+    char *data = malloc(MANY * 1000);
     int by_view = thread_count == 1 && epoch % 2;
     for (int i = 0; i < ACCESSES; i++) {
         struct access *access = &all[actor][i];

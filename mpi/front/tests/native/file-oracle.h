@@ -1,7 +1,7 @@
 /* Random accesses of a file, and what both halves of the oracle share. */
 #include <mpi.h>
 
-enum { LENGTH = 40000, EPOCHS = 6, ACCESSES = 9, MAX_THREADS = 2, MAX_ACTORS = 16, ATOMIC_EPOCHS = 4 };
+enum { LENGTH = 40000, MANY = 200, EPOCHS = 6, ACCESSES = 9, MAX_THREADS = 2, MAX_ACTORS = 16, ATOMIC_EPOCHS = 4 };
 
 /* Blocks of bytes of the file at equal distances. */
 struct access {

@@ -34,8 +34,8 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// A cache that keeps up to `bound` bytes of data that wait, in regions of `unit` bytes. Reads of at least
-    /// `long` bytes go past it.
+    /// A cache that keeps up to `bound` bytes of data that wait, in regions of `unit` bytes. Reads of at
+    /// least `long` bytes go past it.
     pub fn new(unit: u64, bound: u64, long: u64) -> Cache {
         let (unit, store) = (unit.max(1), Store::default());
         Cache { store, bound, unit, long, delayed: None, forward: u64::MAX, ahead: 0 }

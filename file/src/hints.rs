@@ -13,9 +13,8 @@ const REGION: u64 = 4 << 20;
 /// Greatest size of a region in bytes: an owner has memory for two regions.
 const REGION_MAX: u64 = 1 << 30;
 
-/// Bytes that may wait in memory to be written without a hint. Records of 100 B of two ranks, interleaved,
-/// written through an owner on tmpfs take 0.6 us each; with a quarter of this bound 0.6, with four times 0.7
-/// (build without optimisation, two cores of an EPYC beside other processes).
+/// Bytes that may wait in the memory of an owner to be written without a hint: as many as a region has, so that
+/// records of several ranks in it can meet.
 const WAITING: u64 = 4 << 20;
 const WAITING_MAX: u64 = 1 << 30;
 
@@ -156,8 +155,8 @@ impl Hints {
     }
 
     /// Returns the keys in force and their values, for a file with blocks of `block` bytes, opened by ranks
-    /// on these nodes, of which accesses of one rank go `by_owners` or not.
-    pub fn told(&self, block: u64, nodes: &[u32], by_owners: bool) -> Vec<(&'static str, String)> {
+    /// on these nodes; accesses of one rank go this `way`.
+    pub fn told(&self, block: u64, nodes: &[u32], way: &str) -> Vec<(&'static str, String)> {
         let regions = self.regions(block, nodes);
         let switch = |is_on| if is_on { Switch::Enable } else { Switch::Disable }.to_string();
         let mut told = vec![
@@ -171,7 +170,7 @@ impl Hints {
             // A write changes only the bytes of its pieces.
             ("romio_ds_write", switch(false)),
             ("romio_no_indep_rw", "false".into()),
-            ("nmad_indep_rw", if by_owners { "owners" } else { "direct" }.into()),
+            ("nmad_indep_rw", way.to_string()),
             ("nmad_buffer_size", self.waiting().to_string()),
             ("nb_proc", nodes.len().to_string()),
         ];
@@ -239,7 +238,7 @@ mod tests {
         let mut other = Hints::default();
         other.agree(hints.numbers());
         assert_eq!((other.alone(), other.waiting()), (Switch::Enable, 0));
-        let told = hints.told(4096, &[1, 1, 1, 2], true);
+        let told = hints.told(4096, &[1, 1, 1, 2], "owners");
         for entry in [
             ("cb_nodes", "2"),
             ("file_perm", "0640"),

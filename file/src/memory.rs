@@ -23,8 +23,8 @@ pub(crate) fn room(memory: &Segments, offset: u64, len: u64, count: usize) -> Ve
 
 /// Bytes as memory of an access that ends before the caller uses them otherwise.
 pub(crate) fn lent(bytes: &mut [u8]) -> Segments {
-    // SAFETY: the promise of the callers, all in this crate: they keep the bytes until a system call that reads
-    // or fills them has returned.
+    // SAFETY: the promise of the callers, all in this crate: they keep the bytes until a system call that
+    // reads or fills them has returned.
     unsafe { Segments::from_raw(bytes.as_mut_ptr(), bytes.len()) }
 }
 

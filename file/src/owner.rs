@@ -1,6 +1,6 @@
 //! The owner of regions of a file: what processes ask of it is done in the order in which it comes, each as a
-//! whole. No other process calls the file system for these regions meanwhile, so that nothing has to be locked
-//! and what the owner keeps in memory ([`Cache`]) is what the file has.
+//! whole. No other process calls the file system for these regions meanwhile, so that nothing has to be
+//! locked and what the owner keeps in memory ([`Cache`]) is what the file has.
 
 use crate::backing::Backing;
 use crate::cache::Cache;

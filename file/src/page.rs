@@ -1,5 +1,5 @@
-//! A page: bytes of a file in memory, with a mark for each byte that is known and for each that is not written
-//! to the file yet.
+//! A page: bytes of a file in memory, with a mark for each byte that is known and for each that is not
+//! written to the file yet.
 
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
@@ -133,7 +133,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn marks_are_those_of_bytes(changes in prop::collection::vec((any::<bool>(), 0_usize..4096, 1_usize..300), 0..40)) {
+        fn marks_are_those_of_bytes(
+            changes in prop::collection::vec((any::<bool>(), 0_usize..4096, 1_usize..300), 0..40),
+        ) {
             let (mut marks, mut bytes) = (Marks([0; WORDS]), [false; PAGE as usize]);
             for (sets, begin, len) in changes {
                 let end = (begin + len).min(PAGE as usize);

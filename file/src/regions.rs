@@ -56,8 +56,8 @@ impl Regions {
         self.owners[(region % self.owners.len() as u64) as usize]
     }
 
-    /// The rank that owns a region if only some ranks are alive: the region of an owner that is gone belongs to
-    /// the next owner. `None`: none of them is alive.
+    /// The rank that owns a region if only some ranks are alive: the region of an owner that is gone belongs
+    /// to the next owner. `None`: none of them is alive.
     pub fn owner_alive(&self, region: u64, is_alive: impl Fn(i32) -> bool) -> Option<i32> {
         let first = (region % self.owners.len() as u64) as usize;
         let (before, from) = self.owners.split_at(first);

@@ -70,7 +70,8 @@ const READ: u8 = 2;
 const HOLD: u8 = 3;
 const END: u8 = 4;
 
-/// The bytes of a request for places in one region; data of up to [`INLINE`] bytes are appended by the caller.
+/// The bytes of a request for places in one region; data of up to [`INLINE`] bytes are appended by the
+/// caller.
 pub fn encode(id: u32, (kind, pieces): (Kind, &Pieces), releases: bool) -> Vec<u8> {
     let list = list::encode(pieces);
     let mut bytes = vec![kind as u8, u8::from(releases), 0, 0];

@@ -56,8 +56,8 @@ impl Store {
         })
     }
 
-    /// Bytes from the first one of a piece on that is in a page of which something is not known, to the end of
-    /// the last such page; `None`: all are known.
+    /// Bytes from the first one of a piece on that is in a page of which something is not known, to the end
+    /// of the last such page; `None`: all are known.
     pub fn missing(&self, piece: Piece) -> Option<Piece> {
         let is_missing = |(number, begin, end): &(u64, usize, usize)| {
             !self.pages.get(number).is_some_and(|page| page.is_known(*begin, *end))
@@ -95,8 +95,8 @@ impl Store {
         })
     }
 
-    /// Takes out data that have to be written, in ascending order, at most about `most` bytes. From now on they
-    /// count as written. `None`: there are no more.
+    /// Takes out data that have to be written, in ascending order, at most about `most` bytes. From now on
+    /// they count as written. `None`: there are no more.
     pub fn take_unwritten(&mut self, most: u64) -> Option<(Pieces, Vec<u8>)> {
         if self.unwritten == 0 {
             return None;
@@ -170,7 +170,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_are_those_of_a_file_with_what_was_written(changes in prop::collection::vec(change(), 1..40)) {
+        fn bytes_are_those_of_a_file_with_what_was_written(
+            changes in prop::collection::vec(change(), 1..40),
+        ) {
             // What programs see, and what was written.
             let (mut seen, mut file) = (vec![0_u8; 40_000], vec![0_u8; 40_000]);
             let mut store = Store::default();
@@ -199,7 +201,8 @@ mod tests {
                     }
                     Change::Forget => store.forget(),
                 }
-                let end = (0..40_000).rev().find(|at| byte(&seen, *at) != byte(&file, *at)).map_or(0, |at| at + 1);
+                let differs = |at: &u64| byte(&seen, *at) != byte(&file, *at);
+                let end = (0..40_000).rev().find(differs).map_or(0, |at| at + 1);
                 prop_assert!(store.end() >= end);
                 prop_assert_eq!(store.unwritten() == 0, store.end() == 0);
             }

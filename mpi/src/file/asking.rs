@@ -1,9 +1,11 @@
 //! Accesses of one rank by the owners of regions: messages that ask them, and their answers.
 //!
-//! An owner that dies is replaced by the next one: its regions go there, and so does a request that it has not
-//! answered. What it had not written is lost, of which the next [`File::hand_over`] or synchronisation tells.
+//! An owner that dies is replaced by the next one: its regions go there, and so does a request that it has
+//! not answered. What it had not written is lost, of which the next [`File::hand_over`] or synchronisation
+//! tells.
 
 use super::service::Reply;
+use super::wire::{answer_tag, data_tag};
 use super::{File, Kind, background, error_of, lock};
 use crate::comm::{FILES, Kept, Way, fill, lend};
 use crate::error::{Class, Error, Result};
@@ -20,19 +22,6 @@ use std::sync::{Arc, OnceLock};
 
 /// Requests that a rank has under way. One alone leaves the owner idle while the data travel.
 const AHEAD: usize = 4;
-/// Flag of the tags of answers; other messages of the file have smaller tags.
-const ANSWERS: u64 = 1 << 40;
-
-/// The tag of the answer to a request.
-pub(super) fn answer_tag(id: u32) -> u64 {
-    ANSWERS | u64::from(id) << 1
-}
-
-/// The tag of data that do not travel in a request or an answer.
-pub(super) fn data_tag(id: u32) -> u64 {
-    answer_tag(id) | 1
-}
-
 /// A part of an access that one owner does as a whole.
 #[derive(Clone)]
 struct Part {

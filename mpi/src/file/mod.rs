@@ -45,6 +45,7 @@ use crate::table::Table;
 use crate::task::block_on;
 use layout::Layout;
 use near::Near;
+use nmad_file::hints::Switch;
 use nmad_file::{Cause, Disk, Fault, Hints, Owner};
 use pointer::{Shared, Word};
 use service::Reply;
@@ -120,9 +121,20 @@ impl File {
     /// The hints that are in force.
     pub(crate) fn info(&self) -> Infos {
         let told = Infos::default();
-        let entries = lock(&self.hints).told(self.disk.system().block, &self.nodes, self.layout().by_owners);
+        let way = self.way();
+        let entries = lock(&self.hints).told(self.disk.system().block, &self.nodes, way);
         entries.iter().for_each(|(key, value)| told.set(key, value));
         told
+    }
+
+    /// How accesses of one rank go, as the hint says it.
+    fn way(&self) -> &'static str {
+        let may_change = self.word.is_some() && lock(&self.hints).alone() == Switch::Automatic;
+        match (self.layout().by_owners, may_change) {
+            (true, _) => "owners",
+            (false, true) => "automatic",
+            (false, false) => "direct",
+        }
     }
 
     pub(crate) fn errhandler(&self) -> Arc<Handler> {

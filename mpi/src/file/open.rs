@@ -145,7 +145,7 @@ fn assemble(on: Named, (end, disk): (u64, Disk), amode: Amode, hints: Hints) -> 
     let world = world()?;
     let nodes = comm::foreign::nodes(world, on.comm.local().processes());
     let end = end as i64;
-    let shared = Shared::new(&on, end)?;
+    let (shared, word) = Shared::new(&on, end)?;
     let system = disk.system();
     let reason = Reason {
         is_atomic: false,
@@ -154,7 +154,7 @@ fn assemble(on: Named, (end, disk): (u64, Disk), amode: Amode, hints: Hints) -> 
     };
     let layout = Layout::new(&hints, system.block, &nodes, &reason);
     let waiting = layout::waiting(&disk, &hints);
-    let word = if nodes.len() > 1 && reason.is_coherent { shared.word(&on)? } else { None };
+    let word = word.filter(|_| nodes.len() > 1 && reason.is_coherent);
     let file = Arc::new(File {
         on,
         amode,

@@ -48,8 +48,9 @@ impl Word {
 }
 
 impl Shared {
-    /// Makes one at `position`, among all ranks of a communicator.
-    pub(super) fn new(on: &Named, position: i64) -> Result<Shared> {
+    /// Makes one at `position`, among all ranks of a communicator, and the word beside it; no word: some rank
+    /// does not see the memory of rank 0.
+    pub(super) fn new(on: &Named, position: i64) -> Result<(Shared, Option<Word>)> {
         let is_first = on.comm.rank() == 0;
         let size = if is_first { MEMORY } else { 0 };
         let (base, win) = api::win_allocate(size, 1, Info::NULL, on.handle)?;
@@ -58,17 +59,12 @@ impl Shared {
             Base::new(base).write(8, &[0; 8]);
         }
         api::win_lock_all(mode::NOCHECK, win)?;
-        // Nobody asks before it is written.
-        api::barrier(on.handle)?;
-        Ok(Shared(win))
-    }
-
-    /// The word beside it; none: some rank does not see the memory of rank 0. All ranks call.
-    pub(super) fn word(&self, on: &Named) -> Result<Option<Word>> {
-        let seen = window::lookup(self.0)?.shared_query(0).ok();
+        let seen = window::lookup(win)?.shared_query(0).ok();
         let seen = seen.filter(|(size, ..)| *size >= MEMORY).map(|(_, _, base)| base.wrapping_byte_add(8));
+        // Nobody asks before it is written.
         let all = gathered(&on.comm, &[i64::from(seen.is_some())])?;
-        Ok(seen.filter(|_| all.iter().all(|sees| *sees != 0)).map(|word| Word(word.expose_provenance())))
+        let word = seen.filter(|_| all.iter().all(|sees| *sees != 0));
+        Ok((Shared(win), word.map(|word| Word(word.expose_provenance()))))
     }
 
     /// Ends it; all ranks call.

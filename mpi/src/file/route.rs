@@ -1,10 +1,10 @@
 //! The way of an access of one rank: system calls of its own, or messages to the owners of regions.
 //!
 //! Where ranks see each other's writes at once, they access a file directly until one of them writes so many
-//! short pieces that owners, which join them with those of other ranks, are predicted to be faster. It says so
-//! in a word that all ranks see, and until the next [`File::hand_over`] all go by owners. A rank that was
-//! writing directly meanwhile finds the word after its system call, and has owners write the same again:
-//! they may have read the file before.
+//! short pieces that owners, which join them with those of other ranks, are predicted to be faster. It says
+//! so in a word that all ranks see, and until the next [`File::hand_over`] all go by owners. A rank that was
+//! writing directly meanwhile finds the word after its system call, and has owners write the same again: they
+//! may have read the file before.
 
 use super::{File, Kind, asking, error_of, lock};
 use crate::collective::explains;
@@ -36,8 +36,8 @@ impl File {
         let is_faster = FACTOR * owners_ns < direct_ns && self.disk.is_regular();
         if is_faster && lock(&self.hints).alone() == Switch::Automatic && !word.set(true) && explains() {
             tell_user(format_args!(
-                "nmad: {} ({}): rank {} writes {} B in {} pieces, predicted {} us directly and {} us by owners: \
-                 accesses of one rank go by owners until the next MPI_File_sync",
+                "nmad: {} ({}): rank {} writes {} B in {} pieces, predicted {} us directly and {} us by \
+                 owners: accesses of one rank go by owners until the next MPI_File_sync",
                 self.disk.path().display(),
                 self.disk.system().name,
                 self.rank(),

@@ -1,9 +1,9 @@
 //! The owner's side of accesses of one rank: the node has it serve requests in any thread that looks at the
-//! rails: one that waits for something else, or the helper while the program computes. It runs with the node's
-//! lock held, so that whatever calls the file system is done by a thread of its own.
+//! rails: one that waits for something else, or the helper while the program computes. It runs with the
+//! node's lock held, so that whatever calls the file system is done by a thread of its own.
 
-use super::asking::{answer_tag, data_tag};
 use super::background;
+use super::wire::{answer_tag, data_tag};
 use super::{File, lock};
 use crate::comm::{FILES, Kept};
 use crate::world::{World, world};

@@ -1,5 +1,6 @@
-//! One access, prepared: the bytes of the file and the memory of the program. An access of one rank goes through
-//! [`Transfer::perform`] or [`Transfer::by_owners`], one of all ranks also through the exchange with owners.
+//! One access, prepared: the bytes of the file and the memory of the program. An access of one rank goes
+//! through [`Transfer::perform`] or [`Transfer::by_owners`], one of all ranks also through the exchange with
+//! owners.
 
 use super::view::View;
 use super::{File, Kind, asking, background};

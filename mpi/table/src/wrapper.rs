@@ -92,8 +92,8 @@ fn settles() -> String {
     "    if api::is_observed() {\n        api::settle_files();\n    }\n".into()
 }
 
-/// What a function that communicates or waits does before and after its work, for who observes calls: two looks
-/// at a flag, if nobody does.
+/// What a function that communicates or waits does before and after its work, for who observes calls: two
+/// looks at a flag, if nobody does.
 fn traced(function: &Function, shown: &str) -> (String, String) {
     let chapters = [
         "pt2pt communication",

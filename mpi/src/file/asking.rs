@@ -232,7 +232,7 @@ fn ask_there(file: &Arc<File>, owner: i32, part: &Part) -> Result<Asked> {
         }
         let ended = answered.await?;
         let answer = answer.release();
-        ends.push(ended.clone());
+        ends.push(ended);
         finish(&file, owner, &ends)?;
         let len = ended.map_or(0, |envelope| envelope.len as usize);
         let wrong = || Class::INTERN.error(format!("rank {owner} has sent an answer that is none"));
@@ -252,7 +252,7 @@ fn finish(file: &File, owner: i32, ends: &[Outcome]) -> std::result::Result<(), 
                 }
                 return Err(Failed::Gone);
             }
-            Err(error) => return Err(Failed::Error(crate::comm::failed(error.clone()))),
+            Err(error) => return Err(Failed::Error(crate::comm::failed(*error))),
         }
     }
     Ok(())

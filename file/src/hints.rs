@@ -13,8 +13,8 @@ const REGION: u64 = 4 << 20;
 /// Greatest size of a region in bytes: an owner has memory for two regions.
 const REGION_MAX: u64 = 1 << 30;
 
-/// Bytes that may wait in the memory of an owner to be written without a hint: as many as a region has, so that
-/// records of several ranks in it can meet.
+/// Bytes that may wait in the memory of an owner to be written without a hint: as many as a region has, so
+/// that records of several ranks in it can meet.
 const WAITING: u64 = 4 << 20;
 const WAITING_MAX: u64 = 1 << 30;
 

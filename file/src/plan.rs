@@ -54,9 +54,9 @@ pub fn exchanged_ns(all: Load, ranks: u64, owners: u64) -> u64 {
 }
 
 /// Nanoseconds of a byte on its way to an owner and from there to the file. Interleaved records of two ranks
-/// took 1.4 to 1.9 us at 100 B and 8.8 to 11 us at 1000 B, on the machine above with twice as many busy threads
-/// as cores, on which MPICH's took 3.6 to 4.8 us at 100 B; half of that is taken. With half or twice of it
-/// records of up to 480 or 120 B go by owners instead of 240.
+/// took 1.4 to 1.9 us at 100 B and 8.8 to 11 us at 1000 B, on the machine above with twice as many busy
+/// threads as cores, on which MPICH's took 3.6 to 4.8 us at 100 B; half of that is taken. With half or twice
+/// of it records of up to 480 or 120 B go by owners instead of 240.
 const ASKED_NS_PER_BYTE: u64 = 4;
 
 /// Predicted nanoseconds if a process has owners do an access of its own: a request and an answer for each

@@ -17,15 +17,15 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-/// Reads of at least so many bytes go past it. Records of 4 KiB of two ranks, interleaved, took 2 times as long
-/// with it as MPICH's, which make a system call each, those of 100 B 0.3 times (tmpfs, two cores of an EPYC
-/// beside other processes).
+/// Reads of at least so many bytes go past it. Records of 4 KiB of two ranks, interleaved, took 2 times as
+/// long with it as MPICH's, which make a system call each, those of 100 B 0.3 times (tmpfs, two cores of an
+/// EPYC beside other processes).
 const LONG_READ: u64 = 1 << 10;
-/// Writes of at least so many bytes go past it, unless they follow each other: pieces with gaps are written one
-/// by one in the end.
+/// Writes of at least so many bytes go past it, unless they follow each other: pieces with gaps are written
+/// one by one in the end.
 const LONG_WRITE: u64 = 512;
-/// Writes that follow each other go past it from this length on: with it those of 1000 B took 0.4 times as long
-/// as MPICH's, those of 4 KiB 1.6 times (ext4, as above).
+/// Writes that follow each other go past it from this length on: with it those of 1000 B took 0.4 times as
+/// long as MPICH's, those of 4 KiB 1.6 times (ext4, as above).
 const LONG: u64 = 2 << 10;
 /// Bytes that wait at most, whatever an owner may keep.
 const BOUND: u64 = 256 << 10;

@@ -1,8 +1,11 @@
 /* Files: every way to access them, with any number of ranks. The first argument is a folder. */
+#define _GNU_SOURCE
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static int rank, size;
@@ -438,6 +441,30 @@ static void telling(const char *name)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* A write that waits in memory fails later: the next synchronisation tells it, once. */
+static void delayed(const char *name)
+{
+    enum { LIMIT = 100000 };
+    struct rlimit limit = {LIMIT, RLIM_INFINITY}, none = {RLIM_INFINITY, RLIM_INFINITY};
+    char data[100] = "", text[MPI_MAX_ERROR_STRING] = "";
+    int code, len;
+    MPI_File file = opened(name, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL);
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    CHECK(MPI_File_write_at(file, 2 * LIMIT + 100 * rank, data, 100, MPI_BYTE, MPI_STATUS_IGNORE));
+    code = MPI_File_sync(file);
+    expect_class(code, MPI_ERR_IO, __LINE__);
+    MPI_Error_string(code, text, &len);
+    if (!strstr(text, name) || !strstr(text, "are lost") || !strstr(text, "ulimit -f")) {
+        fprintf(stderr, "files.c:%d: rank %d: %s\n", __LINE__, rank, text);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    CHECK(MPI_File_write_at(file, 100 * rank, data, 100, MPI_BYTE, MPI_STATUS_IGNORE));
+    CHECK(MPI_File_sync(file));
+    setrlimit(RLIMIT_FSIZE, &none);
+    CHECK(MPI_File_close(&file));
+}
+
 static int converted;
 
 static int read_doubled(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *state)
@@ -719,6 +746,7 @@ int main(int argc, char **argv)
     pointers(name);
     atomic(name);
     telling(name);
+    delayed(name);
     representations(name);
     at_once(name);
     MPI_Finalize();

@@ -169,6 +169,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
         #[test]
         fn bytes_are_those_of_a_file_with_what_was_written(
             changes in prop::collection::vec(change(), 1..40),

@@ -85,6 +85,12 @@ impl Near {
         self.end = None;
     }
 
+    /// Forgets what is known of pieces, which were written past it.
+    fn forget(&mut self, pieces: &Pieces) {
+        self.cache.drop_pieces(pieces);
+        self.end = None;
+    }
+
     fn read(&mut self, file: &Arc<File>, pieces: &Pieces, memory: &Segments) -> Result<u64> {
         let mut data = Vec::with_capacity(pieces.len() as usize);
         if self.end.is_none() || !self.cache.read_known(pieces, &mut data) {
@@ -122,7 +128,12 @@ impl File {
         if !near.keeps(kind, pieces) || self.is_atomic() || self.others_are_open() {
             drop(near);
             self.settle();
-            return self.move_data(kind, data);
+            let done = self.move_data(kind, data);
+            if kind == Kind::Write {
+                // Another thread may have read what was there before, in the meantime.
+                lock(&self.near).forget(pieces);
+            }
+            return done;
         }
         let was_inside = IS_INSIDE.replace(true);
         let done = match kind {

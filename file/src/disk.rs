@@ -39,6 +39,10 @@ pub struct Disk {
     descriptor: OwnedFd,
     path: PathBuf,
     system: System,
+    /// It keeps what is written: it is no device.
+    is_regular: bool,
+    /// Numbers of its file system and of the file in it.
+    identity: (u64, u64),
 }
 
 /// Where a read goes on: in which piece, how far in it, and how many bytes have come.
@@ -66,14 +70,17 @@ impl Disk {
         let mode = Mode::from_raw_mode(opening.mode.unwrap_or(0o666));
         let fault = |errno| Fault::of(errno, "open", path);
         let descriptor = retry_on_intr(|| fs::open(path, flags, mode)).map_err(fault)?;
-        let kind = fs::FileType::from_raw_mode(fs::fstat(&descriptor).map_err(fault)?.st_mode);
+        let stat = fs::fstat(&descriptor).map_err(fault)?;
+        let kind = fs::FileType::from_raw_mode(stat.st_mode);
         match kind {
             fs::FileType::Directory => return Err(fault(Errno::ISDIR)),
             fs::FileType::Fifo | fs::FileType::Socket => return Err(fault(Errno::SPIPE)),
             _ => {}
         }
         let system = System::of(&fs::fstatfs(&descriptor).map_err(fault)?);
-        Ok(Disk { descriptor, path: path.into(), system })
+        let is_regular = kind == fs::FileType::RegularFile;
+        let identity = (stat.st_dev, stat.st_ino);
+        Ok(Disk { descriptor, path: path.into(), system, is_regular, identity })
     }
 
     /// Removes a file.
@@ -96,6 +103,16 @@ impl Disk {
     /// Its file system.
     pub fn system(&self) -> System {
         self.system
+    }
+
+    /// Whether both are the same file.
+    pub fn is_same(&self, other: &Disk) -> bool {
+        self.identity == other.identity
+    }
+
+    /// Whether it keeps what is written, so that a write may come later: it is no device.
+    pub fn is_regular(&self) -> bool {
+        self.is_regular
     }
 
     fn fault(&self, errno: Errno, what: &str) -> Fault {

@@ -27,6 +27,25 @@ pub enum Cause {
     Other,
 }
 
+impl Cause {
+    const ALL: [Cause; 9] = [
+        Cause::NoSuchFile,
+        Cause::Exists,
+        Cause::Access,
+        Cause::ReadOnly,
+        Cause::NoSpace,
+        Cause::Quota,
+        Cause::BadFile,
+        Cause::InUse,
+        Cause::Other,
+    ];
+
+    /// The cause with this number, as other processes are told.
+    pub(crate) fn numbered(number: u8) -> Cause {
+        Cause::ALL.get(usize::from(number)).copied().unwrap_or(Cause::Other)
+    }
+}
+
 /// An access that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
@@ -49,6 +68,11 @@ impl Fault {
             words(errno),
         );
         Fault { cause, text }
+    }
+
+    /// What a lower layer has worded already.
+    pub fn worded(cause: Cause, text: &str) -> Fault {
+        Fault { cause, text: text.to_string() }
     }
 
     /// A file that is shorter than it was, or a disk that takes nothing without saying why.

@@ -13,6 +13,14 @@ const REGION: u64 = 4 << 20;
 /// Greatest size of a region in bytes: an owner has memory for two regions.
 const REGION_MAX: u64 = 1 << 30;
 
+/// Bytes that may wait in the memory of an owner to be written without a hint: as many as a region has, so
+/// that records of several ranks in it can meet.
+const WAITING: u64 = 4 << 20;
+const WAITING_MAX: u64 = 1 << 30;
+
+/// Numbers that say what ranks agree on.
+pub const NUMBERS: usize = 7;
+
 /// A hint about the way of accesses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Switch {
@@ -33,6 +41,16 @@ impl Switch {
             "automatic" => Some(Switch::Automatic),
             _ => None,
         }
+    }
+}
+
+/// The hint about accesses of one process.
+fn alone(text: &str) -> Option<Switch> {
+    match text {
+        "owners" => Some(Switch::Enable),
+        "direct" => Some(Switch::Disable),
+        "automatic" => Some(Switch::Automatic),
+        _ => None,
     }
 }
 
@@ -57,6 +75,10 @@ pub struct Hints {
     stripe: Option<u64>,
     reads: Switch,
     writes: Switch,
+    /// Whether accesses of one process go by owners.
+    alone: Switch,
+    /// Bytes that may wait in memory to be written.
+    waiting: Option<u64>,
     /// Whether gaps between pieces are read with them.
     sieves: Switch,
     /// Permissions of a file that is created.
@@ -77,19 +99,24 @@ impl Hints {
         let both = switch("collective_buffering");
         self.reads = switch("romio_cb_read").or(both).unwrap_or(self.reads);
         self.writes = switch("romio_cb_write").or(both).unwrap_or(self.writes);
+        self.alone = given("nmad_indep_rw").and_then(|text| alone(text.trim())).unwrap_or(self.alone);
+        keep(&mut self.waiting, given("nmad_buffer_size").and_then(|text| text.trim().parse().ok()));
         self.sieves = switch("romio_ds_read").unwrap_or(self.sieves);
         let octal = |text: String| u32::from_str_radix(text.trim().trim_start_matches("0o"), 8).ok();
         self.mode = given("file_perm").and_then(octal).filter(|mode| *mode <= 0o777).or(self.mode);
     }
 
     /// Returns the hints as numbers, for the other ranks: all ranks use those of the first one.
-    pub fn numbers(&self) -> [i64; 5] {
+    pub fn numbers(&self) -> [i64; NUMBERS] {
         let number = |number: Option<u64>| number.map_or(0, |number| number as i64);
-        [number(self.owners), number(self.region), number(self.stripe), self.reads as i64, self.writes as i64]
+        let waiting = self.waiting.map_or(-1, |bytes| bytes.min(WAITING_MAX) as i64);
+        let [owners, region, stripe] = [self.owners, self.region, self.stripe].map(number);
+        let [reads, writes, alone] = [self.reads, self.writes, self.alone].map(|switch| switch as i64);
+        [owners, region, stripe, reads, writes, alone, waiting]
     }
 
     /// Sets the hints that must be the same on all ranks, from the numbers of the first rank.
-    pub fn agree(&mut self, numbers: [i64; 5]) {
+    pub fn agree(&mut self, numbers: [i64; NUMBERS]) {
         let number = |number: i64| u64::try_from(number).ok().filter(|number| *number > 0);
         let switch = |number: i64| {
             let all = [Switch::Automatic, Switch::Enable, Switch::Disable];
@@ -97,7 +124,18 @@ impl Hints {
         };
         [self.owners, self.region, self.stripe] =
             [number(numbers[0]), number(numbers[1]), number(numbers[2])];
-        [self.reads, self.writes] = [switch(numbers[3]), switch(numbers[4])];
+        [self.reads, self.writes, self.alone] = [numbers[3], numbers[4], numbers[5]].map(switch);
+        self.waiting = u64::try_from(numbers[6]).ok();
+    }
+
+    /// Returns the hint about owners for accesses of one process.
+    pub fn alone(&self) -> Switch {
+        self.alone
+    }
+
+    /// Returns the bytes that may wait in the memory of an owner to be written.
+    pub fn waiting(&self) -> u64 {
+        self.waiting.unwrap_or(WAITING).min(WAITING_MAX)
     }
 
     /// Returns the hint about owners for collective reads or writes.
@@ -117,8 +155,8 @@ impl Hints {
     }
 
     /// Returns the keys in force and their values, for a file with blocks of `block` bytes, opened by ranks
-    /// on these nodes.
-    pub fn told(&self, block: u64, nodes: &[u32]) -> Vec<(&'static str, String)> {
+    /// on these nodes; accesses of one rank go this `way`.
+    pub fn told(&self, block: u64, nodes: &[u32], way: &str) -> Vec<(&'static str, String)> {
         let regions = self.regions(block, nodes);
         let switch = |is_on| if is_on { Switch::Enable } else { Switch::Disable }.to_string();
         let mut told = vec![
@@ -132,6 +170,8 @@ impl Hints {
             // A write changes only the bytes of its pieces.
             ("romio_ds_write", switch(false)),
             ("romio_no_indep_rw", "false".into()),
+            ("nmad_indep_rw", way.to_string()),
+            ("nmad_buffer_size", self.waiting().to_string()),
             ("nb_proc", nodes.len().to_string()),
         ];
         told.extend(self.mode.map(|mode| ("file_perm", format!("{mode:04o}"))));
@@ -193,10 +233,19 @@ mod tests {
         assert_eq!(other, hints);
         hints.take(given(&[("file_perm", "0640"), ("romio_ds_read", "disable")]));
         assert_eq!((hints.mode, hints.gap()), (Some(0o640), 0));
-        let told = hints.told(4096, &[1, 1, 1, 2]);
-        for entry in
-            [("cb_nodes", "2"), ("file_perm", "0640"), ("romio_ds_read", "disable"), ("nb_proc", "4")]
-        {
+        hints.take(given(&[("nmad_indep_rw", "owners"), ("nmad_buffer_size", "0")]));
+        assert_eq!((hints.alone(), hints.waiting()), (Switch::Enable, 0));
+        let mut other = Hints::default();
+        other.agree(hints.numbers());
+        assert_eq!((other.alone(), other.waiting()), (Switch::Enable, 0));
+        let told = hints.told(4096, &[1, 1, 1, 2], "owners");
+        for entry in [
+            ("cb_nodes", "2"),
+            ("file_perm", "0640"),
+            ("romio_ds_read", "disable"),
+            ("nb_proc", "4"),
+            ("nmad_indep_rw", "owners"),
+        ] {
             assert!(told.iter().any(|(key, value)| (*key, value.as_str()) == entry), "{entry:?}");
         }
     }

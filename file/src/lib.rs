@@ -4,11 +4,15 @@
 //! Above the engine, whose segments of memory it fills and empties, and below MAD-MPI, which sends the
 //! messages. Here are the places in a file ([`piece`]), the division of a file into regions and their
 //! owners ([`regions`]), what processes tell each other about places ([`list`]), what an owner makes of the
-//! accesses of several processes ([`merge`]), the ways that an access may go and their predicted costs
-//! ([`plan`]), the hints of programs about that ([`hints`]), and the system calls ([`disk`]) with their
-//! errors ([`fault`]). It knows no type and no handle of MPI, and takes no lock of the file system.
+//! collective accesses of several processes ([`merge`]), what it is asked in accesses of one process
+//! ([`request`]) and does for them ([`owner`]), what a process keeps in memory ([`cache`], [`store`]), the
+//! ways that an access may go and their predicted costs ([`plan`]), the hints of programs about that
+//! ([`hints`]), and the system calls ([`disk`]) with their errors ([`fault`]). It knows no type and no handle
+//! of MPI, and takes no lock of the file system.
 #![deny(unsafe_code)]
 
+pub mod backing;
+pub mod cache;
 pub mod disk;
 pub mod fault;
 pub mod hints;
@@ -16,15 +20,24 @@ pub mod list;
 #[allow(unsafe_code)]
 mod memory;
 pub mod merge;
+pub mod owner;
+mod page;
 pub mod piece;
 pub mod plan;
 pub mod regions;
+pub mod request;
+pub mod store;
 pub mod system;
 
+pub use backing::Backing;
+pub use cache::Cache;
 pub use disk::{Disk, Opening};
 pub use fault::{Cause, Fault};
 pub use hints::Hints;
 pub use memory::joined;
+pub use owner::Owner;
 pub use piece::{Piece, Pieces};
 pub use regions::{Part, Regions};
+pub use request::{Answer, Ask, Request};
+pub use store::Store;
 pub use system::System;

@@ -21,8 +21,15 @@ pub(crate) fn room(memory: &Segments, offset: u64, len: u64, count: usize) -> Ve
     rest.iter().take(count).map(slice).collect()
 }
 
-#[cfg(test)]
+/// Bytes as memory of an access that ends before the caller uses them otherwise.
 pub(crate) fn lent(bytes: &mut [u8]) -> Segments {
-    // SAFETY: tests keep the bytes until they have looked at them.
+    // SAFETY: the promise of the callers, all in this crate: they keep the bytes until a system call that
+    // reads or fills them has returned.
     unsafe { Segments::from_raw(bytes.as_mut_ptr(), bytes.len()) }
+}
+
+/// Bytes as memory that an access only reads, as [`lent`].
+pub(crate) fn lent_to_read(bytes: &[u8]) -> Segments {
+    // SAFETY: as above; nothing is written there.
+    unsafe { Segments::from_raw(bytes.as_ptr().cast_mut(), bytes.len()) }
 }

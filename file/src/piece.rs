@@ -63,6 +63,40 @@ impl Pieces {
         Some((first, end))
     }
 
+    /// Divides them into runs of which each ascends.
+    pub fn ascending(&self) -> Vec<Pieces> {
+        let mut runs: Vec<Pieces> = Vec::new();
+        for piece in &self.list {
+            let ascends = |last: &Pieces| last.list.last().is_some_and(|last| last.end() <= piece.offset);
+            match runs.last_mut().filter(|last| ascends(last)) {
+                Some(last) => last.push(*piece),
+                None => runs.push(Pieces::from_iter([*piece])),
+            }
+        }
+        runs
+    }
+
+    /// Divides them into parts of at most `most` bytes, in their order.
+    pub fn chunks(&self, most: u64) -> Vec<Pieces> {
+        let mut chunks: Vec<Pieces> = Vec::new();
+        for piece in &self.list {
+            let mut rest = *piece;
+            while rest.len > 0 {
+                let room = chunks.last().map_or(0, |last| most - last.len);
+                if room == 0 {
+                    chunks.push(Pieces::default());
+                    continue;
+                }
+                let len = rest.len.min(room);
+                if let Some(last) = chunks.last_mut() {
+                    last.push(Piece { offset: rest.offset, len });
+                }
+                rest = Piece { offset: rest.offset + len, len: rest.len - len };
+            }
+        }
+        chunks
+    }
+
     /// Whether each piece begins behind the one before it.
     pub fn is_ascending(&self) -> bool {
         self.list.windows(2).all(|pair| pair[0].end() <= pair[1].offset)
@@ -89,7 +123,11 @@ mod tests {
             .collect();
         assert_eq!((pieces.count(), pieces.len(), pieces.hull()), (2, 10, Some((0, 18))));
         assert!(pieces.is_ascending());
+        let lens: Vec<u64> = pieces.chunks(3).iter().map(Pieces::len).collect();
+        assert_eq!(lens, [3, 3, 3, 1]);
+        assert_eq!(pieces.chunks(3)[2].list(), [Piece { offset: 6, len: 2 }, Piece { offset: 16, len: 1 }]);
         let back: Pieces = [(16, 2), (0, 4)].map(|(offset, len)| Piece { offset, len }).into_iter().collect();
+        assert_eq!((back.ascending().len(), pieces.ascending()), (2, vec![pieces.clone()]));
         assert!(!back.is_ascending());
         assert_eq!((back.hull(), Pieces::default().hull()), (Some((0, 18)), None));
     }

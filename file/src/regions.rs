@@ -40,6 +40,12 @@ impl Regions {
         &self.owners
     }
 
+    /// The same regions, of which the first owner has all.
+    pub fn of_one(mut self) -> Regions {
+        self.owners.truncate(1);
+        self
+    }
+
     /// The region of a byte.
     pub fn of(&self, offset: u64) -> u64 {
         offset / self.unit
@@ -48,6 +54,14 @@ impl Regions {
     /// The rank that owns a region.
     pub fn owner(&self, region: u64) -> i32 {
         self.owners[(region % self.owners.len() as u64) as usize]
+    }
+
+    /// The rank that owns a region if only some ranks are alive: the region of an owner that is gone belongs
+    /// to the next owner. `None`: none of them is alive.
+    pub fn owner_alive(&self, region: u64, is_alive: impl Fn(i32) -> bool) -> Option<i32> {
+        let first = (region % self.owners.len() as u64) as usize;
+        let (before, from) = self.owners.split_at(first);
+        from.iter().chain(before).copied().find(|rank| is_alive(*rank))
     }
 
     /// Divides an access whose pieces ascend by regions; the parts ascend.

@@ -109,7 +109,7 @@ fn traced() -> ExitCode {
 /// Prints by how much a call that is noted takes longer: half of what a pair of messages does.
 fn in_turns() -> ExitCode {
     api::init().expect("a job of one process");
-    assert!(api::is_traced(), "the trace has begun");
+    assert!(api::is_observed(), "the trace has begun");
     let (out, mut into) = ([7u8; 8], [0u8; 8]);
     let mut turn = |note: fn(&'static str, &mut dyn FnMut())| {
         let start = Instant::now();

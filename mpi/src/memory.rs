@@ -95,6 +95,12 @@ pub(crate) fn change_word(at: *mut c_void, mut change: impl FnMut(u64) -> u64) -
     old
 }
 
+/// A word that threads and processes change in one step. Its address is a multiple of eight.
+pub(crate) fn load_word(at: *mut c_void) -> u64 {
+    // SAFETY: as above.
+    unsafe { AtomicU64::from_ptr(at.cast()) }.load(Ordering::SeqCst)
+}
+
 /// Whether bytes of the program's are the same.
 #[inline(always)]
 pub(crate) fn is_same(one: *const c_void, other: *const c_void, len: usize) -> bool {

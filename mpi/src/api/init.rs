@@ -5,6 +5,7 @@ use crate::constant::ThreadLevel;
 use crate::errhandler;
 use crate::error::Result;
 use crate::fault;
+use crate::file;
 use crate::handle::Comm;
 use crate::health;
 use crate::join;
@@ -65,6 +66,7 @@ pub fn finalize() -> Result<()> {
         let named = Named::of(comm)?;
         named.comm.attributes().delete_all(comm.0).map_err(|error| error.on(Some(named.clone())))?;
     }
+    file::release();
     wait_for_orphans(world);
     // Without a buffer there is nothing to wait for.
     let _ = process().flush();

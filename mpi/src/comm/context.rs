@@ -22,6 +22,10 @@ pub(crate) const FRAMES: Context = Context(LAST << COLLECTIVE.trailing_ones());
 /// The context of messages about failures, of a number that is never given out either.
 pub(crate) const FAULTS: Context = Context((LAST + 1) << COLLECTIVE.trailing_ones());
 
+/// The context of what ranks ask the owners of regions of files, of a number that is never given out either;
+/// tags tell the files apart.
+pub(crate) const FILES: Context = Context((LAST + 2) << COLLECTIVE.trailing_ones());
+
 /// The number of communicators whose own is not agreed upon yet; nobody may use them.
 pub(super) const AWAITED: u32 = (Context::LIMIT >> COLLECTIVE.trailing_ones()) - 1;
 

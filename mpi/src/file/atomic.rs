@@ -1,76 +1,33 @@
-//! Atomic mode: one access at a time to bytes that several want, by the lock of a window of rank 0.
+//! Atomic mode: one rank owns the whole file, and does what all others want one after the other.
 
-use super::{File, Kind, lock};
-use crate::api;
-use crate::comm::{Named, gathered};
+use super::File;
+use crate::comm::gathered;
 use crate::error::{Class, Result};
-use crate::handle::{Info, Win};
-use crate::window::{self, EXCLUSIVE, SHARED};
-use std::sync::MutexGuard;
-
-/// The lock of a file in atomic mode.
-pub(super) struct Lock(Win);
-
-/// The lock, held until it is let go.
-pub(super) struct Held<'a>(Option<(Win, MutexGuard<'a, ()>)>);
-
-impl Lock {
-    fn new(on: &Named) -> Result<Lock> {
-        Ok(Lock(api::win_allocate(0, 1, Info::NULL, on.handle)?.1))
-    }
-
-    /// Ends it; all ranks call.
-    pub(super) fn free(self) -> Result<()> {
-        api::win_free(&mut { self.0 })
-    }
-}
-
-impl Held<'_> {
-    /// Lets the lock go.
-    pub(super) fn release(self) -> Result<()> {
-        self.0.map_or(Ok(()), |(win, _turn)| window::lookup(win)?.unlock(0))
-    }
-}
+use std::sync::Arc;
 
 impl File {
     /// Whether it is in atomic mode.
     pub(crate) fn is_atomic(&self) -> bool {
-        lock(&self.atomic).is_some()
+        self.layout().is_atomic
     }
 
     /// `MPI_File_set_atomicity`
     ///
     /// # Errors
-    /// Ranks give something else.
-    pub(crate) fn set_atomicity(&self, is_atomic: bool) -> Result<()> {
+    /// Ranks give something else, or data that were written before are lost.
+    pub(crate) fn set_atomicity(self: &Arc<File>, is_atomic: bool) -> Result<()> {
         let all = gathered(&self.on.comm, &[i64::from(is_atomic)])?;
         if let Some(rank) = all.iter().position(|other| (*other != 0) != is_atomic) {
             let text = format_args!("rank {rank} sets the opposite mode: all ranks must set the same");
             return Err(self.error(Class::NOT_SAME, text));
         }
-        let old = lock(&self.atomic).take();
-        match (old, is_atomic) {
-            (Some(old), true) => *lock(&self.atomic) = Some(old),
-            (Some(old), false) => old.free()?,
-            (None, true) => {
-                let new = Lock::new(&self.on)?;
-                *lock(&self.atomic) = Some(new);
-            }
-            (None, false) => {}
+        if self.is_atomic() == is_atomic {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    /// Waits for the turn of an access in atomic mode; in the other mode there is nothing to wait for.
-    ///
-    /// # Errors
-    /// A rank that may hold the lock is gone.
-    pub(super) fn hold(&self, kind: Kind) -> Result<Held<'_>> {
-        let Some(win) = lock(&self.atomic).as_ref().map(|lock| lock.0) else { return Ok(Held(None)) };
-        // A process has the lock of a window once.
-        let turn = lock(&self.turn);
-        let kind = if kind == Kind::Write { EXCLUSIVE } else { SHARED };
-        window::lookup(win)?.lock(kind, 0, 0)?;
-        Ok(Held(Some((win, turn))))
+        let handed = self.hand_over();
+        self.lay_out(is_atomic);
+        // No rank accesses the file before all know the owner.
+        self.together(&[0])?;
+        handed
     }
 }

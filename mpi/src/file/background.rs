@@ -1,67 +1,61 @@
-//! Accesses of one process that go on while the program computes: a thread makes the system calls, since none
-//! of those on files ends early.
+//! A thread that makes system calls on files while the program computes, since none of them ends early: those
+//! of accesses of this process, and those that owners make for others.
 
-use super::owner::Of;
-use super::transfer::Transfer;
-use crate::error::Result;
-use crate::request::Ended;
-use crate::status::Status;
-use crate::task::Work;
-use crate::world::{World, world};
+use crate::world::world;
+use std::pin::Pin;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+use std::task::{Context, Poll};
 use std::thread;
 
-/// An access and the place for its end.
-struct Job {
-    transfer: Transfer,
-    end: Arc<OnceLock<Result<Status>>>,
-}
+/// What the thread does.
+type Job = Box<dyn FnOnce() + Send>;
 
 /// The way to the thread; none: the system has none left.
 static THREAD: LazyLock<Mutex<Option<Sender<Job>>>> = LazyLock::new(|| {
     let (to, jobs) = channel::<Job>();
-    let work = move || {
-        for Job { transfer, end } in jobs {
-            // The only thread that sets it.
-            let _ = end.set(transfer.perform());
-            // A thread that waits for it may sleep; when nobody uses MPI any more, none does.
-            if let Ok(world) = world() {
-                world.node().rouse();
-            }
-        }
-    };
+    let work = move || jobs.into_iter().for_each(|job| job());
     let thread = thread::Builder::new().name("nmad-file".into()).spawn(work);
     Mutex::new(thread.is_ok().then_some(to))
 });
 
-/// An access that goes on.
-pub(super) struct Running {
-    of: Of,
-    end: Arc<OnceLock<Result<Status>>>,
-}
-
-/// Begins an access. None: there is no thread for it, and it has been done.
-pub(super) fn begin(transfer: Transfer) -> std::result::Result<Running, Result<Status>> {
-    let (of, end) = (Of(transfer.file.clone()), Arc::new(OnceLock::new()));
+/// Has the thread do something; where there is no thread, it is done at once.
+pub(super) fn run(job: impl FnOnce() + Send + 'static) {
     let to = THREAD.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let Some(to) = to else { return Err(transfer.perform()) };
-    match to.send(Job { transfer, end: end.clone() }) {
-        Ok(()) => Ok(Running { of, end }),
-        Err(back) => Err(back.0.transfer.perform()),
+    match to {
+        None => job(),
+        Some(to) => {
+            if let Err(back) = to.send(Box::new(job)) {
+                back.0();
+            }
+        }
     }
 }
 
-impl Work for Running {
-    fn advance(&mut self, _: &World) -> Option<Ended> {
-        Some(ended(&self.of, self.end.get()?.clone()))
-    }
+/// As [`run`], of something that has an answer. It begins at once.
+pub(super) fn answer<R: Clone + Send + Sync + 'static>(
+    job: impl FnOnce() -> R + Send + 'static,
+) -> Answer<R> {
+    let place = Arc::new(OnceLock::new());
+    let answer = Answer(place.clone());
+    run(move || {
+        // The only one that sets it.
+        let _ = place.set(job());
+        // A thread that waits for it may sleep; when nobody uses MPI any more, none does.
+        if let Ok(world) = world() {
+            world.node().rouse();
+        }
+    });
+    answer
 }
 
-/// How an access has ended whose end another call tells.
-pub(super) fn ended(of: &Of, end: Result<Status>) -> Ended {
-    match end {
-        Ok(status) => Ended::well(status),
-        Err(error) => Ended::badly(Status::SENT, error.on(Some(of.clone()))),
+/// An answer that another thread gives.
+pub(super) struct Answer<R>(pub(super) Arc<OnceLock<R>>);
+
+impl<R: Clone> Future for Answer<R> {
+    type Output = R;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<R> {
+        self.0.get().map_or(Poll::Pending, |answer| Poll::Ready(answer.clone()))
     }
 }

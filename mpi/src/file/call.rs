@@ -1,9 +1,9 @@
 //! The calls that move data: of one process and of all, which return at the end or before.
 
 use super::collective::{self, Parties};
-use super::owner::Of;
+use super::of::Of;
 use super::transfer::Asked;
-use super::{Buffer, File, Kind, background, lock, share};
+use super::{Buffer, File, Kind, lock, share};
 use crate::error::{Class, Result};
 use crate::handle::{self, Request};
 use crate::request::State;
@@ -60,7 +60,7 @@ pub(crate) fn alone(
     file.check(kind, start)?;
     let asked = Asked::new(kind, buffer)?;
     let offset = file.begin(&asked, start)?;
-    let ended = asked.at(&file, offset)?.perform_in_turn()?;
+    let ended = asked.at(&file, offset)?.perform()?;
     if let Some(status) = status {
         *status = ended;
     }
@@ -81,19 +81,13 @@ pub(crate) fn alone_later(
     let asked = Asked::new(kind, buffer)?;
     let offset = file.begin(&asked, start)?;
     let transfer = asked.at(&file, offset)?;
-    // Functions of the program run on its own threads, and locks are those of the calling thread.
-    let running = if file.is_atomic() {
-        Err(transfer.perform_in_turn())
-    } else if transfer.is_converted() {
-        Err(transfer.perform())
-    } else {
-        background::begin(transfer)
-    };
-    Ok(match running {
-        Ok(running) => State::Task(task::start(world()?, Box::new(running)), file.on.clone()),
-        Err(end) => State::Ended(background::ended(&Of(file), end)),
+    file.settle();
+    if transfer.kind() == Kind::Write {
+        file.prefer_owners(&transfer.pieces);
     }
-    .into_request())
+    let of = Of(file.clone());
+    let work = Async::new(async move { transfer.perform_later().await.map_err(|error| error.on(Some(of))) });
+    Ok(State::Task(task::start(world()?, Box::new(work)), file.on.clone()).into_request())
 }
 
 /// The access of all ranks, as something that goes on. What is wrong with the arguments of this rank is told
@@ -103,6 +97,7 @@ fn together(
     (kind, start): (Kind, Start),
     buffer: Buffer,
 ) -> impl Future<Output = Result<Status>> + Send + use<> {
+    file.settle();
     let parties = Parties::new(file);
     let asked = Asked::new(kind, buffer);
     let first = match (&asked, start) {

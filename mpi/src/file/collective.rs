@@ -2,6 +2,7 @@
 //! how it has ended.
 
 use super::exchange::Exchange;
+use super::layout::Layout;
 use super::lost::UnlessLost;
 use super::transfer::{Asked, Transfer};
 use super::whole::told_of_failures;
@@ -34,6 +35,8 @@ impl Parties {
     }
 }
 
+const NUMBERS: usize = 6;
+
 /// What a rank tells the others about its access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Want {
@@ -42,24 +45,28 @@ struct Want {
     load: Load,
     /// Its pieces ascend, so that they can be divided by regions.
     ascends: bool,
+    /// It goes by owners if it is one of one rank.
+    by_owners: bool,
 }
 
 impl Want {
-    fn of(transfer: Option<&Transfer>) -> Want {
+    fn of(file: &File, transfer: Option<&Transfer>) -> Want {
         let hull = transfer.and_then(|transfer| transfer.pieces.hull());
         let (begin, end) = hull.unwrap_or((0, 0));
         let load = transfer.map_or(Load::default(), |transfer| Load::of(&transfer.pieces));
-        Want { begin, end, load, ascends: transfer.is_none_or(|transfer| transfer.pieces.is_ascending()) }
+        let ascends = transfer.is_none_or(|transfer| transfer.pieces.is_ascending());
+        Want { begin, end, load, ascends, by_owners: file.goes_by_owners() }
     }
 
-    fn numbers(self) -> [i64; 5] {
-        let Want { begin, end, load, ascends } = self;
-        [begin as i64, end as i64, load.pieces as i64, load.bytes as i64, i64::from(ascends)]
+    fn numbers(self) -> [i64; NUMBERS] {
+        let Want { begin, end, load, ascends, by_owners } = self;
+        let flags = [ascends, by_owners].map(i64::from);
+        [begin as i64, end as i64, load.pieces as i64, load.bytes as i64, flags[0], flags[1]]
     }
 
-    fn from([begin, end, pieces, bytes, ascends]: [i64; 5]) -> Want {
+    fn from([begin, end, pieces, bytes, ascends, by_owners]: [i64; NUMBERS]) -> Want {
         let load = Load { pieces: pieces as u64, bytes: bytes as u64 };
-        Want { begin: begin as u64, end: end as u64, load, ascends: ascends != 0 }
+        Want { begin: begin as u64, end: end as u64, load, ascends: ascends != 0, by_owners: by_owners != 0 }
     }
 }
 
@@ -100,16 +107,14 @@ async fn steps(
 ) -> Result<Status> {
     let asked = if ordered { in_order(&file, asked, (&order, &base)).await? } else { asked };
     let transfer = asked.and_then(|(asked, offset)| asked.at(&file, offset.unwrap_or(0)));
-    let want = Want::of(transfer.as_ref().ok());
+    let want = Want::of(&file, transfer.as_ref().ok());
     let all = decode(&wants.gather(encode(&want.numbers())).await?);
-    let all: Vec<Want> = all.as_chunks::<5>().0.iter().map(|numbers| Want::from(*numbers)).collect();
-    let regions = lock(&file.hints).regions(file.disk.system().block, &file.nodes);
-    let choice = choose(&file, kind, &all, &regions);
+    let all: Vec<Want> = all.as_chunks::<NUMBERS>().0.iter().map(|numbers| Want::from(*numbers)).collect();
+    let layout = file.layout();
+    let choice = choose(&file, kind, &all, &layout);
+    let regions = &layout.regions;
     if file.rank() == 0 && crate::collective::explains() {
-        tell_user(format_args!(
-            "nmad: {}",
-            Told { file: &file, kind, all: &all, regions: &regions, choice: &choice }
-        ));
+        tell_user(format_args!("nmad: {}", Told { file: &file, kind, all: &all, regions, choice: &choice }));
     }
     let (transfer, wrong) = match transfer {
         Ok(transfer) => (Some(transfer), None),
@@ -117,12 +122,18 @@ async fn steps(
     };
     // What is wrong with the arguments of one rank is an error of that rank only.
     let (ended, failed) = match choice.way {
-        Way::Direct => match transfer.map(Transfer::perform).transpose() {
-            Ok(ended) => (ended, None),
-            Err(error) => (None, Some(error)),
-        },
+        Way::Direct => {
+            let ended = match transfer {
+                None => Ok(None),
+                Some(transfer) => transfer.perform_together().await.map(Some),
+            };
+            match ended {
+                Ok(ended) => (ended, None),
+                Err(error) => (None, Some(error)),
+            }
+        }
         Way::Owners => {
-            let exchange = Exchange { file: &file, kind, wire: &wire, regions: &regions };
+            let exchange = Exchange { file: &file, kind, wire: &wire, layout: &layout };
             let (done, failed) = exchange.run(transfer.as_ref()).await;
             let ended = transfer.map(|transfer| transfer.finish(done)).transpose();
             match ended {
@@ -158,13 +169,13 @@ async fn in_order(
 }
 
 /// Chooses the way of an access, alike on all ranks.
-fn choose(file: &File, kind: Kind, all: &[Want], regions: &Regions) -> Choice {
+fn choose(file: &File, kind: Kind, all: &[Want], layout: &Layout) -> Choice {
     let sum = all.iter().fold(Load::default(), |sum, want| Load {
         pieces: sum.pieces + want.load.pieces,
         bytes: sum.bytes + want.load.bytes,
     });
     let direct_ns = all.iter().map(|want| want.load.direct_ns(kind == Kind::Read)).max().unwrap_or(0);
-    let owners_ns = plan::exchanged_ns(sum, all.len() as u64, regions.owners().len() as u64);
+    let owners_ns = plan::exchanged_ns(sum, all.len() as u64, layout.regions.owners().len() as u64);
     let overlap = meet(all, 1);
     let hint = lock(&file.hints).exchanges(kind == Kind::Read);
     let is_apart = file.is_coherent() || !meet(all, file.disk.system().block);
@@ -172,7 +183,10 @@ fn choose(file: &File, kind: Kind, all: &[Want], regions: &Regions) -> Choice {
         _ if all.len() == 1 => (Way::Direct, "one rank"),
         _ if all.iter().any(|want| !want.ascends) => (Way::Direct, "pieces do not ascend"),
         _ if !is_apart => (Way::Owners, "nodes do not see each other's writes"),
-        _ if overlap && file.is_atomic() => (Way::Owners, "atomic mode"),
+        _ if !layout.is_atomic && all.iter().any(|want| want.by_owners) => {
+            (Way::Owners, "accesses of one rank go by owners")
+        }
+        _ if overlap && layout.is_atomic => (Way::Owners, "atomic mode"),
         Switch::Enable => (Way::Owners, "hint"),
         Switch::Disable => (Way::Direct, "hint"),
         Switch::Automatic if owners_ns < direct_ns => (Way::Owners, "predicted"),
@@ -231,7 +245,7 @@ mod tests {
     use super::*;
 
     fn want(begin: u64, end: u64) -> Want {
-        Want { begin, end, load: Load { pieces: 1, bytes: end - begin }, ascends: true }
+        Want { begin, end, load: Load { pieces: 1, bytes: end - begin }, ascends: true, by_owners: false }
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! once, and sends every rank its own. A failure of the file system does not end the exchange: all messages
 //! go on, so that nobody waits in vain, and all ranks hear of it at the end.
 
+use super::layout::Layout;
 use super::transfer::Transfer;
 use super::wire::{Counted, Side, Wire};
 use super::{File, Kind, error_of, lock};
@@ -36,7 +37,7 @@ pub(super) struct Exchange<'a> {
     pub(super) file: &'a File,
     pub(super) kind: Kind,
     pub(super) wire: &'a Wire,
-    pub(super) regions: &'a Regions,
+    pub(super) layout: &'a Layout,
 }
 
 /// What a rank announces of a part: region, bytes of the list, bytes of data.
@@ -72,13 +73,17 @@ impl Failures {
 }
 
 impl Exchange<'_> {
+    fn regions(&self) -> &Regions {
+        &self.layout.regions
+    }
+
     /// Runs it: bytes of this rank's access that were done, and what went wrong.
     pub(super) async fn run(&self, transfer: Option<&Transfer>) -> (u64, Option<Error>) {
-        let parts = transfer.map_or(Vec::new(), |transfer| self.regions.divide(&transfer.pieces));
+        let parts = transfer.map_or(Vec::new(), |transfer| self.regions().divide(&transfer.pieces));
         let memory = transfer.map_or(Segments::empty(), |transfer| transfer.memory.clone());
         let me = self.file.rank();
         let (own, others): (Vec<Part>, Vec<Part>) =
-            parts.into_iter().partition(|part| self.regions.owner(part.region) == me);
+            parts.into_iter().partition(|part| self.regions().owner(part.region) == me);
         let client = self.ask(&others, &memory);
         let owner = self.own(&own, &memory);
         let ((asked, first), (owned, second)) = Both::new(client, owner).await;
@@ -90,9 +95,9 @@ impl Exchange<'_> {
         let mut failures = Failures::default();
         let lists: Vec<Vec<u8>> = parts.iter().map(|part| list::encode(&part.pieces)).collect();
         let mut announcing = Vec::new();
-        for &owner in self.regions.owners().iter().filter(|owner| **owner != self.file.rank()) {
+        for &owner in self.regions().owners().iter().filter(|owner| **owner != self.file.rank()) {
             let entries =
-                parts.iter().zip(&lists).filter(|(part, _)| self.regions.owner(part.region) == owner);
+                parts.iter().zip(&lists).filter(|(part, _)| self.regions().owner(part.region) == owner);
             let entries: Vec<i64> = entries
                 .flat_map(|(part, list)| [part.region as i64, list.len() as i64, part.pieces.len() as i64])
                 .collect();
@@ -106,12 +111,12 @@ impl Exchange<'_> {
             }
         }
         let (mut under_way, mut done) = (VecDeque::new(), 0);
-        let most = AHEAD * self.regions.owners().len();
+        let most = AHEAD * self.regions().owners().len();
         for (part, list) in parts.iter().zip(lists) {
             if under_way.len() == most {
                 done += self.ended(under_way.pop_front(), &mut failures).await;
             }
-            let owner = self.regions.owner(part.region);
+            let owner = self.regions().owner(part.region);
             let data = memory.slice(part.begin, part.pieces.len());
             under_way.push_back(self.begin(owner, list, data));
         }
@@ -147,7 +152,7 @@ impl Exchange<'_> {
     /// The side of an owner: bytes of its own access that were done.
     async fn own(&self, parts: &[Part], memory: &Segments) -> (u64, Option<Error>) {
         let mut failures = Failures::default();
-        if !self.regions.owners().contains(&self.file.rank()) {
+        if !self.regions().owners().contains(&self.file.rank()) {
             return (0, None);
         }
         let announced = self.announced(&mut failures).await;
@@ -219,8 +224,8 @@ impl Exchange<'_> {
     /// Whether an entry is about a part of a region of this owner.
     fn is_part(&self, [region, list_len, data_len]: &Entry) -> bool {
         let is_own =
-            u64::try_from(*region).is_ok_and(|region| self.regions.owner(region) == self.file.rank());
-        let most = i64::try_from(self.regions.unit()).unwrap_or(i64::MAX);
+            u64::try_from(*region).is_ok_and(|region| self.regions().owner(region) == self.file.rank());
+        let most = i64::try_from(self.regions().unit()).unwrap_or(i64::MAX);
         is_own && (1..=most).contains(data_len) && (1..=data_len.saturating_mul(LIST_MAX)).contains(list_len)
     }
 
@@ -268,19 +273,25 @@ impl Exchange<'_> {
         all.sort_by_key(|(rank, ..)| *rank);
         let pieces: Vec<Pieces> = all.iter().map(|(_, pieces, _)| pieces.clone()).collect();
         let Some(merged) = merge::merge(&pieces) else {
-            return all.iter().try_for_each(|(_, pieces, memory)| self.file.disk.write(pieces, memory));
+            return all.iter().try_for_each(|(_, pieces, memory)| self.put(pieces, memory));
         };
         let source = |source: &merge::Source| all[source.access].2.slice(source.begin, source.piece.len);
         if merged.pieces.len() >= SHORT * merged.sources.len() as u64 {
             let slices: Vec<Segments> = merged.sources.iter().map(source).collect();
-            return self.file.disk.write(&merged.pieces, &joined(&slices));
+            return self.put(&merged.pieces, &joined(&slices));
         }
         let mut copy = Vec::with_capacity(merged.pieces.len() as usize);
         merged.sources.iter().for_each(|each| source(each).append_to(&mut copy));
         let copy = Kept::new(copy);
-        let written = self.file.disk.write(&merged.pieces, &copy.segments());
+        let written = self.put(&merged.pieces, &copy.segments());
         copy.release();
         written
+    }
+
+    /// Writes to the file; what single ranks have written there before and waits is older.
+    fn put(&self, pieces: &Pieces, memory: &Segments) -> std::result::Result<(), nmad_file::Fault> {
+        lock(&self.file.owner).cache.drop_pieces(pieces);
+        self.file.disk.write(pieces, memory)
     }
 
     /// Reads what ranks want of one region, and sends it: bytes that were read for this rank.
@@ -295,6 +306,7 @@ impl Exchange<'_> {
         let union = merge::union(&wanted);
         let data = Kept::new(vec![0; union.len() as usize]);
         let gap = lock(&self.file.hints).gap();
+        lock(&self.file.owner).cache.write_out(&self.file.disk);
         let read = self.file.disk.read(&union, &data.segments(), gap).map_err(error_of);
         let len = failures.note(read).unwrap_or(0);
         let whole = data.segments();

@@ -3,23 +3,28 @@
 //! The protocol crate `nmad-file` knows which bytes of a file an access touches, who owns them, and how the
 //! system is called; this module maps MPI onto it. A file is opened and closed in [`open`]. Where data lie
 //! is said by its [`view`], in the [`representation`] of the view; file pointers are in [`pointer`]. Every
-//! access is prepared in [`transfer`], which is the one place that calls the file system for data, and
-//! begins in [`call`]. What all ranks do together is in [`collective`], whose exchange with the owners of
-//! regions is [`exchange`]; [`whole`] has the collective calls that move no data. No lock of the file
-//! system is taken: atomic mode uses the lock of a window ([`atomic`]), and so does the shared file
-//! pointer.
+//! access is prepared in [`transfer`] and begins in [`call`]. Who calls the file system for which region, and
+//! why, is the [`layout`]. An access of one rank is a system call or, by owners, messages ([`asking`]) that
+//! the owners serve ([`service`]). What all ranks do together is in [`collective`], whose exchange with the
+//! owners of regions is [`exchange`]; [`whole`] has the collective calls that move no data. No lock of the
+//! file system is taken: in atomic mode ([`atomic`]) one rank owns the file.
 
 mod amode;
+mod asking;
 mod atomic;
 mod background;
 pub(crate) mod call;
 mod collective;
 mod exchange;
+mod layout;
 mod lost;
+mod near;
+mod of;
 pub(crate) mod open;
-mod owner;
 pub(crate) mod pointer;
 pub(crate) mod representation;
+mod route;
+mod service;
 pub(crate) mod split;
 mod transfer;
 pub(crate) mod view;
@@ -27,6 +32,7 @@ pub(crate) mod whole;
 mod wire;
 
 pub(crate) use amode::Amode;
+pub(crate) use near::release;
 pub(crate) use transfer::Buffer;
 
 use crate::comm::Named;
@@ -36,12 +42,17 @@ use crate::group::Group;
 use crate::handle::{self, DYNAMIC};
 use crate::info::Infos;
 use crate::table::Table;
-use atomic::Lock;
-use nmad_file::{Cause, Disk, Fault, Hints};
-use pointer::Shared;
+use crate::task::block_on;
+use layout::Layout;
+use near::Near;
+use nmad_file::hints::Switch;
+use nmad_file::{Cause, Disk, Fault, Hints, Owner};
+use pointer::{Shared, Word};
+use service::Reply;
 use split::Split;
+use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use view::View;
 
@@ -68,9 +79,21 @@ pub(crate) struct File {
     /// The individual file pointer, in elementary types of the view.
     position: Mutex<i64>,
     shared: Shared,
-    atomic: Mutex<Option<Lock>>,
-    /// Held by the thread that has the lock of atomic mode, or waits for it.
-    turn: Mutex<()>,
+    layout: Mutex<Arc<Layout>>,
+    /// The regions of this rank. A thread with the node's lock does not wait for it.
+    owner: Mutex<Owner<Reply>>,
+    /// Short records of this rank.
+    near: Mutex<Near>,
+    /// This process has the file open more than once.
+    is_twice: AtomicBool,
+    /// Not 0: accesses of one rank go by owners, until the next hand-over. None: they never change.
+    word: Option<Word>,
+    /// Requests to it that a thread has to do.
+    busy: AtomicUsize,
+    /// Number of the next request to another owner.
+    asked: AtomicU32,
+    /// Owners that are gone.
+    gone: Mutex<BTreeSet<i32>>,
     split: Mutex<Option<Split>>,
     hints: Mutex<Hints>,
     /// By rank: the number of its node.
@@ -98,9 +121,20 @@ impl File {
     /// The hints that are in force.
     pub(crate) fn info(&self) -> Infos {
         let told = Infos::default();
-        let entries = lock(&self.hints).told(self.disk.system().block, &self.nodes);
+        let way = self.way();
+        let entries = lock(&self.hints).told(self.disk.system().block, &self.nodes, way);
         entries.iter().for_each(|(key, value)| told.set(key, value));
         told
+    }
+
+    /// How accesses of one rank go, as the hint says it.
+    fn way(&self) -> &'static str {
+        let may_change = self.word.is_some() && lock(&self.hints).alone() == Switch::Automatic;
+        match (self.layout().by_owners, may_change) {
+            (true, _) => "owners",
+            (false, true) => "automatic",
+            (false, false) => "direct",
+        }
     }
 
     pub(crate) fn errhandler(&self) -> Arc<Handler> {
@@ -134,8 +168,18 @@ impl File {
     }
 
     /// Its length in bytes.
-    pub(crate) fn size(&self) -> Result<i64> {
-        Ok(self.disk.size().map_err(error_of)? as i64)
+    pub(crate) fn size(self: &Arc<File>) -> Result<i64> {
+        self.settle();
+        Ok(self.end()? as i64)
+    }
+
+    /// Where it ends, without what waits in the memory of this rank.
+    fn end(self: &Arc<File>) -> Result<u64> {
+        let file = self.clone();
+        match self.goes_by_owners() {
+            true => block_on(async move { asking::end(&file).await }),
+            false => self.disk.size().map_err(error_of),
+        }
     }
 
     /// An error that names the file.

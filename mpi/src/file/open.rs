@@ -1,9 +1,11 @@
 //! How files are opened, closed and removed.
 
+use super::layout::{self, Layout, Reason};
+use super::near::Near;
 use super::pointer::Shared;
 use super::view::View;
 use super::whole::told_of_failures;
-use super::{Amode, FILES, File, error_of, lock, share};
+use super::{Amode, FILES, File, error_of, lock, service, share};
 use crate::algorithm::check::number;
 use crate::api;
 use crate::comm::{self, Named};
@@ -14,9 +16,10 @@ use crate::info;
 use crate::objects;
 use crate::task::block_on;
 use crate::world::world;
-use nmad_file::{Disk, Fault, Hints};
+use nmad_file::hints::NUMBERS;
+use nmad_file::{Disk, Fault, Hints, Owner};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Prefixes by which programs name the file system for ROMIO: this library asks the system.
@@ -29,10 +32,10 @@ struct Row {
     wrong: i64,
     amode: i64,
     name: i64,
-    hints: [i64; 5],
+    hints: [i64; NUMBERS],
 }
 
-const ROW: usize = 8;
+const ROW: usize = 3 + NUMBERS;
 
 impl Row {
     fn numbers(self) -> [i64; ROW] {
@@ -68,7 +71,7 @@ pub(crate) fn open(handle: Comm, name: &str, bits: i32, info: Info) -> Result<ha
 }
 
 fn opened(on: Named, name: &str, bits: i32, info: Info) -> Result<handle::File> {
-    let mut hints = Hints::default();
+    let mut hints = layout::initial()?;
     let arguments = Amode::new(bits).and_then(|amode| {
         info::optional(info)?.iter().for_each(|info| hints.take(|key| info.get(key)));
         Ok(amode)
@@ -142,16 +145,31 @@ fn assemble(on: Named, (end, disk): (u64, Disk), amode: Amode, hints: Hints) -> 
     let world = world()?;
     let nodes = comm::foreign::nodes(world, on.comm.local().processes());
     let end = end as i64;
-    let shared = Shared::new(&on, end)?;
+    let (shared, word) = Shared::new(&on, end)?;
+    let system = disk.system();
+    let reason = Reason {
+        is_atomic: false,
+        is_coherent: system.is_coherent(nodes.iter().any(|node| *node != nodes[0])),
+        writes: amode.writes(),
+    };
+    let layout = Layout::new(&hints, system.block, &nodes, &reason);
+    let waiting = layout::waiting(&disk, &hints);
+    let word = word.filter(|_| nodes.len() > 1 && reason.is_coherent);
     let file = Arc::new(File {
         on,
-        disk,
         amode,
         view: Mutex::new(Arc::new(View::of_bytes())),
         position: Mutex::new(end),
         shared,
-        atomic: Mutex::default(),
-        turn: Mutex::default(),
+        owner: Mutex::new(Owner::new(layout.regions.unit(), waiting)),
+        layout: Mutex::new(Arc::new(layout)),
+        disk,
+        near: Mutex::new(Near::new(waiting)),
+        is_twice: AtomicBool::new(false),
+        word,
+        busy: AtomicUsize::new(0),
+        asked: AtomicU32::new(0),
+        gone: Mutex::default(),
         split: Mutex::default(),
         hints: Mutex::new(hints),
         nodes,
@@ -161,6 +179,8 @@ fn assemble(on: Named, (end, disk): (u64, Disk), amode: Amode, hints: Hints) -> 
     });
     let handle = handle::File(FILES.insert(file.clone()));
     file.handle.store(handle.0, Ordering::Relaxed);
+    file.explain();
+    service::begin(world, &file);
     Ok(handle)
 }
 
@@ -175,13 +195,20 @@ pub(crate) fn close(handle: &mut handle::File) -> Result<()> {
         return Err(file.error(Class::OTHER, text));
     }
     // All accesses have ended before the file may be removed.
-    file.together(&[0])?;
-    let removed =
-        if file.amode.deletes() && file.rank() == 0 { Disk::delete(file.disk.path()) } else { Ok(()) };
-    let told = file.told(removed.map_err(error_of).err());
-    if let Some(lock) = lock(&file.atomic).take() {
-        lock.free()?;
+    let near = file.push_near();
+    let together = file.together(&[0]);
+    let written = lock(&file.owner).cache.hand_over(&file.disk);
+    if let Err(lost) = together {
+        // Others may go on: this process serves its regions as long as it is there, and keeps nothing back.
+        lock(&file.owner).cache.set(file.layout().regions.unit(), 0);
+        FILES.remove(handle.0);
+        *handle = handle::File::NULL;
+        return Err(lost);
     }
+    let removes = file.amode.deletes() && file.rank() == 0;
+    let removed = if removes { Disk::delete(file.disk.path()) } else { Ok(()) };
+    let told = file.told(near.and(written.and(removed).map_err(error_of)).err());
+    service::end(world()?, &file);
     file.shared.free()?;
     FILES.remove(handle.0);
     *handle = handle::File::NULL;

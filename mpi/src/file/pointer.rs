@@ -6,9 +6,11 @@ use crate::api;
 use crate::comm::{Named, gathered};
 use crate::error::{Class, Result};
 use crate::handle::{Info, Op, Type, Win};
+use crate::memory;
 use crate::window::{self, mode};
 use nmad_rma::Base;
 use std::ffi::c_void;
+use std::sync::Arc;
 
 /// `MPI_SEEK_CUR`
 const CUR: i32 = 401;
@@ -25,22 +27,44 @@ const NO_OP: Op = Op(0x1d);
 /// `MPI_REPLACE`
 const REPLACE: Op = Op(0x1c);
 
+/// Bytes of the memory of rank 0: the pointer, and a word ([`Word`]).
+const MEMORY: i64 = 16;
+
 /// The shared file pointer, in elementary types of the view.
 pub(super) struct Shared(Win);
 
+/// A word that all ranks of a node see, at first 0.
+pub(super) struct Word(usize);
+
+impl Word {
+    pub(super) fn is_set(&self) -> bool {
+        memory::load_word(std::ptr::with_exposed_provenance_mut(self.0)) != 0
+    }
+
+    /// Sets it; whether it was set before.
+    pub(super) fn set(&self, to: bool) -> bool {
+        memory::change_word(std::ptr::with_exposed_provenance_mut(self.0), |_| to.into()) != 0
+    }
+}
+
 impl Shared {
-    /// Makes one at `position`, among all ranks of a communicator.
-    pub(super) fn new(on: &Named, position: i64) -> Result<Shared> {
+    /// Makes one at `position`, among all ranks of a communicator, and the word beside it; no word: some rank
+    /// does not see the memory of rank 0.
+    pub(super) fn new(on: &Named, position: i64) -> Result<(Shared, Option<Word>)> {
         let is_first = on.comm.rank() == 0;
-        let size = if is_first { size_of::<i64>() as i64 } else { 0 };
+        let size = if is_first { MEMORY } else { 0 };
         let (base, win) = api::win_allocate(size, 1, Info::NULL, on.handle)?;
         if is_first {
             Base::new(base).write(0, &position.to_ne_bytes());
+            Base::new(base).write(8, &[0; 8]);
         }
         api::win_lock_all(mode::NOCHECK, win)?;
+        let seen = window::lookup(win)?.shared_query(0).ok();
+        let seen = seen.filter(|(size, ..)| *size >= MEMORY).map(|(_, _, base)| base.wrapping_byte_add(8));
         // Nobody asks before it is written.
-        api::barrier(on.handle)?;
-        Ok(Shared(win))
+        let all = gathered(&on.comm, &[i64::from(seen.is_some())])?;
+        let word = seen.filter(|_| all.iter().all(|sees| *sees != 0));
+        Ok((Shared(win), word.map(|word| Word(word.expose_provenance()))))
     }
 
     /// Ends it; all ranks call.
@@ -74,7 +98,12 @@ impl Shared {
 
 impl File {
     /// Where a seek leads to.
-    fn sought(&self, offset: i64, whence: i32, current: impl FnOnce() -> Result<i64>) -> Result<i64> {
+    fn sought(
+        self: &Arc<File>,
+        offset: i64,
+        whence: i32,
+        current: impl FnOnce() -> Result<i64>,
+    ) -> Result<i64> {
         let from = match whence {
             SET => 0,
             CUR => current()?,
@@ -91,7 +120,7 @@ impl File {
     ///
     /// # Errors
     /// It leads before the view, or the file is in sequential mode.
-    pub(crate) fn seek(&self, offset: i64, whence: i32) -> Result<()> {
+    pub(crate) fn seek(self: &Arc<File>, offset: i64, whence: i32) -> Result<()> {
         self.amode.check_random()?;
         let mut position = lock(&self.position);
         let current = *position;
@@ -120,7 +149,7 @@ impl File {
     ///
     /// # Errors
     /// As [`File::seek`], or ranks give something else.
-    pub(crate) fn seek_shared(&self, offset: i64, whence: i32) -> Result<()> {
+    pub(crate) fn seek_shared(self: &Arc<File>, offset: i64, whence: i32) -> Result<()> {
         let to = self.sought(offset, whence, || self.shared.get());
         let row = [i64::from(to.is_err()), offset, i64::from(whence)];
         let all = gathered(&self.on.comm, &row)?;

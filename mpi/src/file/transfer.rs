@@ -1,8 +1,9 @@
-//! One access, prepared: the bytes of the file and the memory of the program. All access to data goes through
-//! [`Transfer::perform`], or, if others do it for this process, through the exchange with them.
+//! One access, prepared: the bytes of the file and the memory of the program. An access of one rank goes
+//! through [`Transfer::perform`] or [`Transfer::by_owners`], one of all ranks also through the exchange with
+//! owners.
 
 use super::view::View;
-use super::{File, Kind, error_of};
+use super::{File, Kind, asking, background};
 use crate::datatype::Datatype;
 use crate::error::{Class, Result};
 use crate::handle::Type;
@@ -99,41 +100,48 @@ impl Transfer {
     /// Does it, on this thread.
     ///
     /// # Errors
-    /// The system refuses it.
+    /// The system refuses it, or no owner is left.
     pub(super) fn perform(self) -> Result<Status> {
-        let done = self.access()?;
+        let done = self.file.access(self.kind(), (&self.pieces, &self.memory))?;
         self.finish(done)
     }
 
-    /// Moves the data; bytes of the file that were moved.
-    fn access(&self) -> Result<u64> {
-        match self.kind() {
-            Kind::Write => {
-                self.file.disk.write(&self.pieces, &self.memory).map_err(error_of)?;
-                Ok(self.pieces.len())
-            }
-            Kind::Read => {
-                let gap = super::lock(&self.file.hints).gap();
-                self.file.disk.read(&self.pieces, &self.memory, gap).map_err(error_of)
-            }
-        }
-    }
-
-    /// As [`Transfer::perform`], when it is its turn in atomic mode.
+    /// Does it while the program computes. A system call is made by a thread of the library's own, unless
+    /// functions of the program convert the data.
     ///
     /// # Errors
-    /// The system refuses it, or a rank is gone.
-    pub(super) fn perform_in_turn(self) -> Result<Status> {
-        let file = self.file.clone();
-        let held = file.hold(self.kind())?;
-        let done = self.access();
-        held.release()?;
-        self.finish(done?)
+    /// The system refuses it, or no owner is left.
+    pub(super) async fn perform_later(self) -> Result<Status> {
+        let (file, kind) = (self.file.clone(), self.kind());
+        if !file.goes_by_owners() {
+            let data = (self.pieces.clone(), self.memory.clone());
+            let of = file.clone();
+            let done = background::answer(move || of.move_directly(kind, (&data.0, &data.1))).await?;
+            if kind == Kind::Read || !file.goes_by_owners() {
+                return self.finish(done);
+            }
+        }
+        let done = asking::access(&file, kind, (&self.pieces, &self.memory)).await?;
+        self.finish(done)
     }
 
-    /// Whether functions of the program convert its data.
-    pub(super) fn is_converted(&self) -> bool {
-        self.copy.is_some()
+    /// Does its part of an access of all ranks.
+    ///
+    /// # Errors
+    /// The system refuses it, or no owner is left.
+    pub(super) async fn perform_together(self) -> Result<Status> {
+        let (file, kind) = (self.file.clone(), self.kind());
+        let data = (&self.pieces, &self.memory);
+        let mut done = 0;
+        let is_direct = !file.goes_by_owners();
+        if is_direct {
+            done = file.move_directly(kind, data)?;
+        }
+        // Owners may have read the file before.
+        if !is_direct || kind == Kind::Write && file.goes_by_owners() {
+            done = asking::access(&file, kind, data).await?;
+        }
+        self.finish(done)
     }
 
     /// The end, after `done` bytes of the file were moved.

@@ -175,7 +175,7 @@ impl File {
     ///
     /// # Errors
     /// An argument is wrong, or ranks give elementary types or representations that differ.
-    pub(crate) fn set_view(&self, wish: &Wish<'_>, info: Info) -> Result<()> {
+    pub(crate) fn set_view(self: &Arc<File>, wish: &Wish<'_>, info: Info) -> Result<()> {
         let given = info::optional(info);
         let current = if self.amode.is_sequential() { self.shared_byte() } else { Ok(CURRENT) };
         let view = given.and_then(|given| Ok((given, View::new(self, wish, current?)?)));
@@ -184,9 +184,15 @@ impl File {
             Ok((_, view)) => [0, view.etype.extent(), view.etype.size(), name],
             Err(_) => [1, 0, 0, 0],
         };
-        let all = gathered(&self.on.comm, &row)?;
-        let (given, view) = view?;
-        let rows = all.as_chunks::<4>().0;
+        let mut hints = lock(&self.hints).clone();
+        if let Ok((given, _)) = &view {
+            given.iter().for_each(|given| hints.take(|key| given.get(key)));
+        }
+        let mine: Vec<i64> = row.into_iter().chain(hints.numbers()).collect();
+        let all = gathered(&self.on.comm, &mine)?;
+        let (_, view) = view?;
+        let rows: Vec<[i64; 4]> =
+            all.chunks(mine.len()).filter_map(|row| row.first_chunk().copied()).collect();
         if let Some(rank) = rows.iter().position(|other| other[0] != 0) {
             return Err(self.error(Class::OTHER, format_args!("rank {rank} could not set its view")));
         }
@@ -195,7 +201,8 @@ impl File {
                 format_args!("rank {rank} gives another elementary type or representation for its view");
             return Err(self.error(Class::NOT_SAME, text));
         }
-        given.iter().for_each(|given| lock(&self.hints).take(|key| given.get(key)));
+        hints.agree(all[4..].first_chunk().copied().unwrap_or_default());
+        self.take_hints(hints)?;
         *lock(&self.view) = Arc::new(view);
         *lock(&self.position) = 0;
         if self.rank() == 0 {

@@ -7,7 +7,7 @@ use crate::error::{Class, Error, Result};
 use crate::handle::Info;
 use crate::info;
 use crate::task::block_on;
-use nmad_file::Fault;
+use nmad_file::{Fault, Hints};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,6 +22,7 @@ impl File {
     pub(crate) fn set_size(self: &Arc<File>, size: i64) -> Result<()> {
         self.check_writing()?;
         self.agreed("size", size)?;
+        self.hand_over()?;
         self.by_one_rank(|file| file.disk.set_size(size as u64))
     }
 
@@ -32,6 +33,7 @@ impl File {
     pub(crate) fn preallocate(self: &Arc<File>, size: i64) -> Result<()> {
         self.check_writing()?;
         self.agreed("size", size)?;
+        self.hand_over()?;
         self.by_one_rank(|file| file.disk.preallocate(size as u64))
     }
 
@@ -41,7 +43,8 @@ impl File {
     /// The system refuses it.
     pub(crate) fn sync(self: &Arc<File>) -> Result<()> {
         self.check_writing()?;
-        // One rank of a node writes what all of them have written.
+        // One rank of a node writes what all of them have written, and owners what they were asked to.
+        self.hand_over()?;
         self.together(&[0])?;
         let place = self.nodes.iter().position(|node| *node == self.nodes[self.rank() as usize]);
         let is_first = place == Some(self.rank() as usize);
@@ -65,8 +68,24 @@ impl File {
         given?;
         let first = all.first_chunk().copied().unwrap_or_default();
         hints.agree(first);
+        self.take_hints(hints)
+    }
+
+    /// Has other hints be in force; all ranks call, with the same.
+    ///
+    /// # Errors
+    /// The file system refuses data that were written before.
+    pub(super) fn take_hints(self: &Arc<File>, hints: Hints) -> Result<()> {
+        if lock(&self.hints).numbers() == hints.numbers() {
+            *lock(&self.hints) = hints;
+            return Ok(());
+        }
+        let handed = self.hand_over();
         *lock(&self.hints) = hints;
-        Ok(())
+        self.lay_out(self.is_atomic());
+        // No rank accesses the file before all know the owners.
+        self.together(&[0])?;
+        handed
     }
 
     fn check_writing(&self) -> Result<()> {

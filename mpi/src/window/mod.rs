@@ -43,7 +43,6 @@ use crate::info::Infos;
 use crate::shown;
 use crate::table::Table;
 pub(crate) use fence::mode;
-pub(crate) use passive::{EXCLUSIVE, SHARED};
 
 use dynamic::Attached;
 use epoch::Epoch;

@@ -79,8 +79,21 @@ fn body(function: &Function, form: Form, shown: &str) -> String {
     )
 }
 
-/// What a function that communicates or waits does before and after its work, for a trace: two looks at a
-/// flag, if there is none.
+/// Whether it is an access of one process to a file.
+fn is_access(function: &Function) -> bool {
+    let name = &function.name;
+    let moves =
+        ["File_read", "File_write", "File_iread", "File_iwrite"].iter().any(|each| name.starts_with(each));
+    moves && !name.contains("_all") && !name.contains("_ordered")
+}
+
+/// What a function does first in which processes may learn of each other's accesses to files.
+fn settles() -> String {
+    "    if api::is_observed() {\n        api::settle_files();\n    }\n".into()
+}
+
+/// What a function that communicates or waits does before and after its work, for who observes calls: two
+/// looks at a flag, if nobody does.
 fn traced(function: &Function, shown: &str) -> (String, String) {
     let chapters = [
         "pt2pt communication",
@@ -92,20 +105,33 @@ fn traced(function: &Function, shown: &str) -> (String, String) {
         "MPI-IO",
         "failure mitigation",
     ];
+    // Here a process may learn what another one has done, but for a trace they say nothing.
+    let joins = [
+        "environment",
+        "pt2pt buffer management",
+        "communicators and groups",
+        "process topologies",
+        "dynamic processes",
+        "sessions",
+    ];
     // These only look something up.
     let quiet = ["Status_", "Get_count", "Win_get_", "Win_set_", "File_get_"];
     let is_of = |chapter: &&str| function.chapter.starts_with(chapter);
-    if !chapters.iter().any(is_of) || quiet.iter().any(|prefix| function.name.starts_with(prefix)) {
+    if quiet.iter().any(|prefix| function.name.starts_with(prefix)) {
         return Default::default();
     }
+    if !chapters.iter().any(is_of) {
+        return (if joins.iter().any(is_of) { settles() } else { String::new() }, String::new());
+    }
+    let call = if is_access(function) { "access" } else { "call" };
     let has = |name: &str| function.arguments.iter().any(|each| each.name == name && each.length.is_none());
     let from = match has("source") && has("comm") {
         true => "take::comm::<A>(\"comm\", comm).ok(), A::rank_in(source)",
         false => "None, 0",
     };
     (
-        "    if api::is_traced() {\n        api::call_begins();\n    }\n".into(),
-        format!("    if api::is_traced() {{\n        api::call_ended(\"{shown}\", {from});\n    }}\n"),
+        format!("    if api::is_observed() {{\n        api::{call}_begins();\n    }}\n"),
+        format!("    if api::is_observed() {{\n        api::{call}_ended(\"{shown}\", {from});\n    }}\n"),
     )
 }
 

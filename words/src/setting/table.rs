@@ -95,6 +95,10 @@ settings! {
         "Finds collectives that do not match on all ranks, and buffers that overlap",
         "a program hangs or has wrong results";
     MPI_EXPLAIN: Mpi, Switch, "off", "Says which algorithm each collective has, and why", "to look";
+    MPI_FILE: Mpi, Words(&["auto", "direct", "owners"]), "auto",
+        "How accesses of one rank reach a file that several ranks have open: direct by system calls of that \
+         rank, owners by messages to the ranks that own its regions; a file's hint nmad_indep_rw comes first",
+        "to compare, or on a file system that is not coherent and not known as such";
     MPI_GATHER: Mpi, ALGORITHM, "auto", "The algorithm of MPI_Gather", "to compare";
     MPI_INITIAL_ERRHANDLER: Mpi,
         Words(&["mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"]), "mpi_errors_are_fatal",

@@ -1,8 +1,11 @@
 /* Files: every way to access them, with any number of ranks. The first argument is a folder. */
+#define _GNU_SOURCE
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static int rank, size;
@@ -368,6 +371,100 @@ static void atomic(const char *name)
     free(data);
 }
 
+/* A write is seen by a rank that was told of it afterwards, and what was read before is not taken for what is there now:
+ * more than the standard asks for, but programs rely on it. */
+enum { TELLINGS = 7 };
+
+static void tell(int telling, int from, int to, MPI_Win win)
+{
+    MPI_Request request;
+    MPI_Comm copy;
+    int value = 1;
+    switch (telling) {
+    case 0: MPI_Barrier(MPI_COMM_WORLD); return;
+    case 1: MPI_Bcast(&value, 1, MPI_INT, from, MPI_COMM_WORLD); return;
+    case 2: MPI_Comm_dup(MPI_COMM_WORLD, &copy); MPI_Comm_free(&copy); return;
+    case 3: MPI_Win_fence(0, win); return;
+    case 4: MPI_Ibarrier(MPI_COMM_WORLD, &request); MPI_Wait(&request, MPI_STATUS_IGNORE); return;
+    }
+    if (rank == from) {
+        if (telling == 5) MPI_Send(&value, 1, MPI_INT, to, 3, MPI_COMM_WORLD);
+        else MPI_Isend(&value, 1, MPI_INT, to, 3, MPI_COMM_WORLD, &request), MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else if (rank == to)
+        MPI_Recv(&value, 1, MPI_INT, from, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void telling(const char *name)
+{
+    MPI_File file, own;
+    MPI_Win win;
+    MPI_Offset bytes;
+    int word;
+    file = opened(name, MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL);
+    MPI_Win_create(&word, sizeof word, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_fence(0, win);
+    CHECK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+    for (int round = 0; round < 6 * TELLINGS; round++) {
+        int from = round % size, to = (round + 1) % size, records = round % 3 ? 5 : 300;
+        if (rank == from)
+            for (int i = 0; i < records; i++) {
+                word = round * 1000 + i;
+                CHECK(MPI_File_write_at(file, 2 * i, &word, 1, MPI_INT, MPI_STATUS_IGNORE));
+            }
+        if (size > 1) tell(round % TELLINGS, from, to, win);
+        if (rank == to) {
+            CHECK(MPI_File_get_size(file, &bytes));
+            EXPECT(bytes >= (2 * records - 1) * 4, 1);
+            for (int i = 0; i < records; i++) {
+                CHECK(MPI_File_read_at(file, 2 * i, &word, 1, MPI_INT, MPI_STATUS_IGNORE));
+                EXPECT(word, round * 1000 + i);
+            }
+        }
+        if (size > 1) tell((round + 2) % TELLINGS, to, from, win);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Win_free(&win);
+    CHECK(MPI_File_sync(file));
+    /* Two handles of one process. */
+    CHECK(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDWR, MPI_INFO_NULL, &own));
+    MPI_Barrier(MPI_COMM_WORLD);
+    word = rank + 7;
+    CHECK(MPI_File_write_at(own, (1000 + rank) * 4, &word, 1, MPI_INT, MPI_STATUS_IGNORE));
+    CHECK(MPI_File_sync(own));
+    CHECK(MPI_File_sync(file));
+    CHECK(MPI_File_read_at(file, 1000 + rank, &word, 1, MPI_INT, MPI_STATUS_IGNORE));
+    EXPECT(word, rank + 7);
+    CHECK(MPI_File_close(&own));
+    CHECK(MPI_File_close(&file));
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) CHECK(MPI_File_delete(name, MPI_INFO_NULL));
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* A write that waits in memory fails later: the next synchronisation tells it, once. */
+static void delayed(const char *name)
+{
+    enum { LIMIT = 100000 };
+    struct rlimit limit = {LIMIT, RLIM_INFINITY}, none = {RLIM_INFINITY, RLIM_INFINITY};
+    char data[100] = "", text[MPI_MAX_ERROR_STRING] = "";
+    int code, len;
+    MPI_File file = opened(name, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL);
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    CHECK(MPI_File_write_at(file, 2 * LIMIT + 100 * rank, data, 100, MPI_BYTE, MPI_STATUS_IGNORE));
+    code = MPI_File_sync(file);
+    expect_class(code, MPI_ERR_IO, __LINE__);
+    MPI_Error_string(code, text, &len);
+    if (!strstr(text, name) || !strstr(text, "are lost") || !strstr(text, "ulimit -f")) {
+        fprintf(stderr, "files.c:%d: rank %d: %s\n", __LINE__, rank, text);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    CHECK(MPI_File_write_at(file, 100 * rank, data, 100, MPI_BYTE, MPI_STATUS_IGNORE));
+    CHECK(MPI_File_sync(file));
+    setrlimit(RLIMIT_FSIZE, &none);
+    CHECK(MPI_File_close(&file));
+}
+
 static int converted;
 
 static int read_doubled(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *state)
@@ -648,6 +745,8 @@ int main(int argc, char **argv)
     arrays(name);
     pointers(name);
     atomic(name);
+    telling(name);
+    delayed(name);
     representations(name);
     at_once(name);
     MPI_Finalize();

@@ -223,6 +223,17 @@ fn files_are_written_and_read_in_every_way() {
         let folder = tempfile::tempdir().expect("a folder");
         let name = folder.path().to_str().expect("a path in text");
         run(ABIS[turn % 2], "tests/native/files.c", &[name], ranks, 0);
+        start(ABIS[turn % 2], &["tests/native/files.c"], &[name], ranks, 0, &[("NMAD_MPI_FILE", "owners")]);
+    }
+}
+
+#[test]
+fn random_programs_on_files_find_what_the_standard_allows() {
+    let files = ["tests/native/file-oracle.c", "tests/native/file-order.c"];
+    for (turn, ranks) in [2, 3, 6].into_iter().enumerate() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let name = folder.path().to_str().expect("a path in text");
+        start(ABIS[turn % 2], &files, &[name, "1", "5"], ranks, 0, &[]);
     }
 }
 

@@ -41,6 +41,17 @@ fn ranks_that_die_at_random_moments_leave_right_results() {
 }
 
 #[test]
+fn files_go_on_without_an_owner_that_dies() {
+    for (abi, ranks) in ABIS.into_iter().zip([3, 4]) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("data");
+        let path = path.to_str().expect("a path in text");
+        let job = surviving(abi, "tests/native/file-owner-death.c", &[path], ranks);
+        assert_eq!(launch(job), 0, "{ranks} ranks");
+    }
+}
+
+#[test]
 fn dead_ranks_are_replaced_and_the_answer_is_the_same() {
     let folder = tempfile::tempdir().expect("a folder");
     let answer = |words: &[&str]| {

@@ -1,0 +1,219 @@
+//! What one process keeps of a file in memory: data that wait to be written, and what it has read.
+//!
+//! Data that are written stay in memory until they are as many as the bound, or until [`Cache::push`]. Then
+//! they are written in ascending order, in as few pieces as there can be: records that touch go out together,
+//! whoever has written them. Reads fetch whole pages, and what follows them if they go forward.
+
+use crate::backing::Backing;
+use crate::fault::Fault;
+use crate::page::PAGE;
+use crate::piece::{Piece, Pieces};
+use crate::store::Store;
+
+/// Bytes that are read at once, at most, if a program reads forward.
+const AHEAD: u64 = 128 << 10;
+/// Bytes that are read behind the first read that goes forward; each next read doubles them.
+const AHEAD_FIRST: u64 = 16 << 10;
+/// Bytes of one write of data that waited.
+const BATCH: u64 = 4 << 20;
+
+/// Pages of a file.
+pub struct Cache {
+    store: Store,
+    /// Bytes that may wait to be written.
+    bound: u64,
+    /// Bytes of a region: what is fetched lies in one.
+    unit: u64,
+    /// Reads of at least so many bytes go past the pages.
+    long: u64,
+    /// The first failure of a delayed write that nobody was told of. Until it is told nothing is delayed.
+    delayed: Option<Fault>,
+    /// The byte behind the last read, and how much is read from there on if the next one follows.
+    forward: u64,
+    ahead: u64,
+}
+
+impl Cache {
+    /// A cache that keeps up to `bound` bytes of data that wait, in regions of `unit` bytes. Reads of at
+    /// least `long` bytes go past it.
+    pub fn new(unit: u64, bound: u64, long: u64) -> Cache {
+        let (unit, store) = (unit.max(1), Store::default());
+        Cache { store, bound, unit, long, delayed: None, forward: u64::MAX, ahead: 0 }
+    }
+
+    /// Sets the bytes of a region and of data that may wait. Everything was pushed and forgotten before.
+    pub fn set(&mut self, unit: u64, bound: u64) {
+        (self.unit, self.bound) = (unit.max(1), bound);
+    }
+
+    /// Bytes of data that may wait.
+    pub fn bound(&self) -> u64 {
+        self.bound
+    }
+
+    /// The byte behind the last one that waits.
+    pub fn end(&self) -> u64 {
+        self.store.end()
+    }
+
+    /// Whether there is room for data, so that they wait and nothing is written.
+    pub fn has_room(&self, pieces: &Pieces) -> bool {
+        let count = pieces.count() as u64;
+        let hull = pieces.hull().map_or(0, |(begin, end)| end - begin);
+        let pages = (hull / PAGE).min(pieces.len() / PAGE + count) + 2;
+        self.delayed.is_none() && self.store.unwritten() + pages * PAGE <= self.bound
+    }
+
+    /// Takes data to be written.
+    ///
+    /// # Errors
+    /// Nothing is delayed, and the file system refuses them.
+    pub fn write(&mut self, backing: &impl Backing, pieces: &Pieces, data: &[u8]) -> Result<(), Fault> {
+        if self.bound == 0 || self.delayed.is_some() {
+            return self.write_through(backing, pieces, data);
+        }
+        each(pieces, data, |piece, data| self.store.write(piece.offset, data));
+        if self.store.unwritten() > self.bound {
+            // The data of this call are those of many: the failure is told with all others.
+            self.write_out(backing);
+        }
+        Ok(())
+    }
+
+    /// Writes data at once, and forgets what is older.
+    ///
+    /// # Errors
+    /// The file system refuses it.
+    pub fn write_through(
+        &mut self,
+        backing: &impl Backing,
+        pieces: &Pieces,
+        data: &[u8],
+    ) -> Result<(), Fault> {
+        self.drop_pieces(pieces);
+        backing.write(pieces, data)
+    }
+
+    /// Forgets what is known of pieces, which the caller writes itself.
+    pub fn drop_pieces(&mut self, pieces: &Pieces) {
+        if !self.store.is_empty() {
+            pieces.list().iter().for_each(|piece| self.store.drop_piece(*piece));
+        }
+    }
+
+    /// Appends the bytes of pieces if all are known; or nothing.
+    pub fn read_known(&self, pieces: &Pieces, out: &mut Vec<u8>) -> bool {
+        let before = out.len();
+        let is_known = pieces.list().iter().all(|piece| self.store.read(*piece, out));
+        if !is_known {
+            out.truncate(before);
+        }
+        is_known
+    }
+
+    /// Appends the bytes of pieces of one region; those behind the end of the file are 0.
+    ///
+    /// # Errors
+    /// The file system refuses it.
+    pub fn read(&mut self, backing: &impl Backing, pieces: &Pieces, out: &mut Vec<u8>) -> Result<(), Fault> {
+        let Some((begin, end)) = pieces.hull() else { return Ok(()) };
+        if self.bound == 0 || pieces.len() >= self.long {
+            self.write_out(backing);
+            out.resize(pieces.len() as usize, 0);
+            return backing.read(pieces, out).map(drop);
+        }
+        let is_forward = begin >= self.forward && begin - self.forward < AHEAD;
+        self.forward = end;
+        if self.read_known(pieces, out) {
+            return Ok(());
+        }
+        self.ahead = if is_forward { (2 * self.ahead).clamp(AHEAD_FIRST, AHEAD) } else { 0 };
+        if self.store.len() > self.store.unwritten() + self.bound.max(2 * self.long) {
+            self.store.forget();
+        }
+        // Pieces close to each other are read with what is between them.
+        match end - begin <= self.long {
+            true => self.fetch(backing, Piece { offset: begin, len: end - begin })?,
+            false => pieces.list().iter().try_for_each(|piece| self.fetch(backing, *piece))?,
+        }
+        // What is fetched is known.
+        self.read_known(pieces, out);
+        Ok(())
+    }
+
+    /// Reads what is missing of a piece, and what follows.
+    fn fetch(&mut self, backing: &impl Backing, piece: Piece) -> Result<(), Fault> {
+        let Some(missing) = self.store.missing(piece) else { return Ok(()) };
+        // Other regions have other owners.
+        let first = piece.offset / self.unit * self.unit;
+        let begin = missing.offset.max(first);
+        let end = (missing.end() + self.ahead).min(first.saturating_add(self.unit));
+        let mut data = vec![0; (end - begin) as usize];
+        let wanted = Pieces::from_iter([Piece { offset: begin, len: end - begin }]);
+        // Behind the end of the file there are zeros, until somebody writes there.
+        backing.read(&wanted, &mut data)?;
+        self.store.fill(begin, &data);
+        Ok(())
+    }
+
+    /// Writes everything that waits; a failure is told by the next [`Cache::push`].
+    pub fn write_out(&mut self, backing: &impl Backing) {
+        while let Some((pieces, data)) = self.store.take_unwritten(BATCH) {
+            if let Err(mut fault) = backing.write(&pieces, &data) {
+                fault.text += &format!(
+                    "; data that were to be written later, {} B in {} pieces from byte {} on, are lost",
+                    pieces.len(),
+                    pieces.count(),
+                    pieces.hull().map_or(0, |(begin, _)| begin)
+                );
+                self.store.forget();
+                self.delayed.get_or_insert(fault);
+            }
+        }
+    }
+
+    /// Whether nothing is in memory and no failure is to be told.
+    pub fn is_clean(&self) -> bool {
+        self.store.is_empty() && self.delayed.is_none()
+    }
+
+    /// Whether data wait.
+    pub fn waits(&self) -> bool {
+        self.store.unwritten() > 0
+    }
+
+    /// Forgets what was read.
+    pub fn forget(&mut self) {
+        self.store.forget();
+        (self.forward, self.ahead) = (u64::MAX, 0);
+    }
+
+    /// Writes everything that waits, and tells what has gone wrong since the last call.
+    ///
+    /// # Errors
+    /// Data are lost.
+    pub fn push(&mut self, backing: &impl Backing) -> Result<(), Fault> {
+        self.write_out(backing);
+        self.delayed.take().map_or(Ok(()), Err)
+    }
+
+    /// As [`Cache::push`], and forgets what was read: others may change the file.
+    ///
+    /// # Errors
+    /// Data are lost.
+    pub fn hand_over(&mut self, backing: &impl Backing) -> Result<(), Fault> {
+        let pushed = self.push(backing);
+        self.forget();
+        pushed
+    }
+}
+
+/// Calls `work` with each piece and its data.
+pub fn each(pieces: &Pieces, data: &[u8], mut work: impl FnMut(Piece, &[u8])) {
+    let mut rest = data;
+    for &piece in pieces.list() {
+        let (now, behind) = rest.split_at(rest.len().min(piece.len as usize));
+        work(piece, now);
+        rest = behind;
+    }
+}

@@ -57,7 +57,7 @@ impl Problem for Barrier {
                     name: TWO_LEVEL,
                     fits: |_, team| team.has_levels(),
                     cost: |_, team, cost| {
-                        let nodes = team.levels(0).by_node.len();
+                        let nodes = team.node_count();
                         let within = 2.0 * f64::from(log2_ceil(team.crowd())) * cost.near_hop(team, 0);
                         within + f64::from(log2_ceil(nodes)) * cost.far.ns(0)
                     },

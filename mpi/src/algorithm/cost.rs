@@ -221,9 +221,14 @@ impl Cost {
         self.reduce_alone(len) * self.sharing(team)
     }
 
-    /// A copy of `len` bytes.
+    /// A copy of `len` bytes by one rank.
+    pub fn copy_alone(&self, len: u64) -> f64 {
+        len as f64 * COPY_NS_PER_BYTE
+    }
+
+    /// A copy of `len` bytes by every rank.
     pub fn copy(&self, team: &Team, len: u64) -> f64 {
-        len as f64 * COPY_NS_PER_BYTE * self.sharing(team)
+        self.copy_alone(len) * self.sharing(team)
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) fn bruck(problem: &Allgather, team: &Team, builder: &mut Builder) {
 }
 
 pub(super) fn two_level_cost(problem: &Allgather, team: &Team, cost: &Cost) -> f64 {
-    let nodes = team.levels(0).by_node.len();
+    let nodes = team.node_count();
     let (mean, all) = (problem.mean(team), problem.recv.total(0..team.size()));
     let gather = (team.crowd() - 1) as f64 * cost.near.ns(mean) + cost.near_hop(team, mean);
     let leaders = (nodes - 1) as f64 * cost.far.ns(all / nodes as u64);
@@ -45,15 +45,15 @@ pub(super) fn two_level_cost(problem: &Allgather, team: &Team, cost: &Cost) -> f
 
 /// Each node gathers at its leader, the leaders exchange what their nodes have, each leader tells its node.
 pub(super) fn two_level(problem: &Allgather, team: &Team, context: &Context<'_>, builder: &mut Builder) {
-    let Levels { local, leaders, by_node } = team.levels(0);
+    let (Levels { local, leaders }, by_node) = (team.levels(0), team.by_node(0));
     let all = problem.recv.total(0..team.size());
     let start = builder.scratch(all);
     let order: Vec<usize> = by_node.iter().flatten().copied().collect();
     let rows = Blocks::rows(start, order.iter().map(|&rank| problem.recv.len(rank)));
     let lens = by_node.iter().map(|node| node.iter().map(|&rank| problem.recv.len(rank)).sum());
     let nodes = Blocks::rows(start, lens);
-    let first = order.iter().position(|rank| by_node.iter().any(|n| n[0] == *rank && n.contains(&team.me())));
-    let first = first.unwrap_or(0);
+    let before = by_node.iter().take_while(|node| !node.contains(&team.me()));
+    let first: usize = before.map(Vec::len).sum();
     let own = (first..first + local.size()).map(|row| rows.place(row).len());
     let gather = Gather {
         send: Some(problem.own(team)),

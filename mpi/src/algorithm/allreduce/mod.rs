@@ -85,7 +85,7 @@ impl Problem for Allreduce {
                     name: TWO_LEVEL,
                     fits: |p, team| team.has_levels() && (p.is_commutative() || team.is_ordered_by_node()),
                     cost: |p, team, cost| {
-                        let nodes = team.size().div_ceil(team.crowd());
+                        let nodes = team.node_count();
                         let near = 2.0 * cost.near_hop(team, p.len()) + cost.reduce(team, p.len());
                         let far = cost.far.ns(p.len()) + cost.reduce(team, p.len());
                         f64::from(log2_ceil(team.crowd())) * near + f64::from(log2_ceil(nodes)) * far

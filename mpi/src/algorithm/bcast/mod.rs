@@ -71,7 +71,7 @@ impl Problem for Bcast {
                     name: TWO_LEVEL,
                     fits: |_, team| team.has_levels(),
                     cost: |p, team, cost| {
-                        let nodes = team.size().div_ceil(team.crowd());
+                        let nodes = team.node_count();
                         let near = f64::from(log2_ceil(team.crowd())) * cost.near_hop(team, p.len());
                         near + f64::from(log2_ceil(nodes)) * cost.far.ns(p.len())
                     },

@@ -114,7 +114,7 @@ impl Problem for Reduce {
                     name: TWO_LEVEL,
                     fits: |p, team| team.has_levels() && p.is_commutative(),
                     cost: |p, team, cost| {
-                        let nodes = team.size().div_ceil(team.crowd());
+                        let nodes = team.node_count();
                         let near = cost.near_hop(team, p.len()) + cost.reduce(team, p.len());
                         let far = cost.far.ns(p.len()) + cost.reduce(team, p.len());
                         f64::from(log2_ceil(team.crowd())) * near + f64::from(log2_ceil(nodes)) * far

@@ -17,8 +17,7 @@ fn main() {
                     if family == Family::Barrier && len > 8 { continue; }
                     let case = packet::case(family, ranks, len);
                     for (name, cost) in case.algorithms() {
-                        let ours = case.run(name).unwrap().ps as f64 / 1e3;
-                        let theirs = packet::run_ns(&case, name) as f64;
+                        let [theirs, ours] = packet::compared_ns(&case, name).map(|ns| ns as f64);
                         println!("{:14} {name:20} {ranks:2} {len:8} model {ours:12.0} packet {theirs:12.0} {:+.1}% cost {:+.0}%", family.name(), 100.0 * (ours / theirs - 1.0), 100.0*(cost/ours-1.0));
                     }
                 }

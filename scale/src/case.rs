@@ -102,10 +102,12 @@ impl Case {
     /// Ranks do not agree about a message.
     pub fn job(&self, name: &str) -> Result<Option<Job>, String> {
         let mut job = Job::default();
+        let mut fewest = usize::MAX;
         self.schedules(name, |schedule| {
-            job.add(&schedule);
-            // What is left may be as much for each rank.
-            job.step_count() / job.ranks() * self.stage.ranks <= 2 * STEPS_MAX && job.step_count() <= STEPS_MAX
+            job.add(&[&schedule]);
+            fewest = fewest.min(schedule.len());
+            // The ranks to come may have as few as the one that has fewest so far.
+            job.step_count() + fewest * (self.stage.ranks - job.ranks()) <= STEPS_MAX || job.ranks() < 4
         });
         if job.ranks() < self.stage.ranks {
             return Ok(None);

@@ -1,11 +1,11 @@
 //! The simulated machines: hosts of many cores, cards, topologies, and what a message takes between two of
 //! them.
 
+use super::packet::{further_ns, profile};
 use nmad_mpi::algorithm::cost::{Cost, Curve, SIZES};
 use nmad_sim::golden::card::Card;
 use nmad_sim::golden::machines::TODAY;
 use nmad_sim::golden::ping_pong::{Exchange, Stage};
-use nmad_sim::golden::sampling::{Bench, LARGE_MAX};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -83,7 +83,7 @@ const HDR: Card = Card {
     depth: 16,
     pio_max: 0,
     pio_bandwidth: 0,
-    copy_max: 8 << 10,
+    copy_max: 0,
     gather_ns: 10,
     setup_ns: 200,
     register_ns: [100, 0],
@@ -165,8 +165,11 @@ impl Fabric {
 pub struct Measured {
     /// Half a round trip.
     pub far: Curve,
+    /// What a further message to another host adds for its sender, and one from another host for its receiver:
+    /// of short ones the time of a core, of long ones that of the wire.
+    further: [Curve; 2],
     /// Parts of a message that each rail carries, in thousandths, for each of [`SIZES`].
-    pub shares: Vec<Vec<u64>>,
+    shares: Vec<Vec<u64>>,
     /// Longer messages wait for their receivers.
     pub eager_max: u64,
 }
@@ -174,8 +177,7 @@ pub struct Measured {
 impl Measured {
     fn of(cards: &[&'static Card]) -> Measured {
         let mut stage = Stage::shipped(TODAY, cards, "auto");
-        let bench = |card: &&'static Card| Bench { machine: TODAY, card, hand_off_ns: 0 };
-        stage.profiles = cards.iter().map(|card| Some(bench(card).profile(LARGE_MAX))).collect();
+        stage.profiles = cards.iter().map(|card| Some(profile(card))).collect();
         let runs = SIZES.map(|len| stage.run(&Exchange::one(len as usize)));
         let shares = runs.iter().map(|run| {
             let bytes: u64 = run.shares.iter().map(|(bytes, _)| bytes).sum();
@@ -188,8 +190,25 @@ impl Measured {
         Measured {
             shares: shares.collect(),
             far: Curve::new(runs.each_ref().map(|run| run.half_ns as f64)),
+            further: [true, false].map(|is_out| Curve::new(SIZES.map(|len| further_ns(cards, len, is_out)))),
             eager_max: stage.course(&Exchange::one(8), 3).eager_max as u64,
         }
+    }
+
+    fn core_ps(&self, further: &Curve, len: u64) -> u64 {
+        // Of a long message the core sees the request, the answer and the end.
+        let ns = if len <= self.eager_max { further.ns(len) } else { 2.0 * further.ns(0) };
+        (ns * 1e3) as u64
+    }
+
+    /// Time of the sender's core for a message to another host, in picoseconds.
+    pub fn send_ps(&self, len: u64) -> u64 {
+        self.core_ps(&self.further[0], len)
+    }
+
+    /// Time of the receiver's core, likewise.
+    pub fn recv_ps(&self, len: u64) -> u64 {
+        self.core_ps(&self.further[1], len)
     }
 
     /// Bytes of a message of `len` bytes that each rail carries.

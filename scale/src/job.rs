@@ -1,6 +1,6 @@
 //! The schedules of all ranks of a collective, in little memory, each message with its two ends.
 
-use nmad_mpi::algorithm::schedule::{Action, Schedule};
+use nmad_mpi::algorithm::schedule::{Action, SLOT_BITS, Schedule};
 
 /// What a step does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,20 +65,46 @@ pub struct Job {
 }
 
 impl Job {
-    /// Adds the schedule of the next rank.
-    pub fn add(&mut self, schedule: &Schedule) {
-        let (rank, first) = (self.firsts.len() as u32, self.steps.len() as u32);
-        self.firsts.push(first);
+    /// Adds the schedules of the next rank, which run one after the other.
+    pub fn add(&mut self, schedules: &[&Schedule]) {
+        let rank = self.firsts.len() as u32;
+        self.firsts.push(self.steps.len() as u32);
+        let mut before: Option<&Schedule> = None;
+        for (number, schedule) in (0..).zip(schedules).filter(|(_, schedule)| schedule.len() > 0) {
+            if let Some(before) = before {
+                self.join(rank, before, schedule);
+            }
+            self.add_one((rank, number, before.is_some()), schedule);
+            before = Some(schedule);
+        }
+    }
+
+    /// A step between two schedules: the first ones of the next wait for the last ones of the one before.
+    fn join(&mut self, rank: u32, before: &Schedule, next: &Schedule) {
+        let join = self.steps.len() as u32;
+        let followers = self.followers.len() as u32;
+        let firsts = next.steps().enumerate().filter(|(_, (_, waits, _))| *waits == 0);
+        self.followers.extend(firsts.map(|(step, _)| join + 1 + step as u32));
+        let last = before.steps().filter(|(.., followers)| followers.is_empty()).count() as u32;
+        self.steps.push(Step { what: What::Join, rank, waits: last, followers });
+    }
+
+    fn add_one(&mut self, (rank, number, joins): (u32, u32, bool), schedule: &Schedule) {
+        let first = self.steps.len() as u32;
+        let end = first + schedule.len() as u32;
         let element = schedule.operator().map_or(1, |operator| operator.len(1));
         for (action, waits, followers) in schedule.steps() {
             let step = self.steps.len() as u32;
+            let end_of = |from: u32, to: u32, slot: u32, len: u64| {
+                End { from, to, slot: number << SLOT_BITS | slot, step, len }
+            };
             let what = match action {
                 Action::Send { to, slot, data } => {
-                    self.sends.push(End { from: rank, to: *to, slot: *slot, step, len: data.len() });
+                    self.sends.push(end_of(rank, *to, *slot, data.len()));
                     What::Send(0)
                 }
                 Action::Recv { from, slot, into } => {
-                    self.recvs.push(End { from: *from, to: rank, slot: *slot, step, len: into.len() });
+                    self.recvs.push(end_of(*from, rank, *slot, into.len()));
                     What::Recv(0)
                 }
                 Action::Copy { from, .. } => What::Copy(from.len()),
@@ -86,9 +112,20 @@ impl Job {
                 Action::Write { data, .. } => What::Copy(data.len() as u64),
                 Action::Compare { .. } | Action::Join => What::Join,
             };
+            let waits = waits + u32::from(joins && waits == 0);
             self.steps.push(Step { what, rank, waits, followers: self.followers.len() as u32 });
             self.followers.extend(followers.iter().map(|follower| first + follower));
+            if followers.is_empty() {
+                // The step between this schedule and the next, if there is one: see [`Job::is_beyond`].
+                self.followers.push(end);
+            }
         }
+    }
+
+    /// The last steps of a rank are followed by none.
+    fn is_beyond(&self, rank: u32, step: u32) -> bool {
+        let end = self.firsts.get(rank as usize + 1).map_or(self.steps.len() as u32, |&first| first);
+        step >= end
     }
 
     /// Gives each message its two ends; messages of one slot between two ranks keep their order.
@@ -129,10 +166,11 @@ impl Job {
         self.steps.len()
     }
 
-    pub(crate) fn followers(&self, step: u32) -> &[u32] {
-        let start = self.steps[step as usize].followers as usize;
+    pub(crate) fn followers(&self, step: u32) -> impl Iterator<Item = u32> {
+        let Step { rank, followers: start, .. } = self.steps[step as usize];
         let end = self.steps.get(step as usize + 1).map_or(self.followers.len(), |next| next.followers as usize);
-        &self.followers[start..end]
+        let all = self.followers[start as usize..end].iter().copied();
+        all.filter(move |&follower| !self.is_beyond(rank, follower))
     }
 
     /// The number of a step in the schedule of its rank.

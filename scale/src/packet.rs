@@ -3,13 +3,17 @@
 
 use super::case::Case;
 use super::fabric::FLAT;
-use super::world::{Placement, Stage};
+use super::job::Job;
+use super::world::{Placement, Stage, Watch};
 use nmad_engine::packet::PeerId;
 use nmad_engine::{Config, Hints};
 use nmad_mpi::algorithm::choice::Family;
 use nmad_mpi::algorithm::cost::Cost;
-use nmad_mpi::algorithm::schedule::{Action, Schedule};
+use nmad_mpi::algorithm::place::{Buffer, Place, Spot};
+use nmad_mpi::algorithm::schedule::{Action, Builder, Schedule};
+use nmad_engine::profile::measured::Profile;
 use nmad_sim::faults::Faults;
+use nmad_sim::golden::card::Card;
 use nmad_sim::golden::machines::TODAY;
 use nmad_sim::golden::sampling::{Bench, LARGE_MAX};
 use nmad_sim::model::Model;
@@ -17,10 +21,11 @@ use nmad_sim::oracle::ledger::{Entry, Ledger, What as Booked};
 use nmad_sim::scenario::Scenario;
 use nmad_sim::workload::{Ask, Op, Plan, Step, What};
 use nmad_sim::world::World;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Runs of the collective: links open, and receivers invite, in the first ones.
-const RUNS: usize = 3;
+/// Rounds of a meeting and the collective: links open, and receivers invite, in the first ones.
+const ROUNDS: usize = 3;
 
 /// A collective of ranks on hosts of their own.
 pub fn case(family: Family, ranks: usize, len: u64) -> Case {
@@ -28,38 +33,127 @@ pub fn case(family: Family, ranks: usize, len: u64) -> Case {
     Case { stage, family, len }
 }
 
-/// Nanoseconds that a case takes by an algorithm in the packet-level simulator.
+/// Nanoseconds that a case takes by an algorithm in the packet-level simulator and in the model of this
+/// crate: what it adds to the time between two meetings of all hosts.
 ///
 /// # Panics
-/// The run does not end: then the engine is broken.
-pub fn run_ns(case: &Case, name: &str) -> u64 {
+/// A run does not end: then the engine or the algorithm is broken.
+pub fn compared_ns(case: &Case, name: &str) -> [u64; 2] {
     let mut schedules = Vec::new();
     case.schedules(name, |schedule| {
         schedules.push(schedule);
         true
     });
+    let nothing: Vec<Schedule> = schedules.iter().map(|_| Builder::default().finish()).collect();
+    let cards = case.stage.fabric.cards();
+    let packet = round_ns(&cards, &schedules, &order(case, &schedules)).saturating_sub(round_ns(
+        &cards,
+        &nothing,
+        &vec![Vec::new(); nothing.len()],
+    ));
+    [packet, modelled_ns(case, &schedules).saturating_sub(modelled_ns(case, &nothing))]
+}
+
+/// The schedules of a meeting.
+fn meeting(case: &Case) -> Vec<Schedule> {
+    let mut meeting = Vec::new();
+    let barrier = Case { family: Family::Barrier, ..*case };
+    barrier.schedules("dissemination", |schedule| {
+        meeting.push(schedule);
+        true
+    });
+    meeting
+}
+
+/// A round of the model: two of them less one.
+fn modelled_ns(case: &Case, schedules: &[Schedule]) -> u64 {
+    let meeting = meeting(case);
+    let time = |rounds: usize| {
+        let mut job = Job::default();
+        for (own, met) in schedules.iter().zip(&meeting) {
+            job.add(&[own, met].repeat(rounds));
+        }
+        job.connect().and_then(|()| case.watched(&job, &mut ())).unwrap_or_else(|why| panic!("{why}")).ps
+    };
+    (time(2) - time(1)) / 1000
+}
+
+/// In which order messages end on each rank.
+struct Order(Vec<Vec<usize>>);
+
+impl Watch for Order {
+    fn local(&mut self, _: usize, _: usize) {}
+    fn leave(&mut self, _: u32, rank: usize, step: usize) {
+        self.0[rank].push(step);
+    }
+    fn arrive(&mut self, _: u32, rank: usize, step: usize) {
+        self.0[rank].push(step);
+    }
+}
+
+/// In which order a rank waits for its messages: that in which the model ends them.
+fn order(case: &Case, schedules: &[Schedule]) -> Vec<Vec<usize>> {
+    let (mut job, mut order) = (Job::default(), Order(vec![Vec::new(); schedules.len()]));
+    schedules.iter().for_each(|schedule| job.add(&[schedule]));
+    job.connect().and_then(|()| case.watched(&job, &mut order)).unwrap_or_else(|why| panic!("{why}"));
+    order.0
+}
+
+/// The profile of a rail, as the library samples it.
+pub fn profile(card: &'static Card) -> Arc<Profile> {
+    Bench { machine: TODAY, card, hand_off_ns: 0 }.profile(LARGE_MAX)
+}
+
+/// Hosts of a fan, and those of them that the root has messages with.
+const FAN: usize = 17;
+const FEW: usize = 4;
+
+/// What a further message adds to many from one host to others, or from others to one, in nanoseconds.
+pub fn further_ns(cards: &[&'static Card], len: u64, is_out: bool) -> f64 {
+    let place = || Place::bytes(Spot::start(Buffer::Recv), len);
+    let time = |others: usize| {
+        let schedule = |host: usize| {
+            let mut builder = Builder::default();
+            let peers = if host == 0 { 1..others as u32 + 1 } else { 0..u32::from(host <= others) };
+            for peer in peers {
+                match is_out == (host == 0) {
+                    true => builder.send(peer, 0, place(), &[]),
+                    false => builder.recv(peer, 0, place(), &[]),
+                };
+            }
+            builder.finish()
+        };
+        let schedules: Vec<Schedule> = (0..FAN).map(schedule).collect();
+        let order = schedules.iter().map(|schedule| (0..schedule.len()).collect()).collect::<Vec<_>>();
+        round_ns(cards, &schedules, &order)
+    };
+    (time(FAN - 1).saturating_sub(time(FEW))).max(1) as f64 / (FAN - 1 - FEW) as f64
+}
+
+/// The time of the last of several rounds of schedules and a meeting.
+fn round_ns(cards: &[&'static Card], schedules: &[Schedule], order: &[Vec<usize>]) -> u64 {
+    let hosts = schedules.len();
     let mut author = Author { plan: Plan::default() };
-    author.plan.scripts = vec![Vec::new(); schedules.len()];
-    for run in 0..RUNS {
-        author.meet(schedules.len(), (2 * run) as u32);
+    author.plan.scripts = vec![Vec::new(); hosts];
+    for round in 0..ROUNDS as u32 {
+        author.meet(hosts, 2 * round);
         for (host, schedule) in schedules.iter().enumerate() {
-            author.script(host, (2 * run + 1) as u32, schedule);
+            author.script((host, 2 * round + 1), schedule, &order[host]);
         }
     }
-    let hosts = schedules.len();
-    let card = FLAT.rails[0].card;
-    let profile = Bench { machine: TODAY, card, hand_off_ns: 0 }.profile(LARGE_MAX);
+    author.meet(hosts, 2 * ROUNDS as u32);
+    let fabric = |card: &&'static Card| (Arc::new((*card).clone()) as Arc<dyn Model>, Faults::default());
     let scenario = Scenario {
         seed: 0,
-        fabrics: vec![(Arc::new(card.clone()) as Arc<dyn Model>, Faults::default())],
+        fabrics: cards.iter().map(fabric).collect(),
         machine: TODAY,
         cores: Vec::new(),
         threads: 1,
         holds_back: false,
         looks: true,
         hurries: true,
-        profiles: vec![Some(profile)],
-        rails: vec![vec![0]; hosts],
+        profiles: cards.iter().map(|card| Some(profile(card))).collect(),
+        rails: vec![(0..cards.len()).collect(); hosts],
         configs: (0..hosts as u32).map(|me| Config { me: PeerId(me), ..Config::default() }).collect(),
         strikes: Vec::new(),
         outages: Vec::new(),
@@ -68,19 +162,18 @@ pub fn run_ns(case: &Case, name: &str) -> u64 {
         wires: Vec::new(),
     };
     let mut world = World::time_only(scenario, author.plan, false);
-    world.run().unwrap_or_else(|objection| panic!("{name} of {case:?}: {objection}"));
-    time_of(world.ledger(), 2 * RUNS as u32 - 1)
+    world.run().unwrap_or_else(|objection| panic!("{hosts} hosts: {objection}"));
+    let met = |round: usize| end_of(world.ledger(), 2 * round as u32);
+    met(ROUNDS) - met(ROUNDS - 1)
 }
 
-/// From the first request of a context on to the end of the last.
-fn time_of(ledger: &Ledger, context: u32) -> u64 {
+/// When the last request of a context ends.
+fn end_of(ledger: &Ledger, context: u32) -> u64 {
     let is_of_it = |entry: &&Entry| match entry.what {
         Booked::Send { context: own, .. } | Booked::Recv { context: own, .. } => own == context,
     };
-    let own = || ledger.entries.iter().filter(is_of_it);
-    let begun = own().map(|entry| entry.submitted).min().unwrap_or(0);
-    let ended = own().filter_map(|entry| entry.ended.as_ref()).map(|(at, _)| *at).max().unwrap_or(0);
-    ended - begun
+    let own = ledger.entries.iter().filter(is_of_it);
+    own.filter_map(|entry| entry.ended.as_ref()).map(|(at, _)| *at).max().unwrap_or(0)
 }
 
 /// Writes the scripts of hosts.
@@ -109,41 +202,58 @@ impl Author {
         }
     }
 
-    /// The steps of a schedule in their order; each waits for the messages that it depends on.
-    fn script(&mut self, host: usize, context: u32, schedule: &Schedule) {
+    /// The steps of a schedule as they become ready; the host waits for its messages in the given order.
+    fn script(&mut self, (host, context): (usize, u32), schedule: &Schedule, order: &[usize]) {
+        let steps: Vec<_> = schedule.steps().collect();
+        let mut waits: Vec<u32> = steps.iter().map(|step| step.1).collect();
+        let mut ready: VecDeque<usize> = (0..steps.len()).filter(|&step| waits[step] == 0).collect();
+        let mut requests: Vec<Option<Op>> = vec![None; steps.len()];
+        let mut awaited = order.iter();
+        loop {
+            let ended = match ready.pop_front() {
+                Some(step) => {
+                    requests[step] = self.step((host, context), steps[step].0, schedule);
+                    if requests[step].is_some() {
+                        continue;
+                    }
+                    step
+                }
+                None => {
+                    let Some(&step) = awaited.next() else { break };
+                    self.plan.scripts[host].push(Step::Wait(requests[step].into_iter().collect()));
+                    step
+                }
+            };
+            for &follower in steps[ended].2 {
+                waits[follower as usize] -= 1;
+                if waits[follower as usize] == 0 {
+                    ready.push_back(follower as usize);
+                }
+            }
+        }
+    }
+
+    /// Begins a step; returns the request of a message.
+    fn step(&mut self, (host, context): (usize, u32), action: &Action, schedule: &Schedule) -> Option<Op> {
         let cost = Cost::default();
         let element = schedule.operator().map_or(1, |operator| operator.len(1));
-        let mut before: Vec<Vec<usize>> = vec![Vec::new(); schedule.len()];
-        for (step, (_, _, followers)) in schedule.steps().enumerate() {
-            followers.iter().for_each(|&follower| before[follower as usize].push(step));
-        }
-        let mut open: Vec<Option<Op>> = vec![None; schedule.len()];
-        for (step, (action, ..)) in schedule.steps().enumerate() {
-            let awaited: Vec<Op> = before[step].iter().filter_map(|&earlier| open[earlier].take()).collect();
-            if !awaited.is_empty() {
-                self.plan.scripts[host].push(Step::Wait(awaited));
+        let computed = match action {
+            Action::Send { to, slot, data } => {
+                let (to, tag) = (*to as usize, u64::from(*slot));
+                let what = What::Send { to, context, tag, hints: Hints::default() };
+                return Some(self.ask(host, what, data.len() as usize));
             }
-            let computed = match action {
-                Action::Send { to, slot, data } => {
-                    let (to, tag) = (*to as usize, u64::from(*slot));
-                    let what = What::Send { to, context, tag, hints: Hints::default() };
-                    open[step] = Some(self.ask(host, what, data.len() as usize));
-                    continue;
-                }
-                Action::Recv { from, slot, into } => {
-                    let what =
-                        What::Recv { from: Some(*from as usize), context, tag: Some(u64::from(*slot)) };
-                    open[step] = Some(self.ask(host, what, into.len() as usize));
-                    continue;
-                }
-                Action::Copy { from, .. } => cost.copy_alone(from.len()),
-                Action::Reduce { count, .. } => cost.reduce_alone(*count as u64 * element),
-                Action::Write { .. } | Action::Compare { .. } | Action::Join => 0.0,
-            };
-            if computed >= 1.0 {
-                self.plan.scripts[host].push(Step::Compute(computed as u64));
+            Action::Recv { from, slot, into } => {
+                let what = What::Recv { from: Some(*from as usize), context, tag: Some(u64::from(*slot)) };
+                return Some(self.ask(host, what, into.len() as usize));
             }
+            Action::Copy { from, .. } => cost.copy_alone(from.len()),
+            Action::Reduce { count, .. } => cost.reduce_alone(*count as u64 * element),
+            Action::Write { .. } | Action::Compare { .. } | Action::Join => 0.0,
+        };
+        if computed >= 1.0 {
+            self.plan.scripts[host].push(Step::Compute(computed as u64));
         }
-        self.plan.scripts[host].push(Step::Wait(open.into_iter().flatten().collect()));
+        None
     }
 }

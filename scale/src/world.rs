@@ -4,8 +4,9 @@
 //! sender a post and its receiver a copy; one to another host costs both what the library takes, and its
 //! bytes pass the links of each rail that carries a part ([`super::links`]). What is left of the time that
 //! the packet-level simulator measures between two idle hosts ([`super::fabric::Measured`]) is added at the
-//! end: so one message alone takes as long as there. Long messages begin when their receive is posted. All
-//! times are in picoseconds.
+//! end: so one message alone takes as long as there. Of a long one (rendezvous) the receiver's core handles the
+//! request and the sender's core the answer, each when it has done all that was ready before, as a run of MAD-MPI
+//! does. All times are in picoseconds.
 
 use super::fabric::{
     ACROSS_NS, CACHE_CORES, CACHED, COPY_MB, CORES, Fabric, MEMORY_MB, Measured, NEAR_NS, ps,
@@ -13,7 +14,6 @@ use super::fabric::{
 use super::job::{Job, What};
 use super::links::{Links, Way};
 use nmad_mpi::algorithm::cost::Cost;
-use nmad_sim::golden::machines::TODAY;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
@@ -103,6 +103,19 @@ enum Event {
     Arrive(u32),
     /// A receive is posted.
     Post(u32),
+    /// A core hears of a long message: the receiver's of the request, the sender's of the answer.
+    Hear(Errand),
+}
+
+/// What a core has to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Errand {
+    /// A step.
+    Step(u32),
+    /// To answer the request to send a message, whose receive is posted.
+    Answer(u32),
+    /// To send a message for which the answer has come.
+    Grant(u32),
 }
 
 /// A part of a message on its way over one rail.
@@ -118,7 +131,8 @@ struct Part {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Progress {
-    is_sent: bool,
+    /// A short message has left, or the request to send a long one has come.
+    is_announced: bool,
     is_posted: bool,
     has_arrived: bool,
     /// Parts under way.
@@ -127,7 +141,7 @@ struct Progress {
 
 #[derive(Debug, Default)]
 struct Core {
-    ready: VecDeque<u32>,
+    ready: VecDeque<Errand>,
     free_at: u64,
     is_awake: bool,
 }
@@ -140,6 +154,8 @@ pub struct World<'a, W> {
     caches: Vec<u32>,
     cost: Cost,
     measured: Arc<Measured>,
+    /// What a message without data takes between two hosts.
+    notice_ps: u64,
     fabric: &'static Fabric,
     links: Links,
     /// When the memory of each host is free.
@@ -171,6 +187,7 @@ impl<'a, W: Watch> World<'a, W> {
             caches: nodes.iter().map(cache).collect(),
             nodes,
             cost: stage.fabric.cost(),
+            notice_ps: (stage.fabric.measured().far.ns(0) * 1e3) as u64,
             measured: stage.fabric.measured(),
             fabric: stage.fabric,
             links: Links::new(stage.fabric, stage.hosts()),
@@ -205,6 +222,7 @@ impl<'a, W: Watch> World<'a, W> {
                 Event::Hop(part) => self.hop(part, now),
                 Event::Arrive(message) => self.arrived(message, now),
                 Event::Post(step) => self.posted(step, now),
+                Event::Hear(errand) => self.hear(errand, now),
             }
         }
         match self.left {
@@ -226,7 +244,7 @@ impl<'a, W: Watch> World<'a, W> {
     fn release(&mut self, step: u32, at: u64) {
         match self.job.steps[step as usize].what {
             What::Recv(_) => self.enter(at, Event::Post(step)),
-            _ => self.queue(step, at),
+            _ => self.queue(Errand::Step(step), at),
         }
     }
 
@@ -235,17 +253,32 @@ impl<'a, W: Watch> World<'a, W> {
         let progress = &mut self.progress[message as usize];
         progress.is_posted = true;
         if progress.has_arrived {
-            self.queue(step, now);
-        } else if progress.is_sent && self.is_long(message) {
-            self.depart(message, now);
+            self.queue(Errand::Step(step), now);
+        } else if progress.is_announced && self.asks(message) {
+            self.queue(Errand::Answer(message), now);
         }
     }
 
-    /// Gives a step to its core.
-    fn queue(&mut self, step: u32, now: u64) {
-        let rank = self.job.steps[step as usize].rank;
+    fn hear(&mut self, errand: Errand, now: u64) {
+        if let Errand::Answer(message) = errand {
+            let progress = &mut self.progress[message as usize];
+            progress.is_announced = true;
+            if !progress.is_posted {
+                return;
+            }
+        }
+        self.queue(errand, now);
+    }
+
+    /// Gives something to the core that it is for.
+    fn queue(&mut self, errand: Errand, now: u64) {
+        let rank = match errand {
+            Errand::Step(step) => self.job.steps[step as usize].rank,
+            Errand::Answer(message) => self.ends(message).1 as u32,
+            Errand::Grant(message) => self.ends(message).0 as u32,
+        };
         let core = &mut self.cores[rank as usize];
-        core.ready.push_back(step);
+        core.ready.push_back(errand);
         if !core.is_awake {
             core.is_awake = true;
             let at = core.free_at.max(now);
@@ -255,11 +288,21 @@ impl<'a, W: Watch> World<'a, W> {
 
     fn work(&mut self, rank: u32, now: u64) {
         let core = &mut self.cores[rank as usize];
-        let Some(step) = core.ready.pop_front() else {
+        let Some(errand) = core.ready.pop_front() else {
             core.is_awake = false;
             return;
         };
-        let end = self.perform(step, now);
+        let end = match errand {
+            Errand::Step(step) => self.perform(step, now),
+            Errand::Answer(message) => {
+                self.enter(now + self.notice_ps, Event::Hear(Errand::Grant(message)));
+                now
+            }
+            Errand::Grant(message) => {
+                self.depart(message, now);
+                now
+            }
+        };
         self.cores[rank as usize].free_at = end;
         self.enter(end, Event::Core(rank));
     }
@@ -270,14 +313,13 @@ impl<'a, W: Watch> World<'a, W> {
         match self.job.steps[step as usize].what {
             What::Send(message) => {
                 let end = now + self.send_ps(message);
-                self.progress[message as usize].is_sent = true;
-                if !self.is_long(message) || self.progress[message as usize].is_posted {
-                    self.depart(message, end);
+                if self.asks(message) {
+                    self.enter(end + self.notice_ps, Event::Hear(Errand::Answer(message)));
+                    return end;
                 }
-                if !self.is_long(message) {
-                    self.watch.leave(message, rank, place);
-                    self.ended(step, end);
-                }
+                self.depart(message, end);
+                self.watch.leave(message, rank, place);
+                self.ended(step, end);
                 end
             }
             What::Recv(message) => {
@@ -329,9 +371,9 @@ impl<'a, W: Watch> World<'a, W> {
         self.nodes[from] == self.nodes[to]
     }
 
-    /// Whether it waits until its receive is posted.
-    fn is_long(&self, message: u32) -> bool {
-        self.job.messages[message as usize].len > self.measured.eager_max
+    /// Whether it waits for an answer of its receiver.
+    fn asks(&self, message: u32) -> bool {
+        self.job.messages[message as usize].len > self.measured.eager_max && !self.is_near(message)
     }
 
     /// Time of the sender's core.
@@ -339,9 +381,7 @@ impl<'a, W: Watch> World<'a, W> {
         if self.is_near(message) {
             return NEAR_NS * NEAR_POST_PERCENT * 10;
         }
-        let (len, card) = (self.job.messages[message as usize].len, self.fabric.rails[0].card);
-        let copied = if len <= card.copy_max { len } else { 0 };
-        (TODAY.call_ns + TODAY.packet_ns + card.send_ns + TODAY.copy_ns(copied)) * 1000
+        self.measured.send_ps(self.job.messages[message as usize].len)
     }
 
     /// Time of the receiver's core.
@@ -350,9 +390,7 @@ impl<'a, W: Watch> World<'a, W> {
         if self.is_near(message) {
             return NEAR_NS * NEAR_POST_PERCENT * 10 + ps(len, COPY_MB);
         }
-        let card = self.fabric.rails[0].card;
-        let copied = if len <= card.copy_max { len } else { 0 };
-        (TODAY.packet_ns + TODAY.message_ns + card.look_ns + card.recv_ns + TODAY.copy_ns(copied)) * 1000
+        self.measured.recv_ps(len)
     }
 
     /// Bytes that the receiver moves through memory.
@@ -414,7 +452,10 @@ impl<'a, W: Watch> World<'a, W> {
         let wires = self.measured.parts(len).map(|(rail, part)| {
             ps(part, self.fabric.rails[rail].card.bandwidth / 1_000_000)
         });
-        whole.saturating_sub(self.send_ps(message) + self.recv_ps(message) + wires.max().unwrap_or(0))
+        let asked = if self.asks(message) { 2 * self.notice_ps } else { 0 };
+        whole.saturating_sub(
+            self.send_ps(message) + self.recv_ps(message) + asked + wires.max().unwrap_or(0),
+        )
     }
 
     fn arrived(&mut self, message: u32, now: u64) {
@@ -422,14 +463,14 @@ impl<'a, W: Watch> World<'a, W> {
         let progress = &mut self.progress[message as usize];
         progress.has_arrived = true;
         let is_posted = progress.is_posted;
-        if self.is_long(message) {
+        if self.asks(message) {
             let send = self.job.messages[message as usize].send;
             let (rank, place) = self.job.place(send);
             self.watch.leave(message, rank, place);
             self.ended(send, now);
         }
         if is_posted {
-            self.queue(step, now);
+            self.queue(Errand::Step(step), now);
         }
     }
 
@@ -438,7 +479,7 @@ impl<'a, W: Watch> World<'a, W> {
         self.left -= 1;
         self.end = self.end.max(at);
         let job = self.job;
-        for &follower in job.followers(step) {
+        for follower in job.followers(step) {
             self.waits[follower as usize] -= 1;
             if self.waits[follower as usize] == 0 {
                 self.release(follower, at);

@@ -25,6 +25,23 @@ fn main() {
         }
         return;
     }
+    if args[1] == "r" {
+        use nmad_scale::regret::*;
+        let fabric = &FABRICS[args[2].parse::<usize>().unwrap()];
+        let most: usize = args[3].parse().unwrap();
+        let mut cells = Vec::new();
+        for &family in Family::ALL { for &ranks in RANKS.iter().filter(|r| **r <= most) {
+            if args.len() > 4 && args[4] != family.name() { continue; }
+            for case in cases(fabric, family, ranks) {
+                let cell = Cell::of(case);
+                let row: Vec<String> = cell.row().into_iter().map(|c| c.1).collect();
+                println!("{}", row.join(" "));
+                cells.push(cell);
+            }
+        } }
+        println!("{}", summary(&cells));
+        return;
+    }
     let ranks: usize = args[2].parse().unwrap();
     let len: u64 = args[3].parse().unwrap();
     let fabric = &FABRICS[args.get(4).map_or(0, |n| n.parse().unwrap())];
@@ -34,7 +51,7 @@ fn main() {
         let chosen = case.chosen();
         for (name, cost) in case.algorithms() {
             let t = Instant::now();
-            let job = case.job(name).unwrap();
+            let job = case.job(name, 20_000_000).unwrap();
             let built = t.elapsed();
             let Some(job) = job else { println!("{:14} {name:20} {ranks} {len} cost {:.1} us: too many steps ({built:?})", family.name(), cost / 1e3); continue };
             let out = case.watched(&job, &mut ()).unwrap();

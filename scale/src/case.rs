@@ -33,9 +33,6 @@ pub struct Case {
     pub len: u64,
 }
 
-/// More steps than this are not built: they need 40 B each.
-pub const STEPS_MAX: usize = 40_000_000;
-
 /// What is asked of the problems of a case: `make` makes the one of a rank.
 trait Ask {
     type Answer;
@@ -96,31 +93,31 @@ impl Case {
         self.put(Build(self, name, &mut take));
     }
 
-    /// The job by an algorithm; none if it has too many steps ([`STEPS_MAX`]).
+    /// The job by an algorithm; none if it has more messages than this.
     ///
     /// # Errors
     /// Ranks do not agree about a message.
-    pub fn job(&self, name: &str) -> Result<Option<Job>, String> {
-        let mut job = Job::default();
-        let mut fewest = usize::MAX;
+    pub fn job(&self, name: &str, messages_max: usize) -> Result<Option<Job>, String> {
+        let (mut job, mut fewest) = (Job::default(), usize::MAX);
         self.schedules(name, |schedule| {
+            let before = job.sent();
             job.add(&[&schedule]);
-            fewest = fewest.min(schedule.len());
-            // The ranks to come may have as few as the one that has fewest so far.
-            job.step_count() + fewest * (self.stage.ranks - job.ranks()) <= STEPS_MAX || job.ranks() < 4
+            fewest = fewest.min(job.sent() - before);
+            // The ranks to come may have as few as the one that has fewest so far, except for roots.
+            job.ranks() < 4 || job.sent() + fewest * (self.stage.ranks - job.ranks()) <= messages_max
         });
-        if job.ranks() < self.stage.ranks {
+        if job.ranks() < self.stage.ranks || job.sent() > messages_max {
             return Ok(None);
         }
         job.connect().map(|()| Some(job)).map_err(|why| format!("{name} of {self:?}: {why}"))
     }
 
-    /// What it takes by an algorithm; none if it has too many steps.
+    /// What it takes by an algorithm; none if that has more messages than this.
     ///
     /// # Panics
     /// The schedules of the ranks do not fit each other: then the algorithm is broken.
-    pub fn run(&self, name: &str) -> Option<Outcome> {
-        let job = self.job(name).unwrap_or_else(|why| panic!("{why}"))?;
+    pub fn run_within(&self, name: &str, messages_max: usize) -> Option<Outcome> {
+        let job = self.job(name, messages_max).unwrap_or_else(|why| panic!("{why}"))?;
         Some(self.watched(&job, &mut ()).unwrap_or_else(|why| panic!("{name} of {self:?}: {why}")))
     }
 

@@ -156,9 +156,9 @@ impl Job {
         self.firsts.len()
     }
 
-    /// Messages.
-    pub fn message_count(&self) -> usize {
-        self.messages.len()
+    /// Messages of the ranks so far, until they are connected.
+    pub fn sent(&self) -> usize {
+        self.sends.len()
     }
 
     /// Steps of all ranks.

@@ -14,4 +14,6 @@ pub mod fabric;
 pub mod job;
 pub mod links;
 pub mod packet;
+pub mod regret;
+pub mod rival;
 pub mod world;

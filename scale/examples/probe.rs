@@ -7,18 +7,28 @@ use std::time::Instant;
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     if args[1] == "m" {
-        for f in FABRICS.iter().chain([&FLAT]) { let t = Instant::now(); println!("{} {:?} {:?}", f.name, f.measured(), t.elapsed()); }
+        for f in FABRICS.iter().chain([&FLAT]) {
+            let t = Instant::now();
+            println!("{} {:?} {:?}", f.name, f.measured(), t.elapsed());
+        }
         return;
     }
     if args[1] == "v" {
         for &family in Family::ALL {
             for ranks in [2, 5, 8] {
                 for len in [8u64, 4096, 256 << 10, 4 << 20] {
-                    if family == Family::Barrier && len > 8 { continue; }
+                    if family == Family::Barrier && len > 8 {
+                        continue;
+                    }
                     let case = packet::case(family, ranks, len);
                     for (name, cost) in case.algorithms() {
                         let [theirs, ours] = packet::compared_ns(&case, name).map(|ns| ns as f64);
-                        println!("{:14} {name:20} {ranks:2} {len:8} model {ours:12.0} packet {theirs:12.0} {:+.1}% cost {:+.0}%", family.name(), 100.0 * (ours / theirs - 1.0), 100.0*(cost/ours-1.0));
+                        println!(
+                            "{:14} {name:20} {ranks:2} {len:8} model {ours:12.0} packet {theirs:12.0} {:+.1}% cost {:+.0}%",
+                            family.name(),
+                            100.0 * (ours / theirs - 1.0),
+                            100.0 * (cost / ours - 1.0)
+                        );
                     }
                 }
             }
@@ -30,15 +40,19 @@ fn main() {
         let fabric = &FABRICS[args[2].parse::<usize>().unwrap()];
         let most: usize = args[3].parse().unwrap();
         let mut cells = Vec::new();
-        for &family in Family::ALL { for &ranks in RANKS.iter().filter(|r| **r <= most) {
-            if args.len() > 4 && args[4] != family.name() { continue; }
-            for case in cases(fabric, family, ranks) {
-                let cell = Cell::of(case);
-                let row: Vec<String> = cell.row().into_iter().map(|c| c.1).collect();
-                println!("{}", row.join(" "));
-                cells.push(cell);
+        for &family in Family::ALL {
+            for &ranks in RANKS.iter().filter(|r| **r <= most) {
+                if args.len() > 4 && args[4] != family.name() {
+                    continue;
+                }
+                for case in cases(fabric, family, ranks) {
+                    let cell = Cell::of(case);
+                    let row: Vec<String> = cell.row().into_iter().map(|c| c.1).collect();
+                    println!("{}", row.join(" "));
+                    cells.push(cell);
+                }
             }
-        } }
+        }
         println!("{}", summary(&cells));
         return;
     }
@@ -46,16 +60,35 @@ fn main() {
     let len: u64 = args[3].parse().unwrap();
     let fabric = &FABRICS[args.get(4).map_or(0, |n| n.parse().unwrap())];
     for &family in Family::ALL {
-        if args[1] != "all" && family.name() != args[1] { continue; }
+        if args[1] != "all" && family.name() != args[1] {
+            continue;
+        }
         let case = Case { stage: Stage::block(fabric, ranks), family, len };
         let chosen = case.chosen();
         for (name, cost) in case.algorithms() {
             let t = Instant::now();
             let job = case.job(name, 20_000_000).unwrap();
             let built = t.elapsed();
-            let Some(job) = job else { println!("{:14} {name:20} {ranks} {len} cost {:.1} us: too many steps ({built:?})", family.name(), cost / 1e3); continue };
+            let Some(job) = job else {
+                println!(
+                    "{:14} {name:20} {ranks} {len} cost {:.1} us: too many steps ({built:?})",
+                    family.name(),
+                    cost / 1e3
+                );
+                continue;
+            };
             let out = case.watched(&job, &mut ()).unwrap();
-            println!("{:14} {name:20} {ranks} {len} {:12.1} us, cost {:12.1} us{} steps {} messages {} far {} ({built:?}, {:?})", family.name(), out.ps as f64 / 1e6, cost / 1e3, if name == chosen { " CHOSEN" } else { "" }, job.step_count(), out.messages, out.far_bytes, t.elapsed());
+            println!(
+                "{:14} {name:20} {ranks} {len} {:12.1} us, cost {:12.1} us{} steps {} messages {} far {} ({built:?}, {:?})",
+                family.name(),
+                out.ps as f64 / 1e6,
+                cost / 1e3,
+                if name == chosen { " CHOSEN" } else { "" },
+                job.step_count(),
+                out.messages,
+                out.far_bytes,
+                t.elapsed()
+            );
         }
     }
 }

@@ -126,7 +126,7 @@ impl Case {
     /// # Errors
     /// It does not end.
     pub fn watched(&self, job: &Job, watch: &mut impl Watch) -> Result<Outcome, String> {
-        World::new(&self.stage, job, watch).run()
+        World::new(&self.stage, (job, 2 * self.received()), watch).run()
     }
 
     /// The ranks and their hosts, seen from rank 0.
@@ -137,9 +137,11 @@ impl Case {
     /// Bytes of the receive buffer of a rank that gets most.
     pub fn received(&self) -> u64 {
         match self.family {
-            Family::Gather | Family::Scatter | Family::Allgather | Family::Alltoall | Family::ReduceScatter => {
-                self.len * self.stage.ranks as u64
-            }
+            Family::Gather
+            | Family::Scatter
+            | Family::Allgather
+            | Family::Alltoall
+            | Family::ReduceScatter => self.len * self.stage.ranks as u64,
             _ => self.len,
         }
     }

@@ -61,12 +61,14 @@ pub const CACHE_CORES: usize = 8;
 pub const NEAR_NS: u64 = 220;
 /// Between two caches.
 pub const ACROSS_NS: u64 = 380;
+/// Part of a short message within a host for which a core is busy, at each end, in percent.
+pub const NEAR_POST_PERCENT: u64 = 40;
 /// Single copy by the receiver, in MB/s, within a cache and across (same benchmarks, messages of 1 MiB).
 pub const COPY_MB: u64 = 12_000;
 /// Memory of a host, in MB/s: eight channels of DDR4-3200.
 pub const MEMORY_MB: u64 = 204_800;
-/// Longer pieces of work miss the cache: 32 MiB for eight cores, half of it for two operands of each.
-pub const CACHED: u64 = 2 << 20;
+/// Data of a rank that fits into its cache: 32 MiB for eight cores.
+pub const CACHED: u64 = 4 << 20;
 
 /// ConnectX-6 on HDR InfiniBand. Bandwidth of 24.5 GB/s and 1.0 us from memory to memory through one switch
 /// are what OSU benchmarks show on such systems; 215 million messages a second from NVIDIA's data sheet;
@@ -96,8 +98,7 @@ const HDR: Card = Card {
 const SLINGSHOT: Card = Card { name: "slingshot", latency_ns: 1_300, done_ns: 1_300, ..HDR };
 
 /// 100 Gbit/s Ethernet with RDMA, as a second rail.
-const ROCE: Card =
-    Card { name: "roce", latency_ns: 1_500, bandwidth: 12_200_000_000, done_ns: 1_500, ..HDR };
+const ROCE: Card = Card { name: "roce", latency_ns: 1_500, bandwidth: 12_200_000_000, done_ns: 1_500, ..HDR };
 
 /// The simulated fabrics.
 pub const FABRICS: &[Fabric] = &[
@@ -156,7 +157,10 @@ impl Fabric {
     /// What the choice of algorithms counts on: as ranks on such hosts agree at the beginning.
     pub fn cost(&self) -> Cost {
         let near = Curve::line(ACROSS_NS as f64, 1e3 / COPY_MB as f64);
-        Cost { near, far: self.measured().far, cores: CORES, reads: (0, u64::MAX) }
+        let measured = self.measured();
+        let post = (NEAR_NS * NEAR_POST_PERCENT) as f64 / 100.0;
+        let gaps = [post, measured.further.iter().map(|curve| curve.ns(0)).fold(0.0, f64::max)];
+        Cost { near, far: measured.far, gaps, cores: CORES, reads: (0, u64::MAX) }
     }
 }
 
@@ -215,7 +219,8 @@ impl Measured {
     pub fn parts(&self, len: u64) -> impl Iterator<Item = (usize, u64)> + '_ {
         let class = SIZES.iter().rposition(|&size| size <= len).unwrap_or(0);
         let shares = &self.shares[class];
-        let later = move |rail: usize| -> u64 { shares[rail + 1..].iter().map(|part| len * part / 1000).sum() };
+        let later =
+            move |rail: usize| -> u64 { shares[rail + 1..].iter().map(|part| len * part / 1000).sum() };
         let whole = len.max(1);
         shares.iter().enumerate().filter(|(_, part)| **part > 0).map(move |(rail, part)| {
             // The first rail takes what rounding leaves.

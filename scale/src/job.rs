@@ -95,8 +95,12 @@ impl Job {
         let element = schedule.operator().map_or(1, |operator| operator.len(1));
         for (action, waits, followers) in schedule.steps() {
             let step = self.steps.len() as u32;
-            let end_of = |from: u32, to: u32, slot: u32, len: u64| {
-                End { from, to, slot: number << SLOT_BITS | slot, step, len }
+            let end_of = |from: u32, to: u32, slot: u32, len: u64| End {
+                from,
+                to,
+                slot: number << SLOT_BITS | slot,
+                step,
+                len,
             };
             let what = match action {
                 Action::Send { to, slot, data } => {
@@ -136,7 +140,9 @@ impl Job {
         let (mut sends, mut recvs) = (std::mem::take(&mut self.sends), std::mem::take(&mut self.recvs));
         sends.sort_by_key(End::key);
         recvs.sort_by_key(End::key);
-        if let Some((send, recv)) = sends.iter().zip(&recvs).find(|(a, b)| a.key() != b.key() || a.len != b.len) {
+        if let Some((send, recv)) =
+            sends.iter().zip(&recvs).find(|(a, b)| a.key() != b.key() || a.len != b.len)
+        {
             return Err(format!("{send:?} meets {recv:?}"));
         }
         if sends.len() != recvs.len() {
@@ -168,7 +174,8 @@ impl Job {
 
     pub(crate) fn followers(&self, step: u32) -> impl Iterator<Item = u32> {
         let Step { rank, followers: start, .. } = self.steps[step as usize];
-        let end = self.steps.get(step as usize + 1).map_or(self.followers.len(), |next| next.followers as usize);
+        let end =
+            self.steps.get(step as usize + 1).map_or(self.followers.len(), |next| next.followers as usize);
         let all = self.followers[start as usize..end].iter().copied();
         all.filter(move |&follower| !self.is_beyond(rank, follower))
     }

@@ -8,10 +8,10 @@ use nmad_mpi::algorithm::choice::Family;
 use nmad_sim::golden::table::{Table, rounded, size};
 use std::collections::BTreeMap;
 
-/// Ranks of the table: parts of a host, a host, and up to 256 of them.
-pub const RANKS: [usize; 6] = [8, 64, 256, 1024, 4096, 16_384];
+/// Ranks of the table: a host, 16 and 256 of them.
+pub const RANKS: [usize; 3] = [64, 1024, 16_384];
 /// Bytes of a vector or block.
-pub const LENS: [u64; 7] = [8, 512, 8 << 10, 64 << 10, 1 << 20, 8 << 20, 64 << 20];
+pub const LENS: [u64; 5] = [8, 1 << 10, 64 << 10, 1 << 20, 64 << 20];
 /// Cells in which a rank has a longer receive buffer are left out: 64 ranks of a host would need 64 GiB.
 pub const RECEIVED_MAX: u64 = 1 << 30;
 /// Messages of a job that is run for the table; longer ones take minutes. They are left out, and so are cells
@@ -107,7 +107,8 @@ fn text(fabric: &Fabric, cells: &[Cell]) -> String {
          since it has more than 1.1 million messages, or more than a rank may keep.",
     );
     let rows: Vec<_> = cells.iter().map(Cell::row).collect();
-    let heads: Vec<&str> = rows.first().map(|row| row.iter().map(|cell| cell.0).collect()).unwrap_or_default();
+    let heads: Vec<&str> =
+        rows.first().map(|row| row.iter().map(|cell| cell.0).collect()).unwrap_or_default();
     let column = |index: usize| rows.iter().map(|row| row[index].1.clone()).collect::<Vec<_>>();
     let columns: Vec<_> = heads.iter().enumerate().map(|(index, head)| (*head, column(index))).collect();
     table.series(&columns);

@@ -75,7 +75,9 @@ pub const OPEN_MPI: Rival = Rival {
         rule(Family::Allreduce, "reduce_bcast", always),
         rule(Family::ReduceScatter, "halving", |a| {
             let is_power = a.ranks.is_power_of_two();
-            a.total <= 12 << 10 || (a.total <= 256 << 10 && is_power) || a.ranks as f64 >= 0.0012 * a.total as f64 + 8.0
+            a.total <= 12 << 10
+                || (a.total <= 256 << 10 && is_power)
+                || a.ranks as f64 >= 0.0012 * a.total as f64 + 8.0
         }),
         // Ring: as many messages of the same length.
         rule(Family::ReduceScatter, "pairwise", always),
@@ -134,7 +136,12 @@ mod tests {
                 assert!(known.contains(&rule.algorithm), "{}: {rule:?}, {known:?}", rival.name);
             }
             for &family in Family::ALL {
-                assert!(!rival.choice(family, 1 << 20, 1 << 30).is_empty(), "{}: {}", rival.name, family.name());
+                assert!(
+                    !rival.choice(family, 1 << 20, 1 << 30).is_empty(),
+                    "{}: {}",
+                    rival.name,
+                    family.name()
+                );
             }
         }
     }

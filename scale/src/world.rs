@@ -9,7 +9,8 @@
 //! does. All times are in picoseconds.
 
 use super::fabric::{
-    ACROSS_NS, CACHE_CORES, CACHED, COPY_MB, CORES, Fabric, MEMORY_MB, Measured, NEAR_NS, ps,
+    ACROSS_NS, CACHE_CORES, CACHED, COPY_MB, CORES, Fabric, MEMORY_MB, Measured, NEAR_NS, NEAR_POST_PERCENT,
+    ps,
 };
 use super::job::{Job, What};
 use super::links::{Links, Way};
@@ -17,10 +18,6 @@ use nmad_mpi::algorithm::cost::Cost;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
-
-/// Part of a short message within a host for which a core is busy, at each end, in percent (as the choice's
-/// model assumes).
-const NEAR_POST_PERCENT: u64 = 40;
 
 /// How ranks are placed on hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,8 +107,8 @@ enum Event {
 /// What a core has to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Errand {
-    /// A step.
-    Step(u32),
+    /// To take a message that has come.
+    Take(u32),
     /// To answer the request to send a message, whose receive is posted.
     Answer(u32),
     /// To send a message for which the answer has come.
@@ -141,7 +138,10 @@ struct Progress {
 
 #[derive(Debug, Default)]
 struct Core {
-    ready: VecDeque<Errand>,
+    /// Steps that are ready: a run begins all of them before it looks for messages again.
+    ready: VecDeque<u32>,
+    /// Messages that have come, and what long ones ask for.
+    news: VecDeque<Errand>,
     free_at: u64,
     is_awake: bool,
 }
@@ -158,6 +158,7 @@ pub struct World<'a, W> {
     notice_ps: u64,
     fabric: &'static Fabric,
     links: Links,
+    is_cached: bool,
     /// When the memory of each host is free.
     memories: Vec<u64>,
     cores: Vec<Core>,
@@ -175,7 +176,8 @@ pub struct World<'a, W> {
 
 impl<'a, W: Watch> World<'a, W> {
     /// Sets the stage.
-    pub fn new(stage: &Stage, job: &'a Job, watch: &'a mut W) -> World<'a, W> {
+    /// `data` is what a rank works on, in bytes.
+    pub fn new(stage: &Stage, (job, data): (&'a Job, u64), watch: &'a mut W) -> World<'a, W> {
         let nodes = stage.nodes();
         let mut members = vec![0u32; stage.hosts()];
         let cache = |&node: &u32| {
@@ -191,6 +193,7 @@ impl<'a, W: Watch> World<'a, W> {
             measured: stage.fabric.measured(),
             fabric: stage.fabric,
             links: Links::new(stage.fabric, stage.hosts()),
+            is_cached: data <= CACHED,
             memories: vec![0; stage.hosts()],
             cores: (0..stage.ranks).map(|_| Core::default()).collect(),
             waits: job.steps.iter().map(|step| step.waits).collect(),
@@ -244,7 +247,11 @@ impl<'a, W: Watch> World<'a, W> {
     fn release(&mut self, step: u32, at: u64) {
         match self.job.steps[step as usize].what {
             What::Recv(_) => self.enter(at, Event::Post(step)),
-            _ => self.queue(Errand::Step(step), at),
+            _ => {
+                let rank = self.job.steps[step as usize].rank;
+                self.cores[rank as usize].ready.push_back(step);
+                self.rouse(rank, at);
+            }
         }
     }
 
@@ -253,7 +260,7 @@ impl<'a, W: Watch> World<'a, W> {
         let progress = &mut self.progress[message as usize];
         progress.is_posted = true;
         if progress.has_arrived {
-            self.queue(Errand::Step(step), now);
+            self.queue(Errand::Take(step), now);
         } else if progress.is_announced && self.asks(message) {
             self.queue(Errand::Answer(message), now);
         }
@@ -273,12 +280,17 @@ impl<'a, W: Watch> World<'a, W> {
     /// Gives something to the core that it is for.
     fn queue(&mut self, errand: Errand, now: u64) {
         let rank = match errand {
-            Errand::Step(step) => self.job.steps[step as usize].rank,
+            Errand::Take(step) => self.job.steps[step as usize].rank,
             Errand::Answer(message) => self.ends(message).1 as u32,
             Errand::Grant(message) => self.ends(message).0 as u32,
         };
+        self.cores[rank as usize].news.push_back(errand);
+        self.rouse(rank, now);
+    }
+
+    /// A core has something to do.
+    fn rouse(&mut self, rank: u32, now: u64) {
         let core = &mut self.cores[rank as usize];
-        core.ready.push_back(errand);
         if !core.is_awake {
             core.is_awake = true;
             let at = core.free_at.max(now);
@@ -288,19 +300,23 @@ impl<'a, W: Watch> World<'a, W> {
 
     fn work(&mut self, rank: u32, now: u64) {
         let core = &mut self.cores[rank as usize];
-        let Some(errand) = core.ready.pop_front() else {
-            core.is_awake = false;
-            return;
-        };
-        let end = match errand {
-            Errand::Step(step) => self.perform(step, now),
-            Errand::Answer(message) => {
-                self.enter(now + self.notice_ps, Event::Hear(Errand::Grant(message)));
-                now
-            }
-            Errand::Grant(message) => {
-                self.depart(message, now);
-                now
+        let end = if let Some(step) = core.ready.pop_front() {
+            self.perform(step, now)
+        } else {
+            match core.news.pop_front() {
+                Some(Errand::Take(step)) => self.perform(step, now),
+                Some(Errand::Answer(message)) => {
+                    self.enter(now + self.notice_ps, Event::Hear(Errand::Grant(message)));
+                    now
+                }
+                Some(Errand::Grant(message)) => {
+                    self.depart(message, now);
+                    now
+                }
+                None => {
+                    core.is_awake = false;
+                    return;
+                }
             }
         };
         self.cores[rank as usize].free_at = end;
@@ -337,7 +353,8 @@ impl<'a, W: Watch> World<'a, W> {
             }
             What::Reduce(len) => {
                 let cost = self.cost.reduce_alone(len) * 1e3;
-                let end = self.through_memory(rank, now, cost as u64, 3 * len);
+                // One of the operands has just come.
+                let end = self.through_memory(rank, now, cost as u64, 2 * len);
                 self.watch.local(rank, place);
                 self.ended(step, end);
                 end
@@ -350,9 +367,9 @@ impl<'a, W: Watch> World<'a, W> {
         }
     }
 
-    /// Work of a core on memory: long pieces of it share the memory of the host.
+    /// Work of a core on memory, which the cores of a host share unless all data of a rank is in its cache.
     fn through_memory(&mut self, rank: usize, now: u64, cost: u64, moved: u64) -> u64 {
-        if moved <= CACHED {
+        if self.is_cached {
             return now + cost;
         }
         let memory = &mut self.memories[self.nodes[rank] as usize];
@@ -449,13 +466,12 @@ impl<'a, W: Watch> World<'a, W> {
     fn rest_ps(&self, message: u32) -> u64 {
         let len = self.job.messages[message as usize].len;
         let whole = (self.measured.far.ns(len) * 1e3) as u64;
-        let wires = self.measured.parts(len).map(|(rail, part)| {
-            ps(part, self.fabric.rails[rail].card.bandwidth / 1_000_000)
-        });
+        let wires = self
+            .measured
+            .parts(len)
+            .map(|(rail, part)| ps(part, self.fabric.rails[rail].card.bandwidth / 1_000_000));
         let asked = if self.asks(message) { 2 * self.notice_ps } else { 0 };
-        whole.saturating_sub(
-            self.send_ps(message) + self.recv_ps(message) + asked + wires.max().unwrap_or(0),
-        )
+        whole.saturating_sub(self.send_ps(message) + self.recv_ps(message) + asked + wires.max().unwrap_or(0))
     }
 
     fn arrived(&mut self, message: u32, now: u64) {
@@ -470,7 +486,7 @@ impl<'a, W: Watch> World<'a, W> {
             self.ended(send, now);
         }
         if is_posted {
-            self.queue(Errand::Step(step), now);
+            self.queue(Errand::Take(step), now);
         }
     }
 

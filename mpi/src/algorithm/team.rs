@@ -23,6 +23,8 @@ struct Members {
     groups: OnceLock<Groups>,
     /// For each distance of two to a power, see [`Team::leaving`].
     leaving: OnceLock<Box<[[u32; 2]]>>,
+    /// See [`Team::shapes`].
+    shapes: OnceLock<[Team; 2]>,
 }
 
 impl PartialEq for Members {
@@ -114,8 +116,8 @@ impl Team {
         let mut sorted = nodes.to_vec();
         sorted.sort_unstable();
         let crowd = sorted.chunk_by(|a, b| a == b).map(<[u32]>::len).max().unwrap_or(1);
-        let (groups, leaving) = (OnceLock::new(), OnceLock::new());
-        Team { members: Arc::new(Members { parties, nodes, crowd, groups, leaving }), me }
+        let (groups, leaving, shapes) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Team { members: Arc::new(Members { parties, nodes, crowd, groups, leaving, shapes }), me }
     }
 
     fn groups(&self) -> &Groups {
@@ -208,6 +210,15 @@ impl Team {
         counts.into_iter().max().unwrap_or(0)
     }
 
+    /// A team like that of the fullest node, and one like that of all leaders: the same on all ranks, to
+    /// predict what two levels take.
+    pub fn shapes(&self) -> &[Team; 2] {
+        self.members.shapes.get_or_init(|| {
+            let leaders: Vec<u32> = (0..self.node_count() as u32).collect();
+            [Team::new(&vec![0; self.crowd()], 0), Team::new(&leaders, 0)]
+        })
+    }
+
     /// The groups in the order in which a collective from or to `root` takes them: its own first.
     fn group_order(&self, root: usize) -> impl Iterator<Item = usize> {
         let groups = self.groups();
@@ -234,9 +245,15 @@ impl Team {
         Levels { local: self.subset(&own), leaders }
     }
 
-    /// The whole team, node by node, the leader of each first; see [`Team::levels`].
-    pub fn by_node(&self, root: usize) -> Vec<Vec<usize>> {
-        self.group_order(root).map(|group| self.led(group, root).collect()).collect()
+    /// The whole team, node by node, as [`Team::levels`] of rank 0 has it, and where each node begins.
+    pub fn by_node(&self) -> (&[u32], &[u32]) {
+        let groups = self.groups();
+        (&groups.members, &groups.starts[..groups.count()])
+    }
+
+    /// Our node's number in that order.
+    pub fn node_place(&self) -> usize {
+        self.groups().of[self.me] as usize
     }
 
     /// Some members, of which we must be one.
@@ -254,13 +271,19 @@ mod tests {
     #[test]
     fn levels_are_led_by_the_root_and_its_node_comes_first() {
         for (nodes, root) in [(vec![0, 0, 1, 1, 2], 3), (vec![7, 3, 7, 3, 7], 2), (vec![1; 4], 1)] {
-            let by_node = Team::new(&nodes, 0).by_node(root);
-            assert_eq!(by_node[0][0], root);
+            let mut by_node: Vec<Vec<usize>> = Vec::new();
+            for rank in std::iter::once(root).chain((0..nodes.len()).filter(|&rank| rank != root)) {
+                match by_node.iter_mut().find(|node| nodes[node[0]] == nodes[rank]) {
+                    Some(node) => node.push(rank),
+                    None => by_node.push(vec![rank]),
+                }
+            }
             assert_eq!(by_node.len(), Team::new(&nodes, 0).node_count());
             for me in 0..nodes.len() {
                 let levels = Team::new(&nodes, root).seen_from(me).levels(root);
                 let own = by_node.iter().find(|node| node.contains(&me)).expect("a node has it");
-                let party = |team: &Team| (0..team.size()).map(|r| team.party(r) as usize).collect::<Vec<_>>();
+                let party =
+                    |team: &Team| (0..team.size()).map(|r| team.party(r) as usize).collect::<Vec<_>>();
                 assert_eq!(&party(&levels.local), own);
                 let leaders: Vec<usize> = by_node.iter().map(|node| node[0]).collect();
                 assert_eq!(levels.leaders.map(|team| party(&team)), (own[0] == me).then_some(leaders));

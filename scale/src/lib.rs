@@ -10,10 +10,13 @@
 #![forbid(unsafe_code)]
 
 pub mod case;
+pub mod cli;
 pub mod fabric;
+pub mod golden;
 pub mod job;
 pub mod links;
 pub mod packet;
 pub mod regret;
 pub mod rival;
+pub mod times;
 pub mod world;

@@ -16,6 +16,7 @@ use nmad_sim::faults::Faults;
 use nmad_sim::golden::card::Card;
 use nmad_sim::golden::machines::TODAY;
 use nmad_sim::golden::sampling::{Bench, LARGE_MAX};
+use nmad_sim::golden::table::{Table, size, us};
 use nmad_sim::model::Model;
 use nmad_sim::oracle::ledger::{Entry, Ledger, What as Booked};
 use nmad_sim::scenario::Scenario;
@@ -31,6 +32,56 @@ const ROUNDS: usize = 3;
 pub fn case(family: Family, ranks: usize, len: u64) -> Case {
     let stage = Stage { fabric: &FLAT, ranks, cores: 1, placement: Placement::Block };
     Case { stage, family, len }
+}
+
+/// Ranks and bytes of the comparison.
+const RANKS: [usize; 3] = [2, 5, 8];
+const LENS: [u64; 3] = [8, 4 << 10, 256 << 10];
+
+/// All algorithms of some collectives in both; `each` hears of every one: its nanoseconds in the packet-level
+/// simulator, and in the model.
+pub fn table(families: &[Family], each: &mut dyn FnMut(&Case, &'static str, [u64; 2])) -> String {
+    let (mut rows, mut errors) = (Vec::new(), Vec::new());
+    for &family in families {
+        let lens = if family == Family::Barrier { &LENS[..1] } else { &LENS[..] };
+        for (ranks, len) in RANKS.iter().flat_map(|&ranks| lens.iter().map(move |&len| (ranks, len))) {
+            let case = case(family, ranks, len);
+            for (name, _) in case.algorithms() {
+                let times = compared_ns(&case, name);
+                each(&case, name, times);
+                let [packet, model] = times.map(|ns| ns as f64);
+                let error = 100.0 * (model / packet - 1.0);
+                errors.push(error.abs());
+                rows.push([
+                    family.name().to_string(),
+                    name.into(),
+                    ranks.to_string(),
+                    size(len as usize),
+                    us(times[0]),
+                    us(times[1]),
+                    format!("{error:+.0}"),
+                ]);
+            }
+        }
+    }
+    errors.sort_by(f64::total_cmp);
+    let at = |part: usize| errors.get(errors.len() * part / 100).copied().unwrap_or(0.0);
+    let mut table = Table::new("The model of collectives beside the packet-level simulator", FLAT.title);
+    table.note(
+        "One rank a host. us: what the collective adds to the time between two meetings of all ranks, with the \
+         engine that ships and in the model.",
+    );
+    let column = |index: usize| rows.iter().map(|row| row[index].clone()).collect::<Vec<_>>();
+    let heads = ["collective", "algorithm", "ranks", "bytes", "packets us", "model us", "%"];
+    let columns: Vec<_> = heads.iter().enumerate().map(|(index, head)| (*head, column(index))).collect();
+    table.series(&columns);
+    table.note(&format!(
+        "{} rows; the model is off by {:.0} % in the median, by at most {:.0} % in nine of ten.",
+        errors.len(),
+        at(50),
+        at(90)
+    ));
+    table.finish()
 }
 
 /// Nanoseconds that a case takes by an algorithm in the packet-level simulator and in the model of this

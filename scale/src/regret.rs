@@ -86,20 +86,15 @@ pub fn cases(fabric: &'static Fabric, family: Family, ranks: usize) -> Vec<Case>
     all.filter(|case| case.received() <= RECEIVED_MAX).collect()
 }
 
-/// The table of a fabric; `each` hears of every cell.
-pub fn table(fabric: &'static Fabric, each: &mut dyn FnMut(&Cell)) -> String {
-    let mut cells = Vec::new();
-    for &family in Family::ALL {
-        for case in RANKS.iter().flat_map(|&ranks| cases(fabric, family, ranks)) {
-            let cell = Cell::of(case);
-            each(&cell);
-            cells.push(cell);
-        }
-    }
+/// The table of a fabric.
+pub fn table(fabric: &'static Fabric) -> String {
+    let of = |&family: &Family| RANKS.iter().flat_map(move |&ranks| cases(fabric, family, ranks));
+    let cells: Vec<Cell> = Family::ALL.iter().flat_map(of).map(Cell::of).collect();
     text(fabric, &cells)
 }
 
-fn text(fabric: &Fabric, cells: &[Cell]) -> String {
+/// The table of cells.
+pub fn text(fabric: &Fabric, cells: &[Cell]) -> String {
     let mut table = Table::new("Regret of the choice of algorithms of collectives", fabric.title);
     table.note(
         "Hosts of 64 cores, ranks in blocks. us: until the last rank has ended. best: the fastest of all \

@@ -55,7 +55,7 @@ pub const OPEN_MPI: Rival = Rival {
         rule(Family::Barrier, "dissemination", always),
         rule(Family::Bcast, "binomial", |a| a.len < 2048),
         // Split binary tree with segments of 1 KiB.
-        rule(Family::Bcast, "binomial", |a| a.len < 370_728),
+        rule(Family::Bcast, "binary", |a| a.len < 370_728),
         rule(Family::Bcast, "chain", always),
         rule(Family::Gather, "flat", always),
         rule(Family::Scatter, "flat", always),
@@ -68,7 +68,7 @@ pub const OPEN_MPI: Rival = Rival {
         rule(Family::Alltoall, "pairwise", always),
         rule(Family::Reduce, "flat", |a| a.ranks < 8 && a.len < 512),
         rule(Family::Reduce, "binomial", |a| a.ranks < 8 && a.len < 20_480),
-        rule(Family::Reduce, "binomial", |a| a.len < 2048 || a.is_above(0.6016, 1.3496)),
+        rule(Family::Reduce, "binary", |a| a.len < 2048 || a.is_above(0.6016, 1.3496)),
         rule(Family::Reduce, "chain", always),
         rule(Family::Allreduce, "recursive_doubling", |a| a.len < 10_000),
         rule(Family::Allreduce, "ring", |a| a.len / 8 > a.ranks),

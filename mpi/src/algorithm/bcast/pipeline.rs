@@ -109,6 +109,6 @@ mod tests {
             let nodes: Vec<u32> = (0..ranks).collect();
             Pipeline::new(1, 4 << 20, (&Team::new(&nodes, 0), &cost)).piece
         };
-        assert!(piece(64) < piece(4), "{} {}", piece(64), piece(4));
+        assert!(piece(1024) < piece(4), "{} {}", piece(1024), piece(4));
     }
 }

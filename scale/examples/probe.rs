@@ -2,7 +2,7 @@ use nmad_mpi::algorithm::choice::Family;
 use nmad_scale::case::Case;
 use nmad_scale::fabric::{FABRICS, FLAT};
 use nmad_scale::packet;
-use nmad_scale::world::Stage;
+use nmad_scale::stage::Stage;
 use std::time::Instant;
 fn main() {
     let args: Vec<String> = std::env::args().collect();
@@ -33,6 +33,10 @@ fn main() {
                 }
             }
         }
+        return;
+    }
+    if args[1] == "g" {
+        nmad_scale::golden::write(nmad_scale::golden::TABLES.iter().filter(|t| t.name == args[2]));
         return;
     }
     if args[1] == "r" {

@@ -1,7 +1,8 @@
 //! A collective of so many ranks and bytes: its problems, its algorithms, and its run.
 
 use super::job::Job;
-use super::world::{Outcome, Stage, Watch, World};
+use super::stage::{Outcome, Stage, Watch};
+use super::world::World;
 use nmad_mpi::algorithm::allgather::Allgather;
 use nmad_mpi::algorithm::allreduce::Allreduce;
 use nmad_mpi::algorithm::alltoall::Alltoall;

@@ -65,11 +65,11 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 impl Scale {
-    /// Runs it if it is asked for; `output` says whether JSON is printed, and whether golden files are written.
+    /// Runs it if it is asked for, and prints JSON or text, or writes the golden files.
     pub fn run(&self, (json, bless): (bool, bool)) -> Option<ExitCode> {
         let what = self.scale?;
         if bless {
-            return Some(golden::write());
+            return Some(golden::write(golden::TABLES));
         }
         if self.svg.is_some() && what != What::Times {
             tell_user(format_args!("nmad sim: --svg draws times: leave {what:?} out"));

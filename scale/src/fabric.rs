@@ -169,7 +169,7 @@ impl Fabric {
 pub struct Measured {
     /// Half a round trip.
     pub far: Curve,
-    /// What a further message to another host adds for its sender, and one from another host for its receiver:
+    /// What a further message to another host adds for its sender, and one from another for its receiver:
     /// of short ones the time of a core, of long ones that of the wire.
     further: [Curve; 2],
     /// Parts of a message that each rail carries, in thousandths, for each of [`SIZES`].

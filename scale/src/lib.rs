@@ -18,5 +18,6 @@ pub mod links;
 pub mod packet;
 pub mod regret;
 pub mod rival;
+pub mod stage;
 pub mod times;
 pub mod world;

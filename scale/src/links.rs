@@ -7,9 +7,9 @@
 //! together, as with ideal adaptive routing:
 //!
 //! - fat tree: the links of a leaf upwards, and those downwards;
-//! - dragonfly: the links from one group to another. Within a group nothing is shared but the cards (a Slingshot
-//!   switch has 16 ports for hosts and 31 for its group). A message goes straight to its group, or by the less
-//!   loaded one of two others if that is twice as soon (UGAL; Kim, Dally, Scott, Abts 2008).
+//! - dragonfly: the links from one group to another. Within a group nothing is shared but the cards (a
+//!   Slingshot switch has 16 ports for hosts and 31 for its group). A message goes straight to its group, or
+//!   by the less loaded one of two others if that is twice as soon (UGAL; Kim, Dally, Scott, Abts 2008).
 
 use super::fabric::{Fabric, Rail, Shape, ps};
 

@@ -4,7 +4,7 @@
 use super::case::Case;
 use super::fabric::FLAT;
 use super::job::Job;
-use super::world::{Placement, Stage, Watch};
+use super::stage::{Placement, Stage, Watch};
 use nmad_engine::packet::PeerId;
 use nmad_engine::profile::measured::Profile;
 use nmad_engine::{Config, Hints};
@@ -68,8 +68,8 @@ pub fn table(families: &[Family], each: &mut dyn FnMut(&Case, &'static str, [u64
     let at = |part: usize| errors.get(errors.len() * part / 100).copied().unwrap_or(0.0);
     let mut table = Table::new("The model of collectives beside the packet-level simulator", FLAT.title);
     table.note(
-        "One rank a host. us: what the collective adds to the time between two meetings of all ranks, with the \
-         engine that ships and in the model.",
+        "One rank a host. us: what the collective adds to the time between two meetings of all ranks, with \
+         the engine that ships and in the model.",
     );
     let column = |index: usize| rows.iter().map(|row| row[index].clone()).collect::<Vec<_>>();
     let heads = ["collective", "algorithm", "ranks", "bytes", "packets us", "model us", "%"];

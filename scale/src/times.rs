@@ -4,7 +4,7 @@ use super::case::Case;
 use super::fabric::{COPY_MB, Fabric};
 use super::regret::{MESSAGES_MAX, RECEIVED_MAX};
 use super::rival::RIVALS;
-use super::world::Stage;
+use super::stage::Stage;
 use nmad_mpi::algorithm::choice::Family;
 use nmad_mpi::algorithm::cost::log2_ceil;
 use nmad_sim::golden::p5::chart::{Chart, picture};

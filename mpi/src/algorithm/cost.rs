@@ -10,8 +10,8 @@ pub const SIZES: [u64; 7] = [8, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 <
 /// Figures of a cost.
 pub const FIGURES: usize = 2 * SIZES.len() + 5;
 
-/// Part of the latency of a short message for which a core is busy, at each end (LogP's o), where the time of a
-/// further message was not measured.
+/// Part of the latency of a short message for which a core is busy, at each end (LogP's o), where the time of
+/// a further message was not measured.
 const OVERHEAD: f64 = 0.4;
 /// Part of the way of a cache line that each further one adds: a core has several under way at once. Nominal;
 /// with it, and with half, an allreduce of 2 KB goes over the board up to 8 ranks that have a core each, with
@@ -206,9 +206,9 @@ impl Cost {
         self.pass(team, len) + wire + rivals * self.further(team.spans_nodes(), len)
     }
 
-    /// Rounds in which every rank sends to the one 1, 2, 4, ... further; `len` is the length in each round. Where
-    /// only some ranks of a node reach another one, few messages that wait for each other do: one of them
-    /// counts.
+    /// Rounds in which every rank sends to the one 1, 2, 4, ... further; `len` is the length in each round.
+    /// Where only some ranks of a node reach another one, of messages that wait for each other at most one
+    /// leaves the node.
     pub fn shifts(&self, team: &Team, len: impl Fn(u32) -> u64) -> f64 {
         let (mut sum, mut crossing) = (0.0, 0.0f64);
         for round in 0..log2_ceil(team.size()) {
@@ -225,8 +225,8 @@ impl Cost {
         sum + crossing
     }
 
-    /// What `count` messages add behind a first one where every rank receives them from some others, and sends
-    /// them on to some: the slowest of wire and core. `ways` are these numbers of others.
+    /// What `count` messages add behind a first one where every rank receives them from some others, and
+    /// sends them on to some: the slower of wire and core. `ways` are these numbers of others.
     pub fn stream(&self, team: &Team, ways: [usize; 2], (count, len): (u64, u64)) -> f64 {
         let is_far = team.spans_nodes();
         let [ins, outs] = ways.map(|others| others as f64);

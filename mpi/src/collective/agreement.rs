@@ -88,7 +88,8 @@ fn curve(world: &World, near: bool) -> Option<(Curve, f64)> {
     let ns = world.node().with(predict);
     let further = |engine: &mut Engine| {
         let forecast = |rail| engine.inspect().forecast(RailId(rail), PeerId(peer));
-        (0..rails).filter_map(forecast).map(|forecast| forecast.packet_ns()).min()
+        let measured = (0..rails).filter_map(forecast).filter(|forecast| forecast.is_measured());
+        measured.map(|forecast| forecast.packet_ns()).min()
     };
     let gap = world.node().with(further).unwrap_or(0) as f64;
     ns.iter().all(|ns| ns.is_finite() && *ns > 0.0).then(|| (Curve::new(ns), gap))

@@ -1,8 +1,8 @@
-//! Broadcast along a chain or a binary tree, in pieces: each rank passes one piece on while the next one arrives.
+//! Broadcast along a chain or a binary tree, in pieces: each rank passes one on while the next arrives.
 //!
-//! On a chain all bytes leave each rank once, and the first piece takes n - 1 hops; on a binary tree they leave
-//! twice, and it takes log2 n. Short pieces come through sooner, long ones cost less in all: their length is
-//! the one that is predicted to be best.
+//! On a chain all bytes leave each rank once, and the first piece takes n - 1 hops; on a binary tree they
+//! leave twice, and it takes log2 n. Short pieces come through sooner, long ones cost less in all: their
+//! length is the one that is predicted to be best.
 
 use super::Bcast;
 use crate::algorithm::choice::Problem;

@@ -30,8 +30,8 @@ impl Pipeline {
         lengths.map(with).fold(longest, |best, next| if next.cost < best.cost { next } else { best })
     }
 
-    /// The tree ends at the root; on a chain the rank before another is the one behind it, so that what arrives
-    /// is on the right.
+    /// The tree ends at the root; on a chain the rank before another is the one behind it, so that what
+    /// arrives is on the right.
     pub(super) fn build(&self, problem: &Reduce, team: &Team, builder: &mut Builder) {
         let (size, root, operands) = (team.size(), problem.root, &problem.operands);
         let place = (team.me() + size - root) % size;

@@ -35,6 +35,31 @@ fn main() {
         }
         return;
     }
+    if args[1] == "b" {
+        use nmad_scale::times::*;
+        let path = format!("scale/golden/{}.txt", args[2]);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let len: u64 = args[3].parse().unwrap();
+        let mut rows = Vec::new();
+        for line in text.lines() {
+            let cells: Vec<&str> = line.split_whitespace().collect();
+            let Some(&family) = Family::ALL.iter().find(|f| cells.first() == Some(&f.name())) else {
+                continue;
+            };
+            if cells.len() != 7 {
+                continue;
+            }
+            let case = Case { stage: Stage::block(&FABRICS[0], cells[1].parse().unwrap()), family, len };
+            let chosen = family.algorithms().into_iter().find(|n| *n == cells[2]).unwrap();
+            let us =
+                [cells[3].parse().ok(), cells[4].parse().ok(), cells[5].parse().ok(), Some(bound_us(&case))];
+            rows.push(Row { case, chosen, us });
+        }
+        let text = nmad_scale::times::text(&FABRICS[0], len, &rows);
+        std::fs::write(format!("docs/img/{}.svg", args[2]), drawn(&text)).unwrap();
+        std::fs::write(&path, text).unwrap();
+        return;
+    }
     if args[1] == "g" {
         nmad_scale::golden::write(nmad_scale::golden::TABLES.iter().filter(|t| t.name == args[2]));
         return;

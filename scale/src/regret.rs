@@ -8,10 +8,10 @@ use nmad_mpi::algorithm::choice::Family;
 use nmad_sim::golden::table::{Table, rounded, size};
 use std::collections::BTreeMap;
 
-/// Ranks of the table: a host, 16 and 256 of them.
-pub const RANKS: [usize; 3] = [64, 1024, 16_384];
+/// Ranks of the table: a host, 8 and 64 of them.
+pub const RANKS: [usize; 3] = [64, 512, 4096];
 /// Bytes of a vector or block.
-pub const LENS: [u64; 5] = [8, 1 << 10, 64 << 10, 1 << 20, 64 << 20];
+pub const LENS: [u64; 4] = [8, 4 << 10, 256 << 10, 8 << 20];
 /// Cells in which a rank has a longer receive buffer are left out: 64 ranks of a host would need 64 GiB.
 pub const RECEIVED_MAX: u64 = 1 << 30;
 /// Messages of a job that is run for the table; longer ones take minutes. They are left out, and so are cells

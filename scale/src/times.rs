@@ -1,7 +1,7 @@
 //! Time against ranks, ours beside other libraries' rules and the bound, as a table and as a picture.
 
 use super::case::Case;
-use super::fabric::{COPY_MB, Fabric};
+use super::fabric::{ACROSS_NS, CACHE_CORES, COPY_MB, Fabric, NEAR_NS};
 use super::regret::{MESSAGES_MAX, RECEIVED_MAX};
 use super::rival::RIVALS;
 use super::stage::Stage;
@@ -60,8 +60,11 @@ pub fn bound_us(case: &Case) -> f64 {
     let Case { stage, family, len } = *case;
     let (cost, hosts) = (stage.fabric.cost(), stage.hosts());
     let crowd = stage.ranks.min(stage.cores);
-    let latency =
-        f64::from(log2_ceil(crowd)) * cost.near.ns(0) + f64::from(log2_ceil(hosts)) * cost.far.ns(0);
+    let doublings = |of: usize| f64::from(log2_ceil(of));
+    let within = doublings(crowd.min(CACHE_CORES));
+    let across = doublings(crowd) - within;
+    let near = within * NEAR_NS as f64 + across * ACROSS_NS as f64;
+    let latency = near + doublings(hosts) * cost.far.ns(0);
     let mb: u64 = match hosts {
         1 => COPY_MB,
         _ => stage.fabric.rails.iter().map(|rail| rail.card.bandwidth / 1_000_000).sum(),

@@ -24,10 +24,11 @@ impl Pipeline {
     /// The best one for `len` bytes with so many branches, the same on all ranks.
     pub(super) fn new(arity: usize, len: u64, (team, cost): (&Team, &Cost)) -> Pipeline {
         let least = len.div_ceil(MOST_PIECES);
-        let lengths = PIECES.map(|power| 1u64 << power).filter(|&piece| piece >= least && piece < len);
+        let lengths = PIECES.map(|power| 1u64 << power).chain([least]);
+        let fitting = lengths.filter(|&piece| piece >= least.max(1 << PIECES.start) && piece < len);
         let with = |piece: u64| Pipeline { arity, piece, cost: predicted(arity, (len, piece), team, cost) };
-        let longest = with(least.max(1));
-        lengths.map(with).fold(longest, |best, next| if next.cost < best.cost { next } else { best })
+        let whole = with(len.max(1));
+        fitting.map(with).fold(whole, |best, next| if next.cost < best.cost { next } else { best })
     }
 
     /// The tree ends at the root; on a chain the rank before another is the one behind it, so that what

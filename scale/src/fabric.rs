@@ -1,7 +1,7 @@
 //! The simulated machines: hosts of many cores, cards, topologies, and what a message takes between two of
 //! them.
 
-use super::packet::{further_ns, profile};
+use super::rounds::{further_ns, profile};
 use nmad_mpi::algorithm::cost::{Cost, Curve, SIZES};
 use nmad_sim::golden::card::Card;
 use nmad_sim::golden::machines::TODAY;

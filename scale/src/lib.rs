@@ -18,6 +18,7 @@ pub mod links;
 pub mod packet;
 pub mod regret;
 pub mod rival;
+pub mod rounds;
 pub mod stage;
 pub mod times;
 pub mod world;

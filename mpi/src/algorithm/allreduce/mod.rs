@@ -29,12 +29,12 @@ impl Allreduce {
     }
 
     /// The reduction to rank 0 of the same operands.
-    fn at_first(&self) -> Reduce {
+    fn reduction(&self) -> Reduce {
         Reduce { from: self.from, into: Some(self.into), operands: self.operands.clone(), root: 0 }
     }
 
     /// The broadcast of the result by rank 0.
-    fn from_first(&self) -> Bcast {
+    fn broadcast(&self) -> Bcast {
         Bcast { data: self.operands.place(self.into), root: 0 }
     }
 
@@ -73,7 +73,7 @@ impl Problem for Allreduce {
                     name: "reduce_bcast",
                     fits: |_, _| true,
                     cost: |p, team, cost| {
-                        p.at_first().inner_cost(team, cost) + p.from_first().inner_cost(team, cost)
+                        p.reduction().inner_cost(team, cost) + p.broadcast().inner_cost(team, cost)
                     },
                     build: |p, team, context, builder| reduce_bcast(p, team, context, builder),
                 },
@@ -94,8 +94,8 @@ impl Problem for Allreduce {
                     fits: |p, team| team.has_levels() && (p.is_commutative() || team.is_ordered_by_node()),
                     cost: |p, team, cost| {
                         let [local, leaders] = team.shapes();
-                        let within = p.at_first().inner_cost(local, cost);
-                        within + p.inner_cost(leaders, cost) + p.from_first().inner_cost(local, cost)
+                        let within = p.reduction().inner_cost(local, cost);
+                        within + p.inner_cost(leaders, cost) + p.broadcast().inner_cost(local, cost)
                     },
                     build: two_level,
                 },
@@ -107,20 +107,20 @@ impl Problem for Allreduce {
 /// Reduce to rank 0, then broadcast: half as many messages at once as recursive doubling.
 fn reduce_bcast(problem: &Allreduce, team: &Team, context: &Context<'_>, builder: &mut Builder) {
     let into = (team.me() == 0).then_some(problem.into);
-    let reduce = Reduce { into, ..problem.at_first() };
+    let reduce = Reduce { into, ..problem.reduction() };
     builder.stage(1, |builder| reduce.build(team, &context.within(), builder));
-    builder.stage(2, |builder| problem.from_first().build(team, &context.within(), builder));
+    builder.stage(2, |builder| problem.broadcast().build(team, &context.within(), builder));
 }
 
 /// Each node at its leader, the leaders among themselves, then each node.
 fn two_level(problem: &Allreduce, team: &Team, context: &Context<'_>, builder: &mut Builder) {
     let levels = team.levels(0);
     let (context, into) = (context.within(), problem.into);
-    let within = Reduce { into: levels.leaders.as_ref().map(|_| into), ..problem.at_first() };
+    let within = Reduce { into: levels.leaders.as_ref().map(|_| into), ..problem.reduction() };
     builder.stage(1, |builder| within.build(&levels.local, &context, builder));
     if let Some(leaders) = &levels.leaders {
         let among = Allreduce { from: into, into, operands: problem.operands.clone() };
         builder.stage(2, |builder| among.build(leaders, &context, builder));
     }
-    builder.stage(3, |builder| problem.from_first().build(&levels.local, &context, builder));
+    builder.stage(3, |builder| problem.broadcast().build(&levels.local, &context, builder));
 }

@@ -74,7 +74,7 @@ enum Command {
     /// Show what the rails did, from the files that NMAD_TRACE asks for
     Trace(TraceArgs),
     /// Run the engine in a simulated world, with faults, under oracles
-    Sim(nmad_sim::cli::Sim),
+    Sim(crate::sim::SimArgs),
 }
 
 /// Runs the command line `words`, the program's own name first, and returns the exit code.
@@ -162,7 +162,7 @@ fn dispatch(command: Command) -> ExitCode {
         Command::Install(args) => crate::install::main(&args, manual::files(&Cli::command())),
         Command::Uninstall(args) => crate::install::uninstall(&args),
         Command::Trace(args) => crate::trace::main(&args),
-        Command::Sim(sim) => sim.run(),
+        Command::Sim(args) => crate::sim::main(&args),
     }
 }
 

@@ -21,6 +21,7 @@ mod profiles;
 mod progress;
 mod sample;
 mod settings;
+mod sim;
 mod size;
 mod stage;
 mod trace;

@@ -11,7 +11,7 @@
 //! translates by arithmetic.
 #![deny(unsafe_code)]
 
-mod algorithm;
+pub mod algorithm;
 pub mod api;
 mod at_hand;
 mod attribute;

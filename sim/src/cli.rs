@@ -14,25 +14,8 @@ use std::ops::RangeInclusive;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Run the engine in a simulated world, with faults, under oracles
-///
-/// From a seed, the simulator draws hosts, networks, faults and what the applications do, and runs the
-/// real engine over simulated rails in virtual time. Oracles check that every message arrives once,
-/// intact and in order, that nothing is left over, and that nothing stands still. The same seed is
-/// always the same run, so a seed is a bug report.
+/// Runs from seeds, and the papers' figures
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  nmad sim --seed 1..200               two hundred runs; exits 1 at the first violation
-  nmad sim --seed 137 --explain        the stage and every event of one run
-  nmad sim --seed 137 --no-faults      the same, with nothing going wrong
-  nmad sim --seed 1..1000 --lossy      nothing but datagrams that are lost, repeated, overtaken and damaged
-  nmad sim --seed 1..1000 --threads 4  four threads of each application submit and wait at the same time
-  nmad sim --seed 1..1000 --outages    rails fail for a while: nothing stands still, no slow rail is left
-  nmad sim --seed 1..1000 --deaths     hosts die: requests that need them end, all else is right
-  nmad sim --seed 1..30 --each-death   short runs, repeated with a host dying at each packet or chunk
-  nmad sim --seed 1..50 --canary loses a strategy broken on purpose: the oracles must object
-  nmad sim --golden list               the papers' figures; --golden p3-8 shows one, --golden p3 all of P3")]
 pub struct Sim {
     /// One seed, or a range A..B with both ends included
     #[arg(long, default_value = "1..200", value_name = "SEED|A..B", value_parser = seeds)]
@@ -40,9 +23,9 @@ pub struct Sim {
     /// Print the stage and every event as one line with its virtual time
     #[arg(long)]
     explain: bool,
-    /// Print one line of JSON for each seed
+    /// Print one line of JSON for each seed, or for each row of --scale
     #[arg(long, conflicts_with = "explain")]
-    json: bool,
+    pub json: bool,
     /// Break something on purpose: loses, starves, overfills, neglects, corrupts, unchecked,
     /// doubles or forgets
     #[arg(long, value_name = "NAME", value_parser = canary)]
@@ -83,9 +66,9 @@ pub struct Sim {
         conflicts_with_all = ["seed", "explain", "json", "canary", "strategy", "congestion", "hosts",
             "threads", "no_faults", "lossy", "outages", "deaths", "each_death", "death"])]
     golden: Option<String>,
-    /// Write the figures to sim/golden instead of printing them
-    #[arg(long, requires = "golden")]
-    bless: bool,
+    /// Write the figures to sim/golden, or the tables of --scale to scale/golden, instead of printing them
+    #[arg(long)]
+    pub bless: bool,
 }
 
 fn seeds(text: &str) -> Result<RangeInclusive<u64>, String> {
@@ -223,6 +206,9 @@ impl Sim {
     fn check(&self) -> Result<(), String> {
         if self.canary == Some(Canary::Forgets) && !self.deaths {
             return Err("the canary 'forgets' needs hosts that die: add --deaths".into());
+        }
+        if self.bless {
+            return Err("--bless writes figures: add --golden or --scale".into());
         }
         if self.canary == Some(Canary::Unchecked) && (self.no_faults || !self.lossy) {
             return Err(

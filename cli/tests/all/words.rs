@@ -65,6 +65,11 @@ fn lines_that_make_no_sense_end_with_2_and_a_hint() {
         (&["install"], "--prefix"),
         (&["sim", "--seed", "x"], "1..200"),
         (&["sim", "--json", "--explain"], "cannot be used with"),
+        (&["sim", "--bless"], "add --golden or --scale"),
+        (&["sim", "--family", "bcast"], "--scale"),
+        (&["sim", "--scale", "--family", "shout"], "known: barrier"),
+        (&["sim", "--scale", "--fabric", "torus"], "known: fat-tree"),
+        (&["sim", "--scale", "--size", "7"], "multiple of 8"),
         (&["testbed", "--json"], "--show"),
     ];
     for (words, hint) in cases {

@@ -24,7 +24,7 @@ pub(super) fn check(schedule: &Schedule, memory: &Memory) -> Result<()> {
             Action::Recv { into, .. } => note(into),
             Action::Copy { from, into } => [from, into].into_iter().for_each(&mut note),
             Action::Reduce { from, into, count } => {
-                let operands = |spot| schedule.operator.as_ref().map(|operator| operator.place(spot, *count));
+                let operands = |spot| schedule.operator().map(|operator| operator.place(spot, *count));
                 [*from, *into].into_iter().filter_map(operands).for_each(|place| note(&place));
             }
             Action::Write { .. } | Action::Join | Action::Compare { .. } => {}

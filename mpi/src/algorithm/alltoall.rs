@@ -3,9 +3,11 @@
 use super::board;
 use super::choice::{Algorithm, Direct, Family, Memory, Problem};
 use super::cost::log2_ceil;
-use super::place::{Blocks, Place};
+use super::place::{Blocks, Place, Spot};
 use super::schedule::{Builder, Step};
 use super::team::Team;
+use crate::datatype::{Basic, Datatype, Form};
+use std::ops::Range;
 
 /// An all-to-all in a team.
 #[derive(Debug)]
@@ -63,13 +65,13 @@ impl Problem for Alltoall {
                 Algorithm {
                     name: "flat",
                     fits: |_, _| true,
-                    cost: |p, team, cost| cost.exchange_row(team, team.size() - 1, p.len()),
+                    cost: |p, team, cost| cost.exchange_all(team, p.len()),
                     build: |p, team, _, builder| flat(p, team, builder),
                 },
                 Algorithm {
                     name: "pairwise",
                     fits: |_, _| true,
-                    cost: |p, team, cost| (team.size() - 1) as f64 * cost.exchange(team, p.len()),
+                    cost: |p, team, cost| cost.pairwise(team, p.len()),
                     build: |p, team, _, builder| pairwise(p, team, builder),
                 },
                 Algorithm {
@@ -77,8 +79,8 @@ impl Problem for Alltoall {
                     fits: |p, _| p.block.is_some(),
                     cost: |p, team, cost| {
                         let half = p.len() * team.size().div_ceil(2) as u64;
-                        let round = cost.exchange(team, half) + 2.0 * cost.copy(team, half);
-                        f64::from(log2_ceil(team.size())) * round + 2.0 * cost.copy(team, 2 * half)
+                        let copies = f64::from(log2_ceil(team.size())) * 2.0 * cost.copy(team, half);
+                        cost.shifts(team, |_| half) + copies + 2.0 * cost.copy(team, 2 * half)
                     },
                     build: |p, team, _, builder| bruck(p, team, builder),
                 },
@@ -119,32 +121,85 @@ fn pairwise(problem: &Alltoall, team: &Team, builder: &mut Builder) {
 /// the block that has to go d ranks further.
 fn bruck(problem: &Alltoall, team: &Team, builder: &mut Builder) {
     let (size, me, block) = (team.size(), team.me(), problem.len());
-    let row = |start: super::place::Spot, index: usize| {
-        Place::bytes(start.skip((index as u64 * block) as i64), block)
-    };
     let send = problem.send.as_ref().unwrap_or(&problem.recv);
-    let rows = builder.scratch(block * size as u64);
-    for distance in 1..size {
-        builder.copy(send.place((me + distance) % size), row(rows, distance), &[]);
+    let rows = Rows { start: builder.scratch(block * size as u64), block };
+    // Those of the ranks behind us up to the last rank, then those before us.
+    for (first, ranks) in [(1, me + 1..size), (size - me, 0..me)] {
+        match send.range(ranks.clone()).filter(Place::is_contiguous) {
+            Some(from) if !ranks.is_empty() => {
+                _ = builder.copy(from, rows.row(first..first + ranks.len()), &[])
+            }
+            _ => ranks.enumerate().for_each(|(index, rank)| {
+                builder.copy(send.place(rank), rows.row(first + index..first + index + 1), &[]);
+            }),
+        }
     }
     problem.keep_own(team, builder);
     let half = block * size.div_ceil(2) as u64;
     let (out, into) = (builder.scratch(half), builder.scratch(half));
     for (round, bit) in (0..).map(|k| (k, 1 << k)).take_while(|&(_, bit)| bit < size) {
-        let moved: Vec<usize> = (1..size).filter(|distance| distance & bit != 0).collect();
-        let len = block * moved.len() as u64;
+        let moved = rows.with_bit(bit, size);
+        let len: u64 = moved.iter().map(Place::len).sum();
+        // Where each part of them begins.
+        let begins = moved.iter().scan(0, |end, part| Some(std::mem::replace(end, *end + part.len())));
+        let begins: Vec<u64> = begins.collect();
+        let piece =
+            |start: Spot, index: usize| Place::bytes(start.skip(begins[index] as i64), moved[index].len());
         builder.round();
-        let packed: Vec<Step> =
-            (0..).zip(&moved).map(|(i, &d)| builder.copy(row(rows, d), row(out, i), &[])).collect();
+        let packed: Vec<Step> = (0..moved.len())
+            .map(|index| builder.copy(moved[index].clone(), piece(out, index), &[]))
+            .collect();
         builder.send(team.party((me + bit) % size), round, Place::bytes(out, len), &packed);
         let from = team.party((me + size - bit) % size);
         let arrived = builder.recv(from, round, Place::bytes(into, len), &[]);
-        for (index, &distance) in moved.iter().enumerate() {
-            builder.copy(row(into, index), row(rows, distance), &[arrived]);
+        for (index, part) in moved.iter().enumerate() {
+            builder.copy(piece(into, index), part.clone(), &[arrived]);
         }
     }
     builder.round();
-    for distance in 1..size {
-        builder.copy(row(rows, distance), problem.recv.place((me + size - distance) % size), &[]);
+    // The rows come from the ranks before us, the nearest first.
+    for (first, ranks) in [(1, 0..me), (me + 1, me + 1..size)] {
+        match problem.recv.range(ranks.clone()).filter(Place::is_contiguous) {
+            Some(into) if !ranks.is_empty() => {
+                let count = ranks.len() as i64;
+                let last = into.spot.skip((count - 1) * block as i64);
+                let downwards = strided(last, (count, block as i64, -(block as i64)));
+                builder.copy(rows.row(first..first + ranks.len()), downwards, &[]);
+            }
+            _ => ranks.rev().enumerate().for_each(|(index, rank)| {
+                builder.copy(rows.row(first + index..first + index + 1), problem.recv.place(rank), &[]);
+            }),
+        }
     }
+}
+
+/// Blocks in a row in scratch memory.
+struct Rows {
+    start: Spot,
+    block: u64,
+}
+
+impl Rows {
+    fn row(&self, rows: Range<usize>) -> Place {
+        let offset = rows.start as u64 * self.block;
+        Place::bytes(self.start.skip(offset as i64), rows.len() as u64 * self.block)
+    }
+
+    /// The rows below `size` whose number has a bit: groups of as many rows as the bit, as far as they are
+    /// whole, and the rest.
+    fn with_bit(&self, bit: usize, size: usize) -> Vec<Place> {
+        let whole = size / (2 * bit);
+        let rest = (whole * 2 * bit + bit).min(size)..size;
+        let len = bit as i64 * self.block as i64;
+        let groups = strided(self.row(bit..bit + 1).spot, (whole as i64, len, 2 * len));
+        let parts = [groups, self.row(rest)];
+        parts.into_iter().filter(|part| part.len() > 0).collect()
+    }
+}
+
+/// Pieces of `len` bytes, `stride` bytes from one to the next.
+fn strided(start: Spot, (count, len, stride): (i64, i64, i64)) -> Place {
+    let byte = Datatype::predefined(Basic::Byte);
+    let pieces = Datatype::hvector(Form::Large, count, len, stride, byte);
+    Place::elements(start, 1, &pieces.expect("neither a number nor a length is negative"))
 }

@@ -35,13 +35,13 @@ impl Problem for Barrier {
                 Algorithm {
                     name: "dissemination",
                     fits: |_, _| true,
-                    cost: |_, team, cost| f64::from(log2_ceil(team.size())) * cost.exchange(team, 0),
+                    cost: |_, team, cost| cost.shifts(team, |_| 0),
                     build: |_, team, _, builder| dissemination(team, builder),
                 },
                 Algorithm {
                     name: "binomial",
                     fits: |_, _| true,
-                    cost: |_, team, cost| 2.0 * f64::from(log2_ceil(team.size())) * cost.hop(team, 0),
+                    cost: |_, team, cost| 2.0 * cost.tree(team, |_| 0),
                     build: |_, team, _, builder| {
                         come(team, builder);
                         leave(team, builder);
@@ -57,9 +57,8 @@ impl Problem for Barrier {
                     name: TWO_LEVEL,
                     fits: |_, team| team.has_levels(),
                     cost: |_, team, cost| {
-                        let nodes = team.levels(0).by_node.len();
-                        let within = 2.0 * f64::from(log2_ceil(team.crowd())) * cost.near_hop(team, 0);
-                        within + f64::from(log2_ceil(nodes)) * cost.far.ns(0)
+                        let [local, leaders] = team.shapes();
+                        2.0 * cost.tree(local, |_| 0) + Barrier.inner_cost(leaders, cost)
                     },
                     build: two_level,
                 },

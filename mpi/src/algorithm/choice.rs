@@ -97,6 +97,13 @@ pub trait Problem: Sized + 'static {
     /// Bytes that describe its size, for the log.
     fn len(&self) -> u64;
 
+    /// Predicted nanoseconds of the best algorithm within one of two levels.
+    fn inner_cost(&self, team: &Team, cost: &Cost) -> f64 {
+        let algorithms = Self::algorithms().iter().filter(|algorithm| algorithm.name != TWO_LEVEL);
+        let fitting = algorithms.filter(|algorithm| (algorithm.fits)(self, team));
+        fitting.map(|algorithm| (algorithm.cost)(self, team, cost)).fold(f64::INFINITY, f64::min)
+    }
+
     /// Does it within a schedule, by the algorithm that suits a team best.
     fn build(&self, team: &Team, context: &Context<'_>, builder: &mut Builder) {
         let algorithm = context.choose(self, team);

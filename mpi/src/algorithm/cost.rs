@@ -3,14 +3,15 @@
 //! The curves come from what the rails were measured to do (P4). All ranks must choose alike, so they agree
 //! on one set of figures before the first choice ([`Cost::figures`], [`Cost::from_figures`]).
 
-use super::team::Team;
+use super::team::{Reach, Team};
 
 /// Sizes at which curves have figures, in bytes.
 pub const SIZES: [u64; 7] = [8, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20];
 /// Figures of a cost.
-pub const FIGURES: usize = 2 * SIZES.len() + 3;
+pub const FIGURES: usize = 2 * SIZES.len() + 5;
 
-/// Part of the latency of a short message for which a core is busy, at each end (LogP's o).
+/// Part of the latency of a short message for which a core is busy, at each end (LogP's o), where the time of
+/// a further message was not measured.
 const OVERHEAD: f64 = 0.4;
 /// Part of the way of a cache line that each further one adds: a core has several under way at once. Nominal;
 /// with it, and with half, an allreduce of 2 KB goes over the board up to 8 ranks that have a core each, with
@@ -50,9 +51,16 @@ impl Curve {
         self.0[above - 1] + (len as f64 - x0) * slope.max(0.0)
     }
 
-    /// Nanoseconds that a message adds behind others of its size.
-    fn further_ns(&self, len: u64) -> f64 {
-        (self.ns(len) - self.0[0]).max(0.0) + OVERHEAD * self.0[0]
+    /// Nanoseconds for which `len` bytes keep a wire busy, whoever sends them: by the slope of the longest.
+    fn wire_ns(&self, len: u64) -> f64 {
+        let [.., (x0, y0), (x1, y1)] =
+            std::array::from_fn::<_, { SIZES.len() }, _>(|i| (SIZES[i], self.0[i]));
+        len as f64 * ((y1 - y0) / (x1 - x0) as f64).max(0.0)
+    }
+
+    /// Nanoseconds that a message takes beyond those of a short one.
+    fn bytes_ns(&self, len: u64) -> f64 {
+        (self.ns(len) - self.0[0]).max(0.0)
     }
 }
 
@@ -63,6 +71,9 @@ pub struct Cost {
     pub near: Curve,
     /// Between two nodes.
     pub far: Curve,
+    /// Time that a further short message adds for a rank that sends or receives several, within a node and
+    /// between two.
+    pub gaps: [f64; 2],
     /// Cores that the ranks of a node share.
     pub cores: usize,
     /// Lengths of messages of a node that their receivers copy by themselves, from the first number on and
@@ -73,22 +84,26 @@ pub struct Cost {
 impl Default for Cost {
     /// Nominal figures: shared memory and a fast Ethernet.
     fn default() -> Self {
-        Cost { near: Curve::line(400.0, 0.04), far: Curve::line(6000.0, 0.2), cores: 2, reads: (u64::MAX, 0) }
+        let (near, far) = (Curve::line(400.0, 0.04), Curve::line(6000.0, 0.2));
+        let gaps = [&near, &far].map(|curve| OVERHEAD * curve.0[0]);
+        Cost { near, far, gaps, cores: 2, reads: (u64::MAX, 0) }
     }
 }
 
 impl Cost {
     /// The figures that ranks agree on: each takes the largest that any rank names. Zero: not known here.
+    /// `near` and `far` are curves, each with the time of a further short message.
     pub fn figures(
-        near: Option<Curve>,
-        far: Option<Curve>,
+        near: Option<(Curve, f64)>,
+        far: Option<(Curve, f64)>,
         cores: usize,
         reads: (u64, u64),
     ) -> [f64; FIGURES] {
         let mut figures = [0.0; FIGURES];
-        for (place, curve) in [near, far].into_iter().enumerate() {
-            let Some(Curve(ns)) = curve else { continue };
+        for (place, known) in [near, far].into_iter().enumerate() {
+            let Some((Curve(ns), gap)) = known else { continue };
             figures[place * SIZES.len()..][..SIZES.len()].copy_from_slice(&ns);
+            figures[2 * SIZES.len() + place] = gap;
         }
         // The fewest cores count.
         figures[FIGURES - 3] = 1.0 / cores.max(1) as f64;
@@ -112,7 +127,14 @@ impl Cost {
             0 => nominal.reads,
             below => ((1.0 / figures[FIGURES - 2]).round() as u64, below),
         };
-        Cost { near: curve(0, nominal.near), far: curve(1, nominal.far), cores, reads }
+        let (near, far) = (curve(0, nominal.near), curve(1, nominal.far));
+        let gap = |place: usize, curve: &Curve| match figures[2 * SIZES.len() + place] {
+            0.0 => OVERHEAD * curve.0[0],
+            // A message that others wait for takes a further one's time, too.
+            gap => gap.min(curve.0[0]),
+        };
+        let gaps = [gap(0, &near), gap(1, &far)];
+        Cost { near, far, gaps, cores, reads }
     }
 
     fn curve(&self, team: &Team) -> &Curve {
@@ -139,44 +161,130 @@ impl Cost {
         self.near.ns(len) + self.switch_ns(team)
     }
 
-    /// A message from every rank at once: those of a node share its rails, or its cores.
-    pub fn exchange(&self, team: &Team, len: u64) -> f64 {
-        let curve = self.curve(team);
-        let rivals = if team.spans_nodes() { team.crowd() as f64 } else { self.sharing(team) };
-        curve.ns(len) + (rivals - 1.0) * curve.further_ns(len) + self.switch_ns(team)
+    /// A message that others wait for, between ranks of a distance.
+    pub fn hop_over(&self, team: &Team, reach: Reach, len: u64) -> f64 {
+        match team.leaving(reach) {
+            0 => self.near_hop(team, len),
+            _ => self.hop(team, len),
+        }
     }
 
-    /// `messages` messages that one rank sends, or receives, in a row.
-    pub fn row(&self, team: &Team, messages: usize, len: u64) -> f64 {
-        match messages {
-            0 => 0.0,
-            _ => self.hop(team, len) + (messages - 1) as f64 * self.curve(team).further_ns(len),
+    /// A message on its way along all ranks, one after the other: those of a node are near each other unless
+    /// ranks lie by turns.
+    pub fn pass(&self, team: &Team, len: u64) -> f64 {
+        let far = team.leaving(Reach::Shift(1)) as f64 / team.crowd() as f64;
+        far * self.hop(team, len) + (1.0 - far) * self.near_hop(team, len)
+    }
+
+    /// What a further message adds for a rank that sends or receives several. Both sides take their part of
+    /// a message between nodes, as far as the wire does not take longer; within a node one copies it all.
+    fn further(&self, is_far: bool, len: u64) -> f64 {
+        match is_far {
+            true => (self.gaps[1] + self.far.bytes_ns(len) / 2.0).max(self.far.wire_ns(len)),
+            false => self.gaps[0] + self.near.bytes_ns(len),
         }
+    }
+
+    /// A message from every rank at once to one of a distance: those that leave a node share its rails, and
+    /// all of them its cores.
+    pub fn exchange(&self, team: &Team, reach: Reach, len: u64) -> f64 {
+        let rivals = self.sharing(team) - 1.0;
+        match team.leaving(reach) {
+            0 => self.near_hop(team, len) + rivals * self.further(false, len),
+            leaving => {
+                let wire = (leaving - 1) as f64 * self.far.wire_ns(len);
+                self.hop(team, len) + wire + rivals * self.further(true, len)
+            }
+        }
+    }
+
+    /// A round of a ring: every rank sends to the next one what the one before sent it.
+    pub fn ring(&self, team: &Team, len: u64) -> f64 {
+        let leaving = team.leaving(Reach::Shift(1)).max(1);
+        let wire = (leaving - 1) as f64 * self.far.wire_ns(len);
+        let rivals = self.sharing(team) - 1.0;
+        self.pass(team, len) + wire + rivals * self.further(team.spans_nodes(), len)
+    }
+
+    /// Rounds in which every rank sends to the one 1, 2, 4, ... further; `len` is the length in each round.
+    /// Where only some ranks of a node reach another one, of messages that wait for each other at most one
+    /// leaves the node.
+    pub fn shifts(&self, team: &Team, len: impl Fn(u32) -> u64) -> f64 {
+        let (mut sum, mut crossing) = (0.0, 0.0f64);
+        for round in 0..log2_ceil(team.size()) {
+            let (reach, len) = (Reach::Shift(1 << round), len(round));
+            let leaving = team.leaving(reach);
+            if leaving == 0 || leaving == team.crowd() {
+                sum += self.exchange(team, reach, len);
+                continue;
+            }
+            let near = self.near_hop(team, len) + (self.sharing(team) - 1.0) * self.further(false, len);
+            sum += near.max(leaving as f64 * self.far.wire_ns(len));
+            crossing = crossing.max(self.far.ns(len) - self.near.ns(len));
+        }
+        sum + crossing
+    }
+
+    /// What `count` messages add behind a first one where every rank receives them from some others, and
+    /// sends them on to some: the slower of wire and core. `ways` are these numbers of others.
+    pub fn stream(&self, team: &Team, ways: [usize; 2], (count, len): (u64, u64)) -> f64 {
+        let is_far = team.spans_nodes();
+        let [ins, outs] = ways.map(|others| others as f64);
+        let core = match is_far {
+            true => {
+                (ins + outs)
+                    * (self.gaps[1] + if self.is_by_wire(len) { 0.0 } else { self.far.bytes_ns(len) / 2.0 })
+            }
+            false => ins * self.further(false, len) + outs * self.gaps[0],
+        };
+        let rivals = if ways == [1, 1] { team.leaving(Reach::Shift(1)) } else { team.crowd() };
+        let wire = if is_far { ins.max(outs) * rivals as f64 * self.far.wire_ns(len) } else { 0.0 };
+        count.saturating_sub(1) as f64 * (core * self.sharing(team)).max(wire)
+    }
+
+    /// Of so many other ranks, those on our node and those on others.
+    fn split(team: &Team, others: usize) -> (f64, f64) {
+        let near = (team.crowd() - 1).min(others);
+        (near as f64, (others - near) as f64)
+    }
+
+    /// `messages` messages that one rank sends to others, or receives from them, in a row.
+    pub fn row(&self, team: &Team, messages: usize, len: u64) -> f64 {
+        if messages == 0 {
+            return 0.0;
+        }
+        let (near, far) = Cost::split(team, messages);
+        let last = self.further(team.spans_nodes(), len);
+        self.hop(team, len) + near * self.further(false, len) + far * self.further(true, len) - last
     }
 
     /// The same from one rank to as many others. Ranks copy the messages that they read at the same time, as
     /// many of them as have a core.
     pub fn fan_out(&self, team: &Team, messages: usize, len: u64) -> f64 {
-        if messages == 0 || team.spans_nodes() || !(self.reads.0..self.reads.1).contains(&len) {
+        if messages == 0 || !(self.reads.0..self.reads.1).contains(&len) {
             return self.row(team, messages, len);
         }
-        let announced = (messages - 1) as f64 * OVERHEAD * self.near.0[0];
-        let copies_in_a_row = (messages as f64 / self.cores as f64).max(1.0);
-        let copy = (self.near.ns(len) - self.near.0[0]).max(0.0);
-        self.hop(team, len) + announced + (copies_in_a_row - 1.0) * copy
+        let (near, far) = Cost::split(team, messages);
+        let copies_in_a_row = (near / self.cores as f64).max(1.0);
+        let copies = (copies_in_a_row - 1.0) * self.near.bytes_ns(len);
+        let announced = (near + far.min(1.0) - 1.0) * self.gaps[0];
+        self.hop(team, len) + announced + copies + (far - 1.0).max(0.0) * self.further(true, len)
     }
 
-    /// Every rank sends `messages` messages in a row, and receives as many.
-    pub fn exchange_row(&self, team: &Team, messages: usize, len: u64) -> f64 {
-        match messages {
-            0 => 0.0,
-            _ => {
-                let further = (messages - 1) as f64 * (self.exchange(team, len) - self.switch_ns(team));
-                // Latency is paid once, the occupancy of each message every time.
-                let hidden = (messages - 1) as f64 * (1.0 - OVERHEAD) * self.curve(team).0[0];
-                self.exchange(team, len) + further - hidden
-            }
-        }
+    /// Every rank sends a message to each other one in a row, and receives as many. Latency is paid once,
+    /// what a message takes of a core at both ends each time; the wires of a node carry those of all its
+    /// ranks.
+    pub fn exchange_all(&self, team: &Team, len: u64) -> f64 {
+        let (near, far) = Cost::split(team, team.size().saturating_sub(1));
+        let cores = near * (2.0 * self.gaps[0] + self.near.bytes_ns(len))
+            + far * (2.0 * self.gaps[1] + if self.is_by_wire(len) { 0.0 } else { self.far.bytes_ns(len) });
+        let wires = far * team.crowd() as f64 * self.far.wire_ns(len);
+        self.hop(team, len) + (cores * self.sharing(team)).max(wires)
+    }
+
+    /// Whether the wire takes most of a message, so that cores have their share of it meanwhile.
+    fn is_by_wire(&self, len: u64) -> bool {
+        2.0 * self.far.wire_ns(len) > self.far.bytes_ns(len)
     }
 
     /// The way of a cache line between two cores: a message without what it costs a core at each end.
@@ -192,7 +300,7 @@ impl Cost {
 
     /// A rank looks at what each of the others has left there, `len` bytes each.
     pub fn look(&self, team: &Team, len: u64) -> f64 {
-        let further = (self.near.ns(len) - self.near.0[0]).max(0.0) + FURTHER_LINE * self.line();
+        let further = self.near.bytes_ns(len) + FURTHER_LINE * self.line();
         self.post(team, len) + team.size().saturating_sub(2) as f64 * further
     }
 
@@ -203,12 +311,29 @@ impl Cost {
         let ranks = team.size().max(2) as f64;
         let others = len - len / ranks as u64;
         let elsewhere = (ranks - self.sharing(team)).max(0.0) / (ranks - 1.0);
-        let carried = (self.near.ns(others) - self.near.0[0]).max(0.0) * elsewhere;
+        let carried = self.near.bytes_ns(others) * elsewhere;
         let sums = if is_for_all { carried } else { 0.0 };
         let own = self.copy(team, others) + self.reduce(team, others);
         // To meet, each tells all others and hears of them: a line goes both ways.
         let meeting = self.look(team, 0) + self.line();
         2.0 * meeting + carried * self.sharing(team) + sums + own
+    }
+
+    /// Every rank exchanges a message with each other one, one after the other.
+    pub fn pairwise(&self, team: &Team, len: u64) -> f64 {
+        let (near, far) = Cost::split(team, team.size().saturating_sub(1));
+        let rivals = self.sharing(team) - 1.0;
+        let within = self.near_hop(team, len) + rivals * self.further(false, len);
+        let wire = (team.crowd() - 1) as f64 * self.far.wire_ns(len);
+        let between = self.hop(team, len) + wire + rivals * self.further(true, len);
+        near * within + far * between
+    }
+
+    /// A message that others wait for over each distance of two to a power, from the shortest on; `len` is
+    /// the length over each.
+    pub fn tree(&self, team: &Team, len: impl Fn(u32) -> u64) -> f64 {
+        let rounds = 0..log2_ceil(team.size());
+        rounds.map(|round| self.hop_over(team, Reach::Shift(1 << round), len(round))).sum()
     }
 
     /// A reduction of `len` bytes by one rank, while the others wait for it.
@@ -221,9 +346,14 @@ impl Cost {
         self.reduce_alone(len) * self.sharing(team)
     }
 
-    /// A copy of `len` bytes.
+    /// A copy of `len` bytes by one rank.
+    pub fn copy_alone(&self, len: u64) -> f64 {
+        len as f64 * COPY_NS_PER_BYTE
+    }
+
+    /// A copy of `len` bytes by every rank.
     pub fn copy(&self, team: &Team, len: u64) -> f64 {
-        len as f64 * COPY_NS_PER_BYTE * self.sharing(team)
+        self.copy_alone(len) * self.sharing(team)
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::board::{self, Ranks};
 use super::choice::{Algorithm, Direct, Family, Memory, Problem};
-use super::cost::log2_ceil;
 use super::place::{Blocks, Place};
 use super::schedule::Builder;
 use super::team::Team;
@@ -59,8 +58,8 @@ impl Problem for Gather {
                     name: "binomial",
                     fits: |p, _| p.block.is_some(),
                     cost: |p, team, cost| {
-                        let round = |k: u32| cost.hop(team, p.len() << k) + cost.copy(team, p.len() << k);
-                        (0..log2_ceil(team.size())).map(round).sum()
+                        let copied = p.len() * team.size().next_power_of_two() as u64;
+                        cost.tree(team, |round| p.len() << round) + cost.copy_alone(copied)
                     },
                     build: |p, team, _, builder| binomial(p, team, builder),
                 },

@@ -8,7 +8,7 @@ use super::cost::Cost;
 use super::operands::{MOST_PIECES, Operands};
 use super::place::Spot;
 use super::schedule::{Builder, Step};
-use super::team::Team;
+use super::team::{Reach, Team};
 use std::ops::Range;
 
 /// The ranks of the core.
@@ -18,25 +18,50 @@ pub struct Halving {
     pub core: usize,
     /// Ranks beside it: of the first `2 * beside` ranks, the even ones.
     pub beside: usize,
+    /// Ranks that differ in the lowest bit exchange first, and most.
+    is_lowest_first: bool,
 }
 
 impl Halving {
     /// The core of `size` ranks.
     pub fn of(size: usize) -> Halving {
         let core = if size == 0 { 0 } else { 1 << size.ilog2() };
-        Halving { core, beside: size - core }
+        Halving { core, beside: size - core, is_lowest_first: false }
+    }
+
+    /// The core of a team. The first round exchanges half of the vector, so it goes between ranks of a node
+    /// where it can: what leaves a node then is as much as one rank has, not as much as all of them have.
+    pub fn of_team(team: &Team) -> Halving {
+        let halving = Halving::of(team.size());
+        let [lowest, highest] = [1, halving.core / 2].map(|bit| team.leaving(Reach::Flip(bit)));
+        Halving { is_lowest_first: lowest < highest, ..halving }
+    }
+
+    /// The bit in which partners of a round differ; the first round has number 1.
+    fn bit(self, round: u32) -> usize {
+        if self.is_lowest_first { 1 << (round - 1) } else { self.core >> round }
+    }
+
+    /// Between the number in the core and the bits in the order in which they are exchanged.
+    fn turned(self, place: usize) -> usize {
+        match self.is_lowest_first {
+            true => place.reverse_bits() >> (usize::BITS - self.core.ilog2()),
+            false => place,
+        }
     }
 
     /// The number of a rank in the core; none if it is beside.
     pub fn place(self, rank: usize) -> Option<usize> {
-        match rank.checked_sub(2 * self.beside) {
+        let place = match rank.checked_sub(2 * self.beside) {
             Some(above) => Some(self.beside + above),
             None => (rank % 2 == 1).then_some(rank / 2),
-        }
+        };
+        place.map(|place| self.turned(place))
     }
 
     /// The rank that has a number in the core.
     pub fn rank(self, place: usize) -> usize {
+        let place = self.turned(place);
         if place < self.beside { 2 * place + 1 } else { place + self.beside }
     }
 
@@ -53,7 +78,7 @@ impl Halving {
         team: &Team,
         builder: &mut Builder,
     ) -> Halving {
-        let halving = Halving::of(team.size());
+        let halving = Halving::of_team(team);
         let me = team.me();
         let Some(place) = halving.place(me) else {
             builder.send(team.party(me + 1), 0, operands.place(from), &[]);
@@ -91,6 +116,11 @@ impl Halving {
             held = kept;
         }
         halving
+    }
+
+    /// The bit in which partners differ in each round of the halving, and the bytes that each sends of `len`.
+    pub fn rounds(self, len: u64) -> impl Iterator<Item = (usize, u64)> {
+        (1..=self.core.ilog2()).map(move |round| (self.bit(round), len >> round))
     }
 
     /// The elements that belong to several numbers of the core.
@@ -139,9 +169,8 @@ impl Exchange {
 
 /// Predicted nanoseconds of the halving.
 pub fn cost(operands: &Operands, team: &Team, cost: &Cost) -> f64 {
-    let Halving { core, beside } = Halving::of(team.size());
-    let len = operands.len();
-    let step = |len: u64| cost.exchange(team, len) + cost.reduce(team, len);
-    let fold = if beside > 0 { step(len) } else { 0.0 };
-    fold + (1..=core.ilog2()).map(|k| step(len >> k)).sum::<f64>()
+    let (halving, len) = (Halving::of_team(team), operands.len());
+    let fold = if halving.beside > 0 { cost.pass(team, len) + cost.reduce(team, len) } else { 0.0 };
+    let step = |(bit, len): (usize, u64)| cost.exchange(team, Reach::Flip(bit), len) + cost.reduce(team, len);
+    fold + halving.rounds(len).map(step).sum::<f64>()
 }

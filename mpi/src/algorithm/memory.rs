@@ -6,6 +6,7 @@
 
 use super::operator::Operator;
 use super::place::{Buffer, Place, Span, Spot};
+use super::schedule::Action;
 use newmadeleine::engine::memory::copy_overlapping;
 use newmadeleine::engine::memory::together::LEAST;
 use newmadeleine::{Segment, Segments};
@@ -29,7 +30,7 @@ impl Buffers {
 }
 
 /// Where the buffers of a run are.
-pub(super) struct Memory {
+pub struct Memory {
     buffers: Buffers,
     /// In units of the strictest alignment that an operand may need.
     scratch: Box<[UnsafeCell<u128>]>,
@@ -37,7 +38,7 @@ pub(super) struct Memory {
 
 impl Memory {
     /// No buffers yet, and `scratch` bytes of scratch.
-    pub(super) fn new(scratch: usize) -> Memory {
+    pub fn new(scratch: usize) -> Memory {
         // Zeroed by the system when it is touched, which much of it may never be.
         let zeros: Box<[u128]> = vec![0; scratch.div_ceil(size_of::<u128>())].into();
         // SAFETY: a cell has the layout of what is in it; the box is rebuilt from its own pointer.
@@ -46,7 +47,7 @@ impl Memory {
     }
 
     /// Binds the caller's buffers.
-    pub(super) fn bind(&mut self, buffers: Buffers) {
+    pub fn bind(&mut self, buffers: Buffers) {
         self.buffers = buffers;
     }
 
@@ -62,7 +63,7 @@ impl Memory {
 
     /// The memory of a place, for a message.
     #[inline]
-    pub(super) fn segments(&self, place: &Place) -> Segments {
+    pub fn segments(&self, place: &Place) -> Segments {
         let start = self.address(place.spot);
         match &place.span {
             // SAFETY: within a buffer that is lent until the run ends, or within scratch, which the run keeps
@@ -92,8 +93,23 @@ impl Memory {
         list
     }
 
+    /// Does a step that needs no message.
+    #[inline]
+    pub fn work(&self, action: &Action, operator: Option<&Operator>) {
+        match action {
+            Action::Copy { from, into } => self.copy(from, into),
+            Action::Write { data, into } => self.write(data, *into),
+            Action::Reduce { from, into, count } => {
+                if let Some(operator) = operator {
+                    self.reduce(operator, *from, *into, *count);
+                }
+            }
+            Action::Join | Action::Send { .. } | Action::Recv { .. } | Action::Compare { .. } => {}
+        }
+    }
+
     /// Copies data from one place to another that holds as much.
-    pub(super) fn copy(&self, from: &Place, into: &Place) {
+    fn copy(&self, from: &Place, into: &Place) {
         if let (Span::Bytes(len), Span::Bytes(room)) = (&from.span, &into.span) {
             copy_piece(self.address(from.spot), self.address(into.spot), (*len).min(*room) as usize);
             return;
@@ -111,14 +127,14 @@ impl Memory {
 
     /// `into := from operator into`, for `count` elements.
     #[inline]
-    pub(super) fn reduce(&self, operator: &Operator, from: Spot, into: Spot, count: i64) {
+    fn reduce(&self, operator: &Operator, from: Spot, into: Spot, count: i64) {
         // SAFETY: both hold that many elements, by construction of the schedule, and no message is under way
         // into either of them.
         unsafe { operator.apply(self.address(from), self.address(into), count) }
     }
 
     /// Writes bytes.
-    pub(super) fn write(&self, data: &[u8], into: Spot) {
+    fn write(&self, data: &[u8], into: Spot) {
         copy_piece(data.as_ptr(), self.address(into), data.len());
     }
 

@@ -1,13 +1,12 @@
 //! Reduce-scatter: operands of all ranks are combined, and each rank gets a part of the result.
 
 use super::choice::{Algorithm, Combines, Context, Direct, Family, Problem};
-use super::cost::log2_ceil;
 use super::operands::Operands;
 use super::place::{Blocks, Spot};
 use super::reduce::Reduce;
 use super::scatter::Scatter;
 use super::schedule::{Builder, Step};
-use super::team::Team;
+use super::team::{Reach, Team};
 use std::ops::Range;
 
 /// A reduce-scatter in a team.
@@ -73,9 +72,12 @@ impl Problem for ReduceScatter {
                     name: "reduce_scatter",
                     fits: |_, _| true,
                     cost: |p, team, cost| {
-                        let reduce = cost.hop(team, p.len()) + cost.reduce(team, p.len());
-                        let part = p.len() / team.size() as u64;
-                        f64::from(log2_ceil(team.size())) * reduce + cost.row(team, team.size() - 1, part)
+                        let (from, operands) = (p.from, p.operands.clone());
+                        let reduce = Reduce { from, into: Some(p.into), operands, root: 0 };
+                        let block = Some(p.len() / team.size() as u64);
+                        let scatter = Scatter { send: None, recv: None, block: None, root: 0 };
+                        let scatter = Scatter { block, ..scatter };
+                        reduce.inner_cost(team, cost) + scatter.inner_cost(team, cost)
                     },
                     build: by_reduce,
                 },
@@ -85,7 +87,7 @@ impl Problem for ReduceScatter {
                     cost: |p, team, cost| {
                         let part = p.len() / team.size() as u64;
                         let others = team.size() - 1;
-                        cost.exchange_row(team, others, part) + others as f64 * cost.reduce(team, part)
+                        cost.exchange_all(team, part) + others as f64 * cost.reduce(team, part)
                     },
                     build: |p, team, _, builder| pairwise(p, team, builder),
                 },
@@ -94,8 +96,8 @@ impl Problem for ReduceScatter {
                     fits: |p, team| p.operands.operator.is_commutative() && team.size().is_power_of_two(),
                     cost: |p, team, cost| {
                         let round = |k: u32| {
-                            let len = p.len() >> k;
-                            cost.exchange(team, len) + cost.reduce(team, len)
+                            let (reach, len) = (Reach::Flip(team.size() >> k), p.len() >> k);
+                            cost.exchange(team, reach, len) + cost.reduce(team, len)
                         };
                         (1..=team.size().ilog2()).map(round).sum::<f64>() + cost.copy(team, p.len())
                     },

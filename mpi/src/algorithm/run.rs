@@ -181,27 +181,13 @@ impl Run {
                 return self.compare(step, compare(self.memory.read(records), seats));
             }
             local => {
-                self.work(local);
+                self.memory.work(local, self.schedule.operator());
                 return self.end(step);
             }
         };
         match request {
             Some(request) => self.flying.push(Flying { request, step }),
             None => self.end(step),
-        }
-    }
-
-    #[inline]
-    fn work(&self, action: &Action) {
-        match action {
-            Action::Copy { from, into } => self.memory.copy(from, into),
-            Action::Write { data, into } => self.memory.write(data, *into),
-            Action::Reduce { from, into, count } => {
-                if let Some(operator) = &self.schedule.operator {
-                    self.memory.reduce(operator, *from, *into, *count);
-                }
-            }
-            Action::Join | Action::Send { .. } | Action::Recv { .. } | Action::Compare { .. } => {}
         }
     }
 

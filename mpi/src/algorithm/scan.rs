@@ -6,7 +6,7 @@ use super::cost::log2_ceil;
 use super::operands::Operands;
 use super::place::Spot;
 use super::schedule::{Builder, Step};
-use super::team::Team;
+use super::team::{Reach, Team};
 
 /// A scan in a team.
 #[derive(Debug)]
@@ -61,9 +61,9 @@ impl Problem for Scan {
                     fits: |_, _| true,
                     cost: |p, team, cost| {
                         // In the last round half of the ranks only send.
-                        let round = cost.exchange(team, p.len()) + 2.0 * cost.reduce(team, p.len());
-                        let last = cost.hop(team, p.len()) + cost.reduce(team, p.len());
-                        (f64::from(log2_ceil(team.size())) - 1.0).max(0.0) * round + last
+                        let combined = 2.0 * cost.reduce(team, p.len());
+                        let round = |k: u32| cost.exchange(team, Reach::Flip(1 << k), p.len()) + combined;
+                        (0..log2_ceil(team.size())).map(round).sum()
                     },
                     build: |p, team, _, builder| doubling(p, team, builder),
                 },
@@ -75,9 +75,10 @@ impl Problem for Scan {
                         let piece = p.len() / pieces;
                         // The first piece goes from rank to rank, one of which works at a time; with the
                         // others all of them do.
-                        let first = cost.hop(team, piece) + cost.reduce_alone(piece);
-                        let further = cost.exchange(team, piece) + cost.reduce(team, piece);
-                        (team.size() - 1) as f64 * first + (pieces - 1) as f64 * further
+                        let first = cost.pass(team, piece) + cost.reduce_alone(piece);
+                        let further = (pieces - 1) as f64 * cost.reduce(team, piece);
+                        let stream = cost.stream(team, [1, 1], (pieces, piece));
+                        (team.size() - 1) as f64 * first + stream + further
                     },
                     build: |p, team, _, builder| chain(p, team, builder),
                 },

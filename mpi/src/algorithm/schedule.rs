@@ -101,7 +101,7 @@ pub struct Schedule {
     followers: Box<[u32]>,
     /// Bytes of scratch memory.
     scratch: usize,
-    pub(super) operator: Option<Operator>,
+    operator: Option<Operator>,
     /// Whether a step may call a function of the program's.
     pub(super) calls_user: bool,
 }
@@ -121,6 +121,17 @@ impl Schedule {
     /// Steps.
     pub fn len(&self) -> usize {
         self.nodes.len()
+    }
+
+    /// The steps in their order: what each does, for how many others it waits, and which wait for it.
+    pub fn steps(&self) -> impl Iterator<Item = (&Action, u32, &[u32])> {
+        let nodes = (0u32..).zip(&self.nodes);
+        nodes.map(|(number, node)| (&node.action, node.waits, self.followers(number)))
+    }
+
+    /// The operator of all reductions.
+    pub fn operator(&self) -> Option<&Operator> {
+        self.operator.as_ref()
     }
 }
 

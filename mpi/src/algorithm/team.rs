@@ -1,15 +1,81 @@
 //! A team: the ranks that run an algorithm, and their nodes.
 
-/// Ranks that run an algorithm together, in the order in which non-commutative operators take them.
+use std::sync::{Arc, OnceLock};
+
+/// Ranks that run an algorithm together, in the order in which non-commutative operators take them. Cheap to
+/// clone: its members are stored once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Team {
+    members: Arc<Members>,
+    me: usize,
+}
+
+/// The ranks of a team, the same seen from each of them.
+#[derive(Debug)]
+struct Members {
     /// The party of each member; see [`super::transport::Transport`].
     parties: Box<[u32]>,
     /// The node of each member.
     nodes: Box<[u32]>,
-    me: usize,
     /// Most members on one node.
     crowd: usize,
+    /// The members node by node.
+    groups: OnceLock<Groups>,
+    /// For each distance of two to a power, see [`Team::leaving`].
+    leaving: OnceLock<Box<[[u32; 2]]>>,
+    /// See [`Team::shapes`].
+    shapes: OnceLock<[Team; 2]>,
+}
+
+impl PartialEq for Members {
+    fn eq(&self, other: &Members) -> bool {
+        self.parties == other.parties && self.nodes == other.nodes
+    }
+}
+
+impl Eq for Members {}
+
+/// The members of a team, node by node in the order of their first members.
+#[derive(Debug)]
+struct Groups {
+    members: Box<[u32]>,
+    /// Where each group begins in `members`, and the end of the last.
+    starts: Box<[u32]>,
+    /// The group of each member.
+    of: Box<[u32]>,
+}
+
+impl Groups {
+    fn new(nodes: &[u32]) -> Groups {
+        let mut order: Vec<u32> = (0..nodes.len() as u32).collect();
+        order.sort_by_key(|&member| nodes[member as usize]);
+        let mut groups: Vec<&[u32]> =
+            order.chunk_by(|&a, &b| nodes[a as usize] == nodes[b as usize]).collect();
+        groups.sort_by_key(|group| group[0]);
+        let (mut of, mut starts) = (vec![0; nodes.len()], vec![0]);
+        for (number, group) in groups.iter().enumerate() {
+            group.iter().for_each(|&member| of[member as usize] = number as u32);
+            starts.push(starts[number] + group.len() as u32);
+        }
+        Groups { members: groups.concat().into(), starts: starts.into(), of: of.into() }
+    }
+
+    fn count(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    fn group(&self, number: usize) -> &[u32] {
+        &self.members[self.starts[number] as usize..self.starts[number + 1] as usize]
+    }
+}
+
+/// Which partner each rank has in a round of an algorithm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// The rank so many further, around the end.
+    Shift(usize),
+    /// The rank that differs in this bit.
+    Flip(usize),
 }
 
 /// The nodes of a team.
@@ -18,8 +84,6 @@ pub struct Levels {
     pub local: Team,
     /// The leaders of all nodes; none unless we are one.
     pub leaders: Option<Team>,
-    /// Members of the whole team, node by node, the leader of each first.
-    pub by_node: Vec<Vec<usize>>,
 }
 
 impl Team {
@@ -27,6 +91,12 @@ impl Team {
     pub fn new(nodes: &[u32], me: usize) -> Team {
         let parties = (0..nodes.len() as u32).collect();
         Team::of(parties, nodes.into(), me)
+    }
+
+    /// The same team, seen from another member.
+    #[must_use]
+    pub fn seen_from(&self, me: usize) -> Team {
+        Team { members: self.members.clone(), me }
     }
 
     /// All members of both groups of an intercommunicator, and how many the first has. Both groups see the
@@ -46,13 +116,18 @@ impl Team {
         let mut sorted = nodes.to_vec();
         sorted.sort_unstable();
         let crowd = sorted.chunk_by(|a, b| a == b).map(<[u32]>::len).max().unwrap_or(1);
-        Team { parties, nodes, me, crowd }
+        let (groups, leaving, shapes) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Team { members: Arc::new(Members { parties, nodes, crowd, groups, leaving, shapes }), me }
+    }
+
+    fn groups(&self) -> &Groups {
+        self.members.groups.get_or_init(|| Groups::new(&self.members.nodes))
     }
 
     /// Members.
     #[inline]
     pub fn size(&self) -> usize {
-        self.parties.len()
+        self.members.parties.len()
     }
 
     /// Bytes of a block for each of them.
@@ -69,7 +144,7 @@ impl Team {
     /// The party that a member is.
     #[inline]
     pub fn party(&self, rank: usize) -> u32 {
-        self.parties[rank]
+        self.members.parties[rank]
     }
 
     /// The other members.
@@ -80,48 +155,149 @@ impl Team {
 
     /// Most members on one node.
     pub fn crowd(&self) -> usize {
-        self.crowd
+        self.members.crowd
+    }
+
+    /// Nodes that members are on.
+    pub fn node_count(&self) -> usize {
+        self.groups().count()
     }
 
     /// Whether they are on more than one node.
     pub fn spans_nodes(&self) -> bool {
-        self.crowd < self.size()
+        self.crowd() < self.size()
     }
 
     /// Whether two levels differ from one: several nodes, and several members on one of them.
     pub fn has_levels(&self) -> bool {
-        self.spans_nodes() && self.crowd > 1
+        self.spans_nodes() && self.crowd() > 1
     }
 
     /// Whether the members of each node follow each other, so that nodes can be combined in order.
     pub fn is_ordered_by_node(&self) -> bool {
-        let runs = self.nodes.chunk_by(|a, b| a == b).count();
-        let mut distinct = self.nodes.to_vec();
-        distinct.sort_unstable();
-        distinct.dedup();
-        runs == distinct.len()
+        self.members.nodes.chunk_by(|a, b| a == b).count() == self.node_count()
+    }
+
+    /// The most members of one node that have their partner on another one.
+    pub fn leaving(&self, reach: Reach) -> usize {
+        let size = self.size();
+        if !self.spans_nodes() {
+            return 0;
+        }
+        let (distance, kind) = match reach {
+            Reach::Shift(distance) => (distance % size.max(1), 0),
+            Reach::Flip(distance) => (distance, 1),
+        };
+        if !distance.is_power_of_two() {
+            return if distance == 0 { 0 } else { self.crowd() };
+        }
+        let rounds = size.next_power_of_two().ilog2();
+        let all = self.members.leaving.get_or_init(|| {
+            (0..rounds).map(|round| [0, 1].map(|kind| self.count_leaving(1 << round, kind))).collect()
+        });
+        all.get(distance.ilog2() as usize).map_or(0, |counts| counts[kind] as usize)
+    }
+
+    fn count_leaving(&self, distance: usize, kind: usize) -> u32 {
+        let (size, groups) = (self.size(), self.groups());
+        let mut counts = vec![0; groups.count()];
+        for rank in 0..size {
+            let partner = if kind == 0 { (rank + distance) % size } else { rank ^ distance };
+            if partner < size && groups.of[partner] != groups.of[rank] {
+                counts[groups.of[rank] as usize] += 1;
+            }
+        }
+        counts.into_iter().max().unwrap_or(0)
+    }
+
+    /// A team like that of the fullest node, and one like that of all leaders: the same on all ranks, to
+    /// predict what two levels take.
+    pub fn shapes(&self) -> &[Team; 2] {
+        self.members.shapes.get_or_init(|| {
+            let leaders: Vec<u32> = (0..self.node_count() as u32).collect();
+            [Team::new(&vec![0; self.crowd()], 0), Team::new(&leaders, 0)]
+        })
+    }
+
+    /// The groups in the order in which a collective from or to `root` takes them: its own first.
+    fn group_order(&self, root: usize) -> impl Iterator<Item = usize> {
+        let groups = self.groups();
+        let first = groups.of[root] as usize;
+        std::iter::once(first).chain((0..groups.count()).filter(move |&number| number != first))
+    }
+
+    /// The members of a group; `root` is the first of its own.
+    fn led(&self, group: usize, root: usize) -> impl Iterator<Item = usize> {
+        let groups = self.groups();
+        let own = groups.of[root] as usize == group;
+        let members = groups.group(group).iter().map(|&member| member as usize);
+        own.then_some(root).into_iter().chain(members.filter(move |&member| !own || member != root))
     }
 
     /// The team by nodes. `root` leads its node, and its node comes first.
     pub fn levels(&self, root: usize) -> Levels {
-        let mut by_node: Vec<Vec<usize>> = Vec::new();
-        let rooted = std::iter::once(root).chain((0..self.size()).filter(|&rank| rank != root));
-        for rank in rooted {
-            match by_node.iter_mut().find(|node| self.nodes[node[0]] == self.nodes[rank]) {
-                Some(node) => node.push(rank),
-                None => by_node.push(vec![rank]),
-            }
-        }
-        let own = by_node.iter().find(|node| node.contains(&self.me)).cloned().unwrap_or_default();
-        let leaders: Vec<usize> = by_node.iter().map(|node| node[0]).collect();
-        let leaders = leaders.contains(&self.me).then(|| self.subset(&leaders));
-        Levels { local: self.subset(&own), leaders, by_node }
+        let groups = self.groups();
+        let own: Vec<usize> = self.led(groups.of[self.me] as usize, root).collect();
+        let leaders = (own[0] == self.me).then(|| {
+            let leader = |group| self.led(group, root).next().unwrap_or(root);
+            self.subset(&self.group_order(root).map(leader).collect::<Vec<_>>())
+        });
+        Levels { local: self.subset(&own), leaders }
+    }
+
+    /// The whole team, node by node, as [`Team::levels`] of rank 0 has it, and where each node begins.
+    pub fn by_node(&self) -> (&[u32], &[u32]) {
+        let groups = self.groups();
+        (&groups.members, &groups.starts[..groups.count()])
+    }
+
+    /// Our node's number in that order.
+    pub fn node_place(&self) -> usize {
+        self.groups().of[self.me] as usize
     }
 
     /// Some members, of which we must be one.
     fn subset(&self, members: &[usize]) -> Team {
         let me = members.iter().position(|&rank| rank == self.me).expect("we are among them");
-        let parties = members.iter().map(|&rank| self.parties[rank]).collect();
-        Team::of(parties, members.iter().map(|&rank| self.nodes[rank]).collect(), me)
+        let parties = members.iter().map(|&rank| self.party(rank)).collect();
+        Team::of(parties, members.iter().map(|&rank| self.members.nodes[rank]).collect(), me)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_led_by_the_root_and_its_node_comes_first() {
+        for (nodes, root) in [(vec![0, 0, 1, 1, 2], 3), (vec![7, 3, 7, 3, 7], 2), (vec![1; 4], 1)] {
+            let mut by_node: Vec<Vec<usize>> = Vec::new();
+            for rank in std::iter::once(root).chain((0..nodes.len()).filter(|&rank| rank != root)) {
+                match by_node.iter_mut().find(|node| nodes[node[0]] == nodes[rank]) {
+                    Some(node) => node.push(rank),
+                    None => by_node.push(vec![rank]),
+                }
+            }
+            assert_eq!(by_node.len(), Team::new(&nodes, 0).node_count());
+            for me in 0..nodes.len() {
+                let levels = Team::new(&nodes, root).seen_from(me).levels(root);
+                let own = by_node.iter().find(|node| node.contains(&me)).expect("a node has it");
+                let party =
+                    |team: &Team| (0..team.size()).map(|r| team.party(r) as usize).collect::<Vec<_>>();
+                assert_eq!(&party(&levels.local), own);
+                let leaders: Vec<usize> = by_node.iter().map(|node| node[0]).collect();
+                assert_eq!(levels.leaders.map(|team| party(&team)), (own[0] == me).then_some(leaders));
+            }
+        }
+    }
+
+    #[test]
+    fn partners_on_other_nodes_are_counted() {
+        let block = Team::new(&[0, 0, 0, 0, 1, 1, 1, 1], 0);
+        assert_eq!([1, 2, 4].map(|d| block.leaving(Reach::Flip(d))), [0, 0, 4]);
+        assert_eq!([1, 2, 3, 4, 8].map(|d| block.leaving(Reach::Shift(d))), [1, 2, 4, 4, 0]);
+        let turns = Team::new(&[0, 1, 0, 1], 0);
+        assert_eq!([1, 2].map(|d| turns.leaving(Reach::Flip(d))), [2, 0]);
+        assert_eq!(Team::new(&[0; 4], 0).leaving(Reach::Shift(1)), 0);
     }
 }

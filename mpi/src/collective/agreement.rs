@@ -79,14 +79,20 @@ fn reads(world: &World) -> (u64, u64) {
     someone(world, true).and_then(in_force).map_or((u64::MAX, 0), |in_force| in_force.reads)
 }
 
-/// What messages take to a process on our node, or on another one.
-fn curve(world: &World, near: bool) -> Option<Curve> {
+/// What messages take to a process on our node, or on another one, and what a further short one adds.
+fn curve(world: &World, near: bool) -> Option<(Curve, f64)> {
     let session = world.session();
     let peer = someone(world, near)?;
     let rails = session.rails().len() as u8;
     let predict = |engine: &mut Engine| SIZES.map(|len| predicted_ns(engine, PeerId(peer), rails, len));
     let ns = world.node().with(predict);
-    ns.iter().all(|ns| ns.is_finite() && *ns > 0.0).then(|| Curve::new(ns))
+    let further = |engine: &mut Engine| {
+        let forecast = |rail| engine.inspect().forecast(RailId(rail), PeerId(peer));
+        let measured = (0..rails).filter_map(forecast).filter(|forecast| forecast.is_measured());
+        measured.map(|forecast| forecast.packet_ns()).min()
+    };
+    let gap = world.node().with(further).unwrap_or(0) as f64;
+    ns.iter().all(|ns| ns.is_finite() && *ns > 0.0).then(|| (Curve::new(ns), gap))
 }
 
 /// A short message takes the fastest rail; a long one is shared out, so that all rails end together.

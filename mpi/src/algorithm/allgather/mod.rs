@@ -8,7 +8,7 @@ use super::choice::{Algorithm, Direct, Family, Memory, Problem, TWO_LEVEL};
 use super::cost::log2_ceil;
 use super::place::{Blocks, Place};
 use super::schedule::Builder;
-use super::team::Team;
+use super::team::{Reach, Team};
 
 /// An allgather in a team. All ranks know the sizes of all blocks.
 #[derive(Debug)]
@@ -60,13 +60,13 @@ impl Problem for Allgather {
                 Algorithm {
                     name: "ring",
                     fits: |_, _| true,
-                    cost: |p, team, cost| (team.size() - 1) as f64 * cost.exchange(team, p.mean(team)),
+                    cost: |p, team, cost| (team.size() - 1) as f64 * cost.ring(team, p.mean(team)),
                     build: |p, team, _, builder| rings::ring(p, team, builder),
                 },
                 Algorithm {
                     name: "flat",
                     fits: |_, _| true,
-                    cost: |p, team, cost| cost.exchange_row(team, team.size() - 1, p.mean(team)),
+                    cost: |p, team, cost| cost.exchange_all(team, p.mean(team)),
                     build: |p, team, _, builder| rings::flat(p, team, builder),
                 },
                 Algorithm {
@@ -74,8 +74,7 @@ impl Problem for Allgather {
                     fits: |_, _| true,
                     cost: |p, team, cost| {
                         let mean = p.mean(team);
-                        let rounds = (0..log2_ceil(team.size())).map(|k| cost.exchange(team, mean << k));
-                        rounds.sum::<f64>() + cost.copy(team, mean * team.size() as u64)
+                        cost.shifts(team, |k| mean << k) + cost.copy(team, mean * team.size() as u64)
                     },
                     build: |p, team, _, builder| rows::bruck(p, team, builder),
                 },
@@ -84,7 +83,8 @@ impl Problem for Allgather {
                     fits: |p, team| team.size().is_power_of_two() && p.recv.is_even(),
                     cost: |p, team, cost| {
                         let mean = p.mean(team);
-                        (0..log2_ceil(team.size())).map(|k| cost.exchange(team, mean << k)).sum()
+                        let exchange = |k: u32| cost.exchange(team, Reach::Flip(1 << k), mean << k);
+                        (0..log2_ceil(team.size())).map(exchange).sum()
                     },
                     build: |p, team, _, builder| rings::recursive_doubling(p, team, builder),
                 },

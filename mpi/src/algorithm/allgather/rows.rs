@@ -3,11 +3,12 @@
 use super::Allgather;
 use crate::algorithm::bcast::Bcast;
 use crate::algorithm::choice::{Context, Problem};
-use crate::algorithm::cost::{Cost, log2_ceil};
+use crate::algorithm::cost::Cost;
 use crate::algorithm::gather::Gather;
-use crate::algorithm::place::{Blocks, Place};
+use crate::algorithm::place::{Blocks, Buffer, Place, Spot};
 use crate::algorithm::schedule::Builder;
 use crate::algorithm::team::{Levels, Team};
+use std::ops::Range;
 
 /// Round k: all that we have to the rank 2^k before, as much from the one 2^k behind, for any number of ranks
 /// (Bruck, Ho, Kipnis, Upfal, Weathersby 1997). Rows begin with our own block.
@@ -30,30 +31,60 @@ pub(super) fn bruck(problem: &Allgather, team: &Team, builder: &mut Builder) {
     builder.round();
     // Our own block is in its place already if the caller has put it there.
     let first = usize::from(problem.send.is_none());
-    for row in first..size {
-        builder.copy(rows.place(row), problem.recv.place(rank(row)), &[]);
+    copy_rows(&rows, &problem.recv, (first..size).map(|row| (row, rank(row))), builder);
+}
+
+/// Copies rows to the blocks of ranks, given in the order of the rows; those of ranks in a row at once.
+fn copy_rows(
+    rows: &Blocks,
+    blocks: &Blocks,
+    order: impl Iterator<Item = (usize, usize)>,
+    builder: &mut Builder,
+) {
+    let mut copy = |rows_of: Range<usize>, ranks: Range<usize>| match (
+        rows.range(rows_of.clone()),
+        blocks.range(ranks.clone()),
+    ) {
+        (Some(from), Some(into)) => _ = builder.copy(from, into, &[]),
+        _ => rows_of
+            .zip(ranks)
+            .for_each(|(row, rank)| _ = builder.copy(rows.place(row), blocks.place(rank), &[])),
+    };
+    let mut run: Option<(usize, usize, usize)> = None;
+    for (row, rank) in order {
+        run = match run {
+            Some((first, to, len)) if rank == to + len => Some((first, to, len + 1)),
+            _ => {
+                if let Some((first, to, len)) = run {
+                    copy(first..first + len, to..to + len);
+                }
+                Some((row, rank, 1))
+            }
+        };
+    }
+    if let Some((first, to, len)) = run {
+        copy(first..first + len, to..to + len);
     }
 }
 
 pub(super) fn two_level_cost(problem: &Allgather, team: &Team, cost: &Cost) -> f64 {
-    let nodes = team.levels(0).by_node.len();
-    let (mean, all) = (problem.mean(team), problem.recv.total(0..team.size()));
-    let gather = (team.crowd() - 1) as f64 * cost.near.ns(mean) + cost.near_hop(team, mean);
-    let leaders = (nodes - 1) as f64 * cost.far.ns(all / nodes as u64);
-    gather + leaders + f64::from(log2_ceil(team.crowd())) * cost.near_hop(team, all) + cost.copy(team, all)
+    let ([local, leaders], all) = (team.shapes(), problem.recv.total(0..team.size()));
+    let gather = cost.row(local, local.size() - 1, problem.mean(team));
+    let rows =
+        Blocks::rows(Spot::start(Buffer::Recv), (0..leaders.size()).map(|_| all / leaders.size() as u64));
+    let among = Allgather { send: None, recv: rows }.inner_cost(leaders, cost);
+    let told = Bcast { data: Place::bytes(Spot::start(Buffer::Recv), all), root: 0 }.inner_cost(local, cost);
+    gather + among + told + cost.copy(team, all)
 }
 
 /// Each node gathers at its leader, the leaders exchange what their nodes have, each leader tells its node.
 pub(super) fn two_level(problem: &Allgather, team: &Team, context: &Context<'_>, builder: &mut Builder) {
-    let Levels { local, leaders, by_node } = team.levels(0);
+    let Levels { local, leaders } = team.levels(0);
+    let (order, begins) = team.by_node();
     let all = problem.recv.total(0..team.size());
     let start = builder.scratch(all);
-    let order: Vec<usize> = by_node.iter().flatten().copied().collect();
-    let rows = Blocks::rows(start, order.iter().map(|&rank| problem.recv.len(rank)));
-    let lens = by_node.iter().map(|node| node.iter().map(|&rank| problem.recv.len(rank)).sum());
-    let nodes = Blocks::rows(start, lens);
-    let first = order.iter().position(|rank| by_node.iter().any(|n| n[0] == *rank && n.contains(&team.me())));
-    let first = first.unwrap_or(0);
+    let rows = Blocks::rows(start, order.iter().map(|&rank| problem.recv.len(rank as usize)));
+    let first = begins[team.node_place()] as usize;
     let own = (first..first + local.size()).map(|row| rows.place(row).len());
     let gather = Gather {
         send: Some(problem.own(team)),
@@ -65,12 +96,12 @@ pub(super) fn two_level(problem: &Allgather, team: &Team, context: &Context<'_>,
     let context = context.within();
     builder.stage(1, |builder| gather.build(&local, &context, builder));
     if let Some(leaders) = &leaders {
-        let among = Allgather { send: None, recv: nodes };
+        let ends = begins.iter().skip(1).copied().chain([team.size() as u32]);
+        let lens = begins.iter().zip(ends).map(|(&begin, end)| rows.total(begin as usize..end as usize));
+        let among = Allgather { send: None, recv: Blocks::rows(start, lens) };
         builder.stage(2, |builder| among.build(leaders, &context, builder));
     }
     let all = Bcast { data: Place::bytes(start, all), root: 0 };
     builder.stage(3, |builder| all.build(&local, &context, builder));
-    for (row, &rank) in order.iter().enumerate() {
-        builder.copy(rows.place(row), problem.recv.place(rank), &[]);
-    }
+    copy_rows(&rows, &problem.recv, order.iter().map(|&rank| rank as usize).enumerate(), builder);
 }

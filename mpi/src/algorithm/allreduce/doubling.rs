@@ -9,16 +9,17 @@ use crate::algorithm::cost::Cost;
 use crate::algorithm::halving::Halving;
 use crate::algorithm::place::Spot;
 use crate::algorithm::schedule::{Builder, Step};
-use crate::algorithm::team::Team;
+use crate::algorithm::team::{Reach, Team};
 
 /// Slots of the rounds begin here; before them, ranks beside the core give their operands and get the result.
 const ROUNDS: u32 = 2;
 
 pub(super) fn cost(problem: &Allreduce, team: &Team, cost: &Cost) -> f64 {
-    let Halving { core, beside } = Halving::of(team.size());
+    let Halving { core, beside, .. } = Halving::of(team.size());
     let len = problem.len();
-    let fold = if beside > 0 { 2.0 * cost.hop(team, len) + cost.reduce(team, len) } else { 0.0 };
-    fold + f64::from(core.ilog2()) * (cost.exchange(team, len) + cost.reduce(team, len))
+    let fold = if beside > 0 { 2.0 * cost.pass(team, len) + cost.reduce(team, len) } else { 0.0 };
+    let exchange = |k: u32| cost.exchange(team, Reach::Flip(1 << k), len) + cost.reduce(team, len);
+    fold + (0..core.ilog2()).map(exchange).sum::<f64>()
 }
 
 pub(super) fn build(problem: &Allreduce, team: &Team, builder: &mut Builder) {

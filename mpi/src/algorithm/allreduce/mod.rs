@@ -6,7 +6,6 @@ mod ring;
 
 use super::bcast::Bcast;
 use super::choice::{Algorithm, Combines, Context, Direct, Family, Problem, TWO_LEVEL};
-use super::cost::log2_ceil;
 use super::operands::Operands;
 use super::place::Spot;
 use super::reduce::Reduce;
@@ -27,6 +26,16 @@ pub struct Allreduce {
 impl Allreduce {
     fn scratch(&self, builder: &mut Builder) -> Spot {
         builder.scratch_elements(self.operands.count, self.operands.operator.datatype())
+    }
+
+    /// The reduction to rank 0 of the same operands.
+    fn reduction(&self) -> Reduce {
+        Reduce { from: self.from, into: Some(self.into), operands: self.operands.clone(), root: 0 }
+    }
+
+    /// The broadcast of the result by rank 0.
+    fn broadcast(&self) -> Bcast {
+        Bcast { data: self.operands.place(self.into), root: 0 }
     }
 
     fn is_commutative(&self) -> bool {
@@ -64,8 +73,7 @@ impl Problem for Allreduce {
                     name: "reduce_bcast",
                     fits: |_, _| true,
                     cost: |p, team, cost| {
-                        let rounds = f64::from(log2_ceil(team.size()));
-                        rounds * (2.0 * cost.hop(team, p.len()) + cost.reduce(team, p.len()))
+                        p.reduction().inner_cost(team, cost) + p.broadcast().inner_cost(team, cost)
                     },
                     build: |p, team, context, builder| reduce_bcast(p, team, context, builder),
                 },
@@ -85,10 +93,9 @@ impl Problem for Allreduce {
                     name: TWO_LEVEL,
                     fits: |p, team| team.has_levels() && (p.is_commutative() || team.is_ordered_by_node()),
                     cost: |p, team, cost| {
-                        let nodes = team.size().div_ceil(team.crowd());
-                        let near = 2.0 * cost.near_hop(team, p.len()) + cost.reduce(team, p.len());
-                        let far = cost.far.ns(p.len()) + cost.reduce(team, p.len());
-                        f64::from(log2_ceil(team.crowd())) * near + f64::from(log2_ceil(nodes)) * far
+                        let [local, leaders] = team.shapes();
+                        let within = p.reduction().inner_cost(local, cost);
+                        within + p.inner_cost(leaders, cost) + p.broadcast().inner_cost(local, cost)
                     },
                     build: two_level,
                 },
@@ -99,26 +106,21 @@ impl Problem for Allreduce {
 
 /// Reduce to rank 0, then broadcast: half as many messages at once as recursive doubling.
 fn reduce_bcast(problem: &Allreduce, team: &Team, context: &Context<'_>, builder: &mut Builder) {
-    let Allreduce { from, into, operands } = problem;
-    let at_root = (team.me() == 0).then_some(*into);
-    let reduce = Reduce { from: *from, into: at_root, operands: operands.clone(), root: 0 };
-    let bcast = Bcast { data: operands.place(*into), root: 0 };
+    let into = (team.me() == 0).then_some(problem.into);
+    let reduce = Reduce { into, ..problem.reduction() };
     builder.stage(1, |builder| reduce.build(team, &context.within(), builder));
-    builder.stage(2, |builder| bcast.build(team, &context.within(), builder));
+    builder.stage(2, |builder| problem.broadcast().build(team, &context.within(), builder));
 }
 
 /// Each node at its leader, the leaders among themselves, then each node.
 fn two_level(problem: &Allreduce, team: &Team, context: &Context<'_>, builder: &mut Builder) {
-    let Allreduce { from, into, operands } = problem;
     let levels = team.levels(0);
-    let context = context.within();
-    let at_leader = levels.leaders.as_ref().map(|_| *into);
-    let within = Reduce { from: *from, into: at_leader, operands: operands.clone(), root: 0 };
+    let (context, into) = (context.within(), problem.into);
+    let within = Reduce { into: levels.leaders.as_ref().map(|_| into), ..problem.reduction() };
     builder.stage(1, |builder| within.build(&levels.local, &context, builder));
     if let Some(leaders) = &levels.leaders {
-        let among = Allreduce { from: *into, into: *into, operands: operands.clone() };
+        let among = Allreduce { from: into, into, operands: problem.operands.clone() };
         builder.stage(2, |builder| among.build(leaders, &context, builder));
     }
-    let bcast = Bcast { data: operands.place(*into), root: 0 };
-    builder.stage(3, |builder| bcast.build(&levels.local, &context, builder));
+    builder.stage(3, |builder| problem.broadcast().build(&levels.local, &context, builder));
 }

@@ -10,12 +10,13 @@ use crate::algorithm::cost::Cost;
 use crate::algorithm::halving::{self, Halving};
 use crate::algorithm::operands::MOST_PIECES;
 use crate::algorithm::schedule::{Builder, Step};
-use crate::algorithm::team::Team;
+use crate::algorithm::team::{Reach, Team};
 
 pub(super) fn cost(problem: &Allreduce, team: &Team, cost: &Cost) -> f64 {
-    let Halving { core, beside } = Halving::of(team.size());
-    let collect: f64 = (1..=core.ilog2()).map(|k| cost.exchange(team, problem.len() >> k)).sum();
-    let back = if beside > 0 { cost.hop(team, problem.len()) } else { 0.0 };
+    let halving = Halving::of_team(team);
+    let exchange = |(bit, len): (usize, u64)| cost.exchange(team, Reach::Flip(bit), len);
+    let collect: f64 = halving.rounds(problem.len()).map(exchange).sum();
+    let back = if halving.beside > 0 { cost.pass(team, problem.len()) } else { 0.0 };
     halving::cost(&problem.operands, team, cost) + collect + back
 }
 

@@ -19,7 +19,7 @@ pub(super) const RANKS_MAX: usize = 1024;
 pub(super) fn cost(problem: &Allreduce, team: &Team, cost: &Cost) -> f64 {
     let part = problem.len().div_ceil(team.size() as u64);
     let rounds = (team.size() - 1) as f64;
-    rounds * (2.0 * cost.exchange(team, part) + cost.reduce(team, part))
+    rounds * (2.0 * cost.ring(team, part) + cost.reduce(team, part))
 }
 
 pub(super) fn build(problem: &Allreduce, team: &Team, builder: &mut Builder) {

@@ -1,15 +1,15 @@
 //! Broadcast: the data of one rank goes to all.
 
-mod chain;
+mod pipeline;
 mod scatter_allgather;
 mod trees;
 
 use super::board;
 use super::choice::{Algorithm, Context, Direct, Family, Memory, Problem, TWO_LEVEL};
-use super::cost::log2_ceil;
 use super::place::Place;
 use super::schedule::Builder;
 use super::team::Team;
+use pipeline::Pipeline;
 
 /// Bytes of a piece that is passed on while the next one arrives.
 pub(super) const PIECE: u64 = 128 << 10;
@@ -46,7 +46,7 @@ impl Problem for Bcast {
                 Algorithm {
                     name: "binomial",
                     fits: |_, _| true,
-                    cost: |p, team, cost| f64::from(log2_ceil(team.size())) * cost.hop(team, p.len()),
+                    cost: |p, team, cost| cost.tree(team, |_| p.len()),
                     build: |p, team, _, builder| trees::binomial(p, team, builder),
                 },
                 Algorithm {
@@ -58,8 +58,20 @@ impl Problem for Bcast {
                 Algorithm {
                     name: "chain",
                     fits: |_, _| true,
-                    cost: chain::cost,
-                    build: |p, team, _, builder| chain::build(p, team, builder),
+                    cost: |p, team, cost| Pipeline::new(1, p.len(), (team, cost)).cost,
+                    build: |p, team, context, builder| {
+                        let pipeline = Pipeline::new(1, p.len(), (team, context.cost));
+                        pipeline.build(p, team, builder);
+                    },
+                },
+                Algorithm {
+                    name: "binary",
+                    fits: |_, team| team.size() > 2,
+                    cost: |p, team, cost| Pipeline::new(2, p.len(), (team, cost)).cost,
+                    build: |p, team, context, builder| {
+                        let pipeline = Pipeline::new(2, p.len(), (team, context.cost));
+                        pipeline.build(p, team, builder);
+                    },
                 },
                 Algorithm {
                     name: "scatter_allgather",
@@ -70,11 +82,7 @@ impl Problem for Bcast {
                 Algorithm {
                     name: TWO_LEVEL,
                     fits: |_, team| team.has_levels(),
-                    cost: |p, team, cost| {
-                        let nodes = team.size().div_ceil(team.crowd());
-                        let near = f64::from(log2_ceil(team.crowd())) * cost.near_hop(team, p.len());
-                        near + f64::from(log2_ceil(nodes)) * cost.far.ns(p.len())
-                    },
+                    cost: |p, team, cost| team.shapes().iter().map(|level| p.inner_cost(level, cost)).sum(),
                     build: two_level,
                 },
             ]

@@ -4,7 +4,7 @@
 
 use super::Bcast;
 use crate::algorithm::choice::Problem;
-use crate::algorithm::cost::{Cost, log2_ceil};
+use crate::algorithm::cost::Cost;
 use crate::algorithm::place::Place;
 use crate::algorithm::schedule::{Builder, Step};
 use crate::algorithm::team::Team;
@@ -12,8 +12,8 @@ use crate::algorithm::tree::Binomial;
 
 pub(super) fn cost(problem: &Bcast, team: &Team, cost: &Cost) -> f64 {
     let part = problem.len().div_ceil(team.size() as u64);
-    let scatter: f64 = (0..log2_ceil(team.size())).map(|k| cost.hop(team, problem.len() >> (k + 1))).sum();
-    scatter + (team.size() - 1) as f64 * cost.exchange(team, part)
+    let scatter = cost.tree(team, |round| part << round);
+    scatter + (team.size() - 1) as f64 * cost.ring(team, part)
 }
 
 pub(super) fn build(problem: &Bcast, team: &Team, builder: &mut Builder) {

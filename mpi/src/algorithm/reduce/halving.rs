@@ -3,15 +3,13 @@
 
 use super::Reduce;
 use crate::algorithm::choice::Problem;
-use crate::algorithm::cost::{Cost, log2_ceil};
+use crate::algorithm::cost::Cost;
 use crate::algorithm::halving::{self, Halving};
 use crate::algorithm::schedule::Builder;
 use crate::algorithm::team::Team;
 
 pub(super) fn cost(problem: &Reduce, team: &Team, cost: &Cost) -> f64 {
-    let part = problem.len() / team.size() as u64;
-    let rounds = 0..log2_ceil(team.size());
-    let collect: f64 = rounds.map(|k| cost.hop(team, part << k)).sum();
+    let collect = cost.row(team, team.size() - 1, problem.len() / team.size() as u64);
     halving::cost(&problem.operands, team, cost) + collect
 }
 

@@ -3,17 +3,17 @@
 //! The result is that of combining in the order of ranks, whatever the tree; only commutative operators may
 //! be combined in another order (MPI 6.9.1).
 
-mod chain;
 mod halving;
+mod pipeline;
 mod trees;
 
-use super::bcast::PIECE;
 use super::choice::{Algorithm, Combines, Context, Direct, Family, Problem, TWO_LEVEL};
 use super::cost::log2_ceil;
 use super::operands::Operands;
 use super::place::Spot;
 use super::schedule::Builder;
 use super::team::Team;
+use pipeline::Pipeline;
 
 /// A reduction in a team.
 #[derive(Debug)]
@@ -77,10 +77,10 @@ impl Problem for Reduce {
                     name: "binomial",
                     fits: |_, _| true,
                     cost: |p, team, cost| {
-                        let rounds = f64::from(log2_ceil(team.size()));
+                        let combined = f64::from(log2_ceil(team.size())) * cost.reduce(team, p.len());
                         let extra =
                             if p.is_commutative() || p.root == 0 { 0.0 } else { cost.hop(team, p.len()) };
-                        rounds * (cost.hop(team, p.len()) + cost.reduce(team, p.len())) + extra
+                        cost.tree(team, |_| p.len()) + combined + extra
                     },
                     build: |p, team, _, builder| trees::binomial(p, team, builder),
                 },
@@ -89,20 +89,27 @@ impl Problem for Reduce {
                     fits: |_, _| true,
                     cost: |p, team, cost| {
                         let others = team.size() - 1;
-                        cost.row(team, others, p.len()) + others as f64 * cost.reduce(team, p.len())
+                        cost.row(team, others, p.len()) + others as f64 * cost.reduce_alone(p.len())
                     },
                     build: |p, team, _, builder| trees::flat(p, team, builder),
                 },
                 Algorithm {
                     name: "chain",
                     fits: |p, _| p.is_commutative() || p.root == 0,
-                    cost: |p, team, cost| {
-                        let pieces = p.len().div_ceil(PIECE).clamp(1, super::operands::MOST_PIECES);
-                        let piece = p.len() / pieces;
-                        let step = cost.exchange(team, piece) + cost.reduce(team, piece);
-                        (team.size() as f64 - 2.0 + pieces as f64).max(0.0) * step
+                    cost: |p, team, cost| Pipeline::new(1, p.len(), (team, cost)).cost,
+                    build: |p, team, context, builder| {
+                        let pipeline = Pipeline::new(1, p.len(), (team, context.cost));
+                        pipeline.build(p, team, builder);
                     },
-                    build: |p, team, _, builder| chain::build(p, team, builder),
+                },
+                Algorithm {
+                    name: "binary",
+                    fits: |p, team| p.is_commutative() && team.size() > 2,
+                    cost: |p, team, cost| Pipeline::new(2, p.len(), (team, cost)).cost,
+                    build: |p, team, context, builder| {
+                        let pipeline = Pipeline::new(2, p.len(), (team, context.cost));
+                        pipeline.build(p, team, builder);
+                    },
                 },
                 Algorithm {
                     name: "rabenseifner",
@@ -114,10 +121,8 @@ impl Problem for Reduce {
                     name: TWO_LEVEL,
                     fits: |p, team| team.has_levels() && p.is_commutative(),
                     cost: |p, team, cost| {
-                        let nodes = team.size().div_ceil(team.crowd());
-                        let near = cost.near_hop(team, p.len()) + cost.reduce(team, p.len());
-                        let far = cost.far.ns(p.len()) + cost.reduce(team, p.len());
-                        f64::from(log2_ceil(team.crowd())) * near + f64::from(log2_ceil(nodes)) * far
+                        let at_root = Reduce { root: 0, operands: p.operands.clone(), ..*p };
+                        team.shapes().iter().map(|level| at_root.inner_cost(level, cost)).sum()
                     },
                     build: two_level,
                 },

@@ -5,14 +5,15 @@ use crate::golden::table::{Column, Table, rounded};
 
 /// Series over the same places.
 #[derive(Debug, Clone)]
-pub(super) struct Chart {
+pub struct Chart {
     /// With the unit.
-    pub(super) title: String,
+    pub title: String,
     /// Of the places.
-    pub(super) head: &'static str,
-    pub(super) places: Vec<String>,
-    /// Name and values.
-    pub(super) lines: Vec<(&'static str, Vec<f64>)>,
+    pub head: &'static str,
+    /// Names on the lower axis.
+    pub places: Vec<String>,
+    /// Name and values; zero: there is none.
+    pub lines: Vec<(&'static str, Vec<f64>)>,
 }
 
 impl Chart {
@@ -44,7 +45,7 @@ const HEAD: f64 = 36.0;
 const FOOT: f64 = 34.0;
 
 /// The picture as SVG, a panel for each chart, values on a logarithmic axis.
-pub(super) fn picture(charts: &[Chart]) -> String {
+pub fn picture(charts: &[Chart]) -> String {
     let height = PANEL * charts.len() as f64;
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
@@ -83,8 +84,12 @@ fn draw(text: &mut String, top: f64, chart: &Chart) {
         write(text, (x(place), top + PANEL - FOOT + 16.0), "middle", "#444444", name);
     }
     for (place, ((name, values), colour)) in chart.lines.iter().zip(COLOURS).enumerate() {
-        let points: Vec<(f64, f64)> =
-            values.iter().enumerate().map(|(index, &value)| (x(index), y(value))).collect();
+        let points: Vec<(f64, f64)> = values
+            .iter()
+            .enumerate()
+            .filter(|(_, v)| **v > 0.0)
+            .map(|(index, &v)| (x(index), y(v)))
+            .collect();
         line(text, &points, colour, 1.5);
         let at = (WIDTH - RIGHT + 10.0, top + HEAD + 12.0 + 18.0 * place as f64);
         write(text, at, "start", colour, name);

@@ -6,7 +6,7 @@
 //! compute. The library's own policy has no fixed limit, learns that receivers are late, and looks after its
 //! rails once in a millisecond meanwhile.
 
-mod chart;
+pub mod chart;
 mod mesh;
 mod minife;
 mod phase;

@@ -1,0 +1,162 @@
+//! The part of the command `nmad sim` that runs collectives at scale.
+
+use super::case::Case;
+use super::fabric::{FABRICS, Fabric};
+use super::golden;
+use super::packet;
+use super::regret::{self, Cell};
+use super::times::{self, HEADS, Row};
+use clap::{Args, ValueEnum};
+use nmad_mpi::algorithm::choice::Family;
+use nmad_words::{JSON_SCHEMA, USAGE, is_heard, say_line, tell_user};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Collectives of many ranks in virtual time
+#[derive(Debug, Args)]
+pub struct Scale {
+    /// Instead of seeds: collectives of up to 16,384 ranks: their times, the regret of the choice of
+    /// algorithms, or the model beside the packet-level simulator
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, default_missing_value = "times",
+        conflicts_with_all = ["seed", "explain", "golden"])]
+    scale: Option<What>,
+    /// With --scale: this collective only, for example allreduce
+    #[arg(long, value_name = "NAME", requires = "scale", value_parser = family)]
+    family: Option<Family>,
+    /// With --scale: the network between hosts: fat-tree, dragonfly or two-rails
+    #[arg(long, value_name = "NAME", requires = "scale", default_value = "fat-tree", value_parser = fabric)]
+    fabric: &'static Fabric,
+    /// With --scale: bytes of the vector or of the block of each rank, for example 64KiB
+    #[arg(long, value_name = "SIZE", requires = "scale", default_value = "1KiB", value_parser = size)]
+    size: u64,
+    /// With --scale: draw times against ranks into this file
+    #[arg(long, value_name = "FILE", requires = "scale")]
+    svg: Option<PathBuf>,
+}
+
+/// What is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// Time against ranks
+    Times,
+    /// What the chosen algorithm takes longer than the best
+    Regret,
+    /// The model beside the packet-level simulator
+    Model,
+}
+
+fn family(text: &str) -> Result<Family, String> {
+    let names: Vec<&str> = Family::ALL.iter().map(|family| family.name()).collect();
+    let known = Family::ALL.iter().find(|family| family.name() == text);
+    known.copied().ok_or_else(|| format!("there is no such collective (known: {})", names.join(", ")))
+}
+
+fn fabric(text: &str) -> Result<&'static Fabric, String> {
+    let names: Vec<&str> = FABRICS.iter().map(|fabric| fabric.name).collect();
+    Fabric::named(text).ok_or_else(|| format!("there is no such fabric (known: {})", names.join(", ")))
+}
+
+/// Whole elements of eight bytes.
+fn size(text: &str) -> Result<u64, String> {
+    match nmad_words::parse_size(text)? {
+        len if len > 0 && len.is_multiple_of(8) => Ok(len),
+        len => Err(format!("{len} B are not a multiple of 8 B, the size of an element")),
+    }
+}
+
+impl Scale {
+    /// Runs it if it is asked for, and prints JSON or text, or writes the golden files.
+    pub fn run(&self, (json, bless): (bool, bool)) -> Option<ExitCode> {
+        let what = self.scale?;
+        if bless {
+            return Some(golden::write(golden::TABLES));
+        }
+        if self.svg.is_some() && what != What::Times {
+            tell_user(format_args!("nmad sim: --svg draws times: leave {what:?} out"));
+            return Some(ExitCode::from(USAGE));
+        }
+        Some(match what {
+            What::Times => self.times(json),
+            What::Regret => self.regret(json),
+            What::Model => self.model(json),
+        })
+    }
+
+    fn families(&self) -> impl Iterator<Item = Family> {
+        Family::ALL.iter().copied().filter(|family| self.family.is_none_or(|asked| asked == *family))
+    }
+
+    fn times(&self, json: bool) -> ExitCode {
+        let mut rows = Vec::new();
+        let cases = self.families().flat_map(|family| times::cases(self.fabric, family, self.size));
+        for case in cases.take_while(|_| is_heard()) {
+            let row = Row::of(case);
+            if json {
+                say_line(object(&case, row.chosen, &HEADS.into_iter().zip(row.us).collect::<Vec<_>>()));
+            }
+            rows.push(row);
+        }
+        let text = times::text(self.fabric, self.size, &rows);
+        if !json {
+            say_line(text.trim_end());
+        }
+        match self.svg.as_ref().map(|path| (path, nmad_words::file::write(path, times::drawn(&text)))) {
+            Some((path, Err(why))) => {
+                tell_user(format_args!("nmad sim: {}: {why}", path.display()));
+                ExitCode::FAILURE
+            }
+            _ => ExitCode::SUCCESS,
+        }
+    }
+
+    fn regret(&self, json: bool) -> ExitCode {
+        let mut cells = Vec::new();
+        let ranks = || regret::RANKS.into_iter();
+        let cases = self
+            .families()
+            .flat_map(|family| ranks().flat_map(move |n| regret::cases(self.fabric, family, n)));
+        for case in cases.take_while(|_| is_heard()) {
+            let cell = Cell::of(case);
+            if json {
+                let us = cell.times.iter().map(|(name, ns)| (*name, Some(ns / 1e3))).collect::<Vec<_>>();
+                say_line(object(&case, cell.chosen, &us));
+            }
+            cells.push(cell);
+        }
+        if !json {
+            say_line(regret::text(self.fabric, &cells).trim_end());
+        }
+        ExitCode::SUCCESS
+    }
+
+    fn model(&self, json: bool) -> ExitCode {
+        let families: Vec<Family> = self.families().collect();
+        let text = packet::table(&families, &mut |case, name, [packet, model]| {
+            if json {
+                let us =
+                    [("packet-level", packet), ("model", model)].map(|(n, ns)| (n, Some(ns as f64 / 1e3)));
+                say_line(object(case, name, &us));
+            }
+        });
+        if !json {
+            say_line(text.trim_end());
+        }
+        ExitCode::SUCCESS
+    }
+}
+
+/// A row as a JSON object.
+fn object(case: &Case, chosen: &str, us: &[(&str, Option<f64>)]) -> String {
+    let of = |(name, us): &(&str, Option<f64>)| {
+        let us = us.map_or("null".into(), |us| format!("{us:.3}"));
+        format!("\"{name}\":{us}")
+    };
+    let us: Vec<String> = us.iter().map(of).collect();
+    let (family, fabric, ranks) = (case.family.name(), case.stage.fabric.name, case.stage.ranks);
+    format!(
+        "{{\"schema\":{JSON_SCHEMA},\"kind\":\"scale\",\"collective\":\"{family}\",\"fabric\":\"{fabric}\",\
+         \"ranks\":{ranks},\"bytes\":{},\"algorithm\":\"{chosen}\",\"us\":{{{}}}}}",
+        case.len,
+        us.join(",")
+    )
+}

@@ -1,0 +1,148 @@
+//! Other libraries' published rules for the choice of algorithms, as data of our own: which algorithm for so
+//! many ranks and bytes. Facts are taken from Open MPI's fixed rules (`coll/tuned`, releases 1.3 to 4.0) and
+//! MPICH's (`maint/tuning/coll/mpir/generic.json`, 4.x); their algorithms stand for by ours that have the
+//! same messages, see [`Rival::name`] of each line. Within two levels our choice applies to them, too.
+
+use nmad_mpi::algorithm::choice::Family;
+
+/// A policy beside ours.
+#[derive(Debug)]
+pub struct Rival {
+    /// As users know it.
+    pub name: &'static str,
+    rules: &'static [Rule],
+}
+
+/// What a rule looks at.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    ranks: u64,
+    /// Bytes of the vector or of a block.
+    len: u64,
+    /// Bytes of all blocks.
+    total: u64,
+}
+
+impl Asked {
+    /// Whether a line through `ranks` is above that of the length: rules of Open MPI were fitted so.
+    fn is_above(self, per_kib: f64, start: f64) -> bool {
+        self.ranks as f64 > per_kib * self.len as f64 / 1024.0 + start
+    }
+}
+
+/// The first rule of a family that holds names the algorithm.
+#[derive(Debug)]
+struct Rule {
+    family: Family,
+    holds: fn(Asked) -> bool,
+    /// Ours.
+    algorithm: &'static str,
+}
+
+const fn rule(family: Family, algorithm: &'static str, holds: fn(Asked) -> bool) -> Rule {
+    Rule { family, holds, algorithm }
+}
+
+const fn always(_: Asked) -> bool {
+    true
+}
+
+/// Open MPI: fixed rules of `coll/tuned`.
+pub const OPEN_MPI: Rival = Rival {
+    name: "openmpi",
+    rules: &[
+        // Recursive doubling, Bruck: the same messages or as many.
+        rule(Family::Barrier, "dissemination", always),
+        rule(Family::Bcast, "binomial", |a| a.len < 2048),
+        // Split binary tree with segments of 1 KiB.
+        rule(Family::Bcast, "binary", |a| a.len < 370_728),
+        rule(Family::Bcast, "chain", always),
+        rule(Family::Gather, "flat", always),
+        rule(Family::Scatter, "flat", always),
+        rule(Family::Allgather, "recursive_doubling", |a| a.total < 50_000 && a.ranks.is_power_of_two()),
+        rule(Family::Allgather, "bruck", |a| a.total < 50_000),
+        // Neighbour exchange for even numbers: half as many messages of twice the length.
+        rule(Family::Allgather, "ring", always),
+        rule(Family::Alltoall, "bruck", |a| a.len < 200 && a.ranks > 12),
+        rule(Family::Alltoall, "flat", |a| a.len < 3000),
+        rule(Family::Alltoall, "pairwise", always),
+        rule(Family::Reduce, "flat", |a| a.ranks < 8 && a.len < 512),
+        rule(Family::Reduce, "binomial", |a| a.ranks < 8 && a.len < 20_480),
+        rule(Family::Reduce, "binary", |a| a.len < 2048 || a.is_above(0.6016, 1.3496)),
+        rule(Family::Reduce, "chain", always),
+        rule(Family::Allreduce, "recursive_doubling", |a| a.len < 10_000),
+        rule(Family::Allreduce, "ring", |a| a.len / 8 > a.ranks),
+        rule(Family::Allreduce, "reduce_bcast", always),
+        rule(Family::ReduceScatter, "halving", |a| {
+            let is_power = a.ranks.is_power_of_two();
+            a.total <= 12 << 10
+                || (a.total <= 256 << 10 && is_power)
+                || a.ranks as f64 >= 0.0012 * a.total as f64 + 8.0
+        }),
+        // Ring: as many messages of the same length.
+        rule(Family::ReduceScatter, "pairwise", always),
+        // Linear.
+        rule(Family::Scan, "chain", always),
+    ],
+};
+
+/// MPICH: the generic rules.
+pub const MPICH: Rival = Rival {
+    name: "mpich",
+    rules: &[
+        rule(Family::Barrier, "two_level", always),
+        rule(Family::Bcast, "binomial", |a| a.ranks < 8 || a.len <= 12_288),
+        // Its allgather is recursive doubling up to 64 KiB a rank, and a ring beyond.
+        rule(Family::Bcast, "scatter_allgather", always),
+        rule(Family::Gather, "binomial", always),
+        rule(Family::Scatter, "binomial", always),
+        rule(Family::Allgather, "recursive_doubling", |a| a.total < 524_288 && a.ranks.is_power_of_two()),
+        rule(Family::Allgather, "bruck", |a| a.total < 81_920),
+        rule(Family::Allgather, "ring", always),
+        rule(Family::Alltoall, "bruck", |a| a.ranks >= 8 && a.len <= 256),
+        rule(Family::Alltoall, "flat", |a| a.len <= 32_768),
+        rule(Family::Alltoall, "pairwise", always),
+        rule(Family::Reduce, "binomial", |a| a.len <= 2048 || a.len / 8 < a.ranks),
+        rule(Family::Reduce, "rabenseifner", always),
+        rule(Family::Allreduce, "recursive_doubling", |a| a.len <= 8 || a.len / 8 < a.ranks),
+        rule(Family::Allreduce, "rabenseifner", always),
+        rule(Family::ReduceScatter, "halving", |a| a.total < 524_288),
+        rule(Family::ReduceScatter, "pairwise", always),
+        rule(Family::Scan, "recursive_doubling", always),
+    ],
+};
+
+/// All of them.
+pub const RIVALS: [&Rival; 2] = [&OPEN_MPI, &MPICH];
+
+impl Rival {
+    /// The algorithm of ours that stands for its choice.
+    pub fn choice(&self, family: Family, ranks: usize, len: u64) -> &'static str {
+        let asked = Asked { ranks: ranks as u64, len, total: len * ranks as u64 };
+        let rules = self.rules.iter().filter(|rule| rule.family == family);
+        rules.into_iter().find(|rule| (rule.holds)(asked)).map_or("", |rule| rule.algorithm)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_names_an_algorithm_and_every_family_has_a_last_rule() {
+        for rival in RIVALS {
+            for rule in rival.rules {
+                let known = rule.family.algorithms();
+                assert!(known.contains(&rule.algorithm), "{}: {rule:?}, {known:?}", rival.name);
+            }
+            for &family in Family::ALL {
+                assert!(
+                    !rival.choice(family, 1 << 20, 1 << 30).is_empty(),
+                    "{}: {}",
+                    rival.name,
+                    family.name()
+                );
+            }
+        }
+    }
+}

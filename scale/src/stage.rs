@@ -1,0 +1,74 @@
+//! The machine of a job, who looks at its run, and how it went.
+
+use super::fabric::{CORES, Fabric};
+
+/// How ranks are placed on hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// As many ranks in a row as a host has cores.
+    Block,
+    /// By turns.
+    RoundRobin,
+}
+
+/// The machine of a job.
+#[derive(Debug, Clone, Copy)]
+pub struct Stage {
+    /// Its fabric.
+    pub fabric: &'static Fabric,
+    /// Ranks.
+    pub ranks: usize,
+    /// Most ranks of a host.
+    pub cores: usize,
+    /// Where they are.
+    pub placement: Placement,
+}
+
+impl Stage {
+    /// Ranks on full hosts, in a row.
+    pub fn block(fabric: &'static Fabric, ranks: usize) -> Stage {
+        Stage { fabric, ranks, cores: CORES, placement: Placement::Block }
+    }
+
+    /// Hosts in use.
+    pub fn hosts(&self) -> usize {
+        self.ranks.div_ceil(self.cores)
+    }
+
+    /// The host of each rank.
+    pub fn nodes(&self) -> Vec<u32> {
+        let host = |rank: usize| match self.placement {
+            Placement::Block => rank / self.cores,
+            Placement::RoundRobin => rank % self.hosts(),
+        };
+        (0..self.ranks).map(|rank| host(rank) as u32).collect()
+    }
+}
+
+/// Sees what happens, so that data can go with it.
+pub trait Watch {
+    /// A step of a rank that needs no message ends.
+    fn local(&mut self, rank: usize, step: usize);
+    /// A message leaves the memory of its sender.
+    fn leave(&mut self, message: u32, rank: usize, step: usize);
+    /// It is in the memory of its receiver.
+    fn arrive(&mut self, message: u32, rank: usize, step: usize);
+}
+
+/// Nobody looks.
+impl Watch for () {
+    fn local(&mut self, _: usize, _: usize) {}
+    fn leave(&mut self, _: u32, _: usize, _: usize) {}
+    fn arrive(&mut self, _: u32, _: usize, _: usize) {}
+}
+
+/// How a job went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outcome {
+    /// Until the last rank has ended.
+    pub ps: u64,
+    /// Messages.
+    pub messages: u64,
+    /// Bytes between hosts.
+    pub far_bytes: u64,
+}

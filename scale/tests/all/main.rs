@@ -1,0 +1,5 @@
+//! Collectives at scale: their results, their times, and the committed tables.
+
+mod golden;
+mod results;
+mod times;

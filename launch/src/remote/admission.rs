@@ -26,6 +26,7 @@ pub struct Admission {
     listener: TcpListener,
     secret: Secret,
     hosts: u32,
+    silence: Duration,
     strangers: Vec<Stranger>,
 }
 
@@ -37,11 +38,11 @@ struct Stranger {
 }
 
 impl Admission {
-    /// Opens a port for the agents of `hosts` hosts.
-    pub fn open(secret: Secret, hosts: u32) -> Result<Admission, LaunchError> {
+    /// Opens a port for the agents of `hosts` hosts. A host that does not answer for `silence` is lost.
+    pub fn open(secret: Secret, hosts: u32, silence: Duration) -> Result<Admission, LaunchError> {
         let failed = "cannot open a port for the other hosts";
         let listener = reach::listen().map_err(LaunchError::system(failed))?;
-        Ok(Admission { listener, secret, hosts, strangers: Vec::new() })
+        Ok(Admission { listener, secret, hosts, silence, strangers: Vec::new() })
     }
 
     /// Returns the addresses of the port.
@@ -83,7 +84,7 @@ impl Admission {
         }
         let Ok((stream, _)) = self.listener.accept() else { return };
         // A connection that breaks at once is dropped.
-        let ready = channel::watch(&stream, channel::SILENCE_OF_AGENTS).and_then(|()| Channel::new(stream));
+        let ready = channel::watch(&stream, self.silence).and_then(|()| Channel::new(stream));
         let since = Instant::now();
         self.strangers.extend(ready.ok().map(|channel| Stranger { channel, since, numbers: None }));
     }
@@ -139,6 +140,8 @@ impl Admission {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const SILENCE: Duration = Duration::from_secs(3);
     use crate::remote::join;
     use std::io::{Read, Write};
     use std::net::TcpStream;
@@ -163,7 +166,7 @@ mod tests {
     #[test]
     fn agents_that_know_the_secret_come_in() {
         let secret = Secret::random().expect("a secret");
-        let port = Admission::open(secret, 3).expect("a port");
+        let port = Admission::open(secret, 3, SILENCE).expect("a port");
         let addresses = port.addresses().expect("addresses");
         let agent = std::thread::spawn(move || join::join(&secret.bytes(), &addresses, 2).map(drop));
         assert_eq!(serve(port, |came, _| !came.is_empty()), [2]);
@@ -173,7 +176,7 @@ mod tests {
     #[test]
     fn processes_without_the_secret_are_not_admitted() {
         let secret = Secret::random().expect("a secret");
-        let port = Admission::open(secret, 1).expect("a port");
+        let port = Admission::open(secret, 1, SILENCE).expect("a port");
         let address = *port.addresses().expect("addresses").last().expect("one");
         let wrong = std::thread::spawn(move || join::join(&[0; 32], &[address], 0).map(drop));
         let talker = std::thread::spawn(move || {

@@ -1,6 +1,8 @@
 //! A connection between head and agent: messages in both directions, without blocking. After both proofs each
 //! message is encrypted, and authenticated together with its length.
 
+use crate::LaunchError;
+use nmad_words::setting::{HOST_SILENCE, seconds};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
@@ -27,8 +29,16 @@ const LEN_MAX_OF_STRANGERS: usize = 1 << 10;
 /// Keepalive: idle time before the first probe, and interval of probes.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 
-/// The head regards a host that answers no probe for this long as dead; it must notice within 5 s.
-pub const SILENCE_OF_AGENTS: Duration = Duration::from_millis(3500);
+/// Returns how long a host may not answer before the head regards it as lost (`NMAD_HOST_SILENCE`). A job that
+/// survives the loss learns of it earlier.
+///
+/// # Errors
+/// The setting is no number of seconds.
+pub fn silence_of_agents(ft: bool) -> Result<Duration, LaunchError> {
+    let text = HOST_SILENCE.text().map_err(LaunchError::Job)?;
+    let usual = Duration::from_millis(if ft { 1_000 } else { 3_500 });
+    text.map_or(Ok(usual), |text| seconds(&text).map_err(LaunchError::Job))
+}
 
 /// An agent waits longer for its head, which the user may have stopped.
 pub const SILENCE_OF_HEAD: Duration = Duration::from_secs(10);
@@ -183,7 +193,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let other = TcpStream::connect(listener.local_addr().expect("an address")).expect("it listens");
         let (stream, _) = listener.accept().expect("it comes");
-        watch(&stream, SILENCE_OF_AGENTS).expect("options of TCP");
+        watch(&stream, SILENCE_OF_HEAD).expect("options of TCP");
         (other, Channel::new(stream).expect("a channel"))
     }
 

@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags};
 
 use super::Machines;
 use super::admission::Admission;
+use super::channel::silence_of_agents;
 use super::feed::{Feed, Piece};
 use super::hosts::{Hosts, State};
 use super::jobs::{self, Asker, RemoteJob};
@@ -82,7 +83,7 @@ impl Head {
         let secret = Secret::random()?;
         let signals = Signals::catch()?;
         spawn::raise_limit_of_files();
-        let admission = Admission::open(secret, machines.hosts.len() as u32)?;
+        let admission = Admission::open(secret, machines.hosts.len() as u32, silence_of_agents(job.ft)?)?;
         let hosts = Hosts::of(machines);
         let users = RemoteJob::new(job.clone(), machines.hosts.len(), None)?;
         let readers = users.hosts().filter(|&node| users.reads_stdin(node)).collect();

@@ -9,7 +9,7 @@
 //! with their agent.
 //!
 //! An agent whose connection or standard input ends kills its ranks: no rank outlives the head, the ssh or
-//! the network between them. The head detects a silent host by TCP keepalive within 5 s ([`channel`]).
+//! the network between them. The head detects a silent host by TCP keepalive ([`channel`]).
 //!
 //! | file | subject |
 //! |---|---|

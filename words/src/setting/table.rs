@@ -69,6 +69,10 @@ settings! {
     FT: Mpi, Switch, "off; on under mpiexec --ft",
         "Whether the job survives the death of ranks: calls that need the dead end with MPIX_ERR_PROC_FAILED",
         "another launcher than ours keeps the other ranks alive";
+    HOST_SILENCE: Launcher, Seconds, "3.5; 1 under mpiexec --ft",
+        "How long a host may not answer before mpiexec regards it as lost, in seconds; TCP notices up to 1 s \
+         later",
+        "networks that are silent for longer, or hosts whose loss shall be found earlier";
     IN_PLACE_MIN: Session, Size { least: 0 }, "as measured; 16384 without a profile",
         "Shortest data that is sent from where it lies instead of being copied into its packet, in bytes; \
          matters for packets that go through the window",

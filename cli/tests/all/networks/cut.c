@@ -10,6 +10,8 @@ int main(int argc, char **argv) {
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
+    /* All have the communicator, whose errors return. */
+    code = MPI_Barrier(comm);
     if (rank == 0) {
         printf("up\n");
         fflush(stdout);

@@ -243,6 +243,26 @@ static void test_window(void) {
     shrink_and_check(size - 1);
 }
 
+/* A session that begins after a failure gives the survivors a communicator. */
+static void test_sessions(void) {
+    MPI_Session session;
+    MPI_Group failed, all, left;
+    MPI_Comm new;
+    die_if_victim();
+    shrink_and_check(size - 1);
+    MPIX_Comm_get_failed(MPI_COMM_WORLD, &failed);
+    EXPECT(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session), MPI_SUCCESS);
+    EXPECT(MPI_Group_from_session_pset(session, "mpi://WORLD", &all), MPI_SUCCESS);
+    MPI_Group_difference(all, failed, &left);
+    EXPECT(MPI_Comm_create_from_group(left, "survivors", MPI_INFO_NULL, MPI_ERRORS_RETURN, &new), MPI_SUCCESS);
+    check_survivors(new, size - 1);
+    MPI_Comm_free(&new);
+    MPI_Group_free(&failed);
+    MPI_Group_free(&all);
+    MPI_Group_free(&left);
+    EXPECT(MPI_Session_finalize(&session), MPI_SUCCESS);
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
@@ -264,6 +284,8 @@ int main(int argc, char **argv) {
         test_agree();
     } else if (!strcmp(which, "window")) {
         test_window();
+    } else if (!strcmp(which, "sessions")) {
+        test_sessions();
     } else if (!strcmp(which, "collective")) {
         CHECK(argc > 2);
         test_collective(argv[2]);

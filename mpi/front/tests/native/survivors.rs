@@ -12,7 +12,7 @@ fn surviving(abi: Abi, file: &str, words: &[&str], ranks: u32) -> Job {
 #[test]
 fn calls_that_need_the_dead_end_and_survivors_go_on() {
     let file = "tests/native/failures.c";
-    for case in ["point-to-point", "any-source", "revoke", "agree", "window"] {
+    for case in ["point-to-point", "any-source", "revoke", "agree", "window", "sessions"] {
         for (abi, ranks) in ABIS.into_iter().zip([3, 4]) {
             assert_eq!(launch(surviving(abi, file, &[case], ranks)), 0, "{case} with {ranks} ranks");
         }

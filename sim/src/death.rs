@@ -23,8 +23,8 @@ pub enum Deaths {
     None,
     /// The seed says which hosts die, and when. At least one host survives.
     Drawn,
-    /// A short run without other faults, in which this host dies at this time, in nanoseconds; `None`: no host
-    /// dies.
+    /// A short run without other faults, in which this host dies at this time, in nanoseconds; `None`: no
+    /// host dies.
     Single(Option<(usize, u64)>),
 }
 

@@ -29,8 +29,8 @@ const LEN_MAX_OF_STRANGERS: usize = 1 << 10;
 /// Keepalive: idle time before the first probe, and interval of probes.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 
-/// Returns how long a host may not answer before the head regards it as lost (`NMAD_HOST_SILENCE`). A job that
-/// survives the loss learns of it earlier.
+/// Returns how long a host may not answer before the head regards it as lost (`NMAD_HOST_SILENCE`). A job
+/// that survives the loss learns of it earlier.
 ///
 /// # Errors
 /// The setting is no number of seconds.

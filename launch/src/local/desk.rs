@@ -86,8 +86,8 @@ impl Desk {
         self.decide(alive, |ending| ending.rank_ended(&end, phase, host, Instant::now()))
     }
 
-    /// Records and reports the loss of a host with ranks. The job survives it if `alive`: ranks of other hosts
-    /// live.
+    /// Records and reports the loss of a host with ranks. The job survives it if `alive`: ranks of other
+    /// hosts live.
     pub fn host_lost(&mut self, lost: &str, alive: bool) {
         self.ending.host_lost();
         let then = if alive && !self.is_ending() { "; the ranks of other hosts go on" } else { "" };

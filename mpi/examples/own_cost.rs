@@ -27,7 +27,7 @@ const BUDGETS: [i64; 3] = [250, 620, 700];
 const ACCESS_BUDGETS: [i64; 3] = [125, 125, 215];
 /// Instructions of a pair of messages in a job that survives the death of ranks (`NMAD_FT=on`), in
 /// thousandths of those in another job.
-const SURVIVING_BUDGET: i64 = 1_010;
+const SURVIVING_BUDGET: i64 = 1_020;
 /// The variable that is changed, and its usual value.
 const USUAL: (&str, &str) = ("NMAD_FT", "off");
 /// Pairs of a run; what happens once is little beside them.
@@ -189,7 +189,7 @@ fn surviving() -> Option<bool> {
         }
         let [without, with] = [without, with].map(median);
         exceeded |= with * 1_000 > without * SURVIVING_BUDGET;
-        println!("{way} with NMAD_FT=on: {with} instructions a pair, without: {without}; budget 1 % more");
+        println!("{way} with NMAD_FT=on: {with} instructions a pair, without: {without}; budget 2 % more");
     }
     Some(exceeded)
 }

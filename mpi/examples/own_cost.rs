@@ -28,6 +28,8 @@ const ACCESS_BUDGETS: [i64; 3] = [125, 125, 215];
 /// Instructions of a pair of messages in a job that survives the death of ranks (`NMAD_FT=on`), in
 /// thousandths of those in another job.
 const SURVIVING_BUDGET: i64 = 1_020;
+/// The ways that are counted for it.
+const SURVIVING: [&str; 2] = ["mpi-blocking", "mpi"];
 /// The variable that is changed, and its usual value.
 const USUAL: (&str, &str) = ("NMAD_FT", "off");
 /// Pairs of a run; what happens once is little beside them.
@@ -73,10 +75,9 @@ fn main() -> ExitCode {
         [_, word] if word == IN_TURNS => return in_turns(),
         _ => {}
     }
-    match (messages(), surviving(), accessed()) {
-        (Some(messages), Some(surviving), Some(accesses)) => {
-            ExitCode::from(u8::from(messages || surviving || accesses))
-        }
+    let counted = messages().and_then(|(messages, usual)| Some(messages | surviving(&usual)? | accessed()?));
+    match counted {
+        Some(exceeded) => ExitCode::from(u8::from(exceeded)),
         _ => {
             eprintln!("valgrind is missing or did not run: install it to count instructions");
             ExitCode::from(3)
@@ -155,8 +156,8 @@ fn noted(name: &'static str, call: &mut dyn FnMut()) {
     api::call_ended(name, Some(Comm::WORLD), 0);
 }
 
-/// Counts messages; true: a budget is exceeded.
-fn messages() -> Option<bool> {
+/// Counts messages; true: a budget is exceeded. Returns also the instructions of each way.
+fn messages() -> Option<(bool, [i64; WAYS.len()])> {
     let mut counted = WAYS.map(|_| Vec::new());
     for _ in 0..RUNS {
         for ((way, _), counted) in WAYS.iter().zip(&mut counted) {
@@ -174,20 +175,16 @@ fn messages() -> Option<bool> {
             WAYS[native].0, medians[native], WAYS[mpi].0, medians[mpi]
         );
     }
-    Some(exceeded)
+    Some((exceeded, medians))
 }
 
-/// Counts messages in a job that survives the death of ranks, beside another one; true: the budget is
-/// exceeded.
-fn surviving() -> Option<bool> {
+/// Counts messages in a job that survives the death of ranks, beside those of another job; true: the budget
+/// is exceeded.
+fn surviving(usual: &[i64; WAYS.len()]) -> Option<bool> {
     let mut exceeded = false;
-    for way in ["mpi-blocking", "mpi"] {
-        let [mut without, mut with] = [Vec::new(), Vec::new()];
-        for _ in 0..RUNS {
-            without.push(instructions(way, USUAL)?);
-            with.push(instructions(way, ("NMAD_FT", "on"))?);
-        }
-        let [without, with] = [without, with].map(median);
+    for ((way, _), without) in WAYS.iter().zip(usual).filter(|((way, _), _)| SURVIVING.contains(way)) {
+        let counted: Option<Vec<i64>> = (0..RUNS).map(|_| instructions(way, ("NMAD_FT", "on"))).collect();
+        let with = median(counted?);
         exceeded |= with * 1_000 > without * SURVIVING_BUDGET;
         println!("{way} with NMAD_FT=on: {with} instructions a pair, without: {without}; budget 2 % more");
     }

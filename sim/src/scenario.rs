@@ -95,9 +95,9 @@ pub struct Scenario {
     pub strikes: Vec<Strike>,
     /// What fails for a while.
     pub outages: Vec<Outage>,
-    /// Whether hosts die with a report; and those that do.
+    /// Whether hosts die with a report.
     pub deaths: Deaths,
-    /// Those that die.
+    /// The deaths.
     pub dying: Vec<Death>,
     /// Which fabric does not fail changes.
     pub takes_turns: bool,
@@ -157,19 +157,17 @@ impl Scenario {
             strikes: Vec::new(),
             outages: Vec::new(),
             deaths: options.deaths,
-            dying: options.deaths.draw(seed, hosts),
+            dying: Vec::new(),
             takes_turns: false,
             canary: options.canary,
         };
         scenario.draw_cores();
         if options.outages {
-            scenario.fail_for_a_while(options.no_faults);
-            scenario.dying = options.deaths.draw(seed, scenario.hosts());
-            return scenario;
-        }
-        if !no_faults {
+            scenario.fail_for_a_while(no_faults);
+        } else if !no_faults {
             scenario.strike(&mut rng);
         }
+        scenario.dying = options.deaths.draw(seed, scenario.hosts());
         scenario
     }
 

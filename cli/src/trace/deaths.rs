@@ -1,7 +1,7 @@
 //! Deaths that other ranks survived: how and when they were detected, and when the others went on.
 
 use nmad_bench::table::Table;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::records::{Call, Records};
 use super::show::{origin, us};
@@ -24,29 +24,31 @@ pub(super) struct Death {
 
 /// Returns the deaths in the order of detection.
 pub(super) fn deaths(all: &[Records]) -> Vec<Death> {
-    let found = |records: &'_ Records, rank: u32| {
-        records.calls.iter().find(|call| call.from == Some(rank) && call.call.starts_with(FAILED)).cloned()
-    };
-    let calls = all.iter().flat_map(|records| &records.calls);
-    let ranks: BTreeSet<u32> =
-        calls.filter(|call| call.call.starts_with(FAILED)).filter_map(|call| call.from).collect();
-    let death = |rank: u32| {
-        let finders: Vec<(&Records, Call)> =
-            all.iter().filter_map(|records| Some((records, found(records, rank)?))).collect();
-        let (_, first) = finders.iter().min_by_key(|(_, call)| call.at_ns)?;
-        let last_ns = finders.iter().map(|(_, call)| call.at_ns).max()?;
-        let resumed: Option<Vec<u64>> =
-            finders.iter().map(|(records, call)| resumed_ns(records, call.at_ns)).collect();
-        Some(Death {
-            rank,
-            found_ns: (first.at_ns, last_ns),
-            how: first.call.trim_start_matches(FAILED).into(),
-            resumed_ns: resumed.and_then(|times| times.into_iter().max()),
-        })
-    };
-    let mut deaths: Vec<Death> = ranks.into_iter().filter_map(death).collect();
+    let mut found: BTreeMap<u32, Vec<(&Records, &Call)>> = BTreeMap::new();
+    for records in all {
+        for call in records.calls.iter().filter(|call| call.call.starts_with(FAILED)) {
+            let Some(rank) = call.from else { continue };
+            found.entry(rank).or_default().push((records, call));
+        }
+    }
+    let mut deaths: Vec<Death> =
+        found.into_iter().filter_map(|(rank, detections)| death(rank, &detections)).collect();
     deaths.sort_by_key(|death| death.found_ns);
     deaths
+}
+
+/// Returns the death of a rank that these ranks have detected, each once.
+fn death(rank: u32, detections: &[(&Records, &Call)]) -> Option<Death> {
+    let (_, first) = detections.iter().min_by_key(|(_, call)| call.at_ns)?;
+    let last_ns = detections.iter().map(|(_, call)| call.at_ns).max()?;
+    let resumed: Option<Vec<u64>> =
+        detections.iter().map(|(records, call)| resumed_ns(records, call.at_ns)).collect();
+    Some(Death {
+        rank,
+        found_ns: (first.at_ns, last_ns),
+        how: first.call.trim_start_matches(FAILED).into(),
+        resumed_ns: resumed.and_then(|times| times.into_iter().max()),
+    })
 }
 
 /// Returns when the first shrink of a rank after `after_ns` completed, or else its first agreement.

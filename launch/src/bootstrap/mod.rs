@@ -17,7 +17,7 @@ use crate::LaunchError;
 use crate::pmi::spawn::Request;
 use crate::pmix::find;
 use choose::Way;
-use nmad_words::setting::{LAUNCH_TIMEOUT, seconds};
+use nmad_words::setting::LAUNCH_TIMEOUT;
 
 pub use choose::Lookup;
 
@@ -111,8 +111,7 @@ pub trait Bootstrap: Send {
 /// # Errors
 /// The setting is no number of seconds.
 pub(crate) fn limit() -> Result<Option<Duration>, LaunchError> {
-    let text = LAUNCH_TIMEOUT.text().map_err(LaunchError::Job)?;
-    text.map(|text| seconds(&text)).transpose().map_err(LaunchError::Job)
+    LAUNCH_TIMEOUT.duration().map_err(LaunchError::Job)
 }
 
 /// Joins the job that this process was started in.

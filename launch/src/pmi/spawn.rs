@@ -35,14 +35,18 @@ pub struct Wanted {
 impl Wanted {
     /// Returns the working folder, if one was named.
     pub fn folder(&self) -> Option<PathBuf> {
-        self.info.iter().rev().find(|(key, _)| key == "wdir").map(|(_, value)| PathBuf::from(value))
+        self.hint("wdir").map(PathBuf::from)
     }
 
     /// Returns the hosts that were named.
     pub fn hosts(&self) -> Vec<&str> {
-        let named = self.info.iter().rev().find(|(key, _)| key == "host").map(|(_, value)| value.as_str());
-        let names = named.unwrap_or_default().split(',').map(str::trim);
+        let names = self.hint("host").unwrap_or_default().split(',').map(str::trim);
         names.filter(|name| !name.is_empty()).collect()
+    }
+
+    /// Returns the last value of a hint.
+    fn hint(&self, wanted: &str) -> Option<&str> {
+        self.info.iter().rev().find(|(key, _)| key == wanted).map(|(_, value)| value.as_str())
     }
 
     /// Returns whether this process could start the program: the file is executable, or found in a folder

@@ -140,11 +140,11 @@ impl Admission {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const SILENCE: Duration = Duration::from_secs(3);
     use crate::remote::join;
     use std::io::{Read, Write};
     use std::net::TcpStream;
+
+    const SILENCE: Duration = Duration::from_secs(3);
 
     /// Serves the port until `done`, and returns the hosts that were admitted.
     fn serve(mut port: Admission, done: impl Fn(&[u32], usize) -> bool) -> Vec<u32> {

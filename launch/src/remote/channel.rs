@@ -2,7 +2,7 @@
 //! message is encrypted, and authenticated together with its length.
 
 use crate::LaunchError;
-use nmad_words::setting::{HOST_SILENCE, seconds};
+use nmad_words::setting::HOST_SILENCE;
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
@@ -35,9 +35,8 @@ const PROBE_EVERY: Duration = Duration::from_secs(1);
 /// # Errors
 /// The setting is no number of seconds.
 pub fn silence_of_agents(ft: bool) -> Result<Duration, LaunchError> {
-    let text = HOST_SILENCE.text().map_err(LaunchError::Job)?;
     let usual = Duration::from_millis(if ft { 1_000 } else { 3_500 });
-    text.map_or(Ok(usual), |text| seconds(&text).map_err(LaunchError::Job))
+    Ok(HOST_SILENCE.duration().map_err(LaunchError::Job)?.unwrap_or(usual))
 }
 
 /// An agent waits longer for its head, which the user may have stopped.

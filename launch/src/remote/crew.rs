@@ -48,20 +48,20 @@ impl Crew {
 
     /// Handles a message of the head about one job.
     pub fn handle_job(&mut self, job: u32, message: JobDown, head: &mut Channel) {
-        if let JobDown::Start(work) = message {
-            return self.start(job, *work, head);
-        }
-        // Messages for ranks that could not be started are ignored.
-        let Some(party) = self.parties.iter_mut().find(|party| party.job == job) else { return };
-        match message {
-            JobDown::Start(_) => {}
-            JobDown::End => party.ranks.signal(libc::SIGKILL),
-            JobDown::Release(put) => party.release(put),
-            JobDown::Spawned(member, started) => {
+        let party = self.parties.iter_mut().find(|party| party.job == job);
+        match (message, party) {
+            (JobDown::Start(work), _) => self.start(job, *work, head),
+            (JobDown::End, Some(party)) => party.ranks.signal(libc::SIGKILL),
+            (JobDown::Release(put), Some(party)) => party.release(put),
+            (JobDown::Spawned(member, started), Some(party)) => {
                 party.reply(Server::spawned(member, started.as_ref().copied().map_err(|why| &**why)));
             }
-            JobDown::EndUnreachable(rank) => party.kill(rank),
-            JobDown::Died(died) => died.iter().for_each(|rank| party.ranks.tell_death(*rank)),
+            (JobDown::EndUnreachable(rank), Some(party)) => party.kill(rank),
+            (JobDown::Died(died), Some(party)) => {
+                died.iter().for_each(|rank| party.ranks.tell_death(*rank));
+            }
+            // Messages for ranks that could not be started are ignored.
+            (_, None) => {}
         }
     }
 

@@ -116,9 +116,6 @@ impl RemoteJob {
         let folder = std::env::current_dir().unwrap_or_default();
         let mut env = environment::travelling(&self.job.inherit);
         env.extend(self.job.env.iter().cloned());
-        let names = |names: &[std::ffi::OsString]| -> Vec<Vec<u8>> {
-            names.iter().map(|name| name.as_encoded_bytes().to_vec()).collect()
-        };
         Work {
             job: self.name.clone(),
             secret: self.secret.bytes(),
@@ -131,7 +128,9 @@ impl RemoteJob {
             env: pairs_out(&env),
             inherit: match &self.job.inherit {
                 Inherit::All => None,
-                Inherit::Only(kept) => Some(names(kept)),
+                Inherit::Only(names) => {
+                    Some(names.iter().map(|name| name.as_encoded_bytes().to_vec()).collect())
+                }
             },
             output: self.job.output.clone(),
             binding: self.job.binding,

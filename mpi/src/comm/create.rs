@@ -67,8 +67,8 @@ pub(crate) fn survivor(
 }
 
 /// A copy of a communicator that has no number yet, for the handle of one that is being created from it.
-pub(crate) fn awaiting(old: &Communicator) -> Result<Arc<Communicator>> {
-    heir(old, context::AWAITED, old.local().clone(), old.remote().cloned()).map(Arc::new)
+pub(crate) fn awaiting(old: &Communicator) -> Result<Communicator> {
+    heir(old, context::AWAITED, old.local().clone(), old.remote().cloned())
 }
 
 /// A new communicator that inherits what all kinds of creation inherit.
@@ -91,7 +91,7 @@ fn duplicate(
     old: &Communicator,
     info: Option<Arc<Infos>>,
 ) -> Result<(Comm, Arc<Communicator>)> {
-    let mut new = heir(old, context::AWAITED, old.local().clone(), old.remote().cloned())?;
+    let mut new = awaiting(old)?;
     info.map_or(Ok(()), |info| new.inform(&info))?;
     new.set_topology(old.topology().cloned());
     let new = Arc::new(new);

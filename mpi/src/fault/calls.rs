@@ -146,7 +146,7 @@ pub(crate) fn shrink(handle: Comm) -> Result<Comm> {
 pub(crate) fn ishrink(handle: Comm) -> Result<(Comm, Request)> {
     check_on()?;
     let named = Named::of(handle)?;
-    let before = create::awaiting(&named.comm)?;
+    let before = Arc::new(create::awaiting(&named.comm)?);
     let new = Comm(COMMS.insert(before.clone()));
     let future = create_shrunk(named.comm.clone());
     let work = Async::new(async move {

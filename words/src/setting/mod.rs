@@ -102,6 +102,14 @@ impl Setting {
         Ok(self.text()?.and_then(|value| switch(&value)).unwrap_or(false))
     }
 
+    /// Returns the number of seconds in the environment; `None` if it is not set.
+    ///
+    /// # Errors
+    /// Errors of [`Setting::text`], or the value is no number of seconds.
+    pub fn duration(&self) -> Result<Option<Duration>, String> {
+        self.text()?.map(|value| seconds(&value)).transpose()
+    }
+
     /// Checks a value against [`Setting::values`].
     ///
     /// # Errors

@@ -49,7 +49,7 @@ impl SessionPointer {
 
 /// Gives a session a pointer, and tells it.
 pub fn keep(handle: Handle, session: Out<SessionPointer>) -> Result<(), Failure> {
-    let pointer = raw::lend(handle);
+    let pointer = raw::hand_out(handle);
     let free = |place: &AtomicPtr<Handle>| {
         place.compare_exchange(null_mut(), pointer, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     };

@@ -195,18 +195,18 @@ impl In<IoVec> {
 ///
 /// The header forbids calls on a session that another thread closes; so what lives stays until the call ends.
 pub fn alive<'a, T>(pointer: *mut T) -> &'a T {
-    // SAFETY: `lend` has made it, and no call has freed it since.
+    // SAFETY: [`hand_out`] has made it, and no call has freed it since.
     unsafe { &*pointer }
 }
 
 /// Gives a value away as a pointer.
-pub fn lend<T>(value: T) -> *mut T {
+pub fn hand_out<T>(value: T) -> *mut T {
     Box::into_raw(Box::new(value))
 }
 
-/// Takes back what was lent; the caller has taken it off the list of what lives.
+/// Takes back a value that was handed out. The caller has removed it from the list of live values.
 pub fn take_back<T>(pointer: *mut T) -> T {
-    // SAFETY: made by `lend`; only one caller can take it off the list.
+    // SAFETY: made by `hand_out`; only one caller can take it off the list.
     *unsafe { Box::from_raw(pointer) }
 }
 

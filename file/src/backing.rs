@@ -1,4 +1,4 @@
-//! What an owner of regions reads and writes: a file of the system, or one of a test.
+//! The file under a cache: one on disk, or one in memory for tests.
 
 use crate::disk::Disk;
 use crate::fault::Fault;
@@ -6,7 +6,7 @@ use crate::memory::{lent, lent_to_read};
 use crate::piece::Pieces;
 use crate::plan;
 
-/// What an owner calls for its regions.
+/// The operations on a file that an owner and its cache call.
 pub trait Backing {
     /// Writes data to pieces, which ascend.
     ///

@@ -1,8 +1,8 @@
-//! What one process keeps of a file in memory: data that wait to be written, and what it has read.
+//! The part of a file that one process keeps in memory: data to be written later, and data that were read.
 //!
-//! Data that are written stay in memory until they are as many as the bound, or until [`Cache::push`]. Then
-//! they are written in ascending order, in as few pieces as there can be: records that touch go out together,
-//! whoever has written them. Reads fetch whole pages, and what follows them if they go forward.
+//! Written data stay in memory until they exceed a bound, or until [`Cache::push`]. Then the cache writes
+//! them in ascending order and in the fewest pieces: adjacent records of different ranks are one piece.
+//! Reads fetch whole pages, and read ahead if the program reads forward.
 
 use crate::backing::Backing;
 use crate::fault::Fault;
@@ -22,11 +22,11 @@ pub struct Cache {
     store: Store,
     /// Bytes that may wait to be written.
     bound: u64,
-    /// Bytes of a region: what is fetched lies in one.
+    /// Bytes of a region. A fetch stays inside one region.
     unit: u64,
-    /// Reads of at least so many bytes go past the pages.
+    /// Reads of at least this many bytes bypass the pages.
     long: u64,
-    /// The first failure of a delayed write that nobody was told of. Until it is told nothing is delayed.
+    /// The first failure of a delayed write that was not reported yet. Until then no write is delayed.
     delayed: Option<Fault>,
     /// The byte behind the last read, and how much is read from there on if the next one follows.
     forward: u64,
@@ -70,28 +70,15 @@ impl Cache {
     /// Nothing is delayed, and the file system refuses them.
     pub fn write(&mut self, backing: &impl Backing, pieces: &Pieces, data: &[u8]) -> Result<(), Fault> {
         if self.bound == 0 || self.delayed.is_some() {
-            return self.write_through(backing, pieces, data);
+            self.drop_pieces(pieces);
+            return backing.write(pieces, data);
         }
         each(pieces, data, |piece, data| self.store.write(piece.offset, data));
         if self.store.unwritten() > self.bound {
-            // The data of this call are those of many: the failure is told with all others.
+            // These data come from many calls: the next `push` reports the failure.
             self.write_out(backing);
         }
         Ok(())
-    }
-
-    /// Writes data at once, and forgets what is older.
-    ///
-    /// # Errors
-    /// The file system refuses it.
-    pub fn write_through(
-        &mut self,
-        backing: &impl Backing,
-        pieces: &Pieces,
-        data: &[u8],
-    ) -> Result<(), Fault> {
-        self.drop_pieces(pieces);
-        backing.write(pieces, data)
     }
 
     /// Forgets what is known of pieces, which the caller writes itself.
@@ -136,7 +123,7 @@ impl Cache {
             true => self.fetch(backing, Piece { offset: begin, len: end - begin })?,
             false => pieces.list().iter().try_for_each(|piece| self.fetch(backing, *piece))?,
         }
-        // What is fetched is known.
+        // All bytes of the pieces are known after the fetch.
         self.read_known(pieces, out);
         Ok(())
     }
@@ -150,13 +137,13 @@ impl Cache {
         let end = (missing.end() + self.ahead).min(first.saturating_add(self.unit));
         let mut data = vec![0; (end - begin) as usize];
         let wanted = Pieces::from_iter([Piece { offset: begin, len: end - begin }]);
-        // Behind the end of the file there are zeros, until somebody writes there.
+        // Bytes behind the end of the file are zeros.
         backing.read(&wanted, &mut data)?;
         self.store.fill(begin, &data);
         Ok(())
     }
 
-    /// Writes everything that waits; a failure is told by the next [`Cache::push`].
+    /// Writes all delayed data; the next [`Cache::push`] reports a failure.
     pub fn write_out(&mut self, backing: &impl Backing) {
         while let Some((pieces, data)) = self.store.take_unwritten(BATCH) {
             if let Err(mut fault) = backing.write(&pieces, &data) {
@@ -172,14 +159,9 @@ impl Cache {
         }
     }
 
-    /// Whether nothing is in memory and no failure is to be told.
+    /// Whether nothing is in memory and no failure has to be reported.
     pub fn is_clean(&self) -> bool {
         self.store.is_empty() && self.delayed.is_none()
-    }
-
-    /// Whether data wait.
-    pub fn waits(&self) -> bool {
-        self.store.unwritten() > 0
     }
 
     /// Forgets what was read.
@@ -188,7 +170,7 @@ impl Cache {
         (self.forward, self.ahead) = (u64::MAX, 0);
     }
 
-    /// Writes everything that waits, and tells what has gone wrong since the last call.
+    /// Writes all delayed data, and reports the first failure since the last call.
     ///
     /// # Errors
     /// Data are lost.
@@ -197,7 +179,8 @@ impl Cache {
         self.delayed.take().map_or(Ok(()), Err)
     }
 
-    /// As [`Cache::push`], and forgets what was read: others may change the file.
+    /// Writes all delayed data, reports failures, and forgets data that were read: other processes may
+    /// change the file from now on.
     ///
     /// # Errors
     /// Data are lost.
@@ -209,7 +192,7 @@ impl Cache {
 }
 
 /// Calls `work` with each piece and its data.
-pub fn each(pieces: &Pieces, data: &[u8], mut work: impl FnMut(Piece, &[u8])) {
+pub(crate) fn each(pieces: &Pieces, data: &[u8], mut work: impl FnMut(Piece, &[u8])) {
     let mut rest = data;
     for &piece in pieces.list() {
         let (now, behind) = rest.split_at(rest.len().min(piece.len as usize));

@@ -29,7 +29,7 @@ pub struct Opening {
     pub creates: bool,
     /// It must not be there.
     pub is_exclusive: bool,
-    /// Permissions of a file that is created; none: everybody's but for the user's mask.
+    /// Permissions of a file that is created; `None`: 0666. The user's mask is applied to both.
     pub mode: Option<u32>,
 }
 
@@ -66,7 +66,7 @@ impl Disk {
         let mut flags = access | OFlags::CLOEXEC | OFlags::NOCTTY;
         flags.set(OFlags::CREATE, opening.creates);
         flags.set(OFlags::EXCL, opening.is_exclusive);
-        // What the user's mask leaves of them.
+        // The system applies the user's mask.
         let mode = Mode::from_raw_mode(opening.mode.unwrap_or(0o666));
         let fault = |errno| Fault::of(errno, "open", path);
         let descriptor = retry_on_intr(|| fs::open(path, flags, mode)).map_err(fault)?;
@@ -89,7 +89,7 @@ impl Disk {
     /// The system refuses it.
     pub fn delete(path: &Path) -> Result<(), Fault> {
         retry_on_intr(|| fs::unlink(path)).map_err(|errno| match errno {
-            // What unlink says of a directory.
+            // POSIX has unlink return EPERM for a directory.
             Errno::PERM if path.is_dir() => Fault::of(Errno::ISDIR, "remove", path),
             errno => Fault::of(errno, "remove", path),
         })
@@ -140,7 +140,7 @@ impl Disk {
     /// Has the file system keep space for this number of bytes; a file that is shorter becomes as long.
     ///
     /// # Errors
-    /// There is not so much space.
+    /// The file system has too little space.
     pub fn preallocate(&self, size: u64) -> Result<(), Fault> {
         let fault = |errno| self.fault(errno, "keep space for");
         let allocate = || fs::fallocate(&self.descriptor, FallocateFlags::empty(), 0, size);
@@ -253,7 +253,7 @@ impl Disk {
     }
 }
 
-/// What one call reads.
+/// The pieces and gaps that one call reads.
 struct Batch {
     /// Bytes of a piece, and of the gap before it.
     runs: Vec<(u64, u64)>,

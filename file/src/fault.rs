@@ -40,7 +40,7 @@ impl Cause {
         Cause::Other,
     ];
 
-    /// The cause with this number, as other processes are told.
+    /// The cause with the number that a message carries (`cause as u8`).
     pub(crate) fn numbered(number: u8) -> Cause {
         Cause::ALL.get(usize::from(number)).copied().unwrap_or(Cause::Other)
     }

@@ -3,9 +3,9 @@
 //!
 //! Above the engine, whose segments of memory it fills and empties, and below MAD-MPI, which sends the
 //! messages. Here are the places in a file ([`piece`]), the division of a file into regions and their
-//! owners ([`regions`]), what processes tell each other about places ([`list`]), what an owner makes of the
-//! collective accesses of several processes ([`merge`]), what it is asked in accesses of one process
-//! ([`request`]) and does for them ([`owner`]), what a process keeps in memory ([`cache`], [`store`]), the
+//! owners ([`regions`]), what processes tell each other about places ([`list`]), how an owner joins the
+//! collective accesses of several processes ([`merge`]), the requests of accesses of one process
+//! ([`request`]) and their owner ([`owner`]), the data in memory of a process ([`cache`], [`store`]), the
 //! ways that an access may go and their predicted costs ([`plan`]), the hints of programs about that
 //! ([`hints`]), and the system calls ([`disk`]) with their errors ([`fault`]). It knows no type and no handle
 //! of MPI, and takes no lock of the file system.

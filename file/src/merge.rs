@@ -1,4 +1,4 @@
-//! What an owner makes of the accesses of several processes to one of its regions: as few pieces of the file
+//! How an owner joins the accesses of several processes to one of its regions: as few pieces of the file
 //! as there can be, and the order in which the data of the processes fill them.
 
 use crate::piece::{Piece, Pieces};

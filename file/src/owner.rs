@@ -14,9 +14,9 @@ const LONG: u64 = 256 << 10;
 
 /// The state of an owner. `T` is what the caller needs to send an answer.
 pub struct Owner<T> {
-    /// What it keeps of its regions.
+    /// The data of its regions in memory.
     pub cache: Cache,
-    /// The process that others wait for.
+    /// The process that holds the owner ([`Ask::Hold`]); requests of others wait.
     held: Option<usize>,
     waiting: VecDeque<(usize, T, Request)>,
 }
@@ -39,8 +39,7 @@ impl<T> Owner<T> {
             }
     }
 
-    /// Takes a request of a process, and gives the answers that there are now, also to requests that came
-    /// before.
+    /// Takes a request of a process. Returns the answers that are ready, also to earlier requests.
     pub fn ask(
         &mut self,
         backing: &impl Backing,
@@ -51,7 +50,7 @@ impl<T> Owner<T> {
         self.serve(backing)
     }
 
-    /// A process is gone: what it has asked is dropped, and nobody waits for it any more.
+    /// A process has died: drops its requests, and serves the requests that waited for it.
     pub fn lost(&mut self, backing: &impl Backing, from: usize) -> Vec<(T, Answer)> {
         self.waiting.retain(|(process, ..)| *process != from);
         if self.held == Some(from) {

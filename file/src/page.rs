@@ -36,7 +36,7 @@ impl Marks {
         self.0.iter().all(|word| *word == 0)
     }
 
-    /// The first place from `from` on whose bit is `wanted`; the end of the page if there is none.
+    /// The first place at or behind `from` whose bit is `wanted`; otherwise the end of the page.
     fn next(&self, from: usize, wanted: bool) -> usize {
         let mut at = from;
         while at < PAGE as usize {

@@ -24,6 +24,11 @@ pub struct Pieces {
 }
 
 impl Pieces {
+    /// Bytes of ascending pieces before the end of a file of this length.
+    pub fn inside(&self, end: u64) -> u64 {
+        self.list.iter().map(|piece| end.saturating_sub(piece.offset).min(piece.len)).sum()
+    }
+
     /// Adds bytes at the end.
     pub fn push(&mut self, piece: Piece) {
         if piece.len == 0 {

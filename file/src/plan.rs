@@ -18,7 +18,7 @@ const MESSAGE_NS: u64 = 1500;
 /// Bytes that are copied in a nanosecond, into the page cache or from process to process.
 const BYTES_PER_NS: u64 = 4;
 
-/// What an access asks of the system.
+/// The size of an access.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Load {
     /// Pieces of the file.
@@ -43,8 +43,8 @@ impl Load {
 /// Gaps between pieces of a read of up to this many bytes are read with them: shorter than a system call.
 pub const GAP: u64 = READ_NS * BYTES_PER_NS;
 
-/// Predicted nanoseconds if owners do it for everybody: each sends its data to `owners` of them, who have all
-/// of it in pieces that touch.
+/// Predicted nanoseconds of a collective access by `owners` owners: each rank sends them its data, and
+/// the joined pieces touch.
 pub fn exchanged_ns(all: Load, ranks: u64, owners: u64) -> u64 {
     let owners = owners.max(1);
     let share = Load { pieces: all.pieces / owners, bytes: all.bytes / owners };

@@ -40,7 +40,7 @@ impl Regions {
         &self.owners
     }
 
-    /// The same regions, of which the first owner has all.
+    /// These regions with the first owner as the only one.
     pub fn of_one(mut self) -> Regions {
         self.owners.truncate(1);
         self

@@ -1,4 +1,4 @@
-//! What a process asks of the owner of a region and what the owner answers, as bytes.
+//! Requests of processes to the owner of a region, and its answers, as bytes.
 
 use crate::fault::{Cause, Fault};
 use crate::list;
@@ -17,14 +17,14 @@ pub const DATA: u64 = 1 << 20;
 /// Bytes of a list for each byte of data, at most.
 const LIST_MAX: u64 = 32;
 
-/// What is asked.
+/// The operation that a request is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ask {
     /// To write data to places of one region.
     Write(Pieces, Vec<u8>),
     /// The bytes of places of one region.
     Read(Pieces),
-    /// To serve nobody else until this process says that it does its last access.
+    /// To serve only this process until it sends a request that releases the owner.
     Hold,
     /// Where the file ends.
     End,
@@ -33,13 +33,13 @@ pub enum Ask {
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// What is asked.
+    /// The operation.
     pub ask: Ask,
-    /// Others may be served again afterwards.
+    /// Afterwards the owner serves other processes again ([`Ask::Hold`]).
     pub releases: bool,
 }
 
-/// What an owner answers.
+/// The answer of an owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// It was done, and the file ends here, as far as this owner knows; the bytes of a read, of which those

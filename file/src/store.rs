@@ -163,7 +163,7 @@ mod tests {
         ]
     }
 
-    /// A byte of the file, which nobody else changes.
+    /// A byte of the file; behind its end there are zeros.
     fn byte(file: &[u8], at: u64) -> u8 {
         file.get(at as usize).copied().unwrap_or(0)
     }
@@ -175,7 +175,7 @@ mod tests {
         fn bytes_are_those_of_a_file_with_what_was_written(
             changes in prop::collection::vec(change(), 1..40),
         ) {
-            // What programs see, and what was written.
+            // The bytes that programs see, and the bytes of the file.
             let (mut seen, mut file) = (vec![0_u8; 40_000], vec![0_u8; 40_000]);
             let mut store = Store::default();
             for change in changes {

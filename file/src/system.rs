@@ -1,5 +1,4 @@
-//! What a file system promises: whether several machines see each other's writes at once, and in which units
-//! it keeps a file.
+//! Properties of file systems: whether machines see each other's writes at once, and the block size.
 
 use rustix::fs::{StatFs, statfs};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! A collective of so many ranks and bytes: its problems, its algorithms, and its run.
+//! One collective with its number of ranks and bytes: its problems, its algorithms, and its run.
 
 use super::job::Job;
 use super::stage::{Outcome, Stage, Watch};
@@ -34,7 +34,7 @@ pub struct Case {
     pub len: u64,
 }
 
-/// What is asked of the problems of a case: `make` makes the one of a rank.
+/// A generic closure over the problem type of a case; `make` returns the problem of a rank.
 trait Ask {
     type Answer;
     fn ask<P: Problem>(self, make: &dyn Fn(usize) -> P) -> Self::Answer;
@@ -104,7 +104,7 @@ impl Case {
             let before = job.sent();
             job.add(&[&schedule]);
             fewest = fewest.min(job.sent() - before);
-            // The ranks to come may have as few as the one that has fewest so far, except for roots.
+            // An estimate: each further rank sends as many as the rank that has sent fewest so far.
             job.ranks() < 4 || job.sent() + fewest * (self.stage.ranks - job.ranks()) <= messages_max
         });
         if job.ranks() < self.stage.ranks || job.sent() > messages_max {
@@ -113,7 +113,7 @@ impl Case {
         job.connect().map(|()| Some(job)).map_err(|why| format!("{name} of {self:?}: {why}"))
     }
 
-    /// What it takes by an algorithm; none if that has more messages than this.
+    /// Runs the case by an algorithm; none if that sends more than `messages_max` messages.
     ///
     /// # Panics
     /// The schedules of the ranks do not fit each other: then the algorithm is broken.

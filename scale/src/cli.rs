@@ -69,7 +69,7 @@ impl Scale {
     pub fn run(&self, (json, bless): (bool, bool)) -> Option<ExitCode> {
         let what = self.scale?;
         if bless {
-            return Some(golden::write(golden::TABLES));
+            return Some(golden::write());
         }
         if self.svg.is_some() && what != What::Times {
             tell_user(format_args!("nmad sim: --svg draws times: leave {what:?} out"));
@@ -111,10 +111,7 @@ impl Scale {
 
     fn regret(&self, json: bool) -> ExitCode {
         let mut cells = Vec::new();
-        let ranks = || regret::RANKS.into_iter();
-        let cases = self
-            .families()
-            .flat_map(|family| ranks().flat_map(move |n| regret::cases(self.fabric, family, n)));
+        let cases = self.families().flat_map(|family| regret::cases(self.fabric, family));
         for case in cases.take_while(|_| is_heard()) {
             let cell = Cell::of(case);
             if json {

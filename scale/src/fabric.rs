@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Fabric {
     /// By which the user chooses it.
     pub name: &'static str,
-    /// What it is, for a reader.
+    /// Description, printed above its tables.
     pub title: &'static str,
     /// The rails of each host, the fastest first.
     pub rails: &'static [Rail],
@@ -154,7 +154,7 @@ impl Fabric {
         known.entry(self.name).or_insert_with(|| Arc::new(Measured::of(&self.cards()))).clone()
     }
 
-    /// What the choice of algorithms counts on: as ranks on such hosts agree at the beginning.
+    /// The figures from which algorithms are chosen: those that ranks on such hosts agree on at the start.
     pub fn cost(&self) -> Cost {
         let near = Curve::line(ACROSS_NS as f64, 1e3 / COPY_MB as f64);
         let measured = self.measured();
@@ -169,8 +169,8 @@ impl Fabric {
 pub struct Measured {
     /// Half a round trip.
     pub far: Curve,
-    /// What a further message to another host adds for its sender, and one from another for its receiver:
-    /// of short ones the time of a core, of long ones that of the wire.
+    /// Time that each further message adds for a sender to several hosts, and for a receiver from several:
+    /// core time for short messages, wire time for long ones.
     further: [Curve; 2],
     /// Parts of a message that each rail carries, in thousandths, for each of [`SIZES`].
     shares: Vec<Vec<u64>>,
@@ -200,7 +200,7 @@ impl Measured {
     }
 
     fn core_ps(&self, further: &Curve, len: u64) -> u64 {
-        // Of a long message the core sees the request, the answer and the end.
+        // Of a long message (rendezvous) a core handles only control messages, at the cost of two short ones.
         let ns = if len <= self.eager_max { further.ns(len) } else { 2.0 * further.ns(0) };
         (ns * 1e3) as u64
     }

@@ -5,7 +5,7 @@ use super::packet;
 use super::regret;
 use super::times::{self, Row};
 use nmad_mpi::algorithm::choice::Family;
-use nmad_words::{USAGE, say_line, tell_user};
+use nmad_sim::golden::show;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -40,37 +40,13 @@ fn times_of(len: u64) -> String {
     times::text(fabric, len, &cases.map(Row::of).collect::<Vec<_>>())
 }
 
-/// Writes tables and their pictures.
-pub fn write<'a>(tables: impl IntoIterator<Item = &'a Golden>) -> ExitCode {
-    if !Path::new(FOLDER).is_dir() {
-        let remedy = "run --bless in the root of the repository";
-        tell_user(format_args!("nmad sim: there is no folder {FOLDER} here ({remedy})"));
-        return ExitCode::from(USAGE);
-    }
-    for Golden { name, make, is_drawn } in tables {
+/// Writes all tables and their pictures.
+pub fn write() -> ExitCode {
+    let files = TABLES.iter().flat_map(|Golden { name, make, is_drawn }| {
         let text = make();
-        let picture = is_drawn.then(|| times::drawn(&text));
-        let is_put = put(FOLDER, &format!("{name}.txt"), &text);
-        if !is_put || !picture.is_none_or(|picture| put(PICTURES, &format!("{name}.svg"), &picture)) {
-            return ExitCode::FAILURE;
-        }
-    }
-    ExitCode::SUCCESS
-}
-
-/// Writes a file; returns whether that went well.
-fn put(folder: &str, name: &str, text: &str) -> bool {
-    let path = Path::new(folder).join(name);
-    if std::fs::read_to_string(&path).is_ok_and(|before| before == *text) {
-        say_line(format_args!("{} unchanged", path.display()));
-        return true;
-    }
-    match std::fs::write(&path, text) {
-        Ok(()) => say_line(format_args!("{} written", path.display())),
-        Err(error) => {
-            tell_user(format_args!("nmad sim: {}: {error}", path.display()));
-            return false;
-        }
-    }
-    true
+        let picture =
+            is_drawn.then(|| (Path::new(PICTURES).join(format!("{name}.svg")), times::drawn(&text)));
+        [(Path::new(FOLDER).join(format!("{name}.txt")), text)].into_iter().chain(picture)
+    });
+    show::write(FOLDER, files)
 }

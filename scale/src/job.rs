@@ -167,11 +167,6 @@ impl Job {
         self.sends.len()
     }
 
-    /// Steps of all ranks.
-    pub fn step_count(&self) -> usize {
-        self.steps.len()
-    }
-
     pub(crate) fn followers(&self, step: u32) -> impl Iterator<Item = u32> {
         let Step { rank, followers: start, .. } = self.steps[step as usize];
         let end =

@@ -1,5 +1,5 @@
-//! The same schedules in the packet-level simulator, with one engine that ships for each rank: what tells how
-//! far the model of this crate is off. For few ranks, each on a host of its own behind one switch.
+//! Schedules in the packet-level simulator, with one shipping engine for each rank, to measure the error of
+//! this crate's model. For few ranks, each on a host of its own behind one switch.
 
 use super::case::Case;
 use super::fabric::FLAT;
@@ -53,10 +53,7 @@ pub fn table(families: &[Family], each: &mut dyn FnMut(&Case, &'static str, [u64
         "One rank a host. us: what the collective adds to the time between two meetings of all ranks, with \
          the engine that ships and in the model.",
     );
-    let column = |index: usize| rows.iter().map(|row| row[index].clone()).collect::<Vec<_>>();
-    let heads = ["collective", "algorithm", "ranks", "bytes", "packets us", "model us", "%"];
-    let columns: Vec<_> = heads.iter().enumerate().map(|(index, head)| (*head, column(index))).collect();
-    table.series(&columns);
+    table.rows(&["collective", "algorithm", "ranks", "bytes", "packets us", "model us", "%"], &rows);
     table.note(&format!(
         "{} rows; the model is off by {:.0} % in the median, by at most {:.0} % in nine of ten.",
         errors.len(),

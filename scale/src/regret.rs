@@ -29,21 +29,18 @@ pub struct Cell {
     pub chosen: &'static str,
     /// Nanoseconds by each algorithm that could be run.
     pub times: BTreeMap<&'static str, f64>,
-    /// Algorithms that fit and have too many messages.
-    pub left_out: Vec<&'static str>,
 }
 
 impl Cell {
     /// Runs all algorithms of a case.
     pub fn of(case: Case) -> Cell {
-        let (mut times, mut left_out) = (BTreeMap::new(), Vec::new());
+        let mut times = BTreeMap::new();
         for (name, _) in case.algorithms() {
-            match case.run_within(name, MESSAGES_MAX) {
-                Some(outcome) => _ = times.insert(name, outcome.ps as f64 / 1e3),
-                None => left_out.push(name),
+            if let Some(outcome) = case.run_within(name, MESSAGES_MAX) {
+                times.insert(name, outcome.ps as f64 / 1e3);
             }
         }
-        Cell { case, chosen: case.chosen(), times, left_out }
+        Cell { case, chosen: case.chosen(), times }
     }
 
     /// The best algorithm and its time.
@@ -52,7 +49,7 @@ impl Cell {
         times.min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// What the chosen one takes longer than the best, as part of the best; none if it was left out.
+    /// Extra time of the chosen algorithm, as a fraction of the best time; none if it was not run.
     pub fn regret(&self) -> Option<f64> {
         Some(self.times.get(self.chosen)? / self.best()?.1 - 1.0)
     }
@@ -79,17 +76,18 @@ impl Cell {
     }
 }
 
-/// The cases of a family and number of ranks on a fabric.
-pub fn cases(fabric: &'static Fabric, family: Family, ranks: usize) -> Vec<Case> {
+/// The cases of a family on a fabric.
+pub fn cases(fabric: &'static Fabric, family: Family) -> impl Iterator<Item = Case> {
     let lens = if family == Family::Barrier { &LENS[..1] } else { &LENS[..] };
-    let all = lens.iter().map(|&len| Case { stage: Stage::block(fabric, ranks), family, len });
-    all.filter(|case| case.received() <= RECEIVED_MAX).collect()
+    let stages = RANKS.iter().map(move |&ranks| Stage::block(fabric, ranks));
+    let all = stages.flat_map(move |stage| lens.iter().map(move |&len| Case { stage, family, len }));
+    all.filter(|case| case.received() <= RECEIVED_MAX)
 }
 
 /// The table of a fabric.
 pub fn table(fabric: &'static Fabric) -> String {
-    let of = |&family: &Family| RANKS.iter().flat_map(move |&ranks| cases(fabric, family, ranks));
-    let cells: Vec<Cell> = Family::ALL.iter().flat_map(of).map(Cell::of).collect();
+    let all = Family::ALL.iter().flat_map(|&family| cases(fabric, family));
+    let cells: Vec<Cell> = all.map(Cell::of).collect();
     text(fabric, &cells)
 }
 
@@ -104,9 +102,9 @@ pub fn text(fabric: &Fabric, cells: &[Cell]) -> String {
     let rows: Vec<_> = cells.iter().map(Cell::row).collect();
     let heads: Vec<&str> =
         rows.first().map(|row| row.iter().map(|cell| cell.0).collect()).unwrap_or_default();
-    let column = |index: usize| rows.iter().map(|row| row[index].1.clone()).collect::<Vec<_>>();
-    let columns: Vec<_> = heads.iter().enumerate().map(|(index, head)| (*head, column(index))).collect();
-    table.series(&columns);
+    let texts: Vec<Vec<String>> =
+        rows.iter().map(|row| row.iter().map(|cell| cell.1.clone()).collect()).collect();
+    table.rows(&heads, &texts);
     table.note(&summary(cells));
     table.finish()
 }

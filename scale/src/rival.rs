@@ -1,7 +1,7 @@
 //! Other libraries' published rules for the choice of algorithms, as data of our own: which algorithm for so
 //! many ranks and bytes. Facts are taken from Open MPI's fixed rules (`coll/tuned`, releases 1.3 to 4.0) and
-//! MPICH's (`maint/tuning/coll/mpir/generic.json`, 4.x); their algorithms stand for by ours that have the
-//! same messages, see [`Rival::name`] of each line. Within two levels our choice applies to them, too.
+//! MPICH's (`maint/tuning/coll/mpir/generic.json`, 4.x). In place of their algorithms, ours with the same
+//! messages run; comments on rules name differences. Within two levels our choice applies to them, too.
 
 use nmad_mpi::algorithm::choice::Family;
 

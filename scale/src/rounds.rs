@@ -30,7 +30,7 @@ pub fn profile(card: &'static Card) -> Arc<Profile> {
 const FAN: usize = 17;
 const FEW: usize = 4;
 
-/// What a further message adds to many from one host to others, or from others to one, in nanoseconds.
+/// Nanoseconds that each further message adds when one host sends to many others, or receives from them.
 pub fn further_ns(cards: &[&'static Card], len: u64, is_out: bool) -> f64 {
     let place = || Place::bytes(Spot::start(Buffer::Recv), len);
     let time = |others: usize| {

@@ -1,4 +1,4 @@
-//! The machine of a job, who looks at its run, and how it went.
+//! The machine of a job, the observer of its run, and the outcome.
 
 use super::fabric::{CORES, Fabric};
 
@@ -55,7 +55,7 @@ pub trait Watch {
     fn arrive(&mut self, message: u32, rank: usize, step: usize);
 }
 
-/// Nobody looks.
+/// An observer that ignores all events.
 impl Watch for () {
     fn local(&mut self, _: usize, _: usize) {}
     fn leave(&mut self, _: u32, _: usize, _: usize) {}

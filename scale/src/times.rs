@@ -13,7 +13,7 @@ use nmad_sim::golden::table::{Table, rounded, size};
 /// Numbers of ranks.
 pub const RANKS: [usize; 7] = [2, 16, 64, 256, 1024, 4096, 16_384];
 
-/// One collective of so many ranks: microseconds, as text.
+/// The times of one collective at one number of ranks, in microseconds.
 #[derive(Debug, Clone)]
 pub struct Row {
     /// The collective.
@@ -69,7 +69,7 @@ pub fn bound_us(case: &Case) -> f64 {
         1 => COPY_MB,
         _ => stage.fabric.rails.iter().map(|rail| rail.card.bandwidth / 1_000_000).sum(),
     };
-    // What one place has to receive from elsewhere.
+    // Ranks whose blocks must come from outside the busiest place.
     let elsewhere = if hosts == 1 { stage.ranks - 1 } else { stage.ranks - crowd } as u64;
     let bytes = match family {
         Family::Barrier => 0,
@@ -96,10 +96,8 @@ pub fn text(fabric: &Fabric, len: u64, rows: &[Row]) -> String {
          bytes that one card must carry, or one core copy, at its bandwidth. -: not run.",
     );
     let cells: Vec<Vec<String>> = rows.iter().map(Row::cells).collect();
-    let column = |index: usize| cells.iter().map(|row| row[index].clone()).collect::<Vec<_>>();
-    let heads = ["collective", "ranks", "chosen"].into_iter().chain(HEADS);
-    let columns: Vec<_> = heads.enumerate().map(|(index, head)| (head, column(index))).collect();
-    table.series(&columns);
+    let heads: Vec<&str> = ["collective", "ranks", "chosen"].into_iter().chain(HEADS).collect();
+    table.rows(&heads, &cells);
     table.finish()
 }
 

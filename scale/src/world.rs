@@ -2,11 +2,11 @@
 //!
 //! A core does one step at a time, in the order in which steps become ready. A message within a host costs
 //! its sender a post and its receiver a copy; one to another host costs both what the library takes, and its
-//! bytes pass the links of each rail that carries a part ([`super::links`]). What is left of the time that
-//! the packet-level simulator measures between two idle hosts ([`super::fabric::Measured`]) is added at the
-//! end: so one message alone takes as long as there. Of a long one (rendezvous) the receiver's core handles
-//! the request and the sender's core the answer, each when it has done all that was ready before, as a run of
-//! MAD-MPI does. All times are in picoseconds.
+//! bytes pass the links of each rail that carries a part ([`super::links`]). The rest of the time that the
+//! packet-level simulator measures between two idle hosts ([`super::fabric::Measured`]) is added at the
+//! end, so that a single message takes the measured time. For a long message (rendezvous) the receiver's
+//! core handles the request and the sender's core the answer, each after all steps that were ready before,
+//! as in MAD-MPI. All times are in picoseconds.
 
 use super::fabric::{
     ACROSS_NS, CACHE_CORES, CACHED, COPY_MB, Fabric, MEMORY_MB, Measured, NEAR_NS, NEAR_POST_PERCENT, ps,
@@ -69,7 +69,7 @@ struct Progress {
 struct Core {
     /// Steps that are ready: a run begins all of them before it looks for messages again.
     ready: VecDeque<u32>,
-    /// Messages that have come, and what long ones ask for.
+    /// Arrived messages, and requests and answers of long ones.
     news: VecDeque<Errand>,
     free_at: u64,
     is_awake: bool,
@@ -104,8 +104,7 @@ pub struct World<'a, W> {
 }
 
 impl<'a, W: Watch> World<'a, W> {
-    /// Sets the stage.
-    /// `data` is what a rank works on, in bytes.
+    /// A run before its first event. `data`: bytes that each rank works on.
     pub fn new(stage: &Stage, (job, data): (&'a Job, u64), watch: &'a mut W) -> World<'a, W> {
         let nodes = stage.nodes();
         let mut members = vec![0u32; stage.hosts()];
@@ -172,7 +171,7 @@ impl<'a, W: Watch> World<'a, W> {
         self.events.push(Reverse((at, self.entered, event)));
     }
 
-    /// All that a step waits for has ended at a time that may still come.
+    /// Makes a step ready at time `at`: all steps that it waits for have ended by then.
     fn release(&mut self, step: u32, at: u64) {
         match self.job.steps[step as usize].what {
             What::Recv(_) => self.enter(at, Event::Post(step)),
@@ -391,7 +390,7 @@ impl<'a, W: Watch> World<'a, W> {
         }
     }
 
-    /// What a message takes between two idle hosts beside the cores and the wire.
+    /// Time of a message between two idle hosts without that of cores, wires and control messages.
     fn rest_ps(&self, message: u32) -> u64 {
         let len = self.job.messages[message as usize].len;
         let whole = (self.measured.far.ns(len) * 1e3) as u64;

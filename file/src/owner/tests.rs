@@ -258,14 +258,14 @@ proptest! {
     }
 }
 
-/// What a byte of the file may be for the standard.
+/// The values of a byte of the file that the standard allows.
 #[derive(Clone)]
 struct Byte {
     /// After the last synchronisation.
     settled: BTreeSet<u8>,
     /// Written since: by whom, and what.
     since: Vec<(usize, u8)>,
-    /// Its owner has died since: what was not synchronised may be lost.
+    /// Its owner has died since: writes that were not synchronised may be lost.
     is_lost: bool,
 }
 
@@ -308,8 +308,8 @@ enum Step {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
 
-    /// What was synchronised is seen by all, also after owners have died, who lose no more than was written
-    /// since.
+    /// All processes read synchronised data, also after owners have died: an owner that dies loses only
+    /// later writes.
     #[test]
     fn what_was_synchronised_is_seen_and_stays(
         steps in prop::collection::vec(prop_oneof![

@@ -185,8 +185,8 @@ impl Rows {
         Place::bytes(self.start.skip(offset as i64), rows.len() as u64 * self.block)
     }
 
-    /// The rows below `size` whose number has a bit: groups of as many rows as the bit, as far as they are
-    /// whole, and the rest.
+    /// The rows below `size` whose number has this bit: all complete groups of `bit` rows as one strided
+    /// place, and the incomplete last group.
     fn with_bit(&self, bit: usize, size: usize) -> Vec<Place> {
         let whole = size / (2 * bit);
         let rest = (whole * 2 * bit + bit).min(size)..size;

@@ -197,8 +197,9 @@ impl Context<'_> {
             return named;
         }
         let offered = algorithms.iter().filter(|a| !(self.inner && a.name == TWO_LEVEL)).filter(fits);
-        let cost = |algorithm: &Algorithm<P>| (algorithm.cost)(problem, team, self.cost);
-        offered.min_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or(&algorithms[0])
+        // Each cost is computed once: that of two levels is a choice of its own.
+        let costs = offered.map(|algorithm| ((algorithm.cost)(problem, team, self.cost), algorithm));
+        costs.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(&algorithms[0], |(_, best)| best)
     }
 
     fn named<P: Problem>(&self) -> Option<usize> {

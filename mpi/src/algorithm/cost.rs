@@ -176,8 +176,8 @@ impl Cost {
         far * self.hop(team, len) + (1.0 - far) * self.near_hop(team, len)
     }
 
-    /// What a further message adds for a rank that sends or receives several. Both sides take their part of
-    /// a message between nodes, as far as the wire does not take longer; within a node one copies it all.
+    /// Time that a further message adds for a rank that sends or receives several. Between nodes each side
+    /// handles half of the bytes, unless the wire takes longer; within a node one side copies all of them.
     fn further(&self, is_far: bool, len: u64) -> f64 {
         match is_far {
             true => (self.gaps[1] + self.far.bytes_ns(len) / 2.0).max(self.far.wire_ns(len)),
@@ -207,8 +207,8 @@ impl Cost {
     }
 
     /// Rounds in which every rank sends to the one 1, 2, 4, ... further; `len` is the length in each round.
-    /// Where only some ranks of a node reach another one, of messages that wait for each other at most one
-    /// leaves the node.
+    /// While only some ranks of a node send to another node, a chain of dependent messages leaves the node
+    /// at most once.
     pub fn shifts(&self, team: &Team, len: impl Fn(u32) -> u64) -> f64 {
         let (mut sum, mut crossing) = (0.0, 0.0f64);
         for round in 0..log2_ceil(team.size()) {
@@ -225,16 +225,13 @@ impl Cost {
         sum + crossing
     }
 
-    /// What `count` messages add behind a first one where every rank receives them from some others, and
-    /// sends them on to some: the slower of wire and core. `ways` are these numbers of others.
+    /// Time of the messages after the first of `count` in a pipeline: the slower of wire and core. Each rank
+    /// receives from `ways[0]` ranks and sends to `ways[1]` ranks.
     pub fn stream(&self, team: &Team, ways: [usize; 2], (count, len): (u64, u64)) -> f64 {
         let is_far = team.spans_nodes();
         let [ins, outs] = ways.map(|others| others as f64);
         let core = match is_far {
-            true => {
-                (ins + outs)
-                    * (self.gaps[1] + if self.is_by_wire(len) { 0.0 } else { self.far.bytes_ns(len) / 2.0 })
-            }
+            true => (ins + outs) * self.far_core_ns(len),
             false => ins * self.further(false, len) + outs * self.gaps[0],
         };
         let rivals = if ways == [1, 1] { team.leaving(Reach::Shift(1)) } else { team.crowd() };
@@ -242,7 +239,7 @@ impl Cost {
         count.saturating_sub(1) as f64 * (core * self.sharing(team)).max(wire)
     }
 
-    /// Of so many other ranks, those on our node and those on others.
+    /// Splits a number of other ranks into those on our node and those on other nodes.
     fn split(team: &Team, others: usize) -> (f64, f64) {
         let near = (team.crowd() - 1).min(others);
         (near as f64, (others - near) as f64)
@@ -276,13 +273,18 @@ impl Cost {
     /// ranks.
     pub fn exchange_all(&self, team: &Team, len: u64) -> f64 {
         let (near, far) = Cost::split(team, team.size().saturating_sub(1));
-        let cores = near * (2.0 * self.gaps[0] + self.near.bytes_ns(len))
-            + far * (2.0 * self.gaps[1] + if self.is_by_wire(len) { 0.0 } else { self.far.bytes_ns(len) });
+        let cores =
+            near * (2.0 * self.gaps[0] + self.near.bytes_ns(len)) + far * (2.0 * self.far_core_ns(len));
         let wires = far * team.crowd() as f64 * self.far.wire_ns(len);
         self.hop(team, len) + (cores * self.sharing(team)).max(wires)
     }
 
-    /// Whether the wire takes most of a message, so that cores have their share of it meanwhile.
+    /// Time of the core at one end of a message between nodes that follows others.
+    fn far_core_ns(&self, len: u64) -> f64 {
+        self.gaps[1] + if self.is_by_wire(len) { 0.0 } else { self.far.bytes_ns(len) / 2.0 }
+    }
+
+    /// Whether the wire takes more than half of the bytes' time: the cores' part then overlaps with it.
     fn is_by_wire(&self, len: u64) -> bool {
         2.0 * self.far.wire_ns(len) > self.far.bytes_ns(len)
     }
@@ -329,8 +331,7 @@ impl Cost {
         near * within + far * between
     }
 
-    /// A message that others wait for over each distance of two to a power, from the shortest on; `len` is
-    /// the length over each.
+    /// One dependent message over each distance 1, 2, 4, ...; `len` is the length in each round.
     pub fn tree(&self, team: &Team, len: impl Fn(u32) -> u64) -> f64 {
         let rounds = 0..log2_ceil(team.size());
         rounds.map(|round| self.hop_over(team, Reach::Shift(1 << round), len(round))).sum()

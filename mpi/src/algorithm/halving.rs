@@ -42,7 +42,7 @@ impl Halving {
         if self.is_lowest_first { 1 << (round - 1) } else { self.core >> round }
     }
 
-    /// Between the number in the core and the bits in the order in which they are exchanged.
+    /// Converts between a number in the core and its exchange order: reverses the bits if lowest is first.
     fn turned(self, place: usize) -> usize {
         match self.is_lowest_first {
             true => place.reverse_bits() >> (usize::BITS - self.core.ilog2()),

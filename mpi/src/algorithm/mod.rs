@@ -9,7 +9,7 @@
 //! This layer stands on a [`transport::Transport`] between the parties of one communicator. It must never
 //! know what a communicator, a session or a rail is. Beside the calls of MPI, the simulation of many ranks
 //! (`scale/`) builds and runs schedules.
-// A length is one of data; nobody asks whether there is none.
+// `len` is a length of data in bytes; `is_empty` would have no caller.
 #![allow(clippy::len_without_is_empty)]
 
 pub(crate) mod alias;

@@ -75,8 +75,7 @@ impl Problem for ReduceScatter {
                         let (from, operands) = (p.from, p.operands.clone());
                         let reduce = Reduce { from, into: Some(p.into), operands, root: 0 };
                         let block = Some(p.len() / team.size() as u64);
-                        let scatter = Scatter { send: None, recv: None, block: None, root: 0 };
-                        let scatter = Scatter { block, ..scatter };
+                        let scatter = Scatter { send: None, recv: None, block, root: 0 };
                         reduce.inner_cost(team, cost) + scatter.inner_cost(team, cost)
                     },
                     build: by_reduce,

@@ -60,7 +60,6 @@ impl Problem for Scan {
                     name: "recursive_doubling",
                     fits: |_, _| true,
                     cost: |p, team, cost| {
-                        // In the last round half of the ranks only send.
                         let combined = 2.0 * cost.reduce(team, p.len());
                         let round = |k: u32| cost.exchange(team, Reach::Flip(1 << k), p.len()) + combined;
                         (0..log2_ceil(team.size())).map(round).sum()

@@ -193,16 +193,20 @@ impl Team {
         }
         let rounds = size.next_power_of_two().ilog2();
         let all = self.members.leaving.get_or_init(|| {
-            (0..rounds).map(|round| [0, 1].map(|kind| self.count_leaving(1 << round, kind))).collect()
+            let both = |distance| [Reach::Shift(distance), Reach::Flip(distance)];
+            (0..rounds).map(|round| both(1 << round).map(|reach| self.count_leaving(reach))).collect()
         });
         all.get(distance.ilog2() as usize).map_or(0, |counts| counts[kind] as usize)
     }
 
-    fn count_leaving(&self, distance: usize, kind: usize) -> u32 {
+    fn count_leaving(&self, reach: Reach) -> u32 {
         let (size, groups) = (self.size(), self.groups());
         let mut counts = vec![0; groups.count()];
         for rank in 0..size {
-            let partner = if kind == 0 { (rank + distance) % size } else { rank ^ distance };
+            let partner = match reach {
+                Reach::Shift(distance) => (rank + distance) % size,
+                Reach::Flip(distance) => rank ^ distance,
+            };
             if partner < size && groups.of[partner] != groups.of[rank] {
                 counts[groups.of[rank] as usize] += 1;
             }

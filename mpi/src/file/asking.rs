@@ -1,11 +1,10 @@
 //! Accesses of one rank by the owners of regions: messages that ask them, and their answers.
 //!
-//! An owner that dies is replaced by the next one: its regions go there, and so does a request that it has
-//! not answered. What it had not written is lost, of which the next [`File::hand_over`] or synchronisation
-//! tells.
+//! If an owner dies, the next one owns its regions, and unanswered requests are sent there again. Data that
+//! the dead owner had not written are lost; ranks that notice its death print a warning.
 
-use super::service::Reply;
-use super::wire::{answer_tag, data_tag};
+use super::service::{self, Reply};
+use super::wire::{answer_tag, data_tag, process};
 use super::{File, Kind, background, error_of, lock};
 use crate::comm::{FILES, Kept, Way, fill, lend};
 use crate::error::{Class, Error, Result};
@@ -60,7 +59,7 @@ pub(super) async fn access(
     let parts = parts(file, kind, pieces, memory);
     let (mut under_way, mut failed, mut known) = (VecDeque::new(), None, 0);
     for part in parts {
-        // Only the owner knows when others wait no more.
+        // The other parts may go to other regions only once the owner is held.
         let must_wait = part.kind == request::Kind::Hold;
         under_way.push_back((ask(file, &part), part));
         while under_way.len() >= AHEAD || must_wait && !under_way.is_empty() {
@@ -78,11 +77,7 @@ pub(super) async fn access(
         return Ok(pieces.len());
     }
     // Another owner may know of data further behind.
-    let end = end(file).await?;
-    let inside = |piece: &nmad_file::Piece| end.saturating_sub(piece.offset).min(piece.len);
-    let before = pieces.list().iter().take_while(|piece| piece.end() <= end).count();
-    let whole: u64 = pieces.list()[..before].iter().map(|piece| piece.len).sum();
-    Ok(whole + pieces.list().get(before).map_or(0, inside))
+    Ok(pieces.inside(end(file).await?))
 }
 
 /// Where the file ends, with what owners have not written yet.
@@ -100,8 +95,7 @@ pub(super) async fn end(file: &Arc<File>) -> Result<u64> {
         memory: Segments::empty(),
         releases: false,
     };
-    let parts: Vec<Part> = regions.map(part).collect();
-    let mut asked: VecDeque<(Asked, Part)> = parts.into_iter().map(|part| (ask(file, &part), part)).collect();
+    let mut asked: VecDeque<(Asked, Part)> = regions.map(part).map(|part| (ask(file, &part), part)).collect();
     let mut failed = None;
     while !asked.is_empty() {
         end = ended(file, asked.pop_front(), &mut failed).await.max(end);
@@ -205,8 +199,7 @@ fn told(answer: Answer) -> Result<u64> {
 /// Asks another process.
 fn ask_there(file: &Arc<File>, owner: i32, part: &Part) -> Result<Asked> {
     let comm = &file.on.comm;
-    let none = || Class::INTERN.error(format!("rank {owner} does not have the file"));
-    let process = comm.local().world(owner).ok_or_else(none)?;
+    let process = process(file, owner)?;
     let id = file.asked.fetch_add(1, Ordering::Relaxed);
     let way = |tag: u64| -> Way { (process, comm.context(), tag) };
     let is_read = part.kind == request::Kind::Read;
@@ -220,7 +213,7 @@ fn ask_there(file: &Arc<File>, owner: i32, part: &Part) -> Result<Asked> {
         part.memory.append_to(&mut bytes);
     }
     let bytes = Kept::new(bytes);
-    let sent = lend((process, FILES, u64::from(comm.context().0)), bytes.segments())?;
+    let sent = lend((process, FILES, service::name(file)), bytes.segments())?;
     let far = if is_far { Some(lend(way(data_tag(id)), part.memory.clone())?) } else { None };
     let file = file.clone();
     Ok(Box::pin(async move {

@@ -1,6 +1,6 @@
 //! Atomic mode: one rank owns the whole file, and does what all others want one after the other.
 
-use super::File;
+use super::{File, lock};
 use crate::comm::gathered;
 use crate::error::{Class, Result};
 use std::sync::Arc;
@@ -24,10 +24,7 @@ impl File {
         if self.is_atomic() == is_atomic {
             return Ok(());
         }
-        let handed = self.hand_over();
-        self.lay_out(is_atomic);
-        // No rank accesses the file before all know the owner.
-        self.together(&[0])?;
-        handed
+        let hints = lock(&self.hints).clone();
+        self.change_layout(hints, is_atomic)
     }
 }

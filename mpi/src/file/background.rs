@@ -32,7 +32,7 @@ pub(super) fn run(job: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// As [`run`], of something that has an answer. It begins at once.
+/// Has the thread do something that has an answer. It begins at once.
 pub(super) fn answer<R: Clone + Send + Sync + 'static>(
     job: impl FnOnce() -> R + Send + 'static,
 ) -> Answer<R> {

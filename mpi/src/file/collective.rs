@@ -133,7 +133,7 @@ async fn steps(
             }
         }
         Way::Owners => {
-            let exchange = Exchange { file: &file, kind, wire: &wire, layout: &layout };
+            let exchange = Exchange { file: &file, kind, wire: &wire, regions };
             let (done, failed) = exchange.run(transfer.as_ref()).await;
             let ended = transfer.map(|transfer| transfer.finish(done)).transpose();
             match ended {

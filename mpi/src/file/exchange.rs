@@ -9,7 +9,6 @@
 //! once, and sends every rank its own. A failure of the file system does not end the exchange: all messages
 //! go on, so that nobody waits in vain, and all ranks hear of it at the end.
 
-use super::layout::Layout;
 use super::transfer::Transfer;
 use super::wire::{Counted, Side, Wire};
 use super::{File, Kind, error_of, lock};
@@ -37,7 +36,7 @@ pub(super) struct Exchange<'a> {
     pub(super) file: &'a File,
     pub(super) kind: Kind,
     pub(super) wire: &'a Wire,
-    pub(super) layout: &'a Layout,
+    pub(super) regions: &'a Regions,
 }
 
 /// What a rank announces of a part: region, bytes of the list, bytes of data.
@@ -73,17 +72,13 @@ impl Failures {
 }
 
 impl Exchange<'_> {
-    fn regions(&self) -> &Regions {
-        &self.layout.regions
-    }
-
     /// Runs it: bytes of this rank's access that were done, and what went wrong.
     pub(super) async fn run(&self, transfer: Option<&Transfer>) -> (u64, Option<Error>) {
-        let parts = transfer.map_or(Vec::new(), |transfer| self.regions().divide(&transfer.pieces));
+        let parts = transfer.map_or(Vec::new(), |transfer| self.regions.divide(&transfer.pieces));
         let memory = transfer.map_or(Segments::empty(), |transfer| transfer.memory.clone());
         let me = self.file.rank();
         let (own, others): (Vec<Part>, Vec<Part>) =
-            parts.into_iter().partition(|part| self.regions().owner(part.region) == me);
+            parts.into_iter().partition(|part| self.regions.owner(part.region) == me);
         let client = self.ask(&others, &memory);
         let owner = self.own(&own, &memory);
         let ((asked, first), (owned, second)) = Both::new(client, owner).await;
@@ -95,9 +90,9 @@ impl Exchange<'_> {
         let mut failures = Failures::default();
         let lists: Vec<Vec<u8>> = parts.iter().map(|part| list::encode(&part.pieces)).collect();
         let mut announcing = Vec::new();
-        for &owner in self.regions().owners().iter().filter(|owner| **owner != self.file.rank()) {
+        for &owner in self.regions.owners().iter().filter(|owner| **owner != self.file.rank()) {
             let entries =
-                parts.iter().zip(&lists).filter(|(part, _)| self.regions().owner(part.region) == owner);
+                parts.iter().zip(&lists).filter(|(part, _)| self.regions.owner(part.region) == owner);
             let entries: Vec<i64> = entries
                 .flat_map(|(part, list)| [part.region as i64, list.len() as i64, part.pieces.len() as i64])
                 .collect();
@@ -111,12 +106,12 @@ impl Exchange<'_> {
             }
         }
         let (mut under_way, mut done) = (VecDeque::new(), 0);
-        let most = AHEAD * self.regions().owners().len();
+        let most = AHEAD * self.regions.owners().len();
         for (part, list) in parts.iter().zip(lists) {
             if under_way.len() == most {
                 done += self.ended(under_way.pop_front(), &mut failures).await;
             }
-            let owner = self.regions().owner(part.region);
+            let owner = self.regions.owner(part.region);
             let data = memory.slice(part.begin, part.pieces.len());
             under_way.push_back(self.begin(owner, list, data));
         }
@@ -152,7 +147,7 @@ impl Exchange<'_> {
     /// The side of an owner: bytes of its own access that were done.
     async fn own(&self, parts: &[Part], memory: &Segments) -> (u64, Option<Error>) {
         let mut failures = Failures::default();
-        if !self.regions().owners().contains(&self.file.rank()) {
+        if !self.regions.owners().contains(&self.file.rank()) {
             return (0, None);
         }
         let announced = self.announced(&mut failures).await;
@@ -224,8 +219,8 @@ impl Exchange<'_> {
     /// Whether an entry is about a part of a region of this owner.
     fn is_part(&self, [region, list_len, data_len]: &Entry) -> bool {
         let is_own =
-            u64::try_from(*region).is_ok_and(|region| self.regions().owner(region) == self.file.rank());
-        let most = i64::try_from(self.regions().unit()).unwrap_or(i64::MAX);
+            u64::try_from(*region).is_ok_and(|region| self.regions.owner(region) == self.file.rank());
+        let most = i64::try_from(self.regions.unit()).unwrap_or(i64::MAX);
         is_own && (1..=most).contains(data_len) && (1..=data_len.saturating_mul(LIST_MAX)).contains(list_len)
     }
 

@@ -21,7 +21,7 @@ pub(super) struct Layout {
     pub(super) is_atomic: bool,
 }
 
-/// What the user says about accesses of one rank, unless a hint does.
+/// The hints that `NMAD_MPI_FILE` sets; those of the program replace them.
 ///
 /// # Errors
 /// The environment says something that means nothing.
@@ -56,7 +56,7 @@ pub(super) fn waiting(disk: &Disk, hints: &Hints) -> u64 {
     if disk.is_regular() { hints.waiting() } else { 0 }
 }
 
-/// What a layout depends on besides hints.
+/// The conditions of a layout besides hints.
 pub(super) struct Reason {
     pub(super) is_atomic: bool,
     /// Ranks see each other's writes at once.
@@ -97,6 +97,19 @@ impl File {
         }
     }
 
+    /// Puts other hints and the mode in force; all ranks call, with the same.
+    ///
+    /// # Errors
+    /// The file system refuses data that were written before.
+    pub(super) fn change_layout(self: &Arc<File>, hints: Hints, is_atomic: bool) -> Result<()> {
+        let handed = self.hand_over();
+        *lock(&self.hints) = hints;
+        self.lay_out(is_atomic);
+        // No rank accesses the file before all know the owners.
+        self.together(&[0])?;
+        handed
+    }
+
     /// Has owners write everything and forget what they have read, so that other ranks may access their
     /// regions; all ranks call.
     ///
@@ -105,7 +118,7 @@ impl File {
     pub(super) fn hand_over(self: &Arc<File>) -> Result<()> {
         let near = self.push_near();
         if !self.layout().by_owners && self.word.is_none() {
-            return near;
+            return self.told(near.err());
         }
         // What ranks have asked before was answered. An owner writes also if a rank is gone.
         let together = self.together(&[0]);

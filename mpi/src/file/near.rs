@@ -3,9 +3,9 @@
 //!
 //! The standard lets other ranks see what was written after MPI_File_sync only. Programs rely on more: that a
 //! write is seen by a rank that has received a message which was sent later. So every call that communicates
-//! first writes what waits ([`release`]), and forgets at its end what was read: nothing that another rank has
-//! written, and that this one could know of, is missed. Both cost a call one look at a flag, which traces
-//! use as well.
+//! writes delayed data and forgets data that were read ([`release`]), when it begins and when it ends. A
+//! read that follows a message then finds all writes that preceded the message. Each costs a call one look
+//! at a flag, which traces use as well.
 
 use super::route::Route;
 use super::{File, Kind, error_of, lock};
@@ -38,10 +38,10 @@ thread_local! {
     static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What a rank keeps of a file.
+/// Short records of a file in the memory of one rank.
 pub(super) struct Near {
     cache: Cache,
-    /// Where the file ended when something was read; none: nothing was.
+    /// Where the file ended at the last read; `None`: unknown.
     end: Option<u64>,
     /// The byte behind the last write.
     behind: u64,
@@ -80,7 +80,9 @@ impl Near {
 
     /// Writes what waits and forgets what was read.
     fn settle(&mut self, file: &Arc<File>) {
+        IS_INSIDE.set(true);
         self.cache.write_out(&Route(file));
+        IS_INSIDE.set(false);
         self.cache.forget();
         self.end = None;
     }
@@ -102,19 +104,10 @@ impl Near {
             None => Route(file).size().map_err(error_of)?,
         };
         self.end = Some(end);
-        let inside = inside(pieces, end.max(self.cache.end()));
+        let inside = pieces.inside(end.max(self.cache.end()));
         memory.write(0, &data[..inside as usize]);
         Ok(inside)
     }
-}
-
-/// Bytes of pieces, which ascend, before the end of the file.
-fn inside(pieces: &Pieces, end: u64) -> u64 {
-    let hull_end = pieces.hull().map_or(0, |(_, end)| end);
-    if hull_end <= end {
-        return pieces.len();
-    }
-    pieces.list().iter().map(|piece| end.saturating_sub(piece.offset).min(piece.len)).sum()
 }
 
 impl File {
@@ -125,7 +118,7 @@ impl File {
     pub(super) fn access(self: &Arc<File>, kind: Kind, data: (&Pieces, &Segments)) -> Result<u64> {
         let (pieces, memory) = data;
         let mut near = lock(&self.near);
-        if !near.keeps(kind, pieces) || self.is_atomic() || self.others_are_open() {
+        if !near.keeps(kind, pieces) || self.is_atomic() || self.is_twice.load(Ordering::Relaxed) {
             drop(near);
             self.settle();
             let done = self.move_data(kind, data);
@@ -157,25 +150,18 @@ impl File {
         done
     }
 
-    /// Whether this process has the file open more than once.
-    fn others_are_open(&self) -> bool {
-        self.is_twice.load(Ordering::Relaxed)
-    }
-
-    /// Writes what waits in the memory of this rank, and forgets what was read there. What goes wrong is told
-    /// by [`File::push_near`].
+    /// Writes delayed data of this rank, and forgets data that it has read. [`File::push_near`] reports
+    /// failures.
     pub(super) fn settle(self: &Arc<File>) {
         if !IS_INSIDE.get() {
             let mut near = lock(&self.near);
             if near.is_listed {
-                IS_INSIDE.set(true);
                 near.settle(self);
-                IS_INSIDE.set(false);
             }
         }
     }
 
-    /// As [`File::settle`], and tells what has gone wrong since the last call.
+    /// Writes delayed data of this rank, and reports the first failure since the last call.
     ///
     /// # Errors
     /// Data are lost.
@@ -185,8 +171,8 @@ impl File {
     }
 }
 
-/// Writes what waits in the memory of this rank, of all files, and forgets what was read there: this process
-/// is about to communicate, or has communicated.
+/// Writes delayed data of all files of this process, and forgets data that it has read: the process is
+/// about to communicate, or has communicated.
 #[cold]
 pub(crate) fn release() {
     if IS_INSIDE.get() {
@@ -198,8 +184,6 @@ pub(crate) fn release() {
     for file in files {
         let mut near = lock(&file.near);
         near.is_listed = false;
-        IS_INSIDE.set(true);
         near.settle(&file);
-        IS_INSIDE.set(false);
     }
 }

@@ -1,4 +1,4 @@
-//! What errors of requests belong to: the file whose access failed.
+//! The owner of an error of a request: the file whose access failed.
 
 use super::File;
 use crate::errhandler;

@@ -1,10 +1,10 @@
 //! The way of an access of one rank: system calls of its own, or messages to the owners of regions.
 //!
 //! Where ranks see each other's writes at once, they access a file directly until one of them writes so many
-//! short pieces that owners, which join them with those of other ranks, are predicted to be faster. It says
-//! so in a word that all ranks see, and until the next [`File::hand_over`] all go by owners. A rank that was
-//! writing directly meanwhile finds the word after its system call, and has owners write the same again: they
-//! may have read the file before.
+//! short pieces that owners, which join them with those of other ranks, are predicted to be faster. That
+//! rank sets a word that all ranks see, and until the next [`File::hand_over`] all go by owners. A rank
+//! that was writing directly looks at the word again after its system call; if it is set, owners write the
+//! same data again, since their pages may be older.
 
 use super::{File, Kind, asking, error_of, lock};
 use crate::collective::explains;
@@ -75,7 +75,7 @@ impl File {
     }
 }
 
-/// A file as what [`nmad_file::Cache`] reads and writes.
+/// A file as the backing of a [`nmad_file::Cache`] of this rank.
 pub(super) struct Route<'a>(pub(super) &'a Arc<File>);
 
 impl Backing for Route<'_> {

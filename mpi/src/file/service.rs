@@ -1,6 +1,6 @@
-//! The owner's side of accesses of one rank: the node has it serve requests in any thread that looks at the
-//! rails: one that waits for something else, or the helper while the program computes. It runs with the
-//! node's lock held, so that whatever calls the file system is done by a thread of its own.
+//! The owner's side of accesses of one rank. The node calls it from any thread that polls the rails:
+//! one that waits in MPI, or the helper thread while the program computes. It runs with the node's lock
+//! held, so a thread of its own makes the calls of the file system.
 
 use super::background;
 use super::wire::{answer_tag, data_tag};
@@ -18,10 +18,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 /// The name of the service.
 const NAME: &str = "files";
-/// Bytes of messages to owners that are received at the same time; more wait where they are.
+/// Bytes of messages to owners that are received at the same time; further messages stay unreceived.
 const ROOM: u64 = 64 << 20;
 
-/// What names a file in a process: the context of its communicator.
+/// The number of a file in a process: the context of its communicator.
 type Name = u64;
 
 /// Where an answer goes.
@@ -52,7 +52,7 @@ struct Files {
 static ALL: Mutex<Files> =
     Mutex::new(Files { served: BTreeMap::new(), coming: Vec::new(), sending: Vec::new() });
 
-fn name(file: &File) -> Name {
+pub(super) fn name(file: &File) -> Name {
     file.on.comm.context().0.into()
 }
 
@@ -62,7 +62,7 @@ pub(super) fn begin(world: &World, file: &Arc<File>) {
     let is_first = {
         let mut all = lock(&ALL);
         for other in all.served.values().filter(|other| other.disk.is_same(&file.disk)) {
-            // What one handle keeps in memory another one does not see.
+            // A handle does not see data that another handle keeps in memory.
             for each in [other, file] {
                 each.is_twice.store(true, Ordering::Relaxed);
             }
@@ -287,7 +287,7 @@ fn serve_there(engine: &mut Engine, file: &Arc<File>, process: u32, head: Head) 
     by_thread(file, move |file| lock(&file.owner).ask(&file.disk, (from, reply), request));
 }
 
-/// What a process has asked that is gone is dropped.
+/// Drops the requests of a process that has died.
 fn forget(file: &Arc<File>, process: u32) {
     if let Some(rank) = file.on.comm.local().rank_of(process) {
         by_thread(file, move |file| lock(&file.owner).lost(&file.disk, rank as usize));

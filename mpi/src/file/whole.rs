@@ -45,7 +45,6 @@ impl File {
         self.check_writing()?;
         // One rank of a node writes what all of them have written, and owners what they were asked to.
         self.hand_over()?;
-        self.together(&[0])?;
         let place = self.nodes.iter().position(|node| *node == self.nodes[self.rank() as usize]);
         let is_first = place == Some(self.rank() as usize);
         let synced = if is_first { self.disk.sync() } else { Ok(()) };
@@ -80,12 +79,7 @@ impl File {
             *lock(&self.hints) = hints;
             return Ok(());
         }
-        let handed = self.hand_over();
-        *lock(&self.hints) = hints;
-        self.lay_out(self.is_atomic());
-        // No rank accesses the file before all know the owners.
-        self.together(&[0])?;
-        handed
+        self.change_layout(hints, self.is_atomic())
     }
 
     fn check_writing(&self) -> Result<()> {

@@ -35,16 +35,22 @@ pub(super) enum Side {
     Wanting,
 }
 
+/// The process of a rank of the file.
+///
+/// # Errors
+/// There is no such rank.
+pub(super) fn process(file: &File, rank: i32) -> Result<u32> {
+    let none = || Class::INTERN.error(format!("rank {rank} does not have the file"));
+    file.on.comm.local().world(rank).ok_or_else(none)
+}
+
 impl Wire {
     pub(super) fn new(file: &File) -> Wire {
         Wire { number: file.accesses.fetch_add(1, std::sync::atomic::Ordering::Relaxed) }
     }
 
     fn way(&self, file: &File, (rank, side): (i32, Side)) -> Result<Way> {
-        let none = || Class::INTERN.error(format!("rank {rank} does not have the file"));
-        let comm: &comm::Communicator = &file.on.comm;
-        let process = comm.local().world(rank).ok_or_else(none)?;
-        Ok((process, comm.context(), 2 * self.number + side as u64))
+        Ok((process(file, rank)?, file.on.comm.context(), 2 * self.number + side as u64))
     }
 
     /// Sends bytes to an owner.

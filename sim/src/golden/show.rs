@@ -1,8 +1,8 @@
 //! `nmad sim --golden`: figures for a reader, and their files for a commit.
 
-use super::{FIGURES, Figure, named};
+use super::{FIGURES, named};
 use nmad_words::{is_heard, say_line, tell_user};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Where the texts lie, from the root of the repository.
@@ -21,7 +21,11 @@ pub fn run(name: Option<&str>, bless: bool) -> ExitCode {
         tell_user(format_args!("nmad sim: no figure '{name}' (known: {names})"));
         return ExitCode::from(nmad_words::USAGE);
     }
-    if bless { write_files(&figures) } else { print(figures.iter().map(|figure| (figure.make)())) }
+    if !bless {
+        return print(figures.iter().map(|figure| (figure.make)()));
+    }
+    let files = figures.iter().flat_map(|figure| figure.files());
+    write(FOLDER, files.map(|(file, text)| (Path::new(FOLDER).join(file), text)))
 }
 
 /// Prints texts with an empty line between them, until nobody reads any more.
@@ -33,15 +37,15 @@ fn print(texts: impl Iterator<Item = String>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn write_files(figures: &[&Figure]) -> ExitCode {
-    let folder = Path::new(FOLDER);
-    if !folder.is_dir() {
+/// Writes committed files, whose paths begin at the root of the repository, where `folder` is. Exit code 2
+/// elsewhere.
+pub fn write(folder: &str, files: impl IntoIterator<Item = (PathBuf, String)>) -> ExitCode {
+    if !Path::new(folder).is_dir() {
         let remedy = "run --bless in the root of the repository";
-        tell_user(format_args!("nmad sim: there is no folder {FOLDER} here ({remedy})"));
+        tell_user(format_args!("nmad sim: there is no folder {folder} here ({remedy})"));
         return ExitCode::from(nmad_words::USAGE);
     }
-    for (file, text) in figures.iter().flat_map(|figure| figure.files()) {
-        let path = folder.join(file);
+    for (path, text) in files {
         let before = std::fs::read_to_string(&path).unwrap_or_default();
         if before == text {
             say_line(format_args!("{} unchanged", path.display()));

@@ -41,6 +41,14 @@ impl Table {
         }
     }
 
+    /// Rows of cells under their heads, right-aligned.
+    pub fn rows(&mut self, heads: &[&str], rows: &[impl AsRef<[String]>]) {
+        let column = |index: usize| rows.iter().map(|row| row.as_ref()[index].clone()).collect();
+        let columns: Vec<Column<'_>> =
+            heads.iter().enumerate().map(|(index, head)| (*head, column(index))).collect();
+        self.series(&columns);
+    }
+
     fn row<'a>(&mut self, cells: impl Iterator<Item = &'a str>, widths: &[usize]) {
         let cells: Vec<String> =
             cells.zip(widths).map(|(cell, width)| format!("{cell:>w$}", w = *width)).collect();

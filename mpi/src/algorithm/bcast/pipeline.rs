@@ -23,7 +23,7 @@ pub(super) struct Pipeline {
 const PIECES: Range<u32> = 12..22;
 
 impl Pipeline {
-    /// The best one for `len` bytes with so many branches, the same on all ranks.
+    /// The pipeline of `arity` branches with the best piece length for `len` bytes, equal on all ranks.
     pub(super) fn new(arity: usize, len: u64, (team, cost): (&Team, &Cost)) -> Pipeline {
         let least = len.div_ceil(u64::from(SLOTS));
         let lengths = PIECES.map(|power| 1u64 << power).filter(|&piece| piece >= least && piece < len);

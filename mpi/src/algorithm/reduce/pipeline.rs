@@ -21,7 +21,7 @@ pub(super) struct Pipeline {
 const PIECES: Range<u32> = 12..22;
 
 impl Pipeline {
-    /// The best one for `len` bytes with so many branches, the same on all ranks.
+    /// The pipeline of `arity` branches with the best piece length for `len` bytes, equal on all ranks.
     pub(super) fn new(arity: usize, len: u64, (team, cost): (&Team, &Cost)) -> Pipeline {
         let least = len.div_ceil(MOST_PIECES);
         let lengths = PIECES.map(|power| 1u64 << power).chain([least]);
@@ -31,8 +31,8 @@ impl Pipeline {
         fitting.map(with).fold(whole, |best, next| if next.cost < best.cost { next } else { best })
     }
 
-    /// The tree ends at the root; on a chain the rank before another is the one behind it, so that what
-    /// arrives is on the right.
+    /// The tree ends at the root. On a chain each rank receives from the next higher one, so that an
+    /// arriving operand is the right one.
     pub(super) fn build(&self, problem: &Reduce, team: &Team, builder: &mut Builder) {
         let (size, root, operands) = (team.size(), problem.root, &problem.operands);
         let place = (team.me() + size - root) % size;

@@ -3,7 +3,7 @@
 use super::adapter::Adapter;
 use super::cache::Cache;
 use super::link::Link;
-use super::message::{Kind, Prefix};
+use super::message::{Kind, PREFIX, Prefix};
 use super::operations::Operations;
 use super::read::ReadContext;
 use crate::news::News;
@@ -31,20 +31,24 @@ pub(super) struct RailParts<'a, A: Adapter> {
 /// Its sender broke the protocol; the text is printed behind the name of the peer.
 #[inline]
 pub(super) fn dispatch<A: Adapter>(
-    bytes: &[u8],
+    bytes: &mut [u8],
     parts: RailParts<'_, A>,
     report: &mut dyn FnMut(Event<'_>),
 ) -> Result<bool, (PeerId, String)> {
     let RailParts { peers, adapter, cache, regions, operations, news, peer_of, listed } = parts;
-    let Some((Prefix { kind, credits, number, token }, rest)) = Prefix::decode(bytes) else {
-        return Ok(false);
-    };
+    let Some(Prefix { kind, credits, number, token }) = Prefix::decode(bytes) else { return Ok(false) };
     let index = peer_of.get(token as u32 as usize).copied().filter(|index| *index != usize::MAX);
     let Some(index) = index else { return Ok(false) };
     let peer = peers[index].id;
     let Some(link) = peers[index].link.as_deref_mut().filter(|link| link.token == token) else {
         return Ok(false);
     };
+    let (prefix, rest) = bytes.split_at_mut(PREFIX);
+    let rest = match &mut link.unsealing {
+        None => rest,
+        Some((unsealing, _)) => unsealing.open(prefix, rest).map_err(|why| (peer, why))?,
+    };
+    let rest = &*rest;
     link.out.credit(credits);
     if kind == Kind::Packet {
         let is_packet = |header: Header| {

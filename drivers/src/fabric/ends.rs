@@ -83,6 +83,7 @@ impl<A: Adapter> Traffic<A> {
     fn end_link(&mut self, link: Link<A>) -> (OwnedFd, Vec<Order>) {
         let Link { endpoint, name, socket, mut out, accesses, .. } = link;
         drop(endpoint);
+        out.release_held_up(&mut self.sends);
         self.news.found.extend(accesses.end());
         if self.adapter.abilities().ends_operations {
             self.sends.reclaim(name);

@@ -6,6 +6,7 @@
 use super::access::Accesses;
 use super::adapter::Adapter;
 use super::read::Inbox;
+use super::sealed::Unsealing;
 use super::write::Outbox;
 use crate::tcp::peers::Remote;
 use rustix::fd::OwnedFd;
@@ -22,6 +23,8 @@ pub(crate) struct Link<A: Adapter> {
     pub(crate) token: u64,
     /// The connection on which the link was opened.
     pub(crate) socket: OwnedFd,
+    /// The cipher of what the peer sends, and its name, if the link is encrypted.
+    pub(crate) unsealing: Option<(Unsealing, &'static str)>,
     /// Queued orders, and those that the peer has not finished with.
     pub(crate) out: Outbox<A::Region>,
     /// Accesses to the peer's memory.

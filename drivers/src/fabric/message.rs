@@ -13,7 +13,8 @@
 //! | credit | | nothing: it only carries credits |
 //!
 //! All numbers are little endian. Packets and chunks cost a credit each; the others are answers, or were
-//! granted. The token is a secret of the link, which datagrams of other senders lack.
+//! granted. The token is a secret of the link, which datagrams of other senders lack. On encrypted links the
+//! content is encrypted and a tag follows it.
 
 use super::adapter::Place;
 use nmad_wire::{ChunkHeader, Malformed};
@@ -76,13 +77,13 @@ impl Prefix {
 
     /// Decodes the prefix; none: the bytes are not a message.
     #[inline]
-    pub(crate) fn decode(bytes: &[u8]) -> Option<(Prefix, &[u8])> {
-        let (prefix, rest) = bytes.split_first_chunk::<PREFIX>()?;
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Prefix> {
+        let prefix = bytes.first_chunk::<PREFIX>()?;
         let kind = *KINDS.get(usize::from(prefix[0]).wrapping_sub(1))?;
         let credits = u16::from_le_bytes([prefix[2], prefix[3]]);
         let number = u32::from_le_bytes([prefix[4], prefix[5], prefix[6], prefix[7]]);
         let (_, token) = prefix.split_last_chunk::<8>()?;
-        Some((Prefix { kind, credits, number, token: u64::from_le_bytes(*token) }, rest))
+        Some(Prefix { kind, credits, number, token: u64::from_le_bytes(*token) })
     }
 }
 
@@ -142,7 +143,7 @@ mod tests {
             let prefix = Prefix { kind, credits: 0x1234, number: 0x89ab_cdef, token: u64::MAX - 7 };
             let mut bytes = [0xff; 20];
             prefix.encode(&mut bytes);
-            assert_eq!(Prefix::decode(&bytes), Some((prefix, &[0xff; 4][..])));
+            assert_eq!(Prefix::decode(&bytes), Some(prefix));
         }
     }
 

@@ -7,7 +7,8 @@
 //! - links open over a TCP connection of the same interface, whose end then reports the peer's death;
 //! - packets travel in registered slots, with credits so that the peer has a buffer for each;
 //! - the receiver of a chunk reads it from the sender's memory (RDMA read);
-//! - registrations are cached where that is safe.
+//! - registrations are cached where that is safe;
+//! - messages of encrypted links are encrypted in their slots ([`sealed`]), and chunks travel in messages.
 //!
 //! It knows headers, never frames; it trusts no process that does not know the secret of the job.
 
@@ -23,6 +24,7 @@ mod operations;
 mod pinned;
 pub(crate) mod rail;
 mod read;
+mod sealed;
 #[allow(unsafe_code)]
 pub(crate) mod slots;
 mod traffic;
@@ -31,4 +33,4 @@ pub(crate) mod unmapped;
 mod write;
 
 /// Longest packet in bytes, header included.
-const PACKET: usize = slots::SLOT - message::PREFIX;
+const PACKET: usize = slots::SLOT - message::PREFIX - nmad_seal::TAG;

@@ -8,7 +8,7 @@ use super::read::Inbox;
 use super::slots::SLOT;
 use super::traffic::Traffic;
 use super::write::Outbox;
-use super::{PACKET, message};
+use super::{PACKET, message, sealed};
 use crate::connections::Outcome;
 use crate::error::DriverError;
 use crate::network::Place;
@@ -31,7 +31,7 @@ const ROOM: usize = 1024;
 const DEPTH: usize = 4;
 /// Segments of a packet that may stay in user memory. Each packet is copied into a slot anyway.
 const GATHER: usize = 16;
-const _: () = assert!(PACKET + message::PREFIX == SLOT);
+const _: () = assert!(PACKET + message::PREFIX + nmad_seal::TAG == SLOT);
 
 /// A rail over a fabric.
 pub(crate) struct FabricRail<A: Adapter> {
@@ -42,9 +42,11 @@ pub(crate) struct FabricRail<A: Adapter> {
     traffic: Traffic<A>,
     abilities: Abilities,
     bandwidth: u64,
-    /// Whether this rail refuses peers in other subnets and at public addresses, whose links must be
-    /// encrypted.
-    stays_near: bool,
+    /// Whether a known peer is in another subnet or at a public address, so that its link is encrypted under
+    /// [`Policy::Auto`].
+    has_far: bool,
+    /// The cipher of the latest encrypted link.
+    cipher: Option<&'static str>,
 }
 
 impl<A: Adapter> FabricRail<A> {
@@ -55,17 +57,12 @@ impl<A: Adapter> FabricRail<A> {
     /// The address is not one of this machine, or the fabric refuses memory.
     pub(crate) fn open(driver: &'static str, place: Place, adapter: A) -> Result<Self, DriverError> {
         let Place { rank, rail, interface, secret, encrypt } = place;
-        // Adapters move the data by themselves, so no link of this driver can be encrypted.
-        let stays_near = encrypt == Policy::Auto;
-        let config =
-            TcpConfig { driver, encrypt: Policy::Off, ..TcpConfig::new(rank, rail, interface, secret) };
-        if encrypt == Policy::On {
-            let what =
-                "its links cannot be encrypted, which NMAD_ENCRYPT=on asks for (tcp, udp and packet can)";
-            return Err(DriverError { rail: config.name(), what: what.into(), cause: None });
-        }
+        let config = TcpConfig { driver, encrypt, ..TcpConfig::new(rank, rail, interface, secret) };
         let (opening, watch, address) = Opening::listen(&config)?;
-        let abilities = adapter.abilities();
+        let mut abilities = adapter.abilities();
+        if config.encrypt.covers(config.address()) {
+            abilities.remote = RemoteAccess::None;
+        }
         let bandwidth = match config.interface.bandwidth {
             0 => abilities.bandwidth,
             known => known,
@@ -81,7 +78,8 @@ impl<A: Adapter> FabricRail<A> {
             traffic,
             abilities,
             bandwidth,
-            stays_near,
+            has_far: false,
+            cipher: None,
         })
     }
 
@@ -128,14 +126,19 @@ impl<A: Adapter> FabricRail<A> {
         if let Err(e) = self.traffic.watch.add(&socket, Token::Link(index), false) {
             return self.traffic.lost(peer, &format!("cannot be watched: {e}"), Vec::new());
         }
-        log::debug!("rail {}: link to peer {} is open", self.traffic.name(), peer.0);
+        let cipher = opened.cipher();
+        self.cipher = cipher.or(self.cipher);
+        let words = cipher.unwrap_or("not encrypted");
+        log::debug!("rail {}: link to peer {} is open, {words}", self.traffic.name(), peer.0);
         let Handover { endpoint, name, token, theirs, .. } = handover;
-        let (out, inbox) = (Outbox::new(theirs), Inbox::default());
+        let (sealing, unsealing) = sealed::directions(&opened).unzip();
+        let (out, inbox) = (Outbox::new(theirs, sealing), Inbox::default());
         let link = Link {
             remote,
             name,
             token,
             socket,
+            unsealing: unsealing.zip(cipher),
             out,
             accesses: Accesses::default(),
             inbox,
@@ -164,6 +167,7 @@ impl<A: Adapter> Driver for FabricRail<A> {
             inject: self.abilities.is_direct,
             remote: self.abilities.remote,
             returns: true,
+            encrypts: self.config.encrypt.covers(self.config.address()),
             bandwidth: self.bandwidth,
             ..Limits::default()
         }
@@ -180,7 +184,9 @@ impl<A: Adapter> Driver for FabricRail<A> {
     fn expose(&mut self, memory: Segments) -> Option<Key> {
         let Traffic { adapter, exposed, .. } = &mut self.traffic;
         let mut pieces = memory.iter();
-        let piece = pieces.next().filter(|_| self.abilities.remote != RemoteAccess::None)?;
+        // What peers access without the processor cannot be encrypted.
+        let is_refused = self.abilities.remote == RemoteAccess::None || self.has_far;
+        let piece = pieces.next().filter(|_| !is_refused)?;
         if pieces.next().is_some() {
             return None;
         }
@@ -254,15 +260,19 @@ impl<A: Adapter> Driver for FabricRail<A> {
         }
     }
 
+    fn cipher(&self, peer: Option<PeerId>) -> Option<&'static str> {
+        let of_link = |peer| Some(self.traffic.peers.link(peer)?.unsealing.as_ref()?.1);
+        peer.map_or(self.cipher, of_link)
+    }
+
     fn address(&self) -> String {
         self.address.to_string()
     }
 
     fn know(&mut self, peer: PeerId, rail: u8, address: &str) -> bool {
-        // Links to far peers must be encrypted, and this rail cannot encrypt.
-        let is_far = || address.parse().is_ok_and(|there| self.address.is_far(&there));
-        !(self.stays_near && is_far())
-            && self.traffic.peers.know(&self.config, &self.address, (peer, rail, address))
+        let is_far = address.parse().is_ok_and(|there| self.address.is_far(&there));
+        self.has_far |= is_far && self.config.encrypt == Policy::Auto;
+        self.traffic.peers.know(&self.config, &self.address, (peer, rail, address))
     }
 }
 

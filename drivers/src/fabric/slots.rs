@@ -124,6 +124,11 @@ impl<R> Slots<R> {
         unsafe { std::slice::from_raw_parts_mut(start, len) }
     }
 
+    /// The first `len` bytes that have arrived in a slot, which may be changed in place.
+    pub(crate) fn received_mut(&mut self, slot: u32, len: usize) -> &mut [u8] {
+        &mut self.bytes_mut(slot)[..len.min(SLOT)]
+    }
+
     /// The first `len` bytes that have arrived in a slot.
     pub(crate) fn bytes(&self, slot: u32, len: usize) -> &[u8] {
         let Segment { start, len } = self.segment(slot, len.min(SLOT));

@@ -138,7 +138,7 @@ impl<A: Adapter> Traffic<A> {
         self.peers[index].link = Some(Box::new(link));
         self.awaited.retain(|awaited| *awaited != token);
         for bytes in std::mem::take(&mut self.early) {
-            self.handle_early(&bytes, report);
+            self.handle_early(bytes, report);
         }
     }
 
@@ -187,11 +187,17 @@ impl<A: Adapter> Traffic<A> {
     #[inline]
     pub(crate) fn send_now(&mut self, to: PeerId, head: &[u64], data: &Segments) -> bool {
         let Some(index) = self.peers.find(to) else { return false };
-        let Traffic { peers, sends, cache, adapter, .. } = self;
-        let Some(Link { out, endpoint, name, .. }) = peers[index].link.as_deref_mut() else { return false };
+        let Traffic { peers, sends, cache, adapter, listed, .. } = self;
+        let Some(link) = peers[index].link.as_deref_mut() else { return false };
+        let Link { out, endpoint, name, .. } = link;
         let way = &mut Way { adapter, slots: sends, cache, endpoint, name: *name };
         match out.send_now(way, head, data) {
-            Ok(sent) => sent,
+            Ok(sent) => {
+                if out.is_held_up() {
+                    link.list(index, listed);
+                }
+                sent
+            }
             Err(why) => {
                 self.lose(to, &why);
                 false
@@ -334,7 +340,7 @@ impl<A: Adapter> Traffic<A> {
     fn received(&mut self, slot: u32, len: usize, report: &mut dyn FnMut(Event<'_>)) {
         let Traffic { receives, peers, cache, adapter, regions, operations, news, peer_of, listed, .. } =
             self;
-        let bytes = receives.bytes(slot, len);
+        let bytes = receives.received_mut(slot, len);
         let parts = RailParts { peers, adapter, cache, regions, operations, news, peer_of, listed };
         match dispatch(bytes, parts, report) {
             Ok(true) => {}
@@ -345,12 +351,12 @@ impl<A: Adapter> Traffic<A> {
     }
 
     /// Handles a message that arrived before its link was open.
-    fn handle_early(&mut self, bytes: &[u8], report: &mut dyn FnMut(Event<'_>)) {
+    fn handle_early(&mut self, mut bytes: Vec<u8>, report: &mut dyn FnMut(Event<'_>)) {
         let Traffic { peers, cache, adapter, regions, operations, news, peer_of, listed, .. } = self;
         let parts = RailParts { peers, adapter, cache, regions, operations, news, peer_of, listed };
-        match dispatch(bytes, parts, report) {
+        match dispatch(&mut bytes, parts, report) {
             Ok(true) => {}
-            Ok(false) => self.early.push(bytes.to_vec()),
+            Ok(false) => self.early.push(bytes),
             Err((peer, why)) => self.lose(peer, &why),
         }
     }
@@ -359,7 +365,7 @@ impl<A: Adapter> Traffic<A> {
     #[cold]
     fn keep_early(&mut self, slot: u32, len: usize) {
         let bytes = self.receives.bytes(slot, len);
-        let token = Prefix::decode(bytes).map(|(prefix, _)| prefix.token);
+        let token = Prefix::decode(bytes).map(|prefix| prefix.token);
         if token.is_some_and(|token| self.awaited.contains(&token)) && self.early.len() < EARLY {
             self.early.push(bytes.to_vec());
         }

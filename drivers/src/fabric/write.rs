@@ -4,12 +4,14 @@
 //! |---|---|
 //! | fits into a slot | with its header |
 //! | few large pieces | registered here; the peer reads it, and sends "done" |
-//! | many pieces, or memory that cannot be registered or read | in parts, as many as the peer grants |
+//! | many pieces, memory that cannot be registered or read, or an encrypted link | in parts, as many as the peer grants |
 
+use super::PACKET;
 use super::adapter::{Adapter, Place, Posted, Purpose};
 use super::cache::{Cache, Registered};
 use super::message::{Kind, PLACES, PREFIX, Prefix, RemoteRange, encode_chunk};
-use super::slots::{SLOT, Slots};
+use super::sealed::Sealing;
+use super::slots::Slots;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::Packet;
 use nmad_engine::transfer::driver::Order;
@@ -22,9 +24,9 @@ pub(crate) const WINDOW: u32 = 64;
 /// Slots reserved for answers.
 pub(super) const RESERVE: usize = 16;
 /// Longest chunk in bytes that is sent with its header.
-const WHOLE: u64 = (SLOT - PREFIX - ChunkHeader::LEN) as u64;
-/// Bytes of a part.
-pub(crate) const PART: usize = SLOT - PREFIX;
+const WHOLE: u64 = (PART - ChunkHeader::LEN) as u64;
+/// Bytes of a part. The tag of an encrypted link fits behind it.
+pub(crate) const PART: usize = PACKET;
 /// Shorter pieces of memory, in bytes, are not worth a registration.
 const PIECE_MIN: u64 = 4096;
 
@@ -60,6 +62,11 @@ pub(crate) struct Outbox<R> {
     due: u32,
     /// The peer's token of the link.
     token: u64,
+    /// The cipher, if the link is encrypted.
+    sealing: Option<Sealing>,
+    /// A message that the adapter had no room for: its slot, and its length. It is posted before any other,
+    /// as it is: what was encrypted has its place in the order.
+    held_up: Option<(u32, usize)>,
 }
 
 /// The parts of the rail that sending needs.
@@ -73,10 +80,10 @@ pub(crate) struct Way<'a, A: Adapter> {
 }
 
 impl<R> Outbox<R> {
-    /// Creates a queue for a peer whose token of the link is `token`.
-    pub(crate) fn new(token: u64) -> Self {
+    /// Creates a queue for a peer whose token of the link is `token`; `sealing` encrypts what is sent.
+    pub(crate) fn new(token: u64, sealing: Option<Sealing>) -> Self {
         let (queue, answers, offered) = (VecDeque::new(), VecDeque::new(), Vec::new());
-        Outbox { queue, answers, offered, credits: WINDOW, due: 0, token }
+        Outbox { queue, answers, offered, credits: WINDOW, due: 0, token, sealing, held_up: None }
     }
 
     /// Queues an order.
@@ -124,6 +131,19 @@ impl<R> Outbox<R> {
         self.answers.push_back(Answer { kind: Kind::Grant, number, count });
     }
 
+    /// Returns whether a message waits for room in the adapter.
+    #[inline]
+    pub(crate) fn is_held_up(&self) -> bool {
+        self.held_up.is_some()
+    }
+
+    /// Frees the slot of a message that waits for room, because the endpoint has ended.
+    pub(crate) fn release_held_up(&mut self, slots: &mut Slots<R>) {
+        if let Some((slot, _)) = self.held_up.take() {
+            slots.completed(slot);
+        }
+    }
+
     /// Returns whether orders are queued, or answers or credits are due.
     #[inline]
     pub(crate) fn has_something(&self) -> bool {
@@ -146,13 +166,15 @@ impl<R> Outbox<R> {
         way: &mut Way<'_, A>,
         sent: &mut Vec<Order>,
     ) -> Result<bool, String> {
-        let left =
-            self.write_answers(way)? || self.write_parts(way, sent)? || self.write_orders(way, sent)?;
+        let left = !self.post_held_up(way)?
+            || self.write_answers(way)?
+            || self.write_parts(way, sent)?
+            || self.write_orders(way, sent)?;
         if !left && self.due >= WINDOW / 2 {
             self.post(way, Kind::Credit, 0, |_| 0)?;
         }
         way.adapter.flush(way.endpoint)?;
-        Ok(left)
+        Ok(left || self.is_held_up())
     }
 
     /// Posts a packet of one message, if the queue is empty; returns whether it did.
@@ -292,13 +314,17 @@ impl<R> Outbox<R> {
             })?;
             return Ok(posted.then_some(None));
         }
-        let (places, regions) = register(way.adapter, way.cache, from);
+        let (places, regions) = match self.sealing {
+            None => register(way.adapter, way.cache, from),
+            Some(_) => (Vec::new(), Vec::new()),
+        };
         let kind = if places.is_empty() { Kind::Parted } else { Kind::Chunk };
         let posted = self.post(way, kind, number, |out| encode_chunk(&header, &places, out))?;
         Ok(posted.then(|| Some((number, from.clone(), regions))))
     }
 
-    /// Posts one message, whose content behind the prefix is written by `fill`; false: there is no room.
+    /// Posts one message, whose content behind the prefix is written by `fill`, or keeps it until there is
+    /// room; false: another one is kept already, or all slots are in use.
     #[inline]
     fn post<A: Adapter<Region = R>>(
         &mut self,
@@ -307,22 +333,50 @@ impl<R> Outbox<R> {
         number: u32,
         fill: impl FnOnce(&mut [u8]) -> usize,
     ) -> Result<bool, String> {
+        if !self.post_held_up(way)? {
+            return Ok(false);
+        }
         let Some(slot) = way.slots.take() else { return Ok(false) };
         let credits = self.due.min(u32::from(u16::MAX)) as u16;
         let bytes = way.slots.bytes_mut(slot);
         Prefix { kind, credits, number, token: self.token }.encode(bytes);
-        let len = PREFIX + fill(&mut bytes[PREFIX..]);
+        let mut len = PREFIX + fill(&mut bytes[PREFIX..]);
+        if let Some(sealing) = &mut self.sealing {
+            len = sealing.seal(bytes, len)?;
+        }
+        self.due -= u32::from(credits);
+        self.post_slot(way, slot, len)?;
+        Ok(true)
+    }
+
+    /// Posts the message that waits for room; false: there is still none.
+    #[inline]
+    fn post_held_up<A: Adapter<Region = R>>(&mut self, way: &mut Way<'_, A>) -> Result<bool, String> {
+        if let Some((slot, len)) = self.held_up.take() {
+            self.post_slot(way, slot, len)?;
+        }
+        Ok(!self.is_held_up())
+    }
+
+    /// Posts a message of `len` bytes, or keeps it if there is no room for it now.
+    #[inline]
+    fn post_slot<A: Adapter<Region = R>>(
+        &mut self,
+        way: &mut Way<'_, A>,
+        slot: u32,
+        len: usize,
+    ) -> Result<(), String> {
         let message = way.slots.segment(slot, len);
         let posted = way.adapter.send(way.endpoint, message, way.slots.region(), slot);
         match posted {
             Ok(Posted::Taken) => way.slots.posted(slot, way.name),
-            _ => way.slots.free(slot),
+            Ok(Posted::Full) => {
+                way.slots.posted(slot, way.name);
+                self.held_up = Some((slot, len));
+            }
+            Ok(Posted::Done) | Err(_) => way.slots.free(slot),
         }
-        let is_posted = posted? != Posted::Full;
-        if is_posted {
-            self.due -= u32::from(credits);
-        }
-        Ok(is_posted)
+        posted.map(drop)
     }
 }
 

@@ -56,7 +56,7 @@ settings! {
         "smaller if unexpected messages cost memory; otherwise leave it to the library";
     ENCRYPT: Session, Words(&["auto", "off", "on"]), "auto",
         "Which links between ranks are encrypted and protected against changes: auto: those to other subnets \
-         and to public addresses; on: all except shared memory, and rails that cannot encrypt are refused",
+         and to public addresses; on: all except shared memory",
         "on where strangers can reach the network";
     EXPLAIN: Session, Form("on, off or FILE"), "off",
         "A line for each message that is sent, on standard error or in FILE.RANK",

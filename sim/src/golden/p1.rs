@@ -140,9 +140,10 @@ pub fn datatype() -> String {
     let mut table = Table::new("P1 figure 4: indexed datatype of 64 B and 256 KB blocks", MODEL);
     table.note(
         "ours: one message of blocks that lie apart, as MAD-MPI gives a derived datatype to the engine, \
-         strategy aggregate: small blocks travel with the request of the large ones, large ones land in \
-         place. packed: the sender copies everything into one buffer, \
-         sends it, and the receiver copies it out, as the paper says that MPICH does.",
+         strategy aggregate: all blocks go in place as one body behind its request to send; the paper's \
+         small blocks travel with the request, which carries no data here. packed: the sender copies \
+         everything into one buffer, sends it, and the receiver copies it out, as the paper says that \
+         MPICH does.",
     );
     let mut gains = Vec::new();
     for (card, network) in [(&MX_10G, "MX/Myrinet"), (&ELAN, "Elan/Quadrics")] {

@@ -203,7 +203,7 @@ impl Disk {
         }
     }
 
-    /// Reads pieces of the file, which ascend, into memory, in their order: how many bytes there were before
+    /// Reads pieces of the file into memory, in their order: how many bytes there were before
     /// the file ended. Gaps of up to `gap` bytes between pieces are read with them and dropped.
     ///
     /// # Errors
@@ -239,8 +239,9 @@ impl Disk {
             all => io::preadv(&self.descriptor, all, offset),
         });
         let len = read.map_err(|errno| self.fault(errno, "read"))? as u64;
-        let end = offset + len;
-        while let Some(&piece) = pieces.get(place.index) {
+        let (end, behind) = (offset + len, place.index + batch.runs.len());
+        // Pieces behind the batch may lie before it in the file.
+        for &piece in &pieces[place.index..behind] {
             let until = end.clamp(piece.offset + place.inside, piece.end());
             place.done += until - piece.offset - place.inside;
             place.inside = until - piece.offset;

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | fits into a slot | with its header |
 //! | few large pieces | registered here; the peer reads it, and sends "done" |
-//! | many pieces, memory that cannot be registered or read, or an encrypted link | in parts, as many as the peer grants |
+//! | many pieces, memory that cannot be registered or read | in parts, as many as the peer grants |
+//! | encrypted link | likewise in parts |
 
 use super::PACKET;
 use super::adapter::{Adapter, Place, Posted, Purpose};

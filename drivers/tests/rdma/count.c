@@ -7,6 +7,7 @@
  *   VERBS_ON_DEMAND=1   but it is where the device shall fault its pages in (which this one then need not)
  *   VERBS_MTU=N         every port has this MTU: 1 is 256 B, 5 is 4096
  *   VERBS_PORT_STATE=N  every port is in this state: 1 is down, 4 is active
+ *   VERBS_TEXT=TEXT     posted buffers are searched for this text
  *   VERBS_ATOMIC=N      atomics of every device: 0 none, 1 against the device itself, 2 against processors, too */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -15,8 +16,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { DOORBELLS, OPERATIONS, SIGNALED, COMPLETIONS, REGISTRATIONS, BUFFERED, DIRECT, FAILURES, KINDS };
+enum { DOORBELLS, OPERATIONS, SIGNALED, COMPLETIONS, REGISTRATIONS, BUFFERED, DIRECT, FAILURES, READABLE, KINDS };
 enum { POLL_CQ = (8 + 88) / 8, POST_SEND = (8 + 200) / 8, QPS_ERR = 6, QP_STATE = 1, WC_LEN = 48 };
 enum { ON_DEMAND = 1 << 6 };
 
@@ -46,7 +48,7 @@ static void *real(const char *name)
 
 /* Counts since the program began: doorbells, operations, those that ask for a completion, completions (of
  * sends, reads and receives), registrations, bytes of messages, which travel from buffer to buffer, and of
- * reads and writes, which need none, failures made. */
+ * reads and writes, which need none, failures made, buffers with the text of VERBS_TEXT. */
 void verbs_counts(long *out)
 {
     for (int kind = 0; kind < KINDS; kind++)
@@ -66,6 +68,12 @@ static void fail_now_and_then(void *qp, long calls)
         counts[FAILURES]++;
 }
 
+static int has_text(const void *data, size_t len)
+{
+    const char *text = getenv("VERBS_TEXT");
+    return text != NULL && memmem(data, len, text, strlen(text)) != NULL;
+}
+
 static int counted_post(void *qp, struct send_wr *list, struct send_wr **bad)
 {
     fail_now_and_then(qp, ++counts[DOORBELLS]);
@@ -74,8 +82,11 @@ static int counted_post(void *qp, struct send_wr *list, struct send_wr **bad)
         counts[SIGNALED] += (work->flags & 2) != 0;
         /* IBV_WR_SEND and the same with immediate data are messages; 0, 1 and 4 write and read. */
         int kind = work->opcode == 2 || work->opcode == 3 ? BUFFERED : DIRECT;
-        for (int piece = 0; piece < work->count; piece++)
-            counts[kind] += work->list[piece].len;
+        for (int piece = 0; piece < work->count; piece++) {
+            struct sge *data = &work->list[piece];
+            counts[kind] += data->len;
+            counts[READABLE] += kind == BUFFERED && has_text((void *)data->addr, data->len);
+        }
     }
     return post_send(qp, list, bad);
 }

@@ -1,6 +1,7 @@
 /* Two ranks. Checks every byte, prints what the device was asked for if count.c stands before its library.
  *   stream counts        doorbells, completions and registrations per message; PEER: whatever they are
  *   stream moved         memory is unmapped, and other memory mapped there, between two messages
+ *   stream text          VERBS_TEXT is in the device's buffers, unless NMAD_ENCRYPT=on
  *   stream bytes MIB     a stream of that length by its hash, in messages of 3 MiB and of 8 B */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -13,7 +14,7 @@
 enum { BURST = 64, EAGER = 4096, ROUNDS = 20, MEGA = 1 << 20, LARGE = 3 * MEGA, AT_ONCE = 4 };
 
 /* What count.c counts, in its order. */
-enum { DOORBELLS, OPERATIONS, SIGNALED, COMPLETIONS, REGISTRATIONS, BUFFERED, DIRECT, FAILURES, KINDS };
+enum { DOORBELLS, OPERATIONS, SIGNALED, COMPLETIONS, REGISTRATIONS, BUFFERED, DIRECT, FAILURES, READABLE, KINDS };
 
 void verbs_counts(long *out) __attribute__((weak));
 
@@ -193,6 +194,38 @@ static void moved(void)
         printf("16 messages of 3 MiB from memory that was mapped anew: as sent\n");
 }
 
+/* A short message, which travels in a buffer, and a long one, which the receiver reads if that is allowed. */
+static void text(void)
+{
+    const char *words = getenv("VERBS_TEXT"), *encrypt = getenv("NMAD_ENCRYPT");
+    size_t each = words ? strlen(words) : 0;
+    char *memory = malloc(LARGE);
+    long before[KINDS], after[KINDS];
+    expect(each > 0 && verbs_counts, "VERBS_TEXT and count.c are there");
+    for (size_t at = 0; each > 0 && at < LARGE; at++)
+        memory[at] = rank == 0 ? words[at % each] : 0;
+    look(before);
+    for (int len = EAGER; len <= LARGE; len += LARGE - EAGER) {
+        if (rank == 0)
+            MPI_Send(memory, len, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+        else
+            MPI_Recv(memory, len, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int at = 0; each > 0 && at < len; at++)
+            if (memory[at] != words[at % each]) {
+                expect(0, "the text arrives as it was sent");
+                break;
+            }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    look(after);
+    int is_encrypted = encrypt && strcmp(encrypt, "on") == 0;
+    long readable = after[READABLE] - before[READABLE], direct = after[DIRECT] - before[DIRECT];
+    expect(rank == 1 || (readable == 0) == is_encrypted, "buffers are readable only without encryption");
+    expect(rank == 0 || (direct == 0) == is_encrypted, "memory is read only without encryption");
+    printf("rank %d: %ld buffers with the text, %ld B read\n", rank, readable, direct);
+    free(memory);
+}
+
 static void stream(long mib)
 {
     long count = mib * MEGA / LARGE + 1, left = count;
@@ -245,10 +278,12 @@ int main(int argc, char **argv)
         ping_pong(LARGE, 8, "3 MiB to and fro");
     } else if (strcmp(what, "moved") == 0) {
         moved();
+    } else if (strcmp(what, "text") == 0) {
+        text();
     } else if (strcmp(what, "bytes") == 0 && argc > 2) {
         stream(atol(argv[2]));
     } else {
-        fprintf(stderr, "stream: what? counts, moved, or bytes MIB\n");
+        fprintf(stderr, "stream: what? counts, moved, text, or bytes MIB\n");
         failed = 2;
     }
     MPI_Finalize();

@@ -12,7 +12,7 @@
 enum { MEGA = 1 << 20, WORDS = MEGA / 8, BYTES = 4 * MEGA };
 
 /* What count.c counts, in its order. */
-enum { DOORBELLS, OPERATIONS, SIGNALED, COMPLETIONS, REGISTRATIONS, BUFFERED, DIRECT, FAILURES, KINDS };
+enum { DOORBELLS, OPERATIONS, SIGNALED, COMPLETIONS, REGISTRATIONS, BUFFERED, DIRECT, FAILURES, READABLE, KINDS };
 
 void verbs_counts(long *out) __attribute__((weak));
 

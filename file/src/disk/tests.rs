@@ -108,3 +108,14 @@ proptest! {
         prop_assert_eq!(&read[..expected.len()], &expected[..]);
     }
 }
+
+#[test]
+fn pieces_in_any_order_are_written_and_read_in_their_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = Disk::open(&folder.path().join("there"), BOTH).unwrap();
+    let places = pieces(&[(100, 10), (140, 10), (0, 20), (50, 10), (30, 5)]);
+    let (mut data, mut back) = (bytes(55), vec![0; 55]);
+    disk.write(&places, &lent(&mut data)).unwrap();
+    assert_eq!(disk.read(&places, &lent(&mut back), 30).unwrap(), 55);
+    assert_eq!(back, data);
+}

@@ -249,6 +249,37 @@ static void arrays(const char *name)
 }
 
 /* The shared pointer gives every access a place of its own; ordered accesses follow each other by rank. */
+/* Tiles that reach into each other: numbers 0 and 2 of each, and each begins one number behind the last. */
+static void reaching(const char *name)
+{
+    MPI_Datatype vector, type;
+    MPI_File file = opened(name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL);
+    CHECK(MPI_Type_vector(2, 1, 2, MPI_INT, &vector));
+    CHECK(MPI_Type_create_resized(vector, 0, sizeof(int), &type));
+    CHECK(MPI_Type_commit(&type));
+    for (int is_collective = 0; is_collective < 2; is_collective++) {
+        static const int order[] = { 0, 2, 1, 3 };
+        int data[4], back[4];
+        MPI_Offset start = (MPI_Offset)rank * sizeof data;
+        for (int n = 0; n < 4; n++)
+            data[n] = number(4 * rank + n + is_collective);
+        CHECK(MPI_File_set_view(file, start, MPI_INT, type, "native", MPI_INFO_NULL));
+        if (is_collective)
+            CHECK(MPI_File_write_at_all(file, 0, data, 4, MPI_INT, MPI_STATUS_IGNORE));
+        else
+            CHECK(MPI_File_write_at(file, 0, data, 4, MPI_INT, MPI_STATUS_IGNORE));
+        CHECK(MPI_File_read_at_all(file, 0, back, 4, MPI_INT, MPI_STATUS_IGNORE));
+        EXPECT(memcmp(back, data, sizeof data), 0);
+        CHECK(MPI_File_set_view(file, start, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+        CHECK(MPI_File_read_at(file, 0, back, 4, MPI_INT, MPI_STATUS_IGNORE));
+        for (int n = 0; n < 4; n++)
+            EXPECT(back[order[n]], data[n]);
+    }
+    CHECK(MPI_Type_free(&type));
+    CHECK(MPI_Type_free(&vector));
+    CHECK(MPI_File_close(&file));
+}
+
 static void pointers(const char *name)
 {
     enum { COUNT = 30 };
@@ -743,6 +774,7 @@ int main(int argc, char **argv)
     forms(name, "enable");
     forms(name, "disable");
     arrays(name);
+    reaching(name);
     pointers(name);
     atomic(name);
     telling(name);

@@ -133,8 +133,8 @@ pub fn provisional() {
     }
 }
 
-/// Each job measures a rail that loses one in eight frames, and none believes another. Even a short measurement
-/// sees more of them lost than a doubt needs.
+/// Each job measures a rail that loses one in eight frames, and none believes another. Even a short
+/// measurement sees more of them lost than a doubt needs.
 pub fn while_it_loses() {
     if std::env::var("PMI_RANK").is_ok_and(|rank| rank == "0") {
         nmad_testbed::set(None, 0, nmad_testbed::What::Loss(8)).unwrap_or_else(|e| panic!("{e}"));

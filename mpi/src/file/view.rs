@@ -160,7 +160,8 @@ fn check(etype: &Datatype, filetype: &Datatype, unit: i64, tile: &Datatype) -> R
             end = run.offset + run.len;
         });
     }
-    // Tiles may reach into each other (HDF5 uses such types, and accesses one tile): pieces then do not ascend.
+    // Tiles may reach into each other (HDF5 has such types, and accesses one tile): their pieces do not
+    // ascend.
     if is_wrong {
         let text =
             "the displacements of the file type must not be negative, must ascend, and must not overlap";

@@ -56,10 +56,10 @@ fn networks() {
             let place = Place { rank, rail: 0, interface, secret: [5; 32], encrypt };
             network.open(place, &Layers::default()).map(|(rail, _)| rail)
         };
-        let rail = |rank| open(rank, Policy::Off).unwrap_or_else(|e| panic!("{e}"));
-        check(network.name(), || Pair::introduced(rail(0), rail(1)));
-        let rail = |rank| open(rank, Policy::On).unwrap_or_else(|e| panic!("{e}"));
-        check(&format!("{}, encrypted", network.name()), || Pair::introduced(rail(0), rail(1)));
+        for (policy, how) in [(Policy::Off, ""), (Policy::On, ", encrypted")] {
+            let rail = |rank| open(rank, policy).unwrap_or_else(|e| panic!("{e}"));
+            check(&format!("{}{how}", network.name()), || Pair::introduced(rail(0), rail(1)));
+        }
     }
 }
 

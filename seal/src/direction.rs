@@ -137,11 +137,27 @@ pub struct Unsealer {
     next: Option<Epoch>,
     /// Number of records with a wrong tag.
     forged: u64,
+    /// Number of the next record, where records arrive in order.
+    number: u64,
 }
 
 impl Unsealer {
     pub(super) fn new(cipher: Cipher, secret: [u8; 32]) -> Unsealer {
-        Unsealer { before: None, epoch: Epoch::new(0, cipher, secret), next: None, forged: 0 }
+        Unsealer { before: None, epoch: Epoch::new(0, cipher, secret), next: None, forged: 0, number: 0 }
+    }
+
+    /// Decrypts the next record like [`Unsealer::open`], where records arrive in order.
+    #[inline]
+    pub fn open_next<'d>(&mut self, aad: &[u8], sealed: &'d mut [u8]) -> Option<&'d mut [u8]> {
+        self.number += 1;
+        self.open(self.number - 1, aad, sealed)
+    }
+
+    /// Decrypts the next record like [`Unsealer::open_apart`], where records arrive in order.
+    #[inline]
+    pub fn open_next_apart(&mut self, aad: &[u8], data: &mut [u8], tag: &[u8; TAG]) -> bool {
+        self.number += 1;
+        self.open_apart(self.number - 1, aad, data, tag)
     }
 
     /// Decrypts the record with this number in place; its tag follows its data. `None` if the peer did not

@@ -74,7 +74,7 @@ impl Seal {
             sent: 0,
             came: Window::new(),
             secret: *secret,
-            ciphers: opened.keys.as_ref().map(|keys| Box::new(keys.directions(connecting))),
+            ciphers: opened.directions().map(Box::new),
         }
     }
 
@@ -206,8 +206,7 @@ impl std::fmt::Debug for Seal {
 mod tests {
     use super::*;
     use crate::handshake::Ends;
-    use nmad_seal::exchange::Scalar;
-    use nmad_wire::{Cipher, Hello, Offer};
+    use nmad_wire::Hello;
 
     fn pair() -> (Seal, Seal) {
         let hello = Hello { from: 0, to: 1, rail: 0, nonce: [1; 32], offer: None, mac: [0; 32] };
@@ -256,18 +255,8 @@ mod tests {
     }
 
     /// Both sides of an encrypted link.
-    fn encrypted(scalars: [u8; 2]) -> (Seal, Seal) {
-        let scalars = scalars.map(|byte| Scalar::new([byte; 32]));
-        let [ours, theirs] =
-            scalars.each_ref().map(|one| Offer { cipher: Cipher::Aes256Gcm, key: one.public() });
-        let hello = Hello { from: 0, to: 1, rail: 0, nonce: [1; 32], offer: Some(ours), mac: [0; 32] };
-        let ends = Ends { hello, rail: 0, nonce: [2; 32], offer: Some(theirs) };
-        let seal = |is_attempt: bool| {
-            let (scalar, key) = if is_attempt { (&scalars[0], theirs.key) } else { (&scalars[1], ours.key) };
-            let keys = ends.keys(&[3; 32], scalar, &key);
-            Seal::new(&Opened::of(ends, keys, is_attempt), &[3; 32])
-        };
-        (seal(true), seal(false))
+    fn encrypted(private: [u8; 2]) -> (Seal, Seal) {
+        Opened::encrypted(private).map(|side| Seal::new(&side, &[3; 32])).into()
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::link::Link;
 use super::message::{Kind, PREFIX, Prefix};
 use super::operations::Operations;
 use super::read::ReadContext;
+use super::sealed;
 use crate::news::News;
 use crate::regions::Regions;
 use crate::tcp::peers::Peers;
@@ -44,9 +45,9 @@ pub(super) fn dispatch<A: Adapter>(
         return Ok(false);
     };
     let (prefix, rest) = bytes.split_at_mut(PREFIX);
-    let rest = match &mut link.unsealing {
+    let rest = match &mut link.unsealer {
         None => rest,
-        Some((unsealing, _)) => unsealing.open(prefix, rest).map_err(|why| (peer, why))?,
+        Some(unsealer) => sealed::open(unsealer, prefix, rest).map_err(|why| (peer, why))?,
     };
     let rest = &*rest;
     link.out.credit(credits);

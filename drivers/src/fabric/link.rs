@@ -6,9 +6,9 @@
 use super::access::Accesses;
 use super::adapter::Adapter;
 use super::read::Inbox;
-use super::sealed::Unsealing;
 use super::write::Outbox;
 use crate::tcp::peers::Remote;
+use nmad_seal::Unsealer;
 use rustix::fd::OwnedFd;
 
 /// An open link.
@@ -23,8 +23,10 @@ pub(crate) struct Link<A: Adapter> {
     pub(crate) token: u64,
     /// The connection on which the link was opened.
     pub(crate) socket: OwnedFd,
-    /// The cipher of what the peer sends, and its name, if the link is encrypted.
-    pub(crate) unsealing: Option<(Unsealing, &'static str)>,
+    /// The name of the cipher, if the link is encrypted.
+    pub(crate) cipher: Option<&'static str>,
+    /// Decrypts the peer's messages, if the link is encrypted.
+    pub(crate) unsealer: Option<Box<Unsealer>>,
     /// Queued orders, and those that the peer has not finished with.
     pub(crate) out: Outbox<A::Region>,
     /// Accesses to the peer's memory.

@@ -8,7 +8,7 @@ use super::read::Inbox;
 use super::slots::SLOT;
 use super::traffic::Traffic;
 use super::write::Outbox;
-use super::{PACKET, message, sealed};
+use super::{PACKET, message};
 use crate::connections::Outcome;
 use crate::error::DriverError;
 use crate::network::Place;
@@ -131,14 +131,15 @@ impl<A: Adapter> FabricRail<A> {
         let words = cipher.unwrap_or("not encrypted");
         log::debug!("rail {}: link to peer {} is open, {words}", self.traffic.name(), peer.0);
         let Handover { endpoint, name, token, theirs, .. } = handover;
-        let (sealing, unsealing) = sealed::directions(&opened).unzip();
-        let (out, inbox) = (Outbox::new(theirs, sealing), Inbox::default());
+        let (sealer, unsealer) = opened.directions().unzip();
+        let (out, inbox) = (Outbox::new(theirs, sealer), Inbox::default());
         let link = Link {
             remote,
             name,
             token,
             socket,
-            unsealing: unsealing.zip(cipher),
+            cipher,
+            unsealer: unsealer.map(Box::new),
             out,
             accesses: Accesses::default(),
             inbox,
@@ -184,7 +185,7 @@ impl<A: Adapter> Driver for FabricRail<A> {
     fn expose(&mut self, memory: Segments) -> Option<Key> {
         let Traffic { adapter, exposed, .. } = &mut self.traffic;
         let mut pieces = memory.iter();
-        // What peers access without the processor cannot be encrypted.
+        // The processor takes no part in accesses of peers, so it cannot encrypt them.
         let is_refused = self.abilities.remote == RemoteAccess::None || self.has_far;
         let piece = pieces.next().filter(|_| !is_refused)?;
         if pieces.next().is_some() {
@@ -261,8 +262,7 @@ impl<A: Adapter> Driver for FabricRail<A> {
     }
 
     fn cipher(&self, peer: Option<PeerId>) -> Option<&'static str> {
-        let of_link = |peer| Some(self.traffic.peers.link(peer)?.unsealing.as_ref()?.1);
-        peer.map_or(self.cipher, of_link)
+        peer.map_or(self.cipher, |peer| self.traffic.peers.link(peer)?.cipher)
     }
 
     fn address(&self) -> String {

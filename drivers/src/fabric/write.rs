@@ -11,11 +11,12 @@ use super::PACKET;
 use super::adapter::{Adapter, Place, Posted, Purpose};
 use super::cache::{Cache, Registered};
 use super::message::{Kind, PLACES, PREFIX, Prefix, RemoteRange, encode_chunk};
-use super::sealed::Sealing;
+use super::sealed;
 use super::slots::Slots;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::Packet;
 use nmad_engine::transfer::driver::Order;
+use nmad_seal::Sealer;
 use nmad_wire::ChunkHeader;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -63,10 +64,10 @@ pub(crate) struct Outbox<R> {
     due: u32,
     /// The peer's token of the link.
     token: u64,
-    /// The cipher, if the link is encrypted.
-    sealing: Option<Sealing>,
-    /// A message that the adapter had no room for: its slot, and its length. It is posted before any other,
-    /// as it is: what was encrypted has its place in the order.
+    /// Encrypts the messages, if the link is encrypted.
+    sealer: Option<Box<Sealer>>,
+    /// A message that the adapter had no room for: its slot, and its length. It is posted unchanged before
+    /// any other, since its encryption depends on its place in the order.
     held_up: Option<(u32, usize)>,
 }
 
@@ -81,10 +82,11 @@ pub(crate) struct Way<'a, A: Adapter> {
 }
 
 impl<R> Outbox<R> {
-    /// Creates a queue for a peer whose token of the link is `token`; `sealing` encrypts what is sent.
-    pub(crate) fn new(token: u64, sealing: Option<Sealing>) -> Self {
+    /// Creates a queue for a peer whose token of the link is `token`; `sealer` encrypts its messages.
+    pub(crate) fn new(token: u64, sealer: Option<Sealer>) -> Self {
         let (queue, answers, offered) = (VecDeque::new(), VecDeque::new(), Vec::new());
-        Outbox { queue, answers, offered, credits: WINDOW, due: 0, token, sealing, held_up: None }
+        let sealer = sealer.map(Box::new);
+        Outbox { queue, answers, offered, credits: WINDOW, due: 0, token, sealer, held_up: None }
     }
 
     /// Queues an order.
@@ -315,7 +317,7 @@ impl<R> Outbox<R> {
             })?;
             return Ok(posted.then_some(None));
         }
-        let (places, regions) = match self.sealing {
+        let (places, regions) = match self.sealer {
             None => register(way.adapter, way.cache, from),
             Some(_) => (Vec::new(), Vec::new()),
         };
@@ -342,8 +344,8 @@ impl<R> Outbox<R> {
         let bytes = way.slots.bytes_mut(slot);
         Prefix { kind, credits, number, token: self.token }.encode(bytes);
         let mut len = PREFIX + fill(&mut bytes[PREFIX..]);
-        if let Some(sealing) = &mut self.sealing {
-            len = sealing.seal(bytes, len)?;
+        if let Some(sealer) = &mut self.sealer {
+            len = sealed::seal(sealer, bytes, len)?;
         }
         self.due -= u32::from(credits);
         self.post_slot(way, slot, len)?;

@@ -32,7 +32,7 @@ pub use origin::Origin;
 use crate::handshake::{Ends, Fresh};
 use attempt::Attempt;
 use nmad_engine::packet::PeerId;
-use nmad_seal::{Keys, Policy, TAG};
+use nmad_seal::{Keys, Policy, Sealer, TAG, Unsealer};
 use nmad_wire::{Cipher, Control, Malformed, RefusalCode, VERSION};
 use notices::Notices;
 use spent::Spent;
@@ -149,6 +149,11 @@ impl Opened {
         Opened { peer: PeerId(peer), remote, ends, keys, is_attempt, len: 0 }
     }
 
+    /// Returns the ciphers for sending and for receiving; `None` if the link is not encrypted.
+    pub(crate) fn directions(&self) -> Option<(Sealer, Unsealer)> {
+        Some(self.keys.as_ref()?.directions(self.is_attempt))
+    }
+
     /// Returns the number of bytes behind the data of each datagram.
     pub(crate) fn behind(&self) -> usize {
         if self.keys.is_some() { TAG } else { 0 }
@@ -160,6 +165,22 @@ impl Opened {
             Cipher::Aes256Gcm => "AES-256-GCM",
             Cipher::ChaCha20Poly1305 => "ChaCha20-Poly1305",
         })
+    }
+}
+
+#[cfg(test)]
+impl Opened {
+    /// Returns both sides of an encrypted link, whose private keys consist of these bytes.
+    pub(crate) fn encrypted(private: [u8; 2]) -> [Opened; 2] {
+        use nmad_seal::exchange::Scalar;
+        use nmad_wire::{Hello, Offer};
+        let scalars = private.map(|byte| Scalar::new([byte; 32]));
+        let [ours, theirs] =
+            scalars.each_ref().map(|one| Offer { cipher: Cipher::Aes256Gcm, key: one.public() });
+        let hello = Hello { from: 0, to: 1, rail: 0, nonce: [1; 32], offer: Some(ours), mac: [0; 32] };
+        let ends = Ends { hello, rail: 0, nonce: [2; 32], offer: Some(theirs) };
+        [(&scalars[0], theirs.key, true), (&scalars[1], ours.key, false)]
+            .map(|(scalar, key, is_attempt)| Opened::of(ends, ends.keys(&[3; 32], scalar, &key), is_attempt))
     }
 }
 

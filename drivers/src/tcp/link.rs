@@ -73,8 +73,7 @@ impl Remote for Link {
 impl Link {
     /// Creates a link for a new connection, whose socket is watched for input.
     pub fn new(opened: &Opened, socket: OwnedFd, room: Room) -> Self {
-        let directions = opened.keys.as_ref().map(|keys| keys.directions(opened.is_attempt));
-        let (sealer, unsealer) = directions.unzip();
+        let (sealer, unsealer) = opened.directions().unzip();
         Link {
             remote: opened.remote,
             cipher: opened.cipher(),

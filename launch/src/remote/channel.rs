@@ -54,8 +54,8 @@ pub struct Channel {
     written: usize,
     len_max: usize,
     open: bool,
-    /// The ciphers of both directions, and the number of the next message that arrives.
-    ciphers: Option<(Sealer, Unsealer, u64)>,
+    /// The ciphers of both directions.
+    ciphers: Option<(Sealer, Unsealer)>,
 }
 
 impl Channel {
@@ -70,8 +70,7 @@ impl Channel {
     /// Marks the other side as authenticated; `side` is this side. All further messages are encrypted.
     pub fn trust(&mut self, keys: &Keys, side: Side) {
         self.len_max = LEN_MAX;
-        let (sealer, unsealer) = keys.directions(side == Side::Agent);
-        self.ciphers = Some((sealer, unsealer, 0));
+        self.ciphers = Some(keys.directions(side == Side::Agent));
     }
 
     /// Returns whether the other side is still there.
@@ -149,10 +148,7 @@ impl Channel {
         let (head, content) = self.input[self.taken..self.taken + len].split_at_mut(LEN);
         let message = match &mut self.ciphers {
             None => unpacked(content),
-            Some((_, unsealer, number)) => {
-                *number += 1;
-                unsealer.open(*number - 1, head, content).and_then(|content| unpacked(content))
-            }
+            Some((_, unsealer)) => unsealer.open_next(head, content).and_then(|content| unpacked(content)),
         };
         self.taken += len;
         if message.is_none() {

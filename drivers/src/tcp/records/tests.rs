@@ -2,7 +2,7 @@
 
 use super::{LONGEST, Sealing, Unsealing};
 use crate::conformance::memory::Memory;
-use crate::handshake::Ends;
+use crate::opening::Opened;
 use crate::regions::Regions;
 use crate::tcp::outgoing::Outgoing;
 use crate::tcp::read::{Ended, ReadResult};
@@ -11,9 +11,8 @@ use crate::tcp::stream::{Place, Stream};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, Packet, PeerId, RegionId};
 use nmad_engine::transfer::driver::{Event, Order, Sent};
-use nmad_seal::exchange::Scalar;
 use nmad_seal::{Sealer, Unsealer};
-use nmad_wire::{Cipher, Header, Hello, Kind, Offer};
+use nmad_wire::{Header, Kind};
 use rustix::fd::{AsFd, OwnedFd};
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -26,14 +25,8 @@ const REGION: RegionId = RegionId(9);
 
 /// The two ends of one direction of a link, the same in each call.
 fn directions() -> (Sealer, Unsealer) {
-    let scalars = [4, 5].map(|byte| Scalar::new([byte; 32]));
-    let [ours, theirs] = scalars.each_ref().map(|one| Offer { cipher: Cipher::Aes256Gcm, key: one.public() });
-    let hello = Hello { from: 0, to: 1, rail: 0, nonce: [1; 32], offer: Some(ours), mac: [0; 32] };
-    let ends = Ends { hello, rail: 0, nonce: [2; 32], offer: Some(theirs) };
-    let keys = |one: &Scalar, key| ends.keys(&[3; 32], one, key).expect("a valid key");
-    let ((sealer, _), (_, unsealer)) =
-        (keys(&scalars[0], &theirs.key).directions(true), keys(&scalars[1], &ours.key).directions(false));
-    (sealer, unsealer)
+    let [connecting, answering] = Opened::encrypted([4, 5]).map(|side| side.directions());
+    (connecting.expect("it is encrypted").0, answering.expect("it is encrypted").1)
 }
 
 fn packet(number: u32, len: usize) -> Outgoing {

@@ -22,8 +22,6 @@ use std::ops::ControlFlow;
 #[derive(Debug)]
 pub struct Unsealing {
     unsealer: Unsealer,
-    /// Number of the next record.
-    number: u64,
     /// An incomplete record, unless it is in a receive region.
     partial: Vec<u8>,
     /// Records in a receive region.
@@ -36,7 +34,7 @@ impl Unsealing {
     /// Creates the receiving side of a new link.
     pub fn new(unsealer: Unsealer) -> Unsealing {
         let (partial, behind) = (Vec::new(), Kept::default());
-        Unsealing { unsealer, number: 0, partial, direct: Direct::default(), behind }
+        Unsealing { unsealer, partial, direct: Direct::default(), behind }
     }
 
     /// Returns whether bytes are stored for the next poll, still encrypted.
@@ -107,17 +105,14 @@ impl Unsealing {
         report: &mut dyn FnMut(Event<'_>),
     ) -> Result<Option<ReadResult>, Ended> {
         let Some(target) = stream.target(place)? else { return Ok(None) };
-        let Unsealing { unsealer, number, direct, .. } = self;
+        let Unsealing { unsealer, direct, .. } = self;
         let read = sys::with_bytes(&target, |data| {
             let (got, asked) = match direct.read(fd, data, &mut scratch[..AHEAD]) {
                 Ok((0, _)) => return Err(Ended::Closed),
                 Ok(read) => read,
                 Err(e) => return nothing(e).map(|result| (result, 0)),
             };
-            let opened = direct.open(data, |head, data, tag| {
-                *number += 1;
-                unsealer.open_apart(*number - 1, head, data, tag)
-            })?;
+            let opened = direct.open(data, |head, data, tag| unsealer.open_next_apart(head, data, tag))?;
             Ok((if got == asked { ReadResult::Full } else { ReadResult::All }, opened))
         });
         let Some(read) = read else { return Ok(None) };
@@ -268,8 +263,6 @@ impl Unsealing {
     /// Decrypts a whole record; returns its data.
     fn open<'r>(&mut self, record: &'r mut [u8]) -> Result<&'r mut [u8], Broken> {
         let (head, sealed) = record.split_at_mut(HEAD);
-        let opened = self.unsealer.open(self.number, head, sealed);
-        self.number += 1;
-        opened.ok_or(Broken::Forged)
+        self.unsealer.open_next(head, sealed).ok_or(Broken::Forged)
     }
 }

@@ -102,6 +102,16 @@ impl Pieces {
         chunks
     }
 
+    /// Whether two pieces have bytes in common.
+    pub fn overlap(&self) -> bool {
+        if self.is_ascending() {
+            return false;
+        }
+        let mut list = self.list.clone();
+        list.sort_unstable_by_key(|piece| piece.offset);
+        list.windows(2).any(|pair| pair[0].end() > pair[1].offset)
+    }
+
     /// Whether each piece begins behind the one before it.
     pub fn is_ascending(&self) -> bool {
         self.list.windows(2).all(|pair| pair[0].end() <= pair[1].offset)

@@ -66,6 +66,17 @@ impl Asked {
         self.segments.len() as i64
     }
 
+    /// The places of the file that `len` bytes are written to or read from.
+    ///
+    /// # Errors
+    /// The offset is wrong, or a byte would be written twice.
+    fn places(&self, view: &View, offset: i64, len: i64) -> Result<Pieces> {
+        match self.kind {
+            Kind::Write => view.written(offset, len),
+            Kind::Read => view.pieces(offset, len),
+        }
+    }
+
     /// Prepares the access from an offset of the view on, in elementary types.
     ///
     /// # Errors
@@ -73,7 +84,7 @@ impl Asked {
     pub(super) fn at(self, file: &Arc<File>, offset: i64) -> Result<Transfer> {
         let view = file.view();
         if view.representation().is_as_in_memory(self.kind == Kind::Write) {
-            let pieces = view.pieces(offset, self.len())?;
+            let pieces = self.places(&view, offset, self.len())?;
             let (memory, element) = (self.segments.clone(), self.datatype.size());
             return Ok(Transfer { file: file.clone(), pieces, memory, asked: self, copy: None, element });
         }
@@ -85,7 +96,7 @@ impl Asked {
             let buffer = std::ptr::with_exposed_provenance(self.address);
             view.representation().write(buffer, (self.count, &self.datatype), &mut data)?;
         }
-        let pieces = view.pieces(offset, data.len() as i64)?;
+        let pieces = self.places(&view, offset, data.len() as i64)?;
         let memory = memory::contiguous(data.as_ptr().cast(), data.len());
         let copy = Some(Copy { data, view });
         Ok(Transfer { file: file.clone(), pieces, memory, asked: self, copy, element })

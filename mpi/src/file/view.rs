@@ -77,6 +77,18 @@ impl View {
         }
     }
 
+    /// The places of the file to which `len` bytes are written from an offset of the view on, see
+    /// [`View::pieces`].
+    ///
+    /// # Errors
+    /// As [`View::pieces`]; or a byte of the file would be written twice. The tiles of a view may reach into
+    /// each other, as those of HDF5 do, which accesses one of them.
+    pub(super) fn written(&self, offset: i64, len: i64) -> Result<Pieces> {
+        let pieces = self.pieces(offset, len)?;
+        let may_overlap = self.tile.extent() < self.tile.true_extent();
+        if may_overlap && pieces.overlap() { Err(misplaced()) } else { Ok(pieces) }
+    }
+
     /// The `len` bytes of the file that lie `offset` elementary types behind the begin of the view.
     ///
     /// # Errors
@@ -140,6 +152,12 @@ fn too_far() -> Error {
     Class::ARG.error("the offset is too far: the access would end behind byte 2^63 of the file")
 }
 
+#[cold]
+fn misplaced() -> Error {
+    let text = "the displacements of the file type must not be negative, must ascend, and must not overlap";
+    Class::TYPE.error(text)
+}
+
 /// Whether a file type may be one.
 fn check(etype: &Datatype, filetype: &Datatype, unit: i64, tile: &Datatype) -> Result<()> {
     if etype.size() == 0 {
@@ -160,14 +178,7 @@ fn check(etype: &Datatype, filetype: &Datatype, unit: i64, tile: &Datatype) -> R
             end = run.offset + run.len;
         });
     }
-    // Tiles may reach into each other (HDF5 has such types, and accesses one tile): their pieces do not
-    // ascend.
-    if is_wrong {
-        let text =
-            "the displacements of the file type must not be negative, must ascend, and must not overlap";
-        return Err(Class::TYPE.error(text));
-    }
-    Ok(())
+    if is_wrong { Err(misplaced()) } else { Ok(()) }
 }
 
 impl File {
@@ -275,6 +286,9 @@ mod tests {
         let vector = Datatype::vector(Form::Int, 2, 1, 3, &int).unwrap();
         let short = Datatype::resized(Form::Int, 0, 4, &vector).unwrap();
         assert!(!wrong(&short) && !wrong(&vector), "tiles may reach into each other");
+        let view = view(0, &int, &short);
+        assert!(view.written(0, 16).is_ok() && view.pieces(0, 32).is_ok());
+        assert_eq!(view.written(0, 32).unwrap_err().class(), Class::TYPE, "byte 12 is written twice");
         assert!(wrong(&Datatype::of(Basic::Short)), "no multiple of an int");
     }
 }

@@ -259,7 +259,7 @@ static void reaching(const char *name)
     CHECK(MPI_Type_commit(&type));
     for (int is_collective = 0; is_collective < 2; is_collective++) {
         static const int order[] = { 0, 2, 1, 3 };
-        int data[4], back[4];
+        int data[4], back[4], more[6] = {0};
         MPI_Offset start = (MPI_Offset)rank * sizeof data;
         for (int n = 0; n < 4; n++)
             data[n] = number(4 * rank + n + is_collective);
@@ -270,6 +270,8 @@ static void reaching(const char *name)
             CHECK(MPI_File_write_at(file, 0, data, 4, MPI_INT, MPI_STATUS_IGNORE));
         CHECK(MPI_File_read_at_all(file, 0, back, 4, MPI_INT, MPI_STATUS_IGNORE));
         EXPECT(memcmp(back, data, sizeof data), 0);
+        /* The third tile begins where the first one ends. */
+        FAILS(MPI_File_write_at(file, 0, more, 6, MPI_INT, MPI_STATUS_IGNORE), MPI_ERR_TYPE);
         CHECK(MPI_File_set_view(file, start, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
         CHECK(MPI_File_read_at(file, 0, back, 4, MPI_INT, MPI_STATUS_IGNORE));
         for (int n = 0; n < 4; n++)

@@ -9,7 +9,7 @@
 use super::message::PREFIX;
 use nmad_seal::{Broken, Sealer, TAG, Unsealer};
 
-/// Encrypts the next message of a link, whose first `len` bytes are complete; returns its length with the tag.
+/// Encrypts the next message of a link, of which `len` bytes are complete; returns its length with the tag.
 ///
 /// # Errors
 /// The link has sent 2^64 messages.

@@ -136,6 +136,9 @@ int main(int argc, char **argv) {
         MPI_Comm first;
         MPI_Comm_dup(MPI_COMM_WORLD, &first);
         name(first);
+        if (me == 0) {
+            fprintf(stderr, "restart: %d ranks compute\n", size);
+        }
     }
     double begin = MPI_Wtime(), pace = seconds / ROUNDS;
     int started = mine.round;

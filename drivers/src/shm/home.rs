@@ -1,5 +1,5 @@
 //! Resources that a rail has before it has any link: its listening socket, its wakeup descriptor, and a
-//! mark in its memory with which peers test whether they can access that memory.
+//! mark in the memory of this process with which peers test whether they can access that memory.
 
 use crate::connections::Accepted;
 use crate::error::DriverError;
@@ -18,6 +18,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::geteuid;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Backlog of the listening socket: all processes of a node may connect at the same time.
@@ -31,8 +32,23 @@ pub struct Home {
     pub wakeup: OwnedFd,
     /// Whether large data may be copied from process to process.
     cross_memory: bool,
-    /// Peers test their access to our memory by reading this value and writing it back unchanged.
-    mark: Box<[AtomicU64; 2]>,
+    mark: &'static Mark,
+}
+
+/// Random words by which peers test their access to the memory of this process: they read them and write
+/// them back unchanged.
+type Mark = [AtomicU64; 2];
+
+/// Returns the mark of this process. It is never freed: a peer may write it back after the rail has ended,
+/// and would change whatever this process keeps in its place by then.
+fn mark() -> Result<&'static Mark, Errno> {
+    static MARK: OnceLock<&Mark> = OnceLock::new();
+    if let Some(mark) = MARK.get() {
+        return Ok(mark);
+    }
+    let bytes = random()?;
+    let words = [0, 8].map(|at| bytes[at..at + 8].try_into().map_or(0, u64::from_le_bytes));
+    Ok(MARK.get_or_init(|| Box::leak(Box::new(words.map(AtomicU64::new)))))
 }
 
 impl Home {
@@ -40,8 +56,8 @@ impl Home {
         let failed = |what: &str, e: Errno| {
             DriverError::new(name, format!("{what} (NMAD_RAILS=lo does without shared memory)"), e)
         };
-        let random = || random().map_err(|e| failed("gets no random bytes", e));
-        let address = Address::fresh(&random()?);
+        let no_bytes = |e| failed("gets no random bytes", e);
+        let address = Address::fresh(&random().map_err(no_bytes)?);
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
             .map_err(|e| failed("cannot make a socket", e))?;
@@ -56,9 +72,7 @@ impl Home {
         if cross_memory {
             across::permit_access();
         }
-        let mark = random()?;
-        let words = [0, 8].map(|at| mark[at..at + 8].try_into().map_or(0, u64::from_le_bytes));
-        Ok(Home { address, socket, wakeup, cross_memory, mark: Box::new(words.map(AtomicU64::new)) })
+        Ok(Home { address, socket, wakeup, cross_memory, mark: mark().map_err(no_bytes)? })
     }
 
     /// Connects to the listening socket of a peer.
@@ -140,4 +154,21 @@ fn can_access(process: &Process, segment: &Segment, end: End) -> bool {
     let mut found = [0; 2];
     let reads = across::peek(process, address, &mut found).is_ok() && found == [first, second];
     reads && across::poke(process, address, &found).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_test_of_access_writes_to_no_other_memory_after_the_rail_has_ended() {
+        let home = Home::open("shm", true, &Watch::new().expect("a descriptor")).expect("a rail");
+        let (segment, _) = home.segment().expect("shared memory");
+        drop(home);
+        // Takes the place of whatever the rail has freed.
+        let others: Vec<Box<[u64; 2]>> = (0..1000).map(|_| Box::new([7; 2])).collect();
+        let me = Process::of(std::process::id() as i32);
+        assert!(can_access(&me, &segment, End::Opened));
+        assert!(others.iter().all(|other| **other == [7; 2]));
+    }
 }

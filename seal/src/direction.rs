@@ -15,7 +15,7 @@ use zeroize::Zeroize;
 /// Bytes of a tag, which follows the encrypted data.
 pub const TAG: usize = 16;
 /// Records under one key.
-const EPOCH: u64 = 1 << 20;
+pub const EPOCH: u64 = 1 << 20;
 /// Number of forged records after which a direction accepts no record any more: the bound of DTLS 1.3
 /// (RFC 9147, section 4.5.3).
 const FORGED_MAX: u64 = 1 << 36;
@@ -91,6 +91,37 @@ impl Drop for Epoch {
     }
 }
 
+/// The number of one record, with the key that encrypts or decrypts it. Threads use several at once; a number
+/// is consumed by its use, so none is used for two records.
+pub struct Number<'k> {
+    aead: &'k Aead,
+    number: u64,
+}
+
+impl Number<'_> {
+    /// Encrypts the record in place, like [`Sealer::seal`].
+    ///
+    /// # Errors
+    /// See [`Broken`].
+    #[inline]
+    pub fn seal(self, aad: &[u8], data: &mut [u8]) -> Result<[u8; TAG], Broken> {
+        self.aead.seal(self.number, aad, data)
+    }
+
+    /// Decrypts the record in place, like [`Unsealer::open_apart`].
+    #[inline]
+    pub fn open(self, aad: &[u8], data: &mut [u8], tag: &[u8; TAG]) -> bool {
+        self.aead.open(self.number, aad, data, tag)
+    }
+}
+
+/// Takes the next `count` numbers, or fewer where the key changes.
+fn take<'k>(next: &mut u64, epoch: &'k Epoch, count: usize) -> impl Iterator<Item = Number<'k>> + use<'k> {
+    let end = (epoch.number + 1).saturating_mul(EPOCH).min(next.saturating_add(count as u64)).max(*next);
+    let first = std::mem::replace(next, end);
+    (first..end).map(|number| Number { aead: &epoch.aead, number })
+}
+
 /// Encrypts the records that one side sends on a link.
 pub struct Sealer {
     epoch: Epoch,
@@ -119,12 +150,24 @@ impl Sealer {
     /// See [`Broken`].
     #[inline]
     pub fn seal(&mut self, aad: &[u8], data: &mut [u8]) -> Result<[u8; TAG], Broken> {
-        if self.number / EPOCH != self.epoch.number {
-            self.epoch = self.epoch.next();
-        }
+        self.renew();
         let tag = self.epoch.aead.seal(self.number, aad, data)?;
         self.number = self.number.checked_add(1).ok_or(Broken)?;
         Ok(tag)
+    }
+
+    /// Takes the numbers of the next `count` records, or of fewer where the key changes; none if all are used.
+    pub fn numbers(&mut self, count: usize) -> impl Iterator<Item = Number<'_>> {
+        self.renew();
+        take(&mut self.number, &self.epoch, count)
+    }
+
+    /// Replaces the key at the end of its epoch.
+    #[inline]
+    fn renew(&mut self) {
+        if self.number / EPOCH != self.epoch.number {
+            self.epoch = self.epoch.next();
+        }
     }
 }
 
@@ -158,6 +201,14 @@ impl Unsealer {
     pub fn open_next_apart(&mut self, aad: &[u8], data: &mut [u8], tag: &[u8; TAG]) -> bool {
         self.number += 1;
         self.open_apart(self.number - 1, aad, data, tag)
+    }
+
+    /// Takes the numbers of the next `count` records, where records arrive in order; fewer, or none, where
+    /// the key changes, since only [`Unsealer::open_next_apart`] changes it. If one of these records then
+    /// turns out to be forged, the caller must end the link.
+    pub fn numbers(&mut self, count: usize) -> impl Iterator<Item = Number<'_>> {
+        let count = if self.number / EPOCH == self.epoch.number { count } else { 0 };
+        take(&mut self.number, &self.epoch, count)
     }
 
     /// Decrypts the record with this number in place; its tag follows its data. `None` if the peer did not
@@ -284,6 +335,36 @@ mod tests {
         let second = sealed(&mut sealer, &[], b"second");
         assert_eq!(unsealer.open(2 * EPOCH, &[], &mut second.clone()).expect("right"), b"second");
         assert_eq!(unsealer.open(0, &[], &mut early.clone()), None, "that key is erased");
+    }
+
+    #[test]
+    fn numbers_taken_at_once_are_those_of_the_next_records_and_end_with_their_key() {
+        let (mut sealer, mut unsealer) = pair(Cipher::Aes256Gcm);
+        (sealer.number, unsealer.number) = (EPOCH - 3, EPOCH - 3);
+        let mut records: Vec<[u8; 4]> = (0..5).map(|number| [number; 4]).collect();
+        let (before, behind) = records.split_at_mut(3);
+        let mut tags = Vec::new();
+        for (numbers, records) in [(9, before), (2, behind)] {
+            let numbers: Vec<Number<'_>> = sealer.numbers(numbers).collect();
+            assert_eq!(numbers.len(), records.len(), "the key changes behind the third");
+            for (number, record) in numbers.into_iter().zip(records) {
+                tags.push(number.seal(b"head", record).expect("it is short"));
+            }
+        }
+        let last: Vec<Number<'_>> = unsealer.numbers(4).collect();
+        assert_eq!(last.len(), 3);
+        for (number, (record, tag)) in last.into_iter().zip(records.iter_mut().zip(&tags)).rev() {
+            assert!(number.open(b"head", record, tag), "in any order");
+        }
+        assert_eq!(unsealer.numbers(4).count(), 0, "a record of the next key must arrive first");
+        assert!(unsealer.open_next_apart(b"head", &mut records[3], &tags[3]));
+        let mut next = unsealer.numbers(1);
+        assert!(next.next().is_some_and(|number| number.open(b"head", &mut records[4], &tags[4])));
+        assert!(next.next().is_none());
+        drop(next);
+        assert!(records.iter().zip(0..).all(|(record, number)| *record == [number; 4]));
+        sealer.number = u64::MAX;
+        assert_eq!(sealer.numbers(1).count(), 0, "all are used");
     }
 
     #[test]

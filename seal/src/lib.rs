@@ -16,7 +16,7 @@ mod expand;
 mod keys;
 
 pub use choice::{agreed, preferred};
-pub use direction::{Broken, Sealer, TAG, Unsealer};
+pub use direction::{Broken, EPOCH, Number, Sealer, TAG, Unsealer};
 pub use keys::Keys;
 
 use std::net::IpAddr;

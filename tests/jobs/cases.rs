@@ -4,7 +4,9 @@ use crate::messages::{
     all_to_all, both_rails, computes, crumbs, ends_at_once, hello, myself, no_wait, pieces, rail_down,
     told_twice, truncated,
 };
-use crate::{Case, capture, datagrams, lost, node, profiles, refused, runtime, strangers, strategies};
+use crate::{
+    Case, capture, ciphers, datagrams, lost, node, profiles, refused, runtime, strangers, strategies,
+};
 use newmadeleine::Session;
 use nmad_testbed::Rate;
 
@@ -269,6 +271,8 @@ pub const ALL: &[Case] = &[
     },
     Case { env: AUTO, ..here("a job that stands still while it measures goes on", 2, profiles::stopped) },
     apart("each message has a receipt", UNEQUAL, profiles::receipts),
+    apart("no other core works on messages that are not encrypted", ONE, ciphers::plain),
+    Case { env: ENCRYPTED, ..apart("an idle core encrypts a part of large messages", ONE, ciphers::shared) },
     apart("a capture shows messages that are not encrypted", ONE, capture::readable),
     Case { env: ENCRYPTED, ..apart("a capture shows no encrypted message", ONE, capture::encrypted) },
     Case {

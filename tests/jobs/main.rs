@@ -6,6 +6,7 @@
 
 mod capture;
 mod cases;
+mod ciphers;
 mod datagrams;
 mod lost;
 mod messages;

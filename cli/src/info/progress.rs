@@ -78,7 +78,8 @@ pub(super) fn table(found: &Progressing) -> Table {
     table.row(["the helper now", way].map(String::from));
     table.row(["cores that it may use".into(), helper.cores.clone()]);
     table.row(["has posted for threads in calls".into(), format!("{} times", helper.posted)]);
-    table.row(["has shared copies of other threads".into(), format!("{} times", helper.shared)]);
+    let parts = "has done parts of others' large copies, ciphers and reductions";
+    table.row([parts.into(), format!("{} times", helper.shared)]);
     let moved = format!(
         "{} of {} looks, {:.0} us of work; {:.0} us of a core, threads of the program waited {:.0} us",
         helper.moved, helper.turns, helper.given_us, helper.spent_us, helper.delayed_us

@@ -1,4 +1,4 @@
-//! Work on large memory that several cores share: copies, packing, reductions.
+//! Work on large memory that several cores share: copies, packing, reductions, ciphers.
 //!
 //! The work is a range of units, processed in pieces by any thread and in any order. The layer that manages
 //! threads installs [`Helpers`], which decide whether other cores take pieces. Without them, and for short
@@ -25,11 +25,13 @@ pub enum Kind {
     Pack,
     /// Reduction.
     Reduce,
+    /// Encryption or decryption of records.
+    Cipher,
 }
 
 impl Kind {
     /// Number of kinds.
-    pub const COUNT: usize = 4;
+    pub const COUNT: usize = 5;
 }
 
 /// Interface of the layer that manages other cores.

@@ -4,10 +4,10 @@
 //! into buffers. So the region may have data that is not authenticated yet; only authenticated data is
 //! reported.
 
-use super::{HEAD, LONGEST, around};
+use super::{HEAD, LONGEST, around, each};
 use crate::tcp::stream::Broken;
 use arrayvec::ArrayVec;
-use nmad_seal::TAG;
+use nmad_seal::{TAG, Unsealer};
 use rustix::fd::BorrowedFd;
 use rustix::io::{Errno, readv};
 use std::io::IoSliceMut;
@@ -97,31 +97,24 @@ impl Direct {
         Ok((got, asked))
     }
 
-    /// Decrypts the records that have arrived entirely, with a function of head, data and tag that returns
-    /// whether the tag is right. Returns the length of their data.
+    /// Decrypts the records that have arrived entirely. Returns the length of their data.
     ///
     /// # Errors
     /// A record has a wrong tag, or not the length that the chunk requires.
-    pub fn open(
-        &mut self,
-        data: &mut [u8],
-        mut decrypt: impl FnMut(&[u8; HEAD], &mut [u8], &[u8; TAG]) -> bool,
-    ) -> Result<usize, Broken> {
-        let (mut index, mut opened) = (0, 0);
-        for data in data.chunks_mut(LONGEST) {
-            let [.., a, b, c, d] = self.seams[index];
-            if self.have >= HEAD && u32::from_le_bytes([a, b, c, d]) as usize != data.len() {
+    pub fn open(&mut self, data: &mut [u8], unsealer: &mut Unsealer) -> Result<usize, Broken> {
+        let (mut count, mut opened) = (0, 0);
+        for data in data.chunks(LONGEST) {
+            if self.have >= HEAD && u32::from_le_bytes(*head(&self.seams[count])) as usize != data.len() {
                 return Err(Broken::Forged);
             }
             let Some(have) = self.have.checked_sub(around(data.len())) else { break };
-            let [tag @ .., _, _, _, _] = &self.seams[index + 1];
-            if !decrypt(&[a, b, c, d], data, tag) {
-                return Err(Broken::Forged);
-            }
-            (self.have, opened, index) = (have, opened + data.len(), index + 1);
+            (self.have, opened, count) = (have, opened + data.len(), count + 1);
+        }
+        if !decrypt(unsealer, &mut data[..opened], &self.seams[..count + 1]) {
+            return Err(Broken::Forged);
         }
         // The next record becomes the first one.
-        self.seams.copy_within(index..(index + 2).min(RECORDS + 1), 0);
+        self.seams.copy_within(count..(count + 2).min(RECORDS + 1), 0);
         Ok(opened)
     }
 
@@ -129,4 +122,34 @@ impl Direct {
     pub fn take_behind(&mut self) -> usize {
         std::mem::take(&mut self.have)
     }
+}
+
+/// Returns the head of the record behind a seam.
+fn head(seam: &[u8; SEAM]) -> &[u8; HEAD] {
+    seam.last_chunk().expect("it ends with a head")
+}
+
+/// Decrypts records, each of which has its data between two seams; returns whether all tags are right.
+fn decrypt(unsealer: &mut Unsealer, data: &mut [u8], seams: &[[u8; SEAM]]) -> bool {
+    let seams =
+        seams.windows(2).map(|pair| (head(&pair[0]), pair[1].first_chunk().expect("it begins with a tag")));
+    let mut records = data.chunks_mut(LONGEST).zip(seams);
+    while records.len() > 0 {
+        // One record does not need the list; nor does the first one under a new key, which must come first.
+        let mut done = Some(0);
+        if records.len() > 1 {
+            let numbered = unsealer.numbers(records.len()).zip(&mut records);
+            done = each(numbered, |(number, (data, (head, tag)))| number.open(head, data, tag));
+        }
+        let is_right = match done {
+            Some(0) => {
+                records.next().is_none_or(|(data, (head, tag))| unsealer.open_next_apart(head, data, tag))
+            }
+            done => done.is_some(),
+        };
+        if !is_right {
+            return false;
+        }
+    }
+    true
 }

@@ -16,8 +16,11 @@ mod unsealing;
 pub use sealing::Sealing;
 pub use unsealing::Unsealing;
 
+use nmad_engine::memory::together::{Kind, together};
 use nmad_seal::TAG;
 use nmad_wire::Malformed;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Bytes before the data of a record.
 const HEAD: usize = 4;
@@ -42,4 +45,20 @@ fn record_len(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
 #[inline]
 fn whole(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
     Ok(record_len(bytes)?.filter(|len| *len <= bytes.len()))
+}
+
+/// Encrypts or decrypts records, several at a time if other cores are idle. Returns their number; `None` if
+/// `work` was wrong for one of them.
+fn each<R: Send>(records: impl Iterator<Item = R>, work: impl Fn(R) -> bool + Sync) -> Option<usize> {
+    let records: Vec<Mutex<Option<R>>> = records.map(|record| Mutex::new(Some(record))).collect();
+    let is_right = AtomicBool::new(true);
+    together(Kind::Cipher, records.len() as u64, LONGEST as u64, &|range| {
+        for record in &records[range.start as usize..range.end as usize] {
+            let record = record.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if !record.is_none_or(&work) {
+                is_right.store(false, Ordering::Relaxed);
+            }
+        }
+    });
+    is_right.into_inner().then_some(records.len())
 }

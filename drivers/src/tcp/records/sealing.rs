@@ -1,11 +1,11 @@
 //! The sending side: encrypts the queue of a link record by record.
 
-use super::{HEAD, LONGEST, around};
+use super::{HEAD, LONGEST, around, each};
 use crate::tcp::outgoing::{Outgoing, copied};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::PeerId;
 use nmad_engine::transfer::driver::{Order, Sent};
-use nmad_seal::Sealer;
+use nmad_seal::{Broken, Sealer, TAG};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::net::{self, SendFlags};
@@ -23,7 +23,9 @@ pub struct Sealing {
     sealer: Sealer,
     /// Records that the kernel has not taken entirely.
     bytes: Vec<u8>,
-    /// Number of bytes of these records that the kernel has taken.
+    /// Lengths of the records that are not encrypted yet.
+    lens: Vec<usize>,
+    /// Number of bytes of the records that the kernel has taken.
     written: usize,
     /// Orders whose last byte is in these records, each with the end of its last record.
     orders: VecDeque<(usize, Order)>,
@@ -32,7 +34,7 @@ pub struct Sealing {
 impl Sealing {
     /// Creates the sending side of a new link.
     pub fn new(sealer: Sealer) -> Sealing {
-        Sealing { sealer, bytes: Vec::new(), written: 0, orders: VecDeque::new() }
+        Sealing { sealer, bytes: Vec::new(), lens: Vec::new(), written: 0, orders: VecDeque::new() }
     }
 
     /// Returns whether the kernel has taken all records.
@@ -110,9 +112,9 @@ impl Sealing {
         std::mem::swap(&mut self.bytes, staging);
         let start = begin(&mut self.bytes);
         data.append_behind(head, &mut self.bytes);
-        if self.end(start).is_err() {
-            // Plaintext must not stay in the buffer. The error recurs when the packet is posted.
-            self.bytes.clear();
+        self.end(start);
+        if self.encrypt().is_err() {
+            // The error recurs when the packet is posted.
             return Sent::Retry;
         }
         let taken = net::send(fd, &self.bytes, SendFlags::NOSIGNAL);
@@ -146,25 +148,67 @@ impl Sealing {
                 self.orders.push_back((UNKNOWN, first.order));
             }
             if len == room || piece.ends_record && len == piece.len {
-                self.end(start)?;
+                self.end(start);
                 record = None;
             }
         }
-        record.map_or(Ok(()), |start| self.end(start))
+        if let Some(start) = record {
+            self.end(start);
+        }
+        self.encrypt()
     }
 
-    /// Encrypts the record that begins at `start`.
-    fn end(&mut self, start: usize) -> Result<(), Errno> {
-        let (head, data) = self.bytes[start..].split_at_mut(HEAD);
-        head.copy_from_slice(&(data.len() as u32).to_le_bytes());
-        // A direction ends after 2^64 records.
-        let tag = self.sealer.seal(head, data).map_err(|_| Errno::OVERFLOW)?;
-        self.bytes.extend_from_slice(&tag);
+    /// Ends the record that begins at `start`; [`Sealing::encrypt`] encrypts it.
+    fn end(&mut self, start: usize) {
+        let len = self.bytes.len() - start - HEAD;
+        self.bytes[start..start + HEAD].copy_from_slice(&(len as u32).to_le_bytes());
+        self.bytes.extend_from_slice(&[0; TAG]);
+        self.lens.push(around(len));
         // The receiver can use a record only when it is complete.
         let whole = self.bytes.len();
         self.orders.iter_mut().rev().take_while(|(end, _)| *end == UNKNOWN).for_each(|(end, _)| *end = whole);
+    }
+
+    /// Encrypts the records of the buffer.
+    fn encrypt(&mut self) -> Result<(), Errno> {
+        let Sealing { sealer, bytes, lens, .. } = self;
+        let is_right = match &lens[..] {
+            [_] => encrypt(bytes, |head, data| sealer.seal(head, data)),
+            _ => encrypt_all(sealer, bytes, lens),
+        };
+        lens.clear();
+        if !is_right {
+            // Plaintext must not stay in the buffer. A direction ends after 2^64 records.
+            bytes.clear();
+            return Err(Errno::OVERFLOW);
+        }
         Ok(())
     }
+}
+
+/// Encrypts records of these lengths, which follow each other; returns whether there were numbers for all.
+fn encrypt_all(sealer: &mut Sealer, mut bytes: &mut [u8], mut lens: &[usize]) -> bool {
+    while !lens.is_empty() {
+        let records = sealer.numbers(lens.len()).zip(lens).map(|(number, len)| {
+            let (record, rest) = std::mem::take(&mut bytes).split_at_mut(*len);
+            bytes = rest;
+            (number, record)
+        });
+        let done = each(records, |(number, record)| encrypt(record, |head, data| number.seal(head, data)));
+        match done {
+            None | Some(0) => return false,
+            Some(count) => lens = &lens[count..],
+        }
+    }
+    true
+}
+
+/// Encrypts one record; returns whether `seal` could.
+#[inline]
+fn encrypt(record: &mut [u8], seal: impl FnOnce(&[u8], &mut [u8]) -> Result<[u8; TAG], Broken>) -> bool {
+    let (head, sealed) = record.split_at_mut(HEAD);
+    let Some((data, tag)) = sealed.split_last_chunk_mut() else { return false };
+    seal(head, data).map(|made| *tag = made).is_ok()
 }
 
 /// Begins a record and returns its offset.

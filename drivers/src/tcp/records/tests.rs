@@ -9,14 +9,16 @@ use crate::tcp::read::{Ended, ReadResult};
 use crate::tcp::scratch::Scratch;
 use crate::tcp::stream::{Place, Stream};
 use nmad_engine::memory::Segments;
+use nmad_engine::memory::together::{self, Helpers, install};
 use nmad_engine::packet::{Key, Packet, PeerId, RegionId};
 use nmad_engine::transfer::driver::{Event, Order, Sent};
-use nmad_seal::{Sealer, Unsealer};
+use nmad_seal::{EPOCH, Sealer, Unsealer};
 use nmad_wire::{Header, Kind};
 use rustix::fd::{AsFd, OwnedFd};
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::Shutdown;
+use std::ops::Range;
 use std::os::unix::net::UnixStream;
 
 /// Length of the data of the chunk.
@@ -39,13 +41,17 @@ fn packet(number: u32, len: usize) -> Outgoing {
 
 /// Sends `source` as a chunk between packets, over an encrypted link; returns the bytes of its stream.
 fn sent(source: &Memory, key: Key) -> Vec<u8> {
+    sent_with(directions().0, source, key)
+}
+
+fn sent_with(sealer: Sealer, source: &Memory, key: Key) -> Vec<u8> {
     let from = source.segments();
     let chunk = Order::Chunk { to: PeerId(1), number: 3, ack: 0, region: REGION, key, offset: 0, from };
     let orders = [packet(1, 16), packet(2, 40_000), Outgoing::new(chunk), packet(4, 30), packet(5, 300)];
     let (here, mut there) = UnixStream::pair().expect("two sockets");
     [&here, &there].into_iter().for_each(|end| end.set_nonblocking(true).expect("it is permitted"));
     let (here, mut queue, mut begun) = (OwnedFd::from(here), VecDeque::from(orders), 0);
-    let mut sealing = Sealing::new(directions().0);
+    let mut sealing = Sealing::new(sealer);
     let (mut staging, mut sent, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
     while sent.len() < 5 {
         sealing.write(here.as_fd(), &mut staging, (&mut queue, &mut begun), &mut sent).expect("it is sent");
@@ -225,6 +231,50 @@ fn a_region_can_be_closed_in_the_middle_of_a_record() {
         receiver.feed(rest, &regions).expect("nothing is changed");
         assert_eq!(receiver.seen, [1, 2, 3, 4, 5], "closed at {cut}");
         assert!(target.bytes() == closed, "closed at {cut}");
+    }
+}
+
+/// Another thread that does the first half of the work, like an idle core.
+struct Two;
+
+impl Helpers for Two {
+    fn share(&self, _: together::Kind, units: u64, _: u64, work: &(dyn Fn(Range<u64>) + Sync)) {
+        std::thread::scope(|scope| {
+            scope.spawn(|| work(0..units / 2));
+            work(units / 2..units);
+        });
+    }
+}
+
+/// Several records are encrypted or decrypted at once, some with a key and some with the next one.
+#[test]
+fn a_key_may_change_in_the_middle_of_a_chunk_whoever_encrypts_its_records() {
+    static TWO: &dyn Helpers = &Two;
+    install(&TWO);
+    let len = 20 * LONGEST + 7;
+    let source = Memory::pattern(len, 3);
+    for left in 0..24 {
+        let used = (EPOCH - left) as usize;
+        let (mut sealer, mut unsealer) = directions();
+        assert_eq!([sealer.numbers(used).count(), unsealer.numbers(used).count()], [used; 2]);
+        let target = Memory::zeroed(len);
+        let mut regions = Regions::default();
+        let key = regions.open(REGION, PeerId(0), target.segments());
+        let mut bytes = sent_with(sealer, &source, key);
+        let mut receiver = Receiver { unsealing: Unsealing::new(unsealer), ..Receiver::new() };
+        // The last record but two is of the chunk.
+        let changed = bytes.len() - 5 * LONGEST;
+        for piece in bytes.chunks(150_000) {
+            receiver.feed(piece, &regions).expect("nothing is changed");
+        }
+        assert_eq!(receiver.seen, [1, 2, 3, 4, 5], "{left} records before the key changes");
+        assert!(target.bytes() == source.bytes());
+        let (_, mut unsealer) = directions();
+        assert_eq!(unsealer.numbers(used).count(), used);
+        let mut receiver = Receiver { unsealing: Unsealing::new(unsealer), ..Receiver::new() };
+        bytes[changed] ^= 1;
+        let fed = bytes.chunks(150_000).map(|piece| receiver.feed(piece, &regions)).find(Result::is_err);
+        assert!(fed.is_some() && receiver.seen == [1, 2], "{:?}", receiver.seen);
     }
 }
 

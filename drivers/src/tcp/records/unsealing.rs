@@ -112,7 +112,7 @@ impl Unsealing {
                 Ok(read) => read,
                 Err(e) => return nothing(e).map(|result| (result, 0)),
             };
-            let opened = direct.open(data, |head, data, tag| unsealer.open_next_apart(head, data, tag))?;
+            let opened = direct.open(data, unsealer)?;
             Ok((if got == asked { ReadResult::Full } else { ReadResult::All }, opened))
         });
         let Some(read) = read else { return Ok(None) };

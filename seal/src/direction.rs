@@ -156,7 +156,8 @@ impl Sealer {
         Ok(tag)
     }
 
-    /// Takes the numbers of the next `count` records, or of fewer where the key changes; none if all are used.
+    /// Takes the numbers of the next `count` records, or of fewer where the key changes; none if all are
+    /// used.
     pub fn numbers(&mut self, count: usize) -> impl Iterator<Item = Number<'_>> {
         self.renew();
         take(&mut self.number, &self.epoch, count)

@@ -1,12 +1,11 @@
 //! All-to-all: a block of each rank for each rank.
 
 use super::board;
-use super::choice::{Algorithm, Direct, Family, Memory, Problem};
-use super::cost::log2_ceil;
-use super::place::{Blocks, Place, Spot};
+use super::choice::{Algorithm, Context, Direct, Family, Memory, Problem, TWO_LEVEL};
+use super::cost::{Cost, log2_ceil};
+use super::place::{Blocks, Buffer, Place, Spot};
 use super::schedule::{Builder, Step};
-use super::team::Team;
-use crate::datatype::{Basic, Datatype, Form};
+use super::team::{Grid, Team};
 use std::ops::Range;
 
 /// An all-to-all in a team.
@@ -83,6 +82,12 @@ impl Problem for Alltoall {
                         cost.shifts(team, |_| half) + copies + 2.0 * cost.copy(team, 2 * half)
                     },
                     build: |p, team, _, builder| bruck(p, team, builder),
+                },
+                Algorithm {
+                    name: TWO_LEVEL,
+                    fits: |p, team| p.block.is_some() && team.is_grid(),
+                    cost: two_level_cost,
+                    build: two_level,
                 },
             ]
         }
@@ -163,13 +168,73 @@ fn bruck(problem: &Alltoall, team: &Team, builder: &mut Builder) {
             Some(into) if !ranks.is_empty() => {
                 let count = ranks.len() as i64;
                 let last = into.spot.skip((count - 1) * block as i64);
-                let downwards = strided(last, (count, block as i64, -(block as i64)));
+                let downwards = Place::strided(last, (count, block as i64, -(block as i64)));
                 builder.copy(rows.row(first..first + ranks.len()), downwards, &[]);
             }
             _ => ranks.rev().enumerate().for_each(|(index, rank)| {
                 builder.copy(rows.row(first + index..first + index + 1), problem.recv.place(rank), &[]);
             }),
         }
+    }
+}
+
+fn two_level_cost(problem: &Alltoall, team: &Team, cost: &Cost) -> f64 {
+    let ([local, _], column) = (team.shapes(), team.column());
+    let within = |level: &Team, rows: usize| {
+        let recv = Blocks::rows(Spot::start(Buffer::Recv), std::iter::empty());
+        let block = Some(problem.len() * rows as u64);
+        Alltoall { send: None, recv, block }.inner_cost(level, cost)
+    };
+    // Blocks are picked out of rows twice.
+    let copies = 2.0 * cost.copy(team, team.blocks(problem.len()));
+    within(local, column.size()) + within(column, local.size()) + copies
+}
+
+/// Each rank gets the blocks that its node has for ranks at its own place on all nodes, and exchanges them
+/// with these: a message to each rank of a node and one to each node, instead of one to each rank.
+fn two_level(problem: &Alltoall, team: &Team, context: &Context<'_>, builder: &mut Builder) {
+    let Grid { local, column } = team.grid();
+    let (nodes, block) = (column.size(), problem.len());
+    let by_node: Vec<Vec<usize>> = team.nodes_from(0).collect();
+    let (context, send) = (context.within(), problem.send.as_ref().unwrap_or(&problem.recv));
+    let bytes = |start: Spot, blocks: usize| Place::bytes(start, block * blocks as u64);
+    let at_place = |place: usize| {
+        let ranks: Vec<usize> = by_node.iter().map(|node| node[place]).collect();
+        send.series(&ranks).unwrap_or_else(|| {
+            let rows = Rows { start: builder.scratch(block * nodes as u64), block };
+            for (index, rank) in ranks.iter().enumerate() {
+                builder.copy(send.place(*rank), rows.row(index..index + 1), &[]);
+            }
+            bytes(rows.start, nodes)
+        })
+    };
+    let outgoing = Blocks::places((0..local.size()).map(at_place).collect());
+    let rows = builder.scratch(team.blocks(block));
+    let lens = (0..local.size()).map(|_| block * nodes as u64);
+    let within =
+        Alltoall { send: Some(outgoing), recv: Blocks::rows(rows, lens), block: Some(block * nodes as u64) };
+    builder.stage(1, |builder| within.build(&local, &context, builder));
+    // What our node has for a node: a block in each row.
+    let for_node = |node: usize| {
+        let start = rows.skip((node as u64 * block) as i64);
+        Place::strided(start, (local.size() as i64, block as i64, (nodes as u64 * block) as i64))
+    };
+    let mut apart = Vec::new();
+    let from_node = |ranks: &Vec<usize>| {
+        problem.recv.series(ranks).unwrap_or_else(|| {
+            let rows = Rows { start: builder.scratch(block * ranks.len() as u64), block };
+            apart.extend(ranks.iter().enumerate().map(|(i, &rank)| (rows.row(i..i + 1), rank)));
+            bytes(rows.start, ranks.len())
+        })
+    };
+    let between = Alltoall {
+        recv: Blocks::places(by_node.iter().map(from_node).collect()),
+        send: Some(Blocks::places((0..nodes).map(for_node).collect())),
+        block: Some(block * local.size() as u64),
+    };
+    builder.stage(2, |builder| between.build(&column, &context, builder));
+    for (row, rank) in apart {
+        builder.copy(row, problem.recv.place(rank), &[]);
     }
 }
 
@@ -191,15 +256,8 @@ impl Rows {
         let whole = size / (2 * bit);
         let rest = (whole * 2 * bit + bit).min(size)..size;
         let len = bit as i64 * self.block as i64;
-        let groups = strided(self.row(bit..bit + 1).spot, (whole as i64, len, 2 * len));
+        let groups = Place::strided(self.row(bit..bit + 1).spot, (whole as i64, len, 2 * len));
         let parts = [groups, self.row(rest)];
         parts.into_iter().filter(|part| part.len() > 0).collect()
     }
-}
-
-/// Pieces of `len` bytes, `stride` bytes from one to the next.
-fn strided(start: Spot, (count, len, stride): (i64, i64, i64)) -> Place {
-    let byte = Datatype::predefined(Basic::Byte);
-    let pieces = Datatype::hvector(Form::Large, count, len, stride, byte);
-    Place::elements(start, 1, &pieces.expect("neither a number nor a length is negative"))
 }

@@ -143,7 +143,7 @@ impl Cost {
 
     /// How many ranks share a core.
     fn sharing(&self, team: &Team) -> f64 {
-        (team.crowd() as f64 / self.cores as f64).max(1.0)
+        ((team.crowd() * team.abreast()) as f64 / self.cores as f64).max(1.0)
     }
 
     /// Until a rank runs that something has arrived for, where ranks share cores.
@@ -192,7 +192,7 @@ impl Cost {
         match team.leaving(reach) {
             0 => self.near_hop(team, len) + rivals * self.further(false, len),
             leaving => {
-                let wire = (leaving - 1) as f64 * self.far.wire_ns(len);
+                let wire = (leaving * team.abreast() - 1) as f64 * self.far.wire_ns(len);
                 self.hop(team, len) + wire + rivals * self.further(true, len)
             }
         }
@@ -200,7 +200,7 @@ impl Cost {
 
     /// A round of a ring: every rank sends to the next one what the one before sent it.
     pub fn ring(&self, team: &Team, len: u64) -> f64 {
-        let leaving = team.leaving(Reach::Shift(1)).max(1);
+        let leaving = team.leaving(Reach::Shift(1)).max(1) * team.abreast();
         let wire = (leaving - 1) as f64 * self.far.wire_ns(len);
         let rivals = self.sharing(team) - 1.0;
         self.pass(team, len) + wire + rivals * self.further(team.spans_nodes(), len)
@@ -219,7 +219,7 @@ impl Cost {
                 continue;
             }
             let near = self.near_hop(team, len) + (self.sharing(team) - 1.0) * self.further(false, len);
-            sum += near.max(leaving as f64 * self.far.wire_ns(len));
+            sum += near.max((leaving * team.abreast()) as f64 * self.far.wire_ns(len));
             crossing = crossing.max(self.far.ns(len) - self.near.ns(len));
         }
         sum + crossing
@@ -235,7 +235,8 @@ impl Cost {
             false => ins * self.further(false, len) + outs * self.gaps[0],
         };
         let rivals = if ways == [1, 1] { team.leaving(Reach::Shift(1)) } else { team.crowd() };
-        let wire = if is_far { ins.max(outs) * rivals as f64 * self.far.wire_ns(len) } else { 0.0 };
+        let rivals = (rivals * team.abreast()) as f64;
+        let wire = if is_far { ins.max(outs) * rivals * self.far.wire_ns(len) } else { 0.0 };
         count.saturating_sub(1) as f64 * (core * self.sharing(team)).max(wire)
     }
 
@@ -275,7 +276,7 @@ impl Cost {
         let (near, far) = Cost::split(team, team.size().saturating_sub(1));
         let cores =
             near * (2.0 * self.gaps[0] + self.near.bytes_ns(len)) + far * (2.0 * self.far_core_ns(len));
-        let wires = far * team.crowd() as f64 * self.far.wire_ns(len);
+        let wires = far * (team.crowd() * team.abreast()) as f64 * self.far.wire_ns(len);
         self.hop(team, len) + (cores * self.sharing(team)).max(wires)
     }
 
@@ -326,7 +327,7 @@ impl Cost {
         let (near, far) = Cost::split(team, team.size().saturating_sub(1));
         let rivals = self.sharing(team) - 1.0;
         let within = self.near_hop(team, len) + rivals * self.further(false, len);
-        let wire = (team.crowd() - 1) as f64 * self.far.wire_ns(len);
+        let wire = (team.crowd() * team.abreast() - 1) as f64 * self.far.wire_ns(len);
         let between = self.hop(team, len) + wire + rivals * self.further(true, len);
         near * within + far * between
     }

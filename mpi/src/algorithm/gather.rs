@@ -1,10 +1,11 @@
 //! Gather: a block of each rank goes to the root.
 
 use super::board::{self, Ranks};
-use super::choice::{Algorithm, Direct, Family, Memory, Problem};
-use super::place::{Blocks, Place};
+use super::choice::{Algorithm, Context, Direct, Family, Memory, Problem, TWO_LEVEL};
+use super::cost::Cost;
+use super::place::{Blocks, Buffer, Place, Spot};
 use super::schedule::Builder;
-use super::team::Team;
+use super::team::{Levels, Team};
 use super::tree::Binomial;
 
 /// A gather in a team.
@@ -62,6 +63,12 @@ impl Problem for Gather {
                         cost.tree(team, |round| p.len() << round) + cost.copy_alone(copied)
                     },
                     build: |p, team, _, builder| binomial(p, team, builder),
+                },
+                Algorithm {
+                    name: TWO_LEVEL,
+                    fits: |p, team| p.block.is_some() && p.left.is_none() && team.has_levels(),
+                    cost: two_level_cost,
+                    build: two_level,
                 },
             ]
         }
@@ -124,5 +131,50 @@ fn at_root(problem: &Gather, team: &Team, tree: &Binomial, builder: &mut Builder
             let row = Place::bytes(rows.skip((index as u64 * block) as i64), block);
             builder.copy(row, recv.place((first + index) % size), &[arrived]);
         }
+    }
+}
+
+fn two_level_cost(problem: &Gather, team: &Team, cost: &Cost) -> f64 {
+    let of = |block: u64| Gather { send: None, recv: None, block: Some(block), root: 0, left: None };
+    let [local, leaders] = team.shapes();
+    of(problem.len()).inner_cost(local, cost) + of(local.blocks(problem.len())).inner_cost(leaders, cost)
+}
+
+/// Each node gathers at its leader, and the root gets one message from each of the others.
+fn two_level(problem: &Gather, team: &Team, context: &Context<'_>, builder: &mut Builder) {
+    let (root, block, context) = (problem.root, problem.len(), context.within());
+    let Levels { local, leaders } = team.levels(root);
+    let recv = problem.recv.as_ref().filter(|_| team.me() == root);
+    let nodes: Vec<Vec<usize>> = if leaders.is_some() { team.nodes_from(root).collect() } else { Vec::new() };
+    let rows = |start: Spot, count: usize| Blocks::rows(start, (0..count).map(|_| block));
+    let start = if leaders.is_some() && recv.is_none() { local.blocks(block) } else { 0 };
+    let start = builder.scratch(start);
+    let own = match recv {
+        Some(recv) => Blocks::places(nodes[0].iter().map(|&rank| recv.place(rank)).collect()),
+        None => rows(start, local.size()),
+    };
+    let send = problem.send.clone();
+    let within =
+        Gather { send, recv: leaders.is_some().then_some(own), block: Some(block), root: 0, left: None };
+    builder.stage(1, |builder| within.build(&local, &context, builder));
+    let Some(leaders) = leaders else { return };
+    let mut apart = Vec::new();
+    let whole = recv.map(|recv| {
+        let of_node = |ranks: &Vec<usize>| {
+            recv.series(ranks).unwrap_or_else(|| {
+                let rows = rows(builder.scratch(block * ranks.len() as u64), ranks.len());
+                apart.extend(ranks.iter().enumerate().map(|(i, &rank)| (rows.place(i), recv.place(rank))));
+                rows.range(0..ranks.len()).expect("they are rows")
+            })
+        };
+        let others: Vec<Place> = nodes[1..].iter().map(of_node).collect();
+        Blocks::places([vec![Place::bytes(Spot::start(Buffer::Recv), 0)], others].concat())
+    });
+    let send = recv.is_none().then(|| Place::bytes(start, local.blocks(block)));
+    let even = (nodes.len() * team.crowd() == team.size()).then(|| local.blocks(block));
+    let between = Gather { send, recv: whole, block: even, root: 0, left: None };
+    builder.stage(2, |builder| between.build(&leaders, &context, builder));
+    for (row, into) in apart {
+        builder.copy(row, into, &[]);
     }
 }

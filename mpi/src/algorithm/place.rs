@@ -1,6 +1,6 @@
 //! Where data lies, before anybody knows at which address: buffers are bound when a schedule starts.
 
-use crate::datatype::Datatype;
+use crate::datatype::{Basic, Datatype, Form};
 use std::ops::Range;
 
 /// A buffer that a schedule works on.
@@ -76,6 +76,13 @@ impl Place {
             return Place::bytes(spot.skip(datatype.true_lower_bound()), len);
         }
         Place { spot, span: Span::Elements { count, datatype: datatype.clone(), from: 0, len } }
+    }
+
+    /// `count` pieces of `len` bytes, `stride` bytes from one to the next.
+    pub fn strided(start: Spot, (count, len, stride): (i64, i64, i64)) -> Place {
+        let byte = Datatype::predefined(Basic::Byte);
+        let pieces = Datatype::hvector(Form::Large, count, len, stride, byte);
+        Place::elements(start, 1, &pieces.expect("neither a number nor a length is negative"))
     }
 
     /// Bytes of data.
@@ -216,6 +223,25 @@ impl Blocks {
             }
             Layout::Places(_) => None,
         }
+    }
+
+    /// The blocks of these ranks in this order as one place; none unless they follow each other in memory, or
+    /// all blocks do and the ranks are equally far apart.
+    pub fn series(&self, ranks: &[usize]) -> Option<Place> {
+        let (&first, &last) = (ranks.first()?, ranks.last()?);
+        let step = ranks.get(1).map_or(1, |&second| second as i64 - first as i64);
+        if ranks.windows(2).any(|pair| pair[1] as i64 - pair[0] as i64 != step) {
+            return None;
+        }
+        if step == 1 {
+            return self.range(first..last + 1);
+        }
+        let (lowest, highest) = (first.min(last), first.max(last));
+        let all = self.range(lowest..highest + 1).filter(Place::is_contiguous)?;
+        let block = self.len(first) as i64;
+        let is_even = matches!(self.0, Layout::Even { .. });
+        let start = all.spot.skip((first - lowest) as i64 * block);
+        is_even.then(|| Place::strided(start, (ranks.len() as i64, block, step * block)))
     }
 
     /// Whether any row of blocks is one place.

@@ -1,12 +1,14 @@
 //! Reduce-scatter: operands of all ranks are combined, and each rank gets a part of the result.
 
-use super::choice::{Algorithm, Combines, Context, Direct, Family, Problem};
+use super::choice::{Algorithm, Combines, Context, Direct, Family, Problem, TWO_LEVEL};
+use super::cost::Cost;
 use super::operands::Operands;
-use super::place::{Blocks, Spot};
+use super::place::{Blocks, Place, Spot};
 use super::reduce::Reduce;
 use super::scatter::Scatter;
 use super::schedule::{Builder, Step};
-use super::team::{Reach, Team};
+use super::team::{Grid, Reach, Team};
+use crate::datatype::{Datatype, Form};
 use std::ops::Range;
 
 /// A reduce-scatter in a team.
@@ -29,6 +31,10 @@ impl ReduceScatter {
 
     fn count(&self, rank: usize) -> i64 {
         self.bounds[rank + 1] - self.bounds[rank]
+    }
+
+    fn has_equal_parts(&self) -> bool {
+        self.bounds.windows(2).all(|pair| pair[1] - pair[0] == self.count(0))
     }
 
     fn scratch(&self, count: i64, builder: &mut Builder) -> Spot {
@@ -101,6 +107,12 @@ impl Problem for ReduceScatter {
                         (1..=team.size().ilog2()).map(round).sum::<f64>() + cost.copy(team, p.len())
                     },
                     build: |p, team, _, builder| halving(p, team, builder),
+                },
+                Algorithm {
+                    name: TWO_LEVEL,
+                    fits: |p, team| p.has_equal_parts() && team.is_grid() && team.is_ordered_by_node(),
+                    cost: two_level_cost,
+                    build: two_level,
                 },
             ]
         }
@@ -180,4 +192,41 @@ fn halving(problem: &ReduceScatter, team: &Team, builder: &mut Builder) {
     builder.round();
     let into = operands.operator.place(problem.into, problem.count(me));
     builder.copy(operands.part(source, &problem.part(me)), into, &[]);
+}
+
+fn two_level_cost(problem: &ReduceScatter, team: &Team, cost: &Cost) -> f64 {
+    let ([local, _], column) = (team.shapes(), team.column());
+    let within = |level: &Team, parts: usize| {
+        let operands = Operands { count: problem.operands.count / parts as i64, ..problem.operands.clone() };
+        let (from, into) = (problem.from, problem.into);
+        ReduceScatter { from, into, operands, bounds: Box::default() }.inner_cost(level, cost)
+    };
+    within(local, 1) + within(column, local.size()) + cost.copy(team, problem.len())
+}
+
+/// The ranks of a node first combine the parts of the ranks at the same place on all nodes, then these
+/// combine what the nodes have: what leaves a node is one vector, not one of each rank.
+fn two_level(problem: &ReduceScatter, team: &Team, context: &Context<'_>, builder: &mut Builder) {
+    let Grid { local, column } = team.grid();
+    let (operands, context, count) = (&problem.operands, context.within(), problem.count(0));
+    let (nodes, places) = (column.size() as i64, local.size() as i64);
+    let datatype = operands.operator.datatype();
+    let rows = problem.scratch(operands.count, builder);
+    for place in 0..places {
+        let from = operands.at(problem.from, place * count);
+        let stride = places * count * datatype.extent();
+        let parts = Datatype::hvector(Form::Large, nodes, count, stride, datatype);
+        let parts = Place::elements(from, 1, &parts.expect("neither a number nor a length is negative"));
+        let row = place * nodes * count..(place + 1) * nodes * count;
+        builder.copy(parts, operands.part(rows, &row), &[]);
+    }
+    let level = |from: Spot, into: Spot, (parts, each): (i64, i64)| {
+        let operands = Operands { count: parts * each, ..operands.clone() };
+        ReduceScatter { from, into, operands, bounds: (0..=parts).map(|part| part * each).collect() }
+    };
+    let of_node = problem.scratch(nodes * count, builder);
+    let within = level(rows, of_node, (places, nodes * count));
+    builder.stage(1, |builder| within.build(&local, &context, builder));
+    let between = level(of_node, problem.into, (nodes, count));
+    builder.stage(2, |builder| between.build(&column, &context, builder));
 }

@@ -1,8 +1,8 @@
 //! Scan and exscan: each rank gets what the ranks up to it, or before it, combine to.
 
-use super::bcast::PIECE;
-use super::choice::{Algorithm, Combines, Direct, Family, Problem};
-use super::cost::log2_ceil;
+use super::bcast::{Bcast, PIECE};
+use super::choice::{Algorithm, Combines, Context, Direct, Family, Problem, TWO_LEVEL};
+use super::cost::{Cost, log2_ceil};
 use super::operands::Operands;
 use super::place::Spot;
 use super::schedule::{Builder, Step};
@@ -80,6 +80,12 @@ impl Problem for Scan {
                         (team.size() - 1) as f64 * first + stream + further
                     },
                     build: |p, team, _, builder| chain(p, team, builder),
+                },
+                Algorithm {
+                    name: TWO_LEVEL,
+                    fits: |_, team| team.has_levels() && team.is_ordered_by_node(),
+                    cost: two_level_cost,
+                    build: two_level,
                 },
             ]
         }
@@ -180,5 +186,62 @@ fn doubling(problem: &Scan, team: &Team, builder: &mut Builder) {
             }
             builder.reduce(theirs, all, operands.count, &after);
         }
+    }
+}
+
+fn two_level_cost(problem: &Scan, team: &Team, cost: &Cost) -> f64 {
+    let [local, leaders] = team.shapes();
+    let told = Bcast { data: problem.operands.place(problem.from), root: 0 };
+    let combined = 2.0 * cost.reduce(team, problem.len()) + cost.copy(team, problem.len());
+    problem.inner_cost(local, cost)
+        + problem.inner_cost(leaders, cost)
+        + told.inner_cost(local, cost)
+        + combined
+}
+
+/// A scan within each node; the last ranks of the nodes then scan what their nodes combine to, and tell their
+/// node what all nodes before it combine to.
+fn two_level(problem: &Scan, team: &Team, context: &Context<'_>, builder: &mut Builder) {
+    let (operands, context) = (&problem.operands, context.within());
+    let Scan { from, is_exclusive, .. } = *problem;
+    let (local, is_first_node) = (team.levels(0).local, team.node_place() == 0);
+    let scan = |from: Spot, into: Spot, is_exclusive: bool| Scan {
+        from,
+        into,
+        operands: operands.clone(),
+        is_exclusive,
+    };
+    // What the ranks of our node up to ours, or before it, combine to.
+    let within = match is_exclusive && problem.is_in_place() {
+        true => problem.scratch(builder),
+        false => problem.into,
+    };
+    let (is_first, count) = (local.me() == 0, operands.count);
+    builder.stage(1, |builder| scan(from, within, is_exclusive).build(&local, &context, builder));
+    let before = problem.scratch(builder);
+    if let Some(lasts) = team.lasts() {
+        let mut all = within;
+        if is_exclusive {
+            all = problem.scratch(builder);
+            let own = problem.copy(from, all, &[], builder);
+            if !is_first {
+                builder.reduce(within, all, count, &[own]);
+            }
+        }
+        builder.stage(2, |builder| scan(all, before, true).build(&lasts, &context, builder));
+    }
+    if !is_first_node && local.size() > 1 {
+        let told = Bcast { data: operands.place(before), root: local.size() - 1 };
+        builder.stage(3, |builder| told.build(&local, &context, builder));
+    }
+    builder.round();
+    let has_within = !(is_exclusive && is_first);
+    if has_within && !is_first_node {
+        builder.reduce(before, within, count, &[]);
+        builder.round();
+    }
+    let result = if has_within { within } else { before };
+    if result != problem.into && !(is_first_node && !has_within) {
+        problem.copy(result, problem.into, &[], builder);
     }
 }

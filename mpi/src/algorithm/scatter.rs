@@ -1,10 +1,11 @@
 //! Scatter: each rank gets a block of the root's.
 
 use super::board;
-use super::choice::{Algorithm, Direct, Family, Memory, Problem};
-use super::place::{Blocks, Place};
+use super::choice::{Algorithm, Context, Direct, Family, Memory, Problem, TWO_LEVEL};
+use super::cost::Cost;
+use super::place::{Blocks, Buffer, Place, Spot};
 use super::schedule::{Builder, Step};
-use super::team::Team;
+use super::team::{Levels, Team};
 use super::tree::Binomial;
 
 /// A scatter in a team.
@@ -54,6 +55,12 @@ impl Problem for Scatter {
                         cost.tree(team, |round| p.len() << round) + cost.copy_alone(copied)
                     },
                     build: |p, team, _, builder| binomial(p, team, builder),
+                },
+                Algorithm {
+                    name: TWO_LEVEL,
+                    fits: |p, team| p.block.is_some() && team.has_levels(),
+                    cost: two_level_cost,
+                    build: two_level,
                 },
             ]
         }
@@ -117,4 +124,45 @@ fn at_root(problem: &Scatter, team: &Team, tree: &Binomial, builder: &mut Builde
     if let Some(own) = &problem.recv {
         builder.copy(send.place(root), own.clone(), &[]);
     }
+}
+
+fn two_level_cost(problem: &Scatter, team: &Team, cost: &Cost) -> f64 {
+    let of = |block: u64| Scatter { send: None, recv: None, block: Some(block), root: 0 };
+    let [local, leaders] = team.shapes();
+    of(problem.len()).inner_cost(local, cost) + of(local.blocks(problem.len())).inner_cost(leaders, cost)
+}
+
+/// The root sends one message to the leader of each other node, and each leader scatters within its node.
+fn two_level(problem: &Scatter, team: &Team, context: &Context<'_>, builder: &mut Builder) {
+    let (root, block, context) = (problem.root, problem.len(), context.within());
+    let Levels { local, leaders } = team.levels(root);
+    let send = problem.send.as_ref().filter(|_| team.me() == root);
+    let rows = |start: Spot, count: usize| Blocks::rows(start, (0..count).map(|_| block));
+    let own = leaders.map(|leaders| {
+        let nodes: Vec<Vec<usize>> = team.nodes_from(root).collect();
+        let whole = send.map(|send| {
+            let for_node = |ranks: &Vec<usize>| {
+                send.series(ranks).unwrap_or_else(|| {
+                    let rows = rows(builder.scratch(block * ranks.len() as u64), ranks.len());
+                    for (index, rank) in ranks.iter().enumerate() {
+                        builder.copy(send.place(*rank), rows.place(index), &[]);
+                    }
+                    rows.range(0..ranks.len()).expect("they are rows")
+                })
+            };
+            let others: Vec<Place> = nodes[1..].iter().map(for_node).collect();
+            Blocks::places([vec![Place::bytes(Spot::start(Buffer::Send), 0)], others].concat())
+        });
+        let start = builder.scratch(if send.is_none() { local.blocks(block) } else { 0 });
+        let recv = send.is_none().then(|| Place::bytes(start, local.blocks(block)));
+        let even = (nodes.len() * team.crowd() == team.size()).then(|| local.blocks(block));
+        let between = Scatter { send: whole, recv, block: even, root: 0 };
+        builder.stage(1, |builder| between.build(&leaders, &context, builder));
+        match send {
+            Some(send) => Blocks::places(nodes[0].iter().map(|&rank| send.place(rank)).collect()),
+            None => rows(start, local.size()),
+        }
+    });
+    let within = Scatter { send: own, recv: problem.recv.clone(), block: Some(block), root: 0 };
+    builder.stage(2, |builder| within.build(&local, &context, builder));
 }

@@ -19,12 +19,16 @@ struct Members {
     nodes: Box<[u32]>,
     /// Most members on one node.
     crowd: usize,
+    /// Teams with members on the same nodes that work at the same time, this one among them.
+    abreast: usize,
     /// The members node by node.
     groups: OnceLock<Groups>,
     /// For each distance of two to a power, see [`Team::leaving`].
     leaving: OnceLock<Box<[[u32; 2]]>>,
     /// See [`Team::shapes`].
     shapes: OnceLock<[Team; 2]>,
+    /// See [`Team::column`].
+    column: OnceLock<Team>,
 }
 
 impl PartialEq for Members {
@@ -86,11 +90,19 @@ pub struct Levels {
     pub leaders: Option<Team>,
 }
 
+/// The members as a grid, with a row for each node.
+pub struct Grid {
+    /// Our row: the members on our node.
+    pub local: Team,
+    /// Our column: the members of all nodes that have our place there.
+    pub column: Team,
+}
+
 impl Team {
     /// The local group of a communicator, whose members are on these nodes. `me` is our rank.
     pub fn new(nodes: &[u32], me: usize) -> Team {
         let parties = (0..nodes.len() as u32).collect();
-        Team::of(parties, nodes.into(), me)
+        Team::of(parties, nodes.into(), me, 1)
     }
 
     /// The same team, seen from another member.
@@ -109,15 +121,19 @@ impl Team {
             false => (theirs.chain(ours).collect(), remote + self.me, remote),
         };
         // For messages in rounds: nobody asks on which nodes they are.
-        (Team::of(parties.clone(), parties, me), first)
+        (Team::of(parties.clone(), parties, me, 1), first)
     }
 
-    fn of(parties: Box<[u32]>, nodes: Box<[u32]>, me: usize) -> Team {
+    fn of(parties: Box<[u32]>, nodes: Box<[u32]>, me: usize, abreast: usize) -> Team {
         let mut sorted = nodes.to_vec();
         sorted.sort_unstable();
         let crowd = sorted.chunk_by(|a, b| a == b).map(<[u32]>::len).max().unwrap_or(1);
-        let (groups, leaving, shapes) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Team { members: Arc::new(Members { parties, nodes, crowd, groups, leaving, shapes }), me }
+        let (groups, leaving) = (OnceLock::new(), OnceLock::new());
+        let (shapes, column) = (OnceLock::new(), OnceLock::new());
+        Team {
+            members: Arc::new(Members { parties, nodes, crowd, abreast, groups, leaving, shapes, column }),
+            me,
+        }
     }
 
     fn groups(&self) -> &Groups {
@@ -158,6 +174,12 @@ impl Team {
         self.members.crowd
     }
 
+    /// Teams like this one that work at the same time, with members on the same nodes: they share its cores
+    /// and rails.
+    pub fn abreast(&self) -> usize {
+        self.members.abreast
+    }
+
     /// Nodes that members are on.
     pub fn node_count(&self) -> usize {
         self.groups().count()
@@ -171,6 +193,11 @@ impl Team {
     /// Whether two levels differ from one: several nodes, and several members on one of them.
     pub fn has_levels(&self) -> bool {
         self.spans_nodes() && self.crowd() > 1
+    }
+
+    /// Whether there are levels, with as many members on each node.
+    pub fn is_grid(&self) -> bool {
+        self.has_levels() && self.node_count() * self.crowd() == self.size()
     }
 
     /// Whether the members of each node follow each other, so that nodes can be combined in order.
@@ -217,10 +244,21 @@ impl Team {
     /// A team like that of the fullest node, and one like that of all leaders: the same on all ranks, to
     /// predict what two levels take.
     pub fn shapes(&self) -> &[Team; 2] {
-        self.members.shapes.get_or_init(|| {
-            let leaders: Vec<u32> = (0..self.node_count() as u32).collect();
-            [Team::new(&vec![0; self.crowd()], 0), Team::new(&leaders, 0)]
+        self.members
+            .shapes
+            .get_or_init(|| [Team::new(&vec![0; self.crowd()], 0), Team::new(&self.numbers_of_nodes(), 0)])
+    }
+
+    /// A team like a column of a [`Grid`], likewise.
+    pub fn column(&self) -> &Team {
+        self.members.column.get_or_init(|| {
+            let nodes: Box<[u32]> = self.numbers_of_nodes().into();
+            Team::of(nodes.clone(), nodes, 0, self.crowd())
         })
+    }
+
+    fn numbers_of_nodes(&self) -> Vec<u32> {
+        (0..self.node_count() as u32).collect()
     }
 
     /// The groups in the order in which a collective from or to `root` takes them: its own first.
@@ -244,9 +282,35 @@ impl Team {
         let own: Vec<usize> = self.led(groups.of[self.me] as usize, root).collect();
         let leaders = (own[0] == self.me).then(|| {
             let leader = |group| self.led(group, root).next().unwrap_or(root);
-            self.subset(&self.group_order(root).map(leader).collect::<Vec<_>>())
+            self.subset(&self.group_order(root).map(leader).collect::<Vec<_>>(), 1)
         });
-        Levels { local: self.subset(&own), leaders }
+        Levels { local: self.subset(&own, 1), leaders }
+    }
+
+    /// The members of each node, in the order of [`Team::levels`].
+    pub fn nodes_from(&self, root: usize) -> impl Iterator<Item = Vec<usize>> {
+        self.group_order(root).map(move |group| self.led(group, root).collect())
+    }
+
+    /// The team as a grid; see [`Team::is_grid`].
+    pub fn grid(&self) -> Grid {
+        let own = self.groups().group(self.node_place());
+        let place = own.iter().position(|&member| member as usize == self.me).unwrap_or(0);
+        let local: Vec<usize> = own.iter().map(|&member| member as usize).collect();
+        let column = self.one_of_each(|group| group[place]);
+        Grid { local: self.subset(&local, 1), column: self.subset(&column, self.crowd()) }
+    }
+
+    /// The last members of all nodes; none unless we are one.
+    pub fn lasts(&self) -> Option<Team> {
+        let lasts = self.one_of_each(|group| group[group.len() - 1]);
+        lasts.contains(&self.me).then(|| self.subset(&lasts, 1))
+    }
+
+    /// A member of each node.
+    fn one_of_each(&self, choose: impl Fn(&[u32]) -> u32) -> Vec<usize> {
+        let groups = self.groups();
+        (0..groups.count()).map(|number| choose(groups.group(number)) as usize).collect()
     }
 
     /// The whole team, node by node, as [`Team::levels`] of rank 0 has it, and where each node begins.
@@ -261,10 +325,11 @@ impl Team {
     }
 
     /// Some members, of which we must be one.
-    fn subset(&self, members: &[usize]) -> Team {
+    fn subset(&self, members: &[usize], abreast: usize) -> Team {
         let me = members.iter().position(|&rank| rank == self.me).expect("we are among them");
         let parties = members.iter().map(|&rank| self.party(rank)).collect();
-        Team::of(parties, members.iter().map(|&rank| self.members.nodes[rank]).collect(), me)
+        let nodes = members.iter().map(|&rank| self.members.nodes[rank]).collect();
+        Team::of(parties, nodes, me, abreast)
     }
 }
 
@@ -293,6 +358,30 @@ mod tests {
                 assert_eq!(levels.leaders.map(|team| party(&team)), (own[0] == me).then_some(leaders));
             }
         }
+    }
+
+    #[test]
+    fn a_grid_has_a_row_for_each_node_and_the_last_members_of_all_nodes_are_a_team() {
+        for nodes in [[0, 0, 1, 1, 2, 2], [7, 3, 9, 7, 3, 9], [1, 2, 2, 1, 5, 5]] {
+            let team = Team::new(&nodes, 0);
+            assert!(team.is_grid());
+            let rows: Vec<Vec<usize>> = team.nodes_from(0).collect();
+            for (me, place) in rows.iter().flat_map(|row| row.iter().zip(0..)) {
+                let (Grid { local, column }, lasts) = {
+                    let team = team.seen_from(*me);
+                    (team.grid(), team.lasts())
+                };
+                let members =
+                    |team: &Team| (0..team.size()).map(|r| team.party(r) as usize).collect::<Vec<_>>();
+                assert!(rows.contains(&members(&local)) && members(&local)[local.me()] == *me);
+                let expected: Vec<usize> = rows.iter().map(|row| row[place]).collect();
+                assert_eq!((members(&column), column.abreast()), (expected.clone(), 2));
+                assert_eq!(lasts.map(|team| members(&team)), (place == 1).then_some(expected));
+            }
+        }
+        assert!(
+            ![vec![0, 0, 1], vec![0, 0], vec![0, 1, 2]].iter().any(|nodes| Team::new(nodes, 0).is_grid())
+        );
     }
 
     #[test]

@@ -90,7 +90,7 @@ pub(crate) fn judge(job: &dyn Bootstrap, told: &[(u64, &Cores)]) -> (Sharing, us
     let is_cut = share < mine.count() && share < node.len();
     let all = together(&node).count().max(1);
     (
-        if is_cut { Sharing::Always } else { sharing(mine, &machine) },
+        if is_cut { many_per_core(node.len(), share) } else { sharing(mine, &machine) },
         if share < mine.count() { all.min(share) } else { all },
     )
 }
@@ -133,11 +133,17 @@ fn together(ranks: &[&Cores]) -> Cores {
 /// Returns whether ranks of this machine, of which `mine` is one, need our cores.
 fn sharing(mine: &Cores, machine: &[&Cores]) -> Sharing {
     let rivals: Vec<&Cores> = machine.iter().copied().filter(|other| other.intersects(mine)).collect();
+    let cores = together(&rivals).count();
     match rivals.len() {
         1 => Sharing::Never,
-        count if count > 1 && count <= together(&rivals).count() => Sharing::Perhaps,
-        _ => Sharing::Always,
+        count if count > 1 && count <= cores => Sharing::Perhaps,
+        count => many_per_core(count, cores),
     }
+}
+
+/// Returns that so many ranks share so many cores, rounded up; 2 a core if it is unknown.
+fn many_per_core(ranks: usize, cores: usize) -> Sharing {
+    Sharing::Always(ranks.div_ceil(cores.max(1)).max(2) as u32)
 }
 
 #[cfg(test)]
@@ -155,10 +161,11 @@ mod tests {
         assert_eq!(first_of(&[&[70], &[3], &[3]]), Sharing::Never, "others may share theirs");
         assert_eq!(first_of(&[&[0, 1], &[0, 1]]), Sharing::Perhaps, "the system places them");
         assert_eq!(first_of(&[&[0, 1], &[0]]), Sharing::Perhaps);
-        assert_eq!(first_of(&[&[0], &[0]]), Sharing::Always, "started under taskset, say");
-        assert_eq!(first_of(&[&[0, 1], &[0, 1], &[0, 1]]), Sharing::Always);
-        assert_eq!(first_of(&[&[0, 1], &[0], &[1]]), Sharing::Always);
-        assert_eq!(first_of(&[&[]]), Sharing::Always, "unknown");
+        assert_eq!(first_of(&[&[0], &[0]]), Sharing::Always(2), "started under taskset, say");
+        assert_eq!(first_of(&[&[0, 1], &[0, 1], &[0, 1]]), Sharing::Always(2));
+        assert_eq!(first_of(&[&[0, 1], &[0], &[1]]), Sharing::Always(2));
+        assert_eq!(first_of(&[&[0, 1]; 7]), Sharing::Always(4), "four on one of them");
+        assert_eq!(first_of(&[&[]]), Sharing::Always(2), "unknown");
     }
 
     #[test]

@@ -123,7 +123,7 @@ impl Session {
         let (sharing, cores) = cores::judge(job, &told);
         let mut drivers: Vec<Box<dyn Driver>> = Vec::new();
         let mut rails = Vec::new();
-        oversubscribed.store(sharing == Sharing::Always, Ordering::Relaxed);
+        oversubscribed.store(matches!(sharing, Sharing::Always(_)), Ordering::Relaxed);
         let own = &cards[job.rank() as usize];
         // The addresses at which each process may be reached.
         let addresses: Vec<Vec<_>> = (0..)

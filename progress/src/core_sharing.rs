@@ -24,8 +24,18 @@ pub enum Sharing {
     Never,
     /// There is a core for each rank, but the system may place two of them on one core for a while.
     Perhaps,
-    /// Oversubscribed: there are more ranks than cores.
-    Always,
+    /// Oversubscribed: there are more ranks than cores, so many for each core, rounded up.
+    Always(u32),
+}
+
+impl Sharing {
+    /// Returns how many ranks share a core.
+    pub(crate) fn ranks_per_core(self) -> u32 {
+        match self {
+            Sharing::Never | Sharing::Perhaps => 1,
+            Sharing::Always(ranks) => ranks.max(2),
+        }
+    }
 }
 
 /// One of the three ways to wait.
@@ -160,12 +170,12 @@ impl CoreSharing {
     pub(crate) fn next(&mut self, sharing: Sharing, now: Instant, quiet: Duration) -> Stage {
         self.looks(now);
         let spin = if self.in_looks.is_there(now) { SPIN_FOREIGN } else { SPIN };
-        let is_trial = sharing == Sharing::Always && self.waits.is_multiple_of(TRIAL);
+        let is_trial = matches!(sharing, Sharing::Always(_)) && self.waits.is_multiple_of(TRIAL);
         let (spin, yields) = match sharing {
             Sharing::Never => (spin, Duration::ZERO),
             _ if self.switches >= SURE && !is_trial => (Duration::ZERO, YIELDS),
             Sharing::Perhaps => (spin, Duration::ZERO),
-            Sharing::Always => (SPIN_SHARED, YIELDS),
+            Sharing::Always(_) => (SPIN_SHARED, YIELDS),
         };
         let may_yield = sharing != Sharing::Never && !self.in_yields.is_there(now);
         let is_probe = quiet.as_ns() >= (self.yields + 1) * YIELD_EVERY.as_ns();

@@ -57,7 +57,7 @@ fn a_thread_with_a_core_of_its_own_polls_then_sleeps_and_never_yields() {
 #[test]
 fn a_thread_that_was_taken_off_its_core_looks_once_and_sleeps() {
     let mut sharing = CoreSharing::default();
-    for kind in [Sharing::Never, Sharing::Perhaps, Sharing::Always] {
+    for kind in [Sharing::Never, Sharing::Perhaps, Sharing::Always(2)] {
         assert_ne!(sharing.stage(kind, at(100), us(0)), Stage::Sleep);
         // The system gave the core to something else for 4 ms.
         assert_eq!(sharing.stage(kind, at(4_100), us(4_000)), Stage::Sleep);
@@ -108,7 +108,7 @@ fn ranks_that_perhaps_share_a_core_yield_now_and_then_while_that_is_cheap() {
 /// and each wait without a yield ends in a sleep.
 #[test]
 fn beside_foreign_work_yields_become_rare_and_waits_end_in_sleep() {
-    for (kind, spin_us) in [(Sharing::Perhaps, 500), (Sharing::Always, 1)] {
+    for (kind, spin_us) in [(Sharing::Perhaps, 500), (Sharing::Always(2), 1)] {
         let (mut sharing, mut now_us, mut yielded_us, mut asleep) = (CoreSharing::default(), 0, 0, 0);
         while now_us < 10_000_000 {
             let waited = wait(&mut sharing, kind, now_us, 20_000, 4_000);
@@ -130,11 +130,11 @@ fn beside_foreign_work_yields_become_rare_and_waits_end_in_sleep() {
 fn a_thread_yields_again_when_the_foreign_work_is_gone() {
     let (mut sharing, mut now_us) = (CoreSharing::default(), 0);
     while now_us < 2_000_000 {
-        now_us = wait(&mut sharing, Sharing::Always, now_us, 20_000, 4_000).now_us + 30;
+        now_us = wait(&mut sharing, Sharing::Always(2), now_us, 20_000, 4_000).now_us + 30;
     }
-    let early = (0..100).map(|round| wait(&mut sharing, Sharing::Always, now_us + 10 * round, 1_000, 3));
+    let early = (0..100).map(|round| wait(&mut sharing, Sharing::Always(2), now_us + 10 * round, 1_000, 3));
     assert_eq!(early.map(|wait| wait.yields).sum::<u32>(), 0);
-    let late = wait(&mut sharing, Sharing::Always, now_us + (PART + 1) * 4_001, 1_000, 3);
+    let late = wait(&mut sharing, Sharing::Always(2), now_us + (PART + 1) * 4_001, 1_000, 3);
     assert!(late.yields > 100 && late.sleeps_after_us.is_none(), "{late:?}");
 }
 
@@ -144,7 +144,7 @@ fn a_long_yield_among_many_changes_nothing() {
     let (mut sharing, mut now_us) = (CoreSharing::default(), 0);
     for round in 0..1_000 {
         let yield_us = if round % 10 == 9 { 4_000 } else { 3 };
-        let waited = wait(&mut sharing, Sharing::Always, now_us, 60, yield_us);
+        let waited = wait(&mut sharing, Sharing::Always(2), now_us, 60, yield_us);
         assert!(waited.yields > 0 && waited.sleeps_after_us.is_none(), "round {round}: {waited:?}");
         now_us = waited.now_us + 10;
     }
@@ -188,7 +188,7 @@ fn an_oversubscribed_thread_polls_now_and_then_although_it_needs_switches() {
     let mut sharing = CoreSharing::default();
     let mut polled = 0;
     for _ in 0..10 * TRIAL {
-        let stage = sharing.stage(Sharing::Always, at(1), Duration::from_ns(100));
+        let stage = sharing.stage(Sharing::Always(2), at(1), Duration::from_ns(100));
         polled += usize::from(stage == Stage::Spin);
         sharing.yielded(at(1), us(50));
         sharing.happened(at(1));

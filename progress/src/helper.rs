@@ -116,17 +116,17 @@ struct State {
 }
 
 impl Helper {
-    pub(crate) fn start(shared: Arc<Shared>, oversubscribed: bool) -> std::io::Result<Helper> {
+    pub(crate) fn start(shared: Arc<Shared>, ranks_per_core: u32) -> std::io::Result<Helper> {
         let wakeup = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         let mut cores = Cores::new();
         let allowed = cores.allowed();
-        let helped = Mutex::new(Helped { allowed, gives_way: oversubscribed, ..Helped::default() });
+        let helped = Mutex::new(Helped { allowed, gives_way: ranks_per_core > 1, ..Helped::default() });
         let no = || AtomicBool::new(false);
         let shared_cores = Mutex::default();
         let (resting, stop, changed) = (no(), no(), no());
         let state = Arc::new(State { resting, stop, changed, shared_cores, wakeup, helped });
         let own = state.clone();
-        let serve = move || Work::new(&shared, &own, cores, oversubscribed).serve();
+        let serve = move || Work::new(&shared, &own, cores, ranks_per_core).serve();
         let thread = signals::spawn(NAME, serve)?;
         Ok(Helper { state, thread: Some(thread), process: std::process::id() })
     }
@@ -231,11 +231,11 @@ struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    fn new(shared: &'a Arc<Shared>, state: &'a State, cores: Cores, oversubscribed: bool) -> Work<'a> {
+    fn new(shared: &'a Arc<Shared>, state: &'a State, cores: Cores, ranks_per_core: u32) -> Work<'a> {
         // Makes naps exact: by default the system rounds them up by 50 us.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         slice::request(SLICE);
-        let policy = Policy::new(shared.clock.now(), state.helped().setting.clone(), oversubscribed);
+        let policy = Policy::new(shared.clock.now(), state.helped().setting.clone(), ranks_per_core);
         let tally = Arc::new(Tally::default());
         Work {
             shared,

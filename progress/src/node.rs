@@ -39,7 +39,7 @@ impl Node {
         tell: Tell,
     ) -> std::io::Result<Node> {
         let shared = Arc::new(Shared::new(Core::new(engine, rails, tell))?);
-        let helper = Helper::start(shared.clone(), sharing == Sharing::Always)?;
+        let helper = Helper::start(shared.clone(), sharing.ranks_per_core())?;
         share::enlist(&shared.standby);
         Ok(Node { shared, helper, sharing })
     }

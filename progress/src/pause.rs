@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn calls_of_rouse_and_ended_requests_are_tidings() {
         let engine = Engine::new(Config::default()).expect("the default strategy exists");
-        let node = Node::new(engine, Vec::new(), Sharing::Always, |_| {}).expect("a thread");
+        let node = Node::new(engine, Vec::new(), Sharing::Always(2), |_| {}).expect("a thread");
         let tidings = || node.shared.tidings(&node.shared.lock());
         let first = tidings();
         let recv =

@@ -10,17 +10,21 @@
 //! - A thread sleeps in a call: the rails wake it, and the helper only checks deadlines.
 //! - The application computes, and a core is idle: the helper sleeps on the rails' descriptors, and polls
 //!   while messages move.
-//! - The application computes, and no core is idle: the helper turns the pump once in a millisecond.
+//! - The application computes, and no core is idle: the helper turns the pump once in a millisecond. If
+//!   ranks share cores, the helpers of the ranks of a core together do.
 //! - Nothing is in flight: the helper rests until something is submitted.
 
 use crate::setting::Progress;
 use nmad_engine::{Duration, Instant};
 
-/// Longest time that a message stays in the window, whatever the application does.
+/// Longest time that a message stays in the window, whatever the application does, unless ranks share a core:
+/// then it is as many times as long, up to [`LONGEST`].
 pub(crate) const PERIOD: Duration = Duration::from_ms(1);
 /// Longest time that a message stays in the window when a thread of the application has slept for a while:
 /// if that thread returns and computes, or another one polls and computes, a message may be this late.
 const LONG_PERIOD: Duration = Duration::from_ms(10);
+/// Bound of both if many ranks share a core. Timers of lossy rails are late by as much.
+const LONGEST: Duration = Duration::from_ms(100);
 /// Idle time after which the helper rests.
 const PATIENCE: Duration = Duration::from_ms(200);
 /// Interval at which the helper checks whether the application computes. Such a check reads two words and
@@ -101,8 +105,10 @@ pub(crate) struct Account {
 #[derive(Debug)]
 pub(crate) struct Policy {
     setting: Progress,
-    /// Oversubscribed (more ranks than cores): the helper yields to them.
-    oversubscribed: bool,
+    /// If it is more than 1, the helper yields to the other ranks, and each of their helpers looks so many
+    /// times less often: a look takes 5 to 50 us of the core, and with 128 ranks a core one look of each in
+    /// a millisecond would take all of it.
+    ranks_per_core: u32,
     idle_cores: usize,
     busy_at: Instant,
     /// Time since which each look has found the application in calls.
@@ -119,10 +125,10 @@ pub(crate) struct Policy {
 
 impl Policy {
     /// No core counts as idle at first: before `now` the process had not begun to work.
-    pub(crate) fn new(now: Instant, setting: Progress, oversubscribed: bool) -> Policy {
+    pub(crate) fn new(now: Instant, setting: Progress, ranks_per_core: u32) -> Policy {
         Policy {
             setting,
-            oversubscribed,
+            ranks_per_core,
             idle_cores: 0,
             busy_at: Instant::default(),
             calls_since: None,
@@ -165,10 +171,10 @@ impl Policy {
             return self.nap(now);
         }
         if now.since(self.busy_at) >= PATIENCE {
-            return if sight.needed { Step::Tick(LONG_PERIOD) } else { Step::Rest };
+            return if sight.needed { Step::Tick(self.shared(LONG_PERIOD)) } else { Step::Rest };
         }
         if sight.sleeps {
-            return Step::Tick(PERIOD);
+            return Step::Tick(self.shared(PERIOD));
         }
         match sight.in_flight || sight.serves {
             true => self.beside_computing(now, sight),
@@ -240,7 +246,12 @@ impl Policy {
     /// time that it communicated before.
     fn period(&self, now: Instant) -> Duration {
         let calls = self.calls_since.map_or(Duration::ZERO, |since| now.since(since));
-        Duration::from_ns(calls.as_ns() / 2).clamp(PERIOD, LONG_PERIOD)
+        Duration::from_ns(calls.as_ns() / 2).clamp(self.shared(PERIOD), self.shared(LONG_PERIOD))
+    }
+
+    /// Returns a period of this helper if those of all ranks of its core together have this one.
+    fn shared(&self, period: Duration) -> Duration {
+        Duration::from_ns(period.as_ns() * u64::from(self.ranks_per_core)).min(LONGEST)
     }
 
     /// Returns whether another core was lately useful to a thread in a call.
@@ -254,7 +265,7 @@ impl Policy {
 
     /// Returns whether the helper may do more than turn the pump once in a period.
     fn helps(&self, now: Instant) -> bool {
-        self.idle_cores > 0 && !self.oversubscribed && !self.is_suspended(now)
+        self.idle_cores > 0 && self.ranks_per_core == 1 && !self.is_suspended(now)
     }
 
     /// Returns whether helping is suspended because it cost more than it gained.
@@ -265,7 +276,7 @@ impl Policy {
     /// Returns whether [`Policy::review`] is due: the number of idle cores matters and is out of date.
     pub(crate) fn asks_review(&self, now: Instant) -> bool {
         let asks = self.wants_core && matches!(self.setting, Progress::Auto | Progress::Idle);
-        asks && !self.oversubscribed && now.since(self.reviewed_at) >= REVIEW
+        asks && self.ranks_per_core == 1 && now.since(self.reviewed_at) >= REVIEW
     }
 
     /// Records the number of idle cores, and judges the cost and gain of helping. The application cannot

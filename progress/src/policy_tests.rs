@@ -10,7 +10,7 @@ fn at(us: u64) -> Instant {
 
 /// A policy that was told of some idle cores.
 fn policy(setting: Progress, idle_cores: usize) -> Policy {
-    let mut policy = Policy::new(at(0), setting, false);
+    let mut policy = Policy::new(at(0), setting, 1);
     policy.review(at(0), idle_cores, Account::default());
     policy
 }
@@ -57,11 +57,11 @@ fn a_rail_with_spurious_wakeups_is_watched_with_pauses() {
 
 #[test]
 fn without_an_idle_core_the_pump_is_turned_once_in_a_period() {
-    for (idle, oversubscribed) in [(0, false), (3, true)] {
-        let mut policy = Policy::new(at(0), Progress::Idle, oversubscribed);
+    for (idle, ranks_per_core, period) in [(0, 1, PERIOD), (3, 5, Duration::from_ms(5)), (3, 128, LONGEST)] {
+        let mut policy = Policy::new(at(0), Progress::Idle, ranks_per_core);
         policy.review(at(0), idle, Account::default());
         for sight in [COMPUTES, MOVED, INSIDE] {
-            assert_eq!(policy.next(at(10), sight), Step::Tick(PERIOD));
+            assert_eq!(policy.next(at(10), sight), Step::Tick(period));
         }
         let serves = Sight { serves: true, ..COMPUTES };
         assert_eq!(policy.next(at(20), serves), Step::Watch(PERIOD), "peers that are served do not wait");
@@ -102,14 +102,15 @@ fn the_helper_stands_by_on_an_idle_core_while_a_thread_sends_over_several_rails(
     assert_eq!(idle.next(at(310), COMPUTES), Step::StandBy(SHORT), "and it looks at the rails in between");
     assert_eq!(idle.next(at(320), MOVED), Step::Poll, "where messages move it stays");
     assert_eq!(idle.next(at(320) + RECENT, INSIDE), Step::Tick(PERIOD));
-    let mut busy = Policy::new(at(0), Progress::Auto, false);
+    let mut busy = Policy::new(at(0), Progress::Auto, 1);
     assert_eq!(busy.next(at(10), asks), Step::Tick(PERIOD), "no core is known to be idle");
     assert!(!busy.asks_review(at(10)), "what was before the process began to work says nothing");
     assert!(busy.asks_review(at(10) + REVIEW), "but now it matters");
-    let mut shared = Policy::new(at(0), Progress::Auto, true);
-    assert_eq!(shared.next(at(10), asks), Step::Tick(PERIOD), "there are more ranks than cores");
+    let mut shared = Policy::new(at(0), Progress::Auto, 2);
+    let twice = Duration::from_ms(2);
+    assert_eq!(shared.next(at(10), asks), Step::Tick(twice), "there are more ranks than cores");
     assert_eq!(policy(Progress::Off, 1).next(at(10), asks), Step::Rest);
-    let mut own = Policy::new(at(0), Progress::Dedicated(vec![3]), false);
+    let mut own = Policy::new(at(0), Progress::Dedicated(vec![3]), 1);
     assert_eq!(own.next(at(10), asks), Step::StandBy(SHORT));
 }
 
@@ -143,7 +144,7 @@ fn a_helper_that_is_off_always_rests() {
 
 #[test]
 fn on_a_dedicated_core_the_helper_polls_without_measuring_cores() {
-    let mut policy = Policy::new(at(0), Progress::Dedicated(vec![3]), true);
+    let mut policy = Policy::new(at(0), Progress::Dedicated(vec![3]), 2);
     assert_eq!(policy.next(at(10), COMPUTES), Step::Poll);
     assert_eq!(policy.next(at(5_000), COMPUTES), Step::Poll);
     assert_eq!(policy.next(at(5_010), INSIDE), Step::Peek(SHORT_DEDICATED));

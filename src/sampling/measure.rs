@@ -391,7 +391,7 @@ mod tests {
                 engine.setup().add_link(PeerId(1 - me), rail);
             }
             let rails = rails.map(|rail| Box::new(rail) as Box<dyn Driver>);
-            Node::new(engine, rails.into(), Sharing::Always, |_| {}).expect("a thread")
+            Node::new(engine, rails.into(), Sharing::Always(2), |_| {}).expect("a thread")
         })
     }
 

@@ -151,7 +151,7 @@ impl Special for Stopped {
 fn who_stood_still_for_longer_than_the_bound_finds_what_came_meanwhile() {
     let rail = Stopped::default();
     let came = rail.came.clone();
-    let node = common::node(rail, Sharing::Always);
+    let node = common::node(rail, Sharing::Always(2));
     let (begun, mut found) = (Instant::now(), 0);
     let mut request = recv(&node);
     while found < 20 {

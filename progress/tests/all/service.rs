@@ -23,7 +23,7 @@ impl Service for Cancels {
 
 fn node() -> Node {
     let engine = Engine::new(Config::default()).expect("the default strategy exists");
-    Node::new(engine, Vec::new(), Sharing::Always, |_| {}).expect("a thread")
+    Node::new(engine, Vec::new(), Sharing::Always(2), |_| {}).expect("a thread")
 }
 
 #[test]

@@ -47,7 +47,7 @@ impl Special for Silent {
 
 /// Runs this while one thread sleeps, and something is pending, so that the helper does not rest.
 fn beside_a_sleeper(rail: Silent, run: impl FnOnce(&Node)) {
-    let node = common::node(rail, Sharing::Always);
+    let node = common::node(rail, Sharing::Always(2));
     // Its receiver never answers. Besides, it carries a new limit of credit, which nothing else has to.
     let hints = Hints { synchronous: true, ..Hints::default() };
     let request = node.submit_send(&(PEER, Context(0), Tag(3)), &Segments::empty(), hints);

@@ -52,7 +52,7 @@ impl Special for Slow {
 #[test]
 fn two_threads_post_over_two_rails_at_once() {
     let works = Arc::new(Works::default());
-    let node = common::node_over(vec![Slow(works.clone()), Slow(works.clone())], Sharing::Always);
+    let node = common::node_over(vec![Slow(works.clone()), Slow(works.clone())], Sharing::Always(2));
     let send = |rail: u8| {
         let hints = Hints { rail: Some(RailId(rail)), ..Hints::default() };
         let to = (PEER, Context(u32::from(rail)), Tag(3));
@@ -106,7 +106,7 @@ fn a_message_that_is_submitted_while_another_one_leaves_gets_the_next_number() {
     // With the credit that both sides assume, no message carries a limit, which would leave from the window.
     let config = Config { credit: Config::CREDIT_MIN, ..Config::default() };
     let special = Numbers { at_work, go_on, numbers: numbers.clone() };
-    let node = common::node_of(config, vec![special], Sharing::Always);
+    let node = common::node_of(config, vec![special], Sharing::Always(2));
     let send = |tag| node.send(&(PEER, Context(0), Tag(tag)), &Segments::empty(), Hints::default());
     std::thread::scope(|scope| {
         // The first one of another thread shows that the node has several.

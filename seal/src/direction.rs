@@ -3,9 +3,10 @@
 //! The nonce of a record is its number, from 0, xored into the iv that is derived together with the key (as
 //! in TLS 1.3, RFC 8446, section 5.3). No number is used twice with one key: a link that opens again has
 //! other keys, and data that is sent again is encrypted again, under another number. After [`EPOCH`] records
-//! the key is replaced: the next secret is derived from the present one, which is then erased. So at most
-//! 16 GiB of TCP records are encrypted with one key: the advantage of an attacker against AES-GCM,
-//! (blocks)^2 / 2^129, stays below 2^-68 for each key.
+//! the key is replaced: the next secret is derived from the present one, which is then overwritten (the
+//! cipher's own copy of the key is not). So at most 16 GiB of TCP records are encrypted with one key: the
+//! advantage of an attacker against AES-GCM, (blocks)^2 / 2^129, stays below 2^-68 for each key; 2^-65 for
+//! datagrams of 64 KiB.
 
 use super::expand::expand;
 use nmad_wire::Cipher;
@@ -17,7 +18,7 @@ pub const TAG: usize = 16;
 /// Records under one key.
 pub const EPOCH: u64 = 1 << 20;
 /// Number of forged records after which a direction accepts no record any more: the bound of DTLS 1.3
-/// (RFC 9147, section 4.5.3).
+/// (RFC 9147, section 4.5.3) for one key, here for all keys of a direction together.
 const FORGED_MAX: u64 = 1 << 36;
 
 /// The error for a record that cannot be encrypted: all numbers are used, or the record is longer than the
@@ -91,8 +92,8 @@ impl Drop for Epoch {
     }
 }
 
-/// The number of one record, with the key that encrypts or decrypts it. Threads use several at once; a number
-/// is consumed by its use, so none is used for two records.
+/// The number of one record, with the key that encrypts or decrypts it. Several threads use one each at the
+/// same time; the use consumes it, so no number is used for two records.
 pub struct Number<'k> {
     aead: &'k Aead,
     number: u64,
@@ -151,8 +152,9 @@ impl Sealer {
     #[inline]
     pub fn seal(&mut self, aad: &[u8], data: &mut [u8]) -> Result<[u8; TAG], Broken> {
         self.renew();
+        let behind = self.number.checked_add(1).ok_or(Broken)?;
         let tag = self.epoch.aead.seal(self.number, aad, data)?;
-        self.number = self.number.checked_add(1).ok_or(Broken)?;
+        self.number = behind;
         Ok(tag)
     }
 
@@ -190,14 +192,15 @@ impl Unsealer {
         Unsealer { before: None, epoch: Epoch::new(0, cipher, secret), next: None, forged: 0, number: 0 }
     }
 
-    /// Decrypts the next record like [`Unsealer::open`], where records arrive in order.
+    /// Decrypts the next record like [`Unsealer::open`], where records arrive in order: after a wrong tag the
+    /// caller must end the link.
     #[inline]
     pub fn open_next<'d>(&mut self, aad: &[u8], sealed: &'d mut [u8]) -> Option<&'d mut [u8]> {
         self.number += 1;
         self.open(self.number - 1, aad, sealed)
     }
 
-    /// Decrypts the next record like [`Unsealer::open_apart`], where records arrive in order.
+    /// Decrypts the next record like [`Unsealer::open_apart`], where records arrive in order; likewise.
     #[inline]
     pub fn open_next_apart(&mut self, aad: &[u8], data: &mut [u8], tag: &[u8; TAG]) -> bool {
         self.number += 1;
@@ -205,8 +208,7 @@ impl Unsealer {
     }
 
     /// Takes the numbers of the next `count` records, where records arrive in order; fewer, or none, where
-    /// the key changes, since only [`Unsealer::open_next_apart`] changes it. If one of these records then
-    /// turns out to be forged, the caller must end the link.
+    /// the key changes: only [`Unsealer::open_next`] and [`Unsealer::open_next_apart`] change it. Likewise.
     pub fn numbers(&mut self, count: usize) -> impl Iterator<Item = Number<'_>> {
         let count = if self.number / EPOCH == self.epoch.number { count } else { 0 };
         take(&mut self.number, &self.epoch, count)
@@ -365,6 +367,7 @@ mod tests {
         drop(next);
         assert!(records.iter().zip(0..).all(|(record, number)| *record == [number; 4]));
         sealer.number = u64::MAX;
+        assert_eq!(sealer.seal(&[], &mut [1]), Err(Broken));
         assert_eq!(sealer.numbers(1).count(), 0, "all are used");
     }
 

@@ -91,8 +91,8 @@ impl Seal {
         if self.is_encrypted() { TAG } else { 0 }
     }
 
-    /// Writes the header and the tag of the next datagram, and encrypts its data. `staged` is room for the
-    /// header, the data, and room for the tag.
+    /// Writes the header and the tag of the next datagram, and encrypts its data. `staged` has room for the
+    /// header, then the data, then room for the tag. For encrypted links only.
     pub fn encrypt(&mut self, datagram: &Datagram, staged: &mut [u8]) {
         let Some(ciphers) = &mut self.ciphers else { return };
         let (head, sealed) = staged.split_at_mut(LEN);
@@ -113,6 +113,10 @@ impl Seal {
     pub fn decrypt<'b>(&mut self, datagram: &Datagram, bytes: &'b mut [u8]) -> Result<&'b mut [u8], Check> {
         let Some(ciphers) = &mut self.ciphers else { return Err(Check::Forged) };
         let sequence = self.came.expand(datagram.sequence);
+        // A flood of repeated datagrams costs no decryption.
+        if !self.came.is_new(sequence) {
+            return Err(Check::Repeated);
+        }
         let (head, sealed) = bytes.split_at_mut(LEN);
         let data = ciphers.1.open(sequence, head, sealed).ok_or(Check::Forged)?;
         if self.came.take(sequence) { Ok(data) } else { Err(Check::Repeated) }

@@ -27,6 +27,13 @@ impl Window {
         self.next.wrapping_add_signed(i64::from(ahead))
     }
 
+    /// Returns whether a number was not received before; false, too, if it is too old to tell.
+    #[inline]
+    pub fn is_new(&self, sequence: u64) -> bool {
+        let (word, bit) = (self.taken[(sequence / 64 % WORDS as u64) as usize], 1 << (sequence % 64));
+        sequence >= self.next || (self.next - sequence <= WINDOW && word & bit == 0)
+    }
+
     /// Marks a number with the right tag as received; false: it was received before, or is too old to tell.
     #[inline]
     pub fn take(&mut self, sequence: u64) -> bool {

@@ -10,7 +10,7 @@ use nmad_engine::transfer::driver::Event;
 use nmad_wire::{ChunkHeader, Control, Header, Kind, Malformed};
 
 /// Spare buffers for partial packets that a rail keeps.
-const POOLED: usize = 8;
+pub const POOLED: usize = 8;
 
 /// The state of the packet or chunk in progress.
 #[derive(Debug, Default)]

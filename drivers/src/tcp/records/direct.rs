@@ -1,8 +1,8 @@
 //! Data of chunks that is read straight into its receive region and decrypted there.
 //!
-//! One system call reads many records: their data to its places in the region, and what is between their data
-//! into buffers. So the region may have data that is not authenticated yet; only authenticated data is
-//! reported.
+//! One `readv` reads many records: their data to its places in the region, and the tags and lengths between
+//! into buffers, the *seams*. So the region may have data that is not authenticated yet; only authenticated
+//! data is reported.
 
 use super::{HEAD, LONGEST, around, each};
 use crate::tcp::stream::Broken;
@@ -57,7 +57,7 @@ impl Direct {
         Ok(())
     }
 
-    /// Moves the beginning of the first record to `partial`, since the memory will be used otherwise.
+    /// Moves the incomplete first record to `partial`, because the region is about to be closed.
     pub fn leave(&mut self, data: &[u8], partial: &mut Vec<u8>) {
         let (have, len) = (std::mem::take(&mut self.have), data.len().min(LONGEST));
         let behind_head = have.saturating_sub(HEAD);

@@ -2,10 +2,10 @@
 //!
 //! A record is the length of its data (4 B), the encrypted data, and a tag that covers both. The numbers of
 //! records are not sent, since a stream keeps their order. If records are repeated, left out, reordered or
-//! sent back to their sender, the receiver expects another number, so the tag is wrong and the link ends. A
-//! record ends behind the header of a chunk, and another one behind its data: so the bytes behind a chunk can
-//! stay encrypted until the next poll. Of the data of a chunk each record has [`LONGEST`] bytes, the last one
-//! the rest: so the receiver knows where the data of each record belongs before it has read the record.
+//! sent back to their sender, the receiver expects another number, so the tag is wrong and the link ends. No
+//! record crosses the end of the header or of the data of a chunk: so the bytes behind a chunk stay encrypted
+//! until the next poll. The data of a chunk is cut every [`LONGEST`] bytes: so the receiver knows where the
+//! data of each record belongs before it has read the record.
 
 mod direct;
 mod sealing;
@@ -37,7 +37,7 @@ fn record_len(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
     let Some(head) = bytes.first_chunk::<HEAD>() else { return Ok(None) };
     match u32::from_le_bytes(*head) as usize {
         len @ 1..=LONGEST => Ok(Some(around(len))),
-        _ => Err(Malformed("record of an invalid length (does the peer encrypt the link?)")),
+        _ => Err(Malformed("record of an invalid length (was it changed on its way?)")),
     }
 }
 

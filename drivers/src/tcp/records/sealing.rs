@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 /// Bytes that are encrypted before a system call sends them: few enough to stay in the caches.
 const AT_ONCE: usize = 4 * around(LONGEST);
 
-/// Stands for the end of an order whose last record is not complete.
+/// Stands for the end of an order whose last record is still being filled.
 const UNKNOWN: usize = usize::MAX;
 
 /// Encrypts the stream that one side sends.
@@ -27,7 +27,7 @@ pub struct Sealing {
     lens: Vec<usize>,
     /// Number of bytes of the records that the kernel has taken.
     written: usize,
-    /// Orders whose last byte is in these records, each with the end of its last record.
+    /// Orders that are entirely in these records, each with the end of its last record.
     orders: VecDeque<(usize, Order)>,
 }
 
@@ -178,7 +178,7 @@ impl Sealing {
         };
         lens.clear();
         if !is_right {
-            // Plaintext must not stay in the buffer. A direction ends after 2^64 records.
+            // Plaintext must not be sent. A direction ends after 2^64 records.
             bytes.clear();
             return Err(Errno::OVERFLOW);
         }

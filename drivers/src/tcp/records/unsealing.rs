@@ -7,7 +7,7 @@ use super::direct::Direct;
 use super::{HEAD, LONGEST, record_len, whole};
 use crate::tcp::read::{AHEAD, Ended, PacketPoll, ReadResult, nothing, poll_once};
 use crate::tcp::scratch::{Kept, Scratch};
-use crate::tcp::stream::{Broken, Place, Stream, is_packet};
+use crate::tcp::stream::{Broken, POOLED, Place, Stream, is_packet};
 use crate::tcp::sys;
 use nmad_engine::packet::RegionId;
 use nmad_engine::transfer::driver::Event;
@@ -194,8 +194,10 @@ impl Unsealing {
         }
         let mut record = std::mem::take(&mut self.partial);
         let stops = self.take(&mut record, stream, place, report)?;
-        record.clear();
-        place.pool.push(record);
+        if place.pool.len() < POOLED {
+            record.clear();
+            place.pool.push(record);
+        }
         Ok(stops)
     }
 

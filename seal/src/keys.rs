@@ -61,8 +61,9 @@ impl Keys {
         &self.secrets.confirmation
     }
 
-    /// Returns the ciphers for sending and for receiving; `is_attempt`: this side opened the connection. Must be
-    /// called once for each connection: the numbers of a second sealer would begin at 0 under the same key.
+    /// Returns the ciphers for sending and for receiving; `is_attempt`: this side opened the connection. Must
+    /// be called once for each connection: the numbers of a second sealer would begin at 0 under the same
+    /// key.
     pub fn directions(&self, is_attempt: bool) -> (Sealer, Unsealer) {
         let Secrets { connecting, answering, .. } = *self.secrets;
         let (ours, theirs) = if is_attempt { (connecting, answering) } else { (answering, connecting) };

@@ -136,8 +136,8 @@ impl Outbox {
         self.queue.is_empty() && self.sealing.as_ref().is_none_or(|sealing| sealing.is_empty())
     }
 
-    /// A measure of progress, which nearly always changes with a write: number of orders left, and bytes written
-    /// of the first.
+    /// A measure of progress, which nearly always changes with a write: number of orders left, and bytes
+    /// written of the first.
     pub fn written(&self) -> (usize, u64) {
         let (orders, bytes) = self.sealing.as_ref().map_or((0, 0), |sealing| sealing.written());
         (self.queue.len() + orders, self.written + bytes)

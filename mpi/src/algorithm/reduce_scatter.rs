@@ -33,6 +33,12 @@ impl ReduceScatter {
         self.bounds[rank + 1] - self.bounds[rank]
     }
 
+    /// A part of it, as far as its cost is concerned: one in `parts` of the operands.
+    fn of_level(&self, parts: usize) -> ReduceScatter {
+        let operands = Operands { count: self.operands.count / parts as i64, ..self.operands.clone() };
+        ReduceScatter { from: self.from, into: self.into, operands, bounds: Box::default() }
+    }
+
     fn has_equal_parts(&self) -> bool {
         self.bounds.windows(2).all(|pair| pair[1] - pair[0] == self.count(0))
     }
@@ -194,39 +200,64 @@ fn halving(problem: &ReduceScatter, team: &Team, builder: &mut Builder) {
     builder.copy(operands.part(source, &problem.part(me)), into, &[]);
 }
 
+/// What the ranks of a node do first, and what it is predicted to take: the parts of all nodes at once, for
+/// which they are put in another order, or those of one node after the other.
+fn within_nodes(problem: &ReduceScatter, team: &Team, cost: &Cost) -> (Within, f64) {
+    let ([local, _], nodes) = (team.shapes(), team.node_count());
+    let at_once = problem.of_level(1).inner_cost(local, cost) + cost.copy(team, problem.len());
+    let in_turn = nodes as f64 * problem.of_level(nodes).inner_cost(local, cost);
+    if at_once < in_turn { (Within::AtOnce, at_once) } else { (Within::InTurn, in_turn) }
+}
+
+enum Within {
+    AtOnce,
+    InTurn,
+}
+
 fn two_level_cost(problem: &ReduceScatter, team: &Team, cost: &Cost) -> f64 {
-    let ([local, _], column) = (team.shapes(), team.column());
-    let within = |level: &Team, parts: usize| {
-        let operands = Operands { count: problem.operands.count / parts as i64, ..problem.operands.clone() };
-        let (from, into) = (problem.from, problem.into);
-        ReduceScatter { from, into, operands, bounds: Box::default() }.inner_cost(level, cost)
-    };
-    within(local, 1) + within(column, local.size()) + cost.copy(team, problem.len())
+    let between = problem.of_level(team.crowd()).inner_cost(team.column(), cost);
+    within_nodes(problem, team, cost).1 + between
 }
 
 /// The ranks of a node first combine the parts of the ranks at the same place on all nodes, then these
 /// combine what the nodes have: what leaves a node is one vector, not one of each rank.
 fn two_level(problem: &ReduceScatter, team: &Team, context: &Context<'_>, builder: &mut Builder) {
     let Grid { local, column } = team.grid();
-    let (operands, context, count) = (&problem.operands, context.within(), problem.count(0));
+    let (operands, inner, count) = (&problem.operands, context.within(), problem.count(0));
     let (nodes, places) = (column.size() as i64, local.size() as i64);
-    let datatype = operands.operator.datatype();
-    let rows = problem.scratch(operands.count, builder);
-    for place in 0..places {
-        let from = operands.at(problem.from, place * count);
-        let stride = places * count * datatype.extent();
-        let parts = Datatype::hvector(Form::Large, nodes, count, stride, datatype);
-        let parts = Place::elements(from, 1, &parts.expect("neither a number nor a length is negative"));
-        let row = place * nodes * count..(place + 1) * nodes * count;
-        builder.copy(parts, operands.part(rows, &row), &[]);
-    }
     let level = |from: Spot, into: Spot, (parts, each): (i64, i64)| {
         let operands = Operands { count: parts * each, ..operands.clone() };
         ReduceScatter { from, into, operands, bounds: (0..=parts).map(|part| part * each).collect() }
     };
     let of_node = problem.scratch(nodes * count, builder);
-    let within = level(rows, of_node, (places, nodes * count));
-    builder.stage(1, |builder| within.build(&local, &context, builder));
+    match within_nodes(problem, team, context.cost).0 {
+        Within::AtOnce => {
+            let rows = by_place(problem, (nodes, places), builder);
+            let within = level(rows, of_node, (places, nodes * count));
+            builder.stage(1, |builder| within.build(&local, &inner, builder));
+        }
+        Within::InTurn => (0..nodes).for_each(|node| {
+            let from = operands.at(problem.from, node * places * count);
+            let within = level(from, operands.at(of_node, node * count), (places, count));
+            builder.stage(1, |builder| within.build(&local, &inner, builder));
+        }),
+    }
     let between = level(of_node, problem.into, (nodes, count));
-    builder.stage(2, |builder| between.build(&column, &context, builder));
+    builder.stage(2, |builder| between.build(&column, &inner, builder));
+}
+
+/// Our operands in another order: those of the ranks at the same place on all nodes follow each other.
+fn by_place(problem: &ReduceScatter, (nodes, places): (i64, i64), builder: &mut Builder) -> Spot {
+    let (operands, count) = (&problem.operands, problem.count(0));
+    let datatype = operands.operator.datatype();
+    let rows = problem.scratch(operands.count, builder);
+    for place in 0..places {
+        let stride = places * count * datatype.extent();
+        let parts = Datatype::hvector(Form::Large, nodes, count, stride, datatype);
+        let parts = parts.expect("neither a number nor a length is negative");
+        let from = Place::elements(operands.at(problem.from, place * count), 1, &parts);
+        let row = place * nodes * count..(place + 1) * nodes * count;
+        builder.copy(from, operands.part(rows, &row), &[]);
+    }
+    rows
 }

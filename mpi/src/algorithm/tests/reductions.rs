@@ -108,8 +108,8 @@ fn allreduce_takes_the_operators_of_the_standard() {
     });
 }
 
-fn reduce_scatter(reduction: &Reduction, part: fn(usize) -> i64, in_place: bool) {
-    try_all(&SIZES, Some(&reduction.operator), |size| {
+fn reduce_scatter(sizes: &[usize], reduction: &Reduction, part: fn(usize) -> i64, in_place: bool) {
+    try_all(sizes, Some(&reduction.operator), |size| {
         let ends = (0..size).scan(0, |end, rank| {
             *end += part(rank);
             Some(*end)
@@ -141,10 +141,18 @@ fn reduce_scatter(reduction: &Reduction, part: fn(usize) -> i64, in_place: bool)
 fn reduce_scatter_gives_each_its_part() {
     for reduction in reductions() {
         for in_place in [false, true] {
-            reduce_scatter(&reduction, |_| 3, in_place);
-            reduce_scatter(&reduction, |_| 0, in_place);
-            reduce_scatter(&reduction, |rank| (rank as i64 * 3) % 4, in_place);
+            reduce_scatter(&SIZES, &reduction, |_| 3, in_place);
+            reduce_scatter(&SIZES, &reduction, |_| 0, in_place);
+            reduce_scatter(&SIZES, &reduction, |rank| (rank as i64 * 3) % 4, in_place);
         }
+    }
+}
+
+/// With two levels, a node combines parts that are long for the ranks of one node after the other.
+#[test]
+fn reduce_scatter_gives_each_its_long_part() {
+    for in_place in [false, true] {
+        reduce_scatter(&[6, 9], &reductions()[0], |_| 20_000, in_place);
     }
 }
 

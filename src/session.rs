@@ -202,9 +202,8 @@ impl Session {
 
     /// Every rank must be reachable over some rail.
     fn check_reach(&self) -> Result<(), SessionError> {
-        let missing =
-            |&rank: &u32| self.node.with(|engine| engine.inspect().peer_view(PeerId(rank)).is_none());
-        let Some(rank) = (0..self.size).find(missing) else { return Ok(()) };
+        let missing = |engine: &Engine| (0..self.size).find(|&rank| !engine.inspect().reaches(PeerId(rank)));
+        let Some(rank) = self.node.with(|engine| missing(engine)) else { return Ok(()) };
         Err(SessionError::Rail(format!(
             "no rail of rank {} shares a subnet with one of rank {rank} (rails: {}); \
              choose interfaces with NMAD_RAILS",

@@ -63,13 +63,17 @@ impl Engine {
         let (from, taken) = match event {
             Event::Arrived { from, packet } => (from, self.on_packet(now, rail, from, packet)),
             Event::Landed { from, number, ack, region, offset, len, kept } => {
+                self.meet(from);
                 self.note_arrival(rail, from, len);
                 self.on_ack(now, rail, from, ack, 0);
                 self.on_number(now, rail, from, number);
                 self.rails[rail.index()].counters.chunks_in += 1;
                 (from, if kept { self.on_landed(from, region, offset, len) } else { Ok(()) })
             }
-            Event::Pushed { from, request, len } => (from, self.on_pushed(rail, from, request, len)),
+            Event::Pushed { from, request, len } => {
+                self.meet(from);
+                (from, self.on_pushed(rail, from, request, len))
+            }
             other => return self.on_link_event(now, rail, other),
         };
         if let Err(why) = taken {
@@ -85,12 +89,21 @@ impl Engine {
             Event::Moved { peer } => {
                 self.peers.link_mut(peer, rail).into_iter().for_each(Link::moved);
             }
-            Event::Carrier { peer, lost } => self.on_carrier(now, rail, peer, lost),
+            Event::Carrier { peer, lost } => {
+                self.meet(peer);
+                self.on_carrier(now, rail, peer, lost);
+            }
             Event::Buffers { peer, len } => {
                 self.peers.link_mut(peer, rail).into_iter().for_each(|l| l.buffers = len);
             }
-            Event::Up { peer, remote } => self.on_up(now, rail, peer, remote),
-            Event::Lost { peer, why, unsent } => self.on_lost(now, rail, peer, &why, unsent),
+            Event::Up { peer, remote } => {
+                self.meet(peer);
+                self.on_up(now, rail, peer, remote);
+            }
+            Event::Lost { peer, why, unsent } => {
+                self.meet(peer);
+                self.on_lost(now, rail, peer, &why, unsent);
+            }
             Event::Arrived { .. } | Event::Landed { .. } | Event::Pushed { .. } => {}
         }
     }
@@ -147,7 +160,9 @@ impl Engine {
     ) -> Result<Option<bool>, Wrong> {
         let Engine { peers, rails, .. } = self;
         let peer = peers.get_mut(from);
-        let Some(peer) = peer.filter(|peer| !peer.is_gone()) else { return Ok(None) };
+        let Some(peer) = peer.filter(|peer| !peer.is_gone()) else {
+            return self.on_first_header(now, rail, from, header);
+        };
         let counters = &mut rails[rail.index()].counters;
         counters.packets_in += 1;
         match header.kind {
@@ -184,6 +199,18 @@ impl Engine {
         Ok(None)
     }
 
+    /// The first header of a peer that is made now, or one of a peer that is lost.
+    #[cold]
+    fn on_first_header(
+        &mut self,
+        now: Instant,
+        rail: RailId,
+        from: PeerId,
+        header: &Header,
+    ) -> Result<Option<bool>, Wrong> {
+        if self.meet(from) { self.on_header(now, rail, from, header) } else { Ok(None) }
+    }
+
     /// With several rails, records bytes that arrived, so that the sender can measure the time of each
     /// rail.
     #[inline]
@@ -207,6 +234,7 @@ impl Engine {
     /// Sends a peer an acknowledgement, or opens its links: either ends the sleep of its thread that waits.
     /// For ranks that see a change in memory that they share.
     pub fn wake(&mut self, id: PeerId) {
+        self.meet(id);
         let Some(peer) = self.peer_mut(id) else { return };
         if let Some(link) = peer.links.iter_mut().find(|link| !link.lossy && link.is_up()) {
             link.rx.wanted = true;

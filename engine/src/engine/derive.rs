@@ -78,8 +78,8 @@ impl Peer {
         let guess = known.min().unwrap_or(BANDWIDTH_GUESS);
         for link in self.links.iter_mut().filter(|link| !link.forecast.is_measured()) {
             let limits = limits(link);
-            link.forecast = match &rails[link.rail.index()].profile {
-                Some(profile) => Forecast::new(profile.clone()),
+            link.forecast = match rails[link.rail.index()].profiles.of(self.id) {
+                Some(sampled) => sampled.fresh(),
                 None if limits.bandwidth > 0 || guess == BANDWIDTH_GUESS => {
                     rails[link.rail.index()].nominal.fresh()
                 }

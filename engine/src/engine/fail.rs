@@ -419,12 +419,14 @@ impl Setup<'_> {
     /// Declares a peer failed that the layer above knows to be dead: every request that needs it ends
     /// with an error, and nothing that it still sends is taken.
     pub fn declare_failed(&mut self, id: PeerId, why: &str) {
+        self.0.meet(id);
         self.0.end_peer(id, why);
     }
 
     /// Gives up a link for good, over which nothing comes any more; false: it is the last one to the peer,
     /// and stays.
     pub fn abandon(&mut self, id: PeerId, rail: RailId, why: &str) -> bool {
+        self.0.meet(id);
         let is_other = |link: &Link| link.rail != rail && link.is_there();
         if !self.0.peer(id).is_some_and(|peer| peer.links.iter().any(is_other)) {
             return false;

@@ -43,7 +43,10 @@ impl Engine {
         let Engine { peers, config, rails, observers, .. } = self;
         let peer = peers.get_mut(to);
         let Some(peer) = peer.filter(|peer| !peer.is_gone()) else {
-            return self.refuse(envelope);
+            return match self.meet(to) {
+                true => self.send_as((to, context, tag), data, hints, refused),
+                false => self.refuse(envelope),
+            };
         };
         if let Some(chosen) = hints.strategy {
             peer.strategies.add(to, chosen, &config.registry);

@@ -10,12 +10,14 @@ use crate::schedule::feed::Feed;
 use crate::schedule::registry::{Registry, UnknownStrategy};
 use crate::schedule::strategies::Strategies;
 use crate::schedule::strategy::Strategy;
+use crate::transfer::congestion::Scheme;
 use crate::transfer::driver::Limits;
 use crate::transfer::link::Link;
 use crate::transfer::rail::Rail;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use nmad_wire::Frame;
 
 impl<'a> Inspect<'a> {
@@ -34,6 +36,68 @@ impl<'a> Inspect<'a> {
         let nothing = PeerView { links_up: 0, backlog: 0, body_backlog: 0, in_flight: 0 };
         let is_still = self.peer_view(id).is_none_or(|view| PeerView { links_up: 0, ..view } == nothing);
         is_still && self.0.rails.iter().all(|rail| rail.prepared.as_ref().is_none_or(|other| other.to != id))
+    }
+}
+
+impl Engine {
+    /// Makes a peer that is in reach; false: it is made, or cannot be reached.
+    #[inline]
+    pub(crate) fn meet(&mut self, id: PeerId) -> bool {
+        self.peers.get(id).is_none() && self.make(id)
+    }
+
+    #[cold]
+    fn make(&mut self, id: PeerId) -> bool {
+        let Some(peer) = self.in_reach(id) else { return false };
+        let rails: Vec<RailId> = peer.links.iter().map(|link| link.rail).collect();
+        self.peers.insert(peer);
+        self.look_after(id, rails);
+        true
+    }
+
+    /// Returns a peer that is in reach as it would be made now.
+    fn in_reach(&self, id: PeerId) -> Option<Peer> {
+        let rails = self.peers.in_reach(id);
+        let mut peer: Option<Peer> = None;
+        for rail in rails {
+            let peer = peer.get_or_insert_with(|| {
+                let strategy =
+                    self.config.registry.make(&self.config.strategy).expect("checked in Engine::new");
+                let fixed = Fixed::of(&self.config, id);
+                Peer::new(id, Strategies::new(id, strategy), self.config.credit, fixed)
+            });
+            peer.add_link(&self.rails[rail.index()], rail, self.config.congestion);
+        }
+        peer.as_mut().into_iter().for_each(|peer| peer.derive_way(&self.rails));
+        peer
+    }
+
+    /// Begins to time new links to a peer, and to watch the peer if it has several.
+    fn look_after(&mut self, id: PeerId, rails: impl IntoIterator<Item = RailId>) {
+        let is_lossy = |rail: &RailId| self.rails[rail.index()].limits.lossy;
+        self.timed.extend(rails.into_iter().filter(is_lossy).map(|rail| (id, rail)));
+        if self.peer(id).is_some_and(|peer| peer.links.len() > 1) {
+            self.observers.watched.add(id);
+        }
+    }
+}
+
+impl Inspect<'_> {
+    /// Answers from a peer, or from one that is in reach as it would be made now.
+    pub(crate) fn with_peer<R>(self, id: PeerId, answer: impl FnOnce(&Peer) -> R) -> Option<R> {
+        match self.0.peer(id) {
+            Some(peer) => Some(answer(peer)),
+            None => Some(answer(&self.0.in_reach(id)?)),
+        }
+    }
+}
+
+impl Peer {
+    fn add_link(&mut self, rail: &Rail, id: RailId, congestion: Scheme) {
+        let forecast = rail.nominal.fresh();
+        // Links are few and never grow: reserve no spare capacity.
+        self.links.reserve_exact(1);
+        self.links.push(Link::new(id, rail.limits.lossy, forecast, congestion));
     }
 }
 
@@ -85,26 +149,14 @@ impl Setup<'_> {
     }
 
     /// Declares that this peer can be reached over this rail. Nothing is opened before there is data to
-    /// send.
+    /// send, and the peer is made when something is first done with it.
     pub fn add_link(&mut self, peer: PeerId, rail: RailId) {
-        let Engine { peers, rails, config, timed, observers, .. } = &mut *self.0;
-        let limits = rails[rail.index()].limits;
-        let peer = peers.get_or_insert(peer, || {
-            let strategy = config.registry.make(&config.strategy).expect("checked in Engine::new");
-            Peer::new(peer, Strategies::new(peer, strategy), config.credit, Fixed::of(config, peer))
-        });
-        if peer.link(rail).is_none() {
-            let forecast = rails[rail.index()].nominal.fresh();
-            // Links are few and never grow: reserve no spare capacity.
-            peer.links.reserve_exact(1);
-            peer.links.push(Link::new(rail, limits.lossy, forecast, config.congestion));
-            peer.derive_way(rails);
-            if limits.lossy {
-                timed.push((peer.id, rail));
-            }
-            if peer.links.len() == 2 {
-                observers.watched.add(peer.id);
-            }
+        let Engine { peers, rails, config, .. } = &mut *self.0;
+        let Some(made) = peers.get_mut(peer) else { return peers.note(peer, rail) };
+        if made.link(rail).is_none() {
+            made.add_link(&rails[rail.index()], rail, config.congestion);
+            made.derive_way(rails);
+            self.0.look_after(peer, [rail]);
         }
     }
 
@@ -119,6 +171,7 @@ impl Setup<'_> {
     /// No strategy has that name.
     pub fn set_strategy(&mut self, peer: Option<PeerId>, name: &str) -> Result<(), UnknownStrategy> {
         let made = self.0.config.registry.make(name)?;
+        peer.into_iter().for_each(|id| _ = self.0.meet(id));
         if peer.is_none() {
             self.0.config.strategy = String::from(name);
             self.0.chooser = Some(made).filter(|strategy| strategy.chooses());
@@ -139,10 +192,8 @@ impl Setup<'_> {
     /// host and all peers on the rail, including those added later. Without a profile, nominal figures are
     /// used.
     pub fn set_profile(&mut self, rail: RailId, peer: Option<PeerId>, profile: Arc<Profile>) {
-        if peer.is_none()
-            && let Some(rail) = self.0.rails.get_mut(rail.index())
-        {
-            rail.profile = Some(profile.clone());
+        if let Some(rail) = self.0.rails.get_mut(rail.index()) {
+            rail.profiles.set(peer, profile.clone());
         }
         for other in self.0.peers.iter_mut().filter(|p| peer.is_none_or(|id| p.id == id)) {
             if let Some(link) = other.link_mut(rail) {
@@ -158,6 +209,7 @@ impl Setup<'_> {
     /// while nothing is in flight between them. If the rail dies meanwhile, messages of the measurement are
     /// lost.
     pub fn measure(&mut self, peer: PeerId, rail: Option<RailId>) {
+        self.0.meet(peer);
         if let Some(peer) = self.0.peers.get_mut(peer) {
             peer.only = rail;
             peer.derive_way(&self.0.rails);
@@ -185,6 +237,7 @@ impl Setup<'_> {
 
     /// Removes a peer: requests that need it end with [`crate::Error::PeerLost`], and its links are closed.
     pub fn forget(&mut self, id: PeerId) {
+        self.0.meet(id);
         let Some(peer) = self.0.peer_mut(id) else { return };
         if peer.standing == Standing::Here {
             peer.standing = Standing::Leaving;

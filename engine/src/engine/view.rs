@@ -122,10 +122,14 @@ impl<'a> Inspect<'a> {
         self.0.rails.get(rail.index()).map(|rail| rail.counters).unwrap_or_default()
     }
 
+    /// Whether a peer can be reached over some rail, or could be.
+    pub fn reaches(self, peer: PeerId) -> bool {
+        self.0.peer(peer).is_some() || self.0.peers.in_reach(peer).next().is_some()
+    }
+
     /// Returns the state of a peer; `None` if it is unknown.
     pub fn peer_view(self, peer: PeerId) -> Option<PeerView> {
-        let peer = self.0.peer(peer)?;
-        Some(PeerView {
+        self.with_peer(peer, |peer| PeerView {
             links_up: peer.links.iter().filter(|link| link.is_up()).count(),
             backlog: peer.window.backlog(),
             body_backlog: peer.bodies.iter().map(|body| body.remaining()).sum(),
@@ -135,13 +139,13 @@ impl<'a> Inspect<'a> {
 
     /// Returns the state of the link of a rail to a peer; `None`: the rail does not reach the peer.
     pub fn link(self, peer: PeerId, rail: RailId) -> Option<LinkView> {
-        let link = self.0.peer(peer)?.link(rail)?;
-        Some(match (link.state, link.remote) {
+        let view = |link: &Link| match (link.state, link.remote) {
             (State::Up, Some(remote)) => LinkView::Up { remote },
             (State::Left, _) => LinkView::Left,
             (State::Dead, _) => LinkView::Dead,
             _ => LinkView::Opening,
-        })
+        };
+        self.with_peer(peer, |peer| peer.link(rail).map(view))?
     }
 
     /// Returns when the pump has to run even without an event or call: a rail becomes idle while data
@@ -176,11 +180,16 @@ impl<'a> Inspect<'a> {
 
     /// Returns the forecast of a rail to a peer; `None` if there is no link.
     pub fn forecast(self, rail: RailId, peer: PeerId) -> Option<&'a Forecast> {
-        Some(&self.0.peer(peer)?.link(rail)?.forecast)
+        if let Some(peer) = self.0.peer(peer) {
+            return Some(&peer.link(rail)?.forecast);
+        }
+        self.0.peers.in_reach(peer).find(|other| *other == rail)?;
+        let rail = &self.0.rails[rail.index()];
+        Some(rail.profiles.of(peer).unwrap_or(&rail.nominal))
     }
 
     /// Returns the length in bytes of the longest eager message to a peer; `None` if the peer is unknown.
     pub fn eager_max(self, peer: PeerId) -> Option<usize> {
-        Some(self.0.peer(peer)?.way.eager_max)
+        self.with_peer(peer, |peer| peer.way.eager_max)
     }
 }

@@ -66,14 +66,15 @@ pub struct InForce {
 impl Inspect<'_> {
     /// Returns the thresholds in force for messages to a peer; `None`: the peer is unknown.
     pub fn in_force(self, peer: PeerId) -> Option<InForce> {
-        let peer = self.0.peer(peer)?;
-        let open = peer.used().map(|(_, link)| link).filter(|link| link.is_up());
-        Some(InForce {
-            eager_max: peer.way.eager_max,
-            is_eager_max_set: peer.fixed.eager_max.is_some(),
-            is_in_place_min_set: peer.fixed.in_place_min.is_some(),
-            reads: peer.way.read_lens,
-            rails: open.map(|link| of(peer, link)).collect(),
+        self.with_peer(peer, |peer| {
+            let open = peer.used().map(|(_, link)| link).filter(|link| link.is_up());
+            InForce {
+                eager_max: peer.way.eager_max,
+                is_eager_max_set: peer.fixed.eager_max.is_some(),
+                is_in_place_min_set: peer.fixed.in_place_min.is_some(),
+                reads: peer.way.read_lens,
+                rails: open.map(|link| of(peer, link)).collect(),
+            }
         })
     }
 }

@@ -69,6 +69,7 @@ impl Engine {
         (act, len): (Act, u64),
         keys: &Keys,
     ) -> Option<(RailId, Key)> {
+        self.meet(to);
         let peer = self.peer(to).filter(|peer| !peer.is_gone())?;
         let reaches = |link: &Link| match self.rails[link.rail.index()].limits.remote {
             RemoteAccess::Network(atomics) => !act.is_atomic() || atomics != Atomics::None,
@@ -135,8 +136,7 @@ impl Inspect<'_> {
     /// Whether the calling thread can copy to and from the memory of a peer itself; the rails' limits
     /// report it.
     pub fn copies(self, to: PeerId) -> bool {
-        let peer = self.0.peer(to).filter(|peer| !peer.is_gone());
-        let mut links = peer.iter().flat_map(|peer| &peer.links);
-        links.any(|link| self.0.rails[link.rail.index()].limits.remote == RemoteAccess::Copies)
+        let copies = |link: &Link| self.0.rails[link.rail.index()].limits.remote == RemoteAccess::Copies;
+        self.with_peer(to, |peer| !peer.is_gone() && peer.links.iter().any(copies)).unwrap_or(false)
     }
 }

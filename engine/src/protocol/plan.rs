@@ -43,11 +43,15 @@ impl Engine {
 impl Inspect<'_> {
     /// Returns the plan that a message would get now; `None`: the peer is unknown or lost.
     pub fn plan(self, to: To, len: u64, hints: Hints, caller: Caller, now: Instant) -> Option<Plan> {
-        let peer = self.0.peer(to.0).filter(|peer| !peer.is_gone())?;
         let wanted = Wanted { len, hints, caller };
+        self.with_peer(to.0, |peer| (!peer.is_gone()).then(|| self.plan_for(peer, to, wanted, now)))?
+    }
+
+    fn plan_for(self, peer: &Peer, to: To, wanted: Wanted, now: Instant) -> Plan {
+        let Wanted { len, hints, .. } = wanted;
         let nodes = (&self.0.rails[..], &self.0.other_cores);
         if let Some((plan, _)) = peer.at_once(nodes, self.0.config.chunk, wanted, &mut || now) {
-            return Some(plan);
+            return plan;
         }
         let message = self.0.message(peer, to, len, hints);
         let mut protocol = peer.cheapest(&message).protocol;
@@ -59,21 +63,23 @@ impl Inspect<'_> {
                 protocol = Protocol::EagerZcopy;
             }
         }
-        Some(Plan { protocol, rail: peer.wished(hints.rail), place: 0 })
+        Plan { protocol, rail: peer.wished(hints.rail), place: 0 }
     }
 
     /// Returns the cost of a message with each protocol that fits, the cheapest first.
     pub fn quotes(self, to: To, len: u64, hints: Hints) -> Vec<Quote> {
-        let Some(peer) = self.0.peer(to.0).filter(|peer| !peer.is_gone()) else { return Vec::new() };
-        let message = self.0.message(peer, to, len, hints);
-        let mut costs: Vec<_> = peer.costs(&message).collect();
-        costs.sort_by_key(|(cost, _)| *cost);
         let quote = |(Cost { is_beyond, ns }, rules): (Cost, &Rules)| Quote {
             protocol: rules.protocol,
             predicted_ns: ns,
             is_within: !is_beyond,
         };
-        costs.into_iter().map(quote).collect()
+        let quotes = |peer: &Peer| {
+            let message = self.0.message(peer, to, len, hints);
+            let mut costs: Vec<_> = peer.costs(&message).collect();
+            costs.sort_by_key(|(cost, _)| *cost);
+            costs.into_iter().map(quote).collect()
+        };
+        self.with_peer(to.0, |peer| (!peer.is_gone()).then(|| quotes(peer))).flatten().unwrap_or_default()
     }
 
     /// Whether it pays to poll the rails before a message is sent: it could be pushed now, but credit is

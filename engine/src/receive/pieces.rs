@@ -18,6 +18,7 @@ impl Packing {
     pub fn pack(&mut self, engine: &mut Engine, data: Segments, hints: Hints) -> RequestId {
         let Packing { to, context, tag, .. } = *self;
         let Some(first) = self.first else {
+            engine.meet(to);
             self.first = engine.peer_mut(to).map(|peer| peer.flows.of(context.0).send_next);
             return engine.send(to, context, tag, data, Hints { unordered: false, ..hints });
         };

@@ -56,6 +56,7 @@ impl Engine {
         }
         if let Source::Peer(peer) = from
             && self.peer(peer).is_none_or(|peer| peer.is_gone())
+            && !self.meet(peer)
         {
             return self.fail_request(request, Error::PeerLost(peer));
         }

@@ -124,10 +124,48 @@ pub(crate) struct Rail {
     least_cost: Low,
     /// A packet that was built in advance and waits until the rail is idle.
     pub(crate) prepared: Option<Prepared>,
-    /// The measured profile, for links that are added later.
-    pub(crate) profile: Option<Arc<Profile>>,
+    /// The measured profiles, for links that are made later.
+    pub(crate) profiles: Profiles,
     /// Forecast by nominal bandwidth and latency; shared by all peers.
     pub(crate) nominal: Forecast,
+}
+
+/// The measured profiles of a rail, each for some peers.
+#[derive(Debug, Default)]
+pub(crate) struct Profiles {
+    /// The profile for all peers without one of their own.
+    general: Option<Forecast>,
+    /// The others, each once: peers at the same distance have the same.
+    own: Vec<Forecast>,
+    /// The place of each peer's among these, from one; 0: none.
+    of: Vec<u16>,
+}
+
+impl Profiles {
+    /// Sets the profile for one peer, or for all.
+    pub(crate) fn set(&mut self, peer: Option<PeerId>, profile: Arc<Profile>) {
+        let Some(PeerId(peer)) = peer else {
+            *self = Profiles { general: Some(Forecast::new(profile)), ..Profiles::default() };
+            return;
+        };
+        let is_it = |other: &Forecast| Arc::ptr_eq(other.profile(), &profile);
+        let place = self.own.iter().position(is_it).unwrap_or_else(|| {
+            self.own.push(Forecast::new(profile));
+            self.own.len() - 1
+        });
+        let peer = peer as usize;
+        if self.of.len() <= peer {
+            self.of.resize(peer + 1, 0);
+        }
+        // More profiles than distances are not expected; those beyond are left out.
+        self.of[peer] = u16::try_from(place + 1).unwrap_or(0);
+    }
+
+    /// Returns the forecast by the profile for a peer, without observations.
+    pub(crate) fn of(&self, PeerId(peer): PeerId) -> Option<&Forecast> {
+        let place = self.of.get(peer as usize).copied().unwrap_or(0);
+        self.own.get(usize::from(place).wrapping_sub(1)).or(self.general.as_ref())
+    }
 }
 
 /// Predicts when the wire of a rail becomes idle, including the orders given to other rails on that wire.
@@ -167,7 +205,7 @@ impl Rail {
             post_cost: Duration::ZERO,
             least_cost: Low::default(),
             prepared: None,
-            profile: None,
+            profiles: Profiles::default(),
             nominal: Forecast::nominal(limits.latency_ns, limits.bandwidth, BANDWIDTH_GUESS),
         }
     }

@@ -13,10 +13,10 @@ fn cost(what: impl FnOnce()) -> usize {
 }
 
 #[test]
-fn an_idle_peer_costs_less_than_4_kib() {
+fn an_idle_peer_costs_less_than_32_b() {
     let mut lone = Lone::new(0..1, Config::default());
     let bytes = cost(|| (1..=1_000).for_each(|peer| lone.engine.setup().add_link(PeerId(peer), lone::RAIL)));
-    assert!(bytes / 1_000 < 4 << 10, "{} B", bytes / 1_000);
+    assert!(bytes / 1_000 < 32, "{} B", bytes / 1_000);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 /* Small records of one file, which all ranks write in turn, each by itself with a call for each record; another rank reads
  * each of them after both have called MPI_File_sync, and overwrites it, and the first one looks again. With two ranks a host
- * in turns, the other rank is on another host. Prints a line for each check, and the time of the first pass.
+ * in turns, the other rank is on another host. Prints a line for each check, and the times of the first pass.
  *   records FILE MB [BYTES [SECONDS]]
  * MB are the megabytes of all ranks, BYTES those of a record (1000). After SECONDS no rank writes further records; then they
  * are read once and not overwritten. What the file holds in the end depends on MB and BYTES only. */
@@ -116,7 +116,10 @@ int main(int argc, char **argv)
     if (rank == 0)
         printf("time: %.1f MB in records of %ld B by %d ranks written and synchronised in %.2f s: %.2f MB/s\n",
                1e-6 * sum * bytes, bytes, ranks, end - begin, 1e-6 * sum * bytes / (end - begin));
+    begin = MPI_Wtime();
     check(read_records(other, least, 1), "records that another rank has written");
+    if (rank == 0)
+        printf("time: read in %.2f s: %.2f MB/s\n", MPI_Wtime() - begin, 1e-6 * sum * bytes / (MPI_Wtime() - begin));
     if (seconds == 0) {
         MPI_Barrier(MPI_COMM_WORLD);
         write_records(other, count, 2, 0);

@@ -197,7 +197,11 @@ pub(crate) fn close(handle: &mut handle::File) -> Result<()> {
     // All accesses have ended before the file may be removed.
     let near = file.push_near();
     let together = file.together(&[0]);
-    let written = lock(&file.owner).cache.hand_over(&file.disk);
+    let mut written = lock(&file.owner).cache.hand_over(&file.disk);
+    if !file.is_coherent() && file.amode.writes() {
+        // A process of another node finds it when this call has returned there.
+        written = written.and(file.disk.sync());
+    }
     if let Err(lost) = together {
         // Others may go on: this process serves its regions as long as it is there, and keeps nothing back.
         lock(&file.owner).cache.set(file.layout().regions.unit(), 0);

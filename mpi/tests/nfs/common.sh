@@ -13,6 +13,7 @@ says() {
   local text=$1
   shift
   job "$@" >/tmp/said
-  cat /tmp/said
+  # What is said about collectives is another subject.
+  grep -v -E '^nmad: (all|barrier)' /tmp/said
   grep -q "$text" /tmp/said || { echo "FAILED: '$text' was expected"; failed=1; }
 }

@@ -134,9 +134,18 @@ impl File {
         }
         together?;
         self.told(near.and(handed).err())?;
-        if !is_coherent {
-            self.disk.forget();
+        match is_coherent {
+            true => Ok(()),
+            false => self.forget(),
         }
-        Ok(())
+    }
+
+    /// Has all nodes forget what they know of the file. No rank asks an owner before all have done this.
+    ///
+    /// # Errors
+    /// A rank is gone.
+    pub(super) fn forget(self: &Arc<File>) -> Result<()> {
+        self.disk.forget();
+        self.together(&[0]).map(drop)
     }
 }

@@ -121,7 +121,10 @@ impl File {
     pub(super) fn access(self: &Arc<File>, kind: Kind, data: (&Pieces, &Segments)) -> Result<u64> {
         let (pieces, memory) = data;
         let mut near = lock(&self.near);
-        if !near.keeps(kind, pieces, self.goes_by_owners()) || self.is_atomic() || self.is_twice.load(Ordering::Relaxed) {
+        if !near.keeps(kind, pieces, self.goes_by_owners())
+            || self.is_atomic()
+            || self.is_twice.load(Ordering::Relaxed)
+        {
             drop(near);
             self.settle();
             let done = self.move_data(kind, data);

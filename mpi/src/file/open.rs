@@ -174,6 +174,7 @@ fn assemble(on: Named, (end, disk): (u64, Disk), amode: Amode, hints: Hints) -> 
         hints: Mutex::new(hints),
         nodes,
         errhandler: Mutex::new(super::errhandler_of(handle::File::NULL)),
+        sums: Mutex::default(),
         accesses: AtomicU64::new(0),
         handle: AtomicU32::new(0),
     });
@@ -209,6 +210,7 @@ pub(crate) fn close(handle: &mut handle::File) -> Result<()> {
         *handle = handle::File::NULL;
         return Err(lost);
     }
+    file.tell_sums();
     let removes = file.amode.deletes() && file.rank() == 0;
     let removed = if removes { Disk::delete(file.disk.path()) } else { Ok(()) };
     let told = file.told(near.and(written.and(removed).map_err(error_of)).err());

@@ -111,12 +111,11 @@ impl File {
     ) -> Result<()> {
         let done = if self.rank() == 0 { act(self) } else { Ok(()) };
         self.told(done.map_err(error_of).err())?;
-        if !self.is_coherent() {
-            // Other nodes may know another size. No rank asks for it before all have forgotten that one.
-            self.disk.forget();
-            self.together(&[0])?;
+        match self.is_coherent() {
+            true => Ok(()),
+            // Other nodes may know another size.
+            false => self.forget(),
         }
-        Ok(())
     }
 
     /// Tells all ranks whether something has failed.

@@ -1,5 +1,5 @@
-//! Accesses as the user is told of them, by `NMAD_MPI_EXPLAIN` and in traces: which way they went, who called the
-//! file system for them, and their predicted and actual times.
+//! Accesses as the user is told of them, by `NMAD_MPI_EXPLAIN` and in traces: which way they went, which
+//! ranks called the file system for them, and their predicted and actual times.
 
 use super::{File, Kind, lock};
 use crate::collective::explains;

@@ -43,8 +43,8 @@ impl File {
     /// The system refuses it.
     pub(crate) fn sync(self: &Arc<File>) -> Result<()> {
         self.check_writing()?;
-        // Owners write what they were asked to. Where nodes do not see each other's writes, this has the server
-        // take everything; elsewhere one rank of a node calls `fsync` for all of its ranks.
+        // Owners write what they were asked to. Where nodes do not see each other's writes, this also has
+        // the server take everything; elsewhere one rank of a node calls `fsync` for all of its ranks.
         self.hand_over()?;
         let place = self.nodes.iter().position(|node| *node == self.nodes[self.rank() as usize]);
         let is_first = self.is_coherent() && place == Some(self.rank() as usize);

@@ -7,7 +7,7 @@ shift
 exec $(echo "$NMAD_TESTBED" | sed -n "s/.*$host=\([^;]*\).*/\1/p") sh -c "$*"
 AGENT
 chmod +x /usr/bin/agent
-for bytes in 100 1000 4000; do
+for bytes in 100 1000; do
   job "MAD-MPI" -genv LD_LIBRARY_PATH $MPI/lib records-mpich /shared/records 280 $bytes 5
   rm -f /export/records
   echo "== MPICH"

@@ -115,6 +115,8 @@ pub use rails::wires;
 pub use sampling::{Origin, ProfileInfo};
 pub use scope::{Piece, Receive, Request, Scope};
 pub use session::Session;
+#[doc(hidden)]
+pub use trace::FileAccess;
 #[cfg(feature = "async")]
 pub use watch::{Armed, Watch};
 

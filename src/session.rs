@@ -13,7 +13,7 @@ use crate::rails::{self, OpenRail, Reach};
 use crate::receipts;
 use crate::sampling::{self, ProfileInfo, RailToSample, Stock};
 use crate::strategies;
-use crate::trace::Trace;
+use crate::trace::{FileAccess, Trace};
 use nmad_drivers::around::trace::TraceHandle;
 use nmad_drivers::interpreted;
 use nmad_engine::{
@@ -433,6 +433,14 @@ impl Session {
     pub fn trace_call(&self, name: &'static str, began: u64, from: Option<u32>) {
         if let Some(trace) = &self.trace {
             trace.call(name, began, from);
+        }
+    }
+
+    /// Records an access of a file by the layer above that ends now.
+    #[doc(hidden)]
+    pub fn trace_access(&self, access: FileAccess) {
+        if let Some(trace) = &self.trace {
+            trace.access(access);
         }
     }
 

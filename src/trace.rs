@@ -33,6 +33,7 @@ pub(crate) struct Trace {
     file: Mutex<Option<File>>,
     ticks: Ticks,
     calls: Mutex<Latest<Call>>,
+    accesses: Mutex<Latest<FileAccess>>,
     messages: Arc<Mutex<Latest<Receipt>>>,
     rails: Vec<TraceHandle>,
 }
@@ -46,6 +47,30 @@ struct Call {
     /// The sender that a receive names.
     from: Option<u32>,
     thread: u32,
+}
+
+/// An access of a file, for a trace.
+#[doc(hidden)]
+#[derive(Debug, Clone)]
+pub struct FileAccess {
+    /// When it began ([`Trace::now`]).
+    pub began: u64,
+    /// The path of the file.
+    pub file: String,
+    /// `read` or `write`.
+    pub kind: &'static str,
+    /// How it went.
+    pub way: &'static str,
+    /// The ranks that called the file system for it.
+    pub owners: Vec<u32>,
+    /// Pieces of the file.
+    pub pieces: u64,
+    /// Bytes.
+    pub len: u64,
+    /// Its predicted time.
+    pub predicted_ns: u64,
+    /// When it ended; [`Trace::access`] sets it.
+    pub ended: u64,
 }
 
 /// This program with its arguments.
@@ -103,7 +128,8 @@ impl Trace {
         let note: OnReceipt = Box::new(move |receipt, _| lock(&noted).push(receipt.clone()));
         node.on_receipt(Purpose::Traced(RECEIPT_MIN), Some(note));
         let (file, ticks) = (Mutex::new(Some(file)), Ticks::start());
-        Ok(Trace { path, file, ticks, calls: Mutex::new(Latest::of(MOST)), messages, rails })
+        let (calls, accesses) = (Mutex::new(Latest::of(MOST)), Mutex::new(Latest::of(MOST)));
+        Ok(Trace { path, file, ticks, calls, accesses, messages, rails })
     }
 
     /// Returns the time for [`Trace::call`].
@@ -116,6 +142,12 @@ impl Trace {
     pub(crate) fn call(&self, name: &'static str, began: u64, from: Option<u32>) {
         let call = Call { name, ticks: [began, self.ticks.now()], from, thread: thread() };
         lock(&self.calls).push(call);
+    }
+
+    /// Records an access of a file that ends now.
+    pub(crate) fn access(&self, access: FileAccess) {
+        let access = FileAccess { ended: self.ticks.now(), ..access };
+        lock(&self.accesses).push(access);
     }
 
     /// Writes everything; logs an error if that fails.
@@ -150,15 +182,29 @@ impl Trace {
             }
             writeln!(out, ",\"thread\":{thread}}}")?;
         }
+        let accesses = lock(&self.accesses);
+        accesses.iter().try_for_each(|access| write_access(out, access, &scale))?;
         let messages = lock(&self.messages);
         let names = |place: usize| self.rails.get(place).map_or("self", TraceHandle::rail);
         for receipt in messages.iter() {
             write_message(out, receipt, node.origin_ns(), names)?;
         }
-        lines += calls.iter().len() + messages.iter().len();
-        let dropped = calls.dropped() + messages.dropped();
+        lines += calls.iter().len() + accesses.iter().len() + messages.iter().len();
+        let dropped = calls.dropped() + accesses.dropped() + messages.dropped();
         writeln!(out, "{{\"end\":{lines},\"dropped\":{dropped}}}")
     }
+}
+
+fn write_access(out: &mut impl Write, access: &FileAccess, scale: impl Fn(u64) -> u64) -> io::Result<()> {
+    let FileAccess { began, file, kind, way, owners, pieces, len, predicted_ns, ended } = access;
+    writeln!(
+        out,
+        "{{\"at_ns\":{},\"access\":\"{kind}\",\"file\":{},\"way\":\"{way}\",\"owners\":{owners:?},\
+         \"pieces\":{pieces},\"len\":{len},\"predicted_ns\":{predicted_ns},\"until_ns\":{}}}",
+        scale(*began),
+        quote(file),
+        scale(*ended),
+    )
 }
 
 fn write_message<'a>(

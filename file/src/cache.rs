@@ -115,9 +115,7 @@ impl Cache {
             return Ok(());
         }
         self.ahead = if is_forward { (2 * self.ahead).clamp(AHEAD_FIRST, AHEAD) } else { 0 };
-        if self.store.len() > self.store.unwritten() + self.bound.max(2 * self.long) {
-            self.store.forget();
-        }
+        self.bound_known();
         // Pieces close to each other are read with what is between them.
         match end - begin <= self.long {
             true => self.fetch(backing, Piece { offset: begin, len: end - begin })?,
@@ -156,6 +154,15 @@ impl Cache {
                 self.store.forget();
                 self.delayed.get_or_insert(fault);
             }
+        }
+        self.bound_known();
+    }
+
+    /// Forgets what was read or written before, if it is more than what may wait: a program that only writes
+    /// never reads it.
+    fn bound_known(&mut self) {
+        if self.store.len() > self.store.unwritten() + self.bound.max(2 * self.long) {
+            self.store.forget();
         }
     }
 
@@ -198,5 +205,38 @@ pub(crate) fn each(pieces: &Pieces, data: &[u8], mut work: impl FnMut(Piece, &[u
         let (now, behind) = rest.split_at(rest.len().min(piece.len as usize));
         work(piece, now);
         rest = behind;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file that takes everything.
+    struct Sink;
+
+    impl Backing for Sink {
+        fn write(&self, _: &Pieces, _: &[u8]) -> Result<(), Fault> {
+            Ok(())
+        }
+
+        fn read(&self, pieces: &Pieces, _: &mut [u8]) -> Result<u64, Fault> {
+            Ok(pieces.len())
+        }
+
+        fn size(&self) -> Result<u64, Fault> {
+            Ok(0)
+        }
+    }
+
+    #[test]
+    fn a_program_that_only_writes_does_not_fill_the_memory() {
+        let bound = 16 * PAGE;
+        let mut cache = Cache::new(u64::MAX, bound, PAGE);
+        for number in 0..1000 {
+            let record = Pieces::from_iter([Piece { offset: number * 1000, len: 1000 }]);
+            cache.write(&Sink, &record, &[1; 1000]).expect("it takes everything");
+            assert!(cache.store.len() <= 2 * bound + PAGE, "{} B after {number} records", cache.store.len());
+        }
     }
 }

@@ -69,7 +69,12 @@ impl Disk {
         // The system applies the user's mask.
         let mode = Mode::from_raw_mode(opening.mode.unwrap_or(0o666));
         let fault = |errno| Fault::of(errno, "open", path);
-        let descriptor = retry_on_intr(|| fs::open(path, flags, mode)).map_err(fault)?;
+        let open = || retry_on_intr(|| fs::open(path, flags, mode));
+        let descriptor = open().or_else(|errno| match errno {
+            Errno::NOENT if is_asked_again(path) => open(),
+            errno => Err(errno),
+        });
+        let descriptor = descriptor.map_err(fault)?;
         let stat = fs::fstat(&descriptor).map_err(fault)?;
         let kind = fs::FileType::from_raw_mode(stat.st_mode);
         match kind {
@@ -165,11 +170,13 @@ impl Disk {
         }
     }
 
-    /// Forgets what this machine keeps of the file and may be older than what others have written. Follows
-    /// [`Disk::sync`].
+    /// Forgets what this machine keeps of the file and may be older than what others have written, its size
+    /// included. Follows [`Disk::sync`].
     pub fn forget(&self) {
         // Advice: without it the file system shows what it likes, as it says.
         let _ = fs::fadvise(&self.descriptor, 0, None, fs::Advice::DontNeed);
+        let flags = fs::AtFlags::EMPTY_PATH | fs::AtFlags::STATX_FORCE_SYNC;
+        let _ = fs::statx(&self.descriptor, c"", flags, fs::StatxFlags::BASIC_STATS);
     }
 
     /// Writes memory to pieces of the file, in their order.
@@ -307,6 +314,15 @@ impl Batch {
         }
         slices
     }
+}
+
+/// Has the system ask the server of a network file system what the folder of a file contains: a client of NFS
+/// keeps for up to a minute that there is no such name, which another machine may have created. False: the
+/// system does not do that.
+fn is_asked_again(path: &Path) -> bool {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    fs::statx(fs::CWD, folder, fs::AtFlags::STATX_FORCE_SYNC, fs::StatxFlags::BASIC_STATS).is_ok()
 }
 
 #[cfg(test)]

@@ -4,12 +4,12 @@ use nmad_bench::stats::number;
 use nmad_words::escaped;
 use std::fmt::Write;
 
-use super::deaths;
 use super::drawing::drawing;
 use super::messages::Message;
 use super::records::Records;
 use super::report::report;
 use super::show::tables;
+use super::{deaths, files};
 
 const STYLE: &str = "\
 body{font:15px/1.45 system-ui,sans-serif;margin:2em auto;max-width:1240px;padding:0 1em;color:#111}\
@@ -52,7 +52,8 @@ pub(super) fn page(all: &[Records], messages: &[Message], command: &[String]) ->
     out += &deaths::table(all).map(|table| table.html()).unwrap_or_default();
     drawing(&mut out, all, messages);
     let script = format!("<script>/*<![CDATA[*/\n{SCRIPT}/*]]>*/</script>\n");
-    out + &rails + &protocols + &script + "</body></html>\n"
+    let files = files::table(all).map(|table| table.html()).unwrap_or_default();
+    out + &rails + &protocols + &files + &script + "</body></html>\n"
 }
 
 /// Which program it was, started by which command, and when.

@@ -3,6 +3,7 @@
 mod bars;
 mod deaths;
 mod drawing;
+mod files;
 mod html;
 mod links;
 mod messages;
@@ -137,7 +138,7 @@ fn show(args: &TraceArgs, mut job: Job) -> Result<(), String> {
     }
     if args.summary {
         let tables = show::tables(&report::report(ranks, messages)).into_iter();
-        tables.chain(deaths::table(ranks)).for_each(say);
+        tables.chain(files::table(ranks)).chain(deaths::table(ranks)).for_each(say);
     }
     if args.text || !args.has_form() {
         say(show::text(ranks));
@@ -165,6 +166,7 @@ impl Job {
         for rank in &mut self.ranks {
             rank.list.retain(|record| (from..=to).contains(&record.at_ns));
             rank.receipts.retain(|receipt| (from..=to).contains(&receipt.at_ns));
+            rank.accesses.retain(|access| access.until_ns >= from && access.at_ns <= to);
             rank.calls.retain(|call| call.until_ns >= from && call.at_ns <= to);
             rank.calls.iter_mut().for_each(|call| {
                 (call.at_ns, call.until_ns) = (call.at_ns.max(from), call.until_ns.min(to));

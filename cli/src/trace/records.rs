@@ -79,6 +79,24 @@ pub(crate) fn function(name: &str) -> &str {
     name.strip_suffix("_c").unwrap_or(name)
 }
 
+/// An access of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct Access {
+    pub(crate) at_ns: u64,
+    /// `read` or `write`.
+    pub(crate) access: String,
+    /// The path of the file.
+    pub(crate) file: String,
+    /// How it went.
+    pub(crate) way: String,
+    /// The ranks that called the file system for it.
+    pub(crate) owners: Vec<u32>,
+    pub(crate) pieces: u64,
+    pub(crate) len: u64,
+    pub(crate) predicted_ns: u64,
+    pub(crate) until_ns: u64,
+}
+
 /// How a message went that was long enough for a receipt.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Receipt {
@@ -105,6 +123,7 @@ pub(crate) struct Receipt {
 enum Line {
     Rail(Record),
     Call(Call),
+    Access(Access),
     Message(Receipt),
     Head {
         trace: u32,
@@ -133,7 +152,8 @@ pub(crate) struct Records {
     pub(crate) list: Vec<Record>,
     pub(crate) calls: Vec<Call>,
     pub(crate) receipts: Vec<Receipt>,
-    /// Calls and receipts of the beginning that were too many to keep.
+    pub(crate) accesses: Vec<Access>,
+    /// Calls, receipts and accesses of the beginning that were too many to keep.
     pub(crate) dropped: u64,
     /// Why the end is missing, if it is.
     pub(crate) cut: Option<String>,
@@ -158,15 +178,25 @@ impl Records {
 
     pub(crate) fn parse(name: String, text: &str) -> Result<Records, String> {
         let rank = name.rsplit('.').next().and_then(|word| word.parse().ok()).unwrap_or(0);
-        let (list, calls, receipts) = (Vec::new(), Vec::new(), Vec::new());
-        let (command, date) = (String::new(), String::new());
-        let mut all = Records { name, rank, command, date, list, calls, receipts, dropped: 0, cut: None };
+        let mut all = Records {
+            name,
+            rank,
+            command: String::new(),
+            date: String::new(),
+            list: Vec::new(),
+            calls: Vec::new(),
+            receipts: Vec::new(),
+            accesses: Vec::new(),
+            dropped: 0,
+            cut: None,
+        };
         let (mut has_head, mut has_end) = (false, false);
         let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).peekable();
         while let Some((number, line)) = lines.next() {
             match serde_json::from_str(line) {
                 Ok(Line::Rail(record)) => all.list.push(record),
                 Ok(Line::Call(call)) => all.calls.push(call),
+                Ok(Line::Access(access)) => all.accesses.push(access),
                 Ok(Line::Message(receipt)) => all.receipts.push(receipt),
                 Ok(Line::Head { trace: FORM, rank, command, began }) => {
                     let date = began.map(|seconds| stamp::text(Duration::from_secs(seconds)));
@@ -196,11 +226,12 @@ impl Records {
         all.list.sort_by_key(|record| record.at_ns);
         all.calls.sort_by_key(|call| call.at_ns);
         all.receipts.sort_by_key(|receipt| receipt.at_ns);
+        all.accesses.sort_by_key(|access| access.at_ns);
         Ok(all)
     }
 
     fn count(&self) -> usize {
-        self.list.len() + self.calls.len() + self.receipts.len()
+        self.list.len() + self.calls.len() + self.receipts.len() + self.accesses.len()
     }
 
     /// Names of the rails, sorted.
@@ -232,6 +263,10 @@ impl Records {
         self.calls.iter_mut().for_each(|call| {
             shift(&mut call.at_ns);
             shift(&mut call.until_ns);
+        });
+        self.accesses.iter_mut().for_each(|access| {
+            shift(&mut access.at_ns);
+            shift(&mut access.until_ns);
         });
     }
 }

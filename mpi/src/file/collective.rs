@@ -4,6 +4,7 @@
 use super::exchange::Exchange;
 use super::layout::Layout;
 use super::lost::UnlessLost;
+use super::told;
 use super::transfer::{Asked, Transfer};
 use super::whole::told_of_failures;
 use super::wire::Wire;
@@ -87,6 +88,16 @@ struct Choice {
     why: &'static str,
 }
 
+impl Choice {
+    fn told(&self, kind: Kind, load: Load, owners: Vec<i32>) -> told::Told {
+        let (way, predicted_ns) = match self.way {
+            Way::Direct => (told::Way::TogetherDirectly, self.direct_ns),
+            Way::Owners => (told::Way::TogetherByOwners, self.owners_ns),
+        };
+        told::Told { kind, way, owners, load, predicted_ns }
+    }
+}
+
 /// Runs the access of this rank with those of all others. `asked` has the buffer and, unless the access is in
 /// `ordered` mode, the offset; or what is wrong with them.
 pub(super) fn run(
@@ -108,6 +119,7 @@ async fn steps(
     let asked = if ordered { in_order(&file, asked, (&order, &base)).await? } else { asked };
     let transfer = asked.and_then(|(asked, offset)| asked.at(&file, offset.unwrap_or(0)));
     let want = Want::of(&file, transfer.as_ref().ok());
+    let begun = file.begun();
     let all = decode(&wants.gather(encode(&want.numbers())).await?);
     let all: Vec<Want> = all.as_chunks::<NUMBERS>().0.iter().map(|numbers| Want::from(*numbers)).collect();
     let layout = file.layout();
@@ -143,6 +155,11 @@ async fn steps(
         }
     };
     told_of_failures(file.disk.path(), failed, (&ends, &words)).await?;
+    if let Some(begun) = begun {
+        let owned = choice.way == Way::Owners;
+        let owners = if owned { regions.owners().to_vec() } else { vec![file.rank()] };
+        file.ended(&begun, choice.told(kind, want.load, owners));
+    }
     match (wrong, ended) {
         (Some(wrong), _) => Err(wrong),
         (None, Some(ended)) => Ok(ended),

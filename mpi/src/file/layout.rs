@@ -117,16 +117,35 @@ impl File {
     /// The file system refuses data that were written before.
     pub(super) fn hand_over(self: &Arc<File>) -> Result<()> {
         let near = self.push_near();
-        if !self.layout().by_owners && self.word.is_none() {
+        let is_coherent = self.is_coherent();
+        if is_coherent && !self.layout().by_owners && self.word.is_none() {
             return self.told(near.err());
         }
         // What ranks have asked before was answered. An owner writes also if a rank is gone.
         let together = self.together(&[0]);
-        let handed = lock(&self.owner).cache.hand_over(&self.disk).map_err(error_of);
+        let mut handed = lock(&self.owner).cache.hand_over(&self.disk);
+        if !is_coherent {
+            // The server has to have it before another node accesses it.
+            handed = handed.and(self.disk.sync());
+        }
+        let handed = handed.map_err(error_of);
         if let Some(word) = self.word.as_ref().filter(|_| self.rank() == 0) {
             word.set(false);
         }
         together?;
-        self.told(near.and(handed).err())
+        self.told(near.and(handed).err())?;
+        match is_coherent {
+            true => Ok(()),
+            false => self.forget(),
+        }
+    }
+
+    /// Has all nodes forget what they know of the file. No rank asks an owner before all have done this.
+    ///
+    /// # Errors
+    /// A rank is gone.
+    pub(super) fn forget(self: &Arc<File>) -> Result<()> {
+        self.disk.forget();
+        self.together(&[0]).map(drop)
     }
 }

@@ -26,6 +26,7 @@ pub(crate) mod representation;
 mod route;
 mod service;
 pub(crate) mod split;
+mod told;
 mod transfer;
 pub(crate) mod view;
 pub(crate) mod whole;
@@ -54,6 +55,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
+use told::Sums;
 use view::View;
 
 /// All files.
@@ -99,6 +101,8 @@ pub(crate) struct File {
     /// By rank: the number of its node.
     nodes: Vec<u32>,
     errhandler: Mutex<Arc<Handler>>,
+    /// Accesses of this rank, if the user wants to know.
+    sums: Mutex<Sums>,
     /// Collective accesses that were begun: their messages are told apart by it.
     accesses: AtomicU64,
     handle: AtomicU32,

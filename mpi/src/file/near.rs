@@ -27,6 +27,8 @@ const LONG_WRITE: u64 = 512;
 /// Writes that follow each other go past it from this length on: with it those of 1000 B took 0.4 times as
 /// long as MPICH's, those of 4 KiB 1.6 times (ext4, as above).
 const LONG: u64 = 2 << 10;
+/// Writes that go by owners go past it from this length on: several that are kept are one message.
+const LONG_MESSAGE: u64 = 4 << 10;
 /// Bytes that wait at most, whatever an owner may keep.
 const BOUND: u64 = 256 << 10;
 
@@ -65,11 +67,12 @@ impl Near {
     }
 
     /// Whether an access is kept.
-    fn keeps(&mut self, kind: Kind, pieces: &Pieces) -> bool {
+    fn keeps(&mut self, kind: Kind, pieces: &Pieces, by_owners: bool) -> bool {
         let Some((begin, end)) = pieces.hull().filter(|_| pieces.is_ascending()) else { return false };
         let len = pieces.len();
         let is_short = match kind {
             Kind::Read => len < LONG_READ,
+            Kind::Write if by_owners => len < LONG_MESSAGE,
             Kind::Write => len < if begin == self.behind { LONG } else { LONG_WRITE },
         };
         if kind == Kind::Write {
@@ -118,7 +121,10 @@ impl File {
     pub(super) fn access(self: &Arc<File>, kind: Kind, data: (&Pieces, &Segments)) -> Result<u64> {
         let (pieces, memory) = data;
         let mut near = lock(&self.near);
-        if !near.keeps(kind, pieces) || self.is_atomic() || self.is_twice.load(Ordering::Relaxed) {
+        if !near.keeps(kind, pieces, self.goes_by_owners())
+            || self.is_atomic()
+            || self.is_twice.load(Ordering::Relaxed)
+        {
             drop(near);
             self.settle();
             let done = self.move_data(kind, data);

@@ -174,6 +174,7 @@ fn assemble(on: Named, (end, disk): (u64, Disk), amode: Amode, hints: Hints) -> 
         hints: Mutex::new(hints),
         nodes,
         errhandler: Mutex::new(super::errhandler_of(handle::File::NULL)),
+        sums: Mutex::default(),
         accesses: AtomicU64::new(0),
         handle: AtomicU32::new(0),
     });
@@ -197,7 +198,11 @@ pub(crate) fn close(handle: &mut handle::File) -> Result<()> {
     // All accesses have ended before the file may be removed.
     let near = file.push_near();
     let together = file.together(&[0]);
-    let written = lock(&file.owner).cache.hand_over(&file.disk);
+    let mut written = lock(&file.owner).cache.hand_over(&file.disk);
+    if !file.is_coherent() && file.amode.writes() {
+        // A process of another node finds it when this call has returned there.
+        written = written.and(file.disk.sync());
+    }
     if let Err(lost) = together {
         // Others may go on: this process serves its regions as long as it is there, and keeps nothing back.
         lock(&file.owner).cache.set(file.layout().regions.unit(), 0);
@@ -205,6 +210,7 @@ pub(crate) fn close(handle: &mut handle::File) -> Result<()> {
         *handle = handle::File::NULL;
         return Err(lost);
     }
+    file.tell_sums();
     let removes = file.amode.deletes() && file.rank() == 0;
     let removed = if removes { Disk::delete(file.disk.path()) } else { Ok(()) };
     let told = file.told(near.and(written.and(removed).map_err(error_of)).err());

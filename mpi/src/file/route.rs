@@ -6,6 +6,7 @@
 //! that was writing directly looks at the word again after its system call; if it is set, owners write the
 //! same data again, since their pages may be older.
 
+use super::told::{Begun, Told, Way, owners_of};
 use super::{File, Kind, asking, error_of, lock};
 use crate::collective::explains;
 use crate::error::{Class, Error, Result};
@@ -65,13 +66,31 @@ impl File {
         if kind == Kind::Write {
             self.prefer_owners(data.0);
         }
+        let begun = self.begun();
         if !self.goes_by_owners() {
             let done = self.move_directly(kind, data)?;
             if kind == Kind::Read || !self.goes_by_owners() {
+                self.ended_alone(begun, kind, (Way::Directly, data.0));
                 return Ok(done);
             }
         }
-        block_on(asking::access(self, kind, data))
+        let done = block_on(asking::access(self, kind, data))?;
+        self.ended_alone(begun, kind, (Way::ByOwners, data.0));
+        Ok(done)
+    }
+
+    /// An access of this rank alone has ended.
+    pub(super) fn ended_alone(&self, begun: Option<Begun>, kind: Kind, (way, pieces): (Way, &Pieces)) {
+        let Some(begun) = begun else { return };
+        let load = Load::of(pieces);
+        let (owners, predicted_ns) = match way {
+            Way::ByOwners => {
+                let owners = owners_of(&self.layout().regions, pieces);
+                (owners, plan::asked_ns(load, request::DATA))
+            }
+            _ => (vec![self.rank()], load.direct_ns(kind == Kind::Read)),
+        };
+        self.ended(&begun, Told { kind, way, owners, load, predicted_ns });
     }
 }
 

@@ -2,6 +2,7 @@
 //! through [`Transfer::perform`] or [`Transfer::by_owners`], one of all ranks also through the exchange with
 //! owners.
 
+use super::told::Way;
 use super::view::View;
 use super::{File, Kind, asking, background};
 use crate::datatype::Datatype;
@@ -124,15 +125,18 @@ impl Transfer {
     /// The system refuses it, or no owner is left.
     pub(super) async fn perform_later(self) -> Result<Status> {
         let (file, kind) = (self.file.clone(), self.kind());
+        let begun = file.begun();
         if !file.goes_by_owners() {
             let data = (self.pieces.clone(), self.memory.clone());
             let of = file.clone();
             let done = background::answer(move || of.move_directly(kind, (&data.0, &data.1))).await?;
             if kind == Kind::Read || !file.goes_by_owners() {
+                file.ended_alone(begun, kind, (Way::Directly, &self.pieces));
                 return self.finish(done);
             }
         }
         let done = asking::access(&file, kind, (&self.pieces, &self.memory)).await?;
+        file.ended_alone(begun, kind, (Way::ByOwners, &self.pieces));
         self.finish(done)
     }
 

@@ -43,16 +43,13 @@ impl File {
     /// The system refuses it.
     pub(crate) fn sync(self: &Arc<File>) -> Result<()> {
         self.check_writing()?;
-        // One rank of a node writes what all of them have written, and owners what they were asked to.
+        // Owners write what they were asked to. Where nodes do not see each other's writes, this also has
+        // the server take everything; elsewhere one rank of a node calls `fsync` for all of its ranks.
         self.hand_over()?;
         let place = self.nodes.iter().position(|node| *node == self.nodes[self.rank() as usize]);
-        let is_first = place == Some(self.rank() as usize);
+        let is_first = self.is_coherent() && place == Some(self.rank() as usize);
         let synced = if is_first { self.disk.sync() } else { Ok(()) };
-        self.told(synced.map_err(error_of).err())?;
-        if is_first && !self.is_coherent() {
-            self.disk.forget();
-        }
-        Ok(())
+        self.told(synced.map_err(error_of).err())
     }
 
     /// `MPI_File_set_info`
@@ -113,7 +110,12 @@ impl File {
         act: impl FnOnce(&File) -> std::result::Result<(), Fault>,
     ) -> Result<()> {
         let done = if self.rank() == 0 { act(self) } else { Ok(()) };
-        self.told(done.map_err(error_of).err())
+        self.told(done.map_err(error_of).err())?;
+        match self.is_coherent() {
+            true => Ok(()),
+            // Other nodes may know another size.
+            false => self.forget(),
+        }
     }
 
     /// Tells all ranks whether something has failed.

@@ -155,11 +155,14 @@ settings! {
 }
 
 /// Variables of tests, examples and scripts, which are no settings.
-pub const OF_TESTS: [&str; 20] = [
+pub const OF_TESTS: [&str; 23] = [
     "NMAD_CLIENTS",
     "NMAD_INSIDE",
     "NMAD_INSIDE_SLURM",
     "NMAD_MACHINES",
+    "NMAD_NFS_LIMIT_S",
+    "NMAD_NFS_MB",
+    "NMAD_NFS_NMAD",
     "NMAD_RDMA_BUDGET",
     "NMAD_RDMA_CACHE",
     "NMAD_RDMA_LIMIT_S",

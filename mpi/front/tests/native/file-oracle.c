@@ -1,6 +1,7 @@
 /* Random programs on a file, checked against what the standard allows (MPI 5.0, section 14.6.1). Arguments: a folder, a
  * seed, and the number of seeds that are tried from there on. All ranks and threads make the same random numbers, so that
- * each knows what all others do.
+ * each knows what all others do. With a fourth argument, `apart`, ranks are on machines that do not see each other's writes,
+ * so that the hint `direct` promises nothing and is not given.
  *
  * Without atomic mode: what was written before the last MPI_File_sync, MPI_Barrier, MPI_File_sync is seen by all; what one
  * thread alone has written since it reads back; bytes that others write meanwhile may be old or new. */
@@ -28,6 +29,7 @@ static MPI_File file;
 static char path[512];
 /* Bytes of the file, as far as all ranks know. */
 static long end;
+static int is_apart;
 
 void failed(int line, const char *what, long where, long found)
 {
@@ -219,14 +221,14 @@ static void look_at_all(void)
 
 MPI_Info drawn_hints(unsigned *state)
 {
-    static const char *const ways[] = {"owners", "direct", "automatic"};
+    static const char *const ways[] = {"owners", "automatic", "direct"};
     static const char *const regions[] = {"4096", "8192", "65536"};
     static const char *const waiting[] = {"0", "4096", "16384", "1048576"};
     static const char *const switches[] = {"enable", "disable", "automatic"};
-    char owners[8];
+    char owners[16];
     MPI_Info info;
     MPI_Info_create(&info);
-    MPI_Info_set(info, "nmad_indep_rw", ways[drawn(state, 3)]);
+    MPI_Info_set(info, "nmad_indep_rw", ways[drawn(state, is_apart ? 2 : 3)]);
     MPI_Info_set(info, "cb_buffer_size", regions[drawn(state, 3)]);
     MPI_Info_set(info, "nmad_buffer_size", waiting[drawn(state, 4)]);
     MPI_Info_set(info, "romio_cb_write", switches[drawn(state, 3)]);
@@ -293,7 +295,8 @@ int main(int argc, char **argv)
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (argc != 4 || size * MAX_THREADS > MAX_ACTORS) MPI_Abort(MPI_COMM_WORLD, 2);
+    is_apart = argc == 5 && strcmp(argv[4], "apart") == 0;
+    if ((argc != 4 && !is_apart) || size * MAX_THREADS > MAX_ACTORS) MPI_Abort(MPI_COMM_WORLD, 2);
     int first = atoi(argv[2]), count = atoi(argv[3]);
     for (seed = first; seed < first + count; seed++) {
         epochs(argv[1]);

@@ -178,7 +178,8 @@ impl Engine {
             Message { len: rest.len(), hints, has_address: address.is_some(), is_invited: false, chunk };
         let protocol = peer.cheapest(&message).protocol;
         let pushes = protocol == Protocol::Push;
-        let pushed = if pushes { self.spend_push(&Envelope { len: rest.len(), ..submission.envelope }) } else { 0 };
+        let pushed =
+            if pushes { self.spend_push(&Envelope { len: rest.len(), ..submission.envelope }) } else { 0 };
         let (protocol, state) = match (protocol, address) {
             (Protocol::Read, Some(address)) => (Protocol::Read, SendState::Readable { address }),
             _ if pushed > 0 => (Protocol::Push, SendState::Ahead { len: pushed }),

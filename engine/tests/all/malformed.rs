@@ -5,8 +5,8 @@ use crate::lone::{Lone, encoded, packet};
 use crate::net::{Net, exact, from, limits, pattern};
 use nmad_engine::{Config, Context, Event, Hints, Instant, PeerId, RailId, RegionId, Tag};
 use nmad_wire::{
-    Blocks,    Control, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, MAX_LEN, Replay, Rts, Withdrawn, flags,
-    frames,
+    Blocks, Control, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, MAX_LEN, Replay, Rts, Withdrawn,
+    flags, frames,
 };
 
 const STRANGER: u32 = 1;

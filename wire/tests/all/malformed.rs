@@ -2,8 +2,8 @@
 
 use crate::common;
 use nmad_wire::{
-    Block, Blocks, ChunkHeader, Control, Frame, Header, Kind, MAX_LEN, MAX_RAILS, Part, Rts, VERSION, explain,
-    flags, frames, rts_of,
+    Block, Blocks, ChunkHeader, Control, Frame, Header, Kind, MAX_LEN, MAX_RAILS, Part, Rts, VERSION,
+    explain, flags, frames, rts_of,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -125,8 +125,16 @@ fn what_an_rts_pushes_is_no_longer_than_its_message() {
 
 #[test]
 fn blocks_with_an_rts_are_ascending_and_inside_of_their_message() {
-    let rts = |flags, pushed| {
-        Rts { flags, context: 1, tag: 2, seq: 3, len: 100, request: 4, region: 0, pushed, address: 0 }
+    let rts = |flags, pushed| Rts {
+        flags,
+        context: 1,
+        tag: 2,
+        seq: 3,
+        len: 100,
+        request: 4,
+        region: 0,
+        pushed,
+        address: 0,
     };
     let is_wrong = |rts: Rts, places: &[(u64, u32)]| {
         let blocks: Vec<Block> = places.iter().map(|&(offset, len)| Block { offset, len }).collect();
@@ -152,7 +160,17 @@ fn blocks_with_an_rts_are_ascending_and_inside_of_their_message() {
 
 #[test]
 fn the_head_of_an_rts_is_read_without_its_blocks() {
-    let rts = Rts { flags: flags::BLOCKS, context: 1, tag: 2, seq: 3, len: 100, request: 4, region: 0, pushed: 0, address: 0 };
+    let rts = Rts {
+        flags: flags::BLOCKS,
+        context: 1,
+        tag: 2,
+        seq: 3,
+        len: 100,
+        request: 4,
+        region: 0,
+        pushed: 0,
+        address: 0,
+    };
     let bytes = common::with_blocks(rts, &[Block { offset: 7, len: 9 }]).bytes();
     assert_eq!(rts_of(&bytes[..bytes.len() - 9]), Some(rts));
     assert_eq!(rts_of(&bytes[..20]), None);

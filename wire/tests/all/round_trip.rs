@@ -2,8 +2,8 @@
 
 use crate::common;
 use nmad_wire::{
-    Blocks,    ChunkHeader, Cipher, Control, Eager, Frame, Header, Hello, Kind, MAX_LEN, Offer, Refusal, RefusalCode,
-    Rts, flags, frames,
+    Blocks, ChunkHeader, Cipher, Control, Eager, Frame, Header, Hello, Kind, MAX_LEN, Offer, Refusal,
+    RefusalCode, Rts, flags, frames,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;

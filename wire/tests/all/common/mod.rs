@@ -1,9 +1,9 @@
 //! Every kind of frame and of control message, made from random fields.
 
 use nmad_wire::{
-    Ack, Ask, Block, Blocks, Cipher, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, LinkDown,
-    MAX_RAILS, Offer, Part, Proof, Reclaim, Refusal, RefusalCode, Replay, Rtr, Rts, Seen, Welcome, Withdraw,
-    Withdrawn, flags,
+    Ack, Ask, Block, Blocks, Cipher, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind,
+    LinkDown, MAX_RAILS, Offer, Part, Proof, Reclaim, Refusal, RefusalCode, Replay, Rtr, Rts, Seen, Welcome,
+    Withdraw, Withdrawn, flags,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -84,7 +84,10 @@ fn rts() -> impl Strategy<Value = Owned> {
         let region = if flags & flags::INVITED != 0 { detail } else { 0 };
         let pushed = if flags & flags::PUSHED != 0 { detail.min(len) } else { 0 };
         let address = if flags & flags::READ != 0 { detail } else { 0 };
-        without_data(Frame::Rts(Rts { flags, context, tag, seq, len, request, region, pushed, address }, Blocks::NONE))
+        without_data(Frame::Rts(
+            Rts { flags, context, tag, seq, len, request, region, pushed, address },
+            Blocks::NONE,
+        ))
     })
 }
 
@@ -99,9 +102,8 @@ fn part() -> impl Strategy<Value = Owned> {
 
 fn replay() -> impl Strategy<Value = Owned> {
     let fields = (0..MAX_RAILS as u8, narrow(), vec(any::<u8>(), 0..200));
-    fields.prop_map(|(rail, number, data)| {
-        with_data(Frame::Replay(Replay { rail, number, frames: &[] }), data)
-    })
+    fields
+        .prop_map(|(rail, number, data)| with_data(Frame::Replay(Replay { rail, number, frames: &[] }), data))
 }
 
 fn grants() -> impl Strategy<Value = Owned> {

@@ -170,39 +170,6 @@ impl Segments {
         Segments { pieces, len }
     }
 
-    /// Returns the bytes outside of these ranges (offset and length), which ascend and are disjoint.
-    pub fn without(&self, ranges: impl Iterator<Item = (u64, u64)>) -> Segments {
-        let (mut list, mut at) = (Vec::new(), 0u64);
-        for (offset, len) in ranges {
-            list.extend(self.slice(at, offset.saturating_sub(at)).iter());
-            at = offset.saturating_add(len);
-        }
-        list.extend(self.slice(at, u64::MAX).iter());
-        Segments::of_own(&list)
-    }
-
-    /// Returns the bytes in these ranges (offset and length), in this order.
-    pub fn only(&self, ranges: impl Iterator<Item = (u64, u64)>) -> Segments {
-        let mut list = Vec::new();
-        ranges.for_each(|(offset, len)| list.extend(self.slice(offset, len).iter()));
-        Segments::of_own(&list)
-    }
-
-    /// Makes segments of pieces of other segments.
-    fn of_own(list: &[Segment]) -> Segments {
-        if list.is_empty() {
-            return Segments::empty();
-        }
-        // SAFETY: the maker of the other segments has made the same promise for all of their memory.
-        unsafe { Segments::from_list(list) }
-    }
-
-    /// Whether it is one piece, or pieces of one length.
-    #[inline]
-    pub fn is_even(&self) -> bool {
-        matches!(self.pieces, Pieces::One(_) | Pieces::Strided { .. })
-    }
-
     /// Iterates over the contiguous, non-empty pieces in order.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = Segment> + '_ {

@@ -292,6 +292,16 @@ impl Recv {
 }
 
 impl LargeSend {
+    /// Returns the number of blocks that travel with its request to send, and their bytes.
+    pub(crate) fn blocks(&self) -> (u64, u64) {
+        self.carried.as_ref().map_or((0, 0), |carried| (carried.count(), carried.len()))
+    }
+
+    /// Whether blocks travel with its request to send and the receiver may read the rest.
+    pub(crate) fn is_read_beside_blocks(&self) -> bool {
+        self.carried.is_some() && matches!(self.state, SendState::Readable { .. })
+    }
+
     /// Whether its request to send is in the window with blocks in the memory of the program.
     pub(crate) fn has_blocks_in_window(&self) -> bool {
         self.carried.as_ref().is_some_and(|carried| carried.is_in_window)

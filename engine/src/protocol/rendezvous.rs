@@ -309,10 +309,11 @@ impl Engine {
         let mut frame = Vec::with_capacity(Rts::MAX_LEN);
         rts.encode(&mut frame);
         let make = |frame| Entry::rts(frame, Some(request), &hints);
-        let (entry, carried) = match &mut send.carried {
-            None => (make(frame), (0, 0)),
-            Some(carried) => (carried.enter(frame, make), (carried.count(), carried.len())),
+        let entry = match &mut send.carried {
+            None => make(frame),
+            Some(carried) => carried.enter(frame, make),
         };
+        let carried = send.blocks();
         let Some(peer) = self.peer_mut(envelope.peer) else { return };
         peer.flows.requested += 1;
         peer.flows.add_blocks(carried);

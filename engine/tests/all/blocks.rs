@@ -5,8 +5,8 @@ use crate::net::memory::BufferId;
 use crate::net::rail::Faults;
 use crate::net::{Net, exact, from, limits, pattern};
 use nmad_engine::{
-    Caller, Config, Context, Error, Event, Hints, Instant, Limits, PeerId, RailId, Reads, RemoteAccess,
-    RequestId, Sent, Source, Submitted, Tag, TagMatch, pump,
+    Caller, Config, Context, Error, Event, Hints, Instant, Limits, PeerId, Protocol, RailId, Reads,
+    RemoteAccess, RequestId, Sent, Source, Submitted, Tag, TagMatch, pump,
 };
 use nmad_wire::{Block, Blocks, Frame, Header, Kind, Rts, flags};
 
@@ -456,4 +456,27 @@ fn blocks_that_break_the_rules_close_their_peer() {
     assert!(closes(&[request(0, 5, 0)]), "an empty block");
     let fin = Frame::Fin(nmad_wire::Fin { request: 77, prompt: false }).to_vec();
     assert!(!closes(&[[vec![0; Header::LEN], fin].concat()]), "an unknown request is nobody's");
+}
+
+#[test]
+fn receipts_say_what_traveled_with_the_request() {
+    for (rails, protocol) in [
+        (vec![limits(); 2], Protocol::Rendezvous),
+        (vec![pushes()], Protocol::Push),
+        (vec![reads()], Protocol::Read),
+    ] {
+        let mut net = net_of(&rails, 1 << 20);
+        net.hosts[0].engine.setup().record_receipts(Some(1_000));
+        let data = pattern(64 + 100_000, 17);
+        send_in(&mut net, 5, &data, &[64, 100_000]);
+        net.settle();
+        let posted = recv_in(&mut net, from(0), 5, data.len(), &[data.len()]);
+        net.settle();
+        assert!(net.got(1, posted, &data));
+        let receipt = net.hosts[0].engine.next_receipt().expect("it is over");
+        assert_eq!((receipt.protocol, receipt.envelope.len), (protocol, data.len() as u64));
+        assert_eq!((receipt.blocks, receipt.blocks_bytes), (1, 64), "{protocol:?}");
+        let chunks: u64 = receipt.carried.iter().map(|(_, bytes)| bytes).sum();
+        assert_eq!(chunks, if protocol == Protocol::Read { 0 } else { 100_000 });
+    }
 }

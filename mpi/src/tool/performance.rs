@@ -215,6 +215,18 @@ pub(crate) const ALL: [Performance; 30] = [
         "Of these, messages with a request to send",
     ),
     variable(
+        "nmad_peer_blocks",
+        Kind::Counter,
+        Reader::Peer(|peer| peer.blocks),
+        "Small blocks of derived datatypes that were sent in the packet with the request to send",
+    ),
+    variable(
+        "nmad_peer_blocks_bytes",
+        Kind::Counter,
+        Reader::Peer(|peer| peer.blocks_bytes),
+        "Bytes of these blocks",
+    ),
+    variable(
         "nmad_peer_received",
         Kind::Counter,
         Reader::Peer(|peer| peer.received),

@@ -74,7 +74,7 @@ const fn variable(name: &'static str, kind: Kind, reader: Reader, about: &'stati
 }
 
 /// All of them.
-pub(crate) const ALL: [Performance; 30] = [
+pub(crate) const ALL: [Performance; 32] = [
     variable(
         "nmad_rail",
         Kind::State,

@@ -295,10 +295,9 @@ impl Author {
 
     /// Blocks of a derived datatype: a few short ones and a longer one in turns.
     fn blocks(&mut self, len: u64) -> Vec<usize> {
-        let turn: Vec<u64> = (0..self.rng.range(1, 4))
-            .map(|_| 1 + self.rng.below(300))
-            .chain([1_000 + self.rng.len(50_000)])
-            .collect();
+        let count = self.rng.range(1, 4);
+        let mut turn: Vec<u64> = (0..count).map(|_| 1 + self.rng.below(300)).collect();
+        turn.push(1_000 + self.rng.len(50_000));
         let mut blocks = Vec::new();
         let mut left = len;
         for block in turn.into_iter().cycle().take(100) {

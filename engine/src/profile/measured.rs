@@ -1,5 +1,6 @@
 //! A profile: the measured times of one rail between two kinds of host, and the results derived from them.
 
+use super::blocks::{BlockCost, BlockCosts};
 use super::curve::Curve;
 use super::doubt::Doubt;
 use super::sample::{Method, Pair, Sample};
@@ -87,12 +88,11 @@ impl Profile {
             read_min,
             read_max,
             aggregate_max: crossing(Method::Aggregate, Method::Pair).unwrap_or(u64::MAX),
-            block_min: threshold::block_min(
-                of(Method::Copy),
-                of(Method::InPlace),
-                memcpy.as_ref(),
-                in_place_min,
-            ),
+            block_min: threshold::measured_block_min(of(Method::Packed), of(Method::Gathered))
+                .unwrap_or_else(|| {
+                    let (copy, in_place) = (of(Method::Copy), of(Method::InPlace));
+                    threshold::block_min(copy, in_place, memcpy.as_ref(), in_place_min)
+                }),
             chunk_min: threshold::chunk_min(&body),
         };
         let thresholds = Some(crossings.at_least(threshold::short_len(memcpy.as_ref())));
@@ -178,7 +178,8 @@ impl Profile {
                 worst.max(sample.ns as f64 / least as f64 - 1.0)
             })
         };
-        self.samples.iter().map(worst).fold(0.0, f64::max)
+        let methods = Method::ALL.into_iter().filter(|method| !method.has_blocks());
+        methods.map(|method| worst(&self.samples[method.index()])).fold(0.0, f64::max)
     }
 
     /// Returns the sizes at which the measured curves cross; `None` if nothing was measured.
@@ -241,6 +242,13 @@ impl Profile {
     /// Returns the curve of copying in memory; `None` if it was not measured.
     pub fn memcpy(&self) -> Option<&Curve> {
         self.memcpy.as_ref()
+    }
+
+    /// Returns what blocks of non-contiguous data cost; `None`: messages in blocks of several sizes were not
+    /// measured.
+    pub fn blocks(&self) -> Option<BlockCosts> {
+        let of = |method: Method| BlockCost::through(self.samples(method));
+        Some(BlockCosts { packed: of(Method::Packed)?, gathered: of(Method::Gathered)? })
     }
 
     /// Returns the nanoseconds to hand a task to another core that spins, for such a pair of cores; if that

@@ -34,7 +34,7 @@
 use super::curve::Curve;
 use super::floor::{Floor, Point, is_local};
 use super::measured::{Profile, Provenance, TooFew};
-use super::sample::{BLOCKS, Method, Pair, Sample};
+use super::sample::{BLOCKS, BLOCKS_LEN, Method, Pair, Sample};
 use super::threshold::{best_eager, changes_at, points, unexpected};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -51,6 +51,9 @@ const OUTLINE_RATIO: u64 = 16;
 const UNSEEN: u64 = 2;
 /// A point with one visit does not count if it took this many times as long as a longer one.
 const STRAY: u64 = 2;
+/// Blocks are measured if one message of them takes at most this part of the budget: all of theirs are then
+/// below a tenth of it.
+const BLOCKS_PART: u64 = 3_000;
 /// A repetition has as many round trips as take at least this long.
 const REPETITION_NS: u64 = 4_000;
 
@@ -284,6 +287,9 @@ impl Sampler {
     /// so that they are compared under the same conditions.
     fn grid(&self) -> VecDeque<Point> {
         let Reach { packet_max, gathers, pushes, reads, blocks, host, hand_offs, .. } = self.reach;
+        // On slow rails bytes take so much longer than blocks that nothing else may miss the time.
+        let whole_ns = self.expected_ns((Method::Rendezvous, BLOCKS_LEN)).unwrap_or(u64::MAX);
+        let blocks = blocks && whole_ns <= self.effort.budget_ns / BLOCKS_PART;
         let mut points = VecDeque::new();
         let mut len = 1;
         while len <= self.longest() {

@@ -300,7 +300,9 @@ fn unsupported_methods_are_not_probed() {
 #[test]
 fn what_blocks_cost_is_sampled_at_several_sizes() {
     for seed in 0..10 {
-        let (profile, _) = sample(&mut Rail::new(5_000.0, 2.0, seed), REACH, Effort::QUICK);
+        let slow = sample(&mut Rail::new(5_000.0, 8.0, seed), REACH, Effort::QUICK).0;
+        assert_eq!(slow.blocks(), None, "bytes take all the time");
+        let (profile, _) = sample(&mut Rail::new(5_000.0, 0.5, seed), REACH, Effort::QUICK);
         assert!(profile.samples(Method::Packed).len() >= 5, "{:?}", profile.samples(Method::Packed));
         let costs = profile.blocks().expect("it was sampled");
         assert!((300.0..520.0).contains(&costs.gathered.block_ns), "seed {seed}: {costs:?}");

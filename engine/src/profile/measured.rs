@@ -41,6 +41,7 @@ pub struct Profile {
     handshake_ns: u64,
     /// Additional time of a second packet.
     packet_ns: u64,
+    blocks: Option<BlockCosts>,
     learnt: Vec<String>,
 }
 
@@ -100,6 +101,9 @@ impl Profile {
         let handshake_ns = handshake_ns.unwrap_or(2 * eager_curve.start_ns());
         let packet_ns = threshold::packet_ns(of(Method::Aggregate), of(Method::Pair));
         let packet_ns = packet_ns.unwrap_or(eager_curve.start_ns());
+        let cost = |method: Method| BlockCost::through(of(method));
+        let blocks = cost(Method::Packed).zip(cost(Method::Gathered));
+        let blocks = blocks.map(|(packed, gathered)| BlockCosts { packed, gathered });
         let (samples, eager, crossings) = (by_method, eager_curve, Some(crossings));
         Ok(Profile {
             provenance,
@@ -113,6 +117,7 @@ impl Profile {
             chunk,
             handshake_ns,
             packet_ns,
+            blocks,
             learnt: Vec::new(),
         })
     }
@@ -133,6 +138,7 @@ impl Profile {
             chunk: (chunk_min, line.ns(chunk_min)),
             handshake_ns: 2 * line.start_ns(),
             packet_ns: line.start_ns(),
+            blocks: None,
             body: line,
             learnt: Vec::new(),
         }
@@ -247,8 +253,7 @@ impl Profile {
     /// Returns what blocks of non-contiguous data cost; `None`: messages in blocks of several sizes were not
     /// measured.
     pub fn blocks(&self) -> Option<BlockCosts> {
-        let of = |method: Method| BlockCost::through(self.samples(method));
-        Some(BlockCosts { packed: of(Method::Packed)?, gathered: of(Method::Gathered)? })
+        self.blocks
     }
 
     /// Returns the nanoseconds to hand a task to another core that spins, for such a pair of cores; if that

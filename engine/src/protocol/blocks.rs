@@ -122,6 +122,17 @@ impl Peer {
         false
     }
 
+    /// Whether a message takes less time if these blocks of it travel with its request to send, copied on both
+    /// sides, than if they stay in place among the others, as the profiles of the links say. On links
+    /// without measured costs of blocks the threshold alone decides.
+    fn carrying_pays(&self, count: u64, bytes: u64) -> bool {
+        self.used().all(|(_, link)| {
+            let profile = link.forecast.profile();
+            let Some((costs, memcpy)) = profile.blocks().zip(profile.memcpy()) else { return true };
+            2 * memcpy.ns(bytes) < costs.gathered.ns(count, bytes)
+        })
+    }
+
     /// Takes the blocks out of a message that travel with its request to send, as many as one packet and the
     /// credit hold.
     fn cut(&self, data: &Segments) -> Option<Cut> {
@@ -130,7 +141,7 @@ impl Peer {
         }
         let block_min = self.block_min();
         let mut room = self.way.packet_max.checked_sub(HEADS)?;
-        let (mut places, mut bytes, mut offset) = (Vec::<Block>::new(), 0, 0);
+        let (mut places, mut bytes, mut count, mut offset) = (Vec::<Block>::new(), 0, 0, 0);
         for piece in data.iter() {
             let start = offset;
             offset += piece.len as u64;
@@ -148,8 +159,9 @@ impl Peer {
                 None => places.push(Block { offset: start, len: piece.len as u32 }),
             }
             (room, bytes) = (room - place - piece.len, bytes + piece.len as u64);
+            count += 1;
         }
-        if places.is_empty() {
+        if places.is_empty() || !self.carrying_pays(count, bytes) {
             return None;
         }
         let ranges = || places.iter().map(|block| (block.offset, u64::from(block.len)));

@@ -174,10 +174,10 @@ impl Engine {
     /// Begins a large message whose small blocks travel with its request to send.
     ///
     /// # Errors
-    /// It goes whole: its blocks are all small or all large, it waits for an invitation, for which the
-    /// receiver has opened memory for all of it, or it is a measurement.
+    /// It goes whole: its blocks are all small or all large, or it waits for an invitation, for which the
+    /// receiver has opened memory for all of it.
     pub(crate) fn begin_cut(&mut self, submission: Submission) -> Result<RequestId, Submission> {
-        if submission.hints.probe.is_some() || self.expects_rtr(&submission) {
+        if self.expects_rtr(&submission) {
             return Err(submission);
         }
         let (Envelope { peer: to, .. }, hints, chunk) =

@@ -139,7 +139,8 @@ mod tests {
                 (rail == RailId(1)).then_some("AES-256-GCM")
             }),
             "300 B to rank 1 (tag 0x5), rendezvous (eager up to 99 B), 20 B in 2 blocks with the \
-             request: tcp/r0 200 B + tcp/r1 80 B (AES-256-GCM); predicted 2.5 us, took 2.7 us; alone: tcp/r0 4.0 us, tcp/r1 9.0 us (busy 0.5 us)"
+             request: tcp/r0 200 B + tcp/r1 80 B (AES-256-GCM); predicted 2.5 us, took 2.7 us; alone: \
+             tcp/r0 4.0 us, tcp/r1 9.0 us (busy 0.5 us)"
         );
     }
 }

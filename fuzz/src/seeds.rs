@@ -2,9 +2,9 @@
 
 use crate::rng::Rng;
 use nmad_wire::{
-    Ack, Ask, Block, Blocks, ChunkHeader, Cipher, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind,
-    LinkDown, Offer, Part, Proof, Reclaim, Refusal, RefusalCode, Replay, Rtr, Rts, Seen, Welcome, Withdraw,
-    Withdrawn, flags,
+    Ack, Ask, Block, Blocks, ChunkHeader, Cipher, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello,
+    Keys, Kind, LinkDown, Offer, Part, Proof, Reclaim, Refusal, RefusalCode, Replay, Rtr, Rts, Seen, Welcome,
+    Withdraw, Withdrawn, flags,
 };
 
 const HELLO: Hello = Hello { from: 1, to: 0, rail: 0, nonce: [1; 32], offer: None, mac: [2; 32] };
@@ -113,7 +113,8 @@ fn bad_packets() -> Vec<(&'static str, Vec<u8>)> {
     let mut long_data = one(Frame::Eager(eager(2, 0), &[7; 8]));
     long_data[Header::LEN + 20..Header::LEN + 24].copy_from_slice(&u32::MAX.to_le_bytes());
     let outside = ChunkHeader { number: 4, ack: 0, region: NAME, key: 1, offset: u64::MAX - 100, len: 100 };
-    let early: Vec<Frame<'_>> = (0..200).map(|i| Frame::Rts(rts(3 + i * 1_000, 0, u64::MAX), Blocks::NONE)).collect();
+    let early: Vec<Frame<'_>> =
+        (0..200).map(|i| Frame::Rts(rts(3 + i * 1_000, 0, u64::MAX), Blocks::NONE)).collect();
     let rtrs: Vec<Frame<'_>> = (0..60)
         .map(|context| Rtr { context, tag: 0, seq: 0, region: 1, len: 0, keys: keys(0) })
         .map(Frame::Rtr)
@@ -128,7 +129,13 @@ fn bad_packets() -> Vec<(&'static str, Vec<u8>)> {
         ("bad-early", packet(Kind::Packet, &early)),
         ("bad-rtrs", packet(Kind::Packet, &rtrs)),
         ("bad-cts-empty", one(Frame::Cts(empty))),
-        ("bad-seq-twice", packet(Kind::Packet, &[Frame::Rts(rts(9, 0, 1), Blocks::NONE), Frame::Rts(rts(9, 0, 1), Blocks::NONE)])),
+        (
+            "bad-seq-twice",
+            packet(
+                Kind::Packet,
+                &[Frame::Rts(rts(9, 0, 1), Blocks::NONE), Frame::Rts(rts(9, 0, 1), Blocks::NONE)],
+            ),
+        ),
         ("bad-blocks-order", rts_with_blocks(0, &[(100, 64), (0, 64)])),
         ("bad-blocks-outside", rts_with_blocks(0, &[(u64::MAX - 1, 64)])),
         ("bad-seq-past", one(Frame::Rts(rts(0, 0, 1), Blocks::NONE))),

@@ -48,7 +48,7 @@ fn posted(folder: &Path) -> (Vec<String>, BTreeMap<String, u64>) {
     (requests, chunks)
 }
 
-/// Runs the program on two hosts with these rails, or with none on this one; `None`: there is no testbed here.
+/// Runs the program on two hosts with these rails, or with none on this one; `None`: no testbed can be made.
 fn job(rails: Option<&str>, (folder, program): &(TempDir, PathBuf)) -> Option<Ended> {
     if rails.is_some()
         && let Err(refused) = nmad_testbed::available()

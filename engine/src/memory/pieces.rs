@@ -188,7 +188,8 @@ mod tests {
                 })
                 .collect();
             let all = bytes(&whole);
-            let is_in = |at: &usize| ranges.iter().any(|(offset, len)| (*offset..offset + len).contains(&(*at as u64)));
+            let has = |at: u64, &(offset, len): &(u64, u64)| (offset..offset + len).contains(&at);
+            let is_in = |at: &usize| ranges.iter().any(|range| has(*at as u64, range));
             let of = |inside: bool| -> Vec<u8> {
                 (0..all.len()).filter(|at| is_in(at) == inside).map(|at| all[at]).collect()
             };

@@ -22,6 +22,7 @@ pub mod blocks;
 pub mod correction;
 pub mod curve;
 pub mod doubt;
+pub(crate) mod effort;
 pub(crate) mod estimate;
 mod floor;
 pub mod forecast;

@@ -1,7 +1,7 @@
 //! Result of a probe: method, size, time and its spread.
 
-/// Length in bytes of the message that is measured in blocks of several sizes: long enough that drivers choose
-/// for each block, and that blocks count beside the start.
+/// Length in bytes of the message that is measured in blocks of several sizes: long enough that drivers
+/// choose for each block, and that blocks count beside the start.
 pub const BLOCKS_LEN: u64 = 64 << 10;
 /// Shortest and longest block that is measured.
 pub const BLOCKS: (u64, u64) = (64, 16 << 10);

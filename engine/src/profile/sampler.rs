@@ -15,9 +15,9 @@
 //! and waits for as much to come back. The time of a repetition is the elapsed time divided by twice the
 //! round trips. Receives accept any tag: one with a sender and a tag might send an Rtr, which would save
 //! the handshake that is part of the measured rendezvous. Messages of [`Method::Packed`] and
-//! [`Method::Gathered`] have [`super::sample::BLOCKS_LEN`] bytes in blocks of `probe.len`, and both hosts tell
-//! their drivers what to do with blocks. [`Method::Memcpy`] and [`Method::HandOff`]
-//! concern the host alone; their time is that of one copy or hand-off.
+//! [`Method::Gathered`] have [`super::sample::BLOCKS_LEN`] bytes in blocks of `probe.len`, and both hosts
+//! tell their drivers what to do with blocks. [`Method::Memcpy`] and [`Method::HandOff`] concern the host
+//! alone; their time is that of one copy or hand-off.
 //!
 //! **An outline** of both curves comes first, at few sizes up to long ones. A very busy machine leaves time
 //! for no more, and without it nothing is known of the rail, since the noise at short sizes says nothing
@@ -32,6 +32,7 @@
 //! ends with the results it has.
 
 use super::curve::Curve;
+pub use super::effort::Effort;
 use super::floor::{Floor, Point, is_local};
 use super::measured::{Profile, Provenance, TooFew};
 use super::sample::{BLOCKS, BLOCKS_LEN, Method, Pair, Sample};
@@ -76,44 +77,6 @@ pub struct Reach {
     pub host: bool,
     /// Pairs of cores between which handing over work is measured, in the order of [`Pair::ALL`].
     pub hand_offs: [bool; Pair::ALL.len()],
-}
-
-/// Effort of a measurement.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Effort {
-    /// Time for all probes, in nanoseconds.
-    pub budget_ns: u64,
-    /// Ratio of one size to the next, before refinement.
-    pub ratio: u64,
-    /// Ratio of the sizes around a crossing, after refinement.
-    pub refined: f64,
-    /// Rounds in which each point is visited.
-    pub rounds: u32,
-    /// Smallest and largest number of repetitions per visit.
-    pub repetitions: (u32, u32),
-    /// Largest relative difference between the visit that counts and the one that confirms it.
-    pub tolerance: f64,
-}
-
-impl Effort {
-    /// For the first use of a rail: about a third of a second.
-    pub const QUICK: Effort = Effort {
-        budget_ns: 300_000_000,
-        ratio: 4,
-        refined: 1.4,
-        rounds: 3,
-        repetitions: (3, 15),
-        tolerance: 0.05,
-    };
-    /// For measurements that the user starts.
-    pub const FULL: Effort = Effort {
-        budget_ns: 10_000_000_000,
-        ratio: 2,
-        refined: 1.1,
-        rounds: 5,
-        repetitions: (7, 60),
-        tolerance: 0.02,
-    };
 }
 
 /// A measurement to carry out.

@@ -12,18 +12,17 @@
 //! peer is lost, its stored blocks are dropped with their messages.
 
 use crate::collect::request::Envelope;
-use crate::collect::window::Entry;
 use crate::engine::Engine;
 use crate::engine::arrive::Wrong;
 use crate::engine::peer::Peer;
 use crate::memory::Segments;
 use crate::packet::{PeerId, RequestId};
+use crate::protocol::carried::{Carried, Rest};
 use crate::protocol::rendezvous::{LargeSend, SendState};
 use crate::protocol::rules::{Message, Submission};
 use crate::protocol::{Protocol, Recv, Request};
-use crate::receive::Receives;
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use nmad_wire::{Block, Blocks, Header, Rts};
 
@@ -35,67 +34,11 @@ const BLOCKS_MAX: usize = 64;
 /// Bytes of a packet that are left to the request to send, to acknowledgements and to credit.
 const HEADS: usize = Header::LEN + Rts::MAX_LEN + Blocks::COUNT_LEN + 32;
 
-/// Blocks of a large message that travel with its request to send.
-#[derive(Debug)]
-pub(crate) struct Carried {
-    places: Vec<Block>,
-    /// The blocks, in the order of the message.
-    data: Segments,
-    /// The request to send is in the window, and refers to their memory.
-    pub(crate) is_in_window: bool,
-}
-
-impl Carried {
-    /// Returns the number of blocks.
-    pub(crate) fn count(&self) -> u64 {
-        self.places.len() as u64
-    }
-
-    /// Returns their bytes.
-    pub(crate) fn len(&self) -> u64 {
-        self.data.len()
-    }
-
-    /// Puts the places of the blocks behind a request to send, and makes the entry that carries them.
-    pub(crate) fn enter(&mut self, mut frame: Vec<u8>, make: impl FnOnce(Vec<u8>) -> Entry) -> Entry {
-        Blocks::encode_places(&self.places, &mut frame);
-        self.is_in_window = true;
-        make(frame).with_blocks(self.data.clone())
-    }
-}
-
 /// What is left of a message without its blocks.
 #[derive(Debug)]
 struct Cut {
     carried: Carried,
     rest: Segments,
-}
-
-/// What a receive still gets of a message whose blocks it has: memory and length.
-#[derive(Debug)]
-pub(crate) struct Rest {
-    pub(crate) into: Segments,
-    pub(crate) len: u64,
-}
-
-/// Blocks of messages that match no receive yet, by sender and its request.
-#[derive(Debug, Default)]
-pub(crate) struct StoredBlocks(BTreeMap<(PeerId, u64), (Box<[u8]>, Box<[u8]>)>);
-
-impl StoredBlocks {
-    fn store(&mut self, from: PeerId, theirs: u64, blocks: Blocks<'_>) {
-        self.0.insert((from, theirs), (Box::from(blocks.encoded_places()), Box::from(blocks.data())));
-    }
-
-    /// Returns the bytes that are stored of this message.
-    pub(crate) fn len_of(&self, from: PeerId, theirs: u64) -> u64 {
-        self.0.get(&(from, theirs)).map_or(0, |(_, data)| data.len() as u64)
-    }
-
-    /// Drops the blocks of messages of a peer that `is_kept` does not name.
-    pub(crate) fn retain(&mut self, from: PeerId, is_kept: impl Fn(u64) -> bool) {
-        self.0.retain(|&(peer, theirs), _| peer != from || is_kept(theirs));
-    }
 }
 
 impl Peer {
@@ -122,8 +65,8 @@ impl Peer {
         false
     }
 
-    /// Whether a message takes less time if these blocks of it travel with its request to send, copied on both
-    /// sides, than if they stay in place among the others, as the profiles of the links say. On links
+    /// Whether a message takes less time if these blocks of it travel with its request to send, copied on
+    /// both sides, than if they stay in place among the others, as the profiles of the links say. On links
     /// without measured costs of blocks the threshold alone decides.
     fn carrying_pays(&self, count: u64, bytes: u64) -> bool {
         self.used().all(|(_, link)| {
@@ -166,7 +109,7 @@ impl Peer {
         }
         let ranges = || places.iter().map(|block| (block.offset, u64::from(block.len)));
         let (rest, own) = (data.without(ranges()), data.only(ranges()));
-        Some(Cut { carried: Carried { places, data: own, is_in_window: false }, rest })
+        Some(Cut { carried: Carried::new(places, own), rest })
     }
 }
 
@@ -244,12 +187,11 @@ impl Engine {
 
     /// Drops the blocks of a lost peer whose messages are not kept.
     pub(crate) fn forget_blocks(&mut self, from: PeerId) {
-        let Receives { matching, claimed, blocks, .. } = &mut self.receives;
-        let stored = matching.bodies_mut().map(|(peer, theirs, _)| (peer, theirs));
-        let claimed = claimed.iter().map(|(_, message)| (message.envelope.peer, message.request));
-        let kept: BTreeSet<u64> =
-            stored.chain(claimed).filter(|&(peer, _)| peer == from).map(|(_, theirs)| theirs).collect();
-        blocks.retain(from, |theirs| kept.contains(&theirs));
+        let claimed = self.receives.claimed.iter();
+        let claimed = claimed.map(|(_, message)| (message.envelope.peer, message.request));
+        let mut kept: BTreeSet<(PeerId, u64)> = claimed.collect();
+        kept.extend(self.receives.matching.bodies_mut().map(|(peer, theirs, _)| (peer, theirs)));
+        self.receives.blocks.retain(from, |theirs| kept.contains(&(from, theirs)));
     }
 
     /// Stores the blocks of a message that matches no receive yet.
@@ -261,10 +203,10 @@ impl Engine {
 
     /// Scatters the stored blocks of a message, if there are any, to the receive that has matched it.
     pub(crate) fn place_stored(&mut self, request: RequestId, envelope: &Envelope, theirs: u64) {
-        if self.receives.blocks.0.is_empty() {
+        if self.receives.blocks.is_empty() {
             return;
         }
-        if let Some((places, data)) = self.receives.blocks.0.remove(&(envelope.peer, theirs)) {
+        if let Some((places, data)) = self.receives.blocks.take(envelope.peer, theirs) {
             self.place_blocks(request, envelope, Blocks::new(&places, &data));
         }
     }

@@ -21,6 +21,7 @@
 pub(crate) mod access;
 pub(crate) mod blocks;
 mod bodies;
+pub(crate) mod carried;
 pub(crate) mod eager;
 pub(crate) mod keep;
 pub(crate) mod leaving;
@@ -188,7 +189,7 @@ pub(crate) struct Recv {
     /// The incremental message of which this is the first piece.
     pub(crate) message: Option<u64>,
     /// What it still gets of its message, once blocks have come with the request to send.
-    pub(crate) rest: Option<Box<blocks::Rest>>,
+    pub(crate) rest: Option<Box<carried::Rest>>,
 }
 
 impl Recv {

@@ -21,7 +21,7 @@ use crate::engine::arrive::Wrong;
 use crate::engine::peer::Peer;
 use crate::memory::{Buffer, Segments};
 use crate::packet::{Key, PeerId, RegionId, RequestId};
-use crate::protocol::blocks::Carried;
+use crate::protocol::carried::Carried;
 use crate::protocol::rules::{Family, Message, Rules, Submission};
 use crate::protocol::{Protocol, Request};
 use crate::schedule::body::Body;

@@ -268,7 +268,7 @@ impl Engine {
                 peer.states.invitations.asks_no_more(&envelope, request);
                 self.request_to_send(request, Some(rtr));
             }
-            // The receiver has opened memory for the whole message, and will open it for the rest of this one.
+            // Memory is open for the whole message there, and will be opened for the rest of this one.
             SendState::Asked if send.carried.is_some() => {}
             SendState::Asked => {
                 let len = rtr.len.min(envelope.len);

@@ -9,7 +9,7 @@ mod post;
 
 use crate::collect::matching::{Matching, Unexpected};
 use crate::collect::message::Unpacked;
-use crate::protocol::blocks::StoredBlocks;
+use crate::protocol::carried::StoredBlocks;
 use crate::slab::Slab;
 
 /// Receives that wait for messages, and messages that wait for receives.

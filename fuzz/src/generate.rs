@@ -114,7 +114,7 @@ fn keys(rng: &mut Rng) -> Keys {
 }
 
 /// Appends a request to send, often with blocks of its message, whose places are good or bad.
-fn request(rng: &mut Rng, rts: Rts, out: &mut Vec<u8>) {
+fn request_to_send(rng: &mut Rng, rts: Rts, out: &mut Vec<u8>) {
     if rng.one_in(2) {
         return Frame::Rts(rts, Blocks::NONE).encode(out);
     }
@@ -149,7 +149,7 @@ fn frame(rng: &mut Rng, out: &mut Vec<u8>, depth: usize) {
             let (request, region) = (field(rng), field(rng));
             let address = field(rng);
             let rts = Rts { flags, context, tag, seq, len, request, region, pushed, address };
-            return request(rng, rts, out);
+            return request_to_send(rng, rts, out);
         }
         4 | 5 => Frame::Cts(Cts {
             request: field(rng),

@@ -50,9 +50,12 @@ pub(crate) struct Rest {
     pub(crate) len: u64,
 }
 
+/// Places and bytes of the blocks of one message, as [`Blocks`] has them.
+pub(crate) type Stored = (Box<[u8]>, Box<[u8]>);
+
 /// Blocks of messages that match no receive yet, by sender and its request.
 #[derive(Debug, Default)]
-pub(crate) struct StoredBlocks(BTreeMap<(PeerId, u64), (Box<[u8]>, Box<[u8]>)>);
+pub(crate) struct StoredBlocks(BTreeMap<(PeerId, u64), Stored>);
 
 impl StoredBlocks {
     /// Stores the blocks of a message.
@@ -61,7 +64,7 @@ impl StoredBlocks {
     }
 
     /// Removes and returns the places and the bytes of the blocks of a message.
-    pub(crate) fn take(&mut self, from: PeerId, theirs: u64) -> Option<(Box<[u8]>, Box<[u8]>)> {
+    pub(crate) fn take(&mut self, from: PeerId, theirs: u64) -> Option<Stored> {
         self.0.remove(&(from, theirs))
     }
 

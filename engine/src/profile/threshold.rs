@@ -7,7 +7,7 @@
 //! interpolation between the two sizes around that place.
 
 use super::curve::Curve;
-use super::sample::Sample;
+use super::sample::{BLOCKS, Sample};
 use alloc::vec::Vec;
 
 /// Messages of at least this length use rendezvous whatever was measured, unless configured otherwise, so
@@ -188,9 +188,12 @@ pub(super) fn chunk_min(body: &Curve) -> u64 {
 }
 
 /// Returns the length from which a block is left in place, from messages in blocks of several sizes. Longer
-/// blocks than were measured always are; `None`: none were measured.
+/// blocks than were measured always are; `None`: the longest ones were not measured, because time was short.
 pub(super) fn measured_block_min(packed: &[Sample], gathered: &[Sample]) -> Option<u64> {
-    let longest = packed.last()?.len;
+    let longest = packed.last()?.len.min(gathered.last()?.len);
+    if longest < BLOCKS.1 {
+        return None;
+    }
     Some(crossing(&points(packed), &points(gathered))?.min(2 * longest))
 }
 
@@ -227,6 +230,11 @@ mod tests {
         let never = of(|len| 30_000 + 50 * (65_536 / len));
         assert_eq!(measured_block_min(&packed, &never), Some(32_768), "longer ones are not copied");
         assert_eq!(measured_block_min(&packed, &[]), None);
+        assert_eq!(
+            measured_block_min(&packed[..2], &gathered),
+            None,
+            "blocks of 256 B say nothing of others"
+        );
     }
 
     fn line(start: u64, per_byte: f64) -> Vec<(u64, u64)> {

@@ -81,11 +81,15 @@ pub(crate) fn keep(node: &Node, kept: Option<Kept>) {
 /// Formats a receipt as one line; `cipher` returns the cipher of the link over a rail.
 fn in_words(receipt: &Receipt, names: &[String], cipher: &dyn Fn(RailId) -> Option<&'static str>) -> String {
     let Receipt { envelope, protocol, eager_max, candidates, carried, predicted_ns, actual_ns, .. } = receipt;
+    let Receipt { blocks, blocks_bytes, .. } = receipt;
     let name = |rail: RailId| names.get(rail.index()).map_or("?", |name| name);
     let us = |ns: u64| ns as f64 / 1e3;
     let (len, to, tag) = (envelope.len, envelope.peer.0, envelope.tag.0);
     let protocol = protocol.name();
     let mut text = format!("{len} B to rank {to} (tag {tag:#x}), {protocol} (eager up to {eager_max} B)");
+    if *blocks > 0 {
+        let _ = write!(text, ", {blocks_bytes} B in {blocks} blocks with the request");
+    }
     for (index, &(rail, bytes)) in carried.iter().enumerate() {
         let _ = write!(text, "{} {} {bytes} B", if index == 0 { ":" } else { " +" }, name(rail));
         if let Some(cipher) = cipher(rail) {
@@ -124,7 +128,9 @@ mod tests {
             eager_max: 99,
             candidates: vec![candidate(0, 0, 4_000), candidate(1, 500, 9_000)],
             began: nmad_engine::Instant::default(),
-            carried: vec![(RailId(0), 200), (RailId(1), 100)],
+            carried: vec![(RailId(0), 200), (RailId(1), 80)],
+            blocks: 2,
+            blocks_bytes: 20,
             predicted_ns: 2_500,
             actual_ns: 2_700,
         };
@@ -132,8 +138,9 @@ mod tests {
             in_words(&receipt, &["tcp/r0".into(), "tcp/r1".into()], &|rail| {
                 (rail == RailId(1)).then_some("AES-256-GCM")
             }),
-            "300 B to rank 1 (tag 0x5), rendezvous (eager up to 99 B): tcp/r0 200 B + tcp/r1 100 B \
-             (AES-256-GCM); predicted 2.5 us, took 2.7 us; alone: tcp/r0 4.0 us, tcp/r1 9.0 us (busy 0.5 us)"
+            "300 B to rank 1 (tag 0x5), rendezvous (eager up to 99 B), 20 B in 2 blocks with the \
+             request: tcp/r0 200 B + tcp/r1 80 B (AES-256-GCM); predicted 2.5 us, took 2.7 us; alone: \
+             tcp/r0 4.0 us, tcp/r1 9.0 us (busy 0.5 us)"
         );
     }
 }

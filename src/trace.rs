@@ -214,10 +214,12 @@ fn write_message<'a>(
     name: impl Fn(usize) -> &'a str,
 ) -> io::Result<()> {
     let Receipt { envelope, protocol, eager_max, began, carried, predicted_ns, actual_ns, .. } = receipt;
+    let Receipt { blocks, blocks_bytes, .. } = receipt;
     write!(
         out,
         "{{\"at_ns\":{},\"message\":\"{}\",\"to\":{},\"context\":{},\"tag\":{},\"seq\":{},\"len\":{},\
-         \"eager_max\":{eager_max},\"predicted_ns\":{predicted_ns},\"actual_ns\":{actual_ns},\"carried\":[",
+         \"eager_max\":{eager_max},\"predicted_ns\":{predicted_ns},\"actual_ns\":{actual_ns},\
+         \"blocks\":{blocks},\"blocks_bytes\":{blocks_bytes},\"carried\":[",
         origin_ns + began.as_ns(),
         protocol.name(),
         envelope.peer.0,

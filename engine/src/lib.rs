@@ -45,13 +45,14 @@ pub use observe::in_force::{InForce, RailInForce, ThresholdOrigin};
 pub use observe::receipt::{Candidate, Receipt};
 pub use observe::traffic::Traffic;
 pub use packet::{Key, Packet, PeerId, RailId, RegionId, RequestId, StrategyId};
+pub use profile::blocks::{BlockCost, BlockCosts};
 pub use profile::correction::Accuracy;
 pub use profile::curve::Curve;
 pub use profile::doubt::Doubt;
 pub use profile::forecast::Forecast;
 pub use profile::learning::Taught;
 pub use profile::measured::{Profile, Provenance};
-pub use profile::sample::{Method, Pair, Sample};
+pub use profile::sample::{BLOCKS_LEN, Method, Pair, Sample};
 pub use profile::sampler::{Effort, Probe, Reach, Sampler};
 pub use profile::threshold::Thresholds;
 pub use protocol::leaving::{Leaving, Refused, Submitted, To};
@@ -67,6 +68,7 @@ pub use schedule::strategy::{RailView, ShareList, Shares, Strategy, Waiting};
 pub use transfer::access::{Access, Act, Atomics, Came, Exposure, RemoteAccess};
 pub use transfer::congestion::Scheme as CongestionControl;
 pub use transfer::driver::{
-    Departure, Driver, Event, How, Interest, Limits, Order, Reads, Scope as PollScope, Sent, Statistics,
+    Departure, Driver, Event, How, InPlace, Interest, Limits, Order, Reads, Scope as PollScope, Sent,
+    Statistics,
 };
 pub use transfer::rail::{Opening, RailCounters};

@@ -341,6 +341,10 @@ fn announce(node: &mut impl Access, leaving: &Leaving, to: &To, data: &Segments)
 
 #[inline(never)]
 fn push(node: &mut impl Access, leaving: &Leaving, to: &To, data: &Segments) -> Sent {
+    // Small blocks travel with the request to send, which is built from the window.
+    if !data.is_even() && node.engine().cuts(to.0, data) {
+        return Sent::Retry;
+    }
     let (packet, chunk) = leaving.pushed(to, data);
     let send = |rail: &mut dyn Driver| rail.send(Departure::Pushed { packet: &packet, chunk });
     node.work(leaving.rail(), send).unwrap_or(Sent::Retry)

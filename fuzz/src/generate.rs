@@ -2,8 +2,8 @@
 
 use crate::rng::Rng;
 use nmad_wire::{
-    Ack, Ask, ChunkHeader, Credit, Cts, Eager, Fin, Frame, Header, Keys, Kind, LinkDown, Part, Reclaim,
-    Replay, Rtr, Rts, Seen, Withdraw, Withdrawn,
+    Ack, Ask, Block, Blocks, ChunkHeader, Credit, Cts, Eager, Fin, Frame, Header, Keys, Kind, LinkDown, Part,
+    Reclaim, Replay, Rtr, Rts, Seen, Withdraw, Withdrawn, flags,
 };
 
 /// A stream of packets, mostly well-formed.
@@ -113,6 +113,25 @@ fn keys(rng: &mut Rng) -> Keys {
     keys
 }
 
+/// Appends a request to send, often with blocks of its message, whose places are good or bad.
+fn request_to_send(rng: &mut Rng, rts: Rts, out: &mut Vec<u8>) {
+    if rng.one_in(2) {
+        return Frame::Rts(rts, Blocks::NONE).encode(out);
+    }
+    let (mut offset, mut blocks, mut places) = (0u64, Vec::new(), Vec::new());
+    for _ in 0..1 + rng.below(4) {
+        let len = rng.of(&[0, 1, 8, 64, 64, 64, 1_000]);
+        offset = offset.saturating_add(rng.of(&[0, 0, 64, 4_096, 20_000, u64::MAX]));
+        blocks.push(Block { offset, len });
+        offset = offset.saturating_add(u64::from(len));
+    }
+    Blocks::encode_places(&blocks, &mut places);
+    let data = vec![0x55; blocks.iter().map(|block| block.len as usize).sum()];
+    let blocks = Blocks::new(&places[Blocks::COUNT_LEN..], &data);
+    let ways = flags::FIN | flags::UNORDERED | flags::PUSHED | flags::READ;
+    Frame::Rts(Rts { flags: (rts.flags & ways) | flags::BLOCKS, ..rts }, blocks).encode(out);
+}
+
 /// Appends a frame with random fields.
 fn frame(rng: &mut Rng, out: &mut Vec<u8>, depth: usize) {
     let frame = match rng.below(19) {
@@ -129,7 +148,8 @@ fn frame(rng: &mut Rng, out: &mut Vec<u8>, depth: usize) {
             let (context, tag, seq) = (context(rng), tag(rng), seq(rng));
             let (request, region) = (field(rng), field(rng));
             let address = field(rng);
-            Frame::Rts(Rts { flags, context, tag, seq, len, request, region, pushed, address })
+            let rts = Rts { flags, context, tag, seq, len, request, region, pushed, address };
+            return request_to_send(rng, rts, out);
         }
         4 | 5 => Frame::Cts(Cts {
             request: field(rng),

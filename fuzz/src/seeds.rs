@@ -2,9 +2,9 @@
 
 use crate::rng::Rng;
 use nmad_wire::{
-    Ack, Ask, ChunkHeader, Cipher, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind,
-    LinkDown, Offer, Part, Proof, Reclaim, Refusal, RefusalCode, Replay, Rtr, Rts, Seen, Welcome, Withdraw,
-    Withdrawn, flags,
+    Ack, Ask, Block, Blocks, ChunkHeader, Cipher, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello,
+    Keys, Kind, LinkDown, Offer, Part, Proof, Reclaim, Refusal, RefusalCode, Replay, Rtr, Rts, Seen, Welcome,
+    Withdraw, Withdrawn, flags,
 };
 
 const HELLO: Hello = Hello { from: 1, to: 0, rail: 0, nonce: [1; 32], offer: None, mac: [2; 32] };
@@ -32,6 +32,16 @@ fn rts(seq: u32, flags: u8, len: u64) -> Rts {
     Rts { flags, context: 1, tag: 11, seq, len, request: NAME | 2, region, pushed, address: 0 }
 }
 
+/// A packet with a request to send and the blocks at these places of its message.
+fn rts_with_blocks(bits: u8, places: &[(u64, u32)]) -> Vec<u8> {
+    let blocks: Vec<Block> = places.iter().map(|&(offset, len)| Block { offset, len }).collect();
+    let mut encoded = Vec::new();
+    Blocks::encode_places(&blocks, &mut encoded);
+    let data = vec![7; blocks.iter().map(|block| block.len as usize).sum()];
+    let blocks = Blocks::new(&encoded[Blocks::COUNT_LEN..], &data);
+    packet(Kind::Packet, &[Frame::Rts(rts(2, bits | flags::BLOCKS, 50_000), blocks)])
+}
+
 fn keys(rails: u8) -> Keys {
     let mut keys = Keys::default();
     (0..rails).for_each(|rail| keys.push(rail, u64::from(rail) + 1));
@@ -56,10 +66,13 @@ fn good_packets() -> Vec<(&'static str, Vec<u8>)> {
         ("eager", one(Frame::Eager(eager(2, 0), &[7; 8]))),
         ("eager-synchronous", one(Frame::Eager(eager(2, flags::FIN), &[7; 8]))),
         ("eager-unordered", one(Frame::Eager(eager(0, flags::UNORDERED), &[7; 8]))),
-        ("rts", one(Frame::Rts(rts(2, flags::FIN, 50_000)))),
-        ("rts-invited", one(Frame::Rts(rts(2, flags::INVITED, 50_000)))),
-        ("rts-parts", one(Frame::Rts(rts(2, flags::PARTS, 300)))),
-        ("rts-read", one(Frame::Rts(rts(2, flags::READ | flags::FIN, 50_000)))),
+        ("rts", one(Frame::Rts(rts(2, flags::FIN, 50_000), Blocks::NONE))),
+        ("rts-invited", one(Frame::Rts(rts(2, flags::INVITED, 50_000), Blocks::NONE))),
+        ("rts-parts", one(Frame::Rts(rts(2, flags::PARTS, 300), Blocks::NONE))),
+        ("rts-read", one(Frame::Rts(rts(2, flags::READ | flags::FIN, 50_000), Blocks::NONE))),
+        ("rts-blocks", rts_with_blocks(0, &[(0, 64), (4_160, 64)])),
+        ("rts-blocks-pushed", rts_with_blocks(flags::PUSHED, &[(0, 64), (64, 1), (49_990, 10)])),
+        ("rts-blocks-read", rts_with_blocks(flags::READ | flags::FIN, &[(100, 10)])),
         ("part", one(Frame::Part(Part { request: NAME, offset: 200, total: 300, len: 100 }, &[7; 100]))),
         ("cts", one(Frame::Cts(cts))),
         ("rtr", one(Frame::Rtr(rtr))),
@@ -100,7 +113,8 @@ fn bad_packets() -> Vec<(&'static str, Vec<u8>)> {
     let mut long_data = one(Frame::Eager(eager(2, 0), &[7; 8]));
     long_data[Header::LEN + 20..Header::LEN + 24].copy_from_slice(&u32::MAX.to_le_bytes());
     let outside = ChunkHeader { number: 4, ack: 0, region: NAME, key: 1, offset: u64::MAX - 100, len: 100 };
-    let early: Vec<Frame<'_>> = (0..200).map(|i| Frame::Rts(rts(3 + i * 1_000, 0, u64::MAX))).collect();
+    let early: Vec<Frame<'_>> =
+        (0..200).map(|i| Frame::Rts(rts(3 + i * 1_000, 0, u64::MAX), Blocks::NONE)).collect();
     let rtrs: Vec<Frame<'_>> = (0..60)
         .map(|context| Rtr { context, tag: 0, seq: 0, region: 1, len: 0, keys: keys(0) })
         .map(Frame::Rtr)
@@ -115,8 +129,16 @@ fn bad_packets() -> Vec<(&'static str, Vec<u8>)> {
         ("bad-early", packet(Kind::Packet, &early)),
         ("bad-rtrs", packet(Kind::Packet, &rtrs)),
         ("bad-cts-empty", one(Frame::Cts(empty))),
-        ("bad-seq-twice", packet(Kind::Packet, &[Frame::Rts(rts(9, 0, 1)), Frame::Rts(rts(9, 0, 1))])),
-        ("bad-seq-past", one(Frame::Rts(rts(0, 0, 1)))),
+        (
+            "bad-seq-twice",
+            packet(
+                Kind::Packet,
+                &[Frame::Rts(rts(9, 0, 1), Blocks::NONE), Frame::Rts(rts(9, 0, 1), Blocks::NONE)],
+            ),
+        ),
+        ("bad-blocks-order", rts_with_blocks(0, &[(100, 64), (0, 64)])),
+        ("bad-blocks-outside", rts_with_blocks(0, &[(u64::MAX - 1, 64)])),
+        ("bad-seq-past", one(Frame::Rts(rts(0, 0, 1), Blocks::NONE))),
         ("bad-credit", one(Frame::Credit(Credit { limit: u64::MAX }))),
         ("bad-refuse", Control::Refuse(lines).encode()),
         ("bad-fins", packet(Kind::Notice, &[Frame::Fin(Fin { request: NAME, prompt: false }), Frame::Bye])),

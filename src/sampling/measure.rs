@@ -11,7 +11,8 @@ use super::queue::Queue;
 use super::talk::{Broken, Talk};
 use crate::error::SessionError;
 use nmad_engine::{
-    Effort, LinkView, Method, Pair, PeerId, Probe, Profile, Provenance, RailId, Reach, Reads, Sampler,
+    BLOCKS_LEN, Effort, InPlace, LinkView, Method, Pair, PeerId, Probe, Profile, Provenance, RailId, Reach,
+    Reads, Sampler,
 };
 use nmad_progress::Node;
 use std::fmt;
@@ -160,6 +161,13 @@ fn answered(node: &Node, peer: PeerId, number: u32) -> Result<(), Broken> {
                     numbers.ok_or_else(|| talk.lost(&format!("it says '{order}'")))?;
                 receive(&mut talk, len, count, times)?;
             }
+            ["blocks", block, method, times] => {
+                let numbers = block.parse().ok().zip(times.parse().ok());
+                let blocks = numbers.zip(Method::named(method).filter(|method| method.has_blocks()));
+                let ((block, times), method) =
+                    blocks.ok_or_else(|| talk.lost(&format!("it says '{order}'")))?;
+                receive_blocks(&mut talk, block, method, times)?;
+            }
             ["end"] => break,
             // "none": the other rank has stopped listening.
             _ => {
@@ -192,6 +200,32 @@ fn receive(talk: &mut Talk<'_>, len: usize, count: usize, times: u64) -> Result<
         talk.wait_all(sent)?;
     }
     Ok(())
+}
+
+/// Receives `times` times a message in blocks of `block` bytes, and answers each time.
+fn receive_blocks(talk: &mut Talk<'_>, block: usize, method: Method, times: u64) -> Result<(), Broken> {
+    if !(1..=BLOCKS_LEN as usize).contains(&block) {
+        return Err(talk.lost(&format!("it wants to send blocks of {block} B")).into());
+    }
+    talk.make_room_for_blocks();
+    talk.leave_in_place(Some(in_place(method)));
+    let mut posted = talk.post_blocks(block);
+    talk.order("ready")?;
+    for turn in 0..times {
+        talk.wait_all(posted)?;
+        if turn + 1 < times {
+            posted = talk.post_blocks(block);
+        }
+        let sent = talk.send(0, 1, Method::Copy);
+        talk.wait_all(sent)?;
+    }
+    talk.leave_in_place(None);
+    Ok(())
+}
+
+/// Returns what drivers do with blocks while a message in blocks is measured.
+fn in_place(method: Method) -> InPlace {
+    if method == Method::Gathered { InPlace::ALWAYS } else { InPlace::NEVER }
 }
 
 /// Executes all probes; also returns the signs of disturbance that the two ranks see.
@@ -250,6 +284,7 @@ fn reach(node: &Node, task: &Task<'_>) -> Reach {
         // Inject is never worse than push if a driver has both, so they are not compared.
         pushes: limits.push > 0 && !limits.inject,
         reads: limits.reads != Reads::Never,
+        blocks: limits.blocks,
         host: true,
         hand_offs: Pair::ALL.map(|pair| task.pairs.iter().any(|(kind, _)| *kind == pair)),
     }
@@ -268,6 +303,9 @@ fn empty(talk: &mut Talk<'_>, before_ns: Option<u64>) -> Result<u64, Broken> {
 /// the answer. `empty_ns` is half a round trip of empty messages, if known.
 fn visit(talk: &mut Talk<'_>, probe: &Probe, empty_ns: Option<u64>) -> Result<Vec<u64>, Broken> {
     let &Probe { method, len, repetitions, round_trips } = probe;
+    if method.has_blocks() {
+        return visit_blocks(talk, probe);
+    }
     let count = if matches!(method, Method::Pair | Method::Aggregate) { 2 } else { 1 };
     let in_time = WARM_UP_NS / (2 * empty_ns.unwrap_or(EMPTY_GUESS_NS)).max(1);
     let warm_ups = (BURST_LEN / (len * count).max(1)).min(WARM_UPS).min(in_time).max(1);
@@ -279,11 +317,42 @@ fn visit(talk: &mut Talk<'_>, probe: &Probe, empty_ns: Option<u64>) -> Result<Ve
     for _ in 0..warm_ups {
         round_trip(talk, len, count, method)?;
     }
+    repeated((repetitions, round_trips), || round_trip(talk, len, count, method))
+}
+
+/// Executes the repetitions of a probe of messages in blocks, as [`visit`] does.
+fn visit_blocks(talk: &mut Talk<'_>, probe: &Probe) -> Result<Vec<u64>, Broken> {
+    let &Probe { method, len, repetitions, round_trips } = probe;
+    let warm_ups = BURST_LEN / BLOCKS_LEN;
+    let all = warm_ups + u64::from(repetitions) * u64::from(round_trips);
+    talk.make_room_for_blocks();
+    talk.order(&format!("blocks {len} {} {all}", method.name()))?;
+    talk.receive_order()?;
+    talk.leave_in_place(Some(in_place(method)));
+    let there_and_back = || {
+        let answer = talk.post_empty();
+        let sent = talk.send_blocks(len as usize, method);
+        talk.wait_all([Some(answer), None])?;
+        talk.wait_all(sent)
+    };
+    for _ in 0..warm_ups {
+        there_and_back()?;
+    }
+    let times = repeated((repetitions, round_trips), there_and_back);
+    talk.leave_in_place(None);
+    times
+}
+
+/// Returns the nanoseconds of one round trip in each of several repetitions.
+fn repeated(
+    (repetitions, round_trips): (u32, u32),
+    mut round_trip: impl FnMut() -> Result<(), Broken>,
+) -> Result<Vec<u64>, Broken> {
     let mut times = Vec::with_capacity(repetitions as usize);
     for _ in 0..repetitions {
         let start = Instant::now();
         for _ in 0..round_trips {
-            round_trip(talk, len, count, method)?;
+            round_trip()?;
         }
         times.push(nanos(start.elapsed()) / u64::from(round_trips.max(1)));
     }

@@ -7,7 +7,7 @@ use super::report::Report;
 use super::{Origin, ProfileInfo, cache, doubt};
 use crate::error::SessionError;
 use crate::options::{Options, Sampling};
-use nmad_engine::{Effort, Pair, PeerId, Profile, Provenance, RailId};
+use nmad_engine::{Effort, InPlace, Pair, PeerId, Profile, Provenance, RailId};
 use nmad_launch::Bootstrap;
 use nmad_progress::Node;
 use std::collections::BTreeSet;
@@ -297,7 +297,8 @@ impl Stock {
         }
     }
 
-    /// Gives the known profiles to the engine.
+    /// Gives the known profiles to the engine, and to the rails the lengths from which they leave data in
+    /// place: those of the nearest peers that a rail has a profile for.
     pub(crate) fn apply(&self, node: &Node, job: &dyn Bootstrap, peers: &[&[u32]]) {
         for (number, (_, places)) in self.rails.iter().enumerate() {
             for (place, distance) in places.iter().zip(Distance::ALL) {
@@ -309,6 +310,11 @@ impl Stock {
                         engine.setup().set_profile(RailId(number as u8), Some(PeerId(peer)), profile.clone());
                     });
                 });
+            }
+            let known = places.iter().flatten().find_map(|&place| self.entries[place].known.as_ref());
+            if let Some(thresholds) = known.and_then(|(profile, _)| profile.thresholds()) {
+                let from = InPlace { message: thresholds.in_place_min, block: thresholds.block_min };
+                node.with_rails(|rails| rails[number].leave_in_place(Some(from)));
             }
         }
     }

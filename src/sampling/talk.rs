@@ -1,10 +1,10 @@
 //! Messages between the two ranks of a measurement; every wait is bounded.
 
 use crate::error::SessionError;
-use crate::memory::{readable, writable};
+use crate::memory::{readable, readable_blocks, writable, writable_blocks};
 use nmad_engine::{
-    Context, Duration, Envelope, Hints, LinkView, Method, PeerId, RailId, RequestId, Segments, Source, Tag,
-    TagMatch,
+    BLOCKS_LEN, Context, Duration, Engine, Envelope, Hints, InPlace, LinkView, Method, PeerId, RailId,
+    RequestId, Segments, Source, Tag, TagMatch,
 };
 use nmad_progress::{Node, Outcome};
 
@@ -100,6 +100,34 @@ impl<'a> Talk<'a> {
             self.node.submit(|engine| engine.recv(from, self.context, TagMatch::Exact(ORDERS), into));
         let len = self.wait(&[posted])?[0].len as usize;
         Ok(String::from_utf8_lossy(&self.into.0[..len]).into_owned())
+    }
+
+    /// Makes room for a message in blocks in each direction.
+    pub(super) fn make_room_for_blocks(&mut self) {
+        self.make_room(2 * BLOCKS_LEN as usize, 1);
+        self.len = BLOCKS_LEN as usize;
+    }
+
+    /// Tells the measured rail from which lengths it leaves data in place; `None`: from the nominal ones.
+    pub(super) fn leave_in_place(&self, from: Option<InPlace>) {
+        let Some(rail) = self.rail else { return };
+        self.node.with_rails(|rails| rails[rail.index()].leave_in_place(from));
+    }
+
+    /// Submits a message in blocks of `block` bytes.
+    pub(super) fn send_blocks(&self, block: usize, method: Method) -> [Option<RequestId>; 2] {
+        let hints = Hints { probe: Some(method), ..Hints::default() };
+        let data = readable_blocks(&self.out.0[..2 * BLOCKS_LEN as usize], block);
+        let send = |engine: &mut Engine| engine.send(self.peer, self.context, Tag(2), data, hints);
+        [Some(self.node.submit(send)), None]
+    }
+
+    /// Posts a receive for a message in blocks of `block` bytes.
+    pub(super) fn post_blocks(&mut self, block: usize) -> [Option<RequestId>; 2] {
+        let into = writable_blocks(&mut self.into.0[..2 * BLOCKS_LEN as usize], block);
+        let from = Source::Peer(self.peer);
+        let post = |engine: &mut Engine| engine.recv(from, self.context, TagMatch::Any, into);
+        [Some(self.node.submit(post)), None]
     }
 
     /// Submits `count` messages of `len` bytes at once.

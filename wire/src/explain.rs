@@ -76,9 +76,12 @@ impl fmt::Display for Frame<'_> {
                 write!(f, "eager {} B context {} tag {:#x}", e.len, e.context, e.tag)?;
                 order(f, e.flags, e.seq)
             }
-            Frame::Rts(r) => {
+            Frame::Rts(r, blocks) => {
                 write!(f, "rts {} B context {} tag {:#x}", r.len, r.context, r.tag)?;
                 order(f, r.flags, r.seq)?;
+                if !blocks.is_empty() {
+                    write!(f, " with {} blocks of {} B", blocks.count(), blocks.data().len())?;
+                }
                 if r.flags & flags::INVITED != 0 {
                     write!(f, " to open region {:#x}", r.region)
                 } else if r.flags & flags::PUSHED != 0 {

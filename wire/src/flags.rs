@@ -14,6 +14,9 @@ pub const PUSHED: u8 = 8;
 pub const PARTS: u8 = 16;
 /// A rendezvous request whose receiver may read the message from the sender's memory; its address follows.
 pub const READ: u8 = 32;
+/// A rendezvous request with blocks of the message, which follow; no other way transfers them
+/// ([`super::Blocks`]).
+pub const BLOCKS: u8 = 64;
 
 /// The byte with these bits.
 #[inline]

@@ -9,7 +9,7 @@ use crate::cursor::{Cursor, Malformed, put};
 use crate::part::part;
 use crate::rts::rts;
 use crate::silence::{Ask, LinkDown, Seen, rail};
-use crate::{MAX_RAILS, Part, Rts, flags};
+use crate::{Blocks, MAX_RAILS, Part, Rts, flags};
 use alloc::vec::Vec;
 
 /// A whole small message.
@@ -179,8 +179,8 @@ pub struct Reclaim {
 pub enum Frame<'a> {
     /// A whole small message and its data.
     Eager(Eager, &'a [u8]),
-    /// See [`Rts`].
-    Rts(Rts),
+    /// See [`Rts`], and the blocks with it.
+    Rts(Rts, Blocks<'a>),
     /// See [`Part`], and its data.
     Part(Part, &'a [u8]),
     /// See [`Cts`].
@@ -269,7 +269,12 @@ impl Frame<'_> {
                 eager.encode(out);
                 out.extend_from_slice(data);
             }
-            Frame::Rts(rts) => rts.encode(out),
+            Frame::Rts(rts, blocks) => {
+                rts.encode(out);
+                if rts.flags & flags::BLOCKS != 0 {
+                    blocks.encode(out);
+                }
+            }
             Frame::Part(part, data) => {
                 part.encode(out);
                 out.extend_from_slice(data);
@@ -378,7 +383,10 @@ fn other<'a>(c: &mut Cursor<'a>, kind: u8, bits: u8) -> Result<Frame<'a>, Malfor
         return Err(Malformed("unknown flags of a frame"));
     }
     Ok(match kind {
-        RTS => Frame::Rts(rts(c, bits)?),
+        RTS => {
+            let (rts, blocks) = rts(c, bits)?;
+            Frame::Rts(rts, blocks)
+        }
         CTS => {
             const SHORT: &str = "Cts cut short";
             let prompt = flag(bits)?;

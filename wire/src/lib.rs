@@ -12,6 +12,7 @@
 extern crate alloc;
 
 mod alone;
+mod blocks;
 mod chunk;
 mod code;
 mod control;
@@ -25,6 +26,7 @@ mod rts;
 mod silence;
 
 pub use alone::AloneHead;
+pub use blocks::{Block, Blocks};
 pub use chunk::ChunkHeader;
 pub use control::{Cipher, Control, Hello, Offer, Proof, Refusal, RefusalCode, Welcome};
 pub use cursor::Malformed;
@@ -35,7 +37,7 @@ pub use frame::{
 };
 pub use header::{Header, Kind};
 pub use part::Part;
-pub use rts::Rts;
+pub use rts::{Rts, rts_of};
 pub use silence::{Ask, LinkDown, Seen};
 
 /// Version of the format. Two sides with different versions refuse each other when a link opens.

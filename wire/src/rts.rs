@@ -2,7 +2,7 @@
 
 use crate::code::RTS;
 use crate::cursor::{Cursor, Malformed, put};
-use crate::{Header, Kind, flags};
+use crate::{Blocks, Header, Kind, flags};
 use alloc::vec::Vec;
 
 /// A request to send a large message.
@@ -33,6 +33,8 @@ impl Rts {
     const PUSHED_LEN: usize = 42;
     /// The same with [`flags::READ`], and a pad behind it: a packet that holds nothing else is whole words.
     const READ_PAD: usize = 6;
+    /// Longest encoding in bytes, blocks not included.
+    pub const MAX_LEN: usize = Self::PUSHED_LEN + Self::READ_PAD;
     /// Bytes of a packet that holds nothing else.
     pub const ALONE_LEN: usize = Header::LEN + Self::PUSHED_LEN;
 
@@ -77,7 +79,8 @@ impl Rts {
         [word(0), word(8), shifted[0], shifted[1], shifted[2], shifted[3], shifted[4], shifted[5]]
     }
 
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+    /// Appends the request to send; with [`flags::BLOCKS`] the blocks must follow.
+    pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&[RTS, self.flags]);
         out.extend_from_slice(&self.context.to_le_bytes());
         out.extend_from_slice(&self.seq.to_le_bytes());
@@ -97,14 +100,30 @@ impl Rts {
     }
 }
 
+/// Returns the request to send that a frame begins with; the data of its blocks may be missing.
+pub fn rts_of(frame: &[u8]) -> Option<Rts> {
+    let mut c = Cursor::new(frame);
+    let [kind, bits] = c.array::<2>("frame cut short").ok()?;
+    if kind == RTS { head(&mut c, bits).ok() } else { None }
+}
+
 /// The frame behind its first two bytes.
-pub(crate) fn rts(c: &mut Cursor<'_>, bits: u8) -> Result<Rts, Malformed> {
+pub(crate) fn rts<'a>(c: &mut Cursor<'a>, bits: u8) -> Result<(Rts, Blocks<'a>), Malformed> {
+    let rts = head(c, bits)?;
+    let has_blocks = bits & flags::BLOCKS != 0;
+    let blocks = if has_blocks { Blocks::decode(c, rts.len, rts.pushed)? } else { Blocks::NONE };
+    Ok((rts, blocks))
+}
+
+/// What is before the blocks.
+fn head(c: &mut Cursor<'_>, bits: u8) -> Result<Rts, Malformed> {
     const SHORT: &str = "Rts cut short";
     const WAYS: u8 = flags::INVITED | flags::PUSHED | flags::PARTS | flags::READ;
-    if bits & !(flags::FIN | flags::UNORDERED | WAYS) != 0 {
+    if bits & !(flags::FIN | flags::UNORDERED | flags::BLOCKS | WAYS) != 0 {
         return Err(Malformed("unknown flags of an Rts"));
     }
-    if (bits & WAYS).count_ones() > 1 {
+    let is_whole = flags::INVITED | flags::PARTS;
+    if (bits & WAYS).count_ones() > 1 || (bits & flags::BLOCKS != 0 && bits & is_whole != 0) {
         return Err(Malformed("an Rts whose bytes come in several ways"));
     }
     let (context, seq) = (c.u32(SHORT)?, c.u32(SHORT)?);

@@ -1,6 +1,7 @@
 //! The command as users type it.
 //! One program: linking a program for each subject takes longer than the tests.
 
+mod blocks;
 mod command;
 mod compare;
 mod fortran;

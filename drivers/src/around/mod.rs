@@ -17,7 +17,7 @@ use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::access::{Access, Came};
 use nmad_engine::transfer::driver::{
-    Departure, Driver, Event, Interest, Limits, Order, Scope, Sent, Statistics,
+    Departure, Driver, Event, InPlace, Interest, Limits, Order, Scope, Sent, Statistics,
 };
 
 /// A layer between the engine and a rail. Each method forwards to the rail unless it is overridden.
@@ -118,6 +118,10 @@ impl<D: Driver, L: Layer> Driver for Around<D, L> {
 
     fn statistics(&self) -> Statistics {
         self.rail.statistics()
+    }
+
+    fn leave_in_place(&mut self, from: Option<InPlace>) {
+        self.rail.leave_in_place(from);
     }
 
     fn cipher(&self, peer: Option<PeerId>) -> Option<&'static str> {

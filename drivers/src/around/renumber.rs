@@ -4,7 +4,7 @@ use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::access::{Access, Came};
 use nmad_engine::transfer::driver::{
-    Departure, Driver, Event, Interest, Limits, Order, Scope, Sent, Statistics,
+    Departure, Driver, Event, InPlace, Interest, Limits, Order, Scope, Sent, Statistics,
 };
 
 /// A rail whose peers the engine knows by other numbers.
@@ -140,6 +140,10 @@ impl Driver for Renumbered {
 
     fn wakeup(&mut self, interest: Interest) -> Option<i32> {
         self.rail.wakeup(interest)
+    }
+
+    fn leave_in_place(&mut self, from: Option<InPlace>) {
+        self.rail.leave_in_place(from);
     }
 
     fn statistics(&self) -> Statistics {

@@ -22,7 +22,7 @@ use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::access::{Access, Came, RemoteAccess};
 use nmad_engine::transfer::driver::{
-    Departure, Driver, Event, How, Interest, Limits, Order, Reads, Scope, Sent, Statistics,
+    Departure, Driver, Event, How, InPlace, Interest, Limits, Order, Reads, Scope, Sent, Statistics,
 };
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -284,14 +284,19 @@ impl Driver for ShmRail {
             // If the system refuses access after all, the layer above finds out at the first access.
             remote: if copies { RemoteAccess::Copies } else { RemoteAccess::None },
             looks: true,
+            blocks: copies,
             bandwidth: 10_000_000_000,
             latency_ns: 200,
             ..Limits::default()
         }
     }
 
+    fn leave_in_place(&mut self, from: Option<InPlace>) {
+        self.selector.piece_min = from.map_or_else(regions::nominal, |from| from.block);
+    }
+
     fn open(&mut self, region: RegionId, from: PeerId, into: Segments) -> Key {
-        let (address, pieces, list) = regions::describe(&into);
+        let (address, pieces, list) = regions::describe(&into, self.selector.piece_min);
         let len = into.len();
         let key = self.regions.open(region, from, into);
         if let Some(link) = self.peers.link(from).filter(|_| self.config.cross_memory)

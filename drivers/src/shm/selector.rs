@@ -13,6 +13,7 @@
 //! or in an exchange the receiver copies, since every core has enough to do.
 
 use crate::node::Segment;
+use crate::shm::cma::regions;
 use std::time::Duration;
 
 /// Shorter messages are not measured: all methods take the same time, within some percent (Zen 3). Half
@@ -78,9 +79,17 @@ pub struct Choice {
 }
 
 /// Speeds of the methods, by distance and class of length.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Selector {
     pub(super) rows: [[Row; CLASSES]; 2],
+    /// Memory in pieces shorter than this on average is copied twice by rule.
+    pub piece_min: u64,
+}
+
+impl Default for Selector {
+    fn default() -> Self {
+        Selector { rows: Default::default(), piece_min: regions::nominal() }
+    }
 }
 
 /// The class of a length.

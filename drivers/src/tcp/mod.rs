@@ -20,6 +20,7 @@ mod records;
 mod room;
 mod scratch;
 pub(crate) mod socket;
+mod staging;
 mod stream;
 #[allow(unsafe_code)]
 mod sys;

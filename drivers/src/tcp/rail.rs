@@ -13,7 +13,9 @@ use crate::opening::Opened;
 use crate::watch::Token;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
-use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent};
+use nmad_engine::transfer::driver::{
+    Departure, Driver, Event, How, InPlace, Interest, Limits, Order, Scope, Sent,
+};
 use nmad_wire::ChunkHeader;
 
 /// Orders taken at once; the limit in practice is the smaller depth of each link.
@@ -111,11 +113,16 @@ impl Driver for TcpRail {
             push: u64::MAX,
             looks: true,
             returns: true,
+            blocks: true,
             encrypts: self.config.encrypt.covers(self.config.address()),
             bandwidth: self.config.interface.bandwidth,
             latency_ns: 0,
             ..Limits::default()
         }
+    }
+
+    fn leave_in_place(&mut self, from: Option<InPlace>) {
+        self.traffic.leave_in_place(from);
     }
 
     fn open(&mut self, region: RegionId, from: PeerId, into: Segments) -> Key {

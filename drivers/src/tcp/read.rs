@@ -25,10 +25,6 @@ pub const AHEAD: usize = 64 << 10;
 /// bottleneck.
 const BEHIND: u32 = 16;
 
-/// Memory whose pieces are shorter than this on average is filled from the scratch buffer by copies: the
-/// kernel takes few pieces per call, and about as long for one piece as for copying this many bytes.
-const PIECE: u64 = 1024;
-
 /// Result of one read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadResult {
@@ -203,7 +199,7 @@ fn read_chunk(
     place: &mut Place<'_>,
     report: &mut dyn FnMut(Event<'_>),
 ) -> Result<ReadResult, Ended> {
-    let Some(into) = stream.target(place)?.filter(|into| !into.is_finer_than(PIECE)) else {
+    let Some(into) = stream.target(place)?.filter(|into| !into.is_finer_than(scratch.block_min)) else {
         return read_scratch(fd, stream, scratch, place, report);
     };
     let behind = &mut scratch[..behind];

@@ -1,5 +1,6 @@
 //! Buffer for incoming bytes whose destination is not known yet.
 
+use super::staging::NOMINAL;
 use std::ops::{Deref, DerefMut, Range};
 
 /// Size of the buffer: bytes that one read without a known destination takes.
@@ -13,6 +14,8 @@ const SPARE: usize = 4;
 pub struct Scratch {
     buffer: Box<[u8]>,
     spare: Vec<Box<[u8]>>,
+    /// Memory whose pieces are shorter than this on average is filled from the buffer by copies.
+    pub block_min: u64,
 }
 
 /// A part of a scratch buffer that temporarily belongs to one link.
@@ -24,7 +27,7 @@ pub struct Kept {
 
 impl Default for Scratch {
     fn default() -> Self {
-        Scratch { buffer: fresh(), spare: Vec::new() }
+        Scratch { buffer: fresh(), spare: Vec::new(), block_min: NOMINAL.block }
     }
 }
 

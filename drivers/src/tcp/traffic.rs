@@ -10,6 +10,7 @@ use super::lists::Lists;
 use super::peers::Peers;
 use super::read::{PacketPoll, ReadResult, failed, read, read_packet};
 use super::scratch::Scratch;
+use super::staging::{NOMINAL, Staging};
 use super::stream::{Place, Stream};
 use super::write::Outbox;
 use super::{PACKET, now_ms};
@@ -21,7 +22,7 @@ use crate::regions::Regions;
 use crate::watch::{Token, Watch};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
-use nmad_engine::transfer::driver::{Event, Order, Sent};
+use nmad_engine::transfer::driver::{Event, InPlace, Order, Sent};
 use rustix::fd::{AsFd, BorrowedFd};
 
 /// Reads per link and poll, so that one busy link does not starve the others.
@@ -54,7 +55,7 @@ pub struct Traffic {
     hot: Hot,
     lists: Lists,
     news: News,
-    staging: Vec<u8>,
+    staging: Staging,
     pool: Vec<Vec<u8>>,
     looked: Vec<(Token, bool)>,
     polls: u32,
@@ -79,7 +80,7 @@ impl Traffic {
             hot: Hot::default(),
             lists: Lists::default(),
             news: News::default(),
-            staging: Vec::new(),
+            staging: Staging::default(),
             pool: Vec::new(),
             looked: Vec::new(),
             polls: 0,
@@ -87,6 +88,12 @@ impl Traffic {
             idle_polls: 0,
             look_every: 1,
         }
+    }
+
+    /// Sets the lengths from which data is left in place; `None`: the nominal ones.
+    pub fn leave_in_place(&mut self, from: Option<InPlace>) {
+        self.staging.from = from.unwrap_or(NOMINAL);
+        self.scratch.block_min = self.staging.from.block;
     }
 
     /// Name of the rail.
@@ -125,7 +132,7 @@ impl Traffic {
     fn at_once(
         &mut self,
         to: PeerId,
-        send: impl FnOnce(&mut Outbox, BorrowedFd<'_>, &mut Vec<u8>, &mut Vec<Order>) -> Sent,
+        send: impl FnOnce(&mut Outbox, BorrowedFd<'_>, &mut Staging, &mut Vec<Order>) -> Sent,
     ) -> Sent {
         let Some(index) = self.peers.find(to) else { return Sent::Retry };
         let Some(link) = self.peers[index].link.as_deref_mut() else { return Sent::Retry };

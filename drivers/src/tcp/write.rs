@@ -3,6 +3,7 @@
 use super::outgoing::{Outgoing, copied, header};
 use super::padding;
 use super::records::Sealing;
+use super::staging::Staging;
 use arrayvec::ArrayVec;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Packet, PeerId};
@@ -14,9 +15,6 @@ use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::ops::Range;
 
-/// Parts up to this length are copied into one buffer instead of being passed to the kernel one by one: an
-/// iovec entry costs about as much as copying this many bytes.
-const COPY: usize = 1024;
 /// Parts passed to the kernel at once.
 const PARTS: usize = 64;
 /// Bytes copied into one buffer at once.
@@ -35,7 +33,7 @@ pub struct Outbox {
 /// The parts of one send call.
 struct Parts<'a, 's> {
     list: ArrayVec<Part<'a>, PARTS>,
-    staging: &'s mut Vec<u8>,
+    staging: &'s mut Staging,
     offered: usize,
 }
 
@@ -62,7 +60,7 @@ impl Outbox {
     pub fn send_now(
         &mut self,
         fd: BorrowedFd<'_>,
-        staging: &mut Vec<u8>,
+        staging: &mut Staging,
         (to, number): (PeerId, u32),
         (head, data): (&[u64], &Segments),
     ) -> Sent {
@@ -70,14 +68,15 @@ impl Outbox {
             return Sent::Retry;
         }
         if let Some(sealing) = &mut self.sealing {
-            return sealing.send_now(fd, staging, (to, number), (head, data));
+            return sealing.send_now(fd, &mut staging.bytes, (to, number), (head, data));
         }
         let len = size_of_val(head) + data.len() as usize;
-        let taken = match data.len() <= COPY as u64 {
+        let taken = match data.len() < staging.from.message {
             true => {
-                staging.clear();
-                data.append_behind(head, staging);
-                send(fd, staging)
+                let bytes = &mut staging.bytes;
+                bytes.clear();
+                data.append_behind(head, bytes);
+                send(fd, bytes)
             }
             false => send_in_place(fd, staging, head, data),
         };
@@ -98,7 +97,7 @@ impl Outbox {
     pub fn push_now(
         &mut self,
         fd: BorrowedFd<'_>,
-        staging: &mut Vec<u8>,
+        staging: &mut Staging,
         packet: &[u8],
         chunk: Order,
         sent: &mut Vec<Order>,
@@ -111,6 +110,7 @@ impl Outbox {
         let (Some(header), Some(data), true) = (header(&chunk), from.contiguous(), self.is_empty()) else {
             return Sent::Retry;
         };
+        let staging = &mut staging.bytes;
         staging.clear();
         for part in [packet, &header, padding::bytes(data.len() as u32)] {
             staging.extend_from_slice(part);
@@ -148,7 +148,7 @@ impl Outbox {
     pub fn write(
         &mut self,
         fd: BorrowedFd<'_>,
-        staging: &mut Vec<u8>,
+        staging: &mut Staging,
         sent: &mut Vec<Order>,
     ) -> Result<(), Errno> {
         if self.sealing.is_some() {
@@ -177,12 +177,12 @@ impl Outbox {
     fn write_sealed(
         &mut self,
         fd: BorrowedFd<'_>,
-        staging: &mut Vec<u8>,
+        staging: &mut Staging,
         sent: &mut Vec<Order>,
     ) -> Result<(), Errno> {
         let Outbox { queue, written, sealing: Some(sealing) } = self else { return Ok(()) };
         while !(queue.is_empty() && sealing.is_empty()) {
-            if !sealing.write(fd, staging, (queue, written), sent)? {
+            if !sealing.write(fd, &mut staging.bytes, (queue, written), sent)? {
                 break;
             }
         }
@@ -209,7 +209,7 @@ impl Outbox {
     }
 
     /// Sends as many parts of the queue as fit into one call.
-    fn gather(&self, fd: BorrowedFd<'_>, staging: &mut Vec<u8>) -> (usize, Result<usize, Errno>) {
+    fn gather(&self, fd: BorrowedFd<'_>, staging: &mut Staging) -> (usize, Result<usize, Errno>) {
         let mut parts = Parts::new(staging);
         let mut skip = self.written;
         for outgoing in &self.queue {
@@ -247,22 +247,22 @@ impl<'a> Part<'a> {
 }
 
 impl<'a, 's> Parts<'a, 's> {
-    fn new(staging: &'s mut Vec<u8>) -> Self {
-        staging.clear();
+    fn new(staging: &'s mut Staging) -> Self {
+        staging.bytes.clear();
         Parts { list: ArrayVec::new(), staging, offered: 0 }
     }
 
     /// Starts with the words of a header.
-    fn behind(head: &[u64], staging: &'s mut Vec<u8>) -> Self {
-        staging.clear();
-        staging.extend(head.iter().flat_map(|word| word.to_ne_bytes()));
-        let head = Part::Staged(0..staging.len());
-        Parts { list: ArrayVec::from_iter([head]), offered: staging.len(), staging }
+    fn behind(head: &[u64], staging: &'s mut Staging) -> Self {
+        staging.bytes.clear();
+        staging.bytes.extend(head.iter().flat_map(|word| word.to_ne_bytes()));
+        let offered = staging.bytes.len();
+        Parts { list: ArrayVec::from_iter([Part::Staged(0..offered)]), offered, staging }
     }
 
     #[inline]
     fn is_full(&self) -> bool {
-        self.list.is_full() || self.staging.len() >= STAGED
+        self.list.is_full() || self.staging.bytes.len() >= STAGED
     }
 
     /// Adds a part entirely or, without enough room, not at all, and then none of those behind it.
@@ -271,12 +271,13 @@ impl<'a, 's> Parts<'a, 's> {
             return;
         }
         self.offered += part.len();
-        if part.len() > COPY {
+        let Staging { bytes, from } = &mut *self.staging;
+        if part.len() as u64 >= from.block {
             return self.list.push(Part::InPlace(part));
         }
-        let start = self.staging.len();
-        self.staging.extend_from_slice(part);
-        let end = self.staging.len();
+        let start = bytes.len();
+        bytes.extend_from_slice(part);
+        let end = bytes.len();
         match self.list.last_mut() {
             Some(Part::Staged(range)) => range.end = end,
             _ => self.list.push(Part::Staged(start..end)),
@@ -310,9 +311,10 @@ impl<'a, 's> Parts<'a, 's> {
     /// Sends all parts with one call; returns the number of bytes that the kernel has taken.
     fn send(&self, fd: BorrowedFd<'_>) -> Result<usize, Errno> {
         if let [Part::Staged(all)] = &self.list[..] {
-            return send(fd, &self.staging[all.clone()]);
+            return send(fd, &self.staging.bytes[all.clone()]);
         }
-        let slices: ArrayVec<_, PARTS> = self.list.iter().map(|part| part.slice(self.staging)).collect();
+        let slices: ArrayVec<_, PARTS> =
+            self.list.iter().map(|part| part.slice(&self.staging.bytes)).collect();
         net::sendmsg(fd, &slices, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL)
     }
 }
@@ -320,7 +322,7 @@ impl<'a, 's> Parts<'a, 's> {
 /// Sends a packet directly from its segments; fails if it has more parts than one call takes.
 fn send_in_place(
     fd: BorrowedFd<'_>,
-    staging: &mut Vec<u8>,
+    staging: &mut Staging,
     head: &[u64],
     data: &Segments,
 ) -> Result<usize, Errno> {
@@ -340,9 +342,12 @@ fn send(fd: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, Errno> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nmad_engine::transfer::driver::InPlace;
     use rustix::fd::{AsFd, OwnedFd};
     use std::io::Read;
     use std::os::unix::net::UnixStream;
+
+    const COPY: usize = 1024;
 
     #[test]
     fn a_partly_sent_packet_continues_like_a_posted_one() {
@@ -352,7 +357,7 @@ mod tests {
         let mut memory = crate::conformance::memory::Memory::zeroed(1 << 20);
         memory.bytes_mut().iter_mut().enumerate().for_each(|(at, byte)| *byte = (at * 7 % 251) as u8);
         let (head, data) = ([u64::MAX; 5], memory.pieces(&[0..1 << 19, 1 << 19..1 << 20]));
-        let (mut out, mut staging, mut sent) = (Outbox::default(), Vec::new(), Vec::new());
+        let (mut out, mut staging, mut sent) = (Outbox::default(), Staging::default(), Vec::new());
         let mut send =
             |out: &mut Outbox| out.send_now(here.as_fd(), &mut staging, (PeerId(1), 7), (&head, &data));
         assert_eq!(send(&mut out), Sent::Posted);
@@ -360,7 +365,7 @@ mod tests {
         let mut arrived = Vec::new();
         while sent.is_empty() {
             let _ = there.read_to_end(&mut arrived);
-            out.write(here.as_fd(), &mut Vec::new(), &mut sent).expect("it is written");
+            out.write(here.as_fd(), &mut Staging::default(), &mut sent).expect("it is written");
         }
         let _ = there.read_to_end(&mut arrived);
         assert!(arrived[..40] == [255; 40] && arrived[40..] == *memory.bytes(), "all of it, in order");
@@ -376,13 +381,15 @@ mod tests {
         let every_other = |count: usize, len: usize| -> Vec<Range<usize>> {
             (0..count).map(|piece| 2 * piece * len..2 * piece * len + len).collect()
         };
-        let (head, mut out, mut staging) = ([7; 5], Outbox::default(), Vec::new());
+        let (head, mut out) = ([7; 5], Outbox::default());
+        let mut staging =
+            Staging { from: InPlace { message: 2 * COPY as u64, block: COPY as u64 }, ..Staging::default() };
         for (count, len, how) in [
-            (1, COPY, Sent::Done),
+            (1, COPY - 1, Sent::Done),
             (1, 16 * COPY, Sent::Done),
-            (PARTS, COPY, Sent::Done),
-            (PARTS - 1, COPY + 1, Sent::Done),
-            (PARTS, COPY + 1, Sent::Retry),
+            (PARTS, COPY - 1, Sent::Done),
+            (PARTS - 1, COPY, Sent::Done),
+            (PARTS, COPY, Sent::Retry),
         ] {
             let ranges = every_other(count, len);
             let data = memory.pieces(&ranges);

@@ -87,6 +87,9 @@ pub(crate) struct Flows {
     flows: Vec<Flow>,
     /// Number of messages sent with a request to send.
     pub(crate) requested: u64,
+    /// Blocks that traveled with these requests, and their bytes.
+    pub(crate) blocks: u64,
+    pub(crate) blocks_bytes: u64,
     /// Index in `flows` of each context.
     places: BTreeMap<u32, u32>,
     /// Context and index of the last used flow, which is most often the next one too.
@@ -96,6 +99,11 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
+    /// Counts blocks that travel with a request to send.
+    pub(crate) fn add_blocks(&mut self, (count, bytes): (u64, u64)) {
+        (self.blocks, self.blocks_bytes) = (self.blocks + count, self.blocks_bytes + bytes);
+    }
+
     /// Returns the messages sent and received; each context counts modulo 2^32.
     pub(crate) fn counts(&self) -> (u64, u64) {
         let add = |(sent, received), flow: &Flow| {

@@ -7,9 +7,10 @@
 use super::request::{Context, Hints, Prefer, Tag};
 use crate::memory::Segments;
 use crate::packet::{PeerId, RailId, RequestId, StrategyId};
+use crate::profile::sample::Method;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use nmad_wire::{Frame, frames};
+use nmad_wire::rts_of;
 
 /// Number of entries of a list that a strategy examines.
 const SCAN: usize = 64;
@@ -84,6 +85,18 @@ impl Entry {
         Entry::new(Head::Request(frame), Segments::empty(), request, hints)
     }
 
+    /// Makes this entry of a request to send carry blocks of its message, which are copied into its packet.
+    pub(crate) fn with_blocks(mut self, blocks: Segments) -> Self {
+        (self.data, self.hints.probe) = (blocks, Some(Method::Copy));
+        self
+    }
+
+    /// Returns the bytes of the blocks of a large message that travel with its request to send (P1 section
+    /// 5.3); zero: this is no request to send, or its body is one piece.
+    pub fn blocks_len(&self) -> u64 {
+        if let Head::Request(_) = self.head { self.data.len() } else { 0 }
+    }
+
     /// Returns its length in a packet, in bytes.
     #[inline]
     pub fn len(&self) -> usize {
@@ -135,13 +148,10 @@ impl Entry {
                 seq: eager.seq,
                 len: self.data.len(),
             }),
-            Head::Request(frame) => match frames(frame).next() {
-                Some(Ok(Frame::Rts(rts))) => {
-                    let (context, tag) = (Context(rts.context), Tag(rts.tag));
-                    Some(Names { context, tag, seq: rts.seq, len: rts.len })
-                }
-                _ => None,
-            },
+            Head::Request(frame) => rts_of(frame).map(|rts| {
+                let (context, tag) = (Context(rts.context), Tag(rts.tag));
+                Names { context, tag, seq: rts.seq, len: rts.len }
+            }),
             Head::Frame(_) => None,
         }
     }

@@ -12,7 +12,7 @@ use crate::receive::expected::Expected;
 use crate::transfer::driver::Event;
 use crate::transfer::link::Link;
 use crate::transfer::retention::Released;
-use nmad_wire::{Credit, Eager, Frame, Header, Kind, Rts, flags, frames};
+use nmad_wire::{Blocks, Credit, Eager, Frame, Header, Kind, Rts, flags, frames};
 
 /// Largest nesting of replays: each further rail that dies adds one level, and there are no more than
 /// rails.
@@ -309,7 +309,7 @@ impl Engine {
         for frame in frames(bytes) {
             match frame.map_err(|e| e.0)? {
                 Frame::Eager(eager, data) => _ = self.on_eager(from, eager, data)?,
-                Frame::Rts(rts) => self.on_rts(from, rts)?,
+                Frame::Rts(rts, blocks) => self.on_rts(from, rts, blocks)?,
                 Frame::Part(part, data) => self.on_part(from, part, data)?,
                 Frame::Cts(cts) => self.on_cts(now, from, cts)?,
                 Frame::Rtr(rtr) => self.on_rtr(from, rtr)?,
@@ -363,7 +363,7 @@ impl Engine {
         }
     }
 
-    fn on_rts(&mut self, from: PeerId, rts: Rts) -> Result<(), Wrong> {
+    fn on_rts(&mut self, from: PeerId, rts: Rts, blocks: Blocks<'_>) -> Result<(), Wrong> {
         let (context, tag) = (Context(rts.context), Tag(rts.tag));
         let envelope = Envelope { peer: from, context, tag, len: rts.len, seq: rts.seq };
         let mut body = match rts {
@@ -378,12 +378,17 @@ impl Engine {
         if rts.pushed > 0 && !peer.credit.received(rts.pushed) {
             return Err("more pushed than it was granted");
         }
+        if !blocks.is_empty() {
+            self.charge_blocks(from, rts.request, blocks)?;
+        }
+        let Some(peer) = self.peer_mut(from) else { return Ok(()) };
         if rts.flags & flags::UNORDERED == 0 {
             let flow = peer.flows.of(rts.context);
             match flow.place(rts.seq) {
                 Place::Next => flow.recv_next = flow.recv_next.wrapping_add(1),
                 Place::Past => return Err("sequence number of an earlier message"),
                 Place::Early => {
+                    self.store_blocks(from, rts.request, blocks);
                     body = self.stored(from, body, rts.request);
                     return self.park(Early {
                         envelope,
@@ -393,7 +398,8 @@ impl Engine {
                 }
             }
         }
-        self.match_parked(Early { envelope, body: Arrived::Rts { fin, body }, request: rts.request });
+        let arrived = Early { envelope, body: Arrived::Rts { fin, body }, request: rts.request };
+        self.match_with(arrived, blocks);
         self.continue_flow(from, rts.context);
         Ok(())
     }
@@ -411,12 +417,19 @@ impl Engine {
     }
 
     fn match_parked(&mut self, early: Early) {
+        self.match_with(early, Blocks::NONE);
+    }
+
+    /// Matches a message; its blocks have arrived just now, or are stored.
+    fn match_with(&mut self, early: Early, blocks: Blocks<'_>) {
         self.post_expected_for(&early.envelope);
         let Early { envelope, body, request: theirs } = early;
         let Some(request) = self.receives.matching.arrive(&envelope) else {
+            self.store_blocks(envelope.peer, theirs, blocks);
             let body = self.without_receive(envelope.peer, body, theirs);
             return self.receives.matching.keep(envelope, body, theirs);
         };
+        self.place_blocks(request, &envelope, blocks);
         self.deliver_body(request, envelope, body, theirs);
     }
 

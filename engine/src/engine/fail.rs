@@ -351,6 +351,7 @@ impl Engine {
         let regions = &self.regions;
         self.receives.matching.forget_requests(id, |message, stored| is_here(regions, message, stored));
         self.forget_claims(id);
+        self.forget_blocks(id);
         for request in self.requests_of(id) {
             self.end_with_peer(request, id);
         }

@@ -2,6 +2,7 @@
 
 use super::{Segment, Segments};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 #[derive(Debug, Clone)]
 pub(super) enum Pieces {
@@ -68,6 +69,39 @@ pub(super) fn found(list: &[Placed], first: usize, offset: u64) -> (usize, usize
 }
 
 impl Segments {
+    /// Returns the bytes outside of these ranges (offset and length), which ascend and are disjoint.
+    pub fn without(&self, ranges: impl Iterator<Item = (u64, u64)>) -> Segments {
+        let (mut list, mut at) = (Vec::new(), 0u64);
+        for (offset, len) in ranges {
+            list.extend(self.slice(at, offset.saturating_sub(at)).iter());
+            at = offset.saturating_add(len);
+        }
+        list.extend(self.slice(at, u64::MAX).iter());
+        Segments::of_own(&list)
+    }
+
+    /// Returns the bytes in these ranges (offset and length), in this order.
+    pub fn only(&self, ranges: impl Iterator<Item = (u64, u64)>) -> Segments {
+        let mut list = Vec::new();
+        ranges.for_each(|(offset, len)| list.extend(self.slice(offset, len).iter()));
+        Segments::of_own(&list)
+    }
+
+    /// Makes segments of pieces of other segments.
+    fn of_own(list: &[Segment]) -> Segments {
+        if list.is_empty() {
+            return Segments::empty();
+        }
+        // SAFETY: the maker of the other segments has made the same promise for all of their memory.
+        unsafe { Segments::from_list(list) }
+    }
+
+    /// Whether it is one piece, or pieces of one length.
+    #[inline]
+    pub fn is_even(&self) -> bool {
+        matches!(self.pieces, Pieces::One(_) | Pieces::Strided { .. })
+    }
+
     /// Whether it consists of pieces that are shorter than `bytes` on average: handling each of them then
     /// costs more than copying them.
     #[inline]
@@ -117,5 +151,62 @@ impl Iterator for Iter<'_> {
             (self.index, self.further) = (0, self.further.wrapping_add(tile.stride));
         }
         Some(Segment { start, len })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use proptest::collection::vec as list_of;
+    use proptest::prelude::*;
+
+    fn bytes(segments: &Segments) -> Vec<u8> {
+        let mut all = Vec::new();
+        segments.append_to(&mut all);
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn ranges_and_what_is_outside_of_them_are_all_bytes(
+            (piece, gap, count) in (1..20_usize, 0..5_usize, 1..9_usize),
+            steps in list_of((0..30_u64, 1..30_u64), 0..6),
+        ) {
+            let stride = piece + gap;
+            let mut memory: Vec<u8> = (0..=stride * count).map(|i| i as u8).collect();
+            // SAFETY: the memory has all pieces, and outlives the test.
+            let whole =
+                unsafe { Segments::from_strided(memory.as_mut_ptr(), piece, stride as isize, count) };
+            let mut end = 0;
+            let ranges: Vec<(u64, u64)> = steps
+                .into_iter()
+                .map(|(before, len)| {
+                    let offset = end + before;
+                    end = offset + len;
+                    (offset, len)
+                })
+                .collect();
+            let all = bytes(&whole);
+            let has = |at: u64, &(offset, len): &(u64, u64)| (offset..offset + len).contains(&at);
+            let is_in = |at: &usize| ranges.iter().any(|range| has(*at as u64, range));
+            let of = |inside: bool| -> Vec<u8> {
+                (0..all.len()).filter(|at| is_in(at) == inside).map(|at| all[at]).collect()
+            };
+            let (only, rest) = (whole.only(ranges.iter().copied()), whole.without(ranges.iter().copied()));
+            prop_assert_eq!((bytes(&only), only.len()), (of(true), of(true).len() as u64));
+            prop_assert_eq!((bytes(&rest), rest.len()), (of(false), of(false).len() as u64));
+        }
+    }
+
+    #[test]
+    fn what_is_left_of_all_is_empty_and_one_piece_has_an_address() {
+        let mut memory = vec![7u8; 100];
+        // SAFETY: the memory outlives the test.
+        let whole = unsafe { Segments::from_raw(memory.as_mut_ptr(), 100) };
+        assert!(whole.without([(0, 100)].into_iter()).is_empty() && whole.only([].into_iter()).is_empty());
+        assert!(whole.without([(0, 64)].into_iter()).address().is_some());
+        assert!(whole.without([(10, 64)].into_iter()).address().is_none());
+        assert!(whole.is_even() && !whole.without([(10, 64)].into_iter()).is_even());
     }
 }

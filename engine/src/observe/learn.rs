@@ -272,7 +272,7 @@ impl Engine {
         let peer = peers.get_mut(to);
         let Some(peer) = peer.filter(|_| send.timing.is_timed) else { return };
         let Some(link) = peer.link_mut(rail) else { return };
-        let len = send.envelope.len;
+        let len = send.data.len();
         let is_idle = is_idle(now, link.forecast.body_ns(len), link, &rails[rail.index()]);
         let learning = link.learning.as_mut();
         learning.into_iter().for_each(|learning| learning.started(now, request.0, len, is_idle));

@@ -41,6 +41,11 @@ pub struct Receipt {
     /// Bytes carried per rail: of an eager message its data; of a rendezvous message its chunks, including
     /// those sent again or split again.
     pub carried: Vec<(RailId, u64)>,
+    /// Blocks of the message that traveled with its request to send (P1 section 5.3), and their bytes, which
+    /// are not among those per rail.
+    pub blocks: u64,
+    /// See `blocks`.
+    pub blocks_bytes: u64,
     /// Predicted value of `actual_ns`.
     pub predicted_ns: u64,
     /// Nanoseconds from the decision to the completion of the request. For rendezvous over several rails
@@ -85,7 +90,7 @@ impl Receipts {
     pub(crate) fn decided(
         &mut self,
         (request, protocol): (RequestId, Protocol),
-        envelope: Envelope,
+        (envelope, blocks): (Envelope, (u64, u64)),
         eager_max: usize,
         views: &[RailView],
         shares: &Shares,
@@ -118,6 +123,8 @@ impl Receipts {
             candidates,
             began: now,
             carried: Vec::new(),
+            blocks: blocks.0,
+            blocks_bytes: blocks.1,
             predicted_ns: predicted_ns.unwrap_or(0).saturating_add(back_ns),
             actual_ns: 0,
         });

@@ -38,12 +38,14 @@ impl Engine {
             if receipts.of(request).is_some_and(is_in_parts) {
                 continue;
             }
-            let (envelope, protocol, carried) = match self.requests.get(request.0) {
+            let (envelope, protocol, carried, blocks) = match self.requests.get(request.0) {
                 Some(Request::Eager(eager)) => {
-                    (eager.envelope, protocol, Vec::from([(rail, eager.envelope.len)]))
+                    (eager.envelope, protocol, Vec::from([(rail, eager.envelope.len)]), (0, 0))
                 }
-                // A pushed chunk follows its request to send.
-                Some(Request::Large(send)) if send.ahead() > 0 => (send.envelope, send.protocol, Vec::new()),
+                // A pushed chunk follows its request to send; what is read has no chunk.
+                Some(Request::Large(send)) if send.ahead() > 0 || send.is_read_beside_blocks() => {
+                    (send.envelope, send.protocol, Vec::new(), send.blocks())
+                }
                 _ => continue,
             };
             if envelope.len < receipts.from_len {
@@ -60,6 +62,8 @@ impl Engine {
                 candidates,
                 began: now,
                 carried,
+                blocks: blocks.0,
+                blocks_bytes: blocks.1,
                 actual_ns: 0,
             });
         }
@@ -87,6 +91,8 @@ impl Engine {
             candidates: candidates(peer, &self.rails, now, envelope.len, Protocol::Eager),
             began: now,
             carried: Vec::new(),
+            blocks: 0,
+            blocks_bytes: 0,
             actual_ns: 0,
         });
     }
@@ -117,6 +123,8 @@ impl Engine {
             candidates,
             began,
             carried: Vec::from([(rail, len)]),
+            blocks: 0,
+            blocks_bytes: 0,
             actual_ns: until.since(began).as_ns(),
         };
         match submitted {

@@ -1,6 +1,7 @@
 //! Counts of messages by peer, computed on request from the flows' sequence numbers and the matching
 //! tables.
 
+use crate::collect::sequence::Flows;
 use crate::engine::Inspect;
 use crate::packet::PeerId;
 
@@ -11,6 +12,10 @@ pub struct Traffic {
     pub sent: u64,
     /// Of these, messages that needed a request to send (rendezvous and push).
     pub requested: u64,
+    /// Blocks of these that traveled with the request to send.
+    pub blocks: u64,
+    /// Bytes of these blocks.
+    pub blocks_bytes: u64,
     /// Messages that have arrived from it in order; each context counts modulo 2^32.
     pub received: u64,
     /// Messages that have arrived and match no receive yet.
@@ -26,6 +31,7 @@ impl Inspect<'_> {
         let peer = self.0.peer(id)?;
         let (sent, received) = peer.flows.counts();
         let (unexpected, unexpected_bytes) = self.0.receives.matching.unexpected_from(id);
-        Some(Traffic { sent, requested: peer.flows.requested, received, unexpected, unexpected_bytes })
+        let Flows { requested, blocks, blocks_bytes, .. } = peer.flows;
+        Some(Traffic { sent, requested, blocks, blocks_bytes, received, unexpected, unexpected_bytes })
     }
 }

@@ -1,5 +1,6 @@
 //! A profile: the measured times of one rail between two kinds of host, and the results derived from them.
 
+use super::blocks::{BlockCost, BlockCosts};
 use super::curve::Curve;
 use super::doubt::Doubt;
 use super::sample::{Method, Pair, Sample};
@@ -40,6 +41,7 @@ pub struct Profile {
     handshake_ns: u64,
     /// Additional time of a second packet.
     packet_ns: u64,
+    blocks: Option<BlockCosts>,
     learnt: Vec<String>,
 }
 
@@ -87,12 +89,11 @@ impl Profile {
             read_min,
             read_max,
             aggregate_max: crossing(Method::Aggregate, Method::Pair).unwrap_or(u64::MAX),
-            block_min: threshold::block_min(
-                of(Method::Copy),
-                of(Method::InPlace),
-                memcpy.as_ref(),
-                in_place_min,
-            ),
+            block_min: threshold::measured_block_min(of(Method::Packed), of(Method::Gathered))
+                .unwrap_or_else(|| {
+                    let (copy, in_place) = (of(Method::Copy), of(Method::InPlace));
+                    threshold::block_min(copy, in_place, memcpy.as_ref(), in_place_min)
+                }),
             chunk_min: threshold::chunk_min(&body),
         };
         let thresholds = Some(crossings.at_least(threshold::short_len(memcpy.as_ref())));
@@ -100,6 +101,9 @@ impl Profile {
         let handshake_ns = handshake_ns.unwrap_or(2 * eager_curve.start_ns());
         let packet_ns = threshold::packet_ns(of(Method::Aggregate), of(Method::Pair));
         let packet_ns = packet_ns.unwrap_or(eager_curve.start_ns());
+        let cost = |method: Method| BlockCost::through(of(method));
+        let blocks = cost(Method::Packed).zip(cost(Method::Gathered));
+        let blocks = blocks.map(|(packed, gathered)| BlockCosts { packed, gathered });
         let (samples, eager, crossings) = (by_method, eager_curve, Some(crossings));
         Ok(Profile {
             provenance,
@@ -113,6 +117,7 @@ impl Profile {
             chunk,
             handshake_ns,
             packet_ns,
+            blocks,
             learnt: Vec::new(),
         })
     }
@@ -133,6 +138,7 @@ impl Profile {
             chunk: (chunk_min, line.ns(chunk_min)),
             handshake_ns: 2 * line.start_ns(),
             packet_ns: line.start_ns(),
+            blocks: None,
             body: line,
             learnt: Vec::new(),
         }
@@ -178,7 +184,8 @@ impl Profile {
                 worst.max(sample.ns as f64 / least as f64 - 1.0)
             })
         };
-        self.samples.iter().map(worst).fold(0.0, f64::max)
+        let methods = Method::ALL.into_iter().filter(|method| !method.has_blocks());
+        methods.map(|method| worst(&self.samples[method.index()])).fold(0.0, f64::max)
     }
 
     /// Returns the sizes at which the measured curves cross; `None` if nothing was measured.
@@ -241,6 +248,12 @@ impl Profile {
     /// Returns the curve of copying in memory; `None` if it was not measured.
     pub fn memcpy(&self) -> Option<&Curve> {
         self.memcpy.as_ref()
+    }
+
+    /// Returns what blocks of non-contiguous data cost; `None`: messages in blocks of several sizes were not
+    /// measured.
+    pub fn blocks(&self) -> Option<BlockCosts> {
+        self.blocks
     }
 
     /// Returns the nanoseconds to hand a task to another core that spins, for such a pair of cores; if that

@@ -2,6 +2,7 @@
 //!
 //! - [`sample`]: the result of a probe: method, size, time and its spread.
 //! - [`correction`]: the current load of a rail, from completed transfers.
+//! - [`blocks`]: the cost of non-contiguous data, per block and per byte.
 //! - [`curve`]: times at all sizes from samples at some, and the inverse.
 //! - [`threshold`]: the size from which one method beats another (P4 section III-B).
 //! - [`measured`]: a profile: samples, the results derived from them, and their origin.
@@ -17,9 +18,11 @@
 //! long something takes, and how much can be done within a time. It uses no clock and no files: the caller
 //! passes times in and stores the text.
 
+pub mod blocks;
 pub mod correction;
 pub mod curve;
 pub mod doubt;
+pub(crate) mod effort;
 pub(crate) mod estimate;
 mod floor;
 pub mod forecast;

@@ -1,5 +1,11 @@
 //! Result of a probe: method, size, time and its spread.
 
+/// Length in bytes of the message that is measured in blocks of several sizes: long enough that drivers
+/// choose for each block, and that blocks count beside the start.
+pub const BLOCKS_LEN: u64 = 64 << 10;
+/// Shortest and longest block that is measured.
+pub const BLOCKS: (u64, u64) = (64, 16 << 10);
+
 /// Distance of two cores, on which the time to hand over work depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pair {
@@ -46,6 +52,11 @@ pub enum Method {
     Pair,
     /// Two messages of this size in one packet: half a round trip of both.
     Aggregate,
+    /// A large message of [`BLOCKS_LEN`] bytes in blocks of this size that lie apart in memory on both sides,
+    /// which the drivers copy together: half a round trip.
+    Packed,
+    /// The same message, whose blocks the drivers leave in place: half a round trip.
+    Gathered,
     /// Copying from memory to memory, neither of them in a near cache; a property of the host, not of the
     /// rail.
     Memcpy,
@@ -55,7 +66,7 @@ pub enum Method {
 
 impl Method {
     /// All methods, in the order of their names in files.
-    pub const ALL: [Method; 12] = [
+    pub const ALL: [Method; 14] = [
         Method::Copy,
         Method::InPlace,
         Method::Rendezvous,
@@ -63,6 +74,8 @@ impl Method {
         Method::Read,
         Method::Pair,
         Method::Aggregate,
+        Method::Packed,
+        Method::Gathered,
         Method::Memcpy,
         Method::HandOff(Pair::Cache),
         Method::HandOff(Pair::Socket),
@@ -80,6 +93,8 @@ impl Method {
             Method::Read => "read",
             Method::Pair => "pair",
             Method::Aggregate => "aggregate",
+            Method::Packed => "blocks-packed",
+            Method::Gathered => "blocks-gathered",
             Method::Memcpy => "memcpy",
             Method::HandOff(Pair::Cache) => "hand-off-cache",
             Method::HandOff(Pair::Socket) => "hand-off-socket",
@@ -102,9 +117,21 @@ impl Method {
             Method::Read => 4,
             Method::Pair => 5,
             Method::Aggregate => 6,
-            Method::Memcpy => 7,
-            Method::HandOff(pair) => 8 + pair as usize,
+            Method::Packed => 7,
+            Method::Gathered => 8,
+            Method::Memcpy => 9,
+            Method::HandOff(pair) => 10 + pair as usize,
         }
+    }
+
+    /// Whether it is a message with a request to send and a body.
+    pub(crate) const fn is_large(self) -> bool {
+        matches!(self, Method::Rendezvous | Method::Pushed | Method::Packed | Method::Gathered)
+    }
+
+    /// Whether the size of its samples is that of the blocks of a message, not of the message.
+    pub const fn has_blocks(self) -> bool {
+        matches!(self, Method::Packed | Method::Gathered)
     }
 }
 

@@ -14,8 +14,10 @@
 //! other, for [`Method::Pair`] and [`Method::Aggregate`]) with [`crate::Hints::probe`] set to the method,
 //! and waits for as much to come back. The time of a repetition is the elapsed time divided by twice the
 //! round trips. Receives accept any tag: one with a sender and a tag might send an Rtr, which would save
-//! the handshake that is part of the measured rendezvous. [`Method::Memcpy`] and [`Method::HandOff`]
-//! concern the host alone; their time is that of one copy or hand-off.
+//! the handshake that is part of the measured rendezvous. Messages of [`Method::Packed`] and
+//! [`Method::Gathered`] have [`super::sample::BLOCKS_LEN`] bytes in blocks of `probe.len`, and both hosts
+//! tell their drivers what to do with blocks. [`Method::Memcpy`] and [`Method::HandOff`] concern the host
+//! alone; their time is that of one copy or hand-off.
 //!
 //! **An outline** of both curves comes first, at few sizes up to long ones. A very busy machine leaves time
 //! for no more, and without it nothing is known of the rail, since the noise at short sizes says nothing
@@ -30,9 +32,10 @@
 //! ends with the results it has.
 
 use super::curve::Curve;
+pub use super::effort::Effort;
 use super::floor::{Floor, Point, is_local};
 use super::measured::{Profile, Provenance, TooFew};
-use super::sample::{Method, Pair, Sample};
+use super::sample::{BLOCKS, BLOCKS_LEN, Method, Pair, Sample};
 use super::threshold::{best_eager, changes_at, points, unexpected};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -49,6 +52,9 @@ const OUTLINE_RATIO: u64 = 16;
 const UNSEEN: u64 = 2;
 /// A point with one visit does not count if it took this many times as long as a longer one.
 const STRAY: u64 = 2;
+/// Blocks are measured if one message of them takes at most this part of the budget: all of theirs are then
+/// below a tenth of it.
+const BLOCKS_PART: u64 = 3_000;
 /// A repetition has as many round trips as take at least this long.
 const REPETITION_NS: u64 = 4_000;
 
@@ -65,48 +71,12 @@ pub struct Reach {
     pub pushes: bool,
     /// Receivers can read messages from their sender's memory.
     pub reads: bool,
+    /// The driver chooses between copying blocks and leaving them in place.
+    pub blocks: bool,
     /// Copying in memory is measured too; once per host suffices.
     pub host: bool,
     /// Pairs of cores between which handing over work is measured, in the order of [`Pair::ALL`].
     pub hand_offs: [bool; Pair::ALL.len()],
-}
-
-/// Effort of a measurement.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Effort {
-    /// Time for all probes, in nanoseconds.
-    pub budget_ns: u64,
-    /// Ratio of one size to the next, before refinement.
-    pub ratio: u64,
-    /// Ratio of the sizes around a crossing, after refinement.
-    pub refined: f64,
-    /// Rounds in which each point is visited.
-    pub rounds: u32,
-    /// Smallest and largest number of repetitions per visit.
-    pub repetitions: (u32, u32),
-    /// Largest relative difference between the visit that counts and the one that confirms it.
-    pub tolerance: f64,
-}
-
-impl Effort {
-    /// For the first use of a rail: about a third of a second.
-    pub const QUICK: Effort = Effort {
-        budget_ns: 300_000_000,
-        ratio: 4,
-        refined: 1.4,
-        rounds: 3,
-        repetitions: (3, 15),
-        tolerance: 0.05,
-    };
-    /// For measurements that the user starts.
-    pub const FULL: Effort = Effort {
-        budget_ns: 10_000_000_000,
-        ratio: 2,
-        refined: 1.1,
-        rounds: 5,
-        repetitions: (7, 60),
-        tolerance: 0.02,
-    };
 }
 
 /// A measurement to carry out.
@@ -244,6 +214,10 @@ impl Sampler {
     /// Whether a point has a single visit that took much longer than a longer message of the same method
     /// with several visits: other programs used the cores during that visit.
     fn is_stray(&self, (method, len): Point, visits: &[Sample]) -> bool {
+        // Shorter blocks may well take longer.
+        if method.has_blocks() {
+            return false;
+        }
         let longer = self.found.range((method, len + 1)..=(method, u64::MAX));
         let confirmed = longer.filter(|(_, others)| others.len() > 1);
         let least_ns = confirmed.filter_map(|(_, others)| Some(others.first()?.ns)).min();
@@ -275,7 +249,10 @@ impl Sampler {
     /// Returns all points of one round, short sizes first. The methods of one size are measured together,
     /// so that they are compared under the same conditions.
     fn grid(&self) -> VecDeque<Point> {
-        let Reach { packet_max, gathers, pushes, reads, host, hand_offs, .. } = self.reach;
+        let Reach { packet_max, gathers, pushes, reads, blocks, host, hand_offs, .. } = self.reach;
+        // On slow rails bytes take so much longer than blocks that nothing else may miss the time.
+        let whole_ns = self.expected_ns((Method::Rendezvous, BLOCKS_LEN)).unwrap_or(u64::MAX);
+        let blocks = blocks && whole_ns <= self.effort.budget_ns / BLOCKS_PART;
         let mut points = VecDeque::new();
         let mut len = 1;
         while len <= self.longest() {
@@ -288,6 +265,8 @@ impl Sampler {
                 (Method::Rendezvous, len >= RENDEZVOUS_MIN),
                 (Method::Pushed, pushes && (RENDEZVOUS_MIN..=packet_max).contains(&len)),
                 (Method::Read, reads && (RENDEZVOUS_MIN..=READ_MAX).contains(&len)),
+                (Method::Packed, blocks && (BLOCKS.0..=BLOCKS.1).contains(&len)),
+                (Method::Gathered, blocks && (BLOCKS.0..=BLOCKS.1).contains(&len)),
                 (Method::Memcpy, host && (MEMCPY.0..=MEMCPY.1).contains(&len)),
             ];
             points.extend(ways.into_iter().filter(|(_, possible)| *possible).map(|(way, _)| (way, len)));
@@ -331,13 +310,15 @@ impl Sampler {
         let packets = best_eager(&copy, &in_place, in_place_min);
         let read = points(&self.curve_of(Method::Read));
         let together = (points(&self.curve_of(Method::Aggregate)), points(&self.curve_of(Method::Pair)));
-        let crossings: [(_, &[Method]); 6] = [
+        let blocks = (points(&self.curve_of(Method::Packed)), points(&self.curve_of(Method::Gathered)));
+        let crossings: [(_, &[Method]); 7] = [
             (iovec, &[Method::Copy, Method::InPlace]),
             (changes_at(&eager, &rendezvous), &[Method::Copy, Method::InPlace, Method::Rendezvous]),
             (changes_at(&eager, &pushed), &[Method::Copy, Method::InPlace, Method::Pushed]),
             (changes_at(&packets, &read), &[Method::Copy, Method::InPlace, Method::Read]),
             (changes_at(&read, &rendezvous), &[Method::Read, Method::Rendezvous]),
             (changes_at(&together.0, &together.1), &[Method::Aggregate, Method::Pair]),
+            (changes_at(&blocks.0, &blocks.1), &[Method::Packed, Method::Gathered]),
         ];
         for (crossing, methods) in crossings {
             let Some((below, above)) = crossing else { continue };
@@ -465,6 +446,7 @@ mod tests {
             gathers: false,
             pushes: false,
             reads: false,
+            blocks: false,
             host: false,
             hand_offs,
         };

@@ -18,6 +18,7 @@
 //! `#` are for the user: thresholds are derived again from the samples. `check` is the FNV-1a hash of
 //! everything before its line, which detects truncated or damaged files.
 
+use super::blocks::{BlockCost, BlockCosts};
 use super::doubt::Doubt;
 use super::measured::{Profile, Provenance};
 use super::sample::{Method, Sample};
@@ -69,6 +70,9 @@ impl Profile {
         }
         if let Some(thresholds) = self.thresholds() {
             text += &remark(thresholds);
+        }
+        if let Some(costs) = self.blocks() {
+            text += &remark_on_blocks(&costs);
         }
         let check = hash(text.as_bytes());
         let _ = writeln!(text, "check {check:016x}");
@@ -145,6 +149,12 @@ fn remark(thresholds: &Thresholds) -> String {
         bytes(block_min),
         bytes(chunk_min)
     )
+}
+
+/// Returns a comment line for the user about blocks of non-contiguous data.
+fn remark_on_blocks(BlockCosts { packed, gathered }: &BlockCosts) -> String {
+    let cost = |cost: &BlockCost| format!("{:.1} ns and {:.4} ns/B", cost.block_ns, cost.byte_ns);
+    format!("# a block costs {} packed, {} in place\n", cost(packed), cost(gathered))
 }
 
 /// Returns the text before the line with the hash, if the hash is right and its line is the last one.

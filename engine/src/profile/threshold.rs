@@ -7,7 +7,7 @@
 //! interpolation between the two sizes around that place.
 
 use super::curve::Curve;
-use super::sample::Sample;
+use super::sample::{BLOCKS, Sample};
 use alloc::vec::Vec;
 
 /// Messages of at least this length use rendezvous whatever was measured, unless configured otherwise, so
@@ -187,6 +187,16 @@ pub(super) fn chunk_min(body: &Curve) -> u64 {
     body.bytes(body.start_ns().saturating_mul(2)).max(1)
 }
 
+/// Returns the length from which a block is left in place, from messages in blocks of several sizes. Longer
+/// blocks than were measured always are; `None`: the longest ones were not measured, because time was short.
+pub(super) fn measured_block_min(packed: &[Sample], gathered: &[Sample]) -> Option<u64> {
+    let longest = packed.last()?.len.min(gathered.last()?.len);
+    if longest < BLOCKS.1 {
+        return None;
+    }
+    Some(crossing(&points(packed), &points(gathered))?.min(2 * longest))
+}
+
 /// Returns the length up to which a block is packed: copying it on both sides costs no more than the
 /// additional start time of a piece sent in place, measured by the shortest message in place and the same
 /// one copied.
@@ -206,6 +216,26 @@ pub(super) fn block_min(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn blocks_stay_in_place_from_where_that_takes_less() {
+        let of = |ns: fn(u64) -> u64| -> Vec<Sample> {
+            let sample = |len| Sample::of(len, &mut [ns(len)]).expect("a time");
+            [64, 256, 1024, 4096, 16_384].into_iter().map(sample).collect()
+        };
+        // 64 KiB in blocks: a copy of 4,000 ns, or 50 ns for each block.
+        let (packed, gathered) = (of(|_| 20_000), of(|len| 16_000 + 50 * (65_536 / len)));
+        let min = measured_block_min(&packed, &gathered).expect("measured");
+        assert!((700..1_024).contains(&min), "{min}");
+        let never = of(|len| 30_000 + 50 * (65_536 / len));
+        assert_eq!(measured_block_min(&packed, &never), Some(32_768), "longer ones are not copied");
+        assert_eq!(measured_block_min(&packed, &[]), None);
+        assert_eq!(
+            measured_block_min(&packed[..2], &gathered),
+            None,
+            "blocks of 256 B say nothing of others"
+        );
+    }
 
     fn line(start: u64, per_byte: f64) -> Vec<(u64, u64)> {
         (0..16).map(|k| (1 << k, start + ((1u64 << k) as f64 * per_byte) as u64)).collect()

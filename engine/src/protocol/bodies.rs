@@ -240,12 +240,12 @@ fn decide(
         };
         if let Some(receipts) = &mut receipts {
             receipts.now = now;
-            let (protocol, envelope) = match request {
-                Request::Large(send) => (send.protocol, send.envelope),
-                Request::Eager(send) => (Protocol::EagerParts, send.envelope),
+            let (protocol, message) = match request {
+                Request::Large(send) => (send.protocol, (send.envelope, send.blocks())),
+                Request::Eager(send) => (Protocol::EagerParts, (send.envelope, (0, 0))),
                 _ => continue,
             };
-            receipts.decided((body.request, protocol), envelope, way.eager_max, views, &shares);
+            receipts.decided((body.request, protocol), message, way.eager_max, views, &shares);
         }
         if let Request::Large(send) = request {
             if send.wants_fin {

@@ -53,7 +53,7 @@ impl EagerSend {
 }
 
 fn fits(message: &Message, peer: &Peer) -> bool {
-    let is_other = matches!(message.hints.probe, Some(Method::Rendezvous | Method::Pushed | Method::Read));
+    let is_other = message.hints.probe.is_some_and(|method| method == Method::Read || method.is_large());
     !is_other && message.len as usize <= peer.longest_eager() && peer.credit.has(message.len)
 }
 

@@ -39,7 +39,11 @@ impl Engine {
         let Engine { requests, spare, ended, untold, .. } = self;
         let Some(Request::Large(send)) = requests.get_mut(request.0) else { return };
         let is_unasked = matches!(send.state, SendState::Held | SendState::Asked | SendState::Ahead { .. });
-        if !is_unasked || send.at_rails > 0 || !matches!(send.kept, Kept::Wanted) {
+        if !is_unasked
+            || send.has_blocks_in_window()
+            || send.at_rails > 0
+            || !matches!(send.kept, Kept::Wanted)
+        {
             return;
         }
         let buffer = spare.take(send.data.len() as usize);

@@ -12,13 +12,16 @@
 //! | push ([`push`]) | `Ahead` of [`rendezvous::SendState`] | [`push::Push`], a receive region |
 //! | read ([`read`]) | `Readable` as above | [`read::Reading`] |
 //! | rendezvous ([`rendezvous`]) | `Asked`, `Granted`, `Landed`, as above | a receive region ([`regions`]) |
+//! | blocks with the request to send ([`blocks`]) | of the rest, as above | of the rest, as above |
 //! | rtr ([`rtr`]) | as above, from `Held` on | a receive region without a message yet |
 //! | access ([`access`]) | [`access::OneSided`] | none |
 //!
 //! [`keep`] lets the memory of a send go that its program has cancelled.
 
 pub(crate) mod access;
+pub(crate) mod blocks;
 mod bodies;
+pub(crate) mod carried;
 pub(crate) mod eager;
 pub(crate) mod keep;
 pub(crate) mod leaving;
@@ -185,12 +188,15 @@ pub(crate) struct Recv {
     pub(crate) withdrawn: bool,
     /// The incremental message of which this is the first piece.
     pub(crate) message: Option<u64>,
+    /// What it still gets of its message, once blocks have come with the request to send.
+    pub(crate) rest: Option<Box<carried::Rest>>,
 }
 
 impl Recv {
     #[inline(always)]
     pub(crate) fn new(into: Segments, (from, context, tag): (Source, Context, TagMatch)) -> Self {
-        Recv { into, from, context, tag, posted: None, region: None, withdrawn: false, message: None }
+        let (posted, region, message, rest) = (None, None, None, None);
+        Recv { into, from, context, tag, posted, region, withdrawn: false, message, rest }
     }
 }
 

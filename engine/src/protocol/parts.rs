@@ -21,7 +21,7 @@ use crate::protocol::{Protocol, Request};
 use crate::schedule::body::{Body, Carry};
 use crate::transfer::region::Region;
 use alloc::vec::Vec;
-use nmad_wire::{Eager, Frame, Part, Rts, flags};
+use nmad_wire::{Blocks, Eager, Frame, Part, Rts, flags};
 
 /// Bytes of the request to send, which shares a packet with the first part.
 pub(crate) const RTS_LEN: u64 = 34;
@@ -182,7 +182,10 @@ pub(crate) fn take(body: &mut Body, send: &mut EagerSend, offset: u64, len: u64)
     let Carry::Parts(eager) = &mut body.carry else { return Vec::new() };
     let part = Part { request: request.0, offset, total, len: len as u32 };
     let part = Entry::part(part, eager.data.slice(offset, len), request, &eager.hints);
-    let names = eager.names.take().map(|names| Entry::rts(Frame::Rts(names).to_vec(), None, &eager.hints));
+    let names = eager
+        .names
+        .take()
+        .map(|names| Entry::rts(Frame::Rts(names, Blocks::NONE).to_vec(), None, &eager.hints));
     names.into_iter().chain([part]).collect()
 }
 
@@ -199,7 +202,10 @@ impl Peer {
         for body in &mut self.bodies {
             let Carry::Parts(eager) = &mut body.carry else { continue };
             let Some(names) = eager.names.take() else { continue };
-            self.window.submit(eager.hints.rail, Entry::rts(Frame::Rts(names).to_vec(), None, &eager.hints));
+            self.window.submit(
+                eager.hints.rail,
+                Entry::rts(Frame::Rts(names, Blocks::NONE).to_vec(), None, &eager.hints),
+            );
         }
     }
 }

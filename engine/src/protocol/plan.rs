@@ -97,7 +97,7 @@ impl Peer {
         let Message { len, hints, has_address, is_invited, .. } = *message;
         match hints.probe {
             Some(Method::Read) => Family::Read,
-            Some(Method::Rendezvous | Method::Pushed) => Family::Rendezvous,
+            Some(method) if method.is_large() => Family::Rendezvous,
             Some(_) => Family::Eager,
             None if has_address && !is_invited && self.reads(len) && !self.times_large(hints) => Family::Read,
             None if is_invited && self.follows_rtr(len) => Family::Rendezvous,

@@ -20,7 +20,7 @@ use crate::packet::{Key, PeerId, RailId, RegionId, RequestId};
 use crate::profile::sample::Method;
 use crate::protocol::leaving::{Leaving, Submitted, To};
 use crate::protocol::regions::living_rails;
-use crate::protocol::rendezvous::{LargeSend, SendState};
+use crate::protocol::rendezvous::{Kept, LargeSend, SendState};
 use crate::protocol::rules::{Family, Message, Rules, Submission};
 use crate::protocol::{Protocol, Request, rendezvous};
 use crate::schedule::body::Body;
@@ -60,6 +60,13 @@ fn cost(message: &Message, peer: &Peer) -> u64 {
 }
 
 fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
+    let submission = match submission.data.is_even() {
+        true => submission,
+        false => match engine.begin_cut(submission) {
+            Ok(request) => return request,
+            Err(whole) => whole,
+        },
+    };
     match engine.spend_push(&submission.envelope) {
         0 => (rendezvous::RULES.begin)(engine, submission),
         len => engine.begin_large(submission, Protocol::Push, SendState::Ahead { len }),
@@ -101,7 +108,7 @@ impl Peer {
 
 impl Engine {
     /// Returns the number of bytes to push of a large message, and charges them.
-    fn spend_push(&mut self, envelope: &Envelope) -> u64 {
+    pub(crate) fn spend_push(&mut self, envelope: &Envelope) -> u64 {
         let chunk = self.config.chunk;
         let Some(peer) = self.peer_mut(envelope.peer) else { return 0 };
         let Some(most) = peer.longest_push(envelope.len, chunk) else { return 0 };
@@ -175,6 +182,13 @@ impl Engine {
     pub(crate) fn request_left(&mut self, now: Option<Instant>, request: RequestId) {
         let Some(Request::Large(send)) = self.requests.get_mut(request.0) else { return };
         send.timing.asked_at = now;
+        if let Some(carried) = &mut send.carried {
+            carried.is_in_window = false;
+            if matches!(send.kept, Kept::Wanted) && !send.kept.is_reclaimed(send.state) {
+                self.consider_keeping(request);
+            }
+        }
+        let Some(Request::Large(send)) = self.requests.get_mut(request.0) else { return };
         if send.kept.is_reclaimed(send.state) {
             return self.reclaim(request);
         }
@@ -199,7 +213,8 @@ impl Engine {
     pub(crate) fn store_push(&mut self, from: PeerId, theirs: u64, len: u64) -> RegionId {
         let rails = self.peer(from).map(living_rails).unwrap_or_default();
         let buffer = self.spare.take(len as usize);
-        let region = Region::stored(from, buffer, rails.iter().copied());
+        let mut region = Region::stored(from, buffer, rails.iter().copied());
+        region.blocks_len = self.receives.blocks.len_of(from, theirs);
         let into = region.into.clone();
         let id = RegionId(self.regions.insert(region));
         for rail in rails {
@@ -246,11 +261,12 @@ impl Engine {
         let Some(region) = self.regions.get(stored.0).filter(|region| region.is_full()) else { return };
         let (request, pushed) = (region.request, region.into.len());
         let Stage::Matched(announced) = region.stage else { return };
-        let Announced { envelope, request: theirs, fin, .. } = announced;
+        let Announced { envelope, len, request: theirs, fin, .. } = announced;
         let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return };
-        recv.into.copy_from(&region.into);
+        let (into, _) = recv.body(len);
+        into.copy_from(&region.into);
+        let wanted = len.min(into.len());
         recv.region = None;
-        let wanted = envelope.len.min(recv.into.len());
         self.close_region(stored);
         if let Some(peer) = self.peer_mut(envelope.peer) {
             peer.credit.consume(pushed);
@@ -259,7 +275,7 @@ impl Engine {
         if wanted > pushed {
             return self.request_rest(request, pushed, Announced { knows_keys: false, ..announced });
         }
-        if fin || pushed < envelope.len {
+        if fin || pushed < len {
             self.send_fin(envelope.peer, theirs);
         }
         self.end_recv(request, envelope);

@@ -141,7 +141,8 @@ impl Engine {
         let rail = self.peer(from).and_then(|peer| Some(peer.links.iter().find(reads)?.rail));
         let Some(rail) = rail else { return self.request_by_cts(request, envelope, theirs) };
         let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return };
-        let here = recv.into.slice(0, envelope.len.min(recv.into.len()));
+        let (into, len) = recv.body(envelope.len);
+        let here = into.slice(0, len.min(into.len()));
         if let Some(invited) = recv.region.take() {
             self.close_region(invited);
         }

@@ -35,15 +35,19 @@ impl Engine {
     ) {
         let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return };
         recv.posted = None;
-        let (into, invited, message) = (recv.into.clone(), recv.region, recv.message);
+        let message = recv.message;
         if let Some(message) = message {
             self.first_piece_matched(message, &envelope);
         }
+        self.place_stored(request, &envelope, theirs);
+        let Some(Request::Recv(recv)) = self.requests.get(request.0) else { return };
+        let ((into, len), invited) = (recv.body(envelope.len), recv.region);
+        let into = into.clone();
         let Some(peer) = self.peer_mut(envelope.peer) else { return };
         let is_in_parts = matches!(body, Comes::Parts(_));
         peer.flows.of(envelope.context.0).large = !is_in_parts;
         let prompt = self.is_waiting;
-        let announced = Announced { envelope, request: theirs, fin, knows_keys: false, prompt };
+        let announced = Announced { envelope, len, request: theirs, fin, knows_keys: false, prompt };
         let ahead = match body {
             Comes::Stored(stored) => return self.claim_stored(request, stored, announced),
             // The link delivers all of it, so it needs memory for all of it.
@@ -58,7 +62,7 @@ impl Engine {
             Comes::Pushed(len) | Comes::Parts(len) => len,
             Comes::Asked | Comes::Invited(_) | Comes::Read(_) => 0,
         };
-        if into.is_empty() || envelope.len == 0 {
+        if into.is_empty() || len == 0 {
             self.send_fin(envelope.peer, theirs);
             if let Some(region) = invited {
                 self.close_region(region);
@@ -73,10 +77,10 @@ impl Engine {
             false => self.new_region(request, envelope.peer),
         });
         let Some(region) = self.regions.get_mut(id.0) else { return };
-        let is_whole = ahead > 0 && ahead == envelope.len.min(into.len());
+        let is_whole = ahead > 0 && ahead == len.min(into.len());
         let knows_keys = is_whole || body == Comes::Invited(id);
         // A sender with more data than wanted would otherwise wait for the keys.
-        let fin = fin || (is_whole && ahead < envelope.len);
+        let fin = fin || (is_whole && ahead < len);
         region.stage = Stage::Matched(Announced { fin, knows_keys, ..announced });
         if region.is_ready() && !knows_keys {
             self.send_keys(id);
@@ -99,7 +103,7 @@ impl Engine {
     /// packets.
     fn new_region_on(&mut self, request: RequestId, from: PeerId, rails: Vec<RailId>) -> RegionId {
         let Some(Request::Recv(recv)) = self.requests.get_mut(request.0) else { return RegionId(0) };
-        let into = recv.into.clone();
+        let into = recv.body(0).0.clone();
         let region = Region::new(request, from, into.clone(), rails.iter().copied());
         let id = RegionId(self.regions.insert(region));
         for rail in rails {
@@ -137,8 +141,8 @@ impl Engine {
         let (from, keys, len) = (region.from, region.keys, region.into.len());
         let frame = match region.stage {
             Stage::Matched(Announced { knows_keys: true, .. }) => return,
-            Stage::Matched(Announced { request, envelope, prompt, .. }) => {
-                Frame::Cts(Cts { request, region: id.0, len: len.min(envelope.len), keys, prompt })
+            Stage::Matched(Announced { request, len: wanted, prompt, .. }) => {
+                Frame::Cts(Cts { request, region: id.0, len: len.min(wanted), keys, prompt })
             }
             Stage::Unmatched => {
                 let Some(Request::Recv(recv)) = self.requests.get(region.request.0) else { return };
@@ -224,5 +228,6 @@ pub(crate) fn living_rails(peer: &Peer) -> Vec<RailId> {
 
 /// Whether all of a message has arrived in a receive region of the engine.
 pub(crate) fn is_here(regions: &Slab<Region>, message: &Envelope, stored: RegionId) -> bool {
-    regions.get(stored.0).is_some_and(|region| region.is_full() && region.into.len() == message.len)
+    let is_whole = |region: &Region| region.into.len() + region.blocks_len == message.len;
+    regions.get(stored.0).is_some_and(|region| region.is_full() && is_whole(region))
 }

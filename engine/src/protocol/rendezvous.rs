@@ -21,11 +21,13 @@ use crate::engine::arrive::Wrong;
 use crate::engine::peer::Peer;
 use crate::memory::{Buffer, Segments};
 use crate::packet::{Key, PeerId, RegionId, RequestId};
+use crate::protocol::carried::Carried;
 use crate::protocol::rules::{Family, Message, Rules, Submission};
 use crate::protocol::{Protocol, Request};
 use crate::schedule::body::Body;
 use crate::transfer::link::Link;
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use nmad_wire::{Cts, Fin, Frame, Keys, Rtr, Rts, flags};
 
 /// A grant that nobody can use.
@@ -38,7 +40,11 @@ pub(crate) const RULES: Rules =
 #[derive(Debug)]
 pub(crate) struct LargeSend {
     pub(crate) envelope: Envelope,
+    /// What protocols transfer: the message, or what is left of it without the blocks that travel with its
+    /// request to send.
     pub(crate) data: Segments,
+    /// The blocks that travel with its request to send.
+    pub(crate) carried: Option<Box<Carried>>,
     pub(crate) hints: Hints,
     /// The protocol by which it goes, or by which it began.
     pub(crate) protocol: Protocol,
@@ -153,6 +159,7 @@ impl LargeSend {
         LargeSend {
             envelope,
             data,
+            carried: None,
             hints,
             protocol,
             state,
@@ -194,7 +201,7 @@ impl LargeSend {
             SendState::Granted { grant, ahead } => grant.len.max(ahead),
             // Bytes that were announced as ahead are sent, whatever becomes of them.
             SendState::Landed { ahead } => ahead,
-            _ => self.envelope.len,
+            _ => self.data.len(),
         };
         (self.has_landed() || !self.wants_fin) && self.sent >= enough && self.at_rails == 0
     }
@@ -207,6 +214,13 @@ fn cost(message: &Message, peer: &Peer) -> u64 {
 }
 
 fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
+    let submission = match submission.data.is_even() {
+        true => submission,
+        false => match engine.begin_cut(submission) {
+            Ok(request) => return request,
+            Err(whole) => whole,
+        },
+    };
     let state = if engine.expects_rtr(&submission) { SendState::Held } else { SendState::Asked };
     engine.begin_large(submission, Protocol::Rendezvous, state)
 }
@@ -276,9 +290,10 @@ impl Engine {
             SendState::Readable { address } => (flags::READ, 0, address),
             _ => (0, 0, 0),
         };
+        let blocks = if send.carried.is_some() { flags::BLOCKS } else { 0 };
         let wants_fin = send.wants_fin || send.timing.is_timed;
         let rts = Rts {
-            flags: flags::of(wants_fin, hints.unordered, rtr.is_some()) | way,
+            flags: flags::of(wants_fin, hints.unordered, rtr.is_some()) | way | blocks,
             context: envelope.context.0,
             tag: envelope.tag.0,
             seq: envelope.seq,
@@ -291,14 +306,22 @@ impl Engine {
         if rtr.is_some() {
             send.protocol = Protocol::Rtr;
         }
-        let frame = Frame::Rts(rts).to_vec();
+        let mut frame = Vec::with_capacity(Rts::MAX_LEN);
+        rts.encode(&mut frame);
+        let make = |frame| Entry::rts(frame, Some(request), &hints);
+        let entry = match &mut send.carried {
+            None => make(frame),
+            Some(carried) => carried.enter(frame, make),
+        };
+        let carried = send.blocks();
         let Some(peer) = self.peer_mut(envelope.peer) else { return };
         peer.flows.requested += 1;
+        peer.flows.add_blocks(carried);
         if address > 0 {
             peer.lateness.offers_to_read();
         }
         let rail = peer.wished(hints.rail);
-        peer.window.submit(rail, Entry::rts(frame, Some(request), &hints));
+        peer.window.submit(rail, entry);
         if !hints.unordered && rtr.is_none() && matches!(state, SendState::Asked) {
             peer.states.invitations.asks(&envelope, request);
         }
@@ -332,7 +355,7 @@ impl Engine {
 
     pub(crate) fn on_cts(&mut self, now: Instant, from: PeerId, cts: Cts) -> Result<(), Wrong> {
         let Some(Request::Large(send)) = self.requests.get_mut(cts.request) else { return Ok(()) };
-        if send.envelope.peer != from || cts.len > send.envelope.len {
+        if send.envelope.peer != from || cts.len > send.data.len() || send.has_blocks_in_window() {
             return Err("Cts for a request that is not its own");
         }
         // The answer to a request that an Rtr has meanwhile granted; the same receive region.
@@ -358,6 +381,9 @@ impl Engine {
         self.note_read(now, request, fin.prompt);
         match self.requests.get_mut(fin.request) {
             Some(Request::Eager(send)) if send.envelope.peer == from => self.eager_matched(request),
+            Some(Request::Large(send)) if send.envelope.peer == from && send.has_blocks_in_window() => {
+                Err("Fin for a request that has not been sent")
+            }
             Some(Request::Large(send)) if send.envelope.peer == from => {
                 send.state = SendState::Landed { ahead: send.ahead() };
                 let timing = core::mem::take(&mut send.timing);

@@ -197,6 +197,7 @@ impl Engine {
                 peer.flows.of(envelope.context.0).expects_rtr = false;
                 peer.states.invitations.asks_no_more(&envelope, request);
             }
+            self.cut_held(request);
             self.request_to_send(request, None);
         }
     }
@@ -267,6 +268,8 @@ impl Engine {
                 peer.states.invitations.asks_no_more(&envelope, request);
                 self.request_to_send(request, Some(rtr));
             }
+            // Memory is open for the whole message there, and will be opened for the rest of this one.
+            SendState::Asked if send.carried.is_some() => {}
             SendState::Asked => {
                 let len = rtr.len.min(envelope.len);
                 self.grant(request, Grant { region: RegionId(rtr.region), len, keys: rtr.keys });

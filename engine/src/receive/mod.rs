@@ -9,6 +9,7 @@ mod post;
 
 use crate::collect::matching::{Matching, Unexpected};
 use crate::collect::message::Unpacked;
+use crate::protocol::carried::StoredBlocks;
 use crate::slab::Slab;
 
 /// Receives that wait for messages, and messages that wait for receives.
@@ -22,4 +23,6 @@ pub(crate) struct Receives {
     /// Messages that are unpacked piece by piece.
     pub(crate) messages: Slab<Unpacked>,
     pub(crate) closed: closed::Closed,
+    /// Blocks of messages whose requests to send match no receive yet.
+    pub(crate) blocks: StoredBlocks,
 }

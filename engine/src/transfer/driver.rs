@@ -38,6 +38,9 @@ pub struct Limits {
     pub looks: bool,
     /// A lost link may be opened again with [`Order::Connect`].
     pub returns: bool,
+    /// The driver chooses between copying a block of non-contiguous data and leaving it in place, by the
+    /// lengths of [`Driver::leave_in_place`].
+    pub blocks: bool,
     /// Whether the policy of this side encrypts the links; such rails have separate profiles.
     pub encrypts: bool,
     /// Nominal bandwidth in bytes per second, zero if unknown.
@@ -80,11 +83,28 @@ impl Default for Limits {
             remote: RemoteAccess::None,
             looks: false,
             returns: false,
+            blocks: false,
             encrypts: false,
             bandwidth: 0,
             latency_ns: 0,
         }
     }
+}
+
+/// Lengths in bytes from which data is left in place instead of being copied together with other data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InPlace {
+    /// Contiguous data behind a header (P4's iovec threshold).
+    pub message: u64,
+    /// A block of non-contiguous data, or of several orders that one system call sends.
+    pub block: u64,
+}
+
+impl InPlace {
+    /// All data is copied.
+    pub const NEVER: InPlace = InPlace { message: u64::MAX, block: u64::MAX };
+    /// No data is copied that can be left in place.
+    pub const ALWAYS: InPlace = InPlace { message: 1, block: 1 };
 }
 
 /// An order for a rail.
@@ -390,6 +410,12 @@ pub trait Driver: Send {
     /// Returns the counters and the measured values.
     fn statistics(&self) -> Statistics {
         Statistics::default()
+    }
+    /// Passes the lengths from which this rail leaves data in place, as its profile says: when the profile
+    /// becomes known, and while it is measured. `None`: the nominal ones again, with which a rail begins.
+    /// Only for rails with [`Limits::blocks`].
+    fn leave_in_place(&mut self, from: Option<InPlace>) {
+        let _ = from;
     }
     /// Returns the name of the cipher of the open link to a peer, or without a peer of the latest encrypted
     /// link; `None` if it is not encrypted, or there is no such link.

@@ -11,6 +11,8 @@ use nmad_wire::Keys;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Announced {
     pub(crate) envelope: Envelope,
+    /// Bytes that come to the region: the message without the blocks that came with the Rts.
+    pub(crate) len: u64,
     /// The sender's request.
     pub(crate) request: u64,
     /// Whether the sender waits for a Fin.
@@ -45,6 +47,8 @@ pub(crate) struct Region {
     pub(crate) stage: Stage,
     /// The engine's buffer for a pushed message that no receive was posted for.
     pub(crate) buffer: Option<Buffer>,
+    /// Bytes of that message that came with its request to send.
+    pub(crate) blocks_len: u64,
     ranges: Ranges,
 }
 
@@ -58,7 +62,8 @@ impl Region {
         let awaited = rails.fold(0, |bits, rail| bits | 1 << rail.0);
         let keys = Keys::default();
         let ranges = Ranges::default();
-        Region { request, from, into, keys, awaited, open: 0, stage: Stage::Unmatched, buffer: None, ranges }
+        let stage = Stage::Unmatched;
+        Region { request, from, into, keys, awaited, open: 0, stage, buffer: None, blocks_len: 0, ranges }
     }
 
     /// Creates a receive region with a buffer of the engine for a message that `from` pushes.
@@ -101,7 +106,7 @@ impl Region {
     /// is matched.
     pub(crate) fn expected(&self) -> Option<u64> {
         match self.stage {
-            Stage::Matched(announced) => Some(announced.envelope.len.min(self.into.len())),
+            Stage::Matched(announced) => Some(announced.len.min(self.into.len())),
             Stage::Unmatched => None,
         }
     }

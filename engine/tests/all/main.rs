@@ -12,6 +12,7 @@ mod net;
 mod short;
 
 mod accesses;
+mod blocks;
 mod budget;
 mod cancelled;
 mod claims;

@@ -5,8 +5,8 @@ use crate::lone::{Lone, encoded, packet};
 use crate::net::{Net, exact, from, limits, pattern};
 use nmad_engine::{Config, Context, Event, Hints, Instant, PeerId, RailId, RegionId, Tag};
 use nmad_wire::{
-    Control, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, MAX_LEN, Replay, Rts, Withdrawn, flags,
-    frames,
+    Blocks, Control, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, MAX_LEN, Replay, Rts, Withdrawn,
+    flags, frames,
 };
 
 const STRANGER: u32 = 1;
@@ -151,17 +151,17 @@ fn rts(seq: u32) -> Rts {
 
 #[test]
 fn a_sequence_number_of_an_earlier_message_closes_its_peer() {
-    let [a, b] = [Frame::Eager(eager(0, 1), &[1]), Frame::Rts(rts(0))];
+    let [a, b] = [Frame::Eager(eager(0, 1), &[1]), Frame::Rts(rts(0), Blocks::NONE)];
     for (first, second) in [(a, b), (a, a), (b, a), (b, b)] {
         assert!(!frames_close(&[first]));
         assert!(frames_close(&[first, second]));
     }
-    assert!(frames_close(&[Frame::Rts(rts(u32::MAX))]), "numbers do not run backwards");
+    assert!(frames_close(&[Frame::Rts(rts(u32::MAX), Blocks::NONE)]), "numbers do not run backwards");
 }
 
 #[test]
 fn a_sequence_number_used_twice_closes_its_peer_even_early() {
-    let [a, b] = [Frame::Eager(eager(5, 1), &[1]), Frame::Rts(rts(5))];
+    let [a, b] = [Frame::Eager(eager(5, 1), &[1]), Frame::Rts(rts(5), Blocks::NONE)];
     for (first, second) in [(a, b), (a, a), (b, a), (b, b)] {
         assert!(!frames_close(&[first]));
         assert!(frames_close(&[first, second]));

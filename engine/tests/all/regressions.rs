@@ -319,7 +319,7 @@ fn an_rtr_that_arrives_after_its_withdrawal_is_not_used() {
         let packets: Vec<_> = net.carried().into_iter().filter(|c| c.from == 0 && c.is_packet).collect();
         let mut frames = packets.iter().flat_map(|c| nmad_wire::frames(&c.bytes[Header::LEN..]));
         let uses = |rts: &Rts| rts.region == region;
-        assert!(!frames.any(|f| matches!(f, Ok(Frame::Rts(rts)) if uses(&rts))), "overtaken: {overtaken}");
+        assert!(!frames.any(|f| matches!(f, Ok(Frame::Rts(rts, _)) if uses(&rts))), "overtaken: {overtaken}");
     }
 }
 

@@ -74,7 +74,7 @@ const fn variable(name: &'static str, kind: Kind, reader: Reader, about: &'stati
 }
 
 /// All of them.
-pub(crate) const ALL: [Performance; 30] = [
+pub(crate) const ALL: [Performance; 32] = [
     variable(
         "nmad_rail",
         Kind::State,
@@ -213,6 +213,18 @@ pub(crate) const ALL: [Performance; 30] = [
         Kind::Counter,
         Reader::Peer(|peer| peer.requested),
         "Of these, messages with a request to send",
+    ),
+    variable(
+        "nmad_peer_blocks",
+        Kind::Counter,
+        Reader::Peer(|peer| peer.blocks),
+        "Small blocks of derived datatypes that were sent in the packet with the request to send",
+    ),
+    variable(
+        "nmad_peer_blocks_bytes",
+        Kind::Counter,
+        Reader::Peer(|peer| peer.blocks_bytes),
+        "Bytes of these blocks",
     ),
     variable(
         "nmad_peer_received",

@@ -32,6 +32,11 @@ fn profiles() -> Vec<Arc<Profile>> {
     CLUSTERS.iter().map(|(_, bench)| bench.profile(EAGER_MAX)).collect()
 }
 
+/// The sizes at which the engine changes the method.
+fn in_force(profile: &Profile) -> Thresholds {
+    *profile.thresholds().expect("measured")
+}
+
 fn thresholds(profile: &Profile) -> Thresholds {
     *profile.crossings().expect("measured")
 }
@@ -76,7 +81,7 @@ fn bytes(threshold: u64) -> String {
 /// From where on the engine leaves data in place, which is no lower than its floor (a copy of 100 ns), and
 /// the largest part of the time that it loses between the crossing and there.
 fn floor(profile: &Profile) -> (u64, f64) {
-    let used = profile.thresholds().map_or(0, |thresholds| thresholds.in_place_min);
+    let used = in_force(profile).in_place_min;
     let between = thresholds(profile).in_place_min..used;
     let copied = profile.samples(Method::Copy).iter().filter(|sample| between.contains(&sample.len));
     let lost = copied.map(|sample| sample.ns as f64 / at(profile, Method::InPlace, sample.len) - 1.0);
@@ -89,17 +94,29 @@ pub fn iovec() -> String {
     table.note("Half a round trip, the data copied behind its header (copy) or left in place (in-place).");
     let profiles = profiles();
     for ((cluster, _), profile) in CLUSTERS.iter().zip(&profiles) {
-        let threshold = format!("threshold {}", bytes(thresholds(profile).in_place_min));
+        let used = in_force(profile);
+        let threshold = format!(
+            "the curves cross at {}; in force: in place from {}, blocks from {}",
+            bytes(thresholds(profile).in_place_min),
+            bytes(used.in_place_min),
+            bytes(used.block_min)
+        );
         two_methods(&mut table, cluster, profile, [Method::Copy, Method::InPlace], &threshold);
     }
+    let used = |index: usize| in_force(&profiles[index]).in_place_min as f64;
+    const FLOOR: &str = "the engine copies what takes at most 100 ns to copy, and at most 512 B: each piece \
+                         in place is an entry of a list that every layer walks";
     let threshold = |index: usize| thresholds(&profiles[index]).in_place_min as f64;
     let gain = at(&profiles[1], Method::Copy, 16 << 10) / at(&profiles[1], Method::InPlace, 16 << 10) - 1.0;
     table.numbers(&[
-        Number::new("threshold on jack", threshold(0), 8.0, "B").differs(
+        Number::new("crossing on jack", threshold(0), 8.0, "B").differs(
             "the model counts whole nanoseconds for a piece in place: 1 ns makes 4 B, 2 ns make 11 B",
         ),
-        Number::new("threshold on genepi", threshold(1), 4096.0, "B").set(),
-        Number::new("threshold on joe, InfiniBand", threshold(2), 49.0, "B").set(),
+        Number::new("crossing on genepi", threshold(1), 4096.0, "B").set(),
+        Number::new("crossing on joe, InfiniBand", threshold(2), 49.0, "B").set(),
+        Number::new("in force on jack", used(0), 8.0, "B").differs(FLOOR),
+        Number::new("in force on genepi", used(1), 4096.0, "B").set(),
+        Number::new("in force on joe, InfiniBand", used(2), 49.0, "B").differs(FLOOR),
         Number::new("copy slower than iovec on genepi at 16 KB", gain * 100.0, 17.0, "%").differs(
             "the rate at which the host copies is assumed, and decides how much a copy costs beyond the \
              threshold",

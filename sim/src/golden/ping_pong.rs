@@ -60,6 +60,8 @@ pub struct Exchange {
     /// The messages are the sampler's, carried by this method; receives take any tag, so that no Rtr
     /// saves a handshake.
     pub probe: Option<Method>,
+    /// Receives take any tag, so that each large message asks, as the papers' library does.
+    pub asks: bool,
     /// The application copies on each side, before it sends and after it has received, for so long.
     pub copies_ns: u64,
 }
@@ -74,6 +76,8 @@ pub struct Outcome {
     pub shares: Vec<(u64, u64)>,
     /// Half a round trip in nanoseconds as predicted, if the last message was shared out among cores.
     pub parallel_ns: Option<u64>,
+    /// Bytes of small blocks that the first host has sent with each request to send, on average.
+    pub with_request: u64,
 }
 
 /// The round trips of a run, one after the other.
@@ -164,7 +168,11 @@ impl Stage {
             let (bytes, last) = network.landed_since(fabric, 1, start);
             (bytes, last - start)
         });
-        Outcome { half_ns, shares: shares.collect(), parallel_ns }
+        let shares = shares.collect();
+        drop(network);
+        let traffic = world.engine(0).inspect().traffic(PeerId(1)).unwrap_or_default();
+        let with_request = traffic.blocks_bytes / traffic.requested.max(1);
+        Outcome { half_ns, shares, parallel_ns, with_request }
     }
 
     /// Goes there and back `count` times.
@@ -284,7 +292,7 @@ fn one_way(plan: &mut Plan, exchange: &Exchange, from: usize, to: usize) -> Vec<
     for (number, pieces) in messages.into_iter().enumerate() {
         let context = if exchange.apart { number as u32 } else { 0 };
         let hints = Hints { probe: exchange.probe, ..Hints::default() };
-        let tag = if exchange.probe.is_some() { None } else { Some(0) };
+        let tag = if exchange.probe.is_some() || exchange.asks { None } else { Some(0) };
         let mut ask = |host, what| {
             plan.asks.push(Ask { host, what, pieces: pieces.clone(), part: None });
             plan.asks.len() - 1

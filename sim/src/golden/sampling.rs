@@ -66,6 +66,7 @@ impl Bench {
             len_max: len_max as u64,
             gathers,
             reads: false,
+            blocks: false,
             pushes: self.card.limits().push > 0,
             host: true,
             hand_offs: [false, false, false, true],

@@ -271,18 +271,42 @@ impl Author {
     }
 
     fn ask(&mut self, host: usize, what: What, len: u64) -> Op {
-        let mut pieces = Vec::new();
-        let mut left = len;
-        if self.rng.percent(20) {
-            for _ in 0..self.rng.range(1, 12) {
-                let piece = self.rng.below(left + 1);
-                pieces.push(piece as usize);
-                left -= piece;
-            }
-        }
-        pieces.push(left as usize);
+        let pieces = match self.rng.below(10) {
+            0 => self.pieces(len),
+            1 => self.blocks(len),
+            _ => vec![len as usize],
+        };
         self.plan.asks.push(Ask { host, what, pieces, part: None });
         self.plan.asks.len() - 1
+    }
+
+    /// Pieces of random lengths.
+    fn pieces(&mut self, len: u64) -> Vec<usize> {
+        let mut pieces = Vec::new();
+        let mut left = len;
+        for _ in 0..self.rng.range(1, 12) {
+            let piece = self.rng.below(left + 1);
+            pieces.push(piece as usize);
+            left -= piece;
+        }
+        pieces.push(left as usize);
+        pieces
+    }
+
+    /// Blocks of a derived datatype: a few short ones and a longer one in turns.
+    fn blocks(&mut self, len: u64) -> Vec<usize> {
+        let count = self.rng.range(1, 4);
+        let mut turn: Vec<u64> = (0..count).map(|_| 1 + self.rng.below(300)).collect();
+        turn.push(1_000 + self.rng.len(50_000));
+        let mut blocks = Vec::new();
+        let mut left = len;
+        for block in turn.into_iter().cycle().take(100) {
+            let block = block.min(left);
+            blocks.push(block as usize);
+            left -= block;
+        }
+        blocks.push(left as usize);
+        blocks
     }
 
     /// Posts a request; it is waited for at the end of the act.

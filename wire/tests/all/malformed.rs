@@ -2,7 +2,8 @@
 
 use crate::common;
 use nmad_wire::{
-    ChunkHeader, Control, Frame, Header, Kind, MAX_LEN, MAX_RAILS, Part, Rts, VERSION, explain, flags, frames,
+    Block, Blocks, ChunkHeader, Control, Frame, Header, Kind, MAX_LEN, MAX_RAILS, Part, Rts, VERSION,
+    explain, flags, frames, rts_of,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -118,8 +119,65 @@ fn what_an_rts_pushes_is_no_longer_than_its_message() {
     for (pushed, is_wrong) in [(0, false), (100, false), (101, true), (u64::MAX, true)] {
         let (len, flags) = (100, flags::PUSHED);
         let rts = Rts { flags, context: 1, tag: 2, seq: 3, len, request: 4, region: 0, pushed, address: 0 };
-        assert_eq!(is_refused(&Frame::Rts(rts).to_vec()), is_wrong, "{pushed} B of 100 B");
+        assert_eq!(is_refused(&Frame::Rts(rts, Blocks::NONE).to_vec()), is_wrong, "{pushed} B of 100 B");
     }
+}
+
+#[test]
+fn blocks_with_an_rts_are_ascending_and_inside_of_their_message() {
+    let rts = |flags, pushed| Rts {
+        flags,
+        context: 1,
+        tag: 2,
+        seq: 3,
+        len: 100,
+        request: 4,
+        region: 0,
+        pushed,
+        address: 0,
+    };
+    let is_wrong = |rts: Rts, places: &[(u64, u32)]| {
+        let blocks: Vec<Block> = places.iter().map(|&(offset, len)| Block { offset, len }).collect();
+        is_refused(&common::with_blocks(rts, &blocks).bytes())
+    };
+    let plain = rts(0, 0);
+    assert!(!is_wrong(plain, &[(0, 10), (10, 5), (90, 10)]), "blocks may touch each other and the ends");
+    assert!(is_wrong(plain, &[]), "none where some are announced");
+    assert!(is_wrong(plain, &[(10, 5), (0, 10)]), "descending");
+    assert!(is_wrong(plain, &[(0, 10), (9, 5)]), "overlapping");
+    assert!(is_wrong(plain, &[(0, 10), (20, 0)]), "empty");
+    assert!(is_wrong(plain, &[(95, 6)]), "across the end");
+    assert!(is_wrong(plain, &[(u64::MAX, 1)]), "across the end of all numbers");
+    assert!(is_wrong(plain, &[(0, 100)]), "nothing is left");
+    assert!(!is_wrong(rts(flags::PUSHED, 90), &[(0, 10)]));
+    assert!(is_wrong(rts(flags::PUSHED, 91), &[(0, 10)]), "more is pushed than is left");
+    assert!(!is_wrong(rts(flags::READ, 0), &[(0, 10)]));
+    assert!(is_wrong(rts(flags::INVITED, 0), &[(0, 10)]), "the region of an Rtr is for the whole message");
+    assert!(is_wrong(rts(flags::PARTS, 0), &[(0, 10)]));
+    let eager = [&[1, flags::BLOCKS][..], &[0; 22]].concat();
+    assert!(is_refused(&eager), "only requests to send have blocks");
+}
+
+#[test]
+fn the_head_of_an_rts_is_read_without_its_blocks() {
+    let rts = Rts {
+        flags: flags::BLOCKS,
+        context: 1,
+        tag: 2,
+        seq: 3,
+        len: 100,
+        request: 4,
+        region: 0,
+        pushed: 0,
+        address: 0,
+    };
+    let bytes = common::with_blocks(rts, &[Block { offset: 7, len: 9 }]).bytes();
+    assert_eq!(rts_of(&bytes[..bytes.len() - 9]), Some(rts));
+    assert_eq!(rts_of(&bytes[..20]), None);
+    assert_eq!(rts_of(&Frame::Bye.to_vec()), None);
+    let Some(Ok(Frame::Rts(_, blocks))) = frames(&bytes).next() else { panic!("no request to send") };
+    assert_eq!(blocks.iter().collect::<Vec<_>>(), [(7, &[8; 9][..])]);
+    assert_eq!((blocks.count(), blocks.data().len()), (1, 9));
 }
 
 #[test]
@@ -171,7 +229,7 @@ fn unknown_frames_and_flags_are_refused() {
             bytes[1] = bits;
             let known = match good[0] {
                 1 => bits & !3 == 0,
-                2 => bits & !63 == 0 && (bits & 60).count_ones() <= 1,
+                2 => bits & 128 == 0 && (bits & 60).count_ones() <= 1 && (bits & 64 == 0 || bits & 20 == 0),
                 8 | 9 | 14 | 15 => usize::from(bits) < MAX_RAILS,
                 3 | 5 | 11 | 16 => bits <= 1,
                 _ => bits == 0,

@@ -2,8 +2,8 @@
 
 use crate::common;
 use nmad_wire::{
-    ChunkHeader, Cipher, Control, Eager, Frame, Header, Hello, Kind, MAX_LEN, Offer, Refusal, RefusalCode,
-    Rts, flags, frames,
+    Blocks, ChunkHeader, Cipher, Control, Eager, Frame, Header, Hello, Kind, MAX_LEN, Offer, Refusal,
+    RefusalCode, Rts, flags, frames,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -121,7 +121,7 @@ fn every_control_message_comes_back() {
 #[test]
 fn the_number_of_a_frame_is_part_of_the_format() {
     let first: Vec<u8> = common::one_of_each().iter().map(|frame| frame.bytes()[0]).collect();
-    assert_eq!(first, [1, 1, 13, 8, 2, 2, 2, 2, 2, 3, 4, 5, 6, 7, 9, 10, 11, 16, 12, 14, 15]);
+    assert_eq!(first, [1, 1, 13, 8, 2, 2, 2, 2, 2, 3, 4, 5, 6, 7, 9, 10, 11, 16, 12, 14, 15, 2]);
 }
 
 #[test]
@@ -139,10 +139,10 @@ fn a_request_that_leaves_at_once_is_the_same_alone_and_among_others() {
     };
     let packet = rts.alone(7, 9);
     let header = Header { kind: Kind::Packet, len: packet.len() as u32, number: 7, ack: 9 };
-    assert_eq!(packet[..], [&header.encode()[..], &Frame::Rts(rts).to_vec()].concat());
+    assert_eq!(packet[..], [&header.encode()[..], &Frame::Rts(rts, Blocks::NONE).to_vec()].concat());
     let flags = flags::READ | flags::FIN;
     let rts = Rts { flags, pushed: 0, address: 0x4142_4344_4546_4748, ..rts };
     let packet = rts.alone_to_read(7, 9).map(u64::to_ne_bytes).concat();
     let header = Header { kind: Kind::Packet, len: packet.len() as u32, number: 7, ack: 9 };
-    assert_eq!(packet[..], [&header.encode()[..], &Frame::Rts(rts).to_vec()].concat());
+    assert_eq!(packet[..], [&header.encode()[..], &Frame::Rts(rts, Blocks::NONE).to_vec()].concat());
 }

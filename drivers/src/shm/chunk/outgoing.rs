@@ -198,7 +198,7 @@ impl Outgoing {
         let len = from.len();
         self.next += 1;
         self.last[place] = cell;
-        let (address, pieces, list) = regions::describe(&from);
+        let (address, pieces, list) = regions::describe(&from, selector.piece_min);
         let chunk = Chunk { number, ack, region, key, offset, len, address, pieces };
         let (place_of, is_described) = (self.known.place(b, key, (offset, len)), pieces > 0);
         let is_scattered = !is_described || matches!(place_of, Place::Scattered);

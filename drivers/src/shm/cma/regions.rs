@@ -26,17 +26,18 @@ pub const PIECES_MAX: u64 = 1 << 24;
 /// Addresses and lengths of pieces, which the peer reads.
 pub type List = Box<[u64]>;
 
-/// Memory is scattered if its pieces are shorter than a page on average. The system copies each of them at
-/// the cost of a page: 256 KiB in pieces of 8 B took 18 ms in a single copy and 0.3 ms in two, in pieces of
-/// 2 KiB 90 and 23 us, of 4 KiB 71 and 20 (EPYC). Half leaves the latter to the selector; twice decides by
-/// rule between methods that are nearly equal.
-const PAGE: u64 = 4 << 10;
+/// Returns the length of pieces below which memory is scattered, on a rail without a profile: a page, since
+/// the system copies each piece at the cost of one. 256 KiB in pieces of 8 B took 18 ms in a single copy and
+/// 0.3 ms in two, in pieces of 2 KiB 90 and 23 us, of 4 KiB 71 and 20 (EPYC).
+pub fn nominal() -> u64 {
+    Segment::SHORT_PAGE as u64
+}
 
 /// Describes memory for the peer: address of the bytes or of the list of pieces, and the number of pieces.
 /// The list must live as long as the peer may read it. Zero pieces mean that the memory is scattered, so
-/// the peer does not access it.
-pub fn describe(memory: &Segments) -> (u64, u64, List) {
-    if memory.is_finer_than(PAGE) {
+/// the peer does not access it: its pieces are shorter than `piece_min` on average.
+pub fn describe(memory: &Segments, piece_min: u64) -> (u64, u64, List) {
+    if memory.is_finer_than(piece_min) {
         return (0, 0, List::default());
     }
     let list: List = memory.iter().flat_map(|piece| [piece.start as u64, piece.len as u64]).collect();
@@ -175,19 +176,21 @@ mod tests {
     use crate::conformance::memory::Memory;
     use std::ops::Range;
 
+    const MIN: u64 = 4 << 10;
+
     #[test]
     fn memory_in_short_pieces_is_not_described() {
         let memory = Memory::zeroed(64 << 10);
         let described = |len: usize| {
             let every_other: Vec<Range<usize>> =
                 (0..4).map(|piece| 2 * piece * len..2 * piece * len + len).collect();
-            let (_, pieces, list) = describe(&memory.pieces(&every_other));
+            let (_, pieces, list) = describe(&memory.pieces(&every_other), MIN);
             (pieces, list.len())
         };
         assert_eq!(
-            [PAGE * 2, PAGE, PAGE / 2, 8].map(|len| described(len as usize)),
+            [MIN * 2, MIN, MIN / 2, 8].map(|len| described(len as usize)),
             [(4, 8), (4, 8), (0, 0), (0, 0)]
         );
-        assert_eq!(describe(&memory.segments()).1, 1, "one piece may be short");
+        assert_eq!(describe(&memory.segments(), MIN).1, 1, "one piece may be short");
     }
 }

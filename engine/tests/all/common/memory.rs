@@ -37,6 +37,11 @@ unsafe impl Send for Memory {}
 impl Memory {
     /// Makes a buffer with `content` for a request, in pieces of `piece` bytes (0: in one).
     pub fn lend(&mut self, content: &[u8], piece: usize) -> (BufferId, Segments) {
+        self.lend_in_turns(content, &[if piece == 0 { content.len().max(1) } else { piece }])
+    }
+
+    /// Makes a buffer with `content` for a request, in pieces of these lengths in turns.
+    pub fn lend_in_turns(&mut self, content: &[u8], lens: &[usize]) -> (BufferId, Segments) {
         let mut bytes = vec![BLANK; content.len() + 2 * FENCE];
         bytes[FENCE..FENCE + content.len()].copy_from_slice(content);
         let bytes = Box::into_raw(bytes.into_boxed_slice());
@@ -45,9 +50,15 @@ impl Memory {
         if !content.is_empty() {
             self.lent.insert(start as usize, content.len());
         }
-        let piece = if piece == 0 { content.len().max(1) } else { piece };
-        let cut = |at: usize| Segment { start: start.wrapping_add(at), len: piece.min(content.len() - at) };
-        let list: Vec<Segment> = (0..content.len()).step_by(piece).map(cut).collect();
+        let (mut list, mut at) = (Vec::new(), 0);
+        for len in lens.iter().cycle() {
+            let len = *len.min(&(content.len() - at));
+            list.push(Segment { start: start.wrapping_add(at), len });
+            at += len;
+            if at == content.len() {
+                break;
+            }
+        }
         // SAFETY: the buffer lives as long as the table, and only this request uses it meanwhile.
         (BufferId(self.buffers.len() - 1), unsafe { Segments::from_list(&list) })
     }

@@ -1,9 +1,9 @@
 //! Every kind of frame and of control message, made from random fields.
 
 use nmad_wire::{
-    Ack, Ask, Cipher, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind, LinkDown,
-    MAX_RAILS, Offer, Part, Proof, Reclaim, Refusal, RefusalCode, Replay, Rtr, Rts, Seen, Welcome, Withdraw,
-    Withdrawn, flags,
+    Ack, Ask, Block, Blocks, Cipher, Control, Credit, Cts, Eager, Fin, Frame, Header, Hello, Keys, Kind,
+    LinkDown, MAX_RAILS, Offer, Part, Proof, Reclaim, Refusal, RefusalCode, Replay, Rtr, Rts, Seen, Welcome,
+    Withdraw, Withdrawn, flags,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -12,6 +12,7 @@ use proptest::prelude::*;
 #[derive(Debug, Clone)]
 pub struct Owned {
     frame: Frame<'static>,
+    places: Vec<u8>,
     data: Vec<u8>,
 }
 
@@ -21,6 +22,7 @@ impl Owned {
             Frame::Eager(eager, _) => Frame::Eager(eager, &self.data),
             Frame::Part(part, _) => Frame::Part(part, &self.data),
             Frame::Replay(replay) => Frame::Replay(Replay { frames: &self.data, ..replay }),
+            Frame::Rts(rts, _) => Frame::Rts(rts, Blocks::new(&self.places, &self.data)),
             frame => frame,
         }
     }
@@ -33,7 +35,20 @@ impl Owned {
 }
 
 fn without_data(frame: Frame<'static>) -> Owned {
-    Owned { frame, data: Vec::new() }
+    with_data(frame, Vec::new())
+}
+
+fn with_data(frame: Frame<'static>, data: Vec<u8>) -> Owned {
+    Owned { frame, places: Vec::new(), data }
+}
+
+/// A request to send with blocks at these places, and bytes for all of them.
+pub fn with_blocks(rts: Rts, blocks: &[Block]) -> Owned {
+    let mut places = Vec::new();
+    Blocks::encode_places(blocks, &mut places);
+    let data = vec![8; blocks.iter().map(|block| block.len as usize).sum()];
+    let rts = Rts { flags: rts.flags | flags::BLOCKS, ..rts };
+    Owned { frame: Frame::Rts(rts, Blocks::NONE), places: places.split_off(Blocks::COUNT_LEN), data }
 }
 
 /// Fields with their extremes more often than chance would have them.
@@ -58,7 +73,7 @@ fn eager() -> impl Strategy<Value = Owned> {
     fields.prop_map(|(flags, context, tag, seq, request, data)| {
         let request = if flags & flags::FIN != 0 { request } else { 0 };
         let eager = Eager { flags, context, tag, seq, len: data.len() as u32, request };
-        Owned { frame: Frame::Eager(eager, &[]), data }
+        with_data(Frame::Eager(eager, &[]), data)
     })
 }
 
@@ -69,7 +84,10 @@ fn rts() -> impl Strategy<Value = Owned> {
         let region = if flags & flags::INVITED != 0 { detail } else { 0 };
         let pushed = if flags & flags::PUSHED != 0 { detail.min(len) } else { 0 };
         let address = if flags & flags::READ != 0 { detail } else { 0 };
-        without_data(Frame::Rts(Rts { flags, context, tag, seq, len, request, region, pushed, address }))
+        without_data(Frame::Rts(
+            Rts { flags, context, tag, seq, len, request, region, pushed, address },
+            Blocks::NONE,
+        ))
     })
 }
 
@@ -78,16 +96,14 @@ fn part() -> impl Strategy<Value = Owned> {
     fields.prop_map(|(request, offset, more, data)| {
         let len = data.len() as u32;
         let part = Part { request, offset, total: offset + u64::from(len) + more, len };
-        Owned { frame: Frame::Part(part, &[]), data }
+        with_data(Frame::Part(part, &[]), data)
     })
 }
 
 fn replay() -> impl Strategy<Value = Owned> {
     let fields = (0..MAX_RAILS as u8, narrow(), vec(any::<u8>(), 0..200));
-    fields.prop_map(|(rail, number, data)| Owned {
-        frame: Frame::Replay(Replay { rail, number, frames: &[] }),
-        data,
-    })
+    fields
+        .prop_map(|(rail, number, data)| with_data(Frame::Replay(Replay { rail, number, frames: &[] }), data))
 }
 
 fn grants() -> impl Strategy<Value = Owned> {
@@ -121,9 +137,29 @@ fn short() -> impl Strategy<Value = Owned> {
     .prop_map(without_data)
 }
 
+fn rts_with_blocks() -> impl Strategy<Value = Owned> {
+    let way = prop_oneof![Just(0), Just(flags::PUSHED), Just(flags::READ)];
+    let fields = (way, 0..4u8, narrow(), wide(), wide(), vec((0..1_000u64, 1..100u32), 1..9), 1..5_000u64);
+    fields.prop_map(|(way, bits, seq, request, detail, gaps, rest)| {
+        let mut end = 0;
+        let place = |(gap, len): (u64, u32)| {
+            let offset = end + gap;
+            end = offset + u64::from(len);
+            Block { offset, len }
+        };
+        let blocks: Vec<Block> = gaps.into_iter().map(place).collect();
+        let len = end + rest;
+        let left = len - blocks.iter().map(|block| u64::from(block.len)).sum::<u64>();
+        let pushed = if way == flags::PUSHED { detail.min(left) } else { 0 };
+        let address = if way == flags::READ { detail } else { 0 };
+        let flags = way | bits;
+        with_blocks(Rts { flags, context: 1, tag: 2, seq, len, request, region: 0, pushed, address }, &blocks)
+    })
+}
+
 /// Any frame.
 pub fn frame() -> impl Strategy<Value = Owned> {
-    prop_oneof![eager(), rts(), part(), replay(), grants(), short()]
+    prop_oneof![eager(), rts(), rts_with_blocks(), part(), replay(), grants(), short()]
 }
 
 /// One of each kind, for tests that walk through all bytes.
@@ -139,20 +175,17 @@ pub fn one_of_each() -> Vec<Owned> {
     let read = Rts { flags: flags::READ | flags::FIN, address: 1 << 40, ..rts };
     let synchronous = Eager { flags: flags::FIN, request: 7, ..eager };
     let mut list = vec![
-        Owned { frame: Frame::Eager(eager, &[]), data: data.clone() },
-        Owned { frame: Frame::Eager(synchronous, &[]), data: data.clone() },
-        Owned {
-            frame: Frame::Part(Part { request: 1, offset: 2, total: 9, len: 5 }, &[]),
-            data: data.clone(),
-        },
-        Owned { frame: Frame::Replay(Replay { rail: 1, number: 2, frames: &[] }), data },
+        with_data(Frame::Eager(eager, &[]), data.clone()),
+        with_data(Frame::Eager(synchronous, &[]), data.clone()),
+        with_data(Frame::Part(Part { request: 1, offset: 2, total: 9, len: 5 }, &[]), data.clone()),
+        with_data(Frame::Replay(Replay { rail: 1, number: 2, frames: &[] }), data),
     ];
     let others = [
-        Frame::Rts(rts),
-        Frame::Rts(invited),
-        Frame::Rts(pushed),
-        Frame::Rts(Rts { flags: flags::PARTS, ..rts }),
-        Frame::Rts(read),
+        Frame::Rts(rts, Blocks::NONE),
+        Frame::Rts(invited, Blocks::NONE),
+        Frame::Rts(pushed, Blocks::NONE),
+        Frame::Rts(Rts { flags: flags::PARTS, ..rts }, Blocks::NONE),
+        Frame::Rts(read, Blocks::NONE),
         Frame::Cts(Cts { request: 1, region: 2, len: 3, keys, prompt: true }),
         Frame::Rtr(Rtr { context: 1, tag: 2, seq: 3, region: 4, len: 5, keys }),
         Frame::Fin(Fin { request: 1, prompt: true }),
@@ -167,6 +200,9 @@ pub fn one_of_each() -> Vec<Owned> {
         Frame::Seen(Seen { rail: 1, question: 5, below: 2, beyond: 3, moved: 4 }),
     ];
     list.extend(others.into_iter().map(without_data));
+    let blocks = [Block { offset: 3, len: 2 }, Block { offset: 5, len: 3 }];
+    let mixed = Rts { len: 100, pushed: 95, ..pushed };
+    list.push(with_blocks(mixed, &blocks));
     list
 }
 

@@ -5,7 +5,7 @@ export PATH=$MPI/bin:$PATH NMAD_SAMPLE=off NMAD_TESTBED="${hosts#;}"
 job() {
   echo "== $1"
   shift
-  timeout "${limit:-200}" mpiexec -n "${ranks:-4}" "$@" 2>&1 || { echo "FAILED with $?: $*"; failed=1; }
+  timeout "${limit:-600}" mpiexec -n "${ranks:-4}" "$@" 2>&1 || { echo "FAILED with $?: $*"; failed=1; }
 }
 
 # says TEXT WHAT OPTIONS...: a job whose output has this text.

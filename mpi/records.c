@@ -95,8 +95,9 @@ int main(int argc, char **argv)
     double seconds = argc > 4 ? atof(argv[4]) : 0;
     if (argc > 3)
         bytes = atol(argv[3]);
-    if (megabytes < 1 || bytes < 8 || bytes > 1 << 20) {
-        fprintf(stderr, "records: name a file, megabytes, and bytes of a record, 8 or more\n");
+    if (megabytes < 1 || bytes < 8 || bytes > megabytes * 1000000 / 12 || bytes > 1 << 20 || 12 % ranks != 0) {
+        fprintf(stderr, "records: name a file, megabytes, and bytes of a record, from 8 to 1048576, with twelve in the "
+                        "file; 1, 2, 3, 4, 6 or 12 ranks\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     record = malloc((size_t)bytes);
@@ -118,8 +119,9 @@ int main(int argc, char **argv)
                1e-6 * sum * bytes, bytes, ranks, end - begin, 1e-6 * sum * bytes / (end - begin));
     begin = MPI_Wtime();
     check(read_records(other, least, 1), "records that another rank has written");
+    end = MPI_Wtime();
     if (rank == 0)
-        printf("time: read in %.2f s: %.2f MB/s\n", MPI_Wtime() - begin, 1e-6 * sum * bytes / (MPI_Wtime() - begin));
+        printf("time: read in %.2f s: %.2f MB/s\n", end - begin, 1e-6 * least * ranks * bytes / (end - begin));
     if (seconds == 0) {
         MPI_Barrier(MPI_COMM_WORLD);
         write_records(other, count, 2, 0);

@@ -164,7 +164,8 @@ mod tests {
         assert_eq!(first_of(&[&[0], &[0]]), Sharing::Always(2), "started under taskset, say");
         assert_eq!(first_of(&[&[0, 1], &[0, 1], &[0, 1]]), Sharing::Always(2));
         assert_eq!(first_of(&[&[0, 1], &[0], &[1]]), Sharing::Always(2));
-        assert_eq!(first_of(&[&[0, 1]; 7]), Sharing::Always(4), "four on one of them");
+        let seven: [&[usize]; 7] = [&[0, 1]; 7];
+        assert_eq!(first_of(&seven), Sharing::Always(4), "four on one of them");
         assert_eq!(first_of(&[&[]]), Sharing::Always(2), "unknown");
     }
 

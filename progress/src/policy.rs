@@ -11,14 +11,14 @@
 //! - The application computes, and a core is idle: the helper sleeps on the rails' descriptors, and polls
 //!   while messages move.
 //! - The application computes, and no core is idle: the helper turns the pump once in a millisecond. If
-//!   ranks share cores, the helpers of the ranks of a core together do.
+//!   ranks share a core, their helpers together do.
 //! - Nothing is in flight: the helper rests until something is submitted.
 
 use crate::setting::Progress;
 use nmad_engine::{Duration, Instant};
 
-/// Longest time that a message stays in the window, whatever the application does, unless ranks share a core:
-/// then it is as many times as long, up to [`LONGEST`].
+/// Longest time that a message stays in the window, whatever the application does. If ranks share a core, it is
+/// this long for each of them, up to [`LONGEST`].
 pub(crate) const PERIOD: Duration = Duration::from_ms(1);
 /// Longest time that a message stays in the window when a thread of the application has slept for a while:
 /// if that thread returns and computes, or another one polls and computes, a message may be this late.
@@ -197,7 +197,7 @@ impl Policy {
         }
         match &self.setting {
             Progress::Dedicated(_) => Step::Poll,
-            _ if !self.helps(now) && sight.serves && sight.alone => Step::Watch(PERIOD),
+            _ if !self.helps(now) && sight.serves && sight.alone => Step::Watch(self.shared(PERIOD)),
             _ if !self.helps(now) => Step::Tick(self.period(now)),
             _ if self.has_moved_within(POLL, now) => Step::Poll,
             // Standing by is followed by a look at the rails, as soon as after a peek.
@@ -249,7 +249,7 @@ impl Policy {
         Duration::from_ns(calls.as_ns() / 2).clamp(self.shared(PERIOD), self.shared(LONG_PERIOD))
     }
 
-    /// Returns a period of this helper if those of all ranks of its core together have this one.
+    /// Returns `period` times the number of ranks for each core, at most [`LONGEST`].
     fn shared(&self, period: Duration) -> Duration {
         Duration::from_ns(period.as_ns() * u64::from(self.ranks_per_core)).min(LONGEST)
     }

@@ -64,7 +64,7 @@ fn without_an_idle_core_the_pump_is_turned_once_in_a_period() {
             assert_eq!(policy.next(at(10), sight), Step::Tick(period));
         }
         let serves = Sight { serves: true, ..COMPUTES };
-        assert_eq!(policy.next(at(20), serves), Step::Watch(PERIOD), "peers that are served do not wait");
+        assert_eq!(policy.next(at(20), serves), Step::Watch(period), "peers that are served wake it");
     }
 }
 

@@ -1,5 +1,5 @@
 //! All peers, by number. A peer that can be reached is made when something is first done with it: until then
-//! it has a few bytes, whatever the size of the job.
+//! it takes 10 B.
 
 use crate::engine::peer::Peer;
 use crate::packet::{PeerId, RailId};

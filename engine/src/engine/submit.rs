@@ -43,10 +43,7 @@ impl Engine {
         let Engine { peers, config, rails, observers, .. } = self;
         let peer = peers.get_mut(to);
         let Some(peer) = peer.filter(|peer| !peer.is_gone()) else {
-            return match self.meet(to) {
-                true => self.send_as((to, context, tag), data, hints, refused),
-                false => self.refuse(envelope),
-            };
+            return self.send_first((to, context, tag), data, hints, refused);
         };
         if let Some(chosen) = hints.strategy {
             peer.strategies.add(to, chosen, &config.registry);
@@ -75,6 +72,15 @@ impl Engine {
             peer.states.invitations.take(context.0, tag.0);
         }
         (rules.begin)(self, Submission { envelope, data, hints })
+    }
+
+    /// Submits the first message to a peer that is made now, or fails one to a peer that is lost.
+    #[cold]
+    fn send_first(&mut self, to: To, data: Segments, hints: Hints, refused: Option<Refused>) -> RequestId {
+        if self.meet(to.0) {
+            return self.send_as(to, data, hints, refused);
+        }
+        self.refuse(Envelope { peer: to.0, context: to.1, tag: to.2, len: data.len(), seq: 0 })
     }
 
     /// Fails a request to a peer that is lost or unknown.

@@ -118,19 +118,25 @@ impl Setup<'_> {
     ///
     /// # Panics
     /// More than [`nmad_wire::MAX_RAILS`] rails, or one with packets below [`Limits::PACKET_MIN`].
-    pub fn add_rail(&mut self, mut limits: Limits) -> RailId {
+    pub fn add_rail(&mut self, limits: Limits) -> RailId {
+        assert!(self.0.rails.len() < nmad_wire::MAX_RAILS, "at most {} rails", nmad_wire::MAX_RAILS);
+        let rail = RailId(self.0.rails.len() as u8);
+        let limits = self.checked(rail, limits);
+        self.0.rails.push(Rail::new(limits, rail));
+        rail
+    }
+
+    /// Returns the limits of a rail with its configured bandwidth, if there is one.
+    fn checked(&self, rail: RailId, mut limits: Limits) -> Limits {
         assert!(
             limits.packet >= Limits::PACKET_MIN,
             "a rail's packets are at least {} B",
             Limits::PACKET_MIN
         );
-        assert!(self.0.rails.len() < nmad_wire::MAX_RAILS, "at most {} rails", nmad_wire::MAX_RAILS);
-        if let Some(&configured) = self.0.config.bandwidths.get(self.0.rails.len()).filter(|&&b| b > 0) {
+        if let Some(&configured) = self.0.config.bandwidths.get(rail.index()).filter(|&&b| b > 0) {
             limits.bandwidth = configured;
         }
-        let rail = RailId(self.0.rails.len() as u8);
-        self.0.rails.push(Rail::new(limits, rail));
-        rail
+        limits
     }
 
     /// Declares that two rails use one NIC, and so share its bandwidth. To be called before their links are
@@ -224,6 +230,7 @@ impl Setup<'_> {
         while self.0.rails.len() <= rail.index() {
             self.add_rail(limits);
         }
+        let limits = self.checked(rail, limits);
         self.0.rails[rail.index()] = Rail::new(limits, rail);
     }
 

@@ -7,7 +7,7 @@ use super::sample::{BLOCKS_LEN, Sample};
 pub struct BlockCost {
     /// Nanoseconds for each block.
     pub block_ns: f64,
-    /// Nanoseconds for each byte, in whatever blocks.
+    /// Nanoseconds for each byte, in whatever blocks: the transfer too, and what the message takes at least.
     pub byte_ns: f64,
 }
 

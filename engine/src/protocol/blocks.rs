@@ -5,7 +5,7 @@
 //! larger blocks, follows in place by any protocol of large messages, as if it were the whole message
 //! ([`LargeSend::data`]). The receiver scatters the blocks when the message is matched, and takes the same
 //! ranges out of the memory of the receive ([`Recv::rest`]). So chunks, their split over rails, and what
-//! becomes of them when a link is lost know nothing of blocks.
+//! becomes of them when a link is lost do not depend on blocks.
 //!
 //! Blocks of a message that matches no receive yet are stored, within the credit. A request to send that is
 //! replayed over another link still contains its blocks, and is dropped if it has arrived before. When the
@@ -26,12 +26,12 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use nmad_wire::{Block, Blocks, Header, Rts};
 
-/// Largest number of pieces of a message that is cut: the list of what is left has as many entries, and
-/// with more of them the few blocks that a packet holds save little.
+/// Messages of more pieces are not cut: the list of what is left would have as many entries, for the few
+/// blocks that a packet holds.
 const PIECES_MAX: usize = 1024;
 /// Largest number of blocks that travel with a request to send.
 const BLOCKS_MAX: usize = 64;
-/// Bytes of a packet that are left to the request to send, to acknowledgements and to credit.
+/// Bytes of a packet that are reserved for the request to send, and for an Ack and a Credit (10 B each).
 const HEADS: usize = Header::LEN + Rts::MAX_LEN + Blocks::COUNT_LEN + 32;
 
 /// What is left of a message without its blocks.
@@ -42,7 +42,7 @@ struct Cut {
 }
 
 impl Peer {
-    /// Returns the length from which a block goes in place over every link.
+    /// Returns the smallest block threshold of the links in use: a shorter block would be copied on each.
     fn block_min(&self) -> u64 {
         self.used().map(|(_, link)| link.block_min).min().unwrap_or(0) as u64
     }
@@ -65,14 +65,14 @@ impl Peer {
         false
     }
 
-    /// Whether a message takes less time if these blocks of it travel with its request to send, copied on
-    /// both sides, than if they stay in place among the others, as the profiles of the links say. On links
-    /// without measured costs of blocks the threshold alone decides.
+    /// Whether copying these blocks on both sides, into the packet and out of it, is predicted to take less
+    /// time than what leaving them in place takes for each block; their bytes cross the network either way.
+    /// On links without measured costs of blocks the threshold alone decides.
     fn carrying_pays(&self, count: u64, bytes: u64) -> bool {
         self.used().all(|(_, link)| {
             let profile = link.forecast.profile();
             let Some((costs, memcpy)) = profile.blocks().zip(profile.memcpy()) else { return true };
-            2 * memcpy.ns(bytes) < costs.gathered.ns(count, bytes)
+            ((2 * memcpy.ns(bytes)) as f64) < costs.gathered.block_ns * count as f64
         })
     }
 
@@ -117,8 +117,9 @@ impl Engine {
     /// Begins a large message whose small blocks travel with its request to send.
     ///
     /// # Errors
-    /// It goes whole: its blocks are all small or all large, or it waits for an invitation, for which the
-    /// receiver has opened memory for all of it.
+    /// It goes whole: its blocks are all small or all large, it has too many pieces, there is no room or
+    /// credit for a block, or copying does not pay; or it waits for an invitation, for which the receiver has
+    /// opened memory for all of it.
     pub(crate) fn begin_cut(&mut self, submission: Submission) -> Result<RequestId, Submission> {
         if self.expects_rtr(&submission) {
             return Err(submission);
@@ -148,7 +149,7 @@ impl Engine {
         Ok(request)
     }
 
-    /// Takes the blocks out of a message that has waited in vain for an invitation.
+    /// Takes the blocks out of a message for which no invitation came in time.
     pub(crate) fn cut_held(&mut self, request: RequestId) {
         let Engine { requests, peers, .. } = self;
         let Some(Request::Large(send)) = requests.get_mut(request.0) else { return };
@@ -185,7 +186,7 @@ impl Engine {
         }
     }
 
-    /// Drops the blocks of a lost peer whose messages are not kept.
+    /// Drops the stored blocks of a lost peer, except those of messages that can still be received.
     pub(crate) fn forget_blocks(&mut self, from: PeerId) {
         let claimed = self.receives.claimed.iter();
         let claimed = claimed.map(|(_, message)| (message.envelope.peer, message.request));
@@ -225,7 +226,7 @@ impl Engine {
         let bytes = blocks.data().len() as u64;
         let rest = Rest { into: recv.into.without(ranges), len: envelope.len - bytes };
         recv.rest = Some(Box::new(rest));
-        // It was opened for the whole message.
+        // An invited region was opened for the whole message; the rest gets its own.
         let invited = recv.region.take();
         if let Some(invited) = invited {
             self.close_region(invited);

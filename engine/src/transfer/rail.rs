@@ -135,7 +135,7 @@ pub(crate) struct Rail {
 pub(crate) struct Profiles {
     /// The profile for all peers without one of their own.
     general: Option<Forecast>,
-    /// The others, each once: peers at the same distance have the same.
+    /// The others. Callers pass the same `Arc` for all peers at the same distance, so these are few.
     own: Vec<Forecast>,
     /// The place of each peer's among these, from one; 0: none.
     of: Vec<u16>,
@@ -157,7 +157,7 @@ impl Profiles {
         if self.of.len() <= peer {
             self.of.resize(peer + 1, 0);
         }
-        // More profiles than distances are not expected; those beyond are left out.
+        // Beyond 65,535 profiles, a peer has the general one.
         self.of[peer] = u16::try_from(place + 1).unwrap_or(0);
     }
 

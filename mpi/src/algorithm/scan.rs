@@ -199,8 +199,8 @@ fn two_level_cost(problem: &Scan, team: &Team, cost: &Cost) -> f64 {
         + combined
 }
 
-/// A scan within each node; the last ranks of the nodes then scan what their nodes combine to, and tell their
-/// node what all nodes before it combine to.
+/// A scan within each node; the last ranks of the nodes then scan what their nodes combine to, and broadcast
+/// within their node what all nodes before it combine to.
 fn two_level(problem: &Scan, team: &Team, context: &Context<'_>, builder: &mut Builder) {
     let (operands, context) = (&problem.operands, context.within());
     let Scan { from, is_exclusive, .. } = *problem;

@@ -155,7 +155,9 @@ pub struct Builder {
 
 impl Builder {
     /// Adds a stage: an algorithm as part of another, after everything before. Stages of one algorithm have
-    /// different numbers from 1 to 3, the same on all ranks, so that their messages do not match each other.
+    /// different numbers from 1 to 3, the same on all ranks, so that their messages do not match each other;
+    /// of the same collective on other data, one after the other, they may be the same, since messages of one
+    /// sender match in order.
     pub fn stage<R>(&mut self, number: u32, add: impl FnOnce(&mut Builder) -> R) -> R {
         debug_assert!(number > 0 && number < 1 << STAGE_BITS && self.depth < STAGES);
         self.round();

@@ -33,7 +33,7 @@ struct Members {
 
 impl PartialEq for Members {
     fn eq(&self, other: &Members) -> bool {
-        self.parties == other.parties && self.nodes == other.nodes
+        self.parties == other.parties && self.nodes == other.nodes && self.abreast == other.abreast
     }
 }
 

@@ -27,16 +27,23 @@ for number in 1 2; do
   process=$!
   enter="nsenter --target $process --net --mount --uts"
   # The process has its namespaces once it has become the other program.
-  until grep -q sleep /proc/$process/comm; do sleep 0.1; done
+  tries=0
+  until grep -q sleep /proc/$process/comm; do
+    tries=$((tries + 1))
+    [ $tries -lt 600 ] || { echo "FAILED: a host has no namespaces"; exit 1; }
+    sleep 0.1
+  done
   $ip link add port$number type veth peer name net0 netns $process
   $ip link set port$number master bridge up
   address=10.97.0.$((number + 1))
   $enter sh -c "echo host$number >/proc/sys/kernel/hostname
     /usr/bin/ip link set lo up; /usr/bin/ip addr add $address/24 dev net0; /usr/bin/ip link set net0 up
     mount -t sysfs sysfs /sys; mount -t tmpfs -o mode=1777 shm /dev/shm
-    until mount -t nfs4 -o nosharecache,vers=4.2,addr=10.97.0.1,clientaddr=$address 10.97.0.1:/ /shared; do
+    for try in \$(seq 300); do
+      mount -t nfs4 -o nosharecache,vers=4.2,addr=10.97.0.1,clientaddr=$address 10.97.0.1:/ /shared && exit
       sleep 0.2
-    done"
+    done
+    echo 'FAILED: the export cannot be mounted'; exit 1" || exit 1
   hosts="$hosts;host$number=$enter"
 done
 export hosts

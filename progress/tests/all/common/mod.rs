@@ -15,6 +15,7 @@ pub const PEER: PeerId = PeerId(1);
 
 /// What a rail can do that need not do much.
 pub const LIMITS: Limits = Limits {
+    blocks: false,
     encrypts: false,
     packet: 1 << 15,
     chunk: 1 << 20,

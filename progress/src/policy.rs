@@ -17,8 +17,8 @@
 use crate::setting::Progress;
 use nmad_engine::{Duration, Instant};
 
-/// Longest time that a message stays in the window, whatever the application does. If ranks share a core, it is
-/// this long for each of them, up to [`LONGEST`].
+/// Longest time that a message stays in the window, whatever the application does. If ranks share a core,
+/// it is this long for each of them, up to [`LONGEST`].
 pub(crate) const PERIOD: Duration = Duration::from_ms(1);
 /// Longest time that a message stays in the window when a thread of the application has slept for a while:
 /// if that thread returns and computes, or another one polls and computes, a message may be this late.

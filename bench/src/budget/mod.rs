@@ -77,8 +77,8 @@ impl Case {
         match self {
             Case::Direct => 1950,
             Case::Traced => 2210,
-            Case::Eager => 3840,
-            Case::Window => 1885,
+            Case::Eager => 3850,
+            Case::Window => 1910,
             Case::Unexpected => 4960,
         }
     }

@@ -108,7 +108,8 @@ impl File {
         });
     }
 
-    /// Tells the user of all accesses of this rank that have succeeded, if that is wanted: the file is closed.
+    /// Tells the user of all accesses of this rank that have succeeded, if that is wanted: the file is
+    /// closed.
     pub(super) fn tell_sums(&self) {
         if !explains() {
             return;

@@ -6,6 +6,7 @@ mod closed;
 pub(crate) mod expected;
 mod pieces;
 mod post;
+mod requested;
 
 use crate::collect::matching::{Matching, Unexpected};
 use crate::collect::message::Unpacked;

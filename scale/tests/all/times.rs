@@ -51,7 +51,8 @@ fn schedules_do_not_grow_with_the_number_of_ranks() {
             steps.push(schedule.len());
             steps.len() < 5
         });
-        // Rank 0 may have messages with all others.
-        assert!(steps[1..].iter().all(|&count| count < 200), "{name} of {}: {steps:?}", family.name());
+        // Rank 0 may have messages with all others; with two levels each may have some with all ranks of its
+        // host and with all hosts.
+        assert!(steps[1..].iter().all(|&count| count < 1_000), "{name} of {}: {steps:?}", family.name());
     }
 }

@@ -241,7 +241,7 @@ fn two_level(problem: &Scan, team: &Team, context: &Context<'_>, builder: &mut B
         builder.round();
     }
     let result = if has_within { within } else { before };
-    if result != problem.into && !(is_first_node && !has_within) {
+    if (has_within || !is_first_node) && result != problem.into {
         problem.copy(result, problem.into, &[], builder);
     }
 }

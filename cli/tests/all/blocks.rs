@@ -68,6 +68,8 @@ fn job(rails: Option<&str>, (folder, program): &(TempDir, PathBuf)) -> Option<En
     command.env("NMAD_SAMPLE", "off").env("NMAD_TRACE", folder.path()).env("NMAD_EXPLAIN", "on");
     // No profile of an earlier job says that blocks of 64 B cost less in place.
     command.env("XDG_CACHE_HOME", folder.path());
+    // With a limit that is set, no message goes as eager parts because its receiver is late.
+    command.env("NMAD_EAGER_MAX", "65536");
     Some(run(&mut command))
 }
 

@@ -75,11 +75,11 @@ impl Case {
     /// Instructions that a message may cost.
     pub fn budget(self) -> u64 {
         match self {
-            Case::Direct => 1950,
-            Case::Traced => 2210,
-            Case::Eager => 3850,
-            Case::Window => 1910,
-            Case::Unexpected => 4960,
+            Case::Direct => 1960,
+            Case::Traced => 2220,
+            Case::Eager => 3870,
+            Case::Window => 1920,
+            Case::Unexpected => 4985,
         }
     }
 

@@ -436,7 +436,7 @@ impl Session {
         }
     }
 
-    /// Records an access of a file by the layer above that ends now.
+    /// Records an access of a file by the layer above.
     #[doc(hidden)]
     pub fn trace_access(&self, access: FileAccess) {
         if let Some(trace) = &self.trace {

@@ -69,7 +69,7 @@ pub struct FileAccess {
     pub len: u64,
     /// Its predicted time.
     pub predicted_ns: u64,
-    /// When it ended; [`Trace::access`] sets it.
+    /// When it ended.
     pub ended: u64,
 }
 
@@ -144,9 +144,8 @@ impl Trace {
         lock(&self.calls).push(call);
     }
 
-    /// Records an access of a file that ends now.
+    /// Records an access of a file.
     pub(crate) fn access(&self, access: FileAccess) {
-        let access = FileAccess { ended: self.ticks.now(), ..access };
         lock(&self.accesses).push(access);
     }
 

@@ -390,7 +390,7 @@ mod tests {
         unsafe { [Segments::from_list(&list), Segments::from_strided(start, piece, stride as isize, count)] }
     }
 
-    fn bytes(segments: &Segments) -> Vec<u8> {
+    pub(super) fn bytes(segments: &Segments) -> Vec<u8> {
         let mut all = Vec::new();
         segments.append_to(&mut all);
         all

@@ -24,7 +24,7 @@ pub enum Sharing {
     Never,
     /// There is a core for each rank, but the system may place two of them on one core for a while.
     Perhaps,
-    /// Oversubscribed: there are more ranks than cores, so many for each core, rounded up.
+    /// Oversubscribed: there are more ranks than cores, so many for each core, rounded up: at least 2.
     Always(u32),
 }
 
@@ -33,7 +33,7 @@ impl Sharing {
     pub(crate) fn ranks_per_core(self) -> u32 {
         match self {
             Sharing::Never | Sharing::Perhaps => 1,
-            Sharing::Always(ranks) => ranks.max(2),
+            Sharing::Always(ranks) => ranks,
         }
     }
 }

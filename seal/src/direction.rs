@@ -200,7 +200,8 @@ impl Unsealer {
         self.open(self.number - 1, aad, sealed)
     }
 
-    /// Decrypts the next record like [`Unsealer::open_apart`], where records arrive in order; likewise.
+    /// Decrypts the next record like [`Unsealer::open_apart`], where records arrive in order: after a wrong
+    /// tag the caller must end the link.
     #[inline]
     pub fn open_next_apart(&mut self, aad: &[u8], data: &mut [u8], tag: &[u8; TAG]) -> bool {
         self.number += 1;
@@ -208,7 +209,8 @@ impl Unsealer {
     }
 
     /// Takes the numbers of the next `count` records, where records arrive in order; fewer, or none, where
-    /// the key changes: only [`Unsealer::open_next`] and [`Unsealer::open_next_apart`] change it. Likewise.
+    /// the key changes: only [`Unsealer::open_next`] and [`Unsealer::open_next_apart`] change it. After a wrong
+    /// tag the caller must end the link.
     pub fn numbers(&mut self, count: usize) -> impl Iterator<Item = Number<'_>> {
         let count = if self.number / EPOCH == self.epoch.number { count } else { 0 };
         take(&mut self.number, &self.epoch, count)

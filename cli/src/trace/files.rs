@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::records::{Access, Records};
 use super::show::us;
 
-/// What accesses have in common that are one row.
+/// Key of a row: file, access and way.
 type Key<'a> = (&'a str, &'a str, &'a str);
 
 /// Accesses of one file, kind and way.
@@ -63,7 +63,7 @@ pub(super) fn table(all: &[Records]) -> Option<Table> {
         "actual, us",
     ];
     let mut table =
-        Table::new("files: accesses of the ranks, and their times in sum", &header).words([0, 1, 2, 3]);
+        Table::new("files: accesses of the ranks, and their total times", &header).words([0, 1, 2, 3]);
     for ((file, kind, way), sum) in sums {
         table.row([
             file.into(),
@@ -81,7 +81,7 @@ pub(super) fn table(all: &[Records]) -> Option<Table> {
     Some(table)
 }
 
-/// Numbers in words; many of them are shortened.
+/// Lists ranks; the first of them, if they are many.
 fn listed(ranks: &BTreeSet<u32>) -> String {
     const MOST: usize = 8;
     let shown: Vec<String> = ranks.iter().take(MOST).map(u32::to_string).collect();

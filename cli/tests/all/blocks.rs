@@ -27,7 +27,7 @@ fn program() -> (TempDir, PathBuf) {
     (folder, program)
 }
 
-/// What rank 0 gave its rails: the requests to send with blocks, and the bytes of chunks by rail.
+/// Requests to send with blocks that rank 0 gave its rails, and the bytes of chunks by rail.
 fn posted(folder: &Path) -> (Vec<String>, BTreeMap<String, u64>) {
     let text = std::fs::read_to_string(folder.join("trace.0")).expect("the trace of rank 0");
     let (mut requests, mut chunks) = (Vec::new(), BTreeMap::new());

@@ -37,15 +37,14 @@ impl Window {
     /// Marks a number with the right tag as received; false: it was received before, or is too old to tell.
     #[inline]
     pub fn take(&mut self, sequence: u64) -> bool {
-        if sequence >= self.next {
-            self.advance(sequence);
-        } else if self.next - sequence > WINDOW {
+        if !self.is_new(sequence) {
             return false;
         }
-        let (word, bit) = (&mut self.taken[(sequence / 64 % WORDS as u64) as usize], 1 << (sequence % 64));
-        let new = *word & bit == 0;
-        *word |= bit;
-        new
+        if sequence >= self.next {
+            self.advance(sequence);
+        }
+        self.taken[(sequence / 64 % WORDS as u64) as usize] |= 1 << (sequence % 64);
+        true
     }
 
     #[inline]

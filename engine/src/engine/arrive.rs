@@ -80,27 +80,21 @@ impl Engine {
 
     /// Handles events of a rail's links and of its own orders.
     fn on_link_event(&mut self, now: Instant, rail: RailId, event: Event<'_>) {
+        if let Event::Up { peer, .. } | Event::Lost { peer, .. } | Event::Carrier { peer, .. } = event {
+            self.meet(peer);
+        }
         match event {
             Event::Sent { to, number, packet } => self.on_sent(rail, to, number, packet),
             Event::Accessed { request, came, .. } => self.on_accessed(request, came),
             Event::Moved { peer } => {
                 self.peers.link_mut(peer, rail).into_iter().for_each(Link::moved);
             }
-            Event::Carrier { peer, lost } => {
-                self.meet(peer);
-                self.on_carrier(now, rail, peer, lost);
-            }
+            Event::Carrier { peer, lost } => self.on_carrier(now, rail, peer, lost),
             Event::Buffers { peer, len } => {
                 self.peers.link_mut(peer, rail).into_iter().for_each(|l| l.buffers = len);
             }
-            Event::Up { peer, remote } => {
-                self.meet(peer);
-                self.on_up(now, rail, peer, remote);
-            }
-            Event::Lost { peer, why, unsent } => {
-                self.meet(peer);
-                self.on_lost(now, rail, peer, &why, unsent);
-            }
+            Event::Up { peer, remote } => self.on_up(now, rail, peer, remote),
+            Event::Lost { peer, why, unsent } => self.on_lost(now, rail, peer, &why, unsent),
             Event::Arrived { .. } | Event::Landed { .. } | Event::Pushed { .. } => {}
         }
     }
@@ -359,6 +353,7 @@ impl Engine {
             None => peer.failover.orphan(remote).rx.accept(now, number),
         }
     }
+
     /// Sends a new credit limit, and notices of links that the peer has lost, if a packet has made them due
     /// ([`Peer::owes_news`]).
     #[inline(never)]

@@ -58,9 +58,9 @@ impl Peers {
     }
 
     /// Adds a peer that was in reach.
-    pub(crate) fn insert(&mut self, peer: Peer) -> &mut Peer {
+    pub(crate) fn insert(&mut self, peer: Peer) {
         let index = peer.id.0 as usize;
-        self.made[index].insert(Box::new(peer))
+        self.made[index] = Some(Box::new(peer));
     }
 
     /// Returns the number that the next peer gets; numbers are never reused.

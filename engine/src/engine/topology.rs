@@ -177,8 +177,9 @@ impl Setup<'_> {
     /// No strategy has that name.
     pub fn set_strategy(&mut self, peer: Option<PeerId>, name: &str) -> Result<(), UnknownStrategy> {
         let made = self.0.config.registry.make(name)?;
-        peer.into_iter().for_each(|id| _ = self.0.meet(id));
-        if peer.is_none() {
+        if let Some(id) = peer {
+            self.0.meet(id);
+        } else {
             self.0.config.strategy = String::from(name);
             self.0.chooser = Some(made).filter(|strategy| strategy.chooses());
         }

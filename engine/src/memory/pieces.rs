@@ -157,15 +157,10 @@ impl Iterator for Iter<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::tests::bytes;
     use alloc::vec;
     use proptest::collection::vec as list_of;
     use proptest::prelude::*;
-
-    fn bytes(segments: &Segments) -> Vec<u8> {
-        let mut all = Vec::new();
-        segments.append_to(&mut all);
-        all
-    }
 
     proptest! {
         #[test]

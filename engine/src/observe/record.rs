@@ -42,7 +42,7 @@ impl Engine {
                 Some(Request::Eager(eager)) => {
                     (eager.envelope, protocol, Vec::from([(rail, eager.envelope.len)]), (0, 0))
                 }
-                // A pushed chunk follows its request to send; what is read has no chunk.
+                // A pushed chunk follows its request to send; a message that is read has no chunk.
                 Some(Request::Large(send)) if send.ahead() > 0 || send.is_read_beside_blocks() => {
                     (send.envelope, send.protocol, Vec::new(), send.blocks())
                 }

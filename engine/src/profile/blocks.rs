@@ -43,11 +43,6 @@ impl BlockCost {
         let byte_ns = ((mean_ns - block_ns * mean_n) / BLOCKS_LEN as f64).max(0.0);
         Some(BlockCost { block_ns, byte_ns })
     }
-
-    /// Returns the nanoseconds of `bytes` bytes in `count` blocks.
-    pub fn ns(&self, count: u64, bytes: u64) -> u64 {
-        (self.block_ns * count as f64 + self.byte_ns * bytes as f64) as u64
-    }
 }
 
 #[cfg(test)]
@@ -65,7 +60,8 @@ mod tests {
         let samples: Vec<Sample> = sizes.into_iter().enumerate().map(sample).collect();
         let cost = BlockCost::through(&samples).expect("five sizes");
         assert!((cost.block_ns - 40.0).abs() < 4.0 && (cost.byte_ns - 0.25).abs() < 0.02, "{cost:?}");
-        assert!((17_000..19_500).contains(&cost.ns(32, BLOCKS_LEN)), "{}", cost.ns(32, BLOCKS_LEN));
+        let ns = (cost.block_ns * 32.0 + cost.byte_ns * BLOCKS_LEN as f64) as u64;
+        assert!((17_000..19_500).contains(&ns), "{ns}");
         assert_eq!(BlockCost::through(&samples[..1]), None);
     }
 }

@@ -55,7 +55,7 @@ pub enum Method {
     /// A large message of [`BLOCKS_LEN`] bytes in blocks of this size that lie apart in memory on both sides,
     /// which the drivers copy together: half a round trip.
     Packed,
-    /// The same message, whose blocks the drivers leave in place: half a round trip.
+    /// A message as for [`Method::Packed`], whose blocks the drivers leave in place: half a round trip.
     Gathered,
     /// Copying from memory to memory, neither of them in a near cache; a property of the host, not of the
     /// rail.

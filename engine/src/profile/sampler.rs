@@ -250,7 +250,7 @@ impl Sampler {
     /// so that they are compared under the same conditions.
     fn grid(&self) -> VecDeque<Point> {
         let Reach { packet_max, gathers, pushes, reads, blocks, host, hand_offs, .. } = self.reach;
-        // On slow rails bytes take so much longer than blocks that nothing else may miss the time.
+        // On slow rails the bytes take far longer than the blocks; the time is left to other points.
         let whole_ns = self.expected_ns((Method::Rendezvous, BLOCKS_LEN)).unwrap_or(u64::MAX);
         let blocks = blocks && whole_ns <= self.effort.budget_ns / BLOCKS_PART;
         let mut points = VecDeque::new();

@@ -1,8 +1,8 @@
 //! Blocks of a large message that travel with its request to send (P1 section 5.3).
 //!
 //! A message of pieces that lie apart is a series of blocks. Those below the block threshold of the links
-//! are copied into the packet with the request to send, in the order of the message; what is left, the
-//! larger blocks, follows in place by any protocol of large messages, as if it were the whole message
+//! are copied into the packet with the request to send, in the order of the message; the larger blocks
+//! follow in place by any protocol of large messages, as if they were the whole message
 //! ([`LargeSend::data`]). The receiver scatters the blocks when the message is matched, and takes the same
 //! ranges out of the memory of the receive ([`Recv::rest`]). So chunks, their split over rails, and what
 //! becomes of them when a link is lost do not depend on blocks.
@@ -34,7 +34,7 @@ const BLOCKS_MAX: usize = 64;
 /// Bytes of a packet that are reserved for the request to send, and for an Ack and a Credit (10 B each).
 const HEADS: usize = Header::LEN + Rts::MAX_LEN + Blocks::COUNT_LEN + 32;
 
-/// What is left of a message without its blocks.
+/// The blocks of a message that travel with its request to send, and the rest.
 #[derive(Debug)]
 struct Cut {
     carried: Carried,
@@ -77,8 +77,8 @@ impl Peer {
     }
 
     /// Takes the blocks out of a message that travel with its request to send, as many as one packet and the
-    /// credit hold.
-    fn cut(&self, data: &Segments) -> Option<Cut> {
+    /// credit hold, and charges them.
+    fn cut(&mut self, data: &Segments) -> Option<Cut> {
         if !self.cuts(data) {
             return None;
         }
@@ -109,6 +109,7 @@ impl Peer {
         }
         let ranges = || places.iter().map(|block| (block.offset, u64::from(block.len)));
         let (rest, own) = (data.without(ranges()), data.only(ranges()));
+        self.credit.spend_known(bytes);
         Some(Cut { carried: Carried::new(places, own), rest })
     }
 }
@@ -121,14 +122,13 @@ impl Engine {
     /// credit for a block, or copying does not pay; or it waits for an invitation, for which the receiver has
     /// opened memory for all of it.
     pub(crate) fn begin_cut(&mut self, submission: Submission) -> Result<RequestId, Submission> {
-        if self.expects_rtr(&submission) {
+        if submission.data.is_even() || self.expects_rtr(&submission) {
             return Err(submission);
         }
         let (Envelope { peer: to, .. }, hints, chunk) =
             (submission.envelope, submission.hints, self.config.chunk);
         let Some(peer) = self.peer_mut(to) else { return Err(submission) };
         let Some(Cut { carried, rest }) = peer.cut(&submission.data) else { return Err(submission) };
-        peer.credit.spend_known(carried.len());
         let address = rest.address().filter(|_| peer.way.read.is_some());
         let message =
             Message { len: rest.len(), hints, has_address: address.is_some(), is_invited: false, chunk };
@@ -154,11 +154,8 @@ impl Engine {
         let Engine { requests, peers, .. } = self;
         let Some(Request::Large(send)) = requests.get_mut(request.0) else { return };
         let held = matches!(send.state, SendState::Held) && !send.kept.is_here();
-        let Some(peer) = peers.get_mut(send.envelope.peer).filter(|_| held && !send.data.is_even()) else {
-            return;
-        };
+        let Some(peer) = peers.get_mut(send.envelope.peer).filter(|_| held) else { return };
         if let Some(Cut { carried, rest }) = peer.cut(&send.data) {
-            peer.credit.spend_known(carried.len());
             (send.data, send.carried) = (rest, Some(Box::new(carried)));
         }
     }
@@ -227,8 +224,7 @@ impl Engine {
         let rest = Rest { into: recv.into.without(ranges), len: envelope.len - bytes };
         recv.rest = Some(Box::new(rest));
         // An invited region was opened for the whole message; the rest gets its own.
-        let invited = recv.region.take();
-        if let Some(invited) = invited {
+        if let Some(invited) = recv.region.take() {
             self.close_region(invited);
         }
         if let Some(peer) = self.peer_mut(envelope.peer) {

@@ -1,5 +1,5 @@
 //! Blocks that travel with a request to send ([`super::blocks`]): those of a send, those that wait for their
-//! receive, and what a receive gets besides.
+//! receive, and the rest of a receive.
 
 use crate::collect::window::Entry;
 use crate::memory::Segments;
@@ -43,7 +43,7 @@ impl Carried {
     }
 }
 
-/// What a receive still gets of a message whose blocks it has: memory and length.
+/// Memory and length of the part of a message that comes behind its blocks.
 #[derive(Debug)]
 pub(crate) struct Rest {
     pub(crate) into: Segments,
@@ -68,7 +68,7 @@ impl StoredBlocks {
         self.0.remove(&(from, theirs))
     }
 
-    /// Whether there are none.
+    /// Whether no blocks are stored.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -188,7 +188,7 @@ pub(crate) struct Recv {
     pub(crate) withdrawn: bool,
     /// The incremental message of which this is the first piece.
     pub(crate) message: Option<u64>,
-    /// What it still gets of its message, once blocks have come with the request to send.
+    /// The rest of its message, once blocks have come with the request to send.
     pub(crate) rest: Option<Box<carried::Rest>>,
 }
 

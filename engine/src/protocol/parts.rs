@@ -182,11 +182,13 @@ pub(crate) fn take(body: &mut Body, send: &mut EagerSend, offset: u64, len: u64)
     let Carry::Parts(eager) = &mut body.carry else { return Vec::new() };
     let part = Part { request: request.0, offset, total, len: len as u32 };
     let part = Entry::part(part, eager.data.slice(offset, len), request, &eager.hints);
-    let names = eager
-        .names
-        .take()
-        .map(|names| Entry::rts(Frame::Rts(names, Blocks::NONE).to_vec(), None, &eager.hints));
-    names.into_iter().chain([part]).collect()
+    names_of(eager).into_iter().chain([part]).collect()
+}
+
+/// Takes the request to send of a body in parts, unless it was taken before.
+fn names_of(eager: &mut crate::schedule::body::Eager) -> Option<Entry> {
+    let names = eager.names.take()?;
+    Some(Entry::rts(Frame::Rts(names, Blocks::NONE).to_vec(), None, &eager.hints))
 }
 
 impl Peer {
@@ -201,11 +203,9 @@ impl Peer {
     pub(crate) fn submit_names(&mut self) {
         for body in &mut self.bodies {
             let Carry::Parts(eager) = &mut body.carry else { continue };
-            let Some(names) = eager.names.take() else { continue };
-            self.window.submit(
-                eager.hints.rail,
-                Entry::rts(Frame::Rts(names, Blocks::NONE).to_vec(), None, &eager.hints),
-            );
+            if let Some(names) = names_of(eager) {
+                self.window.submit(eager.hints.rail, names);
+            }
         }
     }
 }

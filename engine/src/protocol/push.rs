@@ -60,12 +60,9 @@ fn cost(message: &Message, peer: &Peer) -> u64 {
 }
 
 fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
-    let submission = match submission.data.is_even() {
-        true => submission,
-        false => match engine.begin_cut(submission) {
-            Ok(request) => return request,
-            Err(whole) => whole,
-        },
+    let submission = match engine.begin_cut(submission) {
+        Ok(request) => return request,
+        Err(whole) => whole,
     };
     match engine.spend_push(&submission.envelope) {
         0 => (rendezvous::RULES.begin)(engine, submission),

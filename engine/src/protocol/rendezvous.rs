@@ -214,12 +214,9 @@ fn cost(message: &Message, peer: &Peer) -> u64 {
 }
 
 fn begin(engine: &mut Engine, submission: Submission) -> RequestId {
-    let submission = match submission.data.is_even() {
-        true => submission,
-        false => match engine.begin_cut(submission) {
-            Ok(request) => return request,
-            Err(whole) => whole,
-        },
+    let submission = match engine.begin_cut(submission) {
+        Ok(request) => return request,
+        Err(whole) => whole,
     };
     let state = if engine.expects_rtr(&submission) { SendState::Held } else { SendState::Asked };
     engine.begin_large(submission, Protocol::Rendezvous, state)

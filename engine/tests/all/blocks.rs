@@ -18,16 +18,7 @@ const LEN: usize = 3 * (64 + 20_000);
 const SMALL: u64 = 3 * 64;
 
 fn net_of(rails: &[Limits], credit: u64) -> Net {
-    let mut net = Net::new(2, rails, &Config { credit, ..Config::default() }, 1);
-    // The links are up, and the senders know their credit.
-    let pairs = [(0, 1), (1, 0)].map(|(at, to)| {
-        net.send(at, to, 99, 0, &[1]);
-        net.recv(to as usize, from(at as u32), 99, exact(0), 1)
-    });
-    net.settle();
-    assert!(pairs.iter().enumerate().all(|(at, pair)| net.got(1 - at, *pair, &[1])));
-    net.carried();
-    net
+    Net::met(rails, Config { credit, ..Config::default() })
 }
 
 fn net(rails: usize) -> Net {

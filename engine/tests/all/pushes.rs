@@ -10,17 +10,7 @@ use proptest::prelude::*;
 const KIB: usize = 1 << 10;
 
 fn net(credit: u64) -> Net {
-    let config = Config { credit, ..Config::default() };
-    let mut net = Net::new(2, &[Limits { push: u64::MAX, ..limits() }], &config, 1);
-    // The link is up, and the senders know their credit.
-    let pairs = [(0, 1), (1, 0)].map(|(at, to)| {
-        net.send(at, to, 99, 0, &[1]);
-        net.recv(to as usize, from(at as u32), 99, exact(0), 1)
-    });
-    net.settle();
-    assert!(pairs.iter().enumerate().all(|(at, pair)| net.got(1 - at, *pair, &[1])));
-    net.carried();
-    net
+    Net::met(&[Limits { push: u64::MAX, ..limits() }], Config { credit, ..Config::default() })
 }
 
 fn said(net: &mut Net, host: u32) -> Vec<String> {

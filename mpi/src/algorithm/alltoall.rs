@@ -197,16 +197,9 @@ fn two_level(problem: &Alltoall, team: &Team, context: &Context<'_>, builder: &m
     let (nodes, block) = (column.size(), problem.len());
     let by_node: Vec<Vec<usize>> = team.nodes_from(0).collect();
     let (context, send) = (context.within(), problem.send.as_ref().unwrap_or(&problem.recv));
-    let bytes = |start: Spot, blocks: usize| Place::bytes(start, block * blocks as u64);
     let at_place = |place: usize| {
         let ranks: Vec<usize> = by_node.iter().map(|node| node[place]).collect();
-        send.series(&ranks).unwrap_or_else(|| {
-            let rows = Rows { start: builder.scratch(block * nodes as u64), block };
-            for (index, rank) in ranks.iter().enumerate() {
-                builder.copy(send.place(*rank), rows.row(index..index + 1), &[]);
-            }
-            bytes(rows.start, nodes)
-        })
+        builder.gathered_blocks(send, &ranks)
     };
     let outgoing = Blocks::places((0..local.size()).map(at_place).collect());
     let rows = builder.scratch(team.blocks(block));
@@ -219,22 +212,16 @@ fn two_level(problem: &Alltoall, team: &Team, context: &Context<'_>, builder: &m
         let start = rows.skip((node as u64 * block) as i64);
         Place::strided(start, (local.size() as i64, block as i64, (nodes as u64 * block) as i64))
     };
-    let mut apart = Vec::new();
-    let from_node = |ranks: &Vec<usize>| {
-        problem.recv.series(ranks).unwrap_or_else(|| {
-            let rows = Rows { start: builder.scratch(block * ranks.len() as u64), block };
-            apart.extend(ranks.iter().enumerate().map(|(i, &rank)| (rows.row(i..i + 1), rank)));
-            bytes(rows.start, ranks.len())
-        })
-    };
+    let mut later = Vec::new();
+    let from_node = |ranks: &Vec<usize>| builder.room_for_blocks(&problem.recv, ranks, &mut later);
     let between = Alltoall {
         recv: Blocks::places(by_node.iter().map(from_node).collect()),
         send: Some(Blocks::places((0..nodes).map(for_node).collect())),
         block: Some(block * local.size() as u64),
     };
     builder.stage(2, |builder| between.build(&column, &context, builder));
-    for (row, rank) in apart {
-        builder.copy(row, problem.recv.place(rank), &[]);
+    for (from, into) in later {
+        builder.copy(from, into, &[]);
     }
 }
 

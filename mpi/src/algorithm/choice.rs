@@ -104,6 +104,13 @@ pub trait Problem: Sized + 'static {
         fitting.map(|algorithm| (algorithm.cost)(self, team, cost)).fold(f64::INFINITY, f64::min)
     }
 
+    /// Predicted nanoseconds of two levels that move blocks of `block` bytes: of each rank within a node, and
+    /// of all ranks of a node between the leaders. `of` makes the problem with blocks of a length.
+    fn by_nodes(block: u64, team: &Team, cost: &Cost, of: impl Fn(u64) -> Self) -> f64 {
+        let [local, leaders] = team.shapes();
+        of(block).inner_cost(local, cost) + of(local.blocks(block)).inner_cost(leaders, cost)
+    }
+
     /// Does it within a schedule, by the algorithm that suits a team best.
     fn build(&self, team: &Team, context: &Context<'_>, builder: &mut Builder) {
         let algorithm = context.choose(self, team);

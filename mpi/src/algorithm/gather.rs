@@ -135,9 +135,13 @@ fn at_root(problem: &Gather, team: &Team, tree: &Binomial, builder: &mut Builder
 }
 
 fn two_level_cost(problem: &Gather, team: &Team, cost: &Cost) -> f64 {
-    let of = |block: u64| Gather { send: None, recv: None, block: Some(block), root: 0, left: None };
-    let [local, leaders] = team.shapes();
-    of(problem.len()).inner_cost(local, cost) + of(local.blocks(problem.len())).inner_cost(leaders, cost)
+    Gather::by_nodes(problem.len(), team, cost, |block| Gather {
+        send: None,
+        recv: None,
+        block: Some(block),
+        root: 0,
+        left: None,
+    })
 }
 
 /// Each node gathers at its leader, and the root gets one message from each of the others.
@@ -158,15 +162,9 @@ fn two_level(problem: &Gather, team: &Team, context: &Context<'_>, builder: &mut
         Gather { send, recv: leaders.is_some().then_some(own), block: Some(block), root: 0, left: None };
     builder.stage(1, |builder| within.build(&local, &context, builder));
     let Some(leaders) = leaders else { return };
-    let mut apart = Vec::new();
+    let mut later = Vec::new();
     let whole = recv.map(|recv| {
-        let of_node = |ranks: &Vec<usize>| {
-            recv.series(ranks).unwrap_or_else(|| {
-                let rows = rows(builder.scratch(block * ranks.len() as u64), ranks.len());
-                apart.extend(ranks.iter().enumerate().map(|(i, &rank)| (rows.place(i), recv.place(rank))));
-                rows.range(0..ranks.len()).expect("they are rows")
-            })
-        };
+        let of_node = |ranks: &Vec<usize>| builder.room_for_blocks(recv, ranks, &mut later);
         let others: Vec<Place> = nodes[1..].iter().map(of_node).collect();
         Blocks::places([vec![Place::bytes(Spot::start(Buffer::Recv), 0)], others].concat())
     });
@@ -174,7 +172,7 @@ fn two_level(problem: &Gather, team: &Team, context: &Context<'_>, builder: &mut
     let even = (nodes.len() * team.crowd() == team.size()).then(|| local.blocks(block));
     let between = Gather { send, recv: whole, block: even, root: 0, left: None };
     builder.stage(2, |builder| between.build(&leaders, &context, builder));
-    for (row, into) in apart {
-        builder.copy(row, into, &[]);
+    for (from, into) in later {
+        builder.copy(from, into, &[]);
     }
 }

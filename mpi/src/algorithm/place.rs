@@ -225,6 +225,11 @@ impl Blocks {
         }
     }
 
+    /// All blocks of rows, of which there are so many.
+    pub(super) fn all(&self, ranks: usize) -> Place {
+        self.range(0..ranks).expect("rows follow each other")
+    }
+
     /// The blocks of these ranks in this order as one place; none unless they follow each other in memory, or
     /// all blocks do and the ranks are equally far apart.
     pub fn series(&self, ranks: &[usize]) -> Option<Place> {

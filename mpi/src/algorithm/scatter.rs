@@ -127,9 +127,12 @@ fn at_root(problem: &Scatter, team: &Team, tree: &Binomial, builder: &mut Builde
 }
 
 fn two_level_cost(problem: &Scatter, team: &Team, cost: &Cost) -> f64 {
-    let of = |block: u64| Scatter { send: None, recv: None, block: Some(block), root: 0 };
-    let [local, leaders] = team.shapes();
-    of(problem.len()).inner_cost(local, cost) + of(local.blocks(problem.len())).inner_cost(leaders, cost)
+    Scatter::by_nodes(problem.len(), team, cost, |block| Scatter {
+        send: None,
+        recv: None,
+        block: Some(block),
+        root: 0,
+    })
 }
 
 /// The root sends one message to the leader of each other node, and each leader scatters within its node.
@@ -141,15 +144,7 @@ fn two_level(problem: &Scatter, team: &Team, context: &Context<'_>, builder: &mu
     let own = leaders.map(|leaders| {
         let nodes: Vec<Vec<usize>> = team.nodes_from(root).collect();
         let whole = send.map(|send| {
-            let for_node = |ranks: &Vec<usize>| {
-                send.series(ranks).unwrap_or_else(|| {
-                    let rows = rows(builder.scratch(block * ranks.len() as u64), ranks.len());
-                    for (index, rank) in ranks.iter().enumerate() {
-                        builder.copy(send.place(*rank), rows.place(index), &[]);
-                    }
-                    rows.range(0..ranks.len()).expect("they are rows")
-                })
-            };
+            let for_node = |ranks: &Vec<usize>| builder.gathered_blocks(send, ranks);
             let others: Vec<Place> = nodes[1..].iter().map(for_node).collect();
             Blocks::places([vec![Place::bytes(Spot::start(Buffer::Send), 0)], others].concat())
         });

@@ -1,7 +1,7 @@
 //! A schedule: a graph of messages, copies and reductions. It is built once and may be run many times.
 
 use super::operator::Operator;
-use super::place::{Buffer, Place, Spot};
+use super::place::{Blocks, Buffer, Place, Spot};
 use crate::datatype::Datatype;
 
 /// Who sits where: the first group, and behind it the other one, if there is one.
@@ -255,6 +255,39 @@ impl Builder {
         let row = Place::bytes(self.scratch(place.len()), place.len());
         self.copy(place.clone(), row.clone(), &[]);
         row
+    }
+
+    /// The blocks of these ranks as one place: where they lie, or a copy in scratch memory that is made now.
+    pub fn gathered_blocks(&mut self, blocks: &Blocks, ranks: &[usize]) -> Place {
+        blocks.series(ranks).unwrap_or_else(|| {
+            let rows = self.rows_for(blocks, ranks);
+            for (row, &rank) in ranks.iter().enumerate() {
+                self.copy(blocks.place(rank), rows.place(row), &[]);
+            }
+            rows.all(ranks.len())
+        })
+    }
+
+    /// One place that takes the blocks of these ranks: where they belong, or scratch memory. Then `later` gets
+    /// the copies that put them there.
+    pub fn room_for_blocks(
+        &mut self,
+        blocks: &Blocks,
+        ranks: &[usize],
+        later: &mut Vec<(Place, Place)>,
+    ) -> Place {
+        blocks.series(ranks).unwrap_or_else(|| {
+            let rows = self.rows_for(blocks, ranks);
+            later.extend(ranks.iter().enumerate().map(|(row, &rank)| (rows.place(row), blocks.place(rank))));
+            rows.all(ranks.len())
+        })
+    }
+
+    /// Scratch memory for the blocks of these ranks, one behind the other.
+    fn rows_for(&mut self, blocks: &Blocks, ranks: &[usize]) -> Blocks {
+        let lens = || ranks.iter().map(|&rank| blocks.len(rank));
+        let start = self.scratch(lens().sum());
+        Blocks::rows(start, lens())
     }
 
     /// The finished schedule.

@@ -134,17 +134,18 @@ impl File {
         }
         together?;
         self.told(near.and(handed).err())?;
-        match is_coherent {
-            true => Ok(()),
-            false => self.forget(),
-        }
+        self.forget()
     }
 
-    /// Has all nodes forget what they know of the file. No rank asks an owner before all have done this.
+    /// Where nodes do not see each other's writes, has all nodes forget what they know of the file. No rank
+    /// asks an owner before all have done this.
     ///
     /// # Errors
     /// A rank is gone.
     pub(super) fn forget(self: &Arc<File>) -> Result<()> {
+        if self.is_coherent() {
+            return Ok(());
+        }
         self.disk.forget();
         self.together(&[0]).map(drop)
     }

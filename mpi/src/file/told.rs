@@ -95,6 +95,7 @@ impl File {
         sum.actual_ns += actual_ns;
         drop(sums);
         let (Some(began), Ok(world)) = (begun.traced, world()) else { return };
+        let Some(ended) = world.session().trace_now() else { return };
         world.session().trace_access(FileAccess {
             began,
             file: self.disk.path().display().to_string(),
@@ -104,7 +105,7 @@ impl File {
             pieces: load.pieces,
             len: load.bytes,
             predicted_ns,
-            ended: began,
+            ended,
         });
     }
 

@@ -111,11 +111,8 @@ impl File {
     ) -> Result<()> {
         let done = if self.rank() == 0 { act(self) } else { Ok(()) };
         self.told(done.map_err(error_of).err())?;
-        match self.is_coherent() {
-            true => Ok(()),
-            // Other nodes may know another size.
-            false => self.forget(),
-        }
+        // Other nodes may know another size.
+        self.forget()
     }
 
     /// Tells all ranks whether something has failed.

@@ -114,28 +114,21 @@ fn lengths_inside_of_frames_are_checked_against_the_packet() {
     }
 }
 
+/// A request to send a message of 100 B.
+fn rts(flags: u8, pushed: u64) -> Rts {
+    Rts { flags, context: 1, tag: 2, seq: 3, len: 100, request: 4, region: 0, pushed, address: 0 }
+}
+
 #[test]
 fn what_an_rts_pushes_is_no_longer_than_its_message() {
     for (pushed, is_wrong) in [(0, false), (100, false), (101, true), (u64::MAX, true)] {
-        let (len, flags) = (100, flags::PUSHED);
-        let rts = Rts { flags, context: 1, tag: 2, seq: 3, len, request: 4, region: 0, pushed, address: 0 };
+        let rts = rts(flags::PUSHED, pushed);
         assert_eq!(is_refused(&Frame::Rts(rts, Blocks::NONE).to_vec()), is_wrong, "{pushed} B of 100 B");
     }
 }
 
 #[test]
 fn blocks_with_an_rts_are_ascending_and_inside_of_their_message() {
-    let rts = |flags, pushed| Rts {
-        flags,
-        context: 1,
-        tag: 2,
-        seq: 3,
-        len: 100,
-        request: 4,
-        region: 0,
-        pushed,
-        address: 0,
-    };
     let is_wrong = |rts: Rts, places: &[(u64, u32)]| {
         let blocks: Vec<Block> = places.iter().map(|&(offset, len)| Block { offset, len }).collect();
         is_refused(&common::with_blocks(rts, &blocks).bytes())
@@ -160,17 +153,7 @@ fn blocks_with_an_rts_are_ascending_and_inside_of_their_message() {
 
 #[test]
 fn the_head_of_an_rts_is_read_without_its_blocks() {
-    let rts = Rts {
-        flags: flags::BLOCKS,
-        context: 1,
-        tag: 2,
-        seq: 3,
-        len: 100,
-        request: 4,
-        region: 0,
-        pushed: 0,
-        address: 0,
-    };
+    let rts = rts(flags::BLOCKS, 0);
     let bytes = common::with_blocks(rts, &[Block { offset: 7, len: 9 }]).bytes();
     assert_eq!(rts_of(&bytes[..bytes.len() - 9]), Some(rts));
     assert_eq!(rts_of(&bytes[..20]), None);

@@ -95,7 +95,7 @@ impl Delay {
     /// Returns the sample with the current additional latency.
     pub(super) fn added_to(&self, method: Method, sample: Sample) -> Sample {
         let ways = match method {
-            // What blocks cost is a difference of such times.
+            // The cost of blocks is a difference of such times.
             Method::Packed | Method::Gathered | Method::Memcpy | Method::HandOff(_) => 0,
             Method::Copy | Method::InPlace | Method::Pushed | Method::Pair | Method::Aggregate => 1,
             // The request to send, and the report that the message was read.

@@ -81,6 +81,19 @@ impl Net {
         Net::new(2, &vec![limits(); rails], &config, 1)
     }
 
+    /// Two hosts whose links are up, and whose senders know their credit.
+    pub fn met(rails: &[Limits], config: Config) -> Net {
+        let mut net = Net::new(2, rails, &config, 1);
+        let pairs = [(0, 1), (1, 0)].map(|(at, to)| {
+            net.send(at, to, 99, 0, &[1]);
+            net.recv(to as usize, from(at as u32), 99, exact(0), 1)
+        });
+        net.settle();
+        assert!(pairs.iter().enumerate().all(|(at, pair)| net.got(1 - at, *pair, &[1])));
+        net.carried();
+        net
+    }
+
     pub fn wires(&self) -> MutexGuard<'_, Wires> {
         self.wires.lock().unwrap()
     }

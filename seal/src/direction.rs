@@ -209,8 +209,8 @@ impl Unsealer {
     }
 
     /// Takes the numbers of the next `count` records, where records arrive in order; fewer, or none, where
-    /// the key changes: only [`Unsealer::open_next`] and [`Unsealer::open_next_apart`] change it. After a wrong
-    /// tag the caller must end the link.
+    /// the key changes: only [`Unsealer::open_next`] and [`Unsealer::open_next_apart`] change it. After a
+    /// wrong tag the caller must end the link.
     pub fn numbers(&mut self, count: usize) -> impl Iterator<Item = Number<'_>> {
         let count = if self.number / EPOCH == self.epoch.number { count } else { 0 };
         take(&mut self.number, &self.epoch, count)

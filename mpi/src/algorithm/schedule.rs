@@ -268,8 +268,8 @@ impl Builder {
         })
     }
 
-    /// One place that takes the blocks of these ranks: where they belong, or scratch memory. Then `later` gets
-    /// the copies that put them there.
+    /// One place that takes the blocks of these ranks: where they belong, or scratch memory. Then `later`
+    /// gets the copies that put them there.
     pub fn room_for_blocks(
         &mut self,
         blocks: &Blocks,

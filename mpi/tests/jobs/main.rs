@@ -201,6 +201,8 @@ fn run(case: &Case) -> Option<i32> {
     // What the user keeps is not touched, and time is not spent on measuring.
     job.env.push(("XDG_CACHE_HOME".into(), cache.path().into()));
     job.env.push(("NMAD_SAMPLE".into(), "off".into()));
+    // No profile of an earlier job decides how messages go.
+    job.env.push(("XDG_CACHE_HOME".into(), "/dev/null".into()));
     job.env.extend(case.setting.map(|(name, value)| (name.into(), value.into())));
     job.timeout = Some(Duration::from_secs(60));
     match nmad_launch::run(job) {

@@ -33,6 +33,8 @@ pub(crate) fn job(abi: Abi, files: &[&str], words: &[&str], ranks: u32, variable
     job.stdin = Stdin::None;
     // Time is for what is tested.
     job.env.push(("NMAD_SAMPLE".into(), "off".into()));
+    // No profile of an earlier job decides how messages go.
+    job.env.push(("XDG_CACHE_HOME".into(), "/dev/null".into()));
     job
 }
 

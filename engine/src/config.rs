@@ -30,6 +30,10 @@ pub struct Config {
     pub aggregate_max: Option<usize>,
     /// Eager data that one peer may have stored here without a posted receive, in bytes.
     pub credit: u64,
+    /// Bytes of blocking sends that may be copied so that the calls return before their receivers answer;
+    /// zero: none. The layer above must wait before it leaves until
+    /// [`Inspect::copied`](crate::Inspect::copied) is zero.
+    pub early: u64,
     /// Longest chunk of a large message, in bytes; a rail gets no more at once.
     pub chunk: u64,
     /// Bandwidths of the rails in bytes per second, in the order in which rails are added; used instead of
@@ -54,6 +58,7 @@ impl Default for Config {
             in_place_min: None,
             aggregate_max: None,
             credit: 4 << 20,
+            early: 0,
             chunk: 1 << 20,
             bandwidths: Vec::new(),
             congestion: Scheme::default(),

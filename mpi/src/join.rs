@@ -66,6 +66,7 @@ fn join(users: &Users) -> Result<&'static World> {
     crate::api::define(size, world.session().program());
     crate::task::begin(world);
     crate::fault::begin(world)?;
+    crate::point::send::allow_early(world)?;
     collective::agree(world, &all)?;
     crate::tool::event::begin(world);
     crate::api::trace(Some(world));

@@ -131,6 +131,12 @@ impl Helper {
         Ok(Helper { state, thread: Some(thread), process: std::process::id() })
     }
 
+    /// Returns whether messages advance while the application computes.
+    pub(crate) fn advances(&self) -> bool {
+        let helped = self.state.helped();
+        helped.setting != Progress::Off && !helped.is_suspended
+    }
+
     /// Wakes a resting helper, since something is pending.
     #[inline]
     pub(crate) fn wake(&self) {

@@ -7,7 +7,9 @@ use crate::locked::{Core, Outcome};
 use crate::node::Node;
 use crate::shared::Shared;
 use nmad_engine::pump::{self, Tried};
-use nmad_engine::{Caller, Engine, Envelope, Hints, Protocol, Refused, RequestId, Segments, Submitted, To};
+use nmad_engine::{
+    Caller, Engine, Envelope, Hints, Instant, Protocol, Refused, RequestId, Segments, Submitted, To,
+};
 
 impl Node {
     /// Sends a message and waits until its memory may be reused.
@@ -32,7 +34,7 @@ impl Node {
     ) -> Outcome {
         match self.shared.go_on(&mut core, to, message, tried) {
             Ok(Submitted::Ended(seq)) => Ok(envelope(to, message.0, seq)),
-            Ok(Submitted::Request(request)) => self.finish(core, request),
+            Ok(Submitted::Request(request)) => self.finish_send(core, request),
             Err(refused) => self.send_slowly(core, to, message, refused),
         }
     }
@@ -50,12 +52,47 @@ impl Node {
             self.shared.turn(&mut core, true);
             match self.shared.send_at_once(&mut core, to, (data, hints), Caller::Looked) {
                 Ok(Submitted::Ended(seq)) => return Ok(envelope(to, data, seq)),
-                Ok(Submitted::Request(request)) => return self.finish(core, request),
+                Ok(Submitted::Request(request)) => return self.finish_send(core, request),
                 Err(again) => refused = again,
             }
         }
         let request = core.engine.send_as(*to, data.clone(), hints, refused);
-        self.finish(core, request)
+        self.finish_send(core, request)
+    }
+
+    /// Waits for a send; if its receiver does not answer, the data may be copied, and the helper sends it
+    /// while the program goes on ([`Engine::patience`]).
+    fn finish_send(&self, mut core: Guard<'_, Core>, request: RequestId) -> Outcome {
+        self.shared.push(&mut core, true);
+        if let Some(ended) = core.engine.take(request) {
+            return ended;
+        }
+        let now = self.shared.clock.now();
+        let patience = core.engine.patience(request, now);
+        drop(core);
+        match patience {
+            Some(patience) => self.finish_patiently(request, now + patience),
+            None => self.wait(request),
+        }
+    }
+
+    /// Waits for a send, from the time `until` on with a copy of its data.
+    #[cold]
+    fn finish_patiently(&self, request: RequestId, until: Instant) -> Outcome {
+        let mut ended = None;
+        if until > self.shared.clock.now() {
+            ended = self.wait_until(Some(until), |core| core.take(request));
+        }
+        let ended = ended.unwrap_or_else(|| {
+            if self.helper.advances() {
+                self.shared.lock().engine.end_early(request);
+            }
+            self.wait(request)
+        });
+        let mut core = self.shared.lock();
+        core.engine.ended_blocking(self.shared.clock.now());
+        self.wake_helper(&core);
+        ended
     }
 
     /// Submits a message; a rail that injects it takes it at once.

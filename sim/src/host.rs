@@ -3,6 +3,7 @@
 
 mod accesses;
 mod deaths;
+mod early;
 mod lean;
 mod look;
 mod threads;
@@ -93,6 +94,8 @@ pub struct Host {
     looks: bool,
     /// See [`crate::Scenario::hurries`].
     hurries: bool,
+    /// Blocking sends that end at this time if their receivers have not answered.
+    patient: Vec<(RequestId, u64)>,
     /// Sent in the call that submitted them, and not told of yet.
     untold: Vec<RequestId>,
     /// See [`crate::world::World::time_only`].
@@ -133,6 +136,7 @@ impl Host {
             holds_back: scenario.holds_back,
             looks: scenario.looks,
             hurries: scenario.hurries,
+            patient: Vec::new(),
             untold: Vec::new(),
             lean: None,
             scratch: Vec::new(),
@@ -157,7 +161,7 @@ impl Host {
         let mut active = false;
         let mut again = true;
         for _ in 0..TURNS_MAX {
-            let acted = self.act(plan, oracle)?;
+            let acted = self.act(plan, oracle)? | self.end_early();
             let urgent = self.waits();
             self.expect_intruder(plan);
             let moved = self.look() || (!self.looks_on() && self.turn(urgent));
@@ -218,6 +222,7 @@ impl Host {
         let deadline =
             self.engine.inspect().next_deadline().map(Instant::as_ns).filter(|&deadline| deadline > local);
         self.spin_ns = if active { 1_000 } else { (self.spin_ns * 2).min(TICK_NS) };
+        let at = self.patient.iter().map(|&(_, until)| until.max(local + 1)).fold(at, u64::min);
         let next = |thread: &Thread| match thread.mode {
             Mode::Computing(until) if self.is_asleep() => until.max(local + 1),
             Mode::Computing(until) => at.min(until),
@@ -267,9 +272,15 @@ impl Host {
             Step::Post(op) => self.post(*op, plan, oracle)?,
             Step::Wait(ops) => {
                 self.release();
+                self.be_patient(ops);
                 return Ok(Mode::Waiting(ops.clone(), 0));
             }
-            Step::Drain(ops, most) => return Ok(Mode::Waiting(ops.clone(), *most)),
+            Step::Drain(ops, most) => {
+                if *most == 0 {
+                    self.be_patient(ops);
+                }
+                return Ok(Mode::Waiting(ops.clone(), *most));
+            }
             Step::Compute(ns) => {
                 let local = lock(&self.network).local_ns(self.id);
                 return Ok(Mode::Computing(local + ns));
@@ -462,6 +473,10 @@ impl Host {
         let index = oracle.ended(self.id, at, completion, &*network)?;
         drop(network);
         self.consumed(oracle, index);
+        if self.patient.iter().any(|&(request, _)| request == completion.request) {
+            self.patient.retain(|&(request, _)| request != completion.request);
+            self.engine.ended_blocking(Instant::from_ns(at));
+        }
         if let Some(op) = op {
             self.requests.remove(&op);
             let cancelled = completion.result == Err(Error::Cancelled);

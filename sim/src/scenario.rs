@@ -31,6 +31,9 @@ const ONE_NODE: u64 = 15;
 /// And this number have hosts with idle cores, and rails that were measured.
 const CORES: u64 = 15;
 
+/// And in this number blocking sends may end before their receivers answer.
+const EARLY: u64 = 50;
+
 /// And this number have applications of several threads.
 const THREADS: u64 = 30;
 
@@ -161,6 +164,11 @@ impl Scenario {
             takes_turns: false,
             canary: options.canary,
         };
+        // Chance of its own, so that what was drawn before this was known stays as it was.
+        let mut early_rng = Rng::of(seed, 14);
+        if early_rng.percent(EARLY) {
+            scenario.configs.iter_mut().for_each(|config| config.early = early_rng.len(4 << 20));
+        }
         scenario.draw_cores();
         if options.outages {
             scenario.fail_for_a_while(no_faults);

@@ -221,15 +221,16 @@ impl Peer {
     }
 }
 
-/// Returns the length of the longest chunk of a body that may be split again.
-pub(crate) fn revisable_chunk_len(link: &Link) -> u64 {
+/// Returns the length of a chunk that keeps a rail busy for a short time only: then the rest of its body may
+/// be split again, and messages to this and other peers may leave.
+pub(crate) fn short_chunk_len(link: &Link) -> u64 {
     let carried = (link.forecast.bandwidth() * CHUNK_TIME.as_ns() as f64) as u64;
     carried.max(CHUNK_FLOOR)
 }
 
 /// Whether a rail holds enough to stay busy.
 pub(crate) fn has_enough(link: &Link) -> bool {
-    link.at_rail() > 1 && link.tx.bytes_at_rail() >= AHEAD * revisable_chunk_len(link)
+    link.at_rail() > 1 && link.tx.bytes_at_rail() >= AHEAD * short_chunk_len(link)
 }
 
 /// Makes the strategy's view of a rail to this peer.

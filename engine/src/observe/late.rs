@@ -80,7 +80,7 @@ impl Peer {
     /// Returns the nanoseconds of copying a message into the retransmission buffer here and out of
     /// unexpected data there. If copying was not measured, it is assumed to take as long as the fastest
     /// rail.
-    fn copies_ns(&self, len: u64) -> u64 {
+    pub(crate) fn copies_ns(&self, len: u64) -> u64 {
         let forecasts = || self.used().map(|(_, link)| &link.forecast);
         let measured = forecasts().find_map(|forecast| Some(forecast.profile().memcpy()?.ns(len)));
         let fastest = || forecasts().map(|forecast| forecast.body_ns(len)).min();

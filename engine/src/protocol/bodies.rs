@@ -7,7 +7,7 @@ use crate::clock::{Duration, Instant};
 use crate::collect::window::Entry;
 use crate::engine::Engine;
 use crate::engine::depart::{Load, book};
-use crate::engine::peer::{Peer, has_enough, revisable_chunk_len, view};
+use crate::engine::peer::{Peer, has_enough, short_chunk_len, view};
 use crate::engine::way::Way;
 use crate::observe::receipt::Receipts;
 use crate::packet::{Key, PeerId, RailId, RegionId, RequestId};
@@ -47,14 +47,11 @@ impl Engine {
         }
         decide(now, peer, &self.rails, &mut self.requests, self.observers.receipts.as_deref_mut());
         let link = peer.link(rail)?;
-        let mut max = self.rails[rail.index()].limits.chunk.min(self.config.chunk);
         let revises = peer.revises();
-        if revises {
-            if has_enough(link) {
-                return None;
-            }
-            max = max.min(revisable_chunk_len(link));
+        if revises && has_enough(link) {
+            return None;
         }
+        let mut max = self.rails[rail.index()].limits.chunk.min(self.config.chunk).min(short_chunk_len(link));
         if link.lossy {
             max = max.min(link.congestion.order_max());
         }

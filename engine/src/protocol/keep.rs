@@ -1,5 +1,6 @@
-//! Sends that their program has cancelled: each ends without a receive that matches it (MPI 5.0, 3.8.4), and
-//! its message arrives all the same when there is one.
+//! Copies of sends whose program needs their memory: a blocking one whose receiver is late
+//! ([`crate::protocol::early`]), or one that the program has cancelled. A cancelled one ends without a
+//! receive that matches it (MPI 5.0, 3.8.4), and its message arrives all the same when there is one.
 //!
 //! A large message that nobody has asked for yet is copied to memory of the engine's own, and the request
 //! ends for the application while the send goes on under its name ([`Kept::Here`]). Rails first give back
@@ -36,7 +37,7 @@ impl Engine {
 
     /// Copies the data of a send that shall end, if nobody else uses it.
     pub(crate) fn consider_keeping(&mut self, request: RequestId) {
-        let Engine { requests, spare, ended, untold, .. } = self;
+        let Engine { requests, spare, ended, untold, copies, .. } = self;
         let Some(Request::Large(send)) = requests.get_mut(request.0) else { return };
         let is_unasked = matches!(send.state, SendState::Held | SendState::Asked | SendState::Ahead { .. });
         if !is_unasked
@@ -49,6 +50,7 @@ impl Engine {
         let buffer = spare.take(send.data.len() as usize);
         let own = buffer.segments();
         own.copy_from(&send.data);
+        copies.bytes += own.len();
         send.data = own;
         send.kept = Kept::Here { buffer, is_told: false };
         *untold += 1;
@@ -74,6 +76,7 @@ impl Engine {
         let Request::Large(send) = place else { return };
         let Kept::Here { buffer, is_told } = core::mem::replace(&mut send.kept, Kept::No) else { return };
         let envelope = send.envelope;
+        self.copies.bytes -= send.data.len();
         if is_told {
             self.requests.remove(request.0);
         } else {

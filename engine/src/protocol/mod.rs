@@ -16,13 +16,15 @@
 //! | rtr ([`rtr`]) | as above, from `Held` on | a receive region without a message yet |
 //! | access ([`access`]) | [`access::OneSided`] | none |
 //!
-//! [`keep`] lets the memory of a send go that its program has cancelled.
+//! [`keep`] lets the memory of a send go that its program has cancelled, and [`early`] that of a blocking
+//! send whose receiver is late.
 
 pub(crate) mod access;
 pub(crate) mod blocks;
 mod bodies;
 pub(crate) mod carried;
 pub(crate) mod eager;
+pub(crate) mod early;
 pub(crate) mod keep;
 pub(crate) mod leaving;
 pub(crate) mod parallel;

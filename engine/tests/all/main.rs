@@ -18,6 +18,7 @@ mod cancelled;
 mod claims;
 mod correction;
 mod direct;
+mod early;
 mod expected;
 mod failover;
 mod feeding;

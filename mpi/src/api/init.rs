@@ -10,6 +10,7 @@ use crate::handle::Comm;
 use crate::health;
 use crate::join;
 use crate::point::buffered::process;
+use crate::point::send;
 use crate::request::wait::wait_for_orphans;
 use crate::world;
 use std::sync::Arc;
@@ -70,6 +71,7 @@ pub fn finalize() -> Result<()> {
     wait_for_orphans(world);
     // Without a buffer there is nothing to wait for.
     let _ = process().flush();
+    send::wait_for_early(world);
     match health::is_on() {
         true => fault::calls::finalize_barrier(Comm::WORLD)?,
         false => create::meet(Comm::WORLD)?,

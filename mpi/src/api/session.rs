@@ -8,6 +8,7 @@ use crate::handle::{Errhandler, Group, Info, Request, Session};
 use crate::info::{self, Infos};
 use crate::join::{close_session, open_session};
 use crate::objects::hand_out_group;
+use crate::point::send;
 use crate::request::State;
 use crate::session::{group_of, insert, lookup, named, remove, set_errhandler, sets};
 use crate::status::Status;
@@ -36,6 +37,7 @@ pub fn session_finalize(session: &mut Session) -> Result<()> {
     let found = lookup(*session)?;
     // Without a buffer there is nothing to wait for.
     let _ = found.buffer().flush();
+    send::wait_for_early(world()?);
     remove(*session);
     *session = Session::NULL;
     close_session();

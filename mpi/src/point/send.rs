@@ -1,13 +1,15 @@
 //! Sending.
 
 use crate::comm;
-use crate::error::Result;
+use crate::error::{Class, Result};
 use crate::handle::{Comm, Request, Type};
 use crate::message;
 use crate::request::{Flight, SLOTS, State, sent};
 use crate::world::{World, world};
+use newmadeleine::setting::MPI_SEND_BUFFER;
 use newmadeleine::{Hints, Prefer, RequestId, Segments};
 use std::ffi::c_void;
+use std::time::Duration;
 
 /// What a send is given: buffer, count, type, destination, tag, communicator.
 pub(crate) type Arguments = (*const c_void, i64, Type, i32, i32, Comm);
@@ -70,6 +72,23 @@ pub(crate) fn complete(world: &World, (target, data, hints): Ready, comm: Comm) 
         return send_beside(target, data, (hints, comm));
     }
     sent(world, world.node().send(&target, &data, hints)).answer().map(drop)
+}
+
+/// Lets blocking sends end before their receivers answer, as far as `NMAD_MPI_SEND_BUFFER` says.
+///
+/// # Errors
+/// The environment says something that means nothing.
+pub(crate) fn allow_early(world: &World) -> Result<()> {
+    let refused = |why: String| Class::ARG.error(why);
+    let value = MPI_SEND_BUFFER.text().map_err(refused)?;
+    let bytes = MPI_SEND_BUFFER.size(value.as_deref().unwrap_or(MPI_SEND_BUFFER.default)).map_err(refused)?;
+    world.node().with(|engine| engine.setup().end_early(bytes));
+    Ok(())
+}
+
+/// Waits for the messages whose sends have ended early.
+pub(crate) fn wait_for_early(world: &World) {
+    while !world.node().wait_for(Duration::from_secs(60), |engine| engine.inspect().copied() == 0) {}
 }
 
 /// Sends, and advances tasks while it waits.

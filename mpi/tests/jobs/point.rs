@@ -247,6 +247,28 @@ pub fn flushed() {
     api::wait(&mut request, None).unwrap();
 }
 
+/// The receiver of large messages asks for them only when it knows that their sends have ended.
+pub fn early() {
+    let (len, few) = (100_000, 1..4);
+    if rank() == 1 {
+        recv(1, 0, 0, WORLD);
+        // No receive is posted for the last one until its sender waits in Finalize.
+        for seed in few.rev() {
+            let (data, status) = recv(len, 0, seed, WORLD);
+            assert!(status.count_bytes == 4 * len as i64 && data == pattern(len, seed));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        return;
+    }
+    let mut data = Vec::new();
+    for seed in few {
+        data = pattern(len, seed);
+        api::send(out(&data), len as i64, INT, 1, seed, WORLD).unwrap();
+        data.fill(-1);
+    }
+    api::send(out(&data), 1, INT, 1, 0, WORLD).unwrap();
+}
+
 pub fn matched() {
     let lengths = [3, 2000, 400_000];
     if rank() == 0 {

@@ -111,6 +111,10 @@ settings! {
     MPI_REDUCE_SCATTER: Mpi, ALGORITHM, "auto", "The algorithm of MPI_Reduce_scatter", "to compare";
     MPI_SCAN: Mpi, ALGORITHM, "auto", "The algorithm of MPI_Scan", "to compare";
     MPI_SCATTER: Mpi, ALGORITHM, "auto", "The algorithm of MPI_Scatter", "to compare";
+    MPI_SEND_BUFFER: Mpi, Size { least: 0 }, "4194304",
+        "Bytes of blocking sends that are copied so that the call returns before a late receiver answers, in \
+         one process; 0: none",
+        "smaller where memory is scarce; larger if programs send much before others receive";
     MPI_WINDOW: Mpi, Words(&["auto", "network", "frames"]), "auto",
         "How windows of other processes are accessed: auto also uses memory in common, network only \
          adapters and messages, frames only messages",

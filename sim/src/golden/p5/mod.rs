@@ -87,7 +87,9 @@ impl Network {
     fn config(&self, policy: Policy) -> Config {
         let default = Config::default();
         let credit = if policy.eager_max.is_some() { PEER_CREDIT } else { default.credit };
-        Config { strategy: "auto".into(), eager_max: policy.eager_max, credit, ..default }
+        // What MAD-MPI sets.
+        let early = if policy.eager_max.is_some() { 0 } else { default.credit };
+        Config { strategy: "auto".into(), eager_max: policy.eager_max, credit, early, ..default }
     }
 }
 

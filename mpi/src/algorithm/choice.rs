@@ -183,6 +183,18 @@ impl Choices {
         self.named[family as usize].checked_sub(1).map(usize::from)
     }
 
+    /// The algorithm of this place for a family, and what suits best for all others.
+    pub fn only(family: Family, place: usize) -> Choices {
+        let mut choices = Choices::default();
+        choices.named[family as usize] = place as u8 + 1;
+        choices
+    }
+
+    /// Whether the user leaves the choice of a family to us.
+    pub fn is_free(&self, family: Family) -> bool {
+        self.named(family).is_none()
+    }
+
     /// As numbers, of which all ranks take the largest, so that they choose alike.
     pub fn figures(&self) -> [f64; Family::ALL.len()] {
         self.named.map(f64::from)
@@ -230,6 +242,19 @@ impl Context<'_> {
         let cost = |direct: &Direct<P>| (direct.cost)(problem, team, self.cost);
         let best = P::direct().iter().filter(fits).min_by(|a, b| cost(a).total_cmp(&cost(b)))?;
         (cost(best) < (chosen.cost)(problem, team, self.cost)).then_some(best.memory)
+    }
+
+    /// Places, among [`Problem::names`], of the algorithms that fit and are predicted to take at most `within`
+    /// times as long as the best; the best first.
+    pub fn promising<P: Problem>(&self, problem: &P, team: &Team, within: f64) -> Vec<usize> {
+        let schedules = P::algorithms().iter().map(|a| (a.fits, a.cost));
+        let all = schedules.chain(P::direct().iter().map(|d| (d.fits, d.cost))).enumerate();
+        let fitting = all.filter(|(_, (fits, _))| fits(problem, team));
+        let mut costs: Vec<(f64, usize)> =
+            fitting.map(|(place, (_, cost))| (cost(problem, team, self.cost), place)).collect();
+        costs.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let most = within * costs.first().map_or(0.0, |best| best.0);
+        costs.into_iter().take_while(|&(ns, _)| ns <= most).map(|(_, place)| place).collect()
     }
 
     /// The same context within an algorithm of two levels.

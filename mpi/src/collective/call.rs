@@ -4,9 +4,10 @@ use super::desk::Key;
 use super::posted::{Rest, Way, posted};
 use super::running::{Again, Running, complete};
 use super::settings::settings;
+use super::trial::{Attempt, Pick};
 use crate::algorithm::board::Ranks;
 use crate::algorithm::check::{Alike, Form, Kind, Operation, Record};
-use crate::algorithm::choice::{Context, Memory, Problem};
+use crate::algorithm::choice::{Choices, Context, Memory, Problem};
 use crate::algorithm::memory::Buffers;
 use crate::algorithm::run::Run;
 use crate::algorithm::schedule::Builder;
@@ -19,6 +20,7 @@ use crate::status::Status;
 use crate::task::{self, Task};
 use crate::world::world;
 use newmadeleine::tell_user;
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
 
@@ -26,6 +28,10 @@ use std::sync::{Arc, Mutex};
 pub(super) struct Call {
     pub(super) on: Named,
     kind: Kind,
+    /// The algorithm, if measurements have decided, or it is tried.
+    pub(super) pick: Cell<Option<Pick>>,
+    /// The call tries it.
+    pub(super) attempt: Cell<Option<Attempt>>,
 }
 
 /// A call that is ready to run.
@@ -37,6 +43,7 @@ pub(crate) struct Ready {
     way: Way,
     key: Option<Key>,
     buffers: Buffers,
+    attempt: Option<Attempt>,
 }
 
 impl Call {
@@ -44,12 +51,12 @@ impl Call {
         world()?;
         let on = Named::of(comm)?;
         on.comm.health().check()?;
-        Ok(Call { on, kind: Kind { operation, form } })
+        Ok(Call { on, kind: Kind { operation, form }, pick: Cell::default(), attempt: Cell::default() })
     }
 
     /// A call that was done in memory, or was begun there.
     pub(super) fn done(self, way: Way) -> Ready {
-        Ready { on: self.on, run: None, way, key: None, buffers: Buffers::NONE }
+        Ready { on: self.on, run: None, way, key: None, buffers: Buffers::NONE, attempt: self.attempt.get() }
     }
 
     pub(super) fn form(&self) -> Form {
@@ -121,7 +128,7 @@ impl Call {
             run.bind(0, buffers);
             run.check_buffers()?;
         }
-        Ok(Ready { on: self.on, run: Some(run), way: Way::Ended, key, buffers })
+        Ok(Ready { on: self.on, run: Some(run), way: Way::Ended, key, buffers, attempt: self.attempt.get() })
     }
 
     #[cold]
@@ -135,7 +142,13 @@ impl Call {
         if settings.check {
             self.tell(alike, &mut builder);
         }
-        build(self, &settings.context(), &mut builder)?;
+        match self.pick.get() {
+            None => build(self, &settings.context(), &mut builder)?,
+            Some(pick) => {
+                let choices = Choices::only(pick.family, pick.place);
+                build(self, &Context { choices: &choices, ..settings.context() }, &mut builder)?;
+            }
+        }
         Ok(Run::new(Arc::new(builder.finish())))
     }
 
@@ -148,7 +161,7 @@ impl Call {
     ) -> Rest {
         let number = self.on.comm.next_in_background();
         let buffers = Buffers { send: send.cast_mut().cast(), recv: recv.cast() };
-        let call = Call { on: self.on.clone(), kind: self.kind };
+        let call = Call { on: self.on.clone(), kind: self.kind, pick: Cell::default(), attempt: Cell::default() };
         Box::new(move |left| {
             let problem = problem(Some(left));
             let solve = |call: &Call, context: &Context<'_>, builder: &mut Builder| {
@@ -188,13 +201,21 @@ pub(super) fn next_blocking(on: &Named) -> u64 {
 impl Ready {
     /// Blocking: runs it to its end.
     pub(crate) fn block(self) -> Result<()> {
-        let Some(mut run) = self.run else { return Ok(()) };
-        run.bind(next_blocking(&self.on), self.buffers);
-        let ended = complete(&self.on.comm, &mut run);
-        if let Some(key) = self.key {
-            self.on.comm.desk().put(key, run);
+        if let Some(mut run) = self.run {
+            run.bind(next_blocking(&self.on), self.buffers);
+            let ended = complete(&self.on.comm, &mut run);
+            if let Some(key) = self.key {
+                self.on.comm.desk().put(key, run);
+            }
+            ended?;
         }
-        ended
+        match self.attempt {
+            None => Ok(()),
+            Some(attempt) => {
+                let me = self.on.comm.team()?.me();
+                self.on.comm.desk().trials.ended(attempt, &self.on.comm, me)
+            }
+        }
     }
 
     /// Nonblocking: a request that ends with it.

@@ -2,6 +2,7 @@
 //! calls.
 
 use super::shared::Shared;
+use super::trial::{Pick, Trials};
 use crate::algorithm::check::Operation;
 use crate::algorithm::neighbor::Neighbors;
 use crate::algorithm::run::Run;
@@ -21,6 +22,7 @@ pub(crate) struct Desk {
     pub(super) team: OnceLock<Team>,
     pub(super) neighbors: OnceLock<Neighbors>,
     pub(super) shared: Shared,
+    pub(super) trials: Trials,
     /// Runs that have ended, the latest last.
     kept: Mutex<Vec<(Key, Run)>>,
 }
@@ -33,6 +35,8 @@ pub(crate) struct Key {
     pub(super) root: i32,
     pub(super) data: [Option<(i64, Datatype)>; 2],
     pub(super) op: Option<Op>,
+    /// The algorithm, if measurements have decided.
+    pub(super) pick: Option<Pick>,
 }
 
 impl Key {
@@ -41,6 +45,7 @@ impl Key {
         self.operation == other.operation
             && self.in_place == other.in_place
             && self.root == other.root
+            && self.pick == other.pick
             && self.data.iter().zip(&other.data).all(|pair| match pair {
                 (Some((count, datatype)), Some((other, kind))) => count == other && datatype.is_same(kind),
                 (None, None) => true,

@@ -172,7 +172,12 @@ impl Call {
         let Some(place) = self.place::<T, P>(problem, len) else { return Ok(None) };
         let made = match place.made.get() {
             Some(made) => made.as_ref(),
-            None => self.consider(place)?,
+            None => {
+                if self.attempt.get().is_some() {
+                    place.wanted.fetch_max(FIRST - 1, Ordering::Relaxed);
+                }
+                self.consider(place)?
+            }
         };
         let Some(means) = made else { return Ok(None) };
         let mut wait = Wait::new(world()?, &self.on.comm, self.is_crowded());
@@ -198,6 +203,9 @@ impl Call {
         let settings = settings();
         let len = len.filter(|_| !settings.check && self.remote().is_none())?;
         let shared = &self.on.comm.desk().shared;
+        if let Some(pick) = self.pick.get() {
+            return (pick.memory::<P>() == Some(T::MEMORY)).then(|| T::place(shared));
+        }
         let Chosen(chosen) = shared.chosen(P::FAMILY, len);
         let number = match chosen.load(Ordering::Relaxed) {
             0 => self.choose(chosen, &problem()),

@@ -20,6 +20,7 @@ mod sequence;
 mod settings;
 mod shared;
 mod team;
+mod trial;
 pub(crate) mod vectors;
 
 pub(crate) use agreement::agree;

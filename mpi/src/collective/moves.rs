@@ -28,7 +28,7 @@ impl Call {
 
     pub(super) fn key(&self, root: i32, in_place: bool, data: [Option<Data>; 2]) -> Key {
         let data = data.map(|data| data.and_then(Data::kept));
-        Key { operation: self.operation(), in_place, root, data, op: None }
+        Key { operation: self.operation(), in_place, root, data, op: None, pick: self.pick.get() }
     }
 }
 

@@ -144,6 +144,7 @@ pub(crate) fn reduce(
         root: rank,
     };
     let len = reduction.len(&call);
+    call.measure(&problem, len);
     if let Some(way) = call.on_board(&problem, len, combine)? {
         return Ok(call.done(way));
     }
@@ -196,6 +197,7 @@ pub(crate) fn allreduce(
     let problem =
         || Allreduce { from: operands_at(in_place), into: RECV, operands: reduction.operands.clone() };
     let len = reduction.len(&call);
+    call.measure(&problem, len);
     if let Some(way) = call.on_board(&problem, len, combine)? {
         return Ok(call.done(way));
     }
@@ -288,6 +290,7 @@ fn scattered(
         bounds: bounds.clone(),
     };
     let len = reduction.len(&call);
+    call.measure(&problem, len);
     if let Some(way) = call.on_board(&problem, len, combine)? {
         return Ok(call.done(way));
     }

@@ -14,9 +14,11 @@ const PAUSE_NS: u64 = 500_000_000;
 const PAUSE_MAX_NS: u64 = 30_000_000_000;
 /// What two tries may take: one may have begun before the way carried again.
 const TRIES_NS: u64 = 3_000_000_000;
-/// Longest time for which one side may use a link that the other one has left, while another rail between
-/// them carries; and the same where what the other one says of it may get lost.
+/// Longest time for which one side may use a link that the other one has left, while all other rails between
+/// them carry; the same where one of those is silent, which may be the one over which it was told; and where
+/// what the other one says of it may get lost.
 const AGREE_NS: u64 = 15_000_000;
+const AGREE_SILENT_NS: u64 = 100_000_000;
 const AGREE_LOSSY_NS: u64 = 1_500_000_000;
 /// Times that a link may be left for a run to wait until it is used again.
 const AWAITED: u32 = 3;
@@ -37,6 +39,8 @@ struct Link {
     unused_since: Option<u64>,
     /// Since when the other side uses it nevertheless.
     apart_since: Option<u64>,
+    /// Another rail between them was silent since then, though both use it.
+    was_silent: bool,
 }
 
 /// What the oracle looks at.
@@ -58,12 +62,12 @@ impl Sight<'_> {
         (self.engine)(key.me).inspect().link(PeerId(key.peer as u32), RailId(rail as u8))
     }
 
-    /// Whether another link between the two is used by both.
-    fn has_other(&self, key: Key) -> bool {
+    /// Whether another link between the two that both use carries, or does not.
+    fn has_other(&self, key: Key, carries: bool) -> bool {
         let is_up = |key: Key| matches!(self.link(key), Some(LinkView::Up { .. }));
         self.network.shared(key.me, key.peer).filter(|fabric| *fabric != key.fabric).any(|fabric| {
             let other = Key { fabric, ..key };
-            is_up(other) && is_up(other.reverse()) && self.network.carries(other, self.now)
+            is_up(other) && is_up(other.reverse()) && self.network.carries(other, self.now) == carries
         })
     }
 }
@@ -86,10 +90,12 @@ impl WaysOracle {
                 let is_left = mine == Some(LinkView::Left);
                 link.times += u32::from(is_left && !link.is_left);
                 link.is_left = is_left;
-                let is_apart = is_left && matches!(theirs, Some(LinkView::Up { .. })) && sight.has_other(key);
+                let is_used = matches!(theirs, Some(LinkView::Up { .. }));
+                let is_apart = is_left && is_used && sight.has_other(key, true);
                 let is_unused = is_left && network.carries(key, now);
                 link.unused_since = is_unused.then(|| link.unused_since.unwrap_or(now));
                 link.apart_since = is_apart.then(|| link.apart_since.unwrap_or(now));
+                link.was_silent = is_apart && (link.was_silent || sight.has_other(key, false));
                 let late_ns = network.doing[host].starved_ns + network.doing[peer].starved_ns;
                 link.judge(now, late_ns, network.share_lossy(host, peer))
                     .map_err(|why| format!("h{host} has left its link to h{peer} on net{fabric}, {why}"))?;
@@ -112,7 +118,11 @@ impl Link {
         if let Some(since) = is_over(self.unused_since, pause_ns + TRIES_NS) {
             return Err(format!("whose way has carried again for {} ms", (now - since) / 1_000_000));
         }
-        let agree_ns = if is_lossy { AGREE_LOSSY_NS } else { AGREE_NS };
+        let agree_ns = match self.was_silent {
+            _ if is_lossy => AGREE_LOSSY_NS,
+            true => AGREE_SILENT_NS,
+            false => AGREE_NS,
+        };
         if let Some(since) = is_over(self.apart_since, agree_ns) {
             return Err(format!("which the other side has used for {} ms since", (now - since) / 1_000_000));
         }

@@ -1,0 +1,286 @@
+//! Trials: blocking collectives that a program calls again and again go by each promising algorithm in turn,
+//! and then by the one that has really ended first.
+//!
+//! A prediction from rails and copies leaves out much: two processes that read each other's memory at the same
+//! time, caches, ranks that share cores. So the algorithms that are predicted to take at most [`WITHIN`] times
+//! as long as the best one are tried, at most [`MOST`] of them, each [`ROUNDS`] times in turns. The times are
+//! those of the call, which waits for other ranks as well: such noise only adds. The choice changes if even
+//! the usual time of another algorithm, its median, is a tenth below the shortest time of the one in use, on
+//! the rank where each takes longest. All ranks count the same calls, so they try the same algorithms without
+//! a message, and agree once at the end of a trial.
+//!
+//! The first trial begins with call [`BEGIN`] of a length, each further one after [`AGAIN`] times as many
+//! calls: programs that call a collective a few times are not touched, and trials cost others some percent of
+//! their calls at first and less and less.
+
+use super::agreement::greatest;
+use super::call::Call;
+use super::settings::settings;
+use crate::algorithm::board::POST_MAX;
+use crate::algorithm::choice::{Family, Memory, Problem};
+use crate::comm::Communicator;
+use crate::error::Result;
+use newmadeleine::tell_user;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// Call of a length with which its first trial begins.
+const BEGIN: u32 = 48;
+/// Factor between the calls with which one trial and the next begin.
+const AGAIN: u32 = 16;
+/// Times that each algorithm is tried. The first time makes schedules and memory, and does not count.
+const ROUNDS: usize = 6;
+/// Algorithms of a trial at most.
+const MOST: usize = 4;
+/// Algorithms that are predicted to take longer than this number of times the best one are not tried.
+const WITHIN: f64 = 2.0;
+/// Part of the time of the algorithm in use that another one must save.
+const GAIN: f64 = 0.1;
+/// Families and lengths of a communicator for which there are trials.
+const LENGTHS: usize = 32;
+
+/// The trials of a communicator.
+#[derive(Default)]
+pub(super) struct Trials(Mutex<Vec<Trial>>);
+
+/// Algorithm of a call: its place among [`Problem::names`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pick {
+    pub(super) family: Family,
+    pub(super) place: usize,
+}
+
+impl Pick {
+    /// The memory of the algorithm; `None`: it is a schedule.
+    pub(super) fn memory<P: Problem>(self) -> Option<Memory> {
+        let direct = self.place.checked_sub(P::algorithms().len())?;
+        P::direct().get(direct).map(|direct| direct.memory)
+    }
+}
+
+/// A call of a trial.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Attempt {
+    /// Place of the trial among those of the communicator.
+    trial: usize,
+    candidate: usize,
+    since: Instant,
+    /// The names of all algorithms.
+    names: fn() -> Vec<&'static str>,
+}
+
+/// Calls of one family with one length.
+#[derive(Debug)]
+struct Trial {
+    family: Family,
+    len: u64,
+    calls: u32,
+    /// Call with which the next trial begins.
+    due: u32,
+    /// Places of the algorithms, the one in use first.
+    candidates: Vec<usize>,
+    /// Nanoseconds of each of their calls.
+    times: Vec<Vec<u64>>,
+    /// The algorithm in use is not the predicted one.
+    is_measured: bool,
+}
+
+impl Trial {
+    fn new(family: Family, len: u64) -> Trial {
+        let (candidates, times) = (Vec::new(), Vec::new());
+        Trial { family, len, calls: 0, due: BEGIN, candidates, times, is_measured: false }
+    }
+
+    /// Counts a call; returns the algorithm in use, if it is not the predicted one, or the one to try and its
+    /// number. `candidates` says which are promising.
+    fn next(&mut self, candidates: impl FnOnce() -> Vec<usize>) -> Option<(usize, Option<usize>)> {
+        self.calls = self.calls.saturating_add(1);
+        if self.calls == self.due {
+            let in_use = self.candidates.first().copied().filter(|_| self.is_measured);
+            let mut found = candidates();
+            if let Some(in_use) = in_use {
+                found.retain(|&place| place != in_use);
+                found.insert(0, in_use);
+            }
+            found.truncate(MOST);
+            self.times = vec![Vec::new(); found.len()];
+            self.candidates = found;
+        }
+        let count = self.candidates.len();
+        if self.calls >= self.due && count < 2 {
+            self.due = self.due.saturating_mul(AGAIN);
+        }
+        match self.calls.checked_sub(self.due) {
+            Some(call) if (call as usize) < ROUNDS * count => {
+                let candidate = call as usize % count;
+                Some((self.candidates[candidate], Some(candidate)))
+            }
+            _ => Some((*self.candidates.first().filter(|_| self.is_measured)?, None)),
+        }
+    }
+
+    /// Records the time of a tried call; returns whether the trial is complete.
+    fn record(&mut self, candidate: usize, ns: u64) -> bool {
+        let count = self.candidates.len();
+        if let Some(times) = self.times.get_mut(candidate) {
+            times.push(ns);
+        }
+        candidate + 1 == count && self.calls + 1 == self.due + (ROUNDS * count) as u32
+    }
+
+    /// Returns the shortest and the usual time of each algorithm; what was not measured takes forever.
+    fn figures(&self) -> [f64; 2 * MOST] {
+        let mut figures = [f64::INFINITY; 2 * MOST];
+        for (place, times) in self.times.iter().enumerate() {
+            let mut times: Vec<u64> = times.iter().skip(1).copied().collect();
+            times.sort_unstable();
+            if times.len() + 1 == ROUNDS {
+                figures[2 * place..2 * place + 2]
+                    .copy_from_slice(&[times[0] as f64, times[times.len() / 2] as f64]);
+            }
+        }
+        figures
+    }
+
+    /// Ends a trial with the figures that all ranks agreed on; returns the algorithm in use from now on.
+    fn end(&mut self, figures: &[f64; 2 * MOST]) -> Option<usize> {
+        self.due = self.due.saturating_mul(AGAIN);
+        let in_use_ns = figures[0];
+        let usual_ns = |place: usize| figures[2 * place + 1];
+        let others = 1..self.candidates.len();
+        let best = others.min_by(|&a, &b| usual_ns(a).total_cmp(&usual_ns(b)))?;
+        if usual_ns(best) < (1.0 - GAIN) * in_use_ns {
+            self.candidates.swap(0, best);
+            self.is_measured = true;
+            return Some(self.candidates[0]);
+        }
+        None
+    }
+}
+
+impl Trials {
+    fn lock(&self) -> MutexGuard<'_, Vec<Trial>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records the end of a tried call; the last one of a trial agrees with all other ranks.
+    ///
+    /// # Errors
+    /// A rank is gone.
+    pub(super) fn ended(&self, attempt: Attempt, comm: &Communicator, me: usize) -> Result<()> {
+        let ns = attempt.since.elapsed().as_nanos() as u64;
+        let mut figures = {
+            let mut trials = self.lock();
+            let Some(trial) = trials.get_mut(attempt.trial) else { return Ok(()) };
+            if !trial.record(attempt.candidate, ns) {
+                return Ok(());
+            }
+            trial.figures()
+        };
+        greatest(comm, &mut figures)?;
+        let mut trials = self.lock();
+        let Some(trial) = trials.get_mut(attempt.trial) else { return Ok(()) };
+        let tried = trial.candidates.clone();
+        let in_use = trial.end(&figures).unwrap_or(tried[0]);
+        let (family, len) = (trial.family.name(), trial.len);
+        drop(trials);
+        if settings().choices.explain && me == 0 {
+            let names = (attempt.names)();
+            let took = |(&place, ns): (&usize, &[f64])| format!(", {} {:.1} us", names[place], ns[1] / 1000.0);
+            let took: String = tried.iter().zip(figures.chunks_exact(2)).map(took).collect();
+            tell_user(format_args!("nmad: {family} of {len} B from now on: {}; measured{took}", names[in_use]));
+        }
+        Ok(())
+    }
+}
+
+impl Call {
+    /// Lets measurements decide how a blocking call goes, or has it try an algorithm: `len` is as in
+    /// [`Call::on_board`].
+    pub(super) fn measure<P: Problem>(&self, problem: &impl Fn() -> P, len: Option<u64>) {
+        let is_tried = |len: &u64| *len > POST_MAX as u64 && self.is_blocking() && self.size() > 1;
+        let Some(len) = len.filter(is_tried) else { return };
+        let settings = settings();
+        if settings.check || !settings.choices.is_free(P::FAMILY) || self.remote().is_some() {
+            return;
+        }
+        let mut trials = self.on.comm.desk().trials.lock();
+        let known = trials.iter().position(|trial| trial.len == len && trial.family == P::FAMILY);
+        let place = known.unwrap_or(trials.len());
+        if place == LENGTHS {
+            return;
+        }
+        if place == trials.len() {
+            trials.push(Trial::new(P::FAMILY, len));
+        }
+        let promising = || settings.context().promising(&problem(), self.team(), WITHIN);
+        let Some((algorithm, candidate)) = trials[place].next(promising) else { return };
+        self.pick.set(Some(Pick { family: P::FAMILY, place: algorithm }));
+        let attempt =
+            |candidate| Attempt { trial: place, candidate, since: Instant::now(), names: P::names };
+        self.attempt.set(candidate.map(attempt));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Calls with times that depend on the algorithm; returns the choice, and how many calls were trials.
+    fn calls(trial: &mut Trial, count: u32, ns: impl Fn(usize, u32) -> u64) -> (Option<usize>, u32) {
+        let mut tried = 0;
+        for call in 0..count {
+            let Some((place, Some(candidate))) = trial.next(|| vec![4, 7, 2]) else { continue };
+            tried += 1;
+            if trial.record(candidate, ns(place, call)) {
+                let figures = trial.figures();
+                trial.end(&figures);
+            }
+        }
+        (trial.next(Vec::new).map(|(place, _)| place), tried)
+    }
+
+    #[test]
+    fn the_algorithm_that_ends_first_is_used_after_a_trial() {
+        let mut trial = Trial::new(Family::Reduce, 1 << 20);
+        let (choice, tried) = calls(&mut trial, 200, |place, _| if place == 2 { 90_000 } else { 130_000 });
+        assert_eq!((choice, tried), (Some(2), 18));
+    }
+
+    #[test]
+    fn a_trial_without_a_clear_winner_changes_nothing() {
+        // The second one is 5 % faster; the third one mostly much faster, but only in half of its calls.
+        let mut trial = Trial::new(Family::Reduce, 1 << 20);
+        let noisy = |place, call| match place {
+            4 => 100_000 + u64::from(call % 3) * 50_000,
+            7 => 95_000,
+            _ => 40_000 + u64::from(call / 3 % 2) * 90_000,
+        };
+        assert_eq!(calls(&mut trial, 300, noisy).0, None);
+    }
+
+    #[test]
+    fn a_few_calls_and_most_of_many_are_no_trials() {
+        let mut trial = Trial::new(Family::Reduce, 1 << 20);
+        assert_eq!(calls(&mut trial, BEGIN - 1, |_, _| 1).1, 0);
+        let (_, tried) = calls(&mut trial, 10_000, |place, _| place as u64 * 1000);
+        assert_eq!(tried, 2 * 18, "two trials in 10,000 calls");
+    }
+
+    #[test]
+    fn a_machine_that_changes_is_noticed_by_the_next_trial() {
+        let mut trial = Trial::new(Family::Reduce, 1 << 20);
+        let early = |place, _| if place == 2 { 50_000 } else { 100_000 };
+        assert_eq!(calls(&mut trial, 100, early).0, Some(2));
+        let late = |place, _| if place == 7 { 50_000 } else { 100_000 };
+        assert_eq!(calls(&mut trial, 1000, late).0, Some(7));
+    }
+
+    #[test]
+    fn one_promising_algorithm_is_not_tried() {
+        let mut trial = Trial::new(Family::Reduce, 1 << 20);
+        for _ in 0..1000 {
+            assert_eq!(trial.next(|| vec![3]), None);
+        }
+    }
+}

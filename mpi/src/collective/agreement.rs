@@ -16,10 +16,10 @@ use crate::error::{Class, Result};
 use crate::op::{Op, Predefined};
 use crate::world::World;
 use newmadeleine::engine::{Engine, PeerId, RailId};
-use newmadeleine::setting::MPI_CHECK;
+use newmadeleine::setting::{MPI_CHECK, MPI_TRIALS};
 use std::sync::Arc;
 
-const AGREED: usize = FIGURES + Family::ALL.len() + 1;
+const AGREED: usize = FIGURES + Family::ALL.len() + 2;
 
 /// Agrees with all other processes. `all` is the communicator of all of them; collective.
 ///
@@ -27,20 +27,25 @@ const AGREED: usize = FIGURES + Family::ALL.len() + 1;
 /// A variable of the environment names an algorithm that there is not, or a process is gone.
 pub(crate) fn agree(world: &World, all: &Communicator) -> Result<()> {
     let choices = Choices::read(|name| std::env::var(name).ok())?;
-    let check = MPI_CHECK.is_on().map_err(|why| Class::OTHER.error(why))?;
+    let refused = |why| Class::OTHER.error(why);
+    let check = MPI_CHECK.is_on().map_err(refused)?;
+    let forbids = MPI_TRIALS.value().is_some() && !MPI_TRIALS.is_on().map_err(refused)?;
     let cores = world.session().cores();
     let mut figures = [0.0; AGREED];
     let (near, far) = (curve(world, true), curve(world, false));
     figures[..FIGURES].copy_from_slice(&Cost::figures(near, far, cores, reads(world)));
-    figures[FIGURES..AGREED - 1].copy_from_slice(&choices.figures());
+    figures[FIGURES..AGREED - 2].copy_from_slice(&choices.figures());
+    // One rank is enough to forbid trials.
+    figures[AGREED - 2] = f64::from(u8::from(forbids));
     figures[AGREED - 1] = f64::from(u8::from(check));
     greatest(all, &mut figures)?;
     let (mut cost, mut named) = ([0.0; FIGURES], [0.0; Family::ALL.len()]);
     cost.copy_from_slice(&figures[..FIGURES]);
-    named.copy_from_slice(&figures[FIGURES..AGREED - 1]);
+    named.copy_from_slice(&figures[FIGURES..AGREED - 2]);
     let agreed = Settings {
         cost: Cost::from_figures(&cost),
         choices: choices.agreed(&named),
+        tries: figures[AGREED - 2] == 0.0,
         check: figures[AGREED - 1] > 0.0,
     };
     log::debug!("collectives count on {:?}", agreed.cost);

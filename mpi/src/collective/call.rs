@@ -161,7 +161,8 @@ impl Call {
     ) -> Rest {
         let number = self.on.comm.next_in_background();
         let buffers = Buffers { send: send.cast_mut().cast(), recv: recv.cast() };
-        let call = Call { on: self.on.clone(), kind: self.kind, pick: Cell::default(), attempt: Cell::default() };
+        let call =
+            Call { on: self.on.clone(), kind: self.kind, pick: Cell::default(), attempt: Cell::default() };
         Box::new(move |left| {
             let problem = problem(Some(left));
             let solve = |call: &Call, context: &Context<'_>, builder: &mut Builder| {

@@ -247,6 +247,7 @@ pub(crate) fn allgather(form: Form, sent: Sent, received: Received, comm: Comm) 
     };
     let problem =
         || Allgather { send: send.map(|send| send.place(Buffer::Send)), recv: recv.blocks(Buffer::Recv) };
+    call.measure(&problem, Some(recv.len()));
     if let Some(way) = call.on_board(&problem, Some(recv.len()), exchange)? {
         return Ok(call.done(way));
     }
@@ -281,9 +282,9 @@ pub(crate) fn alltoall(form: Form, sent: Sent, received: Received, comm: Comm) -
         recv: recv.blocks(Buffer::Recv),
         block: Some(recv.len()),
     };
-    if let Some(way) =
-        call.on_board(&problem, Some(recv.len().saturating_mul(call.size() as u64)), exchange)?
-    {
+    let len = Some(recv.len().saturating_mul(call.size() as u64));
+    call.measure(&problem, len);
+    if let Some(way) = call.on_board(&problem, len, exchange)? {
         return Ok(call.done(way));
     }
     let alike = crossing(&call, send, recv);

@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 pub(super) struct Settings {
     pub(super) cost: Cost,
     pub(super) choices: Choices,
+    /// Algorithms are tried ([`super::trial`]).
+    pub(super) tries: bool,
     /// Ranks compare what they call.
     pub(super) check: bool,
 }
@@ -24,7 +26,8 @@ pub(super) static SETTINGS: OnceLock<Settings> = OnceLock::new();
 pub(super) fn settings() -> &'static Settings {
     static ALONE: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get().unwrap_or_else(|| {
-        let none = || Settings { cost: Cost::default(), choices: Choices::default(), check: false };
+        let none =
+            || Settings { cost: Cost::default(), choices: Choices::default(), tries: false, check: false };
         ALONE.get_or_init(none)
     })
 }

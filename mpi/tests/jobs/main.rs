@@ -17,6 +17,7 @@ mod point;
 mod requests;
 mod threads;
 mod topology;
+mod trials;
 mod windows;
 
 use nmad_launch::{ExitReport, Job};
@@ -94,6 +95,8 @@ const ALL: &[Case] = &[
     case("collectives combine data", 4, colls::reductions),
     case("three ranks combine data", 3, colls::reductions),
     case("collectives of long data", 3, colls::long),
+    case("collectives are right while algorithms are tried", 3, trials::all),
+    with("NMAD_MPI_EXPLAIN", "1", case("the outcome of trials is told", 2, trials::all)),
     with("NMAD_MPI_ALLREDUCE", "ring", case("an algorithm that is asked for", 4, colls::long)),
     case("collectives at once, in any order", 4, colls::at_once),
     case("many collectives at once, short enough for shared memory", 2, colls::short_and_many),

@@ -115,6 +115,10 @@ settings! {
         "Bytes of blocking sends that are copied so that the call returns before a late receiver answers, in \
          one process; 0: none",
         "smaller where memory is scarce; larger if programs send much before others receive";
+    MPI_TRIALS: Mpi, Switch, "on",
+        "Whether collectives of more than 2 KiB that a program calls often try several algorithms and go on \
+         with the one that was fastest; sums of floating-point numbers may be rounded differently then",
+        "off where a job must give the same bits each time";
     MPI_WINDOW: Mpi, Words(&["auto", "network", "frames"]), "auto",
         "How windows of other processes are accessed: auto also uses memory in common, network only \
          adapters and messages, frames only messages",

@@ -3,8 +3,8 @@
 //!
 //! A prediction from rails and copies leaves out much: two processes that read each other's memory at the same
 //! time, caches, ranks that share cores. So the algorithms that are predicted to take at most [`WITHIN`] times
-//! as long as the best one are tried, at most [`MOST`] of them, each [`ROUNDS`] times in turns. The times are
-//! those of the call, which waits for other ranks as well: such noise only adds. The choice changes if even
+//! as long as the best one are tried, at most [`MOST`] of them, each [`ROUNDS`] times in a row: what the one
+//! before has left in caches would disturb a single call. The times are those of the call, which waits for other ranks as well: such noise only adds. The choice changes if even
 //! the usual time of another algorithm, its median, is a tenth below the shortest time of the one in use, on
 //! the rank where each takes longest. All ranks count the same calls, so they try the same algorithms without
 //! a message, and agree once at the end of a trial. There are trials only for collectives that no rank ends
@@ -29,8 +29,10 @@ use std::time::Instant;
 const BEGIN: u32 = 48;
 /// Factor between the calls with which one trial and the next begin.
 const AGAIN: u32 = 16;
-/// Times that each algorithm is tried. The first time makes schedules and memory, and does not count.
-const ROUNDS: usize = 6;
+/// Times that each algorithm is tried. The first [`WARM`] of them make schedules and memory, fill caches, and do
+/// not count.
+const ROUNDS: usize = 7;
+const WARM: usize = 2;
 /// Algorithms of a trial at most.
 const MOST: usize = 5;
 /// Algorithms that are predicted to take longer than this number of times the best one are not tried.
@@ -113,7 +115,7 @@ impl Trial {
         }
         match self.calls.checked_sub(self.due) {
             Some(call) if (call as usize) < ROUNDS * count => {
-                let candidate = call as usize % count;
+                let candidate = call as usize / ROUNDS;
                 Some((self.candidates[candidate], Some(candidate)))
             }
             _ => Some((*self.candidates.first().filter(|_| self.is_measured)?, None)),
@@ -133,9 +135,9 @@ impl Trial {
     fn figures(&self) -> [f64; 2 * MOST] {
         let mut figures = [f64::INFINITY; 2 * MOST];
         for (place, times) in self.times.iter().enumerate() {
-            let mut times: Vec<u64> = times.iter().skip(1).copied().collect();
+            let mut times: Vec<u64> = times.iter().skip(WARM).copied().collect();
             times.sort_unstable();
-            if times.len() + 1 == ROUNDS {
+            if times.len() + WARM == ROUNDS {
                 figures[2 * place..2 * place + 2]
                     .copy_from_slice(&[times[0] as f64, times[times.len() / 2] as f64]);
             }
@@ -252,7 +254,7 @@ mod tests {
     fn the_algorithm_that_ends_first_is_used_after_a_trial() {
         let mut trial = Trial::new(Family::Reduce, 1 << 20);
         let (choice, tried) = calls(&mut trial, 200, |place, _| if place == 2 { 90_000 } else { 130_000 });
-        assert_eq!((choice, tried), (Some(2), 18));
+        assert_eq!((choice, tried), (Some(2), 21));
     }
 
     #[test]
@@ -260,9 +262,9 @@ mod tests {
         // The second one is 5 % faster; the third one mostly much faster, but only in half of its calls.
         let mut trial = Trial::new(Family::Reduce, 1 << 20);
         let noisy = |place, call| match place {
-            4 => 100_000 + u64::from(call / 3 % 3) * 50_000,
+            4 => 100_000 + u64::from(call % 3) * 50_000,
             7 => 95_000,
-            _ => 130_000 - u64::from(call / 3 % 3 == 0) * 90_000,
+            _ => 130_000 - u64::from(call % 3 == 0) * 90_000,
         };
         assert_eq!(calls(&mut trial, 300, noisy).0, None);
     }
@@ -272,7 +274,7 @@ mod tests {
         let mut trial = Trial::new(Family::Reduce, 1 << 20);
         assert_eq!(calls(&mut trial, BEGIN - 1, |_, _| 1).1, 0);
         let (_, tried) = calls(&mut trial, 10_000, |place, _| place as u64 * 1000);
-        assert_eq!(tried, 2 * 18, "two trials in 10,000 calls");
+        assert_eq!(tried, 2 * 21, "two trials in 10,000 calls");
     }
 
     #[test]

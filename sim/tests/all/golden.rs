@@ -100,6 +100,25 @@ fn tables_of_p5_have_these_rows() {
     }
 }
 
+/// How many numbers of the papers have each mark, and how many claims do not hold, as docs/simulator.md says.
+#[test]
+fn the_documentation_counts_what_the_tables_mark() {
+    let papers = FIGURES.iter().filter(|figure| figure.name.starts_with('p'));
+    let lines: Vec<String> = papers.flat_map(|figure| lines_of(figure.name)).collect();
+    let marked = |mark: &str| lines.iter().filter(|line| line.ends_with(&format!(" % {mark}"))).count();
+    let refuted = lines.iter().filter(|line| line.starts_with("DOES NOT HOLD")).count();
+    let sentence = format!(
+        "{} are set, {} are interpolated, {} follow and {} differ; {refuted} of their claims do not hold.",
+        marked("set"),
+        marked("interpolated"),
+        marked("follows"),
+        marked("differs")
+    );
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/simulator.md");
+    let page = std::fs::read_to_string(page).expect("docs/simulator.md");
+    assert!(page.contains(&sentence), "docs/simulator.md does not say: {sentence}");
+}
+
 #[test]
 fn every_figure_has_a_file_and_every_file_a_figure() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");

@@ -1,6 +1,7 @@
 //! `nmad model`: reads a pattern or a trace, predicts its communication phase, and shows it, also as it would
 //! be if something were different.
 
+mod observed;
 mod show;
 mod traced;
 mod what_if;
@@ -8,7 +9,7 @@ mod what_if;
 use clap::Args;
 use newmadeleine::Options;
 use newmadeleine::engine::{Config, Forecast};
-use nmad_bench::phase::outcome::{Phase, Setting};
+use nmad_bench::phase::outcome::{CallTimes, Phase, Setting};
 use nmad_bench::phase::pattern::Pattern;
 use nmad_bench::phase::predict::predict;
 use nmad_testbed::Rate;
@@ -99,7 +100,8 @@ fn input(path: &Path) -> Result<Traced, String> {
     if traced::is_trace(path) {
         return traced::traced(path);
     }
-    Ok(Traced { pattern: read(path)?, eager_max: None, measured: Vec::new() })
+    let calls = CallTimes::default();
+    Ok(Traced { pattern: read(path)?, eager_max: None, measured: Vec::new(), rails: None, calls })
 }
 
 fn read(path: &Path) -> Result<Pattern, String> {
@@ -109,12 +111,17 @@ fn read(path: &Path) -> Result<Pattern, String> {
 }
 
 fn setting(args: &ModelArgs, input: &Traced) -> Result<Setting, Failure> {
-    let rails = match &*args.rails {
-        [] => crate::explain::forecasts_of_machine(&Options::load()?)?,
-        rates => what_if::nominal(rates, args.latency)?,
+    let rails = match (&*args.rails, &input.rails) {
+        ([], Some(observed)) => observed.clone(),
+        ([], None) => crate::explain::forecasts_of_machine(&Options::load()?)?,
+        (rates, _) => what_if::nominal(rates, args.latency)?,
     };
     let eager_max = input.eager_max.unwrap_or_else(|| eager_max(&rails));
-    Ok(Setting::of_sockets(rails, eager_max))
+    Ok(Setting {
+        calls: input.calls,
+        invites: !input.measured.is_empty(),
+        ..Setting::of_sockets(rails, eager_max)
+    })
 }
 
 /// The longest message that goes without asking: as the slowest rail's profile says.

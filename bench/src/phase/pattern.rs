@@ -67,6 +67,15 @@ pub struct Pattern {
 }
 
 impl Pattern {
+    /// Bytes of the longest message.
+    pub fn longest(&self) -> u64 {
+        let sent = self.ranks.iter().flatten().filter_map(|step| match step {
+            Step::Send { len, .. } => Some(*len),
+            _ => None,
+        });
+        sent.max().unwrap_or(0)
+    }
+
     /// What the programs of P5's figures 4 and 5 do in one iteration: each rank begins at its time, posts its
     /// receives, sends one message after the other, computes, and waits. `begins_ns` and `calculation_ns` in
     /// nanoseconds; `messages`: sender, receiver, bytes, in the order of sending.

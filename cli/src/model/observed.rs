@@ -14,6 +14,11 @@ const FEWEST: usize = 3;
 /// Shortest thing behind others that tells the rate of a rail, in bytes.
 const LONG: u64 = 16 << 10;
 
+/// The device of a rail's interface, as NMAD_RAILS names it.
+pub(super) fn device(rail: &str) -> &str {
+    rail.rsplit_once('/').map_or(rail, |(_, device)| device)
+}
+
 /// What a rail took for something that passed it: bytes and nanoseconds.
 type Passage = (u64, u64);
 

@@ -18,7 +18,11 @@ pub(super) struct Traced {
     pub(super) measured: Vec<Measured>,
     /// What rails took in the run, as far as enough passed each of them.
     pub(super) rails: Option<Vec<Forecast>>,
+    /// Their names.
+    pub(super) names: Vec<String>,
     pub(super) calls: CallTimes,
+    /// Receivers say that a receive is posted.
+    pub(super) invites: bool,
 }
 
 /// The times of a rank, in nanoseconds.
@@ -64,7 +68,7 @@ pub(super) fn traced(path: &Path) -> Result<Traced, String> {
     let measured = ranks.iter().map(|rank| measured(&main_calls(rank), origin)).collect();
     let (rails, calls) =
         (observed::rails(&ranks, &scripts.calls), observed::call_times(&ranks, &scripts.calls));
-    Ok(Traced { pattern, eager_max: eager_max(&messages), measured, rails, calls })
+    Ok(Traced { pattern, eager_max: eager_max(&messages), measured, rails, names, calls, invites: true })
 }
 
 fn measured(calls: &[&Call], origin: u64) -> Measured {

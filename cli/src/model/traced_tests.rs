@@ -48,7 +48,7 @@ fn a_trace_becomes_the_pattern_of_its_calls_and_messages() {
     let folder = tempfile::tempdir().unwrap();
     job(folder.path());
     assert!(is_trace(folder.path()) && is_trace(&folder.path().join("trace")));
-    let Traced { pattern, measured, eager_max } = traced(folder.path()).unwrap();
+    let Traced { pattern, measured, eager_max, .. } = traced(folder.path()).unwrap();
     let send = |to, len, blocks| Step::Send { to, len, blocks, way: None, carried: None };
     assert_eq!(
         pattern.ranks[0][..4],

@@ -4,7 +4,7 @@
 //! bodies too, and takes one thing after the other, whoever sent it. The core copies eager data on both
 //! sides, one message after the other.
 
-use super::outcome::Setting;
+use super::outcome::{CallTimes, Setting};
 use super::pattern::{CARRIERS, Carried};
 use newmadeleine::engine::Forecast;
 
@@ -83,8 +83,7 @@ impl<'a> Hosts<'a> {
     pub(super) fn eager(&mut self, now: u64, from: usize, (len, carried): Load) -> Departure {
         let count = self.packets(len);
         let rail = self.idle_first(now, from, len);
-        let mut packet = Packet::of(&self.setting.rails[rail], len.div_ceil(count));
-        packet.post_ns = packet.post_ns.max(self.setting.calls.post_ns);
+        let packet = self.packet(rail, len.div_ceil(count), count);
         let begun = now.max(self.hosts[from].core_until);
         let copied = begun + count * (packet.copy_ns + packet.post_ns);
         self.hosts[from].core_until = copied;
@@ -150,7 +149,7 @@ impl<'a> Hosts<'a> {
     /// When the core of the receiver, which is in the library, has a packet of eager data in its place that
     /// has come by now.
     pub(super) fn place(&mut self, now: u64, to: usize, (rail, len): (usize, u64)) -> u64 {
-        let Packet { post_ns, copy_ns, .. } = Packet::of(&self.setting.rails[rail], len);
+        let Packet { post_ns, copy_ns, .. } = self.packet(rail, len, 1);
         let until = &mut self.hosts[to].core_until;
         // What the first of several takes besides its bytes is in the time of the wire.
         *until = (now + copy_ns).max(*until + post_ns + copy_ns);
@@ -169,6 +168,20 @@ impl<'a> Hosts<'a> {
             }
         }
         pieces
+    }
+
+    /// What a packet takes: of the core as a trace says, if there is one and the packet is all of its message.
+    /// What several took is in the times of their rails.
+    fn packet(&self, rail: usize, len: u64, count: u64) -> Packet {
+        let packet = Packet::of(&self.setting.rails[rail], len);
+        match self.setting.calls {
+            _ if count > 1 => packet,
+            CallTimes { body_ps: 0, .. } => packet,
+            CallTimes { post_ns, body_ps, .. } => {
+                let copy_ns = len * body_ps / 1000;
+                Packet { post_ns: post_ns.saturating_sub(copy_ns), copy_ns, ..packet }
+            }
+        }
     }
 
     fn packets(&self, len: u64) -> u64 {

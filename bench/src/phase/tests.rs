@@ -131,3 +131,15 @@ fn two_hundred_and_fifty_six_ranks_with_fifteen_neighbours_are_predicted() {
     assert!(phase.ranks.iter().all(|rank| rank.messages == 15 && rank.end_ns == phase.duration_ns()));
     assert!((phase.imbalance() - 1.0).abs() < 0.01);
 }
+
+#[test]
+fn an_invitation_that_crosses_a_request_answers_it() {
+    // Rank 1 posts its receive, and computes before the request of rank 0 comes.
+    let late = "ranks 2
+        rank 0: compute 15us; send 1 500KB; wait
+        rank 1: recv 0; compute 2ms; wait";
+    let asks = phase(late, &setting(1, 1_000));
+    assert!(asks.ranks[0].communication_ns > 1_900_000, "{asks:?}");
+    let invited = phase(late, &Setting { invites: true, ..setting(1, 1_000) });
+    assert!(is_about(invited.ranks[0].communication_ns, 500_000), "{invited:?}");
+}

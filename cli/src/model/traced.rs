@@ -152,7 +152,7 @@ impl<'a> Scripts<'a> {
                 len: message.len,
                 blocks: state == State::Sending,
                 way,
-                carried: carried(message, names),
+                carried: message.receipt.and_then(|_| carried(message, names)),
             };
             placed[from].push((call, message.sent_ns, step));
             let at_ns = message.arrived_ns.unwrap_or(message.sent_ns);

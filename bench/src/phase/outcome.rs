@@ -14,15 +14,15 @@ pub struct Setting {
     pub eager_max: u64,
     /// Longest packet, in bytes: longer eager data goes in several.
     pub packet: u64,
-    /// Bytes that a rail takes before they are on the wire, as the socket of a kernel does: the end of a send
-    /// is earlier by as much.
+    /// Bytes that a rail takes before they are on the wire, as the socket of a kernel does: the end of a
+    /// send is earlier by as much.
     pub swallows: u64,
     /// Longest message of the application; longer ones are cut (P5 section 5.2). None: they stay whole.
     pub fragment: Option<u64>,
     /// Messages of which a trace says how they went go so again, whatever the eager limit is.
     pub as_traced: bool,
-    /// A receiver says when it posts a receive (Rtr), and the body of a message that comes later does not wait for
-    /// an answer.
+    /// A receiver says when it posts a receive (Rtr), and the body of a message that comes later does not
+    /// wait for an answer.
     pub invites: bool,
     /// What calls take besides.
     pub calls: CallTimes,

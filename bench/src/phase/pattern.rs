@@ -76,9 +76,9 @@ impl Pattern {
         sent.max().unwrap_or(0)
     }
 
-    /// What the programs of P5's figures 4 and 5 do in one iteration: each rank begins at its time, posts its
-    /// receives, sends one message after the other, computes, and waits. `begins_ns` and `calculation_ns` in
-    /// nanoseconds; `messages`: sender, receiver, bytes, in the order of sending.
+    /// What the programs of P5's figures 4 and 5 do in one iteration: each rank begins at its time, posts
+    /// its receives, sends one message after the other, computes, and waits. `begins_ns` and
+    /// `calculation_ns` in nanoseconds; `messages`: sender, receiver, bytes, in the order of sending.
     pub fn exchange(begins_ns: &[u64], messages: &[(usize, usize, usize)], calculation_ns: u64) -> Pattern {
         let computes = |ns: u64| (ns > 0).then_some(Step::Compute(ns));
         let mut ranks: Vec<Vec<Step>> =

@@ -2,11 +2,12 @@
 //!
 //! Message by message in the order of time, with the rules of the library (ARCHITECTURE.md, "The life of a
 //! large message"): up to the eager limit a message is copied into packets and its send ends, or, of a
-//! message of several packets, when they have left; above it the receiver is asked, answers when the receive
-//! is posted and it does not compute, and the send ends when the body has left, or over several rails when
-//! the receiver, not computing, has said that it has everything. What rails and cores are busy with
-//! meanwhile is in [`super::rails`].
+//! message of several packets, when they have left; above it the receiver is asked, answers when the
+//! receive is posted and it does not compute, and the send ends when the body has left, or over several
+//! rails when the receiver, not computing, has said that it has everything. What rails and cores are busy
+//! with meanwhile is in [`super::rails`].
 
+use super::fragments;
 use super::outcome::{Phase, RankPhase, Setting, Stretch, Stuck};
 use super::pattern::{Carried, Pattern, Step, Way};
 use super::rails::{Departure, Hosts, Load};
@@ -125,7 +126,8 @@ pub(super) struct Model<'a> {
     hosts: Hosts<'a>,
     pub(super) ranks: Vec<Rank>,
     pub(super) messages: Vec<Message>,
-    /// By sender and receiver: messages that have no receive, and when receives were posted that have no message.
+    /// By sender and receiver: messages that have no receive, and when receives were posted that have no
+    /// message.
     unposted: Vec<VecDeque<usize>>,
     pub(super) unsent: Vec<VecDeque<u64>>,
     events: BinaryHeap<Reverse<(u64, Event)>>,
@@ -136,7 +138,8 @@ pub(super) struct Model<'a> {
 /// # Errors
 /// Ranks wait for each other, or for what nobody sends.
 pub fn predict(pattern: &Pattern, setting: &Setting) -> Result<Phase, Stuck> {
-    let mut model = Model::new(pattern, setting);
+    let cut = setting.fragment.map(|fragment| fragments::cut(pattern, fragment));
+    let mut model = Model::new(cut.as_ref().unwrap_or(pattern), setting);
     (0..model.ranks.len()).for_each(|rank| model.advance(0, rank));
     while let Some(Reverse((now, event))) = model.events.pop() {
         model.happen(now, event);
@@ -151,7 +154,7 @@ impl<'a> Model<'a> {
     fn new(pattern: &Pattern, setting: &'a Setting) -> Model<'a> {
         let count = pattern.ranks.len();
         let rank = |steps: &Vec<Step>| Rank {
-            steps: cut(steps, setting.fragment),
+            steps: steps.clone(),
             next: 0,
             mode: Mode::Calling,
             since: 0,
@@ -161,7 +164,7 @@ impl<'a> Model<'a> {
             unsent: 0,
             phase: RankPhase::default(),
         };
-        let mut model = Model {
+        Model {
             setting,
             hosts: Hosts::new(count, setting),
             ranks: pattern.ranks.iter().map(rank).collect(),
@@ -169,32 +172,6 @@ impl<'a> Model<'a> {
             unposted: vec![VecDeque::new(); count * count],
             unsent: vec![VecDeque::new(); count * count],
             events: BinaryHeap::new(),
-        };
-        if let Some(fragment) = setting.fragment {
-            model.cut_receives(pattern, fragment);
-        }
-        model
-    }
-
-    /// A receive of a message that is cut becomes one for each fragment.
-    fn cut_receives(&mut self, pattern: &Pattern, fragment: u64) {
-        for to in 0..pattern.ranks.len() {
-            let mut taken = vec![0; pattern.ranks.len()];
-            let mut steps = Vec::new();
-            for step in std::mem::take(&mut self.ranks[to].steps) {
-                let Step::Recv(from) = step else {
-                    steps.push(step);
-                    continue;
-                };
-                let sends = pattern.ranks[from].iter().filter_map(|step| match *step {
-                    Step::Send { to: other, len, .. } if other == to => Some(len),
-                    _ => None,
-                });
-                let len = sends.clone().nth(taken[from]).unwrap_or(0);
-                taken[from] += 1;
-                steps.extend((0..len.div_ceil(fragment).max(1)).map(|_| Step::Recv(from)));
-            }
-            self.ranks[to].steps = steps;
         }
     }
 
@@ -515,20 +492,4 @@ impl<'a> Model<'a> {
             }
         }
     }
-}
-
-/// Sends that are longer than a fragment, cut.
-fn cut(steps: &[Step], fragment: Option<u64>) -> Vec<Step> {
-    let Some(fragment) = fragment else { return steps.to_vec() };
-    let pieces = |step: &Step| match *step {
-        Step::Send { to, len, blocks, .. } if len > fragment => {
-            let of = |index: u64| {
-                let len = fragment.min(len - index * fragment);
-                Step::Send { to, len, blocks, way: None, carried: None }
-            };
-            (0..len.div_ceil(fragment)).map(of).collect()
-        }
-        step => vec![step],
-    };
-    steps.iter().flat_map(pieces).collect()
 }

@@ -1,5 +1,5 @@
-//! `NMAD_ADVICE`: what a traced job says when it ends, which setting would have made it faster and by how much, as
-//! far as the model knows it better than it is off itself.
+//! `NMAD_ADVICE`: what a traced job says when it ends, which setting would have made it faster and by how
+//! much, as far as the model knows it better than it is off itself.
 
 use newmadeleine::Options;
 use nmad_bench::phase::outcome::Setting;
@@ -68,7 +68,8 @@ pub(super) fn advice(input: &Traced) -> Result<String, String> {
     let predicted = |setting: &Setting| {
         predict(&input.pattern, setting).map(|phase| phase.duration_ns()).map_err(|stuck| stuck.to_string())
     };
-    // What a change gains is counted from the run that the model makes by rules alone, as it makes the others.
+    // What a change gains is counted from the run that the model makes by rules alone, as it makes the
+    // others.
     let by_rules = Setting { as_traced: false, ..as_traced.clone() };
     let (traced_ns, base_ns) = (predicted(&as_traced)?, predicted(&by_rules)?);
     let off = |ns: u64| ns.abs_diff(measured_ns) as f64 / measured_ns as f64;
@@ -86,7 +87,8 @@ pub(super) fn advice(input: &Traced) -> Result<String, String> {
         Some(best) if gain(&best) > error.max(LEAST) => {
             let saved_us = base_ns.saturating_sub(best.duration_ns) as f64 / 1e3;
             format!(
-                "{} would make this run {} shorter, some {saved_us:.0} of {:.0} us; the model is off by {} here",
+                "{} would make this run {} shorter, some {saved_us:.0} of {:.0} us; the model is off by {} \
+                here",
                 best.words,
                 percent(gain(&best)),
                 measured_ns as f64 / 1e3,

@@ -1,5 +1,5 @@
-//! What a trace says of rails and calls: the model of a run takes its times from the run itself. A profile was
-//! measured at another time, on quieter machines, and one message after the other.
+//! What a trace says of rails and calls: the model of a run takes its times from the run itself. A profile
+//! was measured at another time, on quieter machines, and one message after the other.
 
 use newmadeleine::engine::{Forecast, Method, Profile, Provenance, Sample};
 use nmad_bench::phase::outcome::CallTimes;
@@ -108,7 +108,8 @@ fn forecast(Passed { alone, behind }: Passed) -> Option<Forecast> {
     Profile::new(provenance, samples).ok().map(|profile| Forecast::new(Arc::new(profile)))
 }
 
-/// What a call takes before the first of its packets leaves, and after the last of what it waits for has come.
+/// What a call takes before the first of its packets leaves, and after the last of what it waits for has
+/// come.
 pub(super) fn call_times(ranks: &[Records], calls: &[Vec<&Call>]) -> CallTimes {
     let (mut enters, mut posts, mut leaves) = (Vec::new(), Vec::new(), Vec::new());
     for (rank, calls) in ranks.iter().zip(calls) {
@@ -145,8 +146,8 @@ pub(super) fn call_times(ranks: &[Records], calls: &[Vec<&Call>]) -> CallTimes {
 /// Shortest packet that tells what the core takes for a byte.
 const COPIED: u64 = 4 << 10;
 
-/// What the core of a rank took for each byte of what it posted, in picoseconds: until it did the next thing in
-/// that call.
+/// What the core of a rank took for each byte of what it posted, in picoseconds: until it did the next
+/// thing in that call.
 fn body_ps(rank: &Records, calls: &[&Call]) -> Vec<u64> {
     let took = |pair: &[Record]| {
         let [posted, next] = pair else { return None };
@@ -158,8 +159,8 @@ fn body_ps(rank: &Records, calls: &[&Call]) -> Vec<u64> {
 }
 
 /// The mean of all but the slowest 15 %: there the core had another program for a turn. Over 43 runs on two
-/// cores with other work (load 8 to 12), with 15 % left out the time in MPI is off by 24 % in the median, with 7 %
-/// left out too, and with half of them (the median) by 34 % on two hosts.
+/// cores with other work (load 8 to 12), with 15 % left out the time in MPI is off by 24 % in the median,
+/// with 7 % left out too, and with half of them (the median) by 34 % on two hosts.
 fn mean(list: &[u64]) -> u64 {
     let mut list = list.to_vec();
     list.sort_unstable();

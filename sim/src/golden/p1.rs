@@ -105,10 +105,11 @@ pub fn aggregation() -> String {
         "MAD-MPI outperforms the others by joining packets, even of different communicators",
         faster == all,
         &format!(
-            "up to {} % of the time saved over MX, {} % over Quadrics, but faster at {faster} of {all} points \
-             only: not at 8 KB, where a packet of one message is written by PIO and a joined one is not, and \
-             not at 1 KB, where nothing overlaps with the copies of the joined packet. With copies of 8 GB/s \
-             instead of 4 and PIO for longer packets it would be slower by at most 1 % anywhere",
+            "up to {} % of the time saved over MX, {} % over Quadrics, but faster at {faster} of {all} \
+             points only: not at 8 KB, where a packet of one message is written by PIO and a joined one is \
+             not, and not at 1 KB, where nothing overlaps with the copies of the joined packet. With \
+             copies of 8 GB/s instead of 4 and PIO for longer packets it would be slower by at most 1 % \
+             anywhere",
             rounded(gains[0]),
             rounded(gains[1])
         ),

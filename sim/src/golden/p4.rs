@@ -317,7 +317,8 @@ pub fn joe() -> String {
     table.numbers(&[
         Number::new("both networks are faster from", sizes[from] as f64 / 1024.0, 12.0, "KB").differs(
             "the handshake of MX inside the driver, assumed with 5 us, comes before the share of Myri-10G. \
-             Without it, it would be 12 KB, and with registration for nothing 16 KB; figure 13 asks for 8.3 us",
+             Without it, it would be 12 KB, and with registration for nothing 16 KB; figure 13 asks for \
+             8.3 us",
         ),
         Number::new(
             "share of the sum of both bandwidths",

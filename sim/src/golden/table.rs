@@ -1,5 +1,5 @@
-//! The text of a figure: the simulated setup, our numbers beside the paper's, and whether the paper's claims
-//! hold.
+//! The text of a figure: the simulated setup, our numbers beside the paper's, and whether the paper's
+//! claims hold.
 
 use std::fmt::Write;
 
@@ -129,8 +129,8 @@ pub struct Number<'a> {
 pub enum Mark {
     /// A constant of the model was set so that this number comes out.
     Set,
-    /// It follows by arithmetic from numbers of the papers that set the model: a sum of bandwidths, a length
-    /// between two that are set. It says little about the engine.
+    /// It follows by arithmetic from numbers of the papers that set the model: a sum of bandwidths, a
+    /// length between two that are set. It says little about the engine.
     Interpolated,
     /// It comes out by itself, as the paper's.
     Follows,

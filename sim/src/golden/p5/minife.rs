@@ -11,15 +11,15 @@ const HOSTS: usize = 64;
 const THREADS: usize = 16;
 /// The largest matrix: unknowns along each edge.
 pub(super) const LARGE: [usize; 3] = [1048, 1048, 512];
-/// Nanoseconds of calculation for each row, on the 16 cores of a host: with this the version without overlap
-/// spends the printed 45 % of its time in communication over 10 Gigabit Ethernet.
+/// Nanoseconds of calculation for each row, on the 16 cores of a host: with this the version without
+/// overlap spends the printed 45 % of its time in communication over 10 Gigabit Ethernet.
 const ROW_NS: f64 = 6.1;
-/// Picoseconds of packing for each byte that is sent, 21 ns a value: about what a miss of the caches takes. The
-/// paper names packing and its misses (section 7) and prints no time; with this the version without overlap
-/// spends the printed 10 % of its time in communication over InfiniBand.
+/// Picoseconds of packing for each byte that is sent, 21 ns a value: about what a miss of the caches takes.
+/// The paper names packing and its misses (section 7) and prints no time; with this the version without
+/// overlap spends the printed 10 % of its time in communication over InfiniBand.
 const PACK_PS: u64 = 2_650;
-/// The part of the calculation that the version with overlap does before it waits: most of a multiplication,
-/// and none of the vector operations. Assumed.
+/// The part of the calculation that the version with overlap does before it waits: most of a
+/// multiplication, and none of the vector operations. Assumed.
 const BEFORE: f64 = 0.75;
 /// Floating point operations for each row: 27 entries, and the vector operations of an iteration.
 const ROW_FLOPS: f64 = 2.0 * 27.0 + 10.0;
@@ -48,17 +48,18 @@ fn gigaflops(network: &Network, policy: Policy, (nodes, hosts, overlaps): ([usiz
 }
 
 /// Why the remedies gain more over InfiniBand than in the paper.
-const MEMORY: &str = "in the paper 64 % of the time are communication, and its remedies leave 58. Here 16 threads \
-                      wait for all receivers at once, and with memory for 128 KB to 8 MB of each peer's \
-                      unexpected messages it is 150 % throughout; fragments alone would gain nothing with 256 \
-                      KB, 40 % with 512 KB and 135 % with 8 MB. The paper's library asks for pieces below the \
-                      limit, too (section 4.1), but not when";
+const MEMORY: &str = "in the paper 64 % of the time are communication, and its remedies leave 58. Here 16 \
+                      threads wait for all receivers at once, and with memory for 128 KB to 8 MB of each \
+                      peer's unexpected messages it is 150 % throughout; fragments alone would gain \
+                      nothing with 256 KB, 40 % with 512 KB and 135 % with 8 MB. The paper's library asks \
+                      for pieces below the limit, too (section 4.1), but not when";
 /// Why they gain more over 10 Gigabit Ethernet without overlap, and with it.
-const FACES: &str = "the long faces of all boxes are just above the limit here. With boxes halved along one of \
-                     their two longest edges as one of four seeds says it is 18 to 23 %, with memory for 512 KB \
-                     of unexpected messages 18 %; nothing that was varied makes it 11 %";
-const FACES_OVERLAPPED: &str = "the long faces of all boxes are just above the limit here. With boxes halved along \
-                                one of their two longest edges as one of four seeds says it is 51 to 69 %";
+const FACES: &str = "the long faces of all boxes are just above the limit here. With boxes halved along \
+                     one of their two longest edges as one of four seeds says it is 18 to 23 %, with \
+                     memory for 512 KB of unexpected messages 18 %; nothing that was varied makes it 11 %";
+const FACES_OVERLAPPED: &str = "the long faces of all boxes are just above the limit here. With boxes \
+                                halved along one of their two longest edges as one of four seeds says it \
+                                is 51 to 69 %";
 
 /// What each process sends, by `value`.
 fn sent(letters: &[Letter], value: impl Fn(&Letter) -> f64) -> Vec<f64> {
@@ -103,9 +104,9 @@ pub fn patterns() -> String {
     };
     table.numbers(&[
         Number::new("imbalance of the bytes", imbalance(&bytes), 25.0, "%").differs(
-            "boxes differ in their number of neighbours, but each has at least half of the long faces. Halved \
-             along one of their two longest edges as one of four seeds says it is 23 to 46 %, and that of the \
-             messages 32 to 47 %",
+            "boxes differ in their number of neighbours, but each has at least half of the long faces. \
+             Halved along one of their two longest edges as one of four seeds says it is 23 to 46 %, and \
+             that of the messages 32 to 47 %",
         ),
         Number::new("imbalance of the messages", imbalance(&messages), 25.0, "%"),
         Number::new("longest message", longest(&letters), 512.0, "KB"),
@@ -176,12 +177,12 @@ pub fn limits() -> String {
     };
     table.numbers(&[
         number(0).differs(
-            "boxes are cubes here, which have the shortest faces. Halved along any edge as one of three seeds \
-             says, they have 78 to 156 KB, in slabs 312 KB",
+            "boxes are cubes here, which have the shortest faces. Halved along any edge as one of three \
+             seeds says, they have 78 to 156 KB, in slabs 312 KB",
         ),
         number(1).differs(
-            "boxes are cubes here, which have the shortest faces. Halved along one of their two longest edges, \
-             they have 369 KB",
+            "boxes are cubes here, which have the shortest faces. Halved along one of their two longest \
+             edges, they have 369 KB",
         ),
         number(2),
     ]);
@@ -290,9 +291,9 @@ pub fn scaling() -> String {
         "The library gains as much by itself (future work, section 7)",
         good(2) == charts.len(),
         &format!(
-            "with 64 hosts its gains are {}, as much but 1 % of the time in {} of 4 cases: one thread packs, and \
-             without overlap its blocking sends ask one receiver after the other, which 345 us of latency \
-             make long. Where the program's threads pack and send they are {}, as much in {} of 4",
+            "with 64 hosts its gains are {}, as much but 1 % of the time in {} of 4 cases: one thread \
+             packs, and without overlap its blocking sends ask one receiver after the other, which 345 us \
+             of latency make long. Where the program's threads pack and send they are {}, as much in {} of 4",
             percents(gains(2, 1).collect()),
             good(2),
             percents(gains(3, 1).collect()),

@@ -92,10 +92,10 @@ impl Program {
     }
 }
 
-/// Iterations that are run, and those of them that are not measured. Where the limit is fixed, all are alike
-/// once links are up. The library's own choice is measured from its first message on: what it loses until it
-/// has learnt that receivers are late is in the mean, and so are its probes, one of 16 messages and later one
-/// of 32 of each flow.
+/// Iterations that are run, and those of them that are not measured. Where the limit is fixed, all are
+/// alike once links are up. The library's own choice is measured from its first message on: what it loses
+/// until it has learnt that receivers are late is in the mean, and so are its probes, one of 16 messages
+/// and later one of 32 of each flow.
 fn iterations(policy: Policy) -> (usize, usize) {
     if policy.eager_max.is_some() { (4, 2) } else { (1 + OWN_ITERATIONS, 1) }
 }
@@ -103,8 +103,11 @@ fn iterations(policy: Policy) -> (usize, usize) {
 /// Iterations of which a time of the library's own choice is the mean.
 pub(super) const OWN_ITERATIONS: usize = 40;
 
+/// A card, the memory for unexpected messages, and what is run.
+type Key = (&'static str, u64, Policy, Program);
+
 /// Runs that were made: figures share them.
-static KNOWN: Mutex<BTreeMap<(&'static str, u64, Policy, Program), u64>> = Mutex::new(BTreeMap::new());
+static KNOWN: Mutex<BTreeMap<Key, u64>> = Mutex::new(BTreeMap::new());
 
 /// The mean time of an iteration, in nanoseconds.
 ///
@@ -169,8 +172,9 @@ pub(super) fn ran(network: &Network, policy: Policy, plan: Plan) -> World {
     world
 }
 
-/// When each host posts its first receive in an iteration after a synchronization, since the first one does,
-/// and what it spends in communication from then to the end of its wait; in nanoseconds. Links are open.
+/// When each host posts its first receive in an iteration after a synchronization, since the first one
+/// does, and what it spends in communication from then to the end of its wait; in nanoseconds. Links are
+/// open.
 ///
 /// # Panics
 /// As [`iteration_ns`].
@@ -234,8 +238,8 @@ impl Author {
         self.plan.scripts[host].push(step);
     }
 
-    /// Every host posts its receives, sends, computes, waits, computes (P5 figures 4 and 5), and all of them
-    /// meet.
+    /// Every host posts its receives, sends, computes, waits, computes (P5 figures 4 and 5), and all of
+    /// them meet.
     fn iteration(&mut self, program: &Program, policy: Policy) {
         self.exchange(program, policy);
         self.synchronize(program.hosts);
@@ -323,7 +327,8 @@ mod tests {
         let letters = vec![(0, 1, 200 << 10)];
         let program = Program { hosts: 2, letters, before_ns: 5_000_000, after_ns: 5_000_000, pack_ps: 0 };
         let time = |eager_max| iteration_ns(&INFINIBAND, Policy::limit(eager_max), &program);
-        // Host 0 is held up for half of host 1's calculation, and host 1 by what host 0 has then to compute.
+        // Host 0 is held up for half of host 1's calculation, and host 1 by what host 0 has then to
+        // compute.
         assert!((15_000_000..15_500_000).contains(&time(64 << 10)), "{}", time(64 << 10));
         assert!((10_000_000..10_500_000).contains(&time(256 << 10)), "{}", time(256 << 10));
     }

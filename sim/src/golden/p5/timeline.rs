@@ -1,4 +1,5 @@
-//! Figures 8 and 9: what four hosts do when in overlapToy, with an eager limit below and above its messages.
+//! Figures 8 and 9: what four hosts do when in overlapToy, with an eager limit below and above its
+//! messages.
 
 use super::phase::{Author, Policy, Program, ran};
 use super::toys::toy;
@@ -14,7 +15,8 @@ const HOSTS: usize = 4;
 /// The longest message, and the limits of both figures, in bytes.
 const LONGEST: usize = 128 << 10;
 const LIMITS: [(&str, usize); 2] = [("8", 64 << 10), ("9", 128 << 10)];
-/// Calculation of an iteration in nanoseconds: the figures show 350 ms, in which there are several iterations.
+/// Calculation of an iteration in nanoseconds: the figures show 350 ms, in which there are several
+/// iterations.
 const CALCULATION_NS: u64 = 80_000_000;
 /// Iterations before those that are shown: links come up in the first.
 const BEFORE: usize = 2;
@@ -117,8 +119,8 @@ fn ended(entry: &Entry) -> u64 {
 }
 
 impl Trace {
-    /// What a host does in an iteration: it posts its receives and sends, computes, waits, computes and meets
-    /// the others.
+    /// What a host does in an iteration: it posts its receives and sends, computes, waits, computes and
+    /// meets the others.
     fn follow(
         &mut self,
         ledger: &Ledger,
@@ -186,9 +188,9 @@ fn traces() -> [Trace; 2] {
 pub fn timelines() -> String {
     let mut table = Table::new("P5 figures 8 and 9: what hosts do in overlapToy", "ib-fdr10");
     table.note(&format!(
-        "4 hosts, each with a message to each, {} ms of calculation in an iteration (chosen: the figures show \
-         several iterations in 350 ms). The picture has two iterations of each, as the paper's have: lines \
-         are messages, from their send to the end of their receive.",
+        "4 hosts, each with a message to each, {} ms of calculation in an iteration (chosen: the figures \
+         show several iterations in 350 ms). The picture has two iterations of each, as the paper's have: \
+         lines are messages, from their send to the end of their receive.",
         CALCULATION_NS / 1_000_000
     ));
     let [low, high] = traces();
@@ -209,7 +211,8 @@ pub fn timelines() -> String {
         "The synchronization takes long for two hosts and next to no time for the other two",
         remarkable == 2,
         &format!(
-            "{} ms; which hosts wait depends on which messages are longer than the limit, and lengths are drawn",
+            "{} ms; which hosts wait depends on which messages are longer than the limit, and lengths are \
+            drawn",
             synchronized.iter().map(|ms| rounded(*ms)).collect::<Vec<_>>().join(", ")
         ),
     );

@@ -161,9 +161,9 @@ pub fn sizes() -> String {
         Number::new("highest limit, InfiniBand: gain at most", most(infiniband), 3.0, "times").set(),
     ]);
     table.note(&format!(
-        "set: the part of the calculation that comes before the wait, {BEFORE}, is chosen so that the factor of \
-         three comes out; the paper does not print it. With {HALF} of it, as in the program of nmad bench \
-         imbalance, the limit gains {} times over 10 Gigabit and {} over InfiniBand.",
+        "set: the part of the calculation that comes before the wait, {BEFORE}, is chosen so that the \
+         factor of three comes out; the paper does not print it. With {HALF} of it, as in the program of \
+         nmad bench imbalance, the limit gains {} times over 10 Gigabit and {} over InfiniBand.",
         rounded(halved(&TEN_GIGABIT)),
         rounded(halved(&INFINIBAND))
     ));
@@ -241,10 +241,10 @@ fn all_remedied() -> Vec<Chart> {
 }
 
 /// Why the gain of noOverlapToy differs.
-const WIRES: &str = "no single constant makes it 37 %: 15 threads instead of 4 make it 31 %, memory for 16 MB \
-                     of unexpected messages instead of 8 makes it 30 %, half of the bandwidth 30 %, and \
-                     latencies up to 5 ms leave it at 25 %. Here a receiver's wire takes one message after the \
-                     other; how the paper's switches share it is not printed";
+const WIRES: &str = "no single constant makes it 37 %: 15 threads instead of 4 make it 31 %, memory for 16 \
+                     MB of unexpected messages instead of 8 makes it 30 %, half of the bandwidth 30 %, and \
+                     latencies up to 5 ms leave it at 25 %. Here a receiver's wire takes one message after \
+                     the other; how the paper's switches share it is not printed";
 
 /// Percent that the best of some lines gains on the first, at a place.
 fn gain(chart: &Chart, place: usize, lines: &[usize]) -> f64 {
@@ -283,8 +283,8 @@ pub fn remedies() -> String {
         format!("figure {figure} {}", gains.join(", "))
     };
     table.note(&format!(
-        "What a host keeps for each peer's unexpected messages is assumed: 8 MB. Figures 17 and 18 depend on it: \
-         with 4, 8 and 16 MB fragments alone gain in {}, and in {}.",
+        "What a host keeps for each peer's unexpected messages is assumed: 8 MB. Figures 17 and 18 depend \
+         on it: with 4, 8 and 16 MB fragments alone gain in {}, and in {}.",
         of(&INFINIBAND, "17"),
         of(&TEN_GIGABIT, "18")
     ));

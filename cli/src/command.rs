@@ -15,7 +15,7 @@ use crate::explain::ExplainArgs;
 use crate::info::InfoArgs;
 use crate::install::{InstallArgs, UninstallArgs};
 use crate::manual;
-use crate::model::ModelArgs;
+use crate::model::{ModelArgs, advice};
 use crate::output::{SETTING, USAGE, complain};
 use crate::sample::SampleArgs;
 use crate::settings;
@@ -170,10 +170,23 @@ fn run(args: RunArgs) -> ExitCode {
     let found = nmad_launch::cli::with_variables(args).and_then(|args| Ok((args, Host::from_env()?)));
     match found {
         Ok((args, hosts)) => match settings::before_run(&args, &hosts) {
-            Ok(()) => nmad_launch::cli::main(args, hosts),
+            Ok(()) => advised(args, hosts),
             Err(error) => complain("run", &error, SETTING),
         },
         Err(error) => complain("run", &error, usage_or_failure(&error)),
+    }
+}
+
+/// Runs the job, and tells what would have made it faster if it is asked to (`NMAD_ADVICE`).
+fn advised(args: RunArgs, hosts: Vec<Host>) -> ExitCode {
+    match advice::asked(&args) {
+        Err(error) => complain("run", &error, SETTING),
+        Ok(None) => nmad_launch::cli::main(args, hosts),
+        Ok(Some(trace)) => {
+            let code = nmad_launch::cli::main(args, hosts);
+            advice::give(&trace);
+            code
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! the rails say, and with what their rails and cores are busy meanwhile; [`outcome`] is what comes of that.
 
 mod cycle;
+mod fragments;
 pub mod outcome;
 pub mod pattern;
 pub mod predict;

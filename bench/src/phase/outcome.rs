@@ -14,20 +14,50 @@ pub struct Setting {
     pub eager_max: u64,
     /// Longest packet, in bytes: longer eager data goes in several.
     pub packet: u64,
-    /// Bytes that a rail takes before they are on the wire, as the socket of a kernel does: the end of a send
-    /// is earlier by as much.
+    /// Bytes that a rail takes before they are on the wire, as the socket of a kernel does: the end of a
+    /// send is earlier by as much.
     pub swallows: u64,
     /// Longest message of the application; longer ones are cut (P5 section 5.2). None: they stay whole.
     pub fragment: Option<u64>,
+    /// Messages of which a trace says how they went go so again, whatever the eager limit is.
+    pub as_traced: bool,
+    /// A receiver says when it posts a receive (Rtr), and the body of a message that comes later does not
+    /// wait for an answer.
+    pub invites: bool,
+    /// What calls take besides.
+    pub calls: CallTimes,
     /// All sends of a rank between two waits go on at once (P5 figure 12).
     pub parallel: bool,
+}
+
+/// What a call of MPI takes on the core of its rank, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CallTimes {
+    /// Before its message leaves.
+    pub enter_ns: u64,
+    /// For a short packet, until the driver has taken it.
+    pub post_ns: u64,
+    /// For each byte of a body, until the driver has taken it, in picoseconds.
+    pub body_ps: u64,
+    /// After what it waited for has come.
+    pub leave_ns: u64,
 }
 
 impl Setting {
     /// Rails over sockets, with this eager limit.
     pub fn of_sockets(rails: Vec<Forecast>, eager_max: u64) -> Setting {
         let (packet, swallows) = (PACKET as u64, TcpConfig::SEND_BUFFER as u64);
-        Setting { rails, eager_max, packet, swallows, fragment: None, parallel: false }
+        Setting {
+            rails,
+            eager_max,
+            packet,
+            swallows,
+            fragment: None,
+            as_traced: true,
+            invites: false,
+            parallel: false,
+            calls: CallTimes::default(),
+        }
     }
 }
 

@@ -31,11 +31,32 @@ pub enum Step {
         len: u64,
         /// Until its memory may be reused.
         blocks: bool,
+        /// How it went, as a trace says; none: the eager limit decides.
+        way: Option<Way>,
+        /// What each rail carried of it, as a trace says; none: rails share it so that all finish together.
+        carried: Option<Carried>,
     },
+    /// A call of MPI that waits for nothing and takes this time, in nanoseconds.
+    Call(u64),
     /// Computes for this time, in nanoseconds.
     Compute(u64),
     /// Waits for everything that was begun.
     Wait,
+}
+
+/// Most rails of which a message says what they carried.
+pub const CARRIERS: usize = 4;
+
+/// Bytes of a message by rail.
+pub type Carried = [u64; CARRIERS];
+
+/// How a message goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Without asking.
+    Eager,
+    /// Its body waits for the answer of the receiver.
+    Asks,
 }
 
 /// What each rank does, in order.
@@ -46,16 +67,25 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// What the programs of P5's figures 4 and 5 do in one iteration: each rank begins at its time, posts its
-    /// receives, sends one message after the other, computes, and waits. `begins_ns` and `calculation_ns` in
-    /// nanoseconds; `messages`: sender, receiver, bytes, in the order of sending.
+    /// Bytes of the longest message.
+    pub fn longest(&self) -> u64 {
+        let sent = self.ranks.iter().flatten().filter_map(|step| match step {
+            Step::Send { len, .. } => Some(*len),
+            _ => None,
+        });
+        sent.max().unwrap_or(0)
+    }
+
+    /// What the programs of P5's figures 4 and 5 do in one iteration: each rank begins at its time, posts
+    /// its receives, sends one message after the other, computes, and waits. `begins_ns` and
+    /// `calculation_ns` in nanoseconds; `messages`: sender, receiver, bytes, in the order of sending.
     pub fn exchange(begins_ns: &[u64], messages: &[(usize, usize, usize)], calculation_ns: u64) -> Pattern {
         let computes = |ns: u64| (ns > 0).then_some(Step::Compute(ns));
         let mut ranks: Vec<Vec<Step>> =
             begins_ns.iter().map(|ns| computes(*ns).into_iter().collect()).collect();
         messages.iter().for_each(|&(from, to, _)| ranks[to].push(Step::Recv(from)));
         for &(from, to, len) in messages {
-            ranks[from].push(Step::Send { to, len: len as u64, blocks: true });
+            ranks[from].push(Step::Send { to, len: len as u64, blocks: true, way: None, carried: None });
         }
         ranks
             .iter_mut()
@@ -142,7 +172,7 @@ fn step(words: &str, rank: usize, count: usize) -> Result<Step, String> {
         ["recv", from] => Ok(Step::Recv(other(from)?)),
         [verb @ ("send" | "isend"), to, len] => {
             let len = nmad_words::parse_size(len).map_err(|why| format!("`{verb} {to} {len}`: {why}"))?;
-            Ok(Step::Send { to: other(to)?, len, blocks: verb == "send" })
+            Ok(Step::Send { to: other(to)?, len, blocks: verb == "send", way: None, carried: None })
         }
         ["compute", time] => Ok(Step::Compute(parse_time(time)?)),
         ["wait"] => Ok(Step::Wait),

@@ -2,14 +2,15 @@
 //!
 //! Message by message in the order of time, with the rules of the library (ARCHITECTURE.md, "The life of a
 //! large message"): up to the eager limit a message is copied into packets and its send ends, or, of a
-//! message of several packets, when they have left; above it the receiver is asked, answers when the receive
-//! is posted and it does not compute, and the send ends when the body has left, or over several rails when
-//! the receiver, not computing, has said that it has everything. What rails and cores are busy with
-//! meanwhile is in [`super::rails`].
+//! message of several packets, when they have left; above it the receiver is asked, answers when the
+//! receive is posted and it does not compute, and the send ends when the body has left, or over several
+//! rails when the receiver, not computing, has said that it has everything. What rails and cores are busy
+//! with meanwhile is in [`super::rails`].
 
+use super::fragments;
 use super::outcome::{Phase, RankPhase, Setting, Stretch, Stuck};
-use super::pattern::{Pattern, Step};
-use super::rails::{Departure, Hosts};
+use super::pattern::{Carried, Pattern, Step, Way};
+use super::rails::{Departure, Hosts, Load};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -19,6 +20,7 @@ pub(super) struct Message {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) len: u64,
+    carried: Option<Carried>,
     asks: bool,
     /// The request to send, or the data, is at the receiver.
     is_there: bool,
@@ -79,9 +81,18 @@ pub(super) enum What {
 pub(super) enum Mode {
     /// Until an event wakes it: it computes, and answers nobody.
     Computing,
+    /// The same in a call that waits for nothing.
+    Busy,
     /// In a call: it answers.
     Calling,
     Done,
+}
+
+impl Mode {
+    /// It does not look at its rails.
+    fn is_away(self) -> bool {
+        matches!(self, Mode::Computing | Mode::Busy)
+    }
 }
 
 /// What a call waits for.
@@ -102,6 +113,8 @@ pub(super) struct Rank {
     /// Since when it has been in this mode.
     since: u64,
     awaits: Awaits,
+    /// The call has something to wait for.
+    waited: bool,
     pub(super) begun: Vec<usize>,
     /// Receives that no message has been sent for.
     unsent: usize,
@@ -113,9 +126,10 @@ pub(super) struct Model<'a> {
     hosts: Hosts<'a>,
     pub(super) ranks: Vec<Rank>,
     pub(super) messages: Vec<Message>,
-    /// By sender and receiver: messages that have no receive, and receives that have no message.
+    /// By sender and receiver: messages that have no receive, and when receives were posted that have no
+    /// message.
     unposted: Vec<VecDeque<usize>>,
-    pub(super) unsent: Vec<VecDeque<usize>>,
+    pub(super) unsent: Vec<VecDeque<u64>>,
     events: BinaryHeap<Reverse<(u64, Event)>>,
 }
 
@@ -124,7 +138,8 @@ pub(super) struct Model<'a> {
 /// # Errors
 /// Ranks wait for each other, or for what nobody sends.
 pub fn predict(pattern: &Pattern, setting: &Setting) -> Result<Phase, Stuck> {
-    let mut model = Model::new(pattern, setting);
+    let cut = setting.fragment.map(|fragment| fragments::cut(pattern, fragment));
+    let mut model = Model::new(cut.as_ref().unwrap_or(pattern), setting);
     (0..model.ranks.len()).for_each(|rank| model.advance(0, rank));
     while let Some(Reverse((now, event))) = model.events.pop() {
         model.happen(now, event);
@@ -139,16 +154,17 @@ impl<'a> Model<'a> {
     fn new(pattern: &Pattern, setting: &'a Setting) -> Model<'a> {
         let count = pattern.ranks.len();
         let rank = |steps: &Vec<Step>| Rank {
-            steps: cut(steps, setting.fragment),
+            steps: steps.clone(),
             next: 0,
             mode: Mode::Calling,
             since: 0,
             awaits: Awaits::All,
+            waited: false,
             begun: Vec::new(),
             unsent: 0,
             phase: RankPhase::default(),
         };
-        let mut model = Model {
+        Model {
             setting,
             hosts: Hosts::new(count, setting),
             ranks: pattern.ranks.iter().map(rank).collect(),
@@ -156,32 +172,6 @@ impl<'a> Model<'a> {
             unposted: vec![VecDeque::new(); count * count],
             unsent: vec![VecDeque::new(); count * count],
             events: BinaryHeap::new(),
-        };
-        if let Some(fragment) = setting.fragment {
-            model.cut_receives(pattern, fragment);
-        }
-        model
-    }
-
-    /// A receive of a message that is cut becomes one for each fragment.
-    fn cut_receives(&mut self, pattern: &Pattern, fragment: u64) {
-        for to in 0..pattern.ranks.len() {
-            let mut taken = vec![0; pattern.ranks.len()];
-            let mut steps = Vec::new();
-            for step in std::mem::take(&mut self.ranks[to].steps) {
-                let Step::Recv(from) = step else {
-                    steps.push(step);
-                    continue;
-                };
-                let sends = pattern.ranks[from].iter().filter_map(|step| match *step {
-                    Step::Send { to: other, len, .. } if other == to => Some(len),
-                    _ => None,
-                });
-                let len = sends.clone().nth(taken[from]).unwrap_or(0);
-                taken[from] += 1;
-                steps.extend((0..len.div_ceil(fragment).max(1)).map(|_| Step::Recv(from)));
-            }
-            self.ranks[to].steps = steps;
         }
     }
 
@@ -202,11 +192,20 @@ impl<'a> Model<'a> {
             self.ranks[rank].next += 1;
             match step {
                 Step::Recv(from) => self.post(now, from, rank),
-                Step::Send { to, len, blocks } => {
-                    let message = self.send(now, (rank, to), len);
+                Step::Send { to, len, blocks, way, carried } => {
+                    let by_limit = if len > self.setting.eager_max { Way::Asks } else { Way::Eager };
+                    let way = way.filter(|_| self.setting.as_traced).unwrap_or(by_limit);
+                    let carried = carried.filter(|_| self.setting.as_traced);
+                    let message = self.send(now, (rank, to), (len, carried), way);
                     if blocks && !self.setting.parallel {
                         return self.call(now, rank, Awaits::Send(message));
                     }
+                }
+                // It looks at what waits for it, and its core has no time for anything else.
+                Step::Call(ns) => {
+                    self.answer(now, rank);
+                    self.enter(now, rank, Mode::Busy);
+                    return self.at(now + ns, Event::Goes(rank));
                 }
                 Step::Compute(ns) => {
                     // Sends that go on at once are over before the calculation, as in figure 12.
@@ -273,6 +272,7 @@ impl<'a> Model<'a> {
     fn call(&mut self, now: u64, rank: usize, awaits: Awaits) {
         self.enter(now, rank, Mode::Calling);
         self.ranks[rank].awaits = awaits;
+        self.ranks[rank].waited = !self.ranks[rank].begun.is_empty() || self.ranks[rank].unsent > 0;
         self.answer(now, rank);
         self.consider(now, rank);
     }
@@ -292,18 +292,27 @@ impl<'a> Model<'a> {
         };
         if over {
             let Model { ranks, messages, .. } = self;
+            let waited = ranks[rank].waited;
             ranks[rank].begun.retain(|&number| !messages[number].has_ended(rank));
-            self.advance(now, rank);
+            match self.setting.calls.leave_ns {
+                leave_ns if waited && leave_ns > 0 => {
+                    self.enter(now, rank, Mode::Busy);
+                    self.at(now + leave_ns, Event::Goes(rank));
+                }
+                _ => self.advance(now, rank),
+            }
         }
     }
 
-    fn send(&mut self, now: u64, (from, to): (usize, usize), len: u64) -> usize {
+    fn send(&mut self, now: u64, (from, to): (usize, usize), (len, carried): Load, way: Way) -> usize {
         let number = self.messages.len();
-        let asks = len > self.setting.eager_max;
+        let asks = way != Way::Eager;
+        let leaves = now + self.setting.calls.enter_ns;
         self.messages.push(Message {
             from,
             to,
             len,
+            carried,
             asks,
             is_there: false,
             is_whole: false,
@@ -323,7 +332,8 @@ impl<'a> Model<'a> {
         phase.asked += u64::from(asks);
         self.ranks[from].begun.push(number);
         let pair = self.pair(from, to);
-        match self.unsent[pair].pop_front() {
+        let posted = self.unsent[pair].pop_front();
+        match posted {
             Some(_) => {
                 self.messages[number].is_posted = true;
                 self.ranks[to].unsent -= 1;
@@ -331,12 +341,24 @@ impl<'a> Model<'a> {
             }
             None => self.unposted[pair].push_back(number),
         }
-        if asks {
-            let share = self.hosts.control(now, from);
-            self.reaches(share.reaches, number, What::Request(share.rail));
-        } else {
-            let departure = self.hosts.eager(now, from, len);
-            self.leaves(number, &departure);
+        match (way, posted) {
+            (Way::Eager, _) => {
+                let departure = self.hosts.eager(leaves, from, (len, carried));
+                self.leaves(number, &departure);
+            }
+            // An invitation that crosses the request is an answer to it.
+            (Way::Asks, Some(invited)) if self.setting.invites => {
+                self.messages[number].is_answered = true;
+                let invitation = self.hosts.control(invited, to);
+                self.at(
+                    invitation.reaches.max(leaves),
+                    Event::Arrives(number, What::Answer(invitation.rail)),
+                );
+            }
+            _ => {
+                let share = self.hosts.control(leaves, from);
+                self.reaches(share.reaches, number, What::Request(share.rail));
+            }
         }
         number
     }
@@ -350,7 +372,7 @@ impl<'a> Model<'a> {
                 self.look(now, number);
             }
             None => {
-                self.unsent[pair].push_back(to);
+                self.unsent[pair].push_back(now);
                 self.ranks[to].unsent += 1;
             }
         }
@@ -372,7 +394,15 @@ impl<'a> Model<'a> {
                 let taken = self.hosts.take(now, at, rail, len);
                 self.at(taken, Event::Arrives(number, what));
             }
-            Event::Arrives(number, what) => self.arrives(now, number, what),
+            Event::Arrives(number, what) => {
+                let Message { from, to, .. } = self.messages[number];
+                let at = if matches!(what, What::Request(_) | What::Data(..)) { to } else { from };
+                // A core that copies looks when it is done.
+                match self.hosts.core_until(at) {
+                    until if until > now && self.ranks[at].mode == Mode::Calling => self.at(until, event),
+                    _ => self.arrives(now, number, what),
+                }
+            }
             Event::Received(number) => {
                 self.messages[number].is_received = true;
                 let to = self.messages[number].to;
@@ -410,19 +440,19 @@ impl<'a> Model<'a> {
 
     /// What a sender does about an answer, if it does not compute.
     fn go_on(&mut self, now: u64, number: usize) {
-        let Message { from, len, is_granted, has_left, .. } = self.messages[number];
-        if self.ranks[from].mode == Mode::Computing || !is_granted || has_left {
+        let Message { from, len, carried, is_granted, has_left, .. } = self.messages[number];
+        if self.ranks[from].mode.is_away() || !is_granted || has_left {
             return;
         }
         self.messages[number].has_left = true;
-        let departure = self.hosts.body(now, from, len);
+        let departure = self.hosts.body(now, from, (len, carried));
         self.leaves(number, &departure);
     }
 
     /// A receiver copies the eager data that has come, if it does not compute.
     fn read(&mut self, now: u64, number: usize) {
         let message = &mut self.messages[number];
-        if self.ranks[message.to].mode == Mode::Computing {
+        if self.ranks[message.to].mode.is_away() {
             return;
         }
         for piece in message.unread.drain(..) {
@@ -435,7 +465,7 @@ impl<'a> Model<'a> {
         self.read(now, number);
         let Message { to, asks, placed, is_there, is_whole, is_posted, is_answered, is_taken, .. } =
             self.messages[number];
-        if self.ranks[to].mode == Mode::Computing || !is_there || !is_posted {
+        if self.ranks[to].mode.is_away() || !is_there || !is_posted {
             return;
         }
         if asks && !is_answered {
@@ -462,17 +492,4 @@ impl<'a> Model<'a> {
             }
         }
     }
-}
-
-/// Sends that are longer than a fragment, cut.
-fn cut(steps: &[Step], fragment: Option<u64>) -> Vec<Step> {
-    let Some(fragment) = fragment else { return steps.to_vec() };
-    let pieces = |step: &Step| match *step {
-        Step::Send { to, len, blocks } if len > fragment => {
-            let of = |index: u64| Step::Send { to, len: fragment.min(len - index * fragment), blocks };
-            (0..len.div_ceil(fragment)).map(of).collect()
-        }
-        step => vec![step],
-    };
-    steps.iter().flat_map(pieces).collect()
 }

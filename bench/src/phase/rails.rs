@@ -4,8 +4,12 @@
 //! bodies too, and takes one thing after the other, whoever sent it. The core copies eager data on both
 //! sides, one message after the other.
 
-use super::outcome::Setting;
+use super::outcome::{CallTimes, Setting};
+use super::pattern::{CARRIERS, Carried};
 use newmadeleine::engine::Forecast;
+
+/// A message: its length, and what each rail carries of it if that is known.
+pub(super) type Load = (u64, Option<Carried>);
 
 /// Bytes of a short frame.
 const SHORT: u64 = 64;
@@ -59,6 +63,11 @@ impl<'a> Hosts<'a> {
         host.core_until = host.core_until.max(now);
     }
 
+    /// Until when the core of a rank copies.
+    pub(super) fn core_until(&self, rank: usize) -> u64 {
+        self.hosts[rank].core_until
+    }
+
     /// Sends a short frame: over which rail, and when it comes to that of the receiver.
     pub(super) fn control(&self, now: u64, from: usize) -> Piece {
         let until = &self.hosts[from].sends_until;
@@ -71,17 +80,17 @@ impl<'a> Hosts<'a> {
     }
 
     /// Sends eager data: packets, which the core copies, or, of a message of several, leaves in place.
-    pub(super) fn eager(&mut self, now: u64, from: usize, len: u64) -> Departure {
+    pub(super) fn eager(&mut self, now: u64, from: usize, (len, carried): Load) -> Departure {
         let count = self.packets(len);
         let rail = self.idle_first(now, from, len);
-        let packet = Packet::of(&self.setting.rails[rail], len.div_ceil(count));
+        let packet = self.packet(rail, len.div_ceil(count), count);
         let begun = now.max(self.hosts[from].core_until);
         let copied = begun + count * (packet.copy_ns + packet.post_ns);
         self.hosts[from].core_until = copied;
         let first = begun + packet.copy_ns;
         let shares = match count {
             1 => vec![self.carry(first, from, (rail, len), self.busy_ns(rail, len))],
-            _ => self.share(first, from, len),
+            _ => self.share(first, from, (len, carried)),
         };
         // Rails have nothing to carry while the core copies the next packet.
         let slowest = copied - packet.post_ns + packet.wire_ns;
@@ -104,19 +113,28 @@ impl<'a> Hosts<'a> {
     }
 
     /// Sends the body of a message that has asked: rails take it from where it lies.
-    pub(super) fn body(&mut self, now: u64, from: usize, len: u64) -> Departure {
-        let shares = match &self.setting.rails[..] {
+    pub(super) fn body(&mut self, now: u64, from: usize, (len, carried): Load) -> Departure {
+        let core_ns = |len: u64| len * self.setting.calls.body_ps / 1000;
+        let begun = now.max(self.hosts[from].core_until);
+        self.hosts[from].core_until = begun + core_ns(len);
+        let mut shares = match &self.setting.rails[..] {
             [rail] => {
                 let wire_ns = rail.body_ns(len).saturating_sub(start_ns(rail)).max(rail.busy_ns(len));
                 vec![self.carry(now, from, (0, len), wire_ns)]
             }
-            _ => self.share(now, from, len),
+            _ => self.share(now, from, (len, carried)),
         };
+        // The core gives one rail after the other its share.
+        let mut given = begun;
+        for share in &mut shares {
+            share.reaches = share.reaches.max(given + start_ns(&self.setting.rails[share.rail]));
+            given += core_ns(share.len);
+        }
         let left = |share: &Piece| {
             let rail = &self.setting.rails[share.rail];
-            (share.reaches - start_ns(rail)).saturating_sub(rail.busy_ns(self.setting.swallows))
+            share.reaches.saturating_sub(start_ns(rail)).saturating_sub(rail.busy_ns(self.setting.swallows))
         };
-        let sent = shares.iter().map(left).max().unwrap_or(now).max(now);
+        let sent = shares.iter().map(left).max().unwrap_or(now).max(self.hosts[from].core_until);
         Departure { pieces: self.cut(&shares, CHUNK), sent }
     }
 
@@ -131,7 +149,7 @@ impl<'a> Hosts<'a> {
     /// When the core of the receiver, which is in the library, has a packet of eager data in its place that
     /// has come by now.
     pub(super) fn place(&mut self, now: u64, to: usize, (rail, len): (usize, u64)) -> u64 {
-        let Packet { post_ns, copy_ns, .. } = Packet::of(&self.setting.rails[rail], len);
+        let Packet { post_ns, copy_ns, .. } = self.packet(rail, len, 1);
         let until = &mut self.hosts[to].core_until;
         // What the first of several takes besides its bytes is in the time of the wire.
         *until = (now + copy_ns).max(*until + post_ns + copy_ns);
@@ -150,6 +168,20 @@ impl<'a> Hosts<'a> {
             }
         }
         pieces
+    }
+
+    /// What a packet takes: of the core as a trace says, if there is one and the packet is all of its
+    /// message. What several took is in the times of their rails.
+    fn packet(&self, rail: usize, len: u64, count: u64) -> Packet {
+        let packet = Packet::of(&self.setting.rails[rail], len);
+        match self.setting.calls {
+            _ if count > 1 => packet,
+            CallTimes { body_ps: 0, .. } => packet,
+            CallTimes { post_ns, body_ps, .. } => {
+                let copy_ns = len * body_ps / 1000;
+                Packet { post_ns: post_ns.saturating_sub(copy_ns), copy_ns, ..packet }
+            }
+        }
     }
 
     fn packets(&self, len: u64) -> u64 {
@@ -178,8 +210,17 @@ impl<'a> Hosts<'a> {
     }
 
     /// Rails share a message so that all finish together.
-    fn share(&mut self, now: u64, from: usize, len: u64) -> Vec<Piece> {
+    fn share(&mut self, now: u64, from: usize, (len, carried): Load) -> Vec<Piece> {
         let rails = &self.setting.rails;
+        if let Some(carried) = carried.filter(|_| rails.len() <= CARRIERS) {
+            let loaded: Vec<usize> = (0..rails.len()).filter(|&rail| carried[rail] > 0).collect();
+            let share = |rail: usize| {
+                let len = carried[rail];
+                let wire_ns = rails[rail].body_ns(len).saturating_sub(start_ns(&rails[rail]));
+                self.carry(now, from, (rail, len), wire_ns.max(self.busy_ns(rail, len)))
+            };
+            return loaded.into_iter().map(share).collect();
+        }
         let idle = |rail: usize| self.hosts[from].sends_until[rail].max(now);
         let carries = |rail: usize, end: u64| rails[rail].body_bytes(end.saturating_sub(idle(rail)));
         let alone = (0..rails.len()).map(|rail| idle(rail) + rails[rail].body_ns(len)).min().unwrap_or(now);

@@ -1,4 +1,4 @@
-use super::outcome::{Phase, Setting};
+use super::outcome::{CallTimes, Phase, Setting};
 use super::pattern::{Pattern, Step};
 use super::predict::predict;
 use newmadeleine::engine::Forecast;
@@ -7,7 +7,17 @@ use newmadeleine::engine::Forecast;
 fn setting(rails: usize, eager_max: u64) -> Setting {
     let rail = Forecast::nominal(10_000, 1_000_000_000, 1);
     let rails = vec![rail; rails];
-    Setting { rails, eager_max, packet: 72 << 10, swallows: 0, fragment: None, parallel: false }
+    Setting {
+        rails,
+        eager_max,
+        packet: 72 << 10,
+        swallows: 0,
+        fragment: None,
+        as_traced: true,
+        invites: false,
+        parallel: false,
+        calls: CallTimes::default(),
+    }
 }
 
 fn phase(text: &str, setting: &Setting) -> Phase {
@@ -106,7 +116,7 @@ fn what_is_no_pattern_is_refused_with_line_and_remedy() {
 #[test]
 fn ranks_are_absolute_or_relative() {
     let pattern: Pattern = "ranks 3\nrank *: recv -1; send +1 2KiB\nrank 1: isend 0 8".parse().unwrap();
-    let send = |to, len, blocks| Step::Send { to, len, blocks };
+    let send = |to, len, blocks| Step::Send { to, len, blocks, way: None, carried: None };
     assert_eq!(pattern.ranks[2], [Step::Recv(1), send(0, 2048, true)]);
     assert_eq!(pattern.ranks[1], [send(0, 8, false)]);
 }
@@ -120,4 +130,16 @@ fn two_hundred_and_fifty_six_ranks_with_fifteen_neighbours_are_predicted() {
     let phase = phase(&line, &setting(2, 32 << 10));
     assert!(phase.ranks.iter().all(|rank| rank.messages == 15 && rank.end_ns == phase.duration_ns()));
     assert!((phase.imbalance() - 1.0).abs() < 0.01);
+}
+
+#[test]
+fn an_invitation_that_crosses_a_request_answers_it() {
+    // Rank 1 posts its receive, and computes before the request of rank 0 comes.
+    let late = "ranks 2
+        rank 0: compute 15us; send 1 500KB; wait
+        rank 1: recv 0; compute 2ms; wait";
+    let asks = phase(late, &setting(1, 1_000));
+    assert!(asks.ranks[0].communication_ns > 1_900_000, "{asks:?}");
+    let invited = phase(late, &Setting { invites: true, ..setting(1, 1_000) });
+    assert!(is_about(invited.ranks[0].communication_ns, 500_000), "{invited:?}");
 }

@@ -1,6 +1,8 @@
 //! `nmad model`: reads a pattern or a trace, predicts its communication phase, and shows it, also as it would
 //! be if something were different.
 
+pub(crate) mod advice;
+mod observed;
 mod show;
 mod traced;
 mod what_if;
@@ -8,7 +10,7 @@ mod what_if;
 use clap::Args;
 use newmadeleine::Options;
 use newmadeleine::engine::{Config, Forecast};
-use nmad_bench::phase::outcome::{Phase, Setting};
+use nmad_bench::phase::outcome::{CallTimes, Phase, Setting};
 use nmad_bench::phase::pattern::Pattern;
 use nmad_bench::phase::predict::predict;
 use nmad_testbed::Rate;
@@ -99,7 +101,15 @@ fn input(path: &Path) -> Result<Traced, String> {
     if traced::is_trace(path) {
         return traced::traced(path);
     }
-    Ok(Traced { pattern: read(path)?, eager_max: None, measured: Vec::new() })
+    Ok(Traced {
+        pattern: read(path)?,
+        eager_max: None,
+        measured: Vec::new(),
+        rails: None,
+        names: Vec::new(),
+        calls: CallTimes::default(),
+        invites: false,
+    })
 }
 
 fn read(path: &Path) -> Result<Pattern, String> {
@@ -109,12 +119,18 @@ fn read(path: &Path) -> Result<Pattern, String> {
 }
 
 fn setting(args: &ModelArgs, input: &Traced) -> Result<Setting, Failure> {
-    let rails = match &*args.rails {
-        [] => crate::explain::forecasts_of_machine(&Options::load()?)?,
-        rates => what_if::nominal(rates, args.latency)?,
+    let rails = match (&*args.rails, &input.rails) {
+        ([], Some(observed)) => observed.clone(),
+        ([], None) => crate::explain::forecasts_of_machine(&Options::load()?)?,
+        (rates, _) => what_if::nominal(rates, args.latency)?,
     };
-    let eager_max = input.eager_max.unwrap_or_else(|| eager_max(&rails));
-    Ok(Setting::of_sockets(rails, eager_max))
+    Ok(setting_of(input, rails, input.eager_max))
+}
+
+/// Rails with what else the input says.
+fn setting_of(input: &Traced, rails: Vec<Forecast>, limit: Option<u64>) -> Setting {
+    let limit = limit.unwrap_or_else(|| eager_max(&rails));
+    Setting { calls: input.calls, invites: input.invites, ..Setting::of_sockets(rails, limit) }
 }
 
 /// The longest message that goes without asking: as the slowest rail's profile says.

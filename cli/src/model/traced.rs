@@ -1,10 +1,13 @@
 //! A trace as input of the model: what each rank sent, received and computed, in the order of its calls, and
 //! how long that took.
 
-use nmad_bench::phase::pattern::{Pattern, Step};
+use newmadeleine::engine::Forecast;
+use nmad_bench::phase::outcome::CallTimes;
+use nmad_bench::phase::pattern::{CARRIERS, Carried, Pattern, Step, Way};
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 
+use super::observed;
 use crate::trace::{Call, Job, Message, Records, State, read};
 
 /// What a trace tells the model.
@@ -13,6 +16,13 @@ pub(super) struct Traced {
     /// The length up to which messages did not ask, as far as one length says it.
     pub(super) eager_max: Option<u64>,
     pub(super) measured: Vec<Measured>,
+    /// What rails took in the run, as far as enough passed each of them.
+    pub(super) rails: Option<Vec<Forecast>>,
+    /// Their names.
+    pub(super) names: Vec<String>,
+    pub(super) calls: CallTimes,
+    /// Receivers say that a receive is posted.
+    pub(super) invites: bool,
 }
 
 /// The times of a rank, in nanoseconds.
@@ -52,10 +62,13 @@ pub(super) fn traced(path: &Path) -> Result<Traced, String> {
         )));
     }
     let origin = ranks.iter().map(|rank| rank.calls[0].at_ns).min().unwrap_or(0);
-    let scripts = Scripts::new(&ranks, &messages);
+    let names = observed::names(&ranks);
+    let scripts = Scripts::new(&ranks, &messages, &names);
     let pattern = Pattern { ranks: (0..ranks.len()).map(|rank| scripts.steps(rank, origin)).collect() };
     let measured = ranks.iter().map(|rank| measured(&main_calls(rank), origin)).collect();
-    Ok(Traced { pattern, eager_max: eager_max(&messages), measured })
+    let (rails, calls) =
+        (observed::rails(&ranks, &scripts.calls), observed::call_times(&ranks, &scripts.calls));
+    Ok(Traced { pattern, eager_max: eager_max(&messages), measured, rails, names, calls, invites: true })
 }
 
 fn measured(calls: &[&Call], origin: u64) -> Measured {
@@ -73,9 +86,30 @@ fn main_calls(rank: &Records) -> Vec<&Call> {
     rank.calls.iter().filter(|call| call.thread == main).collect()
 }
 
+/// What each of the rails with these names carried of a message; none unless that is all of it.
+fn carried(message: &Message, names: &[String]) -> Option<Carried> {
+    let mut carried = [0; CARRIERS];
+    for (rail, len) in &message.carried {
+        let place = names.iter().position(|name| name == observed::interface(rail))?;
+        *carried.get_mut(place)? += len;
+    }
+    (carried.iter().sum::<u64>() == message.len).then_some(carried)
+}
+
+fn way(message: &Message) -> Way {
+    match &*message.protocol {
+        "rendezvous" | "rtr" => Way::Asks,
+        _ => Way::Eager,
+    }
+}
+
+/// Whether its body waited for its receiver.
+fn asked(message: &Message) -> bool {
+    way(message) != Way::Eager
+}
+
 /// The length that parts messages that asked from those that did not, with the fewest exceptions.
 fn eager_max(messages: &[Message]) -> Option<u64> {
-    let asked = |message: &Message| matches!(&*message.protocol, "rendezvous" | "rtr");
     let mut lengths: Vec<(u64, bool)> = messages.iter().map(|each| (each.len, asked(each))).collect();
     lengths.sort_unstable();
     // With a limit below all: whatever did not ask is an exception.
@@ -101,7 +135,7 @@ struct Scripts<'a> {
 }
 
 impl<'a> Scripts<'a> {
-    fn new(ranks: &'a [Records], messages: &[Message]) -> Scripts<'a> {
+    fn new(ranks: &'a [Records], messages: &[Message], names: &[String]) -> Scripts<'a> {
         let calls: Vec<Vec<&Call>> = ranks.iter().map(main_calls).collect();
         let mut placed: Vec<Vec<Placed>> = vec![Vec::new(); ranks.len()];
         let mut received: Vec<Received> = calls.iter().map(|calls| Received::of(calls)).collect();
@@ -112,7 +146,14 @@ impl<'a> Scripts<'a> {
             }
             let call = call_at(&calls[from], message.sent_ns);
             let state = State::of(&calls[from][call].call);
-            let step = Step::Send { to, len: message.len, blocks: state == State::Sending };
+            let way = message.receipt.map(|_| way(message));
+            let step = Step::Send {
+                to,
+                len: message.len,
+                blocks: state == State::Sending,
+                way,
+                carried: message.receipt.and_then(|_| carried(message, names)),
+            };
             placed[from].push((call, message.sent_ns, step));
             let at_ns = message.arrived_ns.unwrap_or(message.sent_ns);
             let nth = (state == State::Synchronizing).then(|| collectives(&calls[from][..call]).count());
@@ -148,8 +189,10 @@ impl<'a> Scripts<'a> {
             }
             match state {
                 State::Waiting | State::Synchronizing => steps.push(Step::Wait),
-                // It returns in any case.
-                State::Testing => steps.push(Step::Compute(call.until_ns.saturating_sub(call.at_ns))),
+                // They return in any case.
+                State::Testing | State::Beginning => {
+                    steps.push(Step::Call(call.until_ns.saturating_sub(call.at_ns)));
+                }
                 _ => {}
             }
         }

@@ -48,15 +48,16 @@ fn a_trace_becomes_the_pattern_of_its_calls_and_messages() {
     let folder = tempfile::tempdir().unwrap();
     job(folder.path());
     assert!(is_trace(folder.path()) && is_trace(&folder.path().join("trace")));
-    let Traced { pattern, measured, eager_max } = traced(folder.path()).unwrap();
-    let send = |to, len, blocks| Step::Send { to, len, blocks };
+    let Traced { pattern, measured, eager_max, .. } = traced(folder.path()).unwrap();
+    let send = |to, len, blocks| Step::Send { to, len, blocks, way: None, carried: None };
     assert_eq!(
         pattern.ranks[0][..4],
         [send(1, 1_000, true), Step::Compute(100_000), send(1, 8, false), Step::Recv(1)]
     );
-    assert_eq!(pattern.ranks[1][..4], [Step::Compute(500), Step::Recv(0), Step::Compute(50_000), Step::Wait]);
+    let begins = [Step::Compute(500), Step::Recv(0), Step::Call(100), Step::Compute(50_000), Step::Wait];
+    assert_eq!(pattern.ranks[1][..5], begins);
     // In the collective rank 1 answers when it has what rank 0 has sent.
-    assert_eq!(pattern.ranks[1][5..8], [Step::Recv(0), Step::Wait, send(0, 8, false)]);
+    assert_eq!(pattern.ranks[1][6..9], [Step::Recv(0), Step::Wait, send(0, 8, false)]);
     assert_eq!((measured[0].communication_ns, measured[1].end_ns), (20_000, 121_000));
     assert_eq!(eager_max, Some(1_000));
     let rail = Forecast::nominal(10_000, 1_000_000_000, 1);

@@ -55,7 +55,7 @@ impl WhatIf {
         let mut setting = setting.clone();
         for change in &self.changes {
             match change {
-                Change::Eager(len) => setting.eager_max = *len,
+                Change::Eager(len) => (setting.eager_max, setting.as_traced) = (*len, false),
                 Change::Rails(rates) => setting.rails = nominal(rates, latency_us)?,
                 Change::Fragments(len) => setting.fragment = Some(*len),
                 Change::ParallelSend => setting.parallel = true,

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-fn imbalance(folder: &Path, words: &[&str]) -> Ended {
+fn imbalance_of(folder: &Path, words: &[&str]) -> Ended {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nmad"));
     command.args(["bench", "imbalance", "--quick"]).args(words);
     run(command.env("NMAD_SAMPLE", "off").env("XDG_CACHE_HOME", folder.join("cache")))
@@ -19,7 +19,7 @@ fn every_program_runs_in_every_variant_with_the_right_result() {
                  --degree 3 --calculation 100 --iterations 5 --json --svg";
     let mut words: Vec<&str> = words.split_whitespace().collect();
     words.push(pictures.to_str().expect("a path in text"));
-    let ended = imbalance(folder.path(), &words);
+    let ended = imbalance_of(folder.path(), &words);
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     let figures = ended.json();
     assert_eq!(figures.len(), 16, "{}", ended.err);
@@ -50,6 +50,26 @@ fn every_program_runs_in_every_variant_with_the_right_result() {
         pictures.join("node4-minife.svg").is_file() && pictures.join("node4-nooverlap-degrees.svg").is_file()
     );
     flooded(folder.path());
+    uneven(folder.path());
+}
+
+/// miniFE with uneven rows on a brick of 29,791 nodes: its programs check the residual and the solution. The
+/// rank with the most rows computes longest.
+fn uneven(folder: &Path) {
+    let calculations = |imbalance: &str| {
+        let words =
+            "--peer none --program minife,minife-overlap --place node4 --elements 30 --json --imbalance";
+        let words: Vec<&str> = words.split_whitespace().chain([imbalance]).collect();
+        let ended = imbalance_of(folder, &words);
+        assert_eq!(ended.code, Some(0), "{}", ended.err);
+        let figures = ended.json();
+        assert_eq!(figures.len(), 2, "{}", ended.err);
+        let of = |rank: &serde_json::Value| rank["calculation_us"].as_f64().expect("a number");
+        let by_rank = figures[0]["by_rank"].as_array().expect("a list");
+        by_rank.iter().map(of).collect::<Vec<f64>>()
+    };
+    let times = calculations("60");
+    assert!(times[3] > 1.5 * times[0], "{times:?}");
 }
 
 /// Messages that nobody has asked for, some 8 MB in each burst, beside a credit of 1 MiB.
@@ -79,12 +99,12 @@ fn what_there_is_not_is_refused_at_once() {
         (["--degree", "5"], "there are 1"),
         (["--peer", "intel"], "NAME=PREFIX"),
     ] {
-        let ended = imbalance(folder.path(), &words);
+        let ended = imbalance_of(folder.path(), &words);
         assert_eq!(ended.code, Some(2), "{words:?}: {}", ended.err);
         assert!(ended.err.contains(hint), "{words:?}: {}", ended.err);
     }
     assert!(!folder.path().join("cache").exists());
-    let unwritable = imbalance(folder.path(), &["--peer", "none", "--svg", "/proc/pictures"]);
+    let unwritable = imbalance_of(folder.path(), &["--peer", "none", "--svg", "/proc/pictures"]);
     assert_eq!(unwritable.code, Some(1));
     assert!(unwritable.err.contains("/proc/pictures"), "{}", unwritable.err);
 }

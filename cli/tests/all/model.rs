@@ -1,7 +1,8 @@
 //! `nmad model`: patterns from files, changes, and what is said of wrong ones.
 
-use crate::command::{Ended, Schema, nmad};
+use crate::command::{Ended, Schema, nmad, run};
 use std::fs;
+use std::process::Command;
 
 const PATTERN: &str = "ranks 3
 rank *: recv -1; send +1 512KiB; compute 2ms; wait; compute 2ms
@@ -55,4 +56,24 @@ fn a_picture_shows_every_rank() {
     assert!(svg.contains("rank 0") && svg.contains("rank 2") && svg.contains("calculation"), "{svg}");
     let unwritable = model(PATTERN, &["--rails", "4gbit", "--svg", "/proc/phase.svg"]);
     assert!(unwritable.code == Some(1) && unwritable.err.contains("/proc/phase.svg"), "{}", unwritable.err);
+}
+
+#[test]
+fn advice_needs_a_trace_and_says_why_there_is_none() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = |trace: bool| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_nmad"));
+        command.args(["run", "-n", "2", "true"]).env("NMAD_ADVICE", "1").env_remove("NMAD_TRACE");
+        if trace {
+            command.env("NMAD_TRACE", folder.path());
+        }
+        run(&mut command)
+    };
+    let untraced = job(false);
+    assert_eq!(untraced.code, Some(2), "{}", untraced.err);
+    assert!(untraced.err.contains("set NMAD_TRACE"), "{}", untraced.err);
+    // The program does not use the library, so it writes no trace.
+    let empty = job(true);
+    assert_eq!(empty.code, Some(0), "{}", empty.err);
+    assert!(empty.err.contains("nmad advice: there is none, since"), "{}", empty.err);
 }

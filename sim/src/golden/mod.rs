@@ -100,6 +100,10 @@ pub const FIGURES: &[Figure] = &[
         ..figure("p5-6", "overlapToy by length and degree (figures 6 and 7)", p5::sizes)
     },
     Figure {
+        draw: Some(p5::timelines_picture),
+        ..figure("p5-8", "overlapToy: what hosts do when (figures 8 and 9)", p5::timelines)
+    },
+    Figure {
         draw: Some(p5::patterns_picture),
         ..figure("p5-10", "miniFE: pattern and shares (figures 10 and 11, table II)", p5::patterns)
     },

@@ -1,5 +1,5 @@
-//! The text of a figure: the simulated setup, our numbers beside the paper's, and whether the paper's claims
-//! hold.
+//! The text of a figure: the simulated setup, our numbers beside the paper's, and whether the paper's
+//! claims hold.
 
 use std::fmt::Write;
 
@@ -129,6 +129,9 @@ pub struct Number<'a> {
 pub enum Mark {
     /// A constant of the model was set so that this number comes out.
     Set,
+    /// It follows by arithmetic from numbers of the papers that set the model: a sum of bandwidths, a
+    /// length between two that are set. It says little about the engine.
+    Interpolated,
     /// It comes out by itself, as the paper's.
     Follows,
     /// It comes out by itself and is another than the paper's, for this reason.
@@ -139,6 +142,7 @@ impl Mark {
     fn name(self) -> &'static str {
         match self {
             Mark::Set => "set",
+            Mark::Interpolated => "interpolated",
             Mark::Follows => "follows",
             Mark::Differs(_) => "differs",
         }
@@ -157,6 +161,11 @@ impl<'a> Number<'a> {
     /// A number for which the model was set.
     pub fn set(self) -> Number<'a> {
         Number { mark: Mark::Set, ..self }
+    }
+
+    /// A number that follows by arithmetic from those for which the model was set.
+    pub fn interpolated(self) -> Number<'a> {
+        Number { mark: Mark::Interpolated, ..self }
     }
 
     /// A number that comes out by itself, but not as the paper's.

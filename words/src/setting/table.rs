@@ -26,6 +26,10 @@ macro_rules! settings {
 const ALGORITHM: Values = Form("ALGORITHM");
 
 settings! {
+    ADVICE: Launcher, Switch, "off",
+        "Whether a job that writes a trace (NMAD_TRACE) says at its end which setting would have made it \
+         faster, and by how much",
+        "to tune a program";
     CC: Compiler, Form("COMMAND"), "cc", "The C compiler that mpicc calls, with arguments if wanted", "";
     CHUNK: Session, Size { least: 4096 }, "1048576",
         "How much of a large message a rail is given at once, in bytes",

@@ -1,8 +1,8 @@
 /* Partition, matrix and halo of miniFE's problem (P5 section 3.2).
  *
  * The partition is irregular: boxes are halved again and again, along one of their two longest edges as the seed says.
- * Ranks have as many rows as others, but neighbours and surfaces differ, and so do messages and bytes (P5 figures 10
- * and 11). Nodes on the surface of the brick have given values; their columns are moved to the right-hand side, which
+ * Ranks have as many rows as others unless `--imbalance` says how uneven they are; neighbours and surfaces differ in any
+ * case, and so do messages and bytes (P5 figures 10 and 11). Nodes on the surface of the brick have given values; their columns are moved to the right-hand side, which
  * keeps the matrix symmetric. */
 #include "brick.h"
 #include <stdlib.h>
@@ -43,6 +43,13 @@ static struct box halo_of(const struct box *own, int nodes) {
   return overlap_of(&halo, &all);
 }
 
+/* The share of rows of the ranks from `first` on, `count` of them, in parts of that of an even one. It grows evenly from
+ * rank to rank: the first one has as much less than the mean as the last one has more. */
+static double weight(int first, int count) {
+  double middle = first + (count - 1) / 2.0;
+  return count * (1 + settings.imbalance / 100.0 * (2 * middle / (size - 1) - 1));
+}
+
 /* Gives the ranks from `first` on, `count` of them, their boxes. */
 static void divide(struct box box, int first, int count, struct box *boxes) {
   int longest = 0, second, lower = count / 2, cut;
@@ -57,8 +64,8 @@ static void divide(struct box box, int first, int count, struct box *boxes) {
   for (int axis = 0; axis < 3; axis++)
     if (axis != longest && width(&box, axis) > width(&box, second)) second = axis;
   if (mixed(settings.seed, (unsigned)first, (unsigned)count) % 2 && width(&box, second) >= count) longest = second;
-  cut = width(&box, longest) * lower / count;
-  if (cut == 0) refuse("the brick has too few elements for so many ranks");
+  cut = (int)(width(&box, longest) * weight(first, lower) / weight(first, count) + 0.5);
+  if (cut == 0 || cut == width(&box, longest)) refuse("the brick has too few elements for so many ranks");
   box.high[longest] = upper.low[longest] = box.low[longest] + cut;
   divide(box, first, lower, boxes);
   divide(upper, first + lower, count - lower, boxes);

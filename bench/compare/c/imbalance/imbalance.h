@@ -16,7 +16,7 @@
 #include "common.h"
 #include <stddef.h>
 
-enum { ITERATIONS_MAX = 4096 };
+enum { ITERATIONS_MAX = 4096, IMBALANCE_MAX = 90 };
 
 /* What one job measures, in this order. */
 struct cell {
@@ -41,6 +41,8 @@ struct settings {
   /* OpenMP threads that send in the variant `parallel`. */
   int threads;
   unsigned long long seed;
+  /* By how many percent the rank with the most rows of miniFE's matrix has more than the mean. */
+  int imbalance;
 };
 
 /* A message between this rank and another one; its memory holds whole doubles. */

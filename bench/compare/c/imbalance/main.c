@@ -20,7 +20,7 @@
 enum { CELLS = 1024 };
 
 const char *const program = "imbalance";
-struct settings settings = {4000, 100, 64 << 10, 1, 1};
+struct settings settings = {4000, 100, 64 << 10, 1, 1, 0};
 
 static struct cell cells[CELLS];
 static int cell_count;
@@ -124,6 +124,7 @@ static const char *read_words(int count, char **words) {
     else if (!strcmp(words[i], "--fragment")) settings.fragment = strtoull(next, NULL, 10);
     else if (!strcmp(words[i], "--threads")) settings.threads = atoi(next);
     else if (!strcmp(words[i], "--seed")) settings.seed = strtoull(next, NULL, 10);
+    else if (!strcmp(words[i], "--imbalance")) settings.imbalance = atoi(next);
     else if (!strcmp(words[i], "--pin")) pin();
   }
   return path;
@@ -137,10 +138,11 @@ int main(int count, char **words) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (!path || size < 2) refuse("usage: --cells FILE [--calculation US] [--iterations N] [--fragment BYTES] "
-                                "[--threads N] [--seed N] [--pin], with two ranks or more");
+                                "[--threads N] [--seed N] [--imbalance PERCENT] [--pin], with two ranks or more");
   if (provided < level) refuse("the library was built without MPI_THREAD_MULTIPLE");
   if (settings.iterations < 1 || settings.iterations > ITERATIONS_MAX) refuse("1 to 4096 iterations are measured");
   if (settings.fragment == 0 || settings.threads < 1) refuse("a fragment has a byte, and one thread sends, at least");
+  if (settings.imbalance < 0 || settings.imbalance > IMBALANCE_MAX) refuse("rows are uneven by 0 to 90 percent");
   read_cells(path);
   introduce();
   for (int i = 0; i < cell_count; i++) measure(&cells[i]);

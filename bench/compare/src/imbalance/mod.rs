@@ -42,6 +42,8 @@ pub struct ImbalanceRequest {
     pub threads: u32,
     /// From which lengths of messages and partitions are drawn.
     pub seed: u64,
+    /// By how many percent the rank with the most rows of miniFE's matrix has more than the mean.
+    pub imbalance: u32,
     /// Times that everybody has a turn at everything.
     pub rounds: u32,
     /// How long a job may be silent.
@@ -148,6 +150,7 @@ impl ImbalanceRequest {
             ("--fragment", self.fragment),
             ("--threads", threads),
             ("--seed", self.seed),
+            ("--imbalance", self.imbalance.into()),
         ] {
             words.extend([OsString::from(name), value.to_string().into()]);
         }

@@ -21,6 +21,8 @@ Examples:
   nmad bench imbalance --place node2,hosts4-4+2.8 --variant plain,parallel,fragments --svg pictures
                                             several places; P5's figures from what was measured
   nmad bench imbalance --program minife,minife-overlap --elements 40 --place hosts8
+  nmad bench imbalance --program minife --elements 64 --imbalance 30 --variant plain,both
+                                            uneven rows: 30 % more on the last rank, 30 % less on the first
   nmad bench imbalance --program flood --degree 1 --size 1KiB,16KiB --messages 4096
                                             memory and time of messages that nobody has asked for
 
@@ -84,6 +86,11 @@ pub(crate) struct ImbalanceArgs {
     /// From which lengths and partitions are drawn
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Percent by which the rank with the most rows of minife's matrix has more than the mean; the rank
+    /// with the fewest has as much less
+    #[arg(long, value_name = "PERCENT", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=90))]
+    imbalance: u32,
     /// Times that everybody has a turn [default: 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=99))]
     rounds: Option<u32>,
@@ -136,6 +143,7 @@ impl ImbalanceArgs {
             fragment: self.fragment.max(1) as u64,
             threads: self.threads,
             seed: self.seed,
+            imbalance: self.imbalance,
             rounds: self.rounds.unwrap_or(rounds),
             silence: self.beside.silence(),
         })

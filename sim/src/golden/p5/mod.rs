@@ -11,12 +11,14 @@ mod mesh;
 mod minife;
 mod phase;
 mod spots;
+mod timeline;
 mod toys;
 mod wide;
 
 pub use minife::{limits, limits_picture, patterns, patterns_picture, scaling, scaling_picture};
 pub use phase::Letter;
 pub use spots::spots;
+pub use timeline::{timelines, timelines_picture};
 pub use toys::{remedies, remedies_picture, shares, sizes, sizes_picture};
 pub use wide::{Wide, wide};
 
@@ -79,22 +81,24 @@ struct Network {
     default_max: usize,
     /// The highest one that takes effect.
     highest_max: usize,
+    /// What a host of the paper's library keeps for each peer's unexpected messages, in bytes.
+    credit: u64,
 }
 
 impl Network {
     /// How engines are configured: the paper's library has memory for unexpected messages of its own
-    /// ([`PEER_CREDIT`]), the library that of its default.
+    /// ([`Network::credit`]), the library that of its default.
     fn config(&self, policy: Policy) -> Config {
         let default = Config::default();
-        let credit = if policy.eager_max.is_some() { PEER_CREDIT } else { default.credit };
+        let credit = if policy.eager_max.is_some() { self.credit } else { default.credit };
         // What MAD-MPI sets.
         let early = if policy.eager_max.is_some() { 0 } else { default.credit };
         Config { strategy: "auto".into(), eager_max: policy.eager_max, credit, early, ..default }
     }
 }
 
-/// What a host of the paper keeps for each peer's unexpected messages, in bytes. Assumed: as long as the
-/// longest message, so that pieces of several of those run out of it, as the paper says (section 6.3).
+/// [`Network::credit`] of both networks. Assumed: as long as the longest message, so that pieces of several
+/// of those run out of it, as the paper says (section 6.3).
 const PEER_CREDIT: u64 = 8 << 20;
 
 /// "The eager-limit on our platform cannot be pushed beyond 128Kb" (section 4.1), although 256 KB are set;
@@ -105,6 +109,7 @@ const INFINIBAND: Network = Network {
     low_max: 64 << 10,
     default_max: 128 << 10,
     highest_max: 128 << 10,
+    credit: PEER_CREDIT,
 };
 /// 256 KB unless set (figure 6), 512 KB at most (section 6.2).
 const TEN_GIGABIT: Network = Network {
@@ -113,4 +118,5 @@ const TEN_GIGABIT: Network = Network {
     low_max: 256 << 10,
     default_max: 256 << 10,
     highest_max: 512 << 10,
+    credit: PEER_CREDIT,
 };

@@ -11,33 +11,44 @@
 //! of MPI, and takes no lock of the file system.
 #![deny(unsafe_code)]
 
+pub mod access;
+pub mod asking;
 pub mod backing;
 pub mod cache;
 pub mod disk;
 pub mod fault;
+pub mod handover;
 pub mod hints;
+pub mod layout;
 pub mod list;
 #[allow(unsafe_code)]
 mod memory;
 pub mod merge;
+pub mod near;
 pub mod owner;
 mod page;
 pub mod piece;
 pub mod plan;
 pub mod regions;
 pub mod request;
+pub mod serving;
 pub mod store;
 pub mod system;
 
+pub use access::{Kind, Way};
+pub use asking::Asking;
 pub use backing::Backing;
 pub use cache::Cache;
 pub use disk::{Disk, Opening};
 pub use fault::{Cause, Fault};
 pub use hints::Hints;
-pub use memory::joined;
+pub use layout::Layout;
+pub use memory::{Kept, joined};
+pub use near::Near;
 pub use owner::Owner;
 pub use piece::{Piece, Pieces};
 pub use regions::{Part, Regions};
 pub use request::{Answer, Ask, Request};
+pub use serving::{Desk, Reply, Serving};
 pub use store::Store;
 pub use system::System;

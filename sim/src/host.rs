@@ -3,6 +3,7 @@
 
 mod accesses;
 mod deaths;
+mod filing;
 mod lean;
 mod look;
 mod threads;
@@ -10,6 +11,7 @@ mod threads;
 use crate::buffer::Buffer;
 use crate::cores::{Core, Meanwhile, Node};
 use crate::exposed::{Landing, Windows};
+use crate::files::Files;
 use crate::network::{Shared, lock};
 use crate::oracle::Objection;
 use crate::oracle::delivery::DeliveryOracle;
@@ -44,6 +46,10 @@ enum Mode {
     Computing(u64),
     /// Until everything that was asked of a host is complete.
     Landing(Landing),
+    /// Until its task is done.
+    Filing,
+    /// Until all threads of the application are there.
+    Meeting(usize),
     /// Until it has the lock of a host.
     Locking(usize, RequestId),
     Done,
@@ -78,6 +84,10 @@ pub struct Host {
     unpackings: BTreeMap<usize, Unpacking>,
     /// None: no host exposes memory.
     windows: Option<Windows>,
+    /// None: no host has files.
+    files: Option<Files>,
+    /// How many threads have come to a step at which they meet.
+    met: BTreeMap<usize, usize>,
     spin_ns: u64,
     /// The networks that its rails are on.
     fabrics: Vec<usize>,
@@ -125,6 +135,8 @@ impl Host {
             packings: BTreeMap::new(),
             unpackings: BTreeMap::new(),
             windows: None,
+            files: None,
+            met: BTreeMap::new(),
             spin_ns: 1_000,
             fabrics: scenario.rails[id].clone(),
             looked: 0,
@@ -163,7 +175,7 @@ impl Host {
             let moved = self.look() || (!self.looks_on() && self.turn(urgent));
             self.engine.setup().waits(urgent);
             self.book_intruder(plan, oracle)?;
-            let moved = self.serve() || moved;
+            let moved = self.serve() | self.serve_files() | moved;
             again = self.collect(oracle)? | acted | moved;
             active |= again;
             if !again || self.computes() {
@@ -245,6 +257,8 @@ impl Host {
                 }
                 &Mode::Probing(op) => self.probe(plan, op)?,
                 Mode::Landing(_) => self.land(plan, oracle)?,
+                Mode::Filing => self.filed(plan, oracle)?,
+                &Mode::Meeting(number) => self.has_met(number),
                 &Mode::Locking(target, request) => self.is_locked(target, request)?,
                 Mode::Computing(_) | Mode::Done => false,
             };
@@ -288,6 +302,9 @@ impl Host {
                 Some(End::Cancelled) => self.post(*second, plan, oracle)?,
                 _ => drop(self.ends.insert(*second, End::Otherwise)),
             },
+            Step::File(_) | Step::Meet(_) => {
+                return Ok(self.file_step(step, plan, oracle).unwrap_or(Mode::Ready));
+            }
             step => return Ok(self.access_step(step, plan, oracle).unwrap_or(Mode::Ready)),
         }
         Ok(Mode::Ready)
@@ -435,7 +452,9 @@ impl Host {
         self.engine.discard_closed();
         while let Some(completion) = self.engine.next_completion() {
             any = true;
-            if self.windows.as_mut().is_some_and(|windows| windows.ended(&completion)) {
+            if self.windows.as_mut().is_some_and(|windows| windows.ended(&completion))
+                || self.files.as_mut().is_some_and(|files| files.ended(&completion))
+            {
                 continue;
             }
             self.end(&completion, oracle)?;

@@ -40,6 +40,8 @@ pub struct Report {
     pub bytes: u64,
     /// Accesses to memory of other hosts.
     pub accesses: u64,
+    /// Tasks of hosts with files: accesses, and what they do together.
+    pub tasks: u64,
     /// The traffic on the wires.
     pub traffic: Traffic,
     /// Virtual time at the end, in nanoseconds.
@@ -83,6 +85,7 @@ fn run_seed_noting(seed: u64, options: &Options) -> (Report, BTreeSet<(usize, u6
         messages,
         bytes,
         accesses: world.accesses(),
+        tasks: world.tasks(),
         traffic: network.traffic,
         virtual_ns: world.now(),
         violation: text.map(|text| Violation { at: world.now(), text }),

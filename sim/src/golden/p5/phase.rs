@@ -131,6 +131,8 @@ fn ran(network: &Network, policy: Policy, plan: Plan) -> World {
         outages: Vec::new(),
         deaths: Deaths::None,
         dying: Vec::new(),
+        no_faults: true,
+        has_files: false,
         takes_turns: false,
         canary: None,
         wires: Vec::new(),

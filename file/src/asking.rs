@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::layout::Layout;
 use crate::memory::Kept;
 use crate::piece::Pieces;
-use crate::request::{self, ANSWER, Answer, Ask, DATA, INLINE, Request, answer_tag, data_tag};
+use crate::request::{self, ANSWER, Answer, Ask, DATA, INLINE, Request, answer_tag, read_tag, written_tag};
 use crate::serving::Reply;
 use nmad_engine::{Error, Outcome, Segments};
 use std::collections::{BTreeSet, VecDeque};
@@ -294,7 +294,7 @@ fn ask_there<A: Asking>(file: &Arc<A>, owner: i32, part: &Part) -> Result<Asked<
     let is_write = part.kind == request::Kind::Write;
     let answer = Kept::new(vec![0; ANSWER]);
     let answered = file.receive(owner, answer_tag(id), answer.segments())?;
-    let filled = if is_read { Some(file.receive(owner, data_tag(id), part.memory.clone())?) } else { None };
+    let filled = if is_read { Some(file.receive(owner, read_tag(id), part.memory.clone())?) } else { None };
     let mut bytes = request::encode(id, part.kind, &part.pieces, part.of);
     let is_far = is_write && part.memory.len() > INLINE;
     if is_write && !is_far {
@@ -303,7 +303,7 @@ fn ask_there<A: Asking>(file: &Arc<A>, owner: i32, part: &Part) -> Result<Asked<
     let bytes = Kept::new(bytes);
     let sent = file.send(owner, Channel::Requests, bytes.segments())?;
     let far = match is_far {
-        true => Some(file.send(owner, Channel::Tag(data_tag(id)), part.memory.clone())?),
+        true => Some(file.send(owner, Channel::Tag(written_tag(id)), part.memory.clone())?),
         false => None,
     };
     let file = file.clone();

@@ -16,6 +16,8 @@ pub const INLINE: u64 = 16 << 10;
 pub const DATA: u64 = 1 << 20;
 /// Flag of the tags of answers; other messages of the file have smaller tags.
 const ANSWERS: u64 = 1 << 40;
+/// Flag of the tags of data of writes. Two processes that are owners may ask each other under one number.
+const WRITTEN: u64 = 1 << 41;
 /// Bytes of a list for each byte of data, at most.
 const LIST_MAX: u64 = 32;
 
@@ -81,9 +83,14 @@ pub fn answer_tag(id: u32) -> u64 {
     ANSWERS | u64::from(id) << 1
 }
 
-/// The tag of data that do not travel in a request or an answer.
-pub fn data_tag(id: u32) -> u64 {
+/// The tag of the data of a read, which follow the answer.
+pub fn read_tag(id: u32) -> u64 {
     answer_tag(id) | 1
+}
+
+/// The tag of data of a write that do not travel in the request.
+pub fn written_tag(id: u32) -> u64 {
+    WRITTEN | u64::from(id)
 }
 
 const WRITE: u8 = 1;

@@ -4,7 +4,7 @@
 use crate::backing::Backing;
 use crate::memory::Kept;
 use crate::owner::Owner;
-use crate::request::{self, Answer, Ask, Head, Request, answer_tag, data_tag};
+use crate::request::{self, Answer, Ask, Head, Request, answer_tag, read_tag, written_tag};
 use nmad_engine::{Claim, Claims, Context, PeerId, Port, RequestId, Source, Tag, TagMatch};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -222,7 +222,7 @@ impl<F: Owned> Serving<F> {
             };
             send(answer_tag(id), answer.encode());
             if is_read {
-                send(data_tag(id), if let Answer::Done { data, .. } = answer { data } else { Vec::new() });
+                send(read_tag(id), if let Answer::Done { data, .. } = answer { data } else { Vec::new() });
             }
         }
     }
@@ -269,7 +269,7 @@ impl Coming {
             return Step::Complete(head);
         }
         let memory = Kept::new(vec![0; head.far as usize]);
-        let tag = TagMatch::Exact(Tag(data_tag(head.id)));
+        let tag = TagMatch::Exact(Tag(written_tag(head.id)));
         let request = port.receive((Source::Peer(PeerId(process)), file.context(), tag), memory.segments());
         Coming { name, process, request, memory, head: Some(head) }.advance(port, file)
     }

@@ -65,6 +65,7 @@ fn run_seed_noting(seed: u64, options: &Options) -> (Report, BTreeSet<(usize, u6
     let mut lines: Vec<String> = Vec::new();
     if options.explain {
         lines.extend(scenario.to_string().lines().map(String::from));
+        lines.extend(plan.files.as_ref().map(ToString::to_string));
     }
     let mut world = World::new(scenario, plan, options.explain);
     let result = catch_unwind(AssertUnwindSafe(|| world.run()));

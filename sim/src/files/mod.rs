@@ -127,22 +127,7 @@ impl Files {
         let file = self.files[task.file].clone();
         let doing: Pin<Box<dyn Future<Output = Ended>>> = match &task.what {
             What::Access(access) => Box::pin(access_file(file, access.clone())),
-            &What::Barrier => Box::pin(async move {
-                release(&file).await;
-                let met = handover::Together::meet(&Here(&file)).await;
-                release(&file).await;
-                met.map(|()| Vec::new())
-            }),
-            &What::Sync => {
-                Box::pin(async move { handover::hand_over(&Here(&file)).await.map(|()| Vec::new()) })
-            }
-            &What::Atomic(is_atomic) => Box::pin(async move {
-                let changed = handover::change(&Here(&file), || file.lay_out(is_atomic)).await;
-                changed.map(|()| Vec::new())
-            }),
-            &What::Size(size) => Box::pin(async move {
-                handover::by_one(&Here(&file), || file.set_size(size)).await.map(|()| Vec::new())
-            }),
+            what => Box::pin(act_together(file, what.clone())),
         };
         self.doing.insert(thread, (number, doing));
     }
@@ -273,6 +258,21 @@ async fn release(file: &Arc<File>) {
     if file.canary != Some(Canary::Remembers) {
         near::release(&Here(file)).await;
     }
+}
+
+/// What all processes do, in a call that communicates.
+async fn act_together(file: Arc<File>, what: What) -> Ended {
+    release(&file).await;
+    let here = Here(&file);
+    let done = match what {
+        What::Access(_) => Ok(()),
+        What::Barrier => handover::Together::meet(&here).await,
+        What::Sync => handover::hand_over(&here).await,
+        What::Atomic(is_atomic) => handover::change(&here, || file.lay_out(is_atomic)).await,
+        What::Size(size) => handover::by_one(&here, || file.set_size(size)).await,
+    };
+    release(&file).await;
+    done.map(|()| Vec::new())
 }
 
 async fn access_file(file: Arc<File>, access: Access) -> Ended {

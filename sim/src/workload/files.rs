@@ -7,8 +7,10 @@
 
 use super::Step;
 use super::act::Author;
+use crate::files::system::PAGE;
 use crate::rng::Rng;
 use crate::scenario::Scenario;
+use nmad_file::hints::Switch;
 use nmad_file::layout::Reason;
 use nmad_file::{Hints, Kind, Layout, Piece, Pieces};
 use std::fmt;
@@ -27,6 +29,9 @@ const LOOSE: u64 = 15;
 /// Of a hundred runs this number have a server that has no space for a while.
 const FULL: u64 = 12;
 
+/// Hints that are told of a run.
+const TOLD: [&str; 4] = ["cb_nodes", "cb_buffer_size", "nmad_indep_rw", "nmad_buffer_size"];
+
 /// What is the same for all hosts and files of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Stage {
@@ -42,12 +47,12 @@ impl Stage {
     /// The layout of a file in a mode.
     pub fn layout(&self, is_atomic: bool) -> Layout {
         let reason = Reason { is_atomic, is_coherent: self.is_coherent, writes: true };
-        Layout::new(&self.hints, crate::files::system::PAGE, &self.nodes, &reason)
+        Layout::new(&self.hints, PAGE, &self.nodes, &reason)
     }
 
     /// Whether one host may have all go by owners.
     pub fn may_change(&self) -> bool {
-        self.hints.alone() == nmad_file::hints::Switch::Automatic
+        self.hints.alone() == Switch::Automatic
     }
 }
 
@@ -156,6 +161,26 @@ struct Phase {
     file: usize,
     what: What,
     is_loose: bool,
+}
+
+impl fmt::Display for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Stage { hints, nodes, is_coherent } = &self.stage;
+        let way = match hints.alone() {
+            Switch::Automatic => "automatic",
+            Switch::Enable => "owners",
+            Switch::Disable => "direct",
+        };
+        let told = hints.told(PAGE, nodes, way);
+        let told = told.iter().filter(|(key, _)| TOLD.contains(key));
+        let told: Vec<String> = told.map(|(key, value)| format!("{key} {value}")).collect();
+        let sees = if *is_coherent { "see each other's writes at once" } else { "keep pages" };
+        write!(f, "  {} files of about {} B; hosts {sees}; {}", self.full.len(), self.len, told.join(", "))?;
+        let full = self.full.iter().enumerate().filter_map(|(file, full)| full.map(|full| (file, full)));
+        full.into_iter().try_for_each(|(file, (from, count))| {
+            write!(f, "; the server refuses {count} writes to file {file} after {from}")
+        })
+    }
 }
 
 impl Script {

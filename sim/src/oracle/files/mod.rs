@@ -307,14 +307,22 @@ impl Book {
             Writer::Write(place) => place,
         };
         let done = &self.accesses[place];
-        let reports = |step: &&Together| !matches!(step.what, What::Barrier) && Book::is_before(done, step);
-        let reported =
-            self.together.values().find(reports).filter(|step| step.end.iter().all(Option::is_some));
-        !done.has_failed
-            && match reported {
-                Some(step) => !step.has_failed,
-                None => done.refused == refused,
+        if done.has_failed {
+            return false;
+        }
+        // A synchronisation that fails may be about a write that was under way, too.
+        for (number, step) in &self.together {
+            if matches!(step.what, What::Barrier) || self.is_behind(*number, done.host, done.begin) {
+                continue;
             }
+            if step.has_failed {
+                return false;
+            }
+            if Book::is_before(done, step) && step.end.iter().all(Option::is_some) {
+                return true;
+            }
+        }
+        done.refused == refused
     }
 
     /// All that may have written to a place, the writes that have begun.

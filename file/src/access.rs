@@ -2,7 +2,7 @@
 //!
 //! Where processes see each other's writes at once, they access a file directly until one of them writes so
 //! many short pieces that owners, which join them with those of other processes, are predicted to be faster.
-//! That process sets a word that all see, and until the next hand-over all go by owners. A process that was
+//! That process sets a word that all see ([`Word`]), and until the next hand-over all go by owners. A process that was
 //! writing directly looks at the word again after its system call; if it is set, owners write the same data
 //! again, since their pages may be older.
 
@@ -18,6 +18,48 @@ use std::sync::Arc;
 const MANY: u64 = 64;
 /// Owners must be faster by this factor: longer accesses that follow are slower by owners.
 const FACTOR: u64 = 2;
+
+/// A word that all processes of a file see, at first 0. It says how accesses of one process go where that may
+/// change.
+pub trait Word {
+    /// Its value.
+    fn load(&self) -> u64;
+    /// Changes it in one step: what it was before.
+    fn change(&self, to: impl FnMut(u64) -> u64) -> u64;
+
+    /// Whether accesses go by owners.
+    fn has_owners(&self) -> bool {
+        self.load() != DIRECTLY
+    }
+
+    /// Whether owners keep data in memory.
+    fn keeps(&self) -> bool {
+        self.load() == BY_OWNERS
+    }
+
+    /// Has accesses go by owners; whether they did already.
+    fn prefer_owners(&self) -> bool {
+        self.change(|_| BY_OWNERS) != DIRECTLY
+    }
+
+    /// Owners keep nothing from now on, so that accesses may go directly when all have written what they have.
+    fn begin_to_close(&self) {
+        self.change(|was| if was == BY_OWNERS { CLOSING } else { was });
+    }
+
+    /// Accesses go directly, if no process has preferred owners in the meantime.
+    fn close(&self) {
+        self.change(|was| if was == CLOSING { DIRECTLY } else { was });
+    }
+}
+
+/// Each process makes system calls of its own. A request of a thread that has seen the word before is done at
+/// once and not kept.
+const DIRECTLY: u64 = 0;
+/// All go by owners.
+const BY_OWNERS: u64 = 1;
+/// All go by owners, who keep nothing.
+const CLOSING: u64 = 2;
 
 /// Whether data go to the file or come from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -26,6 +26,8 @@ pub struct Cache {
     unit: u64,
     /// Reads of at least this many bytes bypass the pages.
     long: u64,
+    /// Nothing may be kept, although the bound allows it.
+    is_through: bool,
     /// The first failure of a delayed write that was not reported yet. Until then no write is delayed.
     delayed: Option<Fault>,
     /// The byte behind the last read, and how much is read from there on if the next one follows.
@@ -38,12 +40,17 @@ impl Cache {
     /// least `long` bytes go past it.
     pub fn new(unit: u64, bound: u64, long: u64) -> Cache {
         let (unit, store) = (unit.max(1), Store::default());
-        Cache { store, bound, unit, long, delayed: None, forward: u64::MAX, ahead: 0 }
+        Cache { store, bound, unit, long, is_through: false, delayed: None, forward: u64::MAX, ahead: 0 }
     }
 
     /// Sets the bytes of a region and of data that may wait. Everything was pushed and forgotten before.
     pub fn set(&mut self, unit: u64, bound: u64) {
         (self.unit, self.bound) = (unit.max(1), bound);
+    }
+
+    /// Sets whether data may be kept.
+    pub(crate) fn set_kept(&mut self, is_kept: bool) {
+        self.is_through = !is_kept;
     }
 
     /// Bytes of data that may wait.
@@ -81,7 +88,7 @@ impl Cache {
 
     /// Takes data that are written later; false: nothing is delayed, and the caller has to write them.
     pub(crate) fn keep(&mut self, pieces: &Pieces, data: &[u8]) -> bool {
-        if self.bound == 0 || self.delayed.is_some() {
+        if self.bound == 0 || self.is_through || self.delayed.is_some() {
             self.drop_pieces(pieces);
             return false;
         }
@@ -98,6 +105,14 @@ impl Cache {
     pub fn drop_pieces(&mut self, pieces: &Pieces) {
         if !self.store.is_empty() {
             pieces.list().iter().for_each(|piece| self.store.drop_piece(*piece));
+        }
+    }
+
+    /// Forgets what is known of pieces but for data that wait: a thread has written there, and what waits is of
+    /// other threads who did meanwhile.
+    pub(crate) fn forget_pieces(&mut self, pieces: &Pieces) {
+        if !self.store.is_empty() {
+            pieces.list().iter().for_each(|piece| self.store.forget_piece(*piece));
         }
     }
 
@@ -119,7 +134,7 @@ impl Cache {
         if pieces.is_empty() {
             return Ok(());
         }
-        if self.bound == 0 || pieces.len() >= self.long {
+        if self.bound == 0 || self.is_through || pieces.len() >= self.long {
             self.write_out(backing);
             out.resize(pieces.len() as usize, 0);
             return backing.read(pieces, out).map(drop);

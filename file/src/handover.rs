@@ -2,6 +2,7 @@
 //! that each sees what all have written before, and others may own the regions from now on. It is what
 //! synchronising, another size, other hints, another mode and closing have in common.
 
+use crate::access::Word;
 use crate::fault::Fault;
 
 /// A file as its processes hand it over; all call the same in the same order.
@@ -11,12 +12,16 @@ pub trait Together {
 
     /// Whether processes see each other's writes at once.
     fn is_coherent(&self) -> bool;
-    /// Whether accesses of one process may have gone by owners.
-    fn may_have_owners(&self) -> bool;
+    /// Whether accesses of one process go by owners all the time.
+    fn has_owners(&self) -> bool;
     /// Writes what short records wait in this process, and reports failures of the time before.
     fn push_near(&self) -> impl Future<Output = Result<(), Fault>>;
-    /// Returns when all processes have called it.
-    fn meet(&self) -> impl Future<Output = Result<(), Self::Error>>;
+    /// What says how accesses of one process go, if that may change.
+    fn word(&self) -> Option<&impl Word>;
+    /// Whether this is the first process.
+    fn is_first(&self) -> bool;
+    /// Returns when all processes have called it: whether one of them has given true.
+    fn meet(&self, given: bool) -> impl Future<Output = Result<bool, Self::Error>>;
     /// Tells all processes whether something has failed: the first failure is an error of all.
     fn told(&self, failed: Option<Fault>) -> impl Future<Output = Result<(), Self::Error>>;
     /// The owner here writes what waits, reports failures of the time before, and forgets what was read.
@@ -25,8 +30,6 @@ pub trait Together {
     fn flush(&self) -> impl Future<Output = Result<(), Fault>>;
     /// Forgets what this machine knows of the file.
     fn forget(&self) -> impl Future<Output = ()>;
-    /// Accesses of one process go as the layout says again; the first rank does it for all.
-    fn go_as_laid_out(&self);
 }
 
 /// Hands the file over; all processes call it.
@@ -36,19 +39,32 @@ pub trait Together {
 pub async fn hand_over<T: Together>(file: &T) -> Result<(), T::Error> {
     let near = file.push_near().await;
     let is_coherent = file.is_coherent();
-    if is_coherent && !file.may_have_owners() {
+    if is_coherent && !file.has_owners() && file.word().is_none() {
         return file.told(near.err()).await;
     }
     // What processes have asked before was answered. An owner writes also if a process is gone.
-    let together = file.meet().await;
+    let mut together = file.meet(file.word().is_some_and(Word::has_owners)).await;
+    let first = file.word().filter(|_| file.is_first());
+    let closes = matches!(together, Ok(true));
+    if closes {
+        // Other threads may go on. What they ask owners from now on is in the file when it is answered, so
+        // that later accesses may go directly.
+        first.into_iter().for_each(Word::begin_to_close);
+        together = file.meet(false).await;
+    }
     let mut handed = file.hand_over_owner().await;
     if !is_coherent {
         // The server has to have it before another node accesses it.
         handed = handed.and(file.flush().await);
     }
-    file.go_as_laid_out();
-    together?;
-    file.told(near.and(handed).err()).await?;
+    let told = match together {
+        Ok(_) => file.told(near.and(handed).err()).await,
+        Err(lost) => Err(lost),
+    };
+    if closes {
+        first.into_iter().for_each(Word::close);
+    }
+    told?;
     forget(file).await
 }
 
@@ -62,7 +78,7 @@ pub async fn forget<T: Together>(file: &T) -> Result<(), T::Error> {
         return Ok(());
     }
     file.forget().await;
-    file.meet().await
+    file.meet(false).await.map(drop)
 }
 
 /// Puts another layout in force; all processes call it, with the same.
@@ -73,7 +89,7 @@ pub async fn change<T: Together>(file: &T, lay_out: impl FnOnce()) -> Result<(),
     let handed = hand_over(file).await;
     lay_out();
     // No process accesses the file before all know the owners.
-    file.meet().await?;
+    file.meet(false).await?;
     handed
 }
 

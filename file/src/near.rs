@@ -104,9 +104,9 @@ impl Near {
         is_short && self.cache.bound() > 0
     }
 
-    /// Forgets what is known of pieces, which were written past it.
+    /// Forgets what is known of pieces, which were written past it. What waits came during that write.
     fn forget(&mut self, pieces: &Pieces) {
-        self.cache.drop_pieces(pieces);
+        self.cache.forget_pieces(pieces);
         self.end = None;
     }
 

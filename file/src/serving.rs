@@ -60,6 +60,20 @@ impl Desk {
         self.owner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Does a request; `keeps` says whether data may stay in memory.
+    pub fn ask(
+        &self,
+        backing: &impl Backing,
+        keeps: impl FnOnce() -> bool,
+        from: (usize, Reply),
+        request: Request,
+    ) -> Vec<(Reply, Answer)> {
+        let mut owner = self.owner();
+        // Asked while this thread has the owner: what is kept is written by a hand-over that comes later.
+        owner.cache.set_kept(keeps());
+        owner.ask(backing, from, request)
+    }
+
     /// Does a request at once, if nothing is before it and it needs no call of the file system.
     ///
     /// # Errors
@@ -67,13 +81,16 @@ impl Desk {
     pub fn at_once(
         &self,
         backing: &impl Backing,
+        keeps: impl FnOnce() -> bool,
         (from, reply): (usize, Reply),
         request: Request,
     ) -> Result<Vec<(Reply, Answer)>, (Reply, Request)> {
         if self.waiting.load(Ordering::Acquire) == 0
             && let Ok(mut owner) = self.owner.try_lock()
+            && keeps()
             && owner.has_at_hand(from, &request)
         {
+            owner.cache.set_kept(true);
             return Ok(owner.ask(backing, (from, reply), request));
         }
         Err((reply, request))

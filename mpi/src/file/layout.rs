@@ -7,6 +7,7 @@ use crate::error::{Class, Error, Result};
 use crate::task::now;
 use newmadeleine::setting::MPI_FILE;
 use newmadeleine::tell_user;
+use nmad_file::access::Word;
 use nmad_file::handover::{self, Together};
 use nmad_file::layout::Reason;
 use nmad_file::{Disk, Fault, Hints, Layout, near};
@@ -88,16 +89,24 @@ impl Together for Here<'_> {
         self.0.is_coherent()
     }
 
-    fn may_have_owners(&self) -> bool {
-        self.0.layout().by_owners || self.0.word.is_some()
+    fn has_owners(&self) -> bool {
+        self.0.layout().by_owners
+    }
+
+    fn word(&self) -> Option<&impl Word> {
+        self.0.word.as_ref()
+    }
+
+    fn is_first(&self) -> bool {
+        self.0.rank() == 0
     }
 
     async fn push_near(&self) -> std::result::Result<(), Fault> {
         near::push(self).await
     }
 
-    async fn meet(&self) -> Result<()> {
-        self.0.together(&[0]).map(drop)
+    async fn meet(&self, given: bool) -> Result<bool> {
+        Ok(self.0.together(&[given.into()])?.iter().any(|given| *given != 0))
     }
 
     async fn told(&self, failed: Option<Fault>) -> Result<()> {
@@ -114,11 +123,5 @@ impl Together for Here<'_> {
 
     async fn forget(&self) {
         self.0.disk.forget();
-    }
-
-    fn go_as_laid_out(&self) {
-        if let Some(word) = self.0.word.as_ref().filter(|_| self.0.rank() == 0) {
-            word.set(false);
-        }
     }
 }

@@ -64,7 +64,7 @@ pub(super) fn end(world: &World, file: &File) {
 /// Does what a thread of this process asks of the owner here.
 pub(super) fn serve_here(file: &File, reply: Reply, request: Request) {
     let from = file.rank() as usize;
-    let answers = file.desk.owner().ask(&file.disk, (from, reply), request);
+    let answers = file.desk.ask(&file.disk, || file.keeps(), (from, reply), request);
     deliver(file, answers);
 }
 
@@ -131,10 +131,10 @@ fn with_each(all: &Serving<File>, failed: &[PeerId]) -> Vec<(Arc<File>, u32)> {
 /// Does what another process asks of the owner here: at once, if that takes no call of the file system.
 fn serve_there(engine: &mut Engine, asked: Asked<File>) {
     let Asked { file, from, reply, request } = asked;
-    match file.desk.at_once(&file.disk, (from, reply), request) {
+    match file.desk.at_once(&file.disk, || file.keeps(), (from, reply), request) {
         Ok(answers) => answer(engine, &file, answers),
         Err((reply, request)) => {
-            by_thread(&file, move |file| file.desk.owner().ask(&file.disk, (from, reply), request));
+            by_thread(&file, move |file| file.desk.ask(&file.disk, || file.keeps(), (from, reply), request));
         }
     }
 }

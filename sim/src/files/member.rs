@@ -7,17 +7,17 @@ use crate::rng::Rng;
 use crate::workload::files::Stage;
 use nmad_engine::packet::PeerId;
 use nmad_engine::{Context, Outcome, Segments, Source, Tag, TagMatch, To};
-use nmad_file::access::{perform, prefers_owners};
+use nmad_file::access::{Word, perform, prefers_owners};
 use nmad_file::asking::{self, Asking, Channel, Failed, Owners};
 use nmad_file::handover::Together;
 use nmad_file::near::Keeping;
 use nmad_file::serving::Owned;
-use nmad_file::{Answer, Backing, Desk, Fault, Kept, Kind, Layout, Near, Owner, Pieces, Reply, Request};
+use nmad_file::{Answer, Ask, Backing, Desk, Fault, Kept, Kind, Layout, Near, Owner, Pieces, Reply, Request};
 use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
 use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as Waking, Poll};
 
@@ -68,6 +68,20 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A word that all hosts see.
+struct Shown(Arc<AtomicU64>);
+
+impl Word for Shown {
+    fn load(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    fn change(&self, mut to: impl FnMut(u64) -> u64) -> u64 {
+        let change = |was| Some(to(was));
+        self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, change).unwrap_or_default()
+    }
+}
+
 /// A file on a host.
 pub(super) struct File {
     pub(super) number: usize,
@@ -82,7 +96,7 @@ pub(super) struct File {
     owners: Owners,
     layout: Mutex<Arc<Layout>>,
     /// Accesses of one process go by owners.
-    word: Option<Arc<AtomicBool>>,
+    word: Option<Shown>,
     /// Collective steps that were begun.
     met: AtomicU64,
     rng: Mutex<Rng>,
@@ -96,7 +110,7 @@ pub(super) struct Parts {
     pub(super) network: Shared,
     pub(super) post: Arc<Mutex<Post>>,
     pub(super) client: Client,
-    pub(super) word: Arc<AtomicBool>,
+    pub(super) word: Arc<AtomicU64>,
     pub(super) rng: Rng,
     pub(super) canary: Option<Canary>,
 }
@@ -116,7 +130,7 @@ impl File {
             near: Mutex::new(Some(Near::new(waiting))),
             owners: Owners::default(),
             layout: Mutex::new(Arc::new(layout)),
-            word: stage.is_coherent.then_some(word),
+            word: stage.is_coherent.then_some(Shown(word)),
             met: AtomicU64::new(0),
             rng: Mutex::new(rng),
             canary,
@@ -135,12 +149,24 @@ impl File {
         *lock(&self.layout) = Arc::new(layout);
     }
 
+    /// Whether the owner here keeps in memory what is asked of it now.
+    pub(super) fn keeps(&self) -> bool {
+        self.layout().by_owners || self.word.as_ref().is_some_and(Word::keeps)
+    }
+
     fn submit(&self, what: What) -> Ending {
         let mut post = lock(&self.post);
         let number = post.next;
         post.next += 1;
         post.out.push_back(Out { number, what });
         Ending { post: self.post.clone(), number }
+    }
+
+    /// A canary holds no owner.
+    pub(super) fn break_hold(&self, request: &mut Request) {
+        if self.canary == Some(Canary::Splits) && request.ask == Ask::Hold {
+            request.ask = Ask::End;
+        }
     }
 
     /// A part of a system call passes.
@@ -233,7 +259,7 @@ impl Asking for File {
     }
 
     fn goes_by_owners(&self) -> bool {
-        self.layout().by_owners || self.word.as_ref().is_some_and(|word| word.load(Ordering::Relaxed))
+        self.layout().by_owners || self.word.as_ref().is_some_and(|word| word.has_owners())
     }
 
     fn owners(&self) -> &Owners {
@@ -257,8 +283,9 @@ impl Asking for File {
         Ok(self.submit(What::Receive((from, self.context(), TagMatch::Exact(Tag(tag))), memory)))
     }
 
-    fn serve_here(self: &Arc<File>, reply: Reply, request: Request) {
-        let answers = self.desk.owner().ask(&self.client, (self.me, reply), request);
+    fn serve_here(self: &Arc<File>, reply: Reply, mut request: Request) {
+        self.break_hold(&mut request);
+        let answers = self.desk.ask(&self.client, || self.keeps(), (self.me, reply), request);
         lock(&self.post).answers.push((self.number, answers));
     }
 
@@ -335,7 +362,7 @@ impl Keeping for Here<'_> {
             && !file.layout().by_owners
             && let Some(word) = file.word.as_ref().filter(|_| file.stage.may_change())
         {
-            word.store(true, Ordering::Relaxed);
+            word.prefer_owners();
         }
         perform(file, kind, data, || file.call_system(kind, data)).await.map(|(done, _)| done)
     }
@@ -369,16 +396,24 @@ impl Together for Here<'_> {
         self.0.stage.is_coherent
     }
 
-    fn may_have_owners(&self) -> bool {
-        self.0.layout().by_owners || self.0.word.is_some()
+    fn has_owners(&self) -> bool {
+        self.0.layout().by_owners
+    }
+
+    fn word(&self) -> Option<&impl Word> {
+        self.0.word.as_ref()
+    }
+
+    fn is_first(&self) -> bool {
+        self.0.me == 0
     }
 
     async fn push_near(&self) -> Result<(), Fault> {
         nmad_file::near::push(self).await
     }
 
-    async fn meet(&self) -> Result<(), String> {
-        self.0.gather(0).await.map(drop)
+    async fn meet(&self, given: bool) -> Result<bool, String> {
+        Ok(self.0.gather(given.into()).await? != 0)
     }
 
     async fn told(&self, failed: Option<Fault>) -> Result<(), String> {
@@ -408,12 +443,6 @@ impl Together for Here<'_> {
     async fn forget(&self) {
         if self.0.canary != Some(Canary::Remembers) {
             self.0.client.forget();
-        }
-    }
-
-    fn go_as_laid_out(&self) {
-        if let Some(word) = self.0.word.as_ref().filter(|_| self.0.me == 0) {
-            word.store(false, Ordering::Relaxed);
         }
     }
 }

@@ -17,7 +17,7 @@ use nmad_file::serving::Asked;
 use nmad_file::{Answer, Ask, Backing, Kept, Kind, Reply, Request, Serving, handover, near};
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use system::{Client, Server};
@@ -30,13 +30,13 @@ pub type Ended = Result<Vec<u8>, String>;
 
 /// What all hosts share of the files of a run.
 #[derive(Clone, Default)]
-pub struct Volumes(Vec<(Arc<Mutex<Server>>, Arc<AtomicBool>)>);
+pub struct Volumes(Vec<(Arc<Mutex<Server>>, Arc<AtomicU64>)>);
 
 impl Volumes {
     /// The empty files of a run.
     pub fn new(script: &Script) -> Volumes {
         let volume = |full: &Option<(u64, u64)>| {
-            (Arc::new(Mutex::new(Server::new(*full))), Arc::new(AtomicBool::new(false)))
+            (Arc::new(Mutex::new(Server::new(*full))), Arc::new(AtomicU64::new(0)))
         };
         Volumes(script.full.iter().map(volume).collect())
     }
@@ -90,7 +90,7 @@ impl Files {
         let post: Arc<Mutex<Post>> = Arc::default();
         let mut serving = Serving::new(REQUESTS);
         let stream = |file: usize, kind: u64| Rng::of(seed, 400 + 100 * kind + 10 * me as u64 + file as u64);
-        let file = |(number, (server, word)): (usize, &(Arc<Mutex<Server>>, Arc<AtomicBool>))| {
+        let file = |(number, (server, word)): (usize, &(Arc<Mutex<Server>>, Arc<AtomicU64>))| {
             let pages = (!script.stage.is_coherent).then(|| stream(number, 0));
             let client = Client::new(server.clone(), pages);
             let (network, post, word) = (network.clone(), post.clone(), word.clone());
@@ -202,10 +202,8 @@ impl Files {
         self.tell();
         for Asked { file, from, reply, mut request } in complete {
             worked = true;
-            if file.canary == Some(Canary::Splits) && request.ask == Ask::Hold {
-                request.ask = Ask::End;
-            }
-            match file.desk.at_once(&file.client, (from, reply), request) {
+            file.break_hold(&mut request);
+            match file.desk.at_once(&file.client, || file.keeps(), (from, reply), request) {
                 Ok(answers) => self.answer(file.number, answers, engine),
                 Err((reply, request)) => {
                     file.desk.enter();
@@ -244,7 +242,7 @@ impl Files {
                 let answer = Answer::Done { end: read.unwrap_or(0), data };
                 vec![(reply, answer)]
             }
-            _ => file.desk.owner().ask(&file.client, (from, reply), request),
+            _ => file.desk.ask(&file.client, || file.keeps(), (from, reply), request),
         };
         file.desk.leave();
         self.answer(file.number, answers, engine);
@@ -266,7 +264,7 @@ async fn act_together(file: Arc<File>, what: What) -> Ended {
     let here = Here(&file);
     let done = match what {
         What::Access(_) => Ok(()),
-        What::Barrier => handover::Together::meet(&here).await,
+        What::Barrier => handover::Together::meet(&here, false).await.map(drop),
         What::Sync => handover::hand_over(&here).await,
         What::Atomic(is_atomic) => handover::change(&here, || file.lay_out(is_atomic)).await,
         What::Size(size) => handover::by_one(&here, || file.set_size(size)).await,

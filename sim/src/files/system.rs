@@ -115,7 +115,10 @@ impl Client {
         if let Some(known) = &self.known {
             let mut known = lock(known);
             known.pages.retain(|_, page| page.is_dirty);
-            known.size = None;
+            // What waits to be written is part of the file for this host.
+            if known.pages.is_empty() {
+                known.size = None;
+            }
         }
     }
 

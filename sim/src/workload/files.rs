@@ -25,7 +25,7 @@ const PHASES: u64 = 9;
 /// Accesses of a thread in a phase, at most.
 const ACCESSES: u64 = 6;
 /// Of a hundred synchronisations this number take place while other threads of the host go on.
-const LOOSE: u64 = 15;
+const LOOSE: u64 = 30;
 /// Of a hundred runs this number have a server that has no space for a while.
 const FULL: u64 = 12;
 
@@ -243,7 +243,8 @@ impl Script {
         }
         let (count, most) = match rng.below(20) {
             0..=9 => (1, self.len / 2 + 1),
-            10..=12 => (1, 600),
+            10..=11 => (1, 600),
+            12 => (65, 8),
             13..=17 => (rng.range(2, 6), self.len / 8 + 1),
             _ => (rng.range(65, 90), 12),
         };

@@ -1,11 +1,14 @@
 //! Files that several processes have open: which bytes an access touches, which process owns them, and how
 //! the file system is called.
 //!
-//! Above the engine, whose segments of memory it fills and empties, and below MAD-MPI, which sends the
-//! messages. Here are the places in a file ([`piece`]), the division of a file into regions and their
-//! owners ([`regions`]), what processes tell each other about places ([`list`]), how an owner joins the
+//! Above the engine, and below MAD-MPI and the simulator, which both run it: each says what a process has
+//! ([`Asking`], [`near::Keeping`], [`handover::Together`], [`serving::Owned`]), and the steps are here. Here
+//! are the places in a file ([`piece`]), the division of a file into regions and their owners ([`regions`]),
+//! what processes tell each other about places ([`list`]), how an owner joins the
 //! collective accesses of several processes ([`merge`]), the requests of accesses of one process
-//! ([`request`]) and their owner ([`owner`]), the data in memory of a process ([`cache`], [`store`]), the
+//! ([`request`]), who asks ([`asking`]), who serves them ([`serving`]) and their owner ([`owner`]), the way of
+//! such an access ([`access`]), short records that wait ([`near`]), what all do together ([`handover`]), who
+//! owns what ([`layout`]), the data in memory of a process ([`cache`], [`store`]), the
 //! ways that an access may go and their predicted costs ([`plan`]), the hints of programs about that
 //! ([`hints`]), and the system calls ([`disk`]) with their errors ([`fault`]). It knows no type and no handle
 //! of MPI, and takes no lock of the file system.

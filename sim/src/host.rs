@@ -3,6 +3,7 @@
 
 mod accesses;
 mod deaths;
+mod ends;
 mod filing;
 mod lean;
 mod look;
@@ -23,7 +24,7 @@ pub(crate) use lean::Lean;
 use nmad_engine::packet::{PeerId, RequestId};
 use nmad_engine::transfer::driver::Driver;
 use nmad_engine::{
-    Caller, Completion, Context, Engine, Envelope, Error, Instant, Packing, Segments, Source, Submitted, Tag,
+    Caller, Completion, Context, Engine, Envelope, Instant, Packing, Segments, Source, Submitted, Tag,
     TagMatch, Unpacking, pump,
 };
 use std::collections::BTreeMap;
@@ -433,70 +434,6 @@ impl Host {
             && from.is_none_or(|from| envelope.peer.0 as usize == from)
             && tag.is_none_or(|tag| envelope.tag.0 == tag);
         if right { Ok(true) } else { Err(format!("h{} probed op {op} and found {envelope:?}", self.id)) }
-    }
-
-    /// Takes what has ended and shows it to the oracle; whether there was any.
-    fn collect(&mut self, oracle: &mut DeliveryOracle) -> Result<bool, Objection> {
-        let mut any = false;
-        for request in core::mem::take(&mut self.untold) {
-            match (self.engine.take(request), self.engine.has_ended(request)) {
-                (Some(result), _) => {
-                    any = true;
-                    self.end(&Completion { request, result }, oracle)?;
-                }
-                // Still under way, or not to be reported yet; one that was reported has no such name.
-                (None, Some(_)) => self.untold.push(request),
-                (None, None) => {}
-            }
-        }
-        self.engine.discard_closed();
-        while let Some(completion) = self.engine.next_completion() {
-            any = true;
-            if self.windows.as_mut().is_some_and(|windows| windows.ended(&completion))
-                || self.files.as_mut().is_some_and(|files| files.ended(&completion))
-            {
-                continue;
-            }
-            self.end(&completion, oracle)?;
-        }
-        while let Some(notice) = self.engine.next_notice() {
-            self.note(&[24, u64::from(notice.peer.0)], || format!("notice: {}", notice.text));
-        }
-        Ok(any)
-    }
-
-    fn end(&mut self, completion: &Completion, oracle: &mut DeliveryOracle) -> Result<(), Objection> {
-        let at = lock(&self.network).local_ns(self.id);
-        let op = self.ops.remove(&completion.request);
-        let text = match completion.result {
-            Ok(envelope) => (22, envelope.len),
-            Err(_) => (23, 0),
-        };
-        self.note(&[text.0, op.unwrap_or(0) as u64, text.1], || match (op, completion.result) {
-            (Some(op), Ok(e)) => format!("op {op} ends: {} B, peer h{}, seq {}", e.len, e.peer.0, e.seq),
-            (Some(op), Err(error)) => format!("op {op} ends: {error}"),
-            (None, _) => format!("{completion:?} of an unknown request"),
-        });
-        let network = lock(&self.network);
-        let index = oracle.ended(self.id, at, completion, &*network)?;
-        drop(network);
-        self.consumed(oracle, index);
-        if let Some(op) = op {
-            self.requests.remove(&op);
-            let cancelled = completion.result == Err(Error::Cancelled);
-            self.ends.insert(op, if cancelled { End::Cancelled } else { End::Otherwise });
-        }
-        Ok(())
-    }
-
-    /// Tells the oracle of the wires that a message is kept no longer.
-    fn consumed(&self, oracle: &DeliveryOracle, index: usize) {
-        let entry = &oracle.ledger.entries[index];
-        let (ledger::What::Recv { .. }, Some(send)) = (entry.what, entry.partner) else { return };
-        let message = &oracle.ledger.entries[send];
-        if let ledger::What::Send { context, seq: Some(seq), .. } = message.what {
-            lock(&self.network).oracle.consumed(message.host, self.id, context, seq);
-        }
     }
 
     fn note(&self, facts: &[u64], text: impl FnOnce() -> String) {

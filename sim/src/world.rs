@@ -350,6 +350,7 @@ impl World {
         let network = lock(&self.network);
         let open = self.delivery.ledger.open().filter(|entry| !network.doing[entry.host].dead);
         let mut texts: Vec<String> = open.map(ToString::to_string).collect();
+        texts.extend(self.plan.files.iter().flat_map(|script| self.delivery.files.open(script)));
         let more = texts.len().saturating_sub(6);
         texts.truncate(6);
         if more > 0 {

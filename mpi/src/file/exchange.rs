@@ -12,9 +12,10 @@
 use super::transfer::Transfer;
 use super::wire::{Counted, Side, Wire};
 use super::{File, Kind, error_of, lock};
-use crate::comm::{Ends, Kept, decode, encode};
+use crate::comm::{Ends, decode, encode};
 use crate::error::{Class, Error, Result};
 use newmadeleine::Segments;
+use nmad_file::Kept;
 use nmad_file::{Part, Pieces, Regions, joined, list, merge};
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;

@@ -236,7 +236,8 @@ impl Files {
         }
         let Some(Job { file, from, reply, request }) = self.jobs.pop_front() else { return false };
         let answers = match request.ask {
-            Ask::Read(ref pieces) if file.canary == Some(Canary::Overlooks) => {
+            // The last request of an access has to release the owner.
+            Ask::Read(ref pieces) if file.canary == Some(Canary::Overlooks) && !request.part.releases => {
                 let mut data = vec![0; pieces.len() as usize];
                 let read = file.client.read(pieces, &mut data);
                 let answer = Answer::Done { end: read.unwrap_or(0), data };

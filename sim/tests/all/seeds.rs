@@ -53,6 +53,21 @@ fn each_host_may_die_at_each_message() {
 }
 
 #[test]
+fn shared_files_are_consistent() {
+    let files = Options { files: true, ..Options::default() };
+    clean(1..=30, &Options { no_faults: true, ..files.clone() }, "--files --no-faults");
+    clean(31..=60, &files, "--files");
+    clean(61..=80, &Options { lossy: true, ..files.clone() }, "--files --lossy");
+    clean(81..=110, &Options { outages: true, ..files.clone() }, "--files --outages");
+    clean(111..=125, &Options { threads: Some(4), ..files.clone() }, "--files --threads 4");
+    let run = |seed| run_seed(seed, &Options { explain: true, ..files.clone() });
+    let has = |word: &str| (1..=30).any(|seed| run(seed).lines.iter().any(|line| line.contains(word)));
+    for word in ["sets the atomic mode to true", "no space left", "keep pages", "nmad_indep_rw automatic"] {
+        assert!(has(word), "in no run: {word}");
+    }
+}
+
+#[test]
 fn puts_are_there_when_an_unlock_is_answered() {
     clean(301..=420, &Options { no_faults: true, ..Options::default() }, "--no-faults");
 }

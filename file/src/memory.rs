@@ -45,6 +45,13 @@ pub(crate) fn room(memory: &Segments, offset: u64, len: u64, count: usize) -> Ve
     rest.iter().take(count).map(slice).collect()
 }
 
+/// Memory that is contiguous, to be written; none: it is not.
+pub(crate) fn whole(memory: &Segments) -> Option<&mut [u8]> {
+    let bytes = memory.contiguous()?;
+    // SAFETY: as in `room`; the slice that may only be read is not used any more.
+    Some(unsafe { std::slice::from_raw_parts_mut(bytes.as_ptr().cast_mut(), bytes.len()) })
+}
+
 /// Bytes as memory of an access that ends before the caller uses them otherwise.
 pub(crate) fn lent(bytes: &mut [u8]) -> Segments {
     // SAFETY: the promise of the callers, all in this crate: they keep the bytes until a system call that

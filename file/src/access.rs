@@ -2,12 +2,13 @@
 //!
 //! Where processes see each other's writes at once, they access a file directly until one of them writes so
 //! many short pieces that owners, which join them with those of other processes, are predicted to be faster.
-//! That process sets a word that all see ([`Word`]), and until the next hand-over all go by owners. A process that was
-//! writing directly looks at the word again after its system call; if it is set, owners write the same data
-//! again, since their pages may be older.
+//! That process sets a word that all see ([`Word`]), and until the next hand-over all go by owners. A process
+//! that was writing directly looks at the word again after its system call; if it is set, owners write the
+//! same data again, since their pages may be older.
 
 use crate::asking::{self, Asking};
 use crate::fault::Fault;
+use crate::layout::Kind;
 use crate::piece::Pieces;
 use crate::plan::{self, Load};
 use crate::request;
@@ -42,7 +43,8 @@ pub trait Word {
         self.change(|_| BY_OWNERS) != DIRECTLY
     }
 
-    /// Owners keep nothing from now on, so that accesses may go directly when all have written what they have.
+    /// Owners keep nothing from now on, so that accesses may go directly when all have written what they
+    /// have.
     fn begin_to_close(&self) {
         self.change(|was| if was == BY_OWNERS { CLOSING } else { was });
     }
@@ -60,15 +62,6 @@ const DIRECTLY: u64 = 0;
 const BY_OWNERS: u64 = 1;
 /// All go by owners, who keep nothing.
 const CLOSING: u64 = 2;
-
-/// Whether data go to the file or come from it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// They come from the file.
-    Read,
-    /// They go there.
-    Write,
-}
 
 /// Who calls the file system for an access of one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

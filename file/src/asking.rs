@@ -3,9 +3,8 @@
 //! If an owner dies, the next one owns its regions, and unanswered requests are sent there again. Data that
 //! the dead owner had not written are lost; processes that notice its death are told ([`Asking::is_gone`]).
 
-use crate::access::Kind;
 use crate::fault::Fault;
-use crate::layout::Layout;
+use crate::layout::{Kind, Layout};
 use crate::memory::Kept;
 use crate::piece::Pieces;
 use crate::request::{self, ANSWER, Answer, Ask, DATA, INLINE, Request, answer_tag, read_tag, written_tag};

@@ -108,8 +108,8 @@ impl Cache {
         }
     }
 
-    /// Forgets what is known of pieces but for data that wait: a thread has written there, and what waits is of
-    /// other threads who did meanwhile.
+    /// Forgets what is known of pieces but for data that wait: a thread has written there, and what waits is
+    /// of other threads, which came meanwhile.
     pub(crate) fn forget_pieces(&mut self, pieces: &Pieces) {
         if !self.store.is_empty() {
             pieces.list().iter().for_each(|piece| self.store.forget_piece(*piece));

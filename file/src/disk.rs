@@ -248,8 +248,8 @@ impl Disk {
     /// # Errors
     /// The system refuses it.
     pub fn read(&self, pieces: &Pieces, memory: &Segments, gap: u64) -> Result<u64, Fault> {
-        if let ([piece], Some(bytes)) = (pieces.list(), whole(memory)) {
-            return self.read_one(piece.offset, bytes);
+        if let ([piece], Some(mut bytes)) = (pieces.list(), whole(memory)) {
+            return self.read_one(piece.offset, &mut bytes);
         }
         let mut place = Place { index: 0, inside: 0, done: 0 };
         let mut dropped = Vec::new();

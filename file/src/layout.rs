@@ -4,6 +4,15 @@
 use crate::hints::{Hints, Switch};
 use crate::regions::Regions;
 
+/// Whether data go to the file or come from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// They come from the file.
+    Read,
+    /// They go there.
+    Write,
+}
+
 /// A layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {

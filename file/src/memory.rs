@@ -46,10 +46,14 @@ pub(crate) fn room(memory: &Segments, offset: u64, len: u64, count: usize) -> Ve
 }
 
 /// Memory that is contiguous, to be written; none: it is not.
-pub(crate) fn whole(memory: &Segments) -> Option<&mut [u8]> {
-    let bytes = memory.contiguous()?;
-    // SAFETY: as in `room`; the slice that may only be read is not used any more.
-    Some(unsafe { std::slice::from_raw_parts_mut(bytes.as_ptr().cast_mut(), bytes.len()) })
+pub(crate) fn whole(memory: &Segments) -> Option<IoSliceMut<'_>> {
+    let mut pieces = memory.iter();
+    let only = pieces.next()?;
+    if pieces.next().is_some() {
+        return None;
+    }
+    // SAFETY: as in `room`.
+    Some(IoSliceMut::new(unsafe { std::slice::from_raw_parts_mut(only.start, only.len) }))
 }
 
 /// Bytes as memory of an access that ends before the caller uses them otherwise.

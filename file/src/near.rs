@@ -6,9 +6,9 @@
 //! delayed data and forgets data that it has read ([`settle`]) when it communicates, before and afterwards. A
 //! read that follows a message then finds all writes that preceded the message.
 
-use crate::access::Kind;
 use crate::cache::Cache;
 use crate::fault::Fault;
+use crate::layout::Kind;
 use crate::piece::Pieces;
 use nmad_engine::Segments;
 use std::borrow::Cow;

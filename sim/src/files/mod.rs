@@ -28,6 +28,9 @@ const REQUEST_NS: u64 = 40_000;
 /// How a task has ended: what a read has found, as many bytes as it says that it has read.
 pub type Ended = Result<Vec<u8>, String>;
 
+/// A task that goes on.
+type Doing = Pin<Box<dyn Future<Output = Ended>>>;
+
 /// What all hosts share of the files of a run.
 #[derive(Clone, Default)]
 pub struct Volumes(Vec<(Arc<Mutex<Server>>, Arc<AtomicU64>)>);
@@ -76,7 +79,7 @@ pub struct Files {
     /// When the first job is done.
     done_at: u64,
     /// By thread: its task.
-    doing: BTreeMap<usize, (Number, Pin<Box<dyn Future<Output = Ended>>>)>,
+    doing: BTreeMap<usize, (Number, Doing)>,
 }
 
 impl Files {
@@ -125,7 +128,7 @@ impl Files {
     /// A thread begins a task.
     pub fn begin(&mut self, thread: usize, number: Number, task: &Task) {
         let file = self.files[task.file].clone();
-        let doing: Pin<Box<dyn Future<Output = Ended>>> = match &task.what {
+        let doing: Doing = match &task.what {
             What::Access(access) => Box::pin(access_file(file, access.clone())),
             what => Box::pin(act_together(file, what.clone())),
         };

@@ -2,8 +2,8 @@
 //!
 //! Which write a read has found at a place is known. What follows from it and from the times of accesses is
 //! drawn as a graph of what precedes what: the write precedes the read; another write to that place that
-//! precedes the read precedes the write, too; one that follows the write follows the read. A circle means that
-//! there is no order.
+//! precedes the read precedes the write, too; one that follows the write follows the read. A circle means
+//! that there is no order.
 
 use super::{Book, Done, Objection, What, Writer};
 use nmad_file::Kind;
@@ -74,17 +74,13 @@ fn phase(book: &Book, mode: usize) -> Result<(), Objection> {
     if !is_plain || book.together.values().any(|step| step.refused.1 > 0) {
         return Ok(());
     }
+    order(&inside, &found(book, &inside)?)
+}
+
+/// What the reads of a phase have found.
+fn found(book: &Book, inside: &[(usize, &Done)]) -> Result<BTreeSet<Found>, Objection> {
     let node: BTreeMap<usize, usize> =
         inside.iter().enumerate().map(|(node, (place, _))| (*place, node + 1)).collect();
-    let mut graph = Graph::new(inside.len() + 1);
-    for (one, (_, first)) in inside.iter().enumerate() {
-        graph.add(0, one + 1);
-        for (two, (_, second)) in inside.iter().enumerate() {
-            if first.end.is_some_and(|end| end < second.begin) {
-                graph.add(one + 1, two + 1);
-            }
-        }
-    }
     let mut all = BTreeSet::new();
     for (place, read) in inside.iter().filter(|(_, done)| done.access.kind == Kind::Read) {
         book.runs(read.access.pieces.list(), &read.found, |at, number| {
@@ -99,9 +95,23 @@ fn phase(book: &Book, mode: usize) -> Result<(), Objection> {
             Ok(())
         })?;
     }
+    Ok(all)
+}
+
+/// Looks for an order.
+fn order(inside: &[(usize, &Done)], all: &BTreeSet<Found>) -> Result<(), Objection> {
+    let mut graph = Graph::new(inside.len() + 1);
+    for (one, (_, first)) in inside.iter().enumerate() {
+        graph.add(0, one + 1);
+        for (two, (_, second)) in inside.iter().enumerate() {
+            if first.end.is_some_and(|end| end < second.begin) {
+                graph.add(one + 1, two + 1);
+            }
+        }
+    }
     loop {
         let mut has_grown = false;
-        for Found { read, write, others, at } in &all {
+        for Found { read, write, others, at } in all {
             has_grown |= graph.add(*write, *read);
             for other in others {
                 if graph.has(*write, *other) && graph.has(*other, *read) {
@@ -110,7 +120,8 @@ fn phase(book: &Book, mode: usize) -> Result<(), Objection> {
                         node => format!("what task {} has written", inside[node - 1].1.number),
                     };
                     return Err(format!(
-                        "in atomic mode task {} finds at byte {at} {}, and {} follows that and precedes the read",
+                        "in atomic mode task {} finds at byte {at} {}, and {} follows that and \
+                         precedes the read",
                         inside[*read - 1].1.number,
                         number(*write),
                         number(*other)

@@ -26,6 +26,8 @@ pub struct Cache {
     unit: u64,
     /// Reads of at least this many bytes bypass the pages.
     long: u64,
+    /// Nothing may be kept, although the bound allows it.
+    is_through: bool,
     /// The first failure of a delayed write that was not reported yet. Until then no write is delayed.
     delayed: Option<Fault>,
     /// The byte behind the last read, and how much is read from there on if the next one follows.
@@ -38,12 +40,17 @@ impl Cache {
     /// least `long` bytes go past it.
     pub fn new(unit: u64, bound: u64, long: u64) -> Cache {
         let (unit, store) = (unit.max(1), Store::default());
-        Cache { store, bound, unit, long, delayed: None, forward: u64::MAX, ahead: 0 }
+        Cache { store, bound, unit, long, is_through: false, delayed: None, forward: u64::MAX, ahead: 0 }
     }
 
     /// Sets the bytes of a region and of data that may wait. Everything was pushed and forgotten before.
     pub fn set(&mut self, unit: u64, bound: u64) {
         (self.unit, self.bound) = (unit.max(1), bound);
+    }
+
+    /// Sets whether data may be kept.
+    pub(crate) fn set_kept(&mut self, is_kept: bool) {
+        self.is_through = !is_kept;
     }
 
     /// Bytes of data that may wait.
@@ -69,22 +76,43 @@ impl Cache {
     /// # Errors
     /// Nothing is delayed, and the file system refuses them.
     pub fn write(&mut self, backing: &impl Backing, pieces: &Pieces, data: &[u8]) -> Result<(), Fault> {
-        if self.bound == 0 || self.delayed.is_some() {
-            self.drop_pieces(pieces);
+        if !self.keep(pieces, data) {
             return backing.write(pieces, data);
         }
-        each(pieces, data, |piece, data| self.store.write(piece.offset, data));
-        if self.store.unwritten() > self.bound {
+        if self.is_full() {
             // These data come from many calls: the next `push` reports the failure.
             self.write_out(backing);
         }
         Ok(())
     }
 
+    /// Takes data that are written later; false: nothing is delayed, and the caller has to write them.
+    pub(crate) fn keep(&mut self, pieces: &Pieces, data: &[u8]) -> bool {
+        if self.bound == 0 || self.is_through || self.delayed.is_some() {
+            self.drop_pieces(pieces);
+            return false;
+        }
+        each(pieces, data, |piece, data| self.store.write(piece.offset, data));
+        true
+    }
+
+    /// Whether more waits than may.
+    pub(crate) fn is_full(&self) -> bool {
+        self.store.unwritten() > self.bound
+    }
+
     /// Forgets what is known of pieces, which the caller writes itself.
     pub fn drop_pieces(&mut self, pieces: &Pieces) {
         if !self.store.is_empty() {
             pieces.list().iter().for_each(|piece| self.store.drop_piece(*piece));
+        }
+    }
+
+    /// Forgets what is known of pieces but for data that wait: a thread has written there, and what waits is
+    /// of other threads, which came meanwhile.
+    pub(crate) fn forget_pieces(&mut self, pieces: &Pieces) {
+        if !self.store.is_empty() {
+            pieces.list().iter().for_each(|piece| self.store.forget_piece(*piece));
         }
     }
 
@@ -103,64 +131,95 @@ impl Cache {
     /// # Errors
     /// The file system refuses it.
     pub fn read(&mut self, backing: &impl Backing, pieces: &Pieces, out: &mut Vec<u8>) -> Result<(), Fault> {
-        let Some((begin, end)) = pieces.hull() else { return Ok(()) };
-        if self.bound == 0 || pieces.len() >= self.long {
+        if pieces.is_empty() {
+            return Ok(());
+        }
+        if self.bound == 0 || self.is_through || pieces.len() >= self.long {
             self.write_out(backing);
             out.resize(pieces.len() as usize, 0);
             return backing.read(pieces, out).map(drop);
         }
-        let is_forward = begin >= self.forward && begin - self.forward < AHEAD;
-        self.forward = end;
-        if self.read_known(pieces, out) {
+        if self.begin_read(pieces, out) {
             return Ok(());
         }
-        self.ahead = if is_forward { (2 * self.ahead).clamp(AHEAD_FIRST, AHEAD) } else { 0 };
-        self.bound_known();
-        // Pieces close to each other are read with what is between them.
-        match end - begin <= self.long {
-            true => self.fetch(backing, Piece { offset: begin, len: end - begin })?,
-            false => pieces.list().iter().try_for_each(|piece| self.fetch(backing, *piece))?,
+        // The pieces of an owner are in one region, so that one fetch is all that each of them needs.
+        for _ in 0..=pieces.count() {
+            let Some(wanted) = self.wanted(pieces) else { break };
+            let mut data = vec![0; wanted.len as usize];
+            // Bytes behind the end of the file are zeros.
+            backing.read(&Pieces::from_iter([wanted]), &mut data)?;
+            self.known(wanted, &data);
         }
-        // All bytes of the pieces are known after the fetch.
         self.read_known(pieces, out);
         Ok(())
     }
 
-    /// Reads what is missing of a piece, and what follows.
-    fn fetch(&mut self, backing: &impl Backing, piece: Piece) -> Result<(), Fault> {
-        let Some(missing) = self.store.missing(piece) else { return Ok(()) };
-        // Other regions have other owners.
-        let first = piece.offset / self.unit * self.unit;
-        let begin = missing.offset.max(first);
-        let end = (missing.end() + self.ahead).min(first.saturating_add(self.unit));
-        let mut data = vec![0; (end - begin) as usize];
-        let wanted = Pieces::from_iter([Piece { offset: begin, len: end - begin }]);
-        // Bytes behind the end of the file are zeros.
-        backing.read(&wanted, &mut data)?;
-        self.store.fill(begin, &data);
-        Ok(())
+    /// Appends the bytes of pieces if all are known. Otherwise [`Cache::wanted`] says what is missing.
+    pub(crate) fn begin_read(&mut self, pieces: &Pieces, out: &mut Vec<u8>) -> bool {
+        let Some((begin, end)) = pieces.hull() else { return true };
+        let is_forward = begin >= self.forward && begin - self.forward < AHEAD;
+        self.forward = end;
+        if self.read_known(pieces, out) {
+            return true;
+        }
+        self.ahead = if is_forward { (2 * self.ahead).clamp(AHEAD_FIRST, AHEAD) } else { 0 };
+        self.bound_known();
+        false
+    }
+
+    /// What has to be fetched next for a read, with what follows if the reads go forward; none: all is known.
+    pub(crate) fn wanted(&self, pieces: &Pieces) -> Option<Piece> {
+        let (begin, end) = pieces.hull()?;
+        let fetched = |piece: Piece| {
+            let missing = self.store.missing(piece)?;
+            // Other regions have other owners.
+            let first = piece.offset / self.unit * self.unit;
+            let begin = missing.offset.max(first);
+            let end = (missing.end() + self.ahead).min(first.saturating_add(self.unit));
+            Some(Piece { offset: begin, len: end - begin })
+        };
+        // Pieces close to each other are read with what is between them.
+        match end - begin <= self.long {
+            true => fetched(Piece { offset: begin, len: end - begin }),
+            false => pieces.list().iter().find_map(|piece| fetched(*piece)),
+        }
+    }
+
+    /// Takes bytes that were fetched.
+    pub(crate) fn known(&mut self, piece: Piece, data: &[u8]) {
+        self.store.fill(piece.offset, data);
     }
 
     /// Writes all delayed data; the next [`Cache::push`] reports a failure.
     pub fn write_out(&mut self, backing: &impl Backing) {
-        while let Some((pieces, data)) = self.store.take_unwritten(BATCH) {
-            if let Err(mut fault) = backing.write(&pieces, &data) {
-                fault.text += &format!(
-                    "; data that were to be written later, {} B in {} pieces from byte {} on, are lost",
-                    pieces.len(),
-                    pieces.count(),
-                    pieces.hull().map_or(0, |(begin, _)| begin)
-                );
-                self.store.forget();
-                self.delayed.get_or_insert(fault);
+        while let Some((pieces, data)) = self.take_waiting() {
+            if let Err(fault) = backing.write(&pieces, &data) {
+                self.lost(&pieces, fault);
             }
         }
         self.bound_known();
     }
 
+    /// Takes out delayed data, which the caller writes; none: there are no more.
+    pub(crate) fn take_waiting(&mut self) -> Option<(Pieces, Vec<u8>)> {
+        self.store.take_unwritten(BATCH)
+    }
+
+    /// Delayed data could not be written.
+    pub(crate) fn lost(&mut self, pieces: &Pieces, mut fault: Fault) {
+        fault.text += &format!(
+            "; data that were to be written later, {} B in {} pieces from byte {} on, are lost",
+            pieces.len(),
+            pieces.count(),
+            pieces.hull().map_or(0, |(begin, _)| begin)
+        );
+        self.store.forget();
+        self.delayed.get_or_insert(fault);
+    }
+
     /// Forgets what was read or written before, if it is more than what may wait: a program that only writes
     /// never reads it.
-    fn bound_known(&mut self) {
+    pub(crate) fn bound_known(&mut self) {
         if self.store.len() > self.store.unwritten() + self.bound.max(2 * self.long) {
             self.store.forget();
         }
@@ -183,6 +242,14 @@ impl Cache {
     /// Data are lost.
     pub fn push(&mut self, backing: &impl Backing) -> Result<(), Fault> {
         self.write_out(backing);
+        self.reported()
+    }
+
+    /// The first failure of a delayed write since the last call.
+    ///
+    /// # Errors
+    /// There was one.
+    pub(crate) fn reported(&mut self) -> Result<(), Fault> {
         self.delayed.take().map_or(Ok(()), Err)
     }
 

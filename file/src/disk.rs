@@ -1,7 +1,7 @@
 //! An open file: positional, vectored system calls that are repeated until everything is done.
 
 use crate::fault::Fault;
-use crate::memory::room;
+use crate::memory::{room, whole};
 use crate::piece::{Piece, Pieces};
 use crate::system::System;
 use nmad_engine::Segments;
@@ -184,6 +184,9 @@ impl Disk {
     /// # Errors
     /// The system takes not all of it.
     pub fn write(&self, pieces: &Pieces, memory: &Segments) -> Result<(), Fault> {
+        if let ([piece], Some(bytes)) = (pieces.list(), memory.contiguous()) {
+            return self.write_one(piece.offset, bytes);
+        }
         let mut done = 0;
         for &piece in pieces.list() {
             let mut rest = piece;
@@ -194,6 +197,35 @@ impl Disk {
             }
         }
         Ok(())
+    }
+
+    /// Writes contiguous bytes.
+    fn write_one(&self, mut offset: u64, bytes: &[u8]) -> Result<(), Fault> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let now = &rest[..rest.len().min(CALL as usize)];
+            match retry_on_intr(|| io::pwrite(&self.descriptor, now, offset)) {
+                Ok(0) => return Err(Fault::nothing_written(&self.path)),
+                Ok(len) => (rest, offset) = (&rest[len..], offset + len as u64),
+                Err(errno) => return Err(self.fault(errno, "write to")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads contiguous bytes: how many there were before the file ended.
+    fn read_one(&self, offset: u64, bytes: &mut [u8]) -> Result<u64, Fault> {
+        let mut done = 0;
+        while done < bytes.len() {
+            let most = (bytes.len() - done).min(CALL as usize);
+            let now = &mut bytes[done..done + most];
+            match retry_on_intr(|| io::pread(&self.descriptor, &mut *now, offset + done as u64)) {
+                Ok(0) => break,
+                Ok(len) => done += len,
+                Err(errno) => return Err(self.fault(errno, "read")),
+            }
+        }
+        Ok(done as u64)
     }
 
     fn write_some(&self, piece: Piece, memory: &Segments) -> Result<u64, Fault> {
@@ -216,6 +248,9 @@ impl Disk {
     /// # Errors
     /// The system refuses it.
     pub fn read(&self, pieces: &Pieces, memory: &Segments, gap: u64) -> Result<u64, Fault> {
+        if let ([piece], Some(mut bytes)) = (pieces.list(), whole(memory)) {
+            return self.read_one(piece.offset, &mut bytes);
+        }
         let mut place = Place { index: 0, inside: 0, done: 0 };
         let mut dropped = Vec::new();
         while place.index < pieces.count() {

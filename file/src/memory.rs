@@ -2,6 +2,30 @@
 
 use nmad_engine::{Segment, Segments};
 use std::io::IoSliceMut;
+use std::mem::ManuallyDrop;
+
+/// Memory that a message reads or writes until it has ended. If it is dropped before, it is leaked and not
+/// freed.
+pub struct Kept(ManuallyDrop<Vec<u8>>);
+
+impl Kept {
+    /// These bytes.
+    pub fn new(bytes: Vec<u8>) -> Kept {
+        Kept(ManuallyDrop::new(bytes))
+    }
+
+    /// The memory, for one message.
+    pub fn segments(&self) -> Segments {
+        // SAFETY: the bytes are not moved, freed or used before `release`, which follows the end of the
+        // message.
+        unsafe { Segments::from_raw(self.0.as_ptr().cast_mut(), self.0.len()) }
+    }
+
+    /// Returns the bytes; all messages with them must have ended.
+    pub fn release(self) -> Vec<u8> {
+        ManuallyDrop::into_inner(self.0)
+    }
+}
 
 /// The memory of several parts, one after the other.
 pub fn joined<'a>(parts: impl IntoIterator<Item = &'a Segments>) -> Segments {
@@ -19,6 +43,17 @@ pub(crate) fn room(memory: &Segments, offset: u64, len: u64, count: usize) -> Ve
         IoSliceMut::new(unsafe { std::slice::from_raw_parts_mut(piece.start, piece.len) })
     };
     rest.iter().take(count).map(slice).collect()
+}
+
+/// Memory that is contiguous, to be written; none: it is not.
+pub(crate) fn whole(memory: &Segments) -> Option<IoSliceMut<'_>> {
+    let mut pieces = memory.iter();
+    let only = pieces.next()?;
+    if pieces.next().is_some() {
+        return None;
+    }
+    // SAFETY: as in `room`.
+    Some(IoSliceMut::new(unsafe { std::slice::from_raw_parts_mut(only.start, only.len) }))
 }
 
 /// Bytes as memory of an access that ends before the caller uses them otherwise.

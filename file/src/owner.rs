@@ -16,8 +16,8 @@ const LONG: u64 = 256 << 10;
 pub struct Owner<T> {
     /// The data of its regions in memory.
     pub cache: Cache,
-    /// The process that holds the owner ([`Ask::Hold`]); requests of others wait.
-    held: Option<usize>,
+    /// The access that holds the owner ([`Ask::Hold`]), and its process; requests of other accesses wait.
+    held: Option<(usize, u32)>,
     waiting: VecDeque<(usize, T, Request)>,
 }
 
@@ -29,7 +29,8 @@ impl<T> Owner<T> {
 
     /// Whether a request can be served without a call of the file system, and at once.
     pub fn has_at_hand(&self, from: usize, request: &Request) -> bool {
-        let is_free = self.held.is_none_or(|holder| holder == from) && self.waiting.is_empty();
+        let is_free =
+            self.held.is_none_or(|holder| holder == (from, request.part.access)) && self.waiting.is_empty();
         is_free
             && match &request.ask {
                 Ask::Write(pieces, _) => self.cache.has_room(pieces),
@@ -53,7 +54,7 @@ impl<T> Owner<T> {
     /// A process has died: drops its requests, and serves the requests that waited for it.
     pub fn lost(&mut self, backing: &impl Backing, from: usize) -> Vec<(T, Answer)> {
         self.waiting.retain(|(process, ..)| *process != from);
-        if self.held == Some(from) {
+        if self.held.is_some_and(|(process, _)| process == from) {
             self.held = None;
         }
         self.serve(backing)
@@ -64,8 +65,11 @@ impl<T> Owner<T> {
         let mut answers = Vec::new();
         while let Some(next) = self.next() {
             let Some((from, token, request)) = self.waiting.remove(next) else { break };
-            let answer = self.done(backing, request.ask, from);
-            if request.releases {
+            if request.ask == Ask::Hold {
+                self.held = Some((from, request.part.access));
+            }
+            let answer = self.done(backing, request.ask);
+            if request.part.releases {
                 self.held = None;
             }
             answers.push((token, answer.unwrap_or_else(Answer::Failed)));
@@ -77,11 +81,15 @@ impl<T> Owner<T> {
     fn next(&self) -> Option<usize> {
         match self.held {
             None => (!self.waiting.is_empty()).then_some(0),
-            Some(holder) => self.waiting.iter().position(|(from, ..)| *from == holder),
+            Some(holder) => {
+                let is_of_it =
+                    |(from, _, request): &(usize, T, Request)| holder == (*from, request.part.access);
+                self.waiting.iter().position(is_of_it)
+            }
         }
     }
 
-    fn done(&mut self, backing: &impl Backing, ask: Ask, from: usize) -> Result<Answer, Fault> {
+    fn done(&mut self, backing: &impl Backing, ask: Ask) -> Result<Answer, Fault> {
         let mut data = Vec::new();
         match ask {
             Ask::Write(pieces, data) => {
@@ -89,10 +97,7 @@ impl<T> Owner<T> {
                 // A writer does not need to know where the file ends.
                 return Ok(Answer::Done { end: 0, data: Vec::new() });
             }
-            Ask::Hold => {
-                self.held = Some(from);
-                return Ok(Answer::Done { end: 0, data });
-            }
+            Ask::Hold => return Ok(Answer::Done { end: 0, data }),
             Ask::Read(pieces) => self.cache.read(backing, &pieces, &mut data)?,
             Ask::End => {}
         }

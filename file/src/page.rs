@@ -119,6 +119,11 @@ impl Page {
         self.unwritten = Marks([0; WORDS]);
     }
 
+    /// Forgets bytes of the file, but not those that have to be written.
+    pub(crate) fn forget_range(&mut self, begin: usize, end: usize) {
+        words(begin, end).for_each(|(word, mask)| self.known.0[word] &= !mask | self.unwritten.0[word]);
+    }
+
     /// Forgets bytes, also those that have to be written.
     pub(crate) fn drop_range(&mut self, begin: usize, end: usize) {
         self.known.clear(begin, end);

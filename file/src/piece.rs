@@ -19,14 +19,17 @@ impl Piece {
 /// The pieces of an access. Neighbours are one piece, and no piece is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pieces {
-    list: Vec<Piece>,
+    /// The only one, so that it needs no memory of its own.
+    one: Option<Piece>,
+    /// All, if there are several.
+    many: Vec<Piece>,
     len: u64,
 }
 
 impl Pieces {
     /// Bytes of ascending pieces before the end of a file of this length.
     pub fn inside(&self, end: u64) -> u64 {
-        self.list.iter().map(|piece| end.saturating_sub(piece.offset).min(piece.len)).sum()
+        self.list().iter().map(|piece| end.saturating_sub(piece.offset).min(piece.len)).sum()
     }
 
     /// Adds bytes at the end.
@@ -35,15 +38,19 @@ impl Pieces {
             return;
         }
         self.len += piece.len;
-        match self.list.last_mut() {
+        match self.many.last_mut().or(self.one.as_mut()) {
             Some(last) if last.end() == piece.offset => last.len += piece.len,
-            _ => self.list.push(piece),
+            Some(_) => {
+                self.many.extend(self.one.take());
+                self.many.push(piece);
+            }
+            None => self.one = Some(piece),
         }
     }
 
     /// All pieces.
     pub fn list(&self) -> &[Piece] {
-        &self.list
+        if self.many.is_empty() { self.one.as_slice() } else { &self.many }
     }
 
     /// Bytes of all pieces.
@@ -58,21 +65,21 @@ impl Pieces {
 
     /// Number of pieces.
     pub fn count(&self) -> usize {
-        self.list.len()
+        self.list().len()
     }
 
     /// The first byte, and the byte behind the last one.
     pub fn hull(&self) -> Option<(u64, u64)> {
-        let first = self.list.iter().map(|piece| piece.offset).min()?;
-        let end = self.list.iter().map(|piece| piece.end()).max()?;
+        let first = self.list().iter().map(|piece| piece.offset).min()?;
+        let end = self.list().iter().map(|piece| piece.end()).max()?;
         Some((first, end))
     }
 
     /// Divides them into runs of which each ascends.
     pub fn ascending(&self) -> Vec<Pieces> {
         let mut runs: Vec<Pieces> = Vec::new();
-        for piece in &self.list {
-            let ascends = |last: &Pieces| last.list.last().is_some_and(|last| last.end() <= piece.offset);
+        for piece in self.list() {
+            let ascends = |last: &Pieces| last.list().last().is_some_and(|last| last.end() <= piece.offset);
             match runs.last_mut().filter(|last| ascends(last)) {
                 Some(last) => last.push(*piece),
                 None => runs.push(Pieces::from_iter([*piece])),
@@ -84,7 +91,7 @@ impl Pieces {
     /// Divides them into parts of at most `most` bytes, in their order.
     pub fn chunks(&self, most: u64) -> Vec<Pieces> {
         let mut chunks: Vec<Pieces> = Vec::new();
-        for piece in &self.list {
+        for piece in self.list() {
             let mut rest = *piece;
             while rest.len > 0 {
                 let room = chunks.last().map_or(0, |last| most - last.len);
@@ -107,14 +114,14 @@ impl Pieces {
         if self.is_ascending() {
             return false;
         }
-        let mut list = self.list.clone();
+        let mut list = self.many.clone();
         list.sort_unstable_by_key(|piece| piece.offset);
         list.windows(2).any(|pair| pair[0].end() > pair[1].offset)
     }
 
     /// Whether each piece begins behind the one before it.
     pub fn is_ascending(&self) -> bool {
-        self.list.windows(2).all(|pair| pair[0].end() <= pair[1].offset)
+        self.list().windows(2).all(|pair| pair[0].end() <= pair[1].offset)
     }
 }
 

@@ -5,7 +5,7 @@ use crate::list;
 use crate::piece::Pieces;
 
 /// Bytes of a request before its list of places.
-const HEAD: usize = 24;
+const HEAD: usize = 28;
 /// Bytes of an answer before its words.
 const ANSWER_HEAD: usize = 16;
 /// Bytes of an answer at most; the words of an error are cut off there.
@@ -14,6 +14,10 @@ pub const ANSWER: usize = 512;
 pub const INLINE: u64 = 16 << 10;
 /// Bytes of the data of one request at most.
 pub const DATA: u64 = 1 << 20;
+/// Flag of the tags of answers; other messages of the file have smaller tags.
+const ANSWERS: u64 = 1 << 40;
+/// Flag of the tags of data of writes. Two processes that are owners may ask each other under one number.
+const WRITTEN: u64 = 1 << 41;
 /// Bytes of a list for each byte of data, at most.
 const LIST_MAX: u64 = 32;
 
@@ -24,7 +28,7 @@ pub enum Ask {
     Write(Pieces, Vec<u8>),
     /// The bytes of places of one region.
     Read(Pieces),
-    /// To serve only this process until it sends a request that releases the owner.
+    /// To serve only this access until a request of it releases the owner.
     Hold,
     /// Where the file ends.
     End,
@@ -35,7 +39,16 @@ pub enum Ask {
 pub struct Request {
     /// The operation.
     pub ask: Ask,
-    /// Afterwards the owner serves other processes again ([`Ask::Hold`]).
+    /// What it is a part of.
+    pub part: Part,
+}
+
+/// The part of an access that a request is. Threads of one process have accesses under way at the same time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Part {
+    /// The number of an access that holds the owner ([`Ask::Hold`]); 0: it does not.
+    pub access: u32,
+    /// Afterwards the owner serves other accesses again.
     pub releases: bool,
 }
 
@@ -65,6 +78,21 @@ pub struct Head {
     pub far: u64,
 }
 
+/// The tag of the answer to a request.
+pub fn answer_tag(id: u32) -> u64 {
+    ANSWERS | u64::from(id) << 1
+}
+
+/// The tag of the data of a read, which follow the answer.
+pub fn read_tag(id: u32) -> u64 {
+    answer_tag(id) | 1
+}
+
+/// The tag of data of a write that do not travel in the request.
+pub fn written_tag(id: u32) -> u64 {
+    WRITTEN | u64::from(id)
+}
+
 const WRITE: u8 = 1;
 const READ: u8 = 2;
 const HOLD: u8 = 3;
@@ -72,12 +100,13 @@ const END: u8 = 4;
 
 /// The bytes of a request for places in one region; data of up to [`INLINE`] bytes are appended by the
 /// caller.
-pub fn encode(id: u32, (kind, pieces): (Kind, &Pieces), releases: bool) -> Vec<u8> {
+pub fn encode(id: u32, kind: Kind, pieces: &Pieces, part: Part) -> Vec<u8> {
     let list = list::encode(pieces);
-    let mut bytes = vec![kind as u8, u8::from(releases), 0, 0];
+    let mut bytes = vec![kind as u8, u8::from(part.releases), 0, 0];
     bytes.extend(id.to_le_bytes());
     bytes.extend((list.len() as u64).to_le_bytes());
     bytes.extend(pieces.len().to_le_bytes());
+    bytes.extend(part.access.to_le_bytes());
     bytes.extend(list);
     bytes
 }
@@ -99,7 +128,8 @@ pub enum Kind {
 pub fn decode(bytes: &[u8]) -> Option<Head> {
     let (head, rest) = bytes.split_first_chunk::<HEAD>()?;
     let [list_len, len] = [8, 16].map(|at| number(&head[at..at + 8]));
-    let id = u32::from_le_bytes(*head[4..].first_chunk()?);
+    let [id, access] =
+        [4, 24].map(|at| head[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes)));
     if len > DATA || list_len > len.saturating_mul(LIST_MAX) {
         return None;
     }
@@ -117,7 +147,8 @@ pub fn decode(bytes: &[u8]) -> Option<Head> {
         END => Ask::End,
         _ => return None,
     };
-    Some(Head { id, request: Request { ask, releases: head[1] != 0 }, far })
+    let part = Part { access, releases: head[1] != 0 };
+    Some(Head { id, request: Request { ask, part }, far })
 }
 
 fn number(bytes: &[u8]) -> u64 {
@@ -160,16 +191,17 @@ mod tests {
 
     #[test]
     fn requests_and_answers_survive() {
-        let mut bytes = encode(7, (Kind::Write, &pieces()), true);
+        let part = Part { access: 5, releases: true };
+        let mut bytes = encode(7, Kind::Write, &pieces(), part);
         assert_eq!(decode(&bytes), None, "the data are missing");
         bytes.extend(b"abcdef");
         let ask = Ask::Write(pieces(), b"abcdef".to_vec());
-        assert_eq!(decode(&bytes), Some(Head { id: 7, request: Request { ask, releases: true }, far: 0 }));
+        assert_eq!(decode(&bytes), Some(Head { id: 7, request: Request { ask, part }, far: 0 }));
         let long: Pieces = [Piece { offset: 5, len: INLINE + 1 }].into_iter().collect();
-        let far = decode(&encode(1, (Kind::Write, &long), false)).unwrap();
+        let far = decode(&encode(1, Kind::Write, &long, Part::default())).unwrap();
         assert_eq!((far.far, far.request.ask), (INLINE + 1, Ask::Write(long, Vec::new())));
         for (kind, ask) in [(Kind::Hold, Ask::Hold), (Kind::End, Ask::End)] {
-            let bytes = encode(9, (kind, &Pieces::default()), false);
+            let bytes = encode(9, kind, &Pieces::default(), Part::default());
             assert_eq!(decode(&bytes).unwrap().request.ask, ask);
         }
         for answer in [

@@ -128,6 +128,15 @@ impl Store {
         }
     }
 
+    /// Forgets the bytes of a piece but for those that have to be written.
+    pub fn forget_piece(&mut self, piece: Piece) {
+        for (number, begin, end) in parts(piece.offset, piece.len) {
+            if let Some(page) = self.pages.get_mut(&number) {
+                page.forget_range(begin, end);
+            }
+        }
+    }
+
     /// Forgets the pages of which all was written.
     pub fn forget(&mut self) {
         if self.unwritten == 0 {
@@ -149,6 +158,7 @@ mod tests {
         Fill(u64, u64),
         Take(u64),
         Drop(u64, u64),
+        ForgetPiece(u64, u64),
         Forget,
     }
 
@@ -158,7 +168,8 @@ mod tests {
             4 => (at.clone(), 1_u64..300, 1_u8..255).prop_map(|(at, len, fill)| Change::Write(at, len, fill)),
             2 => (at.clone(), len.clone()).prop_map(|(at, len)| Change::Fill(at, len)),
             1 => (1_u64..5000).prop_map(Change::Take),
-            1 => (at, len).prop_map(|(at, len)| Change::Drop(at, len)),
+            1 => (at.clone(), len.clone()).prop_map(|(at, len)| Change::Drop(at, len)),
+            1 => (at, len).prop_map(|(at, len)| Change::ForgetPiece(at, len)),
             1 => Just(Change::Forget),
         ]
     }
@@ -200,6 +211,15 @@ mod tests {
                         store.drop_piece(Piece { offset: at, len });
                         let range = at as usize..(at + len) as usize;
                         seen[range.clone()].copy_from_slice(&file[range]);
+                    }
+                    Change::ForgetPiece(at, len) => {
+                        // What waits stays.
+                        store.forget_piece(Piece { offset: at, len });
+                        for at in (at..at + len).filter(|at| seen[*at as usize] != file[*at as usize]) {
+                            let mut out = Vec::new();
+                            let is_known = store.read(Piece { offset: at, len: 1 }, &mut out);
+                            prop_assert!(is_known && out[0] == seen[at as usize]);
+                        }
                     }
                     Change::Forget => store.forget(),
                 }

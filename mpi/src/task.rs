@@ -13,7 +13,7 @@ use crate::world::{World, world};
 use newmadeleine::RequestId;
 use newmadeleine::engine::Engine;
 use newmadeleine::progress::{self, Outcome, Patience, Service};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::task::{Context, Poll, Waker};
@@ -259,6 +259,11 @@ impl<F: Future<Output = Result<Status>> + Send> Work for Async<F> {
 /// # Errors
 /// The future's own.
 pub(crate) fn block_on<R: Send>(future: impl Future<Output = Result<R>> + Send) -> Result<R> {
+    let mut future = pin!(future);
+    // Much has ended when it is looked at first, and then needs no memory.
+    if let Poll::Ready(answer) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        return answer;
+    }
     let world = world()?;
     let mut answer = None;
     let mut work = Async::new(async {
@@ -269,6 +274,16 @@ pub(crate) fn block_on<R: Send>(future: impl Future<Output = Result<R>> + Send) 
     drop(work);
     ended.answer()?;
     answer.ok_or_else(|| crate::Class::INTERN.error("a future that ended has no answer"))
+}
+
+/// The answer of a future that waits in its calls, so that it has ended when it is looked at first.
+pub(crate) fn now<R>(future: impl Future<Output = R>) -> R {
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(answer) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            return answer;
+        }
+    }
 }
 
 /// The end of a request of the engine's.

@@ -14,14 +14,13 @@ pub mod frame;
 pub mod locks;
 pub mod origin;
 pub mod place;
-mod port;
 mod reaching;
 mod serving;
 pub mod target;
 
 pub use base::Base;
+pub use nmad_engine::{Claims, Outcome, Port};
 pub use origin::{Asking, Element, Failure, Flying, Operation, Origin, To};
 pub use place::Place;
-pub use port::{Claims, Outcome, Port};
 pub use reaching::Reaching;
 pub use target::{Exposed, Fault, Operator, Target};

@@ -9,9 +9,9 @@
 use crate::base::{lent, lent_mut};
 use crate::frame::{Frame, Kind, answer_tag, data_tag};
 use crate::place::Place;
-use crate::port::{Outcome, Port};
 use crate::reaching::Reaching;
 use crate::target::{ACKNOWLEDGEMENT, Fault};
+use crate::{Outcome, Port};
 use nmad_engine::{Act, Context, Error, PeerId, RequestId, Segments, Source, Tag, TagMatch};
 use std::sync::{Arc, Mutex, MutexGuard};
 

@@ -2,7 +2,7 @@
 
 use crate::base::{bytes_of, lent_words};
 use crate::frame::Frame;
-use crate::port::{Claims, Port};
+use crate::{Claims, Port};
 use nmad_engine::{Claim, RequestId};
 use std::collections::VecDeque;
 

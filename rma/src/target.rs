@@ -1,11 +1,11 @@
 //! The target's side: exposed memory, and the operations on it that frames ask for. The thread that looks at
 //! the rails runs it; it submits messages and never waits.
 
+use crate::Claims;
 use crate::base::{Base, lent};
 use crate::frame::{Frame, Kind, answer_tag, data_tag};
 use crate::locks::{Locks, Ticket};
 use crate::place::Place;
-use crate::port::Claims;
 use crate::serving::{Incoming, Queue};
 use nmad_engine::{Context, PeerId, RequestId, Segments, Source, Tag, TagMatch};
 use std::collections::{BTreeMap, VecDeque};

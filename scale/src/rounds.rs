@@ -81,6 +81,8 @@ pub fn round_ns(cards: &[&'static Card], schedules: &[Schedule], order: &[Vec<us
         outages: Vec::new(),
         deaths: nmad_sim::Deaths::None,
         dying: Vec::new(),
+        no_faults: true,
+        has_files: false,
         takes_turns: false,
         canary: None,
         wires: Vec::new(),

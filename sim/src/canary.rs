@@ -22,11 +22,19 @@ pub enum Canary {
     Doubles,
     /// No strategy: hosts do not close contexts when another host has died.
     Forgets,
+    /// No strategy: owners read files and overlook what they have not written.
+    Overlooks,
+    /// No strategy: one owner of a file writes nothing when all synchronise.
+    Skips,
+    /// No strategy: hosts do not forget what they have read of a file when they communicate.
+    Remembers,
+    /// No strategy: owners do what others want between two parts of an atomic access.
+    Splits,
 }
 
 impl Canary {
     /// All of them.
-    pub const ALL: [Canary; 8] = [
+    pub const ALL: [Canary; 12] = [
         Canary::Loses,
         Canary::Starves,
         Canary::Overfills,
@@ -35,6 +43,10 @@ impl Canary {
         Canary::Unchecked,
         Canary::Doubles,
         Canary::Forgets,
+        Canary::Overlooks,
+        Canary::Skips,
+        Canary::Remembers,
+        Canary::Splits,
     ];
 
     /// The name by which it is chosen.
@@ -48,7 +60,16 @@ impl Canary {
             Canary::Unchecked => "canary-unchecked",
             Canary::Doubles => "canary-doubles",
             Canary::Forgets => "canary-forgets",
+            Canary::Overlooks => "canary-overlooks",
+            Canary::Skips => "canary-skips",
+            Canary::Remembers => "canary-remembers",
+            Canary::Splits => "canary-splits",
         }
+    }
+
+    /// Whether what is broken is in the protocol of files.
+    pub fn is_of_files(self) -> bool {
+        matches!(self, Canary::Overlooks | Canary::Skips | Canary::Remembers | Canary::Splits)
     }
 
     /// The canary of that name, with or without `canary-`.
@@ -63,7 +84,7 @@ impl Canary {
             Canary::Starves => Some(|| Box::new(Broken { canary: Canary::Starves, entries: 0 })),
             Canary::Overfills => Some(|| Box::new(Broken { canary: Canary::Overfills, entries: 0 })),
             Canary::Neglects => Some(|| Box::new(Broken { canary: Canary::Neglects, entries: 0 })),
-            Canary::Corrupts | Canary::Unchecked | Canary::Doubles | Canary::Forgets => None,
+            _ => None,
         }
     }
 }

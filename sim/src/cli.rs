@@ -27,7 +27,7 @@ pub struct Sim {
     #[arg(long, conflicts_with = "explain")]
     pub json: bool,
     /// Break something on purpose: loses, starves, overfills, neglects, corrupts, unchecked,
-    /// doubles or forgets
+    /// doubles, forgets, overlooks, skips, remembers or splits
     #[arg(long, value_name = "NAME", value_parser = canary)]
     canary: Option<Canary>,
     /// Use this strategy on all hosts instead of drawing one for each
@@ -54,6 +54,9 @@ pub struct Sim {
     /// Hosts die, and a launcher reports it: requests that need them end, all others are right
     #[arg(long, conflicts_with = "no_faults")]
     deaths: bool,
+    /// Hosts share files, which their threads read and write: all of them must be consistent
+    #[arg(long, conflicts_with_all = ["deaths", "each_death", "death"])]
+    files: bool,
     /// Run each seed once for each host and each message that it sends or gets, and let the host die there
     #[arg(long, conflicts_with_all = ["deaths", "no_faults", "outages", "explain", "threads", "lossy"])]
     each_death: bool,
@@ -64,7 +67,7 @@ pub struct Sim {
     /// Instead of seeds: the papers' figures, ours beside theirs; FIGURE is one of `--golden list`
     #[arg(long, value_name = "FIGURE", num_args = 0..=1, default_missing_value = "",
         conflicts_with_all = ["seed", "explain", "json", "canary", "strategy", "congestion", "hosts",
-            "threads", "no_faults", "lossy", "outages", "deaths", "each_death", "death"])]
+            "threads", "no_faults", "lossy", "outages", "files", "deaths", "each_death", "death"])]
     golden: Option<String>,
     /// Write the figures to sim/golden, or the tables of --scale to scale/golden, instead of printing them
     #[arg(long)]
@@ -103,6 +106,7 @@ struct Sums {
     messages: u64,
     bytes: u64,
     accesses: u64,
+    tasks: u64,
     packets: u64,
     resent: u64,
     killed: u64,
@@ -116,6 +120,7 @@ impl Sums {
         self.messages += report.messages;
         self.bytes += report.bytes;
         self.accesses += report.accesses;
+        self.tasks += report.tasks;
         self.packets += report.traffic.packets + report.traffic.chunks;
         self.resent += report.traffic.resent;
         self.killed += report.traffic.killed;
@@ -124,13 +129,14 @@ impl Sums {
 
     fn describe(&self, wall_s: f64) -> String {
         format!(
-            "{} seeds, {} runs, {} messages, {:.1} MB, {} one-sided accesses, {} packets and chunks, \
+            "{} seeds, {} runs, {} messages, {:.1} MB, {} one-sided accesses, {}{} packets and chunks, \
              {} resent, {} links killed, {:.3} s virtual, {wall_s:.1} s wall: no violation",
             self.seeds,
             self.runs,
             self.messages,
             self.bytes as f64 / 1e6,
             self.accesses,
+            if self.tasks > 0 { format!("{} tasks with files, ", self.tasks) } else { String::new() },
             self.packets,
             self.resent,
             self.killed,
@@ -146,7 +152,7 @@ impl Sim {
             return show::run(Some(figure.as_str()).filter(|name| !name.is_empty()), self.bless);
         }
         let [hosts, threads] = [self.hosts, self.threads].map(|count| count.map(usize::from));
-        let &Sim { no_faults, lossy, outages, canary, explain, congestion, .. } = self;
+        let &Sim { no_faults, lossy, outages, files, canary, explain, congestion, .. } = self;
         let strategy = self.strategy.clone();
         let deaths = match self.death {
             Some(death) => Deaths::Single(Some(death)),
@@ -160,6 +166,7 @@ impl Sim {
             lossy,
             outages,
             deaths,
+            files,
             canary,
             strategy,
             congestion,
@@ -206,6 +213,11 @@ impl Sim {
     fn check(&self) -> Result<(), String> {
         if self.canary == Some(Canary::Forgets) && !self.deaths {
             return Err("the canary 'forgets' needs hosts that die: add --deaths".into());
+        }
+        if !self.files
+            && let Some(canary) = self.canary.filter(|canary| canary.is_of_files())
+        {
+            return Err(format!("the canary '{}' needs files: add --files", canary.name()));
         }
         if self.bless {
             return Err("--bless writes figures: add --golden or --scale".into());
@@ -255,6 +267,9 @@ impl Sim {
         if self.outages {
             command += " --outages";
         }
+        if self.files {
+            command += " --files";
+        }
         if self.deaths {
             command += " --deaths";
         }
@@ -282,6 +297,7 @@ fn json(report: &Report) -> String {
         ("messages", report.messages),
         ("bytes", report.bytes),
         ("accesses", report.accesses),
+        ("tasks", report.tasks),
         ("packets", t.packets),
         ("chunks", t.chunks),
         ("wire_bytes", t.bytes),

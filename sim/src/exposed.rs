@@ -2,20 +2,15 @@
 //! runs, on the simulated host.
 
 use crate::buffer::Buffer;
-use crate::cores::Node;
-use crate::network::{Shared, lock};
+use crate::messages::{Calling, Inside, Outside, Requests};
+use crate::network::Shared;
 use crate::payload::payload;
 use crate::workload::access::{Access, CONTEXT, Number, RANGES, Touch, WORD, addend, value};
 use nmad_engine::packet::{PeerId, RequestId};
-use nmad_engine::pump::{self, Access as _};
-use nmad_engine::{
-    Caller, Claim, Completion, Context, Engine, Hints, Instant, Segments, Source, Submitted, Tag, TagMatch,
-    To,
-};
+use nmad_engine::{Completion, Context, Engine, Outcome, Segments, Tag};
 use nmad_rma::locks::{Locks, WORDS};
 use nmad_rma::{
-    self as rma, Asking, Base, Claims, Element, Exposed, Failure, Fault, Flying, Operator, Origin, Outcome,
-    Place, Port, Target,
+    self as rma, Asking, Base, Element, Exposed, Failure, Fault, Flying, Operator, Origin, Place, Target,
 };
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -26,14 +21,6 @@ use std::sync::atomic::AtomicU64;
 const FRAMES: Tag = Tag(0);
 /// The canary does every so-manieth combination twice.
 const TWICE: u32 = 7;
-
-/// A host's engine and rails, for what its application submits.
-pub struct Calling<'a> {
-    /// Both.
-    pub node: Node<'a>,
-    /// The time.
-    pub clock: &'a mut (dyn FnMut() -> Instant + 'static),
-}
 
 /// The memory that a host exposes, and what its application has asked of others.
 pub struct Windows {
@@ -80,7 +67,7 @@ impl Windows {
             memory: Memory { hosts, buffer, words, doubles },
             target: Target::new(hosts),
             origin: Origin::new(hosts),
-            requests: Requests { me, network, running: BTreeMap::new(), ended: BTreeMap::new() },
+            requests: Requests::new(me, network),
             sent: BTreeMap::new(),
             read: BTreeMap::new(),
             open: BTreeMap::new(),
@@ -339,96 +326,5 @@ impl Exposed for Memory {
     fn atomically<R>(&self, work: impl FnOnce() -> R) -> R {
         // There is one thread.
         work()
-    }
-}
-
-/// Requests of the engine that are about exposed memory.
-struct Requests {
-    me: usize,
-    network: Shared,
-    /// Whether it is a receive.
-    running: BTreeMap<RequestId, bool>,
-    ended: BTreeMap<RequestId, Outcome>,
-}
-
-impl Requests {
-    fn ended(&mut self, completion: &Completion) -> bool {
-        let Some(receives) = self.running.remove(&completion.request) else { return false };
-        if let (true, Ok(message)) = (receives, completion.result) {
-            let from = message.peer.0 as usize;
-            lock(&self.network).oracle.consumed(from, self.me, message.context.0, message.seq);
-        }
-        self.ended.insert(completion.request, completion.result);
-        true
-    }
-
-    fn take(&mut self, request: RequestId, engine: &mut Engine) -> Option<Outcome> {
-        if let Some(result) = engine.take(request) {
-            self.ended(&Completion { request, result });
-        }
-        self.ended.remove(&request)
-    }
-
-    fn add(&mut self, request: RequestId, receives: bool) -> RequestId {
-        self.running.insert(request, receives);
-        request
-    }
-}
-
-/// The engine alone, for what is done while it is looked after.
-struct Inside<'a> {
-    engine: &'a mut Engine,
-    requests: &'a mut Requests,
-}
-
-impl Port for Inside<'_> {
-    fn send(&mut self, to: &To, data: &Segments) -> Option<RequestId> {
-        let request = self.engine.send(to.0, to.1, to.2, data.clone(), Hints::default());
-        Some(self.requests.add(request, false))
-    }
-
-    fn receive(&mut self, (from, context, tag): (Source, Context, TagMatch), into: Segments) -> RequestId {
-        self.requests.add(self.engine.recv(from, context, tag, into), true)
-    }
-
-    fn take(&mut self, request: RequestId) -> Option<Outcome> {
-        self.requests.take(request, self.engine)
-    }
-}
-
-impl Claims for Inside<'_> {
-    fn claim(&mut self, (from, context, tag): (Source, Context, TagMatch)) -> Option<Claim> {
-        self.engine.claim(from, context, tag)
-    }
-
-    fn receive_claimed(&mut self, claim: Claim, into: Segments) -> RequestId {
-        self.requests.add(self.engine.recv_claimed(claim, into), true)
-    }
-}
-
-/// The engine and its rails: a message leaves in the call that sends it, if it can.
-struct Outside<'a> {
-    call: Calling<'a>,
-    requests: &'a mut Requests,
-}
-
-impl Port for Outside<'_> {
-    fn send(&mut self, to: &To, data: &Segments) -> Option<RequestId> {
-        let Calling { node, clock } = &mut self.call;
-        let hints = Hints::default();
-        let request = match pump::send_at_once(node, to, (data, hints), Caller::GoesOn, &mut **clock) {
-            Ok(Submitted::Ended(_)) => return None,
-            Ok(Submitted::Request(request)) => request,
-            Err(refused) => node.engine().send_as(*to, data.clone(), hints, refused),
-        };
-        Some(self.requests.add(request, false))
-    }
-
-    fn receive(&mut self, from: (Source, Context, TagMatch), into: Segments) -> RequestId {
-        Inside { engine: self.call.node.engine(), requests: self.requests }.receive(from, into)
-    }
-
-    fn take(&mut self, request: RequestId) -> Option<Outcome> {
-        self.requests.take(request, self.call.node.engine())
     }
 }

@@ -4,6 +4,8 @@
 mod accesses;
 mod deaths;
 mod early;
+mod ends;
+mod filing;
 mod lean;
 mod look;
 mod threads;
@@ -11,6 +13,7 @@ mod threads;
 use crate::buffer::Buffer;
 use crate::cores::{Core, Meanwhile, Node};
 use crate::exposed::{Landing, Windows};
+use crate::files::Files;
 use crate::network::{Shared, lock};
 use crate::oracle::Objection;
 use crate::oracle::delivery::DeliveryOracle;
@@ -22,7 +25,7 @@ pub(crate) use lean::Lean;
 use nmad_engine::packet::{PeerId, RequestId};
 use nmad_engine::transfer::driver::Driver;
 use nmad_engine::{
-    Caller, Completion, Context, Engine, Envelope, Error, Instant, Packing, Segments, Source, Submitted, Tag,
+    Caller, Completion, Context, Engine, Envelope, Instant, Packing, Segments, Source, Submitted, Tag,
     TagMatch, Unpacking, pump,
 };
 use std::collections::BTreeMap;
@@ -45,6 +48,10 @@ enum Mode {
     Computing(u64),
     /// Until everything that was asked of a host is complete.
     Landing(Landing),
+    /// Until its task is done.
+    Filing,
+    /// Until all threads of the application are there.
+    Meeting(usize),
     /// Until it has the lock of a host.
     Locking(usize, RequestId),
     Done,
@@ -79,6 +86,10 @@ pub struct Host {
     unpackings: BTreeMap<usize, Unpacking>,
     /// None: no host exposes memory.
     windows: Option<Windows>,
+    /// None: no host has files.
+    files: Option<Files>,
+    /// How many threads have come to a step at which they meet.
+    met: BTreeMap<usize, usize>,
     spin_ns: u64,
     /// The networks that its rails are on.
     fabrics: Vec<usize>,
@@ -128,6 +139,8 @@ impl Host {
             packings: BTreeMap::new(),
             unpackings: BTreeMap::new(),
             windows: None,
+            files: None,
+            met: BTreeMap::new(),
             spin_ns: 1_000,
             fabrics: scenario.rails[id].clone(),
             looked: 0,
@@ -167,7 +180,7 @@ impl Host {
             let moved = self.look() || (!self.looks_on() && self.turn(urgent));
             self.engine.setup().waits(urgent);
             self.book_intruder(plan, oracle)?;
-            let moved = self.serve() || moved;
+            let moved = self.serve() | self.serve_files() | moved;
             again = self.collect(oracle)? | acted | moved;
             active |= again;
             if !again || self.computes() {
@@ -250,6 +263,8 @@ impl Host {
                 }
                 &Mode::Probing(op) => self.probe(plan, op)?,
                 Mode::Landing(_) => self.land(plan, oracle)?,
+                Mode::Filing => self.filed(plan, oracle)?,
+                &Mode::Meeting(number) => self.has_met(number),
                 &Mode::Locking(target, request) => self.is_locked(target, request)?,
                 Mode::Computing(_) | Mode::Done => false,
             };
@@ -299,6 +314,9 @@ impl Host {
                 Some(End::Cancelled) => self.post(*second, plan, oracle)?,
                 _ => drop(self.ends.insert(*second, End::Otherwise)),
             },
+            Step::File(_) | Step::Meet(_) => {
+                return Ok(self.file_step(step, plan, oracle).unwrap_or(Mode::Ready));
+            }
             step => return Ok(self.access_step(step, plan, oracle).unwrap_or(Mode::Ready)),
         }
         Ok(Mode::Ready)
@@ -427,72 +445,6 @@ impl Host {
             && from.is_none_or(|from| envelope.peer.0 as usize == from)
             && tag.is_none_or(|tag| envelope.tag.0 == tag);
         if right { Ok(true) } else { Err(format!("h{} probed op {op} and found {envelope:?}", self.id)) }
-    }
-
-    /// Takes what has ended and shows it to the oracle; whether there was any.
-    fn collect(&mut self, oracle: &mut DeliveryOracle) -> Result<bool, Objection> {
-        let mut any = false;
-        for request in core::mem::take(&mut self.untold) {
-            match (self.engine.take(request), self.engine.has_ended(request)) {
-                (Some(result), _) => {
-                    any = true;
-                    self.end(&Completion { request, result }, oracle)?;
-                }
-                // Still under way, or not to be reported yet; one that was reported has no such name.
-                (None, Some(_)) => self.untold.push(request),
-                (None, None) => {}
-            }
-        }
-        self.engine.discard_closed();
-        while let Some(completion) = self.engine.next_completion() {
-            any = true;
-            if self.windows.as_mut().is_some_and(|windows| windows.ended(&completion)) {
-                continue;
-            }
-            self.end(&completion, oracle)?;
-        }
-        while let Some(notice) = self.engine.next_notice() {
-            self.note(&[24, u64::from(notice.peer.0)], || format!("notice: {}", notice.text));
-        }
-        Ok(any)
-    }
-
-    fn end(&mut self, completion: &Completion, oracle: &mut DeliveryOracle) -> Result<(), Objection> {
-        let at = lock(&self.network).local_ns(self.id);
-        let op = self.ops.remove(&completion.request);
-        let text = match completion.result {
-            Ok(envelope) => (22, envelope.len),
-            Err(_) => (23, 0),
-        };
-        self.note(&[text.0, op.unwrap_or(0) as u64, text.1], || match (op, completion.result) {
-            (Some(op), Ok(e)) => format!("op {op} ends: {} B, peer h{}, seq {}", e.len, e.peer.0, e.seq),
-            (Some(op), Err(error)) => format!("op {op} ends: {error}"),
-            (None, _) => format!("{completion:?} of an unknown request"),
-        });
-        let network = lock(&self.network);
-        let index = oracle.ended(self.id, at, completion, &*network)?;
-        drop(network);
-        self.consumed(oracle, index);
-        if self.patient.iter().any(|&(request, _)| request == completion.request) {
-            self.patient.retain(|&(request, _)| request != completion.request);
-            self.engine.ended_blocking(Instant::from_ns(at));
-        }
-        if let Some(op) = op {
-            self.requests.remove(&op);
-            let cancelled = completion.result == Err(Error::Cancelled);
-            self.ends.insert(op, if cancelled { End::Cancelled } else { End::Otherwise });
-        }
-        Ok(())
-    }
-
-    /// Tells the oracle of the wires that a message is kept no longer.
-    fn consumed(&self, oracle: &DeliveryOracle, index: usize) {
-        let entry = &oracle.ledger.entries[index];
-        let (ledger::What::Recv { .. }, Some(send)) = (entry.what, entry.partner) else { return };
-        let message = &oracle.ledger.entries[send];
-        if let ledger::What::Send { context, seq: Some(seq), .. } = message.what {
-            lock(&self.network).oracle.consumed(message.host, self.id, context, seq);
-        }
     }
 
     fn note(&self, facts: &[u64], text: impl FnOnce() -> String) {

@@ -40,6 +40,8 @@ pub struct Report {
     pub bytes: u64,
     /// Accesses to memory of other hosts.
     pub accesses: u64,
+    /// Tasks of hosts with files: accesses, and what they do together.
+    pub tasks: u64,
     /// The traffic on the wires.
     pub traffic: Traffic,
     /// Virtual time at the end, in nanoseconds.
@@ -63,6 +65,7 @@ fn run_seed_noting(seed: u64, options: &Options) -> (Report, BTreeSet<(usize, u6
     let mut lines: Vec<String> = Vec::new();
     if options.explain {
         lines.extend(scenario.to_string().lines().map(String::from));
+        lines.extend(plan.files.as_ref().map(ToString::to_string));
     }
     let mut world = World::new(scenario, plan, options.explain);
     let result = catch_unwind(AssertUnwindSafe(|| world.run()));
@@ -83,6 +86,7 @@ fn run_seed_noting(seed: u64, options: &Options) -> (Report, BTreeSet<(usize, u6
         messages,
         bytes,
         accesses: world.accesses(),
+        tasks: world.tasks(),
         traffic: network.traffic,
         virtual_ns: world.now(),
         violation: text.map(|text| Violation { at: world.now(), text }),

@@ -56,6 +56,8 @@ pub struct Options {
     pub outages: bool,
     /// Hosts die, which a launcher reports to the others.
     pub deaths: Deaths,
+    /// Hosts share files, which their threads access.
+    pub files: bool,
     /// What bounds the bytes in flight on lossy links, on all hosts.
     pub congestion: CongestionControl,
     /// Keep a line of text for each event.
@@ -102,6 +104,10 @@ pub struct Scenario {
     pub deaths: Deaths,
     /// The deaths.
     pub dying: Vec<Death>,
+    /// Nothing goes wrong.
+    pub no_faults: bool,
+    /// Hosts share files. Then no two of them lose each other.
+    pub has_files: bool,
     /// Which fabric does not fail changes.
     pub takes_turns: bool,
     /// A network or its drivers are broken on purpose; broken strategies are in `configs`.
@@ -161,6 +167,8 @@ impl Scenario {
             outages: Vec::new(),
             deaths: options.deaths,
             dying: Vec::new(),
+            no_faults,
+            has_files: options.files,
             takes_turns: false,
             canary: options.canary,
         };
@@ -174,6 +182,9 @@ impl Scenario {
             scenario.fail_for_a_while(no_faults);
         } else if !no_faults {
             scenario.strike(&mut rng);
+        }
+        if options.files && scenario.may_sever() {
+            scenario.strikes.retain(|strike| matches!(strike.what, Broken::Starves(..)));
         }
         scenario.dying = options.deaths.draw(seed, scenario.hosts());
         scenario

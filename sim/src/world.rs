@@ -5,6 +5,7 @@ use crate::canary::Canary;
 use crate::death::Deaths;
 use crate::exposed::Windows;
 use crate::faults::{Broken, Faults};
+use crate::files::{Files, Volumes};
 use crate::host::{Host, Lean};
 use crate::model::Model;
 use crate::network::{Fabric, Happening, Key, Network, Shared, lock};
@@ -41,6 +42,8 @@ const INITIAL_CREDIT: u64 = 256 << 10;
 pub struct World {
     hosts: Vec<Host>,
     network: Shared,
+    /// The files that hosts share.
+    volumes: Volumes,
     scenario: Scenario,
     plan: Plan,
     delivery: DeliveryOracle,
@@ -95,7 +98,8 @@ impl World {
         }
         network.moments = (scenario.deaths == Deaths::Single(None)).then(BTreeSet::new);
         let network = Arc::new(Mutex::new(network));
-        let host = |id| host(&scenario, &plan, id, (&network, meet));
+        let volumes = plan.files.as_ref().map(Volumes::new).unwrap_or_default();
+        let host = |id| host(&scenario, &plan, id, (&network, &volumes, meet));
         let hosts: Vec<Host> = (0..scenario.hosts()).map(host).collect();
         for id in 0..hosts.len() {
             lock(&network).wake(id, id as u64 * 100);
@@ -103,7 +107,20 @@ impl World {
         let (delivery, liveness) = (DeliveryOracle::default(), LivenessOracle::default());
         let (stall, ways) = (StallOracle::new(scenario.stall_ns()), WaysOracle::default());
         let (is_watched, now, done_at) = (true, 0, None);
-        World { hosts, network, scenario, plan, delivery, liveness, stall, ways, is_watched, now, done_at }
+        World {
+            hosts,
+            network,
+            volumes,
+            scenario,
+            plan,
+            delivery,
+            liveness,
+            stall,
+            ways,
+            is_watched,
+            now,
+            done_at,
+        }
     }
 
     /// A run of which only the time counts: all requests use the same memory, whose content nobody checks,
@@ -146,6 +163,11 @@ impl World {
     /// Accesses to memory of other hosts.
     pub fn accesses(&self) -> u64 {
         self.delivery.memory.count()
+    }
+
+    /// Tasks of hosts with files.
+    pub fn tasks(&self) -> u64 {
+        self.delivery.files.count()
     }
 
     /// The submitted messages, and when each ended.
@@ -308,6 +330,9 @@ impl World {
         let network = lock(&self.network);
         self.delivery.finish(&*network)?;
         order::check(&self.delivery.ledger)?;
+        for file in 0..self.volumes.count() {
+            self.volumes.with(file, |server| self.delivery.files.finish(file, server.bytes()))?;
+        }
         for host in self.hosts.iter().filter(|host| !network.doing[host.id].dead) {
             if let Some(memory) = host.exposed() {
                 self.delivery.memory.finish(&self.plan, host.id, memory, &*network)?;
@@ -325,6 +350,7 @@ impl World {
         let network = lock(&self.network);
         let open = self.delivery.ledger.open().filter(|entry| !network.doing[entry.host].dead);
         let mut texts: Vec<String> = open.map(ToString::to_string).collect();
+        texts.extend(self.plan.files.iter().flat_map(|script| self.delivery.files.open(script)));
         let more = texts.len().saturating_sub(6);
         texts.truncate(6);
         if more > 0 {
@@ -337,7 +363,12 @@ impl World {
 /// Which hosts have links to each other.
 type Meet<'a> = &'a dyn Fn(usize, usize) -> bool;
 
-fn host(scenario: &Scenario, plan: &Plan, id: usize, (network, meet): (&Shared, Meet<'_>)) -> Host {
+fn host(
+    scenario: &Scenario,
+    plan: &Plan,
+    id: usize,
+    (network, volumes, meet): (&Shared, &Volumes, Meet<'_>),
+) -> Host {
     let config = scenario.configs[id].clone();
     let mut engine = Engine::new(config).unwrap_or_else(|e| panic!("scenario: {e}"));
     scenario.cores.iter().for_each(|_| engine.inspect().cores().enter());
@@ -364,6 +395,9 @@ fn host(scenario: &Scenario, plan: &Plan, id: usize, (network, meet): (&Shared, 
     if let Some(&size) = plan.exposes.get(id) {
         let doubles = scenario.canary == Some(Canary::Doubles);
         host.expose(Windows::new((id, scenario.hosts()), size, network.clone(), doubles));
+    }
+    if let Some(script) = &plan.files {
+        host.open(Files::new((id, scenario.seed), script, (volumes, network), scenario.canary));
     }
     host
 }

@@ -6,7 +6,7 @@ use crate::cache::each;
 use crate::fault::Cause;
 use crate::piece::{Piece, Pieces};
 use crate::regions::Regions;
-use crate::request::Request;
+use crate::request::{Part, Request};
 use proptest::prelude::*;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
@@ -62,7 +62,7 @@ fn pieces(list: &[(u64, u64)]) -> Pieces {
 fn write(list: &[(u64, u64)], fill: u8) -> Request {
     let pieces = pieces(list);
     let data = vec![fill; pieces.len() as usize];
-    Request { ask: Ask::Write(pieces, data), releases: false }
+    Request { ask: Ask::Write(pieces, data), part: Part::default() }
 }
 
 fn one<T>(mut answers: Vec<(T, Answer)>) -> Answer {
@@ -81,7 +81,7 @@ fn records_of_several_processes_that_touch_are_one_write() {
         }
     }
     assert_eq!(file.writes.get(), 0);
-    let end = one(owner.ask(&file, (0, ()), Request { ask: Ask::End, releases: false }));
+    let end = one(owner.ask(&file, (0, ()), Request { ask: Ask::End, part: Part::default() }));
     assert_eq!(end, Answer::Done { end: 200_000, data: Vec::new() });
     owner.cache.push(&file).unwrap();
     assert_eq!((file.writes.get(), file.size()), (1, Ok(200_000)));
@@ -114,11 +114,12 @@ fn failures_of_delayed_writes_are_told_once_and_then_nothing_is_delayed() {
 #[test]
 fn a_process_that_dies_while_others_wait_for_it_lets_them_go_on() {
     let (file, mut owner) = (Memory::default(), Owner::new(4096, 1 << 20));
-    let hold = || Request { ask: Ask::Hold, releases: false };
+    let hold = || Request { ask: Ask::Hold, part: Part { access: 1, releases: false } };
     one(owner.ask(&file, (1, 1), hold()));
     assert!(owner.ask(&file, (0, 0), write(&[(0, 4)], 7)).is_empty());
     assert!(owner.ask(&file, (2, 2), hold()).is_empty());
-    assert_eq!(owner.ask(&file, (1, 1), write(&[(0, 4)], 8)).len(), 1);
+    let part = Part { access: 1, releases: false };
+    assert_eq!(owner.ask(&file, (1, 1), Request { part, ..write(&[(0, 4)], 8) }).len(), 1);
     assert_eq!(owner.lost(&file, 2).len(), 0);
     let answers = owner.lost(&file, 1);
     assert_eq!(answers.iter().map(|(token, _)| *token).collect::<Vec<_>>(), [0]);
@@ -156,37 +157,39 @@ fn access() -> impl Strategy<Value = Access> {
 }
 
 /// The requests of an access; the data are those of the fill.
-fn requests(access: &Access, parts: Vec<Pieces>, holds: bool) -> VecDeque<Request> {
+fn requests(access: &Access, parts: Vec<Pieces>, number: u32) -> VecDeque<Request> {
     let last = parts.len().saturating_sub(1);
-    let holds = holds && last > 0;
+    let number = if last > 0 { number } else { 0 };
     let mut requests: VecDeque<Request> = VecDeque::new();
-    if holds {
-        requests.push_back(Request { ask: Ask::Hold, releases: false });
+    if number > 0 {
+        requests.push_back(Request { ask: Ask::Hold, part: Part { access: number, releases: false } });
     }
     for (index, pieces) in parts.into_iter().enumerate() {
         let ask = match access.fill {
             Some(fill) => Ask::Write(pieces.clone(), vec![fill; pieces.len() as usize]),
             None => Ask::Read(pieces),
         };
-        requests.push_back(Request { ask, releases: holds && index == last });
+        let part = Part { access: number, releases: number > 0 && index == last };
+        requests.push_back(Request { ask, part });
     }
     requests
 }
 
-/// A process of a program in atomic mode: its accesses, and what of the first one is under way.
-struct Process {
+/// A thread of a program in atomic mode: its number, its accesses, and what of the first one is under way.
+struct Thread {
+    number: u32,
     accesses: VecDeque<Access>,
     to_send: VecDeque<Request>,
     answers: usize,
     read: Vec<u8>,
 }
 
-impl Process {
+impl Thread {
     fn begin(&mut self) {
         let Some(access) = self.accesses.front() else { return };
         let regions = Regions::new(UNIT, 1, vec![0]);
         let parts = regions.divide(&access.pieces).into_iter().map(|part| part.pieces).collect();
-        self.to_send = requests(access, parts, true);
+        self.to_send = requests(access, parts, self.number);
         self.answers = self.to_send.len();
         self.read.clear();
     }
@@ -233,20 +236,21 @@ proptest! {
         let file = Memory::default();
         let mut owner = Owner::new(UNIT, bound);
         let mut seen = vec![0; LEN as usize];
-        let mut processes: Vec<Process> = programs.into_iter().map(|list| {
+        // Two threads are one process.
+        let mut threads: Vec<Thread> = programs.into_iter().zip(1..).map(|(list, number)| {
             let accesses = list.into_iter().filter(|access| !access.pieces.is_empty()).collect();
-            Process { accesses, to_send: VecDeque::new(), answers: 0, read: Vec::new() }
+            Thread { number, accesses, to_send: VecDeque::new(), answers: 0, read: Vec::new() }
         }).collect();
-        processes.iter_mut().for_each(Process::begin);
+        threads.iter_mut().for_each(Thread::begin);
         let mut turns = turns.iter().cycle();
-        while processes.iter().any(|process| !process.accesses.is_empty()) {
+        while threads.iter().any(|thread| !thread.accesses.is_empty()) {
             let ready: Vec<usize> =
-                (0..processes.len()).filter(|index| !processes[*index].to_send.is_empty()).collect();
+                (0..threads.len()).filter(|index| !threads[*index].to_send.is_empty()).collect();
             prop_assert!(!ready.is_empty(), "all wait, and nothing is under way");
             let from = *turns.next().expect("they cycle").get(&ready);
-            let request = processes[from].to_send.pop_front().expect("it is ready");
-            for (process, answer) in owner.ask(&file, (from, from), request) {
-                if let Some((access, read)) = processes[process].answered(answer) {
+            let request = threads[from].to_send.pop_front().expect("it is ready");
+            for (thread, answer) in owner.ask(&file, (from / 2, from), request) {
+                if let Some((access, read)) = threads[thread].answered(answer) {
                     apply(&mut seen, &access, &read)?;
                 }
             }
@@ -347,7 +351,7 @@ proptest! {
                         let alive = |rank: i32| owners[rank as usize].is_some();
                         let owner = regions.owner_alive(part.region, alive).expect("one is alive");
                         let owner = owners[owner as usize].as_mut().expect("it is alive");
-                        let request = requests(&access, vec![part.pieces.clone()], false).remove(0);
+                        let request = requests(&access, vec![part.pieces.clone()], 0).remove(0);
                         let answer = one(owner.ask(&file, (by, ()), request.expect("one part")));
                         let Answer::Done { data, .. } = answer else { panic!("{answer:?}") };
                         let places = part.pieces.list().iter().flat_map(|piece| piece.offset..piece.end());

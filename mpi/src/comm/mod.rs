@@ -16,9 +16,7 @@ pub(crate) use context::{FAULTS, FILES, FRAMES};
 pub(crate) use create::{gathered, party};
 pub(crate) use members::Members;
 pub(crate) use named::{Named, free, let_go};
-pub(crate) use party::{
-    Ends, Kept, Party, Way, decode, encode, failed, fill, lend, submit_blank, submit_data,
-};
+pub(crate) use party::{Ends, Party, Way, decode, encode, failed, fill, lend, submit_blank, submit_data};
 
 use crate::attribute::Attributes;
 use crate::collective::Desk;

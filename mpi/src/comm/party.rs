@@ -4,13 +4,12 @@
 use super::Members;
 use crate::at_hand;
 use crate::error::{Class, Error, Result};
-use crate::memory;
 use crate::request::explain;
 use crate::task::Ending;
 use crate::world::{from_session, world};
 use newmadeleine::engine::{Context, PeerId, Source, Tag, TagMatch};
 use newmadeleine::{Hints, Segments};
-use std::mem::ManuallyDrop;
+use nmad_file::Kept;
 use std::sync::Arc;
 
 /// Some processes, a context and a tag for what they tell each other; rank 0 leads.
@@ -160,25 +159,6 @@ impl Other {
 }
 
 pub(crate) type Way = (u32, Context, u64);
-
-/// Memory that a message reads or writes until it has ended. If it is dropped before, it is leaked and not
-/// freed.
-pub(crate) struct Kept(ManuallyDrop<Vec<u8>>);
-
-impl Kept {
-    pub(crate) fn new(bytes: Vec<u8>) -> Kept {
-        Kept(ManuallyDrop::new(bytes))
-    }
-
-    pub(crate) fn segments(&self) -> Segments {
-        memory::contiguous(self.0.as_ptr().cast(), self.0.len())
-    }
-
-    /// Returns the bytes; all messages with them must have ended.
-    pub(crate) fn release(self) -> Vec<u8> {
-        ManuallyDrop::into_inner(self.0)
-    }
-}
 
 /// Submits a message from memory, which must not change until the message has ended.
 pub(crate) fn lend((process, context, tag): Way, memory: Segments) -> Result<Ending> {

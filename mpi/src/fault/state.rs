@@ -6,7 +6,7 @@ use super::agreement::{Agreement, Decision, Message, Value};
 use super::alert;
 use super::message::{AgreementId, Notice};
 use super::set::Set;
-use crate::comm::{Communicator, FAULTS, Kept, Members};
+use crate::comm::{Communicator, FAULTS, Members};
 use crate::health::{FAILED, any_failed};
 use crate::world::world;
 use newmadeleine::engine::{
@@ -14,6 +14,7 @@ use newmadeleine::engine::{
 };
 use newmadeleine::progress::{Served, Service};
 use newmadeleine::tell_user;
+use nmad_file::Kept;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};

@@ -2,7 +2,6 @@
 //! how it has ended.
 
 use super::exchange::Exchange;
-use super::layout::Layout;
 use super::lost::UnlessLost;
 use super::told;
 use super::transfer::{Asked, Transfer};
@@ -13,9 +12,9 @@ use crate::comm::{Party, decode, encode, party};
 use crate::error::Result;
 use crate::status::Status;
 use newmadeleine::tell_user;
-use nmad_file::Regions;
 use nmad_file::hints::Switch;
 use nmad_file::plan::{self, Load};
+use nmad_file::{Layout, Regions};
 use std::fmt;
 use std::sync::Arc;
 

@@ -12,9 +12,10 @@
 use super::transfer::Transfer;
 use super::wire::{Counted, Side, Wire};
 use super::{File, Kind, error_of, lock};
-use crate::comm::{Ends, Kept, decode, encode};
+use crate::comm::{Ends, decode, encode};
 use crate::error::{Class, Error, Result};
 use newmadeleine::Segments;
+use nmad_file::Kept;
 use nmad_file::{Part, Pieces, Regions, joined, list, merge};
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
@@ -285,7 +286,7 @@ impl Exchange<'_> {
 
     /// Writes to the file; what single ranks have written there before and waits is older.
     fn put(&self, pieces: &Pieces, memory: &Segments) -> std::result::Result<(), nmad_file::Fault> {
-        lock(&self.file.owner).cache.drop_pieces(pieces);
+        self.file.desk.owner().cache.drop_pieces(pieces);
         self.file.disk.write(pieces, memory)
     }
 
@@ -301,7 +302,7 @@ impl Exchange<'_> {
         let union = merge::union(&wanted);
         let data = Kept::new(vec![0; union.len() as usize]);
         let gap = lock(&self.file.hints).gap();
-        lock(&self.file.owner).cache.write_out(&self.file.disk);
+        self.file.desk.owner().cache.write_out(&self.file.disk);
         let read = self.file.disk.read(&union, &data.segments(), gap).map_err(error_of);
         let len = failures.note(read).unwrap_or(0);
         let whole = data.segments();

@@ -1,25 +1,17 @@
-//! Who accesses a file: its regions, their owners, and whether accesses of one rank go by owners, too. All
-//! ranks have the same layout; it changes in collective calls only, after owners have written everything.
+//! Who accesses a file ([`nmad_file::layout`]): the layout of a file that is open, and how it changes.
 
+use super::near::Here;
 use super::{File, error_of, lock};
 use crate::collective::explains;
-use crate::error::{Class, Result};
+use crate::error::{Class, Error, Result};
+use crate::task::now;
 use newmadeleine::setting::MPI_FILE;
 use newmadeleine::tell_user;
-use nmad_file::hints::Switch;
-use nmad_file::{Disk, Hints, Regions};
+use nmad_file::access::Word;
+use nmad_file::handover::{self, Together};
+use nmad_file::layout::Reason;
+use nmad_file::{Disk, Fault, Hints, Layout, near};
 use std::sync::Arc;
-
-/// A layout.
-pub(super) struct Layout {
-    pub(super) regions: Regions,
-    /// Accesses of one rank are messages to owners.
-    pub(super) by_owners: bool,
-    /// The reason.
-    why: &'static str,
-    /// In atomic mode one rank owns all regions.
-    pub(super) is_atomic: bool,
-}
 
 /// The hints that `NMAD_MPI_FILE` sets; those of the program replace them.
 ///
@@ -32,37 +24,9 @@ pub(super) fn initial() -> Result<Hints> {
     Ok(hints)
 }
 
-impl Layout {
-    /// That of a file that no rank accesses yet.
-    pub(super) fn new(hints: &Hints, block: u64, nodes: &[u32], reason: &Reason) -> Layout {
-        let all = hints.regions(block, nodes);
-        let regions = if reason.is_atomic { all.of_one() } else { all };
-        let (by_owners, why) = match hints.alone() {
-            // One process can read what no rank writes as well as another.
-            _ if reason.is_atomic => (true, "atomic mode"),
-            Switch::Enable => (true, "hint or NMAD_MPI_FILE"),
-            Switch::Disable => (false, "hint or NMAD_MPI_FILE"),
-            _ if nodes.len() == 1 => (false, "one rank"),
-            _ if reason.is_coherent => (false, "ranks see each other's writes"),
-            _ if !reason.writes => (false, "the file is read only"),
-            Switch::Automatic => (true, "nodes do not see each other's writes"),
-        };
-        Layout { regions, by_owners, why, is_atomic: reason.is_atomic }
-    }
-}
-
 /// Bytes that may wait to be written.
 pub(super) fn waiting(disk: &Disk, hints: &Hints) -> u64 {
     if disk.is_regular() { hints.waiting() } else { 0 }
-}
-
-/// The conditions of a layout besides hints.
-pub(super) struct Reason {
-    pub(super) is_atomic: bool,
-    /// Ranks see each other's writes at once.
-    pub(super) is_coherent: bool,
-    /// Ranks may write.
-    pub(super) writes: bool,
 }
 
 impl File {
@@ -77,7 +41,7 @@ impl File {
         let hints = lock(&self.hints).clone();
         let layout = Layout::new(&hints, self.disk.system().block, &self.nodes, &reason);
         let waiting = waiting(&self.disk, &hints);
-        lock(&self.owner).cache.set(layout.regions.unit(), waiting);
+        self.desk.owner().cache.set(layout.regions.unit(), waiting);
         lock(&self.near).set(waiting);
         *lock(&self.layout) = Arc::new(layout);
         self.explain();
@@ -102,12 +66,10 @@ impl File {
     /// # Errors
     /// The file system refuses data that were written before.
     pub(super) fn change_layout(self: &Arc<File>, hints: Hints, is_atomic: bool) -> Result<()> {
-        let handed = self.hand_over();
-        *lock(&self.hints) = hints;
-        self.lay_out(is_atomic);
-        // No rank accesses the file before all know the owners.
-        self.together(&[0])?;
-        handed
+        now(handover::change(&Here(self), || {
+            *lock(&self.hints) = hints;
+            self.lay_out(is_atomic);
+        }))
     }
 
     /// Has owners write everything and forget what they have read, so that other ranks may access their
@@ -116,37 +78,50 @@ impl File {
     /// # Errors
     /// The file system refuses data that were written before.
     pub(super) fn hand_over(self: &Arc<File>) -> Result<()> {
-        let near = self.push_near();
-        let is_coherent = self.is_coherent();
-        if is_coherent && !self.layout().by_owners && self.word.is_none() {
-            return self.told(near.err());
-        }
-        // What ranks have asked before was answered. An owner writes also if a rank is gone.
-        let together = self.together(&[0]);
-        let mut handed = lock(&self.owner).cache.hand_over(&self.disk);
-        if !is_coherent {
-            // The server has to have it before another node accesses it.
-            handed = handed.and(self.disk.sync());
-        }
-        let handed = handed.map_err(error_of);
-        if let Some(word) = self.word.as_ref().filter(|_| self.rank() == 0) {
-            word.set(false);
-        }
-        together?;
-        self.told(near.and(handed).err())?;
-        self.forget()
+        now(handover::hand_over(&Here(self)))
+    }
+}
+
+impl Together for Here<'_> {
+    type Error = Error;
+
+    fn is_coherent(&self) -> bool {
+        self.0.is_coherent()
     }
 
-    /// Where nodes do not see each other's writes, has all nodes forget what they know of the file. No rank
-    /// asks an owner before all have done this.
-    ///
-    /// # Errors
-    /// A rank is gone.
-    pub(super) fn forget(self: &Arc<File>) -> Result<()> {
-        if self.is_coherent() {
-            return Ok(());
-        }
-        self.disk.forget();
-        self.together(&[0]).map(drop)
+    fn has_owners(&self) -> bool {
+        self.0.layout().by_owners
+    }
+
+    fn word(&self) -> Option<&impl Word> {
+        self.0.word.as_ref()
+    }
+
+    fn is_first(&self) -> bool {
+        self.0.rank() == 0
+    }
+
+    async fn push_near(&self) -> std::result::Result<(), Fault> {
+        near::push(self).await
+    }
+
+    async fn meet(&self, given: bool) -> Result<bool> {
+        Ok(self.0.together(&[given.into()])?.iter().any(|given| *given != 0))
+    }
+
+    async fn told(&self, failed: Option<Fault>) -> Result<()> {
+        self.0.told(failed.map(error_of))
+    }
+
+    async fn hand_over_owner(&self) -> std::result::Result<(), Fault> {
+        self.0.desk.owner().cache.hand_over(&self.0.disk)
+    }
+
+    async fn flush(&self) -> std::result::Result<(), Fault> {
+        self.0.disk.sync()
+    }
+
+    async fn forget(&self) {
+        self.0.disk.forget();
     }
 }

@@ -44,16 +44,14 @@ use crate::handle::{self, DYNAMIC};
 use crate::info::Infos;
 use crate::table::Table;
 use crate::task::block_on;
-use layout::Layout;
-use near::Near;
+pub(crate) use nmad_file::Kind;
+use nmad_file::asking::Owners;
 use nmad_file::hints::Switch;
-use nmad_file::{Cause, Disk, Fault, Hints, Owner};
+use nmad_file::{Cause, Desk, Disk, Fault, Hints, Layout, Near};
 use pointer::{Shared, Word};
-use service::Reply;
 use split::Split;
-use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use told::Sums;
 use view::View;
@@ -63,13 +61,6 @@ static FILES: Table<File> = Table::new(DYNAMIC);
 
 /// The handler of `MPI_FILE_NULL`, which files that are opened begin with.
 static INITIAL: LazyLock<Mutex<Arc<Handler>>> = LazyLock::new(|| Mutex::new(errhandler::returning()));
-
-/// Whether data go to the file or come from it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Read,
-    Write,
-}
 
 /// A file that is open.
 pub(crate) struct File {
@@ -82,20 +73,16 @@ pub(crate) struct File {
     position: Mutex<i64>,
     shared: Shared,
     layout: Mutex<Arc<Layout>>,
-    /// The regions of this rank. A thread with the node's lock does not wait for it.
-    owner: Mutex<Owner<Reply>>,
+    /// The owner of the regions of this rank. A thread with the node's lock does not wait for it.
+    desk: Desk,
     /// Short records of this rank.
     near: Mutex<Near>,
     /// This process has the file open more than once.
     is_twice: AtomicBool,
     /// Not 0: accesses of one rank go by owners, until the next hand-over. None: they never change.
     word: Option<Word>,
-    /// Requests to it that a thread has to do.
-    busy: AtomicUsize,
-    /// Number of the next request to another owner.
-    asked: AtomicU32,
-    /// Owners that are gone.
-    gone: Mutex<BTreeSet<i32>>,
+    /// What is known of the owners of all ranks.
+    owners: Owners,
     split: Mutex<Option<Split>>,
     hints: Mutex<Hints>,
     /// By rank: the number of its node.
@@ -181,7 +168,7 @@ impl File {
     fn end(self: &Arc<File>) -> Result<u64> {
         let file = self.clone();
         match self.goes_by_owners() {
-            true => block_on(async move { asking::end(&file).await }),
+            true => block_on(async move { nmad_file::asking::end(&file).await }),
             false => self.disk.size().map_err(error_of),
         }
     }
@@ -208,6 +195,23 @@ fn error_of(fault: Fault) -> Error {
         Cause::Other => Class::IO,
     };
     class.error(fault.text)
+}
+
+/// An error of an access as a cache keeps it.
+#[cold]
+fn fault_of(error: Error) -> Fault {
+    let cause = match error.class() {
+        Class::NO_SUCH_FILE => Cause::NoSuchFile,
+        Class::FILE_EXISTS => Cause::Exists,
+        Class::ACCESS => Cause::Access,
+        Class::READ_ONLY => Cause::ReadOnly,
+        Class::NO_SPACE => Cause::NoSpace,
+        Class::QUOTA => Cause::Quota,
+        Class::BAD_FILE => Cause::BadFile,
+        Class::FILE_IN_USE => Cause::InUse,
+        _ => Cause::Other,
+    };
+    Fault::worded(cause, error.text())
 }
 
 /// The file of a handle.

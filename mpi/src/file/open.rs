@@ -1,7 +1,7 @@
 //! How files are opened, closed and removed.
 
-use super::layout::{self, Layout, Reason};
-use super::near::Near;
+use super::layout;
+use super::near::Here;
 use super::pointer::Shared;
 use super::view::View;
 use super::whole::told_of_failures;
@@ -14,12 +14,14 @@ use crate::group::Group;
 use crate::handle::{self, Comm, Info};
 use crate::info;
 use crate::objects;
-use crate::task::block_on;
+use crate::task::{block_on, now};
 use crate::world::world;
+use nmad_file::asking::Owners;
 use nmad_file::hints::NUMBERS;
-use nmad_file::{Disk, Fault, Hints, Owner};
+use nmad_file::layout::Reason;
+use nmad_file::{Desk, Disk, Fault, Hints, Layout, Near, Owner, near};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Prefixes by which programs name the file system for ROMIO: this library asks the system.
@@ -161,15 +163,13 @@ fn assemble(on: Named, (end, disk): (u64, Disk), amode: Amode, hints: Hints) -> 
         view: Mutex::new(Arc::new(View::of_bytes())),
         position: Mutex::new(end),
         shared,
-        owner: Mutex::new(Owner::new(layout.regions.unit(), waiting)),
+        desk: Desk::new(Owner::new(layout.regions.unit(), waiting)),
         layout: Mutex::new(Arc::new(layout)),
         disk,
         near: Mutex::new(Near::new(waiting)),
         is_twice: AtomicBool::new(false),
         word,
-        busy: AtomicUsize::new(0),
-        asked: AtomicU32::new(0),
-        gone: Mutex::default(),
+        owners: Owners::default(),
         split: Mutex::default(),
         hints: Mutex::new(hints),
         nodes,
@@ -196,16 +196,16 @@ pub(crate) fn close(handle: &mut handle::File) -> Result<()> {
         return Err(file.error(Class::OTHER, text));
     }
     // All accesses have ended before the file may be removed.
-    let near = file.push_near();
+    let near = now(near::push(&Here(&file))).map_err(error_of);
     let together = file.together(&[0]);
-    let mut written = lock(&file.owner).cache.hand_over(&file.disk);
+    let mut written = file.desk.owner().cache.hand_over(&file.disk);
     if !file.is_coherent() && file.amode.writes() {
         // A process of another node finds it when this call has returned there.
         written = written.and(file.disk.sync());
     }
     if let Err(lost) = together {
         // Others may go on: this process serves its regions as long as it is there, and keeps nothing back.
-        lock(&file.owner).cache.set(file.layout().regions.unit(), 0);
+        file.desk.owner().cache.set(file.layout().regions.unit(), 0);
         FILES.remove(handle.0);
         *handle = handle::File::NULL;
         return Err(lost);

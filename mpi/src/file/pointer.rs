@@ -36,14 +36,13 @@ pub(super) struct Shared(Win);
 /// A word that all ranks of a node see, at first 0.
 pub(super) struct Word(usize);
 
-impl Word {
-    pub(super) fn is_set(&self) -> bool {
-        memory::load_word(std::ptr::with_exposed_provenance_mut(self.0)) != 0
+impl nmad_file::access::Word for Word {
+    fn load(&self) -> u64 {
+        memory::load_word(std::ptr::with_exposed_provenance_mut(self.0))
     }
 
-    /// Sets it; whether it was set before.
-    pub(super) fn set(&self, to: bool) -> bool {
-        memory::change_word(std::ptr::with_exposed_provenance_mut(self.0), |_| to.into()) != 0
+    fn change(&self, to: impl FnMut(u64) -> u64) -> u64 {
+        memory::change_word(std::ptr::with_exposed_provenance_mut(self.0), to)
     }
 }
 

@@ -14,10 +14,8 @@ use std::time::Instant;
 /// The way of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Way {
-    /// One rank, which calls the file system itself.
-    Directly,
-    /// One rank, by messages to owners.
-    ByOwners,
+    /// One rank.
+    Alone(nmad_file::Way),
     /// All ranks, each of which calls the file system itself.
     TogetherDirectly,
     /// All ranks, by owners.
@@ -27,8 +25,8 @@ pub(super) enum Way {
 impl Way {
     fn name(self) -> &'static str {
         match self {
-            Way::Directly => "directly",
-            Way::ByOwners => "by owners",
+            Way::Alone(nmad_file::Way::Directly) => "directly",
+            Way::Alone(nmad_file::Way::ByOwners) => "by owners",
             Way::TogetherDirectly => "all ranks, directly",
             Way::TogetherByOwners => "all ranks, by owners",
         }

@@ -2,9 +2,8 @@
 //! through [`Transfer::perform`] or [`Transfer::by_owners`], one of all ranks also through the exchange with
 //! owners.
 
-use super::told::Way;
 use super::view::View;
-use super::{File, Kind, asking, background};
+use super::{File, Kind, background, error_of};
 use crate::datatype::Datatype;
 use crate::error::{Class, Result};
 use crate::handle::Type;
@@ -13,7 +12,8 @@ use crate::message;
 use crate::objects::committed;
 use crate::status::Status;
 use newmadeleine::Segments;
-use nmad_file::Pieces;
+use nmad_file::access::perform;
+use nmad_file::{Pieces, asking};
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -126,17 +126,10 @@ impl Transfer {
     pub(super) async fn perform_later(self) -> Result<Status> {
         let (file, kind) = (self.file.clone(), self.kind());
         let begun = file.begun();
-        if !file.goes_by_owners() {
-            let data = (self.pieces.clone(), self.memory.clone());
-            let of = file.clone();
-            let done = background::answer(move || of.move_directly(kind, (&data.0, &data.1))).await?;
-            if kind == Kind::Read || !file.goes_by_owners() {
-                file.ended_alone(begun, kind, (Way::Directly, &self.pieces));
-                return self.finish(done);
-            }
-        }
-        let done = asking::access(&file, kind, (&self.pieces, &self.memory)).await?;
-        file.ended_alone(begun, kind, (Way::ByOwners, &self.pieces));
+        let (pieces, memory, of) = (self.pieces.clone(), self.memory.clone(), file.clone());
+        let call = move || background::answer(move || of.call_system(kind, (&pieces, &memory)));
+        let (done, way) = perform(&file, kind, (&self.pieces, &self.memory), call).await?;
+        file.ended_alone(begun, kind, (way, &self.pieces));
         self.finish(done)
     }
 
@@ -150,7 +143,7 @@ impl Transfer {
         let mut done = 0;
         let is_direct = !file.goes_by_owners();
         if is_direct {
-            done = file.move_directly(kind, data)?;
+            done = file.call_system(kind, data).map_err(error_of)?;
         }
         // Owners may have read the file before.
         if !is_direct || kind == Kind::Write && file.goes_by_owners() {

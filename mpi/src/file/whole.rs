@@ -1,13 +1,14 @@
 //! What all ranks do to a file as a whole: its size, its space, and having it reach the disk.
 
 use super::lost::UnlessLost;
+use super::near::Here;
 use super::{File, error_of, lock};
 use crate::comm::{Party, decode, encode, party};
 use crate::error::{Class, Error, Result};
 use crate::handle::Info;
 use crate::info;
-use crate::task::block_on;
-use nmad_file::{Fault, Hints};
+use crate::task::{block_on, now};
+use nmad_file::{Fault, Hints, handover};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,7 +23,6 @@ impl File {
     pub(crate) fn set_size(self: &Arc<File>, size: i64) -> Result<()> {
         self.check_writing()?;
         self.agreed("size", size)?;
-        self.hand_over()?;
         self.by_one_rank(|file| file.disk.set_size(size as u64))
     }
 
@@ -33,7 +33,6 @@ impl File {
     pub(crate) fn preallocate(self: &Arc<File>, size: i64) -> Result<()> {
         self.check_writing()?;
         self.agreed("size", size)?;
-        self.hand_over()?;
         self.by_one_rank(|file| file.disk.preallocate(size as u64))
     }
 
@@ -104,15 +103,13 @@ impl File {
         block_on(UnlessLost::new(self.clone(), async move { Ok(decode(&party.gather(mine).await?)) }))
     }
 
-    /// Rank 0 does something, and all hear whether that went well.
+    /// All hand the file over, rank 0 does something, and all hear whether that went well.
     fn by_one_rank(
         self: &Arc<File>,
         act: impl FnOnce(&File) -> std::result::Result<(), Fault>,
     ) -> Result<()> {
-        let done = if self.rank() == 0 { act(self) } else { Ok(()) };
-        self.told(done.map_err(error_of).err())?;
-        // Other nodes may know another size.
-        self.forget()
+        let act = || if self.rank() == 0 { act(self) } else { Ok(()) };
+        now(handover::by_one(&Here(self), act))
     }
 
     /// Tells all ranks whether something has failed.

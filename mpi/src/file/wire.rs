@@ -10,19 +10,6 @@ use std::pin::Pin;
 /// Something under way that tells how many bytes have come.
 pub(super) type Counted = Pin<Box<dyn Future<Output = Result<u64>> + Send>>;
 
-/// Flag of the tags of answers; other messages of the file have smaller tags.
-const ANSWERS: u64 = 1 << 40;
-
-/// The tag of the answer to a request.
-pub(super) fn answer_tag(id: u32) -> u64 {
-    ANSWERS | u64::from(id) << 1
-}
-
-/// The tag of data that do not travel in a request or an answer.
-pub(super) fn data_tag(id: u32) -> u64 {
-    answer_tag(id) | 1
-}
-
 /// The messages of one access.
 pub(super) struct Wire {
     number: u64,

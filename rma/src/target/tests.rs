@@ -1,7 +1,7 @@
 //! What a target makes of frames that no origin sends.
 
 use super::*;
-use crate::port::Port;
+use crate::Port;
 use nmad_engine::{Claim, Config, Engine, To};
 
 /// Memory of which nothing is exposed.
@@ -74,7 +74,7 @@ impl Port for Noted {
         Port::receive(&mut self.0, from, into)
     }
 
-    fn take(&mut self, request: RequestId) -> Option<crate::port::Outcome> {
+    fn take(&mut self, request: RequestId) -> Option<crate::Outcome> {
         Port::take(&mut self.0, request)
     }
 }

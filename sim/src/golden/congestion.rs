@@ -62,6 +62,8 @@ fn run(scheme: CongestionControl, senders: usize, faults: Faults) -> Outcome {
         outages: Vec::new(),
         deaths: Deaths::None,
         dying: Vec::new(),
+        no_faults: true,
+        has_files: false,
         takes_turns: false,
         canary: None,
         wires: Vec::new(),

@@ -218,6 +218,8 @@ impl Stage {
             outages: self.outages.clone(),
             deaths: Deaths::None,
             dying: Vec::new(),
+            no_faults: true,
+            has_files: false,
             takes_turns: false,
             canary: None,
             wires: self.wires.clone(),

@@ -2,7 +2,8 @@
 
 use super::{Host, Mode};
 use crate::buffer::Buffer;
-use crate::exposed::{Calling, Landed, Windows};
+use crate::exposed::{Landed, Windows};
+use crate::messages::Calling;
 use crate::network::lock;
 use crate::oracle::Objection;
 use crate::oracle::delivery::DeliveryOracle;
@@ -76,6 +77,11 @@ impl Host {
         }
     }
 
+    /// Others wait for what was submitted.
+    pub(super) fn push_urgently(&mut self) {
+        self.feed(true);
+    }
+
     fn feed(&mut self, urgent: bool) {
         let (now, mut clock) = (self.told_time(), self.clock());
         pump::feed(&mut self.node(), now, &mut clock, urgent);
@@ -87,8 +93,7 @@ impl Host {
         if !windows.serve(&mut self.engine) {
             return false;
         }
-        // Others wait for it.
-        self.feed(true);
+        self.push_urgently();
         true
     }
 

@@ -2,6 +2,7 @@
 
 use super::Objection;
 use super::fates::Fates;
+use super::files::FileOracle;
 use super::ledger::{Entry, Ledger, What};
 use super::memory::MemoryOracle;
 use crate::payload::payload;
@@ -15,6 +16,8 @@ pub struct DeliveryOracle {
     pub ledger: Ledger,
     /// Memory that is accessed without a receive.
     pub memory: MemoryOracle,
+    /// Files that hosts share.
+    pub files: FileOracle,
     scratch: Vec<u8>,
 }
 

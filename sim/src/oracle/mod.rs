@@ -3,6 +3,7 @@
 
 pub mod delivery;
 pub mod fates;
+pub mod files;
 pub mod ledger;
 pub mod liveness;
 pub mod memory;

@@ -29,8 +29,9 @@ pub(super) struct Author {
     pub(super) has_reports: bool,
     /// The run is short.
     is_short: bool,
+    pub(super) seed: u64,
     /// The number of the thread, and how many there are.
-    thread: usize,
+    pub(super) thread: usize,
     threads: usize,
     /// None: no host exposes memory.
     pub(super) exposures: Option<Exposures>,
@@ -76,6 +77,7 @@ impl Author {
             may_sever: scenario.may_sever(),
             has_reports: scenario.deaths.is_some(),
             is_short: scenario.deaths.is_single(),
+            seed: scenario.seed,
             thread,
             threads: scenario.threads,
             exposures: if thread == 0 { Exposures::draw(scenario.seed, hosts) } else { None },
@@ -92,6 +94,10 @@ impl Author {
     }
 
     pub(super) fn write(mut self) -> Plan {
+        if self.plan.files.is_some() {
+            self.write_files(Author::some_messages);
+            return self.plan;
+        }
         if self.is_steady {
             return self.write_steady();
         }
@@ -108,6 +114,22 @@ impl Author {
             self.end_act();
         }
         self.plan
+    }
+
+    /// Messages beside accesses to files.
+    fn some_messages(&mut self) {
+        if self.is_steady {
+            let (from, to) = self.two_hosts();
+            let mut letter = self.letter(from, to);
+            (letter.len, letter.hints) = (letter.len.min(STEADY_MAX / 16), Hints::default());
+            let (send, recv) = (self.send(&letter), self.recv_of(&letter, Some(letter.tag)));
+            self.post(recv);
+            self.post(send);
+        } else {
+            self.act();
+            self.one_sided(10);
+        }
+        self.end_act();
     }
 
     /// Traffic all the time, in which nobody waits for anything but messages: what stands still does so for

@@ -13,6 +13,7 @@
 pub mod access;
 mod act;
 mod exposures;
+pub mod files;
 mod many;
 mod one_sided;
 mod packed;
@@ -115,6 +116,10 @@ pub enum Step {
         /// Nobody else has it meanwhile.
         alone: bool,
     },
+    /// Does a task with a file, to its end.
+    File(files::Number),
+    /// Waits until all threads of the application are at this step.
+    Meet(usize),
     /// Completes all accesses, then gives it back.
     Unlock {
         /// Whose.
@@ -137,6 +142,8 @@ pub struct Plan {
     pub accesses: Vec<Access>,
     /// Bytes that each host exposes; empty: there is no such memory.
     pub exposes: Vec<u64>,
+    /// What happens to files; none: there are none.
+    pub files: Option<files::Script>,
     /// Contexts that every host closes when it has the report of a death.
     pub closed: BTreeSet<u32>,
 }
@@ -144,7 +151,8 @@ pub struct Plan {
 impl Plan {
     /// Draws what happens on a stage.
     pub fn draw(scenario: &Scenario) -> Plan {
-        let mut plan = act::Author::new(scenario, (0, Plan::default())).write();
+        let files = scenario.has_files.then(|| files::Script::draw(scenario));
+        let mut plan = act::Author::new(scenario, (0, Plan { files, ..Plan::default() })).write();
         for thread in 1..scenario.threads {
             let scripts = std::mem::take(&mut plan.scripts);
             plan = act::Author::new(scenario, (thread, plan)).write();

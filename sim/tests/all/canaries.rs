@@ -3,13 +3,15 @@
 
 use nmad_sim::{Canary, Deaths, Options, run_seed};
 
-/// What the oracle says, of the first seed of forty that it objects to.
+/// What the oracle says, of the first seed of sixty that it objects to.
 fn caught(canary: Canary) -> String {
     // Only what is bad already can be left unchecked.
     let lossy = canary == Canary::Unchecked;
+    let files = canary.is_of_files();
     let deaths = if canary == Canary::Forgets { Deaths::Drawn } else { Deaths::None };
-    let options = Options { canary: Some(canary), no_faults: !lossy, lossy, deaths, ..Options::default() };
-    let violation = (1..=40).find_map(|seed| run_seed(seed, &options).violation);
+    let options =
+        Options { canary: Some(canary), no_faults: !lossy, lossy, files, deaths, ..Options::default() };
+    let violation = (1..=60).find_map(|seed| run_seed(seed, &options).violation);
     violation.unwrap_or_else(|| panic!("nobody caught {}", canary.name())).text
 }
 
@@ -57,4 +59,28 @@ fn damage_that_no_driver_finds_is_caught() {
 fn contexts_that_are_not_closed_after_a_death_are_caught() {
     let text = caught(Canary::Forgets);
     assert!(text.contains("not over after") && text.contains("<-any"), "{text}");
+}
+
+#[test]
+fn an_owner_that_overlooks_what_waits_is_caught() {
+    let text = caught(Canary::Overlooks);
+    assert!(text.contains("overwritten") || text.contains("there are"), "{text}");
+}
+
+#[test]
+fn an_owner_that_a_synchronisation_skips_is_caught() {
+    let text = caught(Canary::Skips);
+    assert!(text.contains("file"), "{text}");
+}
+
+#[test]
+fn pages_that_are_not_forgotten_are_caught() {
+    let text = caught(Canary::Remembers);
+    assert!(text.contains("overwritten"), "{text}");
+}
+
+#[test]
+fn an_atomic_access_in_two_parts_is_caught() {
+    let text = caught(Canary::Splits);
+    assert!(text.contains("in atomic mode"), "{text}");
 }

@@ -74,6 +74,8 @@ pub fn scenario() -> Scenario {
         outages: Vec::new(),
         deaths: Deaths::None,
         dying: Vec::new(),
+        no_faults: true,
+        has_files: false,
         takes_turns: false,
         canary: None,
         wires: Vec::new(),

@@ -53,6 +53,23 @@ fn each_host_may_die_at_each_message() {
 }
 
 #[test]
+fn shared_files_are_consistent() {
+    let files = Options { files: true, ..Options::default() };
+    clean(1..=15, &Options { no_faults: true, ..files.clone() }, "--files --no-faults");
+    clean(31..=40, &Options { lossy: true, ..files.clone() }, "--files --lossy");
+    clean(41..=60, &Options { outages: true, ..files.clone() }, "--files --outages");
+    clean(61..=66, &Options { threads: Some(4), ..files.clone() }, "--files --threads 4");
+    let explained = Options { explain: true, ..files };
+    let mut missing = vec!["sets the atomic mode to true", "no space left", "keep pages", "automatic"];
+    for seed in 1..=25 {
+        let report = run_seed(seed, &explained);
+        assert_eq!(report.violation, None, "replay: nmad sim --seed {seed} --explain --files");
+        missing.retain(|words| !report.lines.iter().any(|line| line.contains(words)));
+    }
+    assert!(missing.is_empty(), "in no run: {missing:?}");
+}
+
+#[test]
 fn puts_are_there_when_an_unlock_is_answered() {
     clean(301..=420, &Options { no_faults: true, ..Options::default() }, "--no-faults");
 }

@@ -163,6 +163,8 @@ pub(super) fn ran(network: &Network, policy: Policy, plan: Plan) -> World {
         outages: Vec::new(),
         deaths: Deaths::None,
         dying: Vec::new(),
+        no_faults: true,
+        has_files: false,
         takes_turns: false,
         canary: None,
         wires: Vec::new(),

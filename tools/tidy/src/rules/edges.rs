@@ -11,7 +11,7 @@ const SOURCE: &str = "engine/src";
 const FREE: &[&str] = &["clock", "memory", "packet"];
 
 /// The files where the layers meet; they may name everything.
-const JOINTS: &[&str] = &["lib", "engine", "pump"];
+const JOINTS: &[&str] = &["lib", "engine", "pump", "port"];
 
 /// Folder, and the modules it may name: `schedule` allows all of it, `schedule::strategy` one module.
 const EDGES: &[(&str, &[&str])] = &[

@@ -1,8 +1,6 @@
-//! What carries the messages of one process: an engine, or what turns one.
+//! What carries the messages of a protocol above the engine: the engine itself, or what turns one.
 
-use nmad_engine::{
-    Claim, Context, Engine, Envelope, Error, Hints, RequestId, Segments, Source, TagMatch, To,
-};
+use crate::{Claim, Context, Engine, Envelope, Error, Hints, RequestId, Segments, Source, TagMatch, To};
 
 /// How a request ended.
 pub type Outcome = Result<Envelope, Error>;

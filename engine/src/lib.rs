@@ -41,6 +41,8 @@ pub use config::Config;
 pub use engine::{Engine, Inspect, LinkView, NotWell, Notice, NoticeKind, Owed, PeerView, Setup};
 pub use memory::{Segment, Segments};
 pub use nmad_wire::{Keys, MAX_RAILS};
+pub use observe::observation::{Observation, Observed};
+pub use observe::observation_text::Observations;
 pub use observe::in_force::{InForce, RailInForce, ThresholdOrigin};
 pub use observe::receipt::{Candidate, Receipt};
 pub use observe::traffic::Traffic;

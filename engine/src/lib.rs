@@ -45,6 +45,7 @@ pub use observe::observation::{Observation, Observed};
 pub use observe::observation_text::Observations;
 pub use observe::in_force::{InForce, RailInForce, ThresholdOrigin};
 pub use observe::receipt::{Candidate, Receipt};
+pub use observe::replay;
 pub use observe::traffic::Traffic;
 pub use packet::{Key, Packet, PeerId, RailId, RegionId, RequestId, StrategyId};
 pub use profile::blocks::{BlockCost, BlockCosts};

@@ -20,8 +20,10 @@ use std::time::{Duration, Instant};
 
 /// Time limit for opening a link; after it the rail counts as unable to reach the peer.
 const OPENING: Duration = Duration::from_millis(4_500);
-/// Additional time on a very busy machine, until there are enough samples for any profile.
-const PATIENCE: Duration = Duration::from_secs(8);
+/// A measurement goes on beyond its budget while more than this part of its points differ from visit to
+/// visit, in steps of this time, as far as its end allows.
+const SETTLED: f64 = 0.05;
+const FURTHER_NS: u64 = 50_000_000;
 /// Bytes sent before a visit; more than the burst that shapers usually grant.
 const BURST_LEN: u64 = 256 << 10;
 /// Most messages sent before a visit.
@@ -49,6 +51,10 @@ pub(super) struct Task<'a> {
     /// Number of the measurement, unique in the job.
     pub(super) number: u32,
     pub(super) effort: Effort,
+    /// When it ends in any case, with or without enough samples for a profile.
+    pub(super) until: Instant,
+    /// The bytes per second to which the rail is limited, if that is known.
+    pub(super) limit: Option<u64>,
     pub(super) provenance: Provenance,
     /// Two cores of this node for each kind of pair.
     pub(super) pairs: &'a [(Pair, [usize; 2])],
@@ -97,7 +103,8 @@ fn sent(node: &Node, task: &mut Task<'_>) -> Result<Result<Profile, Unmeasured>,
     let mut talk = Talk::new(node, peer, task.number);
     // Any traffic opens all links to a peer.
     talk.order("hello")?;
-    node.wait_for(OPENING, |engine| engine.inspect().link(peer, rail) != Some(LinkView::Opening));
+    let opening = OPENING.min(task.until.saturating_duration_since(Instant::now()));
+    node.wait_for(opening, |engine| engine.inspect().link(peer, rail) != Some(LinkView::Opening));
     let Some(LinkView::Up { remote }) = node.with(|engine| engine.inspect().link(peer, rail)) else {
         talk.order("none")?;
         talk.end();
@@ -232,14 +239,16 @@ fn in_place(method: Method) -> InPlace {
 fn plan(talk: &mut Talk<'_>, task: &mut Task<'_>) -> Result<(Sampler, Signs), Broken> {
     let queue = Queue::begin();
     let mut sampler = Sampler::new(reach(talk.node, task), task.effort);
-    // The plan only counts the reported times; warm-ups and orders take time as well.
-    let until = Instant::now() + Duration::from_nanos(task.effort.budget_ns.saturating_mul(3) / 2);
-    let limit = until + PATIENCE;
+    sampler.limit(task.limit.unwrap_or(0));
     let mut host = Host::new(task.pairs);
     let (mut empty_ns, mut excess_ns, mut visits) = (None, 0, 0);
-    while let Some(probe) = sampler.next_probe()
-        && Instant::now() < if sampler.suffices() { until } else { limit }
-    {
+    while Instant::now() < task.until {
+        let Some(probe) = sampler.next_probe() else {
+            if sampler.disagreement() <= SETTLED || !sampler.prolong(FURTHER_NS) {
+                break;
+            }
+            continue;
+        };
         let mut times = match probe.method {
             Method::Memcpy => host.copies(&probe),
             Method::HandOff(pair) => host.hand_offs(&probe, pair),
@@ -477,8 +486,9 @@ mod tests {
                 let effort = Effort { budget_ns: 50_000_000, ..Effort::QUICK };
                 let (rail, provenance) = (RailId(number as u8), Provenance::default());
                 let progress = &mut |_| {};
+                let (peer, until) = (PeerId(1), Instant::now() + Duration::from_secs(9));
                 let mut task =
-                    Task { rail, peer: PeerId(1), number, effort, provenance, pairs: &[], progress };
+                    Task { rail, peer, number, effort, until, limit: None, provenance, pairs: &[], progress };
                 send(&first, &mut task).expect("rank 1 is there")
             })
         })

@@ -59,9 +59,7 @@ impl Peer {
 
     /// Whether a message would wait for its receiver longer than eager data costs, and no probe is due.
     fn waits_longer(&self, invited: bool, cost_ns: impl FnOnce() -> u64) -> bool {
-        let wait_ns = self.lateness.wait_ns(invited);
-        let may = wait_ns > 0 && self.fixed.eager_max.is_none() && !self.lateness.is_probe_due();
-        may && wait_ns > cost_ns()
+        self.fixed.eager_max.is_none() && self.lateness.prefers_eager(invited, cost_ns)
     }
 
     /// Whether messages are pushed because the receiver is late to read them. If nothing can be pushed the

@@ -59,6 +59,13 @@ impl Lateness {
         self.eager >= self.pause
     }
 
+    /// Whether the next message would wait for its receiver longer than eager data costs, and no probe is
+    /// due; `invited`: its receive is known to be posted.
+    pub(crate) fn prefers_eager(&self, invited: bool, cost_ns: impl FnOnce() -> u64) -> bool {
+        let wait_ns = self.wait_ns(invited);
+        wait_ns > 0 && !self.is_probe_due() && wait_ns > cost_ns()
+    }
+
     /// Counts a message that is sent eagerly because the receiver is late.
     pub(crate) fn sent_eagerly(&mut self) {
         self.eager += 1;

@@ -9,6 +9,7 @@ pub(crate) mod observation;
 pub(crate) mod observation_text;
 pub(crate) mod receipt;
 pub(crate) mod record;
+pub mod replay;
 pub(crate) mod traffic;
 pub(crate) mod watch;
 pub(crate) mod watched;

@@ -10,6 +10,10 @@ use alloc::vec::Vec;
 /// Observations that are kept; later ones are dropped. As text they take some 30 KB.
 pub const KEPT: usize = 3_000;
 
+/// Bytes that a rail carries behind others are added up to this much time. The estimators do the same, and a
+/// record covers seconds.
+const TOGETHER_NS: u64 = 2_000_000;
+
 /// What was observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Observed {
@@ -75,13 +79,33 @@ pub struct Observation {
 pub(crate) struct Recorded {
     peer: Option<PeerId>,
     kept: Vec<Observation>,
+    /// What each rail has carried since its last observation.
+    sums: Vec<Observation>,
 }
 
 impl Recorded {
     fn add(&mut self, peer: PeerId, observation: Observation) {
-        if *self.peer.get_or_insert(peer) == peer && self.kept.len() < KEPT {
-            self.kept.push(observation);
+        if *self.peer.get_or_insert(peer) != peer || self.kept.len() >= KEPT {
+            return;
         }
+        let whole = if observation.what == Observed::Behind { self.added(observation) } else { Some(observation) };
+        self.kept.extend(whole);
+    }
+
+    /// Adds what a rail has carried behind others to the sum of that rail; returns the sum once it is long
+    /// enough.
+    fn added(&mut self, one: Observation) -> Option<Observation> {
+        let place = self.sums.iter().position(|sum| sum.which == one.which);
+        let mut sum = one;
+        if let Some(place) = place {
+            let before = self.sums.swap_remove(place);
+            (sum.len, sum.ns) = (before.len + one.len, before.ns + one.ns);
+        }
+        if sum.ns >= TOGETHER_NS {
+            return Some(sum);
+        }
+        self.sums.push(sum);
+        None
     }
 }
 

@@ -13,6 +13,7 @@
 
 use super::observation::{Observation, Observed};
 use crate::clock::{Duration, Instant};
+use crate::profile::doubt::Doubt;
 use crate::profile::measured::{Profile, Provenance};
 use crate::profile::sample::{Method, Sample};
 use alloc::format;
@@ -22,6 +23,8 @@ use core::fmt::Write;
 
 const FIRST: &str = "nmad observations 1";
 const DIGITS: &[u8; 64] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
+/// The word behind the number of a rail whose profile is in doubt.
+const PROVISIONAL: &str = "provisional";
 /// Characters of an observation, and observations in a line.
 const WIDTH: usize = 10;
 const IN_LINE: usize = 10;
@@ -42,6 +45,9 @@ impl Observations {
     pub fn print(&self) -> String {
         let mut text = format!("{FIRST}\n");
         for (rail, profile) in self.rails.iter().enumerate() {
+            if profile.as_ref().is_some_and(|profile| profile.provenance().doubt.is_some()) {
+                let _ = writeln!(text, "rail {rail} {PROVISIONAL}");
+            }
             for method in METHODS {
                 let samples = profile.iter().flat_map(|profile| profile.samples(method));
                 for Sample { len, ns, .. } in samples {
@@ -75,10 +81,15 @@ impl Observations {
             return Err(format!("its first line is not '{FIRST}'; NMAD_OBSERVATIONS=FILE writes such files"));
         }
         let mut samples: Vec<Vec<(Method, Sample)>> = Vec::new();
+        let mut doubted = Vec::new();
         let (mut seen, mut now) = (Vec::new(), Instant::default());
         for (line, number) in lines.filter(|(line, _)| !line.is_empty()) {
             let wrong = |what: &str| format!("line {number}: {what} (was the file changed?)");
             if let Some(rest) = line.strip_prefix("rail ") {
+                if let Some(rail) = rest.strip_suffix(PROVISIONAL) {
+                    doubted.extend(rail.trim_end().parse::<usize>());
+                    continue;
+                }
                 let (rail, sample) = sample(rest).ok_or_else(|| wrong("no sample of a rail"))?;
                 samples.resize(samples.len().max(rail + 1), Vec::new());
                 samples[rail].push(sample);
@@ -92,11 +103,16 @@ impl Observations {
                 seen.push(observation);
             }
         }
-        let profile = |samples: Vec<_>| match samples.is_empty() {
-            true => Ok(None),
-            false => Profile::new(Provenance::default(), samples).map(Some).map_err(|few| few.to_string()),
+        let profile = |(rail, samples): (usize, Vec<_>)| {
+            let why = "provisional when it was recorded".into();
+            let doubt = doubted.contains(&rail).then_some(Doubt { count: 1, degree: 100, why });
+            match samples.is_empty() {
+                true => Ok(None),
+                false => Profile::new(Provenance { doubt, ..Provenance::default() }, samples).map(Some),
+            }
         };
-        let rails = samples.into_iter().map(profile).collect::<Result<_, _>>()?;
+        let rails = samples.into_iter().enumerate().map(profile);
+        let rails = rails.collect::<Result<_, _>>().map_err(|few| few.to_string())?;
         Ok(Observations { rails, seen })
     }
 }

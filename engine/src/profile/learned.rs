@@ -106,6 +106,11 @@ impl Learned {
         self.base.ns(Way::Body, len) as u64
     }
 
+    /// Returns the time of an answer to an empty query that the profile in use includes.
+    pub(crate) fn answer_ns(&self) -> Option<f64> {
+        if self.is_trusted() { self.delay.answer_ns() } else { self.empty.value() }
+    }
+
     /// Whether the time of an answer has to be measured first.
     pub(crate) fn wants_empty(&self) -> bool {
         self.empty.wants(ENOUGH, ATTEMPTS_MAX)

@@ -50,8 +50,10 @@ const READ_MAX: u64 = 256 << 10;
 const OUTLINE_RATIO: u64 = 16;
 /// If a longer message takes less than this multiple of the shorter ones' time, its time is mostly latency.
 const UNSEEN: u64 = 2;
-/// A point with one visit does not count if it took this many times as long as a longer one.
-const STRAY: u64 = 2;
+/// A point does not count if it took this many times as long as a longer one: a queue that is full at some
+/// lengths and not at others makes up to 1.7. Of one whose visits differ less is believed.
+const STRAY: f64 = 2.0;
+const STRAY_UNSURE: f64 = 1.15;
 /// Blocks are measured if one message of them takes at most this part of the budget: all of theirs are then
 /// below a tenth of it.
 const BLOCKS_PART: u64 = 3_000;
@@ -102,6 +104,10 @@ pub struct Sampler {
     queue: VecDeque<Point>,
     stage: Stage,
     spent_ns: u64,
+    /// Visits after which a point is left as it is.
+    visits_max: usize,
+    /// Nanoseconds per byte at the rate to which the rail is limited; zero: no limit is known.
+    limit: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,10 +125,24 @@ enum Stage {
 impl Sampler {
     /// Creates the plan for one rail.
     pub fn new(reach: Reach, effort: Effort) -> Sampler {
-        let (found, queue) = (BTreeMap::new(), VecDeque::new());
-        let mut sampler = Sampler { reach, effort, found, queue, stage: Stage::Outline, spent_ns: 0 };
+        let mut sampler = Sampler {
+            reach,
+            effort,
+            found: BTreeMap::new(),
+            queue: VecDeque::new(),
+            stage: Stage::Outline,
+            spent_ns: 0,
+            visits_max: 3 * effort.rounds as usize,
+            limit: 0.0,
+        };
         sampler.queue = sampler.outline();
         sampler
+    }
+
+    /// Sets the bytes per second to which the rail is limited, as the system says: what seems faster is what a
+    /// shaper has saved up.
+    pub fn limit(&mut self, bytes_per_second: u64) {
+        self.limit = if bytes_per_second > 0 { 1e9 / bytes_per_second as f64 } else { 0.0 };
     }
 
     /// Returns the next probe; `None` when the plan is complete or its time is spent.
@@ -149,6 +169,12 @@ impl Sampler {
         }
     }
 
+    /// Adds this time to the budget, so that uncertain points are visited again; false: there are none.
+    pub fn prolong(&mut self, ns: u64) -> bool {
+        self.effort.budget_ns += ns;
+        self.stage != Stage::Settle || !self.queue.is_empty() || self.settle_again()
+    }
+
     /// Whether the results suffice for a profile. On a very busy machine the outline may take longer than
     /// the whole budget.
     pub fn suffices(&self) -> bool {
@@ -165,7 +191,7 @@ impl Sampler {
         let ways = if is_local(probe.method) { 1 } else { 2 };
         let sum: u64 = times_ns.iter().sum();
         self.spent_ns += sum.max(1).saturating_mul(ways * u64::from(probe.round_trips));
-        let Some(sample) = Sample::of(probe.len, times_ns) else { return };
+        let Some(sample) = Sample::low_of(probe.len, times_ns) else { return };
         let visits = self.found.entry((probe.method, probe.len)).or_default();
         visits.push(sample);
         visits.sort_by_key(|visit| visit.ns);
@@ -211,17 +237,22 @@ impl Sampler {
         Profile::new(provenance, self.found.iter().filter_map(sample))
     }
 
-    /// Whether a point has a single visit that took much longer than a longer message of the same method
-    /// with several visits: other programs used the cores during that visit.
+    /// Whether a point took longer than a longer message of the same method that several visits agree on:
+    /// other programs used the cores whenever it was visited. A single visit is more likely to be disturbed
+    /// than several that agree.
     fn is_stray(&self, (method, len): Point, visits: &[Sample]) -> bool {
         // Shorter blocks may well take longer.
         if method.has_blocks() {
             return false;
         }
+        let floor = self.floor();
+        let is_sure = |len: u64, visits: &[Sample]| floor.agree(len, visits) == Some(true);
         let longer = self.found.range((method, len + 1)..=(method, u64::MAX));
-        let confirmed = longer.filter(|(_, others)| others.len() > 1);
+        let confirmed = longer.filter(|(point, others)| is_sure(point.1, others));
         let least_ns = confirmed.filter_map(|(_, others)| Some(others.first()?.ns)).min();
-        matches!((visits, least_ns), ([only], Some(ns)) if only.ns > STRAY * ns)
+        let allowed = if is_sure(len, visits) { STRAY } else { STRAY_UNSURE };
+        let first = visits.first().zip(least_ns);
+        first.is_some_and(|(visit, ns)| visit.ns as f64 > allowed * ns as f64)
     }
 
     /// Returns the points of the outline.
@@ -339,7 +370,7 @@ impl Sampler {
     /// Adds the points that were visited in too few rounds, or whose two best visits differ.
     fn settle(&mut self) -> Stage {
         let tolerance = self.effort.tolerance;
-        let most = 3 * self.effort.rounds as usize;
+        let most = self.visits_max;
         let rounds = self.effort.rounds as usize;
         let differs = |visits: &[Sample]| match visits {
             [first, second, ..] => second.ns as f64 > first.ns as f64 * (1.0 + tolerance),
@@ -355,12 +386,20 @@ impl Sampler {
         Stage::Settle
     }
 
+    /// Queues uncertain points again, with more visits than before; false: there are none.
+    fn settle_again(&mut self) -> bool {
+        self.visits_max += self.effort.rounds as usize;
+        self.settle();
+        !self.queue.is_empty()
+    }
+
     /// Returns the lower bound of times on the wire. Copies in memory are usually faster; it does not apply
     /// to them.
     fn floor(&self) -> Floor {
         let announced = self.found.range((Method::Rendezvous, 0)..=(Method::Rendezvous, u64::MAX));
         let longest = announced.last().and_then(|(point, visits)| Some((point.1, visits.first()?.ns)));
-        Floor(longest.map_or(0.0, |(len, ns)| ns as f64 / len.max(1) as f64))
+        let longest = longest.map_or(0.0, |(len, ns)| ns as f64 / len.max(1) as f64);
+        Floor { longest: longest.max(self.limit), limit: self.limit }
     }
 
     /// Returns the visit that counts of each point of a method.

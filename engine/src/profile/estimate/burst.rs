@@ -20,10 +20,10 @@ use crate::clock::{Duration, Instant};
 /// A burst is held for at most this long after its first submission.
 const SOON: Duration = Duration::from_us(20);
 /// A burst whose waiting call comes later than this should have left at once.
-const LATE: Duration = Duration::from_us(40);
+pub const LATE: Duration = Duration::from_us(40);
 /// Gain of holding a burst in microseconds: a little more than a system call that only enters and leaves
 /// the kernel.
-const GAIN: f32 = 2.0;
+pub const GAIN: f32 = 2.0;
 /// Highest cost of holding in microseconds, when only the helper ends the burst.
 const COST_MAX: f32 = 1000.0;
 /// Weight of the latest burst in the mean.

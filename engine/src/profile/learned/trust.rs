@@ -92,6 +92,11 @@ impl Delay {
         if has_moved && is_sure { Learnt::News } else { Learnt::Nothing }
     }
 
+    /// Returns the time of an answer with the current additional latency; `None` before the first ones.
+    pub(super) fn answer_ns(&self) -> Option<f64> {
+        (self.quickest_ns < f64::MAX).then_some(self.quickest_ns + 2.0 * self.used_ns)
+    }
+
     /// Returns the sample with the current additional latency.
     pub(super) fn added_to(&self, method: Method, sample: Sample) -> Sample {
         let ways = match method {

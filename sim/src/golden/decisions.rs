@@ -1,0 +1,109 @@
+//! Not of a paper: decisions from recorded observations of real jobs, against those of hindsight.
+
+use super::table::Table;
+use nmad_engine::Observations;
+use nmad_engine::replay::{self, Outcome};
+
+/// A recorded job.
+pub struct Job {
+    /// The file's name without its ending.
+    pub name: &'static str,
+    /// What ran, and beside what.
+    pub what: &'static str,
+    /// Nothing that matters has changed while it ran.
+    pub is_steady: bool,
+    /// The file ([`Observations`]).
+    pub text: &'static str,
+}
+
+macro_rules! jobs {
+    ($($name:literal: $is_steady:expr, $what:literal;)*) => {
+        /// All recorded jobs.
+        pub const JOBS: &[Job] = &[$(Job {
+            name: $name,
+            what: $what,
+            is_steady: $is_steady,
+            text: include_str!(concat!("../../observations/", $name, ".txt")),
+        }),*];
+    };
+}
+
+jobs! {
+}
+
+/// An estimator, or several that serve one decision.
+pub struct Estimator {
+    /// Its name in the table.
+    pub name: &'static str,
+    /// Replays it on a trace; `None`: the trace has no such observations.
+    pub replay: fn(&Observations) -> Option<Outcome>,
+}
+
+/// All estimators.
+pub const ESTIMATORS: &[Estimator] = &[
+    Estimator { name: "split over rails", replay: replay::rails },
+    Estimator { name: "latency", replay: replay::latency },
+    Estimator { name: "split or one rail", replay: replay::together },
+    Estimator { name: "late receiver", replay: replay::late },
+    Estimator { name: "bursts", replay: replay::bursts },
+];
+
+/// Returns the rows of the table for one trace.
+pub fn rows(name: &str, all: &Observations) -> Vec<[String; 7]> {
+    let row = |estimator: &Estimator| {
+        let Outcome { decisions, regret, switches, false_switches, behind, behind_decisions } =
+            (estimator.replay)(all)?;
+        let behind = match behind_decisions {
+            0 => "0".into(),
+            count => format!("{count} in {:.0} ms", behind.as_ns() as f64 / 1e6),
+        };
+        Some([
+            name.into(),
+            estimator.name.into(),
+            decisions.to_string(),
+            format!("{:.1}", 100.0 * regret),
+            switches.to_string(),
+            false_switches.to_string(),
+            behind,
+        ])
+    };
+    ESTIMATORS.iter().filter_map(row).collect()
+}
+
+const HEADS: [&str; 7] = ["job", "decision", "made", "regret %", "switches", "false", "behind"];
+
+/// Returns the table for traces, given by their names.
+pub fn of(title: &str, traces: &[(String, Observations)]) -> Table {
+    let mut table = Table::new(title, "none: observations of real jobs");
+    let rows: Vec<_> = traces.iter().flat_map(|(name, all)| rows(name, all)).collect();
+    table.rows(&HEADS, &rows);
+    table
+}
+
+/// Reads a recorded job.
+///
+/// # Panics
+/// Its file is damaged.
+pub fn read(job: &Job) -> Observations {
+    Observations::parse(job.text).unwrap_or_else(|why| panic!("observations/{}.txt: {why}", job.name))
+}
+
+/// The figure.
+pub fn table() -> String {
+    let traces: Vec<_> = JOBS.iter().map(|job| (job.name.to_string(), read(job))).collect();
+    let mut table = of("Decisions from recorded observations, against those of hindsight", &traces);
+    table.note(
+        "Each decision is made by the estimators that ship, with what was observed until then. Regret: the \
+         mean cost beyond that of the best decision, which is known from the observations around it, before and \
+         after: for rails the median time of a byte within a second, for one rail or several the median of 16 \
+         messages of each, for waits the mean of 17, for bursts that of 1,025, for the latency the second \
+         lowest of 33 answers (its cost is the factor by which the estimate is off). Switches: changes of the \
+         decision, without trials; false: those that made it worse by more than 3 %. Behind: the longest row of \
+         decisions that all cost more than 10 % too much.",
+    );
+    for Job { name, what, is_steady, .. } in JOBS {
+        let steady = if *is_steady { " Steady." } else { "" };
+        table.note(&format!("{name}: {what}.{steady}"));
+    }
+    table.finish()
+}

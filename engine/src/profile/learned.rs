@@ -26,9 +26,10 @@ mod trust;
 pub(crate) use trust::Refuted;
 
 use super::curve::scaled;
+use super::estimate::change::Change;
 use super::measured::{Profile, Provenance};
 use super::origin::{BODY_FROM, Base, Way, exactly};
-use super::recent::{ENOUGH, Learnt, Recent};
+use super::recent::{ENOUGH, KEPT_OF_MANY, Learnt, Recent};
 use super::sample::{Method, Sample};
 use alloc::format;
 use alloc::vec::Vec;
@@ -59,7 +60,7 @@ const CHECK_FROM: u64 = 32 << 10;
 pub(crate) struct Learned {
     recent: [[Recent; OCTAVES]; Way::ALL.len()],
     /// Time of further bytes relative to the end of the base.
-    rate: Recent,
+    rate: Recent<KEPT_OF_MANY>,
     /// Sums of observed and expected nanoseconds of transfers behind others that do not make a factor yet.
     behind: (u64, u64),
     /// Last round trips of empty queries, in nanoseconds.
@@ -71,6 +72,8 @@ pub(crate) struct Learned {
     delay: Delay,
     /// Time of the last long transfer relative to the base; zero: there was none.
     latest: f64,
+    /// Whether long transfers contradict a measured base.
+    contradicts: Change,
     /// The contradiction to a measured base, if there is one.
     refuted: Option<Refuted>,
 }
@@ -89,12 +92,13 @@ impl Learned {
         let each = Recent::new(base.is_measured);
         Learned {
             recent: [[each; OCTAVES]; Way::ALL.len()],
-            rate: each.of_many(),
+            rate: Recent::new(base.is_measured),
             behind: (0, 0),
             empty: Recent::new(false),
             answers_change: false,
             delay: Delay::default(),
             latest: 0.0,
+            contradicts: Change::default(),
             refuted: None,
             base,
         }
@@ -219,6 +223,7 @@ impl Learned {
     /// Observes all methods again; present values count until then.
     pub(crate) fn restart(&mut self) {
         self.all().for_each(Recent::forget);
+        self.rate.forget();
         if core::mem::take(&mut self.answers_change) {
             self.empty = Recent::new(false);
         }
@@ -228,6 +233,7 @@ impl Learned {
     /// Requests another observation of each known method and octave.
     pub(crate) fn recheck(&mut self) {
         self.all().for_each(Recent::recheck);
+        self.rate.recheck();
         self.behind = (0, 0);
         match self.is_trusted() {
             true => self.recheck_latency(),
@@ -236,7 +242,7 @@ impl Learned {
     }
 
     fn all(&mut self) -> impl Iterator<Item = &mut Recent> {
-        self.recent.iter_mut().flatten().chain([&mut self.rate])
+        self.recent.iter_mut().flatten()
     }
 
     /// Returns the corrected profile; `None` while too little is known.
@@ -254,14 +260,15 @@ impl Learned {
             return Profile::new(Provenance { how, ..provenance }, samples).ok();
         }
         self.all().for_each(Recent::use_value);
+        self.rate.use_value();
         let how = format!("{}, corrected by transfers", provenance.how);
         Profile::new(Provenance { how, doubt: None, ..provenance }, samples).ok()
     }
 
     /// Returns the number of observed transfers and answers.
     pub(crate) fn count(&self) -> u32 {
-        let known = self.recent.iter().flatten().chain([&self.rate, &self.empty]);
-        known.map(Recent::count).sum()
+        let known = self.recent.iter().flatten().chain([&self.empty]);
+        known.map(Recent::count).sum::<u32>() + self.rate.count()
     }
 
     /// Adds copies in memory: they take the time that data in place saves, if both were observed.

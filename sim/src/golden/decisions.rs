@@ -29,6 +29,17 @@ macro_rules! jobs {
 }
 
 jobs! {
+    "quiet": true, "two hosts, rails of 4 and 2.8 Gbit/s, messages of 4 MiB one way, split over both rails and over \
+        the first one in turns; nothing else of ours runs on the 2 cores";
+    "loops": true, "the same beside a busy loop for each core";
+    "compiler": true, "the same beside four compilers";
+    "oversubscribed": true, "the same beside two more such jobs, each with two ranks";
+    "stopped": true, "the same, and the receiver is stopped for a second";
+    "shared": false, "the same, and another job uses the first rail from the second to the fifth second";
+    "changed": false, "the same, and the first rail has 2 Gbit/s from the second to the fifth second";
+    "computes": false, "messages of 1 MiB to a receiver that computes half as long as a message takes, or twice as long";
+    "rate": true, "windows of 64 messages of 8 B and 1 KiB";
+    "rate-loops": true, "the same beside a busy loop for each core";
 }
 
 /// An estimator, or several that serve one decision.
@@ -42,6 +53,7 @@ pub struct Estimator {
 /// All estimators.
 pub const ESTIMATORS: &[Estimator] = &[
     Estimator { name: "split over rails", replay: replay::rails },
+    Estimator { name: "trust in profiles", replay: replay::trust },
     Estimator { name: "latency", replay: replay::latency },
     Estimator { name: "split or one rail", replay: replay::together },
     Estimator { name: "late receiver", replay: replay::late },
@@ -70,6 +82,7 @@ pub fn rows(name: &str, all: &Observations) -> Vec<[String; 7]> {
     ESTIMATORS.iter().filter_map(row).collect()
 }
 
+/// The heads of the table.
 const HEADS: [&str; 7] = ["job", "decision", "made", "regret %", "switches", "false", "behind"];
 
 /// Returns the table for traces, given by their names.

@@ -15,5 +15,5 @@ mod together;
 pub use bursts::bursts;
 pub use late::late;
 pub use outcome::Outcome;
-pub use rails::{latency, rails};
+pub use rails::{latency, rails, trust};
 pub use together::together;

@@ -29,6 +29,22 @@ const ANSWERS: usize = 16;
 /// The latency has changed if it differs by this factor from what was assumed.
 const MOVED: f64 = 1.1;
 
+/// A rail that is slower or faster than its profile by this factor has changed.
+const CLEAR: f64 = 1.5;
+
+/// Observations of chunks after which the engine checks the profiles again (see `observe::learn`), and
+/// messages without anything to learn after which it stops.
+const CHUNKS: u32 = 64;
+const SETTLED: u32 = 2;
+
+/// What is known of the rails to one peer, and whether the engine learns about them now.
+struct Known {
+    lanes: Vec<Lane>,
+    is_active: bool,
+    chunks: u32,
+    settled: u32,
+}
+
 /// What is known of one rail.
 struct Lane {
     forecast: Forecast,
@@ -38,22 +54,23 @@ struct Lane {
 /// Replays the decision how much of a message each rail carries; `None` if the trace has not two rails that
 /// were measured and have carried messages.
 pub fn rails(all: &Observations) -> Option<Outcome> {
-    let mut lanes = lanes(all);
-    let served: Vec<&Observation> = all.seen.iter().filter(|seen| is_of_rail(seen, lanes.len())).collect();
+    let mut known = known(all);
+    let lanes = known.lanes.len();
+    let served: Vec<&Observation> = all.seen.iter().filter(|seen| is_of_rail(seen, lanes)).collect();
     let has_carried = |lane: usize| served.iter().any(|seen| carried_by(seen, lane));
-    if lanes.len() < 2 || !(0..lanes.len()).all(has_carried) {
+    if lanes < 2 || !(0..lanes).all(has_carried) {
         return None;
     }
     let mut decisions = Vec::new();
     let mut before: Option<Vec<f64>> = None;
     for (place, seen) in served.iter().enumerate() {
         if seen.what == Observed::Answered {
-            note(&mut lanes, seen);
+            known.note(seen);
             continue;
         }
-        let shares = decide(&mut lanes, seen.at);
-        let rates: Option<Vec<f64>> = (0..lanes.len()).map(|lane| rate(&served, place, lane)).collect();
-        note(&mut lanes, seen);
+        let shares = decide(&mut known.lanes, seen.at);
+        let rates: Option<Vec<f64>> = (0..lanes).map(|lane| rate(&served, place, lane)).collect();
+        known.note(seen);
         let Some(rates) = rates else { continue };
         let cost = |shares: &[f64]| shares.iter().zip(&rates).fold(0.0, |most, (s, r)| f64::max(most, s * r));
         let last = before.get_or_insert_with(|| shares.clone());
@@ -77,7 +94,7 @@ pub fn rails(all: &Observations) -> Option<Outcome> {
 /// Replays the estimate of each rail's latency: its cost is the factor by which it is off. `None` if the trace
 /// has no answers to empty queries over a rail that was measured.
 pub fn latency(all: &Observations) -> Option<Outcome> {
-    let mut lanes = lanes(all);
+    let mut lanes = known(all).lanes;
     let mut decisions = Vec::new();
     for lane in 0..lanes.len() {
         let is_it = |seen: &&Observation| seen.what == Observed::Answered && usize::from(seen.which) == lane;
@@ -105,12 +122,37 @@ pub fn latency(all: &Observations) -> Option<Outcome> {
     Outcome::of(&decisions)
 }
 
-fn lanes(all: &Observations) -> Vec<Lane> {
+/// Replays the decision whether the sampled profiles of the rails are trusted: a wrong one costs as much
+/// again. `None` as for [`rails`].
+pub fn trust(all: &Observations) -> Option<Outcome> {
+    let mut known = known(all);
+    let lanes = known.lanes.len();
+    let served: Vec<&Observation> = all.seen.iter().filter(|seen| is_of_rail(seen, lanes)).collect();
+    let mut decisions = Vec::new();
+    for (place, seen) in served.iter().enumerate() {
+        let lane = usize::from(seen.which);
+        let before = known.lanes[lane].learned.is_trusted();
+        known.note(seen);
+        let Some(rate) = rate(&served, place, lane).filter(|_| lanes > 1) else { continue };
+        let measured = 1e9 / all.rails[lane].as_ref()?.body().bandwidth() as f64;
+        let is_right = !(1.0 / CLEAR..=CLEAR).contains(&(rate / measured));
+        let cost = |is_trusted: bool| if is_trusted == is_right { 2.0 } else { 1.0 };
+        let after = known.lanes[lane].learned.is_trusted();
+        let is_switch = before != after;
+        let [cost, before] = [after, before].map(cost);
+        let at = seen.at;
+        decisions.push(Decision { at, cost, best: 1.0, before, is_switch, is_trial: false });
+    }
+    Outcome::of(&decisions)
+}
+
+fn known(all: &Observations) -> Known {
     let lane = |profile: &crate::Profile| Lane {
         learned: Learned::new(profile, Config::IN_PLACE_MIN as u64, false),
         forecast: Forecast::new(Arc::new(profile.clone())),
     };
-    all.rails.iter().map_while(|profile| profile.as_ref().map(lane)).collect()
+    let lanes = all.rails.iter().map_while(|profile| profile.as_ref().map(lane)).collect();
+    Known { lanes, is_active: true, chunks: 0, settled: 0 }
 }
 
 fn is_of_rail(seen: &Observation, lanes: usize) -> bool {
@@ -148,35 +190,55 @@ fn view_of(number: u8, lane: &Lane, now: Instant) -> RailView<'_> {
     }
 }
 
-/// Tells the estimators of a rail what was observed, as the engine does.
-fn note(lanes: &mut [Lane], seen: &Observation) {
-    let mine = usize::from(seen.which);
-    let others = lanes.iter().enumerate().filter(|(lane, _)| *lane != mine);
-    let factors = others.map(|(_, lane)| lane.learned.latest().unwrap_or(f64::INFINITY));
-    let common = factors.reduce(f64::min).map_or(1.0, |least| least.max(1.0));
-    let Lane { forecast, learned } = &mut lanes[mine];
-    let learnt = match seen.what {
-        Observed::Answered => learned.note_empty(seen.ns),
-        Observed::Alone => {
-            forecast.observe(seen.at, seen.len, seen.ns, true);
-            match learned.wants(Way::Body, seen.len) {
-                true => learned.note(Way::Body, seen.len, seen.ns, common),
-                false => Learnt::Nothing,
+impl Known {
+    /// Tells the estimators of a rail what was observed, as the engine does.
+    fn note(&mut self, seen: &Observation) {
+        let mine = usize::from(seen.which);
+        let is_alone = seen.what == Observed::Alone;
+        let learned = &mut self.lanes[mine].learned;
+        if seen.what == Observed::Answered {
+            let learnt = learned.note_empty(seen.ns);
+            return self.lanes[mine].relearn(learnt);
+        }
+        self.lanes[mine].forecast.observe(seen.at, seen.len, seen.ns, is_alone);
+        self.chunks += 1;
+        if self.chunks.is_multiple_of(CHUNKS) && !self.is_active {
+            self.lanes.iter_mut().for_each(|lane| lane.learned.recheck());
+            (self.is_active, self.settled) = (true, 0);
+        }
+        if !self.is_active {
+            return;
+        }
+        let others = self.lanes.iter().enumerate().filter(|(lane, _)| *lane != mine);
+        let factors = others.map(|(_, lane)| lane.learned.latest().unwrap_or(f64::INFINITY));
+        let common = factors.reduce(f64::min).map_or(1.0, |least| least.max(1.0));
+        let learned = &mut self.lanes[mine].learned;
+        let learnt = match is_alone {
+            true if learned.wants(Way::Body, seen.len) => {
+                learned.note(Way::Body, seen.len, seen.ns, common)
             }
-        }
-        _ => {
-            forecast.observe(seen.at, seen.len, seen.ns, false);
-            learned.note_behind(seen.len, seen.ns, common)
-        }
-    };
-    if learnt == Learnt::Nothing {
-        return;
+            true => Learnt::Nothing,
+            false => learned.note_behind(seen.len, seen.ns, common),
+        };
+        self.lanes[mine].relearn(learnt);
+        let wants = self.lanes.iter_mut().fold(false, |any, lane| any | lane.learned.wants_rate(LEN));
+        self.settled = if wants { 0 } else { self.settled + 1 };
+        self.is_active = self.settled <= SETTLED || learnt == Learnt::Change;
     }
-    if let Some(profile) = learned.profile() {
-        forecast.rebase(Arc::new(profile));
-    }
-    if learnt == Learnt::Change {
-        learned.restart();
+}
+
+impl Lane {
+    /// Derives the profile again, as the engine does.
+    fn relearn(&mut self, learnt: Learnt) {
+        if learnt == Learnt::Nothing {
+            return;
+        }
+        if let Some(profile) = self.learned.profile() {
+            self.forecast.rebase(Arc::new(profile));
+        }
+        if learnt == Learnt::Change {
+            self.learned.restart();
+        }
     }
 }
 

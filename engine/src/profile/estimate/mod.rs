@@ -9,8 +9,12 @@
 //! - [`low`]: the base cost of an action that is observed each time, in constant memory (the windowed minimum
 //!   of BBR, Cardwell 2017, with two halves instead of a sorted window).
 //! - [`burst`]: whether a program waits or computes after it has submitted messages.
+//! - [`change`]: whether a quantity has changed, or is disturbed.
+//! - [`mean`]: waits, of which the mean and the deviation count.
 //! - [`window`]: quantiles of the last few observations, for transfers of which few are observed.
 
 pub mod burst;
+pub(crate) mod change;
 pub(crate) mod low;
-pub(crate) mod window;
+pub mod mean;
+pub mod window;

@@ -17,6 +17,7 @@
 
 use super::{Learned, Recent, Way, octave};
 use crate::profile::doubt::Doubt;
+use crate::profile::estimate::change::Vote;
 use crate::profile::recent::{ENOUGH, Learnt};
 use crate::profile::sample::{Method, Sample};
 use alloc::format;
@@ -169,8 +170,8 @@ impl Learned {
         recent.len = len;
         recent.note(factor);
         recent.doubt(is_suspect(factor));
-        let wrong = wrong(recent, common);
-        self.judge(wrong.map(|factor| Refuted { len: Some(len), factor }))
+        let value = recent.value().unwrap_or(factor);
+        self.judge((factor, common), Refuted { len: Some(len), factor: value })
     }
 
     /// Checks the time of data behind other data, relative to the base.
@@ -178,8 +179,8 @@ impl Learned {
         let factor = self.at_rate(factor);
         self.rate.note(factor);
         self.rate.doubt(is_suspect(factor));
-        let wrong = wrong(&self.rate, common);
-        self.judge(wrong.map(|factor| Refuted { len: None, factor }))
+        let value = self.rate.value().unwrap_or(factor);
+        self.judge((factor, common), Refuted { len: None, factor: value })
     }
 
     /// Returns the factor without the effect of a traffic shaper's burst.
@@ -187,19 +188,19 @@ impl Learned {
         if self.base.provenance.doubt.is_none() { factor.max(1.0) } else { factor }
     }
 
-    fn judge(&mut self, refuted: Option<Refuted>) -> Learnt {
-        self.refuted = refuted;
-        if refuted.is_some() { Learnt::Change } else { Learnt::Nothing }
+    /// Adds the factor of a transfer, of which the receiver explains the factor `common`.
+    fn judge(&mut self, (factor, common): (f64, f64), refuted: Refuted) -> Learnt {
+        let vote = match factor {
+            factor if factor / common > WRONG => Vote::Slower,
+            factor if factor < 1.0 / WRONG => Vote::Faster,
+            factor if is_suspect(factor) => Vote::Neither,
+            _ => Vote::Against,
+        };
+        self.refuted = self.contradicts.note(vote).then_some(refuted);
+        if self.refuted.is_some() { Learnt::Change } else { Learnt::Nothing }
     }
 }
 
 fn is_suspect(factor: f64) -> bool {
     !(1.0 / SUSPECT..SUSPECT).contains(&factor)
-}
-
-/// Returns the factor by which transfers of a kind contradict the profile, if they do; `common`: the delay
-/// factor of the receiver.
-fn wrong(recent: &Recent, common: f64) -> Option<f64> {
-    let is_wrong = |factor: &f64| factor / common > WRONG || *factor < 1.0 / WRONG;
-    recent.agreed().filter(is_wrong)
 }

@@ -51,8 +51,9 @@ pub(super) struct Task<'a> {
     /// Number of the measurement, unique in the job.
     pub(super) number: u32,
     pub(super) effort: Effort,
-    /// When it ends in any case, with or without enough samples for a profile.
+    /// When it ends if there are enough samples for a profile, and when it ends in any case.
     pub(super) until: Instant,
+    pub(super) latest: Instant,
     /// The bytes per second to which the rail is limited, if that is known.
     pub(super) limit: Option<u64>,
     pub(super) provenance: Provenance,
@@ -79,7 +80,7 @@ impl fmt::Display for Unmeasured {
             Unmeasured::Silent(peer) => write!(f, "it fell silent; rank {} is reached over others", peer.0),
             Unmeasured::TooBusy(took) => write!(
                 f,
-                "{:.0} s were not enough (are the cores busy with something else?); the next job tries again",
+                "{:.1} s were not enough (are the cores busy with something else?); the next job tries again",
                 took.as_secs_f64()
             ),
         }
@@ -103,7 +104,7 @@ fn sent(node: &Node, task: &mut Task<'_>) -> Result<Result<Profile, Unmeasured>,
     let mut talk = Talk::new(node, peer, task.number);
     // Any traffic opens all links to a peer.
     talk.order("hello")?;
-    let opening = OPENING.min(task.until.saturating_duration_since(Instant::now()));
+    let opening = OPENING.min(task.latest.saturating_duration_since(Instant::now()));
     node.wait_for(opening, |engine| engine.inspect().link(peer, rail) != Some(LinkView::Opening));
     let Some(LinkView::Up { remote }) = node.with(|engine| engine.inspect().link(peer, rail)) else {
         talk.order("none")?;
@@ -242,7 +243,7 @@ fn plan(talk: &mut Talk<'_>, task: &mut Task<'_>) -> Result<(Sampler, Signs), Br
     sampler.limit(task.limit.unwrap_or(0));
     let mut host = Host::new(task.pairs);
     let (mut empty_ns, mut excess_ns, mut visits) = (None, 0, 0);
-    while Instant::now() < task.until {
+    while Instant::now() < if sampler.suffices() { task.until } else { task.latest } {
         let Some(probe) = sampler.next_probe() else {
             if sampler.disagreement() <= SETTLED || !sampler.prolong(FURTHER_NS) {
                 break;
@@ -487,8 +488,18 @@ mod tests {
                 let (rail, provenance) = (RailId(number as u8), Provenance::default());
                 let progress = &mut |_| {};
                 let (peer, until) = (PeerId(1), Instant::now() + Duration::from_secs(9));
-                let mut task =
-                    Task { rail, peer, number, effort, until, limit: None, provenance, pairs: &[], progress };
+                let mut task = Task {
+                    rail,
+                    peer,
+                    number,
+                    effort,
+                    until,
+                    latest: until,
+                    limit: None,
+                    provenance,
+                    pairs: &[],
+                    progress,
+                };
                 send(&first, &mut task).expect("rank 1 is there")
             })
         })

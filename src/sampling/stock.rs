@@ -19,7 +19,7 @@ const QUICK_NS: u64 = 800_000_000;
 /// When they end in any case: a job is delayed by a second at most. What is not known by then is nominal, and
 /// its messages teach it.
 const QUICK_MAX: Duration = Duration::from_millis(900);
-/// Additional time of a measurement with full effort on a very busy machine, until there are enough samples
+/// Additional time of a measurement that the user asks for on a very busy machine, until there are enough samples
 /// for any profile.
 const PATIENCE: Duration = Duration::from_secs(8);
 
@@ -51,8 +51,8 @@ pub(crate) struct Stock {
     rails: Vec<(String, [Option<usize>; 2])>,
     mode: Sampling,
     effort: Effort,
-    /// When the present measurement ends in any case.
-    until: Instant,
+    /// When the present measurement ends if there are enough samples, and when in any case.
+    ends: [Instant; 2],
     pair: Option<(u32, u32)>,
     /// Two cores of this node for each kind of pair, for hand-off measurements.
     pub(crate) cores: Vec<(Pair, [usize; 2])>,
@@ -67,7 +67,7 @@ impl Stock {
             rails: Vec::new(),
             mode: options.sample,
             effort: options.effort.unwrap_or(Effort::QUICK),
-            until: Instant::now(),
+            ends: [Instant::now(); 2],
             pair: options.pair,
             cores: Vec::new(),
             report: Report::new(speaks(job), options.sample == Sampling::Auto),
@@ -155,9 +155,11 @@ impl Stock {
         let mut pair = None;
         for (stage, number) in stages.iter().zip(0..) {
             measured += u32::from(stage.offer != Offer::Give);
-            self.until = match self.effort.rounds > Effort::QUICK.rounds {
-                true => Instant::now() + Duration::from_nanos(self.effort.budget_ns * 3 / 2) + PATIENCE,
-                false => begun + QUICK_MAX * measured / count.max(1) as u32,
+            let soft = Duration::from_nanos(self.effort.budget_ns * 3 / 2);
+            self.ends = match self.mode {
+                // A user who asks for a measurement waits for it.
+                Sampling::Force => [Instant::now() + soft, Instant::now() + soft + PATIENCE],
+                _ => [begun + QUICK_MAX * measured / count.max(1) as u32, begun + QUICK_MAX],
             };
             if let Offer::Measure { peer, .. } = stage.offer
                 && pair.replace((stage.rank, peer)).is_some_and(|last| last != (stage.rank, peer))
@@ -251,7 +253,8 @@ impl Stock {
             peer: PeerId(peer),
             number,
             effort: self.effort,
-            until: self.until,
+            until: self.ends[0],
+            latest: self.ends[1],
             limit: super::hardware::limit(&entry.key.rail),
             provenance,
             pairs: &self.cores,

@@ -12,9 +12,6 @@ const PLAUSIBLE: f64 = 0.6;
 /// and under load by much more.
 const AGREEMENT: f64 = 1.25;
 
-/// Longer messages cannot be part of a burst that a shaper has saved up: more is sent before each visit.
-const BURST_MAX: u64 = 256 << 10;
-
 /// Lower bounds of times on the wire.
 pub(super) struct Floor {
     /// Nanoseconds per byte at the bandwidth of the longest message.
@@ -40,11 +37,15 @@ impl Floor {
         (visits.len() > 1).then(|| plausible.get(1).is_some_and(agrees))
     }
 
-    /// Returns the least time of a long message by the known limit of the rail. A sender that had no core for
-    /// a while may send more at once than its warm-up has used up.
-    pub(super) fn limited_ns(&self, method: Method, len: u64) -> u64 {
-        let is_limited = !is_local(method) && !method.has_blocks() && len >= BURST_MAX;
-        if is_limited { (len as f64 * self.limit) as u64 } else { 0 }
+    /// Returns the least time of a message by the known limit of the rail. A sender that had no core for a
+    /// while may send more at once than its warm-up has used up, by one method and not by the other.
+    fn limited_ns(&self, method: Method, len: u64) -> u64 {
+        let bytes = match method {
+            Method::Pair | Method::Aggregate => 2 * len,
+            _ => len,
+        };
+        let is_limited = !is_local(method) && !method.has_blocks();
+        if is_limited { (bytes as f64 * self.limit) as u64 } else { 0 }
     }
 
     /// Returns the sample that counts. If all visits were part of a burst that a traffic shaper let pass,

@@ -42,6 +42,8 @@ type Point = (u64, f64);
 const OCTAVES: usize = 32;
 /// Attempts after which observation stops: answers do not arrive, or the rail is never idle.
 const ATTEMPTS_MAX: u32 = 12;
+/// The same of the checks of a measured profile, which cost nothing.
+const CHECK_ATTEMPTS_MAX: u32 = 32;
 /// Attempts after which observation of the rate stops; several messages make one observation of it.
 const RATE_ATTEMPTS_MAX: u32 = 64;
 /// Times of transfers behind others are added up to this much before they make a factor.
@@ -125,7 +127,8 @@ impl Learned {
         if self.empty.count() == 0 || self.is_trusted() && (way != Way::Body || len < CHECK_FROM) {
             return false;
         }
-        self.of(way, len).wants(self.enough(), ATTEMPTS_MAX)
+        let attempts_max = if self.is_trusted() { CHECK_ATTEMPTS_MAX } else { ATTEMPTS_MAX };
+        self.of(way, len).wants(self.enough(), attempts_max)
     }
 
     /// Whether the rate is being observed and a message of this length may contribute; counts an attempt,

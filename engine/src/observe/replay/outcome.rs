@@ -8,6 +8,9 @@ const WORSE: f64 = 1.03;
 /// change yet.
 const BEHIND: f64 = 1.1;
 
+/// Fewer decisions say nothing.
+const LEAST: usize = 16;
+
 /// A decision and what hindsight says.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Decision {
@@ -42,9 +45,9 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Judges decisions; `None` without any.
+    /// Judges decisions; `None` if there are few.
     pub(super) fn of(decisions: &[Decision]) -> Option<Outcome> {
-        let (first, count) = (decisions.first()?, decisions.len());
+        let (first, count) = (decisions.first().filter(|_| decisions.len() >= LEAST)?, decisions.len());
         let mut outcome = Outcome { decisions: count as u32, ..Outcome::default() };
         let (mut begun, mut run) = (first.at, 0);
         let (mut costs, mut least) = (0.0, 0.0);

@@ -22,6 +22,8 @@ const LEN: u64 = 4 << 20;
 const AROUND: Duration = Duration::from_ms(1_000);
 /// At least this many observations before and after count.
 const LEAST: usize = 8;
+/// Length of the message that an error of the latency is compared with, in bytes.
+const MEDIUM: u64 = 64 << 10;
 /// A split has changed if this part of the message goes over another rail.
 const PART: f64 = 0.125;
 /// Answers before and after whose second lowest is the true latency.
@@ -91,16 +93,18 @@ pub fn rails(all: &Observations) -> Option<Outcome> {
     Outcome::of(&decisions)
 }
 
-/// Replays the estimate of each rail's latency: its cost is the factor by which it is off. `None` if the trace
-/// has no answers to empty queries over a rail that was measured.
+/// Replays the estimate of each rail's latency: its cost is the time of a message by rendezvous, and the error
+/// of the latency in it, three ways. `None` if the trace has no answers to empty queries over a rail that was
+/// measured.
 pub fn latency(all: &Observations) -> Option<Outcome> {
     let mut lanes = known(all).lanes;
     let mut decisions = Vec::new();
     for lane in 0..lanes.len() {
         let is_it = |seen: &&Observation| seen.what == Observed::Answered && usize::from(seen.which) == lane;
         let answers: Vec<&Observation> = all.seen.iter().filter(is_it).collect();
+        let profile = lanes[lane].forecast.profile();
+        let carries_ns = (profile.handshake_ns() + profile.body().ns(MEDIUM)) as f64;
         for (place, seen) in answers.iter().enumerate() {
-            let off = |known: f64, truth: f64| if known > truth { known / truth } else { truth / known };
             let learned = &mut lanes[lane].learned;
             let before = learned.answer_ns();
             let moved = learned.note_empty(seen.ns) != Learnt::Nothing;
@@ -108,13 +112,17 @@ pub fn latency(all: &Observations) -> Option<Outcome> {
             let mut around: Vec<u64> = around.map(|answer| answer.ns).collect();
             around.sort_unstable();
             let truth = around[1.min(around.len() - 1)] as f64;
+            let time = |answer_ns: f64| {
+                let off = if answer_ns > truth { answer_ns - truth } else { truth - answer_ns };
+                carries_ns + 1.5 * off
+            };
             let (Some(known), Some(before)) = (learned.answer_ns(), before) else { continue };
             decisions.push(Decision {
                 at: seen.at,
-                cost: off(known, truth),
-                best: 1.0,
-                before: off(before, truth),
-                is_switch: moved && off(known, before) > MOVED,
+                cost: time(known),
+                best: carries_ns,
+                before: time(before),
+                is_switch: moved && !(1.0 / MOVED..=MOVED).contains(&(known / before)),
                 is_trial: false,
             });
         }

@@ -9,8 +9,9 @@
 //!   added to every method, and three halves to a rendezvous, which crosses the network three times. All
 //!   methods move alike, so noise moves no threshold between them.
 //! - **Rate.** Long chunks to a receiver that has answered at once are timed, less the delay of its polling.
-//!   If several rails lead to the peer, a delay common to all of them is the receiver's. If the last five
-//!   agree that they take [`WRONG`] times as long, the profile is refuted.
+//!   If several rails lead to the peer, a delay common to all of them is the receiver's. If a row
+//!   of them takes [`WRONG`] times as long ([`Change`](super::Change)), and the last of one length agree by how
+//!   much, the profile is refuted.
 //!
 //! A burst that a traffic shaper lets pass makes a rail seem fast for a moment, so only long transfers show
 //! that a profile is too slow, unless it is provisional (see [`super::super::correction`]).
@@ -170,8 +171,8 @@ impl Learned {
         recent.len = len;
         recent.note(factor);
         recent.doubt(is_suspect(factor));
-        let value = recent.value().unwrap_or(factor);
-        self.judge((factor, common), Refuted { len: Some(len), factor: value })
+        let agreed = recent.agreed();
+        self.judge((factor, common), agreed.map(|factor| Refuted { len: Some(len), factor }))
     }
 
     /// Checks the time of data behind other data, relative to the base.
@@ -179,8 +180,8 @@ impl Learned {
         let factor = self.at_rate(factor);
         self.rate.note(factor);
         self.rate.doubt(is_suspect(factor));
-        let value = self.rate.value().unwrap_or(factor);
-        self.judge((factor, common), Refuted { len: None, factor: value })
+        let agreed = self.rate.agreed();
+        self.judge((factor, common), agreed.map(|factor| Refuted { len: None, factor }))
     }
 
     /// Returns the factor without the effect of a traffic shaper's burst.
@@ -188,15 +189,18 @@ impl Learned {
         if self.base.provenance.doubt.is_none() { factor.max(1.0) } else { factor }
     }
 
-    /// Adds the factor of a transfer, of which the receiver explains the factor `common`.
-    fn judge(&mut self, (factor, common): (f64, f64), refuted: Refuted) -> Learnt {
+    /// Adds the factor of a transfer, of which the receiver explains the factor `common`, and what the last
+    /// transfers of its kind agree on.
+    fn judge(&mut self, (factor, common): (f64, f64), agreed: Option<Refuted>) -> Learnt {
+        let is_wrong = |factor: f64| factor / common > WRONG || factor < 1.0 / WRONG;
         let vote = match factor {
             factor if factor / common > WRONG => Vote::Slower,
             factor if factor < 1.0 / WRONG => Vote::Faster,
             factor if is_suspect(factor) => Vote::Neither,
             _ => Vote::Against,
         };
-        self.refuted = self.contradicts.note(vote).then_some(refuted);
+        let has_changed = self.contradicts.note(vote);
+        self.refuted = agreed.filter(|agreed| has_changed && is_wrong(agreed.factor));
         if self.refuted.is_some() { Learnt::Change } else { Learnt::Nothing }
     }
 }

@@ -12,8 +12,8 @@
 use crate::cores;
 use crate::split::Split;
 use crate::standby::Standby;
-use nmad_engine::profile::estimate::mean::Weight;
 use nmad_engine::memory::together::{Helpers, Kind, install};
+use nmad_engine::profile::estimate::mean::Weight;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};

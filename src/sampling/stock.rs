@@ -19,8 +19,8 @@ const QUICK_NS: u64 = 800_000_000;
 /// When they end in any case: a job is delayed by a second at most. What is not known by then is nominal, and
 /// its messages teach it.
 const QUICK_MAX: Duration = Duration::from_millis(900);
-/// Additional time of a measurement that the user asks for on a very busy machine, until there are enough samples
-/// for any profile.
+/// Additional time of a measurement that the user asks for on a very busy machine, until there are enough
+/// samples for any profile.
 const PATIENCE: Duration = Duration::from_secs(8);
 
 /// A rail before it is used.

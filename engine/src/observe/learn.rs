@@ -347,7 +347,10 @@ impl Engine {
         }
         if is_empty && self.observers.observations.is_some() {
             let what = Observed::Answered;
-            self.note_observation(from, Observation { at: now, what, which: rail.0, len: 0, ns, other_ns: 0 });
+            self.note_observation(
+                from,
+                Observation { at: now, what, which: rail.0, len: 0, ns, other_ns: 0 },
+            );
         }
         self.relearn(now, (from, rail), learnt);
         true

@@ -88,7 +88,8 @@ impl Recorded {
         if *self.peer.get_or_insert(peer) != peer || self.kept.len() >= KEPT {
             return;
         }
-        let whole = if observation.what == Observed::Behind { self.added(observation) } else { Some(observation) };
+        let whole =
+            if observation.what == Observed::Behind { self.added(observation) } else { Some(observation) };
         self.kept.extend(whole);
     }
 

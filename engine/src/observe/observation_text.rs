@@ -177,7 +177,8 @@ mod tests {
 
     #[test]
     fn text_is_read_as_it_was_written() {
-        let mut sample = |method, len: u64| (method, Sample::of(len, &mut [5_000 + 2 * len]).expect("a time"));
+        let mut sample =
+            |method, len: u64| (method, Sample::of(len, &mut [5_000 + 2 * len]).expect("a time"));
         let samples = [(Method::Copy, 8), (Method::Copy, 4_096), (Method::Rendezvous, 1 << 20)];
         let profile = Profile::new(Provenance::default(), samples.map(|(way, len)| sample(way, len)));
         let seen = (1..30).map(|i| Observation {
@@ -196,7 +197,8 @@ mod tests {
         assert_eq!(bodies(&read), bodies(&all));
         let last = read.seen[28];
         assert!(last.what == Observed::ALL[5] && last.at.as_ns().abs_diff(29_000_000) < 300_000);
-        for wrong in ["", "nmad observations 2\n", &text[..text.len() - 4], &text.replace("rail 0", "rail x")] {
+        for wrong in ["", "nmad observations 2\n", &text[..text.len() - 4], &text.replace("rail 0", "rail x")]
+        {
             assert!(Observations::parse(wrong).is_err(), "{wrong}");
         }
         let spoilt = text.replace('\n', "\n!");

@@ -114,8 +114,8 @@ impl<const N: usize> Recent<N> {
         self.doubted = is_wanted;
     }
 
-    /// Returns the factor that all but a fifth of the observations exceed, if all places are filled, and those
-    /// up to the middle agree.
+    /// Returns the factor that all but a fifth of the observations exceed, if all places are filled, and
+    /// those up to the middle agree.
     pub(super) fn agreed(&self) -> Option<f64> {
         let from = if Self::IS_MEDIAN { N / 5 } else { 0 };
         let (low, middle) = (self.factors.at(from)?, self.factors.at(N / 2)?);

@@ -165,8 +165,8 @@ impl Sample {
         Some(Sample { len, ns: bound(at(2)?), low_ns: bound(at(1)?), high_ns: bound(at(3)?), count })
     }
 
-    /// Makes the sample of a visit of a probe, whose time is the first quartile: noise only adds, and on a busy
-    /// core it hits every second repetition.
+    /// Makes the sample of a visit of a probe, whose time is the first quartile: noise only adds, and on a
+    /// busy core it hits every second repetition.
     pub(super) fn low_of(len: u64, times_ns: &mut [u64]) -> Option<Sample> {
         Sample::of(len, times_ns).map(|sample| Sample { ns: sample.low_ns, ..sample })
     }

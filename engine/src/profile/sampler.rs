@@ -23,11 +23,12 @@
 //! for no more, and without it nothing is known of the rail, since the noise at short sizes says nothing
 //! about long ones. **Sizes** are then spaced logarithmically, and refined around each crossing by halving
 //! the ratio of its neighbours. **Noise** on shared machines adds time, in bursts, so each point is visited
-//! in several rounds far apart, each visit gives the median of its repetitions, and the smallest of these
-//! medians counts: only a disturbance that hits every round has an effect. Points whose two best rounds
-//! differ by more than the tolerance are visited again while the budget lasts. A traffic shaper that was
-//! idle during a disturbance lets a burst pass afterwards, which is faster than the rail: a visit that is
-//! much faster than the bandwidth of the longest message does not count. **Time** is bounded: repetitions
+//! in several rounds far apart, each visit gives the first quartile of its repetitions, and the smallest of
+//! these counts: only a disturbance that hits every round has an effect. Points whose two best rounds
+//! differ by more than the tolerance are visited again while the budget lasts. A point that took longer
+//! than a longer message is left out. A traffic shaper that was idle during a disturbance lets a burst pass
+//! afterwards, which is faster than the rail: a visit that is much faster than the bandwidth of the longest
+//! message does not count, and where the limit of the rail is known ([`Sampler::limit`]), nothing is faster. **Time** is bounded: repetitions
 //! and the longest size follow from the times of the shorter sizes, and when the budget is spent the plan
 //! ends with the results it has.
 
@@ -139,8 +140,8 @@ impl Sampler {
         sampler
     }
 
-    /// Sets the bytes per second to which the rail is limited, as the system says: what seems faster is what a
-    /// shaper has saved up.
+    /// Sets the bytes per second to which the rail is limited, as the system says: what seems faster is what
+    /// a shaper has saved up.
     pub fn limit(&mut self, bytes_per_second: u64) {
         self.limit = if bytes_per_second > 0 { 1e9 / bytes_per_second as f64 } else { 0.0 };
     }
@@ -473,48 +474,4 @@ fn geometric_mean(below: u64, above: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Returns the profile of a rail of 1 GB/s whose points have two visits, plus a single visit `odd`.
-    fn profile(odd: (u64, u64)) -> Profile {
-        let (packet_max, hand_offs) = (1 << 16, [false; 4]);
-        let reach = Reach {
-            packet_max,
-            len_max: 1 << 20,
-            gathers: false,
-            pushes: false,
-            reads: false,
-            blocks: false,
-            host: false,
-            hand_offs,
-        };
-        let mut sampler = Sampler::new(reach, Effort::QUICK);
-        let mut visit = |method, len: u64, ns| {
-            sampler.measured(&Probe { method, len, repetitions: 1, round_trips: 1 }, &mut [ns]);
-        };
-        for _ in 0..2 {
-            (0..16).map(|bits| 1 << bits).for_each(|len| visit(Method::Copy, len, 3_000 + len));
-            (10..21).map(|bits| 1 << bits).for_each(|len| visit(Method::Rendezvous, len, 9_000 + len));
-        }
-        visit(Method::Copy, odd.0, odd.1);
-        sampler.stage = Stage::Settle;
-        sampler.finish(Provenance::default()).expect("many sizes")
-    }
-
-    #[test]
-    fn a_point_whose_only_visit_was_disturbed_is_dropped() {
-        let disturbed = profile((23, 221 * 3_000));
-        assert!(disturbed.samples(Method::Copy).iter().all(|sample| sample.len != 23));
-        assert!(disturbed.contradiction() < 0.1, "{}", disturbed.contradiction());
-    }
-
-    #[test]
-    fn an_unconfirmed_sample_has_a_wide_spread() {
-        let profile = profile((23, 3_023));
-        let spread =
-            |len: u64| profile.samples(Method::Copy).iter().find(|s| s.len == len).map(Sample::spread);
-        assert_eq!(spread(16), Some(0.0));
-        assert!(spread(23).is_some_and(|spread| spread > 0.1), "{:?}", spread(23));
-    }
-}
+mod tests;

@@ -29,15 +29,16 @@ macro_rules! jobs {
 }
 
 jobs! {
-    "quiet": true, "two hosts, rails of 4 and 2.8 Gbit/s, messages of 4 MiB one way, split over both rails and over \
-        the first one in turns; nothing else of ours runs on the 2 cores";
+    "quiet": true, "two hosts, rails of 4 and 2.8 Gbit/s, messages of 4 MiB one way, split over both rails \
+        and over the first one in turns; the 2 cores have little else to do";
     "loops": true, "the same beside a busy loop for each core";
     "compiler": true, "the same beside four compilers";
     "oversubscribed": true, "the same beside two more such jobs, each with two ranks";
     "stopped": true, "the same, and the receiver is stopped for a second";
     "shared": false, "the same, and another job uses the first rail from the second to the fifth second";
     "changed": false, "the same, and the first rail has 2 Gbit/s from the second to the fifth second";
-    "computes": false, "messages of 1 MiB to a receiver that computes half as long as a message takes, or twice as long";
+    "computes": false, "messages of 1 MiB to a receiver that computes half as long as a message takes, or \
+        twice as long";
     "rate": true, "windows of 64 messages of 8 B and 1 KiB";
     "rate-loops": true, "the same beside a busy loop for each core";
 }
@@ -149,12 +150,12 @@ pub fn table() -> String {
     table.rows(&heads, &sums.collect::<Vec<[String; 5]>>());
     table.note(
         "Each decision is made by the estimators that ship, with what was observed until then. Regret: the \
-         mean cost beyond that of the best decision, which is known from the observations around it, before and \
-         after: for rails the median time of a byte within a second, for one rail or several the median of 16 \
-         messages of each, for waits the mean of 17, for bursts that of 1,025, for the latency the second \
-         lowest of 33 answers (its cost is the error in the time of 64 KiB by rendezvous). Switches: changes of the \
-         decision, without trials; false: those that made it worse by more than 3 %. Behind: the longest row of \
-         decisions that all cost more than 10 % too much.",
+         mean cost beyond that of the best decision, which is known from the observations around it, before \
+         and after: for rails the median time of a byte within a second, for one rail or several the median \
+         of 16 messages of each, for waits the mean of 17, for bursts that of 1,025, for the latency the \
+         second lowest of 33 answers (its cost is the error in the time of 64 KiB by rendezvous). Switches: \
+         changes of the decision, without trials; false: those that made it worse by more than 3 %. Behind: \
+         the longest row of decisions that all cost more than 10 % too much.",
     );
     for Job { name, what, is_steady, .. } in JOBS {
         let steady = if *is_steady { " Steady." } else { "" };

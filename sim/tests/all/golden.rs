@@ -52,7 +52,8 @@ fn decisions() {
     check("decisions");
 }
 
-/// The bounds that the estimators keep on recorded jobs. A change that needs higher ones makes decisions worse.
+/// The bounds that the estimators keep on recorded jobs. A change that needs higher ones makes decisions
+/// worse.
 #[test]
 fn recorded_jobs_are_decided_nearly_as_well_as_in_hindsight() {
     for estimator in ESTIMATORS {
@@ -109,30 +110,6 @@ fn p4() {
 #[test]
 fn p5_shares_and_patterns() {
     ["p5-1", "p5-10"].into_iter().for_each(check);
-}
-
-#[test]
-fn decisions() {
-    check("decisions");
-}
-
-/// The bounds that the estimators keep on recorded jobs. A change that needs higher ones makes decisions worse.
-#[test]
-fn recorded_jobs_are_decided_nearly_as_well_as_in_hindsight() {
-    for estimator in ESTIMATORS {
-        let Sum { decisions, regret, steady, false_switches } = sum(estimator);
-        let most = match estimator.name {
-            // Hindsight itself varies by 5 % on these hosts.
-            "split over rails" => 0.12,
-            "trust in profiles" => 0.09,
-            "latency" => 0.5,
-            _ => 0.03,
-        };
-        assert!(decisions > 200 && regret <= most, "{}: {regret}", estimator.name);
-        let each = 10_000 * false_switches / steady.max(1);
-        let name = estimator.name;
-        assert!(name == "latency" || each <= 10, "{name}: {false_switches} false switches of {steady}");
-    }
 }
 
 /// The whole tables take minutes (`nmad sim --golden p5`).

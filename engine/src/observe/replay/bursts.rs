@@ -13,8 +13,8 @@ const AROUND: usize = 512;
 /// A program that computes waits at most this long for the helper to send what was held.
 const HELD_NS: u64 = 1_000_000;
 
-/// Replays the decision; `None` without bursts. A burst that leaves at once costs a system call more; one that
-/// is held costs what the program computes before it waits.
+/// Replays the decision; `None` without bursts. A burst that leaves at once costs a system call more; one
+/// that is held costs what the program computes before it waits.
 pub fn bursts(all: &Observations) -> Option<Outcome> {
     let seen: Vec<&Observation> = all.seen.iter().filter(|seen| seen.what == Observed::Burst).collect();
     let mut habit = Bursts::default();

@@ -8,6 +8,7 @@ use crate::observe::observation_text::Observations;
 use crate::packet::RailId;
 use crate::profile::forecast::Forecast;
 use crate::profile::learned::Learned;
+use crate::profile::measured::Profile;
 use crate::profile::origin::Way;
 use crate::profile::recent::Learnt;
 use crate::schedule::split::{Bodies, equal_finish};
@@ -93,19 +94,20 @@ pub fn rails(all: &Observations) -> Option<Outcome> {
     Outcome::of(&decisions)
 }
 
-/// Replays the estimate of each rail's latency: its cost is the time of a message by rendezvous, and the error
-/// of the latency in it, three ways. `None` if the trace has no answers to empty queries over a rail that was
-/// measured.
+/// Replays the estimate of each rail's latency: its cost is the time of a message by rendezvous, and the
+/// error of the latency in it, three ways. `None` if the trace has no answers to empty queries over a rail
+/// that was measured.
 pub fn latency(all: &Observations) -> Option<Outcome> {
     let mut lanes = known(all).lanes;
     let mut decisions = Vec::new();
-    for lane in 0..lanes.len() {
-        let is_it = |seen: &&Observation| seen.what == Observed::Answered && usize::from(seen.which) == lane;
+    for (number, lane) in lanes.iter_mut().enumerate() {
+        let is_it =
+            |seen: &&Observation| seen.what == Observed::Answered && usize::from(seen.which) == number;
         let answers: Vec<&Observation> = all.seen.iter().filter(is_it).collect();
-        let profile = lanes[lane].forecast.profile();
+        let profile = lane.forecast.profile();
         let carries_ns = (profile.handshake_ns() + profile.body().ns(MEDIUM)) as f64;
         for (place, seen) in answers.iter().enumerate() {
-            let learned = &mut lanes[lane].learned;
+            let learned = &mut lane.learned;
             let before = learned.answer_ns();
             let moved = learned.note_empty(seen.ns) != Learnt::Nothing;
             let around = answers[place.saturating_sub(ANSWERS)..].iter().take(2 * ANSWERS + 1);
@@ -155,7 +157,7 @@ pub fn trust(all: &Observations) -> Option<Outcome> {
 }
 
 fn known(all: &Observations) -> Known {
-    let lane = |profile: &crate::Profile| Lane {
+    let lane = |profile: &Profile| Lane {
         learned: Learned::new(profile, Config::IN_PLACE_MIN as u64, false),
         forecast: Forecast::new(Arc::new(profile.clone())),
     };
@@ -175,7 +177,8 @@ fn carried_by(seen: &Observation, lane: usize) -> bool {
 /// Returns the part of a message that each rail would get now, if all were idle.
 fn decide(lanes: &mut [Lane], now: Instant) -> Vec<f64> {
     lanes.iter_mut().for_each(|lane| lane.forecast.relax(now));
-    let views: Vec<RailView<'_>> = (0..).zip(&*lanes).map(|(number, lane)| view_of(number, lane, now)).collect();
+    let views: Vec<RailView<'_>> =
+        (0..).zip(&*lanes).map(|(number, lane)| view_of(number, lane, now)).collect();
     let (shares, _) = equal_finish::<Bodies>(now, LEN, &views);
     let part = |number: usize| {
         let share = shares.iter().find(|share| share.0.index() == number);
@@ -222,9 +225,7 @@ impl Known {
         let common = factors.reduce(f64::min).map_or(1.0, |least| least.max(1.0));
         let learned = &mut self.lanes[mine].learned;
         let learnt = match is_alone {
-            true if learned.wants(Way::Body, seen.len) => {
-                learned.note(Way::Body, seen.len, seen.ns, common)
-            }
+            true if learned.wants(Way::Body, seen.len) => learned.note(Way::Body, seen.len, seen.ns, common),
             true => Learnt::Nothing,
             false => learned.note_behind(seen.len, seen.ns, common),
         };

@@ -44,7 +44,8 @@ fn near(bodies: &[&Observation], place: usize, is_split: bool) -> Option<(u64, f
     let is_it = |seen: &&&Observation| (seen.which > 1) == is_split && seen.len == bodies[place].len;
     let (behind, ahead) = bodies.split_at(place);
     let later = ahead.iter().filter(is_it).take(AROUND);
-    let mut times: Vec<u64> = later.chain(behind.iter().rev().filter(is_it).take(AROUND)).map(|b| b.ns).collect();
+    let mut times: Vec<u64> =
+        later.chain(behind.iter().rev().filter(is_it).take(AROUND)).map(|b| b.ns).collect();
     let next = *times.first()?;
     times.sort_unstable();
     Some((next, times[times.len() / 2] as f64))

@@ -3,8 +3,8 @@
 //! against it, and never below zero; an alarm at a limit.
 //!
 //! Noise only adds to a time, so a quick observation says more than a slow one: it counts [`AGAINST`] times
-//! as much. If three of four observations are disturbed, each independently, one row in 150 reaches the limit;
-//! if half of them are, one in 30,000. A change raises an alarm after [`LIMIT`] observations.
+//! as much. If half of all observations are disturbed, each independently, less than one in 10,000 raises an
+//! alarm. A change raises an alarm after [`LIMIT`] observations.
 
 /// Weight of an observation against a change.
 const AGAINST: u8 = 4;

@@ -15,8 +15,8 @@
 //! - [`change`]: whether a quantity has changed, or is disturbed: the trust in a sampled profile.
 //! - [`burst`]: whether a program waits or computes after it has submitted messages.
 //!
-//! **Constants.** These decide how much is remembered. `nmad sim --golden decisions` is the experiment of each
-//! that recorded jobs can judge; the others name theirs.
+//! **Constants.** These decide how much is remembered. `nmad sim --golden decisions` is the experiment of
+//! each that recorded jobs can judge; the others name theirs.
 //!
 //! | constant | value | half, and twice |
 //! |---|---|---|
@@ -25,7 +25,7 @@
 //! | `DECAY_AFTER` of that load | 1 s | `correction` |
 //! | `KEPT` factors of one length; of sums of several transfers | 5; 15 | `recent` |
 //! | `LIMIT`, `AGAINST` of a change | 15, 4 | [`change`] |
-//! | messages of each choice, one rail or several; methods of shared memory | 5 | `schedule::together`; `shm::selector` |
+//! | messages of each choice: one rail or several; methods of `shm` | 5 | `together`; `selector` |
 //! | weights of [`mean`] | 1/2, 1/4, 1/8 | there |
 //! | weight of a burst | 1/1024 | its tests |
 

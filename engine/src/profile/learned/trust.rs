@@ -9,9 +9,9 @@
 //!   added to every method, and three halves to a rendezvous, which crosses the network three times. All
 //!   methods move alike, so noise moves no threshold between them.
 //! - **Rate.** Long chunks to a receiver that has answered at once are timed, less the delay of its polling.
-//!   If several rails lead to the peer, a delay common to all of them is the receiver's. If a row
-//!   of them takes [`WRONG`] times as long ([`Change`](super::Change)), and the last of one length agree by how
-//!   much, the profile is refuted.
+//!   If several rails lead to the peer, a delay common to all of them is the receiver's. If a
+//!   row of them takes [`WRONG`] times as long ([`Change`](super::Change)), and the last of one length agree
+//!   by how much, the profile is refuted.
 //!
 //! A burst that a traffic shaper lets pass makes a rail seem fast for a moment, so only long transfers show
 //! that a profile is too slow, unless it is provisional (see [`super::super::correction`]).

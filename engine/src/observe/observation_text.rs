@@ -177,8 +177,7 @@ mod tests {
 
     #[test]
     fn text_is_read_as_it_was_written() {
-        let mut sample =
-            |method, len: u64| (method, Sample::of(len, &mut [5_000 + 2 * len]).expect("a time"));
+        let sample = |method, len: u64| (method, Sample::of(len, &mut [5_000 + 2 * len]).expect("a time"));
         let samples = [(Method::Copy, 8), (Method::Copy, 4_096), (Method::Rendezvous, 1 << 20)];
         let profile = Profile::new(Provenance::default(), samples.map(|(way, len)| sample(way, len)));
         let seen = (1..30).map(|i| Observation {

@@ -148,6 +148,7 @@ impl Stock {
         let offers = self.offers(job, lacked, peers);
         let stages = plan::agree(job, &offers)?;
         let count = stages.iter().filter(|stage| stage.offer != Offer::Give).count() as u64;
+        let is_bounded = self.effort == Effort::QUICK && self.mode == Sampling::Auto;
         if self.effort == Effort::QUICK {
             self.effort.budget_ns = self.effort.budget_ns.min(QUICK_NS / count.max(1));
         }
@@ -156,10 +157,10 @@ impl Stock {
         for (stage, number) in stages.iter().zip(0..) {
             measured += u32::from(stage.offer != Offer::Give);
             let soft = Duration::from_nanos(self.effort.budget_ns * 3 / 2);
-            self.ends = match self.mode {
-                // A user who asks for a measurement waits for it.
-                Sampling::Force => [Instant::now() + soft, Instant::now() + soft + PATIENCE],
-                _ => [begun + QUICK_MAX * measured / count.max(1) as u32, begun + QUICK_MAX],
+            self.ends = match is_bounded {
+                true => [begun + QUICK_MAX * measured / count.max(1) as u32, begun + QUICK_MAX],
+                // Who asks for a measurement waits for it.
+                false => [Instant::now() + soft, Instant::now() + soft + PATIENCE],
             };
             if let Offer::Measure { peer, .. } = stage.offer
                 && pair.replace((stage.rank, peer)).is_some_and(|last| last != (stage.rank, peer))

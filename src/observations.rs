@@ -27,8 +27,7 @@ pub(crate) fn write(session: &Session, job: &str) {
     if let Err(error) = written {
         let path = path.display();
         tell_user(format_args!(
-            "nmad: {}: cannot write {path}: {error}; is the folder there, on each host?",
-            OBSERVATIONS.name
+            "nmad: NMAD_OBSERVATIONS: cannot write {path}: {error}; is the folder there, on each host?"
         ));
     }
 }

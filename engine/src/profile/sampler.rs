@@ -28,9 +28,9 @@
 //! differ by more than the tolerance are visited again while the budget lasts. A point that took longer
 //! than a longer message is left out. A traffic shaper that was idle during a disturbance lets a burst pass
 //! afterwards, which is faster than the rail: a visit that is much faster than the bandwidth of the longest
-//! message does not count, and where the limit of the rail is known ([`Sampler::limit`]), nothing is faster. **Time** is bounded: repetitions
-//! and the longest size follow from the times of the shorter sizes, and when the budget is spent the plan
-//! ends with the results it has.
+//! message does not count, and where the limit of the rail is known ([`Sampler::limit`]), nothing is
+//! faster. **Time** is bounded: repetitions and the longest size follow from the times of the shorter
+//! sizes, and when the budget is spent the plan ends with the results it has.
 
 use super::curve::Curve;
 pub use super::effort::Effort;

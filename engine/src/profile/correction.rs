@@ -25,7 +25,8 @@ const TOGETHER_NS: u64 = 2_000_000;
 /// twice within a few messages moves the load; with twice, a change is followed half as fast.
 const RATIOS: usize = 15;
 /// Places among them, in ascending order, between which the load does not change. Noise only adds, so the
-/// upper end lies near the median. `nmad sim --golden decisions` shows what others lose.
+/// upper end lies near the median. On the jobs of `nmad sim --golden decisions`, half of both has a regret
+/// of 13.2 % instead of 11.0 and twice as many false switches, and twice of both 12.4 % and fewer.
 const AGREED: (usize, usize) = (3, 8);
 /// Number of observations whose error is published.
 const ERRORS: usize = 64;
@@ -37,7 +38,8 @@ const LOAD_MAX: f64 = 1024.0;
 /// Loads in this range count as one: such a difference is noise and would change splits for no gain.
 const NEGLIGIBLE: core::ops::Range<f64> = 0.9..1.1;
 /// After this time without an observation, half of the deviation of the load from one is dropped. With a
-/// tenth, a program that pauses forgets between its messages what it has seen of a shared rail.
+/// tenth, a program that pauses forgets between its messages what it has seen of a shared rail; half and
+/// twice decide the recorded jobs alike.
 const DECAY_AFTER: Duration = Duration::from_ms(1_000);
 
 /// Accuracy of the predictions for a rail.

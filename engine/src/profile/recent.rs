@@ -8,8 +8,8 @@
 use super::estimate::window::Window;
 
 /// Number of stored factors, where each comes from one transfer, and where each comes from several: beside
-/// other programs, a third of the latter are late, and in rows. With 5 of them `nmad sim --golden decisions`
-/// finds sampled profiles refuted on networks that have not changed.
+/// other programs, a third of the latter are late, and in rows. Half and twice of the latter decide the jobs
+/// of `nmad sim --golden decisions` alike.
 const KEPT: usize = 5;
 pub(super) const KEPT_OF_MANY: usize = 15;
 /// Observations after which a kind of transfer counts as known.

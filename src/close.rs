@@ -2,6 +2,7 @@
 
 use crate::error::SessionError;
 use crate::notices;
+use crate::observations;
 use crate::sampling;
 use crate::session::Session;
 use crate::summary;
@@ -36,6 +37,7 @@ impl Session {
         self.node().wait_for(DRAIN_BOUND, |engine| engine.inspect().is_drained());
         notices::tell_held();
         summary::tell(self);
+        observations::write(self, job.job());
         if !interpreted::by_valgrind() {
             self.keep_learnt(job.as_ref());
         }

@@ -62,6 +62,7 @@ mod latest;
 mod lines;
 mod memory;
 mod notices;
+mod observations;
 mod options;
 mod places;
 mod rails;

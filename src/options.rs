@@ -73,6 +73,8 @@ pub struct Options {
     pub explain: Explain,
     /// Whether and where the statistics of the rails are written at the end.
     pub stats: Stats,
+    /// The file of observations, written at the end; the rank is appended.
+    pub observations: Option<PathBuf>,
     /// The file of the trace; the rank is appended.
     pub trace: Option<PathBuf>,
     /// The lowest level of messages on standard error, if the program has no logger; `None` for warnings.
@@ -241,6 +243,7 @@ impl Options {
             "explain" => self.explain = explain(value),
             "stats" => self.stats = stats(value)?,
             "log" => self.log = value.parse().ok(),
+            "observations" => self.observations = Some(PathBuf::from(value)),
             "trace" => self.trace = Some(PathBuf::from(value)),
             other => return Err(format!("there is no setting {other}")),
         }

@@ -108,6 +108,9 @@ impl Session {
                 receipts::write(&session.node, (job.job(), session.rank), Some(file))?;
             }
         }
+        if options.observations.is_some() {
+            session.node.with(|engine| engine.setup().record_observations(true));
+        }
         session.trace = session.begin_trace(options, job.job())?;
         session.job = Mutex::new(Some(job));
         Ok(session)

@@ -43,7 +43,10 @@ pub use engine::{Engine, Inspect, LinkView, NotWell, Notice, NoticeKind, Owed, P
 pub use memory::{Segment, Segments};
 pub use nmad_wire::{Keys, MAX_RAILS};
 pub use observe::in_force::{InForce, RailInForce, ThresholdOrigin};
+pub use observe::observation::{Observation, Observed};
+pub use observe::observation_text::Observations;
 pub use observe::receipt::{Candidate, Receipt};
+pub use observe::replay;
 pub use observe::traffic::Traffic;
 pub use packet::{Key, Packet, PeerId, RailId, RegionId, RequestId, StrategyId};
 pub use port::{Claims, Outcome, Port};

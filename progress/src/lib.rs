@@ -15,7 +15,6 @@ mod access;
 mod apart;
 mod aside;
 mod bounded;
-mod burst;
 mod change;
 pub mod clock;
 mod core_sharing;

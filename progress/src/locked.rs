@@ -1,12 +1,12 @@
 //! The state that the lock of a node protects: the engine, its rails, and flags that threads leave for each
 //! other.
 
-use crate::burst::Bursts;
 use crate::core_sharing::CoreSharing;
 use crate::receipts::Listener;
 use crate::service::{Service, Services};
 use crate::standby::Standby;
 use crate::watch::Watch;
+use nmad_engine::profile::estimate::burst::Bursts;
 use nmad_engine::{Driver, Duration, Engine, Envelope, Error, Instant, Interest, Notice, RailId, RequestId};
 use std::sync::Arc;
 

@@ -13,6 +13,7 @@ use crate::cores;
 use crate::split::Split;
 use crate::standby::Standby;
 use nmad_engine::memory::together::{Helpers, Kind, install};
+use nmad_engine::profile::estimate::mean::Weight;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -110,7 +111,7 @@ impl Speed {
 /// Updates a moving mean over about four values.
 fn update_mean(mean: &AtomicU64, value: u64) {
     let before = mean.load(Ordering::Relaxed);
-    mean.store(if before == 0 { value } else { (3 * before + value) / 4 }, Ordering::Relaxed);
+    mean.store(if before == 0 { value } else { Weight::Quarter.mean(before, value) }, Ordering::Relaxed);
 }
 
 /// All nodes of the process, and its measured speeds.

@@ -8,6 +8,7 @@ use crate::idle;
 use crate::lock::{Guard, Lock};
 use crate::locked::Core;
 use crate::standby::Standby;
+use nmad_engine::profile::estimate::burst::Burst;
 use nmad_engine::{Duration, Instant, pump};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
@@ -96,7 +97,10 @@ impl Shared {
     pub(crate) fn end_burst(&self, core: &mut Core) -> bool {
         let is_open = core.bursts.is_open();
         if is_open {
-            core.bursts.ended(self.clock.now());
+            let now = self.clock.now();
+            if let Some(Burst { count, took, computed }) = core.bursts.ended(now) {
+                core.engine.setup().note_burst(now, count, took, computed);
+            }
         }
         is_open
     }

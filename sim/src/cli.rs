@@ -2,7 +2,7 @@
 
 use crate::canary::Canary;
 use crate::death::Deaths;
-use crate::golden::show;
+use crate::golden::{decisions, show};
 use crate::report::{EachDeath, Report, each_death, run_seed};
 use crate::scenario::Options;
 use clap::Args;
@@ -11,6 +11,7 @@ use nmad_words::{is_heard, say_line, tell_user};
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -69,6 +70,11 @@ pub struct Sim {
         conflicts_with_all = ["seed", "explain", "json", "canary", "strategy", "congestion", "hosts",
             "threads", "no_faults", "lossy", "outages", "files", "deaths", "each_death", "death"])]
     golden: Option<String>,
+    /// Instead of seeds: how good the decisions of jobs were, from the files that NMAD_OBSERVATIONS has made
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["golden", "seed", "explain",
+        "json", "canary", "strategy", "congestion", "hosts", "threads", "no_faults", "lossy", "outages",
+        "deaths", "each_death", "death", "bless"])]
+    observations: Vec<PathBuf>,
     /// Write the figures to sim/golden, or the tables of --scale to scale/golden, instead of printing them
     #[arg(long)]
     pub bless: bool,
@@ -96,6 +102,25 @@ fn canary(text: &str) -> Result<Canary, String> {
         let names: Vec<&str> = Canary::ALL.iter().map(|canary| canary.name()).collect();
         format!("there is no canary of that name (known: {})", names.join(", "))
     })
+}
+
+/// Prints how good the decisions were that these files tell of.
+fn replayed(files: &[PathBuf]) -> ExitCode {
+    let mut traces = Vec::new();
+    for file in files {
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(file).map_err(|error| error.to_string());
+        match text.and_then(|text| nmad_engine::Observations::parse(&text)) {
+            Ok(all) => traces.push((name, all)),
+            Err(why) => {
+                tell_user(format_args!("nmad sim: {}: {why}", file.display()));
+                return ExitCode::from(nmad_words::USAGE);
+            }
+        }
+    }
+    let title = "Decisions from recorded observations, against those of hindsight";
+    say_line(decisions::of(title, &traces).finish().trim_end());
+    ExitCode::SUCCESS
 }
 
 /// Sums over the runs of a range.
@@ -150,6 +175,9 @@ impl Sim {
     pub fn run(&self) -> ExitCode {
         if let Some(figure) = &self.golden {
             return show::run(Some(figure.as_str()).filter(|name| !name.is_empty()), self.bless);
+        }
+        if !self.observations.is_empty() {
+            return replayed(&self.observations);
         }
         let [hosts, threads] = [self.hosts, self.threads].map(|count| count.map(usize::from));
         let &Sim { no_faults, lossy, outages, files, canary, explain, congestion, .. } = self;

@@ -8,7 +8,7 @@ use crate::rails;
 use crate::sampling::cache;
 use crate::strategies;
 use crate::summary;
-use nmad_words::setting::{EXPLAIN, PROFILE, PROGRESS, STATS, STRATEGY, TRACE};
+use nmad_words::setting::{EXPLAIN, OBSERVATIONS, PROFILE, PROGRESS, STATS, STRATEGY, TRACE};
 use std::path::Path;
 
 impl Options {
@@ -35,6 +35,7 @@ impl Options {
             Explain::Off | Explain::StandardError => None,
         };
         let written = self.trace.iter().map(|file| (&TRACE, file)).chain(explain);
+        let written = written.chain(self.observations.iter().map(|file| (&OBSERVATIONS, file)));
         let folders =
             written.filter_map(|(one, file)| Some(setting(&Options::name_of(one), no_folder(file)?)));
         let stats = match &self.stats {

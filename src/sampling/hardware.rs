@@ -79,6 +79,16 @@ pub fn rail(name: &str, throttle: Option<u64>, encrypts: bool) -> String {
     words.join(" ")
 }
 
+/// Returns the bytes per second to which the system or software limits a rail of this description. What its
+/// interface claims is no limit: virtual ones claim any speed.
+pub(super) fn limit(words: &str) -> Option<u64> {
+    let rates = ["limited to ", "throttled to "].iter().filter_map(|begin| {
+        let rate = words.split_once(begin)?.1.split_once(" Mbit/s")?.0;
+        rate.parse::<f64>().ok().filter(|rate| *rate > 0.0)
+    });
+    rates.reduce(f64::min).map(|rate| (rate * 1e6 / 8.0) as u64)
+}
+
 fn describe(name: &str) -> Vec<String> {
     let Some(link) = interface::link(name) else { return vec!["unknown interface".into()] };
     let path = |file: &str| format!("/sys/class/net/{name}/{file}");
@@ -122,6 +132,8 @@ mod tests {
         let (free, slow, slower) = (key(None), key(Some(500_000_000)), key(Some(350_000_000)));
         assert!(free.rail.starts_with("tcp loopback mtu "), "{}", free.rail);
         assert!(slow.rail.ends_with("throttled to 4000 Mbit/s"), "{}", slow.rail);
+        assert_eq!((limit(&slow.rail), limit(&free.rail)), (Some(500_000_000), None));
+        assert_eq!(limit("tcp veth 10000 Mbit/s mtu 1500 limited to 2800 Mbit/s"), Some(350_000_000));
         assert!(slow.short() != slower.short() && free.short() != slow.short());
         assert!(rail("tcp/lo", None, true).ends_with(" encrypted"));
         let far = Key { distance: Distance::OtherHost, ..free.clone() };

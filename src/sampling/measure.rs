@@ -20,8 +20,10 @@ use std::time::{Duration, Instant};
 
 /// Time limit for opening a link; after it the rail counts as unable to reach the peer.
 const OPENING: Duration = Duration::from_millis(4_500);
-/// Additional time on a very busy machine, until there are enough samples for any profile.
-const PATIENCE: Duration = Duration::from_secs(8);
+/// A measurement goes on beyond its budget while more than this part of its points differ from visit to
+/// visit, in steps of this time, as far as its end allows.
+const SETTLED: f64 = 0.05;
+const FURTHER_NS: u64 = 50_000_000;
 /// Bytes sent before a visit; more than the burst that shapers usually grant.
 const BURST_LEN: u64 = 256 << 10;
 /// Most messages sent before a visit.
@@ -49,6 +51,11 @@ pub(super) struct Task<'a> {
     /// Number of the measurement, unique in the job.
     pub(super) number: u32,
     pub(super) effort: Effort,
+    /// When it ends if there are enough samples for a profile, and when it ends in any case.
+    pub(super) until: Instant,
+    pub(super) latest: Instant,
+    /// The bytes per second to which the rail is limited, if that is known.
+    pub(super) limit: Option<u64>,
     pub(super) provenance: Provenance,
     /// Two cores of this node for each kind of pair.
     pub(super) pairs: &'a [(Pair, [usize; 2])],
@@ -73,7 +80,7 @@ impl fmt::Display for Unmeasured {
             Unmeasured::Silent(peer) => write!(f, "it fell silent; rank {} is reached over others", peer.0),
             Unmeasured::TooBusy(took) => write!(
                 f,
-                "{:.0} s were not enough (are the cores busy with something else?); the next job tries again",
+                "{:.1} s were not enough (are the cores busy with something else?); the next job tries again",
                 took.as_secs_f64()
             ),
         }
@@ -97,7 +104,8 @@ fn sent(node: &Node, task: &mut Task<'_>) -> Result<Result<Profile, Unmeasured>,
     let mut talk = Talk::new(node, peer, task.number);
     // Any traffic opens all links to a peer.
     talk.order("hello")?;
-    node.wait_for(OPENING, |engine| engine.inspect().link(peer, rail) != Some(LinkView::Opening));
+    let opening = OPENING.min(task.latest.saturating_duration_since(Instant::now()));
+    node.wait_for(opening, |engine| engine.inspect().link(peer, rail) != Some(LinkView::Opening));
     let Some(LinkView::Up { remote }) = node.with(|engine| engine.inspect().link(peer, rail)) else {
         talk.order("none")?;
         talk.end();
@@ -232,14 +240,16 @@ fn in_place(method: Method) -> InPlace {
 fn plan(talk: &mut Talk<'_>, task: &mut Task<'_>) -> Result<(Sampler, Signs), Broken> {
     let queue = Queue::begin();
     let mut sampler = Sampler::new(reach(talk.node, task), task.effort);
-    // The plan only counts the reported times; warm-ups and orders take time as well.
-    let until = Instant::now() + Duration::from_nanos(task.effort.budget_ns.saturating_mul(3) / 2);
-    let limit = until + PATIENCE;
+    sampler.limit(task.limit.unwrap_or(0));
     let mut host = Host::new(task.pairs);
     let (mut empty_ns, mut excess_ns, mut visits) = (None, 0, 0);
-    while let Some(probe) = sampler.next_probe()
-        && Instant::now() < if sampler.suffices() { until } else { limit }
-    {
+    while Instant::now() < if sampler.suffices() { task.until } else { task.latest } {
+        let Some(probe) = sampler.next_probe() else {
+            if sampler.disagreement() <= SETTLED || !sampler.prolong(FURTHER_NS) {
+                break;
+            }
+            continue;
+        };
         let mut times = match probe.method {
             Method::Memcpy => host.copies(&probe),
             Method::HandOff(pair) => host.hand_offs(&probe, pair),
@@ -371,128 +381,4 @@ fn nanos(duration: Duration) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use nmad_drivers::around::{Around, Layer};
-    use nmad_drivers::interface::Interface;
-    use nmad_drivers::tcp::{TcpConfig, TcpRail};
-    use nmad_engine::{Config, Engine};
-    use nmad_engine::{Departure, Driver, Event, Limits, Order, PollScope, Sent};
-    use nmad_progress::Sharing;
-    use std::mem;
-
-    /// A fault of the rail, for tests.
-    enum Wrong {
-        Nothing,
-        /// It does not open; with the peers for which this is still to be reported.
-        Closed(Vec<PeerId>),
-        /// Messages longer than [`SHORT`] do not arrive, nor does anything after them.
-        Narrow(Vec<Order>),
-    }
-
-    const SHORT: usize = 1400;
-
-    impl Layer for Wrong {
-        fn limits(&self, rail: &impl Driver) -> Limits {
-            Limits { push: 0, ..rail.limits() }
-        }
-
-        fn send(&mut self, rail: &mut impl Driver, departure: Departure<'_>) -> Sent {
-            match (self, departure) {
-                (Wrong::Closed(lost), Departure::Order(Order::Connect { to })) => lost.push(to),
-                (Wrong::Narrow(held), Departure::Order(Order::Packet { to, number, packet }))
-                    if !held.is_empty() || packet.len() > SHORT =>
-                {
-                    held.push(Order::Packet { to, number, packet });
-                }
-                (Wrong::Narrow(held), Departure::Order(order @ Order::Chunk { .. })) => held.push(order),
-                // Messages are posted instead of injected, and checked then.
-                (Wrong::Narrow(_), Departure::Message { .. }) => return Sent::Retry,
-                (_, departure) => return rail.send(departure),
-            }
-            Sent::Posted
-        }
-
-        fn poll(
-            &mut self,
-            rail: &mut impl Driver,
-            scope: PollScope,
-            report: &mut dyn FnMut(Event<'_>),
-        ) -> bool {
-            if let Wrong::Closed(lost) = self {
-                for peer in mem::take(lost) {
-                    report(Event::Lost { peer, why: "closed".into(), unsent: Vec::new() });
-                }
-            }
-            rail.poll(scope, &mut |event| match (&mut *self, event) {
-                // Unsent orders go over another rail; the other side may have given the link up earlier.
-                (Wrong::Narrow(held), Event::Lost { peer, why, mut unsent }) => {
-                    unsent.append(held);
-                    report(Event::Lost { peer, why, unsent });
-                }
-                (_, event) => report(event),
-            })
-        }
-    }
-
-    /// Two ranks with two rails, the first of which has a fault.
-    fn pair(wrong: fn() -> Wrong) -> [Node; 2] {
-        let rail = |rank: u32, number: u8| {
-            let config = TcpConfig::new(PeerId(rank), number, Interface::loopback(), [7; 32]);
-            let wrong = if number == 0 { wrong() } else { Wrong::Nothing };
-            Around::new(TcpRail::open(config).expect("loopback is there"), wrong)
-        };
-        let mut all = [0, 1].map(|rank| [0, 1].map(|number| rail(rank, number)));
-        let addresses = all.each_ref().map(|rails| rails.each_ref().map(Driver::address));
-        for (rank, rails) in all.iter_mut().enumerate() {
-            for (number, rail) in rails.iter_mut().enumerate() {
-                let peer = 1 - rank;
-                assert!(rail.know(PeerId(peer as u32), number as u8, &addresses[peer][number]));
-            }
-        }
-        let mut ranks = 0..;
-        all.map(|rails| {
-            let me = ranks.next().unwrap_or(0);
-            let config = Config { me: PeerId(me), ..Config::default() };
-            let mut engine = Engine::new(config).expect("the default strategy exists");
-            for rail in &rails {
-                let rail = engine.setup().add_rail(rail.limits());
-                engine.setup().add_link(PeerId(1 - me), rail);
-            }
-            let rails = rails.map(|rail| Box::new(rail) as Box<dyn Driver>);
-            Node::new(engine, rails.into(), Sharing::Always(2), |_| {}).expect("a thread")
-        })
-    }
-
-    /// Measures both rails, one after the other.
-    fn measured(wrong: fn() -> Wrong) -> [Result<Profile, Unmeasured>; 2] {
-        let [first, second] = pair(wrong);
-        std::thread::scope(|scope| {
-            scope.spawn(move || {
-                for number in [0, 1] {
-                    answer(&second, PeerId(0), number).expect("rank 0 is there");
-                }
-            });
-            [0, 1].map(|number| {
-                let effort = Effort { budget_ns: 50_000_000, ..Effort::QUICK };
-                let (rail, provenance) = (RailId(number as u8), Provenance::default());
-                let progress = &mut |_| {};
-                let mut task =
-                    Task { rail, peer: PeerId(1), number, effort, provenance, pairs: &[], progress };
-                send(&first, &mut task).expect("rank 1 is there")
-            })
-        })
-    }
-
-    #[test]
-    fn behind_a_rail_that_does_not_open_the_next_one_is_measured() {
-        let found = measured(|| Wrong::Closed(Vec::new()));
-        assert!(matches!(found, [Err(Unmeasured::NoWay(PeerId(1))), Ok(_)]));
-    }
-
-    #[test]
-    fn behind_a_rail_that_falls_silent_the_next_one_is_measured() {
-        let found = measured(|| Wrong::Narrow(Vec::new()));
-        assert!(matches!(found, [Err(Unmeasured::Silent(PeerId(1))), Ok(_)]));
-    }
-}
+mod tests;

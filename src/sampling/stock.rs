@@ -12,9 +12,16 @@ use nmad_launch::Bootstrap;
 use nmad_progress::Node;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Total time of all quick measurements of a job, in nanoseconds.
-const QUICK_NS: u64 = 900_000_000;
+const QUICK_NS: u64 = 800_000_000;
+/// When they end in any case: a job is delayed by a second at most. What is not known by then is nominal, and
+/// its messages teach it.
+const QUICK_MAX: Duration = Duration::from_millis(900);
+/// Additional time of a measurement that the user asks for on a very busy machine, until there are enough
+/// samples for any profile.
+const PATIENCE: Duration = Duration::from_secs(8);
 
 /// A rail before it is used.
 pub(crate) struct RailToSample {
@@ -44,6 +51,8 @@ pub(crate) struct Stock {
     rails: Vec<(String, [Option<usize>; 2])>,
     mode: Sampling,
     effort: Effort,
+    /// When the present measurement ends if there are enough samples, and when in any case.
+    ends: [Instant; 2],
     pair: Option<(u32, u32)>,
     /// Two cores of this node for each kind of pair, for hand-off measurements.
     pub(crate) cores: Vec<(Pair, [usize; 2])>,
@@ -58,6 +67,7 @@ impl Stock {
             rails: Vec::new(),
             mode: options.sample,
             effort: options.effort.unwrap_or(Effort::QUICK),
+            ends: [Instant::now(); 2],
             pair: options.pair,
             cores: Vec::new(),
             report: Report::new(speaks(job), options.sample == Sampling::Auto),
@@ -138,11 +148,20 @@ impl Stock {
         let offers = self.offers(job, lacked, peers);
         let stages = plan::agree(job, &offers)?;
         let count = stages.iter().filter(|stage| stage.offer != Offer::Give).count() as u64;
+        let is_bounded = self.effort == Effort::QUICK && self.mode == Sampling::Auto;
         if self.effort == Effort::QUICK {
             self.effort.budget_ns = self.effort.budget_ns.min(QUICK_NS / count.max(1));
         }
+        let (begun, mut measured) = (Instant::now(), 0);
         let mut pair = None;
         for (stage, number) in stages.iter().zip(0..) {
+            measured += u32::from(stage.offer != Offer::Give);
+            let soft = Duration::from_nanos(self.effort.budget_ns * 3 / 2);
+            self.ends = match is_bounded {
+                true => [begun + QUICK_MAX * measured / count.max(1) as u32, begun + QUICK_MAX],
+                // Who asks for a measurement waits for it.
+                false => [Instant::now() + soft, Instant::now() + soft + PATIENCE],
+            };
             if let Offer::Measure { peer, .. } = stage.offer
                 && pair.replace((stage.rank, peer)).is_some_and(|last| last != (stage.rank, peer))
             {
@@ -235,6 +254,9 @@ impl Stock {
             peer: PeerId(peer),
             number,
             effort: self.effort,
+            until: self.ends[0],
+            latest: self.ends[1],
+            limit: super::hardware::limit(&entry.key.rail),
             provenance,
             pairs: &self.cores,
             progress: &mut |part| report.progress(part),

@@ -14,6 +14,7 @@
 
 use crate::node::Segment;
 use crate::shm::cma::regions;
+use nmad_engine::profile::estimate::window::Window;
 use std::time::Duration;
 
 /// Shorter messages are not measured: all methods take the same time, within some percent (Zen 3). Half
@@ -32,9 +33,8 @@ const TRIALS: u32 = 2;
 /// method takes twice as long. Half costs twice as much, twice notices a change half as fast. Before that,
 /// intervals double.
 const AGAIN: u32 = 256;
-/// Number of samples of which the second fastest counts: a late peer or a preempted core makes any method
-/// slow, and occasionally a sample is fast by chance. With half, both decide; with twice, a change needs
-/// several trials.
+/// Number of samples, of which the second fastest counts ([`Window::low`]). With half, single ones decide;
+/// with twice, a change needs several trials.
 const SAMPLES: usize = 5;
 /// A way of copying.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,8 +111,8 @@ impl Selector {
 
     /// Records the time of a message with the chosen method.
     pub fn note(&mut self, of: Choice, took: Duration) {
-        let speed = of.len as f64 / (took.as_nanos() as f64).max(1.0);
-        self.row(of.is_near, of.len).speeds[of.method as usize].note(speed);
+        let cost = (took.as_nanos() as f64).max(1.0) / of.len.max(1) as f64;
+        self.row(of.is_near, of.len).costs[of.method as usize].note(cost);
     }
 
     fn row(&mut self, is_near: bool, len: u64) -> &mut Row {
@@ -131,13 +131,20 @@ pub(super) struct Row {
     /// Number of rows that tried a method other than the best one; selects the next one to try.
     again: usize,
     tried: usize,
-    speeds: [Speed; 3],
+    /// Nanoseconds for each byte.
+    costs: [Window<SAMPLES>; 3],
 }
 
 impl Row {
     /// Loads the speeds that earlier jobs have found, in bytes per nanosecond; zero: unknown.
     pub(super) fn recall(&mut self, speeds: [f64; 3]) {
-        self.speeds = speeds.map(Speed::recalled);
+        self.costs = speeds.map(|speed| {
+            let mut cost = Window::default();
+            if speed > 0.0 {
+                cost.note(1.0 / speed);
+            }
+            cost
+        });
         self.recalled = self.fastest();
         if Method::ALL.iter().all(|method| speeds[*method as usize] > 0.0) {
             // Skips the first trials; the next trial comes at the next doubling of the interval.
@@ -147,13 +154,14 @@ impl Row {
 
     /// Returns the speeds, if the fastest method differs from the one that earlier jobs had found.
     pub(super) fn news(&self) -> Option<[f64; 3]> {
-        let is_known = self.speeds.iter().filter(|speed| speed.speed > 0.0).count() > 1;
-        (is_known && self.fastest() != self.recalled).then(|| self.speeds.map(|speed| speed.speed))
+        let speeds = self.costs.map(|cost| cost.low().map_or(0.0, |cost| 1.0 / cost));
+        let is_known = speeds.iter().filter(|speed| **speed > 0.0).count() > 1;
+        (is_known && self.fastest() != self.recalled).then_some(speeds)
     }
 
     fn fastest(&self) -> Option<Method> {
         let best = Method::ALL[self.best(Method::ALL)];
-        Some(best).filter(|best| self.speeds[*best as usize].speed > 0.0)
+        Some(best).filter(|best| self.costs[*best as usize].low().is_some())
     }
 
     fn next(&mut self, among: &[Method]) -> (Method, bool) {
@@ -176,33 +184,8 @@ impl Row {
 
     /// Index of the fastest method so far; among equally fast ones, the first.
     fn best(&self, among: &[Method]) -> usize {
-        let speed = |place: usize| self.speeds[among[place] as usize].speed;
-        (1..among.len()).fold(0, |best, place| if speed(place) > speed(best) { place } else { best })
-    }
-}
-
-/// Measured speed of a method, in bytes per nanosecond.
-#[derive(Debug, Default, Clone, Copy)]
-struct Speed {
-    samples: [f64; SAMPLES],
-    /// The second fastest sample; zero: unknown.
-    speed: f64,
-}
-
-impl Speed {
-    /// A speed from an earlier job; the first two samples of this job replace it.
-    fn recalled(speed: f64) -> Speed {
-        let mut samples = [0.0; SAMPLES];
-        samples[..2].fill(speed);
-        Speed { samples, speed }
-    }
-
-    fn note(&mut self, speed: f64) {
-        self.samples.rotate_left(1);
-        self.samples[SAMPLES - 1] = speed;
-        let mut sorted = self.samples;
-        sorted.sort_by(f64::total_cmp);
-        self.speed = sorted[SAMPLES - 2];
+        let cost = |place: usize| self.costs[among[place] as usize].low().unwrap_or(f64::INFINITY);
+        (1..among.len()).fold(0, |best, place| if cost(place) < cost(best) { place } else { best })
     }
 }
 
@@ -281,8 +264,8 @@ mod tests {
         let mut selector = Selector::default();
         taken(&mut selector, [20, 10, 1], TWO);
         let row = selector.row(true, LEN);
-        (0..3).for_each(|_| row.speeds[0].note(0.01));
-        row.speeds[1].note(1e9);
+        (0..3).for_each(|_| row.costs[0].note(100.0));
+        row.costs[1].note(1e-9);
         let next = selector.choose(true, LEN, TWO, true);
         assert!(!next.is_trial && next.method == Method::Bounce, "{next:?}");
     }

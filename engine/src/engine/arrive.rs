@@ -277,10 +277,11 @@ impl Engine {
                 let usual_ns = link.forecast.profile().body().ns(len);
                 peer.drop_common_load(usual_ns);
             }
-            if peer.learning.is_active
-                && let Some((ns, is_alone)) = took
-            {
-                self.timed_share(now, (from, rail), (len, ns), is_alone);
+            if let Some((ns, is_alone)) = took {
+                if peer.learning.is_active {
+                    self.timed_share(now, (from, rail), (len, ns), is_alone);
+                }
+                self.note_served(now, (from, rail), len, (ns, is_alone));
             }
         }
         if full {

@@ -24,6 +24,7 @@ use crate::clock::{Duration, Instant};
 use crate::collect::request::{Envelope, Hints};
 use crate::engine::peer::Peer;
 use crate::engine::{Engine, Notice, NoticeKind, Setup};
+use crate::observe::observation::{Observation, Observed};
 use crate::packet::{PeerId, RequestId};
 use crate::protocol::Request;
 use crate::protocol::rendezvous::{SendState, Timing};
@@ -58,9 +59,7 @@ impl Peer {
 
     /// Whether a message would wait for its receiver longer than eager data costs, and no probe is due.
     fn waits_longer(&self, invited: bool, cost_ns: impl FnOnce() -> u64) -> bool {
-        let wait_ns = self.lateness.wait_ns(invited);
-        let may = wait_ns > 0 && self.fixed.eager_max.is_none() && !self.lateness.is_probe_due();
-        may && wait_ns > cost_ns()
+        self.fixed.eager_max.is_none() && self.lateness.prefers_eager(invited, cost_ns)
     }
 
     /// Whether messages are pushed because the receiver is late to read them. If nothing can be pushed the
@@ -150,10 +149,14 @@ impl Engine {
         let late_ns = now.since(asked_at).as_ns().saturating_sub(usual_ns);
         send.timing.is_timed &= peer.is_prompt(late_ns);
         let wait_ns = if prompt { 0 } else { late_ns };
+        let (from, len) = (send.envelope.peer, send.envelope.len);
         match send.wants_fin {
             true => send.timing.answer_ns = Some(wait_ns),
             // On a reliable rail the message is complete when it was sent: there is no second wait.
-            false => peer.lateness.measured(Some(wait_ns), 0),
+            false => {
+                peer.lateness.measured(Some(wait_ns), 0);
+                self.note_waited(now, from, len, wait_ns);
+            }
         }
     }
 
@@ -178,16 +181,37 @@ impl Engine {
         let Some(since) = since else { return };
         let wait_ns = if prompt { 0 } else { now.since(since).as_ns().saturating_sub(usual_ns) };
         peer.lateness.was_read(wait_ns);
+        let (from, len) = (send.envelope.peer, send.envelope.len);
+        self.note_waited(now, from, len, wait_ns);
     }
 
     /// Records the receiver's report that it has a message that was due at `due`; zero: not predicted.
-    pub(crate) fn note_end(&mut self, now: Instant, from: PeerId, timing: Timing, prompt: bool) {
+    pub(crate) fn note_end(
+        &mut self,
+        now: Instant,
+        from: PeerId,
+        timing: Timing,
+        (len, prompt): (u64, bool),
+    ) {
         let Timing { due, answer_ns, .. } = timing;
         let Some(peer) = self.peer_mut(from).filter(|_| due != Instant::default()) else { return };
         let back = |link: &Link| link.forecast.profile().eager().start_ns();
         let back_ns = peer.used().map(|(_, link)| back(link)).min().unwrap_or(0);
         let late_ns = now.since(due + Duration::from_ns(back_ns)).as_ns();
-        peer.lateness.measured(answer_ns, if prompt { 0 } else { late_ns });
+        let late_ns = if prompt { 0 } else { late_ns };
+        peer.lateness.measured(answer_ns, late_ns);
+        if let Some(answer_ns) = answer_ns {
+            self.note_waited(now, from, len, answer_ns.saturating_add(late_ns));
+        }
+    }
+
+    /// Adds the wait of a message to the recorded observations.
+    fn note_waited(&mut self, now: Instant, from: PeerId, len: u64, ns: u64) {
+        if self.observers.observations.is_some() {
+            let other_ns = self.peer(from).map_or(0, |peer| peer.copies_ns(len));
+            let what = Observed::Waited;
+            self.note_observation(from, Observation { at: now, what, which: 0, len, ns, other_ns });
+        }
     }
 }
 

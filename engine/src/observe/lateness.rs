@@ -2,6 +2,7 @@
 //! the schedule of probes.
 
 use crate::clock::Instant;
+use crate::profile::estimate::mean::Weight;
 
 /// Eager messages between two probes, at first and at most. A receiver that has become timely is detected
 /// after as many; the probes of one that stays late cost a sixteenth of the gain at first, and a thousandth
@@ -59,6 +60,13 @@ impl Lateness {
         self.eager >= self.pause
     }
 
+    /// Whether the next message would wait for its receiver longer than eager data costs, and no probe is
+    /// due; `invited`: its receive is known to be posted.
+    pub(crate) fn prefers_eager(&self, invited: bool, cost_ns: impl FnOnce() -> u64) -> bool {
+        let wait_ns = self.wait_ns(invited);
+        wait_ns > 0 && !self.is_probe_due() && wait_ns > cost_ns()
+    }
+
     /// Counts a message that is sent eagerly because the receiver is late.
     pub(crate) fn sent_eagerly(&mut self) {
         self.eager += 1;
@@ -103,9 +111,9 @@ impl Lateness {
         let usual_ns = self.wait_ns(answer_ns.is_none());
         let is_late_again = usual_ns > 0 && answer_ns.unwrap_or(0).saturating_add(end_ns) >= usual_ns / 2;
         self.pause = if is_late_again { (2 * self.pause).min(MOST) } else { FIRST };
-        self.end_ns = self.end_ns / 2 + end_ns / 2;
+        self.end_ns = Weight::Half.mean(self.end_ns, end_ns);
         if let Some(answer_ns) = answer_ns {
-            self.answer_ns = self.answer_ns / 2 + answer_ns / 2;
+            self.answer_ns = Weight::Half.mean(self.answer_ns, answer_ns);
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::collect::request::Hints;
 use crate::config::Config;
 use crate::engine::peer::Peer;
 use crate::engine::{Engine, Inspect, NoticeKind};
+use crate::observe::observation::{Observation, Observed};
 use crate::observe::watched::Watched;
 use crate::packet::{PeerId, RailId, RequestId};
 use crate::profile::doubt::Doubt;
@@ -340,8 +341,16 @@ impl Engine {
             Some(_) if pending.number.wrapping_sub(seen.below) < 1 << 31 => Learnt::Nothing,
             Some((way, len)) => learning.learned.note(way, len, ns, 1.0),
         };
-        if pending.what.is_none() && !peer.send_empty_queries(rails, watched) {
+        let is_empty = pending.what.is_none();
+        if is_empty && !peer.send_empty_queries(rails, watched) {
             peer.learning.waits_until = Instant::default();
+        }
+        if is_empty && self.observers.observations.is_some() {
+            let what = Observed::Answered;
+            self.note_observation(
+                from,
+                Observation { at: now, what, which: rail.0, len: 0, ns, other_ns: 0 },
+            );
         }
         self.relearn(now, (from, rail), learnt);
         true

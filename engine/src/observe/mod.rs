@@ -5,8 +5,11 @@ pub(crate) mod in_force;
 pub(crate) mod late;
 pub(crate) mod lateness;
 pub(crate) mod learn;
+pub(crate) mod observation;
+pub(crate) mod observation_text;
 pub(crate) mod receipt;
 pub(crate) mod record;
+pub mod replay;
 pub(crate) mod traffic;
 pub(crate) mod watch;
 pub(crate) mod watched;
@@ -21,6 +24,8 @@ pub(crate) struct Observers {
     pub(crate) watched: watched::Watched,
     /// Receipts of messages; `None`: not recorded.
     pub(crate) receipts: Option<alloc::boxed::Box<receipt::Receipts>>,
+    /// What the estimators are told; `None`: not recorded.
+    pub(crate) observations: Option<alloc::boxed::Box<observation::Recorded>>,
 }
 
 /// State of learning about the rails to a peer ([`learn`]).

@@ -21,8 +21,13 @@ use crate::profile::estimate::window::Window;
 /// Transfers are added up until their observed or expected time reaches this: a late acknowledgement makes
 /// one transfer seem slow and the next one fast.
 const TOGETHER_NS: u64 = 2_000_000;
-/// Number of recent ratios of observed to expected time; most of them must agree.
-const RATIOS: usize = 5;
+/// Number of recent ratios of observed to expected time. With a third of them, a receiver that loses its core
+/// twice within a few messages moves the load; with twice, a change is followed half as fast.
+const RATIOS: usize = 15;
+/// Places among them, in ascending order, between which the load does not change. Noise only adds, so the
+/// upper end lies near the median. On the jobs of `nmad sim --golden decisions`, half of both has a regret
+/// of 13.2 % instead of 11.0 and twice as many false switches, and twice of both 12.4 % and fewer.
+const AGREED: (usize, usize) = (3, 8);
 /// Number of observations whose error is published.
 const ERRORS: usize = 64;
 /// An observation moves the load by at most this factor.
@@ -32,8 +37,10 @@ const STEP: f64 = 1.4;
 const LOAD_MAX: f64 = 1024.0;
 /// Loads in this range count as one: such a difference is noise and would change splits for no gain.
 const NEGLIGIBLE: core::ops::Range<f64> = 0.9..1.1;
-/// After this time without an observation, half of the deviation of the load from one is dropped.
-const DECAY_AFTER: Duration = Duration::from_ms(100);
+/// After this time without an observation, half of the deviation of the load from one is dropped. With a
+/// tenth, a program that pauses forgets between its messages what it has seen of a shared rail; half and
+/// twice decide the recorded jobs alike.
+const DECAY_AFTER: Duration = Duration::from_ms(1_000);
 
 /// Accuracy of the predictions for a rail.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -89,7 +96,7 @@ impl Correction {
         self.ratios.note(ratio);
         self.count += 1;
         // The range that most ratios agree on; within it the load does not change.
-        let (from, to) = self.ratios.at(1).zip(self.ratios.at(RATIOS - 2)).unwrap_or((load, load));
+        let (from, to) = self.ratios.at(AGREED.0).zip(self.ratios.at(AGREED.1)).unwrap_or((load, load));
         let agreed = load.clamp(from, to).clamp(floor, LOAD_MAX);
         if NEGLIGIBLE.contains(&agreed) { 1.0 } else { agreed.clamp(load / STEP, load * STEP) }
     }
@@ -131,23 +138,23 @@ mod tests {
     #[test]
     fn the_load_follows_transfers_and_ignores_an_outlier() {
         let (mut correction, mut load) = (Correction::default(), 1.0);
-        for ms in 0..12 {
+        for ms in 0..20 {
             load = correction.observe(at(ms), (4_000_000, 2_000_000), load, 1.0);
         }
         assert!((load - 2.0).abs() < 0.01, "{load}");
-        load = correction.observe(at(13), (90_000_000, 2_000_000), load, 1.0);
+        load = correction.observe(at(21), (90_000_000, 2_000_000), load, 1.0);
         assert!((load - 2.0).abs() < 0.01, "{load}");
         let accuracy = correction.accuracy(load).unwrap();
-        assert!(accuracy.count == 13 && accuracy.p95 >= 0.5 && accuracy.median <= 1.0, "{accuracy:?}");
+        assert!(accuracy.count == 21 && accuracy.p95 >= 0.5 && accuracy.median <= 1.0, "{accuracy:?}");
     }
 
     #[test]
     fn the_load_of_an_unused_rail_decays() {
         let (mut correction, mut load) = (Correction::default(), 1.0);
-        (0..20).for_each(|ms| load = correction.observe(at(ms), (16_000_000, 2_000_000), load, 1.0));
+        (0..30).for_each(|ms| load = correction.observe(at(ms), (16_000_000, 2_000_000), load, 1.0));
         assert!(load > 7.0);
-        assert_eq!(correction.decayed(at(30), load), load, "not at once");
-        for ms in (200..2_000).step_by(110) {
+        assert_eq!(correction.decayed(at(300), load), load, "not at once");
+        for ms in (2_000..20_000).step_by(1_100) {
             load = correction.decayed(at(ms), load);
         }
         assert_eq!(load, 1.0);

@@ -12,14 +12,19 @@ const PLAUSIBLE: f64 = 0.6;
 /// and under load by much more.
 const AGREEMENT: f64 = 1.25;
 
-/// Nanoseconds per byte at the bandwidth of the longest message.
-pub(super) struct Floor(pub(super) f64);
+/// Lower bounds of times on the wire.
+pub(super) struct Floor {
+    /// Nanoseconds per byte at the bandwidth of the longest message.
+    pub(super) longest: f64,
+    /// Nanoseconds per byte at the rate to which the rail is limited; zero: no limit is known.
+    pub(super) limit: f64,
+}
 
 impl Floor {
     /// Returns the visits of a point, fastest first, that are not faster than the rail; all if all are
     /// faster.
     pub(super) fn plausible<'a>(&self, len: u64, visits: &'a [Sample]) -> &'a [Sample] {
-        let least = len as f64 * self.0 * PLAUSIBLE;
+        let least = len as f64 * self.longest * PLAUSIBLE;
         let first = visits.iter().position(|visit| visit.ns as f64 >= least).unwrap_or(0);
         &visits[first..]
     }
@@ -32,15 +37,26 @@ impl Floor {
         (visits.len() > 1).then(|| plausible.get(1).is_some_and(agrees))
     }
 
+    /// Returns the least time of a message by the known limit of the rail. A sender that had no core for a
+    /// while may send more at once than its warm-up has used up, by one method and not by the other.
+    fn limited_ns(&self, method: Method, len: u64) -> u64 {
+        let bytes = match method {
+            Method::Pair | Method::Aggregate => 2 * len,
+            _ => len,
+        };
+        let is_limited = !is_local(method) && !method.has_blocks();
+        if is_limited { (bytes as f64 * self.limit) as u64 } else { 0 }
+    }
+
     /// Returns the sample that counts. If all visits were part of a burst that a traffic shaper let pass,
     /// which following messages cannot repeat, its time is computed from the bandwidth of the longest
     /// message.
     pub(super) fn believed(&self, (method, len): Point, visits: &[Sample]) -> Option<Sample> {
         let sample = *self.plausible(len, visits).first()?;
-        let sustained_ns = (len as f64 * self.0) as u64;
+        let sustained_ns = (len as f64 * self.longest) as u64;
         let is_burst = !is_local(method) && (sample.ns as f64) < sustained_ns as f64 * PLAUSIBLE;
         // The measured value is kept in the spread.
-        let ns = if is_burst { sustained_ns } else { sample.ns };
+        let ns = if is_burst { sustained_ns } else { sample.ns.max(self.limited_ns(method, len)) };
         // So is the time of another visit; an unconfirmed one may be off by as much as visits differ.
         let confirmed_ns = match self.plausible(len, visits) {
             [_, second, ..] => second.ns,

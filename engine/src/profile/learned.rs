@@ -26,9 +26,10 @@ mod trust;
 pub(crate) use trust::Refuted;
 
 use super::curve::scaled;
+use super::estimate::change::Change;
 use super::measured::{Profile, Provenance};
 use super::origin::{BODY_FROM, Base, Way, exactly};
-use super::recent::{ENOUGH, Learnt, Recent};
+use super::recent::{ENOUGH, KEPT_OF_MANY, Learnt, Recent};
 use super::sample::{Method, Sample};
 use alloc::format;
 use alloc::vec::Vec;
@@ -41,6 +42,8 @@ type Point = (u64, f64);
 const OCTAVES: usize = 32;
 /// Attempts after which observation stops: answers do not arrive, or the rail is never idle.
 const ATTEMPTS_MAX: u32 = 12;
+/// The same of the checks of a measured profile, which cost nothing.
+const CHECK_ATTEMPTS_MAX: u32 = 32;
 /// Attempts after which observation of the rate stops; several messages make one observation of it.
 const RATE_ATTEMPTS_MAX: u32 = 64;
 /// Times of transfers behind others are added up to this much before they make a factor.
@@ -59,7 +62,7 @@ const CHECK_FROM: u64 = 32 << 10;
 pub(crate) struct Learned {
     recent: [[Recent; OCTAVES]; Way::ALL.len()],
     /// Time of further bytes relative to the end of the base.
-    rate: Recent,
+    rate: Recent<KEPT_OF_MANY>,
     /// Sums of observed and expected nanoseconds of transfers behind others that do not make a factor yet.
     behind: (u64, u64),
     /// Last round trips of empty queries, in nanoseconds.
@@ -71,6 +74,8 @@ pub(crate) struct Learned {
     delay: Delay,
     /// Time of the last long transfer relative to the base; zero: there was none.
     latest: f64,
+    /// Whether long transfers contradict a measured base.
+    contradicts: Change,
     /// The contradiction to a measured base, if there is one.
     refuted: Option<Refuted>,
 }
@@ -89,12 +94,13 @@ impl Learned {
         let each = Recent::new(base.is_measured);
         Learned {
             recent: [[each; OCTAVES]; Way::ALL.len()],
-            rate: each.of_many(),
+            rate: Recent::new(base.is_measured),
             behind: (0, 0),
             empty: Recent::new(false),
             answers_change: false,
             delay: Delay::default(),
             latest: 0.0,
+            contradicts: Change::default(),
             refuted: None,
             base,
         }
@@ -104,6 +110,11 @@ impl Learned {
     /// that a late receiver may have caused.
     pub(crate) fn first_ns(&self, len: u64) -> u64 {
         self.base.ns(Way::Body, len) as u64
+    }
+
+    /// Returns the time of an answer to an empty query that the profile in use includes.
+    pub(crate) fn answer_ns(&self) -> Option<f64> {
+        if self.is_trusted() { self.delay.answer_ns() } else { self.empty.value() }
     }
 
     /// Whether the time of an answer has to be measured first.
@@ -116,7 +127,8 @@ impl Learned {
         if self.empty.count() == 0 || self.is_trusted() && (way != Way::Body || len < CHECK_FROM) {
             return false;
         }
-        self.of(way, len).wants(self.enough(), ATTEMPTS_MAX)
+        let attempts_max = if self.is_trusted() { CHECK_ATTEMPTS_MAX } else { ATTEMPTS_MAX };
+        self.of(way, len).wants(self.enough(), attempts_max)
     }
 
     /// Whether the rate is being observed and a message of this length may contribute; counts an attempt,
@@ -214,6 +226,7 @@ impl Learned {
     /// Observes all methods again; present values count until then.
     pub(crate) fn restart(&mut self) {
         self.all().for_each(Recent::forget);
+        self.rate.forget();
         if core::mem::take(&mut self.answers_change) {
             self.empty = Recent::new(false);
         }
@@ -223,6 +236,7 @@ impl Learned {
     /// Requests another observation of each known method and octave.
     pub(crate) fn recheck(&mut self) {
         self.all().for_each(Recent::recheck);
+        self.rate.recheck();
         self.behind = (0, 0);
         match self.is_trusted() {
             true => self.recheck_latency(),
@@ -231,7 +245,7 @@ impl Learned {
     }
 
     fn all(&mut self) -> impl Iterator<Item = &mut Recent> {
-        self.recent.iter_mut().flatten().chain([&mut self.rate])
+        self.recent.iter_mut().flatten()
     }
 
     /// Returns the corrected profile; `None` while too little is known.
@@ -249,14 +263,15 @@ impl Learned {
             return Profile::new(Provenance { how, ..provenance }, samples).ok();
         }
         self.all().for_each(Recent::use_value);
+        self.rate.use_value();
         let how = format!("{}, corrected by transfers", provenance.how);
         Profile::new(Provenance { how, doubt: None, ..provenance }, samples).ok()
     }
 
     /// Returns the number of observed transfers and answers.
     pub(crate) fn count(&self) -> u32 {
-        let known = self.recent.iter().flatten().chain([&self.rate, &self.empty]);
-        known.map(Recent::count).sum()
+        let known = self.recent.iter().flatten().chain([&self.empty]);
+        known.map(Recent::count).sum::<u32>() + self.rate.count()
     }
 
     /// Adds copies in memory: they take the time that data in place saves, if both were observed.

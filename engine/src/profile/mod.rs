@@ -9,7 +9,7 @@
 //! - [`doubt`]: reasons why a profile is provisional.
 //! - `learned`: a profile corrected by completed transfers, by size; `recent`: the last transfers of each
 //!   kind; `learning`: transfers that are timed; `origin`: the profile from which learning starts.
-//! - `estimate`: base costs, estimated from observed times.
+//! - [`estimate`]: base costs, estimated from observed times.
 //! - [`forecast`]: the predicted times of a rail to one peer, now.
 //! - [`sampler`]: the plan of probes that makes a profile; `floor`: selects the results that count.
 //! - [`text`]: profiles as versioned text.
@@ -23,7 +23,7 @@ pub mod correction;
 pub mod curve;
 pub mod doubt;
 pub(crate) mod effort;
-pub(crate) mod estimate;
+pub mod estimate;
 mod floor;
 pub mod forecast;
 pub(crate) mod learned;

@@ -7,8 +7,11 @@
 
 use super::estimate::window::Window;
 
-/// Number of stored factors.
+/// Number of stored factors, where each comes from one transfer, and where each comes from several: beside
+/// other programs, a third of the latter are late, and in rows. Half and twice of the latter decide the jobs
+/// of `nmad sim --golden decisions` alike.
 const KEPT: usize = 5;
+pub(super) const KEPT_OF_MANY: usize = 15;
 /// Observations after which a kind of transfer counts as known.
 pub(super) const ENOUGH: u32 = 3;
 /// A relative change of the value above this is news.
@@ -33,29 +36,25 @@ pub(crate) enum Learnt {
 
 /// The last factors of one kind of transfer.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Recent {
-    factors: Window<KEPT>,
+pub(super) struct Recent<const N: usize = KEPT> {
+    factors: Window<N>,
     /// Attempts to observe it since an observation was last wanted.
     attempts: u32,
     /// The factor that the profile in use includes; zero: none.
     used: f32,
     /// Another observation is wanted.
     doubted: bool,
-    /// Each factor comes from several transfers, so the median counts.
-    is_median: bool,
     /// Length of the last transfer in bytes.
     pub(super) len: u64,
 }
 
-impl Recent {
-    /// Creates it without observations; `is_expected`: the profile in use expects a factor of one.
-    pub(super) fn new(is_expected: bool) -> Recent {
-        Recent { used: if is_expected { 1.0 } else { 0.0 }, ..Recent::default() }
-    }
+impl<const N: usize> Recent<N> {
+    /// Each factor comes from several transfers, so the median counts.
+    const IS_MEDIAN: bool = N == KEPT_OF_MANY;
 
-    /// Returns it for factors that each come from several transfers.
-    pub(super) fn of_many(self) -> Recent {
-        Recent { is_median: true, ..self }
+    /// Creates it without observations; `is_expected`: the profile in use expects a factor of one.
+    pub(super) fn new(is_expected: bool) -> Self {
+        Recent { used: if is_expected { 1.0 } else { 0.0 }, ..Recent::default() }
     }
 
     /// Returns the number of observations, including those no longer stored.
@@ -115,11 +114,12 @@ impl Recent {
         self.doubted = is_wanted;
     }
 
-    /// Returns the factor that counts if all places are filled and three factors agree.
+    /// Returns the factor that all but a fifth of the observations exceed, if all places are filled, and
+    /// those up to the middle agree.
     pub(super) fn agreed(&self) -> Option<f64> {
-        let from = usize::from(self.is_median);
-        let agree = self.factors.at(from + 2)? <= AGREEMENT * self.factors.at(from)?;
-        self.value().filter(|_| self.factors.is_full() && agree)
+        let from = if Self::IS_MEDIAN { N / 5 } else { 0 };
+        let (low, middle) = (self.factors.at(from)?, self.factors.at(N / 2)?);
+        (self.factors.is_full() && middle <= AGREEMENT * low).then_some(low)
     }
 
     /// Reduces the observations to a single one with the current value.
@@ -137,7 +137,7 @@ impl Recent {
 
     /// Returns the factor that counts; `None` without observations.
     pub(super) fn value(&self) -> Option<f64> {
-        if self.is_median { self.factors.median() } else { self.factors.at(0) }
+        if Self::IS_MEDIAN { self.factors.median() } else { self.factors.at(0) }
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn late_answers_change_nothing_and_a_change_is_believed_both_ways() {
-        let mut recent = Recent::new(false);
+        let mut recent = Recent::<KEPT>::new(false);
         let seen = [1.0, 1.01, 1.0].map(|factor| recent.note(factor));
         assert_eq!(seen, [Learnt::Nothing, Learnt::News, Learnt::News]);
         recent.use_value();
@@ -169,20 +169,20 @@ mod tests {
     #[test]
     fn agreeing_factors_are_the_network_and_scattered_ones_the_receiver() {
         let agreed = |factors: [f64; 5]| {
-            let mut recent = Recent::new(true);
+            let mut recent = Recent::<KEPT>::new(true);
             factors.into_iter().for_each(|factor| _ = recent.note(factor));
             recent.agreed()
         };
         assert_eq!(agreed([2.0, 2.25, 2.125, 40.0, 2.0]), Some(2.0), "one of them was late");
         assert_eq!(agreed([2.0, 9.0, 3.0, 40.0, 5.0]), None, "the receiver computes");
-        let mut few = Recent::new(true);
+        let mut few = Recent::<KEPT>::new(true);
         (0..4).for_each(|_| _ = few.note(2.0));
         assert_eq!(few.agreed(), None, "too few");
     }
 
     #[test]
     fn the_median_of_factors_of_several_transfers_counts() {
-        let mut recent = Recent::new(false).of_many();
+        let mut recent = Recent::<KEPT_OF_MANY>::new(false);
         for factor in [1.0, 1.5, 0.6, 1.0] {
             recent.note(factor);
         }

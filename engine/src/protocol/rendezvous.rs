@@ -395,7 +395,10 @@ impl Engine {
                     }
                     peer.states.invitations.asks_no_more(&envelope, request);
                 }
-                self.note_end(now, from, timing, fin.prompt);
+                self.note_end(now, from, timing, (envelope.len, fin.prompt));
+                if let Some(shared) = timing.shared {
+                    self.note_carried(now, from, timing.due, shared);
+                }
                 self.consider_sent(request);
                 Ok(())
             }

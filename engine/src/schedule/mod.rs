@@ -15,5 +15,5 @@ pub mod registry;
 pub(crate) mod split;
 pub(crate) mod strategies;
 pub mod strategy;
-mod together;
+pub(crate) mod together;
 pub mod wire;

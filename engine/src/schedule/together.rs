@@ -27,13 +27,14 @@ const CLEARLY: f64 = 0.97;
 
 /// Observations of a peer's rails.
 #[derive(Debug, Default)]
-pub(super) struct Together {
+pub(crate) struct Together {
     classes: [Class; CLASSES],
 }
 
 #[derive(Debug, Default)]
 struct Class {
     turns: u32,
+    is_trial: bool,
     /// Nanoseconds per byte of split bodies, and of those on one rail.
     together: Window<LAST>,
     alone: Window<LAST>,
@@ -41,7 +42,7 @@ struct Class {
 
 impl Together {
     /// Whether a body of `len` bytes, predicted to take `predicted` when split, should use one rail.
-    pub(super) fn prefers_alone(&mut self, len: u64, predicted: Duration) -> bool {
+    pub(crate) fn prefers_alone(&mut self, len: u64, predicted: Duration) -> bool {
         let class = self.class(len);
         class.turns = class.turns.wrapping_add(1);
         let together = class.together.low().filter(|_| class.together.is_full());
@@ -49,19 +50,23 @@ impl Together {
         let alone = class.alone.low();
         let better = alone.zip(together).is_some_and(|(alone, together)| alone < CLEARLY * together);
         let tries = class.turns.is_multiple_of(AGAIN);
-        match better {
-            true => !tries,
-            false => doubted && (tries || alone.is_none()),
-        }
+        let is_doubtful = doubted && (tries || alone.is_none());
+        class.is_trial = if better { tries } else { is_doubtful };
+        if better { !tries } else { is_doubtful }
+    }
+
+    /// Whether the last decision about this length was made only to observe the choice that is not better.
+    pub(crate) fn is_trial(&mut self, len: u64) -> bool {
+        self.class(len).is_trial
     }
 
     /// Drops all observations after a change of the rails.
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         *self = Together::default();
     }
 
     /// Adds a body that `rails` rails carried in this time.
-    pub(super) fn carried(&mut self, len: u64, rails: usize, took: Duration) {
+    pub(crate) fn carried(&mut self, len: u64, rails: usize, took: Duration) {
         let class = self.class(len);
         let known = if rails > 1 { &mut class.together } else { &mut class.alone };
         known.note(per_byte(len, took));

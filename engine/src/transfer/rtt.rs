@@ -6,6 +6,7 @@
 //! ten seconds.
 
 use crate::clock::{Duration, Instant};
+use crate::profile::estimate::mean::Smoothed;
 
 /// The timeout exceeds the smoothed round trip by at least this: the peer may delay an acknowledgement to
 /// combine it with other traffic, or may wait for a core.
@@ -16,8 +17,7 @@ const RTO_INITIAL: Duration = Duration::from_ms(10);
 
 #[derive(Debug, Default)]
 pub(crate) struct Rtt {
-    smoothed: u64,
-    variation: u64,
+    sample: Smoothed,
     shortest: u64,
     backoff: u32,
     /// When the timeout last doubled, its value before, and the bytes that may still be retransmitted by
@@ -32,13 +32,8 @@ impl Rtt {
     /// packet gives no sample (Karn's rule), unless it is known which transmission was acknowledged.
     pub(crate) fn measured(&mut self, sample: Duration) {
         let sample = sample.as_ns();
-        if self.smoothed == 0 {
-            (self.smoothed, self.variation, self.shortest) = (sample.max(1), sample / 2, sample);
-        } else {
-            self.variation = (3 * self.variation + self.smoothed.abs_diff(sample)) / 4;
-            self.smoothed = (7 * self.smoothed + sample) / 8;
-            self.shortest = self.shortest.min(sample);
-        }
+        self.shortest = if self.sample.mean() == 0 { sample } else { self.shortest.min(sample) };
+        self.sample.note(sample);
     }
 
     /// Resets the backoff: the peer acknowledged something new, so the path works.
@@ -50,8 +45,9 @@ impl Rtt {
     /// not vary, but the next one may still be twice as long: hence at least twice the smoothed round trip
     /// (RFC 8985, section 7.2).
     pub(crate) fn timeout(&self) -> Duration {
-        let margin = (4 * self.variation).max(self.smoothed).max(MARGIN_MIN.as_ns());
-        let base = if self.smoothed == 0 { RTO_INITIAL.as_ns() } else { self.smoothed + margin };
+        let (smoothed, variation) = (self.sample.mean(), self.sample.deviation());
+        let margin = (4 * variation).max(smoothed).max(MARGIN_MIN.as_ns());
+        let base = if smoothed == 0 { RTO_INITIAL.as_ns() } else { smoothed + margin };
         Duration::from_ns((base << self.backoff.min(10)).min(RTO_MAX.as_ns()))
     }
 
@@ -85,12 +81,13 @@ impl Rtt {
     /// Returns the smoothed round trip plus four times its variation, and the shortest round trip; zero
     /// before the first measurement.
     pub(crate) fn usual(&self) -> (Duration, Duration) {
-        (Duration::from_ns(self.smoothed + 4 * self.variation), Duration::from_ns(self.shortest))
+        let usual = self.sample.mean() + 4 * self.sample.deviation();
+        (Duration::from_ns(usual), Duration::from_ns(self.shortest))
     }
 
     /// Returns the smoothed round trip; zero before the first measurement.
     pub(crate) fn smoothed(&self) -> Duration {
-        Duration::from_ns(self.smoothed)
+        Duration::from_ns(self.sample.mean())
     }
 }
 

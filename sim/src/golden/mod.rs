@@ -9,6 +9,7 @@ pub mod card;
 pub mod changes;
 mod congestion;
 mod convergence;
+pub mod decisions;
 pub mod machines;
 pub mod networks;
 mod overview;
@@ -68,6 +69,11 @@ pub const FIGURES: &[Figure] = &[
         draw: Some(convergence::picture),
         ..figure("adapt", "sampling while messages go, from nominal figures", adapt::table)
     },
+    figure(
+        "decisions",
+        "from recorded observations of real jobs, against those of hindsight",
+        decisions::table,
+    ),
     figure("adapt-changes", "the same on networks that change during a run", changes::table),
     figure("regret-two", "what auto loses against any other way, two equal rails", regret::equal),
     figure("regret-four-one", "the same over rails of 4 and 1 Gbit/s", regret::unequal),

@@ -127,6 +127,10 @@ settings! {
         "How windows of other processes are accessed: auto also uses memory in common, network only \
          adapters and messages, frames only messages",
         "to compare";
+    OBSERVATIONS: Session, Form("FILE"), "none",
+        "Where each rank writes what its estimators were told, at the end: FILE.RANK; nmad sim --golden \
+         decisions replays such files",
+        "a decision was wrong, and its developers shall see why";
     PMIX: Launcher, Form("FILE"), "libpmix.so.2",
         "The PMIx library that is loaded", "it is in no usual folder";
     PROFILE: Session, Form("FILE"), "none",

@@ -2,7 +2,7 @@
 
 /// The last `N` observations of one quantity.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Window<const N: usize> {
+pub struct Window<const N: usize> {
     values: [f32; N],
     count: u32,
 }
@@ -15,40 +15,40 @@ impl<const N: usize> Default for Window<N> {
 
 impl<const N: usize> Window<N> {
     /// Creates a window as if all observations had been this value.
-    pub(crate) fn full_of(value: f64) -> Self {
+    pub fn full_of(value: f64) -> Self {
         Window { values: [value as f32; N], count: N as u32 }
     }
 
     /// Replaces all observations by this one.
-    pub(crate) fn reduce_to(&mut self, value: f64) {
+    pub fn reduce_to(&mut self, value: f64) {
         *self = Window::default();
         self.note(value);
     }
 
     /// Adds an observation.
-    pub(crate) fn note(&mut self, value: f64) {
+    pub fn note(&mut self, value: f64) {
         self.values[self.count as usize % N] = value as f32;
         self.count = self.count.wrapping_add(1);
     }
 
     /// Returns the number of observations, including those no longer in the window.
-    pub(crate) fn count(&self) -> u32 {
+    pub fn count(&self) -> u32 {
         self.count
     }
 
     /// Returns whether there were at least `N` observations.
-    pub(crate) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.count as usize >= N
     }
 
     /// Returns the last observation; zero without any.
-    pub(crate) fn latest(&self) -> f64 {
+    pub fn latest(&self) -> f64 {
         f64::from(self.values[(self.count as usize + N - 1) % N])
     }
 
     /// Returns the observation at place `rank` in ascending order, from 0; the largest if there are fewer.
     /// `None` without observations.
-    pub(crate) fn at(&self, rank: usize) -> Option<f64> {
+    pub fn at(&self, rank: usize) -> Option<f64> {
         let known = (self.count as usize).min(N);
         let mut sorted = self.values;
         let sorted = &mut sorted[..known];
@@ -58,12 +58,12 @@ impl<const N: usize> Window<N> {
 
     /// Returns the base cost: the second lowest observation. The lowest may be too low, for example if the
     /// acknowledgement of the transfer before was late and added time to that one.
-    pub(crate) fn low(&self) -> Option<f64> {
+    pub fn low(&self) -> Option<f64> {
         self.at(1)
     }
 
     /// Returns the median.
-    pub(crate) fn median(&self) -> Option<f64> {
+    pub fn median(&self) -> Option<f64> {
         self.at((self.count as usize).min(N) / 2)
     }
 }

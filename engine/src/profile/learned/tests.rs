@@ -103,13 +103,13 @@ fn sampled() -> Profile {
     Profile::new(Provenance::default(), samples).expect("many sizes")
 }
 
-/// Returns the results of eight bodies of 1 MiB that take `ns` nanoseconds each, while the other rails are
+/// Returns the results of forty bodies of 1 MiB that take `ns` nanoseconds each, while the other rails are
 /// slower by `common`.
 fn checked(ns: impl Fn(u64) -> u64, common: f64) -> (Vec<Learnt>, Option<Refuted>) {
     let mut learned = Learned::new(&sampled(), 0, false);
     assert_eq!(learn(&mut learned, &[8, 1 << 20], rail), 0, "nothing is tried while it is trusted");
     let mut learnt = Vec::new();
-    for turn in 0..8 {
+    for turn in 0..40 {
         if learned.wants(Way::Body, 1 << 20) {
             learnt.push(learned.note(Way::Body, 1 << 20, ns(turn) + 2_000, common));
         }
@@ -122,15 +122,15 @@ fn a_wrong_measured_profile_is_refuted_and_a_right_one_is_not() {
     let of = |times: u64| rail(Way::Body, times << 20);
     assert_eq!(checked(|_| of(1), 1.0), (alloc::vec![Learnt::Nothing], None));
     let (learnt, refuted) = checked(|_| of(3), 1.0);
-    assert_eq!(learnt[..4], [Learnt::Nothing; 4]);
-    assert_eq!(learnt[4], Learnt::Change);
+    let followed = learnt.iter().position(|learnt| *learnt == Learnt::Change);
+    assert_eq!(followed, Some(14), "after fifteen");
     let Refuted { len, factor } = refuted.expect("three times as slow");
     assert!(len == Some(1 << 20) && (2.5..3.5).contains(&factor), "{len:?} {factor}");
 }
 
 #[test]
 fn a_late_receiver_refutes_no_profile() {
-    let late = |turn: u64| rail(Way::Body, 1 << 20) + (turn + 1) * 700_000;
+    let late = |turn: u64| rail(Way::Body, 1 << 20) + (turn * 5 % 8 + 1) * 700_000;
     assert_eq!(checked(late, 1.0).1, None, "each is late by another time");
     assert_eq!(checked(|_| rail(Way::Body, 3 << 20), 2.8).1, None, "so are the other rails");
     assert_eq!(checked(|_| rail(Way::Body, 1 << 19), 1.0).1, None, "a shaper has saved something up");

@@ -9,14 +9,16 @@
 //!   added to every method, and three halves to a rendezvous, which crosses the network three times. All
 //!   methods move alike, so noise moves no threshold between them.
 //! - **Rate.** Long chunks to a receiver that has answered at once are timed, less the delay of its polling.
-//!   If several rails lead to the peer, a delay common to all of them is the receiver's. If the last five
-//!   agree that they take [`WRONG`] times as long, the profile is refuted.
+//!   If several rails lead to the peer, a delay common to all of them is the receiver's. If a
+//!   row of them takes [`WRONG`] times as long ([`Change`](super::Change)), and the last of one length agree
+//!   by how much, the profile is refuted.
 //!
 //! A burst that a traffic shaper lets pass makes a rail seem fast for a moment, so only long transfers show
 //! that a profile is too slow, unless it is provisional (see [`super::super::correction`]).
 
 use super::{Learned, Recent, Way, octave};
 use crate::profile::doubt::Doubt;
+use crate::profile::estimate::change::Vote;
 use crate::profile::recent::{ENOUGH, Learnt};
 use crate::profile::sample::{Method, Sample};
 use alloc::format;
@@ -92,6 +94,11 @@ impl Delay {
         if has_moved && is_sure { Learnt::News } else { Learnt::Nothing }
     }
 
+    /// Returns the time of an answer with the current additional latency; `None` before the first ones.
+    pub(super) fn answer_ns(&self) -> Option<f64> {
+        (self.quickest_ns < f64::MAX).then_some(self.quickest_ns + 2.0 * self.used_ns)
+    }
+
     /// Returns the sample with the current additional latency.
     pub(super) fn added_to(&self, method: Method, sample: Sample) -> Sample {
         let ways = match method {
@@ -164,8 +171,8 @@ impl Learned {
         recent.len = len;
         recent.note(factor);
         recent.doubt(is_suspect(factor));
-        let wrong = wrong(recent, common);
-        self.judge(wrong.map(|factor| Refuted { len: Some(len), factor }))
+        let agreed = recent.agreed();
+        self.judge((factor, common), agreed.map(|factor| Refuted { len: Some(len), factor }))
     }
 
     /// Checks the time of data behind other data, relative to the base.
@@ -173,8 +180,8 @@ impl Learned {
         let factor = self.at_rate(factor);
         self.rate.note(factor);
         self.rate.doubt(is_suspect(factor));
-        let wrong = wrong(&self.rate, common);
-        self.judge(wrong.map(|factor| Refuted { len: None, factor }))
+        let agreed = self.rate.agreed();
+        self.judge((factor, common), agreed.map(|factor| Refuted { len: None, factor }))
     }
 
     /// Returns the factor without the effect of a traffic shaper's burst.
@@ -182,19 +189,22 @@ impl Learned {
         if self.base.provenance.doubt.is_none() { factor.max(1.0) } else { factor }
     }
 
-    fn judge(&mut self, refuted: Option<Refuted>) -> Learnt {
-        self.refuted = refuted;
-        if refuted.is_some() { Learnt::Change } else { Learnt::Nothing }
+    /// Adds the factor of a transfer, of which the receiver explains the factor `common`, and what the last
+    /// transfers of its kind agree on.
+    fn judge(&mut self, (factor, common): (f64, f64), agreed: Option<Refuted>) -> Learnt {
+        let is_wrong = |factor: f64| factor / common > WRONG || factor < 1.0 / WRONG;
+        let vote = match factor {
+            factor if factor / common > WRONG => Vote::Slower,
+            factor if factor < 1.0 / WRONG => Vote::Faster,
+            factor if is_suspect(factor) => Vote::Neither,
+            _ => Vote::Against,
+        };
+        let has_changed = self.contradicts.note(vote);
+        self.refuted = agreed.filter(|agreed| has_changed && is_wrong(agreed.factor));
+        if self.refuted.is_some() { Learnt::Change } else { Learnt::Nothing }
     }
 }
 
 fn is_suspect(factor: f64) -> bool {
     !(1.0 / SUSPECT..SUSPECT).contains(&factor)
-}
-
-/// Returns the factor by which transfers of a kind contradict the profile, if they do; `common`: the delay
-/// factor of the receiver.
-fn wrong(recent: &Recent, common: f64) -> Option<f64> {
-    let is_wrong = |factor: &f64| factor / common > WRONG || *factor < 1.0 / WRONG;
-    recent.agreed().filter(is_wrong)
 }

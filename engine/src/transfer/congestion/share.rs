@@ -20,6 +20,7 @@
 
 use super::{Congestion, HandledLosses, SEGMENT};
 use crate::clock::{Duration, Instant};
+use crate::profile::estimate::mean::Weight;
 
 /// Window before the first acknowledgement: the size of two trains of datagrams.
 const INITIAL: u64 = 128 << 10;
@@ -114,7 +115,7 @@ impl Congestion for Share {
         self.shortest = self.shortest.min(sample);
         self.least = self.least.min(sample);
         self.queued = Duration::from_ns(sample.as_ns() - self.least.as_ns());
-        self.standing = (7 * self.standing + self.queued.as_ns()) / 8;
+        self.standing = Weight::Eighth.mean(self.standing, self.queued.as_ns());
     }
 
     /// When the queueing delay exceeds the timeout, everything is sent twice, which makes the queue longer,

@@ -15,15 +15,15 @@
 //! between submissions and after the last one, without the time of the submissions, which is longer if each
 //! message leaves at once.
 
-use nmad_engine::{Duration, Instant};
+use crate::clock::{Duration, Instant};
 
 /// A burst is held for at most this long after its first submission.
 const SOON: Duration = Duration::from_us(20);
 /// A burst whose waiting call comes later than this should have left at once.
-const LATE: Duration = Duration::from_us(40);
+pub const LATE: Duration = Duration::from_us(40);
 /// Gain of holding a burst in microseconds: a little more than a system call that only enters and leaves
 /// the kernel.
-const GAIN: f32 = 2.0;
+pub const GAIN: f32 = 2.0;
 /// Highest cost of holding in microseconds, when only the helper ends the burst.
 const COST_MAX: f32 = 1000.0;
 /// Weight of the latest burst in the mean.
@@ -33,9 +33,20 @@ const WATCHED: f32 = 16.0;
 /// Submissions between two readings of the clock while a burst is held.
 const CLOCK_EVERY: u32 = 8;
 
+/// A burst that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Burst {
+    /// Submissions.
+    pub count: u32,
+    /// Time from the first submission to the wait.
+    pub took: Duration,
+    /// The program has computed between two submissions, or after the last one.
+    pub computed: bool,
+}
+
 /// The observed habit of the program.
 #[derive(Debug, Default)]
-pub(crate) struct Bursts {
+pub struct Bursts {
     /// First submission since the last wait, and the number of submissions.
     since: Option<Instant>,
     count: u32,
@@ -53,7 +64,7 @@ pub(crate) struct Bursts {
 impl Bursts {
     /// Returns whether this submission is held back too, without reading the clock.
     #[inline]
-    pub(crate) fn holds(&mut self) -> bool {
+    pub fn holds(&mut self) -> bool {
         let holds = self.held && !self.count.is_multiple_of(CLOCK_EVERY);
         self.count += u32::from(holds);
         holds
@@ -61,7 +72,7 @@ impl Bursts {
 
     /// Records a submission; true: hold it back, since a waiting call is about to come.
     #[inline]
-    pub(crate) fn submitted(&mut self, now: Instant) -> bool {
+    pub fn submitted(&mut self, now: Instant) -> bool {
         self.count += 1;
         let since = *self.since.get_or_insert(now);
         self.was_away |= self.count > 1 && self.is_away(now);
@@ -72,7 +83,7 @@ impl Bursts {
 
     /// Records the end of a submission, after its rail took the orders.
     #[inline]
-    pub(crate) fn returns(&mut self, now: Instant) {
+    pub fn returns(&mut self, now: Instant) {
         self.last = now;
     }
 
@@ -84,30 +95,33 @@ impl Bursts {
     /// Returns whether messages leave when submitted, even on busy rails, since the program is likely to
     /// compute.
     #[inline]
-    pub(crate) fn leaves_at_once(&self) -> bool {
+    pub fn leaves_at_once(&self) -> bool {
         self.at_once_gain > 0.0
     }
 
     /// Returns whether a burst has begun, whose end must be reported.
     #[inline]
-    pub(crate) fn is_open(&self) -> bool {
+    pub fn is_open(&self) -> bool {
         self.since.is_some()
     }
 
-    /// Ends a burst: a waiting call, or the helper, has come.
+    /// Ends a burst: a waiting call, or the helper, has come. Returns it, if it says something.
     #[inline]
-    pub(crate) fn ended(&mut self, now: Instant) {
-        let Some(since) = self.since.take() else { return };
+    pub fn ended(&mut self, now: Instant) -> Option<Burst> {
+        let since = self.since.take()?;
         let took = now.since(since);
         let late = (took.as_ns() as f32 / 1e3).min(COST_MAX);
         let (several, is_late) = (self.count > 1, took >= LATE);
+        let mut burst = None;
         if several || is_late {
             let computed = self.was_away || self.is_away(now);
             let spared = GAIN * (self.count - 1) as f32;
             self.hold_gain += LATEST * (if is_late { -late } else { GAIN } - self.hold_gain);
             self.at_once_gain += LATEST * (if computed { late } else { -spared } - self.at_once_gain);
+            burst = Some(Burst { count: self.count, took, computed });
         }
         (self.count, self.held, self.was_away) = (0, false, false);
+        burst
     }
 }
 

@@ -32,7 +32,7 @@ pub struct Config {
     pub credit: u64,
     /// Bytes of blocking sends that may be copied so that the calls return before their receivers answer;
     /// zero: none. The layer above must wait before it leaves until
-    /// [`Inspect::copied`](crate::Inspect::copied) is zero.
+    /// [`Inspect::early_bytes`](crate::Inspect::early_bytes) is zero.
     pub early: u64,
     /// Longest chunk of a large message, in bytes; a rail gets no more at once.
     pub chunk: u64,

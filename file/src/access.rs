@@ -55,8 +55,8 @@ pub trait Word {
     }
 }
 
-/// Each process makes system calls of its own. A request of a thread that has seen the word before is done at
-/// once and not kept.
+/// Each process makes system calls of its own. If a request still reaches an owner in this state, the owner
+/// performs it at once and caches nothing.
 const DIRECTLY: u64 = 0;
 /// All go by owners.
 const BY_OWNERS: u64 = 1;

@@ -307,13 +307,15 @@ fn ask_there<A: Asking>(file: &Arc<A>, owner: i32, part: &Part) -> Result<Asked<
     };
     let file = file.clone();
     Ok(Box::pin(async move {
-        // All messages have to end before their memory is used again.
-        let mut ends = vec![sent.await?];
-        bytes.release();
+        // All messages have to end before their memory is used again, also if one has failed.
+        let mut ends = vec![sent.await];
         for each in far.into_iter().chain(filled) {
-            ends.push(each.await?);
+            ends.push(each.await);
         }
-        let ended = answered.await?;
+        let ended = answered.await;
+        let mut ends = ends.into_iter().collect::<Result<Vec<Outcome>, A::Error>>()?;
+        let ended = ended?;
+        bytes.release();
         let answer = answer.release();
         ends.push(ended);
         finish(&*file, owner, &ends)?;

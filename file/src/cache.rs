@@ -67,7 +67,8 @@ impl Cache {
     pub fn has_room(&self, pieces: &Pieces) -> bool {
         let count = pieces.count() as u64;
         let hull = pieces.hull().map_or(0, |(begin, end)| end - begin);
-        let pages = (hull / PAGE).min(pieces.len() / PAGE + count) + 2;
+        // A piece may begin and end inside a page.
+        let pages = (hull / PAGE + 2).min(pieces.len() / PAGE + 2 * count);
         self.delayed.is_none() && self.store.unwritten() + pages * PAGE <= self.bound
     }
 

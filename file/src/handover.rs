@@ -47,8 +47,7 @@ pub async fn hand_over<T: Together>(file: &T) -> Result<(), T::Error> {
     let first = file.word().filter(|_| file.is_first());
     let closes = matches!(together, Ok(true));
     if closes {
-        // Other threads may go on. What they ask owners from now on is in the file when it is answered, so
-        // that later accesses may go directly.
+        // From now on owners write through, so direct access is safe once all owners have flushed.
         first.into_iter().for_each(Word::begin_to_close);
         together = file.meet(false).await;
     }
@@ -61,10 +60,11 @@ pub async fn hand_over<T: Together>(file: &T) -> Result<(), T::Error> {
         Ok(_) => file.told(near.and(handed).err()).await,
         Err(lost) => Err(lost),
     };
+    // If a process is gone, owners may not have flushed: they write through until a hand-over succeeds.
+    told?;
     if closes {
         first.into_iter().for_each(Word::close);
     }
-    told?;
     forget(file).await
 }
 
@@ -102,4 +102,102 @@ pub async fn by_one<T: Together>(file: &T, act: impl FnOnce() -> Result<(), Faul
     file.told(act().err()).await?;
     // Other nodes may know another size.
     forget(file).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::{Cell, RefCell};
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    struct Shown(Cell<u64>);
+
+    impl Word for Shown {
+        fn load(&self) -> u64 {
+            self.0.get()
+        }
+
+        fn change(&self, mut to: impl FnMut(u64) -> u64) -> u64 {
+            self.0.replace(to(self.0.get()))
+        }
+    }
+
+    /// The first process of a file on a coherent file system, and how its meetings end, the last one first.
+    struct First {
+        word: Shown,
+        meetings: RefCell<Vec<Result<(), &'static str>>>,
+    }
+
+    impl First {
+        fn meeting(&self) -> Result<(), &'static str> {
+            self.meetings.borrow_mut().pop().expect("a meeting")
+        }
+    }
+
+    impl Together for First {
+        type Error = &'static str;
+
+        fn is_coherent(&self) -> bool {
+            true
+        }
+
+        fn has_owners(&self) -> bool {
+            false
+        }
+
+        async fn push_near(&self) -> Result<(), Fault> {
+            Ok(())
+        }
+
+        fn word(&self) -> Option<&impl Word> {
+            Some(&self.word)
+        }
+
+        fn is_first(&self) -> bool {
+            true
+        }
+
+        async fn meet(&self, given: bool) -> Result<bool, &'static str> {
+            self.meeting().map(|()| given)
+        }
+
+        async fn told(&self, _: Option<Fault>) -> Result<(), &'static str> {
+            self.meeting()
+        }
+
+        async fn hand_over_owner(&self) -> Result<(), Fault> {
+            Ok(())
+        }
+
+        async fn flush(&self) -> Result<(), Fault> {
+            Ok(())
+        }
+
+        async fn forget(&self) {}
+    }
+
+    fn hand_over_now(file: &First, meetings: &[Result<(), &'static str>]) -> Result<(), &'static str> {
+        *file.meetings.borrow_mut() = meetings.iter().rev().copied().collect();
+        let future = pin!(hand_over(file));
+        let Poll::Ready(handed) = future.poll(&mut Context::from_waker(Waker::noop())) else {
+            panic!("nothing here waits");
+        };
+        assert!(file.meetings.borrow().is_empty());
+        handed
+    }
+
+    #[test]
+    fn owners_stay_until_a_hand_over_succeeds() {
+        let file = First { word: Shown(Cell::new(0)), meetings: RefCell::default() };
+        file.word.prefer_owners();
+        assert_eq!(hand_over_now(&file, &[Err("gone")]), Err("gone"));
+        assert!(file.word.keeps());
+        for meetings in [&[Ok(()), Err("gone")][..], &[Ok(()), Ok(()), Err("gone")][..]] {
+            assert_eq!(hand_over_now(&file, meetings), Err("gone"));
+            assert!(file.word.has_owners() && !file.word.keeps());
+        }
+        assert_eq!(hand_over_now(&file, &[Ok(()); 3]), Ok(()));
+        assert!(!file.word.has_owners());
+    }
 }

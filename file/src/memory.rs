@@ -6,24 +6,28 @@ use std::mem::ManuallyDrop;
 
 /// Memory that a message reads or writes until it has ended. If it is dropped before, it is leaked and not
 /// freed.
-pub struct Kept(ManuallyDrop<Vec<u8>>);
+pub struct Kept {
+    bytes: ManuallyDrop<Vec<u8>>,
+    memory: Segments,
+}
 
 impl Kept {
     /// These bytes.
-    pub fn new(bytes: Vec<u8>) -> Kept {
-        Kept(ManuallyDrop::new(bytes))
+    pub fn new(mut bytes: Vec<u8>) -> Kept {
+        // SAFETY: the bytes are not moved, freed or used before `release`, which follows the end of the
+        // message.
+        let memory = unsafe { Segments::from_raw(bytes.as_mut_ptr(), bytes.len()) };
+        Kept { bytes: ManuallyDrop::new(bytes), memory }
     }
 
     /// The memory, for one message.
     pub fn segments(&self) -> Segments {
-        // SAFETY: the bytes are not moved, freed or used before `release`, which follows the end of the
-        // message.
-        unsafe { Segments::from_raw(self.0.as_ptr().cast_mut(), self.0.len()) }
+        self.memory.clone()
     }
 
     /// Returns the bytes; all messages with them must have ended.
     pub fn release(self) -> Vec<u8> {
-        ManuallyDrop::into_inner(self.0)
+        ManuallyDrop::into_inner(self.bytes)
     }
 }
 

@@ -104,7 +104,8 @@ impl Near {
         is_short && self.cache.bound() > 0
     }
 
-    /// Forgets what is known of pieces, which were written past it. What waits came during that write.
+    /// Invalidates cached bytes of a range that was written directly. Pending writes are kept: they began
+    /// during that write.
     fn forget(&mut self, pieces: &Pieces) {
         self.cache.forget_pieces(pieces);
         self.end = None;

@@ -41,8 +41,8 @@ impl Reply {
     }
 }
 
-/// The owner of a process. What needs no call of the file system is done at once, by whoever has the message;
-/// all else by a thread, in the order in which it came.
+/// The owner of a process. Requests that need no system call run on the receiving thread; all others run on
+/// one thread, in order of arrival.
 pub struct Desk {
     owner: Mutex<Owner<Reply>>,
     /// Requests that a thread has to do.

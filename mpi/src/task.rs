@@ -277,12 +277,13 @@ pub(crate) fn block_on<R: Send>(future: impl Future<Output = Result<R>> + Send) 
 }
 
 /// The answer of a future that waits in its calls, so that it has ended when it is looked at first.
+///
+/// # Panics
+/// The future has not ended then.
 pub(crate) fn now<R>(future: impl Future<Output = R>) -> R {
-    let mut future = pin!(future);
-    loop {
-        if let Poll::Ready(answer) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            return answer;
-        }
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => panic!("internal error: a future that waits in its calls is pending"),
     }
 }
 

@@ -61,14 +61,14 @@ impl Node {
     }
 
     /// Waits for a send; if its receiver does not answer, the data may be copied, and the helper sends it
-    /// while the program goes on ([`Engine::patience`]).
+    /// while the program goes on ([`Engine::early_end_after`]).
     fn finish_send(&self, mut core: Guard<'_, Core>, request: RequestId) -> Outcome {
         self.shared.push(&mut core, true);
         if let Some(ended) = core.engine.take(request) {
             return ended;
         }
         let now = self.shared.clock.now();
-        let patience = core.engine.patience(request, now);
+        let patience = core.engine.early_end_after(request, now);
         drop(core);
         match patience {
             Some(patience) => self.finish_patiently(request, now + patience),

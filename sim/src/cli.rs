@@ -73,7 +73,7 @@ pub struct Sim {
     /// Instead of seeds: how good the decisions of jobs were, from the files that NMAD_OBSERVATIONS has made
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["golden", "seed", "explain",
         "json", "canary", "strategy", "congestion", "hosts", "threads", "no_faults", "lossy", "outages",
-        "deaths", "each_death", "death", "bless"])]
+        "files", "deaths", "each_death", "death", "bless"])]
     observations: Vec<PathBuf>,
     /// Write the figures to sim/golden, or the tables of --scale to scale/golden, instead of printing them
     #[arg(long)]

@@ -20,8 +20,10 @@ use std::time::{Duration, Instant};
 
 /// Time limit for opening a link; after it the rail counts as unable to reach the peer.
 const OPENING: Duration = Duration::from_millis(4_500);
-/// A measurement goes on beyond its budget while more than this part of its points differ from visit to
-/// visit, in steps of this time, as far as its end allows.
+/// A link has at least this long to open, even if earlier rails have used up the time.
+const OPENING_LEAST: Duration = Duration::from_millis(50);
+/// The budget is extended by [`FURTHER_NS`] while more than 5 % of the points disagree between visits, up
+/// to `until`.
 const SETTLED: f64 = 0.05;
 const FURTHER_NS: u64 = 50_000_000;
 /// Bytes sent before a visit; more than the burst that shapers usually grant.
@@ -104,7 +106,7 @@ fn sent(node: &Node, task: &mut Task<'_>) -> Result<Result<Profile, Unmeasured>,
     let mut talk = Talk::new(node, peer, task.number);
     // Any traffic opens all links to a peer.
     talk.order("hello")?;
-    let opening = OPENING.min(task.latest.saturating_duration_since(Instant::now()));
+    let opening = task.latest.saturating_duration_since(Instant::now()).clamp(OPENING_LEAST, OPENING);
     node.wait_for(opening, |engine| engine.inspect().link(peer, rail) != Some(LinkView::Opening));
     let Some(LinkView::Up { remote }) = node.with(|engine| engine.inspect().link(peer, rail)) else {
         talk.order("none")?;

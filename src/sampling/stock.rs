@@ -51,6 +51,8 @@ pub(crate) struct Stock {
     rails: Vec<(String, [Option<usize>; 2])>,
     mode: Sampling,
     effort: Effort,
+    /// The effort is that of [`Effort::QUICK`], but for its budget.
+    is_quick: bool,
     /// When the present measurement ends if there are enough samples, and when in any case.
     ends: [Instant; 2],
     pair: Option<(u32, u32)>,
@@ -62,11 +64,13 @@ pub(crate) struct Stock {
 impl Stock {
     /// Looks up the known profiles of these rails.
     pub(crate) fn look(options: &Options, job: &dyn Bootstrap, rails: &[RailToSample]) -> Stock {
+        let effort = options.effort.unwrap_or(Effort::QUICK);
         let mut stock = Stock {
             entries: Vec::new(),
             rails: Vec::new(),
             mode: options.sample,
-            effort: options.effort.unwrap_or(Effort::QUICK),
+            effort,
+            is_quick: effort == Effort::QUICK,
             ends: [Instant::now(); 2],
             pair: options.pair,
             cores: Vec::new(),
@@ -148,9 +152,9 @@ impl Stock {
         let offers = self.offers(job, lacked, peers);
         let stages = plan::agree(job, &offers)?;
         let count = stages.iter().filter(|stage| stage.offer != Offer::Give).count() as u64;
-        let is_bounded = self.effort == Effort::QUICK && self.mode == Sampling::Auto;
-        if self.effort == Effort::QUICK {
-            self.effort.budget_ns = self.effort.budget_ns.min(QUICK_NS / count.max(1));
+        let is_bounded = self.is_quick && self.mode == Sampling::Auto;
+        if self.is_quick {
+            self.effort.budget_ns = Effort::QUICK.budget_ns.min(QUICK_NS / count.max(1));
         }
         let (begun, mut measured) = (Instant::now(), 0);
         let mut pair = None;
@@ -158,7 +162,8 @@ impl Stock {
             measured += u32::from(stage.offer != Offer::Give);
             let soft = Duration::from_nanos(self.effort.budget_ns * 3 / 2);
             self.ends = match is_bounded {
-                true => [begun + QUICK_MAX * measured / count.max(1) as u32, begun + QUICK_MAX],
+                // A rail that is silent or slow leaves the later ones their shares.
+                true => [begun + QUICK_MAX * measured / count.max(1) as u32; 2],
                 // Who asks for a measurement waits for it.
                 false => [Instant::now() + soft, Instant::now() + soft + PATIENCE],
             };

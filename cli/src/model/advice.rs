@@ -1,5 +1,5 @@
 //! `NMAD_ADVICE`: what a traced job says when it ends, which setting would have made it faster and by how
-//! much, as far as the model knows it better than it is off itself.
+//! much, only if the predicted gain exceeds the model's error on this run.
 
 use newmadeleine::Options;
 use nmad_bench::phase::outcome::Setting;
@@ -96,7 +96,7 @@ pub(super) fn advice(input: &Traced) -> Result<String, String> {
             )
         }
         Some(best) => format!(
-            "no change makes this run shorter by more than the model is off, {} (best: {}, {})",
+            "no change makes this run shorter by more than the model's error ({}) (best: {}, {})",
             percent(error.max(LEAST)),
             best.words,
             percent(gain(&best).max(0.0))

@@ -33,7 +33,9 @@ struct Passed {
 
 /// What the rails of these ranks took, in the order of their names; none if too little passed one of them.
 pub(super) fn rails(ranks: &[Records], calls: &[Vec<&Call>]) -> Option<Vec<Forecast>> {
-    let mut passages: BTreeMap<String, Passed> = BTreeMap::new();
+    // A rail without any passage is among them, too: it carried too little.
+    let mut passages: BTreeMap<String, Passed> =
+        names(ranks).into_iter().map(|name| (name, Passed::default())).collect();
     let links = Links::of(ranks);
     for rank in ranks {
         // When the last thing from a peer over a rail arrived.

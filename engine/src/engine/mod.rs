@@ -30,7 +30,7 @@ use crate::config::Config;
 use crate::memory::{Buffer, Spare};
 use crate::observe::Observers;
 use crate::packet::{Packet, PeerId, RailId, RequestId};
-use crate::protocol::early::Copies;
+use crate::protocol::early::EarlySends;
 use crate::protocol::{OtherCores, Request};
 use crate::receive::Receives;
 use crate::schedule::registry::UnknownStrategy;
@@ -93,7 +93,7 @@ pub struct Engine {
     /// The same that rails may still use.
     pub(crate) unused: Vec<Buffer>,
     /// Copies of sends that have ended for the application only.
-    pub(crate) copies: Copies,
+    pub(crate) early: EarlySends,
     /// Reused by packet builders.
     pub(crate) staged: Vec<RequestId>,
     pub(crate) notices: VecDeque<Notice>,

@@ -28,10 +28,9 @@ pub(crate) enum Standing {
     Gone(Arc<str>),
 }
 
-/// Duration and smallest length of a chunk of a body: long enough that its header and system call do not
-/// matter, and for a body that may be split again short enough to react to a change.
-const CHUNK_TIME: Duration = Duration::from_ms(1);
-const CHANGING_CHUNK_TIME: Duration = Duration::from_us(250);
+/// Duration and smallest length of a chunk of a body that may be split again: long enough that its header
+/// and system call do not matter, short enough to react to a change.
+const CHUNK_TIME: Duration = Duration::from_us(250);
 const CHUNK_FLOOR: u64 = 64 << 10;
 /// Chunks of such bodies that a rail holds at most: one in transfer and one waiting, so that the rail is
 /// never idle and the rest can still use other rails.
@@ -222,18 +221,15 @@ impl Peer {
     }
 }
 
-/// Returns the length of the longest chunk of a body. It keeps a rail busy for a short time only, so that
-/// messages to other peers leave soon, and for an even shorter time if its body `may_change`: if the rest may
-/// be split again.
-pub(crate) fn chunk_len(link: &Link, may_change: bool) -> u64 {
-    let time = if may_change { CHANGING_CHUNK_TIME } else { CHUNK_TIME };
-    let carried = (link.forecast.bandwidth() * time.as_ns() as f64) as u64;
+/// Returns the length of the longest chunk of a body that may be split again.
+pub(crate) fn revisable_chunk_len(link: &Link) -> u64 {
+    let carried = (link.forecast.bandwidth() * CHUNK_TIME.as_ns() as f64) as u64;
     carried.max(CHUNK_FLOOR)
 }
 
 /// Whether a rail holds enough to stay busy.
 pub(crate) fn has_enough(link: &Link) -> bool {
-    link.at_rail() > 1 && link.tx.bytes_at_rail() >= AHEAD * chunk_len(link, true)
+    link.at_rail() > 1 && link.tx.bytes_at_rail() >= AHEAD * revisable_chunk_len(link)
 }
 
 /// Makes the strategy's view of a rail to this peer.

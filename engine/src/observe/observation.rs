@@ -10,16 +10,16 @@ use alloc::vec::Vec;
 /// Observations that are kept; later ones are dropped. As text they take some 30 KB.
 pub const KEPT: usize = 3_000;
 
-/// Bytes that a rail carries behind others are added up to this much time. The estimators do the same, and a
+/// Consecutive transfers on a busy rail are summed until they cover 2 ms. The estimators do the same, and a
 /// record covers seconds.
 const TOGETHER_NS: u64 = 2_000_000;
 
 /// What was observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Observed {
-    /// Bytes of large messages that one of several rails has carried behind others.
+    /// Bytes and time of a transfer that followed another on this rail.
     Behind,
-    /// The same of a rail that was idle before.
+    /// Bytes and time of a transfer on an idle rail.
     Alone,
     /// How long a large message has waited for its receiver, beyond the time of the rails; `other_ns`: the
     /// copies that would have avoided it.

@@ -21,8 +21,8 @@ use crate::profile::estimate::window::Window;
 /// Transfers are added up until their observed or expected time reaches this: a late acknowledgement makes
 /// one transfer seem slow and the next one fast.
 const TOGETHER_NS: u64 = 2_000_000;
-/// Number of recent ratios of observed to expected time. With a third of them, a receiver that loses its core
-/// twice within a few messages moves the load; with twice, a change is followed half as fast.
+/// Number of recent ratios of observed to expected time. With 5, two preemptions of the receiver change the
+/// load. With 30, following a change takes twice as long.
 const RATIOS: usize = 15;
 /// Places among them, in ascending order, between which the load does not change. Noise only adds, so the
 /// upper end lies near the median. On the jobs of `nmad sim --golden decisions`, half of both has a regret

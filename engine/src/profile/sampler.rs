@@ -52,7 +52,7 @@ const OUTLINE_RATIO: u64 = 16;
 /// If a longer message takes less than this multiple of the shorter ones' time, its time is mostly latency.
 const UNSEEN: u64 = 2;
 /// A point does not count if it took this many times as long as a longer one: a queue that is full at some
-/// lengths and not at others makes up to 1.7. Of one whose visits differ less is believed.
+/// lengths and not at others makes up to 1.7. If its visits disagree, the lower bound is used.
 const STRAY: f64 = 2.0;
 const STRAY_UNSURE: f64 = 1.15;
 /// Blocks are measured if one message of them takes at most this part of the budget: all of theirs are then

@@ -7,7 +7,7 @@ use crate::clock::{Duration, Instant};
 use crate::collect::window::Entry;
 use crate::engine::Engine;
 use crate::engine::depart::{Load, book};
-use crate::engine::peer::{Peer, chunk_len, has_enough, view};
+use crate::engine::peer::{Peer, has_enough, revisable_chunk_len, view};
 use crate::engine::way::Way;
 use crate::observe::receipt::Receipts;
 use crate::packet::{Key, PeerId, RailId, RegionId, RequestId};
@@ -47,12 +47,14 @@ impl Engine {
         }
         decide(now, peer, &self.rails, &mut self.requests, self.observers.receipts.as_deref_mut());
         let link = peer.link(rail)?;
+        let mut max = self.rails[rail.index()].limits.chunk.min(self.config.chunk);
         let revises = peer.revises();
-        if revises && has_enough(link) {
-            return None;
+        if revises {
+            if has_enough(link) {
+                return None;
+            }
+            max = max.min(revisable_chunk_len(link));
         }
-        let mut max =
-            self.rails[rail.index()].limits.chunk.min(self.config.chunk).min(chunk_len(link, revises));
         if link.lossy {
             max = max.min(link.congestion.order_max());
         }

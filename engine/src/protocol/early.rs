@@ -4,16 +4,19 @@
 //! add up. So the data of such a send may be copied to memory of the engine's own, as that of a cancelled one
 //! ([`crate::protocol::keep`]): the call returns, and the message goes on beside the next ones.
 //!
-//! A copy is made once it takes less time than the rest of the wait, as far as that is known:
-//! - the measured wait of a receiver that is late ([`crate::observe::lateness`]);
-//! - the time of a handshake, if the program is in a phase of sends: its last sends followed each other
-//!   within that time. A program that waits for the receiver anyway, as in a ping-pong, would gain nothing,
-//!   nor would one whose receivers usually invite its messages ([`crate::protocol::rtr`]);
-//! - beyond that, the time for which the send has waited too long already. So the wait and the copy cost at
-//!   most twice what the better of both would have cost.
+//! The data are copied at once if copying is predicted to take less time than the remaining wait. That is
+//! estimated from
+//! - the measured wait, if the receiver is late ([`crate::observe::lateness`]);
+//! - the time of a handshake, if the program sends several messages in a row: its last sends followed each
+//!   other within that time. A program that waits for the receiver anyway, as in a ping-pong, would gain
+//!   nothing, nor would one whose receivers usually invite its messages ([`crate::protocol::rtr`]).
 //!
-//! The copies are limited to [`Config::early`](crate::Config::early) bytes. A synchronous send waits for its receiver, and one
-//! that the receiver reads from this process's memory stays where it is.
+//! Otherwise the call waits as long as this estimate and a copy take, and copies then: the total is at most
+//! twice that of the better choice.
+//!
+//! The copies have at most [`Config::early`](crate::Config::early) bytes. Only sends that ask their receiver
+//! (rendezvous) end early: a synchronous send waits, one that the receiver reads from this process's memory
+//! stays where it is, and one that is pushed needs no answer.
 
 use crate::clock::{Duration, Instant};
 use crate::engine::{Engine, Inspect, Setup};
@@ -22,25 +25,25 @@ use crate::protocol::Request;
 use crate::protocol::rendezvous::{Kept, LargeSend, SendState};
 use crate::transfer::link::Link;
 
-/// Copies of sends that have ended for the application, and the phases of its blocking sends.
+/// Blocking sends that have ended early, and how blocking sends follow each other.
 #[derive(Debug, Default)]
-pub(crate) struct Copies {
+pub(crate) struct EarlySends {
     /// Bytes in copies.
     pub(crate) bytes: u64,
-    /// When the last blocking send to an absent receiver ended.
+    /// When the last blocking send that had to wait for its receiver ended.
     ended_at: Instant,
-    /// Number of such sends that followed each other, up to the last one.
-    sends: u32,
-    /// The next send belongs to a phase, or is expected to begin one since the last phase had several.
-    is_phase: bool,
+    /// Number of such sends in a row, up to the last one.
+    in_a_row: u32,
 }
 
-impl Copies {
-    /// A blocking send begins to wait for its receiver.
-    fn begins(&mut self, now: Instant, handshake_ns: u64) {
+impl EarlySends {
+    /// A blocking send begins to wait for its receiver; whether the program sends several messages in a row:
+    /// this send follows another one, or the last ones came in a row.
+    fn begins(&mut self, now: Instant, handshake_ns: u64) -> bool {
         let follows = now.since(self.ended_at).as_ns() < handshake_ns;
-        self.is_phase = follows || self.sends > 1;
-        self.sends = if follows { self.sends.saturating_add(1) } else { 1 };
+        let is_row = follows || self.in_a_row > 1;
+        self.in_a_row = if follows { self.in_a_row.saturating_add(1) } else { 1 };
+        is_row
     }
 }
 
@@ -51,62 +54,71 @@ impl LargeSend {
             && matches!(self.kept, Kept::No)
             && !self.hints.synchronous
             && !self.has_blocks_in_window()
+            && self.at_rails == 0
     }
 }
 
 impl Engine {
-    /// Returns how long a blocking call waits for the receiver of this send before
-    /// [`Engine::end_early`]; `None`: until the send ends.
+    /// Returns how long a blocking call waits for this send before [`Engine::end_early`]; `None`: until the
+    /// send ends.
     #[cold]
-    pub fn patience(&mut self, request: RequestId, now: Instant) -> Option<Duration> {
-        let Engine { requests, peers, copies, config, .. } = self;
+    pub fn early_end_after(&mut self, request: RequestId, now: Instant) -> Option<Duration> {
+        let Engine { requests, peers, early, config, .. } = self;
         let Some(Request::Large(send)) = requests.get(request.0) else { return None };
         let len = send.data.len();
-        if copies.bytes + len > config.early || !send.is_unanswered() {
+        if early.bytes + len > config.early || !send.is_unanswered() {
             return None;
         }
         let peer = peers.get(send.envelope.peer)?;
         let handshake = |link: &Link| link.forecast.profile().handshake_ns();
         let handshake_ns = peer.used().map(|(_, link)| handshake(link)).min()?;
-        // The receiver does not copy: its receive is posted when it answers.
+        // Half of both copies: the receiver places the data directly.
         let copy_ns = peer.copies_ns(len) / 2;
-        copies.begins(now, handshake_ns);
+        let is_row = early.begins(now, handshake_ns);
         let late_ns = peer.lateness.wait_ns(false);
         let asks = matches!(send.state, SendState::Asked);
-        let gain_ns = late_ns + if copies.is_phase && asks { handshake_ns } else { 0 };
-        let patience_ns = if copy_ns < gain_ns { 0 } else { handshake_ns + late_ns + copy_ns };
-        Some(Duration::from_ns(patience_ns))
+        let wait_ns = late_ns + if is_row && asks { handshake_ns } else { 0 };
+        let after_ns = if copy_ns < wait_ns { 0 } else { handshake_ns + late_ns + copy_ns };
+        Some(Duration::from_ns(after_ns))
     }
 
     /// Ends a send whose receiver has not answered, after copying its data; false: it goes on as it is.
     #[cold]
     pub fn end_early(&mut self, request: RequestId) -> bool {
         let Some(Request::Large(send)) = self.requests.get_mut(request.0) else { return false };
-        if !send.is_unanswered() {
+        let len = send.data.len();
+        // Other threads may have used the room since.
+        if !send.is_unanswered() || self.early.bytes + len > self.config.early {
             return false;
         }
         send.kept = Kept::Wanted;
         self.consider_keeping(request);
+        if let Some(Request::Large(send)) = self.requests.get_mut(request.0)
+            && let Kept::Here { is_early, .. } = &mut send.kept
+        {
+            *is_early = true;
+            self.early.bytes += len;
+        }
         true
     }
 
-    /// Records that a blocking send to a receiver that was absent at first has ended.
+    /// Records that a blocking send ended that had to wait for its receiver.
     #[cold]
     pub fn ended_blocking(&mut self, now: Instant) {
-        self.copies.ended_at = now;
+        self.early.ended_at = now;
     }
 }
 
 impl Inspect<'_> {
-    /// Returns the bytes of sends that have ended for the application and are not yet with their receivers.
-    pub fn copied(self) -> u64 {
-        self.0.copies.bytes
+    /// Returns the bytes of sends that have ended early and are not yet with their receivers.
+    pub fn early_bytes(self) -> u64 {
+        self.0.early.bytes
     }
 }
 
 impl Setup<'_> {
     /// Sets [`Config::early`](crate::Config::early).
-    pub fn end_early(&mut self, bytes: u64) {
+    pub fn limit_early(&mut self, bytes: u64) {
         self.0.config.early = bytes;
     }
 }

@@ -3,8 +3,8 @@
 //! receive that matches it (MPI 5.0, 3.8.4), and its message arrives all the same when there is one.
 //!
 //! A large message that nobody has asked for yet is copied to memory of the engine's own, and the request
-//! ends for the application while the send goes on under its name ([`Kept::Here`]). Rails first give back
-//! what they have of it. Memory that the receiver may read is asked back (Reclaim) before it is copied; the
+//! ends for the application while the send goes on under its name ([`Kept::Here`]). It is copied when no
+//! rail holds a chunk of it. Memory that the receiver may read is asked back (Reclaim) before it is copied; the
 //! receiver answers unless it has begun to read, and then the Fin comes. A synchronous small message ends
 //! when its memory is free. What the receiver has asked for goes on as it is: its receive is there.
 //!
@@ -37,7 +37,7 @@ impl Engine {
 
     /// Copies the data of a send that shall end, if nobody else uses it.
     pub(crate) fn consider_keeping(&mut self, request: RequestId) {
-        let Engine { requests, spare, ended, untold, copies, .. } = self;
+        let Engine { requests, spare, ended, untold, .. } = self;
         let Some(Request::Large(send)) = requests.get_mut(request.0) else { return };
         let is_unasked = matches!(send.state, SendState::Held | SendState::Asked | SendState::Ahead { .. });
         if !is_unasked
@@ -50,9 +50,8 @@ impl Engine {
         let buffer = spare.take(send.data.len() as usize);
         let own = buffer.segments();
         own.copy_from(&send.data);
-        copies.bytes += own.len();
         send.data = own;
-        send.kept = Kept::Here { buffer, is_told: false };
+        send.kept = Kept::Here { buffer, is_told: false, is_early: false };
         *untold += 1;
         ended.push(request);
     }
@@ -74,9 +73,12 @@ impl Engine {
     pub(crate) fn end_kept(&mut self, request: RequestId) {
         let Some(place) = self.requests.get_mut(request.0) else { return };
         let Request::Large(send) = place else { return };
-        let Kept::Here { buffer, is_told } = core::mem::replace(&mut send.kept, Kept::No) else { return };
+        let kept = core::mem::replace(&mut send.kept, Kept::No);
+        let Kept::Here { buffer, is_told, is_early } = kept else { return };
         let envelope = send.envelope;
-        self.copies.bytes -= send.data.len();
+        if is_early {
+            self.early.bytes -= send.data.len();
+        }
         if is_told {
             self.requests.remove(request.0);
         } else {

@@ -55,7 +55,7 @@ pub(crate) struct LargeSend {
     pub(crate) at_rails: u32,
     /// Bytes that rails reported as sent.
     pub(crate) sent: u64,
-    /// Its program has cancelled it, and what became of that.
+    /// Whether it ends before its receiver has it.
     pub(crate) kept: Kept,
     /// Granted bytes of it are among the bodies of its peer.
     pub(crate) has_body: bool,
@@ -81,15 +81,17 @@ pub(crate) enum SendState {
     Landed { ahead: u64 },
 }
 
-/// What became of the wish to end a large send early.
+/// What became of the wish to end a large send before its receiver has it: its program has cancelled it, or
+/// waits for it in vain.
 #[derive(Debug)]
 pub(crate) enum Kept {
     /// There is none.
     No,
     /// Its memory is still in use elsewhere.
     Wanted,
-    /// Its data lies here; whether the end of its request was reported.
-    Here { buffer: Buffer, is_told: bool },
+    /// Its data lies here; whether the end of its request was reported, and whether it is a blocking send that
+    /// has ended early ([`super::early`]).
+    Here { buffer: Buffer, is_told: bool, is_early: bool },
 }
 
 impl Kept {
@@ -423,9 +425,9 @@ impl Engine {
             if is_ahead || send.grant().is_some_and(|grant| grant.region == region) {
                 send.sent += len;
             }
-            let is_cancelled = matches!(send.kept, Kept::Wanted);
+            let is_wanted = matches!(send.kept, Kept::Wanted);
             self.consider_sent(request);
-            if is_cancelled {
+            if is_wanted {
                 self.consider_keeping(request);
             }
         }

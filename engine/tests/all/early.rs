@@ -24,7 +24,7 @@ fn begins(net: &mut Net, to: u32, data: &[u8]) -> (RequestId, Option<Duration>) 
     let sent = net.send(0, to, 0, 5, data);
     net.turn(0, true);
     let now = Instant::from_ns(net.now);
-    (sent, net.hosts[0].engine.patience(sent, now))
+    (sent, net.hosts[0].engine.early_end_after(sent, now))
 }
 
 /// Ends a send early.
@@ -36,7 +36,7 @@ fn end(net: &mut Net, sent: RequestId) {
 }
 
 fn copied(net: &Net) -> u64 {
-    net.hosts[0].engine.inspect().copied()
+    net.hosts[0].engine.inspect().early_bytes()
 }
 
 /// A program sends to two hosts, again and again, and neither receives yet.
@@ -112,7 +112,7 @@ fn synchronous_and_answered_sends_wait() {
     let sent = net.send_with(0, 1, 0, 5, &pattern(LEN, 1), hints);
     net.turn(0, true);
     let now = Instant::from_ns(net.now);
-    assert_eq!(net.hosts[0].engine.patience(sent, now), None);
+    assert_eq!(net.hosts[0].engine.early_end_after(sent, now), None);
     assert!(!net.hosts[0].engine.end_early(sent));
     let (sent, wait) = begins(&mut net, 2, &pattern(LEN, 2));
     assert!(wait.is_some());

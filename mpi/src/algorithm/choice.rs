@@ -183,9 +183,10 @@ impl Choices {
         self.named[family as usize].checked_sub(1).map(usize::from)
     }
 
-    /// The algorithm of this place for a family, and what suits best for all others.
-    pub fn only(family: Family, place: usize) -> Choices {
-        let mut choices = Choices::default();
+    /// The same choices, but the algorithm of this place for a family; nothing is told about it.
+    #[must_use]
+    pub fn with(&self, family: Family, place: usize) -> Choices {
+        let mut choices = Choices { explain: false, ..self.clone() };
         choices.named[family as usize] = place as u8 + 1;
         choices
     }

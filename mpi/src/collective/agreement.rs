@@ -29,14 +29,14 @@ pub(crate) fn agree(world: &World, all: &Communicator) -> Result<()> {
     let choices = Choices::read(|name| std::env::var(name).ok())?;
     let refused = |why| Class::OTHER.error(why);
     let check = MPI_CHECK.is_on().map_err(refused)?;
-    let forbids = MPI_TRIALS.value().is_some() && !MPI_TRIALS.is_on().map_err(refused)?;
+    let is_off = !MPI_TRIALS.is_on().map_err(refused)?;
     let cores = world.session().cores();
     let mut figures = [0.0; AGREED];
     let (near, far) = (curve(world, true), curve(world, false));
     figures[..FIGURES].copy_from_slice(&Cost::figures(near, far, cores, reads(world)));
     figures[FIGURES..AGREED - 2].copy_from_slice(&choices.figures());
-    // One rank is enough to forbid trials.
-    figures[AGREED - 2] = f64::from(u8::from(forbids));
+    // Trials are off if any rank has NMAD_MPI_TRIALS=off.
+    figures[AGREED - 2] = f64::from(u8::from(is_off));
     figures[AGREED - 1] = f64::from(u8::from(check));
     greatest(all, &mut figures)?;
     let (mut cost, mut named) = ([0.0; FIGURES], [0.0; Family::ALL.len()]);

@@ -7,7 +7,7 @@ use super::settings::settings;
 use super::trial::{Attempt, Pick};
 use crate::algorithm::board::Ranks;
 use crate::algorithm::check::{Alike, Form, Kind, Operation, Record};
-use crate::algorithm::choice::{Choices, Context, Memory, Problem};
+use crate::algorithm::choice::{Context, Memory, Problem};
 use crate::algorithm::memory::Buffers;
 use crate::algorithm::run::Run;
 use crate::algorithm::schedule::Builder;
@@ -145,7 +145,7 @@ impl Call {
         match self.pick.get() {
             None => build(self, &settings.context(), &mut builder)?,
             Some(pick) => {
-                let choices = Choices::only(pick.family, pick.place);
+                let choices = settings.choices.with(pick.family, pick.place);
                 build(self, &Context { choices: &choices, ..settings.context() }, &mut builder)?;
             }
         }
@@ -214,7 +214,8 @@ impl Ready {
             None => Ok(()),
             Some(attempt) => {
                 let me = self.on.comm.team()?.me();
-                self.on.comm.desk().trials.ended(attempt, &self.on.comm, me)
+                self.on.comm.desk().trials.ended(attempt, &self.on.comm, me);
+                Ok(())
             }
         }
     }

@@ -6,6 +6,7 @@ use super::meeting::{SLEEPERS, Wait, make, sleepers, wake};
 use super::posted::{Rest, Way};
 use super::settings::settings;
 use super::shared::{Chosen, Means, Place};
+use super::trial::Attempt;
 use crate::algorithm::board::{Board, Flag, Pause, Ranks, Turn};
 use crate::algorithm::check::Form;
 use crate::algorithm::choice::{FIRST, Memory, Problem};
@@ -179,7 +180,10 @@ impl Call {
                 self.consider(place)?
             }
         };
-        let Some(means) = made else { return Ok(None) };
+        let Some(means) = made else {
+            self.attempt.set(self.attempt.get().map(Attempt::in_vain));
+            return Ok(None);
+        };
         let mut wait = Wait::new(world()?, &self.on.comm, self.is_crowded());
         let mut means = locked(means);
         let ended = work(&mut means, &mut |memory, has_changed| wait.pause(memory, has_changed));

@@ -1,14 +1,16 @@
-//! Trials: blocking collectives that a program calls again and again go by each promising algorithm in turn,
-//! and then by the one that has really ended first.
+//! Trials: a program that calls a blocking collective again and again tries each promising algorithm, and then
+//! uses the one with the lowest measured time.
 //!
 //! A prediction from rails and copies leaves out much: two processes that read each other's memory at the same
 //! time, caches, ranks that share cores. So the algorithms that are predicted to take at most [`WITHIN`] times
 //! as long as the best one are tried, at most [`MOST`] of them, each [`ROUNDS`] times in a row: what the one
-//! before has left in caches would disturb a single call. The times are those of the call, which waits for other ranks as well: such noise only adds. The choice changes if even
-//! the usual time of another algorithm, its median, is a tenth below the shortest time of the one in use, on
-//! the rank where each takes longest. All ranks count the same calls, so they try the same algorithms without
-//! a message, and agree once at the end of a trial. There are trials only for collectives that no rank ends
-//! before all have called them: counts would differ after a call that one rank refuses.
+//! before has left in caches would disturb a single call. The times are those of the call, which waits for
+//! other ranks as well: such noise only adds. For each algorithm the maximum over all ranks counts. Another
+//! algorithm replaces the one in use if its median is at least 10 % below the minimum of that.
+//!
+//! All ranks count the same calls, so they try the same algorithms without a message, and agree once at the end
+//! of a trial. Only collectives that synchronise all ranks are tried: otherwise a rank that refuses its
+//! arguments would count differently from ranks that have completed the call.
 //!
 //! The first trial begins with call [`BEGIN`] of a length, each further one after [`AGAIN`] times as many
 //! calls: programs that call a collective a few times are not touched, and trials cost others some percent of
@@ -20,7 +22,6 @@ use super::settings::settings;
 use crate::algorithm::board::POST_MAX;
 use crate::algorithm::choice::{Family, Memory, Problem};
 use crate::comm::Communicator;
-use crate::error::Result;
 use newmadeleine::tell_user;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -67,9 +68,17 @@ pub(super) struct Attempt {
     /// Place of the trial among those of the communicator.
     trial: usize,
     candidate: usize,
-    since: Instant,
+    /// When it began; `None`: it goes by another algorithm, since there is no memory for this one.
+    since: Option<Instant>,
     /// The names of all algorithms.
     names: fn() -> Vec<&'static str>,
+}
+
+impl Attempt {
+    /// The call goes by another algorithm.
+    pub(super) fn in_vain(self) -> Attempt {
+        Attempt { since: None, ..self }
+    }
 }
 
 /// Calls of one family with one length.
@@ -131,7 +140,7 @@ impl Trial {
         candidate + 1 == count && self.calls + 1 == self.due + (ROUNDS * count) as u32
     }
 
-    /// Returns the shortest and the usual time of each algorithm; what was not measured takes forever.
+    /// Returns the minimum and the median of each algorithm; infinity without complete measurements.
     fn figures(&self) -> [f64; 2 * MOST] {
         let mut figures = [f64::INFINITY; 2 * MOST];
         for (place, times) in self.times.iter().enumerate() {
@@ -167,22 +176,24 @@ impl Trials {
     }
 
     /// Records the end of a tried call; the last one of a trial agrees with all other ranks.
-    ///
-    /// # Errors
-    /// A rank is gone.
-    pub(super) fn ended(&self, attempt: Attempt, comm: &Communicator, me: usize) -> Result<()> {
-        let ns = attempt.since.elapsed().as_nanos() as u64;
+    pub(super) fn ended(&self, attempt: Attempt, comm: &Communicator, me: usize) {
+        let ns = attempt.since.map_or(u64::MAX, |since| since.elapsed().as_nanos() as u64);
         let mut figures = {
             let mut trials = self.lock();
-            let Some(trial) = trials.get_mut(attempt.trial) else { return Ok(()) };
+            let Some(trial) = trials.get_mut(attempt.trial) else { return };
             if !trial.record(attempt.candidate, ns) {
-                return Ok(());
+                return;
             }
             trial.figures()
         };
-        greatest(comm, &mut figures)?;
+        let is_agreed = greatest(comm, &mut figures).is_ok();
         let mut trials = self.lock();
-        let Some(trial) = trials.get_mut(attempt.trial) else { return Ok(()) };
+        let Some(trial) = trials.get_mut(attempt.trial) else { return };
+        if !is_agreed {
+            // A rank is gone, which the next call reports.
+            trial.due = u32::MAX;
+            return;
+        }
         let tried = trial.candidates.clone();
         let in_use = trial.end(&figures).unwrap_or(tried[0]);
         let (family, len) = (trial.family.name(), trial.len);
@@ -197,7 +208,6 @@ impl Trials {
                 names[in_use]
             ));
         }
-        Ok(())
     }
 }
 
@@ -208,14 +218,13 @@ impl Call {
         let is_tried = |len: &u64| *len > POST_MAX as u64 && self.is_blocking() && self.size() > 1;
         let Some(len) = len.filter(is_tried) else { return };
         let settings = settings();
-        if !settings.tries
-            || settings.check
-            || !settings.choices.is_free(P::FAMILY)
-            || self.remote().is_some()
-        {
+        let comm = &self.on.comm;
+        // Ranks of two jobs have not agreed on costs, and would try different algorithms.
+        let is_alone = comm.remote().is_none() && comm.bridges().is_empty();
+        if !settings.tries || settings.check || !settings.choices.is_free(P::FAMILY) || !is_alone {
             return;
         }
-        let mut trials = self.on.comm.desk().trials.lock();
+        let mut trials = comm.desk().trials.lock();
         let known = trials.iter().position(|trial| trial.len == len && trial.family == P::FAMILY);
         let place = known.unwrap_or(trials.len());
         if place == LENGTHS {
@@ -227,7 +236,8 @@ impl Call {
         let promising = || settings.context().promising(&problem(), self.team(), WITHIN);
         let Some((algorithm, candidate)) = trials[place].next(promising) else { return };
         self.pick.set(Some(Pick { family: P::FAMILY, place: algorithm }));
-        let attempt = |candidate| Attempt { trial: place, candidate, since: Instant::now(), names: P::names };
+        let attempt =
+            |candidate| Attempt { trial: place, candidate, since: Some(Instant::now()), names: P::names };
         self.attempt.set(candidate.map(attempt));
     }
 }

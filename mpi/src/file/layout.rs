@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// The hints that `NMAD_MPI_FILE` sets; those of the program replace them.
 ///
 /// # Errors
-/// The environment says something that means nothing.
+/// `NMAD_MPI_FILE` has an invalid value.
 pub(super) fn initial() -> Result<Hints> {
     let value = MPI_FILE.text().map_err(|why| Class::ARG.error(why))?;
     let mut hints = Hints::default();

@@ -91,7 +91,7 @@ impl Keeping for Here<'_> {
     }
 
     async fn read(&self, pieces: &Pieces, data: &mut [u8]) -> std::result::Result<u64, Fault> {
-        let memory = contiguous(data.as_ptr().cast(), data.len());
+        let memory = contiguous(data.as_mut_ptr().cast(), data.len());
         self.0.move_data(Kind::Read, (pieces, &memory)).map_err(fault_of)
     }
 

@@ -1,9 +1,9 @@
 //! One access, prepared: the bytes of the file and the memory of the program. An access of one rank goes
-//! through [`Transfer::perform`] or [`Transfer::by_owners`], one of all ranks also through the exchange with
-//! owners.
+//! through [`Transfer::perform`] or [`Transfer::perform_later`], one of all ranks through
+//! [`Transfer::perform_together`] or the exchange with owners.
 
 use super::view::View;
-use super::{File, Kind, background, error_of};
+use super::{File, Kind, background};
 use crate::datatype::Datatype;
 use crate::error::{Class, Result};
 use crate::handle::Type;
@@ -12,9 +12,10 @@ use crate::message;
 use crate::objects::committed;
 use crate::status::Status;
 use newmadeleine::Segments;
+use nmad_file::Pieces;
 use nmad_file::access::perform;
-use nmad_file::{Pieces, asking};
 use std::ffi::c_void;
+use std::future::ready;
 use std::sync::Arc;
 
 /// A buffer of the program: address, count, type.
@@ -98,7 +99,7 @@ impl Asked {
             view.representation().write(buffer, (self.count, &self.datatype), &mut data)?;
         }
         let pieces = self.places(&view, offset, data.len() as i64)?;
-        let memory = memory::contiguous(data.as_ptr().cast(), data.len());
+        let memory = memory::contiguous(data.as_mut_ptr().cast(), data.len());
         let copy = Some(Copy { data, view });
         Ok(Transfer { file: file.clone(), pieces, memory, asked: self, copy, element })
     }
@@ -140,15 +141,7 @@ impl Transfer {
     pub(super) async fn perform_together(self) -> Result<Status> {
         let (file, kind) = (self.file.clone(), self.kind());
         let data = (&self.pieces, &self.memory);
-        let mut done = 0;
-        let is_direct = !file.goes_by_owners();
-        if is_direct {
-            done = file.call_system(kind, data).map_err(error_of)?;
-        }
-        // Owners may have read the file before.
-        if !is_direct || kind == Kind::Write && file.goes_by_owners() {
-            done = asking::access(&file, kind, data).await?;
-        }
+        let (done, _) = perform(&file, kind, data, || ready(file.call_system(kind, data))).await?;
         self.finish(done)
     }
 

@@ -77,18 +77,18 @@ pub(crate) fn complete(world: &World, (target, data, hints): Ready, comm: Comm) 
 /// Lets blocking sends end before their receivers answer, as far as `NMAD_MPI_SEND_BUFFER` says.
 ///
 /// # Errors
-/// The environment says something that means nothing.
+/// NMAD_MPI_SEND_BUFFER has an invalid value.
 pub(crate) fn allow_early(world: &World) -> Result<()> {
     let refused = |why: String| Class::ARG.error(why);
     let value = MPI_SEND_BUFFER.text().map_err(refused)?;
     let bytes = MPI_SEND_BUFFER.size(value.as_deref().unwrap_or(MPI_SEND_BUFFER.default)).map_err(refused)?;
-    world.node().with(|engine| engine.setup().end_early(bytes));
+    world.node().with(|engine| engine.setup().limit_early(bytes));
     Ok(())
 }
 
 /// Waits for the messages whose sends have ended early.
 pub(crate) fn wait_for_early(world: &World) {
-    while !world.node().wait_for(Duration::from_secs(60), |engine| engine.inspect().copied() == 0) {}
+    while !world.node().wait_for(Duration::from_secs(60), |engine| engine.inspect().early_bytes() == 0) {}
 }
 
 /// Sends, and advances tasks while it waits.

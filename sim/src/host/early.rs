@@ -12,7 +12,7 @@ impl Host {
         let (Some(op), None) = (left.next(), left.next()) else { return };
         let Some(&request) = self.requests.get(op) else { return };
         let now = lock(&self.network).local_ns(self.id);
-        let patience = self.engine.patience(request, Instant::from_ns(now));
+        let patience = self.engine.early_end_after(request, Instant::from_ns(now));
         self.patient.extend(patience.map(|patience: Duration| (request, now + patience.as_ns())));
     }
 
@@ -25,13 +25,13 @@ impl Host {
             if until > now {
                 continue;
             }
-            let before = self.engine.inspect().copied();
+            let before = self.engine.inspect().early_bytes();
             // Asked once only: what goes on as it is ends by itself.
             self.patient[place].1 = u64::MAX;
             if self.engine.end_early(request) {
                 any = true;
                 let mut network = lock(&self.network);
-                let copy_ns = network.machine.copy_ns(self.engine.inspect().copied() - before);
+                let copy_ns = network.machine.copy_ns(self.engine.inspect().early_bytes() - before);
                 network.work(self.id, copy_ns);
             }
         }

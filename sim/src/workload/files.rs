@@ -149,7 +149,7 @@ pub struct Script {
     pub tasks: Vec<Task>,
     /// By file: writes that were drawn.
     writes: Vec<u8>,
-    /// By file: whether it is in atomic mode at this point of the script.
+    /// How the phases end, in their order.
     phases: Vec<Phase>,
     /// Bytes of a file, more or less.
     len: u64,

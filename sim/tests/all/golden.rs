@@ -66,9 +66,12 @@ fn recorded_jobs_are_decided_nearly_as_well_as_in_hindsight() {
             _ => 0.03,
         };
         assert!(decisions > 200 && regret <= most, "{}: {regret}", estimator.name);
-        let each = 10_000 * false_switches / steady.max(1);
         let name = estimator.name;
-        assert!(name == "latency" || each <= 10, "{name}: {false_switches} false switches of {steady}");
+        // No steady job has a late receiver, so false switches of that one have no bound.
+        assert_eq!(steady > 0, name != "late receiver", "{name}: {steady} steady decisions");
+        let each = 10_000 * false_switches / steady.max(1);
+        let has_bound = steady > 0 && name != "latency";
+        assert!(!has_bound || each <= 10, "{name}: {false_switches} false switches of {steady}");
     }
 }
 

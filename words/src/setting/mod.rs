@@ -94,12 +94,13 @@ impl Setting {
         Ok(Some(value))
     }
 
-    /// Returns whether the environment switches it on; `false` if it is not set.
+    /// Returns whether it is on: as the environment says, or by default.
     ///
     /// # Errors
     /// Errors of [`Setting::text`].
     pub fn is_on(&self) -> Result<bool, String> {
-        Ok(self.text()?.and_then(|value| switch(&value)).unwrap_or(false))
+        let value = self.text()?;
+        Ok(switch(value.as_deref().unwrap_or(self.default)).unwrap_or(false))
     }
 
     /// Returns the number of seconds in the environment; `None` if it is not set.

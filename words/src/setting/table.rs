@@ -117,7 +117,8 @@ settings! {
     MPI_SCATTER: Mpi, ALGORITHM, "auto", "The algorithm of MPI_Scatter", "to compare";
     MPI_SEND_BUFFER: Mpi, Size { least: 0 }, "4194304",
         "Bytes of blocking sends that are copied so that the call returns before a late receiver answers, in \
-         one process; 0: none",
+         one process; 0: none. For messages between hosts that ask their receiver (rendezvous) while \
+         messages advance in the background, and no nonblocking collective is under way",
         "smaller where memory is scarce; larger if programs send much before others receive";
     MPI_TRIALS: Mpi, Switch, "on",
         "Whether collectives of more than 2 KiB that a program calls often try several algorithms and go on \
@@ -128,8 +129,8 @@ settings! {
          adapters and messages, frames only messages",
         "to compare";
     OBSERVATIONS: Session, Form("FILE"), "none",
-        "Where each rank writes what its estimators were told, at the end: FILE.RANK; nmad sim --golden \
-         decisions replays such files",
+        "Where each rank writes what its estimators were told, at the end: FILE.RANK; nmad sim \
+         --observations FILE.0 replays it",
         "a decision was wrong, and its developers shall see why";
     PMIX: Launcher, Form("FILE"), "libpmix.so.2",
         "The PMIx library that is loaded", "it is in no usual folder";

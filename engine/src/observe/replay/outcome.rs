@@ -4,8 +4,8 @@ use crate::clock::{Duration, Instant};
 
 /// A decision that costs this many times as much as the other one is worse; less is noise.
 const WORSE: f64 = 1.03;
-/// A decision that costs this many times as much as the best one is that of somebody who has not noticed a
-/// change yet.
+/// A decision that costs this many times as much as the best one counts as not having followed a change
+/// yet.
 const BEHIND: f64 = 1.1;
 
 /// Fewer decisions say nothing.

@@ -94,8 +94,8 @@ pub fn rails(all: &Observations) -> Option<Outcome> {
     Outcome::of(&decisions)
 }
 
-/// Replays the estimate of each rail's latency: its cost is the time of a message by rendezvous, and the
-/// error of the latency in it, three ways. `None` if the trace has no answers to empty queries over a rail
+/// Replays the estimate of each rail's latency: cost = rendezvous time of 64 KiB + 1.5 x the error of the
+/// round trip (three one-way latencies). `None` if the trace has no answers to empty queries over a rail
 /// that was measured.
 pub fn latency(all: &Observations) -> Option<Outcome> {
     let mut lanes = known(all).lanes;
@@ -145,8 +145,8 @@ pub fn trust(all: &Observations) -> Option<Outcome> {
         known.note(seen);
         let Some(rate) = rate(&served, place, lane).filter(|_| lanes > 1) else { continue };
         let measured = 1e9 / all.rails[lane].as_ref()?.body().bandwidth() as f64;
-        let is_right = !(1.0 / CLEAR..=CLEAR).contains(&(rate / measured));
-        let cost = |is_trusted: bool| if is_trusted == is_right { 2.0 } else { 1.0 };
+        let has_changed = !(1.0 / CLEAR..=CLEAR).contains(&(rate / measured));
+        let cost = |is_trusted: bool| if is_trusted == has_changed { 2.0 } else { 1.0 };
         let after = known.lanes[lane].learned.is_trusted();
         let is_switch = before != after;
         let [cost, before] = [after, before].map(cost);

@@ -15,8 +15,8 @@
 //! - [`change`]: whether a quantity has changed, or is disturbed: the trust in a sampled profile.
 //! - [`burst`]: whether a program waits or computes after it has submitted messages.
 //!
-//! **Constants.** These decide how much is remembered. `nmad sim --golden decisions` is the experiment of
-//! each that recorded jobs can judge; the others name theirs.
+//! **Constants.** These decide how much is remembered. Constants that recorded jobs can test are tested by
+//! `nmad sim --golden decisions`. Each other constant names its own experiment.
 //!
 //! | constant | value | half, and twice |
 //! |---|---|---|

@@ -325,7 +325,7 @@ fn json(report: &Report) -> String {
         ("messages", report.messages),
         ("bytes", report.bytes),
         ("accesses", report.accesses),
-        ("tasks", report.tasks),
+        ("file_tasks", report.tasks),
         ("packets", t.packets),
         ("chunks", t.chunks),
         ("wire_bytes", t.bytes),

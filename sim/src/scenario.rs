@@ -172,11 +172,7 @@ impl Scenario {
             takes_turns: false,
             canary: options.canary,
         };
-        // Chance of its own, so that what was drawn before this was known stays as it was.
-        let mut early_rng = Rng::of(seed, 14);
-        if early_rng.percent(EARLY) {
-            scenario.configs.iter_mut().for_each(|config| config.early = early_rng.len(4 << 20));
-        }
+        scenario.draw_early();
         scenario.draw_cores();
         if options.outages {
             scenario.fail_for_a_while(no_faults);
@@ -197,6 +193,15 @@ impl Scenario {
         let mut starving_rng = Rng::of(self.seed, 6);
         if starving_rng.percent(STARVING) {
             self.strikes.extend(Strike::draw_starving(self.hosts(), &mut starving_rng));
+        }
+    }
+
+    /// In some scenarios blocking sends may end early. Chance of its own, so that what was drawn before this
+    /// was known stays as it was.
+    fn draw_early(&mut self) {
+        let mut rng = Rng::of(self.seed, 14);
+        if rng.percent(EARLY) {
+            self.configs.iter_mut().for_each(|config| config.early = rng.len(4 << 20));
         }
     }
 

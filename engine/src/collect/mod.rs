@@ -5,6 +5,7 @@
 //! rail, a link or a packet; a rail appears only as an identifier to which the application may dedicate a
 //! message.
 
+pub(crate) mod early;
 pub mod ended;
 mod lists;
 pub mod matching;

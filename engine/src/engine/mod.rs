@@ -25,12 +25,12 @@ mod view;
 pub(crate) mod way;
 
 use crate::clock::Instant;
+use crate::collect::early::EarlySends;
 use crate::collect::ended::Ended;
 use crate::config::Config;
 use crate::memory::{Buffer, Spare};
 use crate::observe::Observers;
 use crate::packet::{Packet, PeerId, RailId, RequestId};
-use crate::protocol::early::EarlySends;
 use crate::protocol::{OtherCores, Request};
 use crate::receive::Receives;
 use crate::schedule::registry::UnknownStrategy;

@@ -4,8 +4,8 @@
 //!
 //! A large message that nobody has asked for yet is copied to memory of the engine's own, and the request
 //! ends for the application while the send goes on under its name ([`Kept::Here`]). It is copied when no
-//! rail holds a chunk of it. Memory that the receiver may read is asked back (Reclaim) before it is copied; the
-//! receiver answers unless it has begun to read, and then the Fin comes. A synchronous small message ends
+//! rail holds a chunk of it. Memory that the receiver may read is asked back (Reclaim) before it is copied;
+//! the receiver answers unless it has begun to read, and then the Fin comes. A synchronous small message ends
 //! when its memory is free. What the receiver has asked for goes on as it is: its receive is there.
 //!
 //! When the peer is gone, the send is dropped.

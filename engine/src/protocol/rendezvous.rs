@@ -89,8 +89,8 @@ pub(crate) enum Kept {
     No,
     /// Its memory is still in use elsewhere.
     Wanted,
-    /// Its data lies here; whether the end of its request was reported, and whether it is a blocking send that
-    /// has ended early ([`super::early`]).
+    /// Its data lies here; whether the end of its request was reported, and whether it is a blocking send
+    /// that has ended early ([`super::early`]).
     Here { buffer: Buffer, is_told: bool, is_early: bool },
 }
 

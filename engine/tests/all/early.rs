@@ -95,7 +95,7 @@ fn sends_of_a_phase_do_not_wait_for_each_other() {
 #[test]
 fn copies_are_bounded_and_can_be_forbidden() {
     let mut net = net(2 * LEN as u64);
-    let waits = phases(&mut net, 2);
+    let waits = phases(&mut net, 1);
     assert!(waits[0].iter().all(Option::is_some), "two fit");
     let mut none = self::net(0);
     assert_eq!(begins(&mut none, 1, &pattern(LEN, 1)).1, None);

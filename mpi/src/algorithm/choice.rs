@@ -245,8 +245,8 @@ impl Context<'_> {
         (cost(best) < (chosen.cost)(problem, team, self.cost)).then_some(best.memory)
     }
 
-    /// Places, among [`Problem::names`], of the algorithms that fit and are predicted to take at most `within`
-    /// times as long as the best; the best first.
+    /// Places, among [`Problem::names`], of the algorithms that fit and are predicted to take at most
+    /// `within` times as long as the best; the best first.
     pub fn promising<P: Problem>(&self, problem: &P, team: &Team, within: f64) -> Vec<usize> {
         let schedules = P::algorithms().iter().map(|a| (a.fits, a.cost));
         let all = schedules.chain(P::direct().iter().map(|d| (d.fits, d.cost))).enumerate();

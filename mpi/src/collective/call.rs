@@ -1,5 +1,6 @@
 //! A call of a collective: its schedule is found or built, and run in one of three forms.
 
+use super::agreement::greatest;
 use super::desk::Key;
 use super::posted::{Rest, Way, posted};
 use super::running::{Again, Running, complete};
@@ -199,6 +200,21 @@ pub(super) fn next_blocking(on: &Named) -> u64 {
     }
 }
 
+/// Records the end of a tried call; the last one of a trial agrees with all other ranks.
+#[cold]
+fn end_attempt(on: &Named, attempt: Attempt) {
+    let trials = &on.comm.desk().trials;
+    let Some(mut figures) = trials.ended(attempt) else { return };
+    if greatest(&on.comm, &mut figures).is_err() {
+        return trials.abandoned(attempt);
+    }
+    let line = trials.agreed(attempt, &figures);
+    let is_first = on.comm.team().is_ok_and(|team| team.me() == 0);
+    if let Some(line) = line.filter(|_| settings().choices.explain && is_first) {
+        tell_user(format_args!("nmad: {line}"));
+    }
+}
+
 impl Ready {
     /// Blocking: runs it to its end.
     pub(crate) fn block(self) -> Result<()> {
@@ -210,14 +226,10 @@ impl Ready {
             }
             ended?;
         }
-        match self.attempt {
-            None => Ok(()),
-            Some(attempt) => {
-                let me = self.on.comm.team()?.me();
-                self.on.comm.desk().trials.ended(attempt, &self.on.comm, me);
-                Ok(())
-            }
+        if let Some(attempt) = self.attempt {
+            end_attempt(&self.on, attempt);
         }
+        Ok(())
     }
 
     /// Nonblocking: a request that ends with it.

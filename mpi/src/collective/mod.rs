@@ -9,6 +9,7 @@ mod arguments;
 mod call;
 mod desk;
 mod direct;
+mod measure;
 mod meeting;
 pub(crate) mod moves;
 pub(crate) mod neighbors;

@@ -29,8 +29,8 @@ pub(crate) type Buffers = (*const c_void, *mut c_void);
 const SEND: Spot = Spot::start(Buffer::Send);
 const RECV: Spot = Spot::start(Buffer::Recv);
 
-/// Shortest vector of a reduce for trials, in bytes. A sender of messages this long usually completes only after
-/// its receiver has entered the call, so that ranks count alike also where one refuses its arguments.
+/// Shortest vector of a reduce for trials, in bytes. A sender of messages this long usually completes only
+/// after its receiver has entered the call, so that ranks count alike also where one refuses its arguments.
 const WAITS: u64 = 256 << 10;
 
 /// Where our operands are.

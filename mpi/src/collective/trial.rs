@@ -1,28 +1,23 @@
-//! Trials: a program that calls a blocking collective again and again tries each promising algorithm, and then
-//! uses the one with the lowest measured time.
+//! Trials: a program that calls a blocking collective again and again tries each promising algorithm, and
+//! then uses the one with the lowest measured time.
 //!
-//! A prediction from rails and copies leaves out much: two processes that read each other's memory at the same
-//! time, caches, ranks that share cores. So the algorithms that are predicted to take at most [`WITHIN`] times
-//! as long as the best one are tried, at most [`MOST`] of them, each [`ROUNDS`] times in a row: what the one
-//! before has left in caches would disturb a single call. The times are those of the call, which waits for
-//! other ranks as well: such noise only adds. For each algorithm the maximum over all ranks counts. Another
-//! algorithm replaces the one in use if its median is at least 10 % below the minimum of that.
+//! A prediction from rails and copies leaves out much: two processes that read each other's memory at the
+//! same time, caches, ranks that share cores. So the algorithms that are predicted to take at most
+//! [`WITHIN`] times as long as the best one are tried, at most [`MOST`] of them, each [`ROUNDS`] times in a
+//! row: what the one before has left in caches would disturb a single call. The times are those of the call,
+//! which waits for other ranks as well: such noise only adds. For each algorithm the maximum over all ranks
+//! counts. Another algorithm replaces the one in use if its median is at least 10 % below the minimum of
+//! that.
 //!
-//! All ranks count the same calls, so they try the same algorithms without a message, and agree once at the end
-//! of a trial. Only collectives that synchronise all ranks are tried: otherwise a rank that refuses its
+//! All ranks count the same calls, so they try the same algorithms without a message, and agree once at the
+//! end of a trial. Only collectives that synchronise all ranks are tried: otherwise a rank that refuses its
 //! arguments would count differently from ranks that have completed the call.
 //!
 //! The first trial begins with call [`BEGIN`] of a length, each further one after [`AGAIN`] times as many
 //! calls: programs that call a collective a few times are not touched, and trials cost others some percent of
 //! their calls at first and less and less.
 
-use super::agreement::greatest;
-use super::call::Call;
-use super::settings::settings;
-use crate::algorithm::board::POST_MAX;
 use crate::algorithm::choice::{Family, Memory, Problem};
-use crate::comm::Communicator;
-use newmadeleine::tell_user;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -30,18 +25,21 @@ use std::time::Instant;
 const BEGIN: u32 = 48;
 /// Factor between the calls with which one trial and the next begin.
 const AGAIN: u32 = 16;
-/// Times that each algorithm is tried. The first [`WARM`] of them make schedules and memory, fill caches, and do
-/// not count.
+/// Times that each algorithm is tried. The first [`WARM`] of them make schedules and memory, fill caches,
+/// and do not count.
 const ROUNDS: usize = 7;
 const WARM: usize = 2;
 /// Algorithms of a trial at most.
 const MOST: usize = 5;
 /// Algorithms that are predicted to take longer than this number of times the best one are not tried.
-const WITHIN: f64 = 2.0;
+pub(super) const WITHIN: f64 = 2.0;
 /// Part of the time of the algorithm in use that another one must save.
 const GAIN: f64 = 0.1;
 /// Families and lengths of a communicator for which there are trials.
 const LENGTHS: usize = 32;
+
+/// The minimum and the median of each algorithm of a trial.
+pub(super) type Figures = [f64; 2 * MOST];
 
 /// The trials of a communicator.
 #[derive(Default)]
@@ -141,7 +139,7 @@ impl Trial {
     }
 
     /// Returns the minimum and the median of each algorithm; infinity without complete measurements.
-    fn figures(&self) -> [f64; 2 * MOST] {
+    fn figures(&self) -> Figures {
         let mut figures = [f64::INFINITY; 2 * MOST];
         for (place, times) in self.times.iter().enumerate() {
             let mut times: Vec<u64> = times.iter().skip(WARM).copied().collect();
@@ -155,7 +153,7 @@ impl Trial {
     }
 
     /// Ends a trial with the figures that all ranks agreed on; returns the algorithm in use from now on.
-    fn end(&mut self, figures: &[f64; 2 * MOST]) -> Option<usize> {
+    fn end(&mut self, figures: &Figures) -> Option<usize> {
         self.due = self.due.saturating_mul(AGAIN);
         let in_use_ns = figures[0];
         let usual_ns = |place: usize| figures[2 * place + 1];
@@ -175,70 +173,56 @@ impl Trials {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records the end of a tried call; the last one of a trial agrees with all other ranks.
-    pub(super) fn ended(&self, attempt: Attempt, comm: &Communicator, me: usize) {
-        let ns = attempt.since.map_or(u64::MAX, |since| since.elapsed().as_nanos() as u64);
-        let mut figures = {
-            let mut trials = self.lock();
-            let Some(trial) = trials.get_mut(attempt.trial) else { return };
-            if !trial.record(attempt.candidate, ns) {
-                return;
-            }
-            trial.figures()
-        };
-        let is_agreed = greatest(comm, &mut figures).is_ok();
+    /// Counts a call of a family and length; returns the place of its algorithm, unless that is the predicted
+    /// one, and the attempt if it is a trial. `promising` says which algorithms are.
+    pub(super) fn next<P: Problem>(
+        &self,
+        len: u64,
+        promising: impl FnOnce() -> Vec<usize>,
+    ) -> Option<(Pick, Option<Attempt>)> {
         let mut trials = self.lock();
-        let Some(trial) = trials.get_mut(attempt.trial) else { return };
-        if !is_agreed {
-            // A rank is gone, which the next call reports.
-            trial.due = u32::MAX;
-            return;
-        }
-        let tried = trial.candidates.clone();
-        let in_use = trial.end(&figures).unwrap_or(tried[0]);
-        let (family, len) = (trial.family.name(), trial.len);
-        drop(trials);
-        if settings().choices.explain && me == 0 {
-            let names = (attempt.names)();
-            let took =
-                |(&place, ns): (&usize, &[f64])| format!(", {} {:.1} us", names[place], ns[1] / 1000.0);
-            let took: String = tried.iter().zip(figures.chunks_exact(2)).map(took).collect();
-            tell_user(format_args!(
-                "nmad: {family} of {len} B from now on: {}; measured{took}",
-                names[in_use]
-            ));
-        }
-    }
-}
-
-impl Call {
-    /// Lets measurements decide how a blocking call goes, or has it try an algorithm: `len` is as in
-    /// [`Call::on_board`].
-    pub(super) fn measure<P: Problem>(&self, problem: &impl Fn() -> P, len: Option<u64>) {
-        let is_tried = |len: &u64| *len > POST_MAX as u64 && self.is_blocking() && self.size() > 1;
-        let Some(len) = len.filter(is_tried) else { return };
-        let settings = settings();
-        let comm = &self.on.comm;
-        // Ranks of two jobs have not agreed on costs, and would try different algorithms.
-        let is_alone = comm.remote().is_none() && comm.bridges().is_empty();
-        if !settings.tries || settings.check || !settings.choices.is_free(P::FAMILY) || !is_alone {
-            return;
-        }
-        let mut trials = comm.desk().trials.lock();
         let known = trials.iter().position(|trial| trial.len == len && trial.family == P::FAMILY);
-        let place = known.unwrap_or(trials.len());
-        if place == LENGTHS {
-            return;
+        let number = known.unwrap_or(trials.len());
+        if number == LENGTHS {
+            return None;
         }
-        if place == trials.len() {
+        if number == trials.len() {
             trials.push(Trial::new(P::FAMILY, len));
         }
-        let promising = || settings.context().promising(&problem(), self.team(), WITHIN);
-        let Some((algorithm, candidate)) = trials[place].next(promising) else { return };
-        self.pick.set(Some(Pick { family: P::FAMILY, place: algorithm }));
-        let attempt =
-            |candidate| Attempt { trial: place, candidate, since: Some(Instant::now()), names: P::names };
-        self.attempt.set(candidate.map(attempt));
+        let (place, candidate) = trials[number].next(promising)?;
+        let since = Some(Instant::now());
+        let attempt = candidate.map(|candidate| Attempt { trial: number, candidate, since, names: P::names });
+        Some((Pick { family: P::FAMILY, place }, attempt))
+    }
+
+    /// Records the end of a tried call; returns the figures that ranks have to agree on, the greatest of
+    /// each, if it was the last one of a trial.
+    pub(super) fn ended(&self, attempt: Attempt) -> Option<Figures> {
+        let ns = attempt.since.map_or(u64::MAX, |since| since.elapsed().as_nanos() as u64);
+        let mut trials = self.lock();
+        let trial = trials.get_mut(attempt.trial)?;
+        trial.record(attempt.candidate, ns).then(|| trial.figures())
+    }
+
+    /// Ends a trial with the figures that all ranks agreed on; returns a line about it.
+    pub(super) fn agreed(&self, attempt: Attempt, figures: &Figures) -> Option<String> {
+        let mut trials = self.lock();
+        let trial = trials.get_mut(attempt.trial)?;
+        let tried = trial.candidates.clone();
+        let in_use = trial.end(figures).unwrap_or(tried[0]);
+        let names = (attempt.names)();
+        let took = |(&place, ns): (&usize, &[f64])| format!(", {} {:.1} us", names[place], ns[1] / 1000.0);
+        let took: String = tried.iter().zip(figures.chunks_exact(2)).map(took).collect();
+        let (family, len, in_use) = (trial.family.name(), trial.len, names[in_use]);
+        Some(format!("{family} of {len} B from now on: {in_use}; measured{took}"))
+    }
+
+    /// Ranks could not agree, since one of them is gone, which the next call reports: there are no more
+    /// trials.
+    pub(super) fn abandoned(&self, attempt: Attempt) {
+        if let Some(trial) = self.lock().get_mut(attempt.trial) {
+            trial.due = u32::MAX;
+        }
     }
 }
 

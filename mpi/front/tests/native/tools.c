@@ -75,7 +75,7 @@ static void names(void)
     }
     len = 0;
     CHECK(MPI_T_cvar_get_info(0, NULL, &len, NULL, NULL, NULL, NULL, NULL, NULL, NULL) == MPI_SUCCESS);
-    CHECK(len == (int)strlen("NMAD_CC") + 1);
+    CHECK(len == (int)strlen("NMAD_ADVICE") + 1);
     CHECK(MPI_T_cvar_get_info(count, name, &len, NULL, NULL, NULL, NULL, NULL, NULL, NULL) ==
           MPI_T_ERR_INVALID_INDEX);
     CHECK(MPI_T_pvar_get_num(&count) == MPI_SUCCESS && count > 20);

@@ -1,7 +1,7 @@
 //! The model of communication phases beside the simulator, at 256 ranks: the table of `docs/imbalance.md`.
 
 use newmadeleine::engine::Forecast;
-use nmad_bench::phase::outcome::{CallTimes, Setting};
+use nmad_bench::phase::outcome::Setting;
 use nmad_bench::phase::pattern::Pattern;
 use nmad_bench::phase::predict::predict;
 use nmad_sim::golden::p5::{Wide, wide};
@@ -27,17 +27,7 @@ fn row(phase: &Wide) -> (f64, Duration) {
     let pattern = Pattern::exchange(&begins_ns, &phase.letters, phase.calculation_ns);
     let (eager_max, packet) = (phase.eager_max as u64, phase.packet as u64);
     let rails = vec![Forecast::new(phase.profile.clone())];
-    let setting = Setting {
-        rails,
-        eager_max,
-        packet,
-        swallows: 0,
-        fragment: None,
-        as_traced: true,
-        invites: false,
-        parallel: false,
-        calls: CallTimes::default(),
-    };
+    let setting = Setting::new(rails, eager_max, packet);
     let begun = Instant::now();
     let predicted = predict(&pattern, &setting).expect("no rank waits for ever");
     let took = begun.elapsed();

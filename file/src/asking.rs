@@ -9,6 +9,7 @@ use crate::memory::Kept;
 use crate::piece::Pieces;
 use crate::request::{self, ANSWER, Answer, Ask, DATA, INLINE, Request, answer_tag, read_tag, written_tag};
 use crate::serving::Reply;
+use crate::word::Word;
 use nmad_engine::{Error, Outcome, Segments};
 use std::collections::{BTreeSet, VecDeque};
 use std::pin::Pin;
@@ -77,8 +78,8 @@ pub trait Asking: Send + Sync + 'static {
     fn rank(&self) -> i32;
     /// The layout in force.
     fn layout(&self) -> Arc<Layout>;
-    /// Whether accesses of one process go by owners now.
-    fn goes_by_owners(&self) -> bool;
+    /// What says how accesses of one process go, if that may change.
+    fn word(&self) -> Option<&impl Word>;
     /// What is known of the owners.
     fn owners(&self) -> &Owners;
     /// The length of the file, without what owners have not written.
@@ -102,6 +103,16 @@ pub trait Asking: Send + Sync + 'static {
     fn is_gone(&self, owner: i32);
     /// The error of an access that has failed.
     fn error(&self, why: Failed) -> Self::Error;
+
+    /// Whether accesses of one process go by owners now.
+    fn goes_by_owners(&self) -> bool {
+        self.layout().by_owners || self.word().is_some_and(Word::has_owners)
+    }
+
+    /// Whether the owner in this process keeps in memory what is asked of it now.
+    fn keeps(&self) -> bool {
+        self.layout().by_owners || self.word().is_some_and(Word::keeps)
+    }
 }
 
 /// A part of an access that one owner does as a whole.

@@ -2,8 +2,8 @@
 //! that each sees what all have written before, and others may own the regions from now on. It is what
 //! synchronising, another size, other hints, another mode and closing have in common.
 
-use crate::access::Word;
 use crate::fault::Fault;
+use crate::word::Word;
 
 /// A file as its processes hand it over; all call the same in the same order.
 pub trait Together {

@@ -2,16 +2,21 @@
 //! the file system is called.
 //!
 //! Above the engine, and below MAD-MPI and the simulator, which both run it: each says what a process has
-//! ([`Asking`], [`near::Keeping`], [`handover::Together`], [`serving::Owned`]), and the steps are here. Here
-//! are the places in a file ([`piece`]), the division of a file into regions and their owners ([`regions`]),
-//! what processes tell each other about places ([`list`]), how an owner joins the collective accesses of
-//! several processes ([`merge`]), the requests of accesses of one process ([`request`]), who asks
-//! ([`asking`]), who serves them ([`serving`]) and their owner ([`owner`]), the way of such an access
-//! ([`access`]), short records that wait ([`near`]), what all do together ([`handover`]), who owns what
-//! ([`layout`]), the data in memory of a process ([`cache`], [`store`]), the ways that an access may go and
-//! their predicted costs ([`plan`]), the hints of programs about that ([`hints`]), and the system calls
-//! ([`disk`]) with their errors ([`fault`]). It knows no type and no handle of MPI, and takes no lock of the
-//! file system.
+//! ([`Asking`], [`near::Keeping`], [`handover::Together`], [`serving::Owned`]), and the steps are here. It
+//! knows no type and no handle of MPI, and takes no lock of the file system.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`piece`], [`list`] | places in a file, and how processes tell each other of them |
+//! | [`regions`], [`layout`] | the division of a file into regions, and their owners |
+//! | [`access`], [`word`] | the way of an access of one process |
+//! | [`request`], [`asking`], [`serving`], [`owner`] | such an access by owners: messages, both sides |
+//! | [`near`] | short records that wait in the memory of their process |
+//! | [`handover`] | the steps that all processes take together |
+//! | [`merge`] | how an owner joins the collective accesses of several processes |
+//! | [`cache`], [`store`] | data in the memory of a process |
+//! | [`plan`], [`hints`] | predicted costs, and hints of programs |
+//! | [`disk`], [`system`], [`backing`], [`fault`] | system calls, file systems, and their errors |
 #![deny(unsafe_code)]
 
 pub mod access;
@@ -37,6 +42,7 @@ pub mod request;
 pub mod serving;
 pub mod store;
 pub mod system;
+pub mod word;
 
 pub use access::Way;
 pub use asking::Asking;

@@ -1,6 +1,6 @@
 //! The model beside the simulator, at 256 ranks (P5 section 7).
 
-use super::outcome::{CallTimes, Setting};
+use super::outcome::Setting;
 use super::pattern::Pattern;
 use super::predict::predict;
 use newmadeleine::engine::Forecast;
@@ -12,17 +12,7 @@ fn error(phase: &Wide) -> f64 {
     let pattern = Pattern::exchange(&begins_ns, &phase.letters, phase.calculation_ns);
     let (eager_max, packet) = (phase.eager_max as u64, phase.packet as u64);
     let rails = vec![Forecast::new(phase.profile.clone())];
-    let setting = Setting {
-        rails,
-        eager_max,
-        packet,
-        swallows: 0,
-        fragment: None,
-        as_traced: true,
-        invites: false,
-        parallel: false,
-        calls: CallTimes::default(),
-    };
+    let setting = Setting::new(rails, eager_max, packet);
     let predicted = predict(&pattern, &setting).expect("no rank waits for ever");
     // A rank computes before it begins, too.
     let ours = predicted.ranks.iter().map(|rank| rank.communication_ns).max().unwrap_or(0);

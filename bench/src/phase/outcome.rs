@@ -24,34 +24,39 @@ pub struct Setting {
     /// A receiver says when it posts a receive (Rtr), and the body of a message that comes later does not
     /// wait for an answer.
     pub invites: bool,
-    /// What calls take besides.
+    /// Times of calls of MPI on the core, besides those of copies and rails.
     pub calls: CallTimes,
     /// All sends of a rank between two waits go on at once (P5 figure 12).
     pub parallel: bool,
 }
 
-/// What a call of MPI takes on the core of its rank, in nanoseconds.
+/// Times of a call of MPI on the core of its rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CallTimes {
-    /// Before its message leaves.
+    /// Nanoseconds before its message leaves.
     pub enter_ns: u64,
-    /// For a short packet, until the driver has taken it.
+    /// Nanoseconds until the driver has taken a short packet.
     pub post_ns: u64,
-    /// For each byte of a body, until the driver has taken it, in picoseconds.
+    /// Picoseconds for each byte of a body, until the driver has taken it.
     pub body_ps: u64,
-    /// After what it waited for has come.
+    /// Nanoseconds after the arrival of the last thing that it waited for.
     pub leave_ns: u64,
 }
 
 impl Setting {
     /// Rails over sockets, with this eager limit.
     pub fn of_sockets(rails: Vec<Forecast>, eager_max: u64) -> Setting {
-        let (packet, swallows) = (PACKET as u64, TcpConfig::SEND_BUFFER as u64);
+        let swallows = TcpConfig::SEND_BUFFER as u64;
+        Setting { swallows, ..Setting::new(rails, eager_max, PACKET as u64) }
+    }
+
+    /// Rails with this eager limit and this longest packet, in bytes, for programs as they are.
+    pub fn new(rails: Vec<Forecast>, eager_max: u64, packet: u64) -> Setting {
         Setting {
             rails,
             eager_max,
             packet,
-            swallows,
+            swallows: 0,
             fragment: None,
             as_traced: true,
             invites: false,

@@ -33,7 +33,8 @@ pub enum Step {
         blocks: bool,
         /// How it went, as a trace says; none: the eager limit decides.
         way: Option<Way>,
-        /// What each rail carried of it, as a trace says; none: rails share it so that all finish together.
+        /// Bytes that each rail carried of it, as a trace says; none: rails share it so that all finish
+        /// together.
         carried: Option<Carried>,
     },
     /// A call of MPI that waits for nothing and takes this time, in nanoseconds.
@@ -76,8 +77,8 @@ impl Pattern {
         sent.max().unwrap_or(0)
     }
 
-    /// What the programs of P5's figures 4 and 5 do in one iteration: each rank begins at its time, posts
-    /// its receives, sends one message after the other, computes, and waits. `begins_ns` and
+    /// One iteration of the programs of P5's figures 4 and 5: each rank begins at its time, posts its
+    /// receives, sends one message after the other, computes, and waits. `begins_ns` and
     /// `calculation_ns` in nanoseconds; `messages`: sender, receiver, bytes, in the order of sending.
     pub fn exchange(begins_ns: &[u64], messages: &[(usize, usize, usize)], calculation_ns: u64) -> Pattern {
         let computes = |ns: u64| (ns > 0).then_some(Step::Compute(ns));

@@ -81,7 +81,7 @@ pub(super) enum What {
 pub(super) enum Mode {
     /// Until an event wakes it: it computes, and answers nobody.
     Computing,
-    /// The same in a call that waits for nothing.
+    /// Until an event wakes it: it is in a call that waits for nothing, and answers nobody.
     Busy,
     /// In a call: it answers.
     Calling,

@@ -170,8 +170,8 @@ impl<'a> Hosts<'a> {
         pieces
     }
 
-    /// What a packet takes: of the core as a trace says, if there is one and the packet is all of its
-    /// message. What several took is in the times of their rails.
+    /// Times of a packet. A trace gives those of the core, if the packet is all of its message; those of
+    /// several packets are in the times of their rails.
     fn packet(&self, rail: usize, len: u64, count: u64) -> Packet {
         let packet = Packet::of(&self.setting.rails[rail], len);
         match self.setting.calls {

@@ -1,4 +1,4 @@
-use super::outcome::{CallTimes, Phase, Setting};
+use super::outcome::{Phase, Setting};
 use super::pattern::{Pattern, Step};
 use super::predict::predict;
 use newmadeleine::engine::Forecast;
@@ -6,18 +6,7 @@ use newmadeleine::engine::Forecast;
 /// Rails of a byte in a nanosecond and 10 us.
 fn setting(rails: usize, eager_max: u64) -> Setting {
     let rail = Forecast::nominal(10_000, 1_000_000_000, 1);
-    let rails = vec![rail; rails];
-    Setting {
-        rails,
-        eager_max,
-        packet: 72 << 10,
-        swallows: 0,
-        fragment: None,
-        as_traced: true,
-        invites: false,
-        parallel: false,
-        calls: CallTimes::default(),
-    }
+    Setting::new(vec![rail; rails], eager_max, 72 << 10)
 }
 
 fn phase(text: &str, setting: &Setting) -> Phase {

@@ -17,7 +17,7 @@ const LIMITS: [u64; 7] = [16 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1
 /// Fragments that are tried, in bytes.
 const FRAGMENTS: [u64; 3] = [64 << 10, 256 << 10, 1 << 20];
 
-/// The trace of which this job is to be advised; none if nobody asked for advice.
+/// Path of the trace from which this job is to be advised; `None` if the user did not ask for advice.
 ///
 /// # Errors
 /// There is no switch of that kind, or the job writes no trace.
@@ -51,12 +51,12 @@ pub(crate) fn give(trace: &Path) {
 
 /// A change, and what the run takes with it by the model, in nanoseconds.
 struct Candidate {
-    /// What to do.
+    /// The change, as a user makes it.
     words: String,
     duration_ns: u64,
 }
 
-/// The best change in words, or why there is none.
+/// The best change in words, or the reason why no change is advised.
 ///
 /// # Errors
 /// The trace does not say enough, or the model does not reach its end.
@@ -68,8 +68,7 @@ pub(super) fn advice(input: &Traced) -> Result<String, String> {
     let predicted = |setting: &Setting| {
         predict(&input.pattern, setting).map(|phase| phase.duration_ns()).map_err(|stuck| stuck.to_string())
     };
-    // What a change gains is counted from the run that the model makes by rules alone, as it makes the
-    // others.
+    // The gain of a change is relative to a run that the model makes by rules alone, as it makes the others.
     let by_rules = Setting { as_traced: false, ..as_traced.clone() };
     let (traced_ns, base_ns) = (predicted(&as_traced)?, predicted(&by_rules)?);
     let off = |ns: u64| ns.abs_diff(measured_ns) as f64 / measured_ns as f64;

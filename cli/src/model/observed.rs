@@ -1,4 +1,4 @@
-//! What a trace says of rails and calls: the model of a run takes its times from the run itself. A profile
+//! Times of rails and calls from a trace: the model of a run takes its times from the run itself. A profile
 //! was measured at another time, on quieter machines, and one message after the other.
 
 use newmadeleine::engine::{Forecast, Method, Profile, Provenance, Sample};
@@ -19,10 +19,10 @@ pub(super) fn device(rail: &str) -> &str {
     rail.rsplit_once('/').map_or(rail, |(_, device)| device)
 }
 
-/// What a rail took for something that passed it: bytes and nanoseconds.
+/// Bytes and nanoseconds of a packet or chunk on a rail.
 type Passage = (u64, u64);
 
-/// What passed a rail.
+/// Packets and chunks of a rail.
 #[derive(Default)]
 struct Passed {
     /// While nothing else was under way, from its posting to its arrival.
@@ -31,7 +31,8 @@ struct Passed {
     behind: Vec<Passage>,
 }
 
-/// What the rails of these ranks took, in the order of their names; none if too little passed one of them.
+/// Forecasts of the rails of these ranks from the run, in the order of their names; `None` if too little
+/// passed one of them.
 pub(super) fn rails(ranks: &[Records], calls: &[Vec<&Call>]) -> Option<Vec<Forecast>> {
     // A rail without any passage is among them, too: it carried too little.
     let mut passages: BTreeMap<String, Passed> =

@@ -87,7 +87,7 @@ impl Observations {
             let wrong = |what: &str| format!("line {number}: {what} (was the file changed?)");
             if let Some(rest) = line.strip_prefix("rail ") {
                 if let Some(rail) = rest.strip_suffix(PROVISIONAL) {
-                    doubted.extend(rail.trim_end().parse::<usize>());
+                    doubted.push(rail.trim_end().parse::<usize>().map_err(|_| wrong("no rail"))?);
                     continue;
                 }
                 let (rail, sample) = sample(rest).ok_or_else(|| wrong("no sample of a rail"))?;
@@ -200,6 +200,8 @@ mod tests {
         {
             assert!(Observations::parse(wrong).is_err(), "{wrong}");
         }
+        let odd = text.replacen("rail 0", "rail x provisional\nrail 0", 1);
+        assert!(Observations::parse(&odd).is_err());
         let spoilt = text.replace('\n', "\n!");
         assert!(Observations::parse(&spoilt).is_err());
     }

@@ -61,8 +61,8 @@ const BLOCKS_PART: u64 = 3_000;
 /// A repetition has as many round trips as take at least this long.
 const REPETITION_NS: u64 = 4_000;
 
-/// Capabilities of a rail, and the methods to measure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Capabilities of a rail, and the methods to measure; by default none that not every rail has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reach {
     /// Longest message that fits into a packet, in bytes of data.
     pub packet_max: u64,

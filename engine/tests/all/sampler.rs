@@ -266,17 +266,7 @@ fn long_messages_are_measured_on_busy_machines_too() {
 
 #[test]
 fn unsupported_methods_are_not_probed() {
-    let (packet_max, hand_offs) = (8_000, [false; 4]);
-    let reach = Reach {
-        packet_max,
-        len_max: 100_000,
-        gathers: false,
-        pushes: false,
-        reads: false,
-        blocks: false,
-        host: false,
-        hand_offs,
-    };
+    let reach = Reach { packet_max: 8_000, len_max: 100_000, ..Reach::default() };
     let mut sampler = Sampler::new(reach, Effort::QUICK);
     let mut rail = Rail::new(5_000.0, 2.0, 1);
     let mut count = 0;

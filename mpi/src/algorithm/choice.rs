@@ -53,6 +53,13 @@ pub struct Direct<P: 'static> {
     pub cost: fn(&P, &Team, &Cost) -> f64,
 }
 
+/// An algorithm, with messages or in memory, as a choice sees it.
+pub struct Offer<P> {
+    name: &'static str,
+    fits: fn(&P, &Team) -> bool,
+    cost: fn(&P, &Team, &Cost) -> f64,
+}
+
 /// A problem in which the operands of all ranks are combined.
 pub trait Combines: Problem {
     /// Those of this rank.
@@ -88,10 +95,16 @@ pub trait Problem: Sized + 'static {
     /// Its algorithms in memory that the ranks of a node share.
     fn direct() -> &'static [Direct<Self>];
 
-    /// The names of all of them, in this order.
+    /// All of them, in this order.
+    fn all() -> impl Iterator<Item = Offer<Self>> {
+        let schedules = Self::algorithms().iter().map(|a| Offer { name: a.name, fits: a.fits, cost: a.cost });
+        let direct = Self::direct().iter();
+        schedules.chain(direct.map(|d| Offer { name: d.memory.name(), fits: d.fits, cost: d.cost }))
+    }
+
+    /// Their names.
     fn names() -> Vec<&'static str> {
-        let direct = Self::direct().iter().map(|direct| direct.memory.name());
-        Self::algorithms().iter().map(|algorithm| algorithm.name).chain(direct).collect()
+        Self::all().map(|offer| offer.name).collect()
     }
 
     /// Bytes that describe its size, for the log.
@@ -248,11 +261,9 @@ impl Context<'_> {
     /// Places, among [`Problem::names`], of the algorithms that fit and are predicted to take at most
     /// `within` times as long as the best; the best first.
     pub fn promising<P: Problem>(&self, problem: &P, team: &Team, within: f64) -> Vec<usize> {
-        let schedules = P::algorithms().iter().map(|a| (a.fits, a.cost));
-        let all = schedules.chain(P::direct().iter().map(|d| (d.fits, d.cost))).enumerate();
-        let fitting = all.filter(|(_, (fits, _))| fits(problem, team));
+        let fitting = P::all().enumerate().filter(|(_, offer)| (offer.fits)(problem, team));
         let mut costs: Vec<(f64, usize)> =
-            fitting.map(|(place, (_, cost))| (cost(problem, team, self.cost), place)).collect();
+            fitting.map(|(place, offer)| ((offer.cost)(problem, team, self.cost), place)).collect();
         costs.sort_by(|a, b| a.0.total_cmp(&b.0));
         let most = within * costs.first().map_or(0.0, |best| best.0);
         costs.into_iter().take_while(|&(ns, _)| ns <= most).map(|(_, place)| place).collect()
@@ -272,10 +283,7 @@ impl Context<'_> {
         if self.named::<P>().is_some_and(|place| P::names().get(place) == Some(&chosen)) {
             let _ = write!(line, " (asked for by {})", P::FAMILY.variable());
         }
-        let schedules = P::algorithms().iter().map(|a| (a.name, a.fits, a.cost));
-        for (name, fits, cost) in
-            schedules.chain(P::direct().iter().map(|d| (d.memory.name(), d.fits, d.cost)))
-        {
+        for Offer { name, fits, cost } in P::all() {
             let us = cost(problem, team, self.cost) / 1000.0;
             let _ = match fits(problem, team) {
                 true => write!(line, ", {name} {us:.1} us"),

@@ -22,9 +22,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Call of a length with which its first trial begins.
-const BEGIN: u32 = 48;
+const BEGIN: u64 = 48;
 /// Factor between the calls with which one trial and the next begin.
-const AGAIN: u32 = 16;
+const AGAIN: u64 = 16;
 /// Times that each algorithm is tried. The first [`WARM`] of them make schedules and memory, fill caches,
 /// and do not count.
 const ROUNDS: usize = 7;
@@ -84,9 +84,9 @@ impl Attempt {
 struct Trial {
     family: Family,
     len: u64,
-    calls: u32,
+    calls: u64,
     /// Call with which the next trial begins.
-    due: u32,
+    due: u64,
     /// Places of the algorithms, the one in use first.
     candidates: Vec<usize>,
     /// Nanoseconds of each of their calls.
@@ -104,7 +104,7 @@ impl Trial {
     /// Counts a call; returns the algorithm in use, if it is not the predicted one, or the one to try and its
     /// number. `candidates` says which are promising.
     fn next(&mut self, candidates: impl FnOnce() -> Vec<usize>) -> Option<(usize, Option<usize>)> {
-        self.calls = self.calls.saturating_add(1);
+        self.calls += 1;
         if self.calls == self.due {
             let in_use = self.candidates.first().copied().filter(|_| self.is_measured);
             let mut found = candidates();
@@ -113,15 +113,14 @@ impl Trial {
                 found.insert(0, in_use);
             }
             found.truncate(MOST);
+            if found.len() < 2 {
+                self.due *= AGAIN;
+            }
             self.times = vec![Vec::new(); found.len()];
             self.candidates = found;
         }
-        let count = self.candidates.len();
-        if self.calls >= self.due && count < 2 {
-            self.due = self.due.saturating_mul(AGAIN);
-        }
         match self.calls.checked_sub(self.due) {
-            Some(call) if (call as usize) < ROUNDS * count => {
+            Some(call) if (call as usize) < ROUNDS * self.candidates.len() => {
                 let candidate = call as usize / ROUNDS;
                 Some((self.candidates[candidate], Some(candidate)))
             }
@@ -135,7 +134,7 @@ impl Trial {
         if let Some(times) = self.times.get_mut(candidate) {
             times.push(ns);
         }
-        candidate + 1 == count && self.calls + 1 == self.due + (ROUNDS * count) as u32
+        candidate + 1 == count && self.calls + 1 == self.due + (ROUNDS * count) as u64
     }
 
     /// Returns the minimum and the median of each algorithm; infinity without complete measurements.
@@ -154,7 +153,7 @@ impl Trial {
 
     /// Ends a trial with the figures that all ranks agreed on; returns the algorithm in use from now on.
     fn end(&mut self, figures: &Figures) -> Option<usize> {
-        self.due = self.due.saturating_mul(AGAIN);
+        self.due *= AGAIN;
         let in_use_ns = figures[0];
         let usual_ns = |place: usize| figures[2 * place + 1];
         let others = 1..self.candidates.len();
@@ -190,8 +189,12 @@ impl Trials {
             trials.push(Trial::new(P::FAMILY, len));
         }
         let (place, candidate) = trials[number].next(promising)?;
-        let since = Some(Instant::now());
-        let attempt = candidate.map(|candidate| Attempt { trial: number, candidate, since, names: P::names });
+        let attempt = candidate.map(|candidate| Attempt {
+            trial: number,
+            candidate,
+            since: Some(Instant::now()),
+            names: P::names,
+        });
         Some((Pick { family: P::FAMILY, place }, attempt))
     }
 
@@ -221,7 +224,7 @@ impl Trials {
     /// trials.
     pub(super) fn abandoned(&self, attempt: Attempt) {
         if let Some(trial) = self.lock().get_mut(attempt.trial) {
-            trial.due = u32::MAX;
+            trial.due = u64::MAX;
         }
     }
 }
@@ -231,7 +234,7 @@ mod tests {
     use super::*;
 
     /// Calls with times that depend on the algorithm; returns the choice, and how many calls were trials.
-    fn calls(trial: &mut Trial, count: u32, ns: impl Fn(usize, u32) -> u64) -> (Option<usize>, u32) {
+    fn calls(trial: &mut Trial, count: u64, ns: impl Fn(usize, u64) -> u64) -> (Option<usize>, u32) {
         let mut tried = 0;
         for call in 0..count {
             let Some((place, Some(candidate))) = trial.next(|| vec![4, 7, 2]) else { continue };
@@ -256,7 +259,7 @@ mod tests {
         // The second one is 5 % faster; the third one mostly much faster, but only in half of its calls.
         let mut trial = Trial::new(Family::Reduce, 1 << 20);
         let noisy = |place, call| match place {
-            4 => 100_000 + u64::from(call % 3) * 50_000,
+            4 => 100_000 + call % 3 * 50_000,
             7 => 95_000,
             _ => 130_000 - u64::from(call % 3 == 0) * 90_000,
         };

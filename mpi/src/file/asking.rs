@@ -7,6 +7,7 @@ use crate::error::{Class, Error, Result};
 use crate::task::Ending;
 use newmadeleine::{Segments, tell_user};
 use nmad_file::asking::{Asking, Channel, Failed, Owners};
+use nmad_file::word::Word;
 use nmad_file::{Fault, Layout, Reply, Request};
 use std::sync::Arc;
 
@@ -22,8 +23,8 @@ impl Asking for File {
         File::layout(self)
     }
 
-    fn goes_by_owners(&self) -> bool {
-        File::goes_by_owners(self)
+    fn word(&self) -> Option<&impl Word> {
+        self.word.as_ref()
     }
 
     fn owners(&self) -> &Owners {

@@ -12,6 +12,7 @@ use crate::comm::{Party, decode, encode, party};
 use crate::error::Result;
 use crate::status::Status;
 use newmadeleine::tell_user;
+use nmad_file::Asking;
 use nmad_file::hints::Switch;
 use nmad_file::plan::{self, Load};
 use nmad_file::{Layout, Regions};

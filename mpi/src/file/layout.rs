@@ -7,9 +7,9 @@ use crate::error::{Class, Error, Result};
 use crate::task::now;
 use newmadeleine::setting::MPI_FILE;
 use newmadeleine::tell_user;
-use nmad_file::access::Word;
 use nmad_file::handover::{self, Together};
 use nmad_file::layout::Reason;
+use nmad_file::word::Word;
 use nmad_file::{Disk, Fault, Hints, Layout, near};
 use std::sync::Arc;
 

@@ -45,7 +45,7 @@ use crate::info::Infos;
 use crate::table::Table;
 use crate::task::block_on;
 pub(crate) use nmad_file::Kind;
-use nmad_file::asking::Owners;
+use nmad_file::asking::{Asking, Owners};
 use nmad_file::hints::Switch;
 use nmad_file::{Cause, Desk, Disk, Fault, Hints, Layout, Near};
 use pointer::{Shared, Word};

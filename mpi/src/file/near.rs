@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::memory::contiguous;
 use crate::task::now;
 use newmadeleine::Segments;
+use nmad_file::Asking;
 use nmad_file::near::{self, Keeping};
 use nmad_file::{Fault, Near, Pieces};
 use std::cell::Cell;

@@ -36,7 +36,7 @@ pub(super) struct Shared(Win);
 /// A word that all ranks of a node see, at first 0.
 pub(super) struct Word(usize);
 
-impl nmad_file::access::Word for Word {
+impl nmad_file::word::Word for Word {
     fn load(&self) -> u64 {
         memory::load_word(std::ptr::with_exposed_provenance_mut(self.0))
     }

@@ -7,7 +7,7 @@ use crate::collective::explains;
 use crate::error::Result;
 use crate::task::block_on;
 use newmadeleine::{Segments, tell_user};
-use nmad_file::access::{Word, perform, prefers_owners};
+use nmad_file::access::{perform, prefer_owners};
 use nmad_file::hints::Switch;
 use nmad_file::plan::{self, Load};
 use nmad_file::{Fault, Pieces, Way, request};
@@ -15,22 +15,11 @@ use std::future::ready;
 use std::sync::Arc;
 
 impl File {
-    /// Whether accesses of one rank go by owners now.
-    pub(super) fn goes_by_owners(&self) -> bool {
-        self.layout().by_owners || self.word.as_ref().is_some_and(|word| word.has_owners())
-    }
-
-    /// Whether owners keep in memory what is asked of them now.
-    pub(super) fn keeps(&self) -> bool {
-        self.layout().by_owners || self.word.as_ref().is_some_and(|word| word.keeps())
-    }
-
     /// Makes all ranks go by owners, if that is faster for this write and they may.
     pub(super) fn prefer_owners(&self, pieces: &Pieces) {
-        let Some((direct_ns, owners_ns)) = prefers_owners(pieces) else { return };
-        let may = !self.layout().by_owners && self.disk.is_regular();
-        let Some(word) = self.word.as_ref().filter(|_| may) else { return };
-        if lock(&self.hints).alone() == Switch::Automatic && !word.prefer_owners() && explains() {
+        let may = || self.disk.is_regular() && lock(&self.hints).alone() == Switch::Automatic;
+        let Some((direct_ns, owners_ns)) = prefer_owners(self, pieces, may) else { return };
+        if explains() {
             let load = Load::of(pieces);
             tell_user(format_args!(
                 "nmad: {} ({}): rank {} writes {} B in {} pieces, predicted {} us directly and {} us by \

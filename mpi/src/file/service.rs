@@ -7,6 +7,7 @@ use crate::comm::FILES;
 use crate::world::{World, world};
 use newmadeleine::engine::{Context, Engine, PeerId};
 use newmadeleine::progress::{Served, Service};
+use nmad_file::Asking;
 use nmad_file::serving::{Asked, Name, Owned};
 use nmad_file::{Answer, Reply, Request, Serving};
 use std::sync::atomic::Ordering;

@@ -269,6 +269,16 @@ pub fn early() {
     api::send(out(&data), 1, INT, 1, 0, WORLD).unwrap();
 }
 
+/// A large message that was cancelled holds nobody up, though no receive ever asks for it.
+pub fn never_received() {
+    if rank() == 0 {
+        let data = pattern(100_000, 1);
+        let mut request = api::isend(out(&data), 100_000, INT, 1, 0, WORLD).unwrap();
+        api::cancel(request).unwrap();
+        api::wait(&mut request, None).unwrap();
+    }
+}
+
 pub fn matched() {
     let lengths = [3, 2000, 400_000];
     if rank() == 0 {

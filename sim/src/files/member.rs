@@ -7,11 +7,12 @@ use crate::rng::Rng;
 use crate::workload::files::Stage;
 use nmad_engine::packet::PeerId;
 use nmad_engine::{Context, Outcome, Segments, Source, Tag, TagMatch, To};
-use nmad_file::access::{Word, perform, prefers_owners};
+use nmad_file::access::{perform, prefer_owners};
 use nmad_file::asking::{self, Asking, Channel, Failed, Owners};
 use nmad_file::handover::Together;
 use nmad_file::near::Keeping;
 use nmad_file::serving::Owned;
+use nmad_file::word::Word;
 use nmad_file::{Answer, Ask, Backing, Desk, Fault, Kept, Kind, Layout, Near, Owner, Pieces, Reply, Request};
 use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
@@ -149,11 +150,6 @@ impl File {
         *lock(&self.layout) = Arc::new(layout);
     }
 
-    /// Whether the owner here keeps in memory what is asked of it now.
-    pub(super) fn keeps(&self) -> bool {
-        self.layout().by_owners || self.word.as_ref().is_some_and(Word::keeps)
-    }
-
     fn submit(&self, what: What) -> Ending {
         let mut post = lock(&self.post);
         let number = post.next;
@@ -258,8 +254,8 @@ impl Asking for File {
         lock(&self.layout).clone()
     }
 
-    fn goes_by_owners(&self) -> bool {
-        self.layout().by_owners || self.word.as_ref().is_some_and(|word| word.has_owners())
+    fn word(&self) -> Option<&impl Word> {
+        self.word.as_ref()
     }
 
     fn owners(&self) -> &Owners {
@@ -357,12 +353,8 @@ impl Keeping for Here<'_> {
 
     async fn perform(&self, kind: Kind, data: (&Pieces, &Segments)) -> Result<u64, String> {
         let file = self.0;
-        if kind == Kind::Write
-            && prefers_owners(data.0).is_some()
-            && !file.layout().by_owners
-            && let Some(word) = file.word.as_ref().filter(|_| file.stage.may_change())
-        {
-            word.prefer_owners();
+        if kind == Kind::Write {
+            prefer_owners(&**file, data.0, || file.stage.may_change());
         }
         perform(file, kind, data, || file.call_system(kind, data)).await.map(|(done, _)| done)
     }

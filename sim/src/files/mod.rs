@@ -13,6 +13,7 @@ use crate::workload::files::{Access, Number, Script, Task, What};
 use member::{File, Here, Parts, Post, REQUESTS, lock};
 use nmad_engine::packet::RequestId;
 use nmad_engine::{Completion, Engine, Port};
+use nmad_file::Asking;
 use nmad_file::serving::Asked;
 use nmad_file::{Answer, Ask, Backing, Kept, Kind, Reply, Request, Serving, handover, near};
 use std::collections::{BTreeMap, VecDeque};

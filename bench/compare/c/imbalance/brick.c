@@ -2,8 +2,8 @@
  *
  * The partition is irregular: boxes are halved again and again, along one of their two longest edges as the seed says.
  * Ranks have as many rows as others unless `--imbalance` says how uneven they are; neighbours and surfaces differ in any
- * case, and so do messages and bytes (P5 figures 10 and 11). Nodes on the surface of the brick have given values; their columns are moved to the right-hand side, which
- * keeps the matrix symmetric. */
+ * case, and so do messages and bytes (P5 figures 10 and 11). Nodes on the surface of the brick have given values; their
+ * columns are moved to the right-hand side, which keeps the matrix symmetric. */
 #include "brick.h"
 #include <stdlib.h>
 

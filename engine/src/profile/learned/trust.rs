@@ -9,9 +9,9 @@
 //!   added to every method, and three halves to a rendezvous, which crosses the network three times. All
 //!   methods move alike, so noise moves no threshold between them.
 //! - **Rate.** Long chunks to a receiver that has answered at once are timed, less the delay of its polling.
-//!   If several rails lead to the peer, a delay common to all of them is the receiver's. If a
-//!   row of them takes [`WRONG`] times as long ([`Change`](super::Change)), and the last of one length agree
-//!   by how much, the profile is refuted.
+//!   If several rails lead to the peer, a delay common to all of them is the receiver's. If enough of them
+//!   take [`WRONG`] times as long ([`Change`](super::Change)), and the last of one length agree by how much,
+//!   the profile is refuted.
 //!
 //! A burst that a traffic shaper lets pass makes a rail seem fast for a moment, so only long transfers show
 //! that a profile is too slow, unless it is provisional (see [`super::super::correction`]).
@@ -192,15 +192,15 @@ impl Learned {
     /// Adds the factor of a transfer, of which the receiver explains the factor `common`, and what the last
     /// transfers of its kind agree on.
     fn judge(&mut self, (factor, common): (f64, f64), agreed: Option<Refuted>) -> Learnt {
-        let is_wrong = |factor: f64| factor / common > WRONG || factor < 1.0 / WRONG;
-        let vote = match factor {
+        let vote = |factor: f64| match factor {
             factor if factor / common > WRONG => Vote::Slower,
             factor if factor < 1.0 / WRONG => Vote::Faster,
             factor if is_suspect(factor) => Vote::Neither,
             _ => Vote::Against,
         };
-        let has_changed = self.contradicts.note(vote);
-        self.refuted = agreed.filter(|agreed| has_changed && is_wrong(agreed.factor));
+        let has_changed = self.contradicts.note(vote(factor));
+        let is_wrong = |refuted: &Refuted| matches!(vote(refuted.factor), Vote::Slower | Vote::Faster);
+        self.refuted = agreed.filter(|refuted| has_changed && is_wrong(refuted));
         if self.refuted.is_some() { Learnt::Change } else { Learnt::Nothing }
     }
 }

@@ -2,17 +2,7 @@ use super::*;
 
 /// Returns the profile of a rail of 1 GB/s whose points have two visits, plus a single visit `odd`.
 fn profile(odd: (u64, u64)) -> Profile {
-    let (packet_max, hand_offs) = (1 << 16, [false; 4]);
-    let reach = Reach {
-        packet_max,
-        len_max: 1 << 20,
-        gathers: false,
-        pushes: false,
-        reads: false,
-        blocks: false,
-        host: false,
-        hand_offs,
-    };
+    let reach = Reach { packet_max: 1 << 16, len_max: 1 << 20, ..Reach::default() };
     let mut sampler = Sampler::new(reach, Effort::QUICK);
     let mut visit = |method, len: u64, ns| {
         sampler.measured(&Probe { method, len, repetitions: 1, round_trips: 1 }, &mut [ns]);

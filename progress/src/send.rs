@@ -8,8 +8,16 @@ use crate::node::Node;
 use crate::shared::Shared;
 use nmad_engine::pump::{self, Tried};
 use nmad_engine::{
-    Caller, Engine, Envelope, Hints, Instant, Protocol, Refused, RequestId, Segments, Submitted, To,
+    Caller, Duration, EarlyEnd, Engine, Envelope, Hints, Protocol, Refused, RequestId, Segments, Submitted,
+    To,
 };
+
+/// What has ended the wait for a send.
+enum Waited {
+    Ended(Outcome),
+    Left,
+    Long,
+}
 
 impl Node {
     /// Sends a message and waits until its memory may be reused.
@@ -60,39 +68,62 @@ impl Node {
         self.finish_send(core, request)
     }
 
-    /// Waits for a send; if its receiver does not answer, the data may be copied, and the helper sends it
-    /// while the program goes on ([`Engine::early_end_after`]).
+    /// Waits for a send; if its receiver has it late, the data may be copied, and the helper sends it while
+    /// the program goes on ([`Engine::early_end`]).
     fn finish_send(&self, mut core: Guard<'_, Core>, request: RequestId) -> Outcome {
         self.shared.push(&mut core, true);
         if let Some(ended) = core.engine.take(request) {
             return ended;
         }
-        let now = self.shared.clock.now();
-        let patience = core.engine.early_end_after(request, now);
+        let early = core.engine.early_end(request, self.shared.clock.now());
         drop(core);
-        match patience {
-            Some(patience) => self.finish_patiently(request, now + patience),
-            None => self.wait(request),
+        match early {
+            EarlyEnd::Never => self.wait(request),
+            early => self.finish_early(request, early),
         }
     }
 
-    /// Waits for a send, from the time `until` on with a copy of its data.
+    /// Waits for a send that may end early.
     #[cold]
-    fn finish_patiently(&self, request: RequestId, until: Instant) -> Outcome {
-        let mut ended = None;
-        if until > self.shared.clock.now() {
-            ended = self.wait_until(Some(until), |core| core.take(request));
-        }
-        let ended = ended.unwrap_or_else(|| {
-            if self.helper.advances() {
-                self.shared.lock().engine.end_early(request);
-            }
-            self.wait(request)
-        });
+    fn finish_early(&self, request: RequestId, mut early: EarlyEnd) -> Outcome {
+        let ended = loop {
+            let patience = match early {
+                EarlyEnd::Never => break self.wait(request),
+                EarlyEnd::After(patience) => Some(patience),
+                EarlyEnd::OnceItLeft => None,
+            };
+            let waited = self.wait_patiently(request, patience);
+            let mut core = self.shared.lock();
+            let has_left = core.engine.inspect().has_left(request);
+            early = match waited {
+                Waited::Ended(ended) => break ended,
+                Waited::Left => core.engine.early_end(request, self.shared.clock.now()),
+                // Without a helper nobody sends what is left of the copy while the program computes.
+                Waited::Long if (has_left || self.helper.advances()) && core.engine.end_early(request) => {
+                    EarlyEnd::Never
+                }
+                Waited::Long if has_left => EarlyEnd::Never,
+                Waited::Long => EarlyEnd::OnceItLeft,
+            };
+        };
         let mut core = self.shared.lock();
         core.engine.ended_blocking(self.shared.clock.now());
         self.wake_helper(&core);
         ended
+    }
+
+    /// Waits for a send until it ends, has left, or has taken this long.
+    fn wait_patiently(&self, request: RequestId, patience: Option<Duration>) -> Waited {
+        if patience == Some(Duration::ZERO) {
+            return Waited::Long;
+        }
+        let had_left = self.shared.lock().engine.inspect().has_left(request);
+        let until = patience.map(|patience| self.shared.clock.now() + patience);
+        let looked = self.wait_until(until, |core| match core.take(request) {
+            Err(_) if !had_left && core.engine.inspect().has_left(request) => Ok(Waited::Left),
+            looked => looked.map(Waited::Ended),
+        });
+        looked.unwrap_or(Waited::Long)
     }
 
     /// Submits a message; a rail that injects it takes it at once.

@@ -21,6 +21,7 @@ use crate::oracle::ledger::{self, Entry};
 use crate::rng::Rng;
 use crate::scenario::Scenario;
 use crate::workload::{Ask, Op, Plan, Step, What};
+use early::Patient;
 pub(crate) use lean::Lean;
 use nmad_engine::packet::{PeerId, RequestId};
 use nmad_engine::transfer::driver::Driver;
@@ -105,8 +106,8 @@ pub struct Host {
     looks: bool,
     /// See [`crate::Scenario::hurries`].
     hurries: bool,
-    /// Blocking sends that end at this time if their receivers have not answered.
-    patient: Vec<(RequestId, u64)>,
+    /// Blocking sends that end at this time if their receivers do not have them, or once they have left.
+    patient: Vec<Patient>,
     /// Sent in the call that submitted them, and not told of yet.
     untold: Vec<RequestId>,
     /// See [`crate::world::World::time_only`].
@@ -235,7 +236,8 @@ impl Host {
         let deadline =
             self.engine.inspect().next_deadline().map(Instant::as_ns).filter(|&deadline| deadline > local);
         self.spin_ns = if active { 1_000 } else { (self.spin_ns * 2).min(TICK_NS) };
-        let at = self.patient.iter().map(|&(_, until)| until.max(local + 1)).fold(at, u64::min);
+        let at =
+            self.patient.iter().filter_map(|patient| Some(patient.until?.max(local + 1))).fold(at, u64::min);
         let next = |thread: &Thread| match thread.mode {
             Mode::Computing(until) if self.is_asleep() => until.max(local + 1),
             Mode::Computing(until) => at.min(until),

@@ -1,9 +1,11 @@
-//! Size of the kernel's send buffer: the buffer of a link grows while its peer does not read.
+//! Size of the kernel's send buffer: the buffer of a link grows while it limits what is sent.
 //!
 //! A large buffer costs a few percent if the peer reads all the time, since data in it leaves the caches. A
 //! peer that computes reads nothing, and then a send can complete only if the kernel has room for all of it
-//! (P5 section 4.1). So a buffer begins small, and is doubled each time that the peer has kept its window
-//! shut for a while. A slow network or a delayed acknowledgement does not make it grow.
+//! (P5 section 4.1). And a buffer holds what is under way until it is acknowledged: if that takes long, since
+//! the way is long or the acknowledgements wait behind the peer's own data, a small buffer leaves the network
+//! idle. So a buffer begins small, and is doubled each time that the peer has kept its window shut for a
+//! while, or that all of it was under way.
 
 use super::sys;
 use rustix::fd::BorrowedFd;
@@ -13,8 +15,9 @@ use rustix::net::sockopt;
 /// does nothing else. That is longer than the time between two reads of an active reader, and short beside
 /// a computation.
 const EVERY: u32 = 32;
-/// A receive window below this many bytes counts as shut: the kernel cannot send another of its pieces.
-const SHUT: u32 = 64 << 10;
+/// The kernel sends pieces of this many bytes. A receive window below it counts as shut, and a buffer in which
+/// less is unsent as under way.
+const PIECE: u32 = 64 << 10;
 /// Largest buffer in bytes: the usual maximum of the kernel's own tuning (`tcp_wmem`).
 const MOST: usize = 4 << 20;
 
@@ -23,8 +26,8 @@ const MOST: usize = 4 << 20;
 pub struct Room {
     /// Consecutive writes without progress.
     stuck_writes: u32,
-    /// The window was shut at the last query.
-    is_shut: bool,
+    /// The buffer limited what is sent at the last query.
+    is_limit: bool,
     /// The size that was requested last, in bytes.
     len: usize,
 }
@@ -32,7 +35,7 @@ pub struct Room {
 impl Room {
     /// Manages a send buffer of this size in bytes; none: the kernel tunes it, and it is not changed.
     pub fn new(len: Option<usize>) -> Room {
-        Room { stuck_writes: 0, is_shut: false, len: len.unwrap_or(MOST) }
+        Room { stuck_writes: 0, is_limit: false, len: len.unwrap_or(MOST) }
     }
 
     /// Records whether the kernel has accepted data.
@@ -50,10 +53,11 @@ impl Room {
 
     #[cold]
     fn consider(&mut self, fd: BorrowedFd<'_>) {
-        let is_shut = sys::peer_window(fd).is_some_and(|window| window < SHUT);
-        let stays_shut = is_shut && self.is_shut && self.stuck_writes > EVERY;
-        self.is_shut = is_shut;
-        if stays_shut {
+        let sending = sys::sending(fd).ok();
+        let is_short = |len: Option<u32>| len.is_some_and(|len| len < PIECE);
+        let was_limit = self.is_limit && self.stuck_writes > EVERY;
+        self.is_limit = sending.is_some_and(|sending| is_short(sending.window) || is_short(sending.unsent));
+        if was_limit && self.is_limit {
             self.grow(fd);
         }
     }

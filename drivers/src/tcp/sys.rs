@@ -102,13 +102,27 @@ pub fn tcp_info(fd: BorrowedFd<'_>) -> io::Result<TcpInfo> {
     })
 }
 
-/// Bytes that may still be sent within the peer's receive window. None: the kernel does not report it
-/// (before Linux 5.4).
-pub fn peer_window(fd: BorrowedFd<'_>) -> Option<u32> {
-    let (info, len) = ask(fd).ok()?;
+/// What a connection can send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sending {
+    /// Bytes that may still be sent within the peer's receive window. None: the kernel does not report it
+    /// (before Linux 5.4).
+    pub window: Option<u32>,
+    /// Bytes in the send buffer that were not sent yet. None: not reported (before Linux 4.6).
+    pub unsent: Option<u32>,
+}
+
+/// Asks the kernel what a connection can send.
+pub fn sending(fd: BorrowedFd<'_>) -> io::Result<Sending> {
+    let (info, len) = ask(fd)?;
     let under_way = info.tcpi_unacked.saturating_mul(info.tcpi_snd_mss);
-    let is_told = len > mem::offset_of!(libc::tcp_info, tcpi_snd_wnd);
-    is_told.then(|| info.tcpi_snd_wnd.saturating_sub(under_way))
+    let is_told = |offset| len > offset;
+    let window = is_told(mem::offset_of!(libc::tcp_info, tcpi_snd_wnd));
+    let unsent = is_told(mem::offset_of!(libc::tcp_info, tcpi_notsent_bytes));
+    Ok(Sending {
+        window: window.then(|| info.tcpi_snd_wnd.saturating_sub(under_way)),
+        unsent: unsent.then_some(info.tcpi_notsent_bytes),
+    })
 }
 
 /// Binds a socket to an interface, so that it does not leave by another one that reaches the same subnet.

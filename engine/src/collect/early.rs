@@ -1,5 +1,5 @@
-//! How blocking sends of a program follow each other, and those that have ended before their receivers have
-//! answered ([`crate::protocol::early`]).
+//! How blocking sends of a program follow each other, and those that have ended before their receivers had
+//! them ([`crate::protocol::early`]).
 
 use crate::clock::Instant;
 

@@ -270,14 +270,13 @@ impl Engine {
             link.congestion.acknowledged(now, in_flight - link.tx.pending(), in_flight, &capacity);
         }
         if several && let Some(served) = news.served {
-            let (len, took) = (served.len, link.served(now, served));
+            let service = link.served(now, served);
             let rest = link.forecast.busy_ns(link.tx.pending());
-            self.rails[rail.index()].is_busy_until(from, now + Duration::from_ns(rest), took.is_some());
-            if took.is_some() {
+            let is_sure = service.sample.is_some() && !service.is_two_way;
+            self.rails[rail.index()].is_busy_until(from, now + Duration::from_ns(rest), is_sure);
+            if let Some((len, ns, is_alone)) = service.sample {
                 let usual_ns = link.forecast.profile().body().ns(len);
                 peer.drop_common_load(usual_ns);
-            }
-            if let Some((ns, is_alone)) = took {
                 if peer.learning.is_active {
                     self.timed_share(now, (from, rail), (len, ns), is_alone);
                 }

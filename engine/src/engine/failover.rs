@@ -2,7 +2,7 @@
 
 use crate::clock::Instant;
 use crate::packet::{RailId, RequestId};
-use crate::transfer::link::Arrivals;
+use crate::transfer::arrivals::Arrivals;
 use alloc::string::String;
 use alloc::vec::Vec;
 

@@ -123,6 +123,12 @@ impl Forecast {
         scaled(len, self.profile.body().last_ns_per_byte() * self.load)
     }
 
+    /// Returns the nanoseconds for which `len` bytes between others keep the rail busy if nothing else uses it.
+    #[inline]
+    pub(crate) fn quiet_ns(&self, len: u64) -> u64 {
+        scaled(len, self.profile.body().last_ns_per_byte())
+    }
+
     /// Returns the additional nanoseconds of a second packet compared with one packet for both.
     #[inline]
     pub fn packet_ns(&self) -> u64 {
@@ -160,7 +166,7 @@ impl Forecast {
         let (body, eager) = (self.profile.body(), self.profile.eager());
         let expected_ns = match idle {
             true => body.ns(len).saturating_add(eager.start_ns()),
-            false => scaled(len, body.last_ns_per_byte()),
+            false => self.quiet_ns(len),
         };
         if self.is_known && (!idle || self.is_measured()) {
             let correction = self.correction.get_or_insert_default();

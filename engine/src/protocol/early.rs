@@ -1,4 +1,4 @@
-//! Blocking sends that end before their receiver answers (P5 section 5.1).
+//! Blocking sends that end before their receiver has them (P5 section 5.1).
 //!
 //! A program that sends to several receivers one after the other waits for the answer of each, and all waits
 //! add up. So the data of such a send may be copied to memory of the engine's own, as that of a cancelled one
@@ -14,9 +14,13 @@
 //! Otherwise the call waits as long as this estimate and a copy take, and copies then: the total is at most
 //! twice that of the better choice.
 //!
+//! Once the rails have sent all of it, a send only waits until its receiver has it, as its data may have to be
+//! sent again if a rail dies. The rails, or the kernel, may still need long for that. The same rule decides,
+//! with the time until the message is predicted to arrive.
+//!
 //! The copies have at most [`Config::early`](crate::Config::early) bytes. Only sends that ask their receiver
-//! (rendezvous) end early: a synchronous send waits, one that the receiver reads from this process's memory
-//! stays where it is, and one that is pushed needs no answer.
+//! (rendezvous) or that it has invited end early: a synchronous send waits for its receiver's answer, one that
+//! the receiver reads from this process's memory stays where it is, and one that is pushed needs no answer.
 
 use crate::clock::{Duration, Instant};
 use crate::engine::{Engine, Inspect, Setup};
@@ -25,58 +29,84 @@ use crate::protocol::Request;
 use crate::protocol::rendezvous::{Kept, LargeSend, SendState};
 use crate::transfer::link::Link;
 
+/// When a blocking send may end before its receiver has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EarlyEnd {
+    /// It does not: the call waits for its end.
+    Never,
+    /// After this time, with a copy of its data ([`Engine::end_early`]).
+    After(Duration),
+    /// Perhaps once all of it has left ([`Inspect::has_left`]); ask again then.
+    OnceItLeft,
+}
+
 impl LargeSend {
     /// Whether nothing of it has been asked for or has left but its request to send.
     fn is_unanswered(&self) -> bool {
         matches!(self.state, SendState::Held | SendState::Asked)
-            && matches!(self.kept, Kept::No)
             && !self.hints.synchronous
             && !self.has_blocks_in_window()
             && self.at_rails == 0
     }
+
+    /// Whether the rails have sent all of it, and its receiver has not said yet that it is there.
+    fn has_left(&self) -> bool {
+        matches!(self.state, SendState::Granted { grant, ahead } if self.sent >= grant.len.max(ahead))
+            && self.wants_fin
+            && self.at_rails == 0
+    }
+
+    /// Whether its data may be copied, and its call may end.
+    fn may_end_early(&self) -> bool {
+        matches!(self.kept, Kept::No) && (self.is_unanswered() || self.has_left())
+    }
 }
 
 impl Engine {
-    /// Returns how long a blocking call waits for this send before [`Engine::end_early`]; `None`: until the
-    /// send ends.
+    /// Returns when a blocking call for this send may end it with [`Engine::end_early`].
     #[cold]
-    pub fn early_end_after(&mut self, request: RequestId, now: Instant) -> Option<Duration> {
+    pub fn early_end(&mut self, request: RequestId, now: Instant) -> EarlyEnd {
         let Engine { requests, peers, early, config, .. } = self;
-        let Some(Request::Large(send)) = requests.get(request.0) else { return None };
+        let Some(Request::Large(send)) = requests.get(request.0) else { return EarlyEnd::Never };
         let len = send.data.len();
-        if early.bytes + len > config.early || !send.is_unanswered() {
-            return None;
+        if early.bytes + len > config.early || !matches!(send.kept, Kept::No) {
+            return EarlyEnd::Never;
         }
-        let peer = peers.get(send.envelope.peer)?;
-        let handshake = |link: &Link| link.forecast.profile().handshake_ns();
-        let handshake_ns = peer.used().map(|(_, link)| handshake(link)).min()?;
+        let Some(peer) = peers.get(send.envelope.peer) else { return EarlyEnd::Never };
         // Half of both copies: the receiver places the data directly.
         let copy_ns = peer.copies_ns(len) / 2;
-        let is_row = early.begins(now, handshake_ns);
-        let late_ns = peer.lateness.wait_ns(false);
-        let asks = matches!(send.state, SendState::Asked);
-        let wait_ns = late_ns + if is_row && asks { handshake_ns } else { 0 };
-        let after_ns = if copy_ns < wait_ns { 0 } else { handshake_ns + late_ns + copy_ns };
-        Some(Duration::from_ns(after_ns))
+        let after = |wait_ns, most_ns| if copy_ns < wait_ns { 0 } else { most_ns + copy_ns };
+        let after_ns = if send.has_left() {
+            let wait_ns = send.timing.due.since(now).as_ns();
+            after(wait_ns, wait_ns)
+        } else if send.is_unanswered() {
+            let handshake = |link: &Link| link.forecast.profile().handshake_ns();
+            let Some(handshake_ns) = peer.used().map(|(_, link)| handshake(link)).min() else {
+                return EarlyEnd::Never;
+            };
+            let is_row = early.begins(now, handshake_ns);
+            let late_ns = peer.lateness.wait_ns(false);
+            let asks = matches!(send.state, SendState::Asked);
+            after(late_ns + if is_row && asks { handshake_ns } else { 0 }, handshake_ns + late_ns)
+        } else {
+            let may_leave = send.wants_fin && send.grant().is_some();
+            return if may_leave { EarlyEnd::OnceItLeft } else { EarlyEnd::Never };
+        };
+        EarlyEnd::After(Duration::from_ns(after_ns))
     }
 
-    /// Ends a send whose receiver has not answered, after copying its data; false: it goes on as it is.
+    /// Ends a send before its receiver has it, after copying its data; false: it goes on as it is, since its
+    /// memory is in use.
     #[cold]
     pub fn end_early(&mut self, request: RequestId) -> bool {
         let Some(Request::Large(send)) = self.requests.get_mut(request.0) else { return false };
         let len = send.data.len();
         // Other threads may have used the room since.
-        if !send.is_unanswered() || self.early.bytes + len > self.config.early {
+        if !send.may_end_early() || self.early.bytes + len > self.config.early {
             return false;
         }
-        send.kept = Kept::Wanted;
-        self.consider_keeping(request);
-        if let Some(Request::Large(send)) = self.requests.get_mut(request.0)
-            && let Kept::Here { is_early, .. } = &mut send.kept
-        {
-            *is_early = true;
-            self.early.bytes += len;
-        }
+        self.early.bytes += len;
+        self.keep_copy(request, true);
         true
     }
 
@@ -88,6 +118,12 @@ impl Engine {
 }
 
 impl Inspect<'_> {
+    /// Whether the rails have sent all of this send, and its receiver has not said yet that it is there.
+    #[cold]
+    pub fn has_left(self, request: RequestId) -> bool {
+        matches!(self.0.requests.get(request.0), Some(Request::Large(send)) if send.has_left())
+    }
+
     /// Returns the bytes of sends that have ended early and are not yet with their receivers.
     pub fn early_bytes(self) -> u64 {
         self.0.early.bytes

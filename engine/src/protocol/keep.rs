@@ -1,4 +1,4 @@
-//! Copies of sends whose program needs their memory: a blocking one whose receiver is late
+//! Copies of sends whose program needs their memory: a blocking one whose receiver has it late
 //! ([`crate::protocol::early`]), or one that the program has cancelled. A cancelled one ends without a
 //! receive that matches it (MPI 5.0, 3.8.4), and its message arrives all the same when there is one.
 //!
@@ -37,21 +37,23 @@ impl Engine {
 
     /// Copies the data of a send that shall end, if nobody else uses it.
     pub(crate) fn consider_keeping(&mut self, request: RequestId) {
+        let Some(Request::Large(send)) = self.requests.get(request.0) else { return };
+        let is_unasked = matches!(send.state, SendState::Held | SendState::Asked | SendState::Ahead { .. });
+        let is_free = !send.has_blocks_in_window() && send.at_rails == 0;
+        if is_unasked && is_free && matches!(send.kept, Kept::Wanted) {
+            self.keep_copy(request, false);
+        }
+    }
+
+    /// Copies the data of a send that no rail holds, and ends its request for the application.
+    pub(crate) fn keep_copy(&mut self, request: RequestId, is_early: bool) {
         let Engine { requests, spare, ended, untold, .. } = self;
         let Some(Request::Large(send)) = requests.get_mut(request.0) else { return };
-        let is_unasked = matches!(send.state, SendState::Held | SendState::Asked | SendState::Ahead { .. });
-        if !is_unasked
-            || send.has_blocks_in_window()
-            || send.at_rails > 0
-            || !matches!(send.kept, Kept::Wanted)
-        {
-            return;
-        }
         let buffer = spare.take(send.data.len() as usize);
         let own = buffer.segments();
         own.copy_from(&send.data);
         send.data = own;
-        send.kept = Kept::Here { buffer, is_told: false, is_early: false };
+        send.kept = Kept::Here { buffer, is_told: false, is_early };
         *untold += 1;
         ended.push(request);
     }

@@ -1,5 +1,6 @@
-//! The state of a link (one peer over one rail), and the sequence numbers that have arrived on it.
+//! The state of a link: one peer over one rail.
 
+use super::arrivals::Arrivals;
 use super::congestion::{Congestion, Scheme};
 use super::retention::{Cargo, News, Retention, Served};
 use super::rtt::Rtt;
@@ -10,16 +11,14 @@ use crate::packet::{Packet, RailId, RequestId};
 use crate::profile::forecast::Forecast;
 use crate::profile::learning::Learning;
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 /// On a reliable link, acknowledge after this many packets and chunks if no other traffic carries the
 /// acknowledgement.
 const LAZY_COUNT: u32 = 64;
-/// On a lossy link, acknowledge after this many packets and chunks, or after [`EAGER_DELAY`].
+/// On a lossy link, acknowledge after this many packets and chunks, or after a while.
 const EAGER_COUNT: u32 = 4;
-const EAGER_DELAY: Duration = Duration::from_us(50);
 /// Orders that a lossy link may have in flight; the receiver can record this many numbers beyond the first
 /// gap.
 pub(crate) const IN_FLIGHT_MAX: usize = 64;
@@ -27,12 +26,36 @@ pub(crate) const IN_FLIGHT_MAX: usize = 64;
 const OVERTAKEN_MIN: usize = 3;
 /// Transfers of fewer bytes are no sample of a rail's bandwidth: their time is mostly latency and clock
 /// error.
-const SERVICE_MIN: u64 = 48 << 10;
+pub(super) const SERVICE_MIN: u64 = 48 << 10;
 /// Shorter orders are short messages or parts of them; the sender's pauses between them would be counted as
 /// time of the rail.
 const PIECE_MIN: u64 = 24 << 10;
-/// A number further ahead of the first gap than this is invalid.
-const FAR_MAX: u32 = 1 << 20;
+/// Longest time that is one sample of a link that carries data in both directions.
+const POOLED_NS: u64 = 20_000_000;
+/// The peer's data explain a time if they take all but this part of it: a rail that others slow down by a
+/// third, in both directions, is still seen.
+const EXPLAINED: u64 = 4;
+
+/// What newly acknowledged data say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Service {
+    /// The peer sends large data, too.
+    pub(crate) is_two_way: bool,
+    /// If there was enough data for a bandwidth sample: its length, how many nanoseconds it took, and
+    /// whether the link was idle before.
+    pub(crate) sample: Option<(u64, u64, bool)>,
+}
+
+/// Acknowledged data that are no sample yet.
+#[derive(Debug, Default)]
+struct Pool {
+    len: u64,
+    count: u64,
+    /// Bytes that the peer has sent meanwhile.
+    peers: u64,
+    /// The link was idle before.
+    idle: bool,
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
@@ -71,6 +94,8 @@ pub(crate) struct Link {
     pub(crate) silence: Silence,
     /// When an acknowledgement last reported new data.
     served_at: Instant,
+    /// What was acknowledged since then and is no sample yet.
+    pool: Pool,
     /// No retransmission on a lossy link is due before this time, unless something happens on the link.
     quiet_until: Instant,
     /// Bytes in flight on a lossy link that the peer can buffer.
@@ -120,6 +145,7 @@ impl Link {
             aggregate_max: usize::MAX,
             silence: Silence::default(),
             served_at: Instant::default(),
+            pool: Pool::default(),
             quiet_until: Instant::default(),
             buffers: u64::MAX,
             notices: 0,
@@ -246,20 +272,34 @@ impl Link {
     }
 
     /// Corrects the forecast by newly acknowledged data. A link carries data in order, so the rail was free
-    /// for this data when it was sent, or when the data before it had arrived, whichever was later. If
-    /// there was enough data for a bandwidth sample, returns how many nanoseconds it took and whether the
-    /// link was idle before.
+    /// for this data when it was sent, or when the data before it had arrived, whichever was later.
+    ///
+    /// If the peer sends large data on this link, too, acknowledgements say little: they travel behind those data,
+    /// and the peer reads while it writes. Then all that is in flight is one sample, and none if the peer's
+    /// data explain the time.
     #[inline]
-    pub(crate) fn served(&mut self, now: Instant, served: Served) -> Option<(u64, bool)> {
-        let Served { len, count, first } = served;
-        let (idle, free_at) = (first >= self.served_at, first.max(self.served_at));
+    pub(crate) fn served(&mut self, now: Instant, served: Served) -> Service {
+        let idle = served.first >= self.served_at && self.pool.len == 0;
+        if idle {
+            self.pool = Pool { idle, ..Pool::default() };
+            self.served_at = served.first;
+        }
+        self.pool.len += served.len;
+        self.pool.count += served.count;
+        self.pool.peers += core::mem::take(&mut self.rx.in_between);
+        let ns = now.since(self.served_at).as_ns();
+        let is_two_way = self.pool.peers >= SERVICE_MIN;
+        if is_two_way && self.tx.pending() > 0 && ns < POOLED_NS {
+            return Service { is_two_way, sample: None };
+        }
+        let Pool { len, count, peers, idle } = core::mem::take(&mut self.pool);
         self.served_at = now;
-        let tells = len >= SERVICE_MIN && len / count >= PIECE_MIN && !self.lossy;
-        let ns = now.since(free_at).as_ns();
+        let is_explained = self.forecast.quiet_ns(peers) > ns - ns / EXPLAINED;
+        let tells = len >= SERVICE_MIN && len / count >= PIECE_MIN && !self.lossy && !is_explained;
         if tells {
             self.forecast.observe(now, len, ns, idle);
         }
-        tells.then_some((ns, idle))
+        Service { is_two_way, sample: tells.then_some((len, ns, idle)) }
     }
 
     /// Returns when a lossy link has to send an acknowledgement or a retransmission.
@@ -339,6 +379,7 @@ impl Link {
     pub(crate) fn hold(&mut self, now: Instant, cargo: Cargo, len: u64, in_place: Vec<RequestId>) {
         if self.tx.len() == 0 {
             self.silence.restart(now);
+            self.rx.in_between = 0;
         }
         self.tx.push(now, cargo, len, in_place);
     }
@@ -350,123 +391,74 @@ impl Link {
     }
 }
 
-/// Records which numbers of the peer's packets and chunks have arrived.
-#[derive(Debug, Default)]
-pub(crate) struct Arrivals {
-    below: u32,
-    beyond: u64,
-    /// Numbers further ahead; only replays of a dead link arrive that far out of order.
-    far: BTreeSet<u32>,
-    /// Packets and chunks that arrived since the last acknowledgement was sent.
-    unacknowledged: u32,
-    /// Something arrived twice or out of order: acknowledge at once.
-    immediate: bool,
-    /// The peer should learn at once when this arrived, as a bandwidth sample.
-    pub(crate) wanted: bool,
-    /// Bytes that arrived since the last acknowledgement was sent; counted only for messages split over
-    /// several rails.
-    bytes: u64,
-    since: Instant,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Arrivals {
-    /// Records a number; returns false if it arrived before or is impossibly far ahead.
-    #[inline]
-    pub(crate) fn accept(&mut self, now: Instant, number: u32) -> bool {
-        if self.unacknowledged == 0 {
-            self.since = now;
-        }
-        self.unacknowledged += 1;
-        if number == self.below && self.beyond == 0 && self.far.is_empty() {
-            self.below = self.below.wrapping_add(1);
-            return true;
-        }
-        self.accept_out_of_order(number)
+    const LEN: u64 = 1_000_000;
+    const NS: u64 = 1_000_000;
+
+    /// A link of 1 GB/s.
+    fn link() -> Link {
+        let forecast = Forecast::nominal(1_000, 1_000_000_000, 0);
+        Link::new(RailId(0), false, forecast, Scheme::default())
     }
 
-    /// Records a number while others are missing.
-    #[inline(never)]
-    fn accept_out_of_order(&mut self, number: u32) -> bool {
-        match number.wrapping_sub(self.below) {
-            0 => {
-                self.advance();
-                true
-            }
-            ahead => {
-                self.immediate = true;
-                self.accept_ahead(number, ahead)
-            }
-        }
+    /// Data in flight, half of which is acknowledged at this time, and the other half at another one.
+    fn halves(link: &mut Link, at: Instant, first: Instant) -> [Service; 2] {
+        link.hold(first, Cargo::Packet(None), LEN, Vec::new());
+        let half = link.served(at, Served { len: LEN / 2, count: 4, first });
+        link.tx.acknowledge(1, 0, &mut |_| {});
+        [half, link.served(at, Served { len: LEN / 2, count: 4, first })]
     }
 
-    /// Records `len` bytes of a message that is split over several rails. The sender derives the next split
-    /// from the time that they took, so enough of them for a sample are acknowledged at once.
-    #[inline]
-    pub(crate) fn note(&mut self, len: u64) {
-        self.bytes += len;
-        self.wanted |= self.bytes >= SERVICE_MIN;
+    fn at(us: u64) -> Instant {
+        Instant::from_ns(us * 1_000)
     }
 
-    /// Whether the number is so far ahead that no sender can have reached it.
-    pub(crate) fn is_impossible(&self, number: u32) -> bool {
-        let ahead = number.wrapping_sub(self.below);
-        (FAR_MAX..1 << 31).contains(&ahead)
+    fn one_way(len: u64, us: u64, idle: bool) -> Service {
+        Service { is_two_way: false, sample: Some((len, us * 1_000, idle)) }
     }
 
-    fn accept_ahead(&mut self, number: u32, ahead: u32) -> bool {
-        if ahead >= FAR_MAX {
-            return false;
-        }
-        if ahead > 64 {
-            return self.far.insert(number);
-        }
-        let bit = 1 << (ahead - 1);
-        let new = self.beyond & bit == 0;
-        self.beyond |= bit;
-        new
+    #[test]
+    fn data_one_way_are_samples_as_they_are_acknowledged() {
+        let mut link = link();
+        let [first, second] = halves(&mut link, at(700), at(100));
+        assert_eq!(first, one_way(LEN / 2, 600, true));
+        assert_eq!(second, one_way(LEN / 2, 0, false));
     }
 
-    /// Records that `below` has arrived, and moves past all numbers after it that arrived earlier.
-    fn advance(&mut self) {
-        loop {
-            self.below = self.below.wrapping_add(1);
-            let seen = self.beyond & 1 != 0;
-            self.beyond >>= 1;
-            if !self.far.is_empty() && self.far.remove(&self.below.wrapping_add(64)) {
-                self.beyond |= 1 << 63;
-            }
-            if !seen {
-                return;
-            }
-        }
+    #[test]
+    fn acknowledgements_behind_the_peers_data_are_no_samples() {
+        let mut link = link();
+        link.hold(at(100), Cargo::Packet(None), LEN, Vec::new());
+        link.rx.note(2 * LEN);
+        let none = Service { is_two_way: true, sample: None };
+        assert_eq!(
+            link.served(at(2_200), Served { len: LEN / 2, count: 4, first: at(100) }),
+            none,
+            "not all"
+        );
+        link.tx.acknowledge(1, 0, &mut |_| {});
+        assert_eq!(link.served(at(2_200), Served { len: LEN / 2, count: 4, first: at(100) }), none);
+        // What has come before this side sends does not count.
+        link.rx.note(LEN);
+        link.tx.sent(0, None, false);
+        let [first, _] = halves(&mut link, at(4_000), at(3_000));
+        assert_eq!(first, one_way(LEN / 2, 1_000, true));
     }
 
-    /// Returns the first number that has not arrived.
-    #[inline]
-    pub(crate) fn below(&self) -> u32 {
-        self.below
-    }
-
-    /// Returns the numbers that have arrived beyond the first gap, as bits.
-    #[inline]
-    pub(crate) fn beyond(&self) -> u64 {
-        self.beyond
-    }
-
-    /// Resets the counts after an acknowledgement was sent.
-    #[inline]
-    pub(crate) fn acknowledged(&mut self) {
-        self.unacknowledged = 0;
-        self.immediate = false;
-        self.wanted = false;
-        self.bytes = 0;
-    }
-
-    fn due_at(&self, count: u32) -> Option<Instant> {
-        match self.unacknowledged {
-            0 => None,
-            n if n >= count || self.immediate => Some(self.since),
-            _ => Some(self.since + EAGER_DELAY),
-        }
+    #[test]
+    fn a_slow_rail_is_seen_in_both_directions() {
+        let mut link = link();
+        link.hold(at(100), Cargo::Packet(None), LEN, Vec::new());
+        link.rx.note(LEN);
+        link.tx.acknowledge(1, 0, &mut |_| {});
+        let all = link.served(at(2_100), Served { len: LEN, count: 8, first: at(100) });
+        assert_eq!(
+            all,
+            Service { is_two_way: true, sample: Some((LEN, 2 * NS, true)) },
+            "both take twice as long"
+        );
     }
 }

@@ -5,6 +5,7 @@
 //! layer never looks into a request or a window.
 
 pub mod access;
+pub(crate) mod arrivals;
 pub mod congestion;
 pub(crate) mod credit;
 pub mod driver;

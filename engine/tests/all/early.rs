@@ -1,8 +1,9 @@
 //! Blocking sends that end before their receivers answer: a copy of the data goes on.
 
+use crate::net::memory::BufferId;
 use crate::net::{Net, exact, from, limits, pattern};
 use crate::thresholds::profile;
-use nmad_engine::{Config, Duration, Error, Hints, Instant, PeerId, RailId, RequestId};
+use nmad_engine::{Config, Duration, EarlyEnd, Error, Hints, Instant, PeerId, RailId, RequestId};
 
 /// Above the eager limit; copying it takes less time than a handshake.
 const LEN: usize = 3_000;
@@ -23,8 +24,15 @@ fn net(early: u64) -> Net {
 fn begins(net: &mut Net, to: u32, data: &[u8]) -> (RequestId, Option<Duration>) {
     let sent = net.send(0, to, 0, 5, data);
     net.turn(0, true);
-    let now = Instant::from_ns(net.now);
-    (sent, net.hosts[0].engine.early_end_after(sent, now))
+    (sent, patience(net, sent))
+}
+
+/// How long a blocking send waits from now on; `None`: it does not end early as it is now.
+fn patience(net: &mut Net, sent: RequestId) -> Option<Duration> {
+    match net.hosts[0].engine.early_end(sent, Instant::from_ns(net.now)) {
+        EarlyEnd::After(patience) => Some(patience),
+        EarlyEnd::Never | EarlyEnd::OnceItLeft => None,
+    }
 }
 
 /// Ends a send early.
@@ -111,14 +119,13 @@ fn synchronous_and_answered_sends_wait() {
     let hints = Hints { synchronous: true, ..Hints::default() };
     let sent = net.send_with(0, 1, 0, 5, &pattern(LEN, 1), hints);
     net.turn(0, true);
-    let now = Instant::from_ns(net.now);
-    assert_eq!(net.hosts[0].engine.early_end_after(sent, now), None);
+    assert_eq!(patience(&mut net, sent), None);
     assert!(!net.hosts[0].engine.end_early(sent));
     let (sent, wait) = begins(&mut net, 2, &pattern(LEN, 2));
     assert!(wait.is_some());
     let received = net.recv(2, from(0), 0, exact(5), LEN);
     net.settle();
-    assert!(!net.hosts[0].engine.end_early(sent), "it has left");
+    assert!(!net.hosts[0].engine.end_early(sent), "it has ended");
     assert!(net.got(2, received, &pattern(LEN, 2)));
     assert_eq!(copied(&net), 0);
 }
@@ -135,4 +142,59 @@ fn a_copy_is_dropped_with_its_receiver() {
     let later = net.send(0, 1, 0, 5, &[1]);
     net.settle();
     assert_eq!(net.result(0, later), Some(Err(Error::PeerLost(PeerId(1)))));
+}
+
+/// A send whose receiver has answered and reads nothing: with two rails, it waits until its message is there.
+fn left(early: u64) -> (Net, RequestId, (RequestId, BufferId)) {
+    let config = Config { eager_max: Some(1_000), early, ..Config::default() };
+    let mut net = Net::pair(2, config);
+    for rail in 0..2 {
+        net.hosts[0].engine.setup().set_profile(RailId(rail), None, profile());
+    }
+    net.send(0, 1, 0, 0, &[]);
+    net.settle();
+    let received = net.recv(1, from(0), 0, exact(5), LEN);
+    let sent = net.send(0, 1, 0, 5, &pattern(LEN, 7));
+    let mut turns = 0;
+    while !net.hosts[0].engine.inspect().has_left(sent) {
+        // The receiver answers, and does not look again.
+        if turns < 8 && net.hosts[0].engine.early_end(sent, Instant::from_ns(net.now)) != EarlyEnd::OnceItLeft
+        {
+            net.turn(1, true);
+        }
+        net.turn(0, true);
+        net.now += 10_000;
+        turns += 1;
+        assert!(turns < 100, "it never left: {}", net.views());
+    }
+    (net, sent, received)
+}
+
+#[test]
+fn it_ends_with_a_copy_once_it_has_left() {
+    let (mut net, sent, received) = left(MANY);
+    assert!(patience(&mut net, sent).is_some());
+    end(&mut net, sent);
+    assert_eq!(copied(&net), LEN as u64);
+    net.settle();
+    assert!(net.got(1, received, &pattern(LEN, 7)));
+    assert_eq!((copied(&net), net.pending()), (0, 0));
+    let (mut none, sent, received) = left(0);
+    assert_eq!(patience(&mut none, sent), None, "copies are forbidden");
+    assert!(!none.hosts[0].engine.end_early(sent));
+    none.settle();
+    assert!(none.got(1, received, &pattern(LEN, 7)));
+}
+
+#[test]
+fn a_copy_is_sent_again_when_a_rail_dies() {
+    for rail in 0..2 {
+        let (mut net, sent, received) = left(MANY);
+        end(&mut net, sent);
+        // The program writes other data there.
+        net.kill(rail, 0, 1);
+        net.settle();
+        assert!(net.got(1, received, &pattern(LEN, 7)), "rail {rail}: {}", net.views());
+        assert_eq!((copied(&net), net.pending()), (0, 0));
+    }
 }

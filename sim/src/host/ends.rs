@@ -58,8 +58,8 @@ impl Host {
         let index = oracle.ended(self.id, at, completion, &*network)?;
         drop(network);
         self.consumed(oracle, index);
-        if self.patient.iter().any(|&(request, _)| request == completion.request) {
-            self.patient.retain(|&(request, _)| request != completion.request);
+        if self.patient.iter().any(|patient| patient.request == completion.request) {
+            self.patient.retain(|patient| patient.request != completion.request);
             self.engine.ended_blocking(Instant::from_ns(at));
         }
         if let Some(op) = op {

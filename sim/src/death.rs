@@ -82,6 +82,11 @@ impl Death {
         Death::draw((host, *before, *before + runs_on), hosts, rng)
     }
 
+    /// The host is dead when it is declared so: one that runs on writes to files that others own by now.
+    pub(crate) fn end_at_once(&mut self) {
+        self.ends_at = self.at;
+    }
+
     /// Declares this death: ends the host, now or later, and enters the reports. `number` is its index in
     /// `Scenario::dying`.
     pub(crate) fn declare(&self, now: u64, number: usize, network: &mut Network) {

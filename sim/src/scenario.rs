@@ -183,6 +183,9 @@ impl Scenario {
             scenario.strikes.retain(|strike| matches!(strike.what, Broken::Starves(..)));
         }
         scenario.dying = options.deaths.draw(seed, scenario.hosts());
+        if options.files {
+            scenario.dying.iter_mut().for_each(Death::end_at_once);
+        }
         scenario
     }
 

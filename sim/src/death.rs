@@ -82,9 +82,16 @@ impl Death {
         Death::draw((host, *before, *before + runs_on), hosts, rng)
     }
 
-    /// The host is dead when it is declared so: one that runs on writes to files that others own by now.
-    pub(crate) fn end_at_once(&mut self) {
-        self.ends_at = self.at;
+    /// Deaths amid accesses to files, which take more or less time. Each host is dead when it is declared so: one
+    /// that ran on would write to files that others own by then.
+    pub(crate) fn suit_files(deaths: &mut [Death], rng: &mut Rng) {
+        let span = 50_000 << rng.below(8);
+        let later = span + rng.below(span);
+        for death in deaths {
+            death.at += later;
+            death.ends_at = death.at;
+            death.reported_at.iter_mut().for_each(|at| *at += later);
+        }
     }
 
     /// Declares this death: ends the host, now or later, and enters the reports. `number` is its index in

@@ -183,8 +183,8 @@ impl Scenario {
             scenario.strikes.retain(|strike| matches!(strike.what, Broken::Starves(..)));
         }
         scenario.dying = options.deaths.draw(seed, scenario.hosts());
-        if options.files {
-            scenario.dying.iter_mut().for_each(Death::end_at_once);
+        if options.files && options.deaths == Deaths::Drawn {
+            Death::suit_files(&mut scenario.dying, &mut Rng::of(seed, 15));
         }
         scenario
     }

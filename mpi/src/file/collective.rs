@@ -122,7 +122,7 @@ async fn steps(
     Parties { order, base, wants, ends, words, wire }: Parties,
 ) -> Result<Status> {
     let asked = if ordered { in_order(&file, asked, (&order, &base)).await? } else { asked };
-    let transfer = asked.and_then(|(asked, offset)| asked.at(&file, offset.unwrap_or(0)));
+    let transfer = asked.and_then(|(asked, offset)| asked.at(&file, &file.view(), offset.unwrap_or(0)));
     let want = Want::of(&file, kind, transfer.as_ref().ok());
     let begun = file.begun();
     let all = decode(&wants.gather(encode(&want.numbers())).await?);

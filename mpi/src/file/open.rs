@@ -156,6 +156,8 @@ fn assemble(on: Named, (end, disk): (u64, Disk), amode: Amode, hints: Hints) -> 
         writes: amode.writes(),
     };
     let layout = Layout::new(&hints, system.block, &nodes, &reason);
+    let mode = layout::Mode::default();
+    mode.set(&layout);
     let waiting = layout::waiting(&disk, &hints);
     let word = word.filter(|_| nodes.len() > 1 && reason.is_coherent);
     let file = Arc::new(File {
@@ -168,6 +170,8 @@ fn assemble(on: Named, (end, disk): (u64, Disk), amode: Amode, hints: Hints) -> 
         layout: Mutex::new(Arc::new(layout)),
         disk,
         near: Mutex::new(Near::new(waiting)),
+        keeps: AtomicBool::new(false),
+        mode,
         is_twice: AtomicBool::new(false),
         word,
         owners: Owners::default(),

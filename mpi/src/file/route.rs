@@ -51,6 +51,8 @@ impl File {
     ) -> std::result::Result<u64, Fault> {
         match kind {
             Kind::Write => self.disk.write(pieces, memory).map(|()| pieces.len()),
+            // One piece has no gap.
+            Kind::Read if pieces.count() == 1 => self.disk.read(pieces, memory, 0),
             Kind::Read => self.disk.read(pieces, memory, lock(&self.hints).gap()),
         }
     }

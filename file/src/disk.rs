@@ -336,8 +336,8 @@ impl Disk {
 }
 
 impl Place {
-    /// The file was read up to `end` for these pieces, those before the place included. Pieces behind them may
-    /// lie before it in the file.
+    /// The file was read up to `end` for these pieces, those before the place included. Pieces behind them
+    /// may lie before it in the file.
     fn go_on(&mut self, pieces: &[Piece], end: u64) {
         for &piece in &pieces[self.index..] {
             let until = end.clamp(piece.offset + self.inside, piece.end());
@@ -359,7 +359,8 @@ struct Batch {
 }
 
 impl Batch {
-    /// From `inside` the first piece on, with gaps of up to `gap` bytes: at most so many bytes, of so many pieces.
+    /// From `inside` the first piece on, with gaps of up to `gap` bytes: at most so many bytes, of so many
+    /// pieces.
     fn new(pieces: &[Piece], inside: u64, (gap, bytes, count): (u64, u64, usize)) -> Batch {
         let mut batch = Batch { runs: Vec::new(), gaps: 0 };
         let (mut left, mut end) = (bytes, pieces[0].offset + inside);

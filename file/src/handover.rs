@@ -87,8 +87,8 @@ pub async fn forget<T: Together>(file: &T) -> Result<(), T::Error> {
 /// The file system refuses data that were written before, or a process is gone.
 pub async fn change<T: Together>(file: &T, lay_out: impl FnOnce()) -> Result<(), T::Error> {
     let handed = hand_over(file).await;
-    // If a process is gone, the others stay where they are: those that do not know it yet go on with the owners
-    // that they had, who may keep data.
+    // If a process is gone, the others stay where they are: those that do not know it yet go on with the
+    // owners that they had, who may keep data.
     file.meet(false).await?;
     lay_out();
     // No process accesses the file before all know the owners.

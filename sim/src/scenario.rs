@@ -182,10 +182,7 @@ impl Scenario {
         if options.files && scenario.may_sever() {
             scenario.strikes.retain(|strike| matches!(strike.what, Broken::Starves(..)));
         }
-        scenario.dying = options.deaths.draw(seed, scenario.hosts());
-        if options.files && options.deaths == Deaths::Drawn {
-            Death::suit_files(&mut scenario.dying, &mut Rng::of(seed, 15));
-        }
+        scenario.dying = options.deaths.draw(seed, scenario.hosts(), options.files);
         scenario
     }
 

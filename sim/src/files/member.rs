@@ -4,6 +4,7 @@ use super::system::Client;
 use crate::canary::Canary;
 use crate::network::{Shared, lock as lock_network};
 use crate::rng::Rng;
+use crate::workload::contexts::{REQUESTS, accesses, meetings};
 use crate::workload::files::Stage;
 use nmad_engine::packet::PeerId;
 use nmad_engine::{Context, Error, Outcome, Segments, Source, Tag, TagMatch, To};
@@ -22,12 +23,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as Waking, Poll};
 
-/// The context of requests to owners.
-pub const REQUESTS: Context = Context((1 << 20) + 1);
-/// The context of the first file's messages; the others have the next ones.
-const FILES: u32 = (1 << 20) + 2;
-/// The context of what hosts tell each other in calls that all make, for the first file.
-const MEETINGS: u32 = FILES + 16;
 /// Begins the text of an error whose cause is that a host has died.
 pub(crate) const LOST: &str = "lost: ";
 /// Longest half of a system call, in nanoseconds.
@@ -67,12 +62,6 @@ impl Future for Ending {
     fn poll(self: Pin<&mut Self>, _: &mut Waking<'_>) -> Poll<Self::Output> {
         lock(&self.post).ended.remove(&self.number).map_or(Poll::Pending, |outcome| Poll::Ready(Ok(outcome)))
     }
-}
-
-/// The context of what hosts tell each other in calls that all make. It is closed when a host has died, so that
-/// such a call ends, as that of MAD-MPI does.
-pub(crate) fn meetings(file: usize) -> u32 {
-    MEETINGS + file as u32
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -267,7 +256,7 @@ async fn ended(ending: Ending) -> Result<(), String> {
 
 impl Owned for File {
     fn context(&self) -> Context {
-        Context(FILES + self.number as u32)
+        Context(accesses(self.number))
     }
 
     fn rank_of(&self, process: u32) -> Option<usize> {
@@ -301,7 +290,7 @@ impl Asking for File {
 
     fn send(&self, to: i32, channel: Channel, memory: Segments) -> Result<Ending, String> {
         let (context, tag) = match channel {
-            Channel::Requests => (REQUESTS, self.number as u64),
+            Channel::Requests => (Context(REQUESTS), self.number as u64),
             Channel::Tag(tag) => (self.context(), tag),
         };
         Ok(self.submit(What::Send((PeerId(to as u32), context, Tag(tag)), memory)))

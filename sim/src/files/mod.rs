@@ -9,9 +9,10 @@ use crate::canary::Canary;
 use crate::messages::{Inside, Requests};
 use crate::network::{Shared, lock as lock_network};
 use crate::rng::Rng;
+use crate::workload::contexts::REQUESTS;
 use crate::workload::files::{Access, Number, Script, Task, What};
-use member::{File, Here, Parts, Post, REQUESTS, lock};
-pub(crate) use member::{LOST, meetings};
+pub(crate) use member::LOST;
+use member::{File, Here, Parts, Post, lock};
 use nmad_engine::packet::RequestId;
 use nmad_engine::{Completion, Engine, Port};
 use nmad_file::Asking;
@@ -94,7 +95,7 @@ impl Files {
         canary: Option<Canary>,
     ) -> Files {
         let post: Arc<Mutex<Post>> = Arc::default();
-        let mut serving = Serving::new(REQUESTS);
+        let mut serving = Serving::new(nmad_engine::Context(REQUESTS));
         let stream = |file: usize, kind: u64| Rng::of(seed, 400 + 100 * kind + 10 * me as u64 + file as u64);
         let file = |(number, (server, word)): (usize, &(Arc<Mutex<Server>>, Arc<AtomicU64>))| {
             let pages = (!script.stage.is_coherent).then(|| stream(number, 0));

@@ -99,7 +99,7 @@ impl Author {
         }
         if let Some(script) = &self.plan.files {
             if self.has_reports {
-                self.plan.closed.extend((0..script.full.len()).map(crate::files::meetings));
+                self.plan.closed.extend((0..script.full.len()).map(super::contexts::meetings));
             }
             self.write_files(Author::some_messages);
             return self.plan;

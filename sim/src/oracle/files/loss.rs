@@ -1,7 +1,7 @@
-//! What hosts that die take with them: what they have written and nobody has synchronised since, and what others
-//! have written to regions that they owned. A call that all make ends with an error on hosts that have the
-//! report, and then orders nothing. All else is there, and a host that misses something was told that an owner
-//! is gone.
+//! What hosts that die take with them: what they have written and nobody has synchronised since, and what
+//! others have written to regions that they owned. A call that all make ends with an error on hosts that have
+//! the report, and then orders nothing. All else is there, and a host that misses something was told that an
+//! owner is gone.
 
 use super::{Book, Done, Objection, Together, What, Writer};
 use std::collections::BTreeSet;
@@ -34,8 +34,8 @@ impl Book {
     fn lost_owners(&self, done: &Done, at: u64) -> BTreeSet<usize> {
         let is_torn =
             self.together.values().any(|step| matches!(step.what, What::Atomic(_)) && step.is_torn());
-        // Hosts that have not changed the mode with the others have other owners, and two of them may write to
-        // one page of a file system that is not coherent.
+        // Hosts that have not changed the mode with the others have other owners, and two of them may write
+        // to one page of a file system that is not coherent.
         if is_torn && !self.stage.is_coherent {
             return self.died.keys().copied().collect();
         }

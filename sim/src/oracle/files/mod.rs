@@ -174,8 +174,8 @@ impl FileOracle {
         }
     }
 
-    /// A task has ended. The server of the file has refused so many writes up to now, and the host was told that
-    /// these owners are gone.
+    /// A task has ended. The server of the file has refused so many writes up to now, and the host was told
+    /// that these owners are gone.
     ///
     /// # Errors
     /// It must not end so.

@@ -41,7 +41,7 @@ pub fn prefer_owners<A: Asking>(
         return None;
     }
     let load = Load::of(pieces);
-    let (direct_ns, owners_ns) = (load.direct_ns(false), plan::asked_ns(load, request::DATA));
+    let (direct_ns, owners_ns) = (load.written_ns(), plan::asked_ns(load, request::DATA));
     let is_faster = FACTOR * owners_ns < direct_ns;
     let word = process.word().filter(|_| is_faster && !process.layout().by_owners && may())?;
     (!word.prefer_owners()).then_some((direct_ns, owners_ns))

@@ -297,44 +297,55 @@ fn told<A: Asking>(file: &A, answer: Answer) -> Result<u64, A::Error> {
     }
 }
 
-/// Asks another process.
+/// Asks another process. If a message cannot be submitted, those before it are waited for all the same: the
+/// request comes first, so that the owner receives or answers each of them.
 fn ask_there<A: Asking>(file: &Arc<A>, owner: i32, part: &Part) -> Result<Asked<A::Error>, A::Error> {
     let id = file.owners().next();
-    let is_read = part.kind == request::Kind::Read;
     let is_write = part.kind == request::Kind::Write;
-    let answer = Kept::new(vec![0; ANSWER]);
-    let answered = file.receive(owner, answer_tag(id), answer.segments())?;
-    let filled = if is_read { Some(file.receive(owner, read_tag(id), part.memory.clone())?) } else { None };
     let mut bytes = request::encode(id, part.kind, &part.pieces, part.of);
     let is_far = is_write && part.memory.len() > INLINE;
     if is_write && !is_far {
         part.memory.append_to(&mut bytes);
     }
-    let bytes = Kept::new(bytes);
-    let sent = file.send(owner, Channel::Requests, bytes.segments())?;
-    let far = match is_far {
-        true => Some(file.send(owner, Channel::Tag(written_tag(id)), part.memory.clone())?),
-        false => None,
-    };
+    let (bytes, answer) = (Kept::new(bytes), Kept::new(vec![0; ANSWER]));
+    let mut ends = vec![file.send(owner, Channel::Requests, bytes.segments())?];
+    let submitted = submit_rest(&**file, owner, id, (part, is_far, &answer), &mut ends);
     let file = file.clone();
     Ok(Box::pin(async move {
         // All messages have to end before their memory is used again, also if one has failed.
-        let mut ends = vec![sent.await];
-        for each in far.into_iter().chain(filled) {
-            ends.push(each.await);
+        let mut outcomes = Vec::with_capacity(ends.len());
+        for each in ends {
+            outcomes.push(each.await);
         }
-        let ended = answered.await;
-        let mut ends = ends.into_iter().collect::<Result<Vec<Outcome>, A::Error>>()?;
-        let ended = ended?;
+        submitted?;
+        let outcomes = outcomes.into_iter().collect::<Result<Vec<Outcome>, A::Error>>()?;
         bytes.release();
         let answer = answer.release();
-        ends.push(ended);
-        finish(&*file, owner, &ends)?;
-        let len = ended.map_or(0, |envelope| envelope.len as usize);
+        finish(&*file, owner, &outcomes)?;
+        // The answer is the last message.
+        let len = outcomes.last().and_then(|last| last.ok()).map_or(0, |envelope| envelope.len as usize);
         let answer = Answer::decode(&answer[..len.min(ANSWER)]);
         let answer = answer.ok_or_else(|| file.error(Failed::NoAnswer(owner)))?;
         Ok(told(&*file, answer)?)
     }))
+}
+
+/// Submits the messages that follow a request, the answer last, as far as that is possible.
+fn submit_rest<A: Asking>(
+    file: &A,
+    owner: i32,
+    id: u32,
+    (part, is_far, answer): (&Part, bool, &Kept),
+    ends: &mut Vec<A::Ending>,
+) -> Result<(), A::Error> {
+    if is_far {
+        ends.push(file.send(owner, Channel::Tag(written_tag(id)), part.memory.clone())?);
+    }
+    if part.kind == request::Kind::Read {
+        ends.push(file.receive(owner, read_tag(id), part.memory.clone())?);
+    }
+    ends.push(file.receive(owner, answer_tag(id), answer.segments())?);
+    Ok(())
 }
 
 /// Looks whether all messages of a request have ended well.
@@ -365,3 +376,6 @@ impl Future for Given {
         self.0.get().map_or(Poll::Pending, |answer| Poll::Ready(answer.clone()))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@ use nmad_engine::Segments;
 use rustix::fd::OwnedFd;
 use rustix::fs::{self, FallocateFlags, Mode, OFlags};
 use rustix::io::{self, Errno, retry_on_intr};
+use std::cell::Cell;
 use std::io::{IoSlice, IoSliceMut};
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,16 @@ const SLICES: usize = 1024;
 const CALL: u64 = 1 << 30;
 /// Bytes of gaps that one call reads.
 const GAPS: u64 = 1 << 20;
+/// Pieces of a read that are shorter on average are read together with their gaps and copied from there: a
+/// slice of a call takes longer than a copy of so many bytes.
+const SHORT: u64 = 2 << 10;
+/// Bytes that are read together then. They stay in the second cache of a core.
+const SWEEP: u64 = 128 << 10;
+
+thread_local! {
+    /// Memory for what is read together, which is kept: new memory would have to be cleared for each access.
+    static SWEPT: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 /// How a file is opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -252,27 +263,37 @@ impl Disk {
             return self.read_one(piece.offset, &mut bytes);
         }
         let mut place = Place { index: 0, inside: 0, done: 0 };
-        let mut dropped = Vec::new();
-        while place.index < pieces.count() {
-            let before = place.done;
-            if !self.read_some(pieces.list(), memory, gap, (&mut place, &mut dropped))?
-                && place.done == before
-            {
-                break;
+        let is_short = pieces.len() < SHORT * pieces.count() as u64;
+        let mut scratch = if is_short { SWEPT.take() } else { Vec::new() };
+        let ended = loop {
+            if place.index == pieces.count() {
+                break Ok(place.done);
             }
+            let before = place.done;
+            let data = (pieces.list(), memory, gap);
+            let read = match is_short {
+                true => self.sweep(data, (&mut place, &mut scratch)),
+                false => self.read_some(data, (&mut place, &mut scratch)),
+            };
+            match read {
+                Ok(false) if place.done == before => break Ok(place.done),
+                Ok(_) => {}
+                Err(fault) => break Err(fault),
+            }
+        };
+        if is_short {
+            SWEPT.set(scratch);
         }
-        Ok(place.done)
+        ended
     }
 
     /// Reads on with one call; false: the file ends here.
     fn read_some(
         &self,
-        pieces: &[Piece],
-        memory: &Segments,
-        gap: u64,
+        (pieces, memory, gap): (&[Piece], &Segments, u64),
         (place, dropped): (&mut Place, &mut Vec<u8>),
     ) -> Result<bool, Fault> {
-        let batch = Batch::new(&pieces[place.index..], place.inside, gap);
+        let batch = Batch::new(&pieces[place.index..], place.inside, (gap, CALL, SLICES / 2));
         dropped.resize(batch.gaps.max(dropped.len() as u64) as usize, 0);
         let offset = pieces[place.index].offset + place.inside;
         let mut slices = batch.slices(memory, place.done, dropped);
@@ -281,18 +302,52 @@ impl Disk {
             all => io::preadv(&self.descriptor, all, offset),
         });
         let len = read.map_err(|errno| self.fault(errno, "read"))? as u64;
-        let (end, behind) = (offset + len, place.index + batch.runs.len());
-        // Pieces behind the batch may lie before it in the file.
-        for &piece in &pieces[place.index..behind] {
-            let until = end.clamp(piece.offset + place.inside, piece.end());
-            place.done += until - piece.offset - place.inside;
-            place.inside = until - piece.offset;
+        place.go_on(&pieces[..place.index + batch.runs.len()], offset + len);
+        Ok(len > 0)
+    }
+
+    /// The same, of pieces and their gaps into memory from which the pieces are copied.
+    fn sweep(
+        &self,
+        (pieces, memory, gap): (&[Piece], &Segments, u64),
+        (place, swept): (&mut Place, &mut Vec<u8>),
+    ) -> Result<bool, Fault> {
+        let batch = Batch::new(&pieces[place.index..], place.inside, (gap, SWEEP, usize::MAX));
+        let wanted: u64 = batch.runs.iter().map(|(before, len)| before + len).sum();
+        swept.resize(swept.len().max(wanted as usize), 0);
+        let offset = pieces[place.index].offset + place.inside;
+        let read = retry_on_intr(|| io::pread(&self.descriptor, &mut swept[..wanted as usize], offset));
+        let len = read.map_err(|errno| self.fault(errno, "read"))?;
+        let mut whole = whole(memory);
+        let (mut from, mut into) = (0, place.done as usize);
+        for &(before, most) in &batch.runs {
+            from += before as usize;
+            let Some(there) = swept[..len].get(from..).filter(|rest| !rest.is_empty()) else { break };
+            let there = &there[..there.len().min(most as usize)];
+            match &mut whole {
+                Some(bytes) => bytes[into..into + there.len()].copy_from_slice(there),
+                None => _ = memory.write(into as u64, there),
+            }
+            (from, into) = (from + most as usize, into + most as usize);
+        }
+        place.go_on(&pieces[..place.index + batch.runs.len()], offset + len as u64);
+        Ok(len > 0)
+    }
+}
+
+impl Place {
+    /// The file was read up to `end` for these pieces, those before the place included. Pieces behind them
+    /// may lie before it in the file.
+    fn go_on(&mut self, pieces: &[Piece], end: u64) {
+        for &piece in &pieces[self.index..] {
+            let until = end.clamp(piece.offset + self.inside, piece.end());
+            self.done += until - piece.offset - self.inside;
+            self.inside = until - piece.offset;
             if until < piece.end() {
                 break;
             }
-            (place.index, place.inside) = (place.index + 1, 0);
+            (self.index, self.inside) = (self.index + 1, 0);
         }
-        Ok(len > 0)
     }
 }
 
@@ -304,11 +359,12 @@ struct Batch {
 }
 
 impl Batch {
-    /// From `inside` the first piece on, with gaps of up to `gap` bytes.
-    fn new(pieces: &[Piece], inside: u64, gap: u64) -> Batch {
+    /// From `inside` the first piece on, with gaps of up to `gap` bytes: at most so many bytes, of so many
+    /// pieces.
+    fn new(pieces: &[Piece], inside: u64, (gap, bytes, count): (u64, u64, usize)) -> Batch {
         let mut batch = Batch { runs: Vec::new(), gaps: 0 };
-        let (mut left, mut end) = (CALL, pieces[0].offset + inside);
-        for (index, piece) in pieces.iter().enumerate().take(SLICES / 2) {
+        let (mut left, mut end) = (bytes, pieces[0].offset + inside);
+        for (index, piece) in pieces.iter().enumerate().take(count) {
             let start = piece.offset + if index == 0 { inside } else { 0 };
             let Some(before) = start.checked_sub(end) else { break };
             if before > gap || before > GAPS - batch.gaps || before >= left {

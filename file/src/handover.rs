@@ -87,6 +87,9 @@ pub async fn forget<T: Together>(file: &T) -> Result<(), T::Error> {
 /// The file system refuses data that were written before, or a process is gone.
 pub async fn change<T: Together>(file: &T, lay_out: impl FnOnce()) -> Result<(), T::Error> {
     let handed = hand_over(file).await;
+    // If a process is gone, the others stay where they are: those that do not know it yet go on with the
+    // owners that they had, who may keep data.
+    file.meet(false).await?;
     lay_out();
     // No process accesses the file before all know the owners.
     file.meet(false).await?;
@@ -185,6 +188,30 @@ mod tests {
         };
         assert!(file.meetings.borrow().is_empty());
         handed
+    }
+
+    #[test]
+    fn the_layout_stays_if_a_process_is_gone() {
+        let file = First { word: Shown(Cell::new(0)), meetings: RefCell::default() };
+        // The word is 0: a meeting, and all are told; then they meet before and after the change.
+        let meetings = [Ok(()); 4];
+        for lost in 0..=meetings.len() {
+            let mut these = meetings[..(lost + 1).min(meetings.len())].to_vec();
+            these.iter_mut().skip(lost).for_each(|meeting| *meeting = Err("gone"));
+            if lost < 2 {
+                // The meeting before the change fails, too.
+                these = vec![Ok(()); lost];
+                these.extend([Err("gone"); 2]);
+            }
+            *file.meetings.borrow_mut() = these.into_iter().rev().collect();
+            let is_changed = Cell::new(false);
+            let future = pin!(change(&file, || is_changed.set(true)));
+            let Poll::Ready(done) = future.poll(&mut Context::from_waker(Waker::noop())) else {
+                panic!("nothing here waits");
+            };
+            assert!(file.meetings.borrow().is_empty());
+            assert_eq!((done.is_ok(), is_changed.get()), (lost == 4, lost >= 3), "meeting {lost} fails");
+        }
     }
 
     #[test]

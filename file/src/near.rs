@@ -55,8 +55,14 @@ pub trait Keeping {
     fn goes_by_owners(&self) -> bool;
     /// Whether nothing may be kept, and every access is done at once.
     fn is_strict(&self) -> bool;
-    /// Something is kept from now on.
+    /// Something may be kept from now on.
     fn is_kept(&self);
+    /// Nothing is kept any more.
+    fn is_kept_no_more(&self) {}
+    /// Whether something may be kept.
+    fn may_keep(&self) -> bool {
+        true
+    }
     /// The error of an access that the system has refused.
     fn error(&self, fault: Fault) -> Self::Error;
     /// Moves data on the way that is in force: bytes that were moved.
@@ -174,14 +180,21 @@ pub async fn access<K: Keeping>(
 ) -> Result<u64, K::Error> {
     let mut near = file.near().await;
     if !near.keeps(kind, pieces, file.goes_by_owners()) || file.is_strict() {
+        if near.is_listed {
+            near.settle(file).await;
+        }
         drop(near);
-        settle(file).await;
         let done = file.perform(kind, (pieces, memory)).await;
-        if kind == Kind::Write {
+        if kind == Kind::Write && file.may_keep() {
             // Another thread may have read what was there before, in the meantime.
             file.near().await.forget(pieces);
         }
         return done;
+    }
+    if !near.is_listed {
+        // Before it reads: a thread that has written looks afterwards whether another one may have read.
+        near.is_listed = true;
+        file.is_kept();
     }
     let done = match kind {
         Kind::Read => near.read(file, pieces, memory).await,
@@ -197,10 +210,6 @@ pub async fn access<K: Keeping>(
             near.write(file, pieces, &data).await.map(|()| pieces.len())
         }
     };
-    if !near.is_listed && !near.cache.is_clean() {
-        near.is_listed = true;
-        file.is_kept();
-    }
     done.map_err(|fault| file.error(fault))
 }
 
@@ -218,6 +227,7 @@ pub async fn release(file: &impl Keeping) {
     let mut near = file.near().await;
     near.is_listed = false;
     near.settle(file).await;
+    file.is_kept_no_more();
 }
 
 /// Writes delayed data of this process, and reports the first failure since the last call.

@@ -11,6 +11,8 @@ use crate::piece::Pieces;
 const WRITE_NS: u64 = 2000;
 /// Nanoseconds of a read with one slice.
 const READ_NS: u64 = 700;
+/// Nanoseconds of a piece that is copied from what was read with its neighbours.
+const COPY_NS: u64 = 20;
 /// Nanoseconds of a slice in a call.
 const SLICE_NS: u64 = 80;
 /// Nanoseconds of a message between processes, sent and received.
@@ -33,11 +35,24 @@ impl Load {
         Load { pieces: pieces.count() as u64, bytes: pieces.len() }
     }
 
-    /// Predicted nanoseconds if the process does it by itself.
-    pub fn direct_ns(self, reads: bool) -> u64 {
-        // Reads drop short gaps, but the pieces of one rank may be far from each other.
-        self.pieces * if reads { READ_NS } else { WRITE_NS } + self.bytes / BYTES_PER_NS
+    /// Predicted nanoseconds if the process writes it by itself.
+    pub fn written_ns(self) -> u64 {
+        self.pieces * WRITE_NS + self.bytes / BYTES_PER_NS
     }
+}
+
+/// Predicted nanoseconds if a process reads pieces by itself, and those that are at most `gap` bytes apart
+/// together.
+pub fn read_ns(pieces: &Pieces, gap: u64) -> u64 {
+    let (mut calls, mut bytes, mut end) = (0, pieces.len(), None);
+    for piece in pieces.list() {
+        let between =
+            end.and_then(|end: u64| piece.offset.checked_sub(end)).filter(|between| *between <= gap);
+        calls += u64::from(between.is_none());
+        bytes += between.unwrap_or(0);
+        end = Some(piece.end());
+    }
+    calls * READ_NS + pieces.count() as u64 * COPY_NS + bytes / BYTES_PER_NS
 }
 
 /// Gaps between pieces of a read of up to this many bytes are read with them: shorter than a system call.
@@ -69,13 +84,26 @@ pub fn asked_ns(load: Load, part: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::piece::Piece;
 
     #[test]
     fn long_pieces_go_directly_and_many_short_ones_by_owners() {
-        let direct = |pieces: u64, len: u64| Load { pieces, bytes: pieces * len }.direct_ns(false);
+        let direct = |pieces: u64, len: u64| Load { pieces, bytes: pieces * len }.written_ns();
         let owners =
             |pieces: u64, len: u64| exchanged_ns(Load { pieces: 4 * pieces, bytes: 4 * pieces * len }, 4, 2);
         assert!(direct(1, 1 << 20) < owners(1, 1 << 20));
         assert!(direct(10_000, 100) > owners(10_000, 100));
+    }
+
+    #[test]
+    fn short_gaps_of_a_read_cost_less_than_calls() {
+        let strided = |by: u64| (0..1000).map(|n| Piece { offset: n * by, len: 100 }).collect::<Pieces>();
+        let near = read_ns(&strided(200), GAP);
+        assert_eq!(near, READ_NS + 1000 * COPY_NS + (999 * 200 + 100) / BYTES_PER_NS);
+        assert_eq!(read_ns(&strided(200), 0), read_ns(&strided(1 << 20), GAP));
+        assert!(near < read_ns(&strided(200), 0) / 5);
+        // Pieces that go back are read one by one.
+        let back: Pieces = strided(200).list().iter().rev().copied().collect();
+        assert_eq!(read_ns(&back, GAP), read_ns(&strided(200), 0));
     }
 }

@@ -30,11 +30,15 @@ pub enum Canary {
     Remembers,
     /// No strategy: owners do what others want between two parts of an atomic access.
     Splits,
+    /// No strategy: owners of files write nothing in what all do together once a host has died.
+    Abandons,
+    /// No strategy: hosts do not say that an owner of a file is gone.
+    Hushes,
 }
 
 impl Canary {
     /// All of them.
-    pub const ALL: [Canary; 12] = [
+    pub const ALL: [Canary; 14] = [
         Canary::Loses,
         Canary::Starves,
         Canary::Overfills,
@@ -47,6 +51,8 @@ impl Canary {
         Canary::Skips,
         Canary::Remembers,
         Canary::Splits,
+        Canary::Abandons,
+        Canary::Hushes,
     ];
 
     /// The name by which it is chosen.
@@ -64,12 +70,20 @@ impl Canary {
             Canary::Skips => "canary-skips",
             Canary::Remembers => "canary-remembers",
             Canary::Splits => "canary-splits",
+            Canary::Abandons => "canary-abandons",
+            Canary::Hushes => "canary-hushes",
         }
     }
 
     /// Whether what is broken is in the protocol of files.
     pub fn is_of_files(self) -> bool {
-        matches!(self, Canary::Overlooks | Canary::Skips | Canary::Remembers | Canary::Splits)
+        use Canary::{Abandons, Hushes, Overlooks, Remembers, Skips, Splits};
+        matches!(self, Overlooks | Skips | Remembers | Splits | Abandons | Hushes)
+    }
+
+    /// Whether it shows only when hosts die.
+    pub fn is_of_deaths(self) -> bool {
+        matches!(self, Canary::Forgets | Canary::Abandons | Canary::Hushes)
     }
 
     /// The canary of that name, with or without `canary-`.

@@ -28,7 +28,7 @@ pub struct Sim {
     #[arg(long, conflicts_with = "explain")]
     pub json: bool,
     /// Break something on purpose: loses, starves, overfills, neglects, corrupts, unchecked,
-    /// doubles, forgets, overlooks, skips, remembers or splits
+    /// doubles, forgets, overlooks, skips, remembers, splits, abandons or hushes
     #[arg(long, value_name = "NAME", value_parser = canary)]
     canary: Option<Canary>,
     /// Use this strategy on all hosts instead of drawing one for each
@@ -56,7 +56,7 @@ pub struct Sim {
     #[arg(long, conflicts_with = "no_faults")]
     deaths: bool,
     /// Hosts share files, which their threads read and write: all of them must be consistent
-    #[arg(long, conflicts_with_all = ["deaths", "each_death", "death"])]
+    #[arg(long, conflicts_with_all = ["each_death", "death"])]
     files: bool,
     /// Run each seed once for each host and each message that it sends or gets, and let the host die there
     #[arg(long, conflicts_with_all = ["deaths", "no_faults", "outages", "explain", "threads", "lossy"])]
@@ -239,8 +239,10 @@ impl Sim {
     }
 
     fn check(&self) -> Result<(), String> {
-        if self.canary == Some(Canary::Forgets) && !self.deaths {
-            return Err("the canary 'forgets' needs hosts that die: add --deaths".into());
+        if !self.deaths
+            && let Some(canary) = self.canary.filter(|canary| canary.is_of_deaths())
+        {
+            return Err(format!("the canary '{}' needs hosts that die: add --deaths", canary.name()));
         }
         if !self.files
             && let Some(canary) = self.canary.filter(|canary| canary.is_of_files())

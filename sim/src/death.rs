@@ -54,8 +54,16 @@ impl Deaths {
         matches!(self, Deaths::Single(_))
     }
 
-    /// Draws the deaths of a run with this many hosts.
-    pub fn draw(self, seed: u64, hosts: usize) -> Vec<Death> {
+    /// Draws the deaths of a run with this many hosts, which may access files.
+    pub fn draw(self, seed: u64, hosts: usize, has_files: bool) -> Vec<Death> {
+        let mut deaths = self.draw_any(seed, hosts);
+        if has_files {
+            Death::suit_files(&mut deaths, &mut Rng::of(seed, 15));
+        }
+        deaths
+    }
+
+    fn draw_any(self, seed: u64, hosts: usize) -> Vec<Death> {
         let mut rng = Rng::of(seed, 13);
         match self {
             Deaths::None | Deaths::Single(None) => Vec::new(),
@@ -80,6 +88,18 @@ impl Death {
         *before += pause;
         let runs_on = if rng.percent(EARLY) { rng.len(RUNS_ON_NS) } else { 0 };
         Death::draw((host, *before, *before + runs_on), hosts, rng)
+    }
+
+    /// Deaths amid accesses to files, which take more or less time. Each host is dead when it is declared so:
+    /// one that ran on would write to files that others own by then.
+    fn suit_files(deaths: &mut [Death], rng: &mut Rng) {
+        let span = 50_000 << rng.below(8);
+        let later = span + rng.below(span);
+        for death in deaths {
+            death.at += later;
+            death.ends_at = death.at;
+            death.reported_at.iter_mut().for_each(|at| *at += later);
+        }
     }
 
     /// Declares this death: ends the host, now or later, and enters the reports. `number` is its index in

@@ -182,7 +182,7 @@ impl Scenario {
         if options.files && scenario.may_sever() {
             scenario.strikes.retain(|strike| matches!(strike.what, Broken::Starves(..)));
         }
-        scenario.dying = options.deaths.draw(seed, scenario.hosts());
+        scenario.dying = options.deaths.draw(seed, scenario.hosts(), options.files);
         scenario
     }
 

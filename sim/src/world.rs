@@ -216,7 +216,13 @@ impl World {
             Happening::Notice(key, epoch) => network.noticed_of(now, key, epoch),
             Happening::Carrier(number, is_back) => network.carrier(now, number, is_back),
             Happening::Part(key) => network.part(now, key),
-            Happening::Declared(number) => self.scenario.dying[number].declare(now, number, &mut network),
+            Happening::Declared(number) => {
+                let death = &self.scenario.dying[number];
+                death.declare(now, number, &mut network);
+                if network.doing[death.host].dead {
+                    self.delivery.files.died(death.host);
+                }
+            }
             Happening::Ends(host, notice_ns) => network.kill_host(host, now, notice_ns),
             Happening::Reported(number, host) => {
                 let is_there = !network.doing[host].dead;
@@ -330,8 +336,12 @@ impl World {
         let network = lock(&self.network);
         self.delivery.finish(&*network)?;
         order::check(&self.delivery.ledger)?;
+        if !self.scenario.dying.is_empty() {
+            let living = self.hosts.iter().filter(|host| !network.doing[host.id].dead);
+            living.for_each(Host::close_files);
+        }
         for file in 0..self.volumes.count() {
-            self.volumes.with(file, |server| self.delivery.files.finish(file, server.bytes()))?;
+            self.volumes.with(file, |server| self.delivery.files.finish(file, server))?;
         }
         for host in self.hosts.iter().filter(|host| !network.doing[host.id].dead) {
             if let Some(memory) = host.exposed() {

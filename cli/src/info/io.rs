@@ -2,8 +2,8 @@
 
 use nmad_bench::stats::{bytes, number};
 use nmad_bench::table::Table;
-use nmad_file::plan::{Load, exchanged_ns};
-use nmad_file::{Hints, System};
+use nmad_file::plan::{Load, exchanged_ns, read_ns};
+use nmad_file::{Hints, Piece, Pieces, System};
 use serde::Serialize;
 use std::fs::File;
 use std::io;
@@ -108,7 +108,12 @@ fn gather(path: &Path, ranks: u32) -> io::Result<Io> {
 fn way((access, reads): (&'static str, bool), bytes: u64, (ranks, owners): (u64, u64)) -> Way {
     let own = Load { pieces: RECORDS, bytes: RECORDS * bytes };
     let all = Load { pieces: ranks * own.pieces, bytes: ranks * own.bytes };
-    let (direct, exchanged) = (own.direct_ns(reads), exchanged_ns(all, ranks, owners));
+    let every = |record| Piece { offset: record * ranks * bytes, len: bytes };
+    let direct = match reads {
+        true => read_ns(&(0..RECORDS).map(every).collect(), Hints::default().gap()),
+        false => own.written_ns(),
+    };
+    let exchanged = exchanged_ns(all, ranks, owners);
     Way {
         access,
         bytes,
@@ -126,8 +131,9 @@ fn measure(file: &File) -> io::Result<Vec<Measured>> {
     let read_short = median(TIMES, |turn| file.read_exact_at(&mut short, (turn * SHORT) as u64))?;
     let read_long = median(3, |_| file.read_exact_at(&mut long, 0))?;
     let one = |access, len: usize, us| {
-        let load = Load { pieces: 1, bytes: len as u64 };
-        Measured { access, bytes: len, us, predicted_us: load.direct_ns(access == "read") as f64 / 1e3 }
+        let piece = Pieces::from_iter([Piece { offset: 0, len: len as u64 }]);
+        let ns = if access == "read" { read_ns(&piece, 0) } else { Load::of(&piece).written_ns() };
+        Measured { access, bytes: len, us, predicted_us: ns as f64 / 1e3 }
     };
     Ok(vec![
         one("write", SHORT, write_short),

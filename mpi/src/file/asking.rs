@@ -27,6 +27,14 @@ impl Asking for File {
         self.word.as_ref()
     }
 
+    fn goes_by_owners(&self) -> bool {
+        self.mode.by_owners() || self.word.as_ref().is_some_and(Word::has_owners)
+    }
+
+    fn keeps(&self) -> bool {
+        self.mode.by_owners() || self.word.as_ref().is_some_and(Word::keeps)
+    }
+
     fn owners(&self) -> &Owners {
         &self.owners
     }

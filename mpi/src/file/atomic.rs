@@ -8,7 +8,7 @@ use std::sync::Arc;
 impl File {
     /// Whether it is in atomic mode.
     pub(crate) fn is_atomic(&self) -> bool {
-        self.layout().is_atomic
+        self.mode.is_atomic()
     }
 
     /// `MPI_File_set_atomicity`

@@ -3,6 +3,7 @@
 use super::collective::{self, Parties};
 use super::of::Of;
 use super::transfer::Asked;
+use super::view::View;
 use super::{Buffer, File, Kind, lock, share};
 use crate::error::{Class, Result};
 use crate::handle::{self, Request};
@@ -36,8 +37,8 @@ impl File {
     }
 
     /// Where an access of one process begins, in elementary types; its pointer moves on.
-    fn begin(&self, asked: &Asked, start: Start) -> Result<i64> {
-        let elements = self.view().elements(asked.len())?;
+    fn begin(&self, view: &View, asked: &Asked, start: Start) -> Result<i64> {
+        let elements = view.elements(asked.len())?;
         match start {
             Start::At(offset) => Ok(offset),
             Start::Own => Ok(self.advance(elements)),
@@ -59,8 +60,9 @@ pub(crate) fn alone(
     let file = share(file)?;
     file.check(kind, start)?;
     let asked = Asked::new(kind, buffer)?;
-    let offset = file.begin(&asked, start)?;
-    let ended = asked.at(&file, offset)?.perform()?;
+    let view = file.view();
+    let offset = file.begin(&view, &asked, start)?;
+    let ended = asked.at(&file, &view, offset)?.perform()?;
     if let Some(status) = status {
         *status = ended;
     }
@@ -79,8 +81,9 @@ pub(crate) fn alone_later(
     let file = share(file)?;
     file.check(kind, start)?;
     let asked = Asked::new(kind, buffer)?;
-    let offset = file.begin(&asked, start)?;
-    let transfer = asked.at(&file, offset)?;
+    let view = file.view();
+    let offset = file.begin(&view, &asked, start)?;
+    let transfer = asked.at(&file, &view, offset)?;
     file.settle();
     if transfer.kind() == Kind::Write {
         file.prefer_owners(&transfer.pieces);
@@ -102,7 +105,7 @@ fn together(
     let asked = Asked::new(kind, buffer);
     let first = match (&asked, start) {
         (Ok(_), Start::Ordered) => Ok(None),
-        (Ok(asked), start) => file.begin(asked, start).map(Some),
+        (Ok(asked), start) => file.begin(&file.view(), asked, start).map(Some),
         // The error is that of the buffer.
         (Err(_), _) => Ok(None),
     };

@@ -36,7 +36,7 @@ impl Parties {
     }
 }
 
-const NUMBERS: usize = 6;
+const NUMBERS: usize = 7;
 
 /// What a rank tells the others about its access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +44,8 @@ struct Want {
     begin: u64,
     end: u64,
     load: Load,
+    /// Predicted nanoseconds if it makes the system calls itself.
+    direct_ns: u64,
     /// Its pieces ascend, so that they can be divided by regions.
     ascends: bool,
     /// It goes by owners if it is one of one rank.
@@ -51,23 +53,26 @@ struct Want {
 }
 
 impl Want {
-    fn of(file: &File, transfer: Option<&Transfer>) -> Want {
+    fn of(file: &File, kind: Kind, transfer: Option<&Transfer>) -> Want {
         let hull = transfer.and_then(|transfer| transfer.pieces.hull());
         let (begin, end) = hull.unwrap_or((0, 0));
         let load = transfer.map_or(Load::default(), |transfer| Load::of(&transfer.pieces));
         let ascends = transfer.is_none_or(|transfer| transfer.pieces.is_ascending());
-        Want { begin, end, load, ascends, by_owners: file.goes_by_owners() }
+        let direct_ns = transfer.map_or(0, |transfer| file.direct_ns(kind, &transfer.pieces));
+        Want { begin, end, load, direct_ns, ascends, by_owners: file.goes_by_owners() }
     }
 
     fn numbers(self) -> [i64; NUMBERS] {
-        let Want { begin, end, load, ascends, by_owners } = self;
-        let flags = [ascends, by_owners].map(i64::from);
-        [begin as i64, end as i64, load.pieces as i64, load.bytes as i64, flags[0], flags[1]]
+        let Want { begin, end, load, direct_ns, ascends, by_owners } = self;
+        let [begin, end, pieces, bytes, ns] =
+            [begin, end, load.pieces, load.bytes, direct_ns].map(|n| n as i64);
+        [begin, end, pieces, bytes, ns, ascends.into(), by_owners.into()]
     }
 
-    fn from([begin, end, pieces, bytes, ascends, by_owners]: [i64; NUMBERS]) -> Want {
-        let load = Load { pieces: pieces as u64, bytes: bytes as u64 };
-        Want { begin: begin as u64, end: end as u64, load, ascends: ascends != 0, by_owners: by_owners != 0 }
+    fn from(numbers: [i64; NUMBERS]) -> Want {
+        let [begin, end, pieces, bytes, direct_ns, ascends, by_owners] = numbers.map(|n| n as u64);
+        let load = Load { pieces, bytes };
+        Want { begin, end, load, direct_ns, ascends: ascends != 0, by_owners: by_owners != 0 }
     }
 }
 
@@ -117,8 +122,8 @@ async fn steps(
     Parties { order, base, wants, ends, words, wire }: Parties,
 ) -> Result<Status> {
     let asked = if ordered { in_order(&file, asked, (&order, &base)).await? } else { asked };
-    let transfer = asked.and_then(|(asked, offset)| asked.at(&file, offset.unwrap_or(0)));
-    let want = Want::of(&file, transfer.as_ref().ok());
+    let transfer = asked.and_then(|(asked, offset)| asked.at(&file, &file.view(), offset.unwrap_or(0)));
+    let want = Want::of(&file, kind, transfer.as_ref().ok());
     let begun = file.begun();
     let all = decode(&wants.gather(encode(&want.numbers())).await?);
     let all: Vec<Want> = all.as_chunks::<NUMBERS>().0.iter().map(|numbers| Want::from(*numbers)).collect();
@@ -191,7 +196,7 @@ fn choose(file: &File, kind: Kind, all: &[Want], layout: &Layout) -> Choice {
         pieces: sum.pieces + want.load.pieces,
         bytes: sum.bytes + want.load.bytes,
     });
-    let direct_ns = all.iter().map(|want| want.load.direct_ns(kind == Kind::Read)).max().unwrap_or(0);
+    let direct_ns = all.iter().map(|want| want.direct_ns).max().unwrap_or(0);
     let owners_ns = plan::exchanged_ns(sum, all.len() as u64, layout.regions.owners().len() as u64);
     let overlap = meet(all, 1);
     let hint = lock(&file.hints).exchanges(kind == Kind::Read);
@@ -262,7 +267,8 @@ mod tests {
     use super::*;
 
     fn want(begin: u64, end: u64) -> Want {
-        Want { begin, end, load: Load { pieces: 1, bytes: end - begin }, ascends: true, by_owners: false }
+        let load = Load { pieces: 1, bytes: end - begin };
+        Want { begin, end, load, direct_ns: 7, ascends: true, by_owners: false }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use nmad_file::layout::Reason;
 use nmad_file::word::Word;
 use nmad_file::{Disk, Fault, Hints, Layout, near};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The hints that `NMAD_MPI_FILE` sets; those of the program replace them.
 ///
@@ -43,6 +44,7 @@ impl File {
         let waiting = waiting(&self.disk, &hints);
         self.desk.owner().cache.set(layout.regions.unit(), waiting);
         lock(&self.near).set(waiting);
+        self.mode.set(&layout);
         *lock(&self.layout) = Arc::new(layout);
         self.explain();
     }
@@ -79,6 +81,31 @@ impl File {
     /// The file system refuses data that were written before.
     pub(super) fn hand_over(self: &Arc<File>) -> Result<()> {
         now(handover::hand_over(&Here(self)))
+    }
+}
+
+/// What each access of one rank looks at of the layout, without a lock.
+#[derive(Debug, Default)]
+pub(super) struct Mode {
+    by_owners: AtomicBool,
+    is_atomic: AtomicBool,
+}
+
+impl Mode {
+    /// Follows the layout.
+    pub(super) fn set(&self, layout: &Layout) {
+        self.by_owners.store(layout.by_owners, Ordering::Release);
+        self.is_atomic.store(layout.is_atomic, Ordering::Release);
+    }
+
+    /// Accesses of one rank are messages to owners.
+    pub(super) fn by_owners(&self) -> bool {
+        self.by_owners.load(Ordering::Acquire)
+    }
+
+    /// The file is in atomic mode.
+    pub(super) fn is_atomic(&self) -> bool {
+        self.is_atomic.load(Ordering::Acquire)
     }
 }
 

@@ -44,6 +44,7 @@ use crate::handle::{self, DYNAMIC};
 use crate::info::Infos;
 use crate::table::Table;
 use crate::task::block_on;
+use layout::Mode;
 pub(crate) use nmad_file::Kind;
 use nmad_file::asking::{Asking, Owners};
 use nmad_file::hints::Switch;
@@ -77,6 +78,10 @@ pub(crate) struct File {
     desk: Desk,
     /// Short records of this rank.
     near: Mutex<Near>,
+    /// Short records may be there.
+    keeps: AtomicBool,
+    /// What accesses of one rank look at of the layout ([`layout`]).
+    mode: Mode,
     /// This process has the file open more than once.
     is_twice: AtomicBool,
     /// Not 0: accesses of one rank go by owners, until the next hand-over. None: they never change.

@@ -73,7 +73,16 @@ impl Keeping for Here<'_> {
         self.0.is_atomic() || self.0.is_twice.load(Ordering::Relaxed)
     }
 
+    fn is_kept_no_more(&self) {
+        self.0.keeps.store(false, Ordering::SeqCst);
+    }
+
+    fn may_keep(&self) -> bool {
+        self.0.keeps.load(Ordering::SeqCst)
+    }
+
     fn is_kept(&self) {
+        self.0.keeps.store(true, Ordering::SeqCst);
         lock(&LISTED).push(self.0.clone());
         observe(true);
     }

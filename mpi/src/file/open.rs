@@ -16,6 +16,7 @@ use crate::info;
 use crate::objects;
 use crate::task::{block_on, now};
 use crate::world::world;
+use newmadeleine::tell_user;
 use nmad_file::asking::Owners;
 use nmad_file::hints::NUMBERS;
 use nmad_file::layout::Reason;
@@ -155,6 +156,8 @@ fn assemble(on: Named, (end, disk): (u64, Disk), amode: Amode, hints: Hints) -> 
         writes: amode.writes(),
     };
     let layout = Layout::new(&hints, system.block, &nodes, &reason);
+    let mode = layout::Mode::default();
+    mode.set(&layout);
     let waiting = layout::waiting(&disk, &hints);
     let word = word.filter(|_| nodes.len() > 1 && reason.is_coherent);
     let file = Arc::new(File {
@@ -167,6 +170,8 @@ fn assemble(on: Named, (end, disk): (u64, Disk), amode: Amode, hints: Hints) -> 
         layout: Mutex::new(Arc::new(layout)),
         disk,
         near: Mutex::new(Near::new(waiting)),
+        keeps: AtomicBool::new(false),
+        mode,
         is_twice: AtomicBool::new(false),
         word,
         owners: Owners::default(),
@@ -205,7 +210,15 @@ pub(crate) fn close(handle: &mut handle::File) -> Result<()> {
     }
     if let Err(lost) = together {
         // Others may go on: this process serves its regions as long as it is there, and keeps nothing back.
-        file.desk.owner().cache.set(file.layout().regions.unit(), 0);
+        let unit = file.layout().regions.unit();
+        let mut owner = file.desk.owner();
+        owner.cache.set(unit, 0);
+        // Since it has written what it had, others may have asked it to write more.
+        written = written.and(owner.cache.hand_over(&file.disk));
+        drop(owner);
+        if let Err(fault) = near.and(written.map_err(error_of)) {
+            tell_user(format_args!("nmad: {fault}"));
+        }
         FILES.remove(handle.0);
         *handle = handle::File::NULL;
         return Err(lost);

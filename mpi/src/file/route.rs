@@ -35,6 +35,14 @@ impl File {
         }
     }
 
+    /// Predicted nanoseconds of an access by system calls of this rank.
+    pub(super) fn direct_ns(&self, kind: Kind, pieces: &Pieces) -> u64 {
+        match kind {
+            Kind::Write => Load::of(pieces).written_ns(),
+            Kind::Read => plan::read_ns(pieces, lock(&self.hints).gap()),
+        }
+    }
+
     /// Moves data by a system call of this thread: bytes that were moved.
     pub(super) fn call_system(
         &self,
@@ -43,6 +51,8 @@ impl File {
     ) -> std::result::Result<u64, Fault> {
         match kind {
             Kind::Write => self.disk.write(pieces, memory).map(|()| pieces.len()),
+            // One piece has no gap.
+            Kind::Read if pieces.count() == 1 => self.disk.read(pieces, memory, 0),
             Kind::Read => self.disk.read(pieces, memory, lock(&self.hints).gap()),
         }
     }
@@ -72,7 +82,7 @@ impl File {
                 let owners = owners_of(&self.layout().regions, pieces);
                 (owners, plan::asked_ns(load, request::DATA))
             }
-            Way::Directly => (vec![self.rank()], load.direct_ns(kind == Kind::Read)),
+            Way::Directly => (vec![self.rank()], self.direct_ns(kind, pieces)),
         };
         let way = told::Way::Alone(way);
         self.ended(&begun, Told { kind, way, owners, load, predicted_ns });

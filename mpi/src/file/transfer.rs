@@ -83,10 +83,9 @@ impl Asked {
     ///
     /// # Errors
     /// The offset is wrong, or a function of the program fails.
-    pub(super) fn at(self, file: &Arc<File>, offset: i64) -> Result<Transfer> {
-        let view = file.view();
+    pub(super) fn at(self, file: &Arc<File>, view: &Arc<View>, offset: i64) -> Result<Transfer> {
         if view.representation().is_as_in_memory(self.kind == Kind::Write) {
-            let pieces = self.places(&view, offset, self.len())?;
+            let pieces = self.places(view, offset, self.len())?;
             let (memory, element) = (self.segments.clone(), self.datatype.size());
             return Ok(Transfer { file: file.clone(), pieces, memory, asked: self, copy: None, element });
         }
@@ -98,9 +97,9 @@ impl Asked {
             let buffer = std::ptr::with_exposed_provenance(self.address);
             view.representation().write(buffer, (self.count, &self.datatype), &mut data)?;
         }
-        let pieces = self.places(&view, offset, data.len() as i64)?;
+        let pieces = self.places(view, offset, data.len() as i64)?;
         let memory = memory::contiguous(data.as_mut_ptr().cast(), data.len());
-        let copy = Some(Copy { data, view });
+        let copy = Some(Copy { data, view: view.clone() });
         Ok(Transfer { file: file.clone(), pieces, memory, asked: self, copy, element })
     }
 }

@@ -4,9 +4,10 @@ use super::system::Client;
 use crate::canary::Canary;
 use crate::network::{Shared, lock as lock_network};
 use crate::rng::Rng;
+use crate::workload::contexts::{REQUESTS, accesses, meetings};
 use crate::workload::files::Stage;
 use nmad_engine::packet::PeerId;
-use nmad_engine::{Context, Outcome, Segments, Source, Tag, TagMatch, To};
+use nmad_engine::{Context, Error, Outcome, Segments, Source, Tag, TagMatch, To};
 use nmad_file::access::{perform, prefer_owners};
 use nmad_file::asking::{self, Asking, Channel, Failed, Owners};
 use nmad_file::handover::Together;
@@ -14,18 +15,16 @@ use nmad_file::near::Keeping;
 use nmad_file::serving::Owned;
 use nmad_file::word::Word;
 use nmad_file::{Answer, Ask, Backing, Desk, Fault, Kept, Kind, Layout, Near, Owner, Pieces, Reply, Request};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::poll_fn;
 use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as Waking, Poll};
 
-/// The context of requests to owners.
-pub const REQUESTS: Context = Context((1 << 20) + 1);
-/// The context of the first file's messages; the others have the next ones.
-const FILES: u32 = (1 << 20) + 2;
+/// Begins the text of an error whose cause is that a host has died.
+pub(crate) const LOST: &str = "lost: ";
 /// Longest half of a system call, in nanoseconds.
 const CALL_NS: u64 = 20_000;
 
@@ -101,6 +100,10 @@ pub(super) struct File {
     /// Collective steps that were begun.
     met: AtomicU64,
     rng: Mutex<Rng>,
+    /// Owners whose end it was told of.
+    gone: Mutex<BTreeSet<usize>>,
+    /// The owner here knows that a host has died.
+    has_lost: AtomicBool,
     pub(super) canary: Option<Canary>,
 }
 
@@ -134,6 +137,8 @@ impl File {
             word: stage.is_coherent.then_some(Shown(word)),
             met: AtomicU64::new(0),
             rng: Mutex::new(rng),
+            gone: Mutex::default(),
+            has_lost: AtomicBool::new(false),
             canary,
             stage: stage.clone(),
         }
@@ -198,30 +203,44 @@ impl File {
         done
     }
 
+    fn tell(&self, host: i32, tag: u64, memory: Segments) -> Ending {
+        let to = (PeerId(host as u32), Context(meetings(self.number)), Tag(tag));
+        self.submit(What::Send(to, memory))
+    }
+
+    fn hear(&self, host: i32, tag: u64, memory: Segments) -> Ending {
+        let from = Source::Peer(PeerId(host as u32));
+        let context = Context(meetings(self.number));
+        self.submit(What::Receive((from, context, TagMatch::Exact(Tag(tag))), memory))
+    }
+
+    /// Owners whose end it was told of.
+    pub(super) fn gone(&self) -> BTreeSet<usize> {
+        lock(&self.gone).clone()
+    }
+
     /// The largest number of all hosts.
     async fn gather(&self, mine: u8) -> Result<u8, String> {
         let tag = 2 * self.met.fetch_add(1, Ordering::Relaxed);
         let hosts = self.stage.nodes.len() as i32;
         if self.me == 0 {
             let places: Vec<Kept> = (1..hosts).map(|_| Kept::new(vec![0])).collect();
-            let coming: Result<Vec<Ending>, String> = (1..hosts)
-                .zip(&places)
-                .map(|(host, place)| self.receive(host, tag, place.segments()))
-                .collect();
-            for ending in coming? {
+            let coming: Vec<Ending> =
+                (1..hosts).zip(&places).map(|(host, place)| self.hear(host, tag, place.segments())).collect();
+            for ending in coming {
                 ended(ending).await?;
             }
             let most = places.into_iter().flat_map(Kept::release).fold(mine, u8::max);
             for host in 1..hosts {
                 let answer = Kept::new(vec![most]);
-                ended(self.send(host, Channel::Tag(tag + 1), answer.segments())?).await?;
+                ended(self.tell(host, tag + 1, answer.segments())).await?;
                 answer.release();
             }
             return Ok(most);
         }
         let (own, all) = (Kept::new(vec![mine]), Kept::new(vec![0]));
-        let answer = self.receive(0, tag + 1, all.segments())?;
-        ended(self.send(0, Channel::Tag(tag), own.segments())?).await?;
+        let answer = self.hear(0, tag + 1, all.segments());
+        ended(self.tell(0, tag, own.segments())).await?;
         ended(answer).await?;
         own.release();
         Ok(all.release()[0])
@@ -229,12 +248,15 @@ impl File {
 }
 
 async fn ended(ending: Ending) -> Result<(), String> {
-    ending.await?.map(drop).map_err(|error| error.to_string())
+    ending.await?.map(drop).map_err(|error| match error {
+        Error::PeerLost(_) | Error::Revoked => format!("{LOST}{error}"),
+        error => error.to_string(),
+    })
 }
 
 impl Owned for File {
     fn context(&self) -> Context {
-        Context(FILES + self.number as u32)
+        Context(accesses(self.number))
     }
 
     fn rank_of(&self, process: u32) -> Option<usize> {
@@ -268,7 +290,7 @@ impl Asking for File {
 
     fn send(&self, to: i32, channel: Channel, memory: Segments) -> Result<Ending, String> {
         let (context, tag) = match channel {
-            Channel::Requests => (REQUESTS, self.number as u64),
+            Channel::Requests => (Context(REQUESTS), self.number as u64),
             Channel::Tag(tag) => (self.context(), tag),
         };
         Ok(self.submit(What::Send((PeerId(to as u32), context, Tag(tag)), memory)))
@@ -285,11 +307,16 @@ impl Asking for File {
         lock(&self.post).answers.push((self.number, answers));
     }
 
-    fn is_gone(&self, _: i32) {}
+    fn is_gone(&self, owner: i32) {
+        if self.canary != Some(Canary::Hushes) {
+            lock(&self.gone).insert(owner as usize);
+        }
+    }
 
     fn error(&self, why: Failed) -> String {
         match why {
             Failed::Fault(fault) => fault.text,
+            Failed::AllGone => format!("{LOST}all owners are gone"),
             why => format!("{why:?}"),
         }
     }
@@ -422,7 +449,7 @@ impl Together for Here<'_> {
         if file.canary == Some(Canary::Skips) && is_last {
             return Ok(());
         }
-        let handed = file.desk.owner().cache.hand_over(&file.client);
+        let handed = file.write_owned();
         file.pass().await;
         handed
     }
@@ -440,6 +467,20 @@ impl Together for Here<'_> {
 }
 
 impl File {
+    /// The owner here writes what waits, and forgets what was read.
+    pub(super) fn write_owned(&self) -> Result<(), Fault> {
+        if self.canary == Some(Canary::Abandons) && self.has_lost.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.desk.owner().cache.hand_over(&self.client)
+    }
+
+    /// A host has died: the owner here drops its requests.
+    pub(super) fn lose(&self, host: usize) -> Vec<(Reply, Answer)> {
+        self.has_lost.store(true, Ordering::Relaxed);
+        self.desk.owner().lost(&self.client, host)
+    }
+
     /// Sets the length, as the first host alone does it.
     pub(super) fn set_size(&self, size: u64) -> Result<(), Fault> {
         if self.me == 0 {

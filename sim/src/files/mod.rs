@@ -9,14 +9,16 @@ use crate::canary::Canary;
 use crate::messages::{Inside, Requests};
 use crate::network::{Shared, lock as lock_network};
 use crate::rng::Rng;
+use crate::workload::contexts::REQUESTS;
 use crate::workload::files::{Access, Number, Script, Task, What};
-use member::{File, Here, Parts, Post, REQUESTS, lock};
+pub(crate) use member::LOST;
+use member::{File, Here, Parts, Post, lock};
 use nmad_engine::packet::RequestId;
 use nmad_engine::{Completion, Engine, Port};
 use nmad_file::Asking;
 use nmad_file::serving::Asked;
-use nmad_file::{Answer, Ask, Backing, Kept, Kind, Reply, Request, Serving, handover, near};
-use std::collections::{BTreeMap, VecDeque};
+use nmad_file::{Answer, Ask, Backing, Fault, Kept, Kind, Reply, Serving, handover, near};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::pin::Pin;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -57,11 +59,10 @@ impl Volumes {
 }
 
 /// Something for the thread that makes the system calls of an owner.
-struct Job {
-    file: Arc<File>,
-    from: usize,
-    reply: Reply,
-    request: Request,
+enum Job {
+    Ask(Asked<File>),
+    /// A host has died: its requests are dropped.
+    Lost(Arc<File>, usize),
 }
 
 /// The files of a host.
@@ -81,6 +82,8 @@ pub struct Files {
     done_at: u64,
     /// By thread: its task.
     doing: BTreeMap<usize, (Number, Doing)>,
+    /// Failed hosts that owners know of.
+    failed: usize,
 }
 
 impl Files {
@@ -92,7 +95,7 @@ impl Files {
         canary: Option<Canary>,
     ) -> Files {
         let post: Arc<Mutex<Post>> = Arc::default();
-        let mut serving = Serving::new(REQUESTS);
+        let mut serving = Serving::new(nmad_engine::Context(REQUESTS));
         let stream = |file: usize, kind: u64| Rng::of(seed, 400 + 100 * kind + 10 * me as u64 + file as u64);
         let file = |(number, (server, word)): (usize, &(Arc<Mutex<Server>>, Arc<AtomicU64>))| {
             let pages = (!script.stage.is_coherent).then(|| stream(number, 0));
@@ -118,7 +121,23 @@ impl Files {
             jobs: VecDeque::new(),
             done_at: 0,
             doing: BTreeMap::new(),
+            failed: 0,
         }
+    }
+
+    /// Owners of a file whose end this host was told of.
+    pub fn gone(&self, file: usize) -> BTreeSet<usize> {
+        self.files[file].gone()
+    }
+
+    /// Closes all files after the death of a host, when nobody accesses them any more: owners write what they
+    /// have.
+    ///
+    /// # Errors
+    /// A server has no space.
+    pub fn close(&self) -> Result<(), Fault> {
+        let of = |file: &Arc<File>| file.write_owned().and(file.client.flush());
+        self.files.iter().map(of).fold(Ok(()), Result::and)
     }
 
     /// Writes that the server of a file has refused up to now.
@@ -200,6 +219,7 @@ impl Files {
     /// Does what others have asked of the owners here, and what the thread for system calls has to do; true:
     /// there was something.
     pub fn serve(&mut self, engine: &mut Engine) -> bool {
+        self.drop_failed(engine);
         let mut port = Inside { engine, requests: &mut self.requests };
         let mut worked = self.serving.receive(&mut port);
         let complete = self.serving.complete(&mut port);
@@ -211,14 +231,31 @@ impl Files {
                 Ok(answers) => self.answer(file.number, answers, engine),
                 Err((reply, request)) => {
                     file.desk.enter();
-                    if self.jobs.is_empty() {
-                        self.start_job();
-                    }
-                    self.jobs.push_back(Job { file, from, reply, request });
+                    self.add_job(Job::Ask(Asked { file, from, reply, request }));
                 }
             }
         }
         self.work(engine) || worked
+    }
+
+    /// Has owners drop the requests of hosts that have died.
+    fn drop_failed(&mut self, engine: &Engine) {
+        let failed = engine.inspect().failed();
+        let new: Vec<usize> = failed[self.failed..].iter().map(|peer| peer.0 as usize).collect();
+        self.failed = failed.len();
+        for host in new {
+            for file in self.files.clone() {
+                file.desk.enter();
+                self.add_job(Job::Lost(file, host));
+            }
+        }
+    }
+
+    fn add_job(&mut self, job: Job) {
+        if self.jobs.is_empty() {
+            self.start_job();
+        }
+        self.jobs.push_back(job);
     }
 
     fn start_job(&mut self) {
@@ -238,7 +275,15 @@ impl Files {
                 return false;
             }
         }
-        let Some(Job { file, from, reply, request }) = self.jobs.pop_front() else { return false };
+        let Some(job) = self.jobs.pop_front() else { return false };
+        let Asked { file, from, reply, request } = match job {
+            Job::Ask(asked) => asked,
+            Job::Lost(file, host) => {
+                let answers = file.lose(host);
+                self.done(&file, answers, engine);
+                return true;
+            }
+        };
         let answers = match request.ask {
             // The last request of an access has to release the owner.
             Ask::Read(ref pieces) if file.canary == Some(Canary::Overlooks) && !request.part.releases => {
@@ -249,10 +294,15 @@ impl Files {
             }
             _ => file.desk.ask(&file.client, || file.keeps(), (from, reply), request),
         };
+        self.done(&file, answers, engine);
+        true
+    }
+
+    /// A job is done.
+    fn done(&mut self, file: &File, answers: Vec<(Reply, Answer)>, engine: &mut Engine) {
         file.desk.leave();
         self.answer(file.number, answers, engine);
         self.start_job();
-        true
     }
 }
 

@@ -13,6 +13,12 @@ impl Host {
         self.files = Some(files);
     }
 
+    /// Closes the files, when nobody accesses them any more.
+    pub fn close_files(&self) {
+        // A write that the server refuses now was refused before, or is one that nobody hears of any more.
+        let _ = self.files.iter().try_for_each(Files::close);
+    }
+
     /// Goes through a step; none: it is of another kind.
     pub(super) fn file_step(
         &mut self,
@@ -47,15 +53,16 @@ impl Host {
         let Host { files: Some(files), engine, at, .. } = self else { return Ok(true) };
         let ended = files.advance(*at, engine);
         let Some(script) = &plan.files else { return Ok(true) };
-        let refused = ended.as_ref().map(|(number, _)| files.refused(script.tasks[*number].file));
+        let file = ended.as_ref().map(|(number, _)| script.tasks[*number].file);
+        let known = file.map(|file| (files.refused(file), files.gone(file)));
         // A process that waits looks after its messages.
         self.release();
-        let (Some((number, ended)), Some(refused)) = (ended, refused) else { return Ok(false) };
+        let (Some((number, ended)), Some(known)) = (ended, known) else { return Ok(false) };
         self.note(&[32, number as u64, ended.as_ref().map_or(0, |data| data.len() as u64)], || {
             let how = ended.as_ref().map_or_else(Clone::clone, |data| format!("{} B", data.len()));
             format!("task {number} ends: {how}")
         });
-        oracle.files.end(script, number, ended, refused)?;
+        oracle.files.end(script, number, ended, known)?;
         let mut network = lock(&self.network);
         let call_ns = network.machine.call_ns;
         network.work(self.id, call_ns);

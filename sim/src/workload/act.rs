@@ -94,15 +94,18 @@ impl Author {
     }
 
     pub(super) fn write(mut self) -> Plan {
-        if self.plan.files.is_some() {
+        if self.has_reports {
+            self.plan.closed.insert(self.closing_flow());
+        }
+        if let Some(script) = &self.plan.files {
+            if self.has_reports {
+                self.plan.closed.extend((0..script.full.len()).map(super::contexts::meetings));
+            }
             self.write_files(Author::some_messages);
             return self.plan;
         }
         if self.is_steady {
             return self.write_steady();
-        }
-        if self.has_reports {
-            self.plan.closed.insert(self.closing_flow());
         }
         if self.may_sever {
             self.meet();

@@ -12,6 +12,7 @@
 
 pub mod access;
 mod act;
+pub mod contexts;
 mod exposures;
 pub mod files;
 mod many;

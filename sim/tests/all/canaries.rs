@@ -8,7 +8,7 @@ fn caught(canary: Canary) -> String {
     // Only what is bad already can be left unchecked.
     let lossy = canary == Canary::Unchecked;
     let files = canary.is_of_files();
-    let deaths = if canary == Canary::Forgets { Deaths::Drawn } else { Deaths::None };
+    let deaths = if canary.is_of_deaths() { Deaths::Drawn } else { Deaths::None };
     let options =
         Options { canary: Some(canary), no_faults: !lossy, lossy, files, deaths, ..Options::default() };
     let violation = (1..=60).find_map(|seed| run_seed(seed, &options).violation);
@@ -83,4 +83,16 @@ fn pages_that_are_not_forgotten_are_caught() {
 fn an_atomic_access_in_two_parts_is_caught() {
     let text = caught(Canary::Splits);
     assert!(text.contains("in atomic mode"), "{text}");
+}
+
+#[test]
+fn an_owner_that_writes_nothing_after_a_death_is_caught() {
+    let text = caught(Canary::Abandons);
+    assert!(text.contains("overwritten") || text.contains("has written up to"), "{text}");
+}
+
+#[test]
+fn a_loss_that_nobody_is_told_of_is_caught() {
+    let text = caught(Canary::Hushes);
+    assert!(text.contains("was not told why"), "{text}");
 }

@@ -70,6 +70,25 @@ fn shared_files_are_consistent() {
 }
 
 #[test]
+fn what_was_synchronised_survives_hosts_that_die() {
+    let dying = Options { files: true, deaths: Deaths::Drawn, ..Options::default() };
+    clean(1..=40, &dying, "--files --deaths");
+    clean(41..=50, &Options { lossy: true, ..dying.clone() }, "--files --deaths --lossy");
+    clean(51..=60, &Options { threads: Some(4), ..dying.clone() }, "--files --deaths --threads 4");
+    let explained = Options { explain: true, hosts: Some(4), ..dying };
+    let mut missing = vec!["ends: lost: ", "has the report", "sets the atomic mode to true", "keep pages"];
+    for seed in 1..=15 {
+        let report = run_seed(seed, &explained);
+        assert_eq!(
+            report.violation, None,
+            "replay: nmad sim --seed {seed} --explain --hosts 4 --files --deaths"
+        );
+        missing.retain(|words| !report.lines.iter().any(|line| line.contains(words)));
+    }
+    assert!(missing.is_empty(), "in no run: {missing:?}");
+}
+
+#[test]
 fn puts_are_there_when_an_unlock_is_answered() {
     clean(301..=420, &Options { no_faults: true, ..Options::default() }, "--no-faults");
 }

@@ -61,7 +61,10 @@ pub(super) fn check(book: &Book) -> Result<(), Objection> {
 }
 
 fn phase(book: &Book, mode: usize) -> Result<(), Objection> {
-    let inside = book.accesses.iter().enumerate().filter(|(_, done)| done.mode == Some(mode));
+    // After a death there are accesses of which some parts are lost.
+    let died = book.died.values().min().copied();
+    let is_inside = |done: &Done| done.mode == Some(mode) && died.is_none_or(|died| done.begin < died);
+    let inside = book.accesses.iter().enumerate().filter(|(_, done)| is_inside(done));
     let inside: Vec<(usize, &Done)> = inside.collect();
     // What a write has left that was refused in part is not known; and a length that changes is no access.
     let last = book
@@ -82,7 +85,10 @@ fn found(book: &Book, inside: &[(usize, &Done)]) -> Result<BTreeSet<Found>, Obje
     let node: BTreeMap<usize, usize> =
         inside.iter().enumerate().map(|(node, (place, _))| (*place, node + 1)).collect();
     let mut all = BTreeSet::new();
-    for (place, read) in inside.iter().filter(|(_, done)| done.access.kind == Kind::Read) {
+    let died = book.died.values().min().copied();
+    let is_whole = |done: &Done| died.is_none_or(|died| done.end.is_some_and(|end| end < died));
+    let reads = inside.iter().filter(|(_, done)| done.access.kind == Kind::Read && is_whole(done));
+    for (place, read) in reads {
         book.runs(read.access.pieces.list(), &read.found, |at, number| {
             let number = number.and_then(|number| book.writes.get(&number));
             let write = number.and_then(|place| node.get(place)).copied().unwrap_or(0);

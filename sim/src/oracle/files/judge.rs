@@ -1,6 +1,7 @@
 //! What reads have found, and what the file has at the end.
 
 use super::{Book, Done, What, Writer};
+use crate::files::system::Server;
 use crate::oracle::Objection;
 use crate::workload::files::writer;
 use nmad_file::{Kind, Piece};
@@ -56,7 +57,7 @@ impl Book {
             let candidates = self.found(at, number, &writers)?;
             let overwritten = |candidate: &Writer| {
                 writers.iter().copied().find(|&other| {
-                    self.is_sure(other, refused)
+                    self.is_sure(other, at, refused)
                         && self.follows(other, *candidate)
                         && self.precedes(other, read)
                 })
@@ -69,7 +70,12 @@ impl Book {
                     self.name(by)
                 ));
             };
-            if writers.iter().all(|&other| self.precedes(other, read) && self.is_sure(other, refused)) {
+            for &other in writers.iter().filter(|&&other| {
+                self.was_accepted(other, refused) && self.follows(other, writer) && self.precedes(other, read)
+            }) {
+                self.judge_loss(read, other, at)?;
+            }
+            if writers.iter().all(|&other| self.precedes(other, read) && self.is_sure(other, at, refused)) {
                 settled.push((at, writers.len(), writer));
             }
             Ok(())
@@ -88,7 +94,7 @@ impl Book {
         Ok(())
     }
 
-    fn name(&self, writer: Option<Writer>) -> String {
+    pub(super) fn name(&self, writer: Option<Writer>) -> String {
         match writer {
             None | Some(Writer::Nobody) => "nobody".into(),
             Some(Writer::Size(step)) => format!("a change of the length in step {step}"),
@@ -106,8 +112,8 @@ impl Book {
             _ => None,
         });
         let sizes: Vec<(usize, u64)> = sizes.collect();
-        let is_known = |writer| self.precedes(writer, read) && self.is_sure(writer, refused);
-        let before = sizes.iter().rfind(|(step, _)| is_known(Writer::Size(*step)));
+        let is_known = |writer, at| self.precedes(writer, read) && self.is_sure(writer, at, refused);
+        let before = sizes.iter().rfind(|(step, _)| is_known(Writer::Size(*step), 0));
         let (mut least, mut most) = before.map_or((0, 0), |(_, size)| (*size, *size));
         let later = sizes.iter().filter(|(step, _)| before.is_none_or(|(other, _)| step > other));
         for (_, size) in later {
@@ -124,7 +130,7 @@ impl Book {
                 most = most.max(end);
             }
             let is_there = before.is_none_or(|(step, _)| self.follows(writer, Writer::Size(*step)));
-            if is_there && !unsettled && is_known(writer) {
+            if is_there && !unsettled && is_known(writer, end.saturating_sub(1)) {
                 least = least.max(end);
             }
         }
@@ -137,15 +143,17 @@ impl Book {
     }
 
     /// Judges the file at the end.
-    pub(super) fn finish(&self, bytes: &[u8]) -> Result<(), Objection> {
+    pub(super) fn finish(&self, server: &Server) -> Result<(), Objection> {
+        let bytes = server.bytes();
         let whole = [Piece { offset: 0, len: bytes.len() as u64 }];
-        let refused = u64::MAX;
+        // Without the deaths of hosts, what a last synchronisation has not told of may wait somewhere.
+        let refused = if self.died.is_empty() { u64::MAX } else { server.refused() };
+        let is_there = |writer, at| self.is_sure(writer, at, refused) && !self.may_wait(writer);
         self.runs(&whole, bytes, |at, number| {
             let writers = self.writers(at);
             let candidates = self.found(at, number, &writers)?;
             let overwritten = |candidate: &Writer| {
-                let follows =
-                    |&other: &Writer| self.is_sure(other, refused) && self.follows(other, *candidate);
+                let follows = |&other: &Writer| is_there(other, at) && self.follows(other, *candidate);
                 writers.iter().copied().find(follows)
             };
             if candidates.iter().any(|candidate| overwritten(candidate).is_none()) {
@@ -161,7 +169,7 @@ impl Book {
             let end = done.access.pieces.hull().map_or(0, |(_, end)| end);
             let is_missing = done.access.kind == Kind::Write
                 && end > bytes.len() as u64
-                && self.is_sure(writer, refused)
+                && is_there(writer, end - 1)
                 && !self.together.iter().any(|(number, step)| {
                     matches!(step.what, What::Size(_)) && !self.follows(writer, Writer::Size(*number))
                 });

@@ -5,16 +5,19 @@
 //! write is known to follow that one and to precede the read: on the same host, or across a synchronisation,
 //! or, where hosts see each other's writes, across a meeting. In atomic mode there is moreover one order of
 //! whole accesses ([`atomic`]). Reads that find a file in the same state find the same. A write that the
-//! server has refused is reported, and nothing else is lost.
+//! server has refused is reported, and nothing else is lost. What hosts that die take with them is judged by
+//! [`loss`].
 
 mod atomic;
 mod judge;
+mod loss;
 
 use super::Objection;
-use crate::files::Ended;
-use crate::workload::files::{Access, Number, Script, Task, What};
+use crate::files::system::Server;
+use crate::files::{Ended, LOST};
+use crate::workload::files::{Access, Number, Script, Stage, Task, What};
 use nmad_file::Kind;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A time: the number of tasks that had begun or ended before.
 type Stamp = u64;
@@ -45,6 +48,8 @@ struct Together {
     begin: Vec<Option<Stamp>>,
     end: Vec<Option<Stamp>>,
     has_failed: bool,
+    /// By host: it has ended there since a host has died, and says nothing about the others.
+    lost: Vec<bool>,
     /// What was written before is seen afterwards.
     shows: bool,
     /// Writes that the server had refused when the first host began, and when the last ended.
@@ -76,6 +81,11 @@ struct Book {
     settled: BTreeMap<(u64, usize), Writer>,
     /// By host: the change to atomic mode in force.
     modes: BTreeMap<usize, usize>,
+    stage: Stage,
+    /// Hosts that have died.
+    died: BTreeMap<usize, Stamp>,
+    /// By host: owners of whose end it was told.
+    told: BTreeMap<usize, BTreeSet<usize>>,
 }
 
 /// Judges accesses to files.
@@ -84,6 +94,7 @@ pub struct FileOracle {
     books: BTreeMap<usize, Book>,
     now: Stamp,
     count: u64,
+    died: BTreeMap<usize, Stamp>,
 }
 
 impl FileOracle {
@@ -109,6 +120,13 @@ impl FileOracle {
         open.into_iter().map(|number| format!("task {number} {}", words(&script.tasks[number]))).collect()
     }
 
+    /// A host has died.
+    pub fn died(&mut self, host: usize) {
+        self.now += 1;
+        self.died.insert(host, self.now);
+        self.books.values_mut().for_each(|book| book.died.clone_from(&self.died));
+    }
+
     /// A task begins; the server of the file has refused so many writes up to now.
     pub fn begin(&mut self, script: &Script, number: Number, refused: u64) {
         self.now += 1;
@@ -116,6 +134,7 @@ impl FileOracle {
         let task = &script.tasks[number];
         let (now, hosts) = (self.now, script.stage.nodes.len());
         let book = self.books.entry(task.file).or_insert_with(|| Book::new(script, task.file));
+        book.died.clone_from(&self.died);
         match &task.what {
             What::Access(access) => {
                 if access.kind == Kind::Write {
@@ -146,6 +165,7 @@ impl FileOracle {
                     begin: vec![None; hosts],
                     end: vec![None; hosts],
                     has_failed: false,
+                    lost: vec![false; hosts],
                     shows,
                     refused: (refused, refused),
                 });
@@ -154,7 +174,8 @@ impl FileOracle {
         }
     }
 
-    /// A task has ended.
+    /// A task has ended. The server of the file has refused so many writes up to now, and the host was told
+    /// that these owners are gone.
     ///
     /// # Errors
     /// It must not end so.
@@ -163,7 +184,7 @@ impl FileOracle {
         script: &Script,
         number: Number,
         ended: Ended,
-        refused: u64,
+        (refused, gone): (u64, BTreeSet<usize>),
     ) -> Result<(), Objection> {
         self.now += 1;
         let now = self.now;
@@ -171,11 +192,12 @@ impl FileOracle {
         let book = self.books.get_mut(&task.file).ok_or("a task ends that has not begun")?;
         let named =
             |objection: Objection| format!("file {}: task {number} {}: {objection}", task.file, words(task));
+        book.tell(task.host, gone).map_err(named)?;
         match &task.what {
             What::Access(_) => book.end_access((number, now), ended, refused).map_err(named),
             what => {
                 if let What::Atomic(is_atomic) = what {
-                    match is_atomic {
+                    match *is_atomic && !is_lost(&ended) {
                         true => book.modes.insert(task.host, task.together),
                         false => book.modes.remove(&task.host),
                     };
@@ -189,13 +211,14 @@ impl FileOracle {
     ///
     /// # Errors
     /// The first place that is wrong.
-    pub fn finish(&self, file: usize, bytes: &[u8]) -> Result<(), Objection> {
+    pub fn finish(&self, file: usize, server: &Server) -> Result<(), Objection> {
         let Some(book) = self.books.get(&file) else { return Ok(()) };
         let named = |objection: Objection| format!("file {file}: {objection}");
-        if let Some(open) = book.accesses.iter().find(|done| done.end.is_none()) {
+        let is_open = |done: &&Done| done.end.is_none() && !book.died.contains_key(&done.host);
+        if let Some(open) = book.accesses.iter().find(is_open) {
             return Err(named(format!("task {} has not ended", open.number)));
         }
-        book.finish(bytes).map_err(named)?;
+        book.finish(server).map_err(named)?;
         atomic::check(book).map_err(named)
     }
 }
@@ -230,7 +253,7 @@ impl Book {
         }
         edges.sort_unstable();
         edges.dedup();
-        Book { edges, ..Book::default() }
+        Book { edges, stage: script.stage.clone(), ..Book::default() }
     }
 
     fn end_access(
@@ -240,10 +263,16 @@ impl Book {
         refused: u64,
     ) -> Result<(), Objection> {
         let place = self.accesses.iter().rposition(|done| done.number == number);
-        let done = &mut self.accesses[place.ok_or("it has not begun")?];
+        let place = place.ok_or("it has not begun")?;
+        let has_no_owner = self.no_owner_lives();
+        let done = &mut self.accesses[place];
         done.end = Some(now);
         match ended {
             Err(_) if done.access.kind == Kind::Write && refused > 0 => {
+                done.has_failed = true;
+                Ok(())
+            }
+            Err(_) if has_no_owner => {
                 done.has_failed = true;
                 Ok(())
             }
@@ -251,7 +280,7 @@ impl Book {
             Ok(_) if done.access.kind == Kind::Write => Ok(()),
             Ok(found) => {
                 done.found = found;
-                self.judge(place.unwrap_or_default(), refused)
+                self.judge(place, refused)
             }
         }
     }
@@ -265,6 +294,10 @@ impl Book {
         let step = self.together.get_mut(&task.together).ok_or("it has not begun")?;
         step.end[task.host] = Some(now);
         step.refused.1 = step.refused.1.max(refused);
+        if is_lost(&ended) && !self.died.is_empty() {
+            step.lost[task.host] = true;
+            return Ok(());
+        }
         if let Err(text) = ended {
             step.has_failed = true;
             if refused == 0 {
@@ -274,9 +307,9 @@ impl Book {
         Ok(())
     }
 
-    /// The end of a step on a host before a time.
+    /// Whether a step had ended on a host before a time, in accord with all others.
     fn is_behind(&self, step: usize, host: usize, at: Stamp) -> bool {
-        self.together.get(&step).is_some_and(|step| step.end[host].is_some_and(|end| end < at))
+        self.together.get(&step).is_some_and(|step| !step.lost[host] && step.has_ended(host, at))
     }
 
     /// Whether an access was over before a step began on its host.
@@ -315,13 +348,26 @@ impl Book {
         }
     }
 
-    /// Whether the bytes of a write are there if nothing has followed: no write that the server has refused
-    /// may be it.
-    fn is_sure(&self, writer: Writer, refused: u64) -> bool {
+    /// Whether the byte that a write has left at a place is there if nothing has followed: no write that the
+    /// server has refused may be it, and no host that has died had it.
+    fn is_sure(&self, writer: Writer, at: u64, refused: u64) -> bool {
+        match writer {
+            Writer::Write(place) => {
+                self.was_accepted(writer, refused) && !self.may_be_lost(&self.accesses[place], at)
+            }
+            _ => self.was_accepted(writer, refused),
+        }
+    }
+
+    /// Whether no write that the server has refused may be this one.
+    fn was_accepted(&self, writer: Writer, refused: u64) -> bool {
         let place = match writer {
             Writer::Nobody => return true,
             // One that fails changes nothing.
-            Writer::Size(step) => return !self.together[&step].has_failed,
+            Writer::Size(step) => {
+                let step = &self.together[&step];
+                return !step.has_failed && !step.is_torn();
+            }
             Writer::Write(place) => place,
         };
         let done = &self.accesses[place];
@@ -329,14 +375,14 @@ impl Book {
             return false;
         }
         // A synchronisation that fails may be about a write that was under way, too.
-        for (number, step) in &self.together {
-            if matches!(step.what, What::Barrier) || self.is_behind(*number, done.host, done.begin) {
+        for step in self.together.values() {
+            if matches!(step.what, What::Barrier) || step.has_ended(done.host, done.begin) {
                 continue;
             }
             if step.has_failed {
                 return false;
             }
-            if Book::is_before(done, step) && step.end.iter().all(Option::is_some) {
+            if Book::is_before(done, step) && step.end.iter().all(Option::is_some) && !step.is_torn() {
                 return true;
             }
         }
@@ -359,4 +405,21 @@ impl Book {
         all.extend(places.map(|(place, _)| Writer::Write(place)));
         all
     }
+}
+
+impl Together {
+    /// Whether it had ended on a host before a time.
+    fn has_ended(&self, host: usize, at: Stamp) -> bool {
+        self.end[host].is_some_and(|end| end < at)
+    }
+
+    /// Whether a host has died before it had ended on all.
+    fn is_torn(&self) -> bool {
+        self.lost.contains(&true)
+    }
+}
+
+/// Whether something has failed since a host has died.
+fn is_lost(ended: &Ended) -> bool {
+    ended.as_ref().is_err_and(|text| text.starts_with(LOST))
 }

@@ -4,14 +4,19 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::OURS;
 use crate::machine::BUSY;
+use crate::modes::{ModesRow, Timed};
 use crate::place::Place;
 use crate::plan::{Cell, names};
 use crate::report::{BEHIND, BehindRow, CellRow, FailedRow, Mean, PatternRow, Report, RoundTime};
-use crate::statistics::{Estimate, estimate, mean};
+use crate::statistics::{CERTAIN, Estimate, Middle, estimate, mean, median, middle};
 use crate::store::{Figure, Store};
 
 /// With this number of undisturbed rounds, the disturbed ones are left out.
 const QUIET_ROUNDS: usize = 3;
+/// A cell is near the best peer if its ratio is above this in some round.
+const NEAR: f64 = 0.95;
+/// Jobs of one library whose times differ by this factor may have two modes.
+const WIDE: f64 = 1.3;
 
 /// A cell with the logarithms of its ratios by round.
 struct Judged {
@@ -26,9 +31,10 @@ pub(crate) fn judge(store: &Store, report: Report) -> Report {
     let order = order();
     judged.sort_by_cached_key(|one| key(&order, &one.row.cell));
     let with_ratio: Vec<&Judged> = judged.iter().filter(|one| one.row.ratio.is_some()).collect();
-    let mut behind: Vec<BehindRow> =
+    let mut lagging: Vec<BehindRow> =
         with_ratio.iter().map(|one| behind_row(&one.row)).filter(|row| row.ratio > BEHIND).collect();
-    behind.sort_by(|a, b| b.ratio.total_cmp(&a.ratio));
+    lagging.sort_by(|a, b| b.ratio.total_cmp(&a.ratio));
+    let (behind, undecided) = lagging.into_iter().partition(is_certain);
     let mut failed: Vec<FailedRow> = store
         .failed
         .iter()
@@ -45,6 +51,8 @@ pub(crate) fn judge(store: &Store, report: Report) -> Report {
         patterns: groups(&with_ratio, |cell| &cell.pattern),
         places: groups(&with_ratio, |cell| &cell.place),
         behind,
+        undecided,
+        modes: judged.iter().filter_map(|one| modes(&one.row)).collect(),
         cells: judged.into_iter().map(|one| one.row).collect(),
         ..report
     }
@@ -71,7 +79,10 @@ fn key(order: &HashMap<String, usize>, cell: &Cell) -> impl Ord + use<> {
 }
 
 fn judge_cell(cell: &Cell, figures: &BTreeMap<&str, Vec<&Figure>>) -> Judged {
-    let time = |figure: &&Figure| RoundTime { round: figure.round, us: figure.us, busy: figure.busy };
+    let time = |figure: &&Figure| {
+        let Figure { round, us, busy, ref facts, .. } = **figure;
+        RoundTime { round, us, busy, facts: facts.clone() }
+    };
     let mut times: BTreeMap<String, Vec<RoundTime>> = BTreeMap::new();
     for (who, figures) in figures {
         let mut rounds: Vec<RoundTime> = figures.iter().map(time).collect();
@@ -84,20 +95,28 @@ fn judge_cell(cell: &Cell, figures: &BTreeMap<&str, Vec<&Figure>>) -> Judged {
         .filter(|(who, _)| *who != OURS)
         .filter_map(|(who, theirs)| Some((who, compared(ours, theirs)?)))
         // The fastest: whose time, as a part of ours, is least.
-        .max_by(|(_, a), (_, b)| a.mean.total_cmp(&b.mean));
+        .max_by(|(_, a), (_, b)| a.median.total_cmp(&b.median));
     let mut row = CellRow {
         cell: cell.clone(),
         best: None,
         ratio: None,
         low: None,
         high: None,
+        confidence: 0.0,
         busy: ours.iter().any(|time| time.busy > BUSY) && quiet(ours) < QUIET_ROUNDS,
         times: BTreeMap::new(),
     };
     let mut ratios = Vec::new();
     if let Some((who, found)) = best {
-        let (ratio, low, high) = ends(found.estimate());
-        row = CellRow { best: Some(who.clone()), ratio: Some(ratio), low, high, busy: found.busy, ..row };
+        row = CellRow {
+            best: Some(who.clone()),
+            ratio: Some(found.median.exp()),
+            low: found.interval.map(|interval| interval.low.exp()),
+            high: found.interval.map(|interval| interval.high.exp()),
+            confidence: found.interval.map_or(0.0, |interval| interval.confidence),
+            busy: found.busy,
+            ..row
+        };
         ratios = found.ratios;
     }
     Judged { row: CellRow { times, ..row }, ratios }
@@ -110,15 +129,9 @@ fn quiet(times: &[RoundTime]) -> usize {
 /// Our times beside one peer's.
 struct Beside {
     ratios: Vec<(u32, f64)>,
-    mean: f64,
+    median: f64,
+    interval: Option<Middle>,
     busy: bool,
-}
-
-impl Beside {
-    fn estimate(&self) -> Estimate {
-        let logs: Vec<f64> = self.ratios.iter().map(|(_, log)| *log).collect();
-        estimate(&logs).unwrap_or(Estimate { mean: self.mean, half: None })
-    }
 }
 
 /// Ratios of the rounds that both have, without those of a busy machine if enough others are left.
@@ -135,14 +148,54 @@ fn compared(ours: &[RoundTime], theirs: &[RoundTime]) -> Option<Beside> {
     let used: Vec<_> = both.into_iter().filter(|(_, _, busy)| !(enough && *busy)).collect();
     let busy = used.iter().any(|(_, _, busy)| *busy);
     let ratios: Vec<(u32, f64)> = used.into_iter().map(|(round, log, _)| (round, log)).collect();
-    let mean = mean(&ratios.iter().map(|(_, log)| *log).collect::<Vec<_>>())?;
-    Some(Beside { ratios, mean, busy })
+    let logs: Vec<f64> = ratios.iter().map(|(_, log)| *log).collect();
+    Some(Beside { median: median(&logs)?, interval: middle(&logs), ratios, busy })
 }
 
 /// A ratio and the ends of its interval, from logarithms.
 fn ends(estimate: Estimate) -> (f64, Option<f64>, Option<f64>) {
     let Estimate { mean, half } = estimate;
     (mean.exp(), half.map(|half| (mean - half).exp()), half.map(|half| (mean + half).exp()))
+}
+
+/// The modes of the jobs in a cell.
+fn modes(row: &CellRow) -> Option<ModesRow> {
+    let timed = |time| {
+        let RoundTime { us, facts, .. }: &RoundTime = time;
+        Timed { us: *us, facts: facts.as_ref() }
+    };
+    let jobs = row.times.iter().map(|(who, times)| (who.as_str(), times.iter().map(timed).collect()));
+    ModesRow::of(&row.cell, jobs)
+}
+
+/// Whether a cell that lags is behind for certain.
+fn is_certain(row: &BehindRow) -> bool {
+    row.confidence >= CERTAIN && row.low.is_some_and(|low| low > 1.0)
+}
+
+/// Whether a cell needs more jobs after the first pass: in some round MAD-MPI was about as slow as the
+/// best peer, or slower.
+pub(crate) fn is_near(cell: &CellRow) -> bool {
+    let Some(theirs) = cell.best.as_ref().and_then(|best| cell.times.get(best)) else { return false };
+    let ours = cell.times.get(OURS).into_iter().flatten();
+    ours.into_iter()
+        .any(|our| theirs.iter().any(|their| their.round == our.round && our.us > NEAR * their.us))
+}
+
+/// The verdict on a cell.
+pub(crate) fn row(cell: &Cell, figures: &BTreeMap<&str, Vec<&Figure>>) -> CellRow {
+    judge_cell(cell, figures).row
+}
+
+/// Whether further jobs can change the verdict on a cell that is near or behind, or tell its modes.
+pub(crate) fn is_open(cell: &CellRow) -> bool {
+    let wide = |times: &Vec<RoundTime>| {
+        let us = || times.iter().map(|time| time.us);
+        us().fold(0.0, f64::max) > WIDE * us().fold(f64::INFINITY, f64::min)
+    };
+    let is_lagging = cell.ratio.is_some_and(|ratio| ratio > BEHIND);
+    let is_certain = cell.low.is_some_and(|low| low > 1.0);
+    is_near(cell) && (is_lagging && !is_certain || cell.times.values().any(wide))
 }
 
 fn behind_row(row: &CellRow) -> BehindRow {
@@ -152,6 +205,7 @@ fn behind_row(row: &CellRow) -> BehindRow {
         ratio: row.ratio.unwrap_or(1.0),
         low: row.low,
         high: row.high,
+        confidence: row.confidence,
         busy: row.busy,
     }
 }
@@ -185,8 +239,10 @@ fn group_mean(cells: &[&Judged]) -> Option<Mean> {
         rounds.values().filter(|logs| logs.len() == cells.len()).filter_map(|logs| mean(logs)).collect();
     let half = estimate(&means).and_then(|found| found.half);
     let (ratio, low, high) = ends(Estimate { mean: mean(&logs)?, half });
-    let behind = cells.iter().filter(|one| one.row.ratio.is_some_and(|ratio| ratio > BEHIND)).count();
-    Some(Mean { ratio, low, high, cells: cells.len(), behind })
+    let lagging = cells.iter().filter(|one| one.row.ratio.is_some_and(|ratio| ratio > BEHIND));
+    let (behind, undecided): (Vec<bool>, Vec<bool>) =
+        lagging.map(|one| is_certain(&behind_row(&one.row))).partition(|is| *is);
+    Some(Mean { ratio, low, high, cells: cells.len(), behind: behind.len(), undecided: undecided.len() })
 }
 
 #[cfg(test)]

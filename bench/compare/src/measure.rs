@@ -26,8 +26,9 @@ use turn::Turn;
 const ROUNDS: u32 = 3;
 /// Rounds of cells that are near the best peer or behind it: five would have an interval with 94 %.
 pub const NEAR_ROUNDS: u32 = 6;
-/// Rounds of cells that are undecided then, if there is time. With more, it is better spent elsewhere.
-const ROUNDS_MAX: u32 = 12;
+/// Times as many rounds of cells that are undecided then, if there is time. With more, it is better spent
+/// elsewhere.
+const OPEN: u32 = 2;
 
 /// The user's request.
 #[derive(Debug, Clone)]
@@ -124,10 +125,12 @@ impl Course<'_> {
     fn run(&mut self, watch: &mut dyn Watch) -> Result<Report, CompareError> {
         let all = self.request.rounds.unwrap_or(ROUNDS);
         let near = self.request.near_rounds.max(all);
+        // Who asks for no more rounds of near cells than of others gets that.
+        let most = if near > all { OPEN * near } else { near };
         let mut blocked = BTreeSet::new();
         let mut is_time = false;
         for round in 1.. {
-            if round > near && (!is_time || round > ROUNDS_MAX) {
+            if round > near && (!is_time || round > most) {
                 break;
             }
             self.chosen = match round {
@@ -144,7 +147,7 @@ impl Course<'_> {
             self.write(&self.report())?;
             let took = begun.elapsed().as_secs_f64();
             // Of a round that an earlier run has made nothing is known about its length.
-            is_time = is_new && self.request.rounds.is_none() && self.pace.time_left_s() > took * 1.1;
+            is_time = is_new && self.pace.time_left_s() > took * 1.1;
         }
         Ok(self.report())
     }

@@ -152,6 +152,9 @@ pub struct CellRow {
     pub confidence: f64,
     /// Whether figures of a busy machine had to be used.
     pub busy: bool,
+    /// Rounds that were left out, since a bare line took much longer in one of the two jobs.
+    #[serde(default)]
+    pub unlike: usize,
 }
 
 /// A figure of one round.

@@ -13,6 +13,10 @@ use crate::store::{Figure, Store};
 
 /// With this number of undisturbed rounds, the disturbed ones are left out.
 const QUIET_ROUNDS: usize = 3;
+/// A round whose two jobs found a bare line to take times that differ by more than this factor compares
+/// places of cores, not libraries. A line takes four times as long between distant cores, and differs by
+/// a tenth from job to job otherwise.
+const ALIKE: f64 = 1.5;
 /// A cell is near the best peer if its ratio is above this in some round.
 const NEAR: f64 = 0.95;
 /// Jobs of one library whose times differ by this factor may have two modes.
@@ -103,6 +107,7 @@ fn judge_cell(cell: &Cell, figures: &BTreeMap<&str, Vec<&Figure>>) -> Judged {
         low: None,
         high: None,
         confidence: 0.0,
+        unlike: 0,
         busy: ours.iter().any(|time| time.busy > BUSY) && quiet(ours) < QUIET_ROUNDS,
         times: BTreeMap::new(),
     };
@@ -115,6 +120,7 @@ fn judge_cell(cell: &Cell, figures: &BTreeMap<&str, Vec<&Figure>>) -> Judged {
             high: found.interval.map(|interval| interval.high.exp()),
             confidence: found.interval.map_or(0.0, |interval| interval.confidence),
             busy: found.busy,
+            unlike: found.unlike,
             ..row
         };
         ratios = found.ratios;
@@ -132,24 +138,56 @@ struct Beside {
     median: f64,
     interval: Option<Middle>,
     busy: bool,
+    unlike: usize,
 }
 
-/// Ratios of the rounds that both have, without those of a busy machine if enough others are left.
+/// The ratio of one round, as a logarithm.
+#[derive(Clone, Copy)]
+struct Ratio {
+    round: u32,
+    log: f64,
+    busy: bool,
+    unlike: bool,
+}
+
+impl Ratio {
+    fn of(our: &RoundTime, their: &RoundTime) -> Ratio {
+        let line = |time: &RoundTime| time.facts.as_ref()?.line_us;
+        let unlike = match (line(our), line(their)) {
+            (Some(ours), Some(theirs)) => ours.max(theirs) > ALIKE * ours.min(theirs),
+            _ => false,
+        };
+        let (log, busy) = ((our.us / their.us).ln(), our.busy.max(their.busy) > BUSY);
+        Ratio { round: our.round, log, busy, unlike }
+    }
+}
+
+/// Leaves out the ratios for which this holds, if enough others are left.
+fn leave_out(ratios: &mut Vec<Ratio>, is_bad: fn(&Ratio) -> bool) {
+    if ratios.iter().filter(|ratio| !is_bad(ratio)).count() >= QUIET_ROUNDS {
+        ratios.retain(|ratio| !is_bad(ratio));
+    }
+}
+
+/// Ratios of the rounds that both have; without those of a busy machine, and those whose jobs found the cores
+/// in different places, if enough others are left.
 fn compared(ours: &[RoundTime], theirs: &[RoundTime]) -> Option<Beside> {
-    let both: Vec<(u32, f64, bool)> = ours
-        .iter()
-        .filter(|time| time.us > 0.0)
-        .filter_map(|our| {
-            let their = theirs.iter().find(|their| their.round == our.round && their.us > 0.0)?;
-            Some((our.round, (our.us / their.us).ln(), our.busy.max(their.busy) > BUSY))
-        })
-        .collect();
-    let enough = both.iter().filter(|(_, _, busy)| !busy).count() >= QUIET_ROUNDS;
-    let used: Vec<_> = both.into_iter().filter(|(_, _, busy)| !(enough && *busy)).collect();
-    let busy = used.iter().any(|(_, _, busy)| *busy);
-    let ratios: Vec<(u32, f64)> = used.into_iter().map(|(round, log, _)| (round, log)).collect();
-    let logs: Vec<f64> = ratios.iter().map(|(_, log)| *log).collect();
-    Some(Beside { median: median(&logs)?, interval: middle(&logs), ratios, busy })
+    let both = ours.iter().filter(|time| time.us > 0.0).filter_map(|our| {
+        let their = theirs.iter().find(|their| their.round == our.round && their.us > 0.0)?;
+        Some(Ratio::of(our, their))
+    });
+    let mut used: Vec<Ratio> = both.collect();
+    leave_out(&mut used, |ratio| ratio.busy);
+    let quiet = used.len();
+    leave_out(&mut used, |ratio| ratio.unlike);
+    let logs: Vec<f64> = used.iter().map(|ratio| ratio.log).collect();
+    Some(Beside {
+        median: median(&logs)?,
+        interval: middle(&logs),
+        busy: used.iter().any(|ratio| ratio.busy),
+        unlike: quiet - used.len(),
+        ratios: used.iter().map(|ratio| (ratio.round, ratio.log)).collect(),
+    })
 }
 
 /// A ratio and the ends of its interval, from logarithms.
@@ -194,8 +232,7 @@ pub(crate) fn is_open(cell: &CellRow) -> bool {
         us().fold(0.0, f64::max) > WIDE * us().fold(f64::INFINITY, f64::min)
     };
     let is_lagging = cell.ratio.is_some_and(|ratio| ratio > BEHIND);
-    let is_certain = cell.low.is_some_and(|low| low > 1.0);
-    is_near(cell) && (is_lagging && !is_certain || cell.times.values().any(wide))
+    is_near(cell) && (is_lagging && !is_certain(&behind_row(cell)) || cell.times.values().any(wide))
 }
 
 fn behind_row(row: &CellRow) -> BehindRow {

@@ -28,7 +28,8 @@ const METHOD: &str = "\
     repetitions are doubled until they take half of a sample; these are not counted. Contestants \
     take turns within each round, each with one job; ratios are taken round by round. A cell's ratio \
     is the median, and its interval, between two of the ratios, has the true median with 95 % from six \
-    rounds on (sign test). A cell that was near or behind in some round has six rounds at least; it is \
+    rounds on (sign test). Rounds in which a bare line of the cache took more than 1.5 times as long \
+    in one of the two jobs are left out where three others remain. A cell that was near or behind in some round has six rounds at least; it is \
     behind if its ratio is above 1.10 and its interval above 1. Intervals of means are those of \
     Student's t with 95 % over the rounds. Jobs of a library have two modes if a gap between two of \
     their times is wider than chance makes it within one mode in one of a hundred cases, with two \

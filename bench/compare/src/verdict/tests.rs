@@ -165,7 +165,8 @@ fn cells_that_were_near_in_some_round_get_more_jobs_and_undecided_ones_more_stil
         (vec![0.5, 0.5, 0.5], false, false),
         (vec![0.5, 0.5, 1.2], true, true),
         (vec![1.0, 1.02, 0.99], true, false),
-        (vec![1.2, 1.21, 1.19], true, false),
+        (vec![1.2, 1.21, 1.19], true, true),
+        (vec![1.2, 1.21, 1.19, 1.2, 1.2, 1.2], true, false),
         (vec![1.2, 1.21, 0.98], true, true),
     ] {
         let row = row(&times);
@@ -196,4 +197,20 @@ fn jobs_with_two_modes_are_told_on_every_page() {
     }
     let text = serde_json::to_string(&report).unwrap();
     assert!(text.contains("\"slow_us\":0.98") && text.contains("\"line_us\":0.07"), "{text}");
+}
+
+#[test]
+fn rounds_whose_jobs_had_their_cores_in_different_places_are_left_out() {
+    let cell = cell("gather", 8);
+    let mut figures = beside(&cell, &[0.9, 0.9, 2.5, 0.9]);
+    for figure in &mut figures {
+        let line_us = if figure.us > 2.0 { 0.24 } else { 0.06 };
+        figure.facts = Some(crate::facts::tests::facts(line_us, 0, None));
+    }
+    let row = &judged(figures.clone()).cells[0];
+    assert_eq!((row.unlike, row.high), (1, Some(0.9f64.ln().exp())));
+    // With two others it is used.
+    figures.retain(|figure| figure.round < 4);
+    let row = &judged(figures).cells[0];
+    assert_eq!((row.unlike, row.high), (0, Some(2.5f64.ln().exp())));
 }

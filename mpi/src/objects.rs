@@ -73,6 +73,13 @@ pub(crate) fn dense_len(handle: Type, count: i64) -> Option<usize> {
     (size > 0 && (count as u64) < DENSE_MOST).then(|| size * count as usize)
 }
 
+/// The type, and the bytes of `count` elements, where [`dense_len`] knows them.
+#[inline]
+pub(crate) fn dense(handle: Type, count: i64) -> Option<(&'static Datatype, usize)> {
+    let len = dense_len(handle, count)?;
+    Some((Datatype::predefined(Basic::from_code(handle.0)?), len))
+}
+
 /// Bytes of an element of a predefined type whose elements lie in a row; none: they do not.
 #[inline]
 pub(crate) fn dense_size(basic: Basic) -> Option<usize> {

@@ -67,7 +67,7 @@ impl Call {
         let ended = board.start(turn);
         let ranks = sleepers(board.memory()).take();
         if ranks != 0 {
-            world()?.node().submit(|engine| wake(engine, &self.on.comm, ranks));
+            world()?.node().submit(|engine| wake(engine, self.on.comm, ranks));
         }
         Ok(Some(ended))
     }
@@ -184,7 +184,7 @@ impl Call {
             self.attempt.set(self.attempt.get().map(Attempt::in_vain));
             return Ok(None);
         };
-        let mut wait = Wait::new(world()?, &self.on.comm, self.is_crowded());
+        let mut wait = Wait::new(world()?, self.on.comm, self.is_crowded());
         let mut means = locked(means);
         let ended = work(&mut means, &mut |memory, has_changed| wait.pause(memory, has_changed));
         wait.end(means.memory());
@@ -241,11 +241,11 @@ impl Call {
             return Ok(None);
         }
         let (size, me) = (self.team().size(), self.me());
-        let memory = make(&self.on.comm, (T::len(size) + SLEEPERS, 1), me)?;
+        let memory = make(self.on.comm, (T::len(size) + SLEEPERS, 1), me)?;
         if T::MEMORY == Memory::Board {
             let nonblocking = &self.on.comm.desk().shared.nonblocking;
             let mut called = [nonblocking.called() as f64];
-            greatest(&self.on.comm, &mut called)?;
+            greatest(self.on.comm, &mut called)?;
             nonblocking.begin(called[0] as u64);
         }
         let made = memory.map(|memory| Mutex::new(T::new(memory, size, me)));

@@ -159,12 +159,20 @@ impl Ring {
         if post.place.len() > POST_MAX {
             return self.show(memory, post);
         }
+        match data.contiguous() {
+            Some(bytes) => self.put(memory, post, 0, bytes),
+            None => self.put_pieces(memory, post, data),
+        }
+        self.show(memory, post);
+    }
+
+    #[inline(never)]
+    fn put_pieces(&self, memory: &SharedMemory, post: Post, data: &Segments) {
         let mut offset = 0;
         for piece in data.slices() {
             self.put(memory, post, offset, piece);
             offset += piece.len();
         }
-        self.show(memory, post);
     }
 
     /// Writes a part of a post.

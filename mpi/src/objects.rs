@@ -63,7 +63,7 @@ pub(crate) fn datatype(handle: Type) -> Result<&'static Datatype> {
 /// the type.
 static DENSE: [AtomicU8; DYNAMIC as usize] = [const { AtomicU8::new(0) }; DYNAMIC as usize];
 /// The bytes of this number of such elements do not overflow.
-const DENSE_MOST: u64 = 1 << 55;
+pub(crate) const DENSE_MOST: u64 = 1 << 55;
 
 /// Bytes of `count` elements, if the type is predefined and they lie in a row from the buffer's begin on;
 /// none too for what is wrong, and where the type has to be asked.

@@ -17,7 +17,7 @@ enum {
   /* Half round trips of a batch: some 10 us. */
   TURNS = 32,
   /* A rank that looks this often in vain gives the measurement up: it takes less than a second. */
-  LOOKS = 1 << 22,
+  LOOKS = 1 << 25,
   STEPS = 1000,
   PATH = 4096
 };

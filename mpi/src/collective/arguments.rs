@@ -193,6 +193,8 @@ pub(super) struct Row<'a> {
     counts: &'a [i64],
     displacements: &'a [i64],
     datatype: &'static Datatype,
+    /// Bytes of an element, as [`Data`] has those of all.
+    dense: Option<usize>,
 }
 
 impl<'a> Row<'a> {
@@ -204,22 +206,39 @@ impl<'a> Row<'a> {
     ) -> Result<Row<'a>> {
         let (counts, displacements) =
             (each(counts, ranks, "counts")?, each(displacements, ranks, "displacements")?);
+        if let Some((datatype, size)) = objects::dense(datatype, 1)
+            && counts.iter().all(|&count| (count as u64) < objects::DENSE_MOST)
+        {
+            return Ok(Row { buffer, counts, displacements, datatype, dense: Some(size) });
+        }
         let datatype = type_of(counts.iter().copied().find(|&count| count != 0).unwrap_or(0), datatype)?;
         for &count in counts {
             check_count(count, datatype)?;
         }
-        Ok(Row { buffer, counts, displacements, datatype })
+        Ok(Row { buffer, counts, displacements, datatype, dense: None })
     }
 
     /// The memory of the block of a rank.
+    #[inline]
     pub(super) fn memory(&self, rank: usize) -> Result<Segments> {
-        message::of(self.used(rank).0, self.counts[rank], self.datatype)
+        let (buffer, _) = self.used(rank);
+        match self.dense {
+            Some(size) if self.counts[rank] == 0 || !is_nowhere(buffer) => {
+                Ok(contiguous(buffer, size * self.counts[rank] as usize))
+            }
+            _ => message::of(buffer, self.counts[rank], self.datatype),
+        }
     }
 
     /// Where the block of a rank is.
+    #[inline]
     pub(super) fn used(&self, rank: usize) -> Used {
-        let offset = self.displacements[rank].wrapping_mul(self.datatype.extent());
-        (self.buffer.wrapping_byte_offset(offset as isize), self.datatype.first(self.counts[rank]))
+        let (extent, first) = match self.dense {
+            Some(size) => (size as i64, (self.counts[rank] > 0).then_some(0)),
+            None => (self.datatype.extent(), self.datatype.first(self.counts[rank])),
+        };
+        let offset = self.displacements[rank].wrapping_mul(extent);
+        (self.buffer.wrapping_byte_offset(offset as isize), first)
     }
 
     /// Where the first block is, if there is any data.

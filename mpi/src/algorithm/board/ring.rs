@@ -161,14 +161,14 @@ impl Ring {
         }
         match data.contiguous() {
             Some(bytes) => self.put(memory, post, 0, bytes),
-            None => self.put_pieces(memory, post, data),
+            None => self.put_pieces(memory, post, 0, data),
         }
         self.show(memory, post);
     }
 
+    /// Writes a part of a post that lies in pieces.
     #[inline(never)]
-    fn put_pieces(&self, memory: &SharedMemory, post: Post, data: &Segments) {
-        let mut offset = 0;
+    pub(super) fn put_pieces(&self, memory: &SharedMemory, post: Post, mut offset: usize, data: &Segments) {
         for piece in data.slices() {
             self.put(memory, post, offset, piece);
             offset += piece.len();

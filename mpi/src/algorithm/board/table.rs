@@ -27,10 +27,11 @@ pub(super) fn post(ring: &Ring, memory: &SharedMemory, post: Post, parts: &[Segm
         let mut end = table_len(parts.len());
         for (rank, part) in parts.iter().enumerate() {
             ring.put(memory, post, ENTRY * rank, &(end as u16).to_ne_bytes());
-            for piece in part.slices() {
-                ring.put(memory, post, end, piece);
-                end += piece.len();
+            match part.contiguous() {
+                Some(bytes) => ring.put(memory, post, end, bytes),
+                None => ring.put_pieces(memory, post, end, part),
             }
+            end += part.len() as usize;
         }
         ring.put(memory, post, ENTRY * parts.len(), &(end as u16).to_ne_bytes());
     }

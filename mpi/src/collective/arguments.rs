@@ -129,11 +129,13 @@ fn negative(count: i64) -> Error {
 }
 
 /// Whether a buffer is `MPI_IN_PLACE`.
+#[inline]
 pub(super) fn is_in_place(buffer: *const c_void) -> bool {
     buffer == IN_PLACE
 }
 
 /// `MPI_IN_PLACE` stands for the other buffer, and only where the standard allows it.
+#[inline]
 pub(super) fn refuse_in_place(buffer: *const c_void, name: &str) -> Result<()> {
     match is_in_place(buffer) {
         false => Ok(()),
@@ -142,6 +144,7 @@ pub(super) fn refuse_in_place(buffer: *const c_void, name: &str) -> Result<()> {
 }
 
 /// The root of a collective within one group.
+#[inline]
 pub(super) fn root(call: &Call, root: i32) -> Result<usize> {
     let size = call.size();
     usize::try_from(root).ok().filter(|&rank| rank < size).ok_or_else(|| no_root(root, size))

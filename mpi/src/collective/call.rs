@@ -47,6 +47,7 @@ impl On {
 /// A collective that a program calls.
 pub(super) struct Call {
     pub(super) on: On,
+    team: &'static Team,
     kind: Kind,
     /// The algorithm, if measurements have decided, or it is tried.
     pub(super) pick: Cell<Option<Pick>>,
@@ -77,7 +78,8 @@ impl Call {
         world()?;
         let on = On::of(comm)?;
         on.comm.health().check()?;
-        Ok(Call { on, kind: Kind { operation, form }, pick: Cell::default(), attempt: Cell::default() })
+        let (team, kind) = (on.comm.team()?, Kind { operation, form });
+        Ok(Call { on, team, kind, pick: Cell::default(), attempt: Cell::default() })
     }
 
     /// A call that was done in memory, or was begun there.
@@ -99,11 +101,13 @@ impl Call {
     }
 
     /// Our rank.
+    #[inline]
     pub(super) fn me(&self) -> usize {
         self.team().me()
     }
 
     /// Ranks of the local group.
+    #[inline]
     pub(super) fn size(&self) -> usize {
         self.on.comm.local().len() as usize
     }
@@ -118,8 +122,9 @@ impl Call {
         self.remote().unwrap_or(self.size())
     }
 
-    pub(super) fn team(&self) -> &Team {
-        self.on.comm.team().expect("MPI runs: looked up when the call began")
+    #[inline]
+    pub(super) fn team(&self) -> &'static Team {
+        self.team
     }
 
     /// Adds a problem to a schedule, by the algorithm that suits it.
@@ -189,9 +194,10 @@ impl Call {
     ) -> Rest {
         let number = self.on.comm.next_in_background();
         let buffers = Buffers { send: send.cast_mut().cast(), recv: recv.cast() };
-        let call = Call { on: self.on, kind: self.kind, pick: Cell::default(), attempt: Cell::default() };
+        let Call { on, team, kind, .. } = *self;
+        let call = Call { on, team, kind, pick: Cell::default(), attempt: Cell::default() };
         // The program may free the communicator before this runs.
-        let kept = self.on.named();
+        let kept = on.named();
         Box::new(move |left| {
             let _kept = kept?;
             let problem = problem(Some(left));

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Cell;
-
 /// What a job said about the samples of a cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
@@ -64,9 +62,8 @@ impl Choice {
         Some(Choice { collective: collective.into(), algorithm: algorithm.into() })
     }
 
-    /// Whether it is about the collective of a cell.
-    pub(crate) fn is_of(&self, cell: &Cell) -> bool {
-        let pattern = &*cell.pattern;
+    /// Whether it is about the collective of a pattern.
+    pub(crate) fn is_of(&self, pattern: &str) -> bool {
         let name = pattern.strip_prefix('i').unwrap_or(pattern);
         let name = name.strip_prefix("ex").unwrap_or(name);
         let variants = ["", "v", "_block"];
@@ -148,7 +145,6 @@ fn number(value: f64) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::store::tests::cell;
 
     pub(crate) fn facts(line_us: f64, faults: u64, algorithm: Option<&str>) -> Facts {
         Facts {
@@ -183,12 +179,12 @@ pub(crate) mod tests {
         for (pattern, is_of) in
             [("allreduce", true), ("iallreduce", true), ("reduce", false), ("allreduce_x", false)]
         {
-            assert_eq!(choice(told).is_of(&cell(pattern, 8)), is_of, "{pattern}");
+            assert_eq!(choice(told).is_of(pattern), is_of, "{pattern}");
         }
         let scan = Choice { collective: "scan".into(), algorithm: "chain".into() };
-        assert!(scan.is_of(&cell("exscan", 8)) && scan.is_of(&cell("iexscan", 8)));
+        assert!(scan.is_of("exscan") && scan.is_of("iexscan"));
         let gather = Choice { collective: "gather".into(), algorithm: "flat".into() };
-        assert!(gather.is_of(&cell("gatherv", 8)) && !gather.is_of(&cell("allgather", 8)));
+        assert!(gather.is_of("gatherv") && !gather.is_of("allgather"));
         for other in ["nmad: rank 1 closed the link", "warning: reduce of 8 B over 2 ranks: board", ""] {
             assert_eq!(Choice::read(other), None, "{other}");
         }

@@ -58,7 +58,8 @@ fn contestants(report: &Report) -> impl Iterator<Item = String> {
 fn means(page: &mut String, column: &str, rows: &[PatternRow], name: impl Fn(&str) -> String) {
     let _ = writeln!(
         page,
-        "| {column} | mean | 95 % | cells | behind | maybe | worst cell | |\n|---|---|---|---|---|---|---|---|"
+        "| {column} | mean | 95 % | cells | behind | maybe | worst cell | |\n\
+         |---|---|---|---|---|---|---|---|"
     );
     for row in rows {
         let Mean { ratio, low, high, cells, behind, undecided } = row.mean;

@@ -103,7 +103,8 @@ fn means(page: &mut String, title: &str, column: &str, rows: &[PatternRow], name
     let _ = write!(
         page,
         "<h2>{title}</h2>\n<table><tr><th>{column}</th><th class=\"n\">mean</th><th>95 %</th>\
-         <th class=\"n\">cells</th><th class=\"n\">behind</th><th class=\"n\">maybe</th><th>worst cell</th><th class=\"n\">ratio</th>\
+         <th class=\"n\">cells</th><th class=\"n\">behind</th><th class=\"n\">maybe</th><th>worst cell</th>\
+         <th class=\"n\">ratio</th>\
          <th>best peer there</th></tr>\n"
     );
     for row in rows {

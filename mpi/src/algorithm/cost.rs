@@ -18,8 +18,8 @@ const OVERHEAD: f64 = 0.4;
 /// twice up to 4.
 const FURTHER_LINE: f64 = 0.25;
 /// What each line of many adds that another core has written, as a part of its way beyond [`HIDDEN_NS`]: in
-/// reductions of 64 KiB to 4 MiB in the pool 32 to 37 ns where a line alone takes 240, and 4 ns where it takes
-/// 55 (EPYC of the fourth generation, cores far from each other and near).
+/// reductions of 64 KiB to 4 MiB in the pool 32 to 37 ns where a line alone takes 240, and 4 ns where it
+/// takes 55 (EPYC of the fourth generation, cores far from each other and near).
 const FETCHED_LINE: f64 = 0.17;
 const HIDDEN_NS: f64 = 30.0;
 const LINE: u64 = 64;

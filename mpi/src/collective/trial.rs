@@ -13,9 +13,9 @@
 //! end of a trial. Only collectives that synchronise all ranks are tried: otherwise a rank that refuses its
 //! arguments would count differently from ranks that have completed the call.
 //!
-//! The first trial begins with call [`SHORT`] or [`LONG`] of a length, each further one after [`AGAIN`] times as
-//! many calls: programs that call a collective a few times are not touched, and trials cost others some percent
-//! of their calls at first and less and less.
+//! The first trial begins with the call of a length that [`SHORT`] or [`LONG`] says, each further one after
+//! [`AGAIN`] times as many calls: programs that call a collective a few times are not touched, and trials
+//! cost others some percent of their calls at first and less and less.
 
 use crate::algorithm::choice::{Family, Memory, Problem};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -31,7 +31,7 @@ fn lines_are_handed_on_and_those_of_libraries_are_not() {
 
 #[test]
 fn circumstances_and_choices_come_before_the_figure() {
-    let script = r"printf 'begin\t0\n'; echo 'nmad: bcast of 8 B over 2 ranks: board, flat 1.0 us' >&2; sleep 0.3;
+    let script = r"printf 'begin\t0\n'; echo 'nmad: bcast of 8 B over 2 ranks: board, ...' >&2; sleep 0.3;
                    printf 'facts\t0\t0.07\t2.9\t1\t2\t3\t0,1\ncell\t0\t1.5\t1.0\t2.0\nend\n'; exit 0";
     let (said, ended) = heard(script, 5000);
     assert_eq!(ended, Ok(()));

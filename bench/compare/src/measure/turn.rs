@@ -29,12 +29,12 @@ const METHOD: &str = "\
     take turns within each round, each with one job; ratios are taken round by round. A cell's ratio \
     is the median, and its interval, between two of the ratios, has the true median with 95 % from six \
     rounds on (sign test). Rounds in which a bare line of the cache took more than 1.5 times as long \
-    in one of the two jobs are left out where three others remain. A cell that was near or behind in some round has six rounds at least; it is \
-    behind if its ratio is above 1.10 and its interval above 1. Intervals of means are those of \
-    Student's t with 95 % over the rounds. Jobs of a library have two modes if a gap between two of \
-    their times is wider than chance makes it within one mode in one of a hundred cases, with two \
-    jobs on each side, and the medians of both sides differ by 15 % at least. First messages have no \
-    warm-up: each round is one job.";
+    in one of the two jobs are left out where three others remain. A cell that was near or behind in \
+    some round has six rounds at least; it is behind if its ratio is above 1.10 and its interval \
+    above 1. Intervals of means are those of Student's t with 95 % over the rounds. Jobs of a \
+    library have two modes if a gap between two of their times is wider than chance makes it within \
+    one mode in one of a hundred cases, with two jobs on each side, and the medians of both sides \
+    differ by 15 % at least. First messages have no warm-up: each round is one job.";
 
 /// Who, where, when.
 pub(super) struct Turn<'a> {
@@ -122,7 +122,7 @@ impl Course<'_> {
             Said::Cell { number, us, low, high } if number < cells.len() && !answered[number] => {
                 answered[number] = true;
                 let cell = cells[number].clone();
-                let last = choices.iter().rev().find(|choice| choice.is_of(&cell));
+                let last = choices.iter().rev().find(|choice| choice.is_of(&cell.pattern));
                 let algorithm = last.map(|choice| choice.algorithm.clone());
                 let facts = told.take().filter(|(of, _)| *of == number);
                 let facts = facts.map(|(_, facts)| Facts { algorithm, ..facts });

@@ -64,8 +64,8 @@ pub(super) enum Then<'a> {
     Leave(Ranks),
 }
 
-/// The operator of a call, or that of an operation that goes on behind it, which is seldom: apart, so that turns
-/// stay small.
+/// The operator of a call, or that of an operation that goes on behind it, which is seldom: apart, so that
+/// turns stay small.
 #[derive(Debug)]
 pub(super) enum Held<'a> {
     Lent(&'a Operator),

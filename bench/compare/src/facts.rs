@@ -93,6 +93,17 @@ const NUMBERS: [Number; 5] = [
     ("page faults", |facts| Some(facts.faults as f64)),
 ];
 
+/// A fact in words.
+type Word = (&'static str, fn(&Facts) -> Option<String>);
+
+const WORDS: [Word; 2] = [
+    ("cores of the ranks", |facts| {
+        let cores: Vec<String> = facts.cores.iter().map(u32::to_string).collect();
+        Some(cores.join(","))
+    }),
+    ("algorithm", |facts| facts.algorithm.clone()),
+];
+
 /// A number differs if, of a fast and a slow job chosen at random, the slow one has the larger (or the
 /// smaller) value with this probability.
 const SEPARATED: f64 = 0.9;
@@ -108,13 +119,7 @@ pub(crate) fn differences(fast: &[&Facts], slow: &[&Facts]) -> Vec<Difference> {
         let text = |values: &[f64]| crate::statistics::median(values).map(number);
         Some(Difference { fact: name.to_string(), fast: text(&fast)?, slow: text(&slow)? })
     });
-    let cores = |facts: &Facts| {
-        let cores = facts.cores.iter().map(u32::to_string).collect::<Vec<_>>();
-        Some(cores.join(","))
-    };
-    let words: [(&str, &dyn Fn(&Facts) -> Option<String>); 2] =
-        [("cores of the ranks", &cores), ("algorithm", &|facts| facts.algorithm.clone())];
-    let words = words.iter().filter_map(|(name, value)| {
+    let words = WORDS.iter().filter_map(|(name, value)| {
         let of = |jobs: &[&Facts]| {
             jobs.iter().filter_map(|job| value(job)).collect::<std::collections::BTreeSet<String>>()
         };

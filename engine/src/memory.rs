@@ -240,9 +240,10 @@ impl Segments {
     /// Writes `data` from `offset` on; returns the number of bytes that fitted.
     #[inline]
     pub fn write(&self, offset: u64, data: &[u8]) -> usize {
-        if let (Pieces::One(start), 0) = (&self.pieces, offset) {
-            let len = data.len().min(self.len as usize);
-            fill(Segment { start: *start, len }, &data[..len]);
+        if let Pieces::One(start) = &self.pieces {
+            let offset = offset.min(self.len) as usize;
+            let len = data.len().min(self.len as usize - offset);
+            fill(Segment { start: start.wrapping_add(offset), len }, &data[..len]);
             return len;
         }
         self.write_pieces(offset, data)

@@ -63,7 +63,7 @@ pub(crate) fn datatype(handle: Type) -> Result<&'static Datatype> {
 /// the type.
 static DENSE: [AtomicU8; DYNAMIC as usize] = [const { AtomicU8::new(0) }; DYNAMIC as usize];
 /// The bytes of this number of such elements do not overflow.
-const DENSE_MOST: u64 = 1 << 55;
+pub(crate) const DENSE_MOST: u64 = 1 << 55;
 
 /// Bytes of `count` elements, if the type is predefined and they lie in a row from the buffer's begin on;
 /// none too for what is wrong, and where the type has to be asked.
@@ -71,6 +71,13 @@ const DENSE_MOST: u64 = 1 << 55;
 pub(crate) fn dense_len(handle: Type, count: i64) -> Option<usize> {
     let size = usize::from(DENSE.get(handle.0 as usize)?.load(Ordering::Relaxed));
     (size > 0 && (count as u64) < DENSE_MOST).then(|| size * count as usize)
+}
+
+/// The type, and the bytes of `count` elements, where [`dense_len`] knows them.
+#[inline]
+pub(crate) fn dense(handle: Type, count: i64) -> Option<(&'static Datatype, usize)> {
+    let len = dense_len(handle, count)?;
+    Some((Datatype::predefined(Basic::from_code(handle.0)?), len))
 }
 
 /// Bytes of an element of a predefined type whose elements lie in a row; none: they do not.

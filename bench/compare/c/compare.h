@@ -43,6 +43,14 @@ int parts_pattern(const struct cell *cell, struct pattern *found);
 extern char *out_buffer, *in_buffer;
 extern size_t longest;
 
+/* Makes what the facts of cells need; `cells` is the path of the list of cells. Ranks without a core of their own share
+ * no line: they would wait for each other's time slices. */
+void open_lines(const char *cells, int is_pinned);
+
+/* Called by all ranks before and after the samples of a cell; the second one prints the line `facts`. */
+void begin_facts(void);
+void tell_facts(const struct cell *cell);
+
 /* The number behind a letter in a variant, as in `w64`. */
 int number_in(const char *variant);
 

@@ -3,6 +3,10 @@
  *
  *     library TEXT                              what MPI_Get_library_version says, its first line
  *     begin   NUMBER                            the cell that is measured from now on
+ *     facts   NUMBER LINE STEP INVOLUNTARY VOLUNTARY FAULTS CORES
+ *                                               the circumstances of the samples of a cell: half a round trip of a bare
+ *                                               line in microseconds (0: not known), a step of arithmetic in
+ *                                               nanoseconds, switches and page faults of all ranks, core of each rank
  *     cell    NUMBER MEDIAN LOWEST HIGHEST      microseconds an operation
  *     skip    NUMBER REASON
  *     end
@@ -93,7 +97,9 @@ static void measure(const struct pattern *pattern, const struct cell *cell) {
   double took[SAMPLES], once, scale;
   int rounds = rounds_of_a_sample(pattern, cell, &once);
   int samples = once > 1 ? 1 : once > sample ? FEW_SAMPLES : SAMPLES;
+  begin_facts();
   for (int i = 0; i < samples; i++) took[i] = timed(pattern, rounds, cell);
+  tell_facts(cell);
   qsort(took, (size_t)samples, sizeof *took, ascending);
   scale = 1e6 / rounds / pattern->things;
   if (rank == 0)
@@ -141,13 +147,14 @@ static void measure_all(void) {
 
 int main(int count, char **words) {
   const char *path = NULL;
-  int level = MPI_THREAD_SINGLE, provided;
+  int level = MPI_THREAD_SINGLE, provided, is_pinned = 0;
   for (int i = 1; i < count; i++) {
     if (!strcmp(words[i], "--cells") && i + 1 < count) path = words[++i];
     else if (!strcmp(words[i], "--ms") && i + 1 < count) sample = atof(words[++i]) / 1e3;
     else if (!strcmp(words[i], "--threads")) level = MPI_THREAD_MULTIPLE;
-    else if (!strcmp(words[i], "--pin")) pin();
+    else if (!strcmp(words[i], "--pin")) is_pinned = 1;
   }
+  if (is_pinned) pin();
   MPI_Init_thread(&count, &words, level, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -160,6 +167,8 @@ int main(int count, char **words) {
   memset(out_buffer, 1, longest + 1);
   memset(in_buffer, 2, longest + 1);
   introduce();
+  /* First messages are those of the job: nothing may go before them. */
+  if (cell_count == 0 || strcmp(cells[0].pattern, "first")) open_lines(path, is_pinned);
   measure_all();
   if (rank == 0) printf("end\n");
   fflush(stdout);

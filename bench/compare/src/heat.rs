@@ -147,6 +147,9 @@ fn tip(row: &CellRow) -> String {
         let times: Vec<String> = times.iter().map(|time| duration(time.us)).collect();
         let _ = write!(text, "\n{who}: {}", times.join(", "));
     }
+    if row.unlike > 0 {
+        let _ = write!(text, "\n{} rounds left out: cores in different places", row.unlike);
+    }
     if row.busy {
         text.push_str("\nthe machine was busy");
     }

@@ -6,9 +6,11 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use crate::facts::{Choice, Facts};
 
 /// By which processes of a job are found, wherever its launcher has put them.
 const MARK: &str = "COMPARE_JOB";
@@ -32,6 +34,13 @@ pub(crate) enum Said {
         low: f64,
         high: f64,
     },
+    /// The circumstances of a cell, before its figure.
+    Facts {
+        number: usize,
+        facts: Facts,
+    },
+    /// The library chooses an algorithm.
+    Choice(Choice),
     Skip {
         number: usize,
         why: String,
@@ -91,6 +100,9 @@ impl Said {
                 let (us, low, high) = (figure(us)?, figure(low)?, figure(high)?);
                 Some(Said::Cell { number: number.parse().ok()?, us, low, high })
             }
+            ["facts", number, ref fields @ ..] => {
+                Some(Said::Facts { number: number.parse().ok()?, facts: Facts::read(fields)? })
+            }
             ["skip", number, why] => Some(Said::Skip { number: number.parse().ok()?, why: why.into() }),
             ["rank", number, rank, communication, calculation, synchronization, messages, bytes, memory] => {
                 let figures = RankFigures {
@@ -129,9 +141,10 @@ pub(crate) fn run(
         cell: None,
         why: format!("cannot start {}: {error}", command.get_program().display()),
     })?;
-    let lines = lines(&mut child);
-    let complaint = complaint(&mut child);
-    let outcome = follow(&mut child, &lines, silence, each);
+    let (tell, choices) = channel();
+    let heard = Heard { lines: lines(&mut child), choices };
+    let complaint = complaint(&mut child, Some(tell));
+    let outcome = follow(&mut child, &heard, silence, each);
     // Also after a good end: a launcher may leave ranks behind that spin.
     let status = end(&mut child, &mark, outcome.is_ok());
     let said = match complaint.is_finished() || wait_for(&complaint) {
@@ -147,26 +160,40 @@ enum Wrong {
     Ended,
 }
 
+/// What comes from a job.
+struct Heard {
+    /// Lines of its standard output.
+    lines: Receiver<String>,
+    /// Choices among the lines of its standard error.
+    choices: Receiver<Choice>,
+}
+
 fn follow(
     child: &mut Child,
-    lines: &Receiver<String>,
+    heard: &Heard,
     silence: Duration,
     each: &mut dyn FnMut(Said),
 ) -> Result<(), (Option<usize>, Wrong)> {
     let (mut cell, mut is_done) = (None, false);
-    let (mut heard, mut limit) = (Instant::now(), silence.max(START_MIN));
+    let (mut last, mut limit) = (Instant::now(), silence.max(START_MIN));
     let mut ended: Option<Instant> = None;
     loop {
-        match lines.recv_timeout(TICK) {
+        match heard.lines.recv_timeout(TICK) {
             Ok(line) => {
                 let Some(said) = Said::read(&line) else { continue };
-                heard = Instant::now();
+                // Choices of the cell before would be taken for those of one that begins.
+                heard.choices.try_iter().for_each(|choice| each(Said::Choice(choice)));
+                last = Instant::now();
                 limit = silence;
                 match &said {
                     Said::Begin(number) => cell = Some(*number),
                     Said::Cell { .. } | Said::Skip { .. } => cell = None,
                     Said::End => (is_done, limit) = (true, END_LIMIT),
-                    Said::Library(_) | Said::Rank { .. } | Said::Phase { .. } => {}
+                    Said::Library(_)
+                    | Said::Rank { .. }
+                    | Said::Phase { .. }
+                    | Said::Facts { .. }
+                    | Said::Choice(_) => {}
                 }
                 each(said);
             }
@@ -178,7 +205,7 @@ fn follow(
                     ended = Some(Instant::now());
                 }
                 let is_over = ended.is_some_and(|at| at.elapsed() > TICK * 10);
-                let is_silent = heard.elapsed() > limit;
+                let is_silent = last.elapsed() > limit;
                 match is_done {
                     true if is_over || is_silent => return Ok(()),
                     false if is_over => return Err((cell, Wrong::Ended)),
@@ -204,14 +231,19 @@ fn lines(child: &mut Child) -> Receiver<String> {
     lines
 }
 
-/// The end of what it writes to standard error.
-fn complaint(child: &mut Child) -> JoinHandle<String> {
+/// The end of what it writes to standard error; choices of algorithms go to `choices`.
+fn complaint(child: &mut Child, choices: Option<Sender<Choice>>) -> JoinHandle<String> {
     let err = child.stderr.take();
     std::thread::spawn(move || {
         let mut last = Vec::new();
         if let Some(err) = err {
             for line in BufReader::new(err).split(b'\n').map_while(Result::ok) {
                 let line = String::from_utf8_lossy(&line).trim().to_string();
+                if let (Some(choices), Some(choice)) = (&choices, Choice::read(&line)) {
+                    // Nobody listens after the end of the job.
+                    let _ = choices.send(choice);
+                    continue;
+                }
                 if line.chars().any(char::is_alphanumeric) {
                     last.push(line);
                     let surplus = last.len().saturating_sub(4);
@@ -294,7 +326,7 @@ pub(crate) fn output(command: &mut Command, limit: Duration) -> Result<String, S
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let name = command.get_program().display().to_string();
     let mut child = child.map_err(|error| format!("cannot run {name}: {error}"))?;
-    let (complaint, out) = (complaint(&mut child), child.stdout.take());
+    let (complaint, out) = (complaint(&mut child, None), child.stdout.take());
     let read = std::thread::spawn(move || {
         let mut bytes = Vec::new();
         out.map(|mut out| out.read_to_end(&mut bytes));

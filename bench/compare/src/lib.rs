@@ -18,6 +18,7 @@
 //! | `course` | turns of programs that read a list of cells |
 //! | `imbalance` | the programs of P5 |
 //! | `io` | accesses of files |
+//! | `facts`, `modes` | the circumstances of a job; jobs that fall into two modes |
 //! | `statistics`, `verdict`, `diff` | intervals; a report from figures; two reports compared |
 //! | `page`, `markdown`, `heat`, `words` | the report as HTML and as Markdown, its pictures, and in words |
 #![forbid(unsafe_code)]
@@ -26,6 +27,7 @@ mod contestant;
 mod course;
 mod diff;
 mod error;
+mod facts;
 mod field;
 mod ground;
 mod heat;
@@ -36,6 +38,7 @@ mod launch;
 mod machine;
 mod markdown;
 mod measure;
+mod modes;
 mod pace;
 mod page;
 mod place;
@@ -50,12 +53,14 @@ mod words;
 
 pub use diff::{Change, Diff};
 pub use error::CompareError;
+pub use facts::{Difference, Facts};
 pub use field::{Done, Watch};
 pub use imbalance::{Exercise, FLOOD, ImbalanceRequest, Measured, PROGRAMS, VARIANTS};
 pub use imbalance::{Plan as ImbalancePlan, place_names as imbalance_places, run as run_imbalance};
 pub use io::{Access, Accessed, IoPlan, IoRequest, run as run_io};
 pub use job::RankFigures;
-pub use measure::{Request, run};
+pub use measure::{NEAR_ROUNDS, Request, run};
+pub use modes::{Jobs, ModesRow, Split};
 pub use place::PLACES;
 pub use plan::{Extent, names};
 pub use report::{CellRow, Mean, PatternRow, Report, RoundTime};

@@ -12,17 +12,23 @@ use crate::ground::Ground;
 use crate::machine::{self, Machine};
 use crate::pace::Pace;
 use crate::plan::{Batch, Cell, Extent, plan};
-use crate::report::Report;
+use crate::report::{CellRow, Report};
 use crate::sources::{COMPARE, Workshop};
 use crate::store::Store;
+use crate::verdict::{is_near, is_open, row};
 use crate::{CompareError, PeerSpec};
 
 mod turn;
 
 use turn::Turn;
 
-/// With fewer rounds there is no interval worth its name; with more, the time is better spent elsewhere.
-const ROUNDS_MAX: u32 = 9;
+/// Rounds of all cells.
+const ROUNDS: u32 = 3;
+/// Rounds of cells that are near the best peer or behind it: five would have an interval with 94 %.
+pub const NEAR_ROUNDS: u32 = 6;
+/// Times as many rounds of cells that are undecided then, if there is time. With more, it is better spent
+/// elsewhere.
+const OPEN: u32 = 2;
 
 /// The user's request.
 #[derive(Debug, Clone)]
@@ -41,8 +47,10 @@ pub struct Request {
     pub only: Vec<String>,
     /// Names of places; none means all.
     pub places: Vec<String>,
-    /// Number of rounds; none means three, and more while there is time.
+    /// Number of rounds of all cells; none means three.
     pub rounds: Option<u32>,
+    /// Number of rounds of cells that are near the best peer or behind it, if that is more.
+    pub near_rounds: u32,
     /// How long a job may be silent.
     pub silence: Duration,
     /// Forget the figures that are there.
@@ -79,6 +87,7 @@ pub fn run(request: &Request, watch: &mut dyn Watch) -> Result<Report, CompareEr
         missing,
         pace: Pace::new(request.extent),
         given_up: HashSet::new(),
+        chosen: None,
     };
     course.run(watch)
 }
@@ -108,26 +117,45 @@ struct Course<'a> {
     pace: Pace,
     /// What failed in this run is not tried again in it: a job that hangs costs its whole limit.
     given_up: HashSet<(String, Cell)>,
+    /// The cells of this round; none means all.
+    chosen: Option<HashSet<Cell>>,
 }
 
 impl Course<'_> {
     fn run(&mut self, watch: &mut dyn Watch) -> Result<Report, CompareError> {
-        let least = self.request.rounds.unwrap_or(3);
+        let all = self.request.rounds.unwrap_or(ROUNDS);
+        let near = self.request.near_rounds.max(all);
+        // Who asks for no more rounds of near cells than of others gets that.
+        let most = if near > all { OPEN * near } else { near };
         let mut blocked = BTreeSet::new();
-        let mut round = 1;
-        loop {
+        let mut is_time = false;
+        for round in 1.. {
+            if round > near && (!is_time || round > most) {
+                break;
+            }
+            self.chosen = match round {
+                round if round <= all => None,
+                round if round <= near => Some(self.cells(is_near)),
+                _ => Some(self.cells(is_open)),
+            };
+            if self.chosen.as_ref().is_some_and(HashSet::is_empty) {
+                break;
+            }
             let begun = Instant::now();
-            let is_new = self.round(round, least.max(round), &mut blocked, watch)?;
-            let report = self.report();
-            self.write(&report)?;
+            let rounds = if round <= all { all } else { near.max(round) };
+            let is_new = self.round(round, rounds, &mut blocked, watch)?;
+            self.write(&self.report())?;
             let took = begun.elapsed().as_secs_f64();
             // Of a round that an earlier run has made nothing is known about its length.
-            let is_time = is_new && self.request.rounds.is_none() && self.pace.time_left_s() > took * 1.1;
-            if round >= least && (!is_time || round >= ROUNDS_MAX) {
-                return Ok(report);
-            }
-            round += 1;
+            is_time = is_new && self.pace.time_left_s() > took * 1.1;
         }
+        Ok(self.report())
+    }
+
+    /// The cells for which this holds.
+    fn cells(&self, is_wanted: fn(&CellRow) -> bool) -> HashSet<Cell> {
+        let rows = self.store.by_cell().into_iter().map(|(cell, figures)| row(cell, &figures));
+        rows.filter(is_wanted).map(|row| row.cell).collect()
     }
 
     /// One round; whether there was anything to do.
@@ -203,7 +231,9 @@ impl Course<'_> {
 
     fn pending(&self, number: usize, round: u32, who: &str) -> Vec<Cell> {
         let is_pending = |cell: &&Cell| {
-            !self.store.is_done(round, who, cell) && !self.given_up.contains(&(who.into(), (*cell).clone()))
+            self.chosen.as_ref().is_none_or(|chosen| chosen.contains(*cell))
+                && !self.store.is_done(round, who, cell)
+                && !self.given_up.contains(&(who.into(), (*cell).clone()))
         };
         self.batches[number].cells.iter().filter(is_pending).cloned().collect()
     }

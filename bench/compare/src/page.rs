@@ -3,9 +3,12 @@
 use std::fmt::Write;
 
 use crate::OURS;
+use crate::facts::Difference;
 use crate::heat::{colour, duration, interval, map};
+use crate::modes::{Jobs, ModesRow};
 use crate::place::Place;
 use crate::report::{BehindRow, Mean, PatternRow, Report};
+use crate::statistics::CERTAIN;
 use nmad_words::escaped;
 
 const STYLE: &str = "
@@ -37,7 +40,9 @@ pub(crate) fn html(report: &Report) -> String {
     means(&mut page, "By pattern", "pattern", &report.patterns, |name| name.to_string());
     means(&mut page, "By place", "place", &report.places, |name| Place::title_of(name).to_string());
     maps(&mut page, report);
-    behind(&mut page, report);
+    behind(&mut page, "Behind by more than 10 %", &report.behind, report);
+    behind(&mut page, "Perhaps behind by more than 10 %", &report.undecided, report);
+    modes(&mut page, &report.modes);
     failures(&mut page, report);
     contestants(&mut page, report);
     page.push_str("</body></html>\n");
@@ -61,11 +66,12 @@ fn head(page: &mut String, report: &Report) {
     let verdict = match &report.overall {
         Some(mean) => format!(
             "<b>{:.2}</b>{} of the best peer's time, geometric mean of {} cells; {} of them are behind by \
-             more than 10 %.",
+             more than 10 %, {} may be.",
             mean.ratio,
             interval(mean.low, mean.high),
             mean.cells,
-            mean.behind
+            mean.behind,
+            mean.undecided
         ),
         None => "No verdict: there is no cell that both MAD-MPI and a peer have measured.".into(),
     };
@@ -97,15 +103,17 @@ fn means(page: &mut String, title: &str, column: &str, rows: &[PatternRow], name
     let _ = write!(
         page,
         "<h2>{title}</h2>\n<table><tr><th>{column}</th><th class=\"n\">mean</th><th>95 %</th>\
-         <th class=\"n\">cells</th><th class=\"n\">behind</th><th>worst cell</th><th class=\"n\">ratio</th>\
+         <th class=\"n\">cells</th><th class=\"n\">behind</th><th class=\"n\">maybe</th><th>worst cell</th>\
+         <th class=\"n\">ratio</th>\
          <th>best peer there</th></tr>\n"
     );
     for row in rows {
-        let Mean { ratio, low, high, cells, behind } = row.mean;
+        let Mean { ratio, low, high, cells, behind, undecided } = row.mean;
         let _ = writeln!(
             page,
             "<tr><td>{}</td><td class=\"r\" style=\"background:{}\">{ratio:.2}</td><td>{}</td>\
              <td class=\"n\">{cells}</td><td class=\"n\">{behind}</td>\
+             <td class=\"n\">{undecided}</td>\
              <td>{}</td><td class=\"n\">{:.2}</td><td>{}</td></tr>",
             escaped(&name(&row.name)),
             tint(ratio),
@@ -148,16 +156,16 @@ fn maps(page: &mut String, report: &Report) {
     }
 }
 
-fn behind(page: &mut String, report: &Report) {
-    let _ = writeln!(page, "<h2>Behind by more than 10 %: {} cells</h2>", report.behind.len());
-    if report.behind.is_empty() {
+fn behind(page: &mut String, title: &str, rows: &[BehindRow], report: &Report) {
+    let _ = writeln!(page, "<h2>{title}: {} cells</h2>", rows.len());
+    if rows.is_empty() {
         return;
     }
     page.push_str(
-        "<table><tr><th>cell</th><th class=\"n\">ratio</th><th>95 %</th><th class=\"n\">ours</th>\
+        "<table><tr><th>cell</th><th class=\"n\">ratio</th><th>interval</th><th class=\"n\">ours</th>\
          <th class=\"n\">theirs</th><th>best peer</th><th></th></tr>\n",
     );
-    for row in &report.behind {
+    for row in rows {
         let (ours, theirs) = times(report, row);
         let _ = writeln!(
             page,
@@ -174,13 +182,59 @@ fn behind(page: &mut String, report: &Report) {
     page.push_str("</table>\n");
 }
 
+/// The cells with two modes, and what differed.
+fn modes(page: &mut String, rows: &[ModesRow]) {
+    if rows.is_empty() {
+        return;
+    }
+    let _ = write!(
+        page,
+        "<h2>Jobs with two modes: {} cells</h2>\n<table><tr><th>cell</th><th>who</th><th>jobs</th>\
+         <th>what differed</th></tr>\n",
+        rows.len()
+    );
+    for row in rows {
+        let differ: Vec<(&str, String)> = differences(row).collect();
+        for (who, jobs) in &row.libraries {
+            let what = differ.iter().find(|(of, _)| of == who).map_or("", |(_, what)| what);
+            let cells = [&row.cell.to_string(), who, &mode_words(jobs), what].map(escaped);
+            let _ = writeln!(page, "<tr><td>{}</td></tr>", cells.join("</td><td>"));
+        }
+    }
+    page.push_str("</table>\n");
+}
+
+/// The jobs of a library in a cell: one time, or two with the share of jobs of each.
+pub(crate) fn mode_words(jobs: &Jobs) -> String {
+    match &jobs.split {
+        None => format!("{} in {} jobs", duration(jobs.us), jobs.jobs),
+        Some(split) => {
+            let (fast, slow) = (duration(split.fast_us), duration(split.slow_us));
+            format!("{fast} in {} and {slow} in {} of {} jobs", jobs.jobs - split.slow, split.slow, jobs.jobs)
+        }
+    }
+}
+
+/// What differed between the fast and the slow jobs of each library that has two modes.
+pub(crate) fn differences(row: &ModesRow) -> impl Iterator<Item = (&str, String)> {
+    row.libraries.iter().filter_map(|(who, jobs)| {
+        let differ = &jobs.split.as_ref()?.differ;
+        let words = |one: &Difference| format!("{} {} fast, {} slow", one.fact, one.fast, one.slow);
+        let words: Vec<String> = differ.iter().map(words).collect();
+        let text = if words.is_empty() { "nothing that was noted differs".into() } else { words.join("; ") };
+        Some((&**who, text))
+    })
+}
+
 /// What makes the ratio of a cell doubtful.
-pub(crate) fn remark(row: &BehindRow) -> &'static str {
+pub(crate) fn remark(row: &BehindRow) -> String {
     match (row.busy, row.low) {
-        (true, _) => "busy machine",
-        (false, None) => "one round",
-        (false, Some(low)) if low <= 1.0 => "not certain",
-        _ => "",
+        (true, _) => "busy machine".into(),
+        (false, None) => "one round".into(),
+        (false, Some(_)) if row.confidence < CERTAIN => {
+            format!("interval of {:.0} %", 100.0 * row.confidence)
+        }
+        _ => String::new(),
     }
 }
 

@@ -6,14 +6,17 @@ use std::fs;
 use std::path::Path;
 
 pub use crate::contestant::Described;
+use crate::facts::Facts;
 pub use crate::machine::Machine;
+use crate::modes::ModesRow;
 use crate::plan::{Cell, Extent};
 use crate::{CompareError, OURS};
 
-/// Of the file.
-pub(crate) const FORMAT: u32 = 1;
+/// Of the file. Files of version 1 have means and intervals of Student's t in place of medians, and no
+/// modes; their times are the same.
+pub(crate) const FORMAT: u32 = 2;
 
-/// Cells with a ratio above this count as behind.
+/// Cells with a ratio above this count as behind, if their interval is above 1 with 95 %.
 pub(crate) const BEHIND: f64 = 1.10;
 
 /// Everything. Ratios are our time to that of the best peer: below 1 is faster.
@@ -49,8 +52,14 @@ pub struct Report {
     pub patterns: Vec<PatternRow>,
     /// By place.
     pub places: Vec<PatternRow>,
-    /// Cells behind by more than 10 %, the worst first.
+    /// Cells behind by more than 10 %, the worst first: the interval of the ratio is above 1 with 95 %.
     pub behind: Vec<BehindRow>,
+    /// Cells whose ratio is above 1.10, too, but whose interval has 1 or is less certain.
+    #[serde(default)]
+    pub undecided: Vec<BehindRow>,
+    /// Cells in which the jobs of a library have two modes.
+    #[serde(default)]
+    pub modes: Vec<ModesRow>,
     /// All cells.
     pub cells: Vec<CellRow>,
 }
@@ -84,8 +93,11 @@ pub struct Mean {
     pub high: Option<f64>,
     /// Number of cells.
     pub cells: usize,
-    /// Number of cells behind by more than 10 %.
+    /// Number of cells behind by more than 10 % for certain.
     pub behind: usize,
+    /// Number of cells that may be.
+    #[serde(default)]
+    pub undecided: usize,
 }
 
 /// The mean of a pattern or a place, and its worst cell.
@@ -106,12 +118,15 @@ pub struct BehindRow {
     pub cell: Cell,
     /// The best peer's name.
     pub best: String,
-    /// Our time to its time.
+    /// Median of our time to its time.
     pub ratio: f64,
-    /// 95 % interval over the rounds.
+    /// Interval of the median over the rounds.
     pub low: Option<f64>,
     /// Its upper end.
     pub high: Option<f64>,
+    /// How certain the interval is: 0.95 or more from six rounds on.
+    #[serde(default)]
+    pub confidence: f64,
     /// Whether others used the machine meanwhile.
     pub busy: bool,
 }
@@ -124,20 +139,26 @@ pub struct CellRow {
     pub cell: Cell,
     /// Figures by contestant, in the order of rounds.
     pub times: BTreeMap<String, Vec<RoundTime>>,
-    /// The peer with the lowest mean.
+    /// The peer beside which the ratio is largest.
     pub best: Option<String>,
-    /// Our time to its time.
+    /// Median over the rounds of our time to its time.
     pub ratio: Option<f64>,
-    /// 95 % interval over the rounds.
+    /// Interval of that median.
     pub low: Option<f64>,
     /// Its upper end.
     pub high: Option<f64>,
+    /// How certain the interval is: 0.95 or more from six rounds on.
+    #[serde(default)]
+    pub confidence: f64,
     /// Whether figures of a busy machine had to be used.
     pub busy: bool,
+    /// Rounds that were left out, since a bare line took much longer in one of the two jobs.
+    #[serde(default)]
+    pub unlike: usize,
 }
 
 /// A figure of one round.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RoundTime {
     /// From 1.
     pub round: u32,
@@ -145,6 +166,9 @@ pub struct RoundTime {
     pub us: f64,
     /// Cores that others used just before.
     pub busy: f64,
+    /// The circumstances of the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub facts: Option<Facts>,
 }
 
 impl Report {
@@ -156,8 +180,8 @@ impl Report {
             damaged(format!("it is no report of `nmad bench compare` (report.json): {error}"))
         })?;
         match report.format {
-            FORMAT => Ok(report),
-            other => Err(damaged(format!("it has format {other}, this program reads {FORMAT}"))),
+            1..=FORMAT => Ok(report),
+            other => Err(damaged(format!("it has format {other}, this program reads up to {FORMAT}"))),
         }
     }
 }

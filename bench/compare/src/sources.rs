@@ -29,6 +29,7 @@ pub(crate) const COMPARE: Program = Program {
     sources: &[
         ("compare.h", include_str!("../c/compare.h")),
         ("main.c", include_str!("../c/main.c")),
+        ("facts.c", include_str!("../c/facts.c")),
         ("point.c", include_str!("../c/point.c")),
         ("onesided.c", include_str!("../c/onesided.c")),
         ("stream.c", include_str!("../c/stream.c")),

@@ -20,6 +20,50 @@ pub(crate) fn estimate(values: &[f64]) -> Option<Estimate> {
     Some(Estimate { mean, half })
 }
 
+/// A median, and an interval that has the true one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Middle {
+    pub(crate) median: f64,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+    /// How probable it is that the interval has the true median.
+    pub(crate) confidence: f64,
+}
+
+/// How certain an interval should be. Six values are needed for that.
+pub(crate) const CERTAIN: f64 = 0.95;
+
+/// The median of `values` with the narrowest interval between two of them that has the true median with
+/// [`CERTAIN`], or with all of them between its ends if they are too few for that; none of a single value.
+///
+/// It holds for every distribution: each value lies below the true median with one half, so the number
+/// of those that do is binomial (David and Nagaraja, Order Statistics, section 7.1).
+pub(crate) fn middle(values: &[f64]) -> Option<Middle> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let count = sorted.len();
+    if count < 2 {
+        return None;
+    }
+    // That the true median is outside of an interval without `left_out` values at each end.
+    let outside = |left_out: usize| {
+        let (mut ways, mut sum) = (1.0, 0.0);
+        for below in 0..=left_out {
+            sum += ways;
+            ways *= (count - below) as f64 / (below + 1) as f64;
+        }
+        2.0 * sum / 2f64.powi(count as i32)
+    };
+    let left_out =
+        (1..count / 2).take_while(|left_out| 1.0 - outside(*left_out) >= CERTAIN).last().unwrap_or(0);
+    Some(Middle {
+        median: median(&sorted)?,
+        low: sorted[left_out],
+        high: sorted[count - 1 - left_out],
+        confidence: 1.0 - outside(left_out),
+    })
+}
+
 /// The arithmetic mean; none of none.
 pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
@@ -138,6 +182,28 @@ mod tests {
         assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
         assert_eq!(median(&[]), None);
+    }
+
+    #[test]
+    fn intervals_of_medians_are_those_of_the_tables() {
+        // From tables of the sign test: the rank of the lower end, and the confidence.
+        for (count, rank, confidence) in [
+            (2, 1, 0.5),
+            (3, 1, 0.75),
+            (5, 1, 0.9375),
+            (6, 1, 0.96875),
+            (8, 1, 0.9922),
+            (9, 2, 0.9609),
+            (12, 3, 0.9614),
+            (15, 4, 0.9648),
+        ] {
+            let values: Vec<f64> = (1..=count).rev().map(f64::from).collect();
+            let found = middle(&values).unwrap();
+            near(found.confidence, confidence);
+            assert_eq!((found.low, found.high), (f64::from(rank), f64::from(count + 1 - rank)), "{count}");
+            assert_eq!(found.median, f64::from(count + 1) / 2.0);
+        }
+        assert_eq!(middle(&[1.0]), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::CompareError;
 use crate::contestant::Described;
+use crate::facts::Facts;
 use crate::machine::Machine;
 use crate::plan::Cell;
 
@@ -45,6 +46,9 @@ pub(crate) struct Figure {
     pub(crate) high: f64,
     /// Cores that others used just before.
     pub(crate) busy: f64,
+    /// Circumstances; none of first messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) facts: Option<Facts>,
 }
 
 /// The file, and what it has.
@@ -193,7 +197,7 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn figure(who: &str, cell: Cell, round: u32, us: f64) -> Figure {
-        Figure { round, who: who.into(), cell, us, low: us, high: us, busy: 0.0 }
+        Figure { round, who: who.into(), cell, us, low: us, high: us, busy: 0.0, facts: None }
     }
 
     pub(crate) fn who(name: &str) -> Described {

@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use crate::heat::{duration, interval};
-use crate::page::{remark, rounds};
+use crate::page::{differences, mode_words, remark, rounds};
 use crate::place::Place;
 use crate::report::{BehindRow, PatternRow, Report};
-use crate::{Change, Diff};
+use crate::{Change, Diff, ModesRow};
 
 /// How many cells are listed; the page has all.
 const LISTED: usize = 25;
@@ -23,11 +23,12 @@ pub fn text(report: &Report) -> String {
             let _ = writeln!(
                 text,
                 "\nall: {:.2}{} of the best peer's time (geometric mean of {} cells); {} cells are behind \
-                 by more than 10 %",
+                 by more than 10 %, {} may be",
                 mean.ratio,
                 interval(mean.low, mean.high),
                 mean.cells,
-                mean.behind
+                mean.behind,
+                mean.undecided
             );
         }
         None => {
@@ -41,7 +42,9 @@ pub fn text(report: &Report) -> String {
             report.ours_failed()
         );
     }
-    behind(&mut text, &report.behind);
+    behind(&mut text, "behind by more than 10 %", &report.behind);
+    behind(&mut text, "perhaps behind by more than 10 %", &report.undecided);
+    modes(&mut text, &report.modes);
     if report.busy_figures > 0 {
         let (busy, all) = (report.busy_figures, report.figures);
         let _ = writeln!(text, "\n{busy} of {all} figures were taken while others used the machine");
@@ -64,34 +67,53 @@ fn table(text: &mut String, title: &str, rows: &[PatternRow], name: impl Fn(&str
     }
     let names: Vec<String> = rows.iter().map(|row| name(&row.name)).collect();
     let width = names.iter().map(String::len).max().unwrap_or(0).max(title.len());
-    let _ = writeln!(text, "\n{title:width$}  mean  95 %           cells behind  worst cell");
+    let _ = writeln!(text, "\n{title:width$}  mean  95 %           cells behind maybe  worst cell");
     for (row, name) in rows.iter().zip(&names) {
         let (mean, worst) = (&row.mean, &row.worst);
         let _ = writeln!(
             text,
-            "{name:width$} {:>5.2} {:<15} {:>5} {:>6}  {:.2} {}",
+            "{name:width$} {:>5.2} {:<15} {:>5} {:>6} {:>5}  {:.2} {}",
             mean.ratio,
             interval(mean.low, mean.high),
             mean.cells,
             mean.behind,
+            mean.undecided,
             worst.ratio,
             worst.cell
         );
     }
 }
 
-fn behind(text: &mut String, rows: &[BehindRow]) {
+fn behind(text: &mut String, title: &str, rows: &[BehindRow]) {
     if rows.is_empty() {
         return;
     }
-    let _ = writeln!(text, "\nbehind by more than 10 %:");
+    let _ = writeln!(text, "\n{title}:");
     for row in rows.iter().take(LISTED) {
         let remark = match remark(row) {
-            "" => String::new(),
+            remark if remark.is_empty() => remark,
             remark => format!(", {remark}"),
         };
         let interval = interval(row.low, row.high);
         let _ = writeln!(text, "  {:.2}{interval} {}, beside {}{remark}", row.ratio, row.cell, row.best);
+    }
+    if rows.len() > LISTED {
+        let _ = writeln!(text, "  and {} more, which report.html lists", rows.len() - LISTED);
+    }
+}
+
+fn modes(text: &mut String, rows: &[ModesRow]) {
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\njobs with two modes:");
+    for row in rows.iter().take(LISTED) {
+        let libraries: Vec<String> =
+            row.libraries.iter().map(|(who, jobs)| format!("{who} {}", mode_words(jobs))).collect();
+        let _ = writeln!(text, "  {}: {}", row.cell, libraries.join("; "));
+        for (who, what) in differences(row) {
+            let _ = writeln!(text, "    {who}: {what}");
+        }
     }
     if rows.len() > LISTED {
         let _ = writeln!(text, "  and {} more, which report.html lists", rows.len() - LISTED);

@@ -43,9 +43,13 @@ pub(crate) struct CompareArgs {
     place: Vec<String>,
     #[command(flatten)]
     beside: Beside,
-    /// Number of rounds; otherwise three, and more while there is time
+    /// Number of rounds of all cells; otherwise three
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=99))]
     rounds: Option<u32>,
+    /// Number of rounds of cells that are near the best peer or behind it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=99))]
+    #[arg(default_value_t = nmad_compare::NEAR_ROUNDS)]
+    near_rounds: u32,
     /// Folder for figures and report
     #[arg(long, value_name = "DIR", default_value = "nmad-compare")]
     out: PathBuf,
@@ -103,6 +107,7 @@ fn measure(args: &CompareArgs) -> Result<(), CompareError> {
         only: args.only.clone(),
         places: args.place.clone(),
         rounds: args.rounds,
+        near_rounds: args.near_rounds,
         silence: args.beside.silence(),
         fresh: args.fresh,
         command: command_line(),

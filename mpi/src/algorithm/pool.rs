@@ -116,7 +116,7 @@ impl Pool {
         }
     }
 
-    /// Combines our part, and leaves it in our room if somebody wants it.
+    /// Combines our part, and leaves it in our room if somebody else wants it.
     fn sum_up(&mut self, turn: &Turn<'_>) {
         let (me, operator) = (self.me, turn.sums.operator);
         let mine = turn.elements(me);
@@ -128,7 +128,7 @@ impl Pool {
             let sum = self.sum_of(turn, &chunk, offset);
             for bytes in sum.slices() {
                 turn.write(me, start, bytes);
-                if turn.wanted != Wanted::Parts {
+                if turn.wanted != Wanted::Parts && turn.wanted != Wanted::AtRoot(me) {
                     self.memory.put(self.place(turn, me, me) + offset, bytes);
                 }
             }

@@ -10,7 +10,7 @@ use crate::constant::{IN_PLACE, PROC_NULL, ROOT};
 use crate::datatype::{Basic, Datatype};
 use crate::error::{Class, Error, Result};
 use crate::handle::{Op, Type};
-use crate::memory::Used;
+use crate::memory::{Used, contiguous, is_nowhere};
 use crate::message;
 use crate::objects;
 use crate::shown;
@@ -22,44 +22,67 @@ use std::ffi::c_void;
 pub(super) struct Data {
     pub(super) count: i64,
     pub(super) datatype: &'static Datatype,
+    /// Bytes, if the type is predefined and its elements lie in a row from the buffer's begin on: most calls
+    /// need to know no more.
+    dense: Option<usize>,
 }
 
 impl Data {
     /// Checks a count and a type.
     #[inline]
     pub(super) fn new(count: i64, datatype: Type) -> Result<Data> {
-        Data::of(count, type_of(count, datatype)?)
+        match objects::dense(datatype, count) {
+            Some((datatype, len)) => Ok(Data { count, datatype, dense: Some(len) }),
+            None => Data::of(count, type_of(count, datatype)?),
+        }
     }
 
     /// Checks a count of a type that was looked up.
-    #[inline]
-    pub(super) fn of(count: i64, datatype: &'static Datatype) -> Result<Data> {
+    #[inline(never)]
+    fn of(count: i64, datatype: &'static Datatype) -> Result<Data> {
         if count < 0 {
             return Err(negative(count));
         }
         datatype.bytes(count)?;
-        Ok(Data { count, datatype })
+        Ok(Data { count, datatype, dense: None })
+    }
+
+    /// The same as another number of elements.
+    #[inline]
+    pub(super) fn of_count(self, count: i64) -> Data {
+        let dense = self.dense.and_then(|_| usize::try_from(count.checked_mul(self.datatype.size())?).ok());
+        Data { count, dense, ..self }
     }
 
     /// Bytes of data.
+    #[inline]
     pub(super) fn len(self) -> u64 {
-        (self.count * self.datatype.size()) as u64
+        self.dense.map_or_else(|| (self.count * self.datatype.size()) as u64, |len| len as u64)
     }
 
     /// The offset of its first byte, if it has any.
     #[inline]
     pub(super) fn first(self) -> Option<i64> {
-        self.datatype.first(self.count)
+        match self.dense {
+            Some(len) => (len > 0).then_some(0),
+            None => self.datatype.first(self.count),
+        }
     }
 
     /// The memory of it at an address.
+    #[inline]
     pub(super) fn memory(self, buffer: *const c_void) -> Result<Segments> {
-        message::of(buffer, self.count, self.datatype)
+        match self.dense {
+            Some(len) if len == 0 || !is_nowhere(buffer) => Ok(contiguous(buffer, len)),
+            _ => message::of(buffer, self.count, self.datatype),
+        }
     }
 
     /// As much for each of several ranks.
+    #[inline]
     pub(super) fn blocks_of(self, ranks: usize) -> Data {
-        Data { count: self.count.saturating_mul(ranks as i64), ..self }
+        let dense = self.dense.and_then(|len| len.checked_mul(ranks));
+        Data { count: self.count.saturating_mul(ranks as i64), dense, ..self }
     }
 
     /// The block of a rank, where one follows the other.
@@ -70,8 +93,8 @@ impl Data {
     /// Where the block of a rank is.
     #[inline]
     pub(super) fn used(self, buffer: *const c_void, rank: usize) -> Used {
-        let offset = self.count * self.datatype.extent() * rank as i64;
-        (buffer.wrapping_byte_offset(offset as isize), self.first())
+        let one = self.dense.map_or_else(|| self.count * self.datatype.extent(), |len| len as i64);
+        (buffer.wrapping_byte_offset((one * rank as i64) as isize), self.first())
     }
 
     pub(super) fn place(self, buffer: Buffer) -> Place {
@@ -106,11 +129,13 @@ fn negative(count: i64) -> Error {
 }
 
 /// Whether a buffer is `MPI_IN_PLACE`.
+#[inline]
 pub(super) fn is_in_place(buffer: *const c_void) -> bool {
     buffer == IN_PLACE
 }
 
 /// `MPI_IN_PLACE` stands for the other buffer, and only where the standard allows it.
+#[inline]
 pub(super) fn refuse_in_place(buffer: *const c_void, name: &str) -> Result<()> {
     match is_in_place(buffer) {
         false => Ok(()),
@@ -119,6 +144,7 @@ pub(super) fn refuse_in_place(buffer: *const c_void, name: &str) -> Result<()> {
 }
 
 /// The root of a collective within one group.
+#[inline]
 pub(super) fn root(call: &Call, root: i32) -> Result<usize> {
     let size = call.size();
     usize::try_from(root).ok().filter(|&rank| rank < size).ok_or_else(|| no_root(root, size))
@@ -170,6 +196,8 @@ pub(super) struct Row<'a> {
     counts: &'a [i64],
     displacements: &'a [i64],
     datatype: &'static Datatype,
+    /// Bytes of an element, as [`Data`] has those of all.
+    dense: Option<usize>,
 }
 
 impl<'a> Row<'a> {
@@ -181,22 +209,39 @@ impl<'a> Row<'a> {
     ) -> Result<Row<'a>> {
         let (counts, displacements) =
             (each(counts, ranks, "counts")?, each(displacements, ranks, "displacements")?);
+        if let Some((datatype, size)) = objects::dense(datatype, 1)
+            && counts.iter().all(|&count| (count as u64) < objects::DENSE_MOST)
+        {
+            return Ok(Row { buffer, counts, displacements, datatype, dense: Some(size) });
+        }
         let datatype = type_of(counts.iter().copied().find(|&count| count != 0).unwrap_or(0), datatype)?;
         for &count in counts {
             check_count(count, datatype)?;
         }
-        Ok(Row { buffer, counts, displacements, datatype })
+        Ok(Row { buffer, counts, displacements, datatype, dense: None })
     }
 
     /// The memory of the block of a rank.
+    #[inline]
     pub(super) fn memory(&self, rank: usize) -> Result<Segments> {
-        message::of(self.used(rank).0, self.counts[rank], self.datatype)
+        let (buffer, _) = self.used(rank);
+        match self.dense {
+            Some(size) if self.counts[rank] == 0 || !is_nowhere(buffer) => {
+                Ok(contiguous(buffer, size * self.counts[rank] as usize))
+            }
+            _ => message::of(buffer, self.counts[rank], self.datatype),
+        }
     }
 
     /// Where the block of a rank is.
+    #[inline]
     pub(super) fn used(&self, rank: usize) -> Used {
-        let offset = self.displacements[rank].wrapping_mul(self.datatype.extent());
-        (self.buffer.wrapping_byte_offset(offset as isize), self.datatype.first(self.counts[rank]))
+        let (extent, first) = match self.dense {
+            Some(size) => (size as i64, (self.counts[rank] > 0).then_some(0)),
+            None => (self.datatype.extent(), self.datatype.first(self.counts[rank])),
+        };
+        let offset = self.displacements[rank].wrapping_mul(extent);
+        (self.buffer.wrapping_byte_offset(offset as isize), first)
     }
 
     /// Where the first block is, if there is any data.

@@ -13,7 +13,7 @@ use crate::algorithm::memory::Buffers;
 use crate::algorithm::run::Run;
 use crate::algorithm::schedule::Builder;
 use crate::algorithm::team::Team;
-use crate::comm::Named;
+use crate::comm::{Communicator, Named, lookup};
 use crate::error::Result;
 use crate::handle::{Comm, Request};
 use crate::request::{Persistent, State};
@@ -25,9 +25,29 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex};
 
+/// The communicator of a call. A program may not free it during the call; what goes on behind the call shares
+/// it ([`On::named`]), which costs a call that blocks nothing.
+#[derive(Clone, Copy)]
+pub(super) struct On {
+    pub(super) comm: &'static Communicator,
+    handle: Comm,
+}
+
+impl On {
+    fn of(handle: Comm) -> Result<On> {
+        Ok(On { comm: lookup(handle)?, handle })
+    }
+
+    /// The communicator, to keep.
+    pub(super) fn named(self) -> Result<Named> {
+        Named::of(self.handle)
+    }
+}
+
 /// A collective that a program calls.
 pub(super) struct Call {
-    pub(super) on: Named,
+    pub(super) on: On,
+    team: &'static Team,
     kind: Kind,
     /// The algorithm, if measurements have decided, or it is tried.
     pub(super) pick: Cell<Option<Pick>>,
@@ -37,27 +57,35 @@ pub(super) struct Call {
 
 /// A call that is ready to run.
 pub(crate) struct Ready {
-    on: Named,
-    /// None: it takes place in memory.
-    run: Option<Run>,
+    on: On,
+    /// None: it takes place in memory. Apart, so that what is short stays small.
+    planned: Option<Box<Planned>>,
     /// How it went there.
     way: Way,
-    key: Option<Key>,
-    buffers: Buffers,
     attempt: Option<Attempt>,
 }
 
+/// A schedule that is ready to run.
+struct Planned {
+    run: Run,
+    key: Option<Key>,
+    buffers: Buffers,
+}
+
 impl Call {
+    #[inline]
     pub(super) fn new(operation: Operation, form: Form, comm: Comm) -> Result<Call> {
         world()?;
-        let on = Named::of(comm)?;
+        let on = On::of(comm)?;
         on.comm.health().check()?;
-        Ok(Call { on, kind: Kind { operation, form }, pick: Cell::default(), attempt: Cell::default() })
+        let (team, kind) = (on.comm.team()?, Kind { operation, form });
+        Ok(Call { on, team, kind, pick: Cell::default(), attempt: Cell::default() })
     }
 
     /// A call that was done in memory, or was begun there.
+    #[inline]
     pub(super) fn done(self, way: Way) -> Ready {
-        Ready { on: self.on, run: None, way, key: None, buffers: Buffers::NONE, attempt: self.attempt.get() }
+        Ready { on: self.on, planned: None, way, attempt: self.attempt.get() }
     }
 
     pub(super) fn form(&self) -> Form {
@@ -73,11 +101,13 @@ impl Call {
     }
 
     /// Our rank.
+    #[inline]
     pub(super) fn me(&self) -> usize {
         self.team().me()
     }
 
     /// Ranks of the local group.
+    #[inline]
     pub(super) fn size(&self) -> usize {
         self.on.comm.local().len() as usize
     }
@@ -92,8 +122,9 @@ impl Call {
         self.remote().unwrap_or(self.size())
     }
 
-    pub(super) fn team(&self) -> &Team {
-        self.on.comm.team().expect("MPI runs: looked up when the call began")
+    #[inline]
+    pub(super) fn team(&self) -> &'static Team {
+        self.team
     }
 
     /// Adds a problem to a schedule, by the algorithm that suits it.
@@ -129,7 +160,8 @@ impl Call {
             run.bind(0, buffers);
             run.check_buffers()?;
         }
-        Ok(Ready { on: self.on, run: Some(run), way: Way::Ended, key, buffers, attempt: self.attempt.get() })
+        let planned = Some(Box::new(Planned { run, key, buffers }));
+        Ok(Ready { on: self.on, planned, way: Way::Ended, attempt: self.attempt.get() })
     }
 
     #[cold]
@@ -162,9 +194,12 @@ impl Call {
     ) -> Rest {
         let number = self.on.comm.next_in_background();
         let buffers = Buffers { send: send.cast_mut().cast(), recv: recv.cast() };
-        let call =
-            Call { on: self.on.clone(), kind: self.kind, pick: Cell::default(), attempt: Cell::default() };
+        let Call { on, team, kind, .. } = *self;
+        let call = Call { on, team, kind, pick: Cell::default(), attempt: Cell::default() };
+        // The program may free the communicator before this runs.
+        let kept = on.named();
         Box::new(move |left| {
+            let _kept = kept?;
             let problem = problem(Some(left));
             let solve = |call: &Call, context: &Context<'_>, builder: &mut Builder| {
                 call.solve(&problem, context, builder);
@@ -192,60 +227,71 @@ impl Call {
 }
 
 /// The number of an operation that blocks.
-pub(super) fn next_blocking(on: &Named) -> u64 {
+pub(super) fn next_blocking(comm: &Communicator) -> u64 {
     match settings().check {
         // Counted like all others, so that one that does not block is found out.
-        true => on.comm.next_in_background(),
-        false => on.comm.next_operation(),
+        true => comm.next_in_background(),
+        false => comm.next_operation(),
     }
 }
 
 /// Records the end of a tried call; the last one of a trial agrees with all other ranks.
 #[cold]
-fn end_attempt(on: &Named, attempt: Attempt) {
-    let trials = &on.comm.desk().trials;
+fn end_attempt(comm: &Communicator, attempt: Attempt) {
+    let trials = &comm.desk().trials;
     let Some(mut figures) = trials.ended(attempt) else { return };
-    if greatest(&on.comm, &mut figures).is_err() {
+    if greatest(comm, &mut figures).is_err() {
         return trials.abandoned(attempt);
     }
     let line = trials.agreed(attempt, &figures);
-    let is_first = on.comm.team().is_ok_and(|team| team.me() == 0);
+    let is_first = comm.team().is_ok_and(|team| team.me() == 0);
     if let Some(line) = line.filter(|_| settings().choices.explain && is_first) {
         tell_user(format_args!("nmad: {line}"));
     }
 }
 
+impl Planned {
+    fn block(self, comm: &Communicator) -> Result<()> {
+        let Planned { mut run, key, buffers } = self;
+        run.bind(next_blocking(comm), buffers);
+        let ended = complete(comm, &mut run);
+        if let Some(key) = key {
+            comm.desk().put(key, run);
+        }
+        ended
+    }
+}
+
 impl Ready {
     /// Blocking: runs it to its end.
+    #[inline]
     pub(crate) fn block(self) -> Result<()> {
-        if let Some(mut run) = self.run {
-            run.bind(next_blocking(&self.on), self.buffers);
-            let ended = complete(&self.on.comm, &mut run);
-            if let Some(key) = self.key {
-                self.on.comm.desk().put(key, run);
-            }
-            ended?;
+        if let Some(planned) = self.planned {
+            planned.block(self.on.comm)?;
         }
         if let Some(attempt) = self.attempt {
-            end_attempt(&self.on, attempt);
+            end_attempt(self.on.comm, attempt);
         }
         Ok(())
     }
 
     /// Nonblocking: a request that ends with it.
     pub(crate) fn begin(self) -> Result<Request> {
-        let Some(mut run) = self.run else { return posted(self.on, self.way) };
-        run.bind(self.on.comm.next_in_background(), self.buffers);
+        let on = self.on.named()?;
+        let Some(planned) = self.planned else { return posted(on, self.way) };
+        let Planned { mut run, key, buffers } = *planned;
+        run.bind(on.comm.next_in_background(), buffers);
         run.start();
-        let running = Running { comm: self.on.comm.clone(), run: Some(run), key: self.key };
-        Ok(State::Task(task::start(world()?, Box::new(running)), self.on).into_request())
+        let running = Running { comm: on.comm.clone(), run: Some(run), key };
+        Ok(State::Task(task::start(world()?, Box::new(running)), on).into_request())
     }
 
     /// Persistent: a request that can be started again and again.
     pub(crate) fn keep(self) -> Result<Request> {
-        let Some(mut run) = self.run else { return Ok(State::ended(Status::EMPTY).into_request()) };
-        run.bind(self.on.comm.next_in_background(), self.buffers);
-        let (on, run) = (self.on, Arc::new(Mutex::new(run)));
+        let Some(planned) = self.planned else { return Ok(State::ended(Status::EMPTY).into_request()) };
+        let (on, Planned { mut run, buffers, .. }) = (self.on.named()?, *planned);
+        run.bind(on.comm.next_in_background(), buffers);
+        let run = Arc::new(Mutex::new(run));
         let make = move || {
             run.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).start();
             let again = Again { comm: on.comm.clone(), run: run.clone() };

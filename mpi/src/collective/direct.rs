@@ -9,7 +9,9 @@ use super::shared::{Chosen, Means, Place};
 use super::trial::Attempt;
 use crate::algorithm::board::{Board, Flag, Pause, Ranks, Turn};
 use crate::algorithm::check::Form;
-use crate::algorithm::choice::{FIRST, Memory, Problem};
+use crate::algorithm::choice::{Context, FIRST, Memory, Problem};
+use crate::algorithm::cost::Cost;
+use crate::algorithm::line;
 use crate::algorithm::pool::Pool;
 use crate::error::Result;
 use crate::task;
@@ -67,7 +69,7 @@ impl Call {
         let ended = board.start(turn);
         let ranks = sleepers(board.memory()).take();
         if ranks != 0 {
-            world()?.node().submit(|engine| wake(engine, &self.on.comm, ranks));
+            world()?.node().submit(|engine| wake(engine, self.on.comm, ranks));
         }
         Ok(Some(ended))
     }
@@ -184,7 +186,7 @@ impl Call {
             self.attempt.set(self.attempt.get().map(Attempt::in_vain));
             return Ok(None);
         };
-        let mut wait = Wait::new(world()?, &self.on.comm, self.is_crowded());
+        let mut wait = Wait::new(world()?, self.on.comm, self.is_crowded());
         let mut means = locked(means);
         let ended = work(&mut means, &mut |memory, has_changed| wait.pause(memory, has_changed));
         wait.end(means.memory());
@@ -229,9 +231,23 @@ impl Call {
     /// All ranks choose alike.
     #[cold]
     fn choose<P: Problem>(&self, chosen: &AtomicU8, problem: &P) -> u8 {
-        let number = Chosen::number(settings().context().direct(problem, self.team()));
+        let number = Chosen::number(self.direct(problem));
         chosen.store(number, Ordering::Relaxed);
         number
+    }
+
+    /// The memory that is chosen, with the way of a line as it is in this job. The schedules that it is
+    /// compared with are chosen without that, as nonblocking calls choose them, which are not ordered.
+    #[cold]
+    fn direct<P: Problem>(&self, problem: &P) -> Option<Memory> {
+        let settings = settings();
+        match self.on.comm.desk().shared.line_ns.get() {
+            Some(&line_ns) => {
+                let cost = Cost { line_ns, ..settings.cost.clone() };
+                Context { cost: &cost, ..settings.context() }.direct(problem, self.team())
+            }
+            None => settings.context().direct(problem, self.team()),
+        }
     }
 
     /// Makes it when it is time: all ranks count the same calls.
@@ -241,12 +257,18 @@ impl Call {
             return Ok(None);
         }
         let (size, me) = (self.team().size(), self.me());
-        let memory = make(&self.on.comm, (T::len(size) + SLEEPERS, 1), me)?;
+        let memory = make(self.on.comm, (T::len(size) + line::len(size) + SLEEPERS, 1), me)?;
+        let shared = &self.on.comm.desk().shared;
+        let line_ns = match &memory {
+            Some(memory) if !self.is_crowded() => line::measure(memory, T::len(size), size, me),
+            _ => 0.0,
+        };
+        let mut figures = [line_ns, shared.nonblocking.called() as f64];
+        greatest(self.on.comm, &mut figures)?;
+        let [line_ns, called] = figures;
+        shared.learn(line_ns);
         if T::MEMORY == Memory::Board {
-            let nonblocking = &self.on.comm.desk().shared.nonblocking;
-            let mut called = [nonblocking.called() as f64];
-            greatest(&self.on.comm, &mut called)?;
-            nonblocking.begin(called[0] as u64);
+            shared.nonblocking.begin(called as u64);
         }
         let made = memory.map(|memory| Mutex::new(T::new(memory, size, me)));
         Ok(place.made.get_or_init(|| made).as_ref())

@@ -13,7 +13,7 @@ impl Call {
         let is_tried = |len: &u64| *len > POST_MAX as u64 && self.is_blocking() && self.size() > 1;
         let Some(len) = len.filter(is_tried) else { return };
         let settings = settings();
-        let comm = &self.on.comm;
+        let comm = self.on.comm;
         // Ranks of two jobs have not agreed on costs, and would try different algorithms.
         let is_alone = comm.remote().is_none() && comm.bridges().is_empty();
         if !settings.tries || settings.check || !settings.choices.is_free(P::FAMILY) || !is_alone {

@@ -89,6 +89,7 @@ pub(crate) type Sent = (*const c_void, i64, Type);
 pub(crate) type Received = (*mut c_void, i64, Type);
 
 /// The two sides, where each counts; their buffers are checked.
+#[inline]
 fn sides(sent: (bool, Sent), received: (bool, Received)) -> Result<(Option<Data>, Option<Data>)> {
     let (counts, received) = received;
     if counts {
@@ -100,6 +101,7 @@ fn sides(sent: (bool, Sent), received: (bool, Received)) -> Result<(Option<Data>
 }
 
 /// The two sides, where the receive side always counts.
+#[inline]
 fn both(sent: (bool, Sent), (into, count, datatype): Received) -> Result<(Option<Data>, Data)> {
     let (send, recv) = (side(sent)?, Data::new(count, datatype)?);
     check_buffers((sent.1.0, send.and_then(Data::first)), (into, recv.first()))?;
@@ -119,6 +121,7 @@ fn crossing(call: &Call, send: Option<Data>, recv: Data) -> Alike {
     }
 }
 
+#[inline]
 fn side((counts, (_, count, datatype)): (bool, Sent)) -> Result<Option<Data>> {
     counts.then(|| Data::new(count, datatype)).transpose()
 }

@@ -47,8 +47,11 @@ struct Reduction {
 
 impl Reduction {
     fn new(count: i64, datatype: Type, op: Op) -> Result<Reduction> {
-        // There is no operator for elements without a type.
-        let data = Data::of(count, committed(datatype)?)?;
+        if datatype.is_null() {
+            // There is no operator for elements without a type.
+            committed(datatype)?;
+        }
+        let data = Data::new(count, datatype)?;
         Ok(Reduction { data, operands: operands(data, op)?, op })
     }
 
@@ -278,12 +281,12 @@ fn scattered(
     let combine = || {
         let (own, _) = reduction.memory(buffers, in_place)?;
         let wanted = bounds[call.me()]..bounds[call.me() + 1];
-        let into = Data { count: wanted.end - wanted.start, ..reduction.data }.memory(buffers.1)?;
+        let into = reduction.data.of_count(wanted.end - wanted.start).memory(buffers.1)?;
         Ok(Turn::combine_all(own, call.size(), (&reduction.operands.operator, wanted), into))
     };
     let pooled = |pool: &mut Pool, pause: Pause<'_>| {
         let (own, _) = reduction.memory(buffers, in_place)?;
-        let into = Data { count: bounds[call.me() + 1] - bounds[call.me()], ..reduction.data };
+        let into = reduction.data.of_count(bounds[call.me() + 1] - bounds[call.me()]);
         let sums = Sums { operator: &reduction.operands.operator, bounds: &bounds };
         pool.combine(&own, &sums, (Wanted::Parts, &into.memory(buffers.1)?), pause)
     };

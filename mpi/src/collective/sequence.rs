@@ -63,7 +63,7 @@ pub(crate) fn refuse(operation: Operation, (form, comm): (Form, Comm), why: Erro
     match (settings().check, form) {
         // What the others say changes nothing.
         (true, _) => _ = tell(call, Alike { refused: Some(why.class()), ..Alike::default() }),
-        (false, Form::Blocking) => _ = next_blocking(&call.on),
+        (false, Form::Blocking) => _ = next_blocking(call.on.comm),
         (false, _) => _ = call.on.comm.next_in_background(),
     }
     why

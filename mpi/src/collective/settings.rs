@@ -23,13 +23,16 @@ impl Settings {
 pub(super) static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
 /// The settings that all ranks agreed on; before that, those of a process alone.
+#[inline]
 pub(super) fn settings() -> &'static Settings {
+    SETTINGS.get().unwrap_or_else(|| alone())
+}
+
+#[cold]
+fn alone() -> &'static Settings {
     static ALONE: OnceLock<Settings> = OnceLock::new();
-    SETTINGS.get().unwrap_or_else(|| {
-        let none =
-            || Settings { cost: Cost::default(), choices: Choices::default(), tries: false, check: false };
-        ALONE.get_or_init(none)
-    })
+    let none = || Settings { cost: Cost::default(), choices: Choices::default(), tries: false, check: false };
+    ALONE.get_or_init(none)
 }
 
 /// Whether choices are told (`NMAD_MPI_EXPLAIN=1`).

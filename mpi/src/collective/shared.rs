@@ -10,11 +10,21 @@ use std::sync::{Mutex, OnceLock};
 /// Classes of length, by powers of two.
 const CLASSES: usize = 40;
 
+/// The class of a length.
+const fn class(len: u64) -> usize {
+    (u64::BITS - len.leading_zeros()) as usize
+}
+
+/// The first class of lengths that no board takes.
+const LONG: usize = class(POST_MAX as u64) + 1;
+
 /// What a communicator has of both.
 pub(super) struct Shared {
     board: Place<Board>,
     pool: Place<Pool>,
     pub(super) nonblocking: Nonblocking,
+    /// Nanoseconds of a cache line between cores of the ranks, if that was measured.
+    pub(super) line_ns: OnceLock<f64>,
     chosen: [[Chosen; CLASSES]; Family::ALL.len()],
 }
 
@@ -22,7 +32,8 @@ impl Default for Shared {
     fn default() -> Self {
         let chosen = std::array::from_fn(|_| std::array::from_fn(|_| Chosen::default()));
         let nonblocking = Nonblocking::default();
-        Shared { board: Place::default(), pool: Place::default(), nonblocking, chosen }
+        let line_ns = OnceLock::new();
+        Shared { board: Place::default(), pool: Place::default(), nonblocking, line_ns, chosen }
     }
 }
 
@@ -32,11 +43,19 @@ impl Shared {
         self.board.made.get()?.as_ref()
     }
 
+    /// Takes note of the way of a line, on which all ranks have agreed, in the same blocking call on all of
+    /// them; the choice between pool and messages, which only blocking calls have, is made again.
+    pub(super) fn learn(&self, line_ns: f64) {
+        if self.line_ns.set(line_ns).is_ok() {
+            let long = self.chosen.iter().flat_map(|classes| &classes[LONG..]);
+            long.for_each(|Chosen(number)| number.store(0, Ordering::Relaxed));
+        }
+    }
+
     #[inline]
     pub(super) fn chosen(&self, family: Family, len: u64) -> &Chosen {
-        let class = |len: u64| (u64::BITS - len.leading_zeros()) as usize;
         let class = match len > POST_MAX as u64 {
-            true => class(len).clamp(class(POST_MAX as u64) + 1, CLASSES - 1),
+            true => class(len).clamp(LONG, CLASSES - 1),
             false => class(len),
         };
         &self.chosen[family as usize][class]

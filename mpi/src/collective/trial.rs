@@ -3,7 +3,7 @@
 //!
 //! A prediction from rails and copies leaves out much: two processes that read each other's memory at the
 //! same time, caches, ranks that share cores. So the algorithms that are predicted to take at most
-//! [`WITHIN`] times as long as the best one are tried, at most [`MOST`] of them, each [`ROUNDS`] times in a
+//! [`WITHIN`] times as long as the best one are tried, at most [`MOST`] of them, each several times in a
 //! row: what the one before has left in caches would disturb a single call. The times are those of the call,
 //! which waits for other ranks as well: such noise only adds. For each algorithm the maximum over all ranks
 //! counts. Another algorithm replaces the one in use if its median is at least 10 % below the minimum of
@@ -13,22 +13,34 @@
 //! end of a trial. Only collectives that synchronise all ranks are tried: otherwise a rank that refuses its
 //! arguments would count differently from ranks that have completed the call.
 //!
-//! The first trial begins with call [`BEGIN`] of a length, each further one after [`AGAIN`] times as many
-//! calls: programs that call a collective a few times are not touched, and trials cost others some percent of
-//! their calls at first and less and less.
+//! The first trial begins with the call of a length that [`SHORT`] or [`LONG`] says, each further one after
+//! [`AGAIN`] times as many calls: programs that call a collective a few times are not touched, and trials
+//! cost others some percent of their calls at first and less and less.
 
 use crate::algorithm::choice::{Family, Memory, Problem};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Call of a length with which its first trial begins.
-const BEGIN: u64 = 48;
+/// Lengths of which one call takes so long that a program is not left to a wrong prediction for many of them,
+/// and that a few calls tell enough: a reduce of 4 MiB between two cores takes 0.36 to 3.6 ms.
+const LONG_MIN: u64 = 256 << 10;
+
+/// When trials begin, and how long they are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Plan {
+    /// Call of a length with which its first trial begins.
+    begin: u64,
+    /// Times that each algorithm is tried. The first `warm` of them make schedules and memory, fill caches,
+    /// and do not count.
+    rounds: usize,
+    warm: usize,
+}
+
+const SHORT: Plan = Plan { begin: 48, rounds: 7, warm: 2 };
+const LONG: Plan = Plan { begin: 8, rounds: 4, warm: 1 };
+
 /// Factor between the calls with which one trial and the next begin.
 const AGAIN: u64 = 16;
-/// Times that each algorithm is tried. The first [`WARM`] of them make schedules and memory, fill caches,
-/// and do not count.
-const ROUNDS: usize = 7;
-const WARM: usize = 2;
 /// Algorithms of a trial at most.
 const MOST: usize = 5;
 /// Algorithms that are predicted to take longer than this number of times the best one are not tried.
@@ -84,6 +96,7 @@ impl Attempt {
 struct Trial {
     family: Family,
     len: u64,
+    plan: Plan,
     calls: u64,
     /// Call with which the next trial begins.
     due: u64,
@@ -98,7 +111,8 @@ struct Trial {
 impl Trial {
     fn new(family: Family, len: u64) -> Trial {
         let (candidates, times) = (Vec::new(), Vec::new());
-        Trial { family, len, calls: 0, due: BEGIN, candidates, times, is_measured: false }
+        let plan = if len < LONG_MIN { SHORT } else { LONG };
+        Trial { family, len, plan, calls: 0, due: plan.begin, candidates, times, is_measured: false }
     }
 
     /// Counts a call; returns the algorithm in use, if it is not the predicted one, or the one to try and its
@@ -120,8 +134,8 @@ impl Trial {
             self.candidates = found;
         }
         match self.calls.checked_sub(self.due) {
-            Some(call) if (call as usize) < ROUNDS * self.candidates.len() => {
-                let candidate = call as usize / ROUNDS;
+            Some(call) if (call as usize) < self.plan.rounds * self.candidates.len() => {
+                let candidate = call as usize / self.plan.rounds;
                 Some((self.candidates[candidate], Some(candidate)))
             }
             _ => Some((*self.candidates.first().filter(|_| self.is_measured)?, None)),
@@ -134,16 +148,17 @@ impl Trial {
         if let Some(times) = self.times.get_mut(candidate) {
             times.push(ns);
         }
-        candidate + 1 == count && self.calls + 1 == self.due + (ROUNDS * count) as u64
+        candidate + 1 == count && self.calls + 1 == self.due + (self.plan.rounds * count) as u64
     }
 
     /// Returns the minimum and the median of each algorithm; infinity without complete measurements.
     fn figures(&self) -> Figures {
         let mut figures = [f64::INFINITY; 2 * MOST];
         for (place, times) in self.times.iter().enumerate() {
-            let mut times: Vec<u64> = times.iter().skip(WARM).copied().collect();
+            let Plan { rounds, warm, .. } = self.plan;
+            let mut times: Vec<u64> = times.iter().skip(warm).copied().collect();
             times.sort_unstable();
-            if times.len() + WARM == ROUNDS {
+            if times.len() + warm == rounds {
                 figures[2 * place..2 * place + 2]
                     .copy_from_slice(&[times[0] as f64, times[times.len() / 2] as f64]);
             }
@@ -249,7 +264,7 @@ mod tests {
 
     #[test]
     fn the_algorithm_that_ends_first_is_used_after_a_trial() {
-        let mut trial = Trial::new(Family::Reduce, 1 << 20);
+        let mut trial = Trial::new(Family::Reduce, 64 << 10);
         let (choice, tried) = calls(&mut trial, 200, |place, _| if place == 2 { 90_000 } else { 130_000 });
         assert_eq!((choice, tried), (Some(2), 21));
     }
@@ -257,7 +272,7 @@ mod tests {
     #[test]
     fn a_trial_without_a_clear_winner_changes_nothing() {
         // The second one is 5 % faster; the third one mostly much faster, but only in half of its calls.
-        let mut trial = Trial::new(Family::Reduce, 1 << 20);
+        let mut trial = Trial::new(Family::Reduce, 64 << 10);
         let noisy = |place, call| match place {
             4 => 100_000 + call % 3 * 50_000,
             7 => 95_000,
@@ -268,15 +283,15 @@ mod tests {
 
     #[test]
     fn a_few_calls_and_most_of_many_are_no_trials() {
-        let mut trial = Trial::new(Family::Reduce, 1 << 20);
-        assert_eq!(calls(&mut trial, BEGIN - 1, |_, _| 1).1, 0);
+        let mut trial = Trial::new(Family::Reduce, 64 << 10);
+        assert_eq!(calls(&mut trial, SHORT.begin - 1, |_, _| 1).1, 0);
         let (_, tried) = calls(&mut trial, 10_000, |place, _| place as u64 * 1000);
         assert_eq!(tried, 2 * 21, "two trials in 10,000 calls");
     }
 
     #[test]
     fn a_machine_that_changes_is_noticed_by_the_next_trial() {
-        let mut trial = Trial::new(Family::Reduce, 1 << 20);
+        let mut trial = Trial::new(Family::Reduce, 64 << 10);
         let early = |place, _| if place == 2 { 50_000 } else { 100_000 };
         assert_eq!(calls(&mut trial, 100, early).0, Some(2));
         let late = |place, _| if place == 7 { 50_000 } else { 100_000 };
@@ -284,8 +299,15 @@ mod tests {
     }
 
     #[test]
+    fn of_long_vectors_the_first_trial_comes_early_and_is_short() {
+        let mut trial = Trial::new(Family::Reduce, 4 << 20);
+        let (choice, tried) = calls(&mut trial, 20, |place, _| if place == 2 { 360_000 } else { 1_200_000 });
+        assert_eq!((choice, tried), (Some(2), 12));
+    }
+
+    #[test]
     fn one_promising_algorithm_is_not_tried() {
-        let mut trial = Trial::new(Family::Reduce, 1 << 20);
+        let mut trial = Trial::new(Family::Reduce, 64 << 10);
         for _ in 0..1000 {
             assert_eq!(trial.next(|| vec![3]), None);
         }

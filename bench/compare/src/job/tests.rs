@@ -30,6 +30,21 @@ fn lines_are_handed_on_and_those_of_libraries_are_not() {
 }
 
 #[test]
+fn circumstances_and_choices_come_before_the_figure() {
+    let script = r"printf 'begin\t0\n'; echo 'nmad: bcast of 8 B over 2 ranks: board, ...' >&2; sleep 0.3;
+                   printf 'facts\t0\t0.07\t2.9\t1\t2\t3\t0,1\ncell\t0\t1.5\t1.0\t2.0\nend\n'; exit 0";
+    let (said, ended) = heard(script, 5000);
+    assert_eq!(ended, Ok(()));
+    // The choice may be read before the line that stands before it on the other stream.
+    let said: Vec<Said> = said.into_iter().filter(|said| *said != Said::Begin(0)).collect();
+    let [Said::Choice(choice), Said::Facts { number: 0, facts }, Said::Cell { .. }, Said::End] = &*said
+    else {
+        panic!("{said:?}")
+    };
+    assert_eq!((&*choice.algorithm, facts.line_us, facts.faults), ("board", Some(0.07), 3));
+}
+
+#[test]
 fn a_job_that_crashes_tells_where_and_with_which_words() {
     let (_, ended) = heard(r"printf 'library\tX\nbegin\t7\n'; echo 'segmentation fault' >&2; exit 139", 5000);
     let failure = ended.unwrap_err();

@@ -27,7 +27,7 @@ fn sample() -> Report {
 fn the_page_is_well_formed_and_has_everything() {
     let page = html(&sample());
     for part in [
-        "geometric mean of 3 cells; 1 of them",
+        "geometric mean of 3 cells; 0 of them",
         "node2 pingpong 64 KiB",
         "mpich: pip ended with &lt;3&gt; &amp; &quot;no&quot; network",
         "said nothing for 30 s",

@@ -10,8 +10,9 @@
 //! Where only the root hears of the parts, each rank decides about its own: one that is too long is left to a
 //! message, which the root expects when it has seen that post.
 
+use super::ring::POSTED_MAX;
 use super::turn::{Outgoing, Then};
-use super::{Board, POST_MAX, Pause, Ranks, Turn, table};
+use super::{Board, Pause, Ranks, Turn, table};
 use crate::error::Result;
 use newmadeleine::Segments;
 use std::ops::Range;
@@ -89,7 +90,7 @@ impl Board {
         let mut posted = None;
         if senders.contains(&self.ring.me) {
             let list = self.lists.of(0..self.ring.size, out)?;
-            let is_long = table::len(&list) > POST_MAX as u64;
+            let is_long = table::len(&list) > POSTED_MAX as u64;
             posted = Some(Outgoing::Parts(list));
             if is_long {
                 return Ok(Turn { posted, awaits: 0..0, then: self.leave() });
@@ -113,7 +114,7 @@ impl Board {
         let all = 0..self.ring.size;
         let (awaits, then) = match into {
             Some(into) => (all.clone(), Then::Wholes(self.lists.of(all, into)?)),
-            None if own.len() > POST_MAX as u64 => (0..0, self.leave()),
+            None if own.len() > POSTED_MAX as u64 => (0..0, self.leave()),
             None => (0..0, Then::Nothing),
         };
         Ok(Turn { posted: Some(Outgoing::Data(own)), awaits, then })

@@ -15,8 +15,11 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-/// Bytes that a rank can post in one operation.
+/// Bytes of data that a rank can post in one operation.
 pub const POST_MAX: usize = 2048;
+/// The same with the table of parts of different lengths: those of a program are often powers of two, which
+/// the table would make too long by itself.
+pub(super) const POSTED_MAX: usize = POST_MAX + 2 * LINE;
 
 /// Operations that a rank may be ahead of the others. With half as many, loops of bcast, gather and scan of
 /// 8 B take a fifth longer where four ranks share two cores (Xeon, 2.6 GHz), with twice as many a tenth less
@@ -41,7 +44,7 @@ const ROOM: usize = 64 << 10;
 const AHEAD: u64 = 4;
 /// A post always finds room when all ranks are done with what was before: they may not have said so of less
 /// than a stride of operations, and less than a post may be left out at the end of the room.
-const _: () = assert!((STRIDE as usize + 1) * POST_MAX <= ROOM);
+const _: () = assert!((STRIDE as usize + 1) * POSTED_MAX <= ROOM);
 
 /// One rank's view of them.
 #[derive(Debug)]
@@ -60,8 +63,8 @@ pub(super) struct Ring {
     held: VecDeque<(u64, u64)>,
 }
 
-/// A post of ours that nobody sees yet. One that is longer than [`POST_MAX`] has no data, and tells how long
-/// that is.
+/// A post of ours that nobody sees yet. One that is longer than [`POSTED_MAX`] has no data, and tells how
+/// long that is.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Post {
     number: u64,
@@ -107,7 +110,7 @@ impl Ring {
         if number > self.safe + WINDOW {
             self.learn(memory);
         }
-        let is_in_room = len > SHORT && len <= POST_MAX;
+        let is_in_room = len > SHORT && len <= POSTED_MAX;
         let start = if is_in_room { self.take(memory, number, len)? } else { 0 };
         let place = Place::new(start, len);
         let start = self.data(self.me, number, place, len);
@@ -156,15 +159,23 @@ impl Ring {
     /// Shows data of ours to all, or how long it is.
     #[inline]
     pub(super) fn post(&self, memory: &SharedMemory, post: Post, data: &Segments) {
-        if post.place.len() > POST_MAX {
+        if post.place.len() > POSTED_MAX {
             return self.show(memory, post);
         }
-        let mut offset = 0;
+        match data.contiguous() {
+            Some(bytes) => self.put(memory, post, 0, bytes),
+            None => self.put_pieces(memory, post, 0, data),
+        }
+        self.show(memory, post);
+    }
+
+    /// Writes a part of a post that lies in pieces.
+    #[inline(never)]
+    pub(super) fn put_pieces(&self, memory: &SharedMemory, post: Post, mut offset: usize, data: &Segments) {
         for piece in data.slices() {
             self.put(memory, post, offset, piece);
             offset += piece.len();
         }
-        self.show(memory, post);
     }
 
     /// Writes a part of a post.
@@ -204,7 +215,7 @@ impl Ring {
     /// How long it is; none if it is too long to be here.
     #[inline]
     pub(super) fn posted_len(&self, memory: &SharedMemory, rank: usize, number: u64) -> Option<usize> {
-        Some(self.told(memory, rank, number).len()).filter(|len| *len <= POST_MAX)
+        Some(self.told(memory, rank, number).len()).filter(|len| *len <= POSTED_MAX)
     }
 
     #[inline]
@@ -216,7 +227,7 @@ impl Ring {
     /// there is, it gets what lies behind.
     #[inline]
     fn data(&self, rank: usize, number: u64, place: Place, len: usize) -> usize {
-        if place.len() <= SHORT || len > POST_MAX {
+        if place.len() <= SHORT || len > POSTED_MAX {
             return self.slot(rank, number) + HEAD;
         }
         let rooms = self.base + self.size * WINDOW as usize * SLOT;

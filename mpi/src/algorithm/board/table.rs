@@ -1,7 +1,7 @@
 //! A post with a part for each rank: a table of where each part begins and where the last one ends, and the
 //! parts.
 
-use super::ring::{POST_MAX, Post, Ring};
+use super::ring::{POSTED_MAX, Post, Ring};
 use crate::error::{Class, Result};
 use newmadeleine::{Segments, SharedMemory};
 use std::ops::Range;
@@ -23,14 +23,15 @@ pub(super) fn len(parts: &[Segments]) -> u64 {
 /// Shows parts to all, or that they are too long.
 #[inline]
 pub(super) fn post(ring: &Ring, memory: &SharedMemory, post: Post, parts: &[Segments]) {
-    if len(parts) <= POST_MAX as u64 {
+    if len(parts) <= POSTED_MAX as u64 {
         let mut end = table_len(parts.len());
         for (rank, part) in parts.iter().enumerate() {
             ring.put(memory, post, ENTRY * rank, &(end as u16).to_ne_bytes());
-            for piece in part.slices() {
-                ring.put(memory, post, end, piece);
-                end += piece.len();
+            match part.contiguous() {
+                Some(bytes) => ring.put(memory, post, end, bytes),
+                None => ring.put_pieces(memory, post, end, part),
             }
+            end += part.len() as usize;
         }
         ring.put(memory, post, ENTRY * parts.len(), &(end as u16).to_ne_bytes());
     }

@@ -6,8 +6,7 @@ use crate::algorithm::memory::combine;
 use crate::algorithm::operator::Operator;
 use crate::error::Result;
 use newmadeleine::{Segments, SharedMemory};
-use std::borrow::Cow;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 /// The part of one rank in an operation.
 #[derive(Debug)]
@@ -56,13 +55,32 @@ pub(super) enum Then<'a> {
     /// Of the post of each rank what its memory holds.
     Rows(Vec<Segments>),
     /// Some operands of all these ranks, combined.
-    Combined(Cow<'a, Operator>, Range<i64>, Segments),
+    Combined(Held<'a>, Range<i64>, Segments),
     /// Of the post of each of these ranks the part for us, unless somebody's parts are too long.
     Parts(Vec<Segments>),
     /// The posts of all ranks, as long as they are, but for those that are too long.
     Wholes(Vec<Segments>),
     /// The data of these ranks is too long, which nobody has to wait for.
     Leave(Ranks),
+}
+
+/// The operator of a call, or that of an operation that goes on behind it, which is seldom: apart, so that
+/// turns stay small.
+#[derive(Debug)]
+pub(super) enum Held<'a> {
+    Lent(&'a Operator),
+    Own(Box<Operator>),
+}
+
+impl Deref for Held<'_> {
+    type Target = Operator;
+
+    fn deref(&self) -> &Operator {
+        match self {
+            Held::Lent(operator) => operator,
+            Held::Own(operator) => operator,
+        }
+    }
 }
 
 impl<'a> Turn<'a> {
@@ -114,7 +132,7 @@ impl<'a> Turn<'a> {
     ) -> Turn<'a> {
         let then = match ranks.is_empty() {
             true => Then::Nothing,
-            false => Then::Combined(Cow::Borrowed(operator), wanted, into),
+            false => Then::Combined(Held::Lent(operator), wanted, into),
         };
         Turn { posted: Some(Outgoing::Data(posted)), awaits: ranks, then }
     }
@@ -143,7 +161,7 @@ impl<'a> Turn<'a> {
             Then::Wholes(into) => Then::Wholes(into),
             Then::Leave(ranks) => Then::Leave(ranks),
             Then::Combined(operator, wanted, into) => {
-                Then::Combined(Cow::Owned(operator.into_owned()), wanted, into)
+                Then::Combined(Held::Own(Box::new(operator.clone())), wanted, into)
             }
         };
         Turn { posted, awaits, then }

@@ -182,6 +182,23 @@ fn parts_that_are_asked_for_later_come_in_any_order_and_long_ones_are_told_by_th
 }
 
 #[test]
+fn parts_that_are_as_long_as_a_post_fit_with_their_table() {
+    let mut boards = boards(2);
+    let mut data = [vec![1u8; 2048], vec![2u8; 2048]];
+    let mut room = [vec![0u8; 2048], vec![0u8; 2048]];
+    let mut ended = Vec::new();
+    for ((board, data), room) in boards.iter_mut().zip(&mut data).zip(&mut room) {
+        let (data, room) = (memory(data), memory(room));
+        let half = |all: &Segments, rank: usize| Ok(all.slice(1024 * rank as u64, 1024));
+        let turn = board.parts(0..2, |to| half(&data, to), |from| half(&room, from)).expect("valid");
+        ended.push(board.start(turn));
+    }
+    boards[0].go_on();
+    assert!(ended.iter().all(|ended| ended.get() == Some(&Ok(Ranks::NONE))), "{ended:?}");
+    assert!(room.iter().all(|room| room[..1024] == [1; 1024] && room[1024..] == [2; 1024]));
+}
+
+#[test]
 fn a_rank_whose_parts_are_too_long_waits_for_nobody() {
     let mut boards = boards(2);
     let mut long = vec![1u8; 3000];

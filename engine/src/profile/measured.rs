@@ -93,6 +93,7 @@ impl Profile {
                 .unwrap_or_else(|| {
                     let (copy, in_place) = (of(Method::Copy), of(Method::InPlace));
                     threshold::block_min(copy, in_place, memcpy.as_ref(), in_place_min)
+                        .max(threshold::copied_below(of(Method::Packed), of(Method::Gathered)))
                 }),
             chunk_min: threshold::chunk_min(&body),
         };

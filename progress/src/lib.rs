@@ -6,10 +6,10 @@
 //! manager of P3): `helper` is the thread, `policy` decides its next step, `cores` finds idle cores. On an
 //! idle core the helper also posts for other threads (`standby`), with `worker` threads on further cores.
 //! This work waits as tasklets in queues of the cores that share a cache or a socket (`tasklet`,
-//! `topology`, `offers`), and so do pieces of large copies and reductions (`share`, `split`). Where every core
-//! computes, threads of higher priority sleep (`on_call`), and `measure` says what handing over takes. A waiting thread polls,
-//! then sleeps, and yields its core only to ranks of its job (`core_sharing`). This layer knows rails only as
-//! drivers to be polled; it must never know which networks they belong to.
+//! `topology`, `offers`), and so do pieces of large copies and reductions (`share`, `split`). Where every
+//! core computes, threads of higher priority sleep (`on_call`); `measure` says what handing over takes. A
+//! waiting thread polls, then sleeps, and yields its core only to ranks of its job (`core_sharing`). This
+//! layer knows rails only as drivers to be polled; it must never know which networks they belong to.
 #![deny(unsafe_code)]
 
 mod access;
@@ -22,6 +22,7 @@ mod core_sharing;
 mod cores;
 mod demand;
 mod drive;
+mod helped;
 mod helper;
 mod idle;
 mod lock;
@@ -55,7 +56,7 @@ pub use bounded::UnknownRequest;
 pub use core_sharing::Sharing;
 pub use cores::go_to;
 pub use drive::Step;
-pub use helper::{Doing, Helped};
+pub use helped::{Doing, Helped};
 pub use locked::{Outcome, Tell};
 pub use measure::{Other, hand_offs};
 pub use node::Node;

@@ -1,5 +1,6 @@
-//! Measures T_O of P3's equation (1): the time from the decision to hand a task over until another core begins
-//! to post it, through the queues, the lock and the loop of polls that tasklets use ([`crate::standby`]).
+//! Measures T_O of P3's equation (1): the time from the decision to hand a task over until another core
+//! begins to post it, through the queues, the lock and the loop of polls that tasklets use
+//! ([`crate::standby`]).
 
 use crate::clock::Clock;
 use crate::cores::go_to;

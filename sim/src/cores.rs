@@ -118,8 +118,8 @@ impl Cores {
         self.out.contains(&rail) || self.workers.iter().any(posts)
     }
 
-    /// Returns the next task that a core begins by now, the core's index, and when it begins. Of several cores
-    /// that may take it the one that begins first does.
+    /// Returns the next task that a core begins by now, the core's index, and when it begins. Of several
+    /// cores that may take it the one that begins first does.
     fn begun(&mut self, now: u64) -> Option<(Task, usize, u64)> {
         let mut order: Vec<usize> =
             (0..self.workers.len()).filter(|&index| self.workers[index].looks).collect();

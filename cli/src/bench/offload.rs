@@ -55,7 +55,8 @@ pub(super) fn run(pair: Pair<'_>, args: &Offload) -> Result<(), BenchError> {
     say(table);
     say_line(format_args!(
         "medians of {} turns with quartiles; saved: of the best rail's time, turn by turn;\n\
-         predicted: equation (1) of P3, a dash where messages were kept together; posted: how often another core did",
+         predicted: equation (1) of P3, a dash where messages were kept together;\n\
+         posted: how often another core did",
         plan.repeat
     ));
     if !shared {

@@ -245,8 +245,8 @@ fn senders(calls: &[Vec<&Call>], messages: &[Message]) -> Vec<Option<usize>> {
     found
 }
 
-/// When the data of a message begins to leave, as far as its sender's trace says it: with the first packet, or,
-/// of one that asks, with the first chunk to that rank behind its request.
+/// When the data of a message begins to leave, as far as its sender's trace says it: with the first packet,
+/// or, of one that asks, with the first chunk to that rank behind its request.
 fn leaves_ns(rank: &Records, message: &Message) -> u64 {
     if way(message) == Way::Eager {
         return message.sent_ns;

@@ -187,8 +187,8 @@ impl Iterator for Iter<'_> {
         Some(Segment { start, len })
     }
 
-    /// The same as calling [`Iterator::next`] again and again, with the representation chosen once: a type may
-    /// have a million pieces of 8 bytes.
+    /// The same as calling [`Iterator::next`] again and again, with the representation chosen once: a type
+    /// may have a million pieces of 8 bytes.
     #[inline]
     fn fold<B, F: FnMut(B, Segment) -> B>(mut self, init: B, mut each: F) -> B {
         let mut all = init;

@@ -264,9 +264,9 @@ fn careful_note(sizes: &[usize], preempts: &[bool]) -> String {
         sizes.iter().zip(preempts).filter(|(_, preempts)| **preempts).map(|(&len, _)| size(len)).collect();
     let which = if which.is_empty() { "none".into() } else { which.join(", ") };
     format!(
-        "The column of 6 us preempts whenever the message arrives earlier (NMAD_PREEMPT=always). By default the \
-         library preempts only if the message gains more than the computing thread loses: the 6 us, and the \
-         time of the post. Of these sizes: {which}."
+        "The column of 6 us preempts whenever the message arrives earlier (NMAD_PREEMPT=always). By default \
+         the library preempts only if the message gains more than the computing thread loses: the 6 us, and \
+         the time of the post. Of these sizes: {which}."
     )
 }
 

@@ -10,9 +10,9 @@ use nmad_engine::memory::Segments;
 /// Bytes of one part: small enough that several are under way, so that both sides copy at once. Zen 4: half
 /// and twice are within the spread.
 const PART: u64 = 16 << 10;
-/// Parts of a chunk of short blocks, if that makes them shorter than PART: the receiver copies the last one when
-/// the sender has nothing to do any more, and blocks are copied slowly. EPYC, 64 KiB: 0.94 of the time with
-/// blocks of 1 KiB, with twice as many parts; blocks of 4 KiB took 1.2 times as long.
+/// Parts of a chunk of short blocks, if that makes them shorter than PART: the receiver copies the last one
+/// when the sender has nothing to do any more, and blocks are copied slowly. EPYC, 64 KiB: 0.94 of the time
+/// with blocks of 1 KiB, with twice as many parts; blocks of 4 KiB took 1.2 times as long.
 const PARTS: u64 = 8;
 /// Blocks of this length and more are copied as fast as one piece.
 const LONG: u64 = 2 << 10;

@@ -9,7 +9,7 @@ use crate::error::SessionError;
 use crate::strategies::{self, PlugIn};
 use log::LevelFilter;
 use nmad_drivers::network::Network;
-use nmad_engine::{Config, CongestionControl, Effort, Feed, Registry, Strategy};
+use nmad_engine::{Config, CongestionControl, Effort, Feed, Preempt, Registry, Strategy};
 use nmad_progress::Progress;
 use nmad_seal::Policy;
 use nmad_words::setting::{Setting, keys, of_key, of_sessions, seconds, switch};
@@ -53,6 +53,8 @@ pub struct Options {
     pub chunk: Option<u64>,
     /// Congestion control on lossy rails; `None` for the engine's default.
     pub congestion: Option<CongestionControl>,
+    /// When a core that computes is preempted to post a part of a message.
+    pub preempt: Option<Preempt>,
     /// Which links between ranks are encrypted.
     pub encrypt: Policy,
     /// Time to wait for a rank whose rails have all failed; `None` for the engine's default.
@@ -237,6 +239,7 @@ impl Options {
             "encrypt" => self.encrypt = value.parse().unwrap_or_default(),
             "return_within" => self.return_within = Some(seconds(value)?),
             "cross_memory" => self.cross_memory = switch(value),
+            "preempt" => self.preempt = Preempt::named(value),
             "progress" => self.progress = Some(value.parse()?),
             "sample" => self.sample = Sampling::named(value).unwrap_or_default(),
             "profile" => self.profile = Some(PathBuf::from(value)),
@@ -318,6 +321,7 @@ impl Options {
             chunk: self.chunk.unwrap_or(defaults.chunk),
             bandwidths,
             congestion: self.congestion.unwrap_or_default(),
+            preempt: self.preempt.unwrap_or_default(),
             adapts: true,
             return_within: self.return_within.map_or(defaults.return_within, |wait| {
                 nmad_engine::Duration::from_ns(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX))

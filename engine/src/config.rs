@@ -3,6 +3,7 @@
 use crate::clock::Duration;
 use crate::packet::PeerId;
 use crate::schedule::feed::Feed;
+use crate::schedule::preempt::Preempt;
 use crate::schedule::registry::Registry;
 use crate::transfer::congestion::Scheme;
 use alloc::string::String;
@@ -41,6 +42,8 @@ pub struct Config {
     pub bandwidths: Vec<u64>,
     /// Congestion control scheme of lossy links.
     pub congestion: Scheme,
+    /// When a core that computes is preempted to post a part of a message.
+    pub preempt: Preempt,
     /// Time some transfers and correct the profiles of their rails by them.
     pub adapts: bool,
     /// How long a peer is kept whose rails have all failed, if some of them may come back.
@@ -62,6 +65,7 @@ impl Default for Config {
             chunk: 1 << 20,
             bandwidths: Vec::new(),
             congestion: Scheme::default(),
+            preempt: Preempt::default(),
             adapts: false,
             return_within: Duration::from_ms(3000),
         }

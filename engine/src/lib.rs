@@ -69,6 +69,7 @@ pub use receive::claims::Claim;
 pub use receive::expected::Met;
 pub use schedule::builder::PacketBuilder;
 pub use schedule::feed::Feed;
+pub use schedule::preempt::Preempt;
 pub use schedule::registry::{Maker, Registry, UnknownStrategy};
 pub use schedule::strategy::{RailView, ShareList, Shares, Strategy, Waiting};
 pub use transfer::access::{Access, Act, Atomics, Came, Exposure, RemoteAccess};

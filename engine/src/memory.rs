@@ -16,7 +16,8 @@ pub use copying::{copy, copy_overlapping};
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use pieces::{Iter, Pieces, Tile, found, placed};
+pub use pieces::Tile;
+use pieces::{Iter, Pieces, found, placed};
 use together::{Kind, LEAST, bytes_together};
 
 /// A contiguous piece of user memory.
@@ -92,13 +93,23 @@ impl Segments {
             // SAFETY: the caller's promise, passed on.
             return unsafe { Self::from_list(list) };
         }
-        let (list, once) = placed(list);
-        let len = once * count as u64;
+        let Some(base) = list.first().map(|piece| piece.start) else { return Self::empty() };
+        let inside = |piece: &Segment| (piece.start.addr().wrapping_sub(base.addr()) as isize, piece.len);
+        let tile = Arc::new(Tile::new(list.iter().map(inside), stride));
+        // SAFETY: the caller's promise, passed on.
+        unsafe { Self::from_tile(&tile, base, count) }
+    }
+
+    /// Makes segments of `count` elements of which the first is at `base`.
+    ///
+    /// # Safety
+    /// The conditions of [`Segments::from_raw`] hold for every piece; receive pieces do not overlap.
+    pub unsafe fn from_tile(tile: &Arc<Tile>, base: *mut u8, count: usize) -> Self {
+        let len = tile.len * count as u64;
         if len == 0 {
             return Self::empty();
         }
-        let tile = Arc::new(Tile { list, len: once, stride });
-        Segments { pieces: Pieces::Tiled { tile, shift: 0, skip: 0 }, len }
+        Segments { pieces: Pieces::Tiled { tile: tile.clone(), base, skip: 0 }, len }
     }
 
     /// Returns the total length in bytes.
@@ -126,7 +137,7 @@ impl Segments {
             Pieces::Tiled { tile, skip, .. } => {
                 let (tiles, rest) = ((skip + self.len) / tile.len, (skip + self.len) % tile.len);
                 let last = tile.list.partition_point(|piece| piece.before < rest);
-                tiles as usize * tile.list.len() + last - found(&tile.list, 0, *skip).0
+                tiles as usize * tile.list.len() + last - tile.found(*skip).0
             }
         }
     }
@@ -156,15 +167,16 @@ impl Segments {
                 }
                 Pieces::Many(list.clone(), index, skip)
             }
-            Pieces::Tiled { tile, shift, skip } => {
+            Pieces::Tiled { tile, base, skip } => {
                 let at = *skip + offset;
-                let (shift, skip) = (*shift + (at / tile.len) as isize * tile.stride, at % tile.len);
-                let (index, inside) = found(&tile.list, 0, skip);
-                let piece = tile.list[index].segment;
+                let base = base.wrapping_offset((at / tile.len) as isize * tile.stride);
+                let skip = at % tile.len;
+                let (index, inside) = tile.found(skip);
+                let piece = tile.list[index].of(base);
                 if inside + len as usize <= piece.len {
-                    return one(piece.start.wrapping_offset(shift).wrapping_add(inside));
+                    return one(piece.start.wrapping_add(inside));
                 }
-                Pieces::Tiled { tile: tile.clone(), shift, skip }
+                Pieces::Tiled { tile: tile.clone(), base, skip }
             }
         };
         Segments { pieces, len }
@@ -180,7 +192,7 @@ impl Segments {
     #[inline]
     fn iter_from(&self, offset: u64) -> Iter<'_> {
         let offset = offset.min(self.len);
-        let mut further = 0;
+        let mut at_base = core::ptr::null_mut();
         let (index, skip) = match &self.pieces {
             _ if offset == self.len => (0, 0),
             Pieces::One(_) => (0, offset as usize),
@@ -190,13 +202,13 @@ impl Segments {
             }
             Pieces::Many(_, first, skip) if offset == 0 => (*first, *skip),
             Pieces::Many(list, first, skip) => found(list, *first, *skip as u64 + offset),
-            Pieces::Tiled { tile, shift, skip } => {
+            Pieces::Tiled { tile, base, skip } => {
                 let at = *skip + offset;
-                further = *shift + (at / tile.len) as isize * tile.stride;
-                found(&tile.list, 0, at % tile.len)
+                at_base = base.wrapping_offset((at / tile.len) as isize * tile.stride);
+                tile.found(at % tile.len)
             }
         };
-        Iter { pieces: &self.pieces, index, skip, further, left: (self.len - offset) as usize }
+        Iter { pieces: &self.pieces, index, skip, base: at_base, left: (self.len - offset) as usize }
     }
 
     /// Appends all bytes to `out`.
@@ -209,12 +221,12 @@ impl Segments {
             return self.append_long(out);
         }
         out.reserve(self.len as usize);
-        let mut end = out.len();
-        for piece in self.iter() {
+        let start = out.as_mut_ptr();
+        let end = self.iter_from(0).fold(out.len(), |end, piece| {
             // SAFETY: readable by the promise of the maker; the total length of the pieces is reserved.
-            unsafe { copy(piece.start, out.as_mut_ptr().add(end), piece.len) };
-            end += piece.len;
-        }
+            unsafe { copy(piece.start, start.add(end), piece.len) };
+            end + piece.len
+        });
         // SAFETY: this number of bytes was written.
         unsafe { out.set_len(end) };
     }
@@ -263,12 +275,11 @@ impl Segments {
 
     #[inline(never)]
     fn write_pieces(&self, offset: u64, data: &[u8]) -> usize {
-        let mut done = 0;
-        for piece in self.slice(offset, data.len() as u64).iter() {
+        let part = self.slice(offset, data.len() as u64);
+        part.iter_from(0).fold(0, |done, piece| {
             fill(piece, &data[done..done + piece.len]);
-            done += piece.len;
-        }
-        done
+            done + piece.len
+        })
     }
 
     /// Copies from `from`, piece by piece, as many bytes as both hold; returns their number. Both must be

@@ -8,15 +8,15 @@ use crate::constant::IN_PLACE;
 use crate::datatype::{Basic, Datatype, Scalar};
 use crate::error::{Class, Error, Result};
 use crate::op::{Op, Predefined};
-use newmadeleine::engine::memory::copy_overlapping;
-use newmadeleine::{Segment, Segments, huge};
+use newmadeleine::engine::memory::{Tile, copy_overlapping};
+use newmadeleine::{Segments, huge};
 use std::alloc::Layout;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::slice;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Nothing of a program lies in the first page: `NULL`, or a constant that stands for a buffer elsewhere.
 #[inline]
@@ -127,10 +127,10 @@ pub(crate) fn strided(start: *const c_void, len: usize, stride: isize, count: us
     unsafe { Segments::from_strided(start.cast_mut().cast(), len, stride, count) }
 }
 
-/// Memory of a message: several pieces, `count` times, each time `stride` bytes further.
-pub(crate) fn tiled(list: &[Segment], stride: isize, count: usize) -> Segments {
+/// Memory of a message: `count` elements of several pieces.
+pub(crate) fn tiled(tile: &Arc<Tile>, start: *const c_void, count: usize) -> Segments {
     // SAFETY: the caller's promise, see above; pieces of a receive do not overlap.
-    unsafe { Segments::from_tiled(list, stride, count) }
+    unsafe { Segments::from_tile(tile, start.cast_mut().cast(), count) }
 }
 
 /// Memory allocated for the program: by its address, what was asked of the system.

@@ -6,12 +6,8 @@ use crate::error::{Class, Error, Result};
 use crate::handle::Type;
 use crate::memory::{self, is_nowhere, nowhere};
 use crate::objects::{committed, dense_len};
-use newmadeleine::{Segment, Segments};
+use newmadeleine::Segments;
 use std::ffi::c_void;
-
-/// An element of at most this many pieces is listed once for all elements; twice as many or half make no
-/// difference to the time of long lists, which is what the list of one element saves.
-const TILE_MAX: i64 = 256;
 
 /// The memory that `count` elements of a type at `buffer` occupy. No elements may be of `MPI_DATATYPE_NULL`:
 /// programs that have nothing to send give it, since MPICH takes it.
@@ -65,7 +61,8 @@ pub(crate) fn of(buffer: *const c_void, count: i64, datatype: &Datatype) -> Resu
     if count < 0 {
         return Err(negative(count));
     }
-    let len = datatype.bytes(count)?;
+    // More bytes than can be counted are an error.
+    datatype.bytes(count)?;
     match datatype.run(count) {
         Some(run) => {
             let start = buffer.wrapping_byte_offset(run.offset as isize);
@@ -74,13 +71,13 @@ pub(crate) fn of(buffer: *const c_void, count: i64, datatype: &Datatype) -> Resu
             }
             Ok(memory::contiguous(start, run.len as usize))
         }
-        None => walk(buffer, count, datatype, len),
+        None => walk(buffer, count, datatype),
     }
 }
 
 /// Memory of several pieces.
 #[cold]
-fn walk(buffer: *const c_void, count: i64, datatype: &Datatype, len: i64) -> Result<Segments> {
+fn walk(buffer: *const c_void, count: i64, datatype: &Datatype) -> Result<Segments> {
     if let Some(Strided { first, count, stride }) = datatype.strides(count)
         && let (Ok(len), Ok(count)) = (usize::try_from(first.len), usize::try_from(count))
     {
@@ -91,18 +88,11 @@ fn walk(buffer: *const c_void, count: i64, datatype: &Datatype, len: i64) -> Res
         return Ok(memory::strided(start, len, stride as isize, count));
     }
     // Where an element begins with the end of the one before it the two pieces are not joined.
-    let (tile, times) = if datatype.max_runs(1) <= TILE_MAX { (1, count) } else { (count, 1) };
-    // A type that writes no byte twice has no more pieces than bytes.
-    let most = datatype.max_runs(tile).min(len);
-    let mut list = Vec::with_capacity(usize::try_from(most).unwrap_or(0));
-    datatype.for_each_run(tile, |run| {
-        let start = buffer.wrapping_byte_offset(run.offset as isize);
-        list.push(Segment { start: start.cast_mut().cast(), len: run.len as usize });
-    });
-    if list.first().is_some_and(|first| is_nowhere(first.start.cast()) && first.len > 0) {
+    let tile = datatype.tile();
+    if tile.first().is_some_and(|offset| is_nowhere(buffer.wrapping_byte_offset(offset))) {
         return Err(nowhere(buffer));
     }
-    Ok(memory::tiled(&list, datatype.extent() as isize, times as usize))
+    Ok(memory::tiled(tile, buffer, count as usize))
 }
 
 #[cold]

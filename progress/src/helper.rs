@@ -9,9 +9,11 @@
 
 use crate::cores::{self, Cores};
 use crate::demand::Demand;
+use crate::helped::{Doing, Helped};
 use crate::idle::block_on;
 use crate::lock::Guard;
 use crate::locked::Core;
+use crate::on_call::OnCall;
 use crate::policy::{Account, PERIOD, Policy, Sight, Step};
 use crate::setting::Progress;
 use crate::shared::Shared;
@@ -42,55 +44,6 @@ const LOOK: Span = Span::from_ms(250);
 /// than the running one gets the core as soon as it wakes. With the usual slice of 3 ms the helper would
 /// wait until the program has computed for as long.
 const SLICE: Span = Span::from_us(100);
-
-/// Present activity of the helper.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Doing {
-    /// Sleeps until something is submitted.
-    #[default]
-    Rests,
-    /// Turns the pump at intervals.
-    Ticks,
-    /// Sleeps until a rail has an event.
-    Watches,
-    /// Turns the pump all the time.
-    Polls,
-    /// Polls for work that other threads hand to it.
-    StandsBy,
-}
-
-/// Decisions and counters of the helper.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Helped {
-    /// The setting in force.
-    pub setting: Progress,
-    /// Cores that the process may use; empty if the system does not say.
-    pub allowed: Vec<usize>,
-    /// Cores of these on which the helper may run now: idle ones, or its dedicated ones.
-    pub cores: Vec<usize>,
-    /// Oversubscribed (more ranks than cores): the helper yields to the ranks.
-    pub gives_way: bool,
-    /// The present activity.
-    pub doing: Doing,
-    /// Helping is suspended because it cost more than it gained.
-    pub is_suspended: bool,
-    /// Number of suspensions.
-    pub suspensions: u64,
-    /// Turns of the pump by the helper.
-    pub turns: u64,
-    /// Turns of these that moved something while the application computed.
-    pub moved: u64,
-    /// Posts to a rail that the helper did for a thread in a call.
-    pub posted: u64,
-    /// Large copies, packings and reductions of other threads of which the helper or a worker did a part.
-    pub shared: u64,
-    /// Time of all of this in nanoseconds, which the application saved.
-    pub given_ns: u64,
-    /// Processor time of the helper between reviews, in nanoseconds.
-    pub spent_ns: u64,
-    /// Time for which the application's threads waited for a core between reviews, in nanoseconds.
-    pub delayed_ns: u64,
-}
 
 /// Returns the topology of the cores; the helper calls it once, when it needs it.
 pub(crate) type Arrange = fn(&[CoreId]) -> Topology;
@@ -225,6 +178,11 @@ struct Work<'a> {
     rails: usize,
     workers: WorkerPool,
     tally: Arc<Tally>,
+    on_call: OnCall,
+    /// Cores on which threads of this process compute.
+    busy: Vec<CoreId>,
+    /// Requests for cores that compute ([`crate::standby::Standby::asked_to_preempt`]).
+    asked_to_preempt: u32,
     /// Turns of the pump by any thread until the last look.
     turns: u32,
     demand: Demand,
@@ -253,6 +211,9 @@ impl<'a> Work<'a> {
             rails: 0,
             workers: WorkerPool::new(shared.clone(), tally.clone()),
             tally,
+            on_call: OnCall::new(shared.clone()),
+            busy: Vec::new(),
+            asked_to_preempt: 0,
             turns: 0,
             demand: Demand::default(),
             watched: Vec::new(),
@@ -339,7 +300,14 @@ impl<'a> Work<'a> {
     /// Returns whether threads did something since the last call of which another core could have done a
     /// part.
     fn was_asked(&mut self) -> bool {
-        self.demand.look(self.shared.clock.now(), &self.shared.standby)
+        let asked = self.shared.standby.asked_to_preempt();
+        let is_new = std::mem::replace(&mut self.asked_to_preempt, asked) != asked;
+        // One of these cores is that of the thread that asks.
+        if is_new && self.busy.len() > 1 && self.policy.may_preempt(self.shared.clock.now()) {
+            self.arrange();
+            self.on_call.extend(&self.busy[..self.rails.clamp(2, self.busy.len())], NAME);
+        }
+        self.demand.look(self.shared.clock.now(), &self.shared.standby) || is_new
     }
 
     /// Posts for other threads, for this long or until the thread is called. Workers on other idle cores do
@@ -430,7 +398,10 @@ impl<'a> Work<'a> {
         let own = Span::from_ns(now.0.as_ns().saturating_sub(self.before.0.as_ns()));
         let mut ran = self.workers.ran();
         ran.push((cores::here(), own));
-        let spent = Span::from_ns(ran.iter().map(|(_, time)| time.as_ns()).sum());
+        let ([preempted, _], preempting) = self.on_call.tally().take();
+        self.given = Span::from_ns(self.given.as_ns() + self.shared.standby.take_gained_ns());
+        let spent_ns: u64 = ran.iter().map(|(_, time)| time.as_ns()).sum();
+        let spent = Span::from_ns(spent_ns + preempting.as_ns());
         let delayed = Span::from_ns(now.1.as_ns().saturating_sub(self.before.1.as_ns()));
         let account = Account { given: std::mem::take(&mut self.given), spent, delayed };
         self.before = now;
@@ -441,12 +412,17 @@ impl<'a> Work<'a> {
         if let Some(&from) = threads.on.first() {
             self.topology.sort_from(from, &mut self.places);
         }
+        self.busy.clone_from(&threads.on);
+        self.busy.retain(|core| allowed.contains(core) && !idle.contains(core));
+        self.busy.sort_unstable();
+        self.busy.dedup();
         let at = self.shared.clock.now();
         let was_suspended = self.policy.is_suspended(at);
         self.policy.review(at, idle.len(), account);
         let mut helped = self.state.helped();
         helped.is_suspended = self.policy.is_suspended(at);
         helped.suspensions += u64::from(helped.is_suspended && !was_suspended);
+        helped.preempted += preempted;
         helped.spent_ns += spent.as_ns();
         helped.delayed_ns += delayed.as_ns();
         (helped.allowed, helped.cores) = (allowed, idle);

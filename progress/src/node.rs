@@ -1,7 +1,8 @@
 //! The node: an engine and its rails, for any number of threads.
 
 use crate::core_sharing::{Sharing, Stage};
-use crate::helper::{Helped, Helper};
+use crate::helped::Helped;
+use crate::helper::Helper;
 use crate::lock::{Guard, Release};
 use crate::locked::{Core, Looked, Outcome, Tell};
 use crate::receipts::{Listener, OnReceipt, Purpose};

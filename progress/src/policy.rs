@@ -259,6 +259,13 @@ impl Policy {
         self.asked_at.is_some_and(|at| now.since(at) < RECENT)
     }
 
+    /// Returns whether a thread of the application that computes may be preempted for one in a call, if that
+    /// has been worth it lately: no core is idle, and helping has not cost more than it gained.
+    pub(crate) fn may_preempt(&self, now: Instant) -> bool {
+        let is_free = matches!(self.setting, Progress::Auto | Progress::Idle) && self.ranks_per_core == 1;
+        is_free && self.idle_cores == 0 && self.is_asked(now) && !self.is_suspended(now)
+    }
+
     fn has_moved_within(&self, span: Duration, now: Instant) -> bool {
         self.moved_at.is_some_and(|at| now.since(at) < span)
     }

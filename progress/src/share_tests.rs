@@ -155,11 +155,11 @@ fn hand_offs_are_chosen_by_pair_of_cores() {
     let standby = standby();
     let _standing = [6, 3, 0].map(|core| standby.enter(core));
     assert_eq!(standby.hand_offs_ns(2), [], "not measured");
-    standby.set_hand_offs([Some(200), Some(300), Some(900), None]);
+    standby.set_hand_offs([Some(200), Some(300), Some(900), None, Some(9_000)]);
     assert_eq!(standby.hand_offs_ns(2), [200, 300, 900]);
     assert_eq!(standby.hand_offs_ns(7), [200, 900, 900]);
     assert_eq!(standby.hand_offs_ns(99), [], "pairs of which nothing is known");
-    assert_eq!(Pair::ALL.map(|pair| pair as usize), [0, 1, 2, 3]);
+    assert_eq!(Pair::ALL.map(|pair| pair as usize), [0, 1, 2, 3, 4]);
 }
 
 #[test]

@@ -9,12 +9,14 @@
 //! begun, so nothing waits for a core that comes too late. Pieces of large copies and reductions use the
 //! same queues ([`crate::share`]).
 
+use crate::offers::{Offered, Offers};
 use crate::split::Split;
-use crate::tasklet::{Priority, Queues, Tasklet};
+use crate::tasklet::Priority;
 use crate::topology::{CoreId, Topology};
 use nmad_engine::{Cores, Driver, Order, Pair, RailId, pump};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Thread;
 
 /// A rail outside of its place, and the orders to be posted on it.
 pub(crate) struct Task {
@@ -58,38 +60,24 @@ pub(crate) struct Standby {
 }
 
 struct Slots {
-    offered: Queues<Work>,
-    /// Cores of threads that stand by and have no work.
-    free: Vec<CoreId>,
+    offers: Offers<Work>,
+    /// Threads on cores that may be preempted.
+    on_call: Vec<(CoreId, Thread)>,
     posted: Vec<(RailId, Box<dyn Driver>)>,
-}
-
-impl Slots {
-    /// Returns the cores of the smallest group around `here` with more free threads that stand by than
-    /// tasklets for them; `Some(None)` for all cores. `None`: each thread that stands by has work.
-    fn nearest(&self, here: CoreId) -> Option<Option<Vec<CoreId>>> {
-        let topology = self.offered.topology();
-        let is_free = |&group: &usize| {
-            let free = self.free.iter().filter(|&&core| topology.has(group, core)).count();
-            free > self.offered.len_within(group)
-        };
-        let group = topology.path(here).find(is_free)?;
-        Some(topology.cores(group).map(<[_]>::to_vec))
-    }
 }
 
 impl Standby {
     pub(crate) fn new(cores: Arc<Cores>) -> Standby {
         let (offered, posted) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let queues = Queues::new(Topology::default());
-        let slots = Slots { offered: queues, free: Vec::new(), posted: Vec::new() };
+        let offers = Offers::new(Topology::default());
+        let slots = Slots { offers, on_call: Vec::new(), posted: Vec::new() };
         let hand_offs_ns = [const { AtomicU64::new(0) }; Pair::ALL.len()];
         Standby { cores, slots: Mutex::new(slots), offered, posted, hand_offs_ns }
     }
 
     /// Sets the topology of the machine.
     pub(crate) fn arrange(&self, topology: Topology) {
-        self.slots().offered.arrange(topology);
+        self.slots().offers.arrange(topology);
     }
 
     /// Returns a counter that changes with each send of which other cores could post a part.
@@ -102,35 +90,70 @@ impl Standby {
     }
 
     fn update_counts(&self, slots: &Slots) {
-        self.offered.store(slots.offered.len(), Ordering::Release);
+        self.offered.store(slots.offers.count(), Ordering::Release);
         self.posted.store(slots.posted.len(), Ordering::Release);
     }
 
     /// Lets the calling thread stand by on this core while the returned value lives.
     pub(crate) fn enter(&self, core: CoreId) -> Standing<'_> {
-        self.slots().free.push(core);
+        self.slots().offers.enter(core);
         self.cores.enter();
         Standing { standby: self, core }
     }
 
-    /// Returns the kinds of pairs of `here` with the free cores that stand by, the nearest first.
-    pub(crate) fn beside(&self, here: CoreId) -> Vec<Pair> {
-        let slots = self.slots();
-        let mut pairs: Vec<Pair> =
-            slots.free.iter().map(|&core| slots.offered.topology().pair(here, core)).collect();
-        pairs.sort_unstable();
-        pairs
+    /// Lets the calling thread, which sleeps on this core, preempt what computes there when it is woken,
+    /// until it gets an offer.
+    pub(crate) fn enter_on_call(&self, core: CoreId) {
+        let mut slots = self.slots();
+        slots.offers.enter_on_call(core);
+        slots.on_call.retain(|(other, _)| *other != core);
+        slots.on_call.push((core, std::thread::current()));
+        self.cores.set_on_call(slots.on_call.len());
     }
 
-    /// Offers a task from the core `here` to the cores that stand by.
+    /// Ends that.
+    pub(crate) fn leave_on_call(&self, core: CoreId) {
+        let mut slots = self.slots();
+        slots.offers.leave_on_call(core);
+        slots.on_call.retain(|(other, _)| *other != core);
+        self.cores.set_on_call(slots.on_call.len());
+    }
+
+    /// Returns a counter that changes with each send that is worth the preemption of a core.
+    pub(crate) fn asked_to_preempt(&self) -> u32 {
+        self.cores.asked_to_preempt()
+    }
+
+    /// Returns and resets the predicted gain of preemptions, in nanoseconds.
+    pub(crate) fn take_gained_ns(&self) -> u64 {
+        self.cores.take_gained_ns()
+    }
+
+    /// Returns the distances of `here` to the cores that may take work, in the order in which they get it.
+    pub(crate) fn beside(&self, here: CoreId) -> Vec<Pair> {
+        self.slots().offers.beside(here)
+    }
+
+    /// Offers a task from the core `here` to the cores that stand by, then to those on call.
     ///
     /// # Errors
     /// Each of them has work; returns the task.
     pub(crate) fn offer(&self, task: Task, here: CoreId) -> Result<(), Task> {
         let mut slots = self.slots();
-        let Some(cores) = slots.nearest(here) else { return Err(task) };
-        slots.offered.put(Tasklet { cores, priority: task.priority(), work: Work::Post(task) });
+        let priority = task.priority();
+        let offered =
+            slots.offers.offer(here, priority, Work::Post(task), true).map_err(|work| match work {
+                Work::Post(task) => task,
+                Work::Share(_) => unreachable!("it is the task that was offered"),
+            })?;
         self.update_counts(&slots);
+        if let Offered::Wake(core) = offered {
+            let thread =
+                slots.on_call.iter().find(|(other, _)| *other == core).map(|(_, thread)| thread.clone());
+            drop(slots);
+            // The woken thread takes the lock at once.
+            thread.inspect(Thread::unpark);
+        }
         Ok(())
     }
 
@@ -145,8 +168,7 @@ impl Standby {
     pub(crate) fn hand_offs_ns(&self, here: CoreId) -> Vec<u64> {
         let Ok(slots) = self.slots.try_lock() else { return Vec::new() };
         let ns = |pair: Pair| self.hand_offs_ns[pair as usize].load(Ordering::Relaxed);
-        let pairs = slots.free.iter().map(|&core| slots.offered.topology().pair(here, core));
-        let mut all: Vec<u64> = pairs.map(ns).filter(|&ns| ns > 0).collect();
+        let mut all: Vec<u64> = slots.offers.pairs(here).map(ns).filter(|&ns| ns > 0).collect();
         all.sort_unstable();
         all
     }
@@ -166,9 +188,11 @@ impl Standby {
     pub(crate) fn offer_share(&self, split: &Arc<Split>, count: usize, here: CoreId) {
         let mut slots = self.slots();
         for _ in 0..count {
-            let Some(cores) = slots.nearest(here) else { break };
+            // A thread that computes would lose as much as this one gains.
             let work = Work::Share(split.clone());
-            slots.offered.put(Tasklet { cores, priority: Priority::Bulk, work });
+            if slots.offers.offer(here, Priority::Bulk, work, false).is_err() {
+                break;
+            }
         }
         self.update_counts(&slots);
     }
@@ -177,7 +201,7 @@ impl Standby {
     pub(crate) fn withdraw(&self, split: &Arc<Split>) {
         let mut slots = self.slots();
         let is_it = |work: &Work| matches!(work, Work::Share(other) if Arc::ptr_eq(other, split));
-        while slots.offered.take_any(is_it).is_some() {}
+        while slots.offers.take_back(is_it).is_some() {}
         self.update_counts(&slots);
     }
 
@@ -187,7 +211,7 @@ impl Standby {
             return None;
         }
         let mut slots = self.slots();
-        let work = slots.offered.take_any(|work| matches!(work, Work::Post(_)));
+        let work = slots.offers.take_back(|work| matches!(work, Work::Post(_)));
         self.update_counts(&slots);
         match work? {
             Work::Post(task) => Some(task),
@@ -205,6 +229,11 @@ impl Standby {
     #[inline]
     pub(crate) fn has_posted(&self) -> bool {
         self.posted.load(Ordering::Acquire) > 0
+    }
+
+    /// Does the next work for this core, in a thread that was on call there.
+    pub(crate) fn answer(&self, core: CoreId) -> Option<Done> {
+        self.run(core, false)
     }
 
     /// Does the next work for this core, in a thread that does not stand by; false: there is none.
@@ -227,10 +256,7 @@ impl Standby {
 
     fn begin(&self, core: CoreId, stands_by: bool) -> Option<Work> {
         let mut slots = self.slots();
-        let work = slots.offered.take(core)?;
-        if stands_by {
-            remove(&mut slots.free, core);
-        }
+        let work = slots.offers.take(core, stands_by)?;
         if let Work::Share(split) = &work {
             // A thread that withdraws the work afterwards waits for this one.
             split.begin();
@@ -252,12 +278,6 @@ impl Standby {
     }
 }
 
-fn remove(cores: &mut Vec<CoreId>, core: CoreId) {
-    if let Some(place) = cores.iter().position(|&other| other == core) {
-        cores.swap_remove(place);
-    }
-}
-
 /// A thread that stands by on a core, until this is dropped.
 pub(crate) struct Standing<'s> {
     standby: &'s Standby,
@@ -265,6 +285,16 @@ pub(crate) struct Standing<'s> {
 }
 
 impl Standing<'_> {
+    /// Looks for work for this core once, as often as its thread polls; `None`: there was none.
+    #[inline]
+    pub(crate) fn look(&self, began: impl FnOnce()) -> Option<Done> {
+        if !self.standby.has_offers() {
+            return None;
+        }
+        began();
+        self.run_one()
+    }
+
     /// Does the next work for this core; `None`: there is none.
     pub(crate) fn run_one(&self) -> Option<Done> {
         self.standby.run(self.core, true)
@@ -274,7 +304,7 @@ impl Standing<'_> {
 impl Drop for Standing<'_> {
     fn drop(&mut self) {
         self.standby.cores.leave();
-        remove(&mut self.standby.slots().free, self.core);
+        self.standby.slots().offers.leave(self.core);
     }
 }
 
@@ -290,7 +320,9 @@ struct Begun<'s> {
 impl Drop for Begun<'_> {
     fn drop(&mut self) {
         let mut slots = self.standby.slots();
-        slots.free.extend(self.core);
+        if let Some(core) = self.core {
+            slots.offers.enter(core);
+        }
         slots.posted.extend(self.rail.take());
         self.standby.update_counts(&slots);
     }

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 /// Order of the tasklets of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Priority {
+pub enum Priority {
     /// Parts of large messages.
     Bulk,
     /// A thread or peer waits for it.
@@ -57,12 +57,15 @@ impl<W> Queues<W> {
         self.queues[group].push_back(tasklet);
     }
 
-    /// Takes the next tasklet for a core, from the nearest queue with one that the core may run.
-    pub(crate) fn take(&mut self, core: CoreId) -> Option<W> {
+    /// Takes the next tasklet that matches for a core, from the nearest queue with one that it may run.
+    pub(crate) fn take_if(&mut self, core: CoreId, is_right: impl Fn(&W) -> bool) -> Option<W> {
         let Queues { topology, queues } = self;
         topology.path(core).find_map(|group| {
             let queue = &mut queues[group];
-            let may = |tasklet: &Tasklet<W>| tasklet.cores.as_ref().is_none_or(|cores| cores.contains(&core));
+            let may = |tasklet: &Tasklet<W>| {
+                let has = |cores: &Vec<CoreId>| cores.contains(&core);
+                is_right(&tasklet.work) && tasklet.cores.as_ref().is_none_or(has)
+            };
             let place = first(queue, may)?;
             Some(queue.remove(place)?.work)
         })
@@ -106,7 +109,7 @@ mod tests {
     }
 
     fn taken(queues: &mut Queues<&'static str>, core: CoreId) -> Vec<&'static str> {
-        std::iter::from_fn(|| queues.take(core)).collect()
+        std::iter::from_fn(|| queues.take_if(core, |_| true)).collect()
     }
 
     const ALL: &[(&str, Option<&[CoreId]>, Priority)] = &[
@@ -131,8 +134,8 @@ mod tests {
     fn a_core_of_the_group_that_is_not_allowed_takes_nothing() {
         let mut queues =
             queues(&[("1 or 3", Some(&[1, 3]), Priority::Prompt), ("all", None, Priority::Bulk)]);
-        assert_eq!([queues.take(0), queues.take(2)], [Some("all"), None]);
-        assert_eq!([queues.take(3), queues.take(3)], [Some("1 or 3"), None]);
+        assert_eq!([queues.take_if(0, |_| true), queues.take_if(2, |_| true)], [Some("all"), None]);
+        assert_eq!([queues.take_if(3, |_| true), queues.take_if(3, |_| true)], [Some("1 or 3"), None]);
     }
 
     #[test]

@@ -5,10 +5,11 @@
 //! thread that stands by for each rail beside the one that the caller posts on. Workers start when they are
 //! first needed, each pinned to an idle core. They sleep unless the helper stands by.
 
+use crate::clock::Clock;
 use crate::cores;
 use crate::shared::Shared;
 use crate::signals;
-use crate::standby::Done;
+use crate::standby::{Done, Standing};
 use crate::topology::CoreId;
 use nmad_engine::{Duration, Instant};
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    fn add(&self, done: Done, took: Duration) {
+    pub(crate) fn add(&self, done: Done, took: Duration) {
         match done {
             Done::Posted => self.posted.fetch_add(1, Ordering::Relaxed),
             Done::Shared(pieces) => self.shared.fetch_add(u64::from(pieces > 0), Ordering::Relaxed),
@@ -54,24 +55,32 @@ impl Shared {
     pub(crate) fn stand_by(&self, tally: &Tally, over: impl Fn() -> bool) {
         let standing = self.standby.enter(cores::here());
         while !over() {
-            for _ in 0..SPINS {
-                if self.standby.has_offers() {
-                    let begun = self.clock.now();
-                    if let Some(done) = standing.run_one() {
-                        tally.add(done, self.clock.now().since(begun));
-                    }
-                }
-                std::hint::spin_loop();
-            }
-            // A thread that holds the lock puts the rail back itself if it needs it.
-            if self.standby.has_posted()
-                && !self.is_inside()
-                && let Some(mut core) = self.try_lock()
-                && core.reclaim_all()
-            {
-                self.push(&mut core, false);
-            }
+            poll(&standing, &self.clock, tally);
+            self.put_back();
         }
+    }
+
+    /// Puts rails back that other threads have posted on. A thread that holds the lock does so itself if it
+    /// needs one.
+    pub(crate) fn put_back(&self) {
+        if self.standby.has_posted()
+            && !self.is_inside()
+            && let Some(mut core) = self.try_lock()
+            && core.reclaim_all()
+        {
+            self.push(&mut core, false);
+        }
+    }
+}
+
+/// Polls for work SPINS times, and does it.
+pub(crate) fn poll(standing: &Standing<'_>, clock: &Clock, tally: &Tally) {
+    for _ in 0..SPINS {
+        let mut begun = Instant::default();
+        if let Some(done) = standing.look(|| begun = clock.now()) {
+            tally.add(done, clock.now().since(begun));
+        }
+        std::hint::spin_loop();
     }
 }
 

@@ -8,7 +8,7 @@ use common::{PEER, Special};
 use nmad_engine::{
     Context, Hints, Method, Pair, Profile, Protocol, Provenance, RailId, Sample, Segments, Tag,
 };
-use nmad_progress::{Node, Progress, Sharing, own_cores};
+use nmad_progress::{Node, Progress, Sharing, go_to, own_cores};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -53,10 +53,19 @@ impl Special for Patient {
 
 /// A node over such rails, whose helper has a core of its own, and a further one for each rail beyond two.
 fn node(meeting: &Arc<Meeting>) -> Node {
+    let node = node_with(meeting, Pair::Unknown);
+    let cores = own_cores().into_iter().rev().take(meeting.rails - 1).collect();
+    node.set_progress(Progress::Dedicated(cores)).expect("they are ours");
+    node
+}
+
+/// A node over such rails, between whose cores only this hand-off was measured.
+fn node_with(meeting: &Arc<Meeting>, pair: Pair) -> Node {
     let node = common::node_over(vec![Patient(meeting.clone()); meeting.rails], Sharing::Never);
     let sample = |method, len: u64, ns| (method, Sample::of(len, &mut [ns]).expect("a time"));
     let copies = [(1, 1_000), (1024, 11_240)].map(|(len, ns)| sample(Method::Copy, len, ns));
-    let samples = copies.into_iter().chain([sample(Method::HandOff(Pair::Unknown), 0, 200)]);
+    let own = [(Method::HandOff(pair), 0, 200), (Method::Memcpy, 1, 1), (Method::Memcpy, 1024, 10)];
+    let samples = copies.into_iter().chain(own.map(|(method, len, ns)| sample(method, len, ns)));
     let profile = Arc::new(Profile::new(Provenance::default(), samples).expect("there are two sizes"));
     node.with(|engine| {
         engine.setup().set_strategy(None, "auto").expect("it is there");
@@ -64,14 +73,44 @@ fn node(meeting: &Arc<Meeting>) -> Node {
             .for_each(|rail| engine.setup().set_profile(RailId(rail), None, profile.clone()));
         engine.setup().record_receipts(Some(0));
     });
-    let cores = own_cores().into_iter().rev().take(meeting.rails - 1).collect();
-    node.set_progress(Progress::Dedicated(cores)).expect("they are ours");
     node
+}
+
+/// Threads that compute, one on each core.
+struct Computing(Arc<AtomicBool>, Vec<std::thread::JoinHandle<()>>);
+
+impl Computing {
+    fn everywhere() -> Computing {
+        let stop = Arc::new(AtomicBool::new(false));
+        let compute = |core: usize| {
+            let stop = stop.clone();
+            std::thread::spawn(move || {
+                go_to(&[core]);
+                while !stop.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            })
+        };
+        let threads = own_cores().into_iter().map(compute).collect();
+        Computing(stop, threads)
+    }
+}
+
+impl Drop for Computing {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        self.1.drain(..).for_each(|thread| thread.join().expect("it only computes"));
+    }
 }
 
 /// Sends messages until both rails have been posted to at the same time; false: they never were. Together
 /// they take less than the credit of a peer that says nothing.
 fn send_until_met(node: &Node, meeting: &Meeting) -> bool {
+    send_with_pauses(node, meeting, Duration::ZERO)
+}
+
+/// The same, with a pause after each message.
+fn send_with_pauses(node: &Node, meeting: &Meeting, pause: Duration) -> bool {
     // Longer ones are announced, and the peer says nothing.
     let mut memory = vec![7; 500];
     // SAFETY: the memory outlives the calls, which wait for the end of their messages.
@@ -81,7 +120,7 @@ fn send_until_met(node: &Node, meeting: &Meeting) -> bool {
         let begun = Instant::now();
         node.send(&(PEER, Context(0), Tag(1)), &data, Hints::default()).expect("the peer is there");
         // A rail is busy for as long again as a post took, and takes no part as long as it is.
-        std::thread::sleep(2 * begun.elapsed());
+        std::thread::sleep(pause.max(2 * begun.elapsed()));
         meeting.met.load(Ordering::SeqCst)
     })
 }
@@ -117,4 +156,28 @@ fn a_node_ends_while_others_post() {
         drop(node);
         assert_eq!(meeting.inside.load(Ordering::SeqCst), 0, "nobody posts any more");
     }
+}
+
+/// Every core computes, so none stands by. On a machine of one core there is none to be preempted.
+#[test]
+fn a_core_that_computes_is_preempted_to_post_on_the_other_rail() {
+    if own_cores().len() == 1 {
+        return;
+    }
+    let _computing = Computing::everywhere();
+    // Where other programs use the cores, too, a node may find none of them busy, or be late for all messages
+    // for which there is credit.
+    let has_preempted = |_| {
+        let meeting = Meeting::of(2);
+        let node = node_with(&meeting, Pair::Busy);
+        node.set_progress(Progress::Idle).expect("any process may have it");
+        // The helper looks ten times a second which cores are idle.
+        let met = send_with_pauses(&node, &meeting, Duration::from_millis(10));
+        let begun = Instant::now();
+        while met && node.helped().preempted == 0 && begun.elapsed() < Duration::from_secs(5) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        node.helped().preempted > 0
+    };
+    assert!((0..NODES).any(has_preempted));
 }

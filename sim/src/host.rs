@@ -11,7 +11,7 @@ mod look;
 mod threads;
 
 use crate::buffer::Buffer;
-use crate::cores::{Core, Meanwhile, Node};
+use crate::cores::{Cores, Meanwhile, Node};
 use crate::exposed::{Landing, Windows};
 use crate::files::Files;
 use crate::network::{Shared, lock};
@@ -99,7 +99,7 @@ pub struct Host {
     /// The time that the pump received last.
     told_ns: u64,
     /// See [`crate::Scenario::cores`].
-    cores: Vec<Core>,
+    cores: Cores,
     /// See [`crate::Scenario::holds_back`].
     holds_back: bool,
     /// See [`crate::Scenario::looks`].
@@ -146,7 +146,7 @@ impl Host {
             fabrics: scenario.rails[id].clone(),
             looked: 0,
             told_ns: 0,
-            cores: scenario.cores.iter().map(|&hand_off_ns| Core::new(hand_off_ns)).collect(),
+            cores: Cores::new(&scenario.cores),
             holds_back: scenario.holds_back,
             looks: scenario.looks,
             hurries: scenario.hurries,
@@ -205,6 +205,7 @@ impl Host {
     fn parts(&mut self) -> (Node<'_>, &mut Option<Windows>) {
         let Host { engine, rails, cores, network, id, windows, threads, meanwhile, .. } = self;
         let (own, is_shared) = (pump::Exclusive(engine, rails), threads.len() > 1);
+        cores.return_by(lock(network).local_ns(*id));
         (Node { own, cores, network, host: *id, is_shared, meanwhile, away: None }, windows)
     }
 
@@ -248,7 +249,7 @@ impl Host {
         };
         let at = self.threads.iter().map(next).min().expect("an application has a thread");
         // What is left for a rail waits for the core that posts on it.
-        let at = self.cores.iter().filter_map(|core| core.posts_until(local)).fold(at, u64::min);
+        let at = self.cores.posts_until(local).map_or(at, |posted| at.min(posted));
         network.doing[self.id].attentive = !self.computes();
         network.wake(self.id, at);
     }

@@ -12,7 +12,7 @@ use crate::rng::Rng;
 use nmad_engine::packet::PeerId;
 use nmad_engine::profile::measured::{Profile, Provenance};
 use nmad_engine::profile::sample::{Method, Sample};
-use nmad_engine::{Config, CongestionControl, Feed, Registry};
+use nmad_engine::{Config, CongestionControl, Feed, Preempt, Registry};
 use std::fmt;
 use std::sync::Arc;
 
@@ -76,9 +76,8 @@ pub struct Scenario {
     pub wires: Vec<usize>,
     /// What its hosts cost.
     pub machine: Machine,
-    /// For each core that every host has beside that of its application: how long it takes to hand something
-    /// to it.
-    pub cores: Vec<u64>,
+    /// The cores that every host has beside that of its application.
+    pub cores: Vec<Core>,
     /// Threads of each application that use the library at the same time.
     pub threads: usize,
     /// A burst of submissions waits for the call that waits, as in the library when the bursts before it each
@@ -209,7 +208,10 @@ impl Scenario {
     fn draw_cores(&mut self) {
         let mut rng = Rng::of(self.seed, 10);
         if rng.percent(CORES) {
-            self.cores = (0..rng.range(1, 3)).map(|_| *rng.pick(&[200, 3_000, 6_000])).collect();
+            let kinds = [Core::idle(200), Core::idle(3_000), Core::idle(6_000), Core::busy(6_000)];
+            self.cores = (0..rng.range(1, 3)).map(|_| *rng.pick(&kinds)).collect();
+            let preempt = *rng.pick(&[Preempt::Auto, Preempt::Always]);
+            self.configs.iter_mut().for_each(|config| config.preempt = preempt);
             self.profiles = self.fabrics.iter().map(|(model, _)| measured(&**model, &self.cores)).collect();
         }
     }
@@ -297,11 +299,11 @@ impl Broken {
 }
 
 /// What a rail, and the cores beside the application's, are known to do, measured without any noise.
-fn measured(model: &dyn Model, cores: &[u64]) -> Option<Arc<Profile>> {
+fn measured(model: &dyn Model, cores: &[Core]) -> Option<Arc<Profile>> {
     let sample = |method, len, ns| (method, Sample { len, ns, low_ns: ns, high_ns: ns, count: 1 });
     let lens = (0..17).map(|bits| 1 << bits);
     let copies = lens.map(|len| sample(Method::Copy, len, model.latency_ns() + model.wire_ns(len)));
-    let hand_offs = cores.iter().map(|&ns| sample(Method::HandOff(Core::pair(ns)), 0, ns));
+    let hand_offs = cores.iter().map(|core| sample(Method::HandOff(core.pair()), 0, core.begins_ns));
     let samples = copies.chain(hand_offs);
     Profile::new(Provenance::default(), samples).ok().map(Arc::new)
 }

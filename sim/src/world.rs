@@ -2,6 +2,7 @@
 
 use crate::buffer::Buffer;
 use crate::canary::Canary;
+use crate::cores::Core;
 use crate::death::Deaths;
 use crate::exposed::Windows;
 use crate::faults::{Broken, Faults};
@@ -381,7 +382,9 @@ fn host(
 ) -> Host {
     let config = scenario.configs[id].clone();
     let mut engine = Engine::new(config).unwrap_or_else(|e| panic!("scenario: {e}"));
-    scenario.cores.iter().for_each(|_| engine.inspect().cores().enter());
+    let (busy, idle): (Vec<&Core>, Vec<&Core>) = scenario.cores.iter().partition(|core| core.computes);
+    idle.iter().for_each(|_| engine.inspect().cores().enter());
+    engine.inspect().cores().set_on_call(busy.len());
     let mut rails: Vec<Box<dyn Driver>> = Vec::new();
     let wire = |fabric: usize| scenario.wires.get(fabric).copied().unwrap_or(fabric);
     for (place, &fabric) in scenario.rails[id].iter().enumerate() {

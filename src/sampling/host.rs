@@ -1,19 +1,12 @@
 //! Measurements of the host: memory copies, and hand-offs to another core.
 
 use nmad_engine::{Pair, Probe};
-use nmad_progress::go_to;
-use std::hint::{black_box, spin_loop};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::{self, JoinHandle};
+use nmad_progress::{Other, hand_offs};
+use std::hint::black_box;
 use std::time::Instant;
 
 /// Size of the copied region, larger than the near caches, so that the copied data was not used lately.
 const REGION: usize = 16 << 20;
-/// Polls of the other core before this one yields, which another thread may need.
-const LOOKS: u32 = 2_000;
-/// Value that ends the other thread.
-const OVER: u64 = u64::MAX;
 
 /// Memory for copies, allocated at the first use.
 pub(super) struct Host<'a> {
@@ -46,33 +39,26 @@ impl<'a> Host<'a> {
         repeat(probe, &mut copy)
     }
 
-    /// Measures hand-offs to a thread on the other core of such a pair, as half of a round trip; returns
-    /// times in nanoseconds. Empty if there are no such cores, or no threads for them.
+    /// Measures hand-offs to a thread on the other core of such a pair, or preemptions of one that computes
+    /// there, on the pair that is furthest apart; returns times in nanoseconds. Empty if there are no such
+    /// cores, or no threads for them.
     pub(super) fn hand_offs(&self, probe: &Probe, pair: Pair) -> Vec<u64> {
-        let Some(&(_, [from, to])) = self.pairs.iter().find(|(kind, _)| *kind == pair) else {
-            return Vec::new();
+        let (found, other) = match pair {
+            Pair::Busy => (self.pairs.last(), Other::Computes),
+            _ => (self.pairs.iter().find(|(kind, _)| *kind == pair), Other::Idle),
         };
-        // The measurement has its own threads, so the calling one keeps its mask. They spin, so they live
-        // only as long as needed.
-        let measure = move || {
-            let mut other = Other::start(to).ok().filter(|_| go_to(&[from]))?;
-            // The first hand-off waits for the start of the thread.
-            other.hand_off().then(|| {
-                repeat(probe, &mut || {
-                    other.hand_off();
-                })
-            })
+        let Some(&(_, cores)) = found else { return Vec::new() };
+        let each = (probe.round_trips as usize).max(1);
+        let times = hand_offs(cores, other, each * probe.repetitions as usize);
+        // The median of each repetition: one in which the system took a core away does not count.
+        let median = |times: &[u64]| {
+            let mut times = times.to_vec();
+            times.sort_unstable();
+            times[times.len() / 2]
         };
-        let times = thread::scope(|scope| {
-            let thread = thread::Builder::new().name(NAME.into()).spawn_scoped(scope, measure);
-            thread.ok().and_then(|thread| thread.join().ok().flatten())
-        });
-        times.unwrap_or_default().into_iter().map(|ns| (ns / 2).max(1)).collect()
+        times.chunks(each).map(median).collect()
     }
 }
-
-/// The name of the threads that measure.
-const NAME: &str = "nmad-sample";
 
 fn repeat(probe: &Probe, once: &mut dyn FnMut()) -> Vec<u64> {
     let each = || {
@@ -83,80 +69,11 @@ fn repeat(probe: &Probe, once: &mut dyn FnMut()) -> Vec<u64> {
     std::iter::repeat_with(each).take(probe.repetitions as usize).collect()
 }
 
-/// A thread that acknowledges hand-offs.
-struct Other {
-    shared: Arc<Slots>,
-    count: u64,
-    thread: Option<JoinHandle<()>>,
-}
-
-#[derive(Default)]
-struct Slots {
-    handed: Slot,
-    taken: Slot,
-}
-
-/// A cache line of its own.
-#[derive(Default)]
-#[repr(align(128))]
-struct Slot(AtomicU64);
-
-impl Slot {
-    /// Waits until the value is no longer `old`.
-    fn await_change(&self, old: u64) -> u64 {
-        for look in 0u32.. {
-            let now = self.0.load(Ordering::Acquire);
-            if now != old {
-                return now;
-            }
-            if look < LOOKS { spin_loop() } else { thread::yield_now() }
-        }
-        old
-    }
-}
-
-impl Other {
-    fn start(core: usize) -> std::io::Result<Other> {
-        let shared = Arc::<Slots>::default();
-        let own = shared.clone();
-        let serve = move || {
-            if !go_to(&[core]) {
-                own.taken.0.store(OVER, Ordering::Release);
-                return;
-            }
-            let mut last = 0;
-            while last != OVER {
-                last = own.handed.await_change(last);
-                own.taken.0.store(last, Ordering::Release);
-            }
-        };
-        let thread = thread::Builder::new().name(NAME.into()).spawn(serve)?;
-        Ok(Other { shared, count: 0, thread: Some(thread) })
-    }
-
-    /// Hands off once; false: there is no thread on that core.
-    fn hand_off(&mut self) -> bool {
-        self.shared.handed.0.store(self.count + 1, Ordering::Release);
-        self.count = self.shared.taken.await_change(self.count);
-        self.count != OVER
-    }
-}
-
-impl Drop for Other {
-    fn drop(&mut self) {
-        self.shared.handed.0.store(OVER, Ordering::Release);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use nmad_engine::Method;
     use nmad_progress::{Topology, own_cores};
-    use rustix::thread::CpuSet;
 
     #[test]
     fn every_repetition_has_its_time() {
@@ -178,15 +95,7 @@ mod tests {
         let times = host.hand_offs(&probe(Pair::Across), Pair::Across);
         assert!(times.len() == count && times.iter().all(|&ns| ns > 0), "{times:?}");
         assert!(host.hand_offs(&probe(Pair::Cache), Pair::Cache).is_empty(), "there is no such pair");
-    }
-
-    #[test]
-    fn cores_that_do_not_exist_are_not_measured() {
-        let nowhere = CpuSet::MAX_CPU - 1;
-        let probe = Probe { method: Method::HandOff(Pair::Cache), len: 0, repetitions: 5, round_trips: 2 };
-        for pair in [[own_cores()[0], nowhere], [nowhere, own_cores()[0]]] {
-            let pairs = [(Pair::Cache, pair)];
-            assert!(Host::new(&pairs).hand_offs(&probe, Pair::Cache).is_empty(), "{pair:?}");
-        }
+        let times = host.hand_offs(&probe(Pair::Busy), Pair::Busy);
+        assert!(times.len() == count && times.iter().all(|&ns| ns > 0), "{times:?}");
     }
 }

@@ -298,7 +298,10 @@ fn reach(node: &Node, task: &Task<'_>) -> Reach {
         reads: limits.reads != Reads::Never,
         blocks: limits.blocks,
         host: true,
-        hand_offs: Pair::ALL.map(|pair| task.pairs.iter().any(|(kind, _)| *kind == pair)),
+        hand_offs: Pair::ALL.map(|pair| match pair {
+            Pair::Busy => !task.pairs.is_empty(),
+            _ => task.pairs.iter().any(|(kind, _)| *kind == pair),
+        }),
     }
 }
 

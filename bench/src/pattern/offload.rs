@@ -47,6 +47,8 @@ pub struct Found {
     pub saved: Summary,
     /// As equation (1) of P3 predicts it; none: the engine kept the messages together.
     pub predicted_us: Option<f64>,
+    /// How often another core has posted for the sender's, in all turns.
+    pub posted: u64,
 }
 
 /// Measures; at the active rank `each` receives every length.
@@ -82,12 +84,14 @@ pub fn run(pair: Pair<'_>, plan: &Plan, each: &mut dyn FnMut(&Found)) -> Result<
         all.extend(
             rails.iter().map(|(rail, name)| contestant(name, Kind::Yardstick, &Progress::Off, Some(*rail))),
         );
+        let posted = pair.session.helped().posted;
         let row = interleave(len, (plan.repeat, 1), &mut all)?;
         let best = row.yardstick(|ours, theirs| ours < theirs);
         let (true, Some(best), [several, one, ..]) = (pair.is_active(), best, &row.entries[..]) else {
             continue;
         };
-        each(&found(len, best, [several, one], predicted.get()));
+        let posted = pair.session.helped().posted - posted;
+        each(&Found { posted, ..found(len, best, [several, one], predicted.get()) });
     }
     Ok(())
 }
@@ -101,6 +105,7 @@ fn found(len: usize, best: &Entry, [several, one]: [&Entry; 2], predicted_us: Op
         several: several.summary(),
         saved: saved.unwrap_or_else(|| several.summary()),
         predicted_us,
+        posted: 0,
     }
 }
 

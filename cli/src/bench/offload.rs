@@ -22,6 +22,8 @@ struct Line<'a> {
     one_core_us: f64,
     several_us: f64,
     predicted_us: Option<f64>,
+    /// How often another core has posted.
+    posted: u64,
     /// Part of the time of the fastest rail alone.
     saved: f64,
     saved_lower: f64,
@@ -36,7 +38,8 @@ pub(super) fn run(pair: Pair<'_>, args: &Offload) -> Result<(), BenchError> {
         setting: args.progress.clone().unwrap_or(Progress::Idle),
         repeat: common.repeat.unwrap_or(11),
     };
-    let header = ["size", "best rail", "alone", "one core", "several cores", "predicted", "saved, %"];
+    let header =
+        ["size", "best rail", "alone", "one core", "several cores", "predicted", "saved, %", "posted"];
     let mut table = Table::new("half round trip of messages that several cores post, us", &header).words([1]);
     let mut shared = false;
     measure(pair, &plan, &mut |found| {
@@ -52,7 +55,8 @@ pub(super) fn run(pair: Pair<'_>, args: &Offload) -> Result<(), BenchError> {
     say(table);
     say_line(format_args!(
         "medians of {} turns with quartiles; saved: of the best rail's time, turn by turn;\n\
-         predicted: equation (1) of P3, a dash where messages were kept together",
+         predicted: equation (1) of P3, a dash where messages were kept together;\n\
+         posted: how often another core did",
         plan.repeat
     ));
     if !shared {
@@ -77,6 +81,7 @@ fn cells(found: &Found) -> Vec<String> {
         found.several.text("").to_string(),
         found.predicted_us.map_or("-".into(), |us| format!("{us:.1}")),
         format!("{} ({} .. {})", percent(saved.median), percent(saved.lower), percent(saved.upper)),
+        found.posted.to_string(),
     ]
 }
 
@@ -90,6 +95,7 @@ fn line(found: &Found) -> Line<'_> {
         one_core_us: found.one_core.median,
         several_us: found.several.median,
         predicted_us: found.predicted_us,
+        posted: found.posted,
         saved: found.saved.median,
         saved_lower: found.saved.lower,
         saved_upper: found.saved.upper,

@@ -25,6 +25,7 @@ struct Helper {
     turns: u64,
     moved: u64,
     posted: u64,
+    preempted: u64,
     shared: u64,
     given_us: f64,
     spent_us: f64,
@@ -39,7 +40,7 @@ pub(super) fn of_machine(setting: &Progress) -> Progressing {
 pub(super) fn of_session(session: &Session) -> Progressing {
     let Helped { setting, allowed, cores, gives_way, doing, is_suspended, suspensions, turns, moved, .. } =
         session.helped();
-    let Helped { posted, shared, given_ns, spent_ns, delayed_ns, .. } = session.helped();
+    let Helped { posted, preempted, shared, given_ns, spent_ns, delayed_ns, .. } = session.helped();
     let doing = match doing {
         Doing::Rests => "rests",
         Doing::Ticks => "ticks",
@@ -57,6 +58,7 @@ pub(super) fn of_session(session: &Session) -> Progressing {
         turns,
         moved,
         posted,
+        preempted,
         shared,
         given_us,
         spent_us,
@@ -78,6 +80,10 @@ pub(super) fn table(found: &Progressing) -> Table {
     table.row(["the helper now", way].map(String::from));
     table.row(["cores that it may use".into(), helper.cores.clone()]);
     table.row(["has posted for threads in calls".into(), format!("{} times", helper.posted)]);
+    if helper.preempted > 0 {
+        let times = format!("{} times", helper.preempted);
+        table.row(["has preempted threads that compute".into(), times]);
+    }
     let parts = "has done parts of others' large copies, ciphers and reductions";
     table.row([parts.into(), format!("{} times", helper.shared)]);
     let moved = format!(

@@ -3,7 +3,7 @@
 
 use newmadeleine::engine::{Forecast, Method, Profile, Provenance, Sample};
 use nmad_bench::phase::outcome::CallTimes;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::trace::{Call, Links, Record, Records, State, What};
@@ -31,12 +31,10 @@ struct Passed {
     behind: Vec<Passage>,
 }
 
-/// Forecasts of the rails of these ranks from the run, in the order of their names; `None` if too little
-/// passed one of them.
-pub(super) fn rails(ranks: &[Records], calls: &[Vec<&Call>]) -> Option<Vec<Forecast>> {
-    // A rail without any passage is among them, too: it carried too little.
-    let mut passages: BTreeMap<String, Passed> =
-        names(ranks).into_iter().map(|name| (name, Passed::default())).collect();
+/// Names and forecasts of the rails of these ranks from the run, in the order of their names. A rail that too
+/// little passed is left out: the run hardly used it.
+pub(super) fn rails(ranks: &[Records], calls: &[Vec<&Call>]) -> Vec<(String, Forecast)> {
+    let mut passages: BTreeMap<String, Passed> = BTreeMap::new();
     let links = Links::of(ranks);
     for rank in ranks {
         // When the last thing from a peer over a rail arrived.
@@ -58,14 +56,7 @@ pub(super) fn rails(ranks: &[Records], calls: &[Vec<&Call>]) -> Option<Vec<Forec
             }
         }
     }
-    let rails: Vec<Forecast> = passages.into_values().map(forecast).collect::<Option<_>>()?;
-    (!rails.is_empty()).then_some(rails)
-}
-
-/// The names of all rails, in their order.
-pub(super) fn names(ranks: &[Records]) -> Vec<String> {
-    let arrived = ranks.iter().flat_map(|rank| &rank.list).filter(|each| is_arrival(each));
-    arrived.map(|each| interface(&each.rail).to_string()).collect::<BTreeSet<_>>().into_iter().collect()
+    passages.into_iter().filter_map(|(name, passed)| Some((name, forecast(passed)?))).collect()
 }
 
 fn is_arrival(record: &Record) -> bool {

@@ -4,11 +4,11 @@
 use newmadeleine::engine::Forecast;
 use nmad_bench::phase::outcome::CallTimes;
 use nmad_bench::phase::pattern::{CARRIERS, Carried, Pattern, Step, Way};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::path::Path;
 
 use super::observed;
-use crate::trace::{Call, Job, Message, Records, State, read};
+use crate::trace::{Call, Job, Message, Record, Records, State, What, read};
 
 /// What a trace tells the model.
 pub(super) struct Traced {
@@ -62,12 +62,13 @@ pub(super) fn traced(path: &Path) -> Result<Traced, String> {
         )));
     }
     let origin = ranks.iter().map(|rank| rank.calls[0].at_ns).min().unwrap_or(0);
-    let names = observed::names(&ranks);
+    let main: Vec<Vec<&Call>> = ranks.iter().map(main_calls).collect();
+    let (names, rails): (Vec<String>, Vec<Forecast>) = observed::rails(&ranks, &main).into_iter().unzip();
+    let rails = (!rails.is_empty()).then_some(rails);
     let scripts = Scripts::new(&ranks, &messages, &names);
     let pattern = Pattern { ranks: (0..ranks.len()).map(|rank| scripts.steps(rank, origin)).collect() };
     let measured = ranks.iter().map(|rank| measured(&main_calls(rank), origin)).collect();
-    let (rails, calls) =
-        (observed::rails(&ranks, &scripts.calls), observed::call_times(&ranks, &scripts.calls));
+    let calls = observed::call_times(&ranks, &scripts.calls);
     Ok(Traced { pattern, eager_max: eager_max(&messages), measured, rails, names, calls, invites: true })
 }
 
@@ -132,6 +133,8 @@ type Placed = (usize, u64, Step);
 struct Scripts<'a> {
     calls: Vec<Vec<&'a Call>>,
     placed: Vec<Vec<Placed>>,
+    /// By rank: sends that block and ended before their message had left, since its data was kept for it.
+    early: Vec<HashSet<usize>>,
 }
 
 impl<'a> Scripts<'a> {
@@ -139,22 +142,25 @@ impl<'a> Scripts<'a> {
         let calls: Vec<Vec<&Call>> = ranks.iter().map(main_calls).collect();
         let mut placed: Vec<Vec<Placed>> = vec![Vec::new(); ranks.len()];
         let mut received: Vec<Received> = calls.iter().map(|calls| Received::of(calls)).collect();
-        for message in messages {
+        let mut early: Vec<HashSet<usize>> = vec![HashSet::new(); ranks.len()];
+        let senders = senders(&calls, messages);
+        for (message, call) in messages.iter().zip(senders) {
             let (from, to) = (message.from as usize, message.to as usize);
-            if from.max(to) >= ranks.len() {
-                continue;
-            }
-            let call = call_at(&calls[from], message.sent_ns);
+            let Some(call) = call else { continue };
             let state = State::of(&calls[from][call].call);
+            let until_ns = calls[from][call].until_ns;
+            if state == State::Sending && leaves_ns(&ranks[from], message) > until_ns {
+                early[from].insert(call);
+            }
             let way = message.receipt.map(|_| way(message));
             let step = Step::Send {
                 to,
                 len: message.len,
-                blocks: state == State::Sending,
+                blocks: state == State::Sending && !early[from].contains(&call),
                 way,
                 carried: message.receipt.and_then(|_| carried(message, names)),
             };
-            placed[from].push((call, message.sent_ns, step));
+            placed[from].push((call, message.sent_ns.min(until_ns), step));
             let at_ns = message.arrived_ns.unwrap_or(message.sent_ns);
             let nth = (state == State::Synchronizing).then(|| collectives(&calls[from][..call]).count());
             let there = match nth {
@@ -166,7 +172,7 @@ impl<'a> Scripts<'a> {
             placed[to].push((place, at_ns, Step::Recv(from)));
         }
         placed.iter_mut().for_each(|steps| steps.sort_by_key(|(call, at_ns, _)| (*call, *at_ns)));
-        Scripts { calls, placed }
+        Scripts { calls, placed, early }
     }
 
     /// The steps of a rank: between calls it computes.
@@ -193,12 +199,61 @@ impl<'a> Scripts<'a> {
                 State::Testing | State::Beginning => {
                     steps.push(Step::Call(call.until_ns.saturating_sub(call.at_ns)));
                 }
+                State::Sending if self.early[rank].contains(&place) => {
+                    steps.push(Step::Call(call.until_ns.saturating_sub(call.at_ns)));
+                }
                 _ => {}
             }
         }
         steps.push(Step::Wait);
         steps
     }
+}
+
+/// For each message the call that sent it; `None`: the library's own, before the first call or after the last
+/// one, or of ranks without a trace.
+fn senders(calls: &[Vec<&Call>], messages: &[Message]) -> Vec<Option<usize>> {
+    let sends = |call: &Call| {
+        let name = call.function();
+        !name.ends_with("_init") && (name.ends_with("send") || name.ends_with("Send"))
+    };
+    // Sends that have no message yet, by rank, in their order.
+    let of = |calls: &Vec<&Call>| (0..calls.len()).filter(|&place| sends(calls[place])).collect();
+    let mut open: Vec<BTreeSet<usize>> = calls.iter().map(of).collect();
+    let mut found: Vec<Option<usize>> = Vec::new();
+    for message in messages {
+        let own = calls.get(message.from as usize).filter(|_| (message.to as usize) < calls.len());
+        let is_within = |calls: &&Vec<&Call>| {
+            let until_ns = calls.iter().map(|call| call.until_ns).max().unwrap_or(0);
+            (calls[0].at_ns..=until_ns).contains(&message.sent_ns)
+        };
+        let place = own.filter(is_within).map(|calls| call_at(calls, message.sent_ns));
+        place.map(|place| open[message.from as usize].remove(&place));
+        found.push(place);
+    }
+    // A message may leave in a later call than the one that sent it, which has ended by then.
+    for (place, message) in found.iter_mut().zip(messages).filter(|(_, message)| !message.is_collective()) {
+        let Some(call) = *place else { continue };
+        let (calls, open) = (&calls[message.from as usize], &mut open[message.from as usize]);
+        if !sends(calls[call])
+            && let Some(&earlier) = open.range(..call).next()
+        {
+            open.remove(&earlier);
+            *place = Some(earlier);
+        }
+    }
+    found
+}
+
+/// When the data of a message begins to leave, as far as its sender's trace says it: with the first packet,
+/// or, of one that asks, with the first chunk to that rank behind its request.
+fn leaves_ns(rank: &Records, message: &Message) -> u64 {
+    if way(message) == Way::Eager {
+        return message.sent_ns;
+    }
+    let first = rank.list.partition_point(|record| record.at_ns < message.sent_ns);
+    let is_chunk = |record: &&Record| record.what == What::PostChunk && record.peer == message.to;
+    rank.list[first..].iter().find(is_chunk).map_or(message.sent_ns, |record| record.at_ns)
 }
 
 /// The call in which a rank was then, or the one before.

@@ -85,6 +85,7 @@ fn the_limit_is_the_length_with_the_fewest_exceptions() {
     let message = |len: u64, protocol: &str| Message {
         from: 0,
         to: 1,
+        context: 0,
         tag: 0,
         len,
         sent_ns: 0,

@@ -11,6 +11,7 @@ use super::records::{Receipt, Record, Records, What};
 pub(crate) struct Message {
     pub(crate) from: u32,
     pub(crate) to: u32,
+    pub(crate) context: u32,
     pub(crate) tag: u64,
     pub(crate) len: u64,
     /// When the first of it was given to a rail.
@@ -45,6 +46,11 @@ impl Message {
             }
             _ => "above the eager limit: the receiver was asked",
         }
+    }
+
+    /// Whether a collective sent it: MAD-MPI has odd contexts for these.
+    pub(crate) fn is_collective(&self) -> bool {
+        self.context % 2 == 1
     }
 
     /// Difference of prediction and time over the time.
@@ -115,6 +121,7 @@ impl Found {
             let message = Message {
                 from,
                 to,
+                context,
                 tag,
                 len,
                 sent_ns,
@@ -150,6 +157,7 @@ impl Found {
         let found = self.messages.entry(key).or_insert_with(|| Message {
             from,
             to: *to,
+            context: *context,
             tag: *tag,
             len: *len,
             sent_ns: *at_ns,

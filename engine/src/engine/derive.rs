@@ -6,6 +6,7 @@ use crate::engine::fixed::Fixed;
 use crate::engine::peer::{Peer, view, view_of_any};
 use crate::engine::way::{Lane, PushLimits, Way};
 use crate::profile::forecast::Forecast;
+use crate::profile::sample::Pair;
 use crate::profile::threshold::UNEXPECTED_MAX;
 use crate::schedule::strategy::{RailView, Shares};
 use crate::schedule::wire;
@@ -35,7 +36,8 @@ impl Peer {
         let is_chosen = self.choose(rails, Instant::default(), 0).is_some();
         let below = self.way.eager_max.min(self.longest_eager()) as u64 + 1;
         self.way.at_once_below = if is_chosen { below.min(self.way.read_lens.0) } else { 0 };
-        self.way.parallel_min = self.shortest_parallel(rails);
+        self.way.parallel_min = self.shortest_parallel(rails, None);
+        self.way.preempt_min = self.shortest_parallel(rails, Some(Pair::Busy));
     }
 
     /// Derives the part of the way that follows from the links and the limits of their rails.

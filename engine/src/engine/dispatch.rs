@@ -170,7 +170,7 @@ impl Engine {
         let acknowledge = link.ack_is_due(now);
         if idle || self.config.feed.feeds_busy(peer.window.backlog()) || peer.window.prefers_latency() {
             let gathers = !urgent && self.gathers(now, peer);
-            if peer.window.backlog() as u64 >= peer.way.parallel_min && !gathers {
+            if peer.window.backlog() as u64 >= peer.way.parallel_min.min(peer.way.preempt_min) && !gathers {
                 self.consider_parallel(now, id);
             }
             let packet = if gathers { None } else { self.packet_for(now, rail, id) };

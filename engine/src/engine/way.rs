@@ -51,6 +51,8 @@ pub(crate) struct Way {
     pub(crate) eager_max: usize,
     /// Shortest eager message, or sum of messages, that other cores may post a part of, in bytes.
     pub(crate) parallel_min: u64,
+    /// The same for cores that have to be preempted.
+    pub(crate) preempt_min: u64,
 }
 
 impl Default for Way {
@@ -69,6 +71,7 @@ impl Default for Way {
             packet_max: 0,
             eager_max: 0,
             parallel_min: u64::MAX,
+            preempt_min: u64::MAX,
         }
     }
 }

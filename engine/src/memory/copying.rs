@@ -8,6 +8,10 @@
 
 /// Shorter copies do not use that instruction.
 const LEAST: usize = 2048;
+/// Copies of at least PART and at most SHORT bytes take no call of a function: types with blocks of a few
+/// lines have many of them. EPYC, ping-pong of 64 KiB in blocks: 0.65 of the time with 64 B, 1.1 with 256 B.
+const PART: usize = 32;
+const SHORT: usize = 128;
 /// Bytes of a page; the instruction compares addresses modulo this.
 #[cfg(target_arch = "x86_64")]
 const PAGE: usize = 4096;
@@ -28,6 +32,7 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
             4 => to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
             8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
             16 => to.cast::<[u64; 2]>().write_unaligned(from.cast::<[u64; 2]>().read_unaligned()),
+            PART..=SHORT => by_parts(from, to, len),
             LEAST.. if follows(from, to) => by_lines(from, to, len),
             _ => core::ptr::copy_nonoverlapping(from, to, len),
         }
@@ -62,6 +67,25 @@ fn follows(from: *const u8, to: *mut u8) -> bool {
 #[inline(always)]
 fn follows(_from: *const u8, _to: *mut u8) -> bool {
     false
+}
+
+/// Copies PART bytes at a time; the last part ends with the copy, so it may overlap the one before it.
+///
+/// # Safety
+/// As for [`copy`], and `len` is at least PART.
+#[inline(always)]
+unsafe fn by_parts(from: *const u8, to: *mut u8, len: usize) {
+    type Part = [u64; PART / 8];
+    let last = len - PART;
+    // SAFETY: the caller's promise; each part lies within the `len` bytes.
+    unsafe {
+        let mut at = 0;
+        while at < last {
+            to.add(at).cast::<Part>().write_unaligned(from.add(at).cast::<Part>().read_unaligned());
+            at += PART;
+        }
+        to.add(last).cast::<Part>().write_unaligned(from.add(last).cast::<Part>().read_unaligned());
+    }
 }
 
 /// Copies through registers, one cache line of the target at a time.

@@ -1,6 +1,7 @@
 //! Representations of the pieces of segments, and iteration over them.
 
 use super::{Segment, Segments};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -17,29 +18,65 @@ pub(super) enum Pieces {
     },
     /// A list, the index of the first piece in use, and bytes of it to skip.
     Many(Arc<[Placed]>, usize, usize),
-    /// A repeated list. The range begins in the repetition shifted by `shift` bytes, and skips `skip` bytes
-    /// of it.
+    /// A repeated list. The range begins in the repetition at `base`, and skips `skip` bytes of it.
     Tiled {
         tile: Arc<Tile>,
-        shift: isize,
+        base: *mut u8,
         skip: u64,
     },
 }
 
-/// A list that repeats, each time `stride` bytes further. Allocated separately, so that the other
-/// representations stay small.
+/// Where the pieces of an element lie, relative to its address, and how far apart elements are. Made once and
+/// shared by all messages of a datatype.
 #[derive(Debug)]
-pub(super) struct Tile {
-    pub(super) list: Arc<[Placed]>,
+pub struct Tile {
+    pub(super) list: Box<[Inside]>,
     /// Bytes of one repetition.
     pub(super) len: u64,
     pub(super) stride: isize,
 }
 
-// SAFETY: plain addresses; the maker of the segments has promised that any thread may use them.
-unsafe impl Send for Tile {}
-// SAFETY: as above.
-unsafe impl Sync for Tile {}
+/// A piece of an element.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Inside {
+    offset: isize,
+    pub(super) len: usize,
+    /// Bytes of the element before this piece.
+    pub(super) before: u64,
+}
+
+impl Inside {
+    /// Returns the piece of the element at this address.
+    #[inline]
+    pub(super) fn of(self, base: *mut u8) -> Segment {
+        Segment { start: base.wrapping_offset(self.offset), len: self.len }
+    }
+}
+
+impl Tile {
+    /// Makes the tile of pieces, each with its displacement and length.
+    pub fn new(pieces: impl Iterator<Item = (isize, usize)>, stride: isize) -> Tile {
+        let mut all = 0;
+        let inside = |(offset, len): (isize, usize)| {
+            let before = all;
+            all += len as u64;
+            Inside { offset, len, before }
+        };
+        let list = pieces.filter(|(_, len)| *len > 0).map(inside).collect();
+        Tile { list, len: all, stride }
+    }
+
+    /// Returns the displacement of the first piece; `None`: there is none.
+    pub fn first(&self) -> Option<isize> {
+        self.list.first().map(|piece| piece.offset)
+    }
+
+    /// Returns the index of the piece, and the offset in it, `offset` bytes behind the start of the element.
+    pub(super) fn found(&self, offset: u64) -> (usize, usize) {
+        let index = self.list.partition_point(|piece| piece.before <= offset) - 1;
+        (index, (offset - self.list[index].before) as usize)
+    }
+}
 
 /// A piece of a list. Lists may have a million of them, so they are searched by bisection.
 #[derive(Debug, Clone, Copy)]
@@ -117,8 +154,8 @@ pub(super) struct Iter<'a> {
     pub(super) index: usize,
     /// Bytes of the next piece to leave out.
     pub(super) skip: usize,
-    /// Shift of the current repetition of a repeated list.
-    pub(super) further: isize,
+    /// Address of the current repetition of a repeated list.
+    pub(super) base: *mut u8,
     pub(super) left: usize,
 }
 
@@ -137,10 +174,7 @@ impl Iterator for Iter<'_> {
                 Segment { start, len: *piece }
             }
             Pieces::Many(list, ..) => list.get(self.index)?.segment,
-            Pieces::Tiled { tile, .. } => {
-                let Segment { start, len } = tile.list[self.index].segment;
-                Segment { start: start.wrapping_offset(self.further), len }
-            }
+            Pieces::Tiled { tile, .. } => tile.list[self.index].of(self.base),
         };
         let len = (whole.len - self.skip).min(self.left);
         let start = whole.start.wrapping_add(self.skip);
@@ -148,9 +182,75 @@ impl Iterator for Iter<'_> {
         if let Pieces::Tiled { tile, .. } = self.pieces
             && self.index == tile.list.len()
         {
-            (self.index, self.further) = (0, self.further.wrapping_add(tile.stride));
+            (self.index, self.base) = (0, self.base.wrapping_offset(tile.stride));
         }
         Some(Segment { start, len })
+    }
+
+    /// The same as calling [`Iterator::next`] again and again, with the representation chosen once: a type
+    /// may have a million pieces of 8 bytes.
+    #[inline]
+    fn fold<B, F: FnMut(B, Segment) -> B>(mut self, init: B, mut each: F) -> B {
+        let mut all = init;
+        // The first piece may be the rest of one.
+        let Some(first) = self.next() else { return all };
+        all = each(all, first);
+        match self.pieces {
+            Pieces::Strided { first, piece, stride, .. } => {
+                let from = first.wrapping_offset((self.index as isize).wrapping_mul(*stride));
+                let (count, rest) = (self.left / *piece, self.left % *piece);
+                let whole = Row { start: from, stride: *stride, count };
+                // With a constant length the copy of a piece is one instruction or two.
+                all = match *piece {
+                    4 => whole.fold(4, all, &mut each),
+                    8 => whole.fold(8, all, &mut each),
+                    16 => whole.fold(16, all, &mut each),
+                    len => whole.fold(len, all, &mut each),
+                };
+                let start = from.wrapping_offset((count as isize).wrapping_mul(*stride));
+                if rest > 0 { each(all, Segment { start, len: rest }) } else { all }
+            }
+            Pieces::Tiled { tile, .. } => {
+                while self.left > 0 {
+                    for piece in &tile.list[self.index..] {
+                        let Segment { start, len } = piece.of(self.base);
+                        let len = len.min(self.left);
+                        if len == 0 {
+                            return all;
+                        }
+                        self.left -= len;
+                        all = each(all, Segment { start, len });
+                    }
+                    (self.index, self.base) = (0, self.base.wrapping_offset(tile.stride));
+                }
+                all
+            }
+            Pieces::One(_) | Pieces::Many(..) => {
+                for piece in self {
+                    all = each(all, piece);
+                }
+                all
+            }
+        }
+    }
+}
+
+/// Pieces at equal distances.
+struct Row {
+    start: *mut u8,
+    stride: isize,
+    count: usize,
+}
+
+impl Row {
+    #[inline(always)]
+    fn fold<B>(&self, len: usize, init: B, each: &mut impl FnMut(B, Segment) -> B) -> B {
+        let (mut all, mut start) = (init, self.start);
+        for _ in 0..self.count {
+            all = each(all, Segment { start, len });
+            start = start.wrapping_offset(self.stride);
+        }
+        all
     }
 }
 

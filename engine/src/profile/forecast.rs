@@ -129,6 +129,13 @@ impl Forecast {
         scaled(len, self.profile.body().last_ns_per_byte())
     }
 
+    /// Estimates the nanoseconds for which posting `len` bytes in a packet keeps a core: one more packet, and
+    /// a copy of the data; all of its time where copies were not measured.
+    pub fn core_ns(&self, len: u64) -> u64 {
+        let copy_ns = self.profile.memcpy().map(|curve| curve.ns(len));
+        copy_ns.map_or(self.eager_ns(len), |copy_ns| copy_ns.saturating_add(self.packet_ns()))
+    }
+
     /// Returns the additional nanoseconds of a second packet compared with one packet for both.
     #[inline]
     pub fn packet_ns(&self) -> u64 {

@@ -93,6 +93,7 @@ impl Profile {
                 .unwrap_or_else(|| {
                     let (copy, in_place) = (of(Method::Copy), of(Method::InPlace));
                     threshold::block_min(copy, in_place, memcpy.as_ref(), in_place_min)
+                        .max(threshold::copied_below(of(Method::Packed), of(Method::Gathered)))
                 }),
             chunk_min: threshold::chunk_min(&body),
         };
@@ -258,16 +259,20 @@ impl Profile {
 
     /// Returns the nanoseconds to hand a task to another core that spins, for such a pair of cores; if that
     /// was not measured, for the next pair that is further apart, or else for the furthest. `None`: no pair
-    /// was measured.
+    /// was measured. To a core that computes only what was measured there counts.
     pub fn hand_off_ns(&self, pair: Pair) -> Option<u64> {
-        let further = Pair::ALL.into_iter().filter(|other| *other >= pair);
-        let nearer = Pair::ALL.into_iter().rev().filter(|other| *other < pair);
+        if pair == Pair::Busy {
+            return self.measured_hand_off_ns(pair);
+        }
+        let further = Pair::IDLE.into_iter().filter(|other| *other >= pair);
+        let nearer = Pair::IDLE.into_iter().rev().filter(|other| *other < pair);
         further.chain(nearer).find_map(|pair| self.measured_hand_off_ns(pair))
     }
 
-    /// Returns the nanoseconds to hand over a task between the pair of cores for which it is least.
+    /// Returns the nanoseconds to hand over a task between the pair of cores for which it is least; none of
+    /// them computes.
     pub fn least_hand_off_ns(&self) -> Option<u64> {
-        Pair::ALL.into_iter().filter_map(|pair| self.measured_hand_off_ns(pair)).min()
+        Pair::IDLE.into_iter().filter_map(|pair| self.measured_hand_off_ns(pair)).min()
     }
 
     fn measured_hand_off_ns(&self, pair: Pair) -> Option<u64> {

@@ -17,11 +17,16 @@ pub enum Pair {
     Across,
     /// The system does not report the arrangement of its cores.
     Unknown,
+    /// The other core computes, wherever it is: its thread has to be preempted (P3 section III-D).
+    Busy,
 }
 
 impl Pair {
     /// All pairs, the nearest first.
-    pub const ALL: [Pair; 4] = [Pair::Cache, Pair::Socket, Pair::Across, Pair::Unknown];
+    pub const ALL: [Pair; 5] = [Pair::Cache, Pair::Socket, Pair::Across, Pair::Unknown, Pair::Busy];
+
+    /// The pairs whose other core is idle, the nearest first.
+    pub const IDLE: [Pair; 4] = [Pair::Cache, Pair::Socket, Pair::Across, Pair::Unknown];
 
     /// Returns the name for the user.
     pub const fn name(self) -> &'static str {
@@ -30,6 +35,7 @@ impl Pair {
             Pair::Socket => "same socket",
             Pair::Across => "across sockets",
             Pair::Unknown => "unknown arrangement",
+            Pair::Busy => "core that computes",
         }
     }
 }
@@ -60,13 +66,14 @@ pub enum Method {
     /// Copying from memory to memory, neither of them in a near cache; a property of the host, not of the
     /// rail.
     Memcpy,
-    /// Handing a task to a core that spins, between such a pair of cores; the size is always zero.
+    /// Handing a task to a core that spins, between such a pair of cores, or to one that computes
+    /// ([`Pair::Busy`]): from the offer until that core begins to post. The size is always zero.
     HandOff(Pair),
 }
 
 impl Method {
     /// All methods, in the order of their names in files.
-    pub const ALL: [Method; 14] = [
+    pub const ALL: [Method; 15] = [
         Method::Copy,
         Method::InPlace,
         Method::Rendezvous,
@@ -81,6 +88,7 @@ impl Method {
         Method::HandOff(Pair::Socket),
         Method::HandOff(Pair::Across),
         Method::HandOff(Pair::Unknown),
+        Method::HandOff(Pair::Busy),
     ];
 
     /// Returns the name in profile files and for the user.
@@ -100,6 +108,7 @@ impl Method {
             Method::HandOff(Pair::Socket) => "hand-off-socket",
             Method::HandOff(Pair::Across) => "hand-off-across",
             Method::HandOff(Pair::Unknown) => "hand-off",
+            Method::HandOff(Pair::Busy) => "hand-off-preempt",
         }
     }
 

@@ -188,13 +188,19 @@ pub(super) fn chunk_min(body: &Curve) -> u64 {
 }
 
 /// Returns the length from which a block is left in place, from messages in blocks of several sizes. Longer
-/// blocks than were measured always are; `None`: the longest ones were not measured, because time was short.
+/// blocks than were measured always are; `None`: the longest ones were not measured, because time was short,
+/// and those that were take less time copied.
 pub(super) fn measured_block_min(packed: &[Sample], gathered: &[Sample]) -> Option<u64> {
     let longest = packed.last()?.len.min(gathered.last()?.len);
-    if longest < BLOCKS.1 {
-        return None;
-    }
-    Some(crossing(&points(packed), &points(gathered))?.min(2 * longest))
+    let min = crossing(&points(packed), &points(gathered))?.min(2 * longest);
+    (longest >= BLOCKS.1 || min <= longest).then_some(min)
+}
+
+/// Returns the shortest length that is longer than all blocks that were measured to take less time copied.
+pub(super) fn copied_below(packed: &[Sample], gathered: &[Sample]) -> u64 {
+    let left = |len: u64| gathered.iter().find(|sample| sample.len == len);
+    let is_copied = |sample: &&Sample| left(sample.len).is_some_and(|left| sample.ns < left.ns);
+    packed.iter().filter(is_copied).map(|sample| sample.len + 1).max().unwrap_or(0)
 }
 
 /// Returns the length up to which a block is packed: copying it on both sides costs no more than the
@@ -235,6 +241,10 @@ mod tests {
             None,
             "blocks of 256 B say nothing of others"
         );
+        assert_eq!((copied_below(&packed[..2], &gathered), copied_below(&packed, &[])), (257, 0));
+        // Time was short, but not too short.
+        let min = measured_block_min(&packed[..4], &gathered[..4]).expect("those of 1 KiB stay in place");
+        assert!((700..1_024).contains(&min), "{min}");
     }
 
     fn line(start: u64, per_byte: f64) -> Vec<(u64, u64)> {

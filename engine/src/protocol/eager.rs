@@ -147,9 +147,7 @@ impl Engine {
         self.book_deferred_ack();
         let Engine { peers, rails, other_cores, .. } = self;
         let Some(peer) = peers.get_mut(to) else { return };
-        if len >= peer.way.parallel_min {
-            other_cores.cores.ask();
-        }
+        other_cores.ask(&peer.way, len);
         let link = &mut peer.links[usize::from(leaving.plan.place)];
         let at = &mut rails[link.rail.index()];
         let len = Eager::ALONE_LEN as u64 + len;

@@ -219,6 +219,8 @@ pub(crate) struct OtherCores {
     pub(crate) cores: Arc<parallel::Cores>,
     /// Distances of the ready cores to the caller's, the nearest first.
     pub(crate) beside: parallel::Beside,
+    /// The message that leaves now is worth the preemption of a core.
+    pub(crate) preempts: bool,
 }
 
 /// Parameters of a message that may be sent at once.

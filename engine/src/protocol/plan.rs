@@ -204,7 +204,7 @@ impl Peer {
             return None;
         }
         // Other cores may post a part of it, over rails that are idle by now.
-        if len >= self.way.parallel_min && others.cores.ready() > 0 {
+        if len >= others.shortest(&self.way) {
             clock();
             return None;
         }

@@ -11,6 +11,7 @@ pub mod feed;
 mod fifo;
 pub mod lone;
 mod papers;
+pub mod preempt;
 pub mod registry;
 pub(crate) mod split;
 pub(crate) mod strategies;

@@ -100,7 +100,7 @@ fn thresholds_are_where_the_methods_cross() {
     let hand_offs = Pair::ALL.map(|pair| profile.hand_off_ns(pair));
     assert_eq!(
         hand_offs,
-        [180, 450, 450, 450].map(Some),
+        [Some(180), Some(450), Some(450), Some(450), None],
         "what was not measured is as what is further apart"
     );
     assert_eq!(profile.least_hand_off_ns(), Some(180));

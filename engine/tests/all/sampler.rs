@@ -82,7 +82,7 @@ const REACH: Reach = Reach {
     reads: false,
     blocks: true,
     host: true,
-    hand_offs: [true, false, true, false],
+    hand_offs: [true, false, true, false, true],
 };
 
 /// Runs the plan; returns the profile, and the time that it took in nanoseconds.

@@ -3,8 +3,9 @@
 use super::bounds::{Bounds, Interval};
 use super::layout::Layout;
 use super::{Basic, Signature};
-use std::sync::Arc;
+use newmadeleine::engine::memory::Tile;
 use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::{Arc, OnceLock};
 
 /// A datatype: cheap to clone, and never changed but for being committed.
 #[derive(Debug, Clone)]
@@ -17,6 +18,8 @@ pub(super) struct Inner {
     /// `count` elements are one run of memory.
     pub(super) dense: bool,
     pub(super) layout: Layout,
+    /// Its pieces, for messages.
+    pub(super) tile: OnceLock<Arc<Tile>>,
     pub(super) bounds: Bounds,
     pub(super) limits: Interval,
     /// Basic elements of one element.

@@ -52,6 +52,7 @@ impl Datatype {
             structure: Structure::Basic(basic),
             contents: Contents::named(),
             committed: AtomicBool::new(true),
+            tile: OnceLock::new(),
             handle: AtomicU32::new(basic as u32),
         }))
     }
@@ -87,6 +88,7 @@ impl Datatype {
             structure,
             contents,
             committed: AtomicBool::new(false),
+            tile: OnceLock::new(),
             handle: AtomicU32::new(0),
         })))
     }

@@ -1,6 +1,8 @@
 //! Walking over the memory of some elements, piece by piece, without allocation.
 
+use newmadeleine::engine::memory::Tile;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use super::Datatype;
 use super::layout::{Layout, Run, Strided};
@@ -121,6 +123,16 @@ impl Datatype {
         if joining.pending.len > 0 {
             (joining.take)(joining.pending);
         }
+    }
+
+    /// The pieces of one element, listed at the first message of this type for all of them: in a list of its
+    /// own for each message, 65,536 blocks of 64 B took a tenth of its time (EPYC).
+    pub(crate) fn tile(&self) -> &Arc<Tile> {
+        self.0.tile.get_or_init(|| {
+            let mut pieces = Vec::new();
+            self.for_each_run(1, |run| pieces.push((run.offset as isize, run.len as usize)));
+            Arc::new(Tile::new(pieces.into_iter(), self.extent() as isize))
+        })
     }
 
     /// Calls `take` for the pieces of the `len` bytes of data from byte `from` on of elements without end, an

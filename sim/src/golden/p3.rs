@@ -3,20 +3,26 @@
 use super::machines::OPTERON;
 use super::networks::{ELAN, MX_10G};
 use super::ping_pong::{Exchange, Outcome, Stage, bandwidth};
-use super::sampling::{Bench, LARGE_MAX, sampled, spaced};
+use super::sampling::{Bench, LARGE_MAX, PREEMPT_NS, sampled, spaced};
 use super::table::{Number, Table, rounded, size, us};
+use crate::cores::Core;
+use nmad_engine::Preempt;
 use nmad_engine::profile::measured::Profile;
 use std::sync::Arc;
 
 const MODEL: &str = "mx-10g, elan on Opteron 1.8 GHz";
 const RAILS: [Bench; 2] = [
-    Bench { machine: OPTERON, card: &MX_10G, hand_off_ns: HAND_OFF_NS[0] },
-    Bench { machine: OPTERON, card: &ELAN, hand_off_ns: HAND_OFF_NS[0] },
+    Bench { machine: OPTERON, card: &MX_10G, hand_off_ns: IDLE_NS },
+    Bench { machine: OPTERON, card: &ELAN, hand_off_ns: IDLE_NS },
 ];
 
-/// The paper's hand-off to another core that is idle, and to one that computes (section III-D), in
-/// nanoseconds; and to one that spins, as measured on a machine of today.
-const HAND_OFF_NS: [u64; 3] = [3_000, 6_000, 200];
+/// The paper's hand-off to another core that is idle (section III-D), in nanoseconds; and to one that spins,
+/// as measured on a machine of today.
+const IDLE_NS: u64 = 3_000;
+const SPINS_NS: u64 = 200;
+
+/// The core beside the application's: idle, or computing, as in the paper; spinning, as today.
+const CORES: [Core; 3] = [Core::idle(IDLE_NS), Core::busy(PREEMPT_NS), Core::idle(SPINS_NS)];
 
 fn stage(strategy: &str, rails: &[Bench], profiles: &[Arc<Profile>]) -> Stage {
     let cards: Vec<_> = rails.iter().map(|rail| rail.card).collect();
@@ -76,15 +82,16 @@ pub fn offload_diagram() -> String {
     table.note(
         "All are run. (c): the pump of the engine hands the packet of the second network to another core, \
          which begins 3 us later if it is idle, and 6 us later if a thread that computes there has to be \
-         preempted (P3 section III-D).",
+         preempted (P3 section III-D). Who takes it, and what is taken back, is decided by the code of the \
+         library's threads; NMAD_PREEMPT is always.",
     );
     let exchange = Exchange::segments(8 << 10, 2);
-    let time = |strategy: &str, cores: &[u64]| {
-        let profiles = cores.first().map_or(Vec::new(), |&hand_off_ns| profiles(hand_off_ns, LARGE_MAX));
-        with_cores(strategy, &profiles, cores).run(&exchange).half_ns
+    let time = |strategy: &str, core: Option<Core>| {
+        let profiles = core.map_or(Vec::new(), |core| profiles(core, LARGE_MAX));
+        with_core(strategy, &profiles, core).run(&exchange).half_ns
     };
-    let (greedy, joined) = (time("greedy", &[]), time("aggregate_fastest", &[]));
-    let [idle, preempted, _] = HAND_OFF_NS.map(|ns| time("greedy", &[ns]));
+    let (greedy, joined) = (time("greedy", None), time("aggregate_fastest", None));
+    let [idle, preempted, _] = CORES.map(|core| time("greedy", Some(core)));
     let ways = [
         "(a) greedy, one core",
         "(b) joined, one network",
@@ -200,17 +207,21 @@ pub fn offload() -> String {
          cards fetch by themselves, so that they need no core.",
     );
     let sizes = spaced(64, 32 << 10);
-    let profiles = HAND_OFF_NS.map(|ns| profiles(ns, LARGE_MAX));
+    let profiles = CORES.map(|core| profiles(core, LARGE_MAX));
     let alone = [0, 1].map(|rail: usize| {
         let stage = stage("split", &RAILS[rail..=rail], &profiles[0][rail..=rail]).limited();
         sizes.iter().map(|&len| stage.half_ns(len)).collect::<Vec<u64>>()
     });
     let rows = [0, 1, 2].map(|kind: usize| {
-        let stage = with_cores("split", &profiles[kind], &[HAND_OFF_NS[kind]]).limited();
+        let stage = with_core("split", &profiles[kind], Some(CORES[kind])).limited();
         sizes.iter().map(|&len| stage.run(&Exchange::one(len))).collect::<Vec<Outcome>>()
     });
-    let own = with_cores("split", &profiles[0], &HAND_OFF_NS[..1]);
+    let own = with_core("split", &profiles[0], Some(CORES[0]));
     let own: Vec<u64> = sizes.iter().map(|&len| own.run(&Exchange::one(len)).half_ns).collect();
+    let mut careful = with_core("split", &profiles[1], Some(CORES[1])).limited();
+    careful.config.preempt = Preempt::Auto;
+    let preempts = |&len: &usize| careful.run(&Exchange::one(len)).parallel_ns.is_some();
+    let preempts: Vec<bool> = sizes.iter().map(preempts).collect();
     let best = |index: usize| alone[0][index].min(alone[1][index]);
     let predicted = |kind: usize| {
         rows[kind].iter().map(|run| run.parallel_ns.map_or("-".into(), us)).collect::<Vec<String>>()
@@ -242,8 +253,21 @@ pub fn offload() -> String {
          (Rtr), that invitation waits behind the message before it, which no prediction counts: at 8 KB own \
          pays for it.",
     );
+    table.note(&careful_note(&sizes, &preempts));
     offload_gain(&mut table, &sizes, &rows[0], saved);
     table.finish()
+}
+
+/// Which messages are worth a preemption to the library as it ships.
+fn careful_note(sizes: &[usize], preempts: &[bool]) -> String {
+    let which: Vec<String> =
+        sizes.iter().zip(preempts).filter(|(_, preempts)| **preempts).map(|(&len, _)| size(len)).collect();
+    let which = if which.is_empty() { "none".into() } else { which.join(", ") };
+    format!(
+        "The column of 6 us preempts whenever the message arrives earlier (NMAD_PREEMPT=always). By default \
+         the library preempts only if the message gains more than the computing thread loses: the 6 us, and \
+         the time of the post. Of these sizes: {which}."
+    )
 }
 
 /// What the equation promises with an idle core, what comes of it, and from where on the engine splits.
@@ -275,14 +299,17 @@ fn offload_gain(table: &mut Table, sizes: &[usize], rows: &[Outcome], saved: imp
     );
 }
 
-/// What both networks were measured to do on hosts whose cores take this long to hand something over.
-fn profiles(hand_off_ns: u64, len_max: usize) -> Vec<Arc<Profile>> {
+/// What both networks were measured to do on hosts with this core.
+fn profiles(core: Core, len_max: usize) -> Vec<Arc<Profile>> {
+    let hand_off_ns = if core.computes { IDLE_NS } else { core.begins_ns };
     RAILS.map(|rail| Bench { hand_off_ns, ..rail }.profile(len_max)).to_vec()
 }
 
-/// Both networks, between hosts with these cores beside that of the application.
-fn with_cores(strategy: &str, profiles: &[Arc<Profile>], cores: &[u64]) -> Stage {
+/// Both networks, between hosts with this core beside that of the application. It is preempted if a message
+/// arrives earlier by that, as the paper has it.
+fn with_core(strategy: &str, profiles: &[Arc<Profile>], core: Option<Core>) -> Stage {
     let mut stage = stage(strategy, &RAILS, profiles);
-    stage.cores = cores.to_vec();
+    stage.cores = core.into_iter().collect();
+    stage.config.preempt = Preempt::Always;
     stage
 }

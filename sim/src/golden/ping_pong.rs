@@ -4,6 +4,7 @@
 //! together, too (P2 section 3.1). Oracles watch, so a time is that of messages that arrived intact.
 
 use super::card::Card;
+use crate::cores::Core;
 use crate::death::Deaths;
 use crate::faults::Faults;
 use crate::machine::Machine;
@@ -41,7 +42,7 @@ pub struct Stage {
     /// See [`Scenario::wires`].
     pub wires: Vec<usize>,
     /// See [`Scenario::cores`].
-    pub cores: Vec<u64>,
+    pub cores: Vec<Core>,
     /// What changes on the way.
     pub outages: Vec<Outage>,
     /// What the rails were measured to do; empty or none: only nominal figures are known.

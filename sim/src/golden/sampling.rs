@@ -8,7 +8,7 @@ use crate::machine::Machine;
 use crate::model::Model;
 use nmad_engine::profile::measured::{Profile, Provenance};
 use nmad_engine::profile::sample::{Method, Sample};
-use nmad_engine::{Config, Effort, Reach, Sampler};
+use nmad_engine::{Config, Effort, Pair, Reach, Sampler};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,6 +16,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub const EAGER_MAX: usize = 64 << 10;
 /// Longest message that is probed where messages are to be split, in bytes.
 pub const LARGE_MAX: usize = 4 << 20;
+
+/// Preempting a thread that computes on another core, in nanoseconds (P3 section III-D).
+pub const PREEMPT_NS: u64 = 6_000;
 
 /// Virtual time has no noise: one visit of each point is enough, and takes as long as it takes.
 const EFFORT: Effort =
@@ -69,7 +72,7 @@ impl Bench {
             blocks: false,
             pushes: self.card.limits().push > 0,
             host: true,
-            hand_offs: [false, false, false, true],
+            hand_offs: [false, false, false, true, true],
         };
         let mut sampler = Sampler::new(reach, EFFORT);
         while let Some(probe) = sampler.next_probe() {
@@ -84,6 +87,7 @@ impl Bench {
         let two = matches!(method, Method::Pair | Method::Aggregate);
         match method {
             Method::Memcpy => self.machine.copy_ns(len as u64),
+            Method::HandOff(Pair::Busy) => PREEMPT_NS,
             Method::HandOff(_) => self.hand_off_ns,
             _ => {
                 let mut stage = Stage::new(self.machine, &[self.card], "aggregate");

@@ -134,6 +134,11 @@ settings! {
         "a decision was wrong, and its developers shall see why";
     PMIX: Launcher, Form("FILE"), "libpmix.so.2",
         "The PMIx library that is loaded", "it is in no usual folder";
+    PREEMPT: Session, Words(&["auto", "off", "always"]), "auto",
+        "When a thread of the program that computes is interrupted so that its core posts a part of a \
+         message of another thread: auto: if the message gains more than that thread loses; always: if the \
+         message gains",
+        "off where threads that compute must never be interrupted";
     PROFILE: Session, Form("FILE"), "none",
         "A file of profiles that nmad sample --out made, used instead of those measured here",
         "profiles for a cluster, measured once with care";

@@ -1,7 +1,7 @@
 //! Parts of chunks: the sender copies them into bounce buffers while the receiver copies earlier ones out.
 
 use crate::node::Segment;
-use crate::node::claim::{self, Side};
+use crate::node::claim::{self, Side, UNIT};
 use crate::shm::link::Link;
 use crate::shm::ring::cell::{self, Range};
 use crate::shm::selector::Method;
@@ -10,6 +10,12 @@ use nmad_engine::memory::Segments;
 /// Bytes of one part: small enough that several are under way, so that both sides copy at once. Zen 4: half
 /// and twice are within the spread.
 const PART: u64 = 16 << 10;
+/// Parts of a chunk of short blocks, if that makes them shorter than PART: the receiver copies the last one
+/// when the sender has nothing to do any more, and blocks are copied slowly. EPYC, 64 KiB: 0.94 of the time
+/// with blocks of 1 KiB, with twice as many parts; blocks of 4 KiB took 1.2 times as long.
+const PARTS: u64 = 8;
+/// Blocks of this length and more are copied as fast as one piece.
+const LONG: u64 = 2 << 10;
 /// Parts copied before the link is polled again. Zen 4: half and twice are within the spread.
 const AT_ONCE: usize = 8;
 
@@ -28,7 +34,8 @@ impl Link {
             let Some(start) = self.range(PART as u32)? else { break };
             let b = &self.shared;
             let out = &mut self.outgoing.chunks[index];
-            let Some(range) = claim::claim_at_most(out.word(b), out.round, Side::Push, PART) else {
+            let most = part_len(&out.from);
+            let Some(range) = claim::claim_at_most(out.word(b), out.round, Side::Push, most) else {
                 self.ranges.give_back();
                 continue;
             };
@@ -53,6 +60,11 @@ impl Link {
         }
         Ok(moved)
     }
+}
+
+/// Returns the length of the parts of a chunk.
+fn part_len(from: &Segments) -> u64 {
+    if from.is_finer_than(LONG) { (from.len() / PARTS).clamp(UNIT, PART) } else { PART }
 }
 
 /// Copies all pieces to `place` with `one`, which is inlined into the loop: there may be very many pieces.

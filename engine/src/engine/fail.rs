@@ -40,6 +40,7 @@ impl Engine {
     /// Says goodbye to every peer, so that the end of our links is no failure to them. What is in the
     /// window still goes.
     pub fn leave(&mut self) {
+        self.is_leaving = true;
         for id in (0..self.peers.next_id().0).map(PeerId) {
             if let Some(peer) = self.peer_mut(id).filter(|peer| peer.links.iter().any(|link| link.is_up())) {
                 peer.control(&Frame::Bye);
@@ -200,12 +201,12 @@ impl Engine {
 
     /// A peer that has lost a link has sent something: if it was no goodbye, the user gets a notice. A
     /// peer that ends closes its links one after the other, and the first may be seen before the goodbye on
-    /// another.
+    /// another. If this process leaves too, that concerns nobody.
     #[cold]
     pub(crate) fn tell_unsaid(&mut self, id: PeerId) {
         let Some(peer) = self.peers.get_mut(id) else { return };
         let unsaid = core::mem::take(&mut peer.failover.unsaid);
-        if peer.standing == Standing::Here {
+        if peer.standing == Standing::Here && !self.is_leaving {
             self.notices.extend(unsaid.into_iter().map(|text| Notice {
                 peer: id,
                 text,

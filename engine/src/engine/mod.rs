@@ -77,6 +77,8 @@ pub struct Engine {
     pub(crate) is_waiting: bool,
     /// Number of errands after which rails no longer use memory of completed requests.
     pub(crate) closing: usize,
+    /// This process has said goodbye to all peers.
+    pub(crate) is_leaving: bool,
     /// A rail may have a packet built in advance; false if that was never requested.
     pub(crate) prepares: bool,
     // both

@@ -16,13 +16,15 @@
 //!
 //! Once the rails have sent all of it, a send only waits until its receiver has it, as its data may have to be
 //! sent again if a rail dies. The rails, or the kernel, may still need long for that. The same rule decides,
-//! with the time until the message is predicted to arrive.
+//! with the time until the message is predicted to arrive. Over lossy rails it waits, since lost chunks are sent
+//! again from its memory.
 //!
 //! The copies have at most [`Config::early`](crate::Config::early) bytes. Only sends that ask their receiver
 //! (rendezvous) or that it has invited end early: a synchronous send waits for its receiver's answer, one that
 //! the receiver reads from this process's memory stays where it is, and one that is pushed needs no answer.
 
 use crate::clock::{Duration, Instant};
+use crate::engine::peer::Peer;
 use crate::engine::{Engine, Inspect, Setup};
 use crate::packet::RequestId;
 use crate::protocol::Request;
@@ -56,9 +58,16 @@ impl LargeSend {
             && self.at_rails == 0
     }
 
-    /// Whether its data may be copied, and its call may end.
-    fn may_end_early(&self) -> bool {
-        matches!(self.kept, Kept::No) && (self.is_unanswered() || self.has_left())
+    /// Whether its data may be copied, and its call may end. `sends_again`: [`Peer::sends_again`].
+    fn may_end_early(&self, sends_again: bool) -> bool {
+        matches!(self.kept, Kept::No) && (self.is_unanswered() || self.has_left() && !sends_again)
+    }
+}
+
+impl Peer {
+    /// Whether lost chunks are sent again from the memory of the message, also after it has left.
+    fn sends_again(&self) -> bool {
+        self.links.iter().any(|link| link.lossy)
     }
 }
 
@@ -73,10 +82,11 @@ impl Engine {
             return EarlyEnd::Never;
         }
         let Some(peer) = peers.get(send.envelope.peer) else { return EarlyEnd::Never };
+        let sends_again = peer.sends_again();
         // Half of both copies: the receiver places the data directly.
         let copy_ns = peer.copies_ns(len) / 2;
         let after = |wait_ns, most_ns| if copy_ns < wait_ns { 0 } else { most_ns + copy_ns };
-        let after_ns = if send.has_left() {
+        let after_ns = if send.has_left() && !sends_again {
             let wait_ns = send.timing.due.since(now).as_ns();
             after(wait_ns, wait_ns)
         } else if send.is_unanswered() {
@@ -89,7 +99,7 @@ impl Engine {
             let asks = matches!(send.state, SendState::Asked);
             after(late_ns + if is_row && asks { handshake_ns } else { 0 }, handshake_ns + late_ns)
         } else {
-            let may_leave = send.wants_fin && send.grant().is_some();
+            let may_leave = send.wants_fin && send.grant().is_some() && !sends_again;
             return if may_leave { EarlyEnd::OnceItLeft } else { EarlyEnd::Never };
         };
         EarlyEnd::After(Duration::from_ns(after_ns))
@@ -101,8 +111,9 @@ impl Engine {
     pub fn end_early(&mut self, request: RequestId) -> bool {
         let Some(Request::Large(send)) = self.requests.get_mut(request.0) else { return false };
         let len = send.data.len();
+        let sends_again = self.peers.get(send.envelope.peer).is_some_and(Peer::sends_again);
         // Other threads may have used the room since.
-        if !send.may_end_early() || self.early.bytes + len > self.config.early {
+        if !send.may_end_early(sends_again) || self.early.bytes + len > self.config.early {
             return false;
         }
         self.early.bytes += len;

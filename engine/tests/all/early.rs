@@ -3,7 +3,7 @@
 use crate::net::memory::BufferId;
 use crate::net::{Net, exact, from, limits, pattern};
 use crate::thresholds::profile;
-use nmad_engine::{Config, Duration, EarlyEnd, Error, Hints, Instant, PeerId, RailId, RequestId};
+use nmad_engine::{Config, Duration, EarlyEnd, Error, Hints, Instant, Limits, PeerId, RailId, RequestId};
 
 /// Above the eager limit; copying it takes less time than a handshake.
 const LEN: usize = 3_000;
@@ -147,7 +147,10 @@ fn a_copy_is_dropped_with_its_receiver() {
 /// A send whose receiver has answered and reads nothing: with two rails, it waits until its message is there.
 fn left(early: u64) -> (Net, RequestId, (RequestId, BufferId)) {
     let config = Config { eager_max: Some(1_000), early, ..Config::default() };
-    let mut net = Net::pair(2, config);
+    left_over(Net::pair(2, config))
+}
+
+fn left_over(mut net: Net) -> (Net, RequestId, (RequestId, BufferId)) {
     for rail in 0..2 {
         net.hosts[0].engine.setup().set_profile(RailId(rail), None, profile());
     }
@@ -197,4 +200,15 @@ fn a_copy_is_sent_again_when_a_rail_dies() {
         assert!(net.got(1, received, &pattern(LEN, 7)), "rail {rail}: {}", net.views());
         assert_eq!((copied(&net), net.pending()), (0, 0));
     }
+}
+
+#[test]
+fn a_send_over_lossy_rails_waits_until_it_is_there() {
+    let config = Config { eager_max: Some(1_000), early: MANY, ..Config::default() };
+    let net = Net::new(2, &[Limits { lossy: true, ..limits() }; 2], &config, 1);
+    let (mut net, sent, received) = left_over(net);
+    assert_eq!(net.hosts[0].engine.early_end(sent, Instant::from_ns(net.now)), EarlyEnd::Never);
+    assert!(!net.hosts[0].engine.end_early(sent), "lost chunks are sent again from its memory");
+    net.settle();
+    assert!(net.got(1, received, &pattern(LEN, 7)));
 }

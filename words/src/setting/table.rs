@@ -116,7 +116,7 @@ settings! {
     MPI_SCAN: Mpi, ALGORITHM, "auto", "The algorithm of MPI_Scan", "to compare";
     MPI_SCATTER: Mpi, ALGORITHM, "auto", "The algorithm of MPI_Scatter", "to compare";
     MPI_SEND_BUFFER: Mpi, Size { least: 0 }, "4194304",
-        "Bytes of blocking sends that are copied so that the call returns before a late receiver answers, in \
+        "Bytes of blocking sends that are copied so that the call returns before a late receiver has them, in \
          one process; 0: none. For messages between hosts that ask their receiver (rendezvous) while \
          messages advance in the background, and no nonblocking collective is under way",
         "smaller where memory is scarce; larger if programs send much before others receive";

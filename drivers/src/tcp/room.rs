@@ -15,8 +15,8 @@ use rustix::net::sockopt;
 /// does nothing else. That is longer than the time between two reads of an active reader, and short beside
 /// a computation.
 const EVERY: u32 = 32;
-/// The kernel sends pieces of this many bytes. A receive window below it counts as shut, and a buffer in which
-/// less is unsent as under way.
+/// The kernel sends pieces of this many bytes. A receive window below it counts as shut, and a buffer in
+/// which less is unsent as under way.
 const PIECE: u32 = 64 << 10;
 /// Largest buffer in bytes: the usual maximum of the kernel's own tuning (`tcp_wmem`).
 const MOST: usize = 4 << 20;

@@ -123,7 +123,8 @@ impl Forecast {
         scaled(len, self.profile.body().last_ns_per_byte() * self.load)
     }
 
-    /// Returns the nanoseconds for which `len` bytes between others keep the rail busy if nothing else uses it.
+    /// Returns the nanoseconds for which `len` bytes between others keep the rail busy if nothing else uses
+    /// it.
     #[inline]
     pub(crate) fn quiet_ns(&self, len: u64) -> u64 {
         scaled(len, self.profile.body().last_ns_per_byte())

@@ -14,14 +14,15 @@
 //! Otherwise the call waits as long as this estimate and a copy take, and copies then: the total is at most
 //! twice that of the better choice.
 //!
-//! Once the rails have sent all of it, a send only waits until its receiver has it, as its data may have to be
-//! sent again if a rail dies. The rails, or the kernel, may still need long for that. The same rule decides,
-//! with the time until the message is predicted to arrive. Over lossy rails it waits, since lost chunks are sent
-//! again from its memory.
+//! Once the rails have sent all of it, a send only waits until its receiver has it, as its data may have to
+//! be sent again if a rail dies. The rails, or the kernel, may still need long for that. The same rule
+//! decides, with the time until the message is predicted to arrive. Over lossy rails it waits, since lost
+//! chunks are sent again from its memory.
 //!
 //! The copies have at most [`Config::early`](crate::Config::early) bytes. Only sends that ask their receiver
-//! (rendezvous) or that it has invited end early: a synchronous send waits for its receiver's answer, one that
-//! the receiver reads from this process's memory stays where it is, and one that is pushed needs no answer.
+//! (rendezvous) or that it has invited end early: a synchronous send waits for its receiver's answer, one
+//! that the receiver reads from this process's memory stays where it is, and one that is pushed needs no
+//! answer.
 
 use crate::clock::{Duration, Instant};
 use crate::engine::peer::Peer;

@@ -1,9 +1,11 @@
 //! What has arrived on a link: the numbers that the peer is told, and when it is told.
 
-use super::link::SERVICE_MIN;
 use crate::clock::{Duration, Instant};
 use alloc::collections::BTreeSet;
 
+/// Transfers of fewer bytes are no sample of a rail's bandwidth: their time is mostly latency and clock
+/// error.
+pub(super) const SERVICE_MIN: u64 = 48 << 10;
 /// Time after which what has arrived on a lossy link is acknowledged.
 const EAGER_DELAY: Duration = Duration::from_us(50);
 /// A number further ahead of the first gap than this is invalid.

@@ -1,6 +1,6 @@
 //! The state of a link: one peer over one rail.
 
-use super::arrivals::Arrivals;
+use super::arrivals::{Arrivals, SERVICE_MIN};
 use super::congestion::{Congestion, Scheme};
 use super::retention::{Cargo, News, Retention, Served};
 use super::rtt::Rtt;
@@ -24,9 +24,6 @@ const EAGER_COUNT: u32 = 4;
 pub(crate) const IN_FLIGHT_MAX: usize = 64;
 /// An order is retransmitted when this many later numbers were acknowledged (RFC 5681 section 3.2).
 const OVERTAKEN_MIN: usize = 3;
-/// Transfers of fewer bytes are no sample of a rail's bandwidth: their time is mostly latency and clock
-/// error.
-pub(super) const SERVICE_MIN: u64 = 48 << 10;
 /// Shorter orders are short messages or parts of them; the sender's pauses between them would be counted as
 /// time of the rail.
 const PIECE_MIN: u64 = 24 << 10;
@@ -274,9 +271,9 @@ impl Link {
     /// Corrects the forecast by newly acknowledged data. A link carries data in order, so the rail was free
     /// for this data when it was sent, or when the data before it had arrived, whichever was later.
     ///
-    /// If the peer sends large data on this link, too, acknowledgements say little: they travel behind those data,
-    /// and the peer reads while it writes. Then all that is in flight is one sample, and none if the peer's
-    /// data explain the time.
+    /// If the peer sends large data on this link, too, acknowledgements say little: they travel behind those
+    /// data, and the peer reads while it writes. Then all that is in flight is one sample, and none if the
+    /// peer's data explain the time.
     #[inline]
     pub(crate) fn served(&mut self, now: Instant, served: Served) -> Service {
         let idle = served.first >= self.served_at && self.pool.len == 0;

@@ -116,9 +116,10 @@ settings! {
     MPI_SCAN: Mpi, ALGORITHM, "auto", "The algorithm of MPI_Scan", "to compare";
     MPI_SCATTER: Mpi, ALGORITHM, "auto", "The algorithm of MPI_Scatter", "to compare";
     MPI_SEND_BUFFER: Mpi, Size { least: 0 }, "4194304",
-        "Bytes of blocking sends that are copied so that the call returns before a late receiver has them, in \
-         one process; 0: none. For messages between hosts that ask their receiver (rendezvous) while \
-         messages advance in the background, and no nonblocking collective is under way",
+        "Bytes of blocking sends that are copied so that the call returns before a late receiver has them, \
+         in one process; 0: none. For messages between hosts that ask their receiver (rendezvous) while \
+         messages advance in the background or rails have taken all of it, and no nonblocking collective \
+         is under way",
         "smaller where memory is scarce; larger if programs send much before others receive";
     MPI_TRIALS: Mpi, Switch, "on",
         "Whether collectives of more than 2 KiB that a program calls often try several algorithms and go on \

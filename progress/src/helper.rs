@@ -179,6 +179,8 @@ struct Work<'a> {
     workers: WorkerPool,
     tally: Arc<Tally>,
     on_call: OnCall,
+    /// Time of posts by threads on call since the last review.
+    preempting: Span,
     /// Cores on which threads of this process compute.
     busy: Vec<CoreId>,
     /// Requests for cores that compute ([`crate::standby::Standby::asked_to_preempt`]).
@@ -212,6 +214,7 @@ impl<'a> Work<'a> {
             workers: WorkerPool::new(shared.clone(), tally.clone()),
             tally,
             on_call: OnCall::new(shared.clone()),
+            preempting: Span::ZERO,
             busy: Vec::new(),
             asked_to_preempt: 0,
             turns: 0,
@@ -300,6 +303,11 @@ impl<'a> Work<'a> {
     /// Returns whether threads did something since the last call of which another core could have done a
     /// part.
     fn was_asked(&mut self) -> bool {
+        let ([preempted, _], took) = self.on_call.tally().take();
+        if preempted > 0 {
+            self.state.helped().preempted += preempted;
+            self.preempting = Span::from_ns(self.preempting.as_ns() + took.as_ns());
+        }
         let asked = self.shared.standby.asked_to_preempt();
         let is_new = std::mem::replace(&mut self.asked_to_preempt, asked) != asked;
         // One of these cores is that of the thread that asks.
@@ -398,7 +406,7 @@ impl<'a> Work<'a> {
         let own = Span::from_ns(now.0.as_ns().saturating_sub(self.before.0.as_ns()));
         let mut ran = self.workers.ran();
         ran.push((cores::here(), own));
-        let ([preempted, _], preempting) = self.on_call.tally().take();
+        let preempting = std::mem::take(&mut self.preempting);
         self.given = Span::from_ns(self.given.as_ns() + self.shared.standby.take_gained_ns());
         let spent_ns: u64 = ran.iter().map(|(_, time)| time.as_ns()).sum();
         let spent = Span::from_ns(spent_ns + preempting.as_ns());
@@ -422,7 +430,6 @@ impl<'a> Work<'a> {
         let mut helped = self.state.helped();
         helped.is_suspended = self.policy.is_suspended(at);
         helped.suspensions += u64::from(helped.is_suspended && !was_suspended);
-        helped.preempted += preempted;
         helped.spent_ns += spent.as_ns();
         helped.delayed_ns += delayed.as_ns();
         (helped.allowed, helped.cores) = (allowed, idle);

@@ -262,29 +262,15 @@ impl Disk {
         if let ([piece], Some(mut bytes)) = (pieces.list(), whole(memory)) {
             return self.read_one(piece.offset, &mut bytes);
         }
-        let mut place = Place { index: 0, inside: 0, done: 0 };
-        let is_short = pieces.len() < SHORT * pieces.count() as u64;
-        let mut scratch = if is_short { SWEPT.take() } else { Vec::new() };
-        let ended = loop {
-            if place.index == pieces.count() {
-                break Ok(place.done);
-            }
-            let before = place.done;
-            let data = (pieces.list(), memory, gap);
-            let read = match is_short {
-                true => self.sweep(data, (&mut place, &mut scratch)),
-                false => self.read_some(data, (&mut place, &mut scratch)),
-            };
-            match read {
-                Ok(false) if place.done == before => break Ok(place.done),
-                Ok(_) => {}
-                Err(fault) => break Err(fault),
-            }
-        };
-        if is_short {
-            SWEPT.set(scratch);
+        let data = (pieces.list(), memory, gap);
+        if pieces.len() >= SHORT * pieces.count() as u64 {
+            let mut dropped = Vec::new();
+            return read_on(pieces.count(), |place| self.read_some(data, (place, &mut dropped)));
         }
-        ended
+        let mut swept = SWEPT.take();
+        let read = read_on(pieces.count(), |place| self.sweep(data, (place, &mut swept)));
+        SWEPT.set(swept);
+        read
     }
 
     /// Reads on with one call; false: the file ends here.
@@ -333,6 +319,19 @@ impl Disk {
         place.go_on(&pieces[..place.index + batch.runs.len()], offset + len as u64);
         Ok(len > 0)
     }
+}
+
+/// Reads all pieces, some with each call of `some`, which returns false where the file ends: how many bytes
+/// there were.
+fn read_on(pieces: usize, mut some: impl FnMut(&mut Place) -> Result<bool, Fault>) -> Result<u64, Fault> {
+    let mut place = Place { index: 0, inside: 0, done: 0 };
+    while place.index < pieces {
+        let before = place.done;
+        if !some(&mut place)? && place.done == before {
+            break;
+        }
+    }
+    Ok(place.done)
 }
 
 impl Place {

@@ -6,7 +6,7 @@ use nmad_engine::{Departure, Driver, Engine, Event, Interest, Limits, PollScope,
 
 /// Placeholder for a detached rail, on which nothing happens.
 #[derive(Debug)]
-struct Vacant;
+pub(crate) struct Vacant;
 
 impl Driver for Vacant {
     fn name(&self) -> &str {

@@ -2,41 +2,8 @@
 //! caches of two cores each: {0 1} {2 3} | {4 5} {6 7}.
 
 use super::*;
+use crate::change::Vacant;
 use crate::topology::example;
-use nmad_engine::memory::Segments;
-use nmad_engine::packet::{Key, PeerId, RegionId};
-use nmad_engine::transfer::driver::{Departure, Event, Limits, Scope, Sent};
-
-/// A rail without posts.
-struct Nothing;
-
-impl Driver for Nothing {
-    fn name(&self) -> &str {
-        "nothing"
-    }
-
-    fn limits(&self) -> Limits {
-        Limits::default()
-    }
-
-    fn open(&mut self, _: RegionId, _: PeerId, _: Segments) -> Key {
-        Key(1)
-    }
-
-    fn close(&mut self, _: RegionId) {}
-
-    fn room(&self) -> usize {
-        1
-    }
-
-    fn send(&mut self, _: Departure<'_>) -> Sent {
-        Sent::Done
-    }
-
-    fn poll(&mut self, _: Scope, _: &mut dyn FnMut(Event<'_>)) -> bool {
-        true
-    }
-}
 
 fn standby() -> Standby {
     let standby = Standby::new(Arc::default());
@@ -45,7 +12,7 @@ fn standby() -> Standby {
 }
 
 fn offer(standby: &Standby, id: u8, here: CoreId) -> bool {
-    let task = Task { id: RailId(id), rail: Box::new(Nothing), orders: Vec::new() };
+    let task = Task { id: RailId(id), rail: Box::new(Vacant), orders: Vec::new() };
     standby.offer(task, here).is_ok()
 }
 

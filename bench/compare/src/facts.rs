@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a job said about the samples of a cell.
+/// The circumstances of a cell's samples in one job, as the job has reported them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     /// Half a round trip of a bare cache line between the first two ranks, in microseconds: it depends on
@@ -74,11 +74,11 @@ impl Choice {
 /// A circumstance in which the jobs of two groups differ.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
-    /// What it is, with its unit.
+    /// Its name, with the unit.
     pub fact: String,
     /// Its median in the fast jobs, or the values that occurred.
     pub fast: String,
-    /// The same of the slow jobs.
+    /// Its median, or the values that occurred, in the slow jobs.
     pub slow: String,
 }
 

@@ -160,7 +160,7 @@ enum Wrong {
     Ended,
 }
 
-/// What comes from a job.
+/// The output of a job, as it comes.
 struct Heard {
     /// Lines of its standard output.
     lines: Receiver<String>,
@@ -240,7 +240,7 @@ fn complaint(child: &mut Child, choices: Option<Sender<Choice>>) -> JoinHandle<S
             for line in BufReader::new(err).split(b'\n').map_while(Result::ok) {
                 let line = String::from_utf8_lossy(&line).trim().to_string();
                 if let (Some(choices), Some(choice)) = (&choices, Choice::read(&line)) {
-                    // Nobody listens after the end of the job.
+                    // After the end of the job there is no listener.
                     let _ = choices.send(choice);
                     continue;
                 }

@@ -125,7 +125,7 @@ impl Course<'_> {
     fn run(&mut self, watch: &mut dyn Watch) -> Result<Report, CompareError> {
         let all = self.request.rounds.unwrap_or(ROUNDS);
         let near = self.request.near_rounds.max(all);
-        // Who asks for no more rounds of near cells than of others gets that.
+        // A request for no more rounds of near cells than of others is followed.
         let most = if near > all { OPEN * near } else { near };
         let mut blocked = BTreeSet::new();
         let mut is_time = false;

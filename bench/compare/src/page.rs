@@ -215,7 +215,7 @@ pub(crate) fn mode_words(jobs: &Jobs) -> String {
     }
 }
 
-/// What differed between the fast and the slow jobs of each library that has two modes.
+/// The differences between the fast and the slow jobs of each library that has two modes.
 pub(crate) fn differences(row: &ModesRow) -> impl Iterator<Item = (&str, String)> {
     row.libraries.iter().filter_map(|(who, jobs)| {
         let differ = &jobs.split.as_ref()?.differ;

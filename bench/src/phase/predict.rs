@@ -79,9 +79,9 @@ pub(super) enum What {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// Until an event wakes it: it computes, and answers nobody.
+    /// Until an event wakes it: it computes, and gives no answers.
     Computing,
-    /// Until an event wakes it: it is in a call that waits for nothing, and answers nobody.
+    /// Until an event wakes it: it is in a call that waits for nothing, and gives no answers.
     Busy,
     /// In a call: it answers.
     Calling,

@@ -73,12 +73,19 @@ impl Tile {
 
     /// Returns the index of the piece, and the offset in it, `offset` bytes behind the start of the element.
     pub(super) fn found(&self, offset: u64) -> (usize, usize) {
-        let index = self.list.partition_point(|piece| piece.before <= offset) - 1;
-        (index, (offset - self.list[index].before) as usize)
+        holder(&self.list, |piece| piece.before, offset)
     }
 }
 
-/// A piece of a list. Lists may have a million of them, so they are searched by bisection.
+/// Returns the index of the piece that holds byte `at` of all, and its offset there; `before` gives the bytes
+/// before a piece. Lists may have a million pieces, so they are searched by bisection.
+#[inline]
+fn holder<T>(list: &[T], before: impl Fn(&T) -> u64, at: u64) -> (usize, usize) {
+    let index = list.partition_point(|piece| before(piece) <= at) - 1;
+    (index, (at - before(&list[index])) as usize)
+}
+
+/// A piece of a list.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Placed {
     pub(super) segment: Segment,
@@ -101,8 +108,8 @@ pub(super) fn placed(list: &[Segment]) -> (Arc<[Placed]>, u64) {
 /// Returns the index of the piece, and the offset in it, `offset` bytes behind the start of piece `first`.
 pub(super) fn found(list: &[Placed], first: usize, offset: u64) -> (usize, usize) {
     let at = list[first].before + offset;
-    let index = first + list[first..].partition_point(|piece| piece.before <= at) - 1;
-    (index, (at - list[index].before) as usize)
+    let (index, inside) = holder(&list[first..], |piece| piece.before, at);
+    (first + index, inside)
 }
 
 impl Segments {

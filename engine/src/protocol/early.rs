@@ -52,6 +52,12 @@ impl LargeSend {
             && self.at_rails == 0
     }
 
+    /// Whether it will wait for its receiver's news once the rails have sent all of it, and its memory is
+    /// free then: over lossy rails, lost chunks are sent again from there.
+    fn may_leave(&self, peer: &Peer) -> bool {
+        self.wants_fin && self.grant().is_some() && peer.links.iter().all(|link| !link.lossy)
+    }
+
     /// Whether the rails have sent all of it, and its receiver has not said yet that it is there.
     fn has_left(&self) -> bool {
         matches!(self.state, SendState::Granted { grant, ahead } if self.sent >= grant.len.max(ahead))
@@ -59,16 +65,9 @@ impl LargeSend {
             && self.at_rails == 0
     }
 
-    /// Whether its data may be copied, and its call may end. `sends_again`: [`Peer::sends_again`].
-    fn may_end_early(&self, sends_again: bool) -> bool {
-        matches!(self.kept, Kept::No) && (self.is_unanswered() || self.has_left() && !sends_again)
-    }
-}
-
-impl Peer {
-    /// Whether lost chunks are sent again from the memory of the message, also after it has left.
-    fn sends_again(&self) -> bool {
-        self.links.iter().any(|link| link.lossy)
+    /// Whether its data may be copied, and its call may end.
+    fn may_end_early(&self, peer: &Peer) -> bool {
+        matches!(self.kept, Kept::No) && (self.is_unanswered() || self.has_left() && self.may_leave(peer))
     }
 }
 
@@ -83,11 +82,10 @@ impl Engine {
             return EarlyEnd::Never;
         }
         let Some(peer) = peers.get(send.envelope.peer) else { return EarlyEnd::Never };
-        let sends_again = peer.sends_again();
         // Half of both copies: the receiver places the data directly.
         let copy_ns = peer.copies_ns(len) / 2;
         let after = |wait_ns, most_ns| if copy_ns < wait_ns { 0 } else { most_ns + copy_ns };
-        let after_ns = if send.has_left() && !sends_again {
+        let after_ns = if send.has_left() && send.may_leave(peer) {
             let wait_ns = send.timing.due.since(now).as_ns();
             after(wait_ns, wait_ns)
         } else if send.is_unanswered() {
@@ -99,9 +97,10 @@ impl Engine {
             let late_ns = peer.lateness.wait_ns(false);
             let asks = matches!(send.state, SendState::Asked);
             after(late_ns + if is_row && asks { handshake_ns } else { 0 }, handshake_ns + late_ns)
+        } else if send.may_leave(peer) {
+            return EarlyEnd::OnceItLeft;
         } else {
-            let may_leave = send.wants_fin && send.grant().is_some() && !sends_again;
-            return if may_leave { EarlyEnd::OnceItLeft } else { EarlyEnd::Never };
+            return EarlyEnd::Never;
         };
         EarlyEnd::After(Duration::from_ns(after_ns))
     }
@@ -110,11 +109,11 @@ impl Engine {
     /// memory is in use.
     #[cold]
     pub fn end_early(&mut self, request: RequestId) -> bool {
-        let Some(Request::Large(send)) = self.requests.get_mut(request.0) else { return false };
+        let Some(Request::Large(send)) = self.requests.get(request.0) else { return false };
         let len = send.data.len();
-        let sends_again = self.peers.get(send.envelope.peer).is_some_and(Peer::sends_again);
+        let may = self.peers.get(send.envelope.peer).is_some_and(|peer| send.may_end_early(peer));
         // Other threads may have used the room since.
-        if !send.may_end_early(sends_again) || self.early.bytes + len > self.config.early {
+        if !may || self.early.bytes + len > self.config.early {
             return false;
         }
         self.early.bytes += len;

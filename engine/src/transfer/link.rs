@@ -91,7 +91,7 @@ pub(crate) struct Link {
     pub(crate) silence: Silence,
     /// When an acknowledgement last reported new data.
     served_at: Instant,
-    /// What was acknowledged since then and is no sample yet.
+    /// The data acknowledged since then, if they are no sample yet.
     pool: Pool,
     /// No retransmission on a lossy link is due before this time, unless something happens on the link.
     quiet_until: Instant,
@@ -376,7 +376,8 @@ impl Link {
     pub(crate) fn hold(&mut self, now: Instant, cargo: Cargo, len: u64, in_place: Vec<RequestId>) {
         if self.tx.len() == 0 {
             self.silence.restart(now);
-            self.rx.in_between = 0;
+            // What a link that died has not been told of is over, too.
+            (self.pool, self.rx.in_between) = (Pool::default(), 0);
         }
         self.tx.push(now, cargo, len, in_place);
     }
@@ -443,6 +444,18 @@ mod tests {
         link.tx.sent(0, None, false);
         let [first, _] = halves(&mut link, at(4_000), at(3_000));
         assert_eq!(first, one_way(LEN / 2, 1_000, true));
+    }
+
+    #[test]
+    fn a_link_that_returns_begins_anew() {
+        let mut link = link();
+        link.hold(at(100), Cargo::Packet(None), LEN, Vec::new());
+        link.rx.note(2 * LEN);
+        let half = link.served(at(600), Served { len: LEN / 2, count: 4, first: at(100) });
+        assert_eq!(half, Service { is_two_way: true, sample: None });
+        drop(link.tx.take_all());
+        let [first, _] = halves(&mut link, at(90_000), at(89_400));
+        assert_eq!(first, one_way(LEN / 2, 600, true));
     }
 
     #[test]

@@ -11,21 +11,16 @@
 //! translates by arithmetic.
 #![deny(unsafe_code)]
 
-pub mod algorithm;
 pub mod api;
 mod at_hand;
 mod attribute;
 mod codes;
 mod collective;
 mod comm;
-pub mod constant;
-pub mod datatype;
 mod errhandler;
-pub mod error;
 mod fault;
 mod file;
 pub mod group;
-pub mod handle;
 mod hardware;
 mod health;
 mod info;
@@ -36,14 +31,12 @@ mod lost;
 mod memory;
 mod message;
 mod objects;
-pub mod op;
 mod orphans;
 mod partitioned;
 mod point;
 mod raise;
 pub mod request;
 mod session;
-mod shown;
 mod sleepers;
 mod status;
 #[allow(unsafe_code)]
@@ -54,6 +47,9 @@ pub mod topology;
 mod window;
 #[allow(unsafe_code)]
 mod world;
+
+use nmad_mpi_base::{algorithm, shown};
+pub use nmad_mpi_base::{constant, datatype, error, handle, op};
 
 pub use error::{Class, Error, Result};
 pub use handle::{Comm, Errhandler, File, Group, Info, Keyval, Message, Op, Request, Session, Type, Win};

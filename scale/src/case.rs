@@ -3,25 +3,25 @@
 use super::job::Job;
 use super::stage::{Outcome, Stage, Watch};
 use super::world::World;
-use nmad_mpi::algorithm::allgather::Allgather;
-use nmad_mpi::algorithm::allreduce::Allreduce;
-use nmad_mpi::algorithm::alltoall::Alltoall;
-use nmad_mpi::algorithm::barrier::Barrier;
-use nmad_mpi::algorithm::bcast::Bcast;
-use nmad_mpi::algorithm::choice::{Algorithm, Choices, Context, Family, Problem};
-use nmad_mpi::algorithm::cost::Cost;
-use nmad_mpi::algorithm::gather::Gather;
-use nmad_mpi::algorithm::operands::Operands;
-use nmad_mpi::algorithm::operator::Operator;
-use nmad_mpi::algorithm::place::{Blocks, Buffer, Place, Spot};
-use nmad_mpi::algorithm::reduce::Reduce;
-use nmad_mpi::algorithm::reduce_scatter::ReduceScatter;
-use nmad_mpi::algorithm::scan::Scan;
-use nmad_mpi::algorithm::scatter::Scatter;
-use nmad_mpi::algorithm::schedule::{Builder, Schedule};
-use nmad_mpi::algorithm::team::Team;
-use nmad_mpi::datatype::{Basic, Datatype};
-use nmad_mpi::op::{Op, Predefined};
+use nmad_mpi_base::algorithm::allgather::Allgather;
+use nmad_mpi_base::algorithm::allreduce::Allreduce;
+use nmad_mpi_base::algorithm::alltoall::Alltoall;
+use nmad_mpi_base::algorithm::barrier::Barrier;
+use nmad_mpi_base::algorithm::bcast::Bcast;
+use nmad_mpi_base::algorithm::choice::{Algorithm, Choices, Context, Family, Problem};
+use nmad_mpi_base::algorithm::cost::Cost;
+use nmad_mpi_base::algorithm::gather::Gather;
+use nmad_mpi_base::algorithm::operands::Operands;
+use nmad_mpi_base::algorithm::operator::Operator;
+use nmad_mpi_base::algorithm::place::{Blocks, Buffer, Place, Spot};
+use nmad_mpi_base::algorithm::reduce::Reduce;
+use nmad_mpi_base::algorithm::reduce_scatter::ReduceScatter;
+use nmad_mpi_base::algorithm::scan::Scan;
+use nmad_mpi_base::algorithm::scatter::Scatter;
+use nmad_mpi_base::algorithm::schedule::{Builder, Schedule};
+use nmad_mpi_base::algorithm::team::Team;
+use nmad_mpi_base::datatype::{Basic, Datatype};
+use nmad_mpi_base::op::{Op, Predefined};
 
 /// A collective on a machine. Where there is a root, it is rank 0.
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,7 @@ use super::packet;
 use super::regret::{self, Cell};
 use super::times::{self, HEADS, Row};
 use clap::{Args, ValueEnum};
-use nmad_mpi::algorithm::choice::Family;
+use nmad_mpi_base::algorithm::choice::Family;
 use nmad_words::{JSON_SCHEMA, USAGE, is_heard, say_line, tell_user};
 use std::path::PathBuf;
 use std::process::ExitCode;

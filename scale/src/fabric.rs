@@ -2,7 +2,7 @@
 //! them.
 
 use super::rounds::{further_ns, profile};
-use nmad_mpi::algorithm::cost::{Cost, Curve, SIZES};
+use nmad_mpi_base::algorithm::cost::{Cost, Curve, SIZES};
 use nmad_sim::golden::card::Card;
 use nmad_sim::golden::machines::TODAY;
 use nmad_sim::golden::ping_pong::{Exchange, Stage};

@@ -4,7 +4,7 @@ use super::fabric::FABRICS;
 use super::packet;
 use super::regret;
 use super::times::{self, Row};
-use nmad_mpi::algorithm::choice::Family;
+use nmad_mpi_base::algorithm::choice::Family;
 use nmad_sim::golden::show;
 use std::path::Path;
 use std::process::ExitCode;

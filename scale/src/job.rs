@@ -1,6 +1,6 @@
 //! The schedules of all ranks of a collective, in little memory, each message with its two ends.
 
-use nmad_mpi::algorithm::schedule::{Action, SLOT_BITS, Schedule};
+use nmad_mpi_base::algorithm::schedule::{Action, SLOT_BITS, Schedule};
 
 /// What a step does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

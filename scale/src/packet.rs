@@ -6,8 +6,8 @@ use super::fabric::FLAT;
 use super::job::Job;
 use super::rounds::round_ns;
 use super::stage::{Placement, Stage, Watch};
-use nmad_mpi::algorithm::choice::Family;
-use nmad_mpi::algorithm::schedule::{Builder, Schedule};
+use nmad_mpi_base::algorithm::choice::Family;
+use nmad_mpi_base::algorithm::schedule::{Builder, Schedule};
 use nmad_sim::golden::table::{Table, size, us};
 
 /// A collective of ranks on hosts of their own.

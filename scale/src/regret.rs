@@ -4,7 +4,7 @@ use super::case::Case;
 use super::fabric::Fabric;
 use super::rival::RIVALS;
 use super::stage::Stage;
-use nmad_mpi::algorithm::choice::Family;
+use nmad_mpi_base::algorithm::choice::Family;
 use nmad_sim::golden::table::{Table, rounded, size};
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 //! MPICH's (`maint/tuning/coll/mpir/generic.json`, 4.x). In place of their algorithms, ours with the same
 //! messages run; comments on rules name differences. Within two levels our choice applies to them, too.
 
-use nmad_mpi::algorithm::choice::Family;
+use nmad_mpi_base::algorithm::choice::Family;
 
 /// A policy beside ours.
 #[derive(Debug)]

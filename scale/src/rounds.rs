@@ -3,9 +3,9 @@
 use nmad_engine::packet::PeerId;
 use nmad_engine::profile::measured::Profile;
 use nmad_engine::{Config, Hints};
-use nmad_mpi::algorithm::cost::Cost;
-use nmad_mpi::algorithm::place::{Buffer, Place, Spot};
-use nmad_mpi::algorithm::schedule::{Action, Builder, Schedule};
+use nmad_mpi_base::algorithm::cost::Cost;
+use nmad_mpi_base::algorithm::place::{Buffer, Place, Spot};
+use nmad_mpi_base::algorithm::schedule::{Action, Builder, Schedule};
 use nmad_sim::faults::Faults;
 use nmad_sim::golden::card::Card;
 use nmad_sim::golden::machines::TODAY;

@@ -5,8 +5,8 @@ use super::fabric::{ACROSS_NS, CACHE_CORES, COPY_MB, Fabric, NEAR_NS};
 use super::regret::{MESSAGES_MAX, RECEIVED_MAX};
 use super::rival::RIVALS;
 use super::stage::Stage;
-use nmad_mpi::algorithm::choice::Family;
-use nmad_mpi::algorithm::cost::log2_ceil;
+use nmad_mpi_base::algorithm::choice::Family;
+use nmad_mpi_base::algorithm::cost::log2_ceil;
 use nmad_sim::golden::p5::chart::{Chart, picture};
 use nmad_sim::golden::table::{Table, rounded, size};
 

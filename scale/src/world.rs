@@ -14,7 +14,7 @@ use super::fabric::{
 use super::job::{Job, What};
 use super::links::{Links, Way};
 use super::stage::{Outcome, Stage, Watch};
-use nmad_mpi::algorithm::cost::Cost;
+use nmad_mpi_base::algorithm::cost::Cost;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;

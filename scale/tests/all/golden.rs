@@ -1,7 +1,7 @@
 //! The committed tables are what the code makes, as far as a test can afford to make them: whole ones take
 //! minutes. If a change is meant: `cargo run --release -- sim --scale --bless`, and read the difference.
 
-use nmad_mpi::algorithm::choice::Family;
+use nmad_mpi_base::algorithm::choice::Family;
 use nmad_scale::case::Case;
 use nmad_scale::fabric::FABRICS;
 use nmad_scale::golden::{FOLDER, PICTURES, TABLES};

@@ -1,9 +1,9 @@
 //! Data goes with the messages in virtual time, and every rank gets what a serial program would compute.
 
-use nmad_mpi::algorithm::choice::Family;
-use nmad_mpi::algorithm::memory::{Buffers, Memory};
-use nmad_mpi::algorithm::operator::Operator;
-use nmad_mpi::algorithm::schedule::Action;
+use nmad_mpi_base::algorithm::choice::Family;
+use nmad_mpi_base::algorithm::memory::{Buffers, Memory};
+use nmad_mpi_base::algorithm::operator::Operator;
+use nmad_mpi_base::algorithm::schedule::Action;
 use nmad_scale::case::Case;
 use nmad_scale::fabric::FABRICS;
 use nmad_scale::job::Job;

@@ -1,7 +1,7 @@
 //! What the model of time promises.
 
-use nmad_mpi::algorithm::choice::Family;
-use nmad_mpi::algorithm::cost::SIZES;
+use nmad_mpi_base::algorithm::choice::Family;
+use nmad_mpi_base::algorithm::cost::SIZES;
 use nmad_scale::case::Case;
 use nmad_scale::fabric::{FABRICS, FLAT};
 use nmad_scale::packet;

@@ -93,33 +93,6 @@ fn a_thread_that_loses_its_core_while_it_polls_sleeps_earlier_for_a_while() {
     assert_eq!(later.sleeps_after_us, Some(500));
 }
 
-/// A control group that may use a quarter of a core: who polls until the quota is used up stands still for the
-/// rest of its period, and so does the peer, which computes for a tenth of the time.
-#[test]
-fn a_thread_whose_group_has_used_up_its_quota_polls_less() {
-    const PERIOD_US: u64 = 100_000;
-    for kind in [Sharing::Never, Sharing::Perhaps] {
-        let (mut sharing, mut now_us, mut used_us, mut stops, mut messages) =
-            (CoreSharing::default(), 0, 0, 0, 0);
-        while now_us < 20 * PERIOD_US {
-            let period = now_us / PERIOD_US;
-            let waited = wait(&mut sharing, kind, now_us, 300, 0);
-            used_us += waited.now_us - now_us + 30;
-            now_us += 300;
-            messages += 1;
-            if now_us / PERIOD_US > period {
-                used_us = 0;
-            } else if used_us > PERIOD_US / 4 {
-                sharing.stage(kind, at(now_us), us(100));
-                (now_us, used_us, stops) = ((period + 1) * PERIOD_US, 0, stops + 1);
-                sharing.happened(at(now_us));
-            }
-        }
-        // Threads that poll through all of it stop in each period, after 76 messages: 1,500 of 6,666.
-        assert!(stops <= 6 && messages > 4_500, "{kind:?}: {stops} stops, {messages} messages");
-    }
-}
-
 #[test]
 fn ranks_that_perhaps_share_a_core_yield_now_and_then_while_that_is_cheap() {
     let mut sharing = CoreSharing::default();

@@ -8,16 +8,16 @@
 use crate::clock::{Duration, Instant};
 use alloc::collections::VecDeque;
 
-// The experiments are those of `nmad sim --golden decisions`: the regret of splits over rails is 9.6 %, with 4
-// false switches.
+// The experiments are those of `nmad sim --golden decisions`: the regret of splits over rails is 9.6 %, with
+// 4 false switches.
 
-/// How long an observation counts. The speed of the rails of a busy host wanders within seconds: half of it has
-/// a regret of 11.1 % and 13 false switches, twice 10.4 % and 3.
+/// How long an observation counts. The speed of the rails of a busy host wanders within seconds: half of it
+/// has a regret of 11.1 % and 13 false switches, twice 10.4 % and 3.
 pub(crate) const SPAN: Duration = Duration::from_ms(500);
 /// Most observations that count: half has a regret of 9.9 % and 8 false switches, twice decides alike.
 const MOST: usize = 64;
-/// Fewer observations say nothing, and so many are kept however old they are: half has a regret of 9.5 % and 5
-/// false switches, twice 11.1 % and 3.
+/// Fewer observations say nothing, and so many are kept however old they are: half has a regret of 9.5 %
+/// and 5 false switches, twice 11.1 % and 3.
 const LEAST: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq)]

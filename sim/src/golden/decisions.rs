@@ -153,12 +153,13 @@ pub fn table() -> String {
     table.rows(&heads, &sums.collect::<Vec<[String; 5]>>());
     table.note(
         "Each decision is made by the estimators that ship, with what was observed until then. Regret: the \
-         mean cost beyond that of the best decision, which is known from the observations around it, before \
-         and after: for rails the median time of a byte within a second, or in the whole of a steady job, \
-         for one rail or several the median of 16 messages of each, for waits the mean of 17, for bursts that \
-         of 1,025, for the latency the second lowest of 33 answers (its cost is the error in the time of 64 KiB \
-         by rendezvous). Switches: changes of the decision, without trials; false: those that made it worse \
-         by more than 3 %. Behind: the longest row of decisions that all cost more than 10 % too much.",
+         mean cost beyond that of the best decision, which is known from the observations around it, \
+         before and after: for rails the median time of a byte within a second, or in the whole of a \
+         steady job, for one rail or several the median of 16 messages of each, for waits the mean of 17, \
+         for bursts that of 1,025, for the latency the second lowest of 33 answers (its cost is the error \
+         in the time of 64 KiB by rendezvous). Switches: changes of the decision, without trials; false: \
+         those that made it worse by more than 3 %. Behind: the longest row of decisions that all cost \
+         more than 10 % too much.",
     );
     for Job { name, what, is_steady, .. } in JOBS {
         let steady = if *is_steady { " Steady." } else { "" };

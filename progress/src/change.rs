@@ -5,8 +5,11 @@ use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::{Departure, Driver, Engine, Event, Interest, Limits, PollScope, RailId, Segments, Sent};
 
 /// Placeholder for a detached rail, on which nothing happens.
-#[derive(Debug)]
-pub(crate) struct Vacant;
+#[derive(Default)]
+pub(crate) struct Vacant {
+    /// What the rail does when it is told to post, if a measurement wants to know.
+    pub(crate) on_flush: Option<Box<dyn Fn() + Send>>,
+}
 
 impl Driver for Vacant {
     fn name(&self) -> &str {
@@ -31,6 +34,10 @@ impl Driver for Vacant {
         Sent::Done
     }
 
+    fn flush(&mut self) {
+        self.on_flush.iter().for_each(|on_flush| on_flush());
+    }
+
     fn poll(&mut self, _: PollScope, _: &mut dyn FnMut(Event<'_>)) -> bool {
         true
     }
@@ -52,7 +59,7 @@ impl Node {
         let prepared = prepare(&mut core.engine);
         for (place, rail) in rails {
             while core.rails.len() <= place.index() {
-                core.rails.push(Some(Box::new(Vacant)));
+                core.rails.push(Some(Box::new(Vacant::default())));
             }
             core.rails[place.index()] = Some(rail);
         }
@@ -74,7 +81,7 @@ impl Node {
                 if let Some(forget) = forget.take() {
                     forget(&mut core.engine);
                 }
-                let vacant = || -> Option<Box<dyn Driver>> { Some(Box::new(Vacant)) };
+                let vacant = || -> Option<Box<dyn Driver>> { Some(Box::new(Vacant::default())) };
                 let places = rails.iter().map(|rail| rail.index());
                 let gone: Vec<_> =
                     places.map(|place| std::mem::replace(&mut core.rails[place], vacant())).collect();

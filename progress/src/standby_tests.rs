@@ -12,7 +12,7 @@ fn standby() -> Standby {
 }
 
 fn offer(standby: &Standby, id: u8, here: CoreId) -> bool {
-    let task = Task { id: RailId(id), rail: Box::new(Vacant), orders: Vec::new() };
+    let task = Task { id: RailId(id), rail: Box::new(Vacant::default()), orders: Vec::new() };
     standby.offer(task, here).is_ok()
 }
 

@@ -180,7 +180,7 @@ impl Forecast {
             let correction = self.correction.get_or_insert_default();
             let is_sure = self.profile.thresholds().is_some() && self.profile.provenance().doubt.is_none();
             let floor = if is_sure { LOAD_MIN_MEASURED } else { LOAD_MIN_UNSURE };
-            let load = correction.observe(now, (observed_ns, expected_ns), self.load, floor);
+            let load = correction.observe(now, (observed_ns, expected_ns), self.load, (floor, idle));
             self.set_load(load);
         }
     }

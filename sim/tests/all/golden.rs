@@ -59,9 +59,10 @@ fn recorded_jobs_are_decided_nearly_as_well_as_in_hindsight() {
     for estimator in ESTIMATORS {
         let Sum { decisions, regret, steady, false_switches } = sum(estimator);
         let most = match estimator.name {
-            // Hindsight itself varies by 5 % on these hosts.
-            "split over rails" => 0.12,
-            "trust in profiles" => 0.09,
+            // Hindsight itself varies by up to 25 % where jobs are not steady: that much dearer are splits by
+            // half of the observations around, judged by the other half.
+            "split over rails" => 0.10,
+            "trust in profiles" => 0.04,
             "latency" => 0.5,
             _ => 0.03,
         };

@@ -18,8 +18,9 @@ use alloc::vec::Vec;
 
 /// Length of the message whose split is judged, in bytes.
 const LEN: u64 = 4 << 20;
-/// Hindsight takes the median time of a byte within this time before and after. It changes when the rail
-/// does, and the host's pauses, which all rails have in common, do not count.
+/// Hindsight takes the median time of a byte within this time before and after, or in the whole job if that
+/// is steady. It changes when the rail does, and the host's pauses, which all rails have in common, do not
+/// count.
 const AROUND: Duration = Duration::from_ms(1_000);
 /// At least this many observations before and after count.
 const LEAST: usize = 8;
@@ -55,8 +56,8 @@ struct Lane {
 }
 
 /// Replays the decision how much of a message each rail carries; `None` if the trace has not two rails that
-/// were measured and have carried messages.
-pub fn rails(all: &Observations) -> Option<Outcome> {
+/// were measured and have carried messages. `is_steady`: nothing has changed in the whole job.
+pub fn rails(all: &Observations, is_steady: bool) -> Option<Outcome> {
     let mut known = known(all);
     let lanes = known.lanes.len();
     let served: Vec<&Observation> = all.seen.iter().filter(|seen| is_of_rail(seen, lanes)).collect();
@@ -64,6 +65,7 @@ pub fn rails(all: &Observations) -> Option<Outcome> {
     if lanes < 2 || !(0..lanes).all(has_carried) {
         return None;
     }
+    let truth = Truth::of(&served, lanes, is_steady);
     let mut decisions = Vec::new();
     let mut before: Option<Vec<f64>> = None;
     for (place, seen) in served.iter().enumerate() {
@@ -72,7 +74,7 @@ pub fn rails(all: &Observations) -> Option<Outcome> {
             continue;
         }
         let shares = decide(&mut known.lanes, seen.at);
-        let rates: Option<Vec<f64>> = (0..lanes).map(|lane| rate(&served, place, lane)).collect();
+        let rates: Option<Vec<f64>> = (0..lanes).map(|lane| truth.rate(place, lane)).collect();
         known.note(seen);
         let Some(rates) = rates else { continue };
         let cost = |shares: &[f64]| shares.iter().zip(&rates).fold(0.0, |most, (s, r)| f64::max(most, s * r));
@@ -134,16 +136,17 @@ pub fn latency(all: &Observations) -> Option<Outcome> {
 
 /// Replays the decision whether the sampled profiles of the rails are trusted: a wrong one costs as much
 /// again. `None` as for [`rails`].
-pub fn trust(all: &Observations) -> Option<Outcome> {
+pub fn trust(all: &Observations, is_steady: bool) -> Option<Outcome> {
     let mut known = known(all);
     let lanes = known.lanes.len();
     let served: Vec<&Observation> = all.seen.iter().filter(|seen| is_of_rail(seen, lanes)).collect();
+    let truth = Truth::of(&served, lanes, is_steady);
     let mut decisions = Vec::new();
     for (place, seen) in served.iter().enumerate() {
         let lane = usize::from(seen.which);
         let before = known.lanes[lane].learned.is_trusted();
         known.note(seen);
-        let Some(rate) = rate(&served, place, lane).filter(|_| lanes > 1) else { continue };
+        let Some(rate) = truth.rate(place, lane).filter(|_| lanes > 1) else { continue };
         let measured = 1e9 / all.rails[lane].as_ref()?.body().bandwidth() as f64;
         let has_changed = !(1.0 / CLEAR..=CLEAR).contains(&(rate / measured));
         let cost = |is_trusted: bool| if is_trusted == has_changed { 2.0 } else { 1.0 };
@@ -251,17 +254,39 @@ impl Lane {
     }
 }
 
-/// Returns the nanoseconds that a rail needed for each byte around this place: the median by bytes.
-fn rate(served: &[&Observation], place: usize, lane: usize) -> Option<f64> {
-    let now = served[place].at;
-    let is_near = |seen: &Observation| seen.at + AROUND >= now && seen.at <= now + AROUND;
-    let (behind, ahead) = served.split_at(place);
-    let earlier = behind.iter().rev().filter(|seen| carried_by(seen, lane)).enumerate();
-    let later = ahead.iter().filter(|seen| carried_by(seen, lane)).enumerate();
-    let counts = |(count, seen): &(usize, &&Observation)| *count < LEAST || is_near(seen);
-    let near = earlier.take_while(counts).chain(later.take_while(counts));
+/// What hindsight knows of the rails.
+struct Truth<'s> {
+    served: &'s [&'s Observation],
+    /// The nanoseconds of a byte on each rail in a steady job.
+    whole: Vec<Option<f64>>,
+    is_steady: bool,
+}
+
+impl<'s> Truth<'s> {
+    fn of(served: &'s [&'s Observation], lanes: usize, is_steady: bool) -> Truth<'s> {
+        let all = |lane: usize| served.iter().filter(move |seen| carried_by(seen, lane));
+        Truth { served, whole: (0..lanes).map(|lane| rate(all(lane))).collect(), is_steady }
+    }
+
+    /// Returns the nanoseconds that a rail needed for each byte around this place.
+    fn rate(&self, place: usize, lane: usize) -> Option<f64> {
+        if self.is_steady {
+            return self.whole[lane];
+        }
+        let now = self.served[place].at;
+        let is_near = |seen: &Observation| seen.at + AROUND >= now && seen.at <= now + AROUND;
+        let (behind, ahead) = self.served.split_at(place);
+        let earlier = behind.iter().rev().filter(|seen| carried_by(seen, lane)).enumerate();
+        let later = ahead.iter().filter(|seen| carried_by(seen, lane)).enumerate();
+        let counts = |(count, seen): &(usize, &&Observation)| *count < LEAST || is_near(seen);
+        rate(earlier.take_while(counts).chain(later.take_while(counts)).map(|(_, seen)| seen))
+    }
+}
+
+/// Returns the median by bytes of the nanoseconds of a byte.
+fn rate<'s>(near: impl Iterator<Item = &'s &'s Observation>) -> Option<f64> {
     let mut rates: Vec<(f64, u64)> =
-        near.map(|(_, seen)| (seen.ns.max(1) as f64 / seen.len.max(1) as f64, seen.len)).collect();
+        near.map(|seen| (seen.ns.max(1) as f64 / seen.len.max(1) as f64, seen.len)).collect();
     rates.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let half = rates.iter().map(|rate| rate.1).sum::<u64>() / 2;
     let mut below = 0;

@@ -8,8 +8,9 @@
 //!
 //! - [`low`]: the base cost of an action that is observed each time, in constant memory (the windowed minimum
 //!   of BBR, Cardwell 2017, with two halves instead of a sorted window).
-//! - [`window`]: quantiles of the last few observations, for transfers of which few are observed: the load of
-//!   a rail, its corrected profile, one rail or several, the methods of shared memory.
+//! - [`span`]: the median of the last half second and how sure it is: the load of a rail.
+//! - [`window`]: quantiles of the last few observations, for transfers of which few are observed: the
+//!   corrected profile of a rail, one rail or several, the methods of shared memory.
 //! - [`mean`]: waits, of which the mean and the deviation count: late receivers, round trips, queues, the
 //!   gain of shared work.
 //! - [`change`]: whether a quantity has changed, or is disturbed: the trust in a sampled profile.
@@ -21,7 +22,8 @@
 //! | constant | value | half, and twice |
 //! |---|---|---|
 //! | observations in half a window of [`low`] | 16 | there |
-//! | `RATIOS`, `AGREED` of the load of a rail | 15, 3 to 8 | `correction` |
+//! | `SPAN`, `MOST`, `LEAST` of a [`span`] | 0.5 s, 64, 8 | there |
+//! | `SURE`; `LAST`, `CLEAR` of the load of a rail | 0.5; 24, 4 | `correction` |
 //! | `DECAY_AFTER` of that load | 1 s | `correction` |
 //! | `KEPT` factors of one length; of sums of several transfers | 5; 15 | `recent` |
 //! | `LIMIT`, `AGAINST` of a change | 15, 4 | [`change`] |
@@ -33,4 +35,5 @@ pub mod burst;
 pub(crate) mod change;
 pub(crate) mod low;
 pub mod mean;
+pub(crate) mod span;
 pub mod window;

@@ -14,11 +14,6 @@ impl<const N: usize> Default for Window<N> {
 }
 
 impl<const N: usize> Window<N> {
-    /// Creates a window as if all observations had been this value.
-    pub fn full_of(value: f64) -> Self {
-        Window { values: [value as f32; N], count: N as u32 }
-    }
-
     /// Replaces all observations by this one.
     pub fn reduce_to(&mut self, value: f64) {
         *self = Window::default();

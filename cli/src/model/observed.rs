@@ -29,6 +29,8 @@ struct Passed {
     alone: Vec<Passage>,
     /// Behind something else, since that had arrived.
     behind: Vec<Passage>,
+    /// As `alone`, but perhaps it waited for a rank that computed.
+    late: Vec<Passage>,
 }
 
 /// Names and forecasts of the rails of these ranks from the run, in the order of their names. A rail that too
@@ -43,16 +45,20 @@ pub(super) fn rails(ranks: &[Records], calls: &[Vec<&Call>]) -> Vec<(String, For
             let until = busy.insert((record.peer, &record.rail), record.at_ns).unwrap_or(0);
             let Some(posted) = links.times(rank.rank, record).0 else { continue };
             let since = posted.max(until);
-            // What waited for a rank that computed tells nothing of the rail.
-            let own = calls.get(rank.rank as usize);
-            if since > record.at_ns || !own.is_some_and(|calls| awaits(calls, since, record.at_ns)) {
+            if since > record.at_ns {
                 continue;
             }
             let passed = passages.entry(interface(&record.rail).into()).or_default();
-            match posted >= until {
-                true => passed.alone.push((record.len, record.at_ns - posted)),
-                false if record.len >= LONG => passed.behind.push((record.len, record.at_ns - until)),
-                false => {}
+            let own = calls.get(rank.rank as usize);
+            let is_awaited = own.is_some_and(|calls| awaits(calls, since, record.at_ns));
+            match (posted >= until, is_awaited) {
+                (true, true) => passed.alone.push((record.len, record.at_ns - posted)),
+                // What waited for a rank that computed tells little of the rail.
+                (true, false) => passed.late.push((record.len, record.at_ns - posted)),
+                (false, true) if record.len >= LONG => {
+                    passed.behind.push((record.len, record.at_ns - until));
+                }
+                (false, _) => {}
             }
         }
     }
@@ -75,20 +81,31 @@ fn awaits(calls: &[&Call], from: u64, until: u64) -> bool {
 }
 
 /// The means of what passed a rail, by length.
-fn forecast(Passed { alone, behind }: Passed) -> Option<Forecast> {
+fn forecast(Passed { alone, behind, late }: Passed) -> Option<Forecast> {
     let mut classes: BTreeMap<u32, Vec<Passage>> = BTreeMap::new();
+    // Two classes for each doubling.
+    let class = |passage: &Passage| ((passage.0.max(1) as f64).log2() * 2.0).round() as u32;
     for passage in alone {
-        // Two classes for each doubling.
-        let half = (passage.0.max(1) as f64).log2() * 2.0;
-        classes.entry(half.round() as u32).or_default().push(passage);
+        classes.entry(class(&passage)).or_default().push(passage);
+    }
+    classes.retain(|_, list| list.len() >= FEWEST);
+    if classes.len() < 2 {
+        // The quickest of the late ones of a length have waited least.
+        let mut quickest: BTreeMap<u32, Passage> = BTreeMap::new();
+        for passage in late {
+            let known = quickest.entry(class(&passage)).or_insert(passage);
+            *known = if passage.1 < known.1 { passage } else { *known };
+        }
+        for (class, passage) in quickest {
+            classes.entry(class).or_insert_with(|| vec![passage]);
+        }
     }
     let sample = |list: Vec<Passage>| {
         let mean = |of: fn(&Passage) -> u64| mean(&list.iter().map(of).collect::<Vec<u64>>());
         let (len, ns) = (mean(|passage| passage.0), mean(|passage| passage.1));
         (Method::Copy, Sample { len, ns, low_ns: ns, high_ns: ns, count: list.len() as u32 })
     };
-    let sampled = |list: Vec<Passage>| (list.len() >= FEWEST).then(|| sample(list));
-    let mut samples: Vec<(Method, Sample)> = classes.into_values().filter_map(sampled).collect();
+    let mut samples: Vec<(Method, Sample)> = classes.into_values().map(sample).collect();
     // A rail may carry a short burst faster than its rate: what is longer goes on with that of long bodies.
     if let (Some(&(_, longest)), true) = (samples.last(), behind.len() >= FEWEST) {
         let (bytes, ns) =
@@ -105,7 +122,7 @@ fn forecast(Passed { alone, behind }: Passed) -> Option<Forecast> {
 /// What a call takes before the first of its packets leaves, and after the last of what it waits for has
 /// come.
 pub(super) fn call_times(ranks: &[Records], calls: &[Vec<&Call>]) -> CallTimes {
-    let (mut enters, mut posts, mut leaves) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut enters, mut posts, mut leaves, mut keeps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (rank, calls) in ranks.iter().zip(calls) {
         for call in calls {
             let state = State::of(&call.call);
@@ -126,6 +143,7 @@ pub(super) fn call_times(ranks: &[Records], calls: &[Vec<&Call>]) -> CallTimes {
             if let Some(last) = within().filter(|record| is_arrival(record)).last() {
                 leaves.push(call.until_ns - last.at_ns);
             }
+            keeps.extend(if state == State::Sending { keep_ps(within(), call.until_ns) } else { None });
         }
     }
     let bodies: Vec<u64> = ranks.iter().zip(calls).flat_map(|(rank, calls)| body_ps(rank, calls)).collect();
@@ -134,7 +152,53 @@ pub(super) fn call_times(ranks: &[Records], calls: &[Vec<&Call>]) -> CallTimes {
         enter_ns: mean(&enters),
         post_ns: mean(&posts),
         leave_ns: mean(&leaves),
+        keep_ps: if keeps.len() < FEWEST { 0 } else { mean(&keeps).max(1) },
     }
+}
+
+/// What a blocking send took for each byte after its rails had taken all of it, if it ended without news of
+/// its receiver, in picoseconds.
+fn keep_ps<'a>(within: impl Iterator<Item = &'a Record>, until_ns: u64) -> Option<u64> {
+    let (mut given, mut last) = (0, None);
+    for record in within {
+        given += if record.what == What::PostChunk { record.len } else { 0 };
+        last = Some(record);
+    }
+    let last = last.filter(|last| given > 0 && !is_arrival(last))?;
+    Some((until_ns - last.at_ns) * 1000 / given)
+}
+
+/// The most bytes of chunks that a rail had taken from a rank and that had not arrived at a peer: in the
+/// buffers of both kernels, which grow.
+pub(super) fn swallows(ranks: &[Records]) -> u64 {
+    let links = Links::of(ranks);
+    let of_rank = |rank: &Records| {
+        let mut changes: BTreeMap<(u32, &str), Vec<(u64, i64)>> = BTreeMap::new();
+        for (place, chunk) in rank.list.iter().enumerate().filter(|(_, each)| each.what == What::PostChunk) {
+            let is_it = |each: &&Record| {
+                each.what == What::Sent
+                    && (each.peer, &each.rail, each.number) == (chunk.peer, &chunk.rail, chunk.number)
+            };
+            let taken = rank.list[place..].iter().find(is_it).map(|sent| sent.at_ns);
+            let Some((taken, arrived)) = taken.zip(links.times(rank.rank, chunk).1) else { continue };
+            if taken < arrived {
+                let changes = changes.entry((chunk.peer, &chunk.rail)).or_default();
+                changes.extend([(taken, chunk.len as i64), (arrived, -(chunk.len as i64))]);
+            }
+        }
+        changes.into_values().map(most).max().unwrap_or(0)
+    };
+    ranks.iter().map(of_rank).max().unwrap_or(0)
+}
+
+/// The largest sum of changes, each with its time.
+fn most(mut changes: Vec<(u64, i64)>) -> u64 {
+    changes.sort_unstable();
+    let sums = changes.iter().scan(0, |sum: &mut i64, (_, change)| {
+        *sum += change;
+        Some(*sum)
+    });
+    sums.max().unwrap_or(0).max(0) as u64
 }
 
 /// Shortest packet that tells what the core takes for a byte.
@@ -160,4 +224,25 @@ fn mean(list: &[u64]) -> u64 {
     list.sort_unstable();
     list.truncate((list.len() * 85 / 100).max(1));
     list.iter().sum::<u64>() / (list.len() as u64).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rail_holds_what_is_between_two_sums() {
+        assert_eq!(most(vec![(1, 100), (4, -100), (2, 50), (3, -50), (5, 120), (6, -120)]), 150);
+        assert_eq!(most(Vec::new()), 0);
+    }
+
+    #[test]
+    fn a_rail_that_ranks_seldom_awaited_is_known_by_its_quickest_passages() {
+        let alone = vec![(48, 20_000); 3];
+        let late = vec![(9_000, 90_000), (8_900, 40_000), (9_100, 2_000_000)];
+        let one = Passed { alone: alone.clone(), ..Passed::default() };
+        assert!(forecast(one).is_none(), "one length is no line");
+        let forecast = forecast(Passed { alone, late, behind: Vec::new() }).expect("two lengths");
+        assert_eq!((forecast.eager_ns(48), forecast.eager_ns(8_900)), (20_000, 40_000));
+    }
 }

@@ -14,6 +14,12 @@ const FEWEST: usize = 3;
 /// Shortest thing behind others that tells the rate of a rail, in bytes.
 const LONG: u64 = 16 << 10;
 
+/// A rail with less than this part of all bytes was hardly used.
+const USED_PART: u64 = 10;
+
+/// Bytes that a rail of which one length is known is assumed to carry in as many nanoseconds.
+const ASSUMED: u64 = 64 << 10;
+
 /// The device of a rail's interface, as NMAD_RAILS names it.
 pub(super) fn device(rail: &str) -> &str {
     rail.rsplit_once('/').map_or(rail, |(_, device)| device)
@@ -29,12 +35,13 @@ struct Passed {
     alone: Vec<Passage>,
     /// Behind something else, since that had arrived.
     behind: Vec<Passage>,
-    /// As `alone`, but perhaps it waited for a rank that computed.
-    late: Vec<Passage>,
+    /// Bytes of all.
+    bytes: u64,
 }
 
 /// Names and forecasts of the rails of these ranks from the run, in the order of their names. A rail that too
-/// little passed is left out: the run hardly used it.
+/// little passed is left out: the run hardly used it. One that carried data which no rank awaited counts as
+/// the first one that is known.
 pub(super) fn rails(ranks: &[Records], calls: &[Vec<&Call>]) -> Vec<(String, Forecast)> {
     let mut passages: BTreeMap<String, Passed> = BTreeMap::new();
     let links = Links::of(ranks);
@@ -49,20 +56,28 @@ pub(super) fn rails(ranks: &[Records], calls: &[Vec<&Call>]) -> Vec<(String, For
                 continue;
             }
             let passed = passages.entry(interface(&record.rail).into()).or_default();
+            passed.bytes += record.len;
             let own = calls.get(rank.rank as usize);
             let is_awaited = own.is_some_and(|calls| awaits(calls, since, record.at_ns));
             match (posted >= until, is_awaited) {
+                // What waited for a rank that computed tells nothing of the rail.
+                (_, false) => {}
                 (true, true) => passed.alone.push((record.len, record.at_ns - posted)),
-                // What waited for a rank that computed tells little of the rail.
-                (true, false) => passed.late.push((record.len, record.at_ns - posted)),
                 (false, true) if record.len >= LONG => {
                     passed.behind.push((record.len, record.at_ns - until));
                 }
-                (false, _) => {}
+                (false, true) => {}
             }
         }
     }
-    passages.into_iter().filter_map(|(name, passed)| Some((name, forecast(passed)?))).collect()
+    let least = passages.values().map(|passed| passed.bytes).sum::<u64>() / USED_PART;
+    let known = |(name, passed): (String, Passed)| (name, passed.bytes >= least, forecast(passed));
+    let known: Vec<(String, bool, Option<Forecast>)> = passages.into_iter().map(known).collect();
+    let first = known.iter().find_map(|(_, _, forecast)| forecast.clone());
+    let rail = |(name, is_used, forecast): (String, bool, Option<Forecast>)| {
+        Some((name, forecast.or_else(|| first.clone().filter(|_| is_used))?))
+    };
+    known.into_iter().filter_map(rail).collect()
 }
 
 fn is_arrival(record: &Record) -> bool {
@@ -81,7 +96,7 @@ fn awaits(calls: &[&Call], from: u64, until: u64) -> bool {
 }
 
 /// The means of what passed a rail, by length.
-fn forecast(Passed { alone, behind, late }: Passed) -> Option<Forecast> {
+fn forecast(Passed { alone, behind, .. }: Passed) -> Option<Forecast> {
     let mut classes: BTreeMap<u32, Vec<Passage>> = BTreeMap::new();
     // Two classes for each doubling.
     let class = |passage: &Passage| ((passage.0.max(1) as f64).log2() * 2.0).round() as u32;
@@ -89,17 +104,6 @@ fn forecast(Passed { alone, behind, late }: Passed) -> Option<Forecast> {
         classes.entry(class(&passage)).or_default().push(passage);
     }
     classes.retain(|_, list| list.len() >= FEWEST);
-    if classes.len() < 2 {
-        // The quickest of the late ones of a length have waited least.
-        let mut quickest: BTreeMap<u32, Passage> = BTreeMap::new();
-        for passage in late {
-            let known = quickest.entry(class(&passage)).or_insert(passage);
-            *known = if passage.1 < known.1 { passage } else { *known };
-        }
-        for (class, passage) in quickest {
-            classes.entry(class).or_insert_with(|| vec![passage]);
-        }
-    }
     let sample = |list: Vec<Passage>| {
         let mean = |of: fn(&Passage) -> u64| mean(&list.iter().map(of).collect::<Vec<u64>>());
         let (len, ns) = (mean(|passage| passage.0), mean(|passage| passage.1));
@@ -114,6 +118,11 @@ fn forecast(Passed { alone, behind, late }: Passed) -> Option<Forecast> {
         let ns = longest.ns + (ns as f64 / bytes as f64 * more as f64) as u64;
         let len = longest.len + more;
         samples.push((Method::Copy, Sample { len, ns, low_ns: ns, high_ns: ns, count: behind.len() as u32 }));
+    }
+    if let [(_, Sample { len, ns, count, .. })] = samples[..] {
+        // The start of the rail is known, and short messages depend on little else.
+        let (len, ns) = (len + ASSUMED, ns + ASSUMED);
+        samples.push((Method::Copy, Sample { len, ns, low_ns: ns, high_ns: ns, count }));
     }
     let provenance = Provenance { how: "a traced run".into(), ..Provenance::default() };
     Profile::new(provenance, samples).ok().map(|profile| Forecast::new(Arc::new(profile)))
@@ -237,12 +246,9 @@ mod tests {
     }
 
     #[test]
-    fn a_rail_that_ranks_seldom_awaited_is_known_by_its_quickest_passages() {
-        let alone = vec![(48, 20_000); 3];
-        let late = vec![(9_000, 90_000), (8_900, 40_000), (9_100, 2_000_000)];
-        let one = Passed { alone: alone.clone(), ..Passed::default() };
-        assert!(forecast(one).is_none(), "one length is no line");
-        let forecast = forecast(Passed { alone, late, behind: Vec::new() }).expect("two lengths");
-        assert_eq!((forecast.eager_ns(48), forecast.eager_ns(8_900)), (20_000, 40_000));
+    fn a_rail_of_which_one_length_is_known_has_a_start_and_an_assumed_rate() {
+        assert!(forecast(Passed { alone: vec![(48, 20_000); 2], ..Passed::default() }).is_none());
+        let known = forecast(Passed { alone: vec![(48, 20_000); 3], ..Passed::default() }).expect("a start");
+        assert_eq!((known.eager_ns(48), known.eager_ns(10_048)), (20_000, 30_000));
     }
 }

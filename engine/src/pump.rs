@@ -372,14 +372,17 @@ fn feed_one(node: &mut impl Access, id: RailId, now: Instant, urgent: bool) -> b
     }
 }
 
-/// Processes errands, which need no room and do not wait: receive regions and links to open and close, and
-/// one-sided accesses.
+/// Processes errands, which need no room and do not wait: receive regions and links to open and close,
+/// one-sided accesses, and limits that transfers have corrected.
 #[cold]
 fn errands(node: &mut impl Access) {
     for index in 0..node.rails() {
         let id = RailId(index as u8);
         if node.ask(id, |_| ()).is_none() {
             continue;
+        }
+        if let Some(from) = node.engine().take_in_place(id) {
+            node.ask(id, |rail| rail.leave_in_place(Some(from))).expect(IN_PLACE);
         }
         while let Some(opening) = node.engine().next_opening(id) {
             match opening {

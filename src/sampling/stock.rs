@@ -7,7 +7,7 @@ use super::report::Report;
 use super::{Origin, ProfileInfo, cache, doubt};
 use crate::error::SessionError;
 use crate::options::{Options, Sampling};
-use nmad_engine::{Effort, InPlace, Pair, PeerId, Profile, Provenance, RailId};
+use nmad_engine::{Effort, Pair, PeerId, Profile, Provenance, RailId};
 use nmad_launch::Bootstrap;
 use nmad_progress::Node;
 use std::collections::BTreeSet;
@@ -339,8 +339,7 @@ impl Stock {
                 });
             }
             let known = places.iter().flatten().find_map(|&place| self.entries[place].known.as_ref());
-            if let Some(thresholds) = known.and_then(|(profile, _)| profile.thresholds()) {
-                let from = InPlace { message: thresholds.in_place_min, block: thresholds.block_min };
+            if let Some(from) = known.and_then(|(profile, _)| profile.in_place()) {
                 node.with_rails(|rails| rails[number].leave_in_place(Some(from)));
             }
         }

@@ -1,6 +1,7 @@
 //! Why a pattern never ends: ranks that wait for each other, or for what nobody sends.
 
-use super::predict::{Message, Mode, Model};
+use super::message::Message;
+use super::predict::{Mode, Model};
 
 impl Model<'_> {
     /// What the ranks that are not done wait for: the cycle, if there is one.

@@ -6,6 +6,7 @@
 
 mod cycle;
 mod fragments;
+mod message;
 pub mod outcome;
 pub mod pattern;
 pub mod predict;

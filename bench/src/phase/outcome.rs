@@ -41,6 +41,9 @@ pub struct CallTimes {
     pub body_ps: u64,
     /// Nanoseconds after the arrival of the last thing that it waited for.
     pub leave_ns: u64,
+    /// Picoseconds for each byte of a blocking send that ends with a copy once all of it has left. Zero: it
+    /// waits for its receiver.
+    pub keep_ps: u64,
 }
 
 impl Setting {

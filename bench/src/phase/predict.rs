@@ -8,49 +8,12 @@
 //! with meanwhile is in [`super::rails`].
 
 use super::fragments;
+use super::message::Message;
 use super::outcome::{Phase, RankPhase, Setting, Stretch, Stuck};
-use super::pattern::{Carried, Pattern, Step, Way};
+use super::pattern::{Pattern, Step, Way};
 use super::rails::{Departure, Hosts, Load};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-
-/// A message.
-#[derive(Debug)]
-pub(super) struct Message {
-    pub(super) from: usize,
-    pub(super) to: usize,
-    pub(super) len: u64,
-    carried: Option<Carried>,
-    asks: bool,
-    /// The request to send, or the data, is at the receiver.
-    is_there: bool,
-    /// All of it is at the receiver.
-    is_whole: bool,
-    /// Of its data, pieces that have not come.
-    missing: usize,
-    /// Of eager data, rail and length of the pieces that have come while the receiver computed.
-    unread: Vec<(usize, u64)>,
-    /// When eager data is in its place, as far as it has been read.
-    placed: u64,
-    is_posted: bool,
-    /// The receiver has answered.
-    is_answered: bool,
-    /// The sender has the answer; its body has left.
-    is_granted: bool,
-    has_left: bool,
-    /// The receiver has all of it and puts it in its place.
-    is_taken: bool,
-    /// The send has ended; the receive has.
-    pub(super) is_sent: bool,
-    pub(super) is_received: bool,
-}
-
-impl Message {
-    /// Whether it has ended for this rank.
-    fn has_ended(&self, rank: usize) -> bool {
-        if self.from == rank { self.is_sent } else { self.is_received }
-    }
-}
 
 /// What happens to a message, or to a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -196,8 +159,9 @@ impl<'a> Model<'a> {
                     let by_limit = if len > self.setting.eager_max { Way::Asks } else { Way::Eager };
                     let way = way.filter(|_| self.setting.as_traced).unwrap_or(by_limit);
                     let carried = carried.filter(|_| self.setting.as_traced);
-                    let message = self.send(now, (rank, to), (len, carried), way);
-                    if blocks && !self.setting.parallel {
+                    let blocks = blocks && !self.setting.parallel;
+                    let message = self.send(now, (rank, to), (len, carried), (way, blocks));
+                    if blocks {
                         return self.call(now, rank, Awaits::Send(message));
                     }
                 }
@@ -256,9 +220,13 @@ impl<'a> Model<'a> {
         for piece in pieces {
             self.reaches(piece.reaches, number, What::Data(piece.rail, piece.len));
         }
-        // Over several rails the receiver says when it has what asked.
-        if !self.messages[number].asks || self.setting.rails.len() == 1 {
-            self.at(*sent, Event::Sent(number));
+        let Message { asks, blocks, len, .. } = self.messages[number];
+        // Over several rails the receiver says when it has what asked; a blocking send may end earlier with
+        // a copy.
+        match self.setting.calls.keep_ps {
+            _ if !asks || self.setting.rails.len() == 1 => self.at(*sent, Event::Sent(number)),
+            keep_ps if blocks && keep_ps > 0 => self.at(*sent + len * keep_ps / 1000, Event::Sent(number)),
+            _ => {}
         }
     }
 
@@ -304,7 +272,13 @@ impl<'a> Model<'a> {
         }
     }
 
-    fn send(&mut self, now: u64, (from, to): (usize, usize), (len, carried): Load, way: Way) -> usize {
+    fn send(
+        &mut self,
+        now: u64,
+        (from, to): (usize, usize),
+        (len, carried): Load,
+        (way, blocks): (Way, bool),
+    ) -> usize {
         let number = self.messages.len();
         let asks = way != Way::Eager;
         let leaves = now + self.setting.calls.enter_ns;
@@ -314,6 +288,7 @@ impl<'a> Model<'a> {
             len,
             carried,
             asks,
+            blocks,
             is_there: false,
             is_whole: false,
             missing: 0,
@@ -424,7 +399,8 @@ impl<'a> Model<'a> {
                 message.missing -= 1;
                 message.is_whole = message.missing == 0;
                 message.is_there |= message.is_whole;
-                if !message.asks {
+                // A body goes to its place as it comes, if somebody looks.
+                if !message.asks || self.ranks[message.to].mode.is_away() {
                     message.unread.push((rail, len));
                     self.read(now, number);
                 }
@@ -449,14 +425,17 @@ impl<'a> Model<'a> {
         self.leaves(number, &departure);
     }
 
-    /// A receiver copies the eager data that has come, if it does not compute.
+    /// A receiver copies the data that has come, if it does not compute.
     fn read(&mut self, now: u64, number: usize) {
         let message = &mut self.messages[number];
         if self.ranks[message.to].mode.is_away() {
             return;
         }
         for piece in message.unread.drain(..) {
-            message.placed = self.hosts.place(now, message.to, piece);
+            message.placed = match message.asks {
+                true => self.hosts.land(now, message.to, piece.1),
+                false => self.hosts.place(now, message.to, piece),
+            };
         }
     }
 

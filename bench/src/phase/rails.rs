@@ -156,6 +156,14 @@ impl<'a> Hosts<'a> {
         *until
     }
 
+    /// When the core of the receiver, which is in the library, has a part of a body in its place that has
+    /// come while it was away.
+    pub(super) fn land(&mut self, now: u64, to: usize, len: u64) -> u64 {
+        let until = &mut self.hosts[to].core_until;
+        *until = now.max(*until) + len * self.setting.calls.body_ps / 1000;
+        *until
+    }
+
     /// What a rail carries of a message in pieces of some length, each with the time when it comes.
     fn cut(&self, shares: &[Piece], longest: u64) -> Vec<Piece> {
         let mut pieces = Vec::new();

@@ -1,4 +1,4 @@
-use super::outcome::{Phase, Setting};
+use super::outcome::{CallTimes, Phase, Setting};
 use super::pattern::{Pattern, Step};
 use super::predict::predict;
 use newmadeleine::engine::Forecast;
@@ -45,6 +45,30 @@ fn a_send_over_several_rails_waits_for_a_receiver_that_computes() {
     // One rail has it when it has left.
     let one = predict(&OVERLAP.parse().unwrap(), &setting(1, 1_000)).unwrap();
     assert!(one.ranks[0].communication_ns < 700_000, "{one:?}");
+}
+
+#[test]
+fn a_blocking_send_ends_with_a_copy_once_its_rails_have_all_of_it() {
+    let calls = CallTimes { keep_ps: 100, ..CallTimes::default() };
+    let phase = phase(OVERLAP, &Setting { calls, swallows: 1 << 20, ..setting(2, 1_000) });
+    // The sockets take 500 KB as soon as the receiver has answered, and 100 ps are taken for each byte.
+    let [long, short] = [&phase.ranks[0], &phase.ranks[1]];
+    assert!(is_about(long.communication_ns, 20_000 + 50_000), "{phase:?}");
+    assert!(short.communication_ns < 300_000, "{phase:?}");
+}
+
+#[test]
+fn a_receiver_reads_what_has_come_while_it_computed() {
+    let late = "ranks 2
+rank 0: send 1 500KB
+rank 1: recv 0; compute 10us; compute 3ms; wait
+";
+    let calls = CallTimes { body_ps: 1_000, ..CallTimes::default() };
+    let setting = Setting { swallows: 1 << 20, invites: true, ..setting(1, 1_000) };
+    let free = phase(late, &setting);
+    let read = phase(late, &Setting { calls, ..setting });
+    let took = |phase: &Phase| phase.ranks[1].communication_ns;
+    assert!(took(&free) < 50_000 && is_about(took(&read), 500_000), "{free:?} {read:?}");
 }
 
 #[test]

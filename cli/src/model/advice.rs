@@ -155,6 +155,7 @@ mod tests {
             rails: Some(vec![Forecast::nominal(20_000, 500_000_000, 1)]),
             names: vec!["tcp/r0".into()],
             calls: CallTimes::default(),
+            swallows: 0,
             invites: false,
         }
     }

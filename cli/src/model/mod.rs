@@ -108,6 +108,7 @@ fn input(path: &Path) -> Result<Traced, String> {
         rails: None,
         names: Vec::new(),
         calls: CallTimes::default(),
+        swallows: 0,
         invites: false,
     })
 }
@@ -130,7 +131,9 @@ fn setting(args: &ModelArgs, input: &Traced) -> Result<Setting, Failure> {
 /// Rails with what else the input says.
 fn setting_of(input: &Traced, rails: Vec<Forecast>, limit: Option<u64>) -> Setting {
     let limit = limit.unwrap_or_else(|| eager_max(&rails));
-    Setting { calls: input.calls, invites: input.invites, ..Setting::of_sockets(rails, limit) }
+    let of_sockets = Setting::of_sockets(rails, limit);
+    let swallows = of_sockets.swallows.max(input.swallows);
+    Setting { calls: input.calls, invites: input.invites, swallows, ..of_sockets }
 }
 
 /// The longest message that goes without asking: as the slowest rail's profile says.

@@ -14,6 +14,12 @@ const FEWEST: usize = 3;
 /// Shortest thing behind others that tells the rate of a rail, in bytes.
 const LONG: u64 = 16 << 10;
 
+/// A rail with less than this part of all bytes was hardly used.
+const USED_PART: u64 = 10;
+
+/// Bytes that a rail of which one length is known is assumed to carry in as many nanoseconds.
+const ASSUMED: u64 = 64 << 10;
+
 /// The device of a rail's interface, as NMAD_RAILS names it.
 pub(super) fn device(rail: &str) -> &str {
     rail.rsplit_once('/').map_or(rail, |(_, device)| device)
@@ -29,10 +35,13 @@ struct Passed {
     alone: Vec<Passage>,
     /// Behind something else, since that had arrived.
     behind: Vec<Passage>,
+    /// Bytes of all.
+    bytes: u64,
 }
 
 /// Names and forecasts of the rails of these ranks from the run, in the order of their names. A rail that too
-/// little passed is left out: the run hardly used it.
+/// little passed is left out: the run hardly used it. One that carried data which no rank awaited counts as
+/// the first one that is known.
 pub(super) fn rails(ranks: &[Records], calls: &[Vec<&Call>]) -> Vec<(String, Forecast)> {
     let mut passages: BTreeMap<String, Passed> = BTreeMap::new();
     let links = Links::of(ranks);
@@ -43,20 +52,32 @@ pub(super) fn rails(ranks: &[Records], calls: &[Vec<&Call>]) -> Vec<(String, For
             let until = busy.insert((record.peer, &record.rail), record.at_ns).unwrap_or(0);
             let Some(posted) = links.times(rank.rank, record).0 else { continue };
             let since = posted.max(until);
-            // What waited for a rank that computed tells nothing of the rail.
-            let own = calls.get(rank.rank as usize);
-            if since > record.at_ns || !own.is_some_and(|calls| awaits(calls, since, record.at_ns)) {
+            if since > record.at_ns {
                 continue;
             }
             let passed = passages.entry(interface(&record.rail).into()).or_default();
-            match posted >= until {
-                true => passed.alone.push((record.len, record.at_ns - posted)),
-                false if record.len >= LONG => passed.behind.push((record.len, record.at_ns - until)),
-                false => {}
+            passed.bytes += record.len;
+            let own = calls.get(rank.rank as usize);
+            let is_awaited = own.is_some_and(|calls| awaits(calls, since, record.at_ns));
+            match (posted >= until, is_awaited) {
+                // What waited for a rank that computed tells nothing of the rail.
+                (_, false) => {}
+                (true, true) => passed.alone.push((record.len, record.at_ns - posted)),
+                (false, true) if record.len >= LONG => {
+                    passed.behind.push((record.len, record.at_ns - until));
+                }
+                (false, true) => {}
             }
         }
     }
-    passages.into_iter().filter_map(|(name, passed)| Some((name, forecast(passed)?))).collect()
+    let least = passages.values().map(|passed| passed.bytes).sum::<u64>() / USED_PART;
+    let known = |(name, passed): (String, Passed)| (name, passed.bytes >= least, forecast(passed));
+    let known: Vec<(String, bool, Option<Forecast>)> = passages.into_iter().map(known).collect();
+    let first = known.iter().find_map(|(_, _, forecast)| forecast.clone());
+    let rail = |(name, is_used, forecast): (String, bool, Option<Forecast>)| {
+        Some((name, forecast.or_else(|| first.clone().filter(|_| is_used))?))
+    };
+    known.into_iter().filter_map(rail).collect()
 }
 
 fn is_arrival(record: &Record) -> bool {
@@ -75,20 +96,20 @@ fn awaits(calls: &[&Call], from: u64, until: u64) -> bool {
 }
 
 /// The means of what passed a rail, by length.
-fn forecast(Passed { alone, behind }: Passed) -> Option<Forecast> {
+fn forecast(Passed { alone, behind, .. }: Passed) -> Option<Forecast> {
     let mut classes: BTreeMap<u32, Vec<Passage>> = BTreeMap::new();
+    // Two classes for each doubling.
+    let class = |passage: &Passage| ((passage.0.max(1) as f64).log2() * 2.0).round() as u32;
     for passage in alone {
-        // Two classes for each doubling.
-        let half = (passage.0.max(1) as f64).log2() * 2.0;
-        classes.entry(half.round() as u32).or_default().push(passage);
+        classes.entry(class(&passage)).or_default().push(passage);
     }
+    classes.retain(|_, list| list.len() >= FEWEST);
     let sample = |list: Vec<Passage>| {
         let mean = |of: fn(&Passage) -> u64| mean(&list.iter().map(of).collect::<Vec<u64>>());
         let (len, ns) = (mean(|passage| passage.0), mean(|passage| passage.1));
         (Method::Copy, Sample { len, ns, low_ns: ns, high_ns: ns, count: list.len() as u32 })
     };
-    let sampled = |list: Vec<Passage>| (list.len() >= FEWEST).then(|| sample(list));
-    let mut samples: Vec<(Method, Sample)> = classes.into_values().filter_map(sampled).collect();
+    let mut samples: Vec<(Method, Sample)> = classes.into_values().map(sample).collect();
     // A rail may carry a short burst faster than its rate: what is longer goes on with that of long bodies.
     if let (Some(&(_, longest)), true) = (samples.last(), behind.len() >= FEWEST) {
         let (bytes, ns) =
@@ -98,6 +119,11 @@ fn forecast(Passed { alone, behind }: Passed) -> Option<Forecast> {
         let len = longest.len + more;
         samples.push((Method::Copy, Sample { len, ns, low_ns: ns, high_ns: ns, count: behind.len() as u32 }));
     }
+    if let [(_, Sample { len, ns, count, .. })] = samples[..] {
+        // The start of the rail is known, and short messages depend on little else.
+        let (len, ns) = (len + ASSUMED, ns + ASSUMED);
+        samples.push((Method::Copy, Sample { len, ns, low_ns: ns, high_ns: ns, count }));
+    }
     let provenance = Provenance { how: "a traced run".into(), ..Provenance::default() };
     Profile::new(provenance, samples).ok().map(|profile| Forecast::new(Arc::new(profile)))
 }
@@ -105,7 +131,7 @@ fn forecast(Passed { alone, behind }: Passed) -> Option<Forecast> {
 /// What a call takes before the first of its packets leaves, and after the last of what it waits for has
 /// come.
 pub(super) fn call_times(ranks: &[Records], calls: &[Vec<&Call>]) -> CallTimes {
-    let (mut enters, mut posts, mut leaves) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut enters, mut posts, mut leaves, mut keeps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (rank, calls) in ranks.iter().zip(calls) {
         for call in calls {
             let state = State::of(&call.call);
@@ -126,6 +152,7 @@ pub(super) fn call_times(ranks: &[Records], calls: &[Vec<&Call>]) -> CallTimes {
             if let Some(last) = within().filter(|record| is_arrival(record)).last() {
                 leaves.push(call.until_ns - last.at_ns);
             }
+            keeps.extend(if state == State::Sending { keep_ps(within(), call.until_ns) } else { None });
         }
     }
     let bodies: Vec<u64> = ranks.iter().zip(calls).flat_map(|(rank, calls)| body_ps(rank, calls)).collect();
@@ -134,7 +161,53 @@ pub(super) fn call_times(ranks: &[Records], calls: &[Vec<&Call>]) -> CallTimes {
         enter_ns: mean(&enters),
         post_ns: mean(&posts),
         leave_ns: mean(&leaves),
+        keep_ps: if keeps.len() < FEWEST { 0 } else { mean(&keeps).max(1) },
     }
+}
+
+/// What a blocking send took for each byte after its rails had taken all of it, if it ended without news of
+/// its receiver, in picoseconds.
+fn keep_ps<'a>(within: impl Iterator<Item = &'a Record>, until_ns: u64) -> Option<u64> {
+    let (mut given, mut last) = (0, None);
+    for record in within {
+        given += if record.what == What::PostChunk { record.len } else { 0 };
+        last = Some(record);
+    }
+    let last = last.filter(|last| given > 0 && !is_arrival(last))?;
+    Some((until_ns - last.at_ns) * 1000 / given)
+}
+
+/// The most bytes of chunks that a rail had taken from a rank and that had not arrived at a peer: in the
+/// buffers of both kernels, which grow.
+pub(super) fn swallows(ranks: &[Records]) -> u64 {
+    let links = Links::of(ranks);
+    let of_rank = |rank: &Records| {
+        let mut changes: BTreeMap<(u32, &str), Vec<(u64, i64)>> = BTreeMap::new();
+        for (place, chunk) in rank.list.iter().enumerate().filter(|(_, each)| each.what == What::PostChunk) {
+            let is_it = |each: &&Record| {
+                each.what == What::Sent
+                    && (each.peer, &each.rail, each.number) == (chunk.peer, &chunk.rail, chunk.number)
+            };
+            let taken = rank.list[place..].iter().find(is_it).map(|sent| sent.at_ns);
+            let Some((taken, arrived)) = taken.zip(links.times(rank.rank, chunk).1) else { continue };
+            if taken < arrived {
+                let changes = changes.entry((chunk.peer, &chunk.rail)).or_default();
+                changes.extend([(taken, chunk.len as i64), (arrived, -(chunk.len as i64))]);
+            }
+        }
+        changes.into_values().map(most).max().unwrap_or(0)
+    };
+    ranks.iter().map(of_rank).max().unwrap_or(0)
+}
+
+/// The largest sum of changes, each with its time.
+fn most(mut changes: Vec<(u64, i64)>) -> u64 {
+    changes.sort_unstable();
+    let sums = changes.iter().scan(0, |sum: &mut i64, (_, change)| {
+        *sum += change;
+        Some(*sum)
+    });
+    sums.max().unwrap_or(0).max(0) as u64
 }
 
 /// Shortest packet that tells what the core takes for a byte.
@@ -160,4 +233,22 @@ fn mean(list: &[u64]) -> u64 {
     list.sort_unstable();
     list.truncate((list.len() * 85 / 100).max(1));
     list.iter().sum::<u64>() / (list.len() as u64).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rail_holds_what_is_between_two_sums() {
+        assert_eq!(most(vec![(1, 100), (4, -100), (2, 50), (3, -50), (5, 120), (6, -120)]), 150);
+        assert_eq!(most(Vec::new()), 0);
+    }
+
+    #[test]
+    fn a_rail_of_which_one_length_is_known_has_a_start_and_an_assumed_rate() {
+        assert!(forecast(Passed { alone: vec![(48, 20_000); 2], ..Passed::default() }).is_none());
+        let known = forecast(Passed { alone: vec![(48, 20_000); 3], ..Passed::default() }).expect("a start");
+        assert_eq!((known.eager_ns(48), known.eager_ns(10_048)), (20_000, 30_000));
+    }
 }

@@ -21,6 +21,8 @@ pub(super) struct Traced {
     /// Their names.
     pub(super) names: Vec<String>,
     pub(super) calls: CallTimes,
+    /// Bytes that a rail held at most: taken from a rank, and not arrived yet.
+    pub(super) swallows: u64,
     /// Receivers say that a receive is posted.
     pub(super) invites: bool,
 }
@@ -69,7 +71,8 @@ pub(super) fn traced(path: &Path) -> Result<Traced, String> {
     let pattern = Pattern { ranks: (0..ranks.len()).map(|rank| scripts.steps(rank, origin)).collect() };
     let measured = ranks.iter().map(|rank| measured(&main_calls(rank), origin)).collect();
     let calls = observed::call_times(&ranks, &scripts.calls);
-    Ok(Traced { pattern, eager_max: eager_max(&messages), measured, rails, names, calls, invites: true })
+    let (eager_max, swallows) = (eager_max(&messages), observed::swallows(&ranks));
+    Ok(Traced { pattern, eager_max, measured, rails, names, calls, swallows, invites: true })
 }
 
 fn measured(calls: &[&Call], origin: u64) -> Measured {

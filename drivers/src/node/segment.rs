@@ -24,10 +24,6 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Shorter copies use normal stores: writing part of a line with non-temporal stores is slow. Half and
-/// twice matter to no message: shorter parts are headers.
-const NON_TEMPORAL_MIN: usize = 256;
-
 /// Creates a file in memory whose size can be sealed.
 fn sealable() -> Result<OwnedFd, Errno> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
@@ -201,19 +197,35 @@ impl Segment {
         unsafe { copy(bytes.as_ptr(), place, bytes.len()) };
     }
 
+    /// Shorter copies use normal stores: writing part of a line with non-temporal stores is slow. Half and
+    /// twice matter to no message: shorter parts are headers.
+    pub const NON_TEMPORAL_MIN: usize = 256;
+
     /// Whether this processor has non-temporal stores.
     pub const HAS_NON_TEMPORAL: bool = cfg!(target_arch = "x86_64");
 
     /// Writes bytes that currently belong to this side with non-temporal stores: lines that another core
-    /// has are not fetched first, and the reader gets the data from memory.
+    /// has are not fetched first, and the reader gets the data from memory. [`Segment::order`] comes before
+    /// the store that announces them.
     #[inline]
     pub fn put_non_temporal(&self, offset: usize, bytes: &[u8]) {
-        if bytes.len() < NON_TEMPORAL_MIN {
+        if bytes.len() < Segment::NON_TEMPORAL_MIN {
             return self.put(offset, bytes);
         }
         let place = self.at(offset, bytes.len());
         // SAFETY: inside the mapping.
         unsafe { copy_non_temporal(bytes, place) };
+    }
+
+    /// Orders all non-temporal stores of this thread before its later stores. Once for many pieces: it waits
+    /// until they have left the core.
+    #[inline]
+    pub fn order() {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: all processors of this architecture have the instruction.
+        unsafe {
+            std::arch::x86_64::_mm_sfence();
+        }
     }
 
     /// Writes words that currently belong to this side, at an offset that is a multiple of eight, and bytes
@@ -255,7 +267,7 @@ impl Segment {
 /// `place` has room for all bytes.
 #[cfg(target_arch = "x86_64")]
 unsafe fn copy_non_temporal(bytes: &[u8], place: *mut u8) {
-    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
+    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
     const LINE: usize = 64;
     let (before, rest) = bytes.split_at(place.align_offset(LINE).min(bytes.len()));
     let (lines, behind) = rest.as_chunks::<LINE>();
@@ -271,9 +283,6 @@ unsafe fn copy_non_temporal(bytes: &[u8], place: *mut u8) {
             place = place.add(LINE);
         }
         copy(behind.as_ptr(), place, behind.len());
-        // Non-temporal stores are not ordered with later ones, such as the store of the word that announces
-        // the data.
-        _mm_sfence();
     }
 }
 

@@ -1,12 +1,14 @@
 //! Speeds measured by the selector, as text lines stored with the profile of the rail. The next job starts
 //! from them, for all pairs of cores at the same distance.
 //!
-//! A line is the name of a row (distance, shortest length of the class in bytes) and the speed of each
-//! method in bytes per nanosecond: `near-8192 bounce 8.100 cma 6.900`.
+//! A line is the name of a row (distance, shape, shortest length of the class in bytes) and the speed of
+//! each method in bytes per nanosecond: `near-8192 bounce 8.100 cma 6.900`.
 
-use super::selector::{CLASSES, LEAST, Method, Row, Selector};
+use super::selector::{CLASSES, KINDS as KINDS_OF_ROWS, LEAST, Method, Row, Selector};
 
-const DISTANCES: [&str; 2] = ["far", "near"];
+/// Distances, for each shape in turn.
+const KINDS: [&str; KINDS_OF_ROWS] =
+    ["far", "near", "far-blocks", "near-blocks", "far-short-blocks", "near-short-blocks"];
 /// Upper limit of a speed in bytes per nanosecond; no memory is as fast, so a line above it is damaged.
 const SPEED_MAX: f64 = 1e6;
 
@@ -34,8 +36,8 @@ impl Selector {
 
 /// The names of all rows, in their order.
 fn names() -> impl Iterator<Item = String> {
-    let of = |distance| (0..CLASSES).map(move |class| format!("{distance}-{}", LEAST << class));
-    DISTANCES.into_iter().flat_map(of)
+    let of = |kind| (0..CLASSES).map(move |class| format!("{kind}-{}", LEAST << class));
+    KINDS.into_iter().flat_map(of)
 }
 
 fn print(name: &str, speeds: [f64; 3]) -> String {
@@ -58,6 +60,7 @@ fn parse(line: &str) -> Option<(&str, [f64; 3])> {
 mod tests {
     use super::*;
     use crate::shm::probe::Probe;
+    use crate::shm::selector::Shape;
     use std::time::Duration;
 
     const LEN: u64 = 100_000;
@@ -66,7 +69,7 @@ mod tests {
     fn taken(selector: &mut Selector, speeds: [u64; 3]) -> [usize; 3] {
         let (probe, mut taken) = (Probe::default(), [0; 3]);
         for _ in 0..100 {
-            let choice = probe.choose(selector, LEN, Method::ALL, false);
+            let choice = probe.choose(selector, (LEN, Shape::Whole), Method::ALL, false);
             selector.note(choice, Duration::from_micros(1000 / speeds[choice.method as usize]));
             taken[choice.method as usize] += 1;
         }
@@ -110,6 +113,6 @@ mod tests {
     fn rows_have_names_of_their_own() {
         let all: std::collections::BTreeSet<String> = names().collect();
         assert_eq!(all.len(), Selector::default().named().count());
-        assert!(all.contains("near-4096") && all.contains("far-1048576"), "{all:?}");
+        assert!(all.contains("near-4096") && all.contains("far-blocks-1048576"), "{all:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! Measurements on one link for the selector: which messages are measured, and how.
 
-use super::selector::{Choice, LEAST, Method, Selector};
+use super::selector::{Choice, LEAST, Method, Selector, Shape};
 use crate::shm::shared::Shared;
 use std::time::{Duration, Instant};
 
@@ -46,25 +46,31 @@ impl Probe {
     /// message without measuring. The same holds while chunks of several methods are under way (`mixed`),
     /// because they delay each other: in a stream, the chunks of a trial would be measured behind those of
     /// the previous method.
-    pub fn choose(&self, selector: &mut Selector, len: u64, among: &[Method], mixed: bool) -> Choice {
-        selector.choose(self.is_near, len, among, self.asked.is_none() && !mixed)
+    pub fn choose(
+        &self,
+        selector: &mut Selector,
+        (len, shape): (u64, Shape),
+        among: &[Method],
+        mixed: bool,
+    ) -> Choice {
+        selector.choose((self.is_near, shape), len, among, self.asked.is_none() && !mixed)
     }
 
-    /// Chooses how to write a packet with `len` bytes of data; returns the start time if the packet is to
+    /// Chooses how to write a packet with `len` bytes of data of this shape; returns the start time if the packet is to
     /// be measured.
     #[inline]
     pub fn begin(
         &mut self,
         b: &Shared,
         selector: &mut Selector,
-        len: u64,
+        (len, shape): (u64, Shape),
     ) -> Option<(Choice, Option<Instant>)> {
         // When oversubscribed, both processes may share a core and so its cache: nothing to choose.
         if len < LEAST || b.is_oversubscribed || Method::BOUNCED.len() < 2 {
             return None;
         }
         self.learn(b, selector);
-        let choice = self.choose(selector, len, Method::BOUNCED, false);
+        let choice = self.choose(selector, (len, shape), Method::BOUNCED, false);
         self.packets = self.packets.wrapping_add(1);
         let is_sampled = choice.is_trial || self.packets.is_multiple_of(SAMPLE);
         Some((choice, (self.asked.is_none() && is_sampled).then(Instant::now)))
@@ -130,7 +136,7 @@ mod tests {
         read_in: [u64; 2],
     ) -> usize {
         let mut one = || {
-            let writing = probe.begin(b, selector, len);
+            let writing = probe.begin(b, selector, (len, Shape::Whole));
             let is_non_temporal = writing.is_some_and(|(choice, _)| choice.method == Method::NonTemporal);
             let question = probe.end(writing);
             if question != 0 {
@@ -159,7 +165,7 @@ mod tests {
     fn a_reader_that_does_not_answer_is_not_asked_again() {
         let ([b, _], mut probe, mut selector) = (pair(), Probe::default(), Selector::default());
         let questions = (0..100).filter(|_| {
-            let writing = probe.begin(&b, &mut selector, LEAST);
+            let writing = probe.begin(&b, &mut selector, (LEAST, Shape::Whole));
             probe.end(writing) != 0
         });
         assert_eq!(questions.count(), 1);
@@ -168,7 +174,7 @@ mod tests {
     #[test]
     fn while_methods_are_mixed_the_last_one_is_kept_and_no_trial_is_used_up() {
         let (probe, mut selector) = (Probe::default(), Selector::default());
-        let mut choose = |mixed| probe.choose(&mut selector, LEN, Method::ALL, mixed);
+        let mut choose = |mixed| probe.choose(&mut selector, (LEN, Shape::Whole), Method::ALL, mixed);
         let first = choose(false);
         assert!(first.is_trial);
         let mixed = (0..100).map(|_| choose(true));
@@ -183,10 +189,10 @@ mod tests {
         let ([b, peer], mut probe, mut selector) = (pair(), Probe::default(), Selector::default());
         let mut message = |name| {
             probe.learn(&b, &mut selector);
-            let chosen = probe.choose(&mut selector, LEN, Method::ALL, false);
+            let chosen = probe.choose(&mut selector, (LEN, Shape::Whole), Method::ALL, false);
             assert!(probe.ask(chosen, name));
             for _ in 0..3 {
-                let next = probe.choose(&mut selector, LEN, Method::ALL, false);
+                let next = probe.choose(&mut selector, (LEN, Shape::Whole), Method::ALL, false);
                 assert!(next.method == chosen.method && !probe.ask(next, name + 1), "one at a time");
             }
             let took = Duration::from_micros(if chosen.method == Method::Cma { 50 } else { 100 });

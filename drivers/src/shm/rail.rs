@@ -292,7 +292,7 @@ impl Driver for ShmRail {
     }
 
     fn leave_in_place(&mut self, from: Option<InPlace>) {
-        self.selector.piece_min = from.map_or_else(regions::nominal, |from| from.block);
+        self.selector.piece_min = from.and_then(|from| from.block).unwrap_or_else(regions::nominal);
     }
 
     fn open(&mut self, region: RegionId, from: PeerId, into: Segments) -> Key {

@@ -6,14 +6,15 @@
 //! of the two cores, on the pages and on the system, by a factor of two either way, so the selector
 //! measures passing messages.
 //!
-//! A rail has one selector. It keeps one row for each distance of cores (they share a cache, or not) and
-//! class of length, for all peers together: the first messages to one peer serve all others at that
+//! A rail has one selector. It keeps one row for each distance of cores (they share a cache, or not), shape
+//! of the data and class of length, for all peers together: the first messages to one peer serve all others at that
 //! distance, and the next job starts from these measurements ([`super::learnt`]). Decisions that need no
 //! measurement are rules at their place in the code: short data takes bounce buffers; when oversubscribed
 //! or in an exchange the receiver copies, since every core has enough to do.
 
 use crate::node::Segment;
 use crate::shm::cma::regions;
+use nmad_engine::memory::Segments;
 use nmad_engine::profile::estimate::window::Window;
 use std::time::Duration;
 
@@ -36,6 +37,36 @@ const AGAIN: u32 = 256;
 /// Number of samples, of which the second fastest counts ([`Window::low`]). With half, single ones decide;
 /// with twice, a change needs several trials.
 const SAMPLES: usize = 5;
+/// Blocks of this length and more are copied as fast as one piece.
+pub const LONG: u64 = 2 << 10;
+
+/// How data lies in memory: each method has a cost for a block, so lengths alone do not compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// One piece, or long ones.
+    Whole,
+    /// Blocks.
+    Blocks,
+    /// Blocks that are too short for non-temporal stores.
+    ShortBlocks,
+}
+
+impl Shape {
+    const ALL: usize = 3;
+
+    /// The shape of this memory, by the mean length of its pieces.
+    pub fn of(memory: &Segments) -> Shape {
+        match () {
+            () if !memory.is_finer_than(LONG) => Shape::Whole,
+            () if !memory.is_finer_than(Segment::NON_TEMPORAL_MIN as u64) => Shape::Blocks,
+            () => Shape::ShortBlocks,
+        }
+    }
+}
+
+/// Kinds of rows: distance and shape.
+pub(super) const KINDS: usize = 2 * Shape::ALL;
+
 /// A way of copying.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
@@ -74,14 +105,14 @@ pub struct Choice {
     pub method: Method,
     /// The choice is a trial, so the message is to be measured.
     pub is_trial: bool,
-    is_near: bool,
+    kind: usize,
     len: u64,
 }
 
-/// Speeds of the methods, by distance and class of length.
+/// Speeds of the methods, by distance, shape and class of length.
 #[derive(Debug)]
 pub struct Selector {
-    pub(super) rows: [[Row; CLASSES]; 2],
+    pub(super) rows: [[Row; CLASSES]; KINDS],
     /// Memory in pieces shorter than this on average is copied twice by rule.
     pub piece_min: u64,
 }
@@ -99,28 +130,35 @@ pub fn class(len: u64) -> usize {
 }
 
 impl Selector {
-    pub(super) fn choose(&mut self, is_near: bool, len: u64, among: &[Method], can_measure: bool) -> Choice {
-        let row = self.row(is_near, len);
+    pub(super) fn choose(
+        &mut self,
+        (is_near, shape): (bool, Shape),
+        len: u64,
+        among: &[Method],
+        can_measure: bool,
+    ) -> Choice {
+        let kind = 2 * shape as usize + usize::from(is_near);
+        let row = self.row(kind, len);
         let (method, is_trial) = match row.last.filter(|last| !can_measure && among.contains(last)) {
             Some(last) => (last, false),
             None => row.next(among),
         };
         row.last = Some(method);
-        Choice { method, is_trial: is_trial && can_measure, is_near, len }
+        Choice { method, is_trial: is_trial && can_measure, kind, len }
     }
 
     /// Records the time of a message with the chosen method.
     pub fn note(&mut self, of: Choice, took: Duration) {
         let cost = (took.as_nanos() as f64).max(1.0) / of.len.max(1) as f64;
-        self.row(of.is_near, of.len).costs[of.method as usize].note(cost);
+        self.row(of.kind, of.len).costs[of.method as usize].note(cost);
     }
 
-    fn row(&mut self, is_near: bool, len: u64) -> &mut Row {
-        &mut self.rows[usize::from(is_near)][class(len)]
+    fn row(&mut self, kind: usize, len: u64) -> &mut Row {
+        &mut self.rows[kind][class(len)]
     }
 }
 
-/// Speeds of the methods for one distance and class.
+/// Speeds of the methods for one distance, shape and class.
 #[derive(Debug, Default)]
 pub(super) struct Row {
     /// Choices so far.
@@ -194,12 +232,13 @@ mod tests {
     use super::*;
 
     const LEN: u64 = 100_000;
+    const NEAR: (bool, Shape) = (true, Shape::Whole);
 
     /// Counts how many of a thousand messages take each method, given the methods' speeds.
     fn taken(selector: &mut Selector, speeds: [u64; 3], among: &[Method]) -> [usize; 3] {
         let mut taken = [0; 3];
         for _ in 0..1000 {
-            let choice = selector.choose(true, LEN, among, true);
+            let choice = selector.choose(NEAR, LEN, among, true);
             selector.note(choice, Duration::from_micros(1000 / speeds[choice.method as usize]));
             taken[choice.method as usize] += 1;
         }
@@ -237,8 +276,8 @@ mod tests {
     fn a_message_that_cannot_be_measured_uses_up_no_trial() {
         let mut selector = Selector::default();
         let mut four = |_| {
-            let choice = selector.choose(true, LEN, TWO, true);
-            let next = |_| selector.choose(true, LEN, TWO, false);
+            let choice = selector.choose(NEAR, LEN, TWO, true);
+            let next = |_| selector.choose(NEAR, LEN, TWO, false);
             assert!((0..3).map(next).all(|next| next.method == choice.method && !next.is_trial));
             let speed = [10, 20][choice.method as usize];
             selector.note(choice, Duration::from_micros(1000 / speed));
@@ -252,7 +291,7 @@ mod tests {
     fn a_slow_beginning_is_soon_forgotten() {
         let mut selector = Selector::default();
         for _ in 0..2 * TRIALS * ROW {
-            let choice = selector.choose(true, LEN, TWO, true);
+            let choice = selector.choose(NEAR, LEN, TWO, true);
             selector.note(choice, Duration::from_micros([100, 125][choice.method as usize]));
         }
         let [_, cma, _] = taken(&mut selector, [10, 20, 1], TWO);
@@ -263,10 +302,10 @@ mod tests {
     fn a_method_that_was_slow_or_fast_for_once_is_judged_as_before() {
         let mut selector = Selector::default();
         taken(&mut selector, [20, 10, 1], TWO);
-        let row = selector.row(true, LEN);
+        let row = selector.row(1, LEN);
         (0..3).for_each(|_| row.costs[0].note(100.0));
         row.costs[1].note(1e-9);
-        let next = selector.choose(true, LEN, TWO, true);
+        let next = selector.choose(NEAR, LEN, TWO, true);
         assert!(!next.is_trial && next.method == Method::Bounce, "{next:?}");
     }
 
@@ -275,7 +314,7 @@ mod tests {
         let mut selector = Selector::default();
         let mut taken = |len, took: [u64; 3]| {
             let one = |_: &i32| {
-                let choice = selector.choose(false, len, Method::ALL, true);
+                let choice = selector.choose((false, Shape::Whole), len, Method::ALL, true);
                 selector.note(choice, Duration::from_micros(took[choice.method as usize]));
                 choice.method == Method::Cma
             };
@@ -285,5 +324,7 @@ mod tests {
         assert!(taken(100_000, [10, 1_000_000, 10]) < 500);
         assert!(taken(100_000, [10, 20, 10]) < 100);
         assert!(taken(16 << 10, [10, 5, 10]) > 900, "another class");
+        let blocks = selector.choose((false, Shape::Blocks), 100_000, Method::ALL, true);
+        assert!(blocks.is_trial, "another shape");
     }
 }

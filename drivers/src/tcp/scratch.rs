@@ -27,7 +27,7 @@ pub struct Kept {
 
 impl Default for Scratch {
     fn default() -> Self {
-        Scratch { buffer: fresh(), spare: Vec::new(), block_min: NOMINAL.block }
+        Scratch { buffer: fresh(), spare: Vec::new(), block_min: NOMINAL }
     }
 }
 

@@ -3,19 +3,30 @@
 use nmad_engine::Config;
 use nmad_engine::transfer::driver::InPlace;
 
-/// Lengths from which data is left in place if the rail has no profile: a part costs the kernel about as much
+/// Length from which data is left in place if that was not measured: a part costs the kernel about as much
 /// as copying this many bytes.
-pub const NOMINAL: InPlace = InPlace { message: Config::BLOCK_MIN as u64, block: Config::BLOCK_MIN as u64 };
+pub const NOMINAL: u64 = Config::BLOCK_MIN as u64;
 
 /// The buffer of a rail, and the lengths from which its data is left in place.
 #[derive(Debug)]
 pub struct Staging {
     pub bytes: Vec<u8>,
-    pub from: InPlace,
+    /// Of contiguous data behind a header.
+    pub message_min: u64,
+    /// Of a block.
+    pub block_min: u64,
 }
 
 impl Default for Staging {
     fn default() -> Self {
-        Staging { bytes: Vec::new(), from: NOMINAL }
+        Staging { bytes: Vec::new(), message_min: NOMINAL, block_min: NOMINAL }
+    }
+}
+
+impl Staging {
+    /// Sets the lengths from which data is left in place; `None`: the nominal ones.
+    pub fn leave_in_place(&mut self, from: Option<InPlace>) {
+        self.message_min = from.map_or(NOMINAL, |from| from.message);
+        self.block_min = from.and_then(|from| from.block).unwrap_or(NOMINAL);
     }
 }

@@ -10,7 +10,7 @@ use super::lists::Lists;
 use super::peers::Peers;
 use super::read::{PacketPoll, ReadResult, failed, read, read_packet};
 use super::scratch::Scratch;
-use super::staging::{NOMINAL, Staging};
+use super::staging::Staging;
 use super::stream::{Place, Stream};
 use super::write::Outbox;
 use super::{PACKET, now_ms};
@@ -92,8 +92,8 @@ impl Traffic {
 
     /// Sets the lengths from which data is left in place; `None`: the nominal ones.
     pub fn leave_in_place(&mut self, from: Option<InPlace>) {
-        self.staging.from = from.unwrap_or(NOMINAL);
-        self.scratch.block_min = self.staging.from.block;
+        self.staging.leave_in_place(from);
+        self.scratch.block_min = self.staging.block_min;
     }
 
     /// Name of the rail.

@@ -71,7 +71,7 @@ impl Outbox {
             return sealing.send_now(fd, &mut staging.bytes, (to, number), (head, data));
         }
         let len = size_of_val(head) + data.len() as usize;
-        let taken = match data.len() < staging.from.message {
+        let taken = match data.len() < staging.message_min {
             true => {
                 let bytes = &mut staging.bytes;
                 bytes.clear();
@@ -271,8 +271,8 @@ impl<'a, 's> Parts<'a, 's> {
             return;
         }
         self.offered += part.len();
-        let Staging { bytes, from } = &mut *self.staging;
-        if part.len() as u64 >= from.block {
+        let Staging { bytes, block_min, .. } = &mut *self.staging;
+        if part.len() as u64 >= *block_min {
             return self.list.push(Part::InPlace(part));
         }
         let start = bytes.len();
@@ -342,7 +342,6 @@ fn send(fd: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, Errno> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nmad_engine::transfer::driver::InPlace;
     use rustix::fd::{AsFd, OwnedFd};
     use std::io::Read;
     use std::os::unix::net::UnixStream;
@@ -383,7 +382,7 @@ mod tests {
         };
         let (head, mut out) = ([7; 5], Outbox::default());
         let mut staging =
-            Staging { from: InPlace { message: 2 * COPY as u64, block: COPY as u64 }, ..Staging::default() };
+            Staging { message_min: 2 * COPY as u64, block_min: COPY as u64, ..Staging::default() };
         for (count, len, how) in [
             (1, COPY - 1, Sent::Done),
             (1, 16 * COPY, Sent::Done),

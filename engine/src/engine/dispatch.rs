@@ -10,7 +10,7 @@ use crate::schedule::body::Body;
 use crate::schedule::builder::{Bounds, Built, PacketBuilder, seal};
 use crate::schedule::feed::Feed;
 use crate::schedule::strategy::{RailView, Waiting};
-use crate::transfer::driver::Order;
+use crate::transfer::driver::{InPlace, Order};
 use crate::transfer::link::Link;
 use crate::transfer::rail::{Prepared, Rail};
 
@@ -104,10 +104,15 @@ impl Engine {
         }
     }
 
-    /// Whether a rail has to open or close something, or to access memory of a peer.
+    /// Whether a rail has to open or close something, to access memory of a peer, or to use other limits.
     #[inline]
     pub fn has_errands(&self) -> bool {
         self.has_errands
+    }
+
+    /// Takes the lengths from which the rail shall leave data in place, if transfers have corrected them.
+    pub(crate) fn take_in_place(&mut self, rail: RailId) -> Option<InPlace> {
+        self.rails.get_mut(rail.index())?.in_place.take()
     }
 
     /// Returns the next link to open or to close on this rail.

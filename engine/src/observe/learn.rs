@@ -361,7 +361,7 @@ impl Engine {
         if learnt == Learnt::Nothing {
             return;
         }
-        let Engine { peers, rails, .. } = self;
+        let Engine { peers, rails, has_errands, .. } = self;
         let Some(peer) = peers.get_mut(id) else { return };
         let Some(link) = peer.link_mut(rail) else { return };
         let Some(learning) = &mut link.learning else { return };
@@ -373,6 +373,10 @@ impl Engine {
             link.forecast.rebase(Arc::new(profile));
             let is_other = !learning.learned.is_as_measured();
             learning.used_since = is_other.then(|| learning.used_since.unwrap_or(now));
+            let Rail { limits, in_place, .. } = &mut rails[rail.index()];
+            // The rail has one such length for all peers: that of the latest correction.
+            *in_place = link.forecast.profile().in_place().filter(|_| limits.blocks).or(*in_place);
+            *has_errands |= in_place.is_some();
         }
         if learnt == Learnt::Change {
             learning.learned.restart();

@@ -5,6 +5,7 @@ use super::curve::Curve;
 use super::doubt::Doubt;
 use super::sample::{Method, Pair, Sample};
 use super::threshold::{self, Thresholds};
+use crate::transfer::driver::InPlace;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -198,6 +199,13 @@ impl Profile {
     /// matter.
     pub fn thresholds(&self) -> Option<&Thresholds> {
         self.thresholds.as_ref()
+    }
+
+    /// Returns the lengths from which a driver leaves data in place; `None`: nothing was measured.
+    pub fn in_place(&self) -> Option<InPlace> {
+        let thresholds = self.thresholds()?;
+        let block = self.blocks.map(|_| thresholds.block_min);
+        Some(InPlace { message: thresholds.in_place_min, block })
     }
 
     /// Returns the length in bytes of the shortest share of a large message that this rail should carry.

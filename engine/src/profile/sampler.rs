@@ -55,9 +55,10 @@ const UNSEEN: u64 = 2;
 /// lengths and not at others makes up to 1.7. If its visits disagree, the lower bound is used.
 const STRAY: f64 = 2.0;
 const STRAY_UNSURE: f64 = 1.15;
-/// Blocks are measured if one message of them takes at most this part of the budget: all of theirs are then
-/// below a tenth of it.
+/// Blocks are measured in every round if one message of them takes at most this part of the budget: all of
+/// theirs are then below a tenth of it. On slower rails one round has to suffice.
 const BLOCKS_PART: u64 = 3_000;
+const BLOCKS_PART_ONCE: u64 = 1_000;
 /// A repetition has as many round trips as take at least this long.
 const REPETITION_NS: u64 = 4_000;
 
@@ -278,14 +279,11 @@ impl Sampler {
         self.effort.ratio.pow(self.reach.len_max.max(1).ilog(self.effort.ratio))
     }
 
-    /// Returns all points of one round, short sizes first. The methods of one size are measured together,
-    /// so that they are compared under the same conditions.
+    /// Returns all points of one round: blocks, then short sizes first. The methods of one size are measured
+    /// together, so that they are compared under the same conditions.
     fn grid(&self) -> VecDeque<Point> {
-        let Reach { packet_max, gathers, pushes, reads, blocks, host, hand_offs, .. } = self.reach;
-        // On slow rails the bytes take far longer than the blocks; the time is left to other points.
-        let whole_ns = self.expected_ns((Method::Rendezvous, BLOCKS_LEN)).unwrap_or(u64::MAX);
-        let blocks = blocks && whole_ns <= self.effort.budget_ns / BLOCKS_PART;
-        let mut points = VecDeque::new();
+        let Reach { packet_max, gathers, pushes, reads, host, hand_offs, .. } = self.reach;
+        let mut points = self.blocks();
         let mut len = 1;
         while len <= self.longest() {
             let two = 2 * len <= packet_max;
@@ -297,8 +295,6 @@ impl Sampler {
                 (Method::Rendezvous, len >= RENDEZVOUS_MIN),
                 (Method::Pushed, pushes && (RENDEZVOUS_MIN..=packet_max).contains(&len)),
                 (Method::Read, reads && (RENDEZVOUS_MIN..=READ_MAX).contains(&len)),
-                (Method::Packed, blocks && (BLOCKS.0..=BLOCKS.1).contains(&len)),
-                (Method::Gathered, blocks && (BLOCKS.0..=BLOCKS.1).contains(&len)),
                 (Method::Memcpy, host && (MEMCPY.0..=MEMCPY.1).contains(&len)),
             ];
             points.extend(ways.into_iter().filter(|(_, possible)| *possible).map(|(way, _)| (way, len)));
@@ -308,6 +304,21 @@ impl Sampler {
         let pairs = Pair::ALL.into_iter().zip(hand_offs).filter(|(_, exists)| *exists);
         points.extend(pairs.map(|(pair, _)| (Method::HandOff(pair), 0)));
         points
+    }
+
+    /// Returns the points of messages in blocks for one round. They come first: they take little time, and
+    /// on a busy machine what comes last is not measured. On slow rails the bytes take far longer than the
+    /// blocks; the time is left to other points.
+    fn blocks(&self) -> VecDeque<Point> {
+        let is_known = self.found.contains_key(&(Method::Gathered, BLOCKS.1));
+        let part = if is_known { BLOCKS_PART } else { BLOCKS_PART_ONCE };
+        let whole_ns = self.expected_ns((Method::Rendezvous, BLOCKS_LEN)).unwrap_or(u64::MAX);
+        if !self.reach.blocks || whole_ns > self.effort.budget_ns / part {
+            return VecDeque::new();
+        }
+        let sizes = core::iter::successors(Some(1), |len| Some(len * self.effort.ratio));
+        let sizes = sizes.skip_while(|len| *len < BLOCKS.0).take_while(|len| *len <= BLOCKS.1);
+        sizes.flat_map(|len| [(Method::Packed, len), (Method::Gathered, len)]).collect()
     }
 
     /// Moves on to the next stage and fills the queue; `None`: the plan is complete.

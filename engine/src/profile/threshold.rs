@@ -22,6 +22,8 @@ const ALTERNATIVE_NS: u64 = 100;
 /// 2.0; 16 KiB alone 3.6 and 2.3. With all of it messages from 6 KiB on are read there, with half of it
 /// from 20 KiB on.
 const STREAMED: (u64, u64) = (3, 4);
+/// Longest message whose copy takes little beside its start.
+const SHORT_MESSAGE: u64 = 1 << 10;
 /// Bounds of the bytes that can be copied in that time on any machine.
 const SHORT_LEN: (u64, u64) = (64, 512);
 
@@ -203,20 +205,30 @@ pub(super) fn copied_below(packed: &[Sample], gathered: &[Sample]) -> u64 {
     packed.iter().filter(is_copied).map(|sample| sample.len + 1).max().unwrap_or(0)
 }
 
-/// Returns the length up to which a block is packed: copying it on both sides costs no more than the
-/// additional start time of a piece sent in place, measured by the shortest message in place and the same
-/// one copied.
+/// Returns an estimate of the length up to which a block is packed, without messages in blocks: copying its
+/// bytes on both sides takes no longer than a piece in place does. What a piece takes is the median
+/// difference of short messages in place and copied, which have one copy less, and at least
+/// [`ALTERNATIVE_NS`]: single differences are within the noise of a message's time. Copies count by their
+/// bytes alone, since the pieces of a message are copied one after the other.
 pub(super) fn block_min(
     copy: &[Sample],
     in_place: &[Sample],
     memcpy: Option<&Curve>,
     in_place_min: u64,
 ) -> u64 {
-    let shortest = in_place.iter().find_map(|b| Some((copy.iter().find(|a| a.len == b.len)?.ns, b.ns)));
-    match (shortest, memcpy) {
-        (Some((copied, left)), Some(memcpy)) => memcpy.bytes(left.saturating_sub(copied) / 2),
-        _ => in_place_min,
-    }
+    let Some(byte_ns) = memcpy.map(Curve::last_ns_per_byte).filter(|ns| *ns > 0.0) else {
+        return in_place_min;
+    };
+    let piece_ns = |left: &Sample| {
+        let copied = copy.iter().find(|copied| copied.len == left.len)?;
+        Some(left.ns as i64 - copied.ns as i64 + (left.len as f64 * byte_ns) as i64)
+    };
+    let short = in_place.iter().take_while(|left| left.len <= SHORT_MESSAGE);
+    let mut pieces: Vec<i64> = short.filter_map(piece_ns).collect();
+    pieces.sort_unstable();
+    let Some(&median) = pieces.get(pieces.len() / 2) else { return in_place_min };
+    let ns = median.max(ALTERNATIVE_NS as i64);
+    ((ns as f64 / (2.0 * byte_ns)) as u64).min(BLOCKS.1)
 }
 
 #[cfg(test)]
@@ -245,6 +257,23 @@ mod tests {
         // Time was short, but not too short.
         let min = measured_block_min(&packed[..4], &gathered[..4]).expect("those of 1 KiB stay in place");
         assert!((700..1_024).contains(&min), "{min}");
+    }
+
+    #[test]
+    fn without_messages_in_blocks_short_ones_are_packed_whatever_noise_says() {
+        let of = |times: [u64; 4]| -> Vec<Sample> {
+            let lens = [64, 256, 1024, 4096].into_iter().zip(times);
+            lens.map(|(len, ns)| Sample::of(len, &mut [ns]).expect("a time")).collect()
+        };
+        // Ten bytes are copied in a nanosecond; messages take 5 us, and each time is off by some percent.
+        let memcpy = Curve::line(150, 10_000_000_000);
+        let copied = of([5_103, 5_523, 5_613, 6_625]);
+        let min = |left| block_min(&copied, &of(left), Some(&memcpy), 43_046);
+        assert_eq!(min([4_900, 5_273, 5_524, 6_846]), 500, "a piece takes 100 ns at least");
+        // A piece takes 400 ns in the median of three.
+        assert_eq!(min([5_103, 5_898, 6_500, 4_000]), 2_000);
+        assert_eq!(min([90_000; 4]), BLOCKS.1, "there is a bound");
+        assert_eq!(block_min(&copied, &[], Some(&memcpy), 43_046), 43_046, "nothing goes in place");
     }
 
     fn line(start: u64, per_byte: f64) -> Vec<(u64, u64)> {

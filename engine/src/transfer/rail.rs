@@ -1,7 +1,7 @@
 //! The state that the engine keeps of a rail: its limits, its predicted idle time, and its counters.
 
 use super::access::Access;
-use super::driver::{Limits, Order};
+use super::driver::{InPlace, Limits, Order};
 use crate::clock::{Duration, Instant};
 use crate::memory::{Buffer, Segments};
 use crate::packet::{PeerId, RailId, RegionId};
@@ -112,6 +112,8 @@ pub(crate) struct Rail {
     pub(crate) openings: VecDeque<Opening>,
     /// Orders to connect and to close; they are served first and need no room.
     pub(crate) errands: VecDeque<Order>,
+    /// Lengths from which the rail shall leave data in place, as transfers have corrected them.
+    pub(crate) in_place: Option<InPlace>,
     /// One-sided accesses; they do not wait for packets.
     pub(crate) accesses: Vec<Access>,
     /// Predicted time on the wire, in nanoseconds, of the orders given since the last report of a post.
@@ -199,6 +201,7 @@ impl Rail {
             counters: RailCounters::default(),
             openings: VecDeque::new(),
             errands: VecDeque::new(),
+            in_place: None,
             accesses: Vec::new(),
             given_ns: 0,
             only: None,
@@ -212,7 +215,8 @@ impl Rail {
 
     /// Whether orders are queued that need no room and do not wait.
     pub(crate) fn has_errands(&self) -> bool {
-        !(self.errands.is_empty() && self.openings.is_empty() && self.accesses.is_empty())
+        let has_orders = !(self.errands.is_empty() && self.openings.is_empty() && self.accesses.is_empty());
+        has_orders || self.in_place.is_some()
     }
 
     /// Predicts when the rail becomes idle, including orders of the current pass that are not posted yet.

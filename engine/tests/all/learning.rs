@@ -1,14 +1,52 @@
 //! Learning about rails from messages.
 
+use crate::common::leave_to_inner;
 use crate::net::rail::Faults;
 use crate::net::{Net, exact, from, limits, pattern};
 use crate::thresholds::profile;
 use nmad_engine::{
-    Config, InForce, Instant, PacketBuilder, PeerId, RailId, RailView, Registry, Shares, Strategy,
-    ThresholdOrigin, Window,
+    Config, Departure, Driver, Event, InForce, InPlace, Instant, Key, Limits, PacketBuilder, PeerId,
+    PollScope, RailId, RailView, RegionId, Registry, Segments, Sent, Shares, Strategy, ThresholdOrigin,
+    Window,
 };
 use std::sync::Arc;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A rail that notes from which lengths it shall leave data in place.
+struct Limited {
+    inner: Box<dyn Driver>,
+    given: Arc<Mutex<Vec<InPlace>>>,
+}
+
+impl Driver for Limited {
+    leave_to_inner!("limited");
+    fn send(&mut self, departure: Departure<'_>) -> Sent {
+        self.inner.send(departure)
+    }
+    fn poll(&mut self, scope: PollScope, report: &mut dyn FnMut(Event<'_>)) -> bool {
+        self.inner.poll(scope, report)
+    }
+    fn leave_in_place(&mut self, from: Option<InPlace>) {
+        self.given.lock().unwrap().extend(from);
+    }
+}
+
+#[test]
+fn a_rail_gets_the_limits_that_its_messages_have_corrected() {
+    for blocks in [true, false] {
+        let config = Config { adapts: true, ..Config::default() };
+        let mut net = Net::new(2, &[Limits { blocks, ..limits() }], &config, 1);
+        let given = Arc::<Mutex<Vec<InPlace>>>::default();
+        for inner in std::mem::take(&mut net.hosts[0].rails) {
+            net.hosts[0].rails.push(Box::new(Limited { inner, given: given.clone() }));
+        }
+        carry(&mut net, 1, 1_100);
+        let learnt = net.hosts[0].engine.inspect().learnt(RailId(0), PeerId(1)).expect("it learns");
+        let last = given.lock().unwrap().last().copied();
+        assert_eq!(last, learnt.profile.in_place().filter(|_| blocks));
+    }
+}
 
 /// Two hosts with learning; the first one can also reach itself.
 fn net() -> Net {

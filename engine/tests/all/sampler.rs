@@ -306,6 +306,28 @@ fn what_blocks_cost_is_sampled_at_several_sizes() {
     }
 }
 
+#[test]
+fn blocks_are_sampled_before_anything_that_a_busy_machine_leaves_no_time_for() {
+    // A slow rail, on which bytes take most of the time.
+    for ns_per_byte in [0.5, 3.0] {
+        let mut rail = Rail::new(5_000.0, ns_per_byte, 7);
+        let mut sampler = Sampler::new(REACH, Effort::QUICK);
+        let mut more = 10;
+        while more > 0 {
+            let probe = sampler.next_probe().expect("there are more");
+            more -= u32::from(sampler.suffices());
+            sampler.measured(&probe, &mut rail.times(&probe));
+        }
+        let profile = sampler.finish(Provenance::default()).expect("it suffices");
+        assert_eq!(profile.samples(Method::Gathered).len(), 5);
+        let block = profile.in_place().expect("it was sampled").block;
+        assert!(block.is_some_and(|block| (200..4_000).contains(&block)), "{block:?}");
+    }
+    let without = Reach { blocks: false, ..REACH };
+    let profile = sample(&mut Rail::new(5_000.0, 0.5, 7), without, Effort::QUICK).0;
+    assert_eq!(profile.in_place().expect("it was sampled").block, None, "left to the driver");
+}
+
 /// Returns the frames that host 0 sends for one probe.
 fn says(net: &mut Net, method: Method, len: usize, count: usize) -> Vec<(usize, String)> {
     let received: Vec<_> = (0..count).map(|_| net.recv(1, from(0), 0, exact(1), len)).collect();

@@ -30,7 +30,7 @@ impl Link {
         let Some(start) = self.range(len as u32)? else { return Ok(false) };
         let Shared { segment, end, .. } = &self.shared;
         let data = len.saturating_sub(size_of::<AloneHead>()) as u64;
-        let writing = self.probe.begin(&self.shared, selector, data);
+        let writing = self.probe.begin(&self.shared, selector, (data, content.shape()));
         let is_non_temporal = writing.is_some_and(|(choice, _)| choice.method == Method::NonTemporal);
         let put = if is_non_temporal { Segment::put_non_temporal } else { Segment::put };
         let mut at = end.bounce(start);
@@ -38,6 +38,9 @@ impl Link {
             put(segment, at, part);
             at += part.len();
         });
+        if is_non_temporal {
+            Segment::order();
+        }
         let question = self.probe.end(writing);
         self.push(cell::BOUNCED_PACKET, len as u32, &Range { start, of: question, at: 0 }.encode());
         self.prefetch_len = if is_non_temporal { 0 } else { len.min(READY) };

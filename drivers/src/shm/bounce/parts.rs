@@ -4,7 +4,7 @@ use crate::node::Segment;
 use crate::node::claim::{self, Side, UNIT};
 use crate::shm::link::Link;
 use crate::shm::ring::cell::{self, Range};
-use crate::shm::selector::Method;
+use crate::shm::selector::{LONG, Method};
 use nmad_engine::memory::Segments;
 
 /// Bytes of one part: small enough that several are under way, so that both sides copy at once. Zen 4: half
@@ -14,8 +14,6 @@ const PART: u64 = 16 << 10;
 /// when the sender has nothing to do any more, and blocks are copied slowly. EPYC, 64 KiB: 0.94 of the time
 /// with blocks of 1 KiB, with twice as many parts; blocks of 4 KiB took 1.2 times as long.
 const PARTS: u64 = 8;
-/// Blocks of this length and more are copied as fast as one piece.
-const LONG: u64 = 2 << 10;
 /// Parts copied before the link is polled again. Zen 4: half and twice are within the spread.
 const AT_ONCE: usize = 8;
 
@@ -42,7 +40,10 @@ impl Link {
             let part = out.from.slice(range.0, range.1 - range.0);
             let place = b.end.bounce(start);
             match out.method {
-                Method::NonTemporal => put(&b.segment, place, &part, Segment::put_non_temporal),
+                Method::NonTemporal => {
+                    put(&b.segment, place, &part, Segment::put_non_temporal);
+                    Segment::order();
+                }
                 _ => put(&b.segment, place, &part, Segment::put),
             }
             out.add_bounced(b, part.len());

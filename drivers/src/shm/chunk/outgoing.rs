@@ -8,7 +8,7 @@ use crate::shm::cma::regions::{self, Place};
 use crate::shm::layout::{CHUNKS, CUT, PACKET};
 use crate::shm::probe::Probe;
 use crate::shm::ring::cell::{About, Chunk};
-use crate::shm::selector::{self, Method, Selector};
+use crate::shm::selector::{self, LONG, Method, Selector, Shape};
 use crate::shm::shared::{Obstacle, Shared};
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::Key;
@@ -223,8 +223,12 @@ impl Outgoing {
             expects_crossing,
         };
         let mut is_measured = false;
-        if len <= PACKET as u64 || is_scattered || (!can_cma && b.is_oversubscribed) {
-            // The whole chunk stays in the caches, or a single copy would take longer than two.
+        let shape =
+            if is_scattered && !out.from.is_finer_than(LONG) { Shape::Blocks } else { Shape::of(&out.from) };
+        // A single copy of short pieces takes longer than two copies.
+        let can_cma = can_cma && !is_scattered;
+        if len <= PACKET as u64 || (!can_cma && b.is_oversubscribed) {
+            // The whole chunk stays in the caches.
             out.method = Method::Bounce;
         } else if expects_crossing || b.is_oversubscribed {
             // A single copy is the least work for the receiver.
@@ -233,7 +237,7 @@ impl Outgoing {
             probe.learn(b, selector);
             let class = selector::class(len);
             let among = if can_cma { Method::ALL } else { Method::BOUNCED };
-            let choice = probe.choose(selector, len, among, self.is_mixed(class));
+            let choice = probe.choose(selector, (len, shape), among, self.is_mixed(class));
             out.method = choice.method;
             is_measured = self.goes_by(class, choice.method) && probe.ask(choice, out.name());
             out.begun = is_measured.then(Instant::now);

@@ -20,6 +20,7 @@ pub mod rhythm;
 pub mod write;
 
 use crate::node::word::Word;
+use crate::shm::selector::Shape;
 use nmad_engine::packet::Packet;
 use std::sync::atomic::Ordering;
 
@@ -30,6 +31,10 @@ pub const CONTENT: usize = 56;
 pub trait Content {
     /// Calls `put` with each part in turn.
     fn each(&self, put: impl FnMut(&[u8]));
+    /// The shape of the data.
+    fn shape(&self) -> Shape {
+        Shape::Whole
+    }
 }
 
 impl Content for Packet {

@@ -4,7 +4,7 @@ use super::cell;
 use super::{CONTENT, Cells, Content, Head};
 use crate::shm::layout::CELLS;
 use crate::shm::link::Link;
-use crate::shm::selector::Selector;
+use crate::shm::selector::{Selector, Shape};
 use crate::shm::shared::IMPOSSIBLE;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, Packet};
@@ -26,6 +26,10 @@ impl Content for Parts<'_> {
     fn each(&self, mut put: impl FnMut(&[u8])) {
         self.head.iter().for_each(|word| put(&word.to_ne_bytes()));
         self.data.slices().for_each(put);
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::of(self.data)
     }
 }
 

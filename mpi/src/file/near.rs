@@ -91,6 +91,14 @@ impl Keeping for Here<'_> {
         error_of(fault)
     }
 
+    fn copy(&self, kind: Kind, data: (&Pieces, &Segments)) -> Option<u64> {
+        self.0.copy(kind, data)
+    }
+
+    fn unsure(&self) {
+        self.0.disk.unsure();
+    }
+
     async fn perform(&self, kind: Kind, data: (&Pieces, &Segments)) -> Result<u64> {
         self.0.move_data(kind, data)
     }

@@ -37,10 +37,30 @@ impl File {
 
     /// Predicted nanoseconds of an access by system calls of this rank.
     pub(super) fn direct_ns(&self, kind: Kind, pieces: &Pieces) -> u64 {
+        if let Some(copied_ns) = self.disk.copied_ns(kind, pieces) {
+            return copied_ns;
+        }
         match kind {
             Kind::Write => Load::of(pieces).written_ns(),
             Kind::Read => plan::read_ns(pieces, lock(&self.hints).gap()),
         }
+    }
+
+    /// Moves data of an access of this rank by copies from or to mapped memory; none: it takes another way.
+    pub(super) fn copy(&self, kind: Kind, data: (&Pieces, &Segments)) -> Option<u64> {
+        let begun = self.begun();
+        let done = self.disk.copy(kind, data)?;
+        self.ended_alone(begun, kind, (Way::Directly, data.0));
+        Some(done)
+    }
+
+    /// Moves data on this thread, by copies or by a system call: bytes that were moved.
+    pub(super) fn move_here(
+        &self,
+        kind: Kind,
+        data: (&Pieces, &Segments),
+    ) -> std::result::Result<u64, Fault> {
+        self.disk.copy(kind, data).map_or_else(|| self.call_system(kind, data), Ok)
     }
 
     /// Moves data by a system call of this thread: bytes that were moved.

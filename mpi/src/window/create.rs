@@ -350,6 +350,15 @@ fn peer(on: &Named, node: &Node, flavor: Flavor, rows: &[Row], rank: usize, me: 
     }
 }
 
+/// Has nobody serve a window any more: all ranks of it load from its memory, and store to it, until the process
+/// ends.
+pub(crate) fn retire(win: Win) -> Result<()> {
+    let (world, window) = (world()?, super::share(win)?);
+    service::end(world, &window);
+    world.node().conceal(&window.exposure);
+    Ok(())
+}
+
 /// Frees a window: all ranks have completed everything.
 ///
 /// # Errors
@@ -380,6 +389,11 @@ pub(crate) fn free(win: &mut Win) -> Result<()> {
 }
 
 impl Window {
+    /// The number of its communicator: the same on all ranks.
+    pub(crate) fn number(&self) -> u32 {
+        self.on.comm.context().0
+    }
+
     /// The group of its ranks.
     pub(crate) fn group(&self) -> Group {
         Group::of(self.on.comm.local().clone())

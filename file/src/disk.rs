@@ -155,8 +155,8 @@ impl Disk {
     }
 
     /// Predicted nanoseconds of [`Disk::copy`]; none: it is not expected to do it.
-    pub fn copied_ns(&self, kind: Kind, pieces: &Pieces) -> Option<u64> {
-        self.windows().and_then(|windows| windows.predicted_ns(self, (kind, pieces)))
+    pub fn copied_ns(&self, pieces: &Pieces) -> Option<u64> {
+        self.windows().and_then(|windows| windows.predicted_ns(self, pieces))
     }
 
     /// Notes an access that others have done for this process: one that comes back may be a copy.
@@ -164,6 +164,11 @@ impl Disk {
         if let Some(windows) = self.windows() {
             windows.note(pieces);
         }
+    }
+
+    /// Whether it is known how long the file is.
+    pub fn knows_size(&self) -> bool {
+        self.windows().is_some_and(Windows::knows_size)
     }
 
     /// Forgets how long the file was: other processes may have changed that.

@@ -70,6 +70,10 @@ pub trait Keeping {
         let _ = (kind, data);
         None
     }
+    /// Whether the length of the file is known, so that [`Keeping::copy`] does not ask.
+    fn knows_size(&self) -> bool {
+        false
+    }
     /// What is known of the length of the file may be wrong from now on.
     fn unsure(&self) {}
     /// Moves data on the way that is in force: bytes that were moved.
@@ -195,7 +199,29 @@ pub async fn access<K: Keeping>(
     (pieces, memory): (&Pieces, &Segments),
 ) -> Result<u64, K::Error> {
     let mut near = file.near().await;
-    if !near.cache.waits_in(pieces) && !file.is_strict() && !file.goes_by_owners() {
+    let is_kept = near.keeps(kind, pieces, file.goes_by_owners()) && !file.is_strict();
+    if !is_kept {
+        if near.is_listed {
+            near.settle(file).await;
+        }
+        drop(near);
+        let done = file.perform(kind, (pieces, memory)).await;
+        let (is_write, knows_size) = (kind == Kind::Write, file.knows_size());
+        if knows_size || is_write && file.may_keep() {
+            let mut near = file.near().await;
+            if knows_size {
+                near.list(file);
+            }
+            if is_write {
+                // Another thread may have read what was there before, in the meantime.
+                near.forget(pieces);
+            }
+        }
+        return done;
+    }
+    // Records that two processes write to the same lines of the cache are slow if each is copied at once.
+    let is_tiny = kind == Kind::Write && pieces.len() < LONG_WRITE;
+    if !is_tiny && !file.goes_by_owners() && !near.cache.waits_in(pieces) {
         if let Some(done) = file.copy(kind, (pieces, memory)) {
             // The process knows the length of the file until it communicates.
             near.list(file);
@@ -208,18 +234,6 @@ pub async fn access<K: Keeping>(
             }
             // Owners have to write it again: their pages may be older.
         }
-    }
-    if !near.keeps(kind, pieces, file.goes_by_owners()) || file.is_strict() {
-        if near.is_listed {
-            near.settle(file).await;
-        }
-        drop(near);
-        let done = file.perform(kind, (pieces, memory)).await;
-        if kind == Kind::Write && file.may_keep() {
-            // Another thread may have read what was there before, in the meantime.
-            file.near().await.forget(pieces);
-        }
-        return done;
     }
     near.list(file);
     let done = match kind {

@@ -116,11 +116,25 @@ fn is_short(pieces: &Pieces, most: u64) -> bool {
 
 impl List {
     /// The map of a window.
-    fn find(&mut self, number: u64) -> Option<&Map> {
+    fn get(&self, number: u64) -> Option<&Map> {
+        let is_it = |entry: &&(u64, Map)| entry.0 == number;
+        let last = self.mapped.get(self.last).filter(is_it);
+        last.or_else(|| self.mapped.iter().find(is_it)).map(|(_, map)| map)
+    }
+
+    /// Whether a window is mapped; it is found at once by the next access.
+    fn is_mapped(&mut self, number: u64) -> bool {
         if self.mapped.get(self.last).is_none_or(|(other, _)| *other != number) {
-            self.last = self.mapped.iter().position(|(other, _)| *other == number)?;
+            let place = self.mapped.iter().position(|(other, _)| *other == number);
+            self.last = place.unwrap_or(self.last);
+            return place.is_some();
         }
-        Some(&self.mapped[self.last].1)
+        true
+    }
+
+    /// Whether an access to a window has met no file.
+    fn is_broken(&self, mut windows: RangeInclusive<u64>) -> bool {
+        windows.any(|number| self.get(number).is_none_or(Map::is_broken))
     }
 
     /// The windows of an access, and the byte behind it; none: it is not for maps.
@@ -136,7 +150,7 @@ impl List {
         let (count, is_short) = (count_in_each(pieces, &windows), is_short(pieces, SHORT));
         let mut are_to_be = true;
         for number in windows {
-            let Some(hull) = part_in(number, pieces).filter(|_| self.find(number).is_none()) else { continue };
+            let Some(hull) = part_in(number, pieces).filter(|_| self.get(number).is_none()) else { continue };
             let watched = self.watched(number);
             watched.short += if is_short { count } else { 0 };
             watched.again += if hull.offset < watched.behind { count } else { 0 };
@@ -196,6 +210,11 @@ impl Windows {
         self.list.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
+    /// Whether it is known how long the file is.
+    pub(crate) fn knows_size(&self) -> bool {
+        self.size.0.load(Ordering::Relaxed) != UNKNOWN
+    }
+
     /// Forgets how long the file is: another process may have changed that.
     pub(crate) fn unsure(&self) {
         self.size.0.store(UNKNOWN, Ordering::Relaxed);
@@ -217,6 +236,7 @@ impl Windows {
                 write(list, pieces, &bytes)
             }
         };
+        let is_done = is_done && list.windows(pieces).is_some_and(|(windows, _)| !list.is_broken(windows));
         if !is_done {
             // The file was shortened, or has no space: system calls say what it is.
             *list = List { is_broken: true, ..List::default() };
@@ -227,11 +247,11 @@ impl Windows {
 
     /// Predicted nanoseconds of an access whose windows are mapped, or whose program comes back to them; none:
     /// it goes by system calls.
-    pub(crate) fn predicted_ns(&self, disk: &Disk, (kind, pieces): (Kind, &Pieces)) -> Option<u64> {
+    pub(crate) fn predicted_ns(&self, disk: &Disk, pieces: &Pieces) -> Option<u64> {
         let list = &mut *self.list();
         let (windows, end) = list.windows(pieces)?;
-        let is_expected = windows.clone().all(|number| list.find(number).is_some() || list.is_again(number, pieces));
-        let is_copied = is_expected && self.is_inside(list, disk, (kind, pieces, end));
+        let is_expected = windows.clone().all(|number| list.is_mapped(number) || list.is_again(number, pieces));
+        let is_copied = is_expected && self.is_inside(list, disk, (pieces.count() as u64, end));
         is_copied.then(|| plan::copied_ns(Load::of(pieces)))
     }
 
@@ -246,27 +266,22 @@ impl Windows {
     /// Maps the windows of an access, if they are to be, and the file is long enough.
     fn prepare(&self, list: &mut List, disk: &Disk, (kind, pieces): (Kind, &Pieces)) -> bool {
         let Some((windows, end)) = list.windows(pieces) else { return false };
-        let is_mapped = windows.clone().all(|number| list.find(number).is_some());
+        let is_mapped = windows.clone().all(|number| list.is_mapped(number));
         (is_mapped || list.watch(pieces, windows.clone()))
-            && self.is_inside(list, disk, (kind, pieces, end))
+            && self.has_been_reached(list, disk, (kind, pieces, end))
             && (is_mapped || windows.into_iter().all(|number| map(list, disk, number)))
     }
 
-    /// Whether the file is at least so long; the last piece of a long write is written for that.
-    fn is_inside(&self, list: &mut List, disk: &Disk, (kind, pieces, end): (Kind, &Pieces, u64)) -> bool {
-        let known = self.size.0.load(Ordering::Relaxed);
-        if known != UNKNOWN && known >= end {
-            return true;
-        }
+    /// Whether the file is long enough for an access, after its last byte was written if it is a write of many
+    /// pieces.
+    fn has_been_reached(
+        &self,
+        list: &mut List,
+        disk: &Disk,
+        (kind, pieces, end): (Kind, &Pieces, u64),
+    ) -> bool {
         let count = pieces.count() as u64;
-        if known != UNKNOWN && count < MANY && list.patience > 0 {
-            list.patience -= 1;
-            return false;
-        }
-        list.patience = PATIENCE;
-        let Ok(size) = disk.size() else { return false };
-        self.size.0.store(size, Ordering::Relaxed);
-        if size >= end {
+        if self.is_inside(list, disk, (count, end)) {
             return true;
         }
         let lengthens = kind == Kind::Write && count >= LENGTHENS && is_short(pieces, SHORT);
@@ -275,11 +290,27 @@ impl Windows {
             true
         })
     }
+
+    /// Whether the file is at least so long, which accesses of a few pieces do not always ask.
+    fn is_inside(&self, list: &mut List, disk: &Disk, (count, end): (u64, u64)) -> bool {
+        let known = self.size.0.load(Ordering::Relaxed);
+        if known != UNKNOWN && known >= end {
+            return true;
+        }
+        if known != UNKNOWN && count < MANY && list.patience > 0 {
+            list.patience -= 1;
+            return false;
+        }
+        list.patience = PATIENCE;
+        let Ok(size) = disk.size() else { return false };
+        self.size.0.store(size, Ordering::Relaxed);
+        size >= end
+    }
 }
 
 /// Maps a window, unless it is. False: the system refuses it.
 fn map(list: &mut List, disk: &Disk, number: u64) -> bool {
-    if list.find(number).is_some() {
+    if list.is_mapped(number) {
         return true;
     }
     let Some(map) = disk.map(number * WINDOW) else {
@@ -290,44 +321,72 @@ fn map(list: &mut List, disk: &Disk, number: u64) -> bool {
     true
 }
 
-/// Copies bytes to pieces whose windows are mapped. False: the file was not there.
-fn write(list: &mut List, pieces: &Pieces, mut bytes: &[u8]) -> bool {
-    let mut is_whole = true;
-    for &piece in pieces.list() {
-        for (number, at, len) in parts(piece) {
-            let Some(map) = list.find(number) else { return false };
+/// The map that the last piece was in, and the place of its first byte in the file.
+struct Current<'a> {
+    list: &'a List,
+    begin: u64,
+    map: Option<&'a Map>,
+}
+
+impl<'a> Current<'a> {
+    fn new(list: &'a List) -> Current<'a> {
+        Current { list, begin: 0, map: None }
+    }
+
+    /// Calls `work` with each part of a piece: its map, its place there, and its length. False: one has no map.
+    #[inline]
+    fn each(&mut self, piece: Piece, mut work: impl FnMut(&Map, usize, usize)) -> bool {
+        // Most pieces are in the same map as the one before.
+        let at = piece.offset.wrapping_sub(self.begin);
+        if let Some(map) = self.map.filter(|_| at < WINDOW && piece.len <= WINDOW - at) {
+            work(map, at as usize, piece.len as usize);
+            return true;
+        }
+        parts(piece).all(|(number, at, len)| {
+            (self.begin, self.map) = (number * WINDOW, self.list.get(number));
+            self.map.is_some_and(|map| {
+                work(map, at, len);
+                true
+            })
+        })
+    }
+}
+
+/// Copies bytes to pieces whose windows are mapped. False: one is not.
+fn write(list: &List, pieces: &Pieces, mut bytes: &[u8]) -> bool {
+    let mut current = Current::new(list);
+    pieces.list().iter().all(|piece| {
+        current.each(*piece, |map, at, len| {
             let (now, rest) = bytes.split_at(len);
             map.write(at, now);
-            is_whole &= !map.is_broken();
             bytes = rest;
-        }
-    }
-    is_whole
+        })
+    })
 }
 
 /// The same of a read.
-fn read(list: &mut List, pieces: &Pieces, memory: &Segments) -> bool {
-    let mut is_whole = true;
-    let mut contiguous = whole(memory);
-    let mut done = 0;
-    for &piece in pieces.list() {
-        for (number, at, len) in parts(piece) {
-            let Some(map) = list.find(number) else { return false };
-            match &mut contiguous {
-                Some(bytes) => map.read(at, &mut bytes[done..done + len]),
-                None => {
-                    let mut at = at;
-                    for mut slice in room(memory, done as u64, len as u64, usize::MAX) {
-                        map.read(at, &mut slice);
-                        at += slice.len();
-                    }
-                }
-            }
-            is_whole &= !map.is_broken();
-            done += len;
-        }
+fn read(list: &List, pieces: &Pieces, memory: &Segments) -> bool {
+    let mut current = Current::new(list);
+    if let Some(mut bytes) = whole(memory) {
+        let mut rest = &mut bytes[..];
+        return pieces.list().iter().all(|piece| {
+            current.each(*piece, |map, at, len| {
+                let (now, behind) = std::mem::take(&mut rest).split_at_mut(len);
+                map.read(at, now);
+                rest = behind;
+            })
+        });
     }
-    is_whole
+    let mut done = 0;
+    pieces.list().iter().all(|piece| {
+        current.each(*piece, |map, mut at, len| {
+            for mut slice in room(memory, done, len as u64, usize::MAX) {
+                map.read(at, &mut slice);
+                at += slice.len();
+            }
+            done += len as u64;
+        })
+    })
 }
 
 #[cfg(test)]
@@ -488,6 +547,9 @@ mod tests {
                     let mut from = 0;
                     for piece in pieces.list() {
                         let there = piece.end().min(seen.len() as u64).saturating_sub(piece.offset);
+                        if there == 0 {
+                            break;
+                        }
                         let now = &bytes[from..from + there as usize];
                         prop_assert!(now == &seen[piece.offset as usize..(piece.offset + there) as usize]);
                         from += piece.len as usize;

@@ -95,6 +95,10 @@ impl Keeping for Here<'_> {
         self.0.copy(kind, data)
     }
 
+    fn knows_size(&self) -> bool {
+        self.0.disk.knows_size()
+    }
+
     fn unsure(&self) {
         self.0.disk.unsure();
     }

@@ -10,7 +10,7 @@ use newmadeleine::{Segments, tell_user};
 use nmad_file::access::{perform, prefer_owners};
 use nmad_file::hints::Switch;
 use nmad_file::plan::{self, Load};
-use nmad_file::{Fault, Pieces, Way, request};
+use nmad_file::{Asking, Fault, Pieces, Way, request};
 use std::future::ready;
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl File {
 
     /// Predicted nanoseconds of an access by system calls of this rank.
     pub(super) fn direct_ns(&self, kind: Kind, pieces: &Pieces) -> u64 {
-        if let Some(copied_ns) = self.disk.copied_ns(kind, pieces) {
+        if let Some(copied_ns) = self.disk.copied_ns(pieces) {
             return copied_ns;
         }
         match kind {
@@ -82,6 +82,12 @@ impl File {
     /// # Errors
     /// The system refuses it, or no owner is left.
     pub(super) fn move_data(self: &Arc<File>, kind: Kind, data: (&Pieces, &Segments)) -> Result<u64> {
+        if !self.goes_by_owners()
+            && let Some(done) = self.copy(kind, data)
+            && (kind == Kind::Read || !self.goes_by_owners())
+        {
+            return Ok(done);
+        }
         if kind == Kind::Write {
             self.prefer_owners(data.0);
         }

@@ -6,7 +6,7 @@ use crate::map::Map;
 use crate::memory::{room, whole};
 use crate::piece::{Piece, Pieces};
 use crate::system::System;
-use crate::windows::Windows;
+use crate::windows::{Mapped, Windows};
 use nmad_engine::Segments;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{self, FallocateFlags, Mode, OFlags};
@@ -178,20 +178,6 @@ impl Disk {
 
     pub(crate) fn windows(&self) -> Option<&Windows> {
         self.may_map.load(Ordering::Relaxed).then_some(&self.windows)
-    }
-
-    /// Maps a window of the file.
-    pub(crate) fn map(&self, offset: u64) -> Option<Map> {
-        Map::new(self.descriptor.as_fd(), offset, self.mapped?)
-    }
-
-    /// Makes it at least so long, by a byte at the end that the caller writes anyway. It gets no shorter if
-    /// another process lengthens it at the same time.
-    ///
-    /// # Errors
-    /// The system refuses it.
-    pub(crate) fn lengthen(&self, end: u64) -> Result<(), Fault> {
-        end.checked_sub(1).map_or(Ok(()), |last| self.write_one(last, &[0]))
     }
 
     fn fault(&self, errno: Errno, what: &str) -> Fault {
@@ -381,6 +367,22 @@ impl Disk {
         }
         place.go_on(&pieces[..place.index + batch.runs.len()], offset + len as u64);
         Ok(len > 0)
+    }
+}
+
+impl Mapped for Disk {
+    fn size_now(&self) -> Option<u64> {
+        self.size().ok()
+    }
+
+    /// Writes a byte at the end that the caller writes anyway: the file gets no shorter if another process
+    /// lengthens it at the same time.
+    fn lengthen(&self, end: u64) -> bool {
+        end > 0 && self.write_one(end - 1, &[0]).is_ok()
+    }
+
+    fn map(&self, offset: u64) -> Option<Map> {
+        Map::new(self.descriptor.as_fd(), offset, self.mapped?)
     }
 }
 

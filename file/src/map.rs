@@ -70,7 +70,8 @@ pub(crate) struct Map {
 unsafe impl Send for Map {}
 
 impl Map {
-    /// Maps the bytes from `offset` on, a multiple of [`LEN`]. None: the system refuses it, or there are too
+    /// Maps the bytes from `offset` on, a multiple of [`LEN`]. None: the system refuses it, or there are
+    /// too
     /// many; the file is accessed by system calls then.
     pub(crate) fn new(file: BorrowedFd<'_>, offset: u64, writes: bool) -> Option<Map> {
         BEFORE.get_or_init(install).as_ref()?;
@@ -82,7 +83,8 @@ impl Map {
             place.free();
             return None;
         };
-        // SAFETY: the mapping of above. A child of this process does not get it: it would only cost `fork` time.
+        // SAFETY: the mapping of above. A child of this process does not get it: it would only cost
+        // `fork` time.
         let _ = unsafe { madvise(start.as_ptr().cast(), LEN, Advice::LinuxDontFork) };
         place.start.store(start.as_ptr().expose_provenance(), Ordering::Release);
         Some(Map { start, place })
@@ -207,8 +209,8 @@ fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
 mod tests {
     use super::*;
     use std::fs::File;
-    use std::os::unix::fs::FileExt;
     use std::os::fd::AsFd;
+    use std::os::unix::fs::FileExt;
 
     #[test]
     fn what_is_written_to_a_map_is_in_the_file_and_a_file_that_was_cut_off_breaks_it() {

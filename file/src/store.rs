@@ -75,7 +75,8 @@ impl Store {
 
     /// Whether bytes of a piece have to be written.
     pub(crate) fn waits_in(&self, piece: Piece) -> bool {
-        let waits = |(number, begin, end)| self.pages.get(&number).is_some_and(|page| page.waits_in(begin, end));
+        let waits =
+            |(number, begin, end)| self.pages.get(&number).is_some_and(|page| page.waits_in(begin, end));
         parts(piece.offset, piece.len).any(waits)
     }
 

@@ -5,7 +5,6 @@
 //! The system shows all processes of the machine the same pages, by map and by system call. So nothing else
 //! changes: a piece is in the file when the access ends, and no byte between pieces is written.
 
-use crate::disk::Disk;
 use crate::layout::Kind;
 use crate::map::{LEN, Map};
 use crate::memory::{room, whole};
@@ -35,11 +34,22 @@ const MANY: u64 = 16;
 const AGAIN: u64 = 16;
 /// Accesses of one piece that do not look again how long the file is, after one that lay behind its end.
 const PATIENCE: u32 = 16;
-/// A write of at least so many short pieces that lengthens the file writes its last piece first, so that the
+/// A write of at least so many short pieces that lengthens the file writes its last piece first, so that
+/// the
 /// others are copied.
 const LENGTHENS: u64 = 64;
 /// The size is not known.
 const UNKNOWN: u64 = u64::MAX;
+
+/// A file of which windows are mapped.
+pub(crate) trait Mapped {
+    /// Its length; none: the system does not say it.
+    fn size_now(&self) -> Option<u64>;
+    /// Makes it at least so long. False: the system refuses it.
+    fn lengthen(&self, end: u64) -> bool;
+    /// Maps a window; none: the system refuses it.
+    fn map(&self, offset: u64) -> Option<Map>;
+}
 
 /// The windows of a file.
 #[derive(Default)]
@@ -141,7 +151,8 @@ impl List {
     fn windows(&self, pieces: &Pieces) -> Option<(RangeInclusive<u64>, u64)> {
         let (begin, end) = pieces.hull()?;
         let windows = begin / WINDOW..=(end - 1) / WINDOW;
-        let is_fit = !self.is_broken && is_short(pieces, LONG) && windows.end() - windows.start() < COUNT as u64;
+        let is_fit =
+            !self.is_broken && is_short(pieces, LONG) && windows.end() - windows.start() < COUNT as u64;
         is_fit.then_some((windows, end))
     }
 
@@ -221,10 +232,10 @@ impl Windows {
     }
 
     /// Moves the data of an access by copies, all of them or none; none: by system calls.
-    pub(crate) fn access(&self, disk: &Disk, kind: Kind, data: (&Pieces, &Segments)) -> Option<u64> {
+    pub(crate) fn access(&self, file: &impl Mapped, kind: Kind, data: (&Pieces, &Segments)) -> Option<u64> {
         let (pieces, memory) = data;
         let list = &mut *self.list();
-        if !self.prepare(list, disk, (kind, pieces)) {
+        if !self.prepare(list, file, (kind, pieces)) {
             return None;
         }
         let is_done = match (kind, memory.contiguous()) {
@@ -245,13 +256,15 @@ impl Windows {
         Some(pieces.len())
     }
 
-    /// Predicted nanoseconds of an access whose windows are mapped, or whose program comes back to them; none:
+    /// Predicted nanoseconds of an access whose windows are mapped, or whose program comes back to them;
+    /// none:
     /// it goes by system calls.
-    pub(crate) fn predicted_ns(&self, disk: &Disk, pieces: &Pieces) -> Option<u64> {
+    pub(crate) fn predicted_ns(&self, file: &impl Mapped, pieces: &Pieces) -> Option<u64> {
         let list = &mut *self.list();
         let (windows, end) = list.windows(pieces)?;
-        let is_expected = windows.clone().all(|number| list.is_mapped(number) || list.is_again(number, pieces));
-        let is_copied = is_expected && self.is_inside(list, disk, (pieces.count() as u64, end));
+        let is_expected =
+            windows.clone().all(|number| list.is_mapped(number) || list.is_again(number, pieces));
+        let is_copied = is_expected && self.is_inside(list, file, (pieces.count() as u64, end));
         is_copied.then(|| plan::copied_ns(Load::of(pieces)))
     }
 
@@ -264,35 +277,37 @@ impl Windows {
     }
 
     /// Maps the windows of an access, if they are to be, and the file is long enough.
-    fn prepare(&self, list: &mut List, disk: &Disk, (kind, pieces): (Kind, &Pieces)) -> bool {
+    fn prepare(&self, list: &mut List, file: &impl Mapped, (kind, pieces): (Kind, &Pieces)) -> bool {
         let Some((windows, end)) = list.windows(pieces) else { return false };
         let is_mapped = windows.clone().all(|number| list.is_mapped(number));
         (is_mapped || list.watch(pieces, windows.clone()))
-            && self.has_been_reached(list, disk, (kind, pieces, end))
-            && (is_mapped || windows.into_iter().all(|number| map(list, disk, number)))
+            && self.has_been_reached(list, file, (kind, pieces, end))
+            && (is_mapped || windows.into_iter().all(|number| map(list, file, number)))
     }
 
-    /// Whether the file is long enough for an access, after its last byte was written if it is a write of many
+    /// Whether the file is long enough for an access, after its last byte was written if it is a write of
+    /// many
     /// pieces.
     fn has_been_reached(
         &self,
         list: &mut List,
-        disk: &Disk,
+        file: &impl Mapped,
         (kind, pieces, end): (Kind, &Pieces, u64),
     ) -> bool {
         let count = pieces.count() as u64;
-        if self.is_inside(list, disk, (count, end)) {
+        if self.is_inside(list, file, (count, end)) {
             return true;
         }
         let lengthens = kind == Kind::Write && count >= LENGTHENS && is_short(pieces, SHORT);
-        lengthens && disk.lengthen(end).is_ok_and(|()| {
-            self.size.0.store(end, Ordering::Relaxed);
-            true
-        })
+        lengthens
+            && file.lengthen(end).then(|| {
+                self.size.0.store(end, Ordering::Relaxed);
+                true
+            })
     }
 
     /// Whether the file is at least so long, which accesses of a few pieces do not always ask.
-    fn is_inside(&self, list: &mut List, disk: &Disk, (count, end): (u64, u64)) -> bool {
+    fn is_inside(&self, list: &mut List, file: &impl Mapped, (count, end): (u64, u64)) -> bool {
         let known = self.size.0.load(Ordering::Relaxed);
         if known != UNKNOWN && known >= end {
             return true;
@@ -302,18 +317,18 @@ impl Windows {
             return false;
         }
         list.patience = PATIENCE;
-        let Ok(size) = disk.size() else { return false };
+        let Some(size) = file.size_now() else { return false };
         self.size.0.store(size, Ordering::Relaxed);
         size >= end
     }
 }
 
 /// Maps a window, unless it is. False: the system refuses it.
-fn map(list: &mut List, disk: &Disk, number: u64) -> bool {
+fn map(list: &mut List, file: &impl Mapped, number: u64) -> bool {
     if list.is_mapped(number) {
         return true;
     }
-    let Some(map) = disk.map(number * WINDOW) else {
+    let Some(map) = file.map(number * WINDOW) else {
         list.is_broken = true;
         return false;
     };
@@ -333,7 +348,8 @@ impl<'a> Current<'a> {
         Current { list, begin: 0, map: None }
     }
 
-    /// Calls `work` with each part of a piece: its map, its place there, and its length. False: one has no map.
+    /// Calls `work` with each part of a piece: its map, its place there, and its length. False: one has
+    /// no map.
     #[inline]
     fn each(&mut self, piece: Piece, mut work: impl FnMut(&Map, usize, usize)) -> bool {
         // Most pieces are in the same map as the one before.
@@ -390,176 +406,4 @@ fn read(list: &List, pieces: &Pieces, memory: &Segments) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::disk::Opening;
-    use crate::memory::lent;
-    use proptest::prelude::*;
-
-    const RECORD: u64 = 1000;
-
-    /// A file of this length.
-    fn file(len: u64) -> (tempfile::TempDir, Disk) {
-        let folder = tempfile::tempdir().expect("a folder");
-        let opening = Opening { reads: true, writes: true, creates: true, ..Opening::default() };
-        let disk = Disk::open(&folder.path().join("file"), opening).expect("a file");
-        disk.set_size(len).expect("its length");
-        disk.set_mapped(true);
-        (folder, disk)
-    }
-
-    /// Every second record from `first` on.
-    fn records(first: u64, count: u64) -> Pieces {
-        (0..count).map(|n| Piece { offset: (first + 2 * n) * RECORD, len: RECORD }).collect()
-    }
-
-    fn copied(disk: &Disk, kind: Kind, pieces: &Pieces, bytes: &mut [u8]) -> Option<u64> {
-        disk.copy(kind, (pieces, &lent(bytes)))
-    }
-
-    #[test]
-    fn many_short_pieces_are_copied_and_a_few_are_not() {
-        let (_folder, disk) = file(1000 * RECORD);
-        if !disk.system().is_mapped() {
-            return;
-        }
-        let (few, many) = (records(0, MANY - 1), records(0, MANY));
-        let mut bytes = vec![7; many.len() as usize];
-        assert_eq!(copied(&disk, Kind::Write, &few, &mut bytes[..few.len() as usize]), None);
-        assert_eq!(copied(&disk, Kind::Write, &many, &mut bytes), Some(many.len()));
-        let mut read = vec![0; 2 * RECORD as usize];
-        disk.read(&Pieces::from_iter([Piece { offset: 0, len: 2 * RECORD }]), &lent(&mut read), 0).expect("bytes");
-        assert!(read[..RECORD as usize] == [7; RECORD as usize] && read[RECORD as usize..] == [0; RECORD as usize]);
-        // A window that is mapped serves any short piece.
-        let one = records(5, 1);
-        assert_eq!(copied(&disk, Kind::Write, &one, &mut [9; RECORD as usize]), Some(RECORD));
-        disk.set_mapped(false);
-        assert_eq!(copied(&disk, Kind::Write, &one, &mut [9; RECORD as usize]), None);
-    }
-
-    #[test]
-    fn long_pieces_are_copied_when_the_program_comes_back() {
-        let (_folder, disk) = file(WINDOW);
-        if !disk.system().is_mapped() {
-            return;
-        }
-        let mut bytes = vec![1; 4096];
-        let pass = |bytes: &mut [u8]| {
-            let all = (0..WINDOW / 4096).map(|n| Pieces::from_iter([Piece { offset: n * 4096, len: 4096 }]));
-            all.filter(|piece| copied(&disk, Kind::Write, piece, bytes).is_some()).count() as u64
-        };
-        let counts = [pass(&mut bytes), pass(&mut bytes)];
-        assert_eq!(counts, [0, WINDOW / 4096 - AGAIN + 1]);
-        let long = Pieces::from_iter([Piece { offset: 0, len: LONG + 1 }]);
-        assert_eq!(copied(&disk, Kind::Read, &long, &mut [0; LONG as usize + 1]), None);
-    }
-
-    #[test]
-    fn pieces_behind_the_end_go_by_system_calls_unless_there_are_many() {
-        let (_folder, disk) = file(0);
-        if !disk.system().is_mapped() {
-            return;
-        }
-        let some = records(0, LENGTHENS - 1);
-        assert_eq!(copied(&disk, Kind::Write, &some, &mut vec![1; some.len() as usize]), None);
-        let read = records(0, 2 * LENGTHENS);
-        assert_eq!(copied(&disk, Kind::Read, &read, &mut vec![1; read.len() as usize]), None);
-        assert_eq!(disk.size(), Ok(0));
-        let many = records(1, LENGTHENS);
-        assert_eq!(copied(&disk, Kind::Write, &many, &mut vec![1; many.len() as usize]), Some(many.len()));
-        assert_eq!(disk.size(), Ok(2 * LENGTHENS * RECORD));
-    }
-
-    #[test]
-    fn a_file_that_another_program_has_shortened_is_read_to_its_end() {
-        let (_folder, disk) = file(100 * RECORD);
-        if !disk.system().is_mapped() {
-            return;
-        }
-        let all = records(0, 50);
-        let mut bytes = vec![3; all.len() as usize];
-        assert_eq!(copied(&disk, Kind::Write, &all, &mut bytes), Some(all.len()));
-        disk.set_size(RECORD).expect("its length");
-        assert_eq!(copied(&disk, Kind::Read, &all, &mut bytes), None, "the file is not there");
-        let read = disk.read(&all, &lent(&mut bytes), 0);
-        assert_eq!(read, Ok(RECORD));
-        // No more copies, since the program would meet it again.
-        disk.set_size(100 * RECORD).expect("its length");
-        assert_eq!(copied(&disk, Kind::Read, &all, &mut bytes), None);
-    }
-
-    #[test]
-    fn windows_that_are_not_used_make_place_for_others() {
-        let (_folder, disk) = file((COUNT as u64 + 8) * WINDOW);
-        if !disk.system().is_mapped() {
-            return;
-        }
-        for number in (0..COUNT as u64 + 8).chain(0..4) {
-            let pieces: Pieces =
-                (0..MANY).map(|n| Piece { offset: number * WINDOW + n * 200, len: 100 }).collect();
-            let mut bytes = vec![number as u8; pieces.len() as usize];
-            assert_eq!(copied(&disk, Kind::Write, &pieces, &mut bytes), Some(pieces.len()), "window {number}");
-        }
-        assert_eq!(disk.windows().expect("it may map").list().mapped.len(), COUNT);
-    }
-
-    #[derive(Debug, Clone)]
-    struct Access {
-        writes: bool,
-        first: u64,
-        count: u64,
-        len: u64,
-        fill: u8,
-    }
-
-    fn access() -> impl Strategy<Value = Access> {
-        let len = prop_oneof![1_u64..300, 2000_u64..5000];
-        (any::<bool>(), 0..2 * WINDOW, 1_u64..80, len, any::<u8>())
-            .prop_map(|(writes, first, count, len, fill)| Access { writes, first, count, len, fill })
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(24))]
-
-        /// Copies and system calls in turn see the same file, whose length is that of the last byte written.
-        #[test]
-        fn copies_and_system_calls_see_the_same_bytes(all in prop::collection::vec(access(), 1..40)) {
-            let (_folder, disk) = file(WINDOW);
-            let mut seen = vec![0_u8; WINDOW as usize];
-            for Access { writes, first, count, len, fill } in all {
-                let pieces: Pieces = (0..count).map(|n| Piece { offset: first + n * (len + 7), len }).collect();
-                let mut bytes = vec![fill; pieces.len() as usize];
-                if writes {
-                    if copied(&disk, Kind::Write, &pieces, &mut bytes).is_none() {
-                        disk.write(&pieces, &lent(&mut bytes)).expect("it is written");
-                    }
-                    let (_, end) = pieces.hull().expect("there are bytes");
-                    seen.resize(seen.len().max(end as usize), 0);
-                    for piece in pieces.list() {
-                        seen[piece.offset as usize..piece.end() as usize].fill(fill);
-                    }
-                } else {
-                    let done = match copied(&disk, Kind::Read, &pieces, &mut bytes) {
-                        Some(done) => done,
-                        None => disk.read(&pieces, &lent(&mut bytes), plan::GAP).expect("it is read"),
-                    };
-                    prop_assert_eq!(done, pieces.inside(seen.len() as u64));
-                    let mut from = 0;
-                    for piece in pieces.list() {
-                        let there = piece.end().min(seen.len() as u64).saturating_sub(piece.offset);
-                        if there == 0 {
-                            break;
-                        }
-                        let now = &bytes[from..from + there as usize];
-                        prop_assert!(now == &seen[piece.offset as usize..(piece.offset + there) as usize]);
-                        from += piece.len as usize;
-                        if there < piece.len {
-                            break;
-                        }
-                    }
-                }
-                prop_assert_eq!(disk.size(), Ok(seen.len() as u64));
-            }
-        }
-    }
-}
+mod tests;

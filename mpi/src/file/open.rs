@@ -111,7 +111,8 @@ fn opened(on: Named, path: &Path, (amode, hints): (Amode, Hints), rows: &[Row]) 
     assembled
 }
 
-/// Has the system open the file on all ranks; and where it ends, on the first rank, if the pointers begin there.
+/// Has the system open the file on all ranks; and where it ends, on the first rank, if the pointers begin
+/// there.
 fn open_disk(
     on: &Named,
     path: &Path,

@@ -1,4 +1,5 @@
-//! File pointers: the one of each process, and the one that all share, which lies in memory that all ranks see,
+//! File pointers: the one of each process, and the one that all share, which lies in memory that all
+//! ranks see,
 //! or, where they do not, in that of rank 0, and is moved by the operations of windows.
 
 use super::page::{self, Line};
@@ -61,7 +62,8 @@ pub(super) fn begin(line: Line, position: i64) {
 }
 
 impl Shared {
-    /// Makes one at `position`, among all ranks of a communicator, and the word beside it, in a line that they
+    /// Makes one at `position`, among all ranks of a communicator, and the word beside it, in a line that
+    /// they
     /// have taken or make now; no word: some rank does not see the memory of rank 0.
     pub(super) fn new(on: &Named, position: i64, line: Option<Line>) -> Result<(Shared, Option<Word>)> {
         if let Some(line) = line {

@@ -299,11 +299,10 @@ impl Windows {
             return true;
         }
         let lengthens = kind == Kind::Write && count >= LENGTHENS && is_short(pieces, SHORT);
-        lengthens
-            && file.lengthen(end).then(|| {
-                self.size.0.store(end, Ordering::Relaxed);
-                true
-            })
+        lengthens && file.lengthen(end) && {
+            self.size.0.store(end, Ordering::Relaxed);
+            true
+        }
     }
 
     /// Whether the file is at least so long, which accesses of a few pieces do not always ask.

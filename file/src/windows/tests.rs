@@ -1,4 +1,5 @@
 use super::*;
+use crate::disk::Disk;
 use crate::disk::Opening;
 use crate::memory::lent;
 use proptest::prelude::*;

@@ -59,7 +59,7 @@ pub use profile::learning::Taught;
 pub use profile::measured::{Profile, Provenance};
 pub use profile::sample::{BLOCKS_LEN, Method, Pair, Sample};
 pub use profile::sampler::{Effort, Probe, Reach, Sampler};
-pub use profile::threshold::Thresholds;
+pub use profile::threshold::{InPlace, Thresholds};
 pub use protocol::early::EarlyEnd;
 pub use protocol::leaving::{Leaving, Refused, Submitted, To};
 pub use protocol::parallel::Cores;
@@ -75,7 +75,6 @@ pub use schedule::strategy::{RailView, ShareList, Shares, Strategy, Waiting};
 pub use transfer::access::{Access, Act, Atomics, Came, Exposure, RemoteAccess};
 pub use transfer::congestion::Scheme as CongestionControl;
 pub use transfer::driver::{
-    Departure, Driver, Event, How, InPlace, Interest, Limits, Order, Reads, Scope as PollScope, Sent,
-    Statistics,
+    Departure, Driver, Event, How, Interest, Limits, Order, Reads, Scope as PollScope, Sent, Statistics,
 };
 pub use transfer::rail::{Opening, RailCounters};

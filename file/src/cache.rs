@@ -97,6 +97,11 @@ impl Cache {
         true
     }
 
+    /// Whether bytes of pieces wait to be written.
+    pub(crate) fn waits_in(&self, pieces: &Pieces) -> bool {
+        self.store.unwritten() > 0 && pieces.list().iter().any(|piece| self.store.waits_in(*piece))
+    }
+
     /// Whether more waits than may.
     pub(crate) fn is_full(&self) -> bool {
         self.store.unwritten() > self.bound

@@ -1,16 +1,20 @@
 //! An open file: positional, vectored system calls that are repeated until everything is done.
 
 use crate::fault::Fault;
+use crate::layout::Kind;
+use crate::map::Map;
 use crate::memory::{room, whole};
 use crate::piece::{Piece, Pieces};
 use crate::system::System;
+use crate::windows::{Mapped, Windows};
 use nmad_engine::Segments;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{self, FallocateFlags, Mode, OFlags};
 use rustix::io::{self, Errno, retry_on_intr};
 use std::cell::Cell;
 use std::io::{IoSlice, IoSliceMut};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Slices of one call: Linux takes no more (`UIO_MAXIOV`).
 const SLICES: usize = 1024;
@@ -54,6 +58,11 @@ pub struct Disk {
     is_regular: bool,
     /// Numbers of its file system and of the file in it.
     identity: (u64, u64),
+    /// It is opened to be read and, true, also to be written; none: it cannot be mapped.
+    mapped: Option<bool>,
+    /// Short pieces may be copied from and to mapped memory.
+    may_map: AtomicBool,
+    windows: Windows,
 }
 
 /// Where a read goes on: in which piece, how far in it, and how many bytes have come.
@@ -96,7 +105,9 @@ impl Disk {
         let system = System::of(&fs::fstatfs(&descriptor).map_err(fault)?);
         let is_regular = kind == fs::FileType::RegularFile;
         let identity = (stat.st_dev, stat.st_ino);
-        Ok(Disk { descriptor, path: path.into(), system, is_regular, identity })
+        let mapped = Some(opening.writes).filter(|_| is_regular && opening.reads && system.is_mapped());
+        let (may_map, windows) = (AtomicBool::new(false), Windows::default());
+        Ok(Disk { descriptor, path: path.into(), system, is_regular, identity, mapped, may_map, windows })
     }
 
     /// Removes a file.
@@ -129,6 +140,44 @@ impl Disk {
     /// Whether it keeps what is written, so that a write may come later: it is no device.
     pub fn is_regular(&self) -> bool {
         self.is_regular
+    }
+
+    /// Sets whether short pieces may be copied from and to mapped memory: all processes that access the file
+    /// are on this machine.
+    pub fn set_mapped(&self, may: bool) {
+        self.may_map.store(may && self.mapped.is_some(), Ordering::Relaxed);
+    }
+
+    /// Moves the data of an access of short pieces by copies from or to mapped memory: bytes that were moved;
+    /// none: it has to go by system calls.
+    pub fn copy(&self, kind: Kind, data: (&Pieces, &Segments)) -> Option<u64> {
+        self.windows().and_then(|windows| windows.access(self, kind, data))
+    }
+
+    /// Predicted nanoseconds of [`Disk::copy`]; none: it is not expected to do it.
+    pub fn copied_ns(&self, pieces: &Pieces) -> Option<u64> {
+        self.windows().and_then(|windows| windows.predicted_ns(self, pieces))
+    }
+
+    /// Notes an access that others have done for this process: one that comes back may be a copy.
+    pub fn note(&self, pieces: &Pieces) {
+        if let Some(windows) = self.windows() {
+            windows.note(pieces);
+        }
+    }
+
+    /// Whether it is known how long the file is.
+    pub fn knows_size(&self) -> bool {
+        self.windows().is_some_and(Windows::knows_size)
+    }
+
+    /// Forgets how long the file was: other processes may have changed that.
+    pub fn unsure(&self) {
+        self.windows.unsure();
+    }
+
+    pub(crate) fn windows(&self) -> Option<&Windows> {
+        self.may_map.load(Ordering::Relaxed).then_some(&self.windows)
     }
 
     fn fault(&self, errno: Errno, what: &str) -> Fault {
@@ -318,6 +367,22 @@ impl Disk {
         }
         place.go_on(&pieces[..place.index + batch.runs.len()], offset + len as u64);
         Ok(len > 0)
+    }
+}
+
+impl Mapped for Disk {
+    fn size_now(&self) -> Option<u64> {
+        self.size().ok()
+    }
+
+    /// Writes a byte at the end that the caller writes anyway: the file gets no shorter if another process
+    /// lengthens it at the same time.
+    fn lengthen(&self, end: u64) -> bool {
+        end > 0 && self.write_one(end - 1, &[0]).is_ok()
+    }
+
+    fn map(&self, offset: u64) -> Option<Map> {
+        Map::new(self.descriptor.as_fd(), offset, self.mapped?)
     }
 }
 

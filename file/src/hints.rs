@@ -81,6 +81,8 @@ pub struct Hints {
     waiting: Option<u64>,
     /// Whether gaps between pieces are read with them.
     sieves: Switch,
+    /// Whether short pieces are copied from and to mapped memory.
+    maps: Switch,
     /// Permissions of a file that is created.
     pub mode: Option<u32>,
 }
@@ -102,6 +104,7 @@ impl Hints {
         self.alone = given("nmad_indep_rw").and_then(|text| alone(text.trim())).unwrap_or(self.alone);
         keep(&mut self.waiting, given("nmad_buffer_size").and_then(|text| text.trim().parse().ok()));
         self.sieves = switch("romio_ds_read").unwrap_or(self.sieves);
+        self.maps = switch("nmad_map").unwrap_or(self.maps);
         let octal = |text: String| u32::from_str_radix(text.trim().trim_start_matches("0o"), 8).ok();
         self.mode = given("file_perm").and_then(octal).filter(|mode| *mode <= 0o777).or(self.mode);
     }
@@ -148,6 +151,11 @@ impl Hints {
         if self.sieves == Switch::Disable { 0 } else { plan::GAP }
     }
 
+    /// Returns whether short pieces may be copied from and to mapped memory.
+    pub fn maps(&self) -> bool {
+        self.maps != Switch::Disable
+    }
+
     /// Returns the regions of a file with blocks of `block` bytes, opened by ranks on these nodes.
     pub fn regions(&self, block: u64, nodes: &[u32]) -> Regions {
         let unit = self.region.unwrap_or(REGION);
@@ -172,6 +180,7 @@ impl Hints {
             ("romio_no_indep_rw", "false".into()),
             ("nmad_indep_rw", way.to_string()),
             ("nmad_buffer_size", self.waiting().to_string()),
+            ("nmad_map", if self.maps() { "automatic" } else { "disable" }.into()),
             ("nb_proc", nodes.len().to_string()),
         ];
         told.extend(self.mode.map(|mode| ("file_perm", format!("{mode:04o}"))));

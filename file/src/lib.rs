@@ -11,6 +11,7 @@
 //! | [`regions`], [`layout`] | the division of a file into regions, and their owners |
 //! | [`access`], [`word`] | the way of an access of one process |
 //! | [`request`], [`asking`], [`serving`], [`owner`] | such an access by owners: messages, both sides |
+//! | `windows`, `map` | short pieces that are copied from and to mapped memory |
 //! | [`near`] | short records that wait in the memory of their process |
 //! | [`handover`] | the steps that all processes take together |
 //! | [`merge`] | how an owner joins the collective accesses of several processes |
@@ -30,6 +31,8 @@ pub mod hints;
 pub mod layout;
 pub mod list;
 #[allow(unsafe_code)]
+mod map;
+#[allow(unsafe_code)]
 mod memory;
 pub mod merge;
 pub mod near;
@@ -42,6 +45,7 @@ pub mod request;
 pub mod serving;
 pub mod store;
 pub mod system;
+mod windows;
 pub mod word;
 
 pub use access::Way;

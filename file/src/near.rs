@@ -65,6 +65,17 @@ pub trait Keeping {
     }
     /// The error of an access that the system has refused.
     fn error(&self, fault: Fault) -> Self::Error;
+    /// Moves data by copies from or to mapped memory: bytes that were moved; none: it takes another way.
+    fn copy(&self, kind: Kind, data: (&Pieces, &Segments)) -> Option<u64> {
+        let _ = (kind, data);
+        None
+    }
+    /// Whether the length of the file is known, so that [`Keeping::copy`] does not ask.
+    fn knows_size(&self) -> bool {
+        false
+    }
+    /// What is known of the length of the file may be wrong from now on.
+    fn unsure(&self) {}
     /// Moves data on the way that is in force: bytes that were moved.
     fn perform(
         &self,
@@ -93,6 +104,15 @@ impl Near {
     /// Keeps up to `bound` bytes from now on. Everything was written before.
     pub fn set(&mut self, bound: u64) {
         self.cache.set(u64::MAX, bound.min(BOUND));
+    }
+
+    /// Has the process know that something may be in memory.
+    fn list(&mut self, file: &impl Keeping) {
+        if !self.is_listed {
+            // Before it reads: a thread that has written looks afterwards whether another one may have read.
+            self.is_listed = true;
+            file.is_kept();
+        }
     }
 
     /// Whether an access is kept.
@@ -179,23 +199,45 @@ pub async fn access<K: Keeping>(
     (pieces, memory): (&Pieces, &Segments),
 ) -> Result<u64, K::Error> {
     let mut near = file.near().await;
-    if !near.keeps(kind, pieces, file.goes_by_owners()) || file.is_strict() {
+    let is_kept = near.keeps(kind, pieces, file.goes_by_owners()) && !file.is_strict();
+    if !is_kept {
         if near.is_listed {
             near.settle(file).await;
         }
         drop(near);
         let done = file.perform(kind, (pieces, memory)).await;
-        if kind == Kind::Write && file.may_keep() {
-            // Another thread may have read what was there before, in the meantime.
-            file.near().await.forget(pieces);
+        let (is_write, knows_size) = (kind == Kind::Write, file.knows_size());
+        if knows_size || is_write && file.may_keep() {
+            let mut near = file.near().await;
+            if knows_size {
+                near.list(file);
+            }
+            if is_write {
+                // Another thread may have read what was there before, in the meantime.
+                near.forget(pieces);
+            }
         }
         return done;
     }
-    if !near.is_listed {
-        // Before it reads: a thread that has written looks afterwards whether another one may have read.
-        near.is_listed = true;
-        file.is_kept();
+    // Records that two processes write to the same lines of the cache are slow if each is copied at once.
+    let is_tiny = kind == Kind::Write && pieces.len() < LONG_WRITE;
+    if !is_tiny
+        && !file.goes_by_owners()
+        && !near.cache.waits_in(pieces)
+        && let Some(done) = file.copy(kind, (pieces, memory))
+    {
+        // The process knows the length of the file until it communicates.
+        near.list(file);
+        if kind == Kind::Read {
+            return Ok(done);
+        }
+        near.forget(pieces);
+        if !file.goes_by_owners() {
+            return Ok(done);
+        }
+        // Owners have to write it again: their pages may be older.
     }
+    near.list(file);
     let done = match kind {
         Kind::Read => near.read(file, pieces, memory).await,
         Kind::Write => {
@@ -216,6 +258,7 @@ pub async fn access<K: Keeping>(
 /// Writes delayed data of this process, and forgets data that it has read. [`push`] reports failures.
 pub async fn settle(file: &impl Keeping) {
     let mut near = file.near().await;
+    file.unsure();
     if near.is_listed {
         near.settle(file).await;
     }
@@ -226,6 +269,7 @@ pub async fn settle(file: &impl Keeping) {
 pub async fn release(file: &impl Keeping) {
     let mut near = file.near().await;
     near.is_listed = false;
+    file.unsure();
     near.settle(file).await;
     file.is_kept_no_more();
 }

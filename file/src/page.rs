@@ -109,6 +109,11 @@ impl Page {
         !self.unwritten.is_empty()
     }
 
+    /// Whether bytes of a range have to be written.
+    pub(crate) fn waits_in(&self, begin: usize, end: usize) -> bool {
+        self.unwritten.next(begin, true) < end
+    }
+
     /// The bytes that have to be written: begin, and data.
     pub(crate) fn unwritten(&self) -> impl Iterator<Item = (usize, &[u8])> + '_ {
         self.unwritten.runs().map(|(begin, end)| (begin, &self.bytes[begin..end]))

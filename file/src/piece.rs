@@ -24,6 +24,8 @@ pub struct Pieces {
     /// All, if there are several.
     many: Vec<Piece>,
     len: u64,
+    /// The first byte, and the byte behind the last one.
+    hull: Option<(u64, u64)>,
 }
 
 impl Pieces {
@@ -38,6 +40,8 @@ impl Pieces {
             return;
         }
         self.len += piece.len;
+        let (begin, end) = self.hull.unwrap_or((u64::MAX, 0));
+        self.hull = Some((begin.min(piece.offset), end.max(piece.end())));
         match self.many.last_mut().or(self.one.as_mut()) {
             Some(last) if last.end() == piece.offset => last.len += piece.len,
             Some(_) => {
@@ -70,9 +74,7 @@ impl Pieces {
 
     /// The first byte, and the byte behind the last one.
     pub fn hull(&self) -> Option<(u64, u64)> {
-        let first = self.list().iter().map(|piece| piece.offset).min()?;
-        let end = self.list().iter().map(|piece| piece.end()).max()?;
-        Some((first, end))
+        self.hull
     }
 
     /// Divides them into runs of which each ascends.

@@ -41,6 +41,11 @@ impl Load {
     }
 }
 
+/// Predicted nanoseconds of pieces that are copied from or to mapped memory.
+pub(crate) fn copied_ns(load: Load) -> u64 {
+    load.pieces * COPY_NS + load.bytes / BYTES_PER_NS
+}
+
 /// Predicted nanoseconds if a process reads pieces by itself, and those that are at most `gap` bytes apart
 /// together.
 pub fn read_ns(pieces: &Pieces, gap: u64) -> u64 {

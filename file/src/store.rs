@@ -73,6 +73,13 @@ impl Store {
         self.unwritten as u64 * PAGE
     }
 
+    /// Whether bytes of a piece have to be written.
+    pub(crate) fn waits_in(&self, piece: Piece) -> bool {
+        let waits =
+            |(number, begin, end)| self.pages.get(&number).is_some_and(|page| page.waits_in(begin, end));
+        parts(piece.offset, piece.len).any(waits)
+    }
+
     /// Bytes of all pages.
     pub fn len(&self) -> u64 {
         self.pages.len() as u64 * PAGE

@@ -83,6 +83,11 @@ impl System {
         statfs(path).ok().map(|stat| System::of(&stat))
     }
 
+    /// Whether it is known to show maps and system calls the same bytes, at little cost.
+    pub(crate) fn is_mapped(&self) -> bool {
+        matches!(self.name, "ext4" | "xfs" | "btrfs" | "tmpfs")
+    }
+
     /// Whether processes on one machine, or on several, see each other's writes at once.
     pub fn is_coherent(&self, on_several_nodes: bool) -> bool {
         !on_several_nodes || self.coherence == Coherence::Cluster

@@ -60,7 +60,7 @@ fn parse(line: &str) -> Option<(&str, [f64; 3])> {
 mod tests {
     use super::*;
     use crate::shm::probe::Probe;
-    use crate::shm::selector::Shape;
+    use crate::shm::shape::Shape;
     use std::time::Duration;
 
     const LEN: u64 = 100_000;

@@ -40,6 +40,7 @@ mod probe;
 mod rail;
 mod ring;
 mod selector;
+mod shape;
 mod shared;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! Measurements on one link for the selector: which messages are measured, and how.
 
-use super::selector::{Choice, LEAST, Method, Selector, Shape};
+use super::selector::{Choice, LEAST, Method, Selector};
+use super::shape::Shape;
 use crate::shm::shared::Shared;
 use std::time::{Duration, Instant};
 
@@ -56,8 +57,8 @@ impl Probe {
         selector.choose((self.is_near, shape), len, among, self.asked.is_none() && !mixed)
     }
 
-    /// Chooses how to write a packet with `len` bytes of data of this shape; returns the start time if the packet is to
-    /// be measured.
+    /// Chooses how to write a packet with `len` bytes of data of this shape; returns the start time if the
+    /// packet is to be measured.
     #[inline]
     pub fn begin(
         &mut self,

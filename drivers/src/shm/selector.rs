@@ -7,14 +7,14 @@
 //! measures passing messages.
 //!
 //! A rail has one selector. It keeps one row for each distance of cores (they share a cache, or not), shape
-//! of the data and class of length, for all peers together: the first messages to one peer serve all others at that
-//! distance, and the next job starts from these measurements ([`super::learnt`]). Decisions that need no
-//! measurement are rules at their place in the code: short data takes bounce buffers; when oversubscribed
+//! of the data and class of length, for all peers together: the first messages to one peer serve all others
+//! at that distance, and the next job starts from these measurements ([`super::learnt`]). Decisions that need
+//! no measurement are rules at their place in the code: short data takes bounce buffers; when oversubscribed
 //! or in an exchange the receiver copies, since every core has enough to do.
 
 use crate::node::Segment;
 use crate::shm::cma::regions;
-use nmad_engine::memory::Segments;
+use crate::shm::shape::Shape;
 use nmad_engine::profile::estimate::window::Window;
 use std::time::Duration;
 
@@ -37,33 +37,6 @@ const AGAIN: u32 = 256;
 /// Number of samples, of which the second fastest counts ([`Window::low`]). With half, single ones decide;
 /// with twice, a change needs several trials.
 const SAMPLES: usize = 5;
-/// Blocks of this length and more are copied as fast as one piece.
-pub const LONG: u64 = 2 << 10;
-
-/// How data lies in memory: each method has a cost for a block, so lengths alone do not compare.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
-    /// One piece, or long ones.
-    Whole,
-    /// Blocks.
-    Blocks,
-    /// Blocks that are too short for non-temporal stores.
-    ShortBlocks,
-}
-
-impl Shape {
-    const ALL: usize = 3;
-
-    /// The shape of this memory, by the mean length of its pieces.
-    pub fn of(memory: &Segments) -> Shape {
-        match () {
-            () if !memory.is_finer_than(LONG) => Shape::Whole,
-            () if !memory.is_finer_than(Segment::NON_TEMPORAL_MIN as u64) => Shape::Blocks,
-            () => Shape::ShortBlocks,
-        }
-    }
-}
-
 /// Kinds of rows: distance and shape.
 pub(super) const KINDS: usize = 2 * Shape::ALL;
 

@@ -1,7 +1,7 @@
 //! The buffer in which parts of a send call are copied together, and the choice of these parts.
 
 use nmad_engine::Config;
-use nmad_engine::transfer::driver::InPlace;
+use nmad_engine::InPlace;
 
 /// Length from which data is left in place if that was not measured: a part costs the kernel about as much
 /// as copying this many bytes.

@@ -20,9 +20,10 @@ use crate::interface::Interface;
 use crate::news::News;
 use crate::regions::Regions;
 use crate::watch::{Token, Watch};
+use nmad_engine::InPlace;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
-use nmad_engine::transfer::driver::{Event, InPlace, Order, Sent};
+use nmad_engine::transfer::driver::{Event, Order, Sent};
 use rustix::fd::{AsFd, BorrowedFd};
 
 /// Reads per link and poll, so that one busy link does not starve the others.

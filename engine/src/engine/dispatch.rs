@@ -5,12 +5,13 @@ use crate::engine::Engine;
 use crate::engine::depart::{book, packet_load};
 use crate::engine::peer::{Peer, view, view_of_any};
 use crate::packet::{Packet, PeerId, RailId, RequestId, StrategyId};
+use crate::profile::threshold::InPlace;
 use crate::protocol::Protocol;
 use crate::schedule::body::Body;
 use crate::schedule::builder::{Bounds, Built, PacketBuilder, seal};
 use crate::schedule::feed::Feed;
 use crate::schedule::strategy::{RailView, Waiting};
-use crate::transfer::driver::{InPlace, Order};
+use crate::transfer::driver::Order;
 use crate::transfer::link::Link;
 use crate::transfer::rail::{Prepared, Rail};
 

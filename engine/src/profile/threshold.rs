@@ -10,6 +10,23 @@ use super::curve::Curve;
 use super::sample::{BLOCKS, Sample};
 use alloc::vec::Vec;
 
+/// Lengths in bytes from which data is left in place instead of being copied together with other data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InPlace {
+    /// Contiguous data behind a header (P4's iovec threshold).
+    pub message: u64,
+    /// A block of non-contiguous data, or of several orders that one system call sends; `None`: that was not
+    /// measured, and the driver uses a nominal length.
+    pub block: Option<u64>,
+}
+
+impl InPlace {
+    /// All data is copied.
+    pub const NEVER: InPlace = InPlace { message: u64::MAX, block: Some(u64::MAX) };
+    /// No data is copied that can be left in place.
+    pub const ALWAYS: InPlace = InPlace { message: 1, block: Some(1) };
+}
+
 /// Messages of at least this length use rendezvous whatever was measured, unless configured otherwise, so
 /// that the memory of unexpected messages is bounded (P4 section III-B).
 pub const UNEXPECTED_MAX: u64 = 64 << 10;

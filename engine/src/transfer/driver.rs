@@ -7,6 +7,7 @@
 use super::access::{Access, Came, RemoteAccess};
 use crate::memory::Segments;
 use crate::packet::{Key, Packet, PeerId, RegionId, RequestId};
+pub use crate::profile::threshold::InPlace;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -89,23 +90,6 @@ impl Default for Limits {
             latency_ns: 0,
         }
     }
-}
-
-/// Lengths in bytes from which data is left in place instead of being copied together with other data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct InPlace {
-    /// Contiguous data behind a header (P4's iovec threshold).
-    pub message: u64,
-    /// A block of non-contiguous data, or of several orders that one system call sends; `None`: that was not
-    /// measured, and the driver uses a nominal length.
-    pub block: Option<u64>,
-}
-
-impl InPlace {
-    /// All data is copied.
-    pub const NEVER: InPlace = InPlace { message: u64::MAX, block: Some(u64::MAX) };
-    /// No data is copied that can be left in place.
-    pub const ALWAYS: InPlace = InPlace { message: 1, block: Some(1) };
 }
 
 /// An order for a rail.
@@ -413,8 +397,8 @@ pub trait Driver: Send {
         Statistics::default()
     }
     /// Passes the lengths from which this rail leaves data in place, as its profile says: when the profile
-    /// becomes known or is corrected, and while it is measured. `None`: the nominal ones again, with which a rail begins.
-    /// Only for rails with [`Limits::blocks`].
+    /// becomes known or is corrected, and while it is measured. `None`: the nominal ones again, with which a
+    /// rail begins. Only for rails with [`Limits::blocks`].
     fn leave_in_place(&mut self, from: Option<InPlace>) {
         let _ = from;
     }

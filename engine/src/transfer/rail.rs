@@ -1,13 +1,14 @@
 //! The state that the engine keeps of a rail: its limits, its predicted idle time, and its counters.
 
 use super::access::Access;
-use super::driver::{InPlace, Limits, Order};
+use super::driver::{Limits, Order};
 use crate::clock::{Duration, Instant};
 use crate::memory::{Buffer, Segments};
 use crate::packet::{PeerId, RailId, RegionId};
 use crate::profile::estimate::low::Low;
 use crate::profile::forecast::Forecast;
 use crate::profile::measured::Profile;
+use crate::profile::threshold::InPlace;
 use crate::schedule::builder::Built;
 use alloc::collections::VecDeque;
 use alloc::string::String;

@@ -1,7 +1,7 @@
 //! Agreement on the number of a new communicator: it must be free in all participating processes.
 
 use super::context;
-use super::party::Party;
+use super::party::{Party, decode, encode};
 use crate::error::{Class, Result};
 use crate::fault;
 
@@ -14,7 +14,30 @@ const NONE: i64 = u32::MAX as i64;
 /// # Errors
 /// A process has no number left, or a process has failed.
 pub(super) async fn number(party: &Party) -> Result<u32> {
-    let mut proposal = Proposal::new(party.tag ^ u64::from(party.context.0) << 32);
+    rest(party, Proposal::of(party)).await
+}
+
+/// The same, and what everybody has, in one exchange unless processes propose different numbers.
+///
+/// # Errors
+/// As [`number`].
+pub(super) async fn number_with(party: &Party, mine: &[i64]) -> Result<(u32, Vec<i64>)> {
+    let mut proposal = Proposal::of(party);
+    let row: Vec<i64> = [proposal.next()].into_iter().chain(mine.iter().copied()).collect();
+    let all = decode(&party.gather(encode(&row)).await?);
+    let rows = all.chunks_exact(row.len());
+    let proposed = || rows.clone().map(|row| row[0]);
+    let most = proposed().max().unwrap_or(NONE);
+    let least = proposed().min().unwrap_or(NONE);
+    let number = match proposal.end_round([most, -least])? {
+        Some(number) => number,
+        None => rest(party, proposal).await?,
+    };
+    Ok((number, rows.flat_map(|row| &row[1..]).copied().collect()))
+}
+
+/// Agrees in further rounds.
+async fn rest(party: &Party, mut proposal: Proposal) -> Result<u32> {
     loop {
         let proposed = proposal.next();
         let most = party.greatest([proposed, -proposed]).await?;
@@ -39,6 +62,10 @@ pub(crate) struct Proposal {
 }
 
 impl Proposal {
+    fn of(party: &Party) -> Proposal {
+        Proposal::new(party.tag ^ u64::from(party.context.0) << 32)
+    }
+
     pub(crate) fn new(salt: u64) -> Proposal {
         Proposal { salt, floor: context::floor(), round: 0, mine: None }
     }

@@ -163,6 +163,16 @@ fn part(members: &Members, colors_and_keys: &[u8], color: i64) -> Members {
     Members::new(chosen.into_iter().map(|(_, process)| process).collect::<Vec<u32>>())
 }
 
+/// Of the same processes, without attributes and hints; and the numbers that all of them give, in the
+/// order of
+/// ranks.
+pub(crate) fn same(handle: Comm, mine: &[i64]) -> Result<(Comm, Vec<i64>)> {
+    let old = share(handle)?;
+    let party = party(&old);
+    let (number, all) = block_on(agree::number_with(&party, mine))?;
+    Ok((heir(&old, number, old.local().clone(), None).and_then(insert)?, all))
+}
+
 /// By a group of the communicator's own processes; all of its processes call.
 pub(crate) fn create(handle: Comm, group: &Processes) -> Result<Comm> {
     let old = share(handle)?;

@@ -54,15 +54,19 @@ impl Party {
     /// What everybody has, one after the other in the order of ranks; all give as many bytes.
     pub(crate) async fn gather(&self, mine: Vec<u8>) -> Result<Vec<u8>> {
         let each = mine.len();
+        let children = self.children();
         let mut all = mine;
-        for &child in &self.children() {
+        for &child in &children {
             all.extend(self.recv(child, each * self.below(child)).await?);
         }
         if self.rank > 0 {
             self.send(self.parent(), all).await?;
-            return self.spread(None).await;
+            all = self.recv(self.parent(), each * self.members.len() as usize).await?;
         }
-        self.spread(Some(all)).await
+        for &child in children.iter().rev() {
+            self.send(child, all.clone()).await?;
+        }
+        Ok(all)
     }
 
     /// What everybody has, one after the other in the order of ranks; the lengths may differ.

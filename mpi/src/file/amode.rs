@@ -61,6 +61,10 @@ impl Amode {
         self.has(Self::SEQUENTIAL)
     }
 
+    pub(super) fn creates(self) -> bool {
+        self.has(Self::CREATE)
+    }
+
     pub(super) fn appends(self) -> bool {
         self.has(Self::APPEND)
     }

@@ -150,6 +150,9 @@ async fn steps(
             }
         }
         Way::Owners => {
+            if let Some(transfer) = &transfer {
+                file.disk.note(&transfer.pieces);
+            }
             let exchange = Exchange { file: &file, kind, wire: &wire, regions };
             let (done, failed) = exchange.run(transfer.as_ref()).await;
             let ended = transfer.map(|transfer| transfer.finish(done)).transpose();

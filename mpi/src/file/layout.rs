@@ -44,9 +44,15 @@ impl File {
         let waiting = waiting(&self.disk, &hints);
         self.desk.owner().cache.set(layout.regions.unit(), waiting);
         lock(&self.near).set(waiting);
+        self.set_mapped();
         self.mode.set(&layout);
         *lock(&self.layout) = Arc::new(layout);
         self.explain();
+    }
+
+    /// Has short pieces be copied from and to mapped memory, if the hints and the nodes allow it.
+    pub(super) fn set_mapped(&self) {
+        self.disk.set_mapped(lock(&self.hints).maps() && !self.is_on_several_nodes());
     }
 
     /// Has rank 0 say how accesses of one rank go, if the user wants to know.

@@ -21,6 +21,7 @@ mod lost;
 mod near;
 mod of;
 pub(crate) mod open;
+mod page;
 pub(crate) mod pointer;
 pub(crate) mod representation;
 mod route;

@@ -91,6 +91,18 @@ impl Keeping for Here<'_> {
         error_of(fault)
     }
 
+    fn copy(&self, kind: Kind, data: (&Pieces, &Segments)) -> Option<u64> {
+        self.0.copy(kind, data)
+    }
+
+    fn knows_size(&self) -> bool {
+        self.0.disk.knows_size()
+    }
+
+    fn unsure(&self) {
+        self.0.disk.unsure();
+    }
+
     async fn perform(&self, kind: Kind, data: (&Pieces, &Segments)) -> Result<u64> {
         self.0.move_data(kind, data)
     }

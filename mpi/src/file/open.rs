@@ -2,25 +2,26 @@
 
 use super::layout;
 use super::near::Here;
-use super::pointer::Shared;
+use super::page::{self, Line};
+use super::pointer::{self, Shared};
 use super::view::View;
-use super::whole::told_of_failures;
+use super::whole::told_with;
 use super::{Amode, FILES, File, error_of, lock, service, share};
 use crate::algorithm::check::number;
 use crate::api;
 use crate::comm::{self, Named};
 use crate::error::{Class, Error, Result};
-use crate::group::Group;
 use crate::handle::{self, Comm, Info};
 use crate::info;
 use crate::objects;
 use crate::task::{block_on, now};
 use crate::world::world;
 use newmadeleine::tell_user;
+use nmad_file::Asking;
 use nmad_file::asking::Owners;
 use nmad_file::hints::NUMBERS;
 use nmad_file::layout::Reason;
-use nmad_file::{Desk, Disk, Fault, Hints, Layout, Near, Owner, near};
+use nmad_file::{Cause, Desk, Disk, Fault, Hints, Layout, Near, Owner, near};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -36,15 +37,22 @@ struct Row {
     amode: i64,
     name: i64,
     hints: [i64; NUMBERS],
+    /// Words of the node ([`page`]).
+    offer: [i64; 2],
 }
 
-const ROW: usize = 3 + NUMBERS;
+const ROW: usize = 5 + NUMBERS;
 
 impl Row {
     fn numbers(self) -> [i64; ROW] {
-        let Row { wrong, amode, name, hints } = self;
-        let mut numbers = [wrong, amode, name].into_iter().chain(hints);
+        let Row { wrong, amode, name, hints, offer } = self;
+        let mut numbers = [wrong, amode, name].into_iter().chain(offer).chain(hints);
         std::array::from_fn(|_| numbers.next().unwrap_or_default())
+    }
+
+    fn of(numbers: [i64; ROW]) -> Row {
+        let [wrong, amode, name, number, line, hints @ ..] = numbers;
+        Row { wrong, amode, name, hints, offer: [number, line] }
     }
 }
 
@@ -65,72 +73,104 @@ pub(crate) fn open(handle: Comm, name: &str, bits: i32, info: Info) -> Result<ha
     if old.remote().is_some() {
         return Err(Class::COMM.error("files are opened by intracommunicators: this is an intercommunicator"));
     }
-    let mut own = comm::create::create(handle, &Group::of(old.local().clone()))?;
-    let opened = Named::of(own).and_then(|on| opened(on, name, bits, info));
+    let mut hints = layout::initial()?;
+    let arguments = Amode::new(bits).and_then(|amode| {
+        info::optional(info)?.iter().for_each(|info| hints.take(|key| info.get(key)));
+        Ok(amode)
+    });
+    let row = Row {
+        wrong: arguments.as_ref().map_or_else(|error| i64::from(error.class().0), |_| 0),
+        amode: bits.into(),
+        name: number(name).unwrap_or(0) as i64,
+        hints: hints.numbers(),
+        offer: page::offer(old.local()),
+    };
+    let (mut own, all) = comm::create::same(handle, &row.numbers())?;
+    let rows: Vec<Row> = all.as_chunks::<ROW>().0.iter().map(|numbers| Row::of(*numbers)).collect();
+    let opened = Named::of(own).and_then(|on| {
+        let amode = agreed(arguments, row, &rows, name)?;
+        hints.agree(rows[0].hints);
+        opened(on, &path(name), (amode, hints), &rows)
+    });
     if opened.is_err() {
         api::comm_free(&mut own)?;
     }
     opened
 }
 
-fn opened(on: Named, name: &str, bits: i32, info: Info) -> Result<handle::File> {
-    let mut hints = layout::initial()?;
-    let arguments = Amode::new(bits).and_then(|amode| {
-        info::optional(info)?.iter().for_each(|info| hints.take(|key| info.get(key)));
-        Ok(amode)
-    });
-    let is_first = on.comm.rank() == 0;
-    let row = Row {
-        wrong: arguments.as_ref().map_or_else(|error| i64::from(error.class().0), |_| 0),
-        amode: bits.into(),
-        name: number(name).unwrap_or(0) as i64,
-        hints: hints.numbers(),
-    };
-    let all = comm::gathered(&on.comm, &row.numbers())?;
-    let rows = all.as_chunks::<ROW>().0;
-    let amode = agreed(arguments, row, rows, name)?;
-    hints.agree(rows[0][3..].try_into().unwrap_or_default());
-    let path = path(name);
-    let mut opening = amode.opening(is_first);
-    opening.mode = hints.mode;
-    // The first rank creates the file, so that all others find it.
-    let open = || {
-        let disk = Disk::open(&path, opening)?;
-        Ok((if amode.appends() { disk.size()? } else { 0 }, disk))
-    };
-    let first = if is_first { Some(told(&on, &path, open())?) } else { None };
-    let disk = match first {
-        Some(disk) => told(&on, &path, Ok(disk))?,
-        None => {
-            told(&on, &path, Ok(()))?;
-            told(&on, &path, open())?
-        }
-    };
-    assemble(on, disk, amode, hints)
+/// Opens the file on all ranks, which have given the same.
+fn opened(on: Named, path: &Path, (amode, hints): (Amode, Hints), rows: &[Row]) -> Result<handle::File> {
+    let nodes = comm::foreign::nodes(world()?, on.comm.local().processes());
+    let offers: Vec<[i64; 2]> = rows.iter().map(|row| row.offer).collect();
+    let line = page::take(&offers);
+    let disk = open_disk(&on, path, (amode, &hints, &nodes), line);
+    let assembled = disk.and_then(|disk| assemble(on, disk, (amode, hints, nodes), line));
+    if let (Some(line), Err(_)) = (line, &assembled) {
+        line.free();
+    }
+    assembled
 }
 
-/// Tells all ranks whether the system has refused something to one of them.
-fn told<T>(on: &Named, path: &Path, answer: std::result::Result<T, Fault>) -> Result<T> {
-    let (value, failed) = match answer {
-        Ok(value) => (Some(value), None),
+/// Has the system open the file on all ranks; and where it ends, on the first rank, if the pointers begin
+/// there.
+fn open_disk(
+    on: &Named,
+    path: &Path,
+    (amode, hints, nodes): (Amode, &Hints, &[u32]),
+    line: Option<Line>,
+) -> Result<(u64, Disk)> {
+    let is_first = on.comm.rank() == 0;
+    let mut opening = amode.opening(is_first);
+    opening.mode = hints.mode;
+    let open = || {
+        let disk = Disk::open(path, opening)?;
+        let end = if amode.appends() { disk.size()? } else { 0 };
+        if let Some(line) = line.filter(|_| is_first) {
+            pointer::begin(line, end as i64);
+        }
+        Ok((end, disk))
+    };
+    // The first rank creates the file. All others try at the same time, since most files are there; but on
+    // another node the system may keep it in mind that there was none.
+    let is_one_node = nodes.iter().all(|node| *node == nodes[0]);
+    let tried = if is_first || is_one_node { Some(open()) } else { None };
+    let is_missing = |fault: &Fault| fault.cause == Cause::NoSuchFile && !is_first && amode.creates();
+    let (opened, failed) = match tried {
+        Some(Ok(opened)) => (Some(opened), None),
+        Some(Err(fault)) if !is_missing(&fault) => (None, Some(error_of(fault))),
+        _ => (None, None),
+    };
+    let has_all = [i64::from(opened.is_some() || failed.is_some())];
+    let all = told(on, path, failed, has_all)?;
+    if all.iter().all(|has| *has != 0) {
+        return opened.ok_or_else(|| Class::INTERN.error("an error that was told to all ranks is none"));
+    }
+    let again = opened.map_or_else(open, Ok);
+    let (opened, failed) = match again {
+        Ok(opened) => (Some(opened), None),
         Err(fault) => (None, Some(error_of(fault))),
     };
+    told(on, path, failed, [1])?;
+    opened.ok_or_else(|| Class::INTERN.error("an error that was told to all ranks is none"))
+}
+
+/// Tells all ranks whether the system has refused something to one of them, and a number of each.
+fn told(on: &Named, path: &Path, failed: Option<Error>, mine: [i64; 1]) -> Result<Vec<i64>> {
     let (ends, words) = (comm::party(&on.comm), comm::party(&on.comm));
-    block_on(told_of_failures(path, failed, (&ends, &words)))?;
-    value.ok_or_else(|| Class::INTERN.error("an error that was told to all ranks is none"))
+    block_on(told_with(path, failed, (&ends, &words), mine))
 }
 
 /// How all ranks open the file, if they give the same.
-fn agreed(arguments: Result<Amode>, row: Row, rows: &[[i64; ROW]], name: &str) -> Result<Amode> {
+fn agreed(arguments: Result<Amode>, row: Row, rows: &[Row], name: &str) -> Result<Amode> {
     let amode = arguments?;
-    if let Some(rank) = rows.iter().position(|other| other[0] != 0) {
-        return Err(elsewhere(rank, rows[rank][0], Path::new(name)));
+    if let Some(rank) = rows.iter().position(|other| other.wrong != 0) {
+        return Err(elsewhere(rank, rows[rank].wrong, Path::new(name)));
     }
-    if let Some(rank) = rows.iter().position(|other| other[1] != row.amode) {
+    if let Some(rank) = rows.iter().position(|other| other.amode != row.amode) {
         let text = format!("file {name}: rank {rank} opens it in another mode: all ranks must give the same");
         return Err(Class::NOT_SAME.error(text));
     }
-    if let Some(rank) = rows.iter().position(|other| other[2] != row.name) {
+    if let Some(rank) = rows.iter().position(|other| other.name != row.name) {
         let text = format!("file {name}: rank {rank} gives another name: all ranks must open the same file");
         return Err(Class::NOT_SAME.error(text));
     }
@@ -144,11 +184,15 @@ fn elsewhere(rank: usize, class: i64, path: &Path) -> Error {
     class.error(format!("cannot open {}: rank {rank} reports: {meaning}", path.display()))
 }
 
-fn assemble(on: Named, (end, disk): (u64, Disk), amode: Amode, hints: Hints) -> Result<handle::File> {
+fn assemble(
+    on: Named,
+    (end, disk): (u64, Disk),
+    (amode, hints, nodes): (Amode, Hints, Vec<u32>),
+    line: Option<Line>,
+) -> Result<handle::File> {
     let world = world()?;
-    let nodes = comm::foreign::nodes(world, on.comm.local().processes());
     let end = end as i64;
-    let (shared, word) = Shared::new(&on, end)?;
+    let (shared, word) = Shared::new(&on, end, line)?;
     let system = disk.system();
     let reason = Reason {
         is_atomic: false,
@@ -185,6 +229,7 @@ fn assemble(on: Named, (end, disk): (u64, Disk), amode: Amode, hints: Hints) -> 
     });
     let handle = handle::File(FILES.insert(file.clone()));
     file.handle.store(handle.0, Ordering::Relaxed);
+    file.set_mapped();
     file.explain();
     service::begin(world, &file);
     Ok(handle)
@@ -202,7 +247,17 @@ pub(crate) fn close(handle: &mut handle::File) -> Result<()> {
     }
     // All accesses have ended before the file may be removed.
     let near = now(near::push(&Here(&file))).map_err(error_of);
-    let together = file.together(&[0]);
+    let has_more = near.is_err()
+        || file.amode.deletes()
+        || !file.is_coherent()
+        || file.goes_by_owners()
+        || !file.desk.owner().cache.is_clean();
+    let together = file.together(&[has_more.into()]);
+    if together.as_ref().is_ok_and(|all| all.iter().all(|has_more| *has_more == 0)) {
+        // No owner has anything, since no rank has asked one; and nothing has failed.
+        file.tell_sums();
+        return ended(file, handle);
+    }
     let mut written = file.desk.owner().cache.hand_over(&file.disk);
     if !file.is_coherent() && file.amode.writes() {
         // A process of another node finds it when this call has returned there.
@@ -227,14 +282,19 @@ pub(crate) fn close(handle: &mut handle::File) -> Result<()> {
     let removes = file.amode.deletes() && file.rank() == 0;
     let removed = if removes { Disk::delete(file.disk.path()) } else { Ok(()) };
     let told = file.told(near.and(written.and(removed).map_err(error_of)).err());
+    ended(file, handle)?;
+    told
+}
+
+/// Gives back what an open file has; no rank accesses it any more.
+fn ended(file: Arc<File>, handle: &mut handle::File) -> Result<()> {
     service::end(world()?, &file);
     file.shared.free()?;
     FILES.remove(handle.0);
     *handle = handle::File::NULL;
     let mut own = file.on.handle;
     drop(file);
-    api::comm_free(&mut own)?;
-    told
+    api::comm_free(&mut own)
 }
 
 /// `MPI_File_delete`

@@ -1,12 +1,13 @@
-//! File pointers: the one of each process, and the one that all share, which lies in the memory of rank 0 and
-//! is moved by the operations of windows.
+//! File pointers: the one of each process, and the one that all share, which lies in memory that all
+//! ranks see,
+//! or, where they do not, in that of rank 0, and is moved by the operations of windows.
 
+use super::page::{self, Line};
 use super::{File, lock};
 use crate::api;
 use crate::comm::{Named, gathered};
 use crate::error::{Class, Result};
 use crate::handle::{Info, Op, Type, Win};
-use crate::memory;
 use crate::window::{self, mode};
 use nmad_rma::Base;
 use std::ffi::c_void;
@@ -27,71 +28,108 @@ const NO_OP: Op = Op(0x1d);
 /// `MPI_REPLACE`
 const REPLACE: Op = Op(0x1c);
 
-/// Bytes of the memory of rank 0: the pointer, and a word ([`Word`]).
-const MEMORY: i64 = 16;
+/// Bytes of the memory of rank 0.
+const MEMORY: i64 = 8;
+/// The word of the pointer in the line of a file, and the other one ([`Word`]).
+const PLACE: usize = 0;
+const WAY: usize = 1;
 
 /// The shared file pointer, in elementary types of the view.
-pub(super) struct Shared(Win);
+pub(super) enum Shared {
+    /// In a line of memory that all ranks see.
+    Line(Line),
+    /// In the memory of rank 0, moved by the operations of a window.
+    Window(Win),
+}
 
 /// A word that all ranks of a node see, at first 0.
-pub(super) struct Word(usize);
+pub(super) struct Word(Line);
 
 impl nmad_file::word::Word for Word {
     fn load(&self) -> u64 {
-        memory::load_word(std::ptr::with_exposed_provenance_mut(self.0))
+        self.0.load(WAY)
     }
 
     fn change(&self, to: impl FnMut(u64) -> u64) -> u64 {
-        memory::change_word(std::ptr::with_exposed_provenance_mut(self.0), to)
+        self.0.change(WAY, to)
     }
 }
 
+/// Sets the words of a file that is opened; the first rank does it, before any other one may look.
+pub(super) fn begin(line: Line, position: i64) {
+    line.change(PLACE, |_| position as u64);
+    line.change(WAY, |_| 0);
+}
+
 impl Shared {
-    /// Makes one at `position`, among all ranks of a communicator, and the word beside it; no word: some rank
-    /// does not see the memory of rank 0.
-    pub(super) fn new(on: &Named, position: i64) -> Result<(Shared, Option<Word>)> {
+    /// Makes one at `position`, among all ranks of a communicator, and the word beside it, in a line that
+    /// they
+    /// have taken or make now; no word: some rank does not see the memory of rank 0.
+    pub(super) fn new(on: &Named, position: i64, line: Option<Line>) -> Result<(Shared, Option<Word>)> {
+        if let Some(line) = line {
+            return Ok((Shared::Line(line), Some(Word(line))));
+        }
         let is_first = on.comm.rank() == 0;
+        if let Some(line) = page::make(on)? {
+            if is_first {
+                begin(line, position);
+            }
+            // Nobody asks before it is written.
+            gathered(&on.comm, &[0])?;
+            return Ok((Shared::Line(line), Some(Word(line))));
+        }
         let size = if is_first { MEMORY } else { 0 };
         let (base, win) = api::win_allocate(size, 1, Info::NULL, on.handle)?;
         if is_first {
             Base::new(base).write(0, &position.to_ne_bytes());
-            Base::new(base).write(8, &[0; 8]);
         }
         api::win_lock_all(mode::NOCHECK, win)?;
-        let seen = window::lookup(win)?.shared_query(0).ok();
-        let seen = seen.filter(|(size, ..)| *size >= MEMORY).map(|(_, _, base)| base.wrapping_byte_add(8));
-        // Nobody asks before it is written.
-        let all = gathered(&on.comm, &[i64::from(seen.is_some())])?;
-        let word = seen.filter(|_| all.iter().all(|sees| *sees != 0));
-        Ok((Shared(win), word.map(|word| Word(word.expose_provenance()))))
+        gathered(&on.comm, &[0])?;
+        Ok((Shared::Window(win), None))
     }
 
-    /// Ends it; all ranks call.
+    /// Ends it; all ranks call, and none uses it any more.
     pub(super) fn free(&self) -> Result<()> {
-        api::win_unlock_all(self.0)?;
-        api::win_free(&mut { self.0 })
+        match *self {
+            Shared::Line(line) => line.free(),
+            Shared::Window(mut win) => {
+                api::win_unlock_all(win)?;
+                api::win_free(&mut win)?;
+            }
+        }
+        Ok(())
     }
 
     /// Changes it in one step: where it was before.
-    fn change(&self, by: i64, op: Op) -> Result<i64> {
+    fn change(win: Win, by: i64, op: Op) -> Result<i64> {
         let mut before = 0_i64;
         let (by, into) = (std::ptr::from_ref(&by).cast::<c_void>(), std::ptr::from_mut(&mut before).cast());
-        api::fetch_and_op(by, into, POINTER, 0, 0, op, self.0)?;
-        window::lookup(self.0)?.flush_rank("a file", 0, true)?;
+        api::fetch_and_op(by, into, POINTER, 0, 0, op, win)?;
+        window::lookup(win)?.flush_rank("a file", 0, true)?;
         Ok(before)
     }
 
     pub(super) fn set(&self, position: i64) -> Result<()> {
-        self.change(position, REPLACE).map(drop)
+        match *self {
+            Shared::Line(line) => _ = line.change(PLACE, |_| position as u64),
+            Shared::Window(win) => _ = Shared::change(win, position, REPLACE)?,
+        }
+        Ok(())
     }
 
     pub(super) fn get(&self) -> Result<i64> {
-        self.change(0, NO_OP)
+        match *self {
+            Shared::Line(line) => Ok(line.load(PLACE) as i64),
+            Shared::Window(win) => Shared::change(win, 0, NO_OP),
+        }
     }
 
     /// Moves it on: where it was before.
     pub(super) fn advance(&self, by: i64) -> Result<i64> {
-        self.change(by, SUM)
+        match *self {
+            Shared::Line(line) => Ok(line.change(PLACE, |before| before.wrapping_add_signed(by)) as i64),
+            Shared::Window(win) => Shared::change(win, by, SUM),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use newmadeleine::{Segments, tell_user};
 use nmad_file::access::{perform, prefer_owners};
 use nmad_file::hints::Switch;
 use nmad_file::plan::{self, Load};
-use nmad_file::{Fault, Pieces, Way, request};
+use nmad_file::{Asking, Fault, Pieces, Way, request};
 use std::future::ready;
 use std::sync::Arc;
 
@@ -37,10 +37,30 @@ impl File {
 
     /// Predicted nanoseconds of an access by system calls of this rank.
     pub(super) fn direct_ns(&self, kind: Kind, pieces: &Pieces) -> u64 {
+        if let Some(copied_ns) = self.disk.copied_ns(pieces) {
+            return copied_ns;
+        }
         match kind {
             Kind::Write => Load::of(pieces).written_ns(),
             Kind::Read => plan::read_ns(pieces, lock(&self.hints).gap()),
         }
+    }
+
+    /// Moves data of an access of this rank by copies from or to mapped memory; none: it takes another way.
+    pub(super) fn copy(&self, kind: Kind, data: (&Pieces, &Segments)) -> Option<u64> {
+        let begun = self.begun();
+        let done = self.disk.copy(kind, data)?;
+        self.ended_alone(begun, kind, (Way::Directly, data.0));
+        Some(done)
+    }
+
+    /// Moves data on this thread, by copies or by a system call: bytes that were moved.
+    pub(super) fn move_here(
+        &self,
+        kind: Kind,
+        data: (&Pieces, &Segments),
+    ) -> std::result::Result<u64, Fault> {
+        self.disk.copy(kind, data).map_or_else(|| self.call_system(kind, data), Ok)
     }
 
     /// Moves data by a system call of this thread: bytes that were moved.
@@ -62,6 +82,12 @@ impl File {
     /// # Errors
     /// The system refuses it, or no owner is left.
     pub(super) fn move_data(self: &Arc<File>, kind: Kind, data: (&Pieces, &Segments)) -> Result<u64> {
+        if !self.goes_by_owners()
+            && let Some(done) = self.copy(kind, data)
+            && (kind == Kind::Read || !self.goes_by_owners())
+        {
+            return Ok(done);
+        }
         if kind == Kind::Write {
             self.prefer_owners(data.0);
         }

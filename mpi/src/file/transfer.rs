@@ -140,7 +140,7 @@ impl Transfer {
     pub(super) async fn perform_together(self) -> Result<Status> {
         let (file, kind) = (self.file.clone(), self.kind());
         let data = (&self.pieces, &self.memory);
-        let (done, _) = perform(&file, kind, data, || ready(file.call_system(kind, data))).await?;
+        let (done, _) = perform(&file, kind, data, || ready(file.move_here(kind, data))).await?;
         self.finish(done)
     }
 

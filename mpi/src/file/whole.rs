@@ -73,6 +73,7 @@ impl File {
     pub(super) fn take_hints(self: &Arc<File>, hints: Hints) -> Result<()> {
         if lock(&self.hints).numbers() == hints.numbers() {
             *lock(&self.hints) = hints;
+            self.set_mapped();
             return Ok(());
         }
         self.change_layout(hints, self.is_atomic())
@@ -109,7 +110,10 @@ impl File {
         act: impl FnOnce(&File) -> std::result::Result<(), Fault>,
     ) -> Result<()> {
         let act = || if self.rank() == 0 { act(self) } else { Ok(()) };
-        now(handover::by_one(&Here(self), act))
+        let done = now(handover::by_one(&Here(self), act));
+        // The size is another one now.
+        self.disk.unsure();
+        done
     }
 
     /// Tells all ranks whether something has failed.
@@ -129,11 +133,26 @@ impl File {
 pub(super) async fn told_of_failures(
     path: &Path,
     failed: Option<Error>,
-    (ends, words): (&Party, &Party),
+    parties: (&Party, &Party),
 ) -> Result<()> {
+    told_with(path, failed, parties, []).await.map(drop)
+}
+
+/// The same, and numbers of each rank.
+pub(super) async fn told_with<const N: usize>(
+    path: &Path,
+    failed: Option<Error>,
+    (ends, words): (&Party, &Party),
+    mine: [i64; N],
+) -> Result<Vec<i64>> {
     let class = failed.as_ref().map_or(0, |error| i64::from(error.class().0));
-    let all = decode(&ends.gather(encode(&[class])).await?);
-    let Some(rank) = all.iter().position(|class| *class != 0) else { return Ok(()) };
+    let row: Vec<i64> = [class].into_iter().chain(mine).collect();
+    let all = decode(&ends.gather(encode(&row)).await?);
+    let rows = all.chunks_exact(row.len());
+    let Some(rank) = rows.clone().position(|row| row[0] != 0) else {
+        return Ok(rows.flat_map(|row| &row[1..]).copied().collect());
+    };
+    let class = all[rank * row.len()];
     let mut mine = failed.as_ref().map_or("", Error::text).as_bytes().to_vec();
     mine.resize(WORDS, 0);
     let told = words.gather(mine).await?;
@@ -142,5 +161,5 @@ pub(super) async fn told_of_failures(
     }
     let text = told[rank * WORDS..(rank + 1) * WORDS].split(|byte| *byte == 0).next().unwrap_or_default();
     let text = String::from_utf8_lossy(text);
-    Err(Class(all[rank] as i32).error(format!("file {}: rank {rank}: {text}", path.display())))
+    Err(Class(class as i32).error(format!("file {}: rank {rank}: {text}", path.display())))
 }

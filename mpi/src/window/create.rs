@@ -166,7 +166,8 @@ struct Places {
 }
 
 impl Places {
-    /// `is_apart`: each begins on a page of its own. `huge`: the bytes of a huge page. What begins on a page
+    /// `is_apart`: each begins on a page of its own. `huge`: the bytes of a huge page. What begins on a
+    /// page
     /// begins at a multiple of `least`, too.
     fn of(sizes: &[usize], is_apart: bool, huge: Option<usize>, least: usize) -> Places {
         let all: usize = sizes.iter().sum();
@@ -350,6 +351,16 @@ fn peer(on: &Named, node: &Node, flavor: Flavor, rows: &[Row], rank: usize, me: 
     }
 }
 
+/// Has nobody serve a window any more: all ranks of it load from its memory, and store to it, until the
+/// process
+/// ends.
+pub(crate) fn retire(win: Win) -> Result<()> {
+    let (world, window) = (world()?, super::share(win)?);
+    service::end(world, &window);
+    world.node().conceal(&window.exposure);
+    Ok(())
+}
+
 /// Frees a window: all ranks have completed everything.
 ///
 /// # Errors
@@ -380,6 +391,11 @@ pub(crate) fn free(win: &mut Win) -> Result<()> {
 }
 
 impl Window {
+    /// The number of its communicator: the same on all ranks.
+    pub(crate) fn number(&self) -> u32 {
+        self.on.comm.context().0
+    }
+
     /// The group of its ranks.
     pub(crate) fn group(&self) -> Group {
         Group::of(self.on.comm.local().clone())

@@ -42,6 +42,7 @@ use crate::handle::{DYNAMIC, Type, Win};
 use crate::info::Infos;
 use crate::shown;
 use crate::table::Table;
+pub(crate) use create::retire;
 pub(crate) use fence::mode;
 
 use dynamic::Attached;

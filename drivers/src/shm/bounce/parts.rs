@@ -4,7 +4,8 @@ use crate::node::Segment;
 use crate::node::claim::{self, Side, UNIT};
 use crate::shm::link::Link;
 use crate::shm::ring::cell::{self, Range};
-use crate::shm::selector::{LONG, Method};
+use crate::shm::selector::Method;
+use crate::shm::shape::LONG;
 use nmad_engine::memory::Segments;
 
 /// Bytes of one part: small enough that several are under way, so that both sides copy at once. Zen 4: half

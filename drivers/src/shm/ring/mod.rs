@@ -20,7 +20,7 @@ pub mod rhythm;
 pub mod write;
 
 use crate::node::word::Word;
-use crate::shm::selector::Shape;
+use crate::shm::shape::Shape;
 use nmad_engine::packet::Packet;
 use std::sync::atomic::Ordering;
 

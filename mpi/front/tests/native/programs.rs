@@ -230,6 +230,15 @@ fn files_are_written_and_read_in_every_way() {
 }
 
 #[test]
+fn files_that_the_system_refuses_or_changes_are_errors_and_no_harm() {
+    for (turn, ranks) in [1, 3].into_iter().enumerate() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let name = folder.path().to_str().expect("UTF-8");
+        run(ABIS[turn % 2], "tests/native/file-refusals.c", &[name], ranks, 0);
+    }
+}
+
+#[test]
 fn random_programs_on_files_find_what_the_standard_allows() {
     let files = ["tests/native/file-oracle.c", "tests/native/file-order.c"];
     for (turn, ranks) in [2, 3, 6].into_iter().enumerate() {

@@ -1,0 +1,120 @@
+//! Words that the ranks of a file share in the memory of a node: its shared pointer, and who calls the file
+//! system for accesses of one rank. Making shared memory takes ten times as long as the rest of opening a
+//! file, so ranks that open files together on one node keep a page of it until the process ends. A page is
+//! used by all ranks or by none: when they open a file, each tells the others which page it has.
+
+use super::lock;
+use crate::api;
+use crate::comm::{Members, Named, gathered};
+use crate::error::Result;
+use crate::handle::Info;
+use crate::memory;
+use crate::window;
+use std::sync::Mutex;
+
+/// Bytes of the words of a file: a line of the cache, so that files do not disturb each other.
+const LINE: usize = 64;
+/// Files that are open at a time and have their words in a page; others make memory of their own.
+const LINES: usize = u64::BITS as usize;
+/// Groups of ranks whose pages are kept.
+const GROUPS: usize = 16;
+/// What the ranks of a group tell of a page that they do not have.
+pub(super) const NONE: i64 = 0;
+
+/// The pages of this process.
+static PAGES: Mutex<Vec<Page>> = Mutex::new(Vec::new());
+
+struct Page {
+    /// The processes that share it.
+    members: Box<[u32]>,
+    /// The number of the communicator that it was made with: the same on all ranks, and not [`NONE`].
+    number: i64,
+    /// Its address in this process.
+    base: usize,
+    /// A bit for each line that is in use. That of the first rank counts.
+    taken: u64,
+}
+
+/// A line of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Line {
+    number: i64,
+    index: u32,
+    base: usize,
+}
+
+/// What a rank tells about the page that it has with others: its number, and a free line.
+pub(super) fn offer(members: &Members) -> [i64; 2] {
+    let pages = lock(&PAGES);
+    let page = pages.iter().find(|page| *page.members == *members.processes());
+    page.filter(|page| page.taken != u64::MAX)
+        .map_or([NONE; 2], |page| [page.number, page.taken.trailing_ones().into()])
+}
+
+/// Takes the line that the first rank has offered, if all have that page. `offers` has a row for each rank.
+pub(super) fn take(offers: &[[i64; 2]]) -> Option<Line> {
+    let [number, index] = *offers.first()?;
+    if number == NONE || offers.iter().any(|offer| offer[0] != number) {
+        return None;
+    }
+    taken(number, index as u32)
+}
+
+fn taken(number: i64, index: u32) -> Option<Line> {
+    let mut pages = lock(&PAGES);
+    let page = pages.iter_mut().find(|page| page.number == number)?;
+    page.taken |= 1 << index;
+    Some(Line { number, index, base: page.base })
+}
+
+/// Makes a page for the ranks of a communicator, and takes its first line; none: some of them do not see the
+/// memory of the first, or there are enough pages. All ranks call.
+pub(super) fn make(on: &Named) -> Result<Option<Line>> {
+    let members = on.comm.local().processes();
+    let is_known = |page: &Page| *page.members == *members;
+    let has_room = {
+        let pages = lock(&PAGES);
+        pages.len() < GROUPS && !pages.iter().any(is_known)
+    };
+    let all = gathered(&on.comm, &[has_room.into()])?;
+    if all.contains(&0) {
+        return Ok(None);
+    }
+    let is_first = on.comm.rank() == 0;
+    let size = if is_first { LINES * LINE } else { 0 };
+    let (_, mut win) = api::win_allocate(size as i64, 1, Info::NULL, on.handle)?;
+    let seen = window::lookup(win)?.shared_query(0).ok().filter(|(size, ..)| *size > 0);
+    let number = i64::from(window::lookup(win)?.number());
+    let all = gathered(&on.comm, &[i64::from(seen.is_some())])?;
+    let Some((_, _, base)) = seen.filter(|_| !all.contains(&0)) else {
+        api::win_free(&mut win)?;
+        return Ok(None);
+    };
+    window::retire(win)?;
+    let base = base.expose_provenance();
+    lock(&PAGES).push(Page { members: members.into(), number, base, taken: 0 });
+    Ok(taken(number, 0))
+}
+
+impl Line {
+    /// Gives it back: no rank uses it any more.
+    pub(super) fn free(self) {
+        if let Some(page) = lock(&PAGES).iter_mut().find(|page| page.number == self.number) {
+            page.taken &= !(1 << self.index);
+        }
+    }
+
+    /// The address of one of its words.
+    fn at(self, word: usize) -> *mut std::ffi::c_void {
+        std::ptr::with_exposed_provenance_mut(self.base + self.index as usize * LINE + word * 8)
+    }
+
+    pub(super) fn load(self, word: usize) -> u64 {
+        memory::load_word(self.at(word))
+    }
+
+    /// Changes a word in one step: what was there before.
+    pub(super) fn change(self, word: usize, to: impl FnMut(u64) -> u64) -> u64 {
+        memory::change_word(self.at(word), to)
+    }
+}

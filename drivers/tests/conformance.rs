@@ -41,26 +41,32 @@ fn interface() -> Interface {
     named.unwrap_or_else(|| panic!("there is an interface {name}"))
 }
 
-/// Each registered driver, or the one that the environment names, which then must be able to run here.
+/// Each registered driver, or the one that the environment names, which then must be able to run here. They
+/// mostly wait for time limits, so all run at once.
 #[test]
 fn networks() {
     let only = std::env::var("NMAD_TEST_DRIVER").ok();
-    for network in Network::ALL.iter().filter(|n| only.as_ref().is_none_or(|only| only == n.name())) {
-        if let Some(why) = network.hindrance() {
-            assert!(only.is_none(), "{}: {why}", network.name());
-            eprintln!("skipped: {}: {why}", network.name());
-            continue;
+    let is_asked = |network: &&Network| only.as_ref().is_none_or(|only| only == network.name());
+    std::thread::scope(|scope| {
+        for network in Network::ALL.iter().filter(is_asked) {
+            if let Some(why) = network.hindrance() {
+                assert!(only.is_none(), "{}: {why}", network.name());
+                eprintln!("skipped: {}: {why}", network.name());
+                continue;
+            }
+            for (policy, how) in [(Policy::Off, ""), (Policy::On, ", encrypted")] {
+                scope.spawn(move || {
+                    let rail = |rank| {
+                        let (rank, interface) = (PeerId(rank), interface());
+                        let place = Place { rank, rail: 0, interface, secret: [5; 32], encrypt: policy };
+                        let opened = network.open(place, &Layers::default());
+                        opened.unwrap_or_else(|e| panic!("{e}")).0
+                    };
+                    check(&format!("{}{how}", network.name()), || Pair::introduced(rail(0), rail(1)));
+                });
+            }
         }
-        let open = |rank, encrypt| {
-            let (rank, interface) = (PeerId(rank), interface());
-            let place = Place { rank, rail: 0, interface, secret: [5; 32], encrypt };
-            network.open(place, &Layers::default()).map(|(rail, _)| rail)
-        };
-        for (policy, how) in [(Policy::Off, ""), (Policy::On, ", encrypted")] {
-            let rail = |rank| open(rank, policy).unwrap_or_else(|e| panic!("{e}"));
-            check(&format!("{}{how}", network.name()), || Pair::introduced(rail(0), rail(1)));
-        }
-    }
+    });
 }
 
 #[test]

@@ -34,8 +34,7 @@ const MANY: u64 = 16;
 const AGAIN: u64 = 16;
 /// Accesses of one piece that do not look again how long the file is, after one that lay behind its end.
 const PATIENCE: u32 = 16;
-/// A write of at least so many short pieces that lengthens the file writes its last piece first, so that
-/// the
+/// A write of at least so many short pieces that lengthens the file writes its last piece first, so that the
 /// others are copied.
 const LENGTHENS: u64 = 64;
 /// The size is not known.
@@ -256,12 +255,12 @@ impl Windows {
         Some(pieces.len())
     }
 
-    /// Predicted nanoseconds of an access whose windows are mapped, or whose program comes back to them;
-    /// none:
-    /// it goes by system calls.
+    /// Predicted nanoseconds of an access of short pieces whose windows are mapped, or whose program comes
+    /// back to them; none: it goes by system calls, or it may be the first to touch most of its pages, which
+    /// takes longer than system calls if other processes do the same.
     pub(crate) fn predicted_ns(&self, file: &impl Mapped, pieces: &Pieces) -> Option<u64> {
         let list = &mut *self.list();
-        let (windows, end) = list.windows(pieces)?;
+        let (windows, end) = list.windows(pieces).filter(|_| is_short(pieces, SHORT))?;
         let is_expected =
             windows.clone().all(|number| list.is_mapped(number) || list.is_again(number, pieces));
         let is_copied = is_expected && self.is_inside(list, file, (pieces.count() as u64, end));
@@ -286,8 +285,7 @@ impl Windows {
     }
 
     /// Whether the file is long enough for an access, after its last byte was written if it is a write of
-    /// many
-    /// pieces.
+    /// many pieces.
     fn has_been_reached(
         &self,
         list: &mut List,

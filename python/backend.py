@@ -6,7 +6,7 @@ of files is that of `nmad install`; nothing here knows what it holds. A wheel ha
 installation is made without. The module is the package `newmadeleine` of this folder around a library that cargo builds
 from `module`.
 
-Settings (`pip wheel --config-settings profile=dev`): the profile of cargo, release if nothing is said.
+Settings (`pip wheel --config-settings profile=dev`): the profile of cargo, dist if nothing is said.
 """
 
 import base64
@@ -32,7 +32,7 @@ RECEIPT = "share/nmad/manifest.txt"
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     """PEP 517: builds, installs into a folder of its own, packs that; the file's name."""
-    profile = (config_settings or {}).get("profile", "release")
+    profile = (config_settings or {}).get("profile", "dist")
     with tempfile.TemporaryDirectory() as folder:
         prefix = Path(folder)
         install(prefix, profile)

@@ -142,13 +142,14 @@ fn install() -> Option<libc::sigaction> {
 
 /// SIGBUS.
 extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the system gives the address of an access that it reports.
-    let address = unsafe { (*info).si_addr() }.addr();
+    // SAFETY: the system gives a code, and the address of an access that it reports.
+    let (code, address) = unsafe { ((*info).si_code, (*info).si_addr().addr()) };
     // SAFETY: a place of this thread's own.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: as above.
     let before = unsafe { *errno };
-    let is_repaired = is_repaired(address);
+    // A signal that a process has sent has no address.
+    let is_repaired = code > 0 && is_repaired(address);
     // SAFETY: as above.
     unsafe { *errno = before };
     if !is_repaired {
@@ -172,17 +173,26 @@ fn is_repaired(address: usize) -> bool {
     zeros != libc::MAP_FAILED
 }
 
+/// Whether an access of this thread has caused the signal: no process has sent it, and it does not tell of
+/// memory that is broken elsewhere.
+fn is_of_access(info: *const libc::siginfo_t) -> bool {
+    // SAFETY: the system gives a code with each signal.
+    let code = unsafe { (*info).si_code };
+    code > 0 && code != libc::BUS_MCEERR_AO
+}
+
 /// Does what would have been done without the handler.
 fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let before = BEFORE.get().and_then(Option::as_ref);
     match before.map(|before| (before.sa_sigaction, before.sa_flags & libc::SA_SIGINFO != 0)) {
+        Some((libc::SIG_IGN, _)) if !is_of_access(info) => {}
         None | Some((libc::SIG_DFL | libc::SIG_IGN, _)) => {
             // SAFETY: the default action needs nothing. It ends the process when the access is repeated; a
-            // signal that was sent is sent again.
+            // signal that no access has caused is sent again.
             unsafe {
                 let action = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
                 libc::sigaction(signal, &raw const action, null_mut());
-                if (*info).si_code <= 0 {
+                if !is_of_access(info) {
                     libc::raise(signal);
                 }
             }

@@ -228,14 +228,10 @@ pub async fn access<K: Keeping>(
     {
         // The process knows the length of the file until it communicates.
         near.list(file);
-        if kind == Kind::Read {
-            return Ok(done);
+        if kind == Kind::Write {
+            near.forget(pieces);
         }
-        near.forget(pieces);
-        if !file.goes_by_owners() {
-            return Ok(done);
-        }
-        // Owners have to write it again: their pages may be older.
+        return Ok(done);
     }
     near.list(file);
     let done = match kind {

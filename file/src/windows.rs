@@ -1,6 +1,7 @@
 //! Short pieces of a file that this machine has in its page cache are copied from and to mapped memory: a
 //! system call for each piece takes ten times as long as the copy, and processes that write wait for each
-//! other in it. A window is mapped when that is expected to pay, and stays mapped until the file is closed.
+//! other in it. A window is mapped when that is expected to pay, and stays mapped until
+//! another one takes its place, an access fails, or the file is closed.
 //!
 //! The system shows all processes of the machine the same pages, by map and by system call. So nothing else
 //! changes: a piece is in the file when the access ends, and no byte between pieces is written.
@@ -32,10 +33,11 @@ const MANY: u64 = 16;
 /// program that comes back to longer pieces will do so again. The first time alone costs more than it saves
 /// with pieces of 4 KiB on ext4: 3.6 us instead of 2.2.
 const AGAIN: u64 = 16;
-/// Accesses of one piece that do not look again how long the file is, after one that lay behind its end.
+/// Accesses of fewer than [`MANY`] pieces that do not look again how long the file is, after one that lay
+/// behind its end.
 const PATIENCE: u32 = 16;
-/// A write of at least so many short pieces that lengthens the file writes its last piece first, so that the
-/// others are copied.
+/// A write of at least so many short pieces that lengthens the file first writes a byte at its end, so that
+/// all pieces are copied.
 const LENGTHENS: u64 = 64;
 /// The size is not known.
 const UNKNOWN: u64 = u64::MAX;
@@ -78,7 +80,7 @@ struct List {
     next_watched: usize,
     /// Accesses that do not look how long the file is.
     patience: u32,
-    /// An access has failed: all go by system calls from now on.
+    /// An access or a map has failed: all accesses go by system calls from now on.
     is_broken: bool,
 }
 
@@ -196,13 +198,17 @@ impl List {
         })
     }
 
-    /// Keeps a window that was mapped.
-    fn keep(&mut self, number: u64, map: Map) {
+    /// Keeps a window that was mapped, and those that its access has before.
+    fn keep(&mut self, number: u64, map: Map, windows: &RangeInclusive<u64>) {
         self.watched.retain(|watched| watched.number != number);
         if self.mapped.len() < COUNT {
             self.last = self.mapped.len();
             self.mapped.push((number, map));
             return;
+        }
+        // At least one window is not of this access, which does not reach as many as there are maps.
+        while windows.contains(&self.mapped[self.next].0) {
+            self.next = (self.next + 1) % COUNT;
         }
         (self.mapped[self.next], self.last) = ((number, map), self.next);
         self.next = (self.next + 1) % COUNT;
@@ -230,7 +236,8 @@ impl Windows {
         self.size.0.store(UNKNOWN, Ordering::Relaxed);
     }
 
-    /// Moves the data of an access by copies, all of them or none; none: by system calls.
+    /// Moves the data of an access by copies; none: system calls have to move it, also what was copied before
+    /// the file was found shorter.
     pub(crate) fn access(&self, file: &impl Mapped, kind: Kind, data: (&Pieces, &Segments)) -> Option<u64> {
         let (pieces, memory) = data;
         let list = &mut *self.list();
@@ -281,7 +288,7 @@ impl Windows {
         let is_mapped = windows.clone().all(|number| list.is_mapped(number));
         (is_mapped || list.watch(pieces, windows.clone()))
             && self.has_been_reached(list, file, (kind, pieces, end))
-            && (is_mapped || windows.into_iter().all(|number| map(list, file, number)))
+            && (is_mapped || windows.clone().all(|number| map(list, file, number, &windows)))
     }
 
     /// Whether the file is long enough for an access, after its last byte was written if it is a write of
@@ -321,15 +328,15 @@ impl Windows {
 }
 
 /// Maps a window, unless it is. False: the system refuses it.
-fn map(list: &mut List, file: &impl Mapped, number: u64) -> bool {
+fn map(list: &mut List, file: &impl Mapped, number: u64, windows: &RangeInclusive<u64>) -> bool {
     if list.is_mapped(number) {
         return true;
     }
     let Some(map) = file.map(number * WINDOW) else {
-        list.is_broken = true;
+        *list = List { is_broken: true, ..List::default() };
         return false;
     };
-    list.keep(number, map);
+    list.keep(number, map, windows);
     true
 }
 

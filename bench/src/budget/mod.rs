@@ -75,11 +75,11 @@ impl Case {
     /// Instructions that a message may cost.
     pub fn budget(self) -> u64 {
         match self {
-            Case::Direct => 1960,
-            Case::Traced => 2220,
-            Case::Eager => 3870,
-            Case::Window => 1920,
-            Case::Unexpected => 4985,
+            Case::Direct => 2010,
+            Case::Traced => 2280,
+            Case::Eager => 4025,
+            Case::Window => 1952,
+            Case::Unexpected => 5135,
         }
     }
 

@@ -60,8 +60,8 @@ fn a_blocking_send_ends_with_a_copy_once_its_rails_have_all_of_it() {
 #[test]
 fn a_receiver_reads_what_has_come_while_it_computed() {
     let late = "ranks 2
-rank 0: send 1 500KB
-rank 1: recv 0; compute 10us; compute 3ms; wait
+rank 0: compute 100us; send 1 500KB
+rank 1: recv 0; compute 3ms; wait
 ";
     let calls = CallTimes { body_ps: 1_000, ..CallTimes::default() };
     let setting = Setting { swallows: 1 << 20, invites: true, ..setting(1, 1_000) };

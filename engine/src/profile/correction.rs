@@ -4,8 +4,8 @@
 //! known to have the data. Time in a queue is excluded, or load would be counted twice. One number is
 //! corrected, the load: the factor by which transfers take longer now than the profile says. It is a median
 //! of the last half second, and it moves only when it lies outside of the range in which that median is known
-//! ([`Span`]), so an outlier has no effect; each observation moves it by a bounded step; and it stays within
-//! bounds. If the last few observations contradict it clearly, the rail has changed, and older ones are
+//! ([`Span`]), so an outlier has no effect; each observation moves it by a bounded step, or
+//! to one, if the median is near one; and it stays within bounds. If the last few observations contradict it clearly, the rail has changed, and older ones are
 //! dropped. Without observations the load decays towards one, so that the rail is tried again now and then:
 //! otherwise a rail that was slow once would never carry the transfers that show it is fast again.
 //!
@@ -48,7 +48,7 @@ const DECAY_AFTER: Duration = Duration::from_ms(1_000);
 /// Accuracy of the predictions for a rail.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Accuracy {
-    /// Observations since the start; each covers about a millisecond of transfers.
+    /// Observations since the start; each covers two milliseconds of transfers or more.
     pub count: u64,
     /// Median of the last relative errors, 0.05 for 5 percent.
     pub median: f64,

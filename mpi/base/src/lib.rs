@@ -1,8 +1,8 @@
 //! What MAD-MPI computes by itself: datatypes, operators, and the algorithms of collectives as schedules.
 //!
-//! This crate stands on the engine's description of memory and below the functions of MPI (`mpi/`). The
-//! simulation of many ranks (`scale/`) builds and runs the same schedules. It must never know what a session,
-//! a communicator or a rail is.
+//! This crate uses the engine's description of memory and the shared memory of `drivers/`, and is used by the
+//! functions of MPI (`mpi/`) and by the simulation of many ranks (`scale/`), which run the same schedules. It
+//! knows the numbers of handles, but never what a session, a communicator or a rail is.
 #![deny(unsafe_code)]
 
 pub mod algorithm;

@@ -2,7 +2,7 @@
 
 use super::layout;
 use super::near::Here;
-use super::page::{self, Line};
+use super::page::{Line, Offer};
 use super::pointer::{self, Shared};
 use super::view::View;
 use super::whole::told_with;
@@ -78,19 +78,20 @@ pub(crate) fn open(handle: Comm, name: &str, bits: i32, info: Info) -> Result<ha
         info::optional(info)?.iter().for_each(|info| hints.take(|key| info.get(key)));
         Ok(amode)
     });
+    let offer = Offer::new(old.local(), old.rank() == 0);
     let row = Row {
         wrong: arguments.as_ref().map_or_else(|error| i64::from(error.class().0), |_| 0),
         amode: bits.into(),
         name: number(name).unwrap_or(0) as i64,
         hints: hints.numbers(),
-        offer: page::offer(old.local()),
+        offer: offer.told,
     };
     let (mut own, all) = comm::create::same(handle, &row.numbers())?;
     let rows: Vec<Row> = all.as_chunks::<ROW>().0.iter().map(|numbers| Row::of(*numbers)).collect();
     let opened = Named::of(own).and_then(|on| {
         let amode = agreed(arguments, row, &rows, name)?;
         hints.agree(rows[0].hints);
-        opened(on, &path(name), (amode, hints), &rows)
+        opened(on, &path(name), (amode, hints), (offer, &rows))
     });
     if opened.is_err() {
         api::comm_free(&mut own)?;
@@ -99,10 +100,15 @@ pub(crate) fn open(handle: Comm, name: &str, bits: i32, info: Info) -> Result<ha
 }
 
 /// Opens the file on all ranks, which have given the same.
-fn opened(on: Named, path: &Path, (amode, hints): (Amode, Hints), rows: &[Row]) -> Result<handle::File> {
+fn opened(
+    on: Named,
+    path: &Path,
+    (amode, hints): (Amode, Hints),
+    (offer, rows): (Offer, &[Row]),
+) -> Result<handle::File> {
     let nodes = comm::foreign::nodes(world()?, on.comm.local().processes());
     let offers: Vec<[i64; 2]> = rows.iter().map(|row| row.offer).collect();
-    let line = page::take(&offers);
+    let line = offer.take(&offers);
     let disk = open_disk(&on, path, (amode, &hints, &nodes), line);
     let assembled = disk.and_then(|disk| assemble(on, disk, (amode, hints, nodes), line));
     if let (Some(line), Err(_)) = (line, &assembled) {

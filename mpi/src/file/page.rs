@@ -43,32 +43,57 @@ pub(super) struct Line {
     base: usize,
 }
 
-/// What a rank tells about the page that it has with others: its number, and a free line.
-pub(super) fn offer(members: &Members) -> [i64; 2] {
-    let pages = lock(&PAGES);
-    let page = pages.iter().find(|page| *page.members == *members.processes());
-    page.filter(|page| page.taken != u64::MAX)
-        .map_or([NONE; 2], |page| [page.number, page.taken.trailing_ones().into()])
+/// What a rank tells about the page that it has with others.
+pub(super) struct Offer {
+    /// The number of the page, and a free line of it.
+    pub(super) told: [i64; 2],
+    /// The first rank takes the line before it tells it: another thread may open another file.
+    line: Option<Line>,
 }
 
-/// Takes the line that the first rank has offered, if all have that page. `offers` has a row for each rank.
-pub(super) fn take(offers: &[[i64; 2]]) -> Option<Line> {
-    let [number, index] = *offers.first()?;
-    if number == NONE || offers.iter().any(|offer| offer[0] != number) {
-        return None;
+impl Offer {
+    /// The offer of one of these processes.
+    pub(super) fn new(members: &Members, is_first: bool) -> Offer {
+        let mut pages = lock(&PAGES);
+        let is_free = |page: &&mut Page| *page.members == *members.processes() && page.taken != u64::MAX;
+        let Some(page) = pages.iter_mut().find(is_free) else { return Offer { told: [NONE; 2], line: None } };
+        let index = page.taken.trailing_ones();
+        Offer { told: [page.number, index.into()], line: is_first.then(|| page.take(index)) }
     }
-    taken(number, index as u32)
+
+    /// Takes the line that the first rank has offered, if all have that page. `offers` has a row for each
+    /// rank.
+    pub(super) fn take(mut self, offers: &[[i64; 2]]) -> Option<Line> {
+        let [number, index] = *offers.first()?;
+        if number == NONE || offers.iter().any(|told| told[0] != number) {
+            return None;
+        }
+        self.line.take().or_else(|| taken(number, index as u32))
+    }
+}
+
+impl Drop for Offer {
+    fn drop(&mut self) {
+        if let Some(line) = self.line.take() {
+            line.free();
+        }
+    }
+}
+
+impl Page {
+    fn take(&mut self, index: u32) -> Line {
+        self.taken |= 1 << index;
+        Line { number: self.number, index, base: self.base }
+    }
 }
 
 fn taken(number: i64, index: u32) -> Option<Line> {
     let mut pages = lock(&PAGES);
-    let page = pages.iter_mut().find(|page| page.number == number)?;
-    page.taken |= 1 << index;
-    Some(Line { number, index, base: page.base })
+    pages.iter_mut().find(|page| page.number == number).map(|page| page.take(index))
 }
 
 /// Makes a page for the ranks of a communicator, and takes its first line; none: some of them do not see the
-/// memory of the first, or there are enough pages. All ranks call.
+/// memory of the first, they have a page, or there are enough pages. All ranks call.
 pub(super) fn make(on: &Named) -> Result<Option<Line>> {
     let members = on.comm.local().processes();
     let is_known = |page: &Page| *page.members == *members;

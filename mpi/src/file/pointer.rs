@@ -63,8 +63,7 @@ pub(super) fn begin(line: Line, position: i64) {
 
 impl Shared {
     /// Makes one at `position`, among all ranks of a communicator, and the word beside it, in a line that
-    /// they
-    /// have taken or make now; no word: some rank does not see the memory of rank 0.
+    /// they have taken or make now; no word: some rank does not see the memory of rank 0.
     pub(super) fn new(on: &Named, position: i64, line: Option<Line>) -> Result<(Shared, Option<Word>)> {
         if let Some(line) = line {
             return Ok((Shared::Line(line), Some(Word(line))));

@@ -35,7 +35,7 @@ impl File {
         }
     }
 
-    /// Predicted nanoseconds of an access by system calls of this rank.
+    /// Predicted nanoseconds of an access by copies or system calls of this rank.
     pub(super) fn direct_ns(&self, kind: Kind, pieces: &Pieces) -> u64 {
         if let Some(copied_ns) = self.disk.copied_ns(pieces) {
             return copied_ns;
@@ -47,9 +47,13 @@ impl File {
     }
 
     /// Moves data of an access of this rank by copies from or to mapped memory; none: it takes another way.
+    /// So does a write if accesses go by owners since it began: an owner may have read its pages before.
     pub(super) fn copy(&self, kind: Kind, data: (&Pieces, &Segments)) -> Option<u64> {
         let begun = self.begun();
         let done = self.disk.copy(kind, data)?;
+        if kind == Kind::Write && self.goes_by_owners() {
+            return None;
+        }
         self.ended_alone(begun, kind, (Way::Directly, data.0));
         Some(done)
     }
@@ -84,7 +88,6 @@ impl File {
     pub(super) fn move_data(self: &Arc<File>, kind: Kind, data: (&Pieces, &Segments)) -> Result<u64> {
         if !self.goes_by_owners()
             && let Some(done) = self.copy(kind, data)
-            && (kind == Kind::Read || !self.goes_by_owners())
         {
             return Ok(done);
         }

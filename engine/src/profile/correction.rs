@@ -4,10 +4,11 @@
 //! known to have the data. Time in a queue is excluded, or load would be counted twice. One number is
 //! corrected, the load: the factor by which transfers take longer now than the profile says. It is a median
 //! of the last half second, and it moves only when it lies outside of the range in which that median is known
-//! ([`Span`]), so an outlier has no effect; each observation moves it by a bounded step, or
-//! to one, if the median is near one; and it stays within bounds. If the last few observations contradict it
-//! clearly, the rail has changed, and older ones are dropped. Without observations the load decays towards one, so that the rail is tried again now and then:
-//! otherwise a rail that was slow once would never carry the transfers that show it is fast again.
+//! ([`Span`]), so an outlier has no effect; each observation moves it by a bounded step, or to one, if
+//! the median is near one; and it stays within bounds. If the last few observations contradict it
+//! clearly, the rail has changed, and older ones are dropped. Without observations the load decays
+//! towards one, so that the rail is tried again now and then: otherwise a rail that was slow once would
+//! never carry the transfers that show it is fast again.
 //!
 //! **Where the times come from.** A kernel socket reports a chunk as sent when it has buffered it, which
 //! says nothing about the network. So if several rails share messages the receiver acknowledges every 48

@@ -25,7 +25,7 @@ const PLACES: usize = 256;
 
 /// Where the maps of this process are, for the handler.
 static ALL: [Place; PLACES] = [const { Place::new() }; PLACES];
-/// What SIGBUS did before, once the handler is installed; none: it cannot be installed.
+/// The action of SIGBUS before the handler was installed; none: it cannot be installed.
 static BEFORE: OnceLock<Option<libc::sigaction>> = OnceLock::new();
 /// Bytes of a page of this system.
 static PAGE: AtomicUsize = AtomicUsize::new(0);
@@ -33,7 +33,7 @@ static PAGE: AtomicUsize = AtomicUsize::new(0);
 /// The place of one map.
 struct Place {
     is_taken: AtomicBool,
-    /// Its first byte; 0: there is none.
+    /// The address of its first byte, or 0.
     start: AtomicUsize,
     is_broken: AtomicBool,
 }
@@ -70,8 +70,7 @@ pub(crate) struct Map {
 unsafe impl Send for Map {}
 
 impl Map {
-    /// Maps the bytes from `offset` on, a multiple of [`LEN`]. None: the system refuses it, or there are
-    /// too
+    /// Maps the bytes from `offset` on, a multiple of [`LEN`]. None: the system refuses it, or there are too
     /// many; the file is accessed by system calls then.
     pub(crate) fn new(file: BorrowedFd<'_>, offset: u64, writes: bool) -> Option<Map> {
         BEFORE.get_or_init(install).as_ref()?;
@@ -93,8 +92,8 @@ impl Map {
     /// Writes bytes from `at` on; all of them are within the map.
     pub(crate) fn write(&self, at: usize, data: &[u8]) {
         assert!(at <= LEN && data.len() <= LEN - at, "a write is within its map");
-        // SAFETY: checked. The bytes are no reference of anybody in this process; other threads and
-        // processes copy to and from them, and the order of accesses at the same time is not defined.
+        // SAFETY: checked. Nothing in this process refers to the bytes; other threads and processes copy to
+        // and from them, and the order of accesses at the same time is not defined.
         unsafe { copy(data.as_ptr(), self.start.as_ptr().add(at), data.len()) };
     }
 
@@ -123,7 +122,7 @@ impl Drop for Map {
     }
 }
 
-/// Installs the handler: what SIGBUS did before.
+/// Installs the handler; returns the action before.
 fn install() -> Option<libc::sigaction> {
     // SAFETY: asks for a number.
     let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok().filter(|page| *page > 0)?;

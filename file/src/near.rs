@@ -74,7 +74,7 @@ pub trait Keeping {
     fn knows_size(&self) -> bool {
         false
     }
-    /// What is known of the length of the file may be wrong from now on.
+    /// Forgets how long the file was: other processes may have changed that.
     fn unsure(&self) {}
     /// Moves data on the way that is in force: bytes that were moved.
     fn perform(

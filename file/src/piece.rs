@@ -14,6 +14,17 @@ impl Piece {
     pub fn end(self) -> u64 {
         self.offset + self.len
     }
+
+    /// Its parts by units of this many bytes: number of the unit, and begin and end in it. An empty piece has
+    /// none.
+    #[inline]
+    pub(crate) fn parts(self, unit: u64) -> impl Iterator<Item = (u64, usize, usize)> {
+        let behind = if self.len > 0 { self.end().div_ceil(unit) } else { 0 };
+        (self.offset / unit..behind).map(move |number| {
+            let begin = self.offset.saturating_sub(number * unit);
+            (number, begin as usize, (self.end() - number * unit).min(unit) as usize)
+        })
+    }
 }
 
 /// The pieces of an access. Neighbours are one piece, and no piece is empty.

@@ -12,21 +12,12 @@ pub struct Store {
     unwritten: usize,
 }
 
-/// The parts of a range by page: number of the page, and begin and end in it. An empty range has none.
-fn parts(offset: u64, len: u64) -> impl Iterator<Item = (u64, usize, usize)> {
-    let end = offset + len;
-    let behind = if len > 0 { end.div_ceil(PAGE) } else { 0 };
-    (offset / PAGE..behind).map(move |page| {
-        let begin = offset.saturating_sub(page * PAGE);
-        (page, begin as usize, (end - page * PAGE).min(PAGE) as usize)
-    })
-}
-
 impl Store {
     /// Takes data that have to be written.
     pub fn write(&mut self, offset: u64, data: &[u8]) {
         let mut rest = data;
-        for (number, begin, end) in parts(offset, data.len() as u64) {
+        let range = Piece { offset, len: data.len() as u64 };
+        for (number, begin, end) in range.parts(PAGE) {
             let (now, behind) = rest.split_at(end - begin);
             let page = self.pages.entry(number).or_insert_with(Page::new);
             self.unwritten += usize::from(!page.is_unwritten());
@@ -38,7 +29,8 @@ impl Store {
     /// Takes bytes of the file where none are known.
     pub fn fill(&mut self, offset: u64, data: &[u8]) {
         let mut rest = data;
-        for (number, begin, end) in parts(offset, data.len() as u64) {
+        let range = Piece { offset, len: data.len() as u64 };
+        for (number, begin, end) in range.parts(PAGE) {
             let (now, behind) = rest.split_at(end - begin);
             self.pages.entry(number).or_insert_with(Page::new).fill(begin, now);
             rest = behind;
@@ -47,7 +39,7 @@ impl Store {
 
     /// Appends the bytes of a piece; false, and only some of them, if not all are known.
     pub fn read(&self, piece: Piece, out: &mut Vec<u8>) -> bool {
-        parts(piece.offset, piece.len).all(|(number, begin, end)| {
+        piece.parts(PAGE).all(|(number, begin, end)| {
             let bytes = self.pages.get(&number).and_then(|page| page.read(begin, end));
             bytes.is_some_and(|bytes| {
                 out.extend_from_slice(bytes);
@@ -62,7 +54,7 @@ impl Store {
         let is_missing = |(number, begin, end): &(u64, usize, usize)| {
             !self.pages.get(number).is_some_and(|page| page.is_known(*begin, *end))
         };
-        let mut missing = parts(piece.offset, piece.len).filter(is_missing);
+        let mut missing = piece.parts(PAGE).filter(is_missing);
         let first = missing.next()?.0;
         let last = missing.last().map_or(first, |(number, ..)| number);
         Some(Piece { offset: first * PAGE, len: (last + 1 - first) * PAGE })
@@ -77,7 +69,7 @@ impl Store {
     pub(crate) fn waits_in(&self, piece: Piece) -> bool {
         let waits =
             |(number, begin, end)| self.pages.get(&number).is_some_and(|page| page.waits_in(begin, end));
-        parts(piece.offset, piece.len).any(waits)
+        piece.parts(PAGE).any(waits)
     }
 
     /// Bytes of all pages.
@@ -137,7 +129,7 @@ impl Store {
 
     /// Forgets the bytes of a piece but for those that have to be written.
     pub fn forget_piece(&mut self, piece: Piece) {
-        for (number, begin, end) in parts(piece.offset, piece.len) {
+        for (number, begin, end) in piece.parts(PAGE) {
             if let Some(page) = self.pages.get_mut(&number) {
                 page.forget_range(begin, end);
             }

@@ -1,7 +1,7 @@
 //! Short pieces of a file that this machine has in its page cache are copied from and to mapped memory: a
 //! system call for each piece takes ten times as long as the copy, and processes that write wait for each
-//! other in it. A window is mapped when that is expected to pay, and stays mapped until
-//! another one takes its place, an access fails, or the file is closed.
+//! other in it. A window is mapped when that is expected to pay, and stays mapped until another one takes its
+//! place, an access fails, or the file is closed.
 //!
 //! The system shows all processes of the machine the same pages, by map and by system call. So nothing else
 //! changes: a piece is in the file when the access ends, and no byte between pieces is written.
@@ -96,16 +96,11 @@ struct Watched {
     again: u64,
 }
 
-/// The parts of a piece by window: its number, the first byte in it, and their length.
-fn parts(piece: Piece) -> impl Iterator<Item = (u64, usize, usize)> {
-    let mut rest = piece;
-    std::iter::from_fn(move || {
-        let at = rest.offset % WINDOW;
-        let len = rest.len.min(WINDOW - at);
-        let part = (rest.offset / WINDOW, at as usize, len as usize);
-        rest = Piece { offset: rest.offset + len, len: rest.len - len };
-        (len > 0).then_some(part)
-    })
+impl Watched {
+    /// Of `count` pieces of an access between these bytes, those that count as lying before other ones.
+    fn before(&self, hull: Piece, count: u64) -> u64 {
+        if hull.offset < self.behind { count } else { 0 }
+    }
 }
 
 /// From the first to the last byte of pieces in a window, as far as the hull of all says.
@@ -126,26 +121,22 @@ fn is_short(pieces: &Pieces, most: u64) -> bool {
 }
 
 impl List {
+    /// The place of a window in the list of those that are mapped.
+    fn place(&self, number: u64) -> Option<usize> {
+        let is_last = self.mapped.get(self.last).is_some_and(|entry| entry.0 == number);
+        is_last.then_some(self.last).or_else(|| self.mapped.iter().position(|entry| entry.0 == number))
+    }
+
     /// The map of a window.
     fn get(&self, number: u64) -> Option<&Map> {
-        let is_it = |entry: &&(u64, Map)| entry.0 == number;
-        let last = self.mapped.get(self.last).filter(is_it);
-        last.or_else(|| self.mapped.iter().find(is_it)).map(|(_, map)| map)
+        self.place(number).map(|place| &self.mapped[place].1)
     }
 
     /// Whether a window is mapped; it is found at once by the next access.
     fn is_mapped(&mut self, number: u64) -> bool {
-        if self.mapped.get(self.last).is_none_or(|(other, _)| *other != number) {
-            let place = self.mapped.iter().position(|(other, _)| *other == number);
-            self.last = place.unwrap_or(self.last);
-            return place.is_some();
-        }
-        true
-    }
-
-    /// Whether an access to a window has met no file.
-    fn is_broken(&self, mut windows: RangeInclusive<u64>) -> bool {
-        windows.any(|number| self.get(number).is_none_or(Map::is_broken))
+        let place = self.place(number);
+        self.last = place.unwrap_or(self.last);
+        place.is_some()
     }
 
     /// The windows of an access, and the byte behind it; none: it is not for maps.
@@ -165,7 +156,7 @@ impl List {
             let Some(hull) = part_in(number, pieces).filter(|_| self.get(number).is_none()) else { continue };
             let watched = self.watched(number);
             watched.short += if is_short { count } else { 0 };
-            watched.again += if hull.offset < watched.behind { count } else { 0 };
+            watched.again += watched.before(hull, count);
             watched.behind = watched.behind.max(hull.end());
             are_to_be &= watched.short >= MANY || watched.again >= AGAIN;
         }
@@ -187,15 +178,12 @@ impl List {
         &mut self.watched[at]
     }
 
-    /// Whether the program comes back to a window with this access.
-    fn is_again(&self, number: u64, pieces: &Pieces) -> bool {
-        let windows = self.windows(pieces).map(|(windows, _)| windows);
-        let (Some(windows), Some(hull)) = (windows, part_in(number, pieces)) else { return false };
+    /// Whether the program comes back to a window with this access, which has `count` pieces there.
+    fn is_again(&self, number: u64, pieces: &Pieces, count: u64) -> bool {
         let watched = self.watched.iter().find(|watched| watched.number == number);
-        watched.is_some_and(|watched| {
-            let now = if hull.offset < watched.behind { count_in_each(pieces, &windows) } else { 0 };
-            watched.again + now >= AGAIN
-        })
+        watched
+            .zip(part_in(number, pieces))
+            .is_some_and(|(watched, hull)| watched.again + watched.before(hull, count) >= AGAIN)
     }
 
     /// Keeps a window that was mapped, and those that its access has before.
@@ -253,7 +241,10 @@ impl Windows {
                 write(list, pieces, &bytes)
             }
         };
-        let is_done = is_done && list.windows(pieces).is_some_and(|(windows, _)| !list.is_broken(windows));
+        let is_done = is_done
+            && list.windows(pieces).is_some_and(|(mut windows, _)| {
+                windows.all(|number| list.get(number).is_some_and(|map| !map.is_broken()))
+            });
         if !is_done {
             // The file was shortened, or has no space: system calls say what it is.
             *list = List { is_broken: true, ..List::default() };
@@ -268,8 +259,9 @@ impl Windows {
     pub(crate) fn predicted_ns(&self, file: &impl Mapped, pieces: &Pieces) -> Option<u64> {
         let list = &mut *self.list();
         let (windows, end) = list.windows(pieces).filter(|_| is_short(pieces, SHORT))?;
+        let count = count_in_each(pieces, &windows);
         let is_expected =
-            windows.clone().all(|number| list.is_mapped(number) || list.is_again(number, pieces));
+            windows.clone().all(|number| list.is_mapped(number) || list.is_again(number, pieces, count));
         let is_copied = is_expected && self.is_inside(list, file, (pieces.count() as u64, end));
         is_copied.then(|| plan::copied_ns(Load::of(pieces)))
     }
@@ -362,10 +354,10 @@ impl<'a> Current<'a> {
             work(map, at as usize, piece.len as usize);
             return true;
         }
-        parts(piece).all(|(number, at, len)| {
+        piece.parts(WINDOW).all(|(number, begin, end)| {
             (self.begin, self.map) = (number * WINDOW, self.list.get(number));
             self.map.is_some_and(|map| {
-                work(map, at, len);
+                work(map, begin, end - begin);
                 true
             })
         })

@@ -399,7 +399,7 @@ impl<'a> Model<'a> {
                 message.missing -= 1;
                 message.is_whole = message.missing == 0;
                 message.is_there |= message.is_whole;
-                // A body goes to its place as it comes, if somebody looks.
+                // A body goes to its place as it comes, unless its receiver is away.
                 if !message.asks || self.ranks[message.to].mode.is_away() {
                     message.unread.push((rail, len));
                     self.read(now, number);
@@ -433,7 +433,7 @@ impl<'a> Model<'a> {
         }
         for piece in message.unread.drain(..) {
             message.placed = match message.asks {
-                true => self.hosts.land(now, message.to, piece.1),
+                true => self.hosts.move_body(now, message.to, piece.1),
                 false => self.hosts.place(now, message.to, piece),
             };
         }

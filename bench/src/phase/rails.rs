@@ -114,9 +114,7 @@ impl<'a> Hosts<'a> {
 
     /// Sends the body of a message that has asked: rails take it from where it lies.
     pub(super) fn body(&mut self, now: u64, from: usize, (len, carried): Load) -> Departure {
-        let core_ns = |len: u64| len * self.setting.calls.body_ps / 1000;
-        let begun = now.max(self.hosts[from].core_until);
-        self.hosts[from].core_until = begun + core_ns(len);
+        let begun = self.move_body(now, from, len) - self.core_ns(len);
         let mut shares = match &self.setting.rails[..] {
             [rail] => {
                 let wire_ns = rail.body_ns(len).saturating_sub(start_ns(rail)).max(rail.busy_ns(len));
@@ -128,7 +126,7 @@ impl<'a> Hosts<'a> {
         let mut given = begun;
         for share in &mut shares {
             share.reaches = share.reaches.max(given + start_ns(&self.setting.rails[share.rail]));
-            given += core_ns(share.len);
+            given += self.core_ns(share.len);
         }
         let left = |share: &Piece| {
             let rail = &self.setting.rails[share.rail];
@@ -156,12 +154,17 @@ impl<'a> Hosts<'a> {
         *until
     }
 
-    /// When the core of the receiver, which is in the library, has a part of a body in its place that has
-    /// come while it was away.
-    pub(super) fn land(&mut self, now: u64, to: usize, len: u64) -> u64 {
-        let until = &mut self.hosts[to].core_until;
-        *until = now.max(*until) + len * self.setting.calls.body_ps / 1000;
-        *until
+    /// When the core of a host, which is in the library, has moved a part of a body: to the rails, or to its
+    /// place if it has come while the core was away.
+    pub(super) fn move_body(&mut self, now: u64, host: usize, len: u64) -> u64 {
+        let until = now.max(self.hosts[host].core_until) + self.core_ns(len);
+        self.hosts[host].core_until = until;
+        until
+    }
+
+    /// How long a core moves a part of a body.
+    fn core_ns(&self, len: u64) -> u64 {
+        len * self.setting.calls.body_ps / 1000
     }
 
     /// What a rail carries of a message in pieces of some length, each with the time when it comes.

@@ -59,14 +59,12 @@ pub(super) fn rails(ranks: &[Records], calls: &[Vec<&Call>]) -> Vec<(String, For
             passed.bytes += record.len;
             let own = calls.get(rank.rank as usize);
             let is_awaited = own.is_some_and(|calls| awaits(calls, since, record.at_ns));
-            match (posted >= until, is_awaited) {
-                // What waited for a rank that computed tells nothing of the rail.
-                (_, false) => {}
-                (true, true) => passed.alone.push((record.len, record.at_ns - posted)),
-                (false, true) if record.len >= LONG => {
-                    passed.behind.push((record.len, record.at_ns - until));
-                }
-                (false, true) => {}
+            match posted >= until {
+                // The time of data that waited for a rank that computed tells nothing of the rail.
+                _ if !is_awaited => {}
+                true => passed.alone.push((record.len, record.at_ns - posted)),
+                false if record.len >= LONG => passed.behind.push((record.len, record.at_ns - until)),
+                false => {}
             }
         }
     }
@@ -165,7 +163,7 @@ pub(super) fn call_times(ranks: &[Records], calls: &[Vec<&Call>]) -> CallTimes {
     }
 }
 
-/// What a blocking send took for each byte after its rails had taken all of it, if it ended without news of
+/// The time of a blocking send for each byte after its rails had taken all of it, if it ended without news of
 /// its receiver, in picoseconds.
 fn keep_ps<'a>(within: impl Iterator<Item = &'a Record>, until_ns: u64) -> Option<u64> {
     let (mut given, mut last) = (0, None);

@@ -13,11 +13,12 @@ pub mod throttle;
 pub mod ticks;
 pub mod trace;
 
+use nmad_engine::InPlace;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::access::{Access, Came};
 use nmad_engine::transfer::driver::{
-    Departure, Driver, Event, InPlace, Interest, Limits, Order, Scope, Sent, Statistics,
+    Departure, Driver, Event, Interest, Limits, Order, Scope, Sent, Statistics,
 };
 
 /// A layer between the engine and a rail. Each method forwards to the rail unless it is overridden.

@@ -1,10 +1,11 @@
 //! A rail of another job than that of its process: its peers have other ranks there.
 
+use nmad_engine::InPlace;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::access::{Access, Came};
 use nmad_engine::transfer::driver::{
-    Departure, Driver, Event, InPlace, Interest, Limits, Order, Scope, Sent, Statistics,
+    Departure, Driver, Event, Interest, Limits, Order, Scope, Sent, Statistics,
 };
 
 /// A rail whose peers the engine knows by other numbers.

@@ -4,10 +4,10 @@
 //! A line is the name of a row (distance, shape, shortest length of the class in bytes) and the speed of
 //! each method in bytes per nanosecond: `near-8192 bounce 8.100 cma 6.900`.
 
-use super::selector::{CLASSES, KINDS as KINDS_OF_ROWS, LEAST, Method, Row, Selector};
+use super::selector::{CLASSES, KINDS, LEAST, Method, Row, Selector};
 
-/// Distances, for each shape in turn.
-const KINDS: [&str; KINDS_OF_ROWS] =
+/// Names of the kinds of rows: distances, for each shape in turn.
+const NAMES: [&str; KINDS] =
     ["far", "near", "far-blocks", "near-blocks", "far-short-blocks", "near-short-blocks"];
 /// Upper limit of a speed in bytes per nanosecond; no memory is as fast, so a line above it is damaged.
 const SPEED_MAX: f64 = 1e6;
@@ -37,7 +37,7 @@ impl Selector {
 /// The names of all rows, in their order.
 fn names() -> impl Iterator<Item = String> {
     let of = |kind| (0..CLASSES).map(move |class| format!("{kind}-{}", LEAST << class));
-    KINDS.into_iter().flat_map(of)
+    NAMES.into_iter().flat_map(of)
 }
 
 fn print(name: &str, speeds: [f64; 3]) -> String {

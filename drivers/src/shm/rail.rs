@@ -18,11 +18,12 @@ use crate::regions::Regions;
 use crate::tcp::now_ms;
 use crate::watch::{Token, Watch};
 use hashbrown::HashMap;
+use nmad_engine::InPlace;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::access::{Access, Came, RemoteAccess};
 use nmad_engine::transfer::driver::{
-    Departure, Driver, Event, How, InPlace, Interest, Limits, Order, Reads, Scope, Sent, Statistics,
+    Departure, Driver, Event, How, Interest, Limits, Order, Reads, Scope, Sent, Statistics,
 };
 use std::cell::Cell;
 use std::sync::atomic::Ordering;

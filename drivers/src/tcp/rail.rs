@@ -11,11 +11,10 @@ use crate::connections::Outcome;
 use crate::error::DriverError;
 use crate::opening::Opened;
 use crate::watch::Token;
+use nmad_engine::InPlace;
 use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
-use nmad_engine::transfer::driver::{
-    Departure, Driver, Event, How, InPlace, Interest, Limits, Order, Scope, Sent,
-};
+use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent};
 use nmad_wire::ChunkHeader;
 
 /// Orders taken at once; the limit in practice is the smaller depth of each link.

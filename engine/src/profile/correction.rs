@@ -26,10 +26,10 @@ const TOGETHER_NS: u64 = 2_000_000;
 /// The load moves when it is this many standard errors away from the median. `nmad sim --golden decisions`:
 /// half of it has a regret of 10.3 % instead of 9.6 and 6 false switches instead of 4, twice 9.8 % and 4.
 const SURE: f64 = 0.5;
-/// The rail has changed if the median of so many last observations is so many standard errors away from the
-/// load: 22 of 24 are slower, or faster. By chance that happens once in 28,000 times. It decides the recorded
-/// jobs alike with twice as many observations, and with three or five standard errors; half as many have 6
-/// false switches. It makes changes of a quiet rail known sooner than the median would be.
+/// The rail has changed if the median of the last `LAST` observations is `CLEAR` standard errors away
+/// from the load: 22 of 24 are slower, or faster. By chance that happens once in 28,000 times. It decides
+/// the recorded jobs alike with twice as many observations, and with three or five standard errors; half
+/// as many have 6 false switches. It makes changes of a quiet rail known sooner than the median would be.
 const LAST: usize = 24;
 const CLEAR: f64 = 4.0;
 /// Number of observations whose error is published.

@@ -7,7 +7,7 @@
 use super::access::{Access, Came, RemoteAccess};
 use crate::memory::Segments;
 use crate::packet::{Key, Packet, PeerId, RegionId, RequestId};
-pub use crate::profile::threshold::InPlace;
+use crate::profile::threshold::InPlace;
 use alloc::string::String;
 use alloc::vec::Vec;
 

@@ -376,7 +376,7 @@ impl Link {
     pub(crate) fn hold(&mut self, now: Instant, cargo: Cargo, len: u64, in_place: Vec<RequestId>) {
         if self.tx.len() == 0 {
             self.silence.restart(now);
-            // What a link that died has not been told of is over, too.
+            // Observations of a link that died are over, too.
             (self.pool, self.rx.in_between) = (Pool::default(), 0);
         }
         self.tx.push(now, cargo, len, in_place);

@@ -163,9 +163,8 @@ fn part(members: &Members, colors_and_keys: &[u8], color: i64) -> Members {
     Members::new(chosen.into_iter().map(|(_, process)| process).collect::<Vec<u32>>())
 }
 
-/// Of the same processes, without attributes and hints; and the numbers that all of them give, in the
-/// order of
-/// ranks.
+/// Of the same processes, without attributes and hints; and the numbers that all of them give, in the order
+/// of ranks.
 pub(crate) fn same(handle: Comm, mine: &[i64]) -> Result<(Comm, Vec<i64>)> {
     let old = share(handle)?;
     let party = party(&old);

@@ -139,25 +139,25 @@ fn open_disk(
     // The first rank creates the file. All others try at the same time, since most files are there; but on
     // another node the system may keep it in mind that there was none.
     let is_one_node = nodes.iter().all(|node| *node == nodes[0]);
-    let tried = if is_first || is_one_node { Some(open()) } else { None };
-    let is_missing = |fault: &Fault| fault.cause == Cause::NoSuchFile && !is_first && amode.creates();
-    let (opened, failed) = match tried {
-        Some(Ok(opened)) => (Some(opened), None),
-        Some(Err(fault)) if !is_missing(&fault) => (None, Some(error_of(fault))),
-        _ => (None, None),
-    };
-    let has_all = [i64::from(opened.is_some() || failed.is_some())];
-    let all = told(on, path, failed, has_all)?;
-    if all.iter().all(|has| *has != 0) {
-        return opened.ok_or_else(|| Class::INTERN.error("an error that was told to all ranks is none"));
+    let may_come = |fault: &Fault| fault.cause == Cause::NoSuchFile && !is_first && amode.creates();
+    let tried = (is_first || is_one_node).then(open).filter(|tried| !tried.as_ref().is_err_and(may_come));
+    let is_done = tried.is_some();
+    let (mut opened, failed) = apart(tried);
+    let all = told(on, path, failed, [is_done.into()])?;
+    if all.contains(&0) {
+        let (now, failed) = apart(Some(opened.map_or_else(open, Ok)));
+        told(on, path, failed, [1])?;
+        opened = now;
     }
-    let again = opened.map_or_else(open, Ok);
-    let (opened, failed) = match again {
-        Ok(opened) => (Some(opened), None),
-        Err(fault) => (None, Some(error_of(fault))),
-    };
-    told(on, path, failed, [1])?;
     opened.ok_or_else(|| Class::INTERN.error("an error that was told to all ranks is none"))
+}
+
+/// The value of an answer, and its error.
+fn apart<T>(answer: Option<std::result::Result<T, Fault>>) -> (Option<T>, Option<Error>) {
+    match answer.transpose() {
+        Ok(value) => (value, None),
+        Err(fault) => (None, Some(error_of(fault))),
+    }
 }
 
 /// Tells all ranks whether the system has refused something to one of them, and a number of each.

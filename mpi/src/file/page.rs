@@ -19,7 +19,7 @@ const LINES: usize = u64::BITS as usize;
 /// Groups of ranks whose pages are kept.
 const GROUPS: usize = 16;
 /// What the ranks of a group tell of a page that they do not have.
-pub(super) const NONE: i64 = 0;
+const NONE: i64 = 0;
 
 /// The pages of this process.
 static PAGES: Mutex<Vec<Page>> = Mutex::new(Vec::new());

@@ -1,6 +1,5 @@
-//! File pointers: the one of each process, and the one that all share, which lies in memory that all
-//! ranks see,
-//! or, where they do not, in that of rank 0, and is moved by the operations of windows.
+//! File pointers: the one of each process, and the one that all share. That lies in memory that all ranks
+//! see, or else in the memory of rank 0, where the operations of windows move it.
 
 use super::page::{self, Line};
 use super::{File, lock};

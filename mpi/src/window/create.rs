@@ -166,8 +166,7 @@ struct Places {
 }
 
 impl Places {
-    /// `is_apart`: each begins on a page of its own. `huge`: the bytes of a huge page. What begins on a
-    /// page
+    /// `is_apart`: each begins on a page of its own. `huge`: the bytes of a huge page. What begins on a page
     /// begins at a multiple of `least`, too.
     fn of(sizes: &[usize], is_apart: bool, huge: Option<usize>, least: usize) -> Places {
         let all: usize = sizes.iter().sum();
@@ -351,8 +350,7 @@ fn peer(on: &Named, node: &Node, flavor: Flavor, rows: &[Row], rank: usize, me: 
     }
 }
 
-/// Has nobody serve a window any more: all ranks of it load from its memory, and store to it, until the
-/// process
+/// Ends the service of a window: all ranks of it load from its memory, and store to it, until the process
 /// ends.
 pub(crate) fn retire(win: Win) -> Result<()> {
     let (world, window) = (world()?, super::share(win)?);

@@ -254,7 +254,7 @@ impl Lane {
     }
 }
 
-/// What hindsight knows of the rails.
+/// The rates of the rails, known by hindsight.
 struct Truth<'s> {
     served: &'s [&'s Observation],
     /// The nanoseconds of a byte on each rail in a steady job.

@@ -16,7 +16,7 @@ use alloc::collections::VecDeque;
 pub(crate) const SPAN: Duration = Duration::from_ms(500);
 /// Most observations that count: half has a regret of 9.9 % and 8 false switches, twice decides alike.
 const MOST: usize = 64;
-/// Fewer observations say nothing, and so many are kept however old they are: half has a regret of 9.5 %
+/// Fewer observations say nothing, and this number is kept however old they are: half has a regret of 9.5 %
 /// and 5 false switches, twice 11.1 % and 3.
 const LEAST: usize = 8;
 
@@ -53,8 +53,8 @@ impl Span {
         self.seen.drain(..self.seen.len().saturating_sub(last));
     }
 
-    /// Returns the range in which the median of the last observations, at most so many, lies with so many
-    /// standard errors; `None` if there are few.
+    /// Returns the interval of `errors` standard errors around the median of the last `last` observations;
+    /// `None` with fewer than [`LEAST`].
     pub(crate) fn median_within(&self, last: usize, errors: f64) -> Option<(f64, f64)> {
         let skip = self.seen.len().saturating_sub(last);
         let mut sorted = [(0.0_f32, 0.0_f32); MOST];

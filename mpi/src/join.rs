@@ -62,10 +62,12 @@ fn join(users: &Users) -> Result<&'static World> {
     WORLD.store(Box::into_raw(Box::new(World { session })), Ordering::Release);
     let world = world()?;
     // The library's own, in the context that is nobody's.
-    let all = Communicator::new(0, Arc::new(Members::new((0..size).collect::<Vec<u32>>())), None, me);
+    let all = Arc::new(Members::new((0..size).collect::<Vec<u32>>()));
+    let all = Arc::new(Communicator::new(0, all, None, me));
     crate::api::define(size, world.session().program());
     crate::task::begin(world);
     crate::fault::begin(world)?;
+    crate::fault::watch(&all)?;
     crate::point::send::allow_early(world)?;
     collective::agree(world, &all)?;
     crate::tool::event::begin(world);

@@ -385,6 +385,7 @@ impl<'a> Work<'a> {
         let in_flight = core.engine.inspect().pending() > 0 || waits;
         let serves = core.services.need_helper();
         let needed = in_flight || serves || core.engine.inspect().next_deadline().is_some();
+        let asked = self.was_asked();
         let mut helped = self.state.helped();
         helped.turns += 1;
         if moved && alone && !sleeps {
@@ -394,7 +395,6 @@ impl<'a> Work<'a> {
             helped.moved += 1;
             helped.given_ns += took.as_ns();
         }
-        let asked = self.was_asked();
         Sight { inside: false, sleeps, alone, needed, in_flight, serves, moved, asked }
     }
 

@@ -13,6 +13,7 @@ use crate::algorithm::schedule::Builder;
 use crate::comm::Communicator;
 use crate::datatype::{Basic, Datatype};
 use crate::error::{Class, Result};
+use crate::fault;
 use crate::op::{Op, Predefined};
 use crate::world::World;
 use newmadeleine::engine::{Engine, PeerId, RailId};
@@ -23,8 +24,11 @@ const AGREED: usize = FIGURES + Family::ALL.len() + 2;
 
 /// Agrees with all other processes. `all` is the communicator of all of them; collective.
 ///
+/// If a process dies meanwhile and the job survives that, all others have [`Settings::default`].
+///
 /// # Errors
-/// A variable of the environment names an algorithm that there is not, or a process is gone.
+/// A variable of the environment names an algorithm that there is not, or a process is gone and the job does
+/// not survive that.
 pub(crate) fn agree(world: &World, all: &Communicator) -> Result<()> {
     let choices = Choices::read(|name| std::env::var(name).ok())?;
     let refused = |why| Class::OTHER.error(why);
@@ -38,20 +42,27 @@ pub(crate) fn agree(world: &World, all: &Communicator) -> Result<()> {
     // Trials are off if any rank has NMAD_MPI_TRIALS=off.
     figures[AGREED - 2] = f64::from(u8::from(is_off));
     figures[AGREED - 1] = f64::from(u8::from(check));
-    greatest(all, &mut figures)?;
-    let (mut cost, mut named) = ([0.0; FIGURES], [0.0; Family::ALL.len()]);
-    cost.copy_from_slice(&figures[..FIGURES]);
-    named.copy_from_slice(&figures[FIGURES..AGREED - 2]);
-    let agreed = Settings {
-        cost: Cost::from_figures(&cost),
-        choices: choices.agreed(&named),
-        tries: figures[AGREED - 2] == 0.0,
-        check: figures[AGREED - 1] > 0.0,
+    let known = greatest(all, &mut figures);
+    let agreed = match fault::calls::succeeded_everywhere(all, known)? {
+        true => from_figures(&choices, &figures),
+        false => Settings::default(),
     };
     log::debug!("collectives count on {:?}", agreed.cost);
     // Init happens once.
     let _ = SETTINGS.set(agreed);
     Ok(())
+}
+
+fn from_figures(choices: &Choices, figures: &[f64; AGREED]) -> Settings {
+    let (mut cost, mut named) = ([0.0; FIGURES], [0.0; Family::ALL.len()]);
+    cost.copy_from_slice(&figures[..FIGURES]);
+    named.copy_from_slice(&figures[FIGURES..AGREED - 2]);
+    Settings {
+        cost: Cost::from_figures(&cost),
+        choices: choices.agreed(&named),
+        tries: figures[AGREED - 2] == 0.0,
+        check: figures[AGREED - 1] > 0.0,
+    }
 }
 
 /// Each figure becomes the greatest that any process of a communicator has.

@@ -5,6 +5,7 @@ use crate::algorithm::cost::Cost;
 use std::sync::OnceLock;
 
 /// What governs collectives.
+#[derive(Default)]
 pub(super) struct Settings {
     pub(super) cost: Cost,
     pub(super) choices: Choices,
@@ -31,8 +32,7 @@ pub(super) fn settings() -> &'static Settings {
 #[cold]
 fn alone() -> &'static Settings {
     static ALONE: OnceLock<Settings> = OnceLock::new();
-    let none = || Settings { cost: Cost::default(), choices: Choices::default(), tries: false, check: false };
-    ALONE.get_or_init(none)
+    ALONE.get_or_init(Settings::default)
 }
 
 /// Whether choices are told (`NMAD_MPI_EXPLAIN=1`).

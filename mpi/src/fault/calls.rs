@@ -96,6 +96,18 @@ async fn agree_flags(comm: Arc<Communicator>, flags: i32) -> Result<(i32, Option
     Ok((value.flags, error))
 }
 
+/// Returns whether `result` is a success in all survivors, which all of them learn.
+///
+/// # Errors
+/// It is not, and the job does not survive failures.
+pub(crate) fn succeeded_everywhere(comm: &Communicator, result: Result<()>) -> Result<bool> {
+    if !is_on() {
+        return result.map(|()| true);
+    }
+    let decision = block_on(decide(comm, i32::from(result.is_ok()), [0; 2]))?;
+    Ok(decision.value.flags != 0)
+}
+
 /// Sets `flag` to the bitwise AND of the flags of all survivors, even if it returns an error.
 pub(crate) fn agree(handle: Comm, flag: &mut i32) -> Result<()> {
     check_on()?;

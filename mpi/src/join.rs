@@ -2,7 +2,7 @@
 //! the last leaves it.
 
 use crate::collective;
-use crate::comm::{Communicator, Members};
+use crate::comm::{Communicator, JOINING, Members};
 use crate::constant::ThreadLevel;
 use crate::error::{Class, Result};
 use crate::request::set_concurrent;
@@ -61,9 +61,8 @@ fn join(users: &Users) -> Result<&'static World> {
     let (me, size) = (session.rank(), session.size());
     WORLD.store(Box::into_raw(Box::new(World { session })), Ordering::Release);
     let world = world()?;
-    // The library's own, in the context that is nobody's.
     let all = Arc::new(Members::new((0..size).collect::<Vec<u32>>()));
-    let all = Arc::new(Communicator::new(0, all, None, me));
+    let all = Arc::new(Communicator::new(JOINING, all, None, me));
     crate::api::define(size, world.session().program());
     crate::task::begin(world);
     crate::fault::begin(world)?;

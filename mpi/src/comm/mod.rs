@@ -12,7 +12,7 @@ mod named;
 mod party;
 mod wishes;
 
-pub(crate) use context::{FAULTS, FILES, FRAMES};
+pub(crate) use context::{FAULTS, FILES, FRAMES, JOINING};
 pub(crate) use create::{gathered, party};
 pub(crate) use members::Members;
 pub(crate) use named::{Named, free, let_go};

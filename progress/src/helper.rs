@@ -190,6 +190,8 @@ struct Work<'a> {
     demand: Demand,
     /// Descriptors of the rails, which end a sleep.
     watched: Vec<i32>,
+    /// Bound of such a sleep, for what the rails do not report.
+    watch_until: Span,
     /// Gain since the last review.
     given: Span,
     /// Processor time of this thread and delay of the application's threads at the last review.
@@ -220,6 +222,7 @@ impl<'a> Work<'a> {
             turns: 0,
             demand: Demand::default(),
             watched: Vec::new(),
+            watch_until: Span::ZERO,
             given: Span::ZERO,
             before: (Span::ZERO, Span::ZERO),
         }
@@ -236,7 +239,7 @@ impl<'a> Work<'a> {
             self.state.helped().doing = match step {
                 Step::Poll => Doing::Polls,
                 Step::StandBy(_) => Doing::StandsBy,
-                Step::Watch(_) => Doing::Watches,
+                Step::Watch(_) | Step::Serve => Doing::Watches,
                 Step::Peek(_) | Step::Tick(_) => Doing::Ticks,
                 Step::Rest => Doing::Rests,
             };
@@ -263,9 +266,13 @@ impl<'a> Work<'a> {
         match step {
             Step::Rest => return self.rest(),
             Step::Watch(bound) => self.state.sleep(&self.watched, bound),
+            Step::Serve => self.state.sleep(&self.watched, self.watch_until),
             Step::StandBy(bound) => self.stand_by(bound),
             Step::Peek(nap) | Step::Tick(nap) => thread::sleep(Duration::from_nanos(nap.as_ns())),
             Step::Poll => {}
+        }
+        if step == Step::Serve && !self.state.resting.swap(false, Ordering::AcqRel) {
+            self.policy.woken(self.shared.clock.now());
         }
         let is_tick = matches!(step, Step::Tick(_));
         if !is_tick && (self.shared.is_inside() || self.shared.turns() != self.turns) {
@@ -277,7 +284,7 @@ impl<'a> Work<'a> {
         match next {
             _ if !self.policy.asks_review(self.shared.clock.now()) => next,
             // The rails were already armed to wake this thread.
-            Step::Watch(_) => {
+            Step::Watch(_) | Step::Serve => {
                 self.review();
                 next
             }
@@ -363,6 +370,12 @@ impl<'a> Work<'a> {
                     let (watched, until) = core.prepare_sleep();
                     self.watched = watched;
                     return (sight, Step::Watch(bound.min(until)));
+                }
+                Step::Serve => {
+                    (self.watched, self.watch_until) = core.prepare_sleep();
+                    // Under the lock, so that no submission is missed.
+                    self.state.resting.store(true, Ordering::Release);
+                    return (sight, Step::Serve);
                 }
                 next => return (sight, next),
             }

@@ -12,6 +12,7 @@
 //!   while messages move.
 //! - The application computes, and no core is idle: the helper turns the pump once in a millisecond. If
 //!   ranks share a core, their helpers together do.
+//! - Only peers may want something, of a service: the helper sleeps until the rails or a submission wake it.
 //! - Nothing is in flight: the helper rests until something is submitted.
 
 use crate::setting::Progress;
@@ -81,6 +82,8 @@ pub(crate) enum Step {
     StandBy(Duration),
     /// Sleep on the rails' descriptors, no longer than this.
     Watch(Duration),
+    /// Sleep on the rails' descriptors until a peer wants something or something is submitted.
+    Serve,
     /// Sleep, then look without the lock whether the application has been in a call.
     Peek(Duration),
     /// Sleep, then turn the pump.
@@ -197,9 +200,13 @@ impl Policy {
         }
         match &self.setting {
             Progress::Dedicated(_) => Step::Poll,
+            _ if self.helps(now) && self.has_moved_within(POLL, now) => Step::Poll,
+            _ if !sight.in_flight && sight.alone && !self.is_asked(now) && !self.watches_in_vain(now) => {
+                self.watched_at = Some(now);
+                Step::Serve
+            }
             _ if !self.helps(now) && sight.serves && sight.alone => Step::Watch(self.shared(PERIOD)),
             _ if !self.helps(now) => Step::Tick(self.period(now)),
-            _ if self.has_moved_within(POLL, now) => Step::Poll,
             // Standing by is followed by a look at the rails, as soon as after a peek.
             _ if self.is_asked(now) => Step::StandBy(SHORT),
             _ if sight.alone && !self.watches_in_vain(now) => {

@@ -69,6 +69,22 @@ fn without_an_idle_core_the_pump_is_turned_once_in_a_period() {
 }
 
 #[test]
+fn while_only_peers_may_want_something_the_helper_sleeps() {
+    let serves = Sight { in_flight: false, serves: true, ..COMPUTES };
+    for idle in [0, 1] {
+        let mut policy = policy(Progress::Idle, idle);
+        assert_eq!(
+            policy.next(at(10), Sight { alone: false, ..serves }),
+            [Step::Tick(PERIOD), Step::Peek(SHORT)][idle]
+        );
+        assert_eq!(policy.next(at(1_010), serves), Step::Serve);
+        assert_ne!(policy.next(at(1_011), serves), Step::Serve, "it was woken without any event");
+        assert_eq!(policy.next(at(2_010), serves), Step::Serve);
+        assert_ne!(policy.next(at(2_020), COMPUTES), Step::Serve, "something is in flight");
+    }
+}
+
+#[test]
 fn a_thread_in_a_call_is_checked_more_often_after_it_computed_beside_messages() {
     let mut policy = policy(Progress::Auto, 1);
     assert_eq!(policy.next(at(10), INSIDE), Step::Tick(PERIOD));
@@ -240,6 +256,7 @@ fn round(policy: &mut Policy, from: u64, app: &Simulated) -> (u64, u64) {
             Step::Poll => now + 1,
             Step::Watch(bound) => due.clamp(now + 1, now + bound.as_ns() / 1_000),
             Step::StandBy(nap) | Step::Peek(nap) | Step::Tick(nap) => now + nap.as_ns() / 1_000,
+            Step::Serve => due.max(now + 1),
             Step::Rest => over,
         };
         if now >= over {

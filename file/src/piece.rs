@@ -28,7 +28,7 @@ impl Piece {
 }
 
 /// The pieces of an access. Neighbours are one piece, and no piece is empty.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pieces {
     /// The only one, so that it needs no memory of its own.
     one: Option<Piece>,
@@ -36,7 +36,13 @@ pub struct Pieces {
     many: Vec<Piece>,
     len: u64,
     /// The first byte, and the byte behind the last one.
-    hull: Option<(u64, u64)>,
+    hull: (u64, u64),
+}
+
+impl Default for Pieces {
+    fn default() -> Pieces {
+        Pieces { one: None, many: Vec::new(), len: 0, hull: (u64::MAX, 0) }
+    }
 }
 
 impl Pieces {
@@ -46,20 +52,29 @@ impl Pieces {
     }
 
     /// Adds bytes at the end.
+    #[inline]
     pub fn push(&mut self, piece: Piece) {
         if piece.len == 0 {
             return;
         }
         self.len += piece.len;
-        let (begin, end) = self.hull.unwrap_or((u64::MAX, 0));
-        self.hull = Some((begin.min(piece.offset), end.max(piece.end())));
-        match self.many.last_mut().or(self.one.as_mut()) {
+        self.hull = (self.hull.0.min(piece.offset), self.hull.1.max(piece.end()));
+        match self.many.last_mut() {
             Some(last) if last.end() == piece.offset => last.len += piece.len,
-            Some(_) => {
-                self.many.extend(self.one.take());
-                self.many.push(piece);
-            }
+            Some(_) => self.many.push(piece),
+            None => self.push_early(piece),
+        }
+    }
+
+    /// The same, while there are no several.
+    fn push_early(&mut self, piece: Piece) {
+        match &mut self.one {
+            Some(last) if last.end() == piece.offset => last.len += piece.len,
+            Some(first) => self.many = vec![*first, piece],
             None => self.one = Some(piece),
+        }
+        if !self.many.is_empty() {
+            self.one = None;
         }
     }
 
@@ -85,7 +100,7 @@ impl Pieces {
 
     /// The first byte, and the byte behind the last one.
     pub fn hull(&self) -> Option<(u64, u64)> {
-        self.hull
+        (self.len > 0).then_some(self.hull)
     }
 
     /// Divides them into runs of which each ascends.

@@ -86,6 +86,7 @@ struct Part<F> {
 }
 
 impl<F: FnMut(Run)> Visitor for Part<F> {
+    #[inline]
     fn run(&mut self, run: Run) -> Step {
         if self.skip >= run.len {
             self.skip -= run.len;
@@ -137,18 +138,17 @@ impl Datatype {
 
     /// Calls `take` for the pieces of the `len` bytes of data from byte `from` on of elements without end, an
     /// extent apart, as views of files tile them. Nothing, if elements have no data.
-    pub fn for_each_run_of(&self, from: i64, len: i64, take: impl FnMut(Run)) {
+    pub fn for_each_run_of(&self, from: i64, len: i64, mut take: impl FnMut(Run)) {
         if self.size() == 0 || len == 0 {
             return;
         }
-        let mut part = Part { skip: from % self.size(), left: len, take };
-        let mut base = (from / self.size()).wrapping_mul(self.extent());
         if let (true, Layout::Run(run)) = (self.is_contiguous(), self.layout()) {
-            return (part.take)(Run { offset: run.offset.wrapping_add(from), len });
+            return take(Run { offset: run.offset.wrapping_add(from), len });
         }
-        while self.layout().walk(base, &mut part).is_continue() {
-            base = base.wrapping_add(self.extent());
-        }
+        let (skip, base) = (from % self.size(), (from / self.size()).wrapping_mul(self.extent()));
+        let moved = |run: Run| take(Run { offset: base.wrapping_add(run.offset), len: run.len });
+        let elements = (skip + len - 1) / self.size() + 1;
+        let _ = self.layout().walk_all(elements, self.extent(), &mut Part { skip, left: len, take: moved });
     }
 
     /// The memory of `count` elements relative to the buffer's address, if it is equal runs at equal

@@ -1,27 +1,25 @@
 //! An open file: positional, vectored system calls that are repeated until everything is done.
 
+use crate::batch::{Batch, Place, SLICES, read_on};
 use crate::fault::Fault;
 use crate::layout::Kind;
 use crate::map::Map;
-use crate::memory::{room, whole};
+use crate::memory::whole;
 use crate::piece::{Piece, Pieces};
 use crate::system::System;
+use crate::uncached::Uncached;
 use crate::windows::{Mapped, Windows};
 use nmad_engine::Segments;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{self, FallocateFlags, Mode, OFlags};
 use rustix::io::{self, Errno, retry_on_intr};
 use std::cell::Cell;
-use std::io::{IoSlice, IoSliceMut};
+use std::io::IoSlice;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Slices of one call: Linux takes no more (`UIO_MAXIOV`).
-const SLICES: usize = 1024;
 /// Bytes of one call: Linux moves at most 2 GiB less a page.
 const CALL: u64 = 1 << 30;
-/// Bytes of gaps that one call reads.
-const GAPS: u64 = 1 << 20;
 /// Pieces of a read that are shorter on average are read together with their gaps and copied from there: a
 /// slice of a call takes longer than a copy of so many bytes.
 const SHORT: u64 = 2 << 10;
@@ -63,13 +61,7 @@ pub struct Disk {
     /// Short pieces may be copied from and to mapped memory.
     may_map: AtomicBool,
     windows: Windows,
-}
-
-/// Where a read goes on: in which piece, how far in it, and how many bytes have come.
-struct Place {
-    index: usize,
-    inside: u64,
-    done: u64,
+    uncached: Uncached,
 }
 
 impl Disk {
@@ -106,8 +98,18 @@ impl Disk {
         let is_regular = kind == fs::FileType::RegularFile;
         let identity = (stat.st_dev, stat.st_ino);
         let mapped = Some(opening.writes).filter(|_| is_regular && opening.reads && system.is_mapped());
-        let (may_map, windows) = (AtomicBool::new(false), Windows::default());
-        Ok(Disk { descriptor, path: path.into(), system, is_regular, identity, mapped, may_map, windows })
+        let (may_map, windows, uncached) = Default::default();
+        Ok(Disk {
+            descriptor,
+            path: path.into(),
+            system,
+            is_regular,
+            identity,
+            mapped,
+            may_map,
+            windows,
+            uncached,
+        })
     }
 
     /// Removes a file.
@@ -146,6 +148,17 @@ impl Disk {
     /// are on this machine.
     pub fn set_mapped(&self, may: bool) {
         self.may_map.store(may && self.mapped.is_some(), Ordering::Relaxed);
+    }
+
+    /// Has reads and writes of whole blocks go past the system's cache (direct I/O) if the file system can do
+    /// it, or not.
+    pub fn set_uncached(&self, reads: bool, writes: bool) {
+        self.uncached.set(&self.descriptor, reads, writes);
+    }
+
+    /// Whether accesses of this kind go past the system's cache.
+    pub fn is_uncached(&self, kind: Kind) -> bool {
+        self.uncached.is_set(kind)
     }
 
     /// Moves the data of an access of short pieces by copies from or to mapped memory: bytes that were moved;
@@ -264,7 +277,7 @@ impl Disk {
         let mut rest = bytes;
         while !rest.is_empty() {
             let now = &rest[..rest.len().min(CALL as usize)];
-            match retry_on_intr(|| io::pwrite(&self.descriptor, now, offset)) {
+            match retry_on_intr(|| self.pwrite(now, offset)) {
                 Ok(0) => return Err(Fault::nothing_written(&self.path)),
                 Ok(len) => (rest, offset) = (&rest[len..], offset + len as u64),
                 Err(errno) => return Err(self.fault(errno, "write to")),
@@ -279,7 +292,7 @@ impl Disk {
         while done < bytes.len() {
             let most = (bytes.len() - done).min(CALL as usize);
             let now = &mut bytes[done..done + most];
-            match retry_on_intr(|| io::pread(&self.descriptor, &mut *now, offset + done as u64)) {
+            match retry_on_intr(|| self.pread(&mut *now, offset + done as u64)) {
                 Ok(0) => break,
                 Ok(len) => done += len,
                 Err(errno) => return Err(self.fault(errno, "read")),
@@ -288,11 +301,25 @@ impl Disk {
         Ok(done as u64)
     }
 
+    fn pwrite(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        match self.uncached.descriptor(Kind::Write, offset, bytes) {
+            Some(direct) => io::pwrite(direct, bytes, offset),
+            None => io::pwrite(&self.descriptor, bytes, offset),
+        }
+    }
+
+    fn pread(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        match self.uncached.descriptor(Kind::Read, offset, bytes) {
+            Some(direct) => io::pread(direct, bytes, offset),
+            None => io::pread(&self.descriptor, bytes, offset),
+        }
+    }
+
     fn write_some(&self, piece: Piece, memory: &Segments) -> Result<u64, Fault> {
         let slices: Vec<IoSlice<'_>> = memory.slices().take(SLICES).map(IoSlice::new).collect();
         // For one slice, `pwritev` takes 110 to 160 ns longer than `pwrite`, which takes 550 to 900 ns.
         let write = || match &*slices {
-            [one] => io::pwrite(&self.descriptor, one, piece.offset),
+            [one] => self.pwrite(one, piece.offset),
             all => io::pwritev(&self.descriptor, all, piece.offset),
         };
         match retry_on_intr(write) {
@@ -333,7 +360,7 @@ impl Disk {
         let offset = pieces[place.index].offset + place.inside;
         let mut slices = batch.slices(memory, place.done, dropped);
         let read = retry_on_intr(|| match &mut *slices {
-            [one] => io::pread(&self.descriptor, &mut **one, offset),
+            [one] => self.pread(one, offset),
             all => io::preadv(&self.descriptor, all, offset),
         });
         let len = read.map_err(|errno| self.fault(errno, "read"))? as u64;
@@ -383,91 +410,6 @@ impl Mapped for Disk {
 
     fn map(&self, offset: u64) -> Option<Map> {
         Map::new(self.descriptor.as_fd(), offset, self.mapped?)
-    }
-}
-
-/// Reads all pieces, some with each call of `some`, which returns false where the file ends: how many bytes
-/// there were.
-fn read_on(pieces: usize, mut some: impl FnMut(&mut Place) -> Result<bool, Fault>) -> Result<u64, Fault> {
-    let mut place = Place { index: 0, inside: 0, done: 0 };
-    while place.index < pieces {
-        let before = place.done;
-        if !some(&mut place)? && place.done == before {
-            break;
-        }
-    }
-    Ok(place.done)
-}
-
-impl Place {
-    /// The file was read up to `end` for these pieces, those before the place included. Pieces behind them
-    /// may lie before it in the file.
-    fn go_on(&mut self, pieces: &[Piece], end: u64) {
-        for &piece in &pieces[self.index..] {
-            let until = end.clamp(piece.offset + self.inside, piece.end());
-            self.done += until - piece.offset - self.inside;
-            self.inside = until - piece.offset;
-            if until < piece.end() {
-                break;
-            }
-            (self.index, self.inside) = (self.index + 1, 0);
-        }
-    }
-}
-
-/// The pieces and gaps that one call reads.
-struct Batch {
-    /// Bytes of a piece, and of the gap before it.
-    runs: Vec<(u64, u64)>,
-    gaps: u64,
-}
-
-impl Batch {
-    /// From `inside` the first piece on, with gaps of up to `gap` bytes: at most so many bytes, of so many
-    /// pieces.
-    fn new(pieces: &[Piece], inside: u64, (gap, bytes, count): (u64, u64, usize)) -> Batch {
-        let mut batch = Batch { runs: Vec::new(), gaps: 0 };
-        let (mut left, mut end) = (bytes, pieces[0].offset + inside);
-        for (index, piece) in pieces.iter().enumerate().take(count) {
-            let start = piece.offset + if index == 0 { inside } else { 0 };
-            let Some(before) = start.checked_sub(end) else { break };
-            if before > gap || before > GAPS - batch.gaps || before >= left {
-                break;
-            }
-            let len = (piece.end() - start).min(left - before);
-            batch.runs.push((before, len));
-            batch.gaps += before;
-            left -= before + len;
-            end = start + len;
-            if end < piece.end() {
-                break;
-            }
-        }
-        batch
-    }
-
-    /// The memory of the pieces from byte `done` on, and what gaps are dropped into.
-    fn slices<'a>(&self, memory: &'a Segments, mut done: u64, dropped: &'a mut [u8]) -> Vec<IoSliceMut<'a>> {
-        let mut slices = Vec::new();
-        let mut rest = dropped;
-        for &(gap, len) in &self.runs {
-            if slices.len() + 1 >= SLICES {
-                break;
-            }
-            if gap > 0 {
-                let (now, behind) = std::mem::take(&mut rest).split_at_mut(gap as usize);
-                slices.push(IoSliceMut::new(now));
-                rest = behind;
-            }
-            let room = room(memory, done, len, SLICES - slices.len());
-            let fits: u64 = room.iter().map(|slice| slice.len() as u64).sum();
-            slices.extend(room);
-            if fits < len {
-                break;
-            }
-            done += len;
-        }
-        slices
     }
 }
 

@@ -83,6 +83,8 @@ pub struct Hints {
     sieves: Switch,
     /// Whether short pieces are copied from and to mapped memory.
     maps: Switch,
+    /// Whether reads and writes go past the system's cache.
+    uncached: [Switch; 2],
     /// Permissions of a file that is created.
     pub mode: Option<u32>,
 }
@@ -105,6 +107,8 @@ impl Hints {
         keep(&mut self.waiting, given("nmad_buffer_size").and_then(|text| text.trim().parse().ok()));
         self.sieves = switch("romio_ds_read").unwrap_or(self.sieves);
         self.maps = switch("nmad_map").unwrap_or(self.maps);
+        let [reads, writes] = self.uncached;
+        self.uncached = [switch("direct_read").unwrap_or(reads), switch("direct_write").unwrap_or(writes)];
         let octal = |text: String| u32::from_str_radix(text.trim().trim_start_matches("0o"), 8).ok();
         self.mode = given("file_perm").and_then(octal).filter(|mode| *mode <= 0o777).or(self.mode);
     }
@@ -151,9 +155,14 @@ impl Hints {
         if self.sieves == Switch::Disable { 0 } else { plan::GAP }
     }
 
-    /// Returns whether short pieces may be copied from and to mapped memory.
+    /// Returns whether short pieces may be copied from and to mapped memory, which is the system's cache.
     pub fn maps(&self) -> bool {
-        self.maps != Switch::Disable
+        self.maps != Switch::Disable && self.uncached() == [false; 2]
+    }
+
+    /// Returns whether reads, and whether writes, go past the system's cache.
+    pub fn uncached(&self) -> [bool; 2] {
+        self.uncached.map(|switch| switch == Switch::Enable)
     }
 
     /// Returns the regions of a file with blocks of `block` bytes, opened by ranks on these nodes.
@@ -163,8 +172,14 @@ impl Hints {
     }
 
     /// Returns the keys in force and their values, for a file with blocks of `block` bytes, opened by ranks
-    /// on these nodes; accesses of one rank go this `way`.
-    pub fn told(&self, block: u64, nodes: &[u32], way: &str) -> Vec<(&'static str, String)> {
+    /// on these nodes; accesses of one rank go this `way`, and these reads and writes go past the cache.
+    pub fn told(
+        &self,
+        block: u64,
+        nodes: &[u32],
+        way: &str,
+        uncached: [bool; 2],
+    ) -> Vec<(&'static str, String)> {
         let regions = self.regions(block, nodes);
         let switch = |is_on| if is_on { Switch::Enable } else { Switch::Disable }.to_string();
         let mut told = vec![
@@ -183,6 +198,8 @@ impl Hints {
             ("nmad_map", if self.maps() { "automatic" } else { "disable" }.into()),
             ("nb_proc", nodes.len().to_string()),
         ];
+        let direct = ["direct_read", "direct_write"].into_iter().zip(uncached);
+        told.extend(direct.filter(|(_, is_set)| *is_set).map(|(key, _)| (key, switch(true))));
         told.extend(self.mode.map(|mode| ("file_perm", format!("{mode:04o}"))));
         told
     }
@@ -247,13 +264,17 @@ mod tests {
         let mut other = Hints::default();
         other.agree(hints.numbers());
         assert_eq!((other.alone(), other.waiting()), (Switch::Enable, 0));
-        let told = hints.told(4096, &[1, 1, 1, 2], "owners");
+        hints.take(given(&[("direct_read", "true")]));
+        assert_eq!((hints.uncached(), hints.maps()), ([true, false], false));
+        let told = hints.told(4096, &[1, 1, 1, 2], "owners", [true, false]);
+        assert!(!told.iter().any(|(key, _)| *key == "direct_write"));
         for entry in [
             ("cb_nodes", "2"),
             ("file_perm", "0640"),
             ("romio_ds_read", "disable"),
             ("nb_proc", "4"),
             ("nmad_indep_rw", "owners"),
+            ("direct_read", "enable"),
         ] {
             assert!(told.iter().any(|(key, value)| (*key, value.as_str()) == entry), "{entry:?}");
         }

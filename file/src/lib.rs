@@ -12,6 +12,7 @@
 //! | [`access`], [`word`] | the way of an access of one process |
 //! | [`request`], [`asking`], [`serving`], [`owner`] | such an access by owners: messages, both sides |
 //! | `windows`, `map` | short pieces that are copied from and to mapped memory |
+//! | `batch`, `uncached` | reads of several pieces at once, direct I/O |
 //! | [`near`] | short records that wait in the memory of their process |
 //! | [`handover`] | the steps that all processes take together |
 //! | [`merge`] | how an owner joins the collective accesses of several processes |
@@ -23,6 +24,7 @@
 pub mod access;
 pub mod asking;
 pub mod backing;
+mod batch;
 pub mod cache;
 pub mod disk;
 pub mod fault;
@@ -45,6 +47,7 @@ pub mod request;
 pub mod serving;
 pub mod store;
 pub mod system;
+mod uncached;
 mod windows;
 pub mod word;
 

@@ -98,7 +98,7 @@ fn gather(path: &Path, ranks: u32) -> io::Result<Io> {
         ranks,
         owners: regions.owners().to_vec(),
         region: regions.unit(),
-        hints: hints.told(system.block, &nodes, "automatic"),
+        hints: hints.told(system.block, &nodes, "automatic", [false; 2]),
         measured,
         ways: ways.collect(),
     })

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use super::bars::{Bars, bars};
 use super::links::Links;
 use super::messages::Message;
-use super::records::{Records, program_ns};
+use super::records::{Access, Records, program_ns};
 use super::show::us;
 use super::states::{State, threads};
 
@@ -67,8 +67,8 @@ pub(super) fn drawing(out: &mut String, all: &[Records], messages: &[Message]) {
     let _ = write!(
         out,
         "<i style=\"background:{PACKET}\"></i>packet on a rail<i style=\"background:{CHUNK}\"></i>chunk on a \
-         rail</p>\n<p>Thin lines are messages. The wheel zooms, dragging moves, a double click shows \
-         all.</p>\n"
+         rail<i style=\"background:{FILE}\"></i>file</p>\n<p>Thin lines are messages. The wheel zooms, \
+         dragging moves, a double click shows all.</p>\n"
     );
     let mut lines: Vec<&Message> = messages.iter().filter(|message| message.arrived_ns.is_some()).collect();
     let count = lines.len();
@@ -98,6 +98,7 @@ pub(super) fn drawing(out: &mut String, all: &[Records], messages: &[Message]) {
 
 const PACKET: &str = "#5a9bd4";
 const CHUNK: &str = "#1f4e79";
+const FILE: &str = "#b5651d";
 
 impl<'a> Picture<'a> {
     fn of(all: &'a [Records], (start_ns, end_ns): (u64, u64)) -> Picture<'a> {
@@ -109,6 +110,11 @@ impl<'a> Picture<'a> {
             let name = format!("rank {}", rank.rank);
             rows.push(Row { name, top, height: RANK, bars: bars_of_rank, left_out });
             top += RANK + GAP;
+            let (bars_of_files, left_out) = longest(on_files(rank), (start_ns, end_ns));
+            if !bars_of_files.is_empty() {
+                rows.push(Row { name: "files".into(), top, height: RAIL, bars: bars_of_files, left_out });
+                top += RAIL + GAP;
+            }
             let carried = bars(rank, &links);
             for (place, rail) in carried.rails().iter().enumerate() {
                 let (bars, left_out) = longest(on_rail(&carried, place), (start_ns, end_ns));
@@ -194,6 +200,18 @@ fn calls(rank: &Records) -> Vec<Bar<'_>> {
         what: stretch.call.map_or("computing".into(), |call| call.call.clone().into()),
     };
     list.into_iter().map(bar).collect()
+}
+
+/// Returns what a rank has the file system do. Accesses by owners are messages, which the rails' rows show.
+fn on_files(rank: &Records) -> Vec<Bar<'_>> {
+    let is_own = |access: &&Access| access.owners == [rank.rank] && !access.way.ends_with("by owners");
+    let bar = |access: &Access| Bar {
+        start_ns: access.at_ns,
+        end_ns: access.until_ns.max(access.at_ns),
+        fill: FILE.into(),
+        what: format!("{} of {}, {}", access.access, bytes(access.len), access.way).into(),
+    };
+    rank.accesses.iter().filter(is_own).map(bar).collect()
 }
 
 fn on_rail(carried: &Bars, rail: usize) -> Vec<Bar<'static>> {

@@ -58,7 +58,7 @@ pub(super) fn us(ns: u64) -> String {
 
 fn ranks(report: &Report) -> Table {
     let imbalance = report.imbalance().map_or_else(
-        || "no call of MPI was traced".into(),
+        || "no time in communication".into(),
         |imbalance| format!("imbalance of the time in communication {imbalance:.2}"),
     );
     let title = format!("ranks: times in us; {imbalance}");

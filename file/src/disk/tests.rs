@@ -119,3 +119,30 @@ fn pieces_in_any_order_are_written_and_read_in_their_order() {
     assert_eq!(disk.read(&places, &lent(&mut back), 30).unwrap(), 55);
     assert_eq!(back, data);
 }
+
+/// Where the file system has no direct I/O, nothing goes past the cache, and the same bytes are there.
+#[test]
+fn whole_blocks_go_past_the_cache_and_others_through_it() {
+    let file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let disk = Disk::open(file.path(), BOTH).unwrap();
+    disk.set_uncached(true, true);
+    // Room for blocks of up to 4 KiB that begin at one.
+    let memory = bytes(5 << 12);
+    let start = memory.as_ptr().align_offset(1 << 12);
+    let data = &memory[start..start + (4 << 12)];
+    for (offset, part) in
+        [(0, data), (4 << 12, &data[..1 << 12]), (100, &data[1..4000]), (5 << 12, &data[..77])]
+    {
+        disk.write_one(offset, part).unwrap();
+    }
+    let mut read = vec![0; 8 << 12];
+    assert_eq!(disk.read_one(0, &mut read).unwrap(), (5 << 12) + 77);
+    let mut expected = [data, &data[..1 << 12], &data[..77]].concat();
+    expected[100..4099].copy_from_slice(&data[1..4000]);
+    assert!(read[..expected.len()] == expected && std::fs::read(file.path()).unwrap() == expected);
+    let uses = |offset, part: &[u8]| disk.uncached.descriptor(Kind::Write, offset, part).is_some();
+    assert_eq!(uses(0, data), disk.is_uncached(Kind::Write));
+    assert!(!uses(1, data) && !uses(0, &data[1..]) && !uses(0, &data[..77]));
+    disk.set_uncached(true, false);
+    assert!(!disk.is_uncached(Kind::Write));
+}

@@ -9,6 +9,7 @@
 //! once, and sends every rank its own. A failure of the file system does not end the exchange: all messages
 //! go on, so that nobody waits in vain, and all ranks hear of it at the end.
 
+use super::told::{self, Begun, Told};
 use super::transfer::Transfer;
 use super::wire::{Counted, Side, Wire};
 use super::{File, Kind, error_of, lock};
@@ -16,6 +17,7 @@ use crate::comm::{Ends, decode, encode};
 use crate::error::{Class, Error, Result};
 use newmadeleine::Segments;
 use nmad_file::Kept;
+use nmad_file::plan::{self, Load};
 use nmad_file::{Part, Pieces, Regions, joined, list, merge};
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
@@ -287,7 +289,18 @@ impl Exchange<'_> {
     /// Writes to the file; what single ranks have written there before and waits is older.
     fn put(&self, pieces: &Pieces, memory: &Segments) -> std::result::Result<(), nmad_file::Fault> {
         self.file.desk.owner().cache.drop_pieces(pieces);
-        self.file.disk.write(pieces, memory)
+        let begun = self.file.begun();
+        self.file.disk.write(pieces, memory)?;
+        self.tell_region(begun, pieces, Load::of(pieces).written_ns());
+        Ok(())
+    }
+
+    /// Tells the user what this owner has done in a region.
+    fn tell_region(&self, begun: Option<Begun>, pieces: &Pieces, predicted_ns: u64) {
+        if let Some(begun) = begun {
+            let (kind, load, owners) = (self.kind, Load::of(pieces), vec![self.file.rank()]);
+            self.file.ended(&begun, Told { kind, way: told::Way::Region, owners, load, predicted_ns });
+        }
     }
 
     /// Reads what ranks want of one region, and sends it: bytes that were read for this rank.
@@ -303,7 +316,9 @@ impl Exchange<'_> {
         let data = Kept::new(vec![0; union.len() as usize]);
         let gap = lock(&self.file.hints).gap();
         self.file.desk.owner().cache.write_out(&self.file.disk);
+        let begun = self.file.begun();
         let read = self.file.disk.read(&union, &data.segments(), gap).map_err(error_of);
+        self.tell_region(begun, &union, plan::read_ns(&union, gap));
         let len = failures.note(read).unwrap_or(0);
         let whole = data.segments();
         let of = |pieces: &Pieces| {

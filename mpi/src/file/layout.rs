@@ -44,15 +44,18 @@ impl File {
         let waiting = waiting(&self.disk, &hints);
         self.desk.owner().cache.set(layout.regions.unit(), waiting);
         lock(&self.near).set(waiting);
-        self.set_mapped();
+        self.set_ways();
         self.mode.set(&layout);
         *lock(&self.layout) = Arc::new(layout);
         self.explain();
     }
 
-    /// Has short pieces be copied from and to mapped memory, if the hints and the nodes allow it.
-    pub(super) fn set_mapped(&self) {
-        self.disk.set_mapped(lock(&self.hints).maps() && !self.is_on_several_nodes());
+    /// Tells the disk which ways the hints and the nodes allow.
+    pub(super) fn set_ways(&self) {
+        let hints = lock(&self.hints);
+        let [reads, writes] = hints.uncached();
+        self.disk.set_uncached(reads, writes);
+        self.disk.set_mapped(hints.maps() && !self.is_on_several_nodes());
     }
 
     /// Has rank 0 say how accesses of one rank go, if the user wants to know.

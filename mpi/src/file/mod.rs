@@ -119,7 +119,8 @@ impl File {
     pub(crate) fn info(&self) -> Infos {
         let told = Infos::default();
         let way = self.way();
-        let entries = lock(&self.hints).told(self.disk.system().block, &self.nodes, way);
+        let uncached = [Kind::Read, Kind::Write].map(|kind| self.disk.is_uncached(kind));
+        let entries = lock(&self.hints).told(self.disk.system().block, &self.nodes, way, uncached);
         entries.iter().for_each(|(key, value)| told.set(key, value));
         told
     }

@@ -235,7 +235,7 @@ fn assemble(
     });
     let handle = handle::File(FILES.insert(file.clone()));
     file.handle.store(handle.0, Ordering::Relaxed);
-    file.set_mapped();
+    file.set_ways();
     file.explain();
     service::begin(world, &file);
     Ok(handle)

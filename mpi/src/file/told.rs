@@ -20,6 +20,8 @@ pub(super) enum Way {
     TogetherDirectly,
     /// All ranks, by owners.
     TogetherByOwners,
+    /// What an owner does for such an access in one region.
+    Region,
 }
 
 impl Way {
@@ -29,6 +31,7 @@ impl Way {
             Way::Alone(nmad_file::Way::ByOwners) => "by owners",
             Way::TogetherDirectly => "all ranks, directly",
             Way::TogetherByOwners => "all ranks, by owners",
+            Way::Region => "a region, by its owner",
         }
     }
 }

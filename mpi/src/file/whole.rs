@@ -73,7 +73,7 @@ impl File {
     pub(super) fn take_hints(self: &Arc<File>, hints: Hints) -> Result<()> {
         if lock(&self.hints).numbers() == hints.numbers() {
             *lock(&self.hints) = hints;
-            self.set_mapped();
+            self.set_ways();
             return Ok(());
         }
         self.change_layout(hints, self.is_atomic())

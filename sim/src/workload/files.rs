@@ -171,7 +171,7 @@ impl fmt::Display for Script {
             Switch::Enable => "owners",
             Switch::Disable => "direct",
         };
-        let told = hints.told(PAGE, nodes, way);
+        let told = hints.told(PAGE, nodes, way, [false; 2]);
         let told = told.iter().filter(|(key, _)| TOLD.contains(key));
         let told: Vec<String> = told.map(|(key, value)| format!("{key} {value}")).collect();
         let sees = if *is_coherent { "see each other's writes at once" } else { "keep pages" };

@@ -1,4 +1,4 @@
-//! Which pieces of a file, and gaps between them, one call reads.
+//! Divides a read of many pieces into system calls.
 
 use crate::fault::Fault;
 use crate::memory::room;
@@ -18,16 +18,16 @@ pub(crate) struct Place {
     pub(crate) done: u64,
 }
 
-/// Reads all pieces, some with each call of `some`, which returns false where the file ends: how many bytes
-/// there were.
+/// Calls `read_some`, which returns false where the file ends, until all pieces are read or the file ends;
+/// returns the bytes that were read.
 pub(crate) fn read_on(
     pieces: usize,
-    mut some: impl FnMut(&mut Place) -> Result<bool, Fault>,
+    mut read_some: impl FnMut(&mut Place) -> Result<bool, Fault>,
 ) -> Result<u64, Fault> {
     let mut place = Place { index: 0, inside: 0, done: 0 };
     while place.index < pieces {
         let before = place.done;
-        if !some(&mut place)? && place.done == before {
+        if !read_some(&mut place)? && place.done == before {
             break;
         }
     }

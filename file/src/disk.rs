@@ -150,8 +150,7 @@ impl Disk {
         self.may_map.store(may && self.mapped.is_some(), Ordering::Relaxed);
     }
 
-    /// Has reads and writes of whole blocks go past the system's cache (direct I/O) if the file system can do
-    /// it, or not.
+    /// Turns direct I/O on or off, for reads and for writes, if the file system has it.
     pub fn set_uncached(&self, reads: bool, writes: bool) {
         self.uncached.set(&self.descriptor, reads, writes);
     }
@@ -302,16 +301,18 @@ impl Disk {
     }
 
     fn pwrite(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        match self.uncached.descriptor(Kind::Write, offset, bytes) {
-            Some(direct) => io::pwrite(direct, bytes, offset),
-            None => io::pwrite(&self.descriptor, bytes, offset),
+        let direct = self.uncached.descriptor(Kind::Write, offset, bytes);
+        match direct.map(|direct| io::pwrite(direct, bytes, offset)) {
+            Some(answer) if !is_refused(&answer) => answer,
+            _ => io::pwrite(&self.descriptor, bytes, offset),
         }
     }
 
     fn pread(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-        match self.uncached.descriptor(Kind::Read, offset, bytes) {
-            Some(direct) => io::pread(direct, bytes, offset),
-            None => io::pread(&self.descriptor, bytes, offset),
+        let direct = self.uncached.descriptor(Kind::Read, offset, bytes);
+        match direct.map(|direct| io::pread(direct, &mut *bytes, offset)) {
+            Some(answer) if !is_refused(&answer) => answer,
+            _ => io::pread(&self.descriptor, bytes, offset),
         }
     }
 
@@ -411,6 +412,11 @@ impl Mapped for Disk {
     fn map(&self, offset: u64) -> Option<Map> {
         Map::new(self.descriptor.as_fd(), offset, self.mapped?)
     }
+}
+
+/// Whether the system has no direct I/O for this memory or this part of the file.
+fn is_refused(answer: &io::Result<usize>) -> bool {
+    matches!(answer, Err(Errno::INVAL | Errno::FAULT | Errno::OPNOTSUPP))
 }
 
 /// Has the system ask the server of a network file system what the folder of a file contains: a client of NFS

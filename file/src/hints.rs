@@ -83,7 +83,7 @@ pub struct Hints {
     sieves: Switch,
     /// Whether short pieces are copied from and to mapped memory.
     maps: Switch,
-    /// Whether reads and writes go past the system's cache.
+    /// Whether reads, and writes, are direct I/O.
     uncached: [Switch; 2],
     /// Permissions of a file that is created.
     pub mode: Option<u32>,
@@ -155,12 +155,13 @@ impl Hints {
         if self.sieves == Switch::Disable { 0 } else { plan::GAP }
     }
 
-    /// Returns whether short pieces may be copied from and to mapped memory, which is the system's cache.
-    pub fn maps(&self) -> bool {
-        self.maps != Switch::Disable && self.uncached() == [false; 2]
+    /// Returns whether short pieces may be copied from and to mapped memory, which is the system's cache, if
+    /// these reads and writes are direct I/O.
+    pub fn maps(&self, uncached: [bool; 2]) -> bool {
+        self.maps != Switch::Disable && uncached == [false; 2]
     }
 
-    /// Returns whether reads, and whether writes, go past the system's cache.
+    /// Returns whether reads, and whether writes, are direct I/O where the file system has it.
     pub fn uncached(&self) -> [bool; 2] {
         self.uncached.map(|switch| switch == Switch::Enable)
     }
@@ -172,7 +173,7 @@ impl Hints {
     }
 
     /// Returns the keys in force and their values, for a file with blocks of `block` bytes, opened by ranks
-    /// on these nodes; accesses of one rank go this `way`, and these reads and writes go past the cache.
+    /// on these nodes; accesses of one rank go this `way`, and these reads and writes are direct I/O.
     pub fn told(
         &self,
         block: u64,
@@ -195,7 +196,7 @@ impl Hints {
             ("romio_no_indep_rw", "false".into()),
             ("nmad_indep_rw", way.to_string()),
             ("nmad_buffer_size", self.waiting().to_string()),
-            ("nmad_map", if self.maps() { "automatic" } else { "disable" }.into()),
+            ("nmad_map", if self.maps(uncached) { "automatic" } else { "disable" }.into()),
             ("nb_proc", nodes.len().to_string()),
         ];
         let direct = ["direct_read", "direct_write"].into_iter().zip(uncached);
@@ -265,7 +266,10 @@ mod tests {
         other.agree(hints.numbers());
         assert_eq!((other.alone(), other.waiting()), (Switch::Enable, 0));
         hints.take(given(&[("direct_read", "true")]));
-        assert_eq!((hints.uncached(), hints.maps()), ([true, false], false));
+        assert_eq!(
+            (hints.uncached(), hints.maps([false; 2]), hints.maps([true, false])),
+            ([true, false], true, false)
+        );
         let told = hints.told(4096, &[1, 1, 1, 2], "owners", [true, false]);
         assert!(!told.iter().any(|(key, _)| *key == "direct_write"));
         for entry in [

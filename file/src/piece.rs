@@ -35,7 +35,7 @@ pub struct Pieces {
     /// All, if there are several.
     many: Vec<Piece>,
     len: u64,
-    /// The first byte, and the byte behind the last one.
+    /// The first byte, and the byte behind the last one; (`u64::MAX`, 0) if there are no bytes.
     hull: (u64, u64),
 }
 
@@ -66,7 +66,7 @@ impl Pieces {
         }
     }
 
-    /// The same, while there are no several.
+    /// Adds bytes while there is at most one piece.
     fn push_early(&mut self, piece: Piece) {
         match &mut self.one {
             Some(last) if last.end() == piece.offset => last.len += piece.len,

@@ -1,13 +1,17 @@
 //! Direct I/O by hint (open(2), `O_DIRECT`): contiguous accesses of whole blocks go past the system's cache.
 //!
-//! That pays where the cache does not: data that are read once, or written and not read, on devices that are
-//! as fast as memory. The system keeps the cache right beside it.
+//! It is faster for data that are read once, or written and not read, on devices as fast as memory. Linux
+//! keeps buffered accesses coherent with it, and mapped memory page by page; so whole pages are written and
+//! read.
 
 use crate::layout::Kind;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{self, AtFlags, Mode, OFlags, StatxFlags};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The smallest page of all supported systems, in bytes.
+const PAGE: u64 = 4096;
 
 /// The second descriptor of a file, and which accesses use it.
 #[derive(Debug, Default)]
@@ -27,11 +31,11 @@ struct Opened {
 }
 
 impl Uncached {
-    /// Has reads and writes go past the cache of this file from now on, or not.
+    /// Turns direct I/O on or off, for reads and for writes, if the file system has it.
     pub(crate) fn set(&self, file: &OwnedFd, reads: bool, writes: bool) {
-        let is_there = (reads || writes) && self.opened.get_or_init(|| Opened::of(file)).is_some();
-        self.reads.store(reads && is_there, Ordering::Relaxed);
-        self.writes.store(writes && is_there, Ordering::Relaxed);
+        let is_supported = (reads || writes) && self.opened.get_or_init(|| Opened::of(file)).is_some();
+        self.reads.store(reads && is_supported, Ordering::Relaxed);
+        self.writes.store(writes && is_supported, Ordering::Relaxed);
     }
 
     /// Whether accesses of this kind go past the cache.
@@ -49,9 +53,9 @@ impl Uncached {
             return None;
         }
         let opened = self.opened.get()?.as_ref()?;
-        let is_whole =
+        let is_aligned =
             offset.is_multiple_of(opened.block) && (bytes.len() as u64).is_multiple_of(opened.block);
-        (is_whole && bytes.as_ptr().addr().is_multiple_of(opened.memory)).then_some(&opened.descriptor)
+        (is_aligned && bytes.as_ptr().addr().is_multiple_of(opened.memory)).then_some(&opened.descriptor)
     }
 }
 
@@ -67,6 +71,6 @@ impl Opened {
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         let flags = access | OFlags::DIRECT | OFlags::CLOEXEC | OFlags::NOCTTY;
         let descriptor = fs::open(path, flags, Mode::empty()).ok()?;
-        Some(Opened { descriptor, memory, block })
+        Some(Opened { descriptor, memory, block: block.max(PAGE) })
     }
 }

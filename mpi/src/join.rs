@@ -10,8 +10,11 @@ use crate::world::{
     AFTER, BEFORE, OPENING, PHASE, RUNNING, USERS, Users, WORLD, World, absent, from_session, users, world,
 };
 use newmadeleine::Session;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+
+/// On which all processes have agreed. It is kept, so that failures are still reported in it.
+static ALL: OnceLock<Arc<Communicator>> = OnceLock::new();
 
 /// Opens the world model.
 ///
@@ -68,7 +71,8 @@ fn join(users: &Users) -> Result<&'static World> {
     crate::fault::begin(world)?;
     crate::fault::watch(&all)?;
     crate::point::send::allow_early(world)?;
-    collective::agree(world, &all)?;
+    let all = ALL.get_or_init(|| all);
+    collective::agree(world, all)?;
     crate::tool::event::begin(world);
     crate::api::trace(Some(world));
     Ok(world)

@@ -10,7 +10,6 @@
 use crate::cores::{self, Cores};
 use crate::demand::Demand;
 use crate::helped::{Doing, Helped};
-use crate::idle::block_on;
 use crate::lock::Guard;
 use crate::locked::Core;
 use crate::on_call::OnCall;
@@ -19,13 +18,12 @@ use crate::setting::Progress;
 use crate::shared::Shared;
 use crate::signals;
 use crate::slice;
+use crate::state::{Arrange, Rest, State};
 use crate::topology::{CoreId, Topology};
 use crate::worker::{Tally, WorkerPool};
 use nmad_engine::Duration as Span;
-use rustix::event::{EventfdFlags, eventfd};
-use rustix::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -45,9 +43,6 @@ const LOOK: Span = Span::from_ms(250);
 /// wait until the program has computed for as long.
 const SLICE: Span = Span::from_us(100);
 
-/// Returns the topology of the cores; the helper calls it once, when it needs it.
-pub(crate) type Arrange = fn(&[CoreId]) -> Topology;
-
 /// The helper thread, which ends when this is dropped.
 pub(crate) struct Helper {
     state: Arc<State>,
@@ -56,28 +51,13 @@ pub(crate) struct Helper {
     process: u32,
 }
 
-struct State {
-    resting: AtomicBool,
-    stop: AtomicBool,
-    /// The setting was changed.
-    changed: AtomicBool,
-    /// Cores of other ranks of the job, and the function that returns the topology.
-    shared_cores: Mutex<(Vec<CoreId>, Option<Arrange>)>,
-    /// Wakeup descriptor that ends a rest.
-    wakeup: OwnedFd,
-    helped: Mutex<Helped>,
-}
-
 impl Helper {
     pub(crate) fn start(shared: Arc<Shared>, ranks_per_core: u32) -> std::io::Result<Helper> {
-        let wakeup = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         let mut cores = Cores::new();
         let allowed = cores.allowed();
-        let helped = Mutex::new(Helped { allowed, gives_way: ranks_per_core > 1, ..Helped::default() });
-        let no = || AtomicBool::new(false);
-        let shared_cores = Mutex::default();
-        let (resting, stop, changed) = (no(), no(), no());
-        let state = Arc::new(State { resting, stop, changed, shared_cores, wakeup, helped });
+        let helped = Helped { allowed, gives_way: ranks_per_core > 1, ..Helped::default() };
+        let state = Arc::new(State::new(helped)?);
+        shared.set_helper(state.clone());
         let own = state.clone();
         let serve = move || Work::new(&shared, &own, cores, ranks_per_core).serve();
         let thread = signals::spawn(NAME, serve)?;
@@ -90,12 +70,15 @@ impl Helper {
         helped.setting != Progress::Off && !helped.is_suspended
     }
 
-    /// Wakes a resting helper, since something is pending.
+    /// Wakes a resting helper, since something is pending; one that listens only if that is urgent.
     #[inline]
+    pub(crate) fn notify(&self, is_urgent: impl FnOnce() -> bool) {
+        self.state.notify(is_urgent);
+    }
+
+    /// Wakes a helper that sleeps, since something has changed.
     pub(crate) fn wake(&self) {
-        if self.state.resting.load(Ordering::Relaxed) {
-            self.state.wake();
-        }
+        self.state.notify(|| true);
     }
 
     /// Changes the setting of the thread.
@@ -137,34 +120,6 @@ impl Drop for Helper {
     }
 }
 
-impl State {
-    #[cold]
-    fn wake(&self) {
-        self.resting.store(false, Ordering::Release);
-        let _ = rustix::io::write(&self.wakeup, &1u64.to_ne_bytes());
-    }
-
-    /// Sleeps until one of the descriptors is readable or [`State::wake`] is called. A call that comes late
-    /// ends the next sleep early.
-    fn sleep(&self, descriptors: &[i32], bound: Span) {
-        block_on(descriptors, &self.wakeup, bound);
-        let _ = rustix::io::read(&self.wakeup, &mut [0u8; 8]);
-    }
-
-    fn shared_cores(&self) -> MutexGuard<'_, (Vec<CoreId>, Option<Arrange>)> {
-        self.shared_cores.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn helped(&self) -> MutexGuard<'_, Helped> {
-        self.helped.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns whether the thread must stop or adopt a changed setting.
-    fn is_called(&self) -> bool {
-        self.stop.load(Ordering::Acquire) || self.changed.load(Ordering::Acquire)
-    }
-}
-
 /// State of the helper thread.
 struct Work<'a> {
     shared: &'a Arc<Shared>,
@@ -190,8 +145,8 @@ struct Work<'a> {
     demand: Demand,
     /// Descriptors of the rails, which end a sleep.
     watched: Vec<i32>,
-    /// Bound of such a sleep, for what the rails do not report.
-    watch_until: Span,
+    /// Longest sleep on them: rails have timers that no descriptor reports.
+    sleep_bound: Span,
     /// Gain since the last review.
     given: Span,
     /// Processor time of this thread and delay of the application's threads at the last review.
@@ -222,7 +177,7 @@ impl<'a> Work<'a> {
             turns: 0,
             demand: Demand::default(),
             watched: Vec::new(),
-            watch_until: Span::ZERO,
+            sleep_bound: Span::ZERO,
             given: Span::ZERO,
             before: (Span::ZERO, Span::ZERO),
         }
@@ -239,7 +194,7 @@ impl<'a> Work<'a> {
             self.state.helped().doing = match step {
                 Step::Poll => Doing::Polls,
                 Step::StandBy(_) => Doing::StandsBy,
-                Step::Watch(_) | Step::Serve => Doing::Watches,
+                Step::Watch(_) | Step::Listen => Doing::Watches,
                 Step::Peek(_) | Step::Tick(_) => Doing::Ticks,
                 Step::Rest => Doing::Rests,
             };
@@ -266,13 +221,10 @@ impl<'a> Work<'a> {
         match step {
             Step::Rest => return self.rest(),
             Step::Watch(bound) => self.state.sleep(&self.watched, bound),
-            Step::Serve => self.state.sleep(&self.watched, self.watch_until),
+            Step::Listen => self.listen(),
             Step::StandBy(bound) => self.stand_by(bound),
             Step::Peek(nap) | Step::Tick(nap) => thread::sleep(Duration::from_nanos(nap.as_ns())),
             Step::Poll => {}
-        }
-        if step == Step::Serve && !self.state.resting.swap(false, Ordering::AcqRel) {
-            self.policy.woken(self.shared.clock.now());
         }
         let is_tick = matches!(step, Step::Tick(_));
         if !is_tick && (self.shared.is_inside() || self.shared.turns() != self.turns) {
@@ -284,7 +236,7 @@ impl<'a> Work<'a> {
         match next {
             _ if !self.policy.asks_review(self.shared.clock.now()) => next,
             // The rails were already armed to wake this thread.
-            Step::Watch(_) | Step::Serve => {
+            Step::Watch(_) | Step::Listen => {
                 self.review();
                 next
             }
@@ -292,6 +244,14 @@ impl<'a> Work<'a> {
                 self.review();
                 self.policy.next(self.shared.clock.now(), Sight { moved: false, alone: false, ..sight })
             }
+        }
+    }
+
+    /// Sleeps on the rails' descriptors until one of them has an event or this thread is woken.
+    fn listen(&mut self) {
+        self.state.sleep(&self.watched, self.sleep_bound);
+        if self.state.awakes() {
+            self.policy.woken(self.shared.clock.now());
         }
     }
 
@@ -371,11 +331,11 @@ impl<'a> Work<'a> {
                     self.watched = watched;
                     return (sight, Step::Watch(bound.min(until)));
                 }
-                Step::Serve => {
-                    (self.watched, self.watch_until) = core.prepare_sleep();
+                Step::Listen => {
+                    (self.watched, self.sleep_bound) = core.prepare_sleep();
                     // Under the lock, so that no submission is missed.
-                    self.state.resting.store(true, Ordering::Release);
-                    return (sight, Step::Serve);
+                    self.state.falls_asleep(Rest::Listens);
+                    return (sight, Step::Listen);
                 }
                 next => return (sight, next),
             }
@@ -454,7 +414,7 @@ impl<'a> Work<'a> {
         // This happens under the lock, so that no submission is missed. A helper that is off is not woken
         // by submissions.
         let is_off = *self.policy.setting() == Progress::Off;
-        self.state.resting.store(!is_off, Ordering::Release);
+        self.state.falls_asleep(if is_off { Rest::Awake } else { Rest::Sleeps });
         let link_descriptors = core.link_descriptors();
         let is_lossy = core.rails.iter().flatten().any(|rail| rail.limits().lossy);
         drop(core);
@@ -463,9 +423,9 @@ impl<'a> Work<'a> {
                 // Descriptors of streams also report messages, which do not concern a helper that is off.
                 true => self.state.sleep(&[], LOOK),
                 false => self.state.sleep(&link_descriptors, if is_lossy { LOOK } else { REST }),
-            }
+            };
         }
-        let was_woken = !self.state.resting.swap(false, Ordering::AcqRel);
+        let was_woken = self.state.awakes();
         // The thread that holds the lock polls the link descriptors itself sooner or later.
         let Some(mut core) = self.shared.try_lock() else { return self.give_way_to_rest() };
         core.link_descriptors();

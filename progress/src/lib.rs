@@ -47,6 +47,7 @@ mod signals;
 mod slice;
 mod split;
 mod standby;
+mod state;
 mod tasklet;
 mod topology;
 mod watch;

@@ -68,9 +68,9 @@ impl Node {
 
     /// Wakes the helper if requests are pending, so that they advance while the application computes.
     #[inline]
-    pub(crate) fn wake_helper(&self, core: &Core) {
+    pub(crate) fn wake_helper(&self, core: &mut Core) {
         if core.engine.inspect().pending() > 0 {
-            self.helper.wake();
+            self.helper.notify(|| core.may_feed() || core.engine.inspect().next_deadline().is_some());
         }
     }
 

@@ -12,7 +12,8 @@
 //!   while messages move.
 //! - The application computes, and no core is idle: the helper turns the pump once in a millisecond. If
 //!   ranks share a core, their helpers together do.
-//! - Only peers may want something, of a service: the helper sleeps until the rails or a submission wake it.
+//! - Nothing is in flight, but a service needs the helper: it sleeps on the rails' descriptors until a request
+//!   arrives or a thread polls the rails.
 //! - Nothing is in flight: the helper rests until something is submitted.
 
 use crate::setting::Progress;
@@ -82,8 +83,8 @@ pub(crate) enum Step {
     StandBy(Duration),
     /// Sleep on the rails' descriptors, no longer than this.
     Watch(Duration),
-    /// Sleep on the rails' descriptors until a peer wants something or something is submitted.
-    Serve,
+    /// Sleep on the rails' descriptors until a request arrives or a thread polls the rails.
+    Listen,
     /// Sleep, then look without the lock whether the application has been in a call.
     Peek(Duration),
     /// Sleep, then turn the pump.
@@ -190,7 +191,7 @@ impl Policy {
         self.busy_at = now;
     }
 
-    /// Next step while the application computes and something is in flight.
+    /// Next step while the application computes, and requests are in flight or a service needs the helper.
     fn beside_computing(&mut self, now: Instant, sight: Sight) -> Step {
         self.wants_core = true;
         // A look that falls between two calls of a communicating program can move something too: the
@@ -198,14 +199,17 @@ impl Policy {
         if sight.moved && sight.alone {
             self.moved_at = Some(now);
         }
+        let listens = sight.serves
+            && sight.alone
+            && !(self.helps(now) && (sight.in_flight || self.is_asked(now)))
+            && !self.watches_in_vain(now);
         match &self.setting {
             Progress::Dedicated(_) => Step::Poll,
             _ if self.helps(now) && self.has_moved_within(POLL, now) => Step::Poll,
-            _ if !sight.in_flight && sight.alone && !self.is_asked(now) && !self.watches_in_vain(now) => {
+            _ if listens => {
                 self.watched_at = Some(now);
-                Step::Serve
+                if sight.in_flight { Step::Watch(self.shared(PERIOD)) } else { Step::Listen }
             }
-            _ if !self.helps(now) && sight.serves && sight.alone => Step::Watch(self.shared(PERIOD)),
             _ if !self.helps(now) => Step::Tick(self.period(now)),
             // Standing by is followed by a look at the rails, as soon as after a peek.
             _ if self.is_asked(now) => Step::StandBy(SHORT),

@@ -69,18 +69,15 @@ fn without_an_idle_core_the_pump_is_turned_once_in_a_period() {
 }
 
 #[test]
-fn while_only_peers_may_want_something_the_helper_sleeps() {
+fn while_only_a_service_needs_the_helper_it_listens() {
     let serves = Sight { in_flight: false, serves: true, ..COMPUTES };
-    for idle in [0, 1] {
+    for (idle, nap) in [(0, Step::Tick(PERIOD)), (1, Step::Peek(SHORT))] {
         let mut policy = policy(Progress::Idle, idle);
-        assert_eq!(
-            policy.next(at(10), Sight { alone: false, ..serves }),
-            [Step::Tick(PERIOD), Step::Peek(SHORT)][idle]
-        );
-        assert_eq!(policy.next(at(1_010), serves), Step::Serve);
-        assert_ne!(policy.next(at(1_011), serves), Step::Serve, "it was woken without any event");
-        assert_eq!(policy.next(at(2_010), serves), Step::Serve);
-        assert_ne!(policy.next(at(2_020), COMPUTES), Step::Serve, "something is in flight");
+        assert_eq!(policy.next(at(10), Sight { alone: false, ..serves }), nap);
+        assert_eq!(policy.next(at(1_010), serves), Step::Listen);
+        assert_eq!(policy.next(at(1_011), serves), nap, "the rails woke it without any event");
+        assert_eq!(policy.next(at(2_010), serves), Step::Listen);
+        assert_eq!(policy.next(at(3_000), Sight { in_flight: true, ..serves }), Step::Watch(PERIOD));
     }
 }
 
@@ -256,7 +253,7 @@ fn round(policy: &mut Policy, from: u64, app: &Simulated) -> (u64, u64) {
             Step::Poll => now + 1,
             Step::Watch(bound) => due.clamp(now + 1, now + bound.as_ns() / 1_000),
             Step::StandBy(nap) | Step::Peek(nap) | Step::Tick(nap) => now + nap.as_ns() / 1_000,
-            Step::Serve => due.max(now + 1),
+            Step::Listen => due.max(now + 1),
             Step::Rest => over,
         };
         if now >= over {

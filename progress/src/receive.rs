@@ -87,7 +87,7 @@ impl Shared {
                 None => break,
                 Some(true) => {
                     // The rail believes now that sleeping threads are awake, as after a turn.
-                    core.is_armed = false;
+                    self.disarm(core);
                     self.forget_time();
                     if core.may_feed() {
                         self.push(core, true);

@@ -108,7 +108,7 @@ impl Node {
         };
         let mut core = self.shared.lock();
         core.engine.ended_blocking(self.shared.clock.now());
-        self.wake_helper(&core);
+        self.wake_helper(&mut core);
         ended
     }
 
@@ -173,7 +173,7 @@ impl Node {
         self.shared.turn(&mut core, true);
         let request = send(&mut core.engine);
         self.shared.push_at_once(&mut core);
-        self.wake_helper(&core);
+        self.wake_helper(&mut core);
         request
     }
 

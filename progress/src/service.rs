@@ -13,8 +13,8 @@ pub trait Service: Send {
     /// Continues as far as possible. The caller holds the lock of the node, so this must not call the node.
     fn serve(&mut self, engine: &mut Engine) -> Served;
 
-    /// Returns whether arrivals must be served while the application computes. The helper then always
-    /// polls.
+    /// Returns whether arrivals must be served while the application computes. The helper then watches the
+    /// rails and never rests.
     fn needs_helper(&self) -> bool {
         true
     }

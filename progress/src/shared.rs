@@ -8,12 +8,13 @@ use crate::idle;
 use crate::lock::{Guard, Lock};
 use crate::locked::Core;
 use crate::standby::Standby;
+use crate::state::State;
 use nmad_engine::profile::estimate::burst::Burst;
 use nmad_engine::{Duration, Instant, pump};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Turns of the pump from one reading of the clock to the next while nothing is posted; a power of two.
 const CLOCK_EVERY: u32 = 8;
@@ -38,6 +39,8 @@ pub(crate) struct Shared {
     /// Calls of [`crate::Node::rouse`].
     pub(crate) roused: AtomicU32,
     pub(crate) standby: Arc<Standby>,
+    /// The helper's part; none before it starts.
+    helper: OnceLock<Arc<State>>,
 }
 
 impl Shared {
@@ -50,7 +53,23 @@ impl Shared {
         let (clock, turns, sleepers) = (Clock::start(), AtomicU32::new(0), AtomicUsize::new(0));
         let standby = core.standby.clone();
         let roused = AtomicU32::new(0);
-        Ok(Shared { core: Lock::new(core), clock, turns, sleepers, alarm, roused, standby })
+        let (core, helper) = (Lock::new(core), OnceLock::new());
+        Ok(Shared { core, clock, turns, sleepers, alarm, roused, standby, helper })
+    }
+
+    pub(crate) fn set_helper(&self, helper: Arc<State>) {
+        // There is one.
+        let _ = self.helper.set(helper);
+    }
+
+    /// A poll of the rails has them believe that threads which sleep are awake.
+    #[inline]
+    pub(crate) fn disarm(&self, core: &mut Core) {
+        if std::mem::take(&mut core.is_armed)
+            && let Some(helper) = self.helper.get()
+        {
+            helper.disarmed();
+        }
     }
 
     #[inline]
@@ -114,7 +133,7 @@ impl Shared {
         core.now = core.now.max(now);
         // An idle rail that accepted nothing is full: it may have completed a send meanwhile.
         if !fed && core.engine.inspect().is_stuck(now) {
-            core.is_armed = false;
+            self.disarm(core);
             pump::turn(&mut Held(core), found_at, &mut || self.clock.now(), urgent);
             // The turn may take long if a rail has room again.
             core.now = self.clock.now();
@@ -125,7 +144,7 @@ impl Shared {
     /// Turns the pump once; returns whether something happened.
     #[inline]
     pub(crate) fn turn(&self, core: &mut Guard<'_, Core>, urgent: bool) -> bool {
-        core.is_armed = false;
+        self.disarm(core);
         // Reading the clock costs a tenth of a look at a rail, so a thread that spins reads it only now and
         // then.
         let turns = self.turns().wrapping_add(1);

@@ -202,9 +202,11 @@ fn calls(rank: &Records) -> Vec<Bar<'_>> {
     list.into_iter().map(bar).collect()
 }
 
-/// Returns what a rank has the file system do. Accesses by owners are messages, which the rails' rows show.
+/// Returns the accesses of files that a rank made by system calls or copies. Those by owners are messages,
+/// which the rails' rows show.
 fn on_files(rank: &Records) -> Vec<Bar<'_>> {
-    let is_own = |access: &&Access| access.owners == [rank.rank] && !access.way.ends_with("by owners");
+    const BY_ITSELF: [&str; 3] = ["directly", "all ranks, directly", "a region, by its owner"];
+    let is_own = |access: &&Access| BY_ITSELF.contains(&&*access.way);
     let bar = |access: &Access| Bar {
         start_ns: access.at_ns,
         end_ns: access.until_ns.max(access.at_ns),

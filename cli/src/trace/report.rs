@@ -89,7 +89,8 @@ pub(super) fn report(all: &[Records], messages: &[Message]) -> Report {
 }
 
 impl Report {
-    /// The longest time in communication over the mean: 1 is balance. None: it is zero.
+    /// The longest time in communication over the mean: 1 is balance. `None`: no rank spent time in
+    /// communication.
     pub(super) fn imbalance(&self) -> Option<f64> {
         stats::imbalance(self.ranks.iter().map(|rank| rank.communication_ns()))
     }

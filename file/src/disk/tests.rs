@@ -126,18 +126,18 @@ fn whole_blocks_go_past_the_cache_and_others_through_it() {
     let file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let disk = Disk::open(file.path(), BOTH).unwrap();
     disk.set_uncached(true, true);
-    // Room for blocks of up to 4 KiB that begin at one.
-    let memory = bytes(5 << 12);
-    let start = memory.as_ptr().align_offset(1 << 12);
-    let data = &memory[start..start + (4 << 12)];
+    // Room for blocks of up to 64 KiB that begin at one.
+    let memory = bytes(5 << 16);
+    let start = memory.as_ptr().align_offset(1 << 16);
+    let data = &memory[start..start + (4 << 16)];
     for (offset, part) in
-        [(0, data), (4 << 12, &data[..1 << 12]), (100, &data[1..4000]), (5 << 12, &data[..77])]
+        [(0, data), (4 << 16, &data[..1 << 16]), (100, &data[1..4000]), (5 << 16, &data[..77])]
     {
         disk.write_one(offset, part).unwrap();
     }
-    let mut read = vec![0; 8 << 12];
-    assert_eq!(disk.read_one(0, &mut read).unwrap(), (5 << 12) + 77);
-    let mut expected = [data, &data[..1 << 12], &data[..77]].concat();
+    let mut read = vec![0; 8 << 16];
+    assert_eq!(disk.read_one(0, &mut read).unwrap(), (5 << 16) + 77);
+    let mut expected = [data, &data[..1 << 16], &data[..77]].concat();
     expected[100..4099].copy_from_slice(&data[1..4000]);
     assert!(read[..expected.len()] == expected && std::fs::read(file.path()).unwrap() == expected);
     let uses = |offset, part: &[u8]| disk.uncached.descriptor(Kind::Write, offset, part).is_some();

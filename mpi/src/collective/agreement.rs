@@ -24,7 +24,8 @@ const AGREED: usize = FIGURES + Family::ALL.len() + 2;
 
 /// Agrees with all other processes. `all` is the communicator of all of them; collective.
 ///
-/// If a process dies meanwhile and the job survives that, all others have [`Settings::default`].
+/// If a process dies meanwhile and the job runs with `--ft`, all survivors have the same settings, which no
+/// process has named or measured.
 ///
 /// # Errors
 /// A variable of the environment names an algorithm that there is not, or a process is gone and the job does
@@ -42,10 +43,14 @@ pub(crate) fn agree(world: &World, all: &Communicator) -> Result<()> {
     // Trials are off if any rank has NMAD_MPI_TRIALS=off.
     figures[AGREED - 2] = f64::from(u8::from(is_off));
     figures[AGREED - 1] = f64::from(u8::from(check));
-    let known = greatest(all, &mut figures);
-    let agreed = match fault::calls::succeeded_everywhere(all, known)? {
+    let exchanged = greatest(all, &mut figures).inspect_err(|why| log::info!("{why}"));
+    let agreed = match fault::calls::succeeded_everywhere(all, exchanged)? {
         true => from_figures(&choices, &figures),
-        false => Settings::default(),
+        false => {
+            let mut without = Settings::default();
+            without.choices.explain = choices.explain;
+            without
+        }
     };
     log::debug!("collectives count on {:?}", agreed.cost);
     // Init happens once.

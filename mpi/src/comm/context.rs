@@ -26,7 +26,8 @@ pub(crate) const FAULTS: Context = Context((LAST + 1) << COLLECTIVE.trailing_one
 /// tags tell the files apart.
 pub(crate) const FILES: Context = Context((LAST + 2) << COLLECTIVE.trailing_ones());
 
-/// The number of the communicator on which all processes agree when they join the job. A death closes it.
+/// The number of the communicator on which all processes agree when they join the job. The first death closes
+/// its contexts.
 pub(crate) const JOINING: u32 = LAST + 3;
 
 /// The number of communicators whose own is not agreed upon yet; nobody may use them.

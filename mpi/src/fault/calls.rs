@@ -96,10 +96,10 @@ async fn agree_flags(comm: Arc<Communicator>, flags: i32) -> Result<(i32, Option
     Ok((value.flags, error))
 }
 
-/// Returns whether `result` is a success in all survivors, which all of them learn.
+/// Agrees with all survivors: true, in each of them, if `result` is `Ok` in all.
 ///
 /// # Errors
-/// It is not, and the job does not survive failures.
+/// Without `--ft`: the error in `result`.
 pub(crate) fn succeeded_everywhere(comm: &Communicator, result: Result<()>) -> Result<bool> {
     if !is_on() {
         return result.map(|()| true);

@@ -291,16 +291,19 @@ impl Exchange<'_> {
         self.file.desk.owner().cache.drop_pieces(pieces);
         let begun = self.file.begun();
         self.file.disk.write(pieces, memory)?;
-        self.tell_region(begun, pieces, Load::of(pieces).written_ns());
+        self.tell_region(begun, pieces, 0);
         Ok(())
     }
 
-    /// Tells the user what this owner has done in a region.
-    fn tell_region(&self, begun: Option<Begun>, pieces: &Pieces, predicted_ns: u64) {
-        if let Some(begun) = begun {
-            let (kind, load, owners) = (self.kind, Load::of(pieces), vec![self.file.rank()]);
-            self.file.ended(&begun, Told { kind, way: told::Way::Region, owners, load, predicted_ns });
-        }
+    /// Tells the user what this owner has read, with gaps of up to `gap` bytes, or written in a region.
+    fn tell_region(&self, begun: Option<Begun>, pieces: &Pieces, gap: u64) {
+        let Some(begun) = begun else { return };
+        let (kind, load, owners) = (self.kind, Load::of(pieces), vec![self.file.rank()]);
+        let predicted_ns = match kind {
+            Kind::Read => plan::read_ns(pieces, gap),
+            Kind::Write => load.written_ns(),
+        };
+        self.file.ended(&begun, Told { kind, way: told::Way::Region, owners, load, predicted_ns });
     }
 
     /// Reads what ranks want of one region, and sends it: bytes that were read for this rank.
@@ -317,9 +320,9 @@ impl Exchange<'_> {
         let gap = lock(&self.file.hints).gap();
         self.file.desk.owner().cache.write_out(&self.file.disk);
         let begun = self.file.begun();
-        let read = self.file.disk.read(&union, &data.segments(), gap).map_err(error_of);
-        self.tell_region(begun, &union, plan::read_ns(&union, gap));
-        let len = failures.note(read).unwrap_or(0);
+        let read = self.file.disk.read(&union, &data.segments(), gap);
+        self.tell_region(begun.filter(|_| read.is_ok()), &union, gap);
+        let len = failures.note(read.map_err(error_of)).unwrap_or(0);
         let whole = data.segments();
         let of = |pieces: &Pieces| {
             let slice = |&(begin, len): &(u64, u64)| whole.slice(begin, len);

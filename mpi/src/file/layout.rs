@@ -1,5 +1,6 @@
 //! Who accesses a file ([`nmad_file::layout`]): the layout of a file that is open, and how it changes.
 
+use super::Kind;
 use super::near::Here;
 use super::{File, error_of, lock};
 use crate::collective::explains;
@@ -50,12 +51,17 @@ impl File {
         self.explain();
     }
 
+    /// Returns whether reads, and whether writes, are direct I/O now.
+    pub(super) fn uncached(&self) -> [bool; 2] {
+        [Kind::Read, Kind::Write].map(|kind| self.disk.is_uncached(kind))
+    }
+
     /// Tells the disk which ways the hints and the nodes allow.
     pub(super) fn set_ways(&self) {
         let hints = lock(&self.hints);
         let [reads, writes] = hints.uncached();
         self.disk.set_uncached(reads, writes);
-        self.disk.set_mapped(hints.maps() && !self.is_on_several_nodes());
+        self.disk.set_mapped(hints.maps(self.uncached()) && !self.is_on_several_nodes());
     }
 
     /// Has rank 0 say how accesses of one rank go, if the user wants to know.

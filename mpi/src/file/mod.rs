@@ -119,8 +119,7 @@ impl File {
     pub(crate) fn info(&self) -> Infos {
         let told = Infos::default();
         let way = self.way();
-        let uncached = [Kind::Read, Kind::Write].map(|kind| self.disk.is_uncached(kind));
-        let entries = lock(&self.hints).told(self.disk.system().block, &self.nodes, way, uncached);
+        let entries = lock(&self.hints).told(self.disk.system().block, &self.nodes, way, self.uncached());
         entries.iter().for_each(|(key, value)| told.set(key, value));
         told
     }

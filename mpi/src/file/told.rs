@@ -20,7 +20,7 @@ pub(super) enum Way {
     TogetherDirectly,
     /// All ranks, by owners.
     TogetherByOwners,
-    /// What an owner does for such an access in one region.
+    /// The calls of the file system of one owner for one region of such an access.
     Region,
 }
 

@@ -180,8 +180,8 @@ pub fn read(address: u64, into: &Segments) {
     into.copy_from(&there);
 }
 
-/// Where the first byte is that is not `byte`. Whole blocks are compared at once, since most of the time of long
-/// messages is spent here.
+/// Where the first byte is that is not `byte`. Whole blocks are compared at once: byte by byte, long messages
+/// would take much of the time of a run.
 fn first_other(memory: &[u8], byte: u8) -> Option<usize> {
     let block = [byte; 4096];
     let wrong = memory.chunks(block.len()).position(|part| *part != block[..part.len()])?;

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 /// Longest wait for an event.
 const BOUND: Duration = Duration::from_secs(10);
 
-/// Polls in a row without an event after which the thread sleeps between polls: pairs that run at the same time
-/// and make progress get the core.
+/// Polls in a row without an event after which the thread sleeps between polls: pairs that run at the same
+/// time and make progress get the core.
 const EMPTY_POLLS: u32 = 1000;
 /// How long it then sleeps, which is short against every time limit of a driver.
 const PAUSE: Duration = Duration::from_micros(50);

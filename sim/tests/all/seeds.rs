@@ -1,5 +1,5 @@
-//! Runs over many seeds are without violation: with nothing going wrong, and with everything. `.ci/run` makes more
-//! runs with each of these flags, optimised.
+//! Runs over many seeds are without violation: with nothing going wrong, and with everything. `.ci/run` makes
+//! more runs with each of these flags, optimised.
 
 use nmad_sim::{Deaths, Options, each_death, run_seed};
 

@@ -70,8 +70,8 @@ pub(super) fn layouts(size: usize) -> Vec<Vec<u32>> {
 /// The sizes that are tried.
 pub(super) const SIZES: [usize; 11] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17];
 
-/// Whether long data of this type is tried: in place with gaps, and out of place without. Whether it is cut into
-/// pieces depends on neither.
+/// Whether long data of this type is tried: in place with gaps, and out of place without. Whether it is cut
+/// into pieces depends on neither.
 pub(super) fn is_tried_long(datatype: &Datatype, in_place: bool) -> bool {
     in_place != datatype.is_contiguous()
 }

@@ -111,7 +111,7 @@ impl Buffer {
 
     /// Whether everything is still as [`Buffer::poison`] left it.
     pub fn is_poisoned(&self) -> bool {
-        self.is_shared() || self.memory().iter().all(|&byte| byte == POISON)
+        self.is_shared() || first_other(self.memory(), POISON).is_none()
     }
 
     /// Compares with `data` at the beginning and filler everywhere else; says where the first difference is.
@@ -140,7 +140,7 @@ impl Buffer {
     }
 
     fn filler(&self, from: usize, to: usize, offset: usize) -> Result<(), Difference> {
-        match self.memory()[from..to].iter().position(|&byte| byte != FILLER) {
+        match first_other(&self.memory()[from..to], FILLER) {
             None => Ok(()),
             Some(i) => {
                 let found = self.memory()[from + i];
@@ -178,6 +178,15 @@ pub fn read(address: u64, into: &Segments) {
     // end of the run, on this thread.
     let there = unsafe { Segments::from_list(&[Segment { start, len }]) };
     into.copy_from(&there);
+}
+
+/// Where the first byte is that is not `byte`. Whole blocks are compared at once: byte by byte, long messages
+/// would take much of the time of a run.
+fn first_other(memory: &[u8], byte: u8) -> Option<usize> {
+    let block = [byte; 4096];
+    let wrong = memory.chunks(block.len()).position(|part| *part != block[..part.len()])?;
+    let start = wrong * block.len();
+    memory[start..].iter().position(|&other| other != byte).map(|at| start + at)
 }
 
 fn first_difference(a: &[u8], b: &[u8]) -> Option<usize> {
@@ -218,6 +227,19 @@ mod tests {
         let mut all = Vec::new();
         buffer.segments().append_to(&mut all);
         assert_eq!(all[..5], [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn a_byte_that_is_written_after_the_end_is_seen() {
+        let mut buffer = Buffer::new(&[10_000]);
+        buffer.poison();
+        assert!(buffer.is_poisoned());
+        buffer.fill(&[POISON; 9_000]);
+        assert!(buffer.is_poisoned());
+        buffer.memory_mut()[9_000] = 0;
+        assert!(!buffer.is_poisoned());
+        assert_eq!(first_other(buffer.memory(), POISON), Some(9_000));
+        assert_eq!(first_other(&[FILLER; 5_000], FILLER), None);
     }
 
     #[test]

@@ -28,7 +28,7 @@ const ENCRYPTED: &[(&str, &str)] = &[("NMAD_ENCRYPT", "on")];
 
 /// A case on this host that ends well.
 const fn here(name: &'static str, ranks: u32, rank: fn()) -> Case {
-    Case { name, ranks, rails: &[], env: &[], before: || (), rank, code: 0, rounds: 1 }
+    Case { name, ranks, rails: &[], env: &[], before: || (), rank, code: 0, rounds: 1, waits: false }
 }
 
 /// A case of two ranks on two hosts that ends well.
@@ -173,15 +173,25 @@ pub const ALL: &[Case] = &[
     },
     Case {
         env: DATAGRAMS,
+        waits: true,
         ..apart("udp: a firewall that begins to swallow is an error in time", ONE, datagrams::swallowed)
     },
-    Case { env: DATAGRAMS, ..apart("udp: a rank that computes is not lost", ONE, datagrams::computes_long) },
+    Case {
+        env: DATAGRAMS,
+        waits: true,
+        ..apart("udp: a rank that computes is not lost", ONE, datagrams::computes_long)
+    },
     Case { env: DATAGRAMS, ..apart("udp: an interface that goes down is named", ONE, datagrams::down) },
     Case {
         env: FRAMES,
+        waits: true,
         ..apart("packet: a network that begins to swallow is an error in time", ONE, datagrams::swallowed)
     },
-    Case { env: FRAMES, ..apart("packet: a rank that computes is not lost", ONE, datagrams::computes_long) },
+    Case {
+        env: FRAMES,
+        waits: true,
+        ..apart("packet: a rank that computes is not lost", ONE, datagrams::computes_long)
+    },
     Case {
         env: DATAGRAMS,
         ..apart("udp: over a shaped rail hardly anything is sent twice", SLOW, datagrams::shaped)
@@ -269,7 +279,11 @@ pub const ALL: &[Case] = &[
         code: KILLED,
         ..apart("a peer killed while rails are measured is an error within 5 s", ONE, profiles::killed)
     },
-    Case { env: AUTO, ..here("a job that stands still while it measures goes on", 2, profiles::stopped) },
+    Case {
+        env: AUTO,
+        waits: true,
+        ..here("a job that stands still while it measures goes on", 2, profiles::stopped)
+    },
     apart("each message has a receipt", UNEQUAL, profiles::receipts),
     apart("no other core works on messages that are not encrypted", ONE, ciphers::plain),
     Case { env: ENCRYPTED, ..apart("an idle core encrypts a part of large messages", ONE, ciphers::shared) },

@@ -21,7 +21,7 @@ use nmad_launch::{ExitReport, Host, Job, Placement};
 use nmad_testbed::{Rate, Spec, Testbed};
 use std::path::Path;
 use std::process::{Command, ExitCode, Output};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Which case a rank belongs to.
@@ -34,6 +34,8 @@ const SKIPPED: u8 = 77;
 /// Cases that are tried at once: mostly they wait. Each has a process, since a launcher catches signals. What
 /// measures rails is tried alone.
 const AT_ONCE: usize = 2;
+/// Cases that are tried at once beside those, of the ones that wait for many seconds.
+const WAITING: usize = 3;
 
 /// A test and its surroundings.
 pub struct Case {
@@ -53,12 +55,14 @@ pub struct Case {
     pub code: i32,
     /// Jobs, one after the other, that share a cache folder.
     pub rounds: u32,
+    /// It waits for many seconds without work, so others are tried meanwhile.
+    pub waits: bool,
 }
 
 impl Case {
-    /// Whether its ranks measure their rails.
+    /// Whether its ranks measure their rails, which other cases would disturb.
     fn measures(&self) -> bool {
-        self.env.iter().any(|(key, value)| *key == "NMAD_SAMPLE" && *value != "off")
+        !self.waits && self.env.iter().any(|(key, value)| *key == "NMAD_SAMPLE" && *value != "off")
     }
 }
 
@@ -101,19 +105,23 @@ pub fn pattern(len: usize, seed: usize) -> Vec<u8> {
 
 fn run_all(filter: &str) -> ExitCode {
     let wanted = |case: &&Case| case.name.contains(filter);
-    let (measuring, others): (Vec<&Case>, _) =
+    let (measuring, others): (Vec<&Case>, Vec<&Case>) =
         cases::ALL.iter().filter(wanted).partition(|case| case.measures());
+    let (waiting, working): (Vec<&Case>, Vec<&Case>) = others.into_iter().partition(|case| case.waits);
     let counts = Mutex::new([0; 3]);
-    for (cases, at_once) in [(others, AT_ONCE), (measuring, 1)] {
-        let cases = Mutex::new(cases.into_iter());
+    for groups in [vec![(waiting, WAITING), (working, AT_ONCE)], vec![(measuring, 1)]] {
         std::thread::scope(|scope| {
-            for _ in 0..at_once {
-                scope.spawn(|| {
-                    while let Some(case) = { cases.lock().unwrap().next() } {
-                        let ended = in_a_process(case);
-                        counts.lock().unwrap()[ended as usize] += 1;
-                    }
-                });
+            for (cases, at_once) in groups {
+                let cases = Arc::new(Mutex::new(cases.into_iter()));
+                for _ in 0..at_once {
+                    let (cases, counts) = (cases.clone(), &counts);
+                    scope.spawn(move || {
+                        while let Some(case) = { cases.lock().unwrap().next() } {
+                            let ended = in_a_process(case);
+                            counts.lock().unwrap()[ended as usize] += 1;
+                        }
+                    });
+                }
             }
         });
     }

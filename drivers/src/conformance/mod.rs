@@ -1,9 +1,9 @@
 //! The conformance suite that every driver passes; drivers of other crates can use it too.
 //!
 //! A subject creates a fresh pair of rails that know each other's address and are not connected; each case
-//! calls only the methods of the interface, and checks the reported events. Nothing sleeps: both rails are
-//! polled until the awaited event has happened or a deadline has passed. A case that fails panics and names
-//! the event that it awaited.
+//! calls only the methods of the interface, and checks the reported events. No case lasts a fixed time: both
+//! rails are polled until the awaited event has happened or a deadline has passed. A case that fails panics
+//! and names the event that it awaited.
 
 mod accesses;
 mod chunks;

@@ -11,6 +11,12 @@ use std::time::{Duration, Instant};
 /// Longest wait for an event.
 const BOUND: Duration = Duration::from_secs(10);
 
+/// Polls in a row without an event after which the thread sleeps between polls: pairs that run at the same
+/// time and make progress get the core.
+const EMPTY_POLLS: u32 = 1000;
+/// How long it then sleeps, which is short against every time limit of a driver.
+const PAUSE: Duration = Duration::from_micros(50);
+
 /// An event that a rail reported, with its data.
 #[derive(Debug)]
 pub enum Seen {
@@ -41,7 +47,41 @@ pub struct World {
 struct Side {
     rail: Option<Box<dyn Driver>>,
     number: u8,
+    record: Record,
+}
+
+/// The events of a side. Those that are waited for are counted, since they are compared after each poll.
+#[derive(Default)]
+struct Record {
     seen: Vec<Seen>,
+    up: usize,
+    arrived: usize,
+    landed: usize,
+    sent: usize,
+    lost: usize,
+    /// All events so far, also those that are not kept.
+    events: u64,
+}
+
+impl Record {
+    fn note(&mut self, event: Event<'_>) {
+        self.events += 1;
+        if let Some(seen) = note(event) {
+            self.add(seen);
+        }
+    }
+
+    fn add(&mut self, seen: Seen) {
+        match seen {
+            Seen::Up(..) => self.up += 1,
+            Seen::Arrived(..) => self.arrived += 1,
+            Seen::Landed(..) => self.landed += 1,
+            Seen::Sent(..) => self.sent += 1,
+            Seen::Lost(..) => self.lost += 1,
+            Seen::Pushed(..) | Seen::Accessed(..) => {}
+        }
+        self.seen.push(seen);
+    }
 }
 
 /// The sending side.
@@ -51,7 +91,7 @@ pub const B: usize = 1;
 
 impl World {
     pub(super) fn new(pair: Pair) -> Self {
-        let side = |rail, number| Side { rail: Some(rail), number, seen: Vec::new() };
+        let side = |rail, number| Side { rail: Some(rail), number, record: Record::default() };
         let mut sides = vec![side(pair.first, pair.rails[0])];
         sides.extend(pair.second.map(|rail| side(rail, pair.rails[1])));
         World { sides, tick: pair.tick, kept: Vec::new() }
@@ -106,26 +146,36 @@ impl World {
     /// Adds the result of a call to the events of a side.
     pub fn see(&mut self, side: usize, told: Seen) {
         let place = self.place(side);
-        self.sides[place].seen.push(told);
+        self.sides[place].record.add(told);
+    }
+
+    fn record(&self, side: usize) -> &Record {
+        &self.sides[self.place(side)].record
+    }
+
+    fn events(&self) -> u64 {
+        self.sides.iter().map(|side| side.record.events).sum()
     }
 
     /// The events of a side so far.
     pub fn seen(&self, side: usize) -> &[Seen] {
-        &self.sides[self.place(side)].seen
+        &self.record(side).seen
     }
 
     /// Drops all events so far.
     pub fn forget(&mut self) {
-        self.sides.iter_mut().for_each(|side| side.seen.clear());
+        for Side { record, .. } in &mut self.sides {
+            *record = Record { events: record.events, ..Record::default() };
+        }
     }
 
     /// Polls one side once.
     pub fn poll(&mut self, side: usize) {
         (self.tick)();
         let place = self.place(side);
-        let Side { rail, seen, .. } = &mut self.sides[place];
+        let Side { rail, record, .. } = &mut self.sides[place];
         if let Some(rail) = rail {
-            rail.poll(Scope::All, &mut |event| seen.extend(note(event)));
+            rail.poll(Scope::All, &mut |event| record.note(event));
         }
     }
 
@@ -134,11 +184,11 @@ impl World {
     pub fn look_for(&mut self, side: usize) -> Option<bool> {
         (self.tick)();
         let (place, from) = (self.place(side), self.id(1 - side.min(1)));
-        let Side { rail, seen, .. } = &mut self.sides[place];
+        let Side { rail, record, .. } = &mut self.sides[place];
         let rail = rail.as_mut().filter(|rail| rail.limits().looks)?;
-        let before = seen.len();
-        let looked = rail.poll(Scope::Peer(from), &mut |event| seen.extend(note(event)));
-        looked.then_some(seen.len() > before)
+        let before = record.seen.len();
+        let looked = rail.poll(Scope::Peer(from), &mut |event| record.note(event));
+        looked.then_some(record.seen.len() > before)
     }
 
     /// Sends an order on the rail of a side.
@@ -151,11 +201,16 @@ impl World {
     /// # Panics
     /// After 10 s.
     pub fn until(&mut self, what: &str, mut done: impl FnMut(&World) -> bool) {
-        let begun = Instant::now();
+        let (begun, mut empty) = (Instant::now(), 0);
         while !done(self) {
+            let before = self.events();
             (0..self.sides.len()).for_each(|side| self.poll(side));
+            empty = if self.events() == before { empty + 1 } else { 0 };
+            if empty > EMPTY_POLLS {
+                std::thread::sleep(PAUSE);
+            }
             if begun.elapsed() > BOUND {
-                let tail = |side: &Side| side.seen.iter().rev().take(4).map(brief).collect::<Vec<_>>();
+                let tail = |side: &Side| side.record.seen.iter().rev().take(4).map(brief).collect::<Vec<_>>();
                 let last: Vec<_> = self.sides.iter().map(tail).collect();
                 panic!("did not happen in time: {what}; last events of each side: {last:?}");
             }
@@ -181,27 +236,27 @@ impl World {
 
     /// Number of `Up` events of a side.
     pub fn count_up(&self, side: usize) -> usize {
-        self.seen(side).iter().filter(|seen| matches!(seen, Seen::Up(..))).count()
+        self.record(side).up
     }
 
     /// Number of packets that arrived at a side.
     pub fn arrived(&self, side: usize) -> usize {
-        self.seen(side).iter().filter(|seen| matches!(seen, Seen::Arrived(..))).count()
+        self.record(side).arrived
     }
 
     /// Number of completed orders of a side.
     pub fn sent(&self, side: usize) -> usize {
-        self.seen(side).iter().filter(|seen| matches!(seen, Seen::Sent(..))).count()
+        self.record(side).sent
     }
 
     /// Number of chunks that arrived at a side.
     pub fn landed(&self, side: usize) -> usize {
-        self.seen(side).iter().filter(|seen| matches!(seen, Seen::Landed(..))).count()
+        self.record(side).landed
     }
 
     /// Returns whether a side lost its link.
     pub fn lost(&self, side: usize) -> bool {
-        self.seen(side).iter().any(|seen| matches!(seen, Seen::Lost(..)))
+        self.record(side).lost > 0
     }
 
     /// Number of orders that were returned with the loss of a link.

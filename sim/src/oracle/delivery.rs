@@ -149,6 +149,7 @@ impl DeliveryOracle {
     /// # Errors
     /// A message is missing, or changed after its request had ended.
     pub fn finish(&mut self, fates: &dyn Fates) -> Result<(), Objection> {
+        let mut scratch = Vec::new();
         for entry in &self.ledger.entries {
             if fates.dead(entry.host) {
                 continue;
@@ -165,7 +166,7 @@ impl DeliveryOracle {
                         return Err(format!("{entry}: its memory was written to"));
                     }
                 }
-                (_, What::Recv { .. }) => self.unchanged(entry, &mut Vec::new())?,
+                (_, What::Recv { .. }) => self.unchanged(entry, &mut scratch)?,
                 _ => {}
             }
         }

@@ -130,7 +130,8 @@ impl Rank {
         let nothing = vec![-1; size * count(index)];
         let all = || (0..size).flat_map(|rank| data(index, rank)).collect();
         let sum = |ranks: std::ops::Range<usize>| {
-            (0..count(index)).map(|k| ranks.clone().map(|rank| data(index, rank)[k]).sum()).collect()
+            let operands: Vec<Vec<i32>> = ranks.map(|rank| data(index, rank)).collect();
+            (0..count(index)).map(|k| operands.iter().map(|operand| operand[k]).sum()).collect()
         };
         let expected: Vec<i32> = match open.choice {
             2 => all(),

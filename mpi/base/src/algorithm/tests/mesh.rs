@@ -3,15 +3,16 @@
 use crate::algorithm::transport::Transport;
 use nmad_engine::Segments;
 use nmad_engine::{Context, Envelope, Error, PeerId, RequestId, Tag};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// From, to, tag.
 type Flow = (u32, u32, u64);
 
 /// Messages under way between the parties of one communicator.
 pub(super) struct Mesh {
-    flows: HashMap<Flow, Traffic>,
-    ended: HashMap<RequestId, Result<u64, Error>>,
+    /// In the order of their flows, so that a seed gives the same run each time.
+    flows: BTreeMap<Flow, Traffic>,
+    ended: BTreeMap<RequestId, Result<u64, Error>>,
     next: u64,
     random: u64,
     /// Sends end before anybody receives.
@@ -33,7 +34,7 @@ enum Sent {
 
 impl Mesh {
     pub(super) fn new(seed: u64, eager: bool) -> Mesh {
-        Mesh { flows: HashMap::new(), ended: HashMap::new(), next: 0, random: seed | 1, eager }
+        Mesh { flows: BTreeMap::new(), ended: BTreeMap::new(), next: 0, random: seed | 1, eager }
     }
 
     /// A number below `below`.
@@ -51,8 +52,7 @@ impl Mesh {
 
     /// Lets some messages leave and some arrive; false: nothing could move.
     pub(super) fn shake(&mut self) -> bool {
-        let mut flows: Vec<Flow> = self.flows.keys().copied().collect();
-        flows.sort_unstable();
+        let flows: Vec<Flow> = self.flows.keys().copied().collect();
         let mut could = false;
         for flow in flows {
             let lazy = self.random(2) == 0;
@@ -88,7 +88,9 @@ impl Mesh {
             }
             None => {}
         }
-        self.flows.retain(|_, traffic| !(traffic.sends.is_empty() && traffic.recvs.is_empty()));
+        if traffic.sends.is_empty() && traffic.recvs.is_empty() {
+            self.flows.remove(&flow);
+        }
     }
 
     /// Whether every message was received and every receive ended.

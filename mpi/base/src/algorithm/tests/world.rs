@@ -70,6 +70,12 @@ pub(super) fn layouts(size: usize) -> Vec<Vec<u32>> {
 /// The sizes that are tried.
 pub(super) const SIZES: [usize; 11] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17];
 
+/// Whether long data of this type is tried: in place with gaps, and out of place without. Whether it is cut
+/// into pieces depends on neither.
+pub(super) fn is_tried_long(datatype: &Datatype, in_place: bool) -> bool {
+    in_place != datatype.is_contiguous()
+}
+
 /// Runs a schedule on each rank, on its buffers: how it ended everywhere.
 pub(super) fn run(schedules: Vec<Schedule>, buffers: &mut Buffers, seed: u64) -> Vec<Result<()>> {
     let mut runs: Vec<Run> = schedules.into_iter().map(|schedule| Run::new(Arc::new(schedule))).collect();

@@ -7,12 +7,20 @@ pub(super) fn cut(pattern: &Pattern, fragment: u64) -> Pattern {
     let rank = |to: usize| {
         let mut taken = vec![0; pattern.ranks.len()];
         let mut steps = Vec::new();
+        // Receives that the receive of the latest message has become.
+        let mut receives = 1;
         for step in &pattern.ranks[to] {
             match *step {
                 Step::Recv(from) => {
                     let len = lengths(pattern, from, to).nth(taken[from]).unwrap_or(0);
                     taken[from] += 1;
-                    steps.extend((0..len.div_ceil(fragment).max(1)).map(|_| Step::Recv(from)));
+                    receives = len.div_ceil(fragment).max(1);
+                    steps.extend((0..receives).map(|_| Step::Recv(from)));
+                }
+                // The call that posted the receive is made for each fragment.
+                Step::Call(ns) => {
+                    steps.push(Step::Call(ns * receives));
+                    receives = 1;
                 }
                 Step::Send { to, len, blocks, .. } if len > fragment => {
                     steps.extend((0..len.div_ceil(fragment)).map(|index| {
@@ -20,7 +28,10 @@ pub(super) fn cut(pattern: &Pattern, fragment: u64) -> Pattern {
                         Step::Send { to, len, blocks, way: None, carried: None }
                     }));
                 }
-                step => steps.push(step),
+                step => {
+                    steps.push(step);
+                    receives = 1;
+                }
             }
         }
         steps

@@ -80,6 +80,17 @@ fn fragments_pass_a_limit_that_the_message_does_not() {
 }
 
 #[test]
+fn the_call_that_posts_a_receive_is_made_for_each_fragment() {
+    let send = Step::Send { to: 1, len: 1 << 20, blocks: true, way: None, carried: None };
+    let receives = vec![Step::Recv(0), Step::Call(5_000), Step::Call(2_000), Step::Wait];
+    let pattern = Pattern { ranks: vec![vec![send], receives] };
+    let cut = super::fragments::cut(&pattern, 256 << 10);
+    assert_eq!(cut.ranks[0].len(), 4);
+    assert_eq!(cut.ranks[1][..4], [Step::Recv(0); 4]);
+    assert_eq!(cut.ranks[1][4..], [Step::Call(20_000), Step::Call(2_000), Step::Wait]);
+}
+
+#[test]
 fn parallel_sends_wait_for_the_slowest_receiver_and_not_for_each_in_turn() {
     let late = "ranks 3
 rank 0: send 1 1MB; send 2 1MB; compute 1us; wait

@@ -150,16 +150,25 @@ pub(super) fn call_times(ranks: &[Records], calls: &[Vec<&Call>]) -> CallTimes {
             if let Some(last) = within().filter(|record| is_arrival(record)).last() {
                 leaves.push(call.until_ns - last.at_ns);
             }
-            keeps.extend(if state == State::Sending { keep_ps(within(), call.until_ns) } else { None });
+            if state == State::Sending && within().any(|record| record.what == What::PostChunk) {
+                keeps.push(keep_ps(within(), call.until_ns));
+            }
         }
     }
     let bodies: Vec<u64> = ranks.iter().zip(calls).flat_map(|(rank, calls)| body_ps(rank, calls)).collect();
+    // The model ends all sends of bodies in one way: with a copy if most of them did.
+    let with_bodies = keeps.len();
+    let keeps: Vec<u64> = keeps.into_iter().flatten().collect();
+    let keep_ps = match keeps.len() {
+        few if few < FEWEST || few * 2 < with_bodies => 0,
+        _ => mean(&keeps).max(1),
+    };
     CallTimes {
         body_ps: mean(&bodies),
         enter_ns: mean(&enters),
         post_ns: mean(&posts),
         leave_ns: mean(&leaves),
-        keep_ps: if keeps.len() < FEWEST { 0 } else { mean(&keeps).max(1) },
+        keep_ps,
     }
 }
 

@@ -17,8 +17,8 @@
 //! Once the rails have sent all of it, a send only waits until its receiver has it, as its data may have to
 //! be sent again if a rail dies. The rails, or the kernel, may still need long for that. The same rule
 //! decides, with the time until the message is predicted to arrive. Over lossy rails it waits, since lost
-//! chunks are sent again from its memory. A rail of sockets has sent what the kernel has taken, so a send that
-//! waits for rails that are slower than memory asks them for longer buffers.
+//! chunks are sent again from its memory. A rail of sockets has sent what the kernel has taken, so a send
+//! that waits for rails that are slower than memory asks them for longer buffers.
 //!
 //! The copies have at most [`Config::early`](crate::Config::early) bytes. Only sends that ask their receiver
 //! (rendezvous) or that it has invited end early: a synchronous send waits for its receiver's answer, one

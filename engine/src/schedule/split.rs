@@ -52,8 +52,8 @@ impl Strategy for Split {
 const STEPS_MAX: u32 = 80;
 /// If the error is below this fraction of the length, Newton's last step is taken without another
 /// evaluation: on straight lines it is exact. A bend in between is detected from the shares. With an eighth
-/// of this error, a decision about two rails takes 210 ns instead of 172 (virtual core of an EPYC), since most
-/// need another step.
+/// of this error, a decision about two rails takes 210 ns instead of 172 (virtual core of an EPYC), since
+/// most need another step.
 const NEAR: u64 = 32;
 /// Largest error of the sum of the shares, as a fraction of the length: missing bytes go to the rail that
 /// they delay least, excess bytes are taken from the longest share.

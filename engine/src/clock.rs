@@ -3,7 +3,8 @@
 use core::ops::{Add, Sub};
 
 /// A point in time, in nanoseconds since an origin that the caller chose (start of the process, or zero of
-/// the simulated time).
+/// the simulated time). Callers use a clock that never goes back, such as `CLOCK_MONOTONIC`, which a change
+/// of the date does not touch. It may jump forward, as when a virtual machine was paused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(u64);
 

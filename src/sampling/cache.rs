@@ -4,6 +4,7 @@
 //! and renamed, so that concurrent jobs leave one complete profile. A shipped file may contain several, one
 //! after the other.
 
+use super::doubt;
 use super::hardware::Key;
 use nmad_engine::Profile;
 use std::io::{ErrorKind, Write};
@@ -41,6 +42,9 @@ pub fn load(folder: &Path, key: &Key) -> Result<Option<Profile>, String> {
         Err(error) => return Err(refused(error.to_string())),
     };
     let profile = Profile::parse(&text).map_err(|error| refused(error.to_string()))?;
+    if let Some(why) = doubt::absurd(&profile) {
+        return Err(refused(why));
+    }
     match profile.provenance().key == key.to_string() {
         true => Ok(Some(profile)),
         false => Err(refused(format!("it is of '{}', not of '{key}'", profile.provenance().key))),
@@ -131,7 +135,15 @@ mod tests {
         let error = load(folder.path(), &other).expect_err("it is of another rail");
         assert!(error.contains("tcp 4000, other host | a machine"), "{error}");
         let whole = profile(&one, 1).print();
-        for text in [&whole[..whole.len() / 2], "", "x", &whole.replace(" 1024 ", " 1025 ")] {
+        let older = whole.replace("nmad profile 3", "nmad profile 2");
+        let changed = whole.replace(" 1024 ", " 1025 ");
+        let absurd = Profile::new(
+            Provenance { key: one.to_string(), ..Provenance::default() },
+            [(8, 50_000), (1024, 60)]
+                .map(|(len, ns)| (Method::Copy, Sample::of(len, &mut [ns]).expect("a time"))),
+        );
+        let absurd = absurd.expect("two sizes").print();
+        for text in [&whole[..whole.len() / 2], "", "x", &changed, &older, &absurd] {
             std::fs::write(path(folder.path(), &one), text).expect("it can be written");
             let error = load(folder.path(), &one).expect_err("it is damaged");
             assert!(error.contains("-other-host-") && error.contains("nmad sample"), "{error}");

@@ -87,6 +87,20 @@ pub(super) fn better(known: Option<&Profile>, found: Profile) -> Profile {
     }
 }
 
+/// Returns why a profile that nobody doubts cannot be right: each measurement that contradicts itself so much
+/// is stored as doubtful.
+pub(super) fn absurd(profile: &Profile) -> Option<String> {
+    let contradiction = profile.contradiction();
+    let is_absurd = profile.provenance().doubt.is_none() && contradiction > CONTRADICTION_MAX;
+    is_absurd.then(|| {
+        format!(
+            "in it a message takes {:.0} times as long as a longer one, which no measurement leaves unmarked \
+             (measure again with nmad sample)",
+            1.0 + contradiction
+        )
+    })
+}
+
 /// Returns whether a profile from this file is to be measured again now.
 pub(super) fn is_due(profile: &Profile, path: &Path) -> bool {
     let age = || std::fs::metadata(path).ok()?.modified().ok()?.elapsed().ok();

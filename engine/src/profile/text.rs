@@ -32,6 +32,8 @@ const FIRST: &str = "nmad profile ";
 const VERSION: &str = "3";
 /// Largest number of lines of a profile.
 const LINES_MAX: usize = 10_000;
+/// Bytes in a nanosecond that nothing carries: a core copies within its nearest cache a tenth of them.
+const RATE_MAX: u64 = 4 << 10;
 
 /// Error of a text that is not a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -180,7 +182,8 @@ fn sample(word: &str, rest: &str) -> Result<(Method, Sample), String> {
     };
     let ordered = (1..=ns).contains(&low_ns) && (ns..=Sample::NS_MAX).contains(&high_ns);
     let count = u32::try_from(count).unwrap_or(0);
-    if !ordered || count == 0 || len > Sample::LEN_MAX {
+    let is_too_fast = len / RATE_MAX >= low_ns.max(1);
+    if !ordered || is_too_fast || count == 0 || len > Sample::LEN_MAX {
         return Err(format!("'{rest}' cannot have been measured"));
     }
     Ok((method, Sample { len, ns, low_ns, high_ns, count }))

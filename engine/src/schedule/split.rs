@@ -51,8 +51,10 @@ impl Strategy for Split {
 /// Largest number of steps; bisection alone ends within 64.
 const STEPS_MAX: u32 = 80;
 /// If the error is below this fraction of the length, Newton's last step is taken without another
-/// evaluation: on straight lines it is exact. A bend in between is detected from the shares.
-const NEAR: u64 = 256;
+/// evaluation: on straight lines it is exact. A bend in between is detected from the shares. With an eighth
+/// of this error, a decision about two rails takes 210 ns instead of 172 (virtual core of an EPYC), since
+/// most need another step.
+const NEAR: u64 = 32;
 /// Largest error of the sum of the shares, as a fraction of the length: missing bytes go to the rail that
 /// they delay least, excess bytes are taken from the longest share.
 const REST: u64 = 1024;
@@ -167,13 +169,25 @@ pub(crate) fn retain<T>(all: &mut [T], keep: impl Fn(&[T], &T) -> bool) -> usize
     kept
 }
 
+/// Converts through a signed number, which takes one instruction; larger ones are longer than any transfer.
+#[inline]
+fn float(value: u64) -> f64 {
+    value.min(i64::MAX as u64) as i64 as f64
+}
+
+/// Rounds a number that is not negative down, likewise; too large ones become the largest.
+#[inline]
+fn whole(value: f64) -> u64 {
+    value as i64 as u64
+}
+
 impl<C: Course> Equation<'_, C> {
     /// Evaluates each rail alone; returns the best one, and a guess of the common finish in nanoseconds,
     /// assuming that each rail carries a part of the body as fast as all of it.
     #[inline]
     fn evaluate(&mut self, now: Instant) -> Option<(u8, u64)> {
         let len = self.len;
-        let (mut best, mut work, mut rate) = (None, len as f64, 0.0);
+        let (mut best, mut work, mut rate) = (None, float(len), 0.0);
         for (index, (lane, view)) in self.lanes.iter_mut().zip(self.rails).enumerate() {
             let busy_ns = view.idle_at.since(now).as_ns();
             let body_ns = C::ns(view.forecast, len);
@@ -183,11 +197,11 @@ impl<C: Course> Equation<'_, C> {
             if best.is_none() || alone_ns < self.best_ns {
                 (best, self.best_ns) = (Some(lane.index), alone_ns);
             }
-            let pace = len as f64 / body_ns.max(1) as f64;
-            work += pace * busy_ns as f64;
+            let pace = float(len) / float(body_ns.max(1));
+            work += pace * float(busy_ns);
             rate += pace;
         }
-        Some((best?, (work / rate) as u64))
+        Some((best?, whole(work / rate)))
     }
 
     /// Keeps some of the rails; returns their number.
@@ -238,7 +252,7 @@ impl<C: Course> Equation<'_, C> {
                 rate += more;
             }
             let off = sum.abs_diff(self.len);
-            let off_ns = (off as f64 / rate) as u64;
+            let off_ns = whole(float(off) / rate);
             let next_ns = if sum > self.len {
                 high_ns = at_ns;
                 at_ns.saturating_sub(off_ns)

@@ -16,6 +16,7 @@ mod blocks;
 mod budget;
 mod cancelled;
 mod claims;
+mod clocks;
 mod correction;
 mod direct;
 mod early;

@@ -197,8 +197,15 @@ fn a_wrong_line_is_reported() {
     refused("memcpy 8 3 4 5 1", "cannot have been measured");
     refused("memcpy 8 3 2 4 0", "cannot have been measured");
     refused("memcpy 99999999999999 3 2 4 1", "cannot have been measured");
-    let old = Profile::parse("nmad profile 7\n").unwrap_err().to_string();
-    assert!(old.contains("version 7 of profiles; 3 is understood"), "{old}");
+    refused("rendezvous 1048576 9 8 10 1", "cannot have been measured");
+    refused("rendezvous 8 -9 8 10 1", "is not bytes");
+    refused("rendezvous 8 9 8 99999999999999999999 1", "is not bytes");
+    refused("rendezvous 8 9 8 9999999999999999999 1", "cannot have been measured");
+    for version in [2, 7] {
+        let other = Profile::parse(&format!("nmad profile {version}\n")).unwrap_err().to_string();
+        assert!(other.contains(&format!("version {version} of profiles; 3 is understood")), "{other}");
+        assert!(other.contains("measure again with nmad sample"), "{other}");
+    }
     assert!(Profile::parse("[settings]\n").unwrap_err().to_string().contains("not a profile"));
     let body = "nmad profile 3\nkey k\n";
     let empty = Profile::parse(&format!("{body}check {:016x}\n", fnv(body))).unwrap_err().to_string();

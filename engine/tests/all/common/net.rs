@@ -26,6 +26,15 @@ pub struct Host {
     /// The order in which they ended.
     pub order: Vec<RequestId>,
     pub notices: Vec<Notice>,
+    /// Nanoseconds by which its clock is ahead of the time of the wires.
+    pub ahead: i64,
+}
+
+impl Host {
+    /// What its clock shows at this time of the wires.
+    fn clock(&self, now: u64) -> Instant {
+        Instant::from_ns(now.saturating_add_signed(self.ahead))
+    }
 }
 
 /// Hosts and the wires between them.
@@ -71,7 +80,7 @@ impl Net {
                 Box::new(MemoryRail::new(me, number, limits, wires.clone())) as Box<dyn Driver>
             };
             let rails = rails.iter().enumerate().map(add).collect();
-            Host { engine, rails, ended: BTreeMap::new(), order: Vec::new(), notices: Vec::new() }
+            Host { engine, rails, ended: BTreeMap::new(), order: Vec::new(), notices: Vec::new(), ahead: 0 }
         };
         Net { hosts: (0..hosts).map(host).collect(), wires, now: 0, lent: BTreeMap::new() }
     }
@@ -101,8 +110,8 @@ impl Net {
     /// Runs one pass of a host's pump; its application records completed requests.
     pub fn turn(&mut self, host: usize, urgent: bool) -> bool {
         self.wires().now = self.now;
+        let now = self.hosts[host].clock(self.now);
         let Host { engine, rails, .. } = &mut self.hosts[host];
-        let now = Instant::from_ns(self.now);
         let happened = pump::turn(&mut pump::Exclusive(engine, rails), now, &mut || now, urgent);
         self.record_completions(host);
         happened
@@ -158,8 +167,10 @@ impl Net {
 
     /// When the next arrival or deadline is due.
     fn next_event(&self) -> Option<u64> {
-        let due =
-            self.hosts.iter().filter_map(|host| host.engine.inspect().next_deadline()).map(Instant::as_ns);
+        let due = self.hosts.iter().filter_map(|host| {
+            let deadline = host.engine.inspect().next_deadline()?;
+            Some(deadline.as_ns().saturating_add_signed(-host.ahead))
+        });
         self.wires().next_arrival().into_iter().chain(due).min()
     }
 

@@ -60,7 +60,7 @@ pub use profile::measured::{Profile, Provenance};
 pub use profile::sample::{BLOCKS_LEN, Method, Pair, Sample};
 pub use profile::sampler::{Effort, Probe, Reach, Sampler};
 pub use profile::threshold::{InPlace, Thresholds};
-pub use protocol::early::{EarlyEnd, Slow};
+pub use protocol::early::EarlyEnd;
 pub use protocol::leaving::{Leaving, Refused, Submitted, To};
 pub use protocol::parallel::Cores;
 pub use protocol::plan::Quote;

@@ -8,8 +8,8 @@ use crate::node::Node;
 use crate::shared::Shared;
 use nmad_engine::pump::{self, Tried};
 use nmad_engine::{
-    Caller, Duration, EarlyEnd, Engine, Envelope, Hints, Protocol, Refused, RequestId, Segments, Slow,
-    Submitted, To,
+    Caller, Duration, EarlyEnd, Engine, Envelope, Hints, Protocol, Refused, RequestId, Segments, Submitted,
+    To,
 };
 
 /// What has ended the wait for a send.
@@ -90,10 +90,7 @@ impl Node {
             let patience = match early {
                 EarlyEnd::Never => break self.wait(request),
                 EarlyEnd::After(patience) => Some(patience),
-                EarlyEnd::OnceItLeft(slow) => {
-                    slow.iter().for_each(|slow| self.lengthen_buffers(slow));
-                    None
-                }
+                EarlyEnd::OnceItLeft => None,
             };
             let waited = self.wait_patiently(request, patience);
             let mut core = self.shared.lock();
@@ -106,22 +103,13 @@ impl Node {
                     EarlyEnd::Never
                 }
                 Waited::Long if has_left => EarlyEnd::Never,
-                Waited::Long => match core.engine.early_end(request, self.shared.clock.now()) {
-                    once @ EarlyEnd::OnceItLeft(_) => once,
-                    _ => EarlyEnd::OnceItLeft(None),
-                },
+                Waited::Long => EarlyEnd::OnceItLeft,
             };
         };
         let mut core = self.shared.lock();
         core.engine.ended_blocking(self.shared.clock.now());
         self.wake_helper(&mut core);
         ended
-    }
-
-    /// Lets all rails take more of this send.
-    fn lengthen_buffers(&self, &Slow { peer, bytes }: &Slow) {
-        let mut core = self.shared.lock();
-        core.rails.iter_mut().flatten().for_each(|rail| rail.lengthen_buffers(peer, bytes));
     }
 
     /// Waits for a send until it ends, has left, or has taken this long.

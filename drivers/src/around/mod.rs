@@ -125,10 +125,6 @@ impl<D: Driver, L: Layer> Driver for Around<D, L> {
         self.rail.leave_in_place(from);
     }
 
-    fn lengthen_buffers(&mut self, peer: PeerId, bytes: u64) {
-        self.rail.lengthen_buffers(peer, bytes);
-    }
-
     fn cipher(&self, peer: Option<PeerId>) -> Option<&'static str> {
         self.rail.cipher(peer)
     }

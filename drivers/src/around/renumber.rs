@@ -151,10 +151,6 @@ impl Driver for Renumbered {
         self.rail.statistics()
     }
 
-    fn lengthen_buffers(&mut self, peer: PeerId, bytes: u64) {
-        self.rail.lengthen_buffers(self.rank(peer), bytes);
-    }
-
     fn cipher(&self, peer: Option<PeerId>) -> Option<&'static str> {
         self.rail.cipher(peer.map(|peer| self.rank(peer)))
     }

@@ -96,12 +96,6 @@ impl<L> Peers<L> {
         self[self.find(peer)?].link.as_deref()
     }
 
-    /// The same, to be changed.
-    pub fn link_mut(&mut self, peer: PeerId) -> Option<&mut L> {
-        let index = self.find(peer)?;
-        self.list[index].link.as_deref_mut()
-    }
-
     /// The addresses of a peer, the best first.
     pub fn known(&self, peer: PeerId) -> &[Known] {
         self.find(peer).map_or(&[], |index| &self[index].known)

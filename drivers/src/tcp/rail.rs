@@ -16,7 +16,6 @@ use nmad_engine::memory::Segments;
 use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, How, Interest, Limits, Order, Scope, Sent};
 use nmad_wire::ChunkHeader;
-use rustix::fd::AsFd;
 
 /// Orders taken at once; the limit in practice is the smaller depth of each link.
 const ROOM: usize = 1024;
@@ -187,12 +186,6 @@ impl Driver for TcpRail {
         self.traffic.watch_all();
         // Bytes that were read already make no descriptor readable.
         (!self.traffic.has_pending()).then_some(descriptor)
-    }
-
-    fn lengthen_buffers(&mut self, peer: PeerId, bytes: u64) {
-        if let Some(link) = self.traffic.peers.link_mut(peer) {
-            link.room.lengthen(bytes, link.socket.as_fd());
-        }
     }
 
     fn cipher(&self, peer: Option<PeerId>) -> Option<&'static str> {

@@ -5,8 +5,7 @@
 //! (P5 section 4.1). And a buffer holds what is under way until it is acknowledged: if that takes long, since
 //! the way is long or the acknowledgements wait behind the peer's own data, a small buffer leaves the network
 //! idle. So a buffer begins small, and is doubled each time that the peer has kept its window shut for a
-//! while, or that all of it was under way. A blocking send that ends when the kernel has
-//! all of it gets room for its message at once ([`Room::lengthen`]).
+//! while, or that all of it was under way.
 
 use super::sys;
 use rustix::fd::BorrowedFd;
@@ -63,17 +62,6 @@ impl Room {
         }
     }
 
-    /// Requests room for a message of this many bytes, within the bound: a thread waits until the kernel has
-    /// taken it.
-    pub fn lengthen(&mut self, bytes: u64, fd: BorrowedFd<'_>) {
-        let len = usize::try_from(bytes).unwrap_or(MOST).min(MOST);
-        if self.len < len {
-            self.len = len;
-            // A system that refuses leaves the buffer as it is.
-            let _ = sockopt::set_socket_send_buffer_size(fd, len);
-        }
-    }
-
     /// Requests twice the size. If the system does not grant it (`wmem_max`), no further attempt is made.
     fn grow(&mut self, fd: BorrowedFd<'_>) {
         let has = || sockopt::socket_send_buffer_size(fd).unwrap_or(0);
@@ -111,28 +99,6 @@ mod tests {
             }
         }
         taken
-    }
-
-    #[test]
-    fn a_waiting_send_gets_room_for_its_message() {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let socket = TcpStream::connect(listener.local_addr().expect("bound")).expect("accepted");
-        let len = || sockopt::socket_send_buffer_size(&socket).expect("a socket");
-        sockopt::set_socket_send_buffer_size(&socket, 32 << 10).expect("a short buffer");
-        let (short, mut room) = (len(), Room::new(Some(32 << 10)));
-        room.lengthen(20_000, socket.as_fd());
-        assert_eq!(len(), short, "long enough");
-        room.lengthen(64 << 10, socket.as_fd());
-        let longer = len();
-        assert!(longer > short, "{short}, {longer}");
-        room.lengthen(48 << 10, socket.as_fd());
-        assert_eq!(len(), longer, "never shorter");
-        room.lengthen(u64::MAX, socket.as_fd());
-        assert_eq!(room.len, MOST);
-        let mut tuned = Room::new(None);
-        let before = len();
-        tuned.lengthen(u64::MAX, socket.as_fd());
-        assert_eq!(len(), before, "the kernel tunes it");
     }
 
     #[test]

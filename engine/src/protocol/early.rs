@@ -17,8 +17,7 @@
 //! Once the rails have sent all of it, a send only waits until its receiver has it, as its data may have to
 //! be sent again if a rail dies. The rails, or the kernel, may still need long for that. The same rule
 //! decides, with the time until the message is predicted to arrive. Over lossy rails it waits, since lost
-//! chunks are sent again from its memory. A rail of sockets has sent what the kernel has taken, so a send
-//! that waits for rails that are slower than memory asks them for longer buffers.
+//! chunks are sent again from its memory.
 //!
 //! The copies have at most [`Config::early`](crate::Config::early) bytes. Only sends that ask their receiver
 //! (rendezvous) or that it has invited end early: a synchronous send waits for its receiver's answer, one
@@ -28,14 +27,10 @@
 use crate::clock::{Duration, Instant};
 use crate::engine::peer::Peer;
 use crate::engine::{Engine, Inspect, Setup};
-use crate::packet::{PeerId, RequestId};
+use crate::packet::RequestId;
 use crate::protocol::Request;
 use crate::protocol::rendezvous::{Kept, LargeSend, SendState};
 use crate::transfer::link::Link;
-
-/// The rails need long if they need this many times as long as the copy that ends the send: a longer buffer
-/// of the kernel takes another copy of the data that are left, out of a cache that they have left meanwhile.
-const WORTH: u64 = 2;
 
 /// When a blocking send may end before its receiver has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,17 +40,7 @@ pub enum EarlyEnd {
     /// After this time, with a copy of its data ([`Engine::end_early`]).
     After(Duration),
     /// Perhaps once all of it has left ([`Inspect::has_left`]); ask again then.
-    OnceItLeft(Option<Slow>),
-}
-
-/// A send whose rails need so long that longer buffers of theirs are worth it
-/// ([`Driver::lengthen_buffers`](crate::Driver::lengthen_buffers)).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Slow {
-    /// The receiver.
-    pub peer: PeerId,
-    /// Bytes of the whole message: a rail carries no more of it.
-    pub bytes: u64,
+    OnceItLeft,
 }
 
 impl LargeSend {
@@ -113,9 +98,7 @@ impl Engine {
             let asks = matches!(send.state, SendState::Asked);
             after(late_ns + if is_row && asks { handshake_ns } else { 0 }, handshake_ns + late_ns)
         } else if send.may_leave(peer) {
-            let wait_ns = send.timing.due.since(now).as_ns();
-            let is_long = wait_ns > WORTH * copy_ns;
-            return EarlyEnd::OnceItLeft(is_long.then_some(Slow { peer: send.envelope.peer, bytes: len }));
+            return EarlyEnd::OnceItLeft;
         } else {
             return EarlyEnd::Never;
         };

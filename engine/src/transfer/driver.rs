@@ -402,11 +402,6 @@ pub trait Driver: Send {
     fn leave_in_place(&mut self, from: Option<InPlace>) {
         let _ = from;
     }
-    /// A thread waits only until this rail has taken what it was given for this peer, at most so many bytes,
-    /// and will compute then: the system's buffers should take it now, if they can be made long enough.
-    fn lengthen_buffers(&mut self, peer: PeerId, bytes: u64) {
-        let _ = (peer, bytes);
-    }
     /// Returns the name of the cipher of the open link to a peer, or without a peer of the latest encrypted
     /// link; `None` if it is not encrypted, or there is no such link.
     fn cipher(&self, peer: Option<PeerId>) -> Option<&'static str> {

@@ -7,11 +7,6 @@ use std::sync::Arc;
 
 /// A rail where an iovec pays from 800 B, a rendezvous from about 5 KB, sharing a packet up to 400 B.
 pub fn profile() -> Arc<Profile> {
-    profile_of(1_000)
-}
-
-/// The same of a rail on which a byte of a large message takes so many picoseconds.
-pub fn profile_of(body_ps: u64) -> Arc<Profile> {
     let sample = |len, ns| Sample { len, ns, low_ns: ns, high_ns: ns, count: 10 };
     let mut samples = Vec::new();
     for len in (0..16).map(|k| 1u64 << k) {
@@ -20,7 +15,7 @@ pub fn profile_of(body_ps: u64) -> Arc<Profile> {
         samples.push((Method::Pair, sample(len, 3_100 + 2 * len)));
         samples.push((Method::Aggregate, sample(len, 3_000 + 2 * len + len / 4)));
         samples.push((Method::Memcpy, sample(len, 10 + len / 4)));
-        samples.push((Method::Rendezvous, sample(len, 4_500 + body_ps * len / 1_000)));
+        samples.push((Method::Rendezvous, sample(len, 4_500 + len)));
     }
     Arc::new(Profile::new(Provenance::default(), samples).unwrap())
 }

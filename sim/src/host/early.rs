@@ -30,7 +30,7 @@ impl Host {
         let until = match self.engine.early_end(request, Instant::from_ns(now)) {
             EarlyEnd::Never => return,
             EarlyEnd::After(patience) => Some(now + patience.as_ns()),
-            EarlyEnd::OnceItLeft(_) => None,
+            EarlyEnd::OnceItLeft => None,
         };
         let had_left = self.engine.inspect().has_left(request);
         self.patient.push(Patient { request, until, had_left });

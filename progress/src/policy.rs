@@ -12,8 +12,8 @@
 //!   while messages move.
 //! - The application computes, and no core is idle: the helper turns the pump once in a millisecond. If
 //!   ranks share a core, their helpers together do.
-//! - Nothing is in flight, but a service needs the helper: it sleeps on the rails' descriptors until a request
-//!   arrives or a thread polls the rails.
+//! - Nothing is in flight, but a service needs the helper: it sleeps on the rails' descriptors until a
+//!   request arrives or a thread polls the rails.
 //! - Nothing is in flight: the helper rests until something is submitted.
 
 use crate::setting::Progress;

@@ -24,7 +24,7 @@ fn net(lossy: bool) -> Net {
 fn exchange(net: &mut Net, count: u64, mut meanwhile: impl FnMut(&mut Net)) {
     for tag in 0..count {
         let recvs = [0, 1].map(|at| net.recv(at, from(1 - at as u32), 0, exact(tag), LEN));
-        [0, 1].map(|at: usize| net.send(at, 1 - at as u32, 0, tag, &pattern(LEN, tag)));
+        (0..2).for_each(|at: usize| _ = net.send(at, 1 - at as u32, 0, tag, &pattern(LEN, tag)));
         for _ in 0..20 {
             net.turn(0, true);
             net.turn(1, true);

@@ -101,6 +101,12 @@ pub(crate) fn load_word(at: *mut c_void) -> u64 {
     unsafe { AtomicU64::from_ptr(at.cast()) }.load(Ordering::SeqCst)
 }
 
+/// Sets a word that threads and processes change in one step, as [`load_word`].
+pub(crate) fn store_word(at: *mut c_void, value: u64) {
+    // SAFETY: as above.
+    unsafe { AtomicU64::from_ptr(at.cast()) }.store(value, Ordering::SeqCst);
+}
+
 /// Whether bytes of the program's are the same.
 #[inline(always)]
 pub(crate) fn is_same(one: *const c_void, other: *const c_void, len: usize) -> bool {

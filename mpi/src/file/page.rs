@@ -138,6 +138,11 @@ impl Line {
         memory::load_word(self.at(word))
     }
 
+    /// Sets a word. New memory has any content.
+    pub(super) fn store(self, word: usize, value: u64) {
+        memory::store_word(self.at(word), value);
+    }
+
     /// Changes a word in one step: what was there before.
     pub(super) fn change(self, word: usize, to: impl FnMut(u64) -> u64) -> u64 {
         memory::change_word(self.at(word), to)

@@ -56,8 +56,8 @@ impl nmad_file::word::Word for Word {
 
 /// Sets the words of a file that is opened; the first rank does it, before any other one may look.
 pub(super) fn begin(line: Line, position: i64) {
-    line.change(PLACE, |_| position as u64);
-    line.change(WAY, |_| 0);
+    line.store(PLACE, position as u64);
+    line.store(WAY, 0);
 }
 
 impl Shared {
@@ -109,7 +109,7 @@ impl Shared {
 
     pub(super) fn set(&self, position: i64) -> Result<()> {
         match *self {
-            Shared::Line(line) => _ = line.change(PLACE, |_| position as u64),
+            Shared::Line(line) => line.store(PLACE, position as u64),
             Shared::Window(win) => _ = Shared::change(win, position, REPLACE)?,
         }
         Ok(())

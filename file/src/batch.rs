@@ -58,8 +58,8 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// From `inside` the first piece on, with gaps of up to `gap` bytes: at most so many bytes, of so many
-    /// pieces.
+    /// Begins `inside` bytes behind the start of the first piece. Reads gaps of up to `gap` bytes, and takes
+    /// at most `count` pieces and `bytes` bytes.
     pub(crate) fn new(pieces: &[Piece], inside: u64, (gap, bytes, count): (u64, u64, usize)) -> Batch {
         let mut batch = Batch { runs: Vec::new(), gaps: 0 };
         let (mut left, mut end) = (bytes, pieces[0].offset + inside);

@@ -155,8 +155,8 @@ impl Hints {
         if self.sieves == Switch::Disable { 0 } else { plan::GAP }
     }
 
-    /// Returns whether short pieces may be copied from and to mapped memory, which is the system's cache, if
-    /// these reads and writes are direct I/O.
+    /// Returns whether short pieces may be copied from and to mapped memory, given whether reads, and writes,
+    /// are direct I/O: mapped memory is the system's cache, which direct I/O avoids.
     pub fn maps(&self, uncached: [bool; 2]) -> bool {
         self.maps != Switch::Disable && uncached == [false; 2]
     }

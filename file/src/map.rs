@@ -27,7 +27,7 @@ const PLACES: usize = 256;
 static ALL: [Place; PLACES] = [const { Place::new() }; PLACES];
 /// The action of SIGBUS before the handler was installed; none: it cannot be installed.
 static BEFORE: OnceLock<Option<libc::sigaction>> = OnceLock::new();
-/// Bytes of a page of this system.
+/// [`page`], for the handler.
 static PAGE: AtomicUsize = AtomicUsize::new(0);
 
 /// The place of one map.
@@ -122,11 +122,15 @@ impl Drop for Map {
     }
 }
 
+/// Bytes of a page of this system.
+pub(crate) fn page() -> Option<usize> {
+    // SAFETY: asks for a number.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok().filter(|page| *page > 0)
+}
+
 /// Installs the handler; returns the action before.
 fn install() -> Option<libc::sigaction> {
-    // SAFETY: asks for a number.
-    let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok().filter(|page| *page > 0)?;
-    PAGE.store(page, Ordering::Release);
+    PAGE.store(page()?, Ordering::Release);
     let mut before = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: the actions are local, and all zeros are an action. The handler calls only what handlers may.
     unsafe {

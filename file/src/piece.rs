@@ -68,13 +68,12 @@ impl Pieces {
 
     /// Adds bytes while there is at most one piece.
     fn push_early(&mut self, piece: Piece) {
-        match &mut self.one {
-            Some(last) if last.end() == piece.offset => last.len += piece.len,
-            Some(first) => self.many = vec![*first, piece],
+        match self.one.take() {
+            Some(last) if last.end() == piece.offset => {
+                self.one = Some(Piece { len: last.len + piece.len, ..last });
+            }
+            Some(first) => self.many = vec![first, piece],
             None => self.one = Some(piece),
-        }
-        if !self.many.is_empty() {
-            self.one = None;
         }
     }
 

@@ -5,13 +5,11 @@
 //! read.
 
 use crate::layout::Kind;
+use crate::map;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{self, AtFlags, Mode, OFlags, StatxFlags};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// The smallest page of all supported systems, in bytes.
-const PAGE: u64 = 4096;
 
 /// The second descriptor of a file, and which accesses use it.
 #[derive(Debug, Default)]
@@ -71,6 +69,6 @@ impl Opened {
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         let flags = access | OFlags::DIRECT | OFlags::CLOEXEC | OFlags::NOCTTY;
         let descriptor = fs::open(path, flags, Mode::empty()).ok()?;
-        Some(Opened { descriptor, memory, block: block.max(PAGE) })
+        Some(Opened { descriptor, memory, block: block.max(map::page()? as u64) })
     }
 }

@@ -13,7 +13,7 @@ use newmadeleine::Session;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
-/// On which all processes have agreed. It is kept, so that failures are still reported in it.
+/// The communicator on which all processes agree. It is kept, so that failures are still reported in it.
 static ALL: OnceLock<Arc<Communicator>> = OnceLock::new();
 
 /// Opens the world model.
@@ -64,14 +64,13 @@ fn join(users: &Users) -> Result<&'static World> {
     let (me, size) = (session.rank(), session.size());
     WORLD.store(Box::into_raw(Box::new(World { session })), Ordering::Release);
     let world = world()?;
-    let all = Arc::new(Members::new((0..size).collect::<Vec<u32>>()));
-    let all = Arc::new(Communicator::new(JOINING, all, None, me));
+    let members = || Arc::new(Members::new((0..size).collect::<Vec<u32>>()));
+    let all = ALL.get_or_init(|| Arc::new(Communicator::new(JOINING, members(), None, me)));
     crate::api::define(size, world.session().program());
     crate::task::begin(world);
     crate::fault::begin(world)?;
-    crate::fault::watch(&all)?;
+    crate::fault::watch(all)?;
     crate::point::send::allow_early(world)?;
-    let all = ALL.get_or_init(|| all);
     collective::agree(world, all)?;
     crate::tool::event::begin(world);
     crate::api::trace(Some(world));

@@ -423,7 +423,7 @@ impl<'a> Work<'a> {
                 // Descriptors of streams also report messages, which do not concern a helper that is off.
                 true => self.state.sleep(&[], LOOK),
                 false => self.state.sleep(&link_descriptors, if is_lossy { LOOK } else { REST }),
-            };
+            }
         }
         let was_woken = self.state.awakes();
         // The thread that holds the lock polls the link descriptors itself sooner or later.

@@ -199,25 +199,18 @@ impl Policy {
         if sight.moved && sight.alone {
             self.moved_at = Some(now);
         }
-        let listens = sight.serves
-            && sight.alone
-            && !(self.helps(now) && (sight.in_flight || self.is_asked(now)))
-            && !self.watches_in_vain(now);
+        let helps = self.helps(now);
         match &self.setting {
             Progress::Dedicated(_) => Step::Poll,
-            _ if self.helps(now) && self.has_moved_within(POLL, now) => Step::Poll,
-            _ if listens => {
+            _ if helps && self.has_moved_within(POLL, now) => Step::Poll,
+            // Standing by is followed by a look at the rails, as soon as after a peek.
+            _ if helps && self.is_asked(now) => Step::StandBy(SHORT),
+            _ if (helps || sight.serves) && sight.alone && !self.watches_in_vain(now) => {
                 self.watched_at = Some(now);
                 if sight.in_flight { Step::Watch(self.shared(PERIOD)) } else { Step::Listen }
             }
-            _ if !self.helps(now) => Step::Tick(self.period(now)),
-            // Standing by is followed by a look at the rails, as soon as after a peek.
-            _ if self.is_asked(now) => Step::StandBy(SHORT),
-            _ if sight.alone && !self.watches_in_vain(now) => {
-                self.watched_at = Some(now);
-                Step::Watch(PERIOD)
-            }
-            _ => Step::Peek(SHORT),
+            _ if helps => Step::Peek(SHORT),
+            _ => Step::Tick(self.period(now)),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What the helper and the threads of the application tell each other without the node's lock.
+//! State that the helper and the threads of the application share outside of the node's lock.
 
 use crate::helped::Helped;
 use crate::idle::block_on;
@@ -99,5 +99,28 @@ impl State {
     /// Returns whether the helper must stop or adopt a changed setting.
     pub(crate) fn is_called(&self) -> bool {
         self.stop.load(Ordering::Acquire) || self.changed.load(Ordering::Acquire)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether `happens` ends the sleep of a helper.
+    fn is_woken(rest: Rest, happens: impl FnOnce(&State)) -> bool {
+        let state = State::new(Helped::default()).expect("a descriptor");
+        state.falls_asleep(rest);
+        happens(&state);
+        state.sleep(&[], Duration::from_ns(1));
+        state.awakes()
+    }
+
+    #[test]
+    fn a_helper_that_listens_is_woken_when_the_rails_would_not_do_it() {
+        assert!(is_woken(Rest::Listens, State::disarmed));
+        assert!(is_woken(Rest::Listens, |state| state.notify(|| true)));
+        assert!(!is_woken(Rest::Listens, |state| state.notify(|| false)));
+        assert!(is_woken(Rest::Sleeps, |state| state.notify(|| false)));
+        assert!(!is_woken(Rest::Sleeps, State::disarmed), "a thread that polls leaves a helper that rests");
     }
 }

@@ -87,8 +87,8 @@ pub(super) fn better(known: Option<&Profile>, found: Profile) -> Profile {
     }
 }
 
-/// Returns why a profile that nobody doubts cannot be right: each measurement that contradicts itself so much
-/// is stored as doubtful.
+/// Returns why a profile without a mark of doubt cannot be right: a measurement that contradicts itself by
+/// more than [`CONTRADICTION_MAX`] is stored with such a mark.
 pub(super) fn absurd(profile: &Profile) -> Option<String> {
     let contradiction = profile.contradiction();
     let is_absurd = profile.provenance().doubt.is_none() && contradiction > CONTRADICTION_MAX;

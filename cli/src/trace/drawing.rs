@@ -238,3 +238,27 @@ fn colour(state: State) -> String {
     let [red, green, blue] = state.colour();
     format!("rgb({red},{green},{blue})")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_shows_the_accesses_of_files_that_a_rank_made_by_itself() {
+        let line = |at_ns: u64, way: &str| {
+            format!(
+                "{{\"at_ns\":{at_ns},\"access\":\"write\",\"file\":\"/x\",\"way\":\"{way}\",\"owners\":[0],\
+                 \"pieces\":2,\"len\":10,\"predicted_ns\":50,\"until_ns\":{}}}\n",
+                at_ns + 70
+            )
+        };
+        let ways = ["by owners", "directly", "all ranks, by owners", "a region, by its owner"];
+        let text: String = (0..).zip(ways).map(|(place, way)| line(100 * place, way)).collect();
+        let all = ["", &text].map(|text| Records::parse("t.0".into(), text).expect("a trace"));
+        let picture = Picture::of(&all, (0, 1_000));
+        let rows: Vec<&str> = picture.rows.iter().map(|row| &*row.name).collect();
+        assert_eq!(rows, ["rank 0", "rank 0", "files"]);
+        let shown: Vec<&str> = picture.rows[2].bars.iter().map(|bar| &*bar.what).collect();
+        assert_eq!(shown, ["write of 10 B, directly", "write of 10 B, a region, by its owner"]);
+    }
+}

@@ -20,7 +20,7 @@ fn net(lossy: bool) -> Net {
     net
 }
 
-/// Sends so many messages each way; `meanwhile` happens while each of them is under way.
+/// Sends `count` messages each way, and calls `meanwhile` while each of them is under way.
 fn exchange(net: &mut Net, count: u64, mut meanwhile: impl FnMut(&mut Net)) {
     for tag in 0..count {
         let recvs = [0, 1].map(|at| net.recv(at, from(1 - at as u32), 0, exact(tag), LEN));

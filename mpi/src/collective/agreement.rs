@@ -28,8 +28,8 @@ const AGREED: usize = FIGURES + Family::ALL.len() + 2;
 /// process has named or measured.
 ///
 /// # Errors
-/// A variable of the environment names an algorithm that there is not, or a process is gone and the job does
-/// not survive that.
+/// A variable of the environment names an unknown algorithm, or a process has died and the job runs without
+/// `--ft`.
 pub(crate) fn agree(world: &World, all: &Communicator) -> Result<()> {
     let choices = Choices::read(|name| std::env::var(name).ok())?;
     let refused = |why| Class::OTHER.error(why);

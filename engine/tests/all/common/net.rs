@@ -31,7 +31,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// What its clock shows at this time of the wires.
+    /// Returns the time of its clock at the time `now` of the wires.
     fn clock(&self, now: u64) -> Instant {
         Instant::from_ns(now.saturating_add_signed(self.ahead))
     }

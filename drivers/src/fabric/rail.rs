@@ -279,9 +279,6 @@ impl<A: Adapter> Driver for FabricRail<A> {
 impl<A: Adapter> Drop for FabricRail<A> {
     /// Delivers sent messages before the rail ends.
     fn drop(&mut self) {
-        for socket in self.traffic.end() {
-            self.opening.leave(socket, now_ms());
-        }
-        self.opening.drain(&mut [0; 512]);
+        self.opening.finish(self.traffic.end(), &mut [0; 512]);
     }
 }

@@ -102,9 +102,9 @@ impl<S> Opening<S> {
         self.leaving.add(fd, now_ms);
     }
 
-    /// Discards the input of closed links before the rail is dropped.
-    pub fn drain(&mut self, scratch: &mut [u8]) {
-        self.leaving.step(scratch, 0);
+    /// Closes the last links, and waits until data already sent have arrived, before the rail is dropped.
+    pub fn finish(&mut self, last: impl IntoIterator<Item = OwnedFd>, scratch: &mut [u8]) {
+        self.leaving.finish(last, scratch);
     }
 
     /// Accepts waiting connections, reads from all of them, and continues every attempt.

@@ -202,15 +202,10 @@ impl Driver for TcpRail {
 }
 
 impl Drop for TcpRail {
-    /// Discards unread input, so that the kernel delivers data already sent instead of resetting the
-    /// connection.
+    /// Closes the links such that data already sent still arrive.
     fn drop(&mut self) {
         let Traffic { peers, scratch, .. } = &mut self.traffic;
-        for peer in peers.iter_mut() {
-            if let Some(link) = peer.link.take() {
-                self.opening.leave(link.socket, now_ms());
-                self.opening.drain(scratch);
-            }
-        }
+        let links = peers.iter_mut().filter_map(|peer| peer.link.take());
+        self.opening.finish(links.map(|link| link.socket), scratch);
     }
 }

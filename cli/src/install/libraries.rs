@@ -1,7 +1,7 @@
 //! The one build of all libraries that an installation has. Tests of other packages, which use the libraries,
 //! include this file, so that they share that build.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::Command;
 
@@ -27,5 +27,12 @@ pub fn build(cargo: &OsStr, folder: &Path, source: &Path) -> Option<Command> {
     command.args(["build", "--lib", "--profile", profile]);
     PACKAGES.iter().for_each(|package| _ = command.args(["-p", package]));
     command.arg("--target-dir").arg(folder.parent()?).current_dir(source);
+    // What cargo tells a program that it runs. The build script of a dependency (ring) asks for it, and all that
+    // depends on that would be compiled again.
+    let told = |name: &OsString| {
+        let name = name.to_string_lossy();
+        name.starts_with("CARGO_MANIFEST_") || name.starts_with("CARGO_PKG_") || name == "OUT_DIR"
+    };
+    std::env::vars_os().map(|(name, _)| name).filter(told).for_each(|name| _ = command.env_remove(name));
     Some(command)
 }

@@ -30,15 +30,17 @@ impl Link {
                 break;
             }
             let cell = self.producer.next();
-            let Some(start) = self.range(PART as u32)? else { break };
+            let most = part_len(&self.outgoing.chunks[index].from);
+            let Some(start) = self.range(most as u32)? else { break };
             let b = &self.shared;
             let out = &mut self.outgoing.chunks[index];
-            let most = part_len(&out.from);
             let Some(range) = claim::claim_at_most(out.word(b), out.round, Side::Push, most) else {
                 self.ranges.give_back();
                 continue;
             };
             let part = out.from.slice(range.0, range.1 - range.0);
+            // The peer reports what it has consumed by the length of data: more room would never be free again.
+            self.ranges.shrink(part.len() as u32);
             let place = b.end.bounce(start);
             match out.method {
                 Method::NonTemporal => {

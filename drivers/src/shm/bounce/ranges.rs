@@ -43,6 +43,13 @@ impl Ranges {
         self.used.back().map_or(0, |&(.., end)| end)
     }
 
+    /// Leaves `len` bytes to the range that was allocated last.
+    pub fn shrink(&mut self, len: u32) {
+        if let Some((_, start, end)) = self.used.back_mut() {
+            *end = (*end).min(*start + len.div_ceil(LINE) * LINE);
+        }
+    }
+
     /// Frees the range that was allocated last.
     pub fn give_back(&mut self) {
         self.used.pop_back();

@@ -1,6 +1,7 @@
 //! Tests with a peer that breaks the protocol in shared memory, and with links that fail to open or open
 //! out of order.
 
+mod blocks;
 mod loom;
 mod oversubscribed;
 

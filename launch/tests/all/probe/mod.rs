@@ -1,6 +1,6 @@
 //! Starts the launcher as a program and waits for it, never longer than a limit.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -54,9 +54,11 @@ impl Launcher {
         Launcher { child, out, err, deadline: Instant::now() + LIMIT }
     }
 
-    /// Writes to the standard input and closes it.
+    /// Writes to the standard input and closes it. A launcher that refuses its arguments may have ended.
     pub fn input(&mut self, text: &str) {
-        self.child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        if let Err(error) = self.child.stdin.take().unwrap().write_all(text.as_bytes()) {
+            assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+        }
     }
 
     /// The next line of standard output, as soon as it is there.

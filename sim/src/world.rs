@@ -124,21 +124,25 @@ impl World {
         }
     }
 
-    /// A run of which only the time counts: all requests use the same memory, whose content nobody checks,
-    /// and only hosts with messages for each other have links, so that hundreds of hosts need little memory.
-    /// `sleeps`: nobody progresses messages while an application computes, and no oracle objects that they
-    /// stand still.
+    /// A run of which only the time counts: requests share memory ([`World::share_memory`]), and only hosts with
+    /// messages for each other have links, so that hundreds of hosts need little memory. `sleeps`: nobody
+    /// progresses messages while an application computes, and no oracle objects that they stand still.
     pub fn time_only(scenario: Scenario, plan: Plan, sleeps: bool) -> World {
-        let longest = (0..plan.asks.len()).map(|op| plan.len(op)).max().unwrap_or(0) as usize;
-        let memory = || Rc::new(Buffer::new(&[longest]));
-        let lean = Lean { out: memory(), into: memory(), sleeps };
         let pairs: BTreeSet<(usize, usize)> = plan.asks.iter().filter_map(Ask::pair).collect();
         let meet = |a: usize, b: usize| pairs.contains(&(a.min(b), a.max(b)));
         let mut world = World::of(scenario, plan, false, &meet);
-        world.hosts.iter_mut().for_each(|host| host.set_lean(lean.clone()));
+        world.share_memory(sleeps);
         world.is_watched = false;
-        lock(&world.network).hollow = true;
         world
+    }
+
+    /// Has all requests use the same memory, in one piece, whose content nobody carries or checks.
+    pub fn share_memory(&mut self, sleeps: bool) {
+        let longest = (0..self.plan.asks.len()).map(|op| self.plan.len(op)).max().unwrap_or(0) as usize;
+        let memory = || Rc::new(Buffer::new(&[longest]));
+        let lean = Lean { out: memory(), into: memory(), sleeps };
+        self.hosts.iter_mut().for_each(|host| host.set_lean(lean.clone()));
+        lock(&self.network).hollow = true;
     }
 
     /// The engine of a host.

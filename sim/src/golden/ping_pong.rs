@@ -152,7 +152,7 @@ impl Stage {
             _ => (1, 1),
         };
         let (plan, rounds) = plan(exchange, warm + measured);
-        let mut world = World::new(self.scenario(exchange), plan, false);
+        let mut world = self.world(exchange, plan);
         world.engine(0).setup().record_receipts((!self.cores.is_empty()).then_some(0));
         world.run().unwrap_or_else(|objection| panic!("golden ping-pong of {len} B: {objection}"));
         let mut halves: Vec<u64> =
@@ -182,7 +182,7 @@ impl Stage {
     /// An oracle objects.
     pub fn course(&self, exchange: &Exchange, count: usize) -> Course {
         let (plan, rounds) = plan(exchange, count);
-        let mut world = World::new(self.scenario(exchange), plan, false);
+        let mut world = self.world(exchange, plan);
         world.run().unwrap_or_else(|objection| panic!("ping-pong: {objection}"));
         let begins: Vec<u64> = rounds.iter().map(|round| round.start(world.ledger())).collect();
         let halves = rounds.iter().map(|round| round.half_ns(world.ledger(), exchange)).collect();
@@ -197,6 +197,14 @@ impl Stage {
         let (forecasts, eager_max) =
             (forecasts.collect(), engine.inspect().eager_max(PeerId(1)).unwrap_or(0));
         Course { begins, halves, last, forecasts, eager_max }
+    }
+
+    fn world(&self, exchange: &Exchange, plan: Plan) -> World {
+        let mut world = World::new(self.scenario(exchange), plan, false);
+        if !exchange.is_datatype {
+            world.share_memory(false);
+        }
+        world
     }
 
     fn scenario(&self, exchange: &Exchange) -> Scenario {

@@ -27,8 +27,8 @@ pub fn build(cargo: &OsStr, folder: &Path, source: &Path) -> Option<Command> {
     command.args(["build", "--lib", "--profile", profile]);
     PACKAGES.iter().for_each(|package| _ = command.args(["-p", package]));
     command.arg("--target-dir").arg(folder.parent()?).current_dir(source);
-    // What cargo tells a program that it runs. The build script of a dependency (ring) asks for it, and all that
-    // depends on that would be compiled again.
+    // What cargo tells a program that it runs. The build script of a dependency (ring) asks for it, and all
+    // that depends on that would be compiled again.
     let told = |name: &OsString| {
         let name = name.to_string_lossy();
         name.starts_with("CARGO_MANIFEST_") || name.starts_with("CARGO_PKG_") || name == "OUT_DIR"

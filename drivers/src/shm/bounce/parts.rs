@@ -39,7 +39,8 @@ impl Link {
                 continue;
             };
             let part = out.from.slice(range.0, range.1 - range.0);
-            // The peer reports what it has consumed by the length of data: more room would never be free again.
+            // The peer counts only data until it reports what it has consumed: with longer ranges the
+            // buffer might be full before it reports.
             self.ranges.shrink(part.len() as u32);
             let place = b.end.bounce(start);
             match out.method {

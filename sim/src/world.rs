@@ -136,8 +136,8 @@ impl World {
         world
     }
 
-    /// Has all requests use the same memory, in one piece, whose content nobody carries or checks. `sleeps`: as
-    /// for [`World::time_only`].
+    /// Has all requests use the same memory, in one piece, whose content nobody carries or checks. `sleeps`:
+    /// as for [`World::time_only`].
     pub fn share_memory(&mut self, sleeps: bool) {
         let longest = (0..self.plan.asks.len()).map(|op| self.plan.len(op)).max().unwrap_or(0) as usize;
         let memory = || Rc::new(Buffer::new(&[longest]));

@@ -110,7 +110,7 @@ pub struct Host {
     patient: Vec<Patient>,
     /// Sent in the call that submitted them, and not told of yet.
     untold: Vec<RequestId>,
-    /// See [`crate::world::World::time_only`].
+    /// See [`crate::world::World::share_memory`].
     lean: Option<Lean>,
     scratch: Vec<u8>,
 }

@@ -125,8 +125,8 @@ impl World {
     }
 
     /// A run of which only the time counts: requests share memory ([`World::share_memory`]), and only hosts
-    /// with messages for each other have links, so that hundreds of hosts need little memory. `sleeps`:
-    /// nobody progresses messages while an application computes, and no oracle objects that they stand still.
+    /// with messages for each other have links, so that hundreds of hosts need little memory. No oracle
+    /// objects that messages stand still.
     pub fn time_only(scenario: Scenario, plan: Plan, sleeps: bool) -> World {
         let pairs: BTreeSet<(usize, usize)> = plan.asks.iter().filter_map(Ask::pair).collect();
         let meet = |a: usize, b: usize| pairs.contains(&(a.min(b), a.max(b)));
@@ -136,8 +136,8 @@ impl World {
         world
     }
 
-    /// Has all requests use the same memory, in one piece, whose content nobody carries or checks. `sleeps`:
-    /// as for [`World::time_only`].
+    /// Has all requests use the same contiguous memory; its content is neither carried nor checked. `sleeps`:
+    /// an engine makes no progress while its application computes.
     pub fn share_memory(&mut self, sleeps: bool) {
         let longest = (0..self.plan.asks.len()).map(|op| self.plan.len(op)).max().unwrap_or(0) as usize;
         let memory = || Rc::new(Buffer::new(&[longest]));

@@ -27,12 +27,15 @@ pub fn build(cargo: &OsStr, folder: &Path, source: &Path) -> Option<Command> {
     command.args(["build", "--lib", "--profile", profile]);
     PACKAGES.iter().for_each(|package| _ = command.args(["-p", package]));
     command.arg("--target-dir").arg(folder.parent()?).current_dir(source);
-    // What cargo tells a program that it runs. The build script of a dependency (ring) asks for it, and all
-    // that depends on that would be compiled again.
-    let told = |name: &OsString| {
+    // Variables that cargo sets for programs that it runs. The build script of ring depends on them: with
+    // other values cargo would compile ring again, and all that depends on it.
+    let is_of_cargo = |name: &OsString| {
         let name = name.to_string_lossy();
         name.starts_with("CARGO_MANIFEST_") || name.starts_with("CARGO_PKG_") || name == "OUT_DIR"
     };
-    std::env::vars_os().map(|(name, _)| name).filter(told).for_each(|name| _ = command.env_remove(name));
+    std::env::vars_os()
+        .map(|(name, _)| name)
+        .filter(is_of_cargo)
+        .for_each(|name| _ = command.env_remove(name));
     Some(command)
 }

@@ -204,7 +204,7 @@ fn flows_on_one_rail_leave_each_other_a_part() {
     if !allowed() {
         return;
     }
-    let how = ["--rails", "1gbit", "--driver", "udp,tcp", "--repeat", "1", "--seconds", "1", "--json"];
+    let how = ["--rails", "1gbit", "--driver", "udp,tcp", "--repeat", "1", "--json"];
     let ended = nmad(&[&["bench", "fairness"][..], &how].concat());
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     let lines = ended.json();

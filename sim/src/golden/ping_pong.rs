@@ -1,7 +1,8 @@
 //! The experiment of every figure: a ping-pong between two hosts in virtual time, with the real engine.
 //!
 //! Each direction is a series of sends that are posted together and then waited for; the receives are posted
-//! together, too (P2 section 3.1). Oracles watch, so a time is that of messages that arrived intact.
+//! together, too (P2 section 3.1). Oracles watch that messages arrive, and that those of
+//! datatypes arrive intact.
 
 use super::card::Card;
 use crate::cores::Core;
@@ -199,6 +200,7 @@ impl Stage {
         Course { begins, halves, last, forecasts, eager_max }
     }
 
+    /// The blocks of a datatype lie apart, and shared memory is in one piece: datatypes have their own.
     fn world(&self, exchange: &Exchange, plan: Plan) -> World {
         let mut world = World::new(self.scenario(exchange), plan, false);
         if !exchange.is_datatype {

@@ -18,7 +18,7 @@ pub(crate) struct Lean {
 }
 
 impl Host {
-    /// Has all requests use shared memory; see [`crate::world::World::time_only`].
+    /// Has all requests use shared memory; see [`crate::world::World::share_memory`].
     pub(crate) fn set_lean(&mut self, lean: Lean) {
         self.lean = Some(lean);
     }

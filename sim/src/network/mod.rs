@@ -140,7 +140,7 @@ pub struct Network {
     pub corrupts: bool,
     /// Drivers take datagrams that were damaged on their way.
     pub unchecked: bool,
-    /// Chunks carry their length and no bytes; see [`crate::world::World::time_only`].
+    /// Chunks carry their length and no bytes; see [`crate::world::World::share_memory`].
     pub hollow: bool,
     /// What every host costs.
     pub machine: Machine,

@@ -39,8 +39,8 @@ impl Link {
                 continue;
             };
             let part = out.from.slice(range.0, range.1 - range.0);
-            // The peer counts only data until it reports what it has consumed: with longer ranges the
-            // buffer might be full before it reports.
+            // The receiver reports after a number of data bytes (TELL_BYTES). If ranges were longer than
+            // their data, the buffer could be full before that, and both sides would wait forever.
             self.ranges.shrink(part.len() as u32);
             let place = b.end.bounce(start);
             match out.method {
@@ -69,7 +69,7 @@ impl Link {
 
 /// Returns the length of the parts of a chunk.
 fn part_len(from: &Segments) -> u64 {
-    if from.is_finer_than(LONG) { (from.len() / PARTS).clamp(UNIT, PART) } else { PART }
+    if from.is_finer_than(LONG) { (from.len() / PARTS / UNIT * UNIT).clamp(UNIT, PART) } else { PART }
 }
 
 /// Copies all pieces to `place` with `one`, which is inlined into the loop: there may be very many pieces.

@@ -13,7 +13,7 @@ const LINE: u32 = 64;
 #[derive(Debug)]
 pub struct Ranges {
     len: u32,
-    /// Number of the cell that names the range, start of the range, and earliest start of the next one.
+    /// Number of the cell that names the range, start of the range, and its end, rounded up to a line.
     used: VecDeque<(u64, u32, u32)>,
 }
 
@@ -43,7 +43,8 @@ impl Ranges {
         self.used.back().map_or(0, |&(.., end)| end)
     }
 
-    /// Leaves `len` bytes to the range that was allocated last.
+    /// Shortens the range that was allocated last to `len` bytes, rounded up to lines; the rest is free
+    /// again.
     pub fn shrink(&mut self, len: u32) {
         if let Some((_, start, end)) = self.used.back_mut() {
             *end = (*end).min(*start + len.div_ceil(LINE) * LINE);
@@ -77,6 +78,9 @@ mod tests {
             let len = 1 + (step * 7919 % 300) as u32;
             if let Some(start) = ranges.take(step, len) {
                 assert!(start + len <= 1024 && start % 64 == 0);
+                let len = 1 + len / 2;
+                ranges.shrink(len);
+                assert_eq!(ranges.next(), (start + len).next_multiple_of(64));
                 assert!(live.iter().all(|&(_, from, to)| start + len <= from || to <= start), "step {step}");
                 live.push_back((step, start, start + len));
                 given += 1;

@@ -5,7 +5,8 @@ use crate::conformance::memory::Memory;
 use nmad_engine::packet::{Key, PeerId, RegionId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Scope};
 
-/// The receiver sends nothing back that would say how much it has consumed. A packet lies before each chunk.
+/// The receiver writes no cells, so it reports what it has consumed after TELL_BYTES, or when a chunk has
+/// landed. A packet before each chunk shifts where the chunk begins.
 #[test]
 fn chunks_of_short_blocks_arrive_wherever_they_begin_in_the_bounce_buffer() {
     let mut rails = connected();
@@ -26,7 +27,7 @@ fn chunks_of_short_blocks_arrive_wherever_they_begin_in_the_bounce_buffer() {
         rails[0].send(Departure::Order(Order::Accept { from: PeerId(1), region }));
         until(&mut rails, |event| matches!(event, Event::Landed { .. }).then_some(()));
         rails[0].close(region);
-        // The sender sees that the chunk is complete.
+        // The sender removes the complete chunk, so that the next packet can be injected.
         rails[1].poll(Scope::All, &mut |_| ());
         assert!(target.bytes() == expected, "chunk {number}");
     }

@@ -1,5 +1,5 @@
-//! Tests with a peer that breaks the protocol in shared memory, and with links that fail to open or open
-//! out of order.
+//! Tests with a peer that breaks the protocol in shared memory, with links that fail to open or open
+//! out of order, and with chunks that one side copies, or that fill the bounce buffer.
 
 mod blocks;
 mod loom;

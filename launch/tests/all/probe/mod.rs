@@ -54,7 +54,8 @@ impl Launcher {
         Launcher { child, out, err, deadline: Instant::now() + LIMIT }
     }
 
-    /// Writes to the standard input and closes it. A launcher that refuses its arguments may have ended.
+    /// Writes to the standard input and closes it. A launcher that refuses its arguments may have
+    /// ended before.
     pub fn input(&mut self, text: &str) {
         if let Err(error) = self.child.stdin.take().unwrap().write_all(text.as_bytes()) {
             assert_eq!(error.kind(), ErrorKind::BrokenPipe);

@@ -29,12 +29,12 @@ int main(int argc, char **argv)
     if (code != MPI_SUCCESS) MPI_Abort(MPI_COMM_WORLD, 3);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 1) {
-        /* It has told what it wants, and mostly has sent nothing of it. */
+        /* It has announced its part of the write, and usually has sent none of its data. */
         MPI_File_iwrite_at_all(file, 0, data, COUNT, MPI_INT, &request);
         for (int i = 0; i < 3; i++) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
         raise(SIGKILL);
     }
-    /* On a busy machine all of it may have been read before rank 1 died: the next write fails. */
+    /* On a busy machine the others may have all data of rank 1 before it dies. The next write must fail then. */
     for (int i = 0; i < 2 && code == MPI_SUCCESS; i++)
         code = MPI_File_write_at_all(file, 0, data, COUNT, MPI_INT, MPI_STATUS_IGNORE);
     MPI_Error_class(code, &class);

@@ -1,8 +1,7 @@
 //! The experiment of every figure: a ping-pong between two hosts in virtual time, with the real engine.
 //!
 //! Each direction is a series of sends that are posted together and then waited for; the receives are posted
-//! together, too (P2 section 3.1). Oracles watch that messages arrive, and that those of
-//! datatypes arrive intact.
+//! together, too (P2 section 3.1). Oracles watch, so a time is that of messages that arrived intact.
 
 use super::card::Card;
 use crate::cores::Core;
@@ -153,7 +152,7 @@ impl Stage {
             _ => (1, 1),
         };
         let (plan, rounds) = plan(exchange, warm + measured);
-        let mut world = self.world(exchange, plan);
+        let mut world = World::new(self.scenario(exchange), plan, false);
         world.engine(0).setup().record_receipts((!self.cores.is_empty()).then_some(0));
         world.run().unwrap_or_else(|objection| panic!("golden ping-pong of {len} B: {objection}"));
         let mut halves: Vec<u64> =
@@ -177,13 +176,15 @@ impl Stage {
         Outcome { half_ns, shares, parallel_ns, with_request }
     }
 
-    /// Goes there and back `count` times.
+    /// Goes there and back `count` times. Messages are in one piece each, and their content is not checked:
+    /// each would keep its memory to the end of the run.
     ///
     /// # Panics
     /// An oracle objects.
     pub fn course(&self, exchange: &Exchange, count: usize) -> Course {
         let (plan, rounds) = plan(exchange, count);
-        let mut world = self.world(exchange, plan);
+        let mut world = World::new(self.scenario(exchange), plan, false);
+        world.share_memory(false);
         world.run().unwrap_or_else(|objection| panic!("ping-pong: {objection}"));
         let begins: Vec<u64> = rounds.iter().map(|round| round.start(world.ledger())).collect();
         let halves = rounds.iter().map(|round| round.half_ns(world.ledger(), exchange)).collect();
@@ -198,15 +199,6 @@ impl Stage {
         let (forecasts, eager_max) =
             (forecasts.collect(), engine.inspect().eager_max(PeerId(1)).unwrap_or(0));
         Course { begins, halves, last, forecasts, eager_max }
-    }
-
-    /// The blocks of a datatype lie apart, and shared memory is in one piece: datatypes have their own.
-    fn world(&self, exchange: &Exchange, plan: Plan) -> World {
-        let mut world = World::new(self.scenario(exchange), plan, false);
-        if !exchange.is_datatype {
-            world.share_memory(false);
-        }
-        world
     }
 
     fn scenario(&self, exchange: &Exchange) -> Scenario {

@@ -108,7 +108,7 @@ fn scaled(profile: &Option<Arc<Profile>>, by: u64, over: u64) -> Option<Arc<Prof
 /// Each second has a share of its own that is right, and a split that is wrong costs up to a quarter.
 #[test]
 fn a_rate_that_changes_each_second_is_followed_each_second() {
-    const SECONDS: u64 = 4;
+    const SECONDS: u64 = 6;
     for profiles in [sampled(), [None, None]] {
         let mut stage = two_rails(profiles);
         let outage = |second: u64| Outage {
@@ -120,7 +120,7 @@ fn a_rate_that_changes_each_second_is_followed_each_second() {
             how: How::Narrow(2),
         };
         stage.outages = (0..SECONDS).filter(|second| second % 2 == 1).map(outage).collect();
-        let course = stage.course(&Exchange::one(LEN), 230);
+        let course = stage.course(&Exchange::one(LEN), 340);
         // By the rates: 4 MiB over 5 and over 3 Gbit/s.
         let ideal_ns = |second: u64| (LEN as f64 / if second % 2 == 1 { 0.375 } else { 0.625 }) as u64;
         let rounds = course.begins.iter().zip(&course.halves);

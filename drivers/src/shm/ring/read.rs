@@ -15,9 +15,9 @@ const AT_ONCE: u32 = 128;
 /// Consumed cells after which the number is published in the separate word, if no packet goes back. Zen 4:
 /// half and twice are within the spread.
 const TELL: u64 = CELLS / 4;
-/// Bytes taken out of bounce buffers after which the sender is notified: a quarter of the buffer, so that
-/// what is consumed and not reported always leaves room for the longest range. Half notifies twice as
-/// often; twice is within the spread (EPYC, 2 virtual cores).
+/// Bytes taken out of bounce buffers after which the sender is notified: a quarter of the buffer, so
+/// that there is room for the longest range, however many consumed bytes are not reported. Half notifies
+/// twice as often; twice is within the spread (EPYC, 2 virtual cores).
 const TELL_BYTES: u64 = BOUNCE as u64 / 4;
 
 impl Link {

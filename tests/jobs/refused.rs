@@ -8,6 +8,8 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// The refused call, since when, and to which ranks: "write early 1".
 pub const SETTING: &str = "NMAD_TEST_REFUSED";
@@ -102,8 +104,16 @@ pub const NO_RANDOM_BYTES: i32 = 4;
 pub fn no_random_bytes() {
     let setting = std::env::var(SETTING).expect("the case says which rank gets none");
     let session = open();
+    // Another thread of rank 1 could answer a link that comes before the refusal.
+    let refused = Path::new(&std::env::var("XDG_CACHE_HOME").expect("the case names one")).join("refused");
     if session.rank().to_string() == setting {
         refuse("random");
+        std::fs::write(&refused, "").expect("it can be written");
+    }
+    let begun = Instant::now();
+    while !refused.exists() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "the other rank has refused nothing");
+        std::thread::sleep(Duration::from_millis(1));
     }
     // Rank 0 opens the link.
     let error = match session.rank() {

@@ -107,14 +107,11 @@ pub(crate) fn exchange(
     let card = Card { rails, lacks, cores, machine: machine(), program, encrypts };
     job.put(&format!("card-{}", job.rank()), &card.encode())?;
     job.fence()?;
-    (0..job.size()).map(|rank| read_card(job, rank)).collect()
-}
-
-fn read_card(job: &mut dyn Bootstrap, rank: u32) -> Result<Card, SessionError> {
-    let text = job.get(&format!("card-{rank}"))?;
-    text.as_deref().and_then(Card::decode).ok_or_else(|| {
+    let missing = |rank: u32| {
         SessionError::Rail(format!("rank {rank} did not tell its addresses (does it run the same version?)"))
-    })
+    };
+    let texts = (0..).zip(job.get_all("card-")?);
+    texts.map(|(rank, text)| text.as_deref().and_then(Card::decode).ok_or_else(|| missing(rank))).collect()
 }
 
 #[cfg(test)]

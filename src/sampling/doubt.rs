@@ -3,7 +3,7 @@
 //! A measurement taken while other programs used the cores or the network misleads all later jobs, most of
 //! all where two methods are compared. Such a profile is used provisionally: the next job measures again,
 //! and the least disturbed measurement is kept. Jobs that are never alone must not pay for that each time,
-//! so after several failed attempts the next one waits for a long time.
+//! so after several failed attempts the next ones wait, longer each time.
 
 use nmad_engine::{Doubt, Profile};
 use std::path::Path;
@@ -29,8 +29,11 @@ const LOST_MAX: f64 = 0.02;
 
 /// Failed measurements that consecutive jobs may repeat at once.
 const AT_ONCE: u32 = 5;
-/// After [`AT_ONCE`] failures the next measurement waits for this time.
-const LATER: Duration = Duration::from_secs(24 * 60 * 60);
+/// After [`AT_ONCE`] failures the next measurement waits for this time, and for twice as long after each
+/// further failure.
+const LATER: Duration = Duration::from_secs(5 * 60);
+/// Limit of that time.
+const LATEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Signs of a disturbed measurement, each as a ratio.
 #[derive(Debug, Clone, Copy, Default)]
@@ -104,17 +107,25 @@ pub(super) fn absurd(profile: &Profile) -> Option<String> {
 /// Returns whether a profile from this file is to be measured again now.
 pub(super) fn is_due(profile: &Profile, path: &Path) -> bool {
     let age = || std::fs::metadata(path).ok()?.modified().ok()?.elapsed().ok();
-    let is_late = || age().is_some_and(|age| age >= LATER);
-    profile.provenance().doubt.as_ref().is_some_and(|doubt| doubt.count < AT_ONCE || is_late())
+    let is_late = |count: u32| age().is_some_and(|age| age >= wait(count));
+    profile.provenance().doubt.as_ref().is_some_and(|doubt| is_late(doubt.count))
+}
+
+/// Returns how long the next measurement waits after so many failures.
+fn wait(count: u32) -> Duration {
+    let Some(further) = count.checked_sub(AT_ONCE) else { return Duration::ZERO };
+    LATER.saturating_mul(1u32.checked_shl(further).unwrap_or(u32::MAX)).min(LATEST)
 }
 
 /// Describes the future of a doubtful profile for the user.
 pub(super) fn outlook(doubt: &Doubt) -> String {
-    match doubt.count {
-        count if count < AT_ONCE => "the next job measures again".into(),
-        count => format!(
-            "measured {count} times, the best is kept and tried again in a day; \
-             nmad sample on a quiet machine is better"
+    match wait(doubt.count) {
+        Duration::ZERO => "the next job measures again".into(),
+        wait => format!(
+            "measured {} times, the best is kept and tried again in {} min; \
+             nmad sample on a quiet machine is better",
+            doubt.count,
+            wait.as_secs() / 60
         ),
     }
 }
@@ -192,7 +203,9 @@ mod tests {
     }
 
     #[test]
-    fn after_some_failures_the_next_measurement_waits_long() {
+    fn after_some_failures_the_next_measurements_wait_longer_each_time() {
+        assert_eq!([4, 5, 6, 7].map(wait), [Duration::ZERO, LATER, 2 * LATER, 4 * LATER]);
+        assert_eq!([20, 40, u32::MAX].map(wait), [LATEST; 3]);
         let file = tempfile::NamedTempFile::new().expect("a file can be made");
         let due = |doubt| is_due(&profile(1, doubt), file.path());
         assert_eq!(
@@ -201,6 +214,6 @@ mod tests {
         );
         let before = SystemTime::now() - LATER;
         file.as_file().set_modified(before).expect("its time can be set");
-        assert!(due(Some((5, 400))) && due(Some((9, 400))) && !due(None));
+        assert!(due(Some((5, 400))) && !due(Some((6, 400))) && !due(None));
     }
 }

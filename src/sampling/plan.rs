@@ -39,9 +39,8 @@ pub(super) fn agree(job: &mut dyn Bootstrap, offers: &[(u64, Offer)]) -> Result<
     job.put(&format!("sample-{}", job.rank()), &encode(offers.iter().copied()))?;
     job.fence()?;
     if job.rank() == 0 {
-        let told: Result<Vec<_>, SessionError> =
-            (0..job.size()).map(|rank| Ok(job.get(&format!("sample-{rank}"))?.unwrap_or_default())).collect();
-        let told: Vec<_> = told?.iter().map(|text| decode(text)).collect();
+        let told = job.get_all("sample-")?;
+        let told: Vec<_> = told.iter().map(|text| decode(text.as_deref().unwrap_or_default())).collect();
         let plan = choose(&told);
         let text: Vec<_> =
             plan.iter().map(|stage| format!("{} {}", stage.rank, line(stage.hash, stage.offer))).collect();

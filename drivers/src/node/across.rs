@@ -1,8 +1,8 @@
 //! Cross-memory attach: reads and writes the memory of another process of this node and user by one system
 //! call (process_vm_readv, process_vm_writev). The caller knows the addresses.
 //!
-//! These calls name a process by its id, which the system may reuse after the process has ended. So each
-//! copy also checks a pidfd of the process ([`Process`]).
+//! These calls name a process by its id, which the system may reuse after the process has ended. So copies
+//! also check a pidfd of the process ([`Process`]).
 
 use crate::interpreted;
 use nmad_engine::memory::Segments;
@@ -14,7 +14,9 @@ use rustix::net::{self, RecvFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::Instant;
 
 /// Pieces of either side in one system call.
 const PIECES: usize = 128;
@@ -23,13 +25,30 @@ const PIECES: usize = 128;
 #[derive(Debug, Clone)]
 pub struct Process {
     id: i32,
-    /// A pidfd, which refers to this process even if its id is reused. None: the system has no pidfds
-    /// (before Linux 5.3), and only the id is used.
-    handle: Option<Arc<OwnedFd>>,
+    /// None: the system has no pidfds (before Linux 5.3), and only the id is used.
+    handle: Option<Arc<Handle>>,
+}
+
+/// A pidfd, which refers to its process even if the id is reused.
+#[derive(Debug)]
+struct Handle {
+    fd: OwnedFd,
+    /// When the process was last seen to live: microseconds since [`begin`].
+    seen_us: AtomicU64,
+}
+
+/// For so long after a process was seen its id is not given to another one: the system gives out all others
+/// first, 32,768 or more, which takes longer.
+const SEEN_US: u64 = 1000;
+
+/// Returns when this process used such copies first.
+fn begin() -> Instant {
+    static BEGIN: OnceLock<Instant> = OnceLock::new();
+    *BEGIN.get_or_init(Instant::now)
 }
 
 /// The pidfds in use by process id, so that each process has one only, however many users it has.
-static HANDLES: Mutex<BTreeMap<i32, Weak<OwnedFd>>> = Mutex::new(BTreeMap::new());
+static HANDLES: Mutex<BTreeMap<i32, Weak<Handle>>> = Mutex::new(BTreeMap::new());
 
 /// Opens a pidfd of the process that has this id now. None: the system has no pidfds, or this process runs
 /// in valgrind, which does not support them.
@@ -49,7 +68,7 @@ impl Process {
                 return known;
             }
         }
-        let handle = pidfd(id).map(Arc::new);
+        let handle = pidfd(id).map(|fd| Arc::new(Handle { fd, seen_us: AtomicU64::new(0) }));
         match &handle {
             Some(handle) => _ = handles.insert(id, Arc::downgrade(handle)),
             None => _ = handles.remove(&id),
@@ -75,7 +94,22 @@ impl Process {
     pub fn is_there(&self) -> bool {
         let Some(handle) = &self.handle else { return true };
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        !matches!(poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&now)), Ok(1))
+        !matches!(poll(&mut [PollFd::new(&handle.fd, PollFlags::IN)], Some(&now)), Ok(1))
+    }
+
+    /// Returns whether the id is still that of this process. A system call for each short copy would take
+    /// as long as the copy, so the process is looked at once in a while.
+    fn has_id(&self) -> bool {
+        let Some(handle) = &self.handle else { return true };
+        let now_us = begin().elapsed().as_micros() as u64;
+        let seen_us = handle.seen_us.load(Ordering::Relaxed);
+        if seen_us > 0 && now_us.saturating_sub(seen_us) < SEEN_US {
+            return true;
+        }
+        let is_there = self.is_there();
+        // Not zero, which stands for never.
+        handle.seen_us.store(if is_there { now_us.max(1) } else { 0 }, Ordering::Relaxed);
+        is_there
     }
 }
 
@@ -229,8 +263,7 @@ enum Call {
 }
 
 fn call(by: Call, process: &Process, local: &[libc::iovec], remote: &[libc::iovec]) -> io::Result<u64> {
-    // If the id has been reused, do not write to the other process, and discard data read from it.
-    if by == Call::Write && !process.is_there() {
+    if !process.has_id() {
         return Err(gone());
     }
     let system = match by {
@@ -242,9 +275,6 @@ fn call(by: Call, process: &Process, local: &[libc::iovec], remote: &[libc::iove
     // receive region or an order that this side holds, whose creator guarantees that they may be written or
     // read; the remote addresses are not dereferenced in this process.
     let done = unsafe { system(process.id, local.as_ptr(), ours, remote.as_ptr(), theirs, 0) };
-    if by == Call::Read && done > 0 && !process.is_there() {
-        return Err(gone());
-    }
     match done {
         0 => Err(io::ErrorKind::UnexpectedEof.into()),
         done if done < 0 => Err(io::Error::last_os_error()),
@@ -284,7 +314,6 @@ mod tests {
     use super::*;
     use crate::conformance::memory::Memory;
     use rustix::fd::AsFd;
-    use std::sync::atomic::{AtomicU64, Ordering};
 
     #[test]
     fn pieces_on_both_sides_are_copied_from_any_place() {

@@ -135,13 +135,11 @@ impl JointCopy<'_> {
     fn begin(self, direction: Direction, origin: u64, ours: &Segments, place: u64) -> Option<Round> {
         let mut pieces = ours.iter();
         let (first, rest) = (pieces.next()?, pieces.next());
-        let me = u64::from(std::process::id());
-        let is_for_two = rest.is_none() && ours.len() >= LEAST;
-        if !is_for_two
-            || self.0[HOLDER].compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_err()
-        {
+        if rest.is_some() || ours.len() < LEAST {
             return None;
         }
+        let me = u64::from(std::process::id());
+        self.0[HOLDER].compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).ok()?;
         let round = Round::of(Round::now(&self.0[WORK]).number() + 1);
         let address = first.start.expose_provenance() as u64;
         let told = [(ORIGIN, origin), (ADDRESS, address), (PLACE, place), (LEN, ours.len())];

@@ -66,6 +66,11 @@ impl Floor {
     }
 }
 
+/// Whether another visit confirms the fastest one.
+pub(super) fn confirmed(visits: &[Sample]) -> bool {
+    matches!(visits, [first, second, ..] if second.ns as f64 <= first.ns as f64 * AGREEMENT)
+}
+
 /// Whether the measurement involves only this host.
 pub(super) fn is_local(method: Method) -> bool {
     matches!(method, Method::Memcpy | Method::HandOff(_))

@@ -34,7 +34,7 @@
 
 use super::curve::Curve;
 pub use super::effort::Effort;
-use super::floor::{Floor, Point, is_local};
+use super::floor::{self, Floor, Point, is_local};
 use super::measured::{Profile, Provenance, TooFew};
 use super::sample::{BLOCKS, BLOCKS_LEN, Method, Pair, Sample};
 use super::threshold::{best_eager, changes_at, points, unexpected};
@@ -406,11 +406,17 @@ impl Sampler {
     }
 
     /// Returns the lower bound of times on the wire. Copies in memory are usually faster; it does not apply
-    /// to them.
+    /// to them. The longest message tells the bandwidth if two of its visits agree, and otherwise a shorter
+    /// one does: a single visit while other programs had the cores would make all shorter messages seem to
+    /// be bursts.
     fn floor(&self) -> Floor {
-        let announced = self.found.range((Method::Rendezvous, 0)..=(Method::Rendezvous, u64::MAX));
-        let longest = announced.last().and_then(|(point, visits)| Some((point.1, visits.first()?.ns)));
-        let longest = longest.map_or(0.0, |(len, ns)| ns as f64 / len.max(1) as f64);
+        let announced = self.found.range((Method::Rendezvous, 0)..=(Method::Rendezvous, u64::MAX)).rev();
+        let rates = announced.filter_map(|((_, len), visits)| {
+            let ns = visits.first()?.ns;
+            Some((ns as f64 / (*len).max(1) as f64, floor::confirmed(visits)))
+        });
+        let (mut sure, mut any) = (rates.clone().filter(|(_, is_sure)| *is_sure), rates);
+        let longest = sure.next().or_else(|| any.next()).map_or(0.0, |(rate, _)| rate);
         Floor { longest: longest.max(self.limit), limit: self.limit }
     }
 

@@ -51,6 +51,15 @@ pub trait Bootstrap: Send {
     /// A bad key, a damaged value, or a lost launcher.
     fn get(&mut self, key: &str) -> Result<Option<String>, LaunchError>;
 
+    /// Returns the values of the keys `name` with the number of each rank behind it, as [`Bootstrap::get`] does
+    /// for one.
+    ///
+    /// # Errors
+    /// As for [`Bootstrap::get`].
+    fn get_all(&mut self, name: &str) -> Result<Vec<Option<String>>, LaunchError> {
+        (0..self.size()).map(|rank| self.get(&format!("{name}{rank}"))).collect()
+    }
+
     /// Returns the node number of each rank, from the launcher's map. Without a map each rank gets a node
     /// of its own, which is always correct but may be slower: a common node is never guessed.
     fn nodes(&self) -> &[u32];

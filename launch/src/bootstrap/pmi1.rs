@@ -94,6 +94,13 @@ impl Bootstrap for Pmi1 {
         self.client.get(key)
     }
 
+    fn get_all(&mut self, name: &str) -> Result<Vec<Option<String>>, LaunchError> {
+        match is_ours(&self.client) {
+            true => self.client.get_all(name, self.size),
+            false => (0..self.size).map(|rank| self.client.get(&format!("{name}{rank}"))).collect(),
+        }
+    }
+
     fn nodes(&self) -> &[u32] {
         &self.nodes
     }

@@ -17,6 +17,9 @@ const SAFE_LINE: usize = 1000;
 /// Word of an answer in which our launcher gives the reason of a refusal.
 pub(super) const MESSAGE: &str = "nmad_msg";
 
+/// Separates values in an answer with many; [`value::escape`] writes it in another form.
+pub(super) const VALUES_END: char = '|';
+
 /// Time limit of an answer that does not depend on other ranks.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
@@ -86,9 +89,38 @@ impl Client {
     /// A bad key, a value that was not written by [`Client::put`], or a lost launcher.
     pub fn get(&mut self, key: &str) -> Result<Option<String>, LaunchError> {
         value::check_key(key, self.key_max)?;
+        let first = self.get_raw(key)?;
+        first.map(|first| self.whole(key, &first)).transpose()
+    }
+
+    /// Returns the values of the keys `name` with each number below `count` behind it, as [`Client::get`]
+    /// does for one. Our launcher sends many of them in a line; others do not know the request.
+    ///
+    /// # Errors
+    /// As for [`Client::get`].
+    pub fn get_all(&mut self, name: &str, count: u32) -> Result<Vec<Option<String>>, LaunchError> {
+        value::check_key(&format!("{name}{count}"), self.key_max)?;
+        let mut values = Vec::with_capacity(count as usize);
+        while (values.len() as u32) < count {
+            let from = values.len();
+            let line = format!("cmd=nmad_values kvsname={} name={name} from={from} count={count}", self.kvs);
+            let answer = self.ask(&line, "nmad_values", format!("asked for keys from {name}{from} on"))?;
+            answer.accepted()?;
+            for (number, first) in (from..).zip(answer.need("values")?.split(VALUES_END)) {
+                let key = format!("{name}{number}");
+                values.push(if first.is_empty() { None } else { Some(self.whole(&key, first)?) });
+            }
+        }
+        match values.len() as u32 {
+            len if len == count => Ok(values),
+            len => Err(LaunchError::Value { key: name.into(), why: format!("there are {len} of {count}") }),
+        }
+    }
+
+    /// Returns the value of a key whose first part is known.
+    fn whole(&mut self, key: &str, first: &str) -> Result<String, LaunchError> {
         let broken = |why: &str| LaunchError::Value { key: key.to_owned(), why: why.to_owned() };
-        let Some(first) = self.get_raw(key)? else { return Ok(None) };
-        let (count, text) = value::head(&first).ok_or_else(|| broken("it does not begin with a count"))?;
+        let (count, text) = value::head(first).ok_or_else(|| broken("it does not begin with a count"))?;
         let mut written = text.to_owned();
         for number in 1..count {
             let part = self.get_raw(&value::part_key(key, number))?;
@@ -97,7 +129,7 @@ impl Client {
                 return Err(broken("it is too long"));
             }
         }
-        value::unescape(&written).map(Some).ok_or_else(|| broken("it has a malformed % sequence"))
+        value::unescape(&written).ok_or_else(|| broken("it has a malformed % sequence"))
     }
 
     /// Returns a raw value of the launcher, for the launcher's own keys (`PMI_process_mapping`).
@@ -247,7 +279,7 @@ impl Client {
                 return Ok(line);
             }
             self.wait(PollFlags::IN, doing, start, limit)?;
-            let mut bytes = [0; 4096];
+            let mut bytes = [0; 16384];
             match rustix::io::read(&self.fd, &mut bytes) {
                 Ok(0) | Err(Errno::CONNRESET) => return Err(closed(doing)),
                 Ok(count) => self.buffer.push(&bytes[..count]),

@@ -81,6 +81,27 @@ fn a_value_with_a_missing_part_is_an_error() {
 }
 
 #[test]
+fn numbered_values_come_many_in_a_line() {
+    let answers = [
+        "cmd=nmad_values rc=0 values=1:a||2:b",
+        "cmd=get_result rc=0 value=c",
+        "cmd=nmad_values rc=0 values=1:%7C",
+    ];
+    let (mut client, thread) = connected(&answers);
+    let value = |text: &str| Some(text.to_owned());
+    assert_eq!(client.get_all("card-", 4).unwrap(), [value("a"), None, value("bc"), value("|")]);
+    drop(client);
+    let received = thread.join().unwrap();
+    assert_eq!(received[3], "cmd=nmad_values kvsname=kvs_0 name=card- from=0 count=4");
+    assert_eq!(received[4], "cmd=get kvsname=kvs_0 key=card-2+1");
+    assert_eq!(received[5], "cmd=nmad_values kvsname=kvs_0 name=card- from=3 count=4");
+    let (mut client, _thread) = connected(&["cmd=nmad_values rc=0 values=1:a|1:b|1:c"]);
+    assert!(text(client.get_all("card-", 2)).contains("there are 3 of 2"));
+    let (mut client, _thread) = connected(&["cmd=nmad_values rc=0 values=foreign"]);
+    assert!(text(client.get_all("card-", 1)).contains("does not begin with a count"));
+}
+
+#[test]
 fn a_launcher_that_died_is_an_error() {
     let (mut client, _thread) = connected(&[]);
     assert!(text(client.fence()).contains("closed its connection while this rank waited in a fence"));

@@ -9,12 +9,13 @@
 //! are numbered from 0 on each host; messages for the user have ranks.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::client::MESSAGE;
+use super::client::{MESSAGE, VALUES_END};
 use super::line::Line;
-use super::{spawn, value};
+use super::{LINE_MAX, spawn, value};
 
 /// Longest key in bytes. The limits are Hydra's, which all clients are known to accept.
 pub const KEY_MAX: usize = 64;
@@ -24,6 +25,10 @@ pub const VALUE_MAX: usize = 1024;
 pub const NAME_MAX: usize = 256;
 /// Most lines of a block; later ones are dropped.
 const BLOCK_MAX: usize = 1 << 14;
+/// Longest answer with many values in bytes. It is longer than one value and its words.
+const VALUES_MAX: usize = LINE_MAX / 2;
+/// Limit of the number of such answers that are kept, so that a rank cannot fill the memory.
+const ANSWERS_MAX: usize = 1 << 12;
 /// Limit of all keys and values together in bytes, so that a rank cannot fill the memory.
 const SPACE_MAX: usize = 1 << 30;
 
@@ -110,6 +115,8 @@ pub struct Server {
     members: Vec<Member>,
     space: HashMap<String, String>,
     space_len: usize,
+    /// Answers with many values: by name, first number and end.
+    answers: HashMap<(String, u32, u32), String>,
     /// Number of ranks on all hosts.
     size: u32,
     /// Values put since the last fence, if other hosts need them.
@@ -145,7 +152,16 @@ impl Server {
         let members: Vec<Member> = ranks.map(member).collect();
         let space = HashMap::from([(crate::mapping::KEY.to_owned(), mapping.to_owned())]);
         let size = members.len() as u32;
-        Server { name: name.to_owned(), members, space, space_len: 0, size, fresh: None, was_reported: false }
+        Server {
+            name: name.to_owned(),
+            members,
+            space,
+            space_len: 0,
+            answers: HashMap::new(),
+            size,
+            fresh: None,
+            was_reported: false,
+        }
     }
 
     /// Returns the PMI state of a rank.
@@ -196,6 +212,7 @@ impl Server {
     /// Releases the fence when all hosts are in it, with the values that their ranks put.
     pub fn release(&mut self, put: Vec<(String, String)>) -> Vec<Event> {
         self.space.extend(put);
+        self.answers.clear();
         self.members.iter_mut().for_each(|m| m.waiting = false);
         let members = 0..self.members.len() as u32;
         members.map(|member| Event::Reply(member, "cmd=barrier_out rc=0".into())).collect()
@@ -216,6 +233,7 @@ impl Server {
                 Some(value) => format!("cmd=get_result rc=0 msg=success value={value}"),
                 None => "cmd=get_result rc=-1 msg=key_not_found value=unknown".into(),
             }),
+            "nmad_values" => reply(self.values(line)?),
             "barrier_in" => self.barrier_in(rank),
             "finalize" => {
                 self.members[rank as usize].phase = Phase::Finalized;
@@ -263,6 +281,7 @@ impl Server {
             _ if self.space_len + len > SPACE_MAX => Err("key_value_space_full"),
             _ => {
                 self.space_len += len;
+                self.answers.clear();
                 self.space.insert(key.to_owned(), value.to_owned());
                 if let Some(fresh) = &mut self.fresh {
                     fresh.push((key.to_owned(), value.to_owned()));
@@ -276,6 +295,41 @@ impl Server {
         let key = line.need("key")?;
         let ours = line.need("kvsname")? == self.name;
         Ok(self.space.get(key).filter(|_| ours).map(String::as_str))
+    }
+
+    /// Answers a request of our library for the values of numbered keys, with as many as fit into a line.
+    /// One for each would be as many requests on a host as it has ranks, times the ranks of the job. All
+    /// ranks ask for the same, so answers are kept until a value is added.
+    fn values(&mut self, line: &Line<'_>) -> Result<String, String> {
+        let (name, from, count) = (line.need("name")?, line.number("from")?, line.number("count")?);
+        if line.need("kvsname")? != self.name {
+            return Ok("cmd=nmad_values rc=-1 msg=unknown_kvsname".into());
+        }
+        let asked = (name.to_owned(), from, count);
+        if let Some(answer) = self.answers.get(&asked) {
+            return Ok(answer.clone());
+        }
+        let answer = self.numbered(name, from..count);
+        if self.answers.len() >= ANSWERS_MAX {
+            self.answers.clear();
+        }
+        self.answers.insert(asked, answer.clone());
+        Ok(answer)
+    }
+
+    fn numbered(&self, name: &str, numbers: Range<u32>) -> String {
+        let mut answer = String::from("cmd=nmad_values rc=0 values=");
+        for number in numbers.clone() {
+            let value = self.space.get(&format!("{name}{number}")).map_or("", |value| value);
+            if answer.len() + value.len() >= VALUES_MAX {
+                break;
+            }
+            if number > numbers.start {
+                answer.push(VALUES_END);
+            }
+            answer.push_str(value);
+        }
+        answer
     }
 
     fn barrier_in(&mut self, rank: u32) -> Result<Vec<Event>, String> {

@@ -62,6 +62,33 @@ fn keeps_values_and_refuses_bad_ones() {
 }
 
 #[test]
+fn sends_as_many_numbered_values_as_a_line_holds() {
+    let mut s = server(1);
+    let long = "v".repeat(VALUE_MAX);
+    for number in (0..100).filter(|&number| number != 1) {
+        reply(&mut s, 0, &format!("cmd=put kvsname=nmad-test key=card-{number} value={long}"));
+    }
+    let values = |s: &mut Server, from: usize| {
+        let ask = format!("cmd=nmad_values kvsname=nmad-test name=card- from={from} count=100");
+        let answer = reply(s, 0, &ask);
+        assert!(answer.len() <= VALUES_MAX + VALUE_MAX);
+        answer.strip_prefix("cmd=nmad_values rc=0 values=").expect("values").split('|').count()
+    };
+    let (mut from, mut answers) = (0, 0);
+    while from < 100 {
+        from += values(&mut s, from);
+        answers += 1;
+    }
+    assert_eq!((from, answers), (100, 4));
+    let ask = "cmd=nmad_values kvsname=nmad-test name=card- from=0 count=2";
+    assert_eq!(reply(&mut s, 0, ask), format!("cmd=nmad_values rc=0 values={long}|"));
+    reply(&mut s, 0, "cmd=put kvsname=nmad-test key=card-1 value=1:x");
+    assert_eq!(reply(&mut s, 0, ask), format!("cmd=nmad_values rc=0 values={long}|1:x"));
+    let ask = "cmd=nmad_values kvsname=other name=card- from=0 count=2";
+    assert!(reply(&mut s, 0, ask).contains("unknown_kvsname"));
+}
+
+#[test]
 fn a_fence_opens_when_the_last_rank_comes() {
     let mut s = server(3);
     assert_eq!(s.handle(0, "cmd=barrier_in"), []);

@@ -22,8 +22,9 @@ use crate::task::{self, Task};
 use crate::world::world;
 use newmadeleine::tell_user;
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The communicator of a call. A program may not free it during the call; what goes on behind the call shares
 /// it ([`On::named`]), which costs a call that blocks nothing.
@@ -70,6 +71,18 @@ struct Planned {
     run: Run,
     key: Option<Key>,
     buffers: Buffers,
+}
+
+/// A choice: collective, bytes, ranks and nodes, memory.
+type Told = (&'static str, u64, [usize; 2], &'static str);
+
+/// Whether no choice was told for this size and these numbers of ranks and nodes. Lines at each call would
+/// make calls slower that build a schedule each time.
+#[cold]
+fn is_news<P: Problem>(len: u64, team: &Team, memory: Option<Memory>) -> bool {
+    static TOLD: Mutex<BTreeSet<Told>> = Mutex::new(BTreeSet::new());
+    let place = (P::FAMILY.name(), len, [team.size(), team.node_count()], memory.map_or("", Memory::name));
+    TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(place)
 }
 
 impl Call {
@@ -133,9 +146,9 @@ impl Call {
         problem.build(self.team(), context, builder);
     }
 
-    /// Tells the user which algorithm was chosen, and why, if that was asked for.
+    /// Tells the user which algorithm was chosen, and why, if that was asked for: once for each size.
     pub(super) fn explain<P: Problem>(&self, problem: &P, context: &Context<'_>, memory: Option<Memory>) {
-        if context.choices.explain && self.me() == 0 {
+        if context.choices.explain && self.me() == 0 && is_news::<P>(problem.len(), self.team(), memory) {
             tell_user(format_args!("nmad: {}", context.explain(problem, self.team(), memory)));
         }
     }

@@ -25,8 +25,9 @@ const JOBS_MAX: u32 = 4;
 const METHOD: &str = "\
     A figure is the median of five samples in one job (of three if one repetition is longer than a \
     sample, one sample if it takes more than a second), each of the rank that took longest. Warm-up: \
-    repetitions are doubled until they take half of a sample; these are not counted. Contestants \
-    take turns within each round, each with one job; ratios are taken round by round. A cell's ratio \
+    repetitions are doubled until they take half of a sample and there were eight of them, since the \
+    first ones open connections; these are not counted. Contestants take turns within each round, each \
+    with one job; ratios are taken round by round. A cell's ratio \
     is the median, and its interval, between two of the ratios, has the true median with 95 % from six \
     rounds on (sign test). Rounds in which a bare line of the cache took more than 1.5 times as long \
     in one of the two jobs are left out where three others remain. A cell that was near or behind in \

@@ -51,8 +51,8 @@ pub trait Bootstrap: Send {
     /// A bad key, a damaged value, or a lost launcher.
     fn get(&mut self, key: &str) -> Result<Option<String>, LaunchError>;
 
-    /// Returns the values of the keys `name` with the number of each rank behind it, as [`Bootstrap::get`] does
-    /// for one.
+    /// Returns the values of the keys `name` with the number of each rank behind it, as [`Bootstrap::get`]
+    /// does for one.
     ///
     /// # Errors
     /// As for [`Bootstrap::get`].

@@ -33,7 +33,8 @@ Examples:
                                        all collectives, and a picture
   nmad sim --scale regret --family allreduce --fabric dragonfly
                                        what each choice takes longer than the best algorithm in hindsight
-  nmad sim --scale model               the model beside the packet-level simulator, for few ranks")]
+  nmad sim --scale model               the model beside the packet-level simulator, for few ranks
+  nmad sim --scale start               the start of jobs, from their first processes to a first allreduce")]
 pub(crate) struct SimArgs {
     #[command(flatten)]
     seeds: Sim,

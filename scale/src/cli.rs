@@ -5,6 +5,7 @@ use super::fabric::{FABRICS, Fabric};
 use super::golden;
 use super::packet;
 use super::regret::{self, Cell};
+use super::start;
 use super::times::{self, HEADS, Row};
 use clap::{Args, ValueEnum};
 use nmad_mpi_base::algorithm::choice::Family;
@@ -16,7 +17,7 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 pub struct Scale {
     /// Instead of seeds: collectives of up to 16,384 ranks: their times, the regret of the choice of
-    /// algorithms, or the model beside the packet-level simulator
+    /// algorithms, or the model beside the packet-level simulator; or the start of a job
     #[arg(long, value_name = "WHAT", num_args = 0..=1, default_missing_value = "times",
         conflicts_with_all = ["seed", "explain", "golden"])]
     scale: Option<What>,
@@ -43,6 +44,8 @@ enum What {
     Regret,
     /// The model beside the packet-level simulator
     Model,
+    /// The start of a job, until its first allreduce
+    Start,
 }
 
 fn family(text: &str) -> Result<Family, String> {
@@ -79,6 +82,7 @@ impl Scale {
             What::Times => self.times(json),
             What::Regret => self.regret(json),
             What::Model => self.model(json),
+            What::Start => start::run(json),
         })
     }
 

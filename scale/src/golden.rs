@@ -3,6 +3,7 @@
 use super::fabric::FABRICS;
 use super::packet;
 use super::regret;
+use super::start;
 use super::times::{self, Row};
 use nmad_mpi_base::algorithm::choice::Family;
 use nmad_sim::golden::show;
@@ -27,6 +28,7 @@ pub struct Golden {
 /// All of them.
 pub const TABLES: &[Golden] = &[
     Golden { name: "model", make: || packet::table(Family::ALL, &mut |_, _, _| {}), is_drawn: false },
+    Golden { name: "start", make: start::table, is_drawn: false },
     Golden { name: "times-1K", make: || times_of(1 << 10), is_drawn: true },
     Golden { name: "times-1M", make: || times_of(1 << 20), is_drawn: true },
     Golden { name: "regret-fat-tree", make: || regret::table(&FABRICS[0]), is_drawn: false },

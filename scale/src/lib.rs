@@ -20,5 +20,6 @@ pub mod regret;
 pub mod rival;
 pub mod rounds;
 pub mod stage;
+pub mod start;
 pub mod times;
 pub mod world;

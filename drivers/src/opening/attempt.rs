@@ -4,6 +4,7 @@
 use super::medium::{Medium, RETRY_MS};
 use super::{Action, Content, Facts, FailureKind, Id, Opened, Opening, mixed};
 use crate::handshake::{self, Ends, Fresh};
+use log::Level;
 use nmad_engine::packet::PeerId;
 use nmad_seal::exchange::Scalar;
 use nmad_seal::{Keys, Policy};
@@ -231,8 +232,10 @@ impl Opening {
         let attempt = &mut self.attempts[at];
         if attempt.slow_ms.is_some_and(|slow_ms| now_ms >= slow_ms) {
             attempt.slow_ms = None;
-            let peer = attempt.peer.0;
-            log::warn!(
+            let (peer, level) =
+                (attempt.peer.0, if self.local.within_host { Level::Info } else { Level::Warn });
+            log::log!(
+                level,
                 "rail {name}: peer {peer} has not answered within {bound:?}, but it is alive; still waiting"
             );
         }

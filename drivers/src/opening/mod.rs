@@ -66,6 +66,8 @@ pub struct Local {
     pub bound: Duration,
     /// Which links are encrypted.
     pub encrypt: Policy,
+    /// Links stay within this host, so no network can be at fault.
+    pub within_host: bool,
 }
 
 /// An instruction to the driver. Actions for a conversation that has ended meanwhile are skipped.

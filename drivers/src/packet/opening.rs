@@ -23,7 +23,7 @@ const LENGTHS: &[usize] = &[8_996, 1_496, 1_396, 528];
 /// Makes the state machine that opens links.
 pub fn machine(config: &PacketConfig) -> opening::Opening {
     let PacketConfig { rank, rail, secret, bound, encrypt, .. } = *config;
-    let local = Local { name: config.name(), rank, rail, secret, bound, encrypt };
+    let local = Local { name: config.name(), rank, rail, secret, bound, encrypt, within_host: false };
     opening::Opening::new(local, Medium::Datagrams(LENGTHS))
 }
 

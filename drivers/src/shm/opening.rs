@@ -55,7 +55,8 @@ impl Opening {
     /// The system creates no epoll.
     pub fn new(config: &ShmConfig, watch: &Watch) -> Result<Opening, DriverError> {
         let ShmConfig { rank, rail, secret, bound, .. } = *config;
-        let local = Local { name: NAME.into(), rank, rail, secret, bound, encrypt: Policy::Off };
+        let local =
+            Local { name: NAME.into(), rank, rail, secret, bound, encrypt: Policy::Off, within_host: true };
         let machine = opening::Opening::new(local, Medium::Connections);
         let connections =
             Connections::new(watch).map_err(|e| DriverError::new(NAME, "cannot make an epoll", e))?;

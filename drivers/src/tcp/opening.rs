@@ -86,8 +86,10 @@ impl<S> Opening<S> {
         let address = Address::at(&config.interface, port);
         let connections =
             Connections::new(&watch).map_err(|e| DriverError::new(&name, "cannot make an epoll", e))?;
-        let machine =
-            opening::Opening::new(Local { name, rank, rail, secret, bound, encrypt }, Medium::Connections);
+        let machine = opening::Opening::new(
+            Local { name, rank, rail, secret, bound, encrypt, within_host: false },
+            Medium::Connections,
+        );
         let (exit, leaving, refused) = (Exit::new(config), Leaving::new(LEAVING), Leaving::new(REFUSED));
         Ok((Opening { machine, connections, listener, exit, leaving, refused }, watch, address))
     }

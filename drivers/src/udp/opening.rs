@@ -30,7 +30,7 @@ const LENGTHS: &[usize] = &[8952, 1452, 1352, 1232, 528];
 /// Makes the state machine that opens links.
 pub fn machine(config: &UdpConfig) -> opening::Opening {
     let UdpConfig { rank, rail, secret, bound, encrypt, .. } = *config;
-    let local = Local { name: config.name(), rank, rail, secret, bound, encrypt };
+    let local = Local { name: config.name(), rank, rail, secret, bound, encrypt, within_host: false };
     opening::Opening::new(local, Medium::Datagrams(LENGTHS))
 }
 

@@ -1,5 +1,6 @@
-//! Collectives at scale: their results, their times, and the committed tables.
+//! Collectives at scale: their results, their times, the start of a job, and the committed tables.
 
 mod golden;
 mod results;
+mod start;
 mod times;

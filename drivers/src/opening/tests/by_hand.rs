@@ -53,7 +53,15 @@ impl Hand {
     /// Creates one with this policy of encryption.
     pub(super) fn with(medium: Medium, encrypt: Policy) -> Hand {
         let bound = Duration::from_millis(BOUND_MS);
-        let local = Local { name: "test".into(), rank: PeerId(1), rail: 3, secret: SECRET, bound, encrypt };
+        let local = Local {
+            name: "test".into(),
+            rank: PeerId(1),
+            rail: 3,
+            secret: SECRET,
+            bound,
+            encrypt,
+            within_host: false,
+        };
         Hand { machine: Opening::new(local, medium), known: Known(vec![0], None), now_ms: 10_000 }
     }
 

@@ -166,6 +166,7 @@ impl World {
                 secret,
                 bound,
                 encrypt: policy(seed, place).0,
+                within_host: false,
             };
             Side {
                 machine: Opening::new(local, medium),

@@ -6,6 +6,7 @@ use super::chunk::outgoing::Outgoing;
 use super::cma::regions;
 use super::layout::BOUNCE;
 use super::probe::Probe;
+use super::ring::aside::Aside;
 use super::ring::cell;
 use super::ring::rhythm::Rhythm;
 use super::ring::{CONTENT, Consumer, Found, Producer};
@@ -62,6 +63,8 @@ pub struct Link {
     pub(super) unreported_bytes: u64,
     pub(super) outgoing: Outgoing,
     pub(super) incoming: Incoming,
+    /// Cells that were consumed, and wait for a chunk of `incoming`.
+    pub(super) aside: VecDeque<Aside>,
     /// Fences of other processes (membarrier) reach this process.
     has_fences: bool,
     pub(super) rhythm: Rhythm,
@@ -94,6 +97,7 @@ impl Link {
             unreported_bytes: 0,
             outgoing: Outgoing::default(),
             incoming: Incoming::default(),
+            aside: VecDeque::new(),
             has_fences,
             rhythm: Rhythm::default(),
             has_written: false,
@@ -222,7 +226,7 @@ impl Link {
         let streamed = self.stream()?;
         let pulled = self.incoming.step(&self.shared, !self.outgoing.is_empty(), turn);
         let pulled = self.copied(pulled)?;
-        let landed = self.incoming.collect(&self.shared, turn)?;
+        let landed = self.land(turn)?;
         // In an exchange the peer pulls as well.
         let pushed = if pulled == 0 { self.outgoing.step(&self.shared) } else { Ok(0) };
         let pushed = self.copied(pushed)?;

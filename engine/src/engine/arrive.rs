@@ -259,7 +259,8 @@ impl Engine {
         let news = link.acknowledge(now, ack, beyond, &mut free);
         let too_soon = |&(_, again): &(Instant, Instant)| link.congestion.is_too_soon(now.since(again));
         let late = news.again.filter(too_soon).map(|(first, _)| first);
-        if let Some(sent_at) = news.sample.or(late) {
+        // The clock went back if it was sent later than now.
+        if let Some(sent_at) = news.sample.or(late).filter(|&sent_at| sent_at <= now) {
             link.rtt.measured(now.since(sent_at));
             if link.lossy {
                 link.congestion.measured(now, now.since(sent_at));

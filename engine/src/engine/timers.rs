@@ -1,13 +1,40 @@
 //! Timers of lossy links: due acknowledgements and retransmissions.
 
-use crate::clock::Instant;
+use crate::clock::{Duration, Instant};
 use crate::engine::Engine;
+use crate::engine::peer::Peer;
 use crate::packet::{PeerId, RailId};
 use crate::protocol::Request;
 use crate::transfer::driver::Order;
 use crate::transfer::retention::{Cargo, ChunkCargo};
 
+/// A clock that shows a time earlier by this went back. The caller's time may be somewhat old, since the
+/// thread has waited for the engine. A clock that goes back by less delays a timer by less, and the longest
+/// retransmission timeout is as long. With half or twice the value those delays are as much shorter or longer.
+const BACK_MIN: Duration = Duration::from_ms(500);
+
 impl Engine {
+    /// Records the time of a pass, and resets all timers if the clock went back: they would wait until it
+    /// shows their time again.
+    #[inline]
+    pub(crate) fn note_time(&mut self, now: Instant) {
+        if now + BACK_MIN < self.passed_at {
+            self.restart_timers(now);
+        }
+        self.passed_at = now;
+    }
+
+    /// Begins anew all waits that end at a time. None is longer for that than the whole of it.
+    #[cold]
+    fn restart_timers(&mut self, now: Instant) {
+        self.reset_timers();
+        self.observers.watched.look_now();
+        self.rails.iter_mut().for_each(|rail| rail.restart_timers(now));
+        let keep = self.config.return_within;
+        self.peers.iter_mut().for_each(|peer| peer.restart_timers(now, keep));
+        (0..self.ready.len()).for_each(|place| self.ask_all_held(self.ready[place]));
+    }
+
     /// Makes the next pass check the timers, after an event.
     #[inline]
     pub(crate) fn reset_timers(&mut self) {
@@ -96,5 +123,14 @@ impl Engine {
         state.counters.again_bytes += len;
         state.give(now, id, link.forecast.busy_ns(len));
         Some(order)
+    }
+}
+
+impl Peer {
+    /// Begins anew what is awaited of this peer; `keep`: how long it is kept when all links are lost.
+    fn restart_timers(&mut self, now: Instant, keep: Duration) {
+        self.learning.waits_until = Instant::default();
+        self.failover.lost.iter_mut().for_each(|lost| lost.until = lost.until.min(now + keep));
+        self.links.iter_mut().for_each(|link| link.restart_timers(now));
     }
 }

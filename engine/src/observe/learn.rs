@@ -306,6 +306,9 @@ impl Engine {
             return;
         };
         let learned = &mut learning.learned;
+        if is_alone {
+            learned.note_pause();
+        }
         let learnt = match is_alone {
             true if learned.wants(Way::Body, len) => learned.note(Way::Body, len, ns, common),
             true => Learnt::Nothing,

@@ -9,12 +9,6 @@ use alloc::sync::Arc;
 
 /// Latency in nanoseconds that is assumed if it is unknown.
 const LATENCY_GUESS_NS: u64 = 10_000;
-/// Lower bounds of the load. No transfer is faster than the quiet rail that was measured: what seems so is
-/// a burst that a traffic shaper let pass. Nominal figures may be far too low, and so may a profile that
-/// was measured under disturbance.
-const LOAD_MIN_MEASURED: f64 = 1.0;
-const LOAD_MIN_UNSURE: f64 = 0.25;
-
 /// Load that is assumed of a rail that is used again after it was given up.
 const LOAD_DOUBTED: f64 = 2.0;
 
@@ -179,8 +173,7 @@ impl Forecast {
         if self.is_known && (!idle || self.is_measured()) {
             let correction = self.correction.get_or_insert_default();
             let is_sure = self.profile.thresholds().is_some() && self.profile.provenance().doubt.is_none();
-            let floor = if is_sure { LOAD_MIN_MEASURED } else { LOAD_MIN_UNSURE };
-            let load = correction.observe(now, (observed_ns, expected_ns), self.load, (floor, idle));
+            let load = correction.observe(now, (observed_ns, expected_ns), self.load, (is_sure, idle));
             self.set_load(load);
         }
     }
@@ -234,24 +227,28 @@ mod tests {
     use crate::profile::sample::{Method, Sample};
 
     /// Returns the load of a rail that carries a byte per nanosecond and whose profile says four
-    /// nanoseconds per byte.
-    fn load(doubt: Option<Doubt>) -> f64 {
+    /// nanoseconds per byte, after `count` transfers of which those to whose place `delayed` applies take as
+    /// long as by the profile.
+    fn load(doubt: Option<Doubt>, count: u64, delayed: impl Fn(u64) -> bool) -> f64 {
         let sample = |method, len: u64| (method, Sample::of(len, &mut [1_000 + 4 * len]).unwrap());
         let lens = [(Method::Copy, 8), (Method::Copy, 4096), (Method::Rendezvous, 4096)];
         let samples = lens.into_iter().chain([(Method::Rendezvous, 1 << 20)]);
         let samples = samples.map(|(method, len)| sample(method, len));
         let profile = Profile::new(Provenance::default(), samples).unwrap().doubted(doubt);
         let mut forecast = Forecast::new(Arc::new(profile));
-        for ms in 0..40 {
-            forecast.observe(Instant::from_ns(ms * 1_000_000), 1 << 20, 1 << 20, false);
+        for place in 0..count {
+            let ns = if delayed(place) { 4 << 20 } else { 1 << 20 };
+            forecast.observe(Instant::from_ns(place * 1_000_000), 1 << 20, ns, false);
         }
         forecast.load()
     }
 
     #[test]
-    fn a_rail_is_found_faster_than_its_profile_only_if_that_is_in_doubt() {
-        assert_eq!(load(None), 1.0);
+    fn a_rail_is_found_faster_than_its_profile_soon_if_that_is_in_doubt_and_else_if_it_is_clear() {
         let doubt = Doubt { count: 1, degree: 400, why: "a test".into() };
-        assert!((load(Some(doubt)) - 0.25).abs() < 0.01);
+        assert!((load(Some(doubt), 20, |_| false) - 0.25).abs() < 0.01);
+        assert_eq!(load(None, 20, |_| false), 1.0, "a burst");
+        assert!((load(None, 40, |_| false) - 0.25).abs() < 0.01);
+        assert_eq!(load(None, 200, |place| place % 4 == 0), 1.0, "bursts with pauses between them");
     }
 }

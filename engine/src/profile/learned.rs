@@ -33,7 +33,7 @@ use super::recent::{ENOUGH, KEPT_OF_MANY, Learnt, Recent};
 use super::sample::{Method, Sample};
 use alloc::format;
 use alloc::vec::Vec;
-use trust::Delay;
+use trust::{Delay, LONG_NS};
 
 /// An observed length and its factor.
 type Point = (u64, f64);
@@ -206,12 +206,20 @@ impl Learned {
         learnt
     }
 
+    /// Records that the rail was idle: its shaper, if it has one, has saved up a burst.
+    pub(crate) fn note_pause(&mut self) {
+        if self.may_be_burst() {
+            self.behind = (0, 0);
+        }
+    }
+
     /// Adds `len` bytes that waited behind others and arrived `ns` nanoseconds after them; `common` as in
     /// [`Learned::note`].
     pub(crate) fn note_behind(&mut self, len: u64, ns: u64, common: f64) -> Learnt {
         self.behind.0 += ns;
         self.behind.1 += scaled(len, self.base.ns_per_byte());
-        if self.empty.count() == 0 || self.behind.0.max(self.behind.1) < TOGETHER_NS {
+        let enough_ns = if self.may_be_burst() { LONG_NS as u64 } else { TOGETHER_NS };
+        if self.empty.count() == 0 || self.behind.0.max(self.behind.1) < enough_ns {
             return Learnt::Nothing;
         }
         let (observed, expected) = core::mem::take(&mut self.behind);

@@ -118,6 +118,11 @@ impl Arrivals {
         self.beyond
     }
 
+    /// The clock went back: nothing has arrived later than now.
+    pub(super) fn restart_timers(&mut self, now: Instant) {
+        self.since = self.since.min(now);
+    }
+
     /// Resets the counts after an acknowledgement was sent.
     #[inline]
     pub(crate) fn acknowledged(&mut self) {

@@ -308,6 +308,17 @@ impl Link {
         self.rx.due_at(EAGER_COUNT).into_iter().chain(resend).min()
     }
 
+    /// The clock went back: what was sent counts as sent now.
+    pub(crate) fn restart_timers(&mut self, now: Instant) {
+        self.recheck_timers();
+        self.tx.restart_timers(now);
+        self.rx.restart_timers(now);
+        self.rtt.restart_timers(now);
+        self.silence.restart_timers(now);
+        self.congestion.restart_timers(now);
+        self.notes.iter_mut().for_each(|notes| notes.suspicion.restart_timers(now));
+    }
+
     /// Makes the next check recompute which retransmission is due; called when an order was sent or
     /// acknowledged.
     #[inline]

@@ -241,6 +241,12 @@ impl Rail {
         now < self.gathers_until
     }
 
+    /// The clock went back: the rail counts as idle.
+    pub(crate) fn restart_timers(&mut self, now: Instant) {
+        self.idle_at = self.idle_at.min(now);
+        self.gathers_until = self.gathers_until.min(now);
+    }
+
     /// Records an order for a peer that takes `ns` nanoseconds on the wire.
     #[inline]
     pub(crate) fn give(&mut self, now: Instant, to: PeerId, ns: u64) {

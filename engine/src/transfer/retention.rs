@@ -254,6 +254,15 @@ impl Retention {
         self.oldest = self.waiting().map(|entry| entry.sent_at).min();
     }
 
+    /// The clock went back: no entry was sent later than now.
+    pub(crate) fn restart_timers(&mut self, now: Instant) {
+        for entry in &mut self.entries {
+            entry.sent_at = entry.sent_at.min(now);
+            entry.first_at = entry.first_at.min(now);
+        }
+        self.look_for_oldest();
+    }
+
     /// Returns the first entry that is not acknowledged.
     pub(crate) fn first(&self) -> Option<&InFlight> {
         self.entries.iter().find(|entry| !entry.acked)

@@ -68,6 +68,11 @@ impl Rtt {
         self.backoff += 1;
     }
 
+    /// The clock went back: the timeout has not doubled later than now.
+    pub(crate) fn restart_timers(&mut self, now: Instant) {
+        self.since = self.since.min(now);
+    }
+
     /// Records that `len` more bytes of the round were retransmitted.
     pub(crate) fn spend(&mut self, len: u64) {
         self.allowed = self.allowed.saturating_sub(len);

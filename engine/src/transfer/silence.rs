@@ -29,6 +29,11 @@ impl Silence {
         *self = Silence { since: now, waited_ns: 0 };
     }
 
+    /// The clock went back: the wait has not begun later than now.
+    pub(crate) fn restart_timers(&mut self, now: Instant) {
+        self.since = self.since.min(now);
+    }
+
     /// Adds a timeout that expired now, or earlier while the process had no core.
     pub(crate) fn waited(&mut self, now: Instant, timeout: Duration) {
         self.waited_ns += now.since(self.since).as_ns().min(timeout.as_ns());

@@ -300,6 +300,17 @@ impl Suspicion {
         }
     }
 
+    /// The clock went back: nothing happened later than now, and no pause is longer than a whole one.
+    pub(crate) fn restart_timers(&mut self, now: Instant) {
+        self.quiet_since = self.quiet_since.min(now);
+        self.asked_at = self.asked_at.min(now);
+        self.rests_since = self.rests_since.min(now);
+        self.left_at = self.left_at.map(|at| at.min(now));
+        self.back_at = self.back_at.map(|at| at.min(now));
+        self.next_at = self.next_at.min(now + self.pause);
+        self.until = self.until.map(|at| at.min(now + TRY_LONG));
+    }
+
     /// Returns when to check a link that was given up again.
     pub(crate) fn retry_at(&self) -> Instant {
         self.until.unwrap_or(self.next_at)

@@ -141,14 +141,16 @@ fn a_rate_that_changes_each_second_is_followed_each_second() {
     }
 }
 
-/// A file that is whole, of this machine, and wrong. A rail that is faster than its profile keeps it, since a
-/// burst looks alike; what promises too much is found.
+/// A file that is whole, of this machine, and wrong.
 #[test]
-fn profiles_that_promise_too_much_spoil_the_split_of_some_messages_only() {
+fn profiles_that_are_wrong_spoil_the_split_of_some_messages_only() {
     let [fast, slow] = sampled();
     let cases = [
         ("both are the fast one's", [fast.clone(), fast.clone()]),
         ("a hundred times the rate", [fast.clone(), scaled(&slow, 1, 100)]),
+        ("the fast one at half of its rate", [scaled(&fast, 2, 1), slow.clone()]),
+        ("the fast one at a quarter of its rate", [scaled(&fast, 4, 1), slow.clone()]),
+        ("the slow one at a third of its rate", [fast.clone(), scaled(&slow, 3, 1)]),
     ];
     for (what, profiles) in cases {
         let course = two_rails(profiles).course(&Exchange::one(LEN), 150);

@@ -48,6 +48,18 @@ impl In {
                 || b.segment.word(other.bounced(self.place)).load(Ordering::Acquire) & !CUT == self.bounced)
     }
 
+    /// Returns whether the sender has counted parts in bounce buffers that this side has not taken yet, or
+    /// has an unclaimed rest for bounce buffers, for which it may have found no room.
+    fn lacks_parts(&self, b: &Shared) -> bool {
+        let word = self.word(b);
+        if claim::is_over(word, self.round) {
+            return false;
+        }
+        let bounced = b.segment.word(b.end.other().bounced(self.place)).load(Ordering::Acquire);
+        let has_rest = bounced & CUT == 0 && !claim::is_claimed(word, self.round);
+        has_rest || bounced & !CUT != self.bounced
+    }
+
     fn word<'a>(&self, b: &'a Shared) -> &'a AtomicU64 {
         b.segment.word(b.end.other().claim(self.place))
     }
@@ -121,6 +133,17 @@ impl Incoming {
             incoming.is_left = false;
         }
         self.silence.end();
+    }
+
+    /// Returns whether parts of a chunk are still to come through bounce buffers. If the next cell is a
+    /// packet, they come behind it, because single copies have become impossible after it was written.
+    pub fn lacks_parts(&self, b: &Shared) -> bool {
+        self.chunks.iter().any(|incoming| !incoming.is_held && incoming.lacks_parts(b))
+    }
+
+    /// Returns whether this part may be taken now.
+    pub fn takes(&self, part: &Range) -> bool {
+        self.chunks.iter().any(|incoming| incoming.about.name == part.of && !incoming.is_held)
     }
 
     /// Copies bytes of a chunk out of a bounce buffer.

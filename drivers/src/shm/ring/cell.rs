@@ -107,6 +107,15 @@ impl Chunk {
     }
 }
 
+/// Decodes the value and the content of the cell of a chunk.
+///
+/// # Errors
+/// There is no such chunk.
+pub fn decode_chunk(value: u32, content: &[u8; CONTENT]) -> Result<(About, Chunk), String> {
+    let both = About::decode(value).zip(Chunk::decode(content));
+    both.ok_or_else(|| "broke the protocol: impossible chunk".into())
+}
+
 /// Bytes in a bounce buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Range {

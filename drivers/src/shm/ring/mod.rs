@@ -3,6 +3,7 @@
 //! - [`cell`]: content of cells.
 //! - [`write`]: writes orders into the ring; [`read`]: handles received cells.
 //! - [`rhythm`]: predicts whether the next packet comes alone.
+//! - [`aside`]: cells that are consumed before those that have to be handled first.
 //!
 //! The first word of a cell says that it was written (its tag is the round of the ring) and what it is; the
 //! rest is its content. So a small packet moves one line from core to core and nothing else: there is no
@@ -14,6 +15,7 @@
 //! cells, and, if there are none, in a separate word ([`Consumer::report_taken`]). This module handles only
 //! positions and words; memory is behind [`Cells`], so that loom can check the same code (`tests/loom.rs`).
 
+pub mod aside;
 pub mod cell;
 pub mod read;
 pub mod rhythm;

@@ -11,7 +11,7 @@ use nmad_engine::transfer::driver::Event;
 
 /// Cells read at once, so that one busy link does not starve the others. Zen 4: half and twice are within
 /// the spread.
-const AT_ONCE: u32 = 128;
+pub const AT_ONCE: u32 = 128;
 /// Consumed cells after which the number is published in the separate word, if no packet goes back. Zen 4:
 /// half and twice are within the spread.
 const TELL: u64 = CELLS / 4;
@@ -38,7 +38,10 @@ impl Link {
             let Some(head) = self.consumer.peek(&self.shared.theirs()) else { break };
             // Packets stay behind the chunks that were posted before them, and all cells behind a chunk
             // without a receive region.
-            if !self.incoming.is_empty() && (self.incoming.is_held() || head.kind < cell::CHUNK) {
+            if !self.incoming.is_empty() && self.waits(head) {
+                if count == 0 && self.read_ahead(turn)? {
+                    found = Found::Parts;
+                }
                 break;
             }
             if !self.producer.learn(head.taken) {
@@ -63,6 +66,11 @@ impl Link {
         }
         self.rhythm.read(count);
         Ok(found)
+    }
+
+    /// Returns whether this cell has to wait for the chunks that are being received.
+    fn waits(&self, head: Head) -> bool {
+        self.incoming.is_held() || head.kind < cell::CHUNK || !self.aside.is_empty()
     }
 
     /// Polls the ring for one packet, and returns false if anything else has to be done by [`Link::read`]
@@ -135,6 +143,20 @@ impl Link {
         Ok(true)
     }
 
+    /// Reads a packet of any length.
+    ///
+    /// # Errors
+    /// The cell is no packet.
+    pub fn take_packet(&mut self, head: Head, from: PeerId, report: Report<'_>) -> Result<(), String> {
+        if let Some(packet) = self.short(head) {
+            report(Event::Arrived { from, packet });
+            self.taken(1);
+            return Ok(());
+        }
+        let is_taken = self.take_longer(head, from, report)?;
+        if is_taken { Ok(()) } else { Err(out_of_place(head)) }
+    }
+
     /// Reads a packet that lies in a row of cells.
     #[inline(never)]
     fn take_row(&mut self, len: usize, from: PeerId, report: Report<'_>) -> Result<(), String> {
@@ -157,28 +179,51 @@ impl Link {
         if self.take_longer(head, turn.peer, turn.report)? {
             return Ok(());
         }
-        self.row = 1;
-        let mut content = [0; CONTENT];
-        self.consumer.content(&self.shared.theirs(), 0, &mut content);
+        let content = self.content();
         match head.kind {
             cell::CHUNK => {
-                let chunk = Chunk::decode(&content).ok_or("broke the protocol: impossible chunk")?;
-                let about = About::decode(head.value).ok_or("broke the protocol: impossible chunk")?;
-                self.incoming.add(about, chunk)?;
-                self.outgoing.note_incoming(&self.shared, about.crossed, self.producer.taken());
-                if chunk.key == Key::PUSH {
-                    (turn.report)(Event::Pushed { from: turn.peer, request: chunk.region.0, len: chunk.len });
-                }
+                let (about, chunk) = cell::decode_chunk(head.value, &content)?;
+                self.announce(about, chunk, turn)?;
             }
-            cell::PART => {
-                let part = Range::decode(&content);
+            _ => {
+                let part = self.part(head, &content)?;
                 let bytes = self.shared.bounced(part.start, len)?;
                 self.incoming.take(&part, bytes, turn)?;
                 self.unreported_bytes += len as u64;
             }
-            kind => return Err(format!("broke the protocol: cell of kind {kind} with {len} out of place")),
         }
-        self.consumer.take(1);
+        self.taken(1);
+        Ok(())
+    }
+
+    /// The content of the next cell.
+    pub fn content(&self) -> [u8; CONTENT] {
+        let mut content = [0; CONTENT];
+        self.consumer.content(&self.shared.theirs(), 0, &mut content);
+        content
+    }
+
+    /// The range of a part of a chunk, from its cell.
+    ///
+    /// # Errors
+    /// The cell holds something else.
+    pub fn part(&self, head: Head, content: &[u8; CONTENT]) -> Result<Range, String> {
+        if head.kind != cell::PART {
+            return Err(out_of_place(head));
+        }
+        Ok(Range::decode(content))
+    }
+
+    /// Begins to receive a chunk.
+    ///
+    /// # Errors
+    /// The peer broke the protocol.
+    pub fn announce(&mut self, about: About, chunk: Chunk, turn: &mut Turn<'_>) -> Result<(), String> {
+        self.incoming.add(about, chunk)?;
+        self.outgoing.note_incoming(&self.shared, about.crossed, self.producer.taken());
+        if chunk.key == Key::PUSH {
+            (turn.report)(Event::Pushed { from: turn.peer, request: chunk.region.0, len: chunk.len });
+        }
         Ok(())
     }
 
@@ -192,4 +237,8 @@ impl Link {
             (1..self.row).for_each(|place| ring.fetch(self.consumer.cell(&ring, place)));
         }
     }
+}
+
+fn out_of_place(Head { kind, value, .. }: Head) -> String {
+    format!("broke the protocol: cell of kind {kind} with {value} out of place")
 }

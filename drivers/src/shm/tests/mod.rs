@@ -4,6 +4,7 @@
 mod blocks;
 mod loom;
 mod oversubscribed;
+mod withdrawn;
 
 use crate::conformance::memory::Memory;
 use crate::node::claim::{self, Round};

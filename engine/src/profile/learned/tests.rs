@@ -136,6 +136,23 @@ fn a_late_receiver_refutes_no_profile() {
     assert_eq!(checked(|_| rail(Way::Body, 1 << 19), 1.0).1, None, "a shaper has saved something up");
 }
 
+/// After a pause, a shaper lets less than ten milliseconds of data pass at once.
+#[test]
+fn long_rows_of_data_that_are_faster_than_measured_refute_a_profile_and_short_ones_do_not() {
+    let refuted = |mib: u64| {
+        let mut learned = Learned::new(&sampled(), 0, false);
+        (0..ENOUGH).for_each(|_| _ = learned.note_empty(4_000));
+        for _ in 0..60 {
+            learned.note_pause();
+            (0..mib).for_each(|_| _ = learned.note_behind(1 << 20, 1 << 19, 1.0));
+        }
+        learned.refuted()
+    };
+    assert_eq!(refuted(8), None);
+    let Refuted { len, factor } = refuted(32).expect("twice as fast");
+    assert!(len.is_none() && (0.45..0.55).contains(&factor), "{len:?} {factor}");
+}
+
 #[test]
 fn more_latency_shifts_all_methods_alike_and_goes_back() {
     let base = sampled();

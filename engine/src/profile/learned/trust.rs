@@ -13,8 +13,9 @@
 //!   take [`WRONG`] times as long ([`Change`](super::Change)), and the last of one length agree by how much,
 //!   the profile is refuted.
 //!
-//! A burst that a traffic shaper lets pass makes a rail seem fast for a moment, so only long transfers show
-//! that a profile is too slow, unless it is provisional (see [`super::super::correction`]).
+//! A burst that a traffic shaper lets pass makes a rail seem fast for a moment, so only long transfers, and
+//! long rows of data behind other data, show that a profile is too slow, unless it is provisional. Until
+//! then the load corrects the forecast (see [`super::super::correction`]).
 
 use super::{Learned, Recent, Way, octave};
 use crate::profile::doubt::Doubt;
@@ -31,7 +32,7 @@ const SUSPECT: f64 = 1.3;
 /// A change of latency below this factor is ignored: answers vary by less on a quiet network.
 const MOVED: f64 = 1.5;
 /// A transfer with at least this expected time has used up any burst of a traffic shaper.
-const LONG_NS: f64 = 1e7;
+pub(super) const LONG_NS: f64 = 1e7;
 
 /// A contradiction between transfers and a measured profile.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -175,9 +176,18 @@ impl Learned {
         self.judge((factor, common), agreed.map(|factor| Refuted { len: Some(len), factor }))
     }
 
-    /// Checks the time of data behind other data, relative to the base.
+    /// Whether data behind other data has been so fast since the rail was idle that a traffic shaper may
+    /// have let a burst pass.
+    pub(super) fn may_be_burst(&self) -> bool {
+        let (observed_ns, expected_ns) = self.behind;
+        let is_sure = self.is_trusted() && self.base.provenance.doubt.is_none();
+        is_sure && is_suspect(observed_ns as f64 / expected_ns.max(1) as f64) && observed_ns < expected_ns
+    }
+
+    /// Checks the time of data behind other data, relative to the base. Data that was clearly faster has
+    /// used up any burst.
     pub(super) fn check_rate(&mut self, factor: f64, common: f64) -> Learnt {
-        let factor = self.at_rate(factor);
+        let factor = if is_suspect(factor) { factor } else { self.at_rate(factor) };
         self.rate.note(factor);
         self.rate.doubt(is_suspect(factor));
         let agreed = self.rate.agreed();

@@ -42,6 +42,11 @@ pub(crate) trait Congestion: Debug + Send {
     /// sent.
     fn stalled(&mut self, now: Instant, next: u32);
 
+    /// The clock went back: nothing was recorded later than now.
+    fn restart_timers(&mut self, now: Instant) {
+        let _ = now;
+    }
+
     /// Whether an acknowledgement that arrives `after` a retransmission acknowledges the transmission
     /// before it, since it arrives sooner than any round trip.
     fn is_too_soon(&self, after: Duration) -> bool {

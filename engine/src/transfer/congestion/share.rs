@@ -118,6 +118,10 @@ impl Congestion for Share {
         self.standing = Weight::Eighth.mean(self.standing, self.queued.as_ns());
     }
 
+    fn restart_timers(&mut self, now: Instant) {
+        self.since = self.since.min(now);
+    }
+
     /// When the queueing delay exceeds the timeout, everything is sent twice, which makes the queue longer,
     /// and Karn's rule allows no sample that would end this. An acknowledgement of the first transmission
     /// is a sample (as in Ludwig and Katz, "The Eifel algorithm", CCR 30(1), 2000).

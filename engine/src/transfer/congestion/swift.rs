@@ -98,6 +98,10 @@ impl Congestion for Swift {
         self.latest = sample;
     }
 
+    fn restart_timers(&mut self, now: Instant) {
+        self.shrunk_at = self.shrunk_at.map(|at| at.min(now));
+    }
+
     fn acknowledged(&mut self, now: Instant, len: u64, in_flight: u64, _: &dyn Fn() -> Option<f64>) {
         self.stalls = 0;
         let (delay, target) = (self.delay_ns(), self.target_ns());

@@ -51,9 +51,11 @@ impl Session {
         for OpenRail { driver, reach, .. } in &mut opened {
             let candidates = unknown.iter().copied().filter(|&rank| reach.includes(job, rank as u32));
             let knows = |rank: &usize| {
-                let told = cards[*rank].rails.iter();
+                let told = cards.get(*rank as u32).rails;
                 // Each driver must get every address, so this must not stop at the first.
-                told.filter(|(number, address)| driver.know(PeerId(*rank as u32), *number, address)).count()
+                told.iter()
+                    .filter(|(number, address)| driver.know(PeerId(*rank as u32), *number, address))
+                    .count()
                     > 0
             };
             let linked: Vec<usize> = candidates.filter(knows).collect();

@@ -3,7 +3,8 @@
 
 use crate::cores::{Cores, machine};
 use crate::error::SessionError;
-use crate::rails::OpenRail;
+use crate::rails::{OpenRail, Reach};
+use nmad_engine::{Driver, Engine, PeerId, RailId};
 use nmad_launch::Bootstrap;
 use std::net::IpAddr;
 
@@ -21,6 +22,59 @@ pub(crate) struct Card {
     pub(crate) program: u32,
     /// It encrypts all links over interfaces (`NMAD_ENCRYPT=on`).
     pub(crate) encrypts: bool,
+}
+
+/// The cards of all ranks as text, one behind the other: in a large job most of a card is of no use to a rank,
+/// and the decoded ones would take five times the memory.
+#[derive(Debug, Default)]
+pub(crate) struct Cards {
+    text: String,
+    /// Where each card ends.
+    ends: Vec<usize>,
+}
+
+impl Cards {
+    /// Adds the card of the next rank. Returns false if it cannot be decoded.
+    fn push(&mut self, text: &str) -> bool {
+        if self.text.capacity() - self.text.len() < text.len() {
+            // Twice the room, as a string would take, is too much for a large job.
+            self.text.reserve_exact(self.text.len() / 8 + text.len());
+        }
+        self.text.push_str(text);
+        self.ends.push(self.text.len());
+        Card::decode(text).is_some()
+    }
+
+    /// Returns the card of a rank; an empty one for a rank that has none.
+    pub(crate) fn get(&self, rank: u32) -> Card {
+        let rank = rank as usize;
+        let start = rank.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        let text = self.ends.get(rank).map_or("", |&end| &self.text[start..end]);
+        Card::decode(text).unwrap_or_default()
+    }
+
+    /// Returns the cards by rank.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Card> + '_ {
+        (0..self.ends.len() as u32).map(|rank| self.get(rank))
+    }
+
+    /// Returns the ranks that share the machine of this one, or its node, with their cores.
+    pub(crate) fn near(&self, job: &dyn Bootstrap) -> Vec<(u32, Cores)> {
+        let (nodes, me) = (job.nodes(), job.rank());
+        let own = self.get(me).machine;
+        let is_near = |(rank, card): &(u32, Card)| {
+            nodes[*rank as usize] == nodes[me as usize] || (card.machine != 0 && card.machine == own)
+        };
+        (0..).zip(self.iter()).filter(is_near).map(|(rank, card)| (rank, card.cores)).collect()
+    }
+}
+
+impl FromIterator<Card> for Cards {
+    fn from_iter<I: IntoIterator<Item = Card>>(cards: I) -> Self {
+        let mut all = Cards::default();
+        cards.into_iter().for_each(|card| _ = all.push(&card.encode()));
+        all
+    }
 }
 
 /// Keys in place of a rail's number.
@@ -97,9 +151,9 @@ pub(crate) fn exchange(
     job: &mut dyn Bootstrap,
     opened: &[OpenRail],
     (lacks, encrypts): (Vec<u64>, bool),
-) -> Result<Vec<Card>, SessionError> {
+) -> Result<Cards, SessionError> {
     if job.size() == 1 {
-        return Ok(vec![Card { cores: Cores::own(), ..Card::default() }]);
+        return Ok([Card { cores: Cores::own(), ..Card::default() }].into_iter().collect());
     }
     let told = opened.iter().map(|rail| (rail.number, rail.driver.address()));
     let rails = told.filter(|(_, address)| !address.is_empty()).collect();
@@ -107,11 +161,51 @@ pub(crate) fn exchange(
     let card = Card { rails, lacks, cores, machine: machine(), program, encrypts };
     job.put(&format!("card-{}", job.rank()), &card.encode())?;
     job.fence()?;
-    let missing = |rank: u32| {
-        SessionError::Rail(format!("rank {rank} did not tell its addresses (does it run the same version?)"))
-    };
-    let texts = (0..).zip(job.get_all("card-")?);
-    texts.map(|(rank, text)| text.as_deref().and_then(Card::decode).ok_or_else(|| missing(rank))).collect()
+    let (mut cards, mut missing) = (Cards::default(), None);
+    let mut rank = 0;
+    job.get_each("card-", &mut |text| {
+        if !text.is_some_and(|text| cards.push(&text)) {
+            missing = missing.or(Some(rank));
+        }
+        rank += 1;
+    })?;
+    if let Some(rank) = missing {
+        let text = format!("rank {rank} did not tell its addresses (does it run the same version?)");
+        return Err(SessionError::Rail(text));
+    }
+    Ok(cards)
+}
+
+/// Tells drivers and engine which ranks each rail reaches. Returns these ranks for each rail.
+pub(crate) fn acquaint(
+    job: &dyn Bootstrap,
+    engine: &mut Engine,
+    (drivers, reaches): (&mut [Box<dyn Driver>], &[Reach]),
+    cards: &Cards,
+) -> Vec<Vec<u32>> {
+    let own = cards.get(job.rank());
+    let mut all = vec![Vec::new(); drivers.len()];
+    for peer in 0..job.size() {
+        let card = cards.get(peer);
+        // The addresses at which the process may be reached.
+        let addresses = match Reach::Node.includes(job, peer) {
+            true => card.rails.iter().collect(),
+            false => card.apart_from(&own),
+        };
+        for (place, (driver, reach)) in drivers.iter_mut().zip(reaches).enumerate() {
+            if !reach.includes(job, peer) {
+                continue;
+            }
+            // Each driver must get every address, so this must not stop at the first.
+            let known =
+                addresses.iter().filter(|(number, address)| driver.know(PeerId(peer), *number, address));
+            if known.count() > 0 || peer == job.rank() {
+                engine.setup().add_link(PeerId(peer), RailId(place as u8));
+                all[place].push(peer);
+            }
+        }
+    }
+    all
 }
 
 #[cfg(test)]
@@ -145,7 +239,10 @@ mod tests {
         let rails = vec![(0, "10.0.0.1/24:1".into()), (3, "fd00::1/64:2".into())];
         let (lacks, machine) = (vec![7, u64::MAX], 0x1d0c);
         let card = Card { rails, lacks, cores: Cores::own(), machine, program: 2, encrypts: true };
-        assert_eq!(Card::decode(&card.encode()), Some(card));
+        assert_eq!(Card::decode(&card.encode()).as_ref(), Some(&card));
+        let all: Cards = [card.clone(), Card::default(), card.clone()].into_iter().collect();
+        assert_eq!(all.iter().collect::<Vec<_>>(), [card.clone(), Card::default(), card]);
+        assert_eq!(all.get(3), Card::default());
         assert_eq!(Card::decode(""), Some(Card::default()));
         assert_eq!(Card::decode("x=1"), None);
         assert_eq!(Card::decode("1"), None);

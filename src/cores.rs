@@ -77,14 +77,13 @@ pub(crate) fn machine() -> u64 {
 }
 
 /// Returns whether other ranks need the cores of this one, and the number of cores of all ranks of its
-/// node, from the machine and cores that each rank sent.
-pub(crate) fn judge(job: &dyn Bootstrap, told: &[(u64, &Cores)]) -> (Sharing, usize) {
-    let me = job.rank() as usize;
-    let ((own, mine), nodes) = (told[me], job.nodes());
-    let is_here =
-        |(told, node): &(&(u64, &Cores), &u32)| **node == nodes[me] || (told.0 != 0 && told.0 == own);
-    let machine: Vec<&Cores> = told.iter().zip(nodes).filter(is_here).map(|(told, _)| told.1).collect();
-    let node = of_ranks_here(job, told.iter().map(|told| told.1));
+/// node, from the cores that the ranks of its machine and node sent.
+pub(crate) fn judge(job: &dyn Bootstrap, near: &[(u32, Cores)]) -> (Sharing, usize) {
+    let own = near.iter().find(|(rank, _)| *rank == job.rank());
+    let none = Cores::default();
+    let mine = own.map_or(&none, |(_, cores)| cores);
+    let machine: Vec<&Cores> = near.iter().map(|(_, cores)| cores).collect();
+    let node = of_ranks_here(job, near);
     // A container's CPU quota may be lower than its number of cores.
     let share = std::thread::available_parallelism().map_or(1, |count| count.get());
     let is_cut = share < mine.count() && share < node.len();
@@ -96,8 +95,8 @@ pub(crate) fn judge(job: &dyn Bootstrap, told: &[(u64, &Cores)]) -> (Sharing, us
 }
 
 /// Returns the cores on which ranks of our node may run, ascending.
-pub(crate) fn of_node<'c>(job: &dyn Bootstrap, told: impl Iterator<Item = &'c Cores>) -> Vec<usize> {
-    together(&of_ranks_here(job, told)).numbers()
+pub(crate) fn of_node(job: &dyn Bootstrap, near: &[(u32, Cores)]) -> Vec<usize> {
+    together(&of_ranks_here(job, near)).numbers()
 }
 
 /// Returns the topology of cores of our node, as far as the system describes it.
@@ -111,18 +110,16 @@ fn arranged(host: &topology::Topology) -> Topology {
 }
 
 /// Returns a pair of cores for each kind of pair on our node, the first core from this process.
-pub(crate) fn examples<'c>(
-    job: &dyn Bootstrap,
-    told: impl Iterator<Item = &'c Cores>,
-) -> Vec<(Pair, [usize; 2])> {
-    let all = of_node(job, told);
+pub(crate) fn examples(job: &dyn Bootstrap, near: &[(u32, Cores)]) -> Vec<(Pair, [usize; 2])> {
+    let all = of_node(job, near);
     arrange(&all).examples(&Cores::own().numbers(), &all)
 }
 
 /// Returns the cores that the ranks of our node sent.
-fn of_ranks_here<'c>(job: &dyn Bootstrap, told: impl Iterator<Item = &'c Cores>) -> Vec<&'c Cores> {
+fn of_ranks_here<'c>(job: &dyn Bootstrap, near: &'c [(u32, Cores)]) -> Vec<&'c Cores> {
     let (nodes, me) = (job.nodes(), job.rank() as usize);
-    told.zip(nodes).filter(|(_, node)| **node == nodes[me]).map(|(cores, _)| cores).collect()
+    let is_here = |(rank, _): &&(u32, Cores)| nodes[*rank as usize] == nodes[me];
+    near.iter().filter(is_here).map(|(_, cores)| cores).collect()
 }
 
 /// Returns the union of the ranks' cores.

@@ -1,7 +1,7 @@
 //! The session: one process of a job, its rails, and its connection to the other processes.
 
 use crate::Source;
-use crate::card::{Card, exchange};
+use crate::card::{Cards, acquaint, exchange};
 use crate::cores;
 use crate::error::SessionError;
 use crate::info::{Message, RailInfo};
@@ -49,8 +49,8 @@ pub struct Session {
 
 /// The session's record of a rail.
 struct Rail {
-    /// Ranks that the rail reaches.
-    peers: Vec<u32>,
+    /// How many ranks it reaches.
+    peers: u32,
     trace: Option<TraceHandle>,
 }
 
@@ -95,11 +95,12 @@ impl Session {
         let engine = Engine::new(config).map_err(unknown)?;
         let mut stock = Stock::look(options, job.as_ref(), &to_sample(options, job.as_ref(), &opened));
         let cards = exchange(job.as_mut(), &opened, (stock.lacks(), options.encrypt == Policy::On))?;
-        let mut session = Session::assemble(job.as_ref(), engine, (opened, &oversubscribed), &cards)?;
+        let opened = (opened, &*oversubscribed);
+        let (mut session, peers) = Session::assemble(job.as_ref(), engine, opened, &cards)?;
         session.set_progress(options.progress.clone().unwrap_or_default())?;
         session.options = options.clone();
         session.check_reach()?;
-        session.sample(&mut stock, job.as_mut(), &cards)?;
+        session.sample(&mut stock, job.as_mut(), (&cards, &peers))?;
         // This follows the measurement of the rails, whose messages are not the user's.
         match &options.explain {
             Explain::Off => {}
@@ -116,50 +117,39 @@ impl Session {
         Ok(session)
     }
 
+    /// Makes the session, and lists the ranks that each rail reaches.
     fn assemble(
         job: &dyn Bootstrap,
         mut engine: Engine,
         (opened, oversubscribed): (Vec<OpenRail>, &AtomicBool),
-        cards: &[Card],
-    ) -> Result<Session, SessionError> {
-        let told: Vec<_> = cards.iter().map(|card| (card.machine, &card.cores)).collect();
-        let (sharing, cores) = cores::judge(job, &told);
+        cards: &Cards,
+    ) -> Result<(Session, Vec<Vec<u32>>), SessionError> {
+        let near = cards.near(job);
+        let (sharing, cores) = cores::judge(job, &near);
         let mut drivers: Vec<Box<dyn Driver>> = Vec::new();
-        let mut rails = Vec::new();
         oversubscribed.store(matches!(sharing, Sharing::Always(_)), Ordering::Relaxed);
-        let own = &cards[job.rank() as usize];
-        // The addresses at which each process may be reached.
-        let addresses: Vec<Vec<_>> = (0..)
-            .zip(cards)
-            .map(|(peer, card)| match Reach::Node.includes(job, peer) {
-                true => card.rails.iter().collect(),
-                false => card.apart_from(own),
-            })
-            .collect();
-        for OpenRail { mut driver, reach, wire, trace, .. } in opened {
+        let (mut reaches, mut traces) = (Vec::new(), Vec::new());
+        for OpenRail { driver, reach, wire, trace, .. } in opened {
             let rail = engine.setup().add_rail(driver.limits());
             engine.setup().name_rail(rail, driver.name());
             engine.setup().share_wire(rail, RailId(wire as u8));
-            let reached = |peer: &u32| {
-                // Each driver must get every address, so this must not stop at the first.
-                let know = |(number, address): &&&(u8, String)| driver.know(PeerId(*peer), *number, address);
-                addresses[*peer as usize].iter().filter(know).count() > 0 || *peer == job.rank()
-            };
-            let candidates = (0..job.size()).filter(|&peer| reach.includes(job, peer));
-            let peers: Vec<u32> = candidates.filter(reached).collect();
-            peers.iter().for_each(|&peer| engine.setup().add_link(PeerId(peer), rail));
-            rails.push(Rail { peers, trace });
+            reaches.push(reach);
+            traces.push(trace);
             drivers.push(driver);
         }
+        let peers = acquaint(job, &mut engine, (&mut drivers, &reaches), cards);
+        let rails = traces.into_iter().zip(&peers);
+        let rails: Vec<Rail> =
+            rails.map(|(trace, peers)| Rail { peers: peers.len() as u32, trace }).collect();
         let no_thread = |source| SessionError::System { what: "start the progress thread", source };
         let node = Node::new(engine, drivers, sharing, tell).map_err(no_thread)?;
-        node.share_cores(cores::of_node(job, cards.iter().map(|card| &card.cores)), cores::arrange);
+        node.share_cores(cores::of_node(job, &near), cores::arrange);
         let (rank, size, nodes) = (job.rank(), job.size(), job.nodes().to_vec());
         let (program, programs) = (job.program(), cards.iter().map(|card| card.program).collect());
         let (job, profiles, trace) = (Mutex::new(None), Vec::new(), None);
         let (options, places) = (Options::default(), Places::behind(rails.len()));
         let receipts = receipts::Kept::default();
-        Ok(Session {
+        let session = Session {
             node,
             rank,
             size,
@@ -174,7 +164,8 @@ impl Session {
             receipts,
             options,
             places,
-        })
+        };
+        Ok((session, peers))
     }
 
     /// Gives the engine the profiles of its rails, after measuring those that any rank lacks.
@@ -182,19 +173,18 @@ impl Session {
         &mut self,
         stock: &mut Stock,
         job: &mut dyn Bootstrap,
-        cards: &[Card],
+        (cards, reached): (&Cards, &[Vec<u32>]),
     ) -> Result<(), SessionError> {
-        let lacked: BTreeSet<u64> = cards.iter().flat_map(|card| card.lacks.iter().copied()).collect();
+        let lacked: BTreeSet<u64> = cards.iter().flat_map(|card| card.lacks).collect();
         let encrypting: Vec<u32> =
-            (0..).zip(cards).filter(|(_, card)| card.encrypts).map(|(rank, _)| rank).collect();
+            (0..).zip(cards.iter()).filter(|(_, card)| card.encrypts).map(|(rank, _)| rank).collect();
         let peers: Vec<Vec<u32>> = self.node.with_rails(|rails| {
-            let both = rails.iter().zip(&self.rails);
-            both.map(|(rail, Rail { peers, .. })| sampling::as_expected(&**rail, peers, &encrypting))
-                .collect()
+            let both = rails.iter().zip(reached);
+            both.map(|(rail, peers)| sampling::as_expected(&**rail, peers, &encrypting)).collect()
         });
         let peers: Vec<&[u32]> = peers.iter().map(|peers| &peers[..]).collect();
         if !lacked.is_empty() {
-            stock.cores = cores::examples(job, cards.iter().map(|card| &card.cores));
+            stock.cores = cores::examples(job, &cards.near(job));
             stock.complete(&self.node, job, &lacked, &peers)?;
         }
         stock.apply(&self.node, job, &peers);
@@ -325,10 +315,7 @@ impl Session {
                 name,
                 address,
                 limits,
-                peers: self
-                    .rails
-                    .get(index)
-                    .map_or_else(|| self.places.peers(index), |rail| rail.peers.len() as u32),
+                peers: self.rails.get(index).map_or_else(|| self.places.peers(index), |rail| rail.peers),
                 counters: counters(index),
                 dropped,
                 cipher,

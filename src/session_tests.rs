@@ -63,8 +63,9 @@ fn a_rail_knows_that_ranks_are_oversubscribed_before_it_is_used() {
     let driver = Box::new(rail);
     let opened = OpenRail { driver, number: 0, bandwidth: 0, reach: Reach::Myself, wire: 0, trace: None };
     // A rank without known cores has no core of its own.
-    let card = Card { rails: vec![(0, "here".into())], ..Card::default() };
-    let session = Session::assemble(job.as_ref(), engine, (vec![opened], &oversubscribed), &[card]);
+    let card = crate::card::Card { rails: vec![(0, "here".into())], ..crate::card::Card::default() };
+    let cards = [card].into_iter().collect();
+    let session = Session::assemble(job.as_ref(), engine, (vec![opened], &oversubscribed), &cards);
     drop(session.expect("a thread"));
     let answers = answers.lock().expect("nobody panicked");
     assert!(["limits", "peer"].iter().all(|what| answers.contains(&(what, true))), "{answers:?}");

@@ -21,6 +21,7 @@ pub mod handshake;
 mod hot;
 pub mod interface;
 pub mod interpreted;
+mod known;
 #[allow(unsafe_code)]
 pub mod library;
 pub mod loopback;

@@ -64,7 +64,7 @@ fn join(users: &Users) -> Result<&'static World> {
     let (me, size) = (session.rank(), session.size());
     WORLD.store(Box::into_raw(Box::new(World { session })), Ordering::Release);
     let world = world()?;
-    let members = || Arc::new(Members::new((0..size).collect::<Vec<u32>>()));
+    let members = || Arc::new(Members::first(size));
     let all = ALL.get_or_init(|| Arc::new(Communicator::new(JOINING, members(), None, me)));
     crate::api::define(size, world.session().program());
     crate::task::begin(world);

@@ -43,7 +43,8 @@ pub(crate) fn lost(world: &World, comm: &Communicator) -> Option<Error> {
     if comm.health().is_revoked() {
         return Some(revoked());
     }
-    let processes = comm.local().processes();
-    let (place, why) = first_lost(world, processes.iter().copied())?;
-    Some(class_of_loss().error(format!("rank {} of the job is gone: {why}", processes[place])))
+    let members = comm.local();
+    let (place, why) = first_lost(world, members.processes())?;
+    let process = members.world(place as i32)?;
+    Some(class_of_loss().error(format!("rank {process} of the job is gone: {why}")))
 }

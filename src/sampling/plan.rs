@@ -39,8 +39,8 @@ pub(super) fn agree(job: &mut dyn Bootstrap, offers: &[(u64, Offer)]) -> Result<
     job.put(&format!("sample-{}", job.rank()), &encode(offers.iter().copied()))?;
     job.fence()?;
     if job.rank() == 0 {
-        let told = job.get_all("sample-")?;
-        let told: Vec<_> = told.iter().map(|text| decode(text.as_deref().unwrap_or_default())).collect();
+        let mut told = Vec::new();
+        job.get_each("sample-", &mut |text| told.push(decode(&text.unwrap_or_default())))?;
         let plan = choose(&told);
         let text: Vec<_> =
             plan.iter().map(|stage| format!("{} {}", stage.rank, line(stage.hash, stage.offer))).collect();

@@ -10,7 +10,6 @@ pub(crate) mod cut;
 pub(crate) mod greeters;
 pub(crate) mod greeting;
 pub(crate) mod header;
-pub(crate) mod known;
 pub(crate) mod link;
 mod pads;
 pub(crate) mod queue;

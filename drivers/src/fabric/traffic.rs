@@ -256,9 +256,7 @@ impl<A: Adapter> Traffic<A> {
         let mut ended = Vec::new();
         self.watch.look(|token, _| match token {
             Token::Link(index) => ended.push(index),
-            Token::Carrier => {
-                self.carrier.read_notifications(self.peers.iter_mut().map(|peer| peer.id), &mut self.news)
-            }
+            Token::Carrier => self.carrier.read_notifications(self.peers.known().ids(), &mut self.news),
             Token::Opening => has_request = true,
             Token::Wakeup => {}
         });

@@ -69,7 +69,7 @@ pub struct NotAPlace;
 impl Place {
     /// The address that frames contain.
     pub fn way(&self) -> Way {
-        Way { mac: self.mac, port: self.address.socket.port() }
+        Way { mac: self.mac, port: self.address.port }
     }
 }
 

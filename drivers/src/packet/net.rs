@@ -6,7 +6,7 @@ use super::frame::{Place, Way};
 use super::sys::Socket;
 use super::wakes::Wakes;
 use crate::datagram::greeters::Greeters;
-use crate::datagram::known::Known;
+use crate::known::Known;
 use hashbrown::HashMap;
 use std::net::UdpSocket;
 

@@ -7,8 +7,8 @@ use super::route::Route;
 use super::sys::Socket;
 use crate::connections::Failure;
 use crate::datagram::greeters::{Greeter, Greeting, Network, Step};
-use crate::datagram::known::Known;
 use crate::datagram::rail::{Links, Rail};
+use crate::known::Known;
 use crate::opening::{self, Content, Facts, FailureKind, Linked, Local, Medium, Origin};
 use crate::tcp::address::Address;
 use crate::tcp::now_ms;
@@ -82,7 +82,7 @@ impl Opener<'_> {
     /// Returns whether a hello comes from another address than that of its alleged sender.
     fn is_elsewhere(&self, hello: &Hello, from: Way) -> bool {
         let places = self.known.of(PeerId(hello.from));
-        hello.to == self.config.rank.0 && places.iter().all(|(_, place)| place.way() != from)
+        hello.to == self.config.rank.0 && places.iter().all(|known| known.address.way() != from)
     }
 
     /// Longest datagram that the interface takes.
@@ -102,7 +102,7 @@ impl Facts for Opener<'_> {
 
     fn is_far(&self, peer: PeerId) -> bool {
         let own = Address::at(&self.config.interface, 0);
-        self.known.of(peer).iter().any(|(_, there)| own.is_far(&there.address))
+        self.known.of(peer).iter().any(|known| own.is_far(&known.address.address))
     }
 
     fn no_address(&self) -> &'static str {
@@ -110,7 +110,8 @@ impl Facts for Opener<'_> {
     }
 
     fn no_answer(&self, peer: PeerId) -> String {
-        let there = self.known.of(peer).first().map_or("it".into(), |(_, place)| place.address.to_string());
+        let first = self.known.of(peer).first();
+        let there = first.map_or("it".into(), |known| known.address.address.to_string());
         format!(
             "did not answer any frame within {:?} (does {} pass EtherType 0x88B5 to {there}, or has it the \
              secret of another job?)",
@@ -123,7 +124,7 @@ impl Network for Opener<'_> {
     type Way = Way;
 
     fn reach(&mut self, peer: PeerId, address: usize) -> Result<(Way, usize), Failure> {
-        Ok((self.known.of(peer)[address].1.way(), self.longest()))
+        Ok((self.known.of(peer)[address].address.way(), self.longest()))
     }
 
     fn welcome(&mut self, _: &mut Way) -> Result<(), Errno> {

@@ -13,11 +13,11 @@ use crate::carrier::Carrier;
 use crate::datagram::cut::LEAST;
 use crate::datagram::greeters::{Greeted, Greeters};
 use crate::datagram::header::Signal;
-use crate::datagram::known::Known;
 use crate::datagram::link::{Broken, Link};
 use crate::datagram::rail::{Net, Rail, Terms};
 use crate::datagram::strays::Stray;
 use crate::error::DriverError;
+use crate::known::Known;
 use crate::tcp::address::Address;
 use crate::timer::Timer;
 use crate::watch::{Token, Watch};
@@ -77,8 +77,7 @@ impl PacketRail {
         let watched = watch.add(&socket, Token::Opening, false);
         let watched = watched.and_then(|()| watch.add(timer.descriptor(), Token::Wakeup, false));
         watched.map_err(io::Error::from).map_err(fail("cannot watch a socket"))?;
-        let here = SocketAddr::new(config.interface.address, number);
-        let address = Address { socket: here, prefix: config.interface.prefix };
+        let address = Address::at(&config.interface, number);
         let carrier = Carrier::new(&config.interface, &watch);
         let PacketConfig { rank, secret, silence, encrypt, ref interface, .. } = config;
         let encrypts = encrypt.covers(interface.address);
@@ -189,8 +188,8 @@ impl Net for Ethernet {
 
     fn route(&mut self, greeted: &mut Greeted<Way>, index: usize) -> Result<Route, String> {
         let way = greeted.way;
-        let host = self.known.of(greeted.opened.peer).iter().find(|(_, place)| place.way() == way);
-        let probe = host.and_then(|(_, place)| death_probe(&self.config, place.address.socket).ok());
+        let host = self.known.of(greeted.opened.peer).iter().find(|known| known.address.way() == way);
+        let probe = host.and_then(|host| death_probe(&self.config, host.address.address.socket()).ok());
         self.by_way.insert(way, index);
         Ok(Route::new(self.place.way(), greeted, probe))
     }

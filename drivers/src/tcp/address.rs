@@ -9,28 +9,38 @@ use std::str::FromStr;
 /// Listening address and subnet of a rail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Address {
-    /// Address and port.
-    pub socket: SocketAddr,
+    /// The interface's address.
+    pub ip: IpAddr,
     /// Length of the subnet prefix in bits.
     pub prefix: u8,
+    /// The port.
+    pub port: u16,
 }
+
+// A process knows one for each rank of its job.
+const _: () = assert!(size_of::<Address>() <= 20);
 
 impl Address {
     /// Creates the address of a rail over this interface.
     pub fn at(interface: &Interface, port: u16) -> Address {
-        Address { socket: SocketAddr::new(interface.address, port), prefix: interface.prefix }
+        Address { ip: interface.address, prefix: interface.prefix, port }
+    }
+
+    /// Returns address and port.
+    pub fn socket(&self) -> SocketAddr {
+        SocketAddr::new(self.ip, self.port)
     }
 
     /// Returns whether packets to `other` may pass through networks of strangers: `other` is in another
     /// subnet, or is a public address.
     pub fn is_far(&self, other: &Address) -> bool {
-        let to = other.socket.ip();
-        to != self.socket.ip() && !to.is_loopback() && (is_public(to) || !self.same_subnet(other))
+        let to = other.ip;
+        to != self.ip && !to.is_loopback() && (is_public(to) || !self.same_subnet(other))
     }
 
     /// Returns whether `other` is on the subnet of this address.
     pub fn same_subnet(&self, other: &Address) -> bool {
-        match (self.socket.ip(), other.socket.ip()) {
+        match (self.ip, other.ip) {
             (IpAddr::V4(a), IpAddr::V4(b)) => {
                 let differ = a.to_bits() ^ b.to_bits();
                 differ.leading_zeros() >= u32::from(self.prefix).min(32)
@@ -46,7 +56,7 @@ impl Address {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}:{}", self.socket.ip(), self.prefix, self.socket.port())
+        write!(f, "{}/{}:{}", self.ip, self.prefix, self.port)
     }
 }
 
@@ -66,7 +76,7 @@ impl FromStr for Address {
         if port == 0 || prefix > if ip.is_ipv4() { 32 } else { 128 } {
             return Err(NotAnAddress);
         }
-        Ok(Address { socket: SocketAddr::new(ip, port), prefix })
+        Ok(Address { ip, prefix, port })
     }
 }
 

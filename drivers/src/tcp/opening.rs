@@ -134,7 +134,7 @@ struct Tcp<'a, L, E> {
 
 impl<L: Remote, E: Exchange> Facts for Tcp<'_, L, E> {
     fn remotes(&self, peer: PeerId) -> Vec<u8> {
-        self.rail.peers.known(peer).iter().map(|known| known.rail).collect()
+        self.rail.peers.known().remotes(peer)
     }
 
     fn linked(&self, peer: PeerId) -> Option<Linked> {
@@ -143,7 +143,7 @@ impl<L: Remote, E: Exchange> Facts for Tcp<'_, L, E> {
 
     fn is_far(&self, peer: PeerId) -> bool {
         let own = Address::at(&self.rail.config.interface, 0);
-        self.rail.peers.known(peer).iter().any(|known| own.is_far(&known.address))
+        self.rail.peers.known().of(peer).iter().any(|known| own.is_far(&known.address))
     }
 
     fn no_address(&self) -> &'static str {
@@ -152,8 +152,8 @@ impl<L: Remote, E: Exchange> Facts for Tcp<'_, L, E> {
 
     fn no_answer(&self, peer: PeerId) -> String {
         let (bound, here) = (self.rail.config.bound, self.rail.config.address());
-        let first = self.rail.peers.known(peer).first();
-        let there = first.map_or("it".into(), |known| known.address.socket.ip().to_string());
+        let first = self.rail.peers.known().of(peer).first();
+        let there = first.map_or("it".into(), |known| known.address.ip.to_string());
         format!("did not answer within {bound:?} (is {there} reachable from {here}?)")
     }
 }
@@ -162,8 +162,8 @@ impl<L: Remote, E: Exchange> Network for Tcp<'_, L, E> {
     type Handover = E::State;
 
     fn connect(&mut self, peer: PeerId, address: usize) -> Result<OwnedFd, Failure> {
-        let known = self.rail.peers.known(peer)[address];
-        socket::connect(self.rail.config, self.exit, known.address.socket)
+        let known = self.rail.peers.known().of(peer)[address];
+        socket::connect(self.rail.config, self.exit, known.address.socket())
             .map_err(|e| self.failure(peer, address, false, e))
     }
 
@@ -174,8 +174,8 @@ impl<L: Remote, E: Exchange> Network for Tcp<'_, L, E> {
     }
 
     fn failure(&self, peer: PeerId, address: usize, stood: bool, e: Errno) -> Failure {
-        let known = self.rail.peers.known(peer).get(address);
-        let at = known.map_or("its address".into(), |known| known.address.socket.to_string());
+        let known = self.rail.peers.known().of(peer).get(address);
+        let at = known.map_or("its address".into(), |known| known.address.socket().to_string());
         let why = match e {
             Errno::CONNREFUSED => format!("is gone: no process listens at {at} (has it died?)"),
             e => format!("cannot be reached at {at} from {}: {e}", self.rail.config.address()),

@@ -2,6 +2,7 @@
 
 use super::address::Address;
 use super::config::TcpConfig;
+use crate::known::Known;
 use hashbrown::{HashMap, HashSet};
 use nmad_engine::packet::PeerId;
 use std::cell::Cell;
@@ -14,9 +15,11 @@ pub(crate) trait Remote {
     fn remote(&self) -> u8;
 }
 
-/// Every known peer of this rail, by index. A peer keeps its index for the life of the rail.
+/// The peers of this rail: the addresses of all, and by index those that ever had a link. A peer keeps its
+/// index for the life of the rail.
 #[derive(Debug)]
 pub struct Peers<L> {
+    known: Known<Address>,
     list: Vec<Peer<L>>,
     index: HashMap<PeerId, usize>,
     /// All addresses that peers have ever listened on.
@@ -25,34 +28,24 @@ pub struct Peers<L> {
     last: Cell<Option<(PeerId, usize)>>,
 }
 
-/// One peer as seen from this rail.
+/// A peer that has or had a link.
 #[derive(Debug)]
 pub struct Peer<L> {
     /// Rank of the peer.
     pub id: PeerId,
-    /// Its listening addresses, the best first.
-    pub known: Vec<Known>,
     /// The open link.
     pub link: Option<Box<L>>,
 }
 
-/// An address of a peer that may be reachable from this rail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
-    /// Number of that rail at the peer.
-    pub rail: u8,
-    /// The listening address.
-    pub address: Address,
-}
-
 impl<L> Default for Peers<L> {
     fn default() -> Self {
-        Peers { list: Vec::new(), index: HashMap::new(), hosts: HashSet::new(), last: Cell::new(None) }
+        let (list, index, hosts) = (Vec::new(), HashMap::new(), HashSet::new());
+        Peers { known: Known::default(), list, index, hosts, last: Cell::new(None) }
     }
 }
 
 impl<L> Peers<L> {
-    /// The index of a known peer.
+    /// The index of a peer that has or had a link.
     #[inline]
     pub fn find(&self, peer: PeerId) -> Option<usize> {
         if let Some((last, index)) = self.last.get()
@@ -68,7 +61,7 @@ impl<L> Peers<L> {
     /// The index of a peer, which is added if it is new.
     pub fn find_or_add(&mut self, peer: PeerId) -> usize {
         *self.index.entry(peer).or_insert_with(|| {
-            self.list.push(Peer { id: peer, known: Vec::new(), link: None });
+            self.list.push(Peer { id: peer, link: None });
             self.list.len() - 1
         })
     }
@@ -84,9 +77,8 @@ impl<L> Peers<L> {
         let Ok(address) = address.parse::<Address>() else { return false };
         let is_reachable = own.same_subnet(&address) || config.routed;
         if is_reachable {
-            let index = self.find_or_add(peer);
-            self.hosts.insert(address.socket.ip());
-            self[index].learn(Known { rail, address }, config.rail);
+            self.hosts.insert(address.ip);
+            self.known.learn(peer, rail, address, config.rail);
         }
         is_reachable
     }
@@ -96,9 +88,9 @@ impl<L> Peers<L> {
         self[self.find(peer)?].link.as_deref()
     }
 
-    /// The addresses of a peer, the best first.
-    pub fn known(&self, peer: PeerId) -> &[Known] {
-        self.find(peer).map_or(&[], |index| &self[index].known)
+    /// The addresses of peers that may be reachable from this rail.
+    pub fn known(&self) -> &Known<Address> {
+        &self.known
     }
 
     /// Returns whether a peer listens at this address.
@@ -106,19 +98,9 @@ impl<L> Peers<L> {
         self.hosts.contains(&host)
     }
 
-    /// All peers.
+    /// All peers that have or had a link.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Peer<L>> {
         self.list.iter_mut()
-    }
-}
-
-impl<L> Peer<L> {
-    /// Adds an address. The rail of the same number at the other side is preferred, so that two rails on
-    /// one subnet pair up in order.
-    pub fn learn(&mut self, known: Known, rail: u8) {
-        self.known.retain(|old| old.address != known.address && old.rail != known.rail);
-        self.known.push(known);
-        self.known.sort_by_key(|known| (known.rail != rail, known.rail));
     }
 }
 

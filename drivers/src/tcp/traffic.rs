@@ -266,8 +266,7 @@ impl Traffic {
             let Token::Link(index) = token else {
                 match token {
                     Token::Carrier => {
-                        self.carrier
-                            .read_notifications(self.peers.iter_mut().map(|peer| peer.id), &mut self.news);
+                        self.carrier.read_notifications(self.peers.known().ids(), &mut self.news);
                     }
                     _ => has_request = true,
                 }

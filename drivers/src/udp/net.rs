@@ -3,8 +3,8 @@
 use super::config::UdpConfig;
 use super::route::Way;
 use crate::datagram::greeters::Greeters;
-use crate::datagram::known::Known;
 use crate::hot::Hot;
+use crate::known::Known;
 use crate::tcp::address::Address;
 use crate::watch::{Token, Watch};
 use rustix::fd::OwnedFd;

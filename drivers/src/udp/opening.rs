@@ -7,9 +7,9 @@ use super::route::{Route, Way};
 use super::socket;
 use crate::connections::Failure;
 use crate::datagram::greeters::{Greeting, Network, Step};
-use crate::datagram::known::Known;
 use crate::datagram::rail::{Links, Rail};
 use crate::datagram::strays::{Stray, Strays};
+use crate::known::Known;
 use crate::opening::{self, Content, Facts, FailureKind, Linked, Local, Medium, Origin};
 use crate::tcp::address::Address;
 use crate::tcp::now_ms;
@@ -74,7 +74,9 @@ fn read_listener(step: &mut Step<'_, Opener<'_>>, scratch: &mut [u8], strays: &m
                 }
             }
             // A datagram for a link that is not open yet, or not any more.
-            None if step.network.known.has(|address| address.socket == from) => strays.count(Stray::Untimely),
+            None if step.network.known.has(|address| address.socket() == from) => {
+                strays.count(Stray::Untimely)
+            }
             None => strays.count(Stray::Stranger),
         }
     }
@@ -130,7 +132,7 @@ impl Facts for Opener<'_> {
 
     fn is_far(&self, peer: PeerId) -> bool {
         let own = Address::at(&self.config.interface, 0);
-        self.known.of(peer).iter().any(|(_, there)| own.is_far(there))
+        self.known.of(peer).iter().any(|known| own.is_far(&known.address))
     }
 
     fn no_address(&self) -> &'static str {
@@ -140,7 +142,7 @@ impl Facts for Opener<'_> {
     fn no_answer(&self, peer: PeerId) -> String {
         let (bound, here) = (self.config.bound, self.config.address());
         let first = self.known.of(peer).first();
-        let there = first.map_or("it".into(), |(_, address)| address.socket.to_string());
+        let there = first.map_or("it".into(), |known| known.address.socket().to_string());
         format!(
             "did not answer any datagram within {bound:?} (does a firewall swallow UDP from {here} to \
              {there}, or has it the secret of another job?)"
@@ -152,7 +154,7 @@ impl Network for Opener<'_> {
     type Way = Way;
 
     fn reach(&mut self, peer: PeerId, address: usize) -> Result<(Way, usize), Failure> {
-        let to = self.known.of(peer)[address].1.socket;
+        let to = self.known.of(peer)[address].address.socket();
         let fd = socket::connect(self.config, 0, to)
             .and_then(|fd| self.watch.add(&fd, Token::Opening, false).map(|()| fd))
             .map_err(|e| self.failure(&Way { fd: None, to }, e))?;

@@ -11,11 +11,11 @@ use crate::datagram::assembly::Place;
 use crate::datagram::cut::LEAST;
 use crate::datagram::greeters::{Greeted, Greeters};
 use crate::datagram::header::Signal;
-use crate::datagram::known::Known;
 use crate::datagram::link::{Broken, Link};
 use crate::datagram::rail::{Net, Rail, Terms};
 use crate::error::DriverError;
 use crate::hot::Hot;
+use crate::known::Known;
 use crate::tcp::address::Address;
 use crate::timer::Timer;
 use crate::watch::{TRUSTED_AFTER, Token, Watch};
@@ -23,7 +23,6 @@ use nmad_engine::memory::Segments;
 use nmad_engine::packet::PeerId;
 use nmad_engine::transfer::driver::{Event, Interest, Order};
 use rustix::io::Errno;
-use std::net::SocketAddr;
 
 /// Bytes read at once: more than any datagram, also of several that the kernel has joined.
 const SCRATCH: usize = 128 << 10;
@@ -51,8 +50,7 @@ impl UdpRail {
         let watch = Watch::new().map_err(fail("cannot make an epoll"))?;
         let timer = Timer::new().map_err(fail("cannot make a timer"))?;
         let (listener, port) = socket::listen(&name, &config)?;
-        let address =
-            Address { socket: SocketAddr::new(config.address(), port), prefix: config.interface.prefix };
+        let address = Address { ip: config.address(), prefix: config.interface.prefix, port };
         watch.add(&listener, Token::Opening, false).map_err(fail("cannot watch a socket"))?;
         watch.add(timer.descriptor(), Token::Wakeup, false).map_err(fail("cannot watch a timer"))?;
         let carrier = Carrier::new(&config.interface, &watch);

@@ -80,7 +80,7 @@ impl Engine {
 
     /// Handles events of a rail's links and of its own orders.
     fn on_link_event(&mut self, now: Instant, rail: RailId, event: Event<'_>) {
-        if let Event::Up { peer, .. } | Event::Lost { peer, .. } | Event::Carrier { peer, .. } = event {
+        if let Event::Up { peer, .. } | Event::Lost { peer, .. } = event {
             self.meet(peer);
         }
         match event {

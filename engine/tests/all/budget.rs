@@ -20,6 +20,14 @@ fn an_idle_peer_costs_less_than_32_b() {
 }
 
 #[test]
+fn an_interface_that_loses_its_carrier_makes_no_idle_peer() {
+    let mut lone = Lone::new(0..1, Config::default());
+    (1..=1_000).for_each(|peer| lone.engine.setup().add_link(PeerId(peer), lone::RAIL));
+    let bytes = cost(|| (1..=1_000).for_each(|peer| lone.carrier(peer, Some("has lost its carrier"))));
+    assert!(bytes < 1_000, "{bytes} B");
+}
+
+#[test]
 fn a_peer_after_one_message_costs_less_than_4_kib() {
     let mut lone = Lone::new(0..0, Config::default());
     let bytes = cost(|| {

@@ -51,13 +51,16 @@ pub trait Bootstrap: Send {
     /// A bad key, a damaged value, or a lost launcher.
     fn get(&mut self, key: &str) -> Result<Option<String>, LaunchError>;
 
-    /// Returns the values of the keys `name` with the number of each rank behind it, as [`Bootstrap::get`]
-    /// does for one.
+    /// Passes the values of the keys `name` with the number of each rank behind it to `take`, in the order of
+    /// ranks, each as [`Bootstrap::get`] returns it. All of them may take much memory.
     ///
     /// # Errors
     /// As for [`Bootstrap::get`].
-    fn get_all(&mut self, name: &str) -> Result<Vec<Option<String>>, LaunchError> {
-        (0..self.size()).map(|rank| self.get(&format!("{name}{rank}"))).collect()
+    fn get_each(&mut self, name: &str, take: &mut dyn FnMut(Option<String>)) -> Result<(), LaunchError> {
+        for rank in 0..self.size() {
+            take(self.get(&format!("{name}{rank}"))?);
+        }
+        Ok(())
     }
 
     /// Returns the node number of each rank, from the launcher's map. Without a map each rank gets a node

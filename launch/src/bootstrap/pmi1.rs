@@ -94,11 +94,14 @@ impl Bootstrap for Pmi1 {
         self.client.get(key)
     }
 
-    fn get_all(&mut self, name: &str) -> Result<Vec<Option<String>>, LaunchError> {
-        match is_ours(&self.client) {
-            true => self.client.get_all(name, self.size),
-            false => (0..self.size).map(|rank| self.client.get(&format!("{name}{rank}"))).collect(),
+    fn get_each(&mut self, name: &str, take: &mut dyn FnMut(Option<String>)) -> Result<(), LaunchError> {
+        if is_ours(&self.client) {
+            return self.client.get_each(name, self.size, take);
         }
+        for rank in 0..self.size {
+            take(self.client.get(&format!("{name}{rank}"))?);
+        }
+        Ok(())
     }
 
     fn nodes(&self) -> &[u32] {

@@ -93,28 +93,34 @@ impl Client {
         first.map(|first| self.whole(key, &first)).transpose()
     }
 
-    /// Returns the values of the keys `name` with each number below `count` behind it, as [`Client::get`]
-    /// does for one. Our launcher sends many of them in a line; others do not know the request.
+    /// Passes the values of the keys `name` with each number below `count` behind it to `take`, as
+    /// [`Client::get`] returns one. Our launcher sends many of them in a line; others do not know the request.
     ///
     /// # Errors
     /// As for [`Client::get`].
-    pub fn get_all(&mut self, name: &str, count: u32) -> Result<Vec<Option<String>>, LaunchError> {
+    pub fn get_each(
+        &mut self,
+        name: &str,
+        count: u32,
+        take: &mut dyn FnMut(Option<String>),
+    ) -> Result<(), LaunchError> {
         value::check_key(&format!("{name}{count}"), self.key_max)?;
-        let mut values = Vec::with_capacity(count as usize);
-        while (values.len() as u32) < count {
-            let from = values.len();
+        let mut from = 0;
+        while from < count {
             let line = format!("cmd=nmad_values kvsname={} name={name} from={from} count={count}", self.kvs);
             let answer = self.ask(&line, "nmad_values", format!("asked for keys from {name}{from} on"))?;
             answer.accepted()?;
-            for (number, first) in (from..).zip(answer.need("values")?.split(VALUES_END)) {
-                let key = format!("{name}{number}");
-                values.push(if first.is_empty() { None } else { Some(self.whole(&key, first)?) });
+            for first in answer.need("values")?.split(VALUES_END) {
+                let key = format!("{name}{from}");
+                if from >= count {
+                    let why = format!("the launcher sends more than the {count} that were asked for");
+                    return Err(LaunchError::Value { key, why });
+                }
+                take(if first.is_empty() { None } else { Some(self.whole(&key, first)?) });
+                from += 1;
             }
         }
-        match values.len() as u32 {
-            len if len == count => Ok(values),
-            len => Err(LaunchError::Value { key: name.into(), why: format!("there are {len} of {count}") }),
-        }
+        Ok(())
     }
 
     /// Returns the value of a key whose first part is known.

@@ -89,16 +89,18 @@ fn numbered_values_come_many_in_a_line() {
     ];
     let (mut client, thread) = connected(&answers);
     let value = |text: &str| Some(text.to_owned());
-    assert_eq!(client.get_all("card-", 4).unwrap(), [value("a"), None, value("bc"), value("|")]);
+    let mut values = Vec::new();
+    client.get_each("card-", 4, &mut |value| values.push(value)).unwrap();
+    assert_eq!(values, [value("a"), None, value("bc"), value("|")]);
     drop(client);
     let received = thread.join().unwrap();
     assert_eq!(received[3], "cmd=nmad_values kvsname=kvs_0 name=card- from=0 count=4");
     assert_eq!(received[4], "cmd=get kvsname=kvs_0 key=card-2+1");
     assert_eq!(received[5], "cmd=nmad_values kvsname=kvs_0 name=card- from=3 count=4");
     let (mut client, _thread) = connected(&["cmd=nmad_values rc=0 values=1:a|1:b|1:c"]);
-    assert!(text(client.get_all("card-", 2)).contains("there are 3 of 2"));
+    assert!(text(client.get_each("card-", 2, &mut drop)).contains("more than the 2"));
     let (mut client, _thread) = connected(&["cmd=nmad_values rc=0 values=foreign"]);
-    assert!(text(client.get_all("card-", 1)).contains("does not begin with a count"));
+    assert!(text(client.get_each("card-", 1, &mut drop)).contains("does not begin with a count"));
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! What MAD-MPI computes by itself: datatypes, operators, and the algorithms of collectives as schedules.
+//! What MAD-MPI computes by itself: datatypes, operators, groups of ranks in little memory, and the algorithms
+//! of collectives as schedules.
 //!
 //! This crate uses the engine's description of memory and the shared memory of `drivers/`, and is used by the
 //! functions of MPI (`mpi/`) and by the simulation of many ranks (`scale/`), which run the same schedules. It
@@ -11,6 +12,7 @@ pub mod datatype;
 pub mod error;
 pub mod handle;
 pub mod op;
+pub mod sequence;
 pub mod shown;
 
 pub use error::{Class, Error, Result};

@@ -135,8 +135,8 @@ pub fn comm_idup_with_info(comm: Comm, info: Info) -> Result<(Comm, Request)> {
 pub fn comm_create(comm: Comm, group: Group) -> Result<Comm> {
     let me = world()?.session().rank();
     let group = announce(Operation::CommCreate, comm, self::group(group), |group| {
-        let (size, is_member) = (group.processes().len() as u64, group.rank_of(me).is_some());
-        [number(group.processes()), Some(size), Some(u64::from(is_member))]
+        let (size, is_member) = (group.size() as u64, group.rank_of(me).is_some());
+        [number(group.members().order()), Some(size), Some(u64::from(is_member))]
     })?;
     create::create(comm, &group)
 }

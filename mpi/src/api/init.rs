@@ -31,7 +31,7 @@ pub fn init_thread(required: ThreadLevel) -> Result<ThreadLevel> {
     let handler = errhandler::initial()?;
     let world = join::open(required)?;
     let (me, size) = (world.session().rank(), world.session().size());
-    let all = Arc::new(Members::new((0..size).collect::<Vec<u32>>()));
+    let all = Arc::new(Members::first(size));
     let alone = Arc::new(Members::new([me]));
     let predefined = [(Comm::WORLD, all, "MPI_COMM_WORLD"), (Comm::SELF, alone, "MPI_COMM_SELF")];
     for (handle, members, name) in predefined {

@@ -73,7 +73,7 @@ pub(super) fn sleepers(memory: &SharedMemory) -> Sleepers<'_> {
 /// Wakes these ranks, whose bits were taken.
 #[cold]
 pub(super) fn wake(engine: &mut Engine, comm: &Communicator, bits: u64) {
-    let processes = comm.local().processes().iter().copied().enumerate();
+    let processes = comm.local().processes().enumerate();
     sleepers::wake(engine, processes.filter(|(rank, _)| *rank as i32 != comm.rank()), bits);
 }
 

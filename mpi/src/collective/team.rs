@@ -18,7 +18,7 @@ impl Communicator {
         if let Some(team) = self.desk().team.get() {
             return Ok(team);
         }
-        let local = foreign::nodes(world()?, self.local().processes());
+        let local = foreign::nodes(world()?, self.local());
         Ok(self.desk().team.get_or_init(|| Team::new(&local, self.rank().max(0) as usize)))
     }
 

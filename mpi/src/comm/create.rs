@@ -59,10 +59,8 @@ pub(crate) fn survivor(
     number: u32,
     is_left: impl Fn(u32) -> bool,
 ) -> Result<Communicator> {
-    let part = |all: &Arc<Members>| {
-        let left = all.processes().iter().copied().filter(|process| is_left(*process));
-        Arc::new(Members::new(left.collect::<Vec<u32>>()))
-    };
+    let part =
+        |all: &Arc<Members>| Arc::new(Members::new(all.processes().filter(|process| is_left(*process))));
     heir(old, number, part(old.local()), old.remote().map(part))
 }
 
@@ -158,9 +156,9 @@ fn part(members: &Members, colors_and_keys: &[u8], color: i64) -> Members {
     let told = decode(colors_and_keys);
     let pairs = told.as_chunks::<2>().0.iter().zip(members.processes());
     let mut chosen: Vec<_> =
-        pairs.filter(|(pair, _)| pair[0] == color).map(|(pair, &process)| (pair[1], process)).collect();
+        pairs.filter(|(pair, _)| pair[0] == color).map(|(pair, process)| (pair[1], process)).collect();
     chosen.sort_by_key(|&(key, _)| key);
-    Members::new(chosen.into_iter().map(|(_, process)| process).collect::<Vec<u32>>())
+    Members::new(chosen.into_iter().map(|(_, process)| process))
 }
 
 /// Of the same processes, without attributes and hints; and the numbers that all of them give, in the order
@@ -175,22 +173,21 @@ pub(crate) fn same(handle: Comm, mine: &[i64]) -> Result<(Comm, Vec<i64>)> {
 /// By a group of the communicator's own processes; all of its processes call.
 pub(crate) fn create(handle: Comm, group: &Processes) -> Result<Comm> {
     let old = share(handle)?;
-    let outside = group.processes().iter().find(|&&process| old.local().rank_of(process).is_none());
+    let outside = group.processes().find(|&process| old.local().rank_of(process).is_none());
     if let Some(process) = outside {
         let text = format!("process {process} of the group is not in the communicator");
         return Err(Class::GROUP.error(text));
     }
     let party = party(&old);
     // Processes have numbers of their own in each job, and the same rank everywhere.
-    let rank = |&process: &u32| old.local().rank_of(process).map(i64::from);
-    let mine: Vec<i64> = group.processes().iter().filter_map(rank).collect();
+    let rank = |process: u32| old.local().rank_of(process).map(i64::from);
+    let mine: Vec<i64> = group.processes().filter_map(rank).collect();
     let (others, number) = block_on(async {
         let others = if old.remote().is_some() { Some(party.exchange(encode(&mine)).await?) } else { None };
         Ok((others, agree::number(&party).await?))
     })?;
     let process = |rank: i64| old.remote().and_then(|remote| remote.world(rank as i32));
-    let members = |bytes: Vec<u8>| decode(&bytes).into_iter().filter_map(process).collect::<Vec<u32>>();
-    let remote = others.map(|bytes| Members::new(members(bytes)));
+    let remote = others.map(|bytes| Members::new(decode(&bytes).into_iter().filter_map(process)));
     let is_member = group.rank_of(world()?.session().rank()).is_some();
     if !is_member || remote.as_ref().is_some_and(|remote| remote.len() == 0) {
         context::release(number);

@@ -17,7 +17,7 @@ const LEADERS: u64 = 1 << 63 | 1 << 61;
 /// The processes of a group for one agreement, the leader first.
 pub(super) fn led_by(leader: i32, members: &Members, rank: i32) -> Party {
     let size = members.len();
-    let order = (0..size).filter_map(|place| members.world((place + leader) % size)).collect::<Vec<u32>>();
+    let order = (0..size).filter_map(|place| members.world((place + leader) % size));
     let rank = (rank - leader).rem_euclid(size);
     let context = newmadeleine::engine::Context(0);
     Party { members: Arc::new(Members::new(order)), rank, context, tag: 0, other: None }
@@ -87,7 +87,7 @@ fn join(party: &Party, local: &Arc<Members>) -> Result<Communicator> {
     let (theirs, number) =
         block_on(async { Ok((party.exchange(mine).await?, agree::number(party).await?)) })?;
     let remote = foreign::decode_members(world, &theirs).inspect_err(|_| super::context::release(number))?;
-    if let Some(process) = local.processes().iter().find(|&&process| remote.rank_of(process).is_some()) {
+    if let Some(process) = local.processes().find(|&process| remote.rank_of(process).is_some()) {
         super::context::release(number);
         return Err(Class::COMM.error(format!("process {process} is in both groups: they must be disjoint")));
     }
@@ -105,11 +105,12 @@ pub(crate) fn merge(handle: Comm, high: bool) -> Result<Comm> {
         let theirs = party.exchange(encode(&[i64::from(high)])).await?;
         Ok((decode(&theirs)[0] != 0, agree::number(&party).await?))
     })?;
-    let (ours, others) = (old.local().processes(), remote.processes());
-    let leader = |processes: &[u32]| foreign::identity(world, processes[0]);
-    let first = if high == theirs { leader(ours) < leader(others) } else { theirs };
-    let all = if first { [ours, others].concat() } else { [others, ours].concat() };
-    let new = Communicator::new(number, Arc::new(Members::new(all)), None, world.session().rank());
+    let ours = old.local();
+    let leader = |members: &Members| members.world(0).map(|process| foreign::identity(world, process));
+    let first = if high == theirs { leader(ours) < leader(remote) } else { theirs };
+    let (low, high) = if first { (ours, remote) } else { (remote, ours) };
+    let all = Members::new(low.processes().chain(high.processes()));
+    let new = Communicator::new(number, Arc::new(all), None, world.session().rank());
     new.set_errhandler(old.errhandler());
     insert(new)
 }

@@ -52,7 +52,7 @@ pub(crate) fn failed(comm: &Communicator, acknowledged: bool) -> Processes {
         false => state.failed().len(),
     };
     let known = state.failed_of(comm).take_while(|(place, _)| *place < bound);
-    Processes::of(Arc::new(Members::new(known.map(|(_, process)| process).collect::<Vec<u32>>())))
+    Processes::of(Arc::new(Members::new(known.map(|(_, process)| process))))
 }
 
 /// Acknowledges the first `most` failures among the processes of a communicator, or all if it is `None`.

@@ -273,10 +273,10 @@ impl State {
 
     /// Returns whether a process of a communicator has left the job without failing.
     pub(super) fn has_any_left(&self, engine: &mut Engine, comm: &Communicator) -> bool {
-        let has_left = |process: &u32| {
-            engine.inspect().failure(PeerId(*process)).is_some() && !self.failed.contains(process)
+        let has_left = |process: u32| {
+            engine.inspect().failure(PeerId(process)).is_some() && !self.failed.contains(&process)
         };
-        comm.local().processes().iter().any(has_left)
+        comm.local().processes().any(has_left)
     }
 
     fn live(&mut self) -> Vec<Arc<Communicator>> {
@@ -387,7 +387,7 @@ impl State {
     }
 
     fn send_to_all(&mut self, engine: &mut Engine, comm: &Communicator, notice: &Notice) {
-        ranks(comm).processes().iter().for_each(|process| self.send(engine, *process, notice));
+        ranks(comm).processes().for_each(|process| self.send(engine, process, notice));
     }
 
     fn send(&mut self, engine: &mut Engine, process: u32, notice: &Notice) {
@@ -425,7 +425,7 @@ fn is_member(comm: &Communicator, process: u32) -> bool {
 /// each of them: their ranks in agreements and notices.
 pub(super) fn ranks(comm: &Communicator) -> Arc<Members> {
     let Some(remote) = comm.remote() else { return comm.local().clone() };
-    let mut both = [comm.local().processes(), remote.processes()].concat();
+    let mut both: Vec<u32> = comm.local().processes().chain(remote.processes()).collect();
     both.sort_unstable();
     Arc::new(Members::new(both))
 }

@@ -38,7 +38,7 @@ impl<R, F: Future<Output = Result<R>>> Future for UnlessLost<F> {
 /// Returns the error of the first rank of the file that is gone, if there is one.
 fn lost(file: &File) -> Option<Error> {
     let world = world().ok()?;
-    let (rank, why) = first_lost(world, file.on.comm.local().processes().iter().copied())?;
+    let (rank, why) = first_lost(world, file.on.comm.local().processes())?;
     let text =
         format_args!("rank {rank} is gone: {why}; what this access has written up to now stays in the file");
     Some(file.error(class_of_loss(), text))

@@ -106,7 +106,7 @@ fn opened(
     (amode, hints): (Amode, Hints),
     (offer, rows): (Offer, &[Row]),
 ) -> Result<handle::File> {
-    let nodes = comm::foreign::nodes(world()?, on.comm.local().processes());
+    let nodes = comm::foreign::nodes(world()?, on.comm.local());
     let offers: Vec<[i64; 2]> = rows.iter().map(|row| row.offer).collect();
     let line = offer.take(&offers);
     let disk = open_disk(&on, path, (amode, &hints, &nodes), line);

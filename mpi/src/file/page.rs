@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::handle::Info;
 use crate::memory;
 use crate::window;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// Bytes of the words of a file: a line of the cache, so that files do not disturb each other.
 const LINE: usize = 64;
@@ -26,7 +26,7 @@ static PAGES: Mutex<Vec<Page>> = Mutex::new(Vec::new());
 
 struct Page {
     /// The processes that share it.
-    members: Box<[u32]>,
+    members: Arc<Members>,
     /// The number of the communicator that it was made with: the same on all ranks, and not [`NONE`].
     number: i64,
     /// Its address in this process.
@@ -55,7 +55,7 @@ impl Offer {
     /// The offer of one of these processes.
     pub(super) fn new(members: &Members, is_first: bool) -> Offer {
         let mut pages = lock(&PAGES);
-        let is_free = |page: &&mut Page| *page.members == *members.processes() && page.taken != u64::MAX;
+        let is_free = |page: &&mut Page| page.members.order() == members.order() && page.taken != u64::MAX;
         let Some(page) = pages.iter_mut().find(is_free) else { return Offer { told: [NONE; 2], line: None } };
         let index = page.taken.trailing_ones();
         Offer { told: [page.number, index.into()], line: is_first.then(|| page.take(index)) }
@@ -95,8 +95,8 @@ fn taken(number: i64, index: u32) -> Option<Line> {
 /// Makes a page for the ranks of a communicator, and takes its first line; none: some of them do not see the
 /// memory of the first, they have a page, or there are enough pages. All ranks call.
 pub(super) fn make(on: &Named) -> Result<Option<Line>> {
-    let members = on.comm.local().processes();
-    let is_known = |page: &Page| *page.members == *members;
+    let members = on.comm.local();
+    let is_known = |page: &Page| page.members.order() == members.order();
     let has_room = {
         let pages = lock(&PAGES);
         pages.len() < GROUPS && !pages.iter().any(is_known)
@@ -117,7 +117,7 @@ pub(super) fn make(on: &Named) -> Result<Option<Line>> {
     };
     window::retire(win)?;
     let base = base.expose_provenance();
-    lock(&PAGES).push(Page { members: members.into(), number, base, taken: 0 });
+    lock(&PAGES).push(Page { members: members.clone(), number, base, taken: 0 });
     Ok(taken(number, 0))
 }
 

@@ -100,9 +100,8 @@ fn no_session(session: Session) -> Error {
 pub(crate) fn group_of(world: &World, name: &str) -> Option<Group> {
     let session = world.session();
     let (me, nodes, programs) = (session.rank(), session.nodes(), session.programs());
-    let of = |is_in: &dyn Fn(usize) -> bool| {
-        Group::new((0..session.size()).filter(|&rank| is_in(rank as usize)).collect::<Vec<u32>>())
-    };
+    let of =
+        |is_in: &dyn Fn(usize) -> bool| Group::new((0..session.size()).filter(|&rank| is_in(rank as usize)));
     let set = sets(world).iter().position(|set| set.eq_ignore_ascii_case(name))?;
     Some(match set {
         0 => of(&|_| true),

@@ -81,7 +81,7 @@ pub(crate) fn open(session: usize, variable: i32, comm: Option<Comm>) -> Result<
         None => Vec::new(),
         Some(comm) => {
             let comm = lookup(comm).map_err(|why| Class::T_INVALID_HANDLE.error(why.text()))?;
-            comm.peers().processes().to_vec()
+            comm.peers().processes().collect()
         }
     };
     let count = match entry("performance variable", &ALL, variable)?.read(&peers)? {

@@ -13,13 +13,13 @@ impl Window {
     /// The ranks of a group.
     fn ranks(&self, call: &str, group: &Group) -> Result<Vec<i32>> {
         let members = self.on.comm.local();
-        let rank = |&process: &u32| {
+        let rank = |process: u32| {
             members.rank_of(process).ok_or_else(|| {
                 let text = format_args!("{call}: process {process} of the group is not in the window's");
                 self.error(Class::GROUP, text)
             })
         };
-        group.processes().iter().map(rank).collect()
+        group.processes().map(rank).collect()
     }
 
     fn tell(&self, world: &World, rank: i32, kind: Kind) {

@@ -82,6 +82,12 @@ impl Lone {
         Lone { engine, rails, given, memory, numbers, seqs }
     }
 
+    /// The interface of the rail loses its carrier, or has it again.
+    pub fn carrier(&mut self, peer: u32, lost: Option<&str>) {
+        let lost = lost.map(String::from);
+        self.engine.handle(NOW, RAIL, Event::Carrier { peer: PeerId(peer), lost });
+    }
+
     /// Bytes arrive as a packet.
     pub fn arrive_bytes(&mut self, from: u32, packet: &[u8]) {
         self.engine.handle(NOW, RAIL, Event::Arrived { from: PeerId(from), packet });

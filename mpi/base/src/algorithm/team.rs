@@ -1,5 +1,6 @@
 //! A team: the ranks that run an algorithm, and their nodes.
 
+use crate::sequence::Sequence;
 use std::sync::{Arc, OnceLock};
 
 /// Ranks that run an algorithm together, in the order in which non-commutative operators take them. Cheap to
@@ -14,9 +15,9 @@ pub struct Team {
 #[derive(Debug)]
 struct Members {
     /// The party of each member; see [`super::transport::Transport`].
-    parties: Box<[u32]>,
+    parties: Sequence,
     /// The node of each member.
-    nodes: Box<[u32]>,
+    nodes: Sequence,
     /// Most members on one node.
     crowd: usize,
     /// Teams with members on the same nodes that work at the same time, this one among them.
@@ -42,15 +43,16 @@ impl Eq for Members {}
 /// The members of a team, node by node in the order of their first members.
 #[derive(Debug)]
 struct Groups {
-    members: Box<[u32]>,
+    members: Sequence,
     /// Where each group begins in `members`, and the end of the last.
-    starts: Box<[u32]>,
+    starts: Sequence,
     /// The group of each member.
-    of: Box<[u32]>,
+    of: Sequence,
 }
 
 impl Groups {
-    fn new(nodes: &[u32]) -> Groups {
+    fn new(nodes: &Sequence) -> Groups {
+        let nodes: Vec<u32> = nodes.iter().collect();
         let mut order: Vec<u32> = (0..nodes.len() as u32).collect();
         order.sort_by_key(|&member| nodes[member as usize]);
         let mut groups: Vec<&[u32]> =
@@ -61,16 +63,37 @@ impl Groups {
             group.iter().for_each(|&member| of[member as usize] = number as u32);
             starts.push(starts[number] + group.len() as u32);
         }
-        Groups { members: groups.concat().into(), starts: starts.into(), of: of.into() }
+        let members = groups.iter().copied().flatten().copied().collect();
+        Groups { members, starts: starts.into_iter().collect(), of: of.into_iter().collect() }
     }
 
     fn count(&self) -> usize {
-        self.starts.len() - 1
+        self.starts.len() as usize - 1
     }
 
-    fn group(&self, number: usize) -> &[u32] {
-        &self.members[self.starts[number] as usize..self.starts[number + 1] as usize]
+    /// How many members a group has.
+    fn size(&self, number: usize) -> usize {
+        (at(&self.starts, number + 1) - at(&self.starts, number)) as usize
     }
+
+    /// A member of a group, by its place there.
+    fn member(&self, number: usize, place: usize) -> usize {
+        at(&self.members, at(&self.starts, number) as usize + place) as usize
+    }
+
+    fn group(&self, number: usize) -> impl Iterator<Item = usize> + Clone {
+        (0..self.size(number)).map(move |place| self.member(number, place))
+    }
+
+    /// The group of a member.
+    fn of(&self, member: usize) -> usize {
+        at(&self.of, member) as usize
+    }
+}
+
+/// A number that is there.
+fn at(sequence: &Sequence, place: usize) -> u32 {
+    sequence.get(place as u32).expect("ranks and nodes of a team are below its size")
 }
 
 /// Which partner each rank has in a round of an algorithm.
@@ -101,8 +124,8 @@ pub struct Grid {
 impl Team {
     /// The local group of a communicator, whose members are on these nodes. `me` is our rank.
     pub fn new(nodes: &[u32], me: usize) -> Team {
-        let parties = (0..nodes.len() as u32).collect();
-        Team::of(parties, nodes.into(), me, 1)
+        let parties = (0..nodes.len() as u32).into();
+        Team::of(parties, nodes.iter().copied().collect(), me, 1)
     }
 
     /// The same team, seen from another member.
@@ -116,7 +139,7 @@ impl Team {
     pub fn of_both(&self, remote: usize, is_first: bool) -> (Team, usize) {
         let size = self.size() as u32;
         let (ours, theirs) = (0..size, size..size + remote as u32);
-        let (parties, me, first): (Box<[u32]>, usize, usize) = match is_first {
+        let (parties, me, first): (Sequence, usize, usize) = match is_first {
             true => (ours.chain(theirs).collect(), self.me, self.size()),
             false => (theirs.chain(ours).collect(), remote + self.me, remote),
         };
@@ -124,8 +147,8 @@ impl Team {
         (Team::of(parties.clone(), parties, me, 1), first)
     }
 
-    fn of(parties: Box<[u32]>, nodes: Box<[u32]>, me: usize, abreast: usize) -> Team {
-        let mut sorted = nodes.to_vec();
+    fn of(parties: Sequence, nodes: Sequence, me: usize, abreast: usize) -> Team {
+        let mut sorted: Vec<u32> = nodes.iter().collect();
         sorted.sort_unstable();
         let crowd = sorted.chunk_by(|a, b| a == b).map(<[u32]>::len).max().unwrap_or(1);
         let (groups, leaving) = (OnceLock::new(), OnceLock::new());
@@ -143,7 +166,7 @@ impl Team {
     /// Members.
     #[inline]
     pub fn size(&self) -> usize {
-        self.members.parties.len()
+        self.members.parties.len() as usize
     }
 
     /// Bytes of a block for each of them.
@@ -160,7 +183,7 @@ impl Team {
     /// The party that a member is.
     #[inline]
     pub fn party(&self, rank: usize) -> u32 {
-        self.members.parties[rank]
+        at(&self.members.parties, rank)
     }
 
     /// The other members.
@@ -202,7 +225,7 @@ impl Team {
 
     /// Whether the members of each node follow each other, so that nodes can be combined in order.
     pub fn is_ordered_by_node(&self) -> bool {
-        self.members.nodes.chunk_by(|a, b| a == b).count() == self.node_count()
+        self.groups().members == (0..self.size() as u32).into()
     }
 
     /// The most members of one node that have their partner on another one.
@@ -228,14 +251,14 @@ impl Team {
 
     fn count_leaving(&self, reach: Reach) -> u32 {
         let (size, groups) = (self.size(), self.groups());
-        let mut counts = vec![0; groups.count()];
+        let (of, mut counts) = (groups.of.iter().collect::<Vec<u32>>(), vec![0; groups.count()]);
         for rank in 0..size {
             let partner = match reach {
                 Reach::Shift(distance) => (rank + distance) % size,
                 Reach::Flip(distance) => rank ^ distance,
             };
-            if partner < size && groups.of[partner] != groups.of[rank] {
-                counts[groups.of[rank] as usize] += 1;
+            if partner < size && of[partner] != of[rank] {
+                counts[of[rank] as usize] += 1;
             }
         }
         counts.into_iter().max().unwrap_or(0)
@@ -252,7 +275,7 @@ impl Team {
     /// A team like a column of a [`Grid`], likewise.
     pub fn column(&self) -> &Team {
         self.members.column.get_or_init(|| {
-            let nodes: Box<[u32]> = self.numbers_of_nodes().into();
+            let nodes: Sequence = (0..self.node_count() as u32).into();
             Team::of(nodes.clone(), nodes, 0, self.crowd())
         })
     }
@@ -264,22 +287,22 @@ impl Team {
     /// The groups in the order in which a collective from or to `root` takes them: its own first.
     fn group_order(&self, root: usize) -> impl Iterator<Item = usize> {
         let groups = self.groups();
-        let first = groups.of[root] as usize;
+        let first = groups.of(root);
         std::iter::once(first).chain((0..groups.count()).filter(move |&number| number != first))
     }
 
     /// The members of a group; `root` is the first of its own.
     fn led(&self, group: usize, root: usize) -> impl Iterator<Item = usize> {
         let groups = self.groups();
-        let own = groups.of[root] as usize == group;
-        let members = groups.group(group).iter().map(|&member| member as usize);
+        let own = groups.of(root) == group;
+        let members = groups.group(group);
         own.then_some(root).into_iter().chain(members.filter(move |&member| !own || member != root))
     }
 
     /// The team by nodes. `root` leads its node, and its node comes first.
     pub fn levels(&self, root: usize) -> Levels {
         let groups = self.groups();
-        let own: Vec<usize> = self.led(groups.of[self.me] as usize, root).collect();
+        let own: Vec<usize> = self.led(groups.of(self.me), root).collect();
         let leaders = (own[0] == self.me).then(|| {
             let leader = |group| self.led(group, root).next().unwrap_or(root);
             self.subset(&self.group_order(root).map(leader).collect::<Vec<_>>(), 1)
@@ -294,41 +317,41 @@ impl Team {
 
     /// The team as a grid; see [`Team::is_grid`].
     pub fn grid(&self) -> Grid {
-        let own = self.groups().group(self.node_place());
-        let place = own.iter().position(|&member| member as usize == self.me).unwrap_or(0);
-        let local: Vec<usize> = own.iter().map(|&member| member as usize).collect();
-        let column = self.one_of_each(|group| group[place]);
+        let local: Vec<usize> = self.groups().group(self.node_place()).collect();
+        let place = local.iter().position(|&member| member == self.me).unwrap_or(0);
+        let column = self.one_of_each(|_| place);
         Grid { local: self.subset(&local, 1), column: self.subset(&column, self.crowd()) }
     }
 
     /// The last members of all nodes; none unless we are one.
     pub fn lasts(&self) -> Option<Team> {
-        let lasts = self.one_of_each(|group| group[group.len() - 1]);
+        let lasts = self.one_of_each(|size| size - 1);
         lasts.contains(&self.me).then(|| self.subset(&lasts, 1))
     }
 
-    /// A member of each node.
-    fn one_of_each(&self, choose: impl Fn(&[u32]) -> u32) -> Vec<usize> {
+    /// A member of each node, by the place there that `choose` returns for the number of members.
+    fn one_of_each(&self, choose: impl Fn(usize) -> usize) -> Vec<usize> {
         let groups = self.groups();
-        (0..groups.count()).map(|number| choose(groups.group(number)) as usize).collect()
+        (0..groups.count()).map(|number| groups.member(number, choose(groups.size(number)))).collect()
     }
 
-    /// The whole team, node by node, as [`Team::levels`] of rank 0 has it, and where each node begins.
-    pub fn by_node(&self) -> (&[u32], &[u32]) {
+    /// The whole team, node by node, as [`Team::levels`] of rank 0 has it, and where each node begins; the
+    /// end of the last one comes last.
+    pub fn by_node(&self) -> (&Sequence, &Sequence) {
         let groups = self.groups();
-        (&groups.members, &groups.starts[..groups.count()])
+        (&groups.members, &groups.starts)
     }
 
     /// Our node's number in that order.
     pub fn node_place(&self) -> usize {
-        self.groups().of[self.me] as usize
+        self.groups().of(self.me)
     }
 
     /// Some members, of which we must be one.
     fn subset(&self, members: &[usize], abreast: usize) -> Team {
         let me = members.iter().position(|&rank| rank == self.me).expect("we are among them");
         let parties = members.iter().map(|&rank| self.party(rank)).collect();
-        let nodes = members.iter().map(|&rank| self.members.nodes[rank]).collect();
+        let nodes = members.iter().map(|&rank| at(&self.members.nodes, rank)).collect();
         Team::of(parties, nodes, me, abreast)
     }
 }

@@ -206,8 +206,7 @@ fn connect(world: &World, old: &Communicator, party: Party, met: &Met) -> Result
     let place = |rank: usize| (rank + len - theirs.root as usize) % len;
     let identities: Vec<u8> = (0..len).flat_map(|rank| theirs.members[place(rank)].0.to_bytes()).collect();
     let remote = decode_members(world, &identities)?;
-    if let Some(process) = old.local().processes().iter().find(|&&process| remote.rank_of(process).is_some())
-    {
+    if let Some(process) = old.local().processes().find(|&process| remote.rank_of(process).is_some()) {
         return Err(Class::COMM.error(format!("process {process} is in both groups: they must be disjoint")));
     }
     let tag = MET | u64::from_le_bytes(met.secret[..8].try_into().expect("eight bytes")) >> 8;

@@ -87,7 +87,7 @@ pub(super) fn process(world: &World, identity: Identity) -> Option<u32> {
 
 /// Members as bytes.
 pub(super) fn encode_members(world: &World, members: &Members) -> Vec<u8> {
-    members.processes().iter().flat_map(|&process| identity(world, process).to_bytes()).collect()
+    members.processes().flat_map(|process| identity(world, process).to_bytes()).collect()
 }
 
 /// Members from bytes.
@@ -150,10 +150,10 @@ pub(crate) fn close(world: &World, bridges: Vec<Arc<Bridge>>) {
 
 /// The node of each process as far as all that take part see it alike: processes of several jobs count as
 /// processes of as many nodes.
-pub(crate) fn nodes(world: &World, processes: &[u32]) -> Vec<u32> {
+pub(crate) fn nodes(world: &World, members: &Members) -> Vec<u32> {
     let (session, size) = (world.session(), world.session().size());
-    match processes.iter().all(|&process| process < size) {
-        true => processes.iter().map(|&process| session.nodes()[process as usize]).collect(),
-        false => (0..processes.len() as u32).collect(),
+    match members.processes().all(|process| process < size) {
+        true => members.processes().map(|process| session.nodes()[process as usize]).collect(),
+        false => (0..members.len() as u32).collect(),
     }
 }

@@ -83,8 +83,9 @@ pub(super) fn two_level(problem: &Allgather, team: &Team, context: &Context<'_>,
     let (order, begins) = team.by_node();
     let all = problem.recv.total(0..team.size());
     let start = builder.scratch(all);
-    let rows = Blocks::rows(start, order.iter().map(|&rank| problem.recv.len(rank as usize)));
-    let first = begins[team.node_place()] as usize;
+    let rows = Blocks::rows(start, order.iter().map(|rank| problem.recv.len(rank as usize)));
+    let begins: Vec<usize> = begins.iter().map(|begin| begin as usize).collect();
+    let first = begins[team.node_place()];
     let own = (first..first + local.size()).map(|row| rows.place(row).len());
     let gather = Gather {
         send: Some(problem.own(team)),
@@ -96,12 +97,11 @@ pub(super) fn two_level(problem: &Allgather, team: &Team, context: &Context<'_>,
     let context = context.within();
     builder.stage(1, |builder| gather.build(&local, &context, builder));
     if let Some(leaders) = &leaders {
-        let ends = begins.iter().skip(1).copied().chain([team.size() as u32]);
-        let lens = begins.iter().zip(ends).map(|(&begin, end)| rows.total(begin as usize..end as usize));
+        let lens = begins.windows(2).map(|both| rows.total(both[0]..both[1]));
         let among = Allgather { send: None, recv: Blocks::rows(start, lens) };
         builder.stage(2, |builder| among.build(leaders, &context, builder));
     }
     let all = Bcast { data: Place::bytes(start, all), root: 0 };
     builder.stage(3, |builder| all.build(&local, &context, builder));
-    copy_rows(&rows, &problem.recv, order.iter().map(|&rank| rank as usize).enumerate(), builder);
+    copy_rows(&rows, &problem.recv, order.iter().map(|rank| rank as usize).enumerate(), builder);
 }

@@ -40,7 +40,7 @@ mod reach;
 pub mod remote;
 mod secret;
 
-pub use bootstrap::{Bootstrap, bootstrap};
+pub use bootstrap::{Bootstrap, bootstrap, refuse};
 pub use error::LaunchError;
 pub use local::{
     ExitReport, Host, Inherit, Job, Output, Placement, Program, RankEnd, RankStatus, Stdin, run,

@@ -8,6 +8,7 @@ use crate::CompareError;
 use crate::contestant::Contestant;
 use crate::field::{Done, Missing, Watch};
 use crate::ground::Ground;
+use crate::interrupt;
 use crate::job::{self, Failure, Said};
 use crate::launch::{Cores, Launch};
 use crate::machine::Machine;
@@ -73,7 +74,7 @@ impl Course {
     /// Runs all batches; `missing` then lists the jobs that cannot be run.
     ///
     /// # Errors
-    /// The cells cannot be written.
+    /// The cells cannot be written, or the user has ended the run.
     pub(crate) fn run<B: Batch>(
         &mut self,
         batches: &[B],
@@ -96,6 +97,9 @@ impl Course {
                         let turn = Turn { round, who, batch };
                         self.tell(turns, &turn, ears.watch);
                         self.turn(&turn, &ground, ears)?;
+                        if let Some(signal) = interrupt::caught() {
+                            return Err(CompareError::Interrupted { signal });
+                        }
                         self.done += 1;
                     }
                 }

@@ -1,5 +1,6 @@
 //! What keeps a comparison from being made at all. What keeps a part of it from being made is in the report.
 
+use crate::interrupt;
 use std::io;
 use std::path::PathBuf;
 
@@ -37,6 +38,12 @@ pub enum CompareError {
         what: String,
         /// The file.
         path: PathBuf,
+    },
+    /// The user has ended the run.
+    #[error("ended by {}: the job was ended and its files are removed", interrupt::name(*signal))]
+    Interrupted {
+        /// The number of the signal.
+        signal: i32,
     },
     /// An argument names nothing.
     #[error("{0}")]

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use crate::course::{self, Course, Ears, Turn};
 use crate::field::{Field, Missing, Watch};
+use crate::folder::Folder;
 use crate::imbalance::check;
+use crate::interrupt::{self, Interrupt};
 use crate::job::Said;
 use crate::launch::Cores;
 use crate::place::{FILE_PLACES, Place};
@@ -220,18 +222,31 @@ impl IoPlan {
 /// that could not be measured.
 ///
 /// # Errors
-/// The plan is invalid, no file can be made in a folder, the program cannot be compiled for MAD-MPI, or files
-/// cannot be written.
+/// The plan is invalid, no file can be made in a folder, the program cannot be compiled for MAD-MPI, files
+/// cannot be written, or the user has ended the run.
 pub fn run(
     request: &IoRequest,
     watch: &mut dyn Watch,
     each: &mut dyn FnMut(Accessed),
 ) -> Result<Vec<String>, CompareError> {
+    let work = &request.work;
+    let _interrupt =
+        Interrupt::catch().map_err(CompareError::file("catch signals for the files in", work))?;
+    let missing = run_to_end(request, watch, each);
+    // Whatever a signal has ended, it is the cause.
+    match interrupt::caught() {
+        Some(signal) => Err(CompareError::Interrupted { signal }),
+        None => missing,
+    }
+}
+
+fn run_to_end(
+    request: &IoRequest,
+    watch: &mut dyn Watch,
+    each: &mut dyn FnMut(Accessed),
+) -> Result<Vec<String>, CompareError> {
     let batches = request.plan.batches()?;
-    let make = |path: &PathBuf| {
-        let made = tempfile::Builder::new().prefix("nmad-io-").tempdir_in(path);
-        made.map_err(CompareError::file("make a folder in", path))
-    };
+    let make = |path: &PathBuf| Folder::make_in(path).map_err(CompareError::file("make a folder in", path));
     let folders = request.plan.folders.iter().map(make).collect::<Result<Vec<_>, _>>()?;
     let workshop = Workshop::set_up(request.work.clone())?;
     let mut missing = Missing::default();

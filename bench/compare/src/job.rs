@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::facts::{Choice, Facts};
+use crate::interrupt;
 
 /// By which processes of a job are found, wherever its launcher has put them.
 const MARK: &str = "COMPARE_JOB";
@@ -158,6 +159,7 @@ pub(crate) fn run(
 enum Wrong {
     Silent(Duration),
     Ended,
+    Interrupted(i32),
 }
 
 /// The output of a job, as it comes.
@@ -178,6 +180,9 @@ fn follow(
     let (mut last, mut limit) = (Instant::now(), silence.max(START_MIN));
     let mut ended: Option<Instant> = None;
     loop {
+        if let Some(signal) = interrupt::caught() {
+            return Err((cell, Wrong::Interrupted(signal)));
+        }
         match heard.lines.recv_timeout(TICK) {
             Ok(line) => {
                 let Some(said) = Said::read(&line) else { continue };
@@ -272,6 +277,7 @@ fn shorten(text: &str) -> String {
 
 fn explain(wrong: Wrong, status: Option<ExitStatus>, complaint: &str) -> String {
     let what = match wrong {
+        Wrong::Interrupted(signal) => format!("was ended by {}", interrupt::name(signal)),
         Wrong::Silent(limit) => format!("said nothing for {} s and was ended", limit.as_secs()),
         Wrong::Ended => status.map_or("ended".to_string(), |status| format!("ended with {status}")),
     };
@@ -296,10 +302,14 @@ fn end(child: &mut Child, mark: &str, is_good: bool) -> Option<ExitStatus> {
 
 fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     let begun = Instant::now();
+    wait_while(child, || begun.elapsed() < limit)
+}
+
+fn wait_while(child: &mut Child, goes_on: impl Fn() -> bool) -> Option<ExitStatus> {
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Some(status),
-            Ok(None) if begun.elapsed() < limit => std::thread::sleep(TICK / 5),
+            Ok(None) if goes_on() => std::thread::sleep(TICK / 5),
             _ => return None,
         }
     }
@@ -332,9 +342,14 @@ pub(crate) fn output(command: &mut Command, limit: Duration) -> Result<String, S
         out.map(|mut out| out.read_to_end(&mut bytes));
         String::from_utf8_lossy(&bytes).into_owned()
     });
-    let Some(status) = wait(&mut child, limit) else {
+    let begun = Instant::now();
+    let goes_on = || begun.elapsed() < limit && interrupt::caught().is_none();
+    let Some(status) = wait_while(&mut child, goes_on) else {
         let _ = child.kill();
         let _ = child.wait();
+        if let Some(signal) = interrupt::caught() {
+            return Err(format!("{name} was ended by {}", interrupt::name(signal)));
+        }
         return Err(format!("{name} is not done within {} s", limit.as_secs()));
     };
     // Both end with it, unless it has left something behind.

@@ -18,6 +18,7 @@
 //! | `course` | turns of programs that read a list of cells |
 //! | `imbalance` | the programs of P5 |
 //! | `io` | accesses of files |
+//! | `folder`, `interrupt` | the folders of these files; signals that end the run and remove them |
 //! | `facts`, `modes` | the circumstances of a job; jobs that fall into two modes |
 //! | `statistics`, `verdict`, `diff` | intervals; a report from figures; two reports compared |
 //! | `page`, `markdown`, `heat`, `words` | the report as HTML and as Markdown, its pictures, and in words |
@@ -29,9 +30,11 @@ mod diff;
 mod error;
 mod facts;
 mod field;
+mod folder;
 mod ground;
 mod heat;
 mod imbalance;
+mod interrupt;
 mod io;
 mod job;
 mod launch;

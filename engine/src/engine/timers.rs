@@ -10,7 +10,8 @@ use crate::transfer::retention::{Cargo, ChunkCargo};
 
 /// A clock that shows a time earlier by this went back. The caller's time may be somewhat old, since the
 /// thread has waited for the engine. A clock that goes back by less delays a timer by less, and the longest
-/// retransmission timeout is as long. With half or twice the value those delays are as much shorter or longer.
+/// retransmission timeout is as long. With half or twice the value those delays are as much shorter or
+/// longer.
 const BACK_MIN: Duration = Duration::from_ms(500);
 
 impl Engine {

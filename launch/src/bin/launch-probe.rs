@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nmad_launch::pmi::spawn::{PARENT_PORT, Request, Wanted};
 use nmad_launch::port::{self, Port};
-use nmad_launch::{Bootstrap, Host, LaunchError, bootstrap, cli};
+use nmad_launch::{Bootstrap, Host, LaunchError, bootstrap, cli, refuse};
 
 /// Time limit of waits for other processes.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -47,6 +47,12 @@ fn launch(words: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
 fn rank(what: &str, number: u32) -> Result<ExitCode, LaunchError> {
     let mut job = match what {
         "lines" => return Ok(lines(number)),
+        // Rank NUMBER finds its environment invalid before it joins, and stays, as the others do.
+        "refuse" if std::env::var("PMI_RANK").is_ok_and(|rank| rank == number.to_string()) => {
+            refuse(7, "NMAD_CHUNK: \"much\" is no size");
+            std::thread::sleep(LIMIT);
+            return Ok(ExitCode::SUCCESS);
+        }
         _ => bootstrap()?,
     };
     match what {
@@ -76,7 +82,7 @@ fn rank(what: &str, number: u32) -> Result<ExitCode, LaunchError> {
             Ok(ExitCode::SUCCESS)
         }
         // Announces that it waits, and waits in a fence.
-        "wait" => {
+        "wait" | "refuse" => {
             println!("waiting");
             job.fence()?;
             Ok(ExitCode::SUCCESS)

@@ -14,6 +14,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::LaunchError;
+use crate::pmi::client::Client;
 use crate::pmi::spawn::Request;
 use crate::pmix::find;
 use choose::Way;
@@ -118,6 +119,43 @@ pub trait Bootstrap: Send {
     fn finish(self: Box<Self>) -> Result<(), LaunchError>;
 }
 
+/// Whether this process has taken the descriptor of `PMI_FD`.
+static ADOPTED: AtomicBool = AtomicBool::new(false);
+
+/// Ends the job that this process cannot join, because its environment is invalid: the other ranks would
+/// wait for it in vain. The launcher gets this exit code and the reason, and prints the rank with it; under
+/// other launchers than ours this process does. It returns if there is no other rank, if the process has
+/// joined already, or if the launcher does not end it within seconds; then the caller ends it.
+pub fn refuse(code: i32, why: &str) {
+    // The caller has an error of its own, whatever keeps the launcher from ending the job.
+    let _ = try_refuse(code, why);
+}
+
+fn try_refuse(code: i32, why: &str) -> Result<(), LaunchError> {
+    let get = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let tell = |rank: u32| {
+        nmad_words::tell_user(format_args!("nmad: rank {rank} ends the job with code {code}: {why}"));
+    };
+    let (fd, rank) = match choose::choose(&get)? {
+        Way::Singleton | Way::Pmi1 { size: ..2, .. } => return Ok(()),
+        Way::Pmix { rank, .. } => {
+            tell(rank);
+            return pmix::refuse(rank, get(find::VARIABLE).as_deref(), code, why);
+        }
+        Way::PmiPort { address, id } => {
+            let joined = port::join(&address, id)?;
+            (joined.fd, joined.rank)
+        }
+        Way::Pmi1 { fd, rank, .. } => (crate::os::adopt(fd, "PMI_FD", &ADOPTED)?, rank),
+    };
+    let given = get(crate::secret::VARIABLE);
+    let mut client = Client::connect(fd, None, given.is_some())?;
+    if !pmi1::is_ours(&client) {
+        tell(rank);
+    }
+    client.abort(code, why)
+}
+
 /// Returns how long the user lets processes and agents wait for each other.
 ///
 /// # Errors
@@ -152,7 +190,6 @@ pub fn bootstrap() -> Result<Box<dyn Bootstrap>, LaunchError> {
             Box::new(pmi1::Pmi1::join(joined.fd, joined.rank, joined.size, limit, given.as_deref())?)
         }
         Way::Pmi1 { fd, rank, size } => {
-            static ADOPTED: AtomicBool = AtomicBool::new(false);
             let fd = crate::os::adopt(fd, "PMI_FD", &ADOPTED)?;
             Box::new(pmi1::Pmi1::join(fd, rank, size, limit, get(crate::secret::VARIABLE).as_deref())?)
         }

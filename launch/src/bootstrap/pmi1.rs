@@ -69,7 +69,7 @@ fn join_secret(client: &mut Client, rank: u32, given: Option<&str>) -> Result<Se
 }
 
 /// Returns whether the launcher is ours.
-fn is_ours(client: &Client) -> bool {
+pub fn is_ours(client: &Client) -> bool {
     client.kvs().starts_with(JOB_PREFIX)
 }
 

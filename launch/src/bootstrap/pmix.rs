@@ -125,6 +125,15 @@ impl Pmix {
     }
 }
 
+/// Ends the job of a process that does not join it.
+pub fn refuse(rank: u32, file: Option<&str>, code: i32, why: &str) -> Result<(), LaunchError> {
+    let client = Client::join(&crate::pmix::find::candidates(file))
+        .map_err(|tried| LaunchError::PmixLibrary { rank, tried })?
+        .map_err(failed("joined through PMIx", None))?;
+    client.abort(code, why);
+    Ok(())
+}
+
 /// Returns the node of each rank; each rank gets its own if the launcher does not say.
 fn nodes(client: &Client, size: u32, limit_s: Option<u32>) -> Vec<u32> {
     let node = |rank| number(client, rank, "pmix.nodeid", limit_s);

@@ -41,6 +41,16 @@ fn ranks_that_ignore_sigterm_are_killed() {
 }
 
 #[test]
+fn a_rank_that_cannot_join_ends_those_that_wait_for_it() {
+    let start = Instant::now();
+    let done = ranks(&["-n", "3"], &["refuse", "1"]);
+    assert_eq!(done.code, 7, "{done:?}");
+    let reason = "nmad: rank 1 asked to end the job with code 7: NMAD_CHUNK: \"much\" is no size";
+    assert!(done.err.starts_with(reason) && done.err.matches('\n').count() == 1, "{done:?}");
+    assert!(start.elapsed().as_secs() < 25, "it took {:?}", start.elapsed());
+}
+
+#[test]
 fn leaving_without_goodbye_is_told() {
     let done = ranks(&["-n", "3"], &["leave", "0"]);
     assert_eq!(done.code, 1, "{done:?}");

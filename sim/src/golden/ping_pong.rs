@@ -201,6 +201,40 @@ impl Stage {
         Course { begins, halves, last, forecasts, eager_max }
     }
 
+    /// Both hosts send a message of `len` bytes at once and wait for both, `count` times; returns the
+    /// nanoseconds of each round.
+    ///
+    /// # Panics
+    /// An oracle objects.
+    pub fn both_ways(&self, len: usize, count: usize) -> Vec<u64> {
+        let exchange = Exchange::one(len);
+        let mut plan = Plan { scripts: vec![Vec::new(); 2], ..Plan::default() };
+        let rounds: Vec<Vec<Op>> = (0..count)
+            .map(|_| {
+                let mut ways = Plan { scripts: vec![Vec::new(); 2], ..Plan::default() };
+                std::mem::swap(&mut ways.asks, &mut plan.asks);
+                let sends = [one_way(&mut ways, &exchange, 0, 1), one_way(&mut ways, &exchange, 1, 0)];
+                plan.asks = ways.asks;
+                // Both requests of a host are posted before it waits for either.
+                for (script, steps) in plan.scripts.iter_mut().zip(ways.scripts) {
+                    let is_post = |step: &Step| matches!(step, Step::Post(_));
+                    let (posts, waits): (Vec<Step>, Vec<Step>) = steps.into_iter().partition(is_post);
+                    script.extend(posts.into_iter().chain(waits));
+                }
+                sends.concat()
+            })
+            .collect();
+        let mut world = World::new(self.scenario(&exchange), plan, false);
+        world.share_memory(false);
+        world.run().unwrap_or_else(|objection| panic!("both ways: {objection}"));
+        let took = |sends: &Vec<Op>| {
+            let start = times(world.ledger(), sends).map(|(submitted, _)| submitted).min();
+            let end = times(world.ledger(), sends).map(|(_, received)| received).max();
+            end.unwrap_or(0) - start.unwrap_or(0)
+        };
+        rounds.iter().map(took).collect()
+    }
+
     fn scenario(&self, exchange: &Exchange) -> Scenario {
         let depth = |card: &Card| if self.pipelined { 64 } else { card.depth };
         let card = |card: &&'static Card| Card { depth: depth(card), ..(*card).clone() };

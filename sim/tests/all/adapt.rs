@@ -105,6 +105,21 @@ fn scaled(profile: &Option<Arc<Profile>>, by: u64, over: u64) -> Option<Arc<Prof
     Some(Arc::new(Profile::new(Provenance::default(), samples).expect("as many sizes")))
 }
 
+/// What acknowledgements say when they travel behind the data of the other side spoils no split, whether or
+/// not the rails were sampled. A message takes as long as by the sum of the rates, and its handshake.
+#[test]
+fn messages_in_both_directions_at_once_use_all_of_both_rails() {
+    for (profiles, what) in [(sampled(), "sampled"), ([None, None], "nominal")] {
+        for (len, count) in [(1 << 20, 120), (LEN, 120), (4 * LEN, 40)] {
+            let took = two_rails(profiles.clone()).both_ways(len, count);
+            let later = &took[count / 4..];
+            let mean_ns = later.iter().sum::<u64>() as f64 / later.len() as f64;
+            let slower = mean_ns / (len as f64 / 0.625);
+            assert!(slower < 1.12, "{what}, {len} B: {slower:.3} times the time by the rates");
+        }
+    }
+}
+
 /// Each second has a share of its own that is right, and a split that is wrong costs up to a quarter.
 #[test]
 fn a_rate_that_changes_each_second_is_followed_each_second() {

@@ -7,21 +7,12 @@
 //! buffers, so they are those that the ring held when the sender began to use them.
 
 use super::Head;
-use super::cell::{self, About, Chunk, Range};
+use super::cell::{self, Aside};
 use super::read::AT_ONCE;
 use crate::shm::link::Link;
 use crate::shm::shared::IMPOSSIBLE;
 use crate::shm::turn::Turn;
 use nmad_engine::transfer::driver::Event;
-
-/// What a cell held, which is handled later.
-#[derive(Debug)]
-pub enum Aside {
-    Packet(Vec<u8>),
-    Chunk(About, Chunk),
-    /// Bytes of a chunk that was set aside as well, or has no receive region yet.
-    Part(Range, Vec<u8>),
-}
 
 impl Link {
     /// Takes parts of the chunks that are being received, and sets aside the cells before them, as long as

@@ -138,6 +138,15 @@ impl Range {
     }
 }
 
+/// What a consumed cell held, which is handled later ([`super::aside`]).
+#[derive(Debug)]
+pub enum Aside {
+    Packet(Vec<u8>),
+    Chunk(About, Chunk),
+    /// Bytes of a chunk that was set aside as well, or has no receive region yet.
+    Part(Range, Vec<u8>),
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -25,6 +25,8 @@
 //! | `SPAN`, `MOST`, `LEAST` of a [`span`] | 0.5 s, 64, 8 | there |
 //! | `SURE`; `LAST`, `CLEAR` of the load of a rail | 0.5; 24, 4 | `correction` |
 //! | `DECAY_AFTER` of that load | 1 s | `correction` |
+//! | `TOO_SLOW`, from where on a measured profile is | 2/3 | `correction` |
+//! | `POOLED_NS`, `EXPLAINED` of a link in both directions | 40 ms, 4 | `transfer::link` |
 //! | `KEPT` factors of one length; of sums of several transfers | 5; 15 | `recent` |
 //! | `LIMIT`, `AGAINST` of a change | 15, 4 | [`change`] |
 //! | messages of each choice: one rail or several; methods of `shm` | 5 | `together`; `selector` |

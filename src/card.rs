@@ -24,8 +24,8 @@ pub(crate) struct Card {
     pub(crate) encrypts: bool,
 }
 
-/// The cards of all ranks as text, one behind the other: in a large job most of a card is of no use to a rank,
-/// and the decoded ones would take five times the memory.
+/// The cards of all ranks as text, one behind the other: in a large job most of a card is of no use to a
+/// rank, and the decoded ones would take five times the memory.
 #[derive(Debug, Default)]
 pub(crate) struct Cards {
     text: String,

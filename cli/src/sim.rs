@@ -12,7 +12,7 @@ use std::process::ExitCode;
 /// intact and in order, that nothing is left over, and that nothing stands still. The same seed is
 /// always the same run, so a seed is a bug report.
 ///
-/// With --scale it runs the collectives of MAD-MPI instead: the schedules that ship, for up to 16,384 ranks
+/// With --scale it runs the collectives of MAD-MPI instead: the schedules that ship, for up to 100,000 ranks
 /// on 256 hosts of 64 cores, on a model of cores, memory and shared links (docs/scale.md).
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -31,6 +31,8 @@ Examples:
                                        time of a broadcast against ranks, beside other libraries' rules
   nmad sim --scale --size 1KiB --svg scaling.svg
                                        all collectives, and a picture
+  nmad sim --scale --family allreduce --ranks 100000
+                                       one number of ranks
   nmad sim --scale regret --family allreduce --fabric dragonfly
                                        what each choice takes longer than the best algorithm in hindsight
   nmad sim --scale model               the model beside the packet-level simulator, for few ranks

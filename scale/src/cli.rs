@@ -16,7 +16,7 @@ use std::process::ExitCode;
 /// Collectives of many ranks in virtual time
 #[derive(Debug, Args)]
 pub struct Scale {
-    /// Instead of seeds: collectives of up to 16,384 ranks: their times, the regret of the choice of
+    /// Instead of seeds: collectives of up to 100,000 ranks: their times, the regret of the choice of
     /// algorithms, or the model beside the packet-level simulator; or the start of a job
     #[arg(long, value_name = "WHAT", num_args = 0..=1, default_missing_value = "times",
         conflicts_with_all = ["seed", "explain", "golden"])]
@@ -27,9 +27,14 @@ pub struct Scale {
     /// With --scale: the network between hosts: fat-tree, dragonfly or two-rails
     #[arg(long, value_name = "NAME", requires = "scale", default_value = "fat-tree", value_parser = fabric)]
     fabric: &'static Fabric,
-    /// With --scale: bytes of the vector or of the block of each rank, for example 64KiB
-    #[arg(long, value_name = "SIZE", requires = "scale", default_value = "1KiB", value_parser = size)]
-    size: u64,
+    /// With --scale: bytes of the vector or of the block of each rank, for example 64KiB; of times 1KiB if
+    /// nothing is given, of regret 8 B to 8 MiB
+    #[arg(long, value_name = "SIZE", requires = "scale", value_parser = size)]
+    size: Option<u64>,
+    /// With --scale: this number of ranks only, for example 100000
+    #[arg(long, value_name = "NUMBER", requires = "scale",
+        value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    ranks: Option<u32>,
     /// With --scale: draw times against ranks into this file
     #[arg(long, value_name = "FILE", requires = "scale")]
     svg: Option<PathBuf>,
@@ -90,9 +95,14 @@ impl Scale {
         Family::ALL.iter().copied().filter(|family| self.family.is_none_or(|asked| asked == *family))
     }
 
+    fn ranks(&self, usual: &[usize]) -> Vec<usize> {
+        self.ranks.map_or(usual.to_vec(), |ranks| vec![ranks as usize])
+    }
+
     fn times(&self, json: bool) -> ExitCode {
-        let mut rows = Vec::new();
-        let cases = self.families().flat_map(|family| times::cases(self.fabric, family, self.size));
+        let (mut rows, len) = (Vec::new(), self.size.unwrap_or(1 << 10));
+        let ranks = self.ranks(&times::RANKS);
+        let cases = self.families().flat_map(|family| times::cases(self.fabric, family, len, &ranks));
         for case in cases.take_while(|_| is_heard()) {
             let row = Row::of(case);
             if json {
@@ -100,7 +110,7 @@ impl Scale {
             }
             rows.push(row);
         }
-        let text = times::text(self.fabric, self.size, &rows);
+        let text = times::text(self.fabric, len, &rows);
         if !json {
             say_line(text.trim_end());
         }
@@ -115,7 +125,9 @@ impl Scale {
 
     fn regret(&self, json: bool) -> ExitCode {
         let mut cells = Vec::new();
-        let cases = self.families().flat_map(|family| regret::cases(self.fabric, family));
+        let (ranks, lens) =
+            (self.ranks(&regret::RANKS), self.size.map_or(regret::LENS.to_vec(), |len| vec![len]));
+        let cases = self.families().flat_map(|family| regret::cases(self.fabric, family, &ranks, &lens));
         for case in cases.take_while(|_| is_heard()) {
             let cell = Cell::of(case);
             if json {

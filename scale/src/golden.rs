@@ -2,9 +2,9 @@
 
 use super::fabric::FABRICS;
 use super::packet;
-use super::regret;
+use super::regret::{self, LENS};
 use super::start;
-use super::times::{self, Row};
+use super::times::{self, MANY, RANKS, Row};
 use nmad_mpi_base::algorithm::choice::Family;
 use nmad_sim::golden::show;
 use std::path::Path;
@@ -29,16 +29,20 @@ pub struct Golden {
 pub const TABLES: &[Golden] = &[
     Golden { name: "model", make: || packet::table(Family::ALL, &mut |_, _, _| {}), is_drawn: false },
     Golden { name: "start", make: start::table, is_drawn: false },
-    Golden { name: "times-1K", make: || times_of(1 << 10), is_drawn: true },
-    Golden { name: "times-1M", make: || times_of(1 << 20), is_drawn: true },
-    Golden { name: "regret-fat-tree", make: || regret::table(&FABRICS[0]), is_drawn: false },
-    Golden { name: "regret-dragonfly", make: || regret::table(&FABRICS[1]), is_drawn: false },
-    Golden { name: "regret-two-rails", make: || regret::table(&FABRICS[2]), is_drawn: false },
+    Golden { name: "times-1K", make: || times_of(1 << 10, Family::ALL, &RANKS), is_drawn: true },
+    Golden { name: "times-1M", make: || times_of(1 << 20, Family::ALL, &RANKS), is_drawn: true },
+    Golden { name: "times-100000", make: || times_of(1 << 10, &FAMILIES, &[MANY]), is_drawn: false },
+    Golden { name: "regret-fat-tree", make: || regret::table(&FABRICS[0], &LENS), is_drawn: false },
+    Golden { name: "regret-dragonfly", make: || regret::table(&FABRICS[1], &LENS), is_drawn: false },
+    Golden { name: "regret-two-rails", make: || regret::table(&FABRICS[2], &LENS), is_drawn: false },
 ];
 
-fn times_of(len: u64) -> String {
+/// What the table of [`MANY`] ranks has.
+const FAMILIES: [Family; 4] = [Family::Barrier, Family::Bcast, Family::Gather, Family::Scatter];
+
+fn times_of(len: u64, families: &[Family], ranks: &[usize]) -> String {
     let fabric = &FABRICS[0];
-    let cases = Family::ALL.iter().flat_map(|&family| times::cases(fabric, family, len));
+    let cases = families.iter().flat_map(|&family| times::cases(fabric, family, len, ranks));
     times::text(fabric, len, &cases.map(Row::of).collect::<Vec<_>>())
 }
 

@@ -76,17 +76,24 @@ impl Cell {
     }
 }
 
-/// The cases of a family on a fabric.
-pub fn cases(fabric: &'static Fabric, family: Family) -> impl Iterator<Item = Case> {
-    let lens = if family == Family::Barrier { &LENS[..1] } else { &LENS[..] };
-    let stages = RANKS.iter().map(move |&ranks| Stage::block(fabric, ranks));
-    let all = stages.flat_map(move |stage| lens.iter().map(move |&len| Case { stage, family, len }));
+/// The cases of a family on a fabric, with these numbers of ranks and bytes. A barrier has no bytes, and
+/// comes with the first of [`LENS`] only.
+pub fn cases(
+    fabric: &'static Fabric,
+    family: Family,
+    ranks: &[usize],
+    lens: &[u64],
+) -> impl Iterator<Item = Case> {
+    let has_bytes = family != Family::Barrier;
+    let stages = ranks.iter().map(move |&ranks| Stage::block(fabric, ranks));
+    let lens = lens.iter().filter(move |len| has_bytes || **len == LENS[0]);
+    let all = stages.flat_map(move |stage| lens.clone().map(move |&len| Case { stage, family, len }));
     all.filter(|case| case.received() <= RECEIVED_MAX)
 }
 
-/// The table of a fabric.
-pub fn table(fabric: &'static Fabric) -> String {
-    let all = Family::ALL.iter().flat_map(|&family| cases(fabric, family));
+/// The table of a fabric, of vectors and blocks of these bytes.
+pub fn table(fabric: &'static Fabric, lens: &[u64]) -> String {
+    let all = Family::ALL.iter().flat_map(|&family| cases(fabric, family, &RANKS, lens));
     let cells: Vec<Cell> = all.map(Cell::of).collect();
     text(fabric, &cells)
 }

@@ -12,6 +12,8 @@ use nmad_sim::golden::table::{Table, rounded, size};
 
 /// Numbers of ranks.
 pub const RANKS: [usize; 7] = [2, 16, 64, 256, 1024, 4096, 16_384];
+/// Ranks of a table of its own. Lines of pictures end before.
+pub const MANY: usize = 100_000;
 
 /// The times of one collective at one number of ranks, in microseconds.
 #[derive(Debug, Clone)]
@@ -80,9 +82,14 @@ pub fn bound_us(case: &Case) -> f64 {
     (latency + bytes as f64 * 1e3 / mb as f64) / 1e3
 }
 
-/// The cases of a family.
-pub fn cases(fabric: &'static Fabric, family: Family, len: u64) -> impl Iterator<Item = Case> {
-    let all = RANKS.iter().map(move |&ranks| Case { stage: Stage::block(fabric, ranks), family, len });
+/// The cases of a family, with these numbers of ranks.
+pub fn cases(
+    fabric: &'static Fabric,
+    family: Family,
+    len: u64,
+    ranks: &[usize],
+) -> impl Iterator<Item = Case> {
+    let all = ranks.iter().map(move |&ranks| Case { stage: Stage::block(fabric, ranks), family, len });
     all.filter(|case| case.received() <= RECEIVED_MAX)
 }
 
@@ -95,6 +102,9 @@ pub fn text(fabric: &Fabric, len: u64, rows: &[Row]) -> String {
          algorithm that their published rules name. bound: a latency for each doubling of ranks, and the \
          bytes that one card must carry, or one core copy, at its bandwidth. -: not run.",
     );
+    if rows.iter().any(|row| row.case.stage.ranks >= MANY) {
+        table.note("Every rank is run; none stands for others.");
+    }
     let cells: Vec<Vec<String>> = rows.iter().map(Row::cells).collect();
     let heads: Vec<&str> = ["collective", "ranks", "chosen"].into_iter().chain(HEADS).collect();
     table.rows(&heads, &cells);

@@ -104,8 +104,8 @@ fn encryptable(name: &str) -> Option<&str> {
 }
 
 /// Returns those of `peers` whose links over a rail are encrypted if and only if the key of the rail's
-/// profile says so. The links to others, which are in `encrypting` (ascending) although the policy of this side does not
-/// encrypt, are neither measured for that profile nor predicted by it.
+/// profile says so. The links to others, which are in `encrypting` (ascending) although the policy of this
+/// side does not encrypt, are neither measured for that profile nor predicted by it.
 pub(crate) fn as_expected(rail: &dyn Driver, peers: &[u32], encrypting: &[u32]) -> Vec<u32> {
     let may_differ = encryptable(rail.name()).is_some() && !rail.limits().encrypts;
     let (unexpected, others): (Vec<u32>, Vec<u32>) =

@@ -1,5 +1,5 @@
-//! What MAD-MPI computes by itself: datatypes, operators, groups of ranks in little memory, and the algorithms
-//! of collectives as schedules.
+//! What MAD-MPI computes by itself: datatypes, operators, groups of ranks in little memory, and the
+//! algorithms of collectives as schedules.
 //!
 //! This crate uses the engine's description of memory and the shared memory of `drivers/`, and is used by the
 //! functions of MPI (`mpi/`) and by the simulation of many ranks (`scale/`), which run the same schedules. It

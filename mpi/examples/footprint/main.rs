@@ -1,16 +1,17 @@
-//! Memory of a rank against the number of ranks of its job, counted by the allocator: of the session after its
-//! start, and of the groups and teams of communicators.
+//! Memory of a rank against the number of ranks of its job, counted by the allocator: of the session after
+//! its start, of the groups and teams of communicators, and of the launcher on the rank's node.
 //!
 //!     cargo run --release -p nmad-mpi --example footprint
 //!     cargo run --release -p nmad-mpi --example footprint -- 100000
 //!
-//! The last rank of each job is a process; all others are answers of a launcher that this program is. Exit code
-//! 1 if a peer with which nothing was exchanged, or all of them together, take more memory than promised.
+//! The last rank of each job is a process; all others are answers of a launcher that this program is. Exit
+//! code 1 if a peer with which nothing was exchanged, or all of them together, take more memory than promised.
 
 mod heap;
 mod launcher;
 
 use newmadeleine::Session;
+use nmad_launch::pmi::server::Server;
 use nmad_mpi::group::Group;
 use nmad_mpi_base::algorithm::team::{Reach, Team};
 use std::process::ExitCode;
@@ -19,12 +20,15 @@ use std::process::ExitCode;
 const RANKS: [u32; 7] = [2, 16, 256, 1024, 4096, 16_384, 100_000];
 /// Networks of the session.
 const RAILS: [&str; 2] = ["tcp/lo,shm", "udp/lo,shm"];
-/// Bytes of an idle peer, and of everything that the library keeps, where there are [`MANY`] ranks.
+/// Bytes of an idle peer, and of everything that the library has during the start, where there are [`MANY`]
+/// ranks.
 const PEER_MOST: usize = 200;
 const ALL_MOST: usize = 64 << 20;
 const MANY: u32 = 100_000;
 /// Ranks for which figures are extrapolated.
 const FAR: u32 = 1_000_000;
+/// Bytes of the card of a rank.
+const CARD: usize = 128;
 /// By which this program is the rank.
 const RANK: &str = "rank";
 
@@ -88,7 +92,7 @@ fn sessions(rails: &str, ranks: &[u32]) -> std::io::Result<bool> {
     for &(ranks, [kept, most]) in &measured {
         let each = slope(&measured, ranks, 0);
         println!("{ranks:>8} {kept:>10} {most:>10}  {} B more for each further peer", shown(each));
-        exceeded |= ranks >= MANY && (kept > ALL_MOST || each.is_some_and(|each| each > PEER_MOST as f64));
+        exceeded |= ranks >= MANY && (most > ALL_MOST || each.is_some_and(|each| each > PEER_MOST as f64));
     }
     if let Some(&(last, both)) = measured.last().filter(|(last, _)| *last < FAR) {
         let at = |which: usize| {
@@ -112,11 +116,11 @@ fn shown(bytes: Option<f64>) -> String {
     bytes.map_or("-".into(), |bytes| format!("{bytes:.0}"))
 }
 
-/// Prints the bytes of the groups of common communicators, and of the team of all ranks with what collectives
-/// ask of it.
+/// Prints the bytes of the groups of common communicators, of the team of all ranks with what collectives ask
+/// of it, and of what the launcher of a node keeps.
 fn groups(ranks: &[u32]) {
-    let heads = ["all", "even", "a node", "a half", "all but one", "leaders", "team"];
-    println!("groups of communicators, B: {}", heads.join(", "));
+    let heads = ["all", "even", "a node", "a half", "all but one", "leaders", "team", "launcher"];
+    println!("groups, team, and launcher of a node, B: {}", heads.join(", "));
     for &ranks in ranks {
         let cores = launcher::CORES.min(ranks);
         let kept = [
@@ -127,9 +131,21 @@ fn groups(ranks: &[u32]) {
             heap::kept_by(|| Group::new((0..ranks).filter(|rank| *rank != ranks / 3))),
             heap::kept_by(|| Group::new((0..ranks).step_by(cores as usize))),
             heap::kept_by(|| team(ranks)),
+            heap::kept_by(|| served(ranks)),
         ];
         println!("{ranks:>8} {}", kept.map(|bytes| format!("{bytes:>8}")).join(" "));
     }
+}
+
+/// The launcher's server of the ranks of a node, with the cards of all ranks.
+fn served(ranks: u32) -> Server {
+    let map = format!("(vector,(0,{},{}))", ranks.div_ceil(launcher::CORES), launcher::CORES);
+    let here = (0..launcher::CORES.min(ranks)).map(|rank| (rank, 0));
+    let mut server = Server::part("job", here, ranks, &map);
+    // As long as the card of a rank over TCP and shared memory.
+    let card = |rank| (format!("card-{rank}"), "1:".repeat(CARD / 2));
+    server.release((0..ranks).map(card).collect());
+    server
 }
 
 fn team(ranks: u32) -> Team {

@@ -8,7 +8,7 @@ use nmad_scale::golden::{FOLDER, PICTURES, TABLES};
 use nmad_scale::packet;
 use nmad_scale::regret::Cell;
 use nmad_scale::stage::Stage;
-use nmad_scale::times::{Row, drawn};
+use nmad_scale::times::{MANY, Row, drawn};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -37,6 +37,8 @@ fn tables_have_these_rows() {
             has(&format!("regret-{}", fabric.name), &row);
         }
     }
+    let many = Case { stage: Stage::block(&FABRICS[0], MANY), family: Family::Gather, len: 1 << 10 };
+    has("times-100000", &Row::of(many).cells());
     for (family, ranks) in [(Family::Scan, 256), (Family::Reduce, 1024), (Family::Barrier, 16_384)] {
         let case = Case { stage: Stage::block(&FABRICS[0], ranks), family, len: 1 << 10 };
         has("times-1K", &Row::of(case).cells());

@@ -4,7 +4,11 @@ use crate::library::{compile, output, source};
 use nmad_launch::{ExitReport, Job, Stdin};
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+/// A launcher catches signals: one at a time in a process.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Runs a program that must end well within a minute.
 fn run(folder: &str, name: &str, ranks: u32) {
@@ -22,6 +26,7 @@ fn run_to(folder: &str, name: &str, words: &[&str], ranks: u32, expected: i32) {
     job.env.push(("XDG_CACHE_HOME".into(), "/dev/null".into()));
     // A rank that looks at the death of another must live a little longer than it.
     job.grace = Duration::from_secs(8);
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     match nmad_launch::run(job) {
         Ok(ExitReport { code, .. }) => assert_eq!(code, expected, "{name} {words:?}"),
         Err(why) => panic!("{name}: {why}"),

@@ -33,8 +33,7 @@ const FOREGROUND_EVERY: Duration = Duration::from_millis(500);
 /// A failing rank ends the job; see [`ExitReport::code`]. Signals to this process are forwarded to the
 /// ranks meanwhile: SIGINT, SIGTERM, SIGHUP and SIGQUIT (the second of them kills), SIGTSTP and SIGCONT,
 /// SIGUSR1 and SIGUSR2. Their handlers stay installed afterwards. Call this from a thread that lives as
-/// long as the job; no other code in the process may reap unknown children. Other threads may run other
-/// jobs, all of which get the signals.
+/// long as the job; no other code in the process may reap unknown children.
 ///
 /// # Errors
 /// An invalid job, a program that cannot be started, an unreachable host, or a lack of system resources.

@@ -1,9 +1,8 @@
 //! How jobs end: codes, reasons, and nobody left behind.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::probe::{Launcher, PROBE, launch, ranks};
-use nmad_launch::{Job, Stdin};
 
 #[test]
 fn the_code_is_zero_or_the_first_failure() {
@@ -177,25 +176,4 @@ fn a_rank_notices_that_its_launcher_died() {
     launcher.signal(rustix::process::Signal::KILL);
     let done = launcher.done();
     assert!(done.err.contains("closed its connection while this rank waited in a fence"), "{done:?}");
-}
-
-/// A failure ends the ranks of its own job, whatever other threads of the process run meanwhile.
-#[test]
-fn jobs_of_several_threads_end_each_for_itself() {
-    let run = |script: &str| {
-        let mut job = Job::new("sh", ["-c", script], 3);
-        (job.stdin, job.timeout) = (Stdin::None, Some(Duration::from_secs(60)));
-        nmad_launch::run(job).map(|report| (report.code, report.ranks.len()))
-    };
-    let scripts = ["test $PMI_RANK = 1 && exit 7; exec sleep 600", "sleep 0.1", "sleep 0.05; exit 5"];
-    std::thread::scope(|scope| {
-        for (script, code) in scripts.into_iter().zip([7, 0, 5]) {
-            scope.spawn(move || {
-                for round in 0..5 {
-                    let ended = run(script).unwrap_or_else(|why| panic!("{why}"));
-                    assert_eq!(ended, (code, 3), "{script}, round {round}");
-                }
-            });
-        }
-    });
 }

@@ -5,7 +5,11 @@ use nmad_launch::{ExitReport, Job, Program, Stdin};
 use nmad_mpi_table::Abi;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+/// A launcher catches signals: one at a time in a process.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn source(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -36,6 +40,7 @@ pub(crate) fn job(abi: Abi, files: &[&str], words: &[&str], ranks: u32, variable
 
 /// The exit code of a job.
 pub(crate) fn launch(job: Job) -> i32 {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     match nmad_launch::run(job) {
         Ok(ExitReport { code, .. }) => code,
         Err(why) => panic!("{why}"),

@@ -39,7 +39,10 @@ impl Mesh {
 
     /// A number below `below`.
     pub(super) fn random(&mut self, below: usize) -> usize {
-        draw(&mut self.random, below)
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random % below as u64) as usize
     }
 
     fn request(&mut self) -> RequestId {
@@ -49,58 +52,51 @@ impl Mesh {
 
     /// Lets some messages leave and some arrive; false: nothing could move.
     pub(super) fn shake(&mut self) -> bool {
-        let Mesh { flows, ended, random, eager, .. } = self;
+        let flows: Vec<Flow> = self.flows.keys().copied().collect();
         let mut could = false;
-        // Between two steps of a rank all flows are looked at, so this takes most of the time.
-        flows.retain(|&flow, traffic| {
-            let lazy = draw(random, 2) == 0;
+        for flow in flows {
+            let lazy = self.random(2) == 0;
+            let Some(traffic) = self.flows.get_mut(&flow) else { continue };
             let wanted = !traffic.recvs.is_empty();
             let moves = match traffic.sends.front() {
                 None => false,
-                Some(Sent::Waiting(..)) => *eager || wanted,
+                Some(Sent::Waiting(..)) => self.eager || wanted,
                 Some(Sent::Left(_)) => wanted,
             };
             could |= moves;
             if moves && !lazy {
-                traffic.advance(flow, ended);
+                self.advance(flow);
             }
-            !traffic.sends.is_empty() || !traffic.recvs.is_empty()
-        });
+        }
         could
+    }
+
+    /// The oldest message of a flow leaves, or arrives.
+    fn advance(&mut self, flow: Flow) {
+        let Some(traffic) = self.flows.get_mut(&flow) else { return };
+        match traffic.sends.pop_front() {
+            Some(Sent::Waiting(request, data)) => {
+                let mut bytes = Vec::new();
+                data.append_to(&mut bytes);
+                self.ended.insert(request, Ok(data.len()));
+                traffic.sends.push_front(Sent::Left(bytes));
+            }
+            Some(Sent::Left(bytes)) => {
+                let Some((request, into)) = traffic.recvs.pop_front() else { return };
+                into.write(0, &bytes);
+                self.ended.insert(request, outcome(flow, bytes.len() as u64, into.len()));
+            }
+            None => {}
+        }
+        if traffic.sends.is_empty() && traffic.recvs.is_empty() {
+            self.flows.remove(&flow);
+        }
     }
 
     /// Whether every message was received and every receive ended.
     pub(super) fn is_quiet(&self) -> bool {
         self.flows.is_empty() && self.ended.is_empty()
     }
-}
-
-impl Traffic {
-    /// The oldest message of the flow leaves, or arrives.
-    fn advance(&mut self, flow: Flow, ended: &mut BTreeMap<RequestId, Result<u64, Error>>) {
-        match self.sends.pop_front() {
-            Some(Sent::Waiting(request, data)) => {
-                let mut bytes = Vec::new();
-                data.append_to(&mut bytes);
-                ended.insert(request, Ok(data.len()));
-                self.sends.push_front(Sent::Left(bytes));
-            }
-            Some(Sent::Left(bytes)) => {
-                let Some((request, into)) = self.recvs.pop_front() else { return };
-                into.write(0, &bytes);
-                ended.insert(request, outcome(flow, bytes.len() as u64, into.len()));
-            }
-            None => {}
-        }
-    }
-}
-
-/// The next number of a sequence, below `below`.
-fn draw(random: &mut u64, below: usize) -> usize {
-    *random ^= *random << 13;
-    *random ^= *random >> 7;
-    *random ^= *random << 17;
-    (*random % below as u64) as usize
 }
 
 fn outcome((from, _, tag): Flow, len: u64, capacity: u64) -> Result<u64, Error> {

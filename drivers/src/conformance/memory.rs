@@ -75,13 +75,13 @@ impl Memory {
     }
 }
 
-/// Bytes after which a pattern repeats itself, but for the number of the repetition in its first bytes. A prime:
-/// no driver cuts data into parts of so many bytes.
+/// Bytes after which a pattern repeats itself, but for the number of the repetition in its first bytes. A
+/// prime: no driver cuts data into parts of so many bytes.
 const PERIOD: usize = 65_521;
 const FACTOR: u64 = 0xff51_afd7_ed55_8ccd;
 
-/// Writes the pattern `seed`. Tests write and compare some hundred MB, mostly without optimisation, so what is
-/// the same in all patterns is computed once.
+/// Writes the pattern `seed`. Tests write and compare some hundred MB, mostly without optimisation, so what
+/// is the same in all patterns is computed once.
 pub fn write_pattern(into: &mut [u8], seed: u64) {
     static TWO_PERIODS: OnceLock<Vec<u8>> = OnceLock::new();
     let byte = |at: usize| ((at as u64 + 1).wrapping_mul(FACTOR) >> 32) as u8;

@@ -319,7 +319,7 @@ impl Network {
         }
         let sum = fate.damage.map(|_| cargo.sum());
         let latency_ns = model.latency_ns() + self.lateness_ns(key, end);
-        // The last one is the cargo itself: a clone of each would be a third of what a long message is copied.
+        // The last one is the cargo itself: one copy less of a long message.
         for (copy, mut cargo) in (0..).zip(std::iter::repeat_n(cargo, fate.copies as usize)) {
             let jitter = self.rng.below(model.jitter_ns() + 1);
             let late = fate.late_ns + copy * (model.latency_ns() + fate.late_ns / 2);

@@ -259,6 +259,7 @@ impl Host {
     fn act_for(&mut self, steps: usize, plan: &Plan, oracle: &mut DeliveryOracle) -> Result<bool, Objection> {
         let mut acted = false;
         for _ in 0..steps {
+            self.forget_ended();
             let goes_on = match self.mode() {
                 Mode::Ready => true,
                 Mode::Waiting(ops, most) => {
@@ -283,6 +284,15 @@ impl Host {
             self.threads[self.at] = Thread { mode, next_step: next + 1 };
         }
         Ok(acted)
+    }
+
+    /// Drops what the thread waits for as far as it has ended: an application that waits for hundreds of
+    /// requests looks for the first that has not, each time that its host runs.
+    fn forget_ended(&mut self) {
+        if let Mode::Waiting(ops, _) = &mut self.threads[self.at].mode {
+            let ended = ops.iter().take_while(|op| self.ends.contains_key(op)).count();
+            ops.drain(..ended);
+        }
     }
 
     fn step(&mut self, step: &Step, plan: &Plan, oracle: &mut DeliveryOracle) -> Result<Mode, Objection> {

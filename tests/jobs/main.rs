@@ -35,7 +35,7 @@ const SKIPPED: u8 = 77;
 /// measures rails is tried alone.
 const AT_ONCE: usize = 2;
 /// Cases that are tried at once beside those, of the ones that wait for many seconds.
-const WAITING: usize = 3;
+const WAITING: usize = 5;
 
 /// A test and its surroundings.
 pub struct Case {

@@ -3,6 +3,7 @@
 use nmad_engine::memory::{Segment, Segments};
 use rustix::mm::{self, MapFlags, ProtFlags};
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// Memory that is freed when this is dropped, even if segments of it still exist.
 #[derive(Debug)]
@@ -18,7 +19,7 @@ impl Memory {
         Memory { start, len }
     }
 
-    /// Memory with bytes that depend on their offset and on `seed`.
+    /// Memory with the bytes of the pattern `seed`, which depend on their offset.
     pub fn pattern(len: usize, seed: u64) -> Self {
         let mut memory = Memory::zeroed(len);
         memory.fill(seed);
@@ -27,7 +28,7 @@ impl Memory {
 
     /// Fills the memory with the pattern of `seed`.
     pub fn fill(&mut self, seed: u64) {
-        self.bytes_mut().iter_mut().enumerate().for_each(|(at, byte)| *byte = pattern(at, seed));
+        write_pattern(self.bytes_mut(), seed);
     }
 
     /// Maps fresh pages over those that lie entirely in it; their bytes are zero.
@@ -74,10 +75,24 @@ impl Memory {
     }
 }
 
-/// The byte at offset `at` of the pattern `seed`.
-pub fn pattern(at: usize, seed: u64) -> u8 {
-    let mixed = (at as u64 ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    (mixed >> 32) as u8
+/// Bytes after which a pattern repeats itself, but for the number of the repetition in its first bytes. A
+/// prime: no driver cuts data into parts of so many bytes.
+const PERIOD: usize = 65_521;
+const FACTOR: u64 = 0xff51_afd7_ed55_8ccd;
+
+/// Writes the pattern `seed`. Tests write and compare some hundred MB, mostly without optimisation, so what
+/// is the same in all patterns is computed once.
+pub fn write_pattern(into: &mut [u8], seed: u64) {
+    static TWO_PERIODS: OnceLock<Vec<u8>> = OnceLock::new();
+    let byte = |at: usize| ((at as u64 + 1).wrapping_mul(FACTOR) >> 32) as u8;
+    let two_periods = TWO_PERIODS.get_or_init(|| (0..2 * PERIOD).map(|at| byte(at % PERIOD)).collect());
+    // Each seed begins at another place.
+    let start = (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) % PERIOD as u64) as usize;
+    for (number, part) in into.chunks_mut(PERIOD).enumerate() {
+        part.copy_from_slice(&two_periods[start..][..part.len()]);
+        let number = (number as u64).wrapping_mul(FACTOR).to_ne_bytes();
+        part.iter_mut().zip(number).for_each(|(byte, number)| *byte ^= number);
+    }
 }
 
 impl Drop for Memory {

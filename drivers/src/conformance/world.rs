@@ -1,7 +1,7 @@
 //! Two rails and their reported events.
 
 use super::Pair;
-use super::memory::{Memory, pattern};
+use super::memory::{Memory, write_pattern};
 use nmad_engine::packet::{Key, Packet, PeerId, RegionId, RequestId};
 use nmad_engine::transfer::access::Came;
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Limits, Order, Scope};
@@ -297,8 +297,9 @@ impl World {
 /// Creates a packet of `len` bytes, header included, whose content depends on its number.
 pub fn packet(number: u32, len: usize) -> Vec<u8> {
     let header = Header { kind: Kind::Packet, len: len as u32, number, ack: 0 };
-    let mut bytes = Vec::from(header.encode());
-    bytes.extend((Header::LEN..len).map(|at| pattern(at, u64::from(number))));
+    let mut bytes = vec![0; len];
+    write_pattern(&mut bytes, u64::from(number));
+    bytes[..Header::LEN].copy_from_slice(&header.encode());
     bytes
 }
 

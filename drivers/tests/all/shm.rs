@@ -1,6 +1,6 @@
 //! Shared memory between processes: this binary starts itself as the other one.
 
-use nmad_drivers::conformance::memory::{Memory, pattern};
+use nmad_drivers::conformance::memory::Memory;
 use nmad_drivers::shm::{ShmConfig, ShmRail};
 use nmad_engine::packet::{Key, Packet, PeerId, RegionId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Interest, Order, Scope};
@@ -37,7 +37,7 @@ fn child() {
             Event::Up { .. } => key = Some(()),
             Event::Arrived { packet, .. } => answers.push(packet.to_vec()),
             Event::Landed { kept, .. } => {
-                let right = memory.bytes().iter().enumerate().all(|(at, byte)| *byte == pattern(at, 3));
+                let right = memory.bytes() == Memory::pattern(LEN, 3).bytes();
                 answers.push(vec![u8::from(kept && right); 16]);
             }
             Event::Lost { .. } => std::process::exit(0),
@@ -124,7 +124,7 @@ fn packets_and_chunks_travel_between_processes() {
     for (ours, theirs) in [(true, true), (false, false), (true, false), (false, true)] {
         let mut pair = start(ours, theirs);
         for len in [16, 56, 57, 5000, 30_000] {
-            let bytes: Vec<u8> = (0..len).map(|at| pattern(at, 4)).collect();
+            let bytes = Memory::pattern(len, 4).bytes().to_vec();
             let packet = Packet { bytes: bytes.clone(), in_place: Vec::new() };
             pair.rail.send(Departure::Order(Order::Packet { to: PeerId(1), number: 0, packet }));
             pair.rail.flush();

@@ -319,7 +319,8 @@ impl Network {
         }
         let sum = fate.damage.map(|_| cargo.sum());
         let latency_ns = model.latency_ns() + self.lateness_ns(key, end);
-        for copy in 0..fate.copies {
+        // The last one is the cargo itself: one copy less of a long message.
+        for (copy, mut cargo) in (0..).zip(std::iter::repeat_n(cargo, fate.copies as usize)) {
             let jitter = self.rng.below(model.jitter_ns() + 1);
             let late = fate.late_ns + copy * (model.latency_ns() + fate.late_ns / 2);
             let side = self.side(key);
@@ -344,7 +345,6 @@ impl Network {
                 None => {}
             }
             self.in_transit += 1;
-            let mut cargo = cargo.clone();
             if let Some(at) = fate.damage.filter(|_| copy == 0) {
                 cargo.damage(at);
             }

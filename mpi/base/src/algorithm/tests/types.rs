@@ -56,8 +56,11 @@ impl Reduction {
     /// What the operands of ranks combine to, in order.
     pub(super) fn over(&self, ranks: impl Iterator<Item = Vec<i32>>) -> Option<Vec<i32>> {
         ranks.reduce(|left, right| {
-            let pairs = left.chunks_exact(2).zip(right.chunks_exact(2));
-            pairs.flat_map(|(l, r)| (self.of)([l[0], l[1]], [r[0], r[1]])).collect()
+            let mut all = Vec::with_capacity(left.len());
+            for (l, r) in left.chunks_exact(2).zip(right.chunks_exact(2)) {
+                all.extend_from_slice(&(self.of)([l[0], l[1]], [r[0], r[1]]));
+            }
+            all
         })
     }
 }
@@ -93,20 +96,25 @@ fn places(datatype: &Datatype) -> [i64; 2] {
     places.try_into().expect("two numbers")
 }
 
+/// Works on millions of elements, without optimisation: no iterators here.
 fn combine(
     left: *const c_void,
     right: *mut c_void,
-    places: [i64; 2],
+    [first, second]: [i64; 2],
     of: fn([i32; 2], [i32; 2]) -> [i32; 2],
 ) {
-    let read = |base: *const c_void| {
-        places.map(|place| {
-            // SAFETY: a number of an element that the reduction works on.
-            unsafe { base.byte_offset(place as isize).cast::<i32>().read_unaligned() }
-        })
-    };
-    for (place, number) in places.iter().zip(of(read(left), read(right))) {
-        // SAFETY: as above.
-        unsafe { right.byte_offset(*place as isize).cast::<i32>().write_unaligned(number) };
+    // SAFETY: all of them are numbers of an element that the reduction works on.
+    unsafe {
+        let left = [
+            left.byte_offset(first as isize).cast::<i32>().read_unaligned(),
+            left.byte_offset(second as isize).cast::<i32>().read_unaligned(),
+        ];
+        let places = [
+            right.byte_offset(first as isize).cast::<i32>(),
+            right.byte_offset(second as isize).cast::<i32>(),
+        ];
+        let result = of(left, [places[0].read_unaligned(), places[1].read_unaligned()]);
+        places[0].write_unaligned(result[0]);
+        places[1].write_unaligned(result[1]);
     }
 }

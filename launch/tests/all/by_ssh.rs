@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use nmad_testbed::{Rate, Spec, Testbed};
@@ -14,7 +15,7 @@ const HOSTS: u32 = 4;
 /// What the end of a host has to be noticed within, and some time for a machine that does other things.
 const NOTICED: Duration = Duration::from_secs(5 + 3);
 
-/// Why this cannot be tested here, if so. An sshd that is missing is installed where that is possible.
+/// Why this cannot be tested here, if so. An sshd that is missing is installed where that is possible, once.
 fn reason_to_skip() -> Option<String> {
     if let Err(refused) = nmad_testbed::available() {
         return Some(refused.to_string());
@@ -41,7 +42,13 @@ struct Machines {
 }
 
 impl Machines {
-    fn start() -> Machines {
+    /// None, if this cannot be tested here.
+    fn start() -> Option<Machines> {
+        static REASON: OnceLock<Option<String>> = OnceLock::new();
+        if let Some(reason) = REASON.get_or_init(reason_to_skip) {
+            eprintln!("skipped: {reason}");
+            return None;
+        }
         let rails = vec![Rate::Unlimited];
         let testbed = Testbed::build(&Spec::new(HOSTS, rails)).expect("a testbed");
         let machines = Machines { testbed, folder: tempfile::tempdir().expect("a folder") };
@@ -65,7 +72,7 @@ impl Machines {
                 child.wait()
             });
         }
-        machines
+        Some(machines)
     }
 
     fn path(&self, name: &str) -> String {
@@ -112,20 +119,10 @@ fn told(output: Output) -> (i32, String, String) {
     (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
 }
 
-#[test]
-fn four_machines_by_ssh() {
-    if let Some(reason) = reason_to_skip() {
-        eprintln!("skipped: {reason}");
-        return;
-    }
-    let machines = Machines::start();
-    meet(&machines);
-    fail(&machines);
-    lose(&machines);
-}
-
 /// Ranks of all machines meet; the hostfile has the form in which the MPI operator of Kubernetes writes it.
-fn meet(machines: &Machines) {
+#[test]
+fn ranks_of_four_machines_meet() {
+    let Some(machines) = Machines::start() else { return };
     let hosts = ["-hosts", "host0:2,host1:2,host2:2,host3:2", "--timeout", "60"];
     let (code, out, err) = machines.run("user", &[&hosts[..], &[PROBE, "rank", "ring"]].concat());
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
@@ -147,8 +144,9 @@ fn meet(machines: &Machines) {
     assert!(code == 7 && err.contains(" on host2) exited with code 7"), "{code}: {err}");
 }
 
-/// What cannot work ends at once, and says why.
-fn fail(machines: &Machines) {
+#[test]
+fn what_cannot_work_ends_at_once_and_says_why() {
+    let Some(machines) = Machines::start() else { return };
     let start = Instant::now();
     let (code, _, err) = machines.run("stranger", &["-hosts", "host1", "true"]);
     assert!(code == 1 && err.contains("cannot start ranks on host1"), "{err}");
@@ -159,8 +157,9 @@ fn fail(machines: &Machines) {
     assert!(start.elapsed() < Duration::from_secs(30), "it took {:?}", start.elapsed());
 }
 
-/// A machine whose network dies ends the job, and its ranks end too.
-fn lose(machines: &Machines) {
+#[test]
+fn a_machine_whose_network_dies_ends_the_job_and_its_ranks_end_too() {
+    let Some(machines) = Machines::start() else { return };
     let words = ["-hosts", "host1,host2", "sh", "-c", "echo up $$; exec sleep 600"];
     let mut child = machines.testbed.run(0, machines.launcher("user", &words)).expect("it starts");
     let mut out = BufReader::new(child.stdout.take().expect("piped"));
@@ -182,6 +181,6 @@ fn lose(machines: &Machines) {
     };
     while ranks.iter().any(lives) {
         assert!(Instant::now() < limit, "a rank lives on: {ranks:?}");
-        std::thread::yield_now();
+        std::thread::sleep(Duration::from_millis(20));
     }
 }

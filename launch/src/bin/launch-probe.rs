@@ -56,7 +56,6 @@ fn rank(what: &str, number: u32) -> Result<ExitCode, LaunchError> {
         _ => bootstrap()?,
     };
     match what {
-        // Prints the number of its program.
         "program" => {
             println!("rank {} of {}: {:?}", job.rank(), job.size(), job.program());
             job.finish().map(|()| ExitCode::SUCCESS)

@@ -94,7 +94,8 @@ impl Client {
     }
 
     /// Passes the values of the keys `name` with each number below `count` behind it to `take`, as
-    /// [`Client::get`] returns one. Our launcher sends many of them in a line; others do not know the request.
+    /// [`Client::get`] returns one. Our launcher sends many of them in a line; others do not know the
+    /// request.
     ///
     /// # Errors
     /// As for [`Client::get`].

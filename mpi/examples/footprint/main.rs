@@ -5,7 +5,8 @@
 //!     cargo run --release -p nmad-mpi --example footprint -- 100000
 //!
 //! The last rank of each job is a process; all others are answers of a launcher that this program is. Exit
-//! code 1 if a peer with which nothing was exchanged, or all of them together, take more memory than promised.
+//! code 1 if a peer with which nothing was exchanged, or all of them together, take more memory than
+//! promised.
 
 mod heap;
 mod launcher;

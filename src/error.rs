@@ -1,5 +1,6 @@
 //! Errors of a session, with cause and remedy.
 
+use nmad_launch::{Bootstrap, LaunchError, refuse};
 use thiserror::Error;
 
 /// Why a call failed.
@@ -65,6 +66,24 @@ pub enum SessionError {
         /// The system's error.
         source: std::io::Error,
     },
+}
+
+impl SessionError {
+    /// Ends the job of this process, which has not joined it yet, if a setting is wrong ([`refuse`]).
+    #[doc(hidden)]
+    pub fn end_job(&self) {
+        if matches!(self, SessionError::Setting { .. } | SessionError::Launch(LaunchError::Job(_))) {
+            refuse(1, &self.to_string());
+        }
+    }
+
+    /// Ends the job of this process if it joined it, and a rail or a setting keeps it from meeting the other
+    /// ranks, which would wait for it in vain: it cannot join a second time.
+    pub(crate) fn end_joined(&self, job: &mut dyn Bootstrap) {
+        if job.size() > 1 && matches!(self, SessionError::Setting { .. } | SessionError::Rail(_)) {
+            job.abort(1, &self.to_string());
+        }
+    }
 }
 
 /// Prints the message for the user, so that a `main` that returns the error explains it.

@@ -59,10 +59,13 @@ impl Session {
     /// settings of the configuration file and the environment. Warnings go to the logger of the program
     /// (crate `log`) if it has one by now, else to standard error; a logger that is set later gets none.
     ///
+    /// If a setting is wrong, the launcher ends the job, since the other ranks would wait for this one.
+    ///
     /// # Errors
     /// The job cannot be joined, a setting is wrong, or a rail cannot be opened.
     pub fn open() -> Result<Session, SessionError> {
-        Session::open_with(&Options::load()?)
+        let opened = Options::load().and_then(|options| Session::open_with(&options));
+        opened.inspect_err(SessionError::end_job)
     }
 
     /// Joins the job with these settings.
@@ -81,26 +84,34 @@ impl Session {
             options.sample = Sampling::Off;
         }
         let options = &options;
-        let unknown = |e: nmad_engine::UnknownStrategy| setting("strategy", e.to_string());
         let mut job = bootstrap()?;
+        let joined = Session::join(options, job.as_mut());
+        let mut session = joined.inspect_err(|error| error.end_joined(job.as_mut()))?;
+        session.job = Mutex::new(Some(job));
+        Ok(session)
+    }
+
+    /// Opens the rails and meets the other ranks; the session gets the connection to the launcher later.
+    fn join(options: &Options, job: &mut dyn Bootstrap) -> Result<Session, SessionError> {
+        let unknown = |e: nmad_engine::UnknownStrategy| setting("strategy", e.to_string());
         if job.rank() == 0 {
             misspelt().iter().for_each(|line| log::warn!("{line}"));
         }
         // Set when all ranks have exchanged their cores, before it is used.
         let oversubscribed = Arc::new(AtomicBool::new(false));
-        let opened = rails::open(options, job.as_ref(), &oversubscribed)?;
+        let opened = rails::open(options, job, &oversubscribed)?;
         let bandwidths = opened.iter().map(|rail| rail.bandwidth).collect();
         let mut config = options.engine(bandwidths).map_err(|why| setting("strategy", why))?;
         config.me = PeerId(job.rank());
         let engine = Engine::new(config).map_err(unknown)?;
-        let mut stock = Stock::look(options, job.as_ref(), &to_sample(options, job.as_ref(), &opened));
-        let cards = exchange(job.as_mut(), &opened, (stock.lacks(), options.encrypt == Policy::On))?;
+        let mut stock = Stock::look(options, job, &to_sample(options, job, &opened));
+        let cards = exchange(job, &opened, (stock.lacks(), options.encrypt == Policy::On))?;
         let opened = (opened, &*oversubscribed);
-        let (mut session, peers) = Session::assemble(job.as_ref(), engine, opened, &cards)?;
+        let (mut session, peers) = Session::assemble(job, engine, opened, &cards)?;
         session.set_progress(options.progress.clone().unwrap_or_default())?;
         session.options = options.clone();
         session.check_reach()?;
-        session.sample(&mut stock, job.as_mut(), (&cards, &peers))?;
+        session.sample(&mut stock, job, (&cards, &peers))?;
         // This follows the measurement of the rails, whose messages are not the user's.
         match &options.explain {
             Explain::Off => {}
@@ -113,7 +124,6 @@ impl Session {
             session.node.with(|engine| engine.setup().record_observations(true));
         }
         session.trace = session.begin_trace(options, job.job())?;
-        session.job = Mutex::new(Some(job));
         Ok(session)
     }
 

@@ -6,7 +6,7 @@ use crate::live::{self, SessionPointer};
 use crate::raw::{In, Out, Text};
 use crate::strategy;
 use crate::table::Table;
-use newmadeleine::{Options, Session};
+use newmadeleine::{Options, Session, SessionError};
 use std::ffi::c_int;
 
 /// `nmad_option_t`
@@ -19,7 +19,7 @@ pub struct Setting {
 
 pub fn open(options: In<Setting>, count: usize, session: Out<SessionPointer>) -> Answer {
     let session = session.required("session")?;
-    let mut settings = Options::load()?;
+    let mut settings = Options::load().inspect_err(SessionError::end_job)?;
     strategy::add_registered(&mut settings);
     for option in options.list("options", count)? {
         settings

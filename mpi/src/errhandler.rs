@@ -201,7 +201,11 @@ fn abort(code: Code, handler: &str) -> ! {
     tell_user(format_args!("{text}\n{handler} is the error handler: the job ends"));
     match world() {
         Ok(world) => world.session().abort(code.class.0 & 0x7f, &text),
-        Err(_) => std::process::exit(code.class.0 & 0x7f),
+        Err(_) => {
+            // The other ranks may wait for this one, which has not joined the job.
+            newmadeleine::launch::refuse(code.class.0 & 0x7f, &text);
+            std::process::exit(code.class.0 & 0x7f)
+        }
     }
 }
 

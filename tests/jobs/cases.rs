@@ -91,6 +91,11 @@ pub const ALL: &[Case] = &[
         env: &[("NMAD_STRATEGY", "nosuch")],
         ..here("an unknown strategy is named with the known ones", 1, strategies::unknown)
     },
+    Case {
+        env: &[("NMAD_CHUNK", "much")],
+        code: 1,
+        ..here("a rank whose environment is invalid ends the job of the others", 2, lost::invalid_environment)
+    },
     apart("the strategy of the documents carries its messages", UNEQUAL, strategies::documented),
     Case {
         env: &[("NMAD_EAGER_MAX", "32768")],

@@ -1,8 +1,8 @@
 //! Ranks that are gone, or are not who they say.
 
 use crate::cases::open;
-use newmadeleine::SessionError;
 use newmadeleine::progress::Progress;
+use newmadeleine::{Session, SessionError};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -80,4 +80,16 @@ pub fn wrong_secret() {
     assert!(rank == other && why.contains("secret"), "{why}");
     // The other side shall hear it too.
     session.node().wait_for(Duration::from_secs(2), |_| false);
+}
+
+/// Rank 1 cannot join, and does not end; rank 0 waits for it, without a session of its own.
+pub fn invalid_environment() {
+    if std::env::var("PMI_RANK").is_ok_and(|rank| rank == "0") {
+        let mut job = newmadeleine::launch::bootstrap().expect("it joins");
+        job.fence().expect("the launcher ends this process");
+        return;
+    }
+    let error = Session::open().err().expect("the setting is invalid");
+    assert!(matches!(error, SessionError::Setting { .. }), "{error}");
+    std::thread::sleep(Duration::from_secs(600));
 }

@@ -66,12 +66,20 @@ impl Beside {
     }
 }
 
-/// The exit code of a benchmark, whose error is printed: 2 for wrong arguments, 1 for everything else.
+/// The exit code of a benchmark, whose error is printed: 2 for wrong arguments, 128 and the number of the
+/// signal that ended it, 1 for everything else.
 pub(super) fn ended(subcommand: &str, done: Result<(), CompareError>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error @ CompareError::Argument(_)) => complain(subcommand, &error, USAGE),
-        Err(error) => complain(subcommand, &error, 1),
+        Err(error) => {
+            let code = match error {
+                CompareError::Argument(_) => USAGE,
+                // As shells report the end by a signal.
+                CompareError::Interrupted { signal } => 128 + signal as u8,
+                _ => 1,
+            };
+            complain(subcommand, &error, code)
+        }
     }
 }
 

@@ -2,7 +2,11 @@
 
 use crate::command::{Ended, run};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// On a busy machine the program is compiled for minutes.
+const LIMIT: Duration = Duration::from_secs(600);
 
 fn io(folder: &Path, words: &[&str]) -> Ended {
     let mut command = Command::new(env!("CARGO_BIN_EXE_nmad"));
@@ -25,6 +29,38 @@ fn every_pattern_writes_and_reads_what_is_right() {
         assert!(figure["bench"] == "io" && figure["folder"] == path, "{figure}");
         assert!(figure["us"].as_f64().is_some_and(|us| us > 0.0), "{figure}");
     }
+    assert_eq!(std::fs::read_dir(&files).expect("it is there").count(), 0, "nothing is left behind");
+}
+
+/// The folder is there before the program is compiled; the first record is written after that.
+#[test]
+fn a_run_that_is_ended_removes_its_files_and_ends_its_job() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let files = folder.path().join("files");
+    std::fs::create_dir(&files).expect("a folder");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_nmad"));
+    command.args(["bench", "io", "--peer", "none", "--pattern", "records", "--rounds", "99", "--path"]);
+    command.arg(&files).env("NMAD_SAMPLE", "off").env("XDG_CACHE_HOME", folder.path().join("cache"));
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let begun = Instant::now();
+    let written = || {
+        let folders = std::fs::read_dir(&files).expect("it is there").flatten();
+        // The file of the owner, and one of records.
+        folders.flat_map(|own| std::fs::read_dir(own.path())).flatten().count() > 1
+    };
+    while !written() {
+        assert!(
+            begun.elapsed() < LIMIT && child.try_wait().expect("a child").is_none(),
+            "no file is written"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let kill = Command::new("sh").args(["-c", &format!("kill -TERM {}", child.id())]).status();
+    assert!(kill.is_ok_and(|status| status.success()));
+    let ended = child.wait_with_output().expect("it ends");
+    let err = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(128 + 15), "{err}");
+    assert!(err.contains("ended by SIGTERM"), "{err}");
     assert_eq!(std::fs::read_dir(&files).expect("it is there").count(), 0, "nothing is left behind");
 }
 

@@ -49,9 +49,7 @@ fn rank(what: &str, number: u32) -> Result<ExitCode, LaunchError> {
         "lines" => return Ok(lines(number)),
         // Rank NUMBER finds its environment invalid before it joins, and stays, as the others do.
         "refuse" if std::env::var("PMI_RANK").is_ok_and(|rank| rank == number.to_string()) => {
-            refuse(7, "NMAD_CHUNK: \"much\" is no size");
-            std::thread::sleep(LIMIT);
-            return Ok(ExitCode::SUCCESS);
+            return Ok(refuses());
         }
         _ => bootstrap()?,
     };
@@ -127,6 +125,12 @@ fn spawn(mut job: Box<dyn Bootstrap>) -> Result<ExitCode, LaunchError> {
         println!("met {}", String::from_utf8_lossy(&meeting.swap(b"")?));
     }
     job.finish().map(|()| ExitCode::SUCCESS)
+}
+
+fn refuses() -> ExitCode {
+    refuse(7, "NMAD_CHUNK: \"much\" is no size");
+    std::thread::sleep(LIMIT);
+    ExitCode::SUCCESS
 }
 
 /// Every rank reads the values of all ranks.

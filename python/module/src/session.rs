@@ -5,7 +5,7 @@ use crate::error::Failure;
 use crate::message::Message;
 use crate::open::Open;
 use crate::request::Request;
-use newmadeleine::{Hints, Options, Source, TagMatch};
+use newmadeleine::{Hints, Options, SessionError, Source, TagMatch};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ fn wanted(source: Option<u32>, tag: Option<u64>) -> (Source, TagMatch) {
 }
 
 fn options(settings: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
-    let mut options = Options::load().map_err(Failure::from)?;
+    let mut options = Options::load().inspect_err(SessionError::end_job).map_err(Failure::from)?;
     for (key, value) in settings.into_iter().flatten() {
         let (key, value) = (key.str()?.to_string(), value.str()?.to_string());
         options.set(&key, &value).map_err(Failure::from)?;

@@ -12,8 +12,8 @@ use std::process::ExitCode;
 /// intact and in order, that nothing is left over, and that nothing stands still. The same seed is
 /// always the same run, so a seed is a bug report.
 ///
-/// With --scale it runs the collectives of MAD-MPI instead: the schedules that ship, for up to 100,000 ranks
-/// on 256 hosts of 64 cores, on a model of cores, memory and shared links (docs/scale.md).
+/// With --scale it runs the collectives of MAD-MPI instead: the schedules that ship, for up to 100,000
+/// ranks on hosts of 64 cores, on a model of cores, memory and shared links (docs/scale.md).
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

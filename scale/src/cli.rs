@@ -27,8 +27,8 @@ pub struct Scale {
     /// With --scale: the network between hosts: fat-tree, dragonfly or two-rails
     #[arg(long, value_name = "NAME", requires = "scale", default_value = "fat-tree", value_parser = fabric)]
     fabric: &'static Fabric,
-    /// With --scale: bytes of the vector or of the block of each rank, for example 64KiB; of times 1KiB if
-    /// nothing is given, of regret 8 B to 8 MiB
+    /// With --scale: bytes of the vector or of the block of each rank, for example 64KiB; the default is
+    /// 1KiB for times, and 8 B to 8 MiB for regret
     #[arg(long, value_name = "SIZE", requires = "scale", value_parser = size)]
     size: Option<u64>,
     /// With --scale: this number of ranks only, for example 100000
@@ -81,6 +81,11 @@ impl Scale {
         }
         if self.svg.is_some() && what != What::Times {
             tell_user(format_args!("nmad sim: --svg draws times: leave {what:?} out"));
+            return Some(ExitCode::from(USAGE));
+        }
+        let is_narrowed = self.family.is_some() || self.size.is_some() || self.ranks.is_some();
+        if is_narrowed && what == What::Start {
+            tell_user("nmad sim: the start of a job has one table: leave --family, --size and --ranks out");
             return Some(ExitCode::from(USAGE));
         }
         Some(match what {

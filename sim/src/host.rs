@@ -286,8 +286,8 @@ impl Host {
         Ok(acted)
     }
 
-    /// Drops what the thread waits for as far as it has ended: an application that waits for hundreds of
-    /// requests looks for the first that has not, each time that its host runs.
+    /// Drops ended operations from the front of the list that the thread waits for. Otherwise a thread that
+    /// waits for hundreds of requests would search the whole list each time its host runs.
     fn forget_ended(&mut self) {
         if let Mode::Waiting(ops, _) = &mut self.threads[self.at].mode {
             let ended = ops.iter().take_while(|op| self.ends.contains_key(op)).count();

@@ -9,7 +9,8 @@ use std::sync::{Arc, LazyLock};
 /// The signal that was caught; zero: none.
 static CAUGHT: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
 
-/// Catches signals while it lives. A second signal ends the process at once, as the first one does later.
+/// Catches the first signal until it is dropped. A second signal, or one after the drop, ends the process
+/// at once.
 #[derive(Debug)]
 pub(crate) struct Interrupt {
     has_default: Arc<AtomicBool>,

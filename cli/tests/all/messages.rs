@@ -5,7 +5,8 @@ use std::path::Path;
 
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// Sources of the crates that print messages.
-const ROOMS: [&str; 6] = ["engine/src", "drivers/src", "launch/src", "src", "mpi/src", "cli/src"];
+const ROOMS: [&str; 7] =
+    ["engine/src", "drivers/src", "launch/src", "src", "mpi/src", "cli/src", "bench/compare/src"];
 /// Fixed words of a message that are shorter are not looked up: they also occur elsewhere.
 const WORDS_MIN: usize = 8;
 

@@ -367,5 +367,6 @@ fn a_trace_that_cannot_be_written_is_known_before_the_run() {
     command.args(["run", "-n", "2", "--timeout", "60", program, "bench", "latency", "--size", "8"]);
     let ended = run(command.env("NMAD_TRACE", "/proc/t"));
     assert!(ended.code != Some(0) && ended.out.is_empty(), "{}", ended.out);
-    assert!(ended.err.contains("NMAD_TRACE") && ended.err.contains("/proc/t.0"), "{}", ended.err);
+    // The rank that finds it first ends the job.
+    assert!(ended.err.contains("NMAD_TRACE") && ended.err.contains("/proc/t."), "{}", ended.err);
 }

@@ -256,7 +256,7 @@ impl<A: Adapter> Traffic<A> {
         let mut ended = Vec::new();
         self.watch.look(|token, _| match token {
             Token::Link(index) => ended.push(index),
-            Token::Carrier => self.carrier.read_notifications(self.peers.known().ids(), &mut self.news),
+            Token::Carrier => self.carrier.read_notifications(self.peers.ids(), &mut self.news),
             Token::Opening => has_request = true,
             Token::Wakeup => {}
         });

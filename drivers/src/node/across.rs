@@ -37,11 +37,11 @@ struct Handle {
     seen_us: AtomicU64,
 }
 
-/// For so long after a process was seen its id is not given to another one: the system gives out all others
-/// first, 32,768 or more, which takes longer.
+/// A process that was alive this recently need not be checked again. The kernel assigns ids in turn, so it
+/// reuses an id only after all others, by default 32,768 or more, which takes longer.
 const SEEN_US: u64 = 1000;
 
-/// Returns when this process used such copies first.
+/// Returns the time of the first call in this process, from which [`Handle::seen_us`] counts.
 fn begin() -> Instant {
     static BEGIN: OnceLock<Instant> = OnceLock::new();
     *BEGIN.get_or_init(Instant::now)
@@ -97,8 +97,8 @@ impl Process {
         !matches!(poll(&mut [PollFd::new(&handle.fd, PollFlags::IN)], Some(&now)), Ok(1))
     }
 
-    /// Returns whether the id is still that of this process. A system call for each short copy would take
-    /// as long as the copy, so the process is looked at once in a while.
+    /// Returns whether the id still belongs to this process. The check is a system call, which takes as
+    /// long as a short copy, so its result is valid for [`SEEN_US`].
     fn has_id(&self) -> bool {
         let Some(handle) = &self.handle else { return true };
         let now_us = begin().elapsed().as_micros() as u64;

@@ -93,6 +93,13 @@ impl<L> Peers<L> {
         &self.known
     }
 
+    /// The peers with a known address, and those that have or had a link: a peer may have opened one from an
+    /// address that does not reach this rail.
+    pub fn ids(&self) -> impl Iterator<Item = PeerId> + '_ {
+        let unknown = self.list.iter().map(|peer| peer.id).filter(|&id| self.known.of(id).is_empty());
+        self.known.ids().chain(unknown)
+    }
+
     /// Returns whether a peer listens at this address.
     pub fn is_one_at(&self, host: IpAddr) -> bool {
         self.hosts.contains(&host)

@@ -266,7 +266,7 @@ impl Traffic {
             let Token::Link(index) = token else {
                 match token {
                     Token::Carrier => {
-                        self.carrier.read_notifications(self.peers.known().ids(), &mut self.news);
+                        self.carrier.read_notifications(self.peers.ids(), &mut self.news);
                     }
                     _ => has_request = true,
                 }

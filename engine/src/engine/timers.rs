@@ -8,10 +8,10 @@ use crate::protocol::Request;
 use crate::transfer::driver::Order;
 use crate::transfer::retention::{Cargo, ChunkCargo};
 
-/// A clock that shows a time earlier by this went back. The caller's time may be somewhat old, since the
-/// thread has waited for the engine. A clock that goes back by less delays a timer by less, and the longest
-/// retransmission timeout is as long. With half or twice the value those delays are as much shorter or
-/// longer.
+/// If the time is earlier than that of the last pass by more than this, the clock went back. A smaller
+/// difference is normal: a thread reads the clock and then waits for the engine. A clock that goes back by
+/// less delays each timer by at most this, which is the longest retransmission timeout; half or twice the
+/// value halves or doubles that delay.
 const BACK_MIN: Duration = Duration::from_ms(500);
 
 impl Engine {
@@ -25,7 +25,7 @@ impl Engine {
         self.passed_at = now;
     }
 
-    /// Begins anew all waits that end at a time. None is longer for that than the whole of it.
+    /// Restarts all timers, so that each expires after at most its whole duration from now.
     #[cold]
     fn restart_timers(&mut self, now: Instant) {
         self.reset_timers();

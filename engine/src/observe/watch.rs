@@ -231,8 +231,8 @@ impl Engine {
         self.make_ready(id);
     }
 
-    /// Handles the loss or return of the carrier of a rail's interface. It means nothing for a link that was
-    /// never open, so no peer is made for it: a cable would cost the memory of all peers of a large job.
+    /// Handles the loss or return of the carrier of a rail's interface. Peers without state are skipped:
+    /// they have no link, and in a large job a pulled cable would allocate the state of all peers.
     pub(crate) fn on_carrier(&mut self, now: Instant, rail: RailId, id: PeerId, lost: Option<String>) {
         let Some(peer) = self.peers.get_mut(id) else { return };
         let is_alone = !peer.links.iter().any(|link| link.rail != rail && carries(link));

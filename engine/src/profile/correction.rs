@@ -37,11 +37,12 @@ const CLEAR: f64 = 4.0;
 /// measured under disturbance.
 const LOAD_MIN_MEASURED: f64 = 1.0;
 const LOAD_MIN_UNSURE: f64 = 0.25;
-/// A measured profile is too slow if the last [`LAST`] observations say that the load is below this, as
-/// clearly as they have to say that the rail has changed: noise only adds to a time, and a burst is the
-/// smaller part of two milliseconds. With 0.9, the recorded job whose receiver computes has a regret of
-/// 3.7 % instead of 1.5, since each of its messages begins with a burst; with a third, a rail that was
-/// sampled at half of its rate keeps its profile (`sim/tests/all/adapt.rs`).
+/// A measured profile is too slow if the last [`LAST`] observations show a load below this, at [`CLEAR`]
+/// standard errors, as for a change of the rail. Noise cannot cause that, since it only lengthens times,
+/// nor can a burst, which is shorter than half of an observation (2 ms or more). With 0.9, the recorded
+/// job whose receiver computes has a regret of 3.7 % instead of 1.5, since each of its messages begins
+/// with a burst; with a third, a rail that was sampled at half of its rate keeps its profile
+/// (`sim/tests/all/adapt.rs`).
 const TOO_SLOW: f64 = 1.0 / 1.5;
 /// Number of observations whose error is published.
 const ERRORS: usize = 64;

@@ -227,8 +227,8 @@ mod tests {
     use crate::profile::sample::{Method, Sample};
 
     /// Returns the load of a rail that carries a byte per nanosecond and whose profile says four
-    /// nanoseconds per byte, after `count` transfers of which those to whose place `delayed` applies take as
-    /// long as by the profile.
+    /// nanoseconds per byte, after `count` transfers; those whose number satisfies `delayed` take as long
+    /// as the profile says.
     fn load(doubt: Option<Doubt>, count: u64, delayed: impl Fn(u64) -> bool) -> f64 {
         let sample = |method, len: u64| (method, Sample::of(len, &mut [1_000 + 4 * len]).unwrap());
         let lens = [(Method::Copy, 8), (Method::Copy, 4096), (Method::Rendezvous, 4096)];

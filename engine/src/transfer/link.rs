@@ -34,9 +34,9 @@ const PIECE_MIN: u64 = 24 << 10;
 /// 4 MiB take 1.05 in the second after a rail was halved instead of 1.03; others differ by up to 3 %.
 const POOLED_NS: u64 = 40_000_000;
 /// The peer's data explain a time if they take all but this part of it: a rail that others slow down by a
-/// third, in both directions, is still seen. With half and twice, the messages of above differ by up to
-/// 2 %, and by up to 6 % after a rail was halved. With no such part, those of 16 MiB take 1.23 where
-/// nothing was sampled.
+/// third, in both directions, is still seen. In the same simulation, half and twice the value change times
+/// by up to 2 %, and by up to 6 % after a rail was halved. Without this limit, messages of 16 MiB take 1.23
+/// times as long as by the rates where nothing was sampled.
 const EXPLAINED: u64 = 4;
 
 /// What newly acknowledged data say.

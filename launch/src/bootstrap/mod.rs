@@ -10,7 +10,7 @@ mod pmix;
 mod port;
 mod singleton;
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::LaunchError;
@@ -52,8 +52,8 @@ pub trait Bootstrap: Send {
     /// A bad key, a damaged value, or a lost launcher.
     fn get(&mut self, key: &str) -> Result<Option<String>, LaunchError>;
 
-    /// Passes the values of the keys `name` with the number of each rank behind it to `take`, in the order of
-    /// ranks, each as [`Bootstrap::get`] returns it. All of them may take much memory.
+    /// Calls `take` with the value of the key `{name}{rank}` for each rank in order, as [`Bootstrap::get`]
+    /// returns it. It returns no list, which would take much memory in a large job.
     ///
     /// # Errors
     /// As for [`Bootstrap::get`].
@@ -119,16 +119,22 @@ pub trait Bootstrap: Send {
     fn finish(self: Box<Self>) -> Result<(), LaunchError>;
 }
 
+/// Whether this process has tried to join its job.
+static HAS_JOINED: AtomicBool = AtomicBool::new(false);
+
 /// Whether this process has taken the descriptor of `PMI_FD`.
 static ADOPTED: AtomicBool = AtomicBool::new(false);
 
-/// Ends the job that this process cannot join, because its environment is invalid: the other ranks would
-/// wait for it in vain. The launcher gets this exit code and the reason, and prints the rank with it; under
-/// other launchers than ours this process does. It returns if there is no other rank, if the process has
-/// joined already, or if the launcher does not end it within seconds; then the caller ends it.
+/// Ends the job of a process that cannot join it because its environment is invalid; otherwise the other
+/// ranks would wait for it. Our launcher prints the rank, the exit code and the reason; under other
+/// launchers this process prints them. Returns if the process has joined, if there is no other rank or no
+/// connection to the launcher, or if the launcher does not end the process within seconds; the caller then
+/// exits.
 pub fn refuse(code: i32, why: &str) {
-    // The caller has an error of its own, whatever keeps the launcher from ending the job.
-    let _ = try_refuse(code, why);
+    if !HAS_JOINED.load(Ordering::Relaxed) {
+        // The caller has an error of its own, whatever keeps the launcher from ending the job.
+        let _ = try_refuse(code, why);
+    }
 }
 
 fn try_refuse(code: i32, why: &str) -> Result<(), LaunchError> {
@@ -174,6 +180,7 @@ pub(crate) fn limit() -> Result<Option<Duration>, LaunchError> {
 /// # Errors
 /// A launcher that is gone or sends invalid lines; a missing PMIx library; a Slurm task without PMI.
 pub fn bootstrap() -> Result<Box<dyn Bootstrap>, LaunchError> {
+    HAS_JOINED.store(true, Ordering::Relaxed);
     let get = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let limit = limit()?;
     // PMIx counts whole seconds.

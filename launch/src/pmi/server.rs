@@ -297,9 +297,9 @@ impl Server {
         Ok(self.space.get(key).filter(|_| ours).map(String::as_str))
     }
 
-    /// Answers a request of our library for the values of numbered keys, with as many as fit into a line.
-    /// One for each would be as many requests on a host as it has ranks, times the ranks of the job. All
-    /// ranks ask for the same, so answers are kept until a value is added.
+    /// Answers a request of our library for the values of numbered keys with as many as fit into a line.
+    /// With a request for each value, a host would get its number of ranks times that of the job. All ranks
+    /// request the same values, so answers are cached until a value is added.
     fn values(&mut self, line: &Line<'_>) -> Result<String, String> {
         let (name, from, count) = (line.need("name")?, line.number("from")?, line.number("count")?);
         if line.need("kvsname")? != self.name {

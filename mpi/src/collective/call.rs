@@ -73,16 +73,18 @@ struct Planned {
     buffers: Buffers,
 }
 
-/// A choice: collective, bytes, ranks and nodes, memory.
-type Told = (&'static str, u64, [usize; 2], &'static str);
+/// What a line about a choice is about: operation, form, bytes, ranks and nodes, memory.
+type Printed = (u8, u8, u64, [usize; 2], &'static str);
 
-/// Whether no choice was told for this size and these numbers of ranks and nodes. Lines at each call would
-/// make calls slower that build a schedule each time.
+/// Returns whether no such line was printed yet. A line at each call would slow down collectives that build a
+/// schedule at each call.
 #[cold]
-fn is_news<P: Problem>(len: u64, team: &Team, memory: Option<Memory>) -> bool {
-    static TOLD: Mutex<BTreeSet<Told>> = Mutex::new(BTreeSet::new());
-    let place = (P::FAMILY.name(), len, [team.size(), team.node_count()], memory.map_or("", Memory::name));
-    TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(place)
+fn is_first_line((kind, len, team): (Kind, u64, &Team), memory: Option<Memory>) -> bool {
+    static PRINTED: Mutex<BTreeSet<Printed>> = Mutex::new(BTreeSet::new());
+    let Kind { operation, form } = kind;
+    let size = [team.size(), team.node_count()];
+    let line = (operation as u8, form as u8, len, size, memory.map_or("", Memory::name));
+    PRINTED.lock().unwrap_or_else(PoisonError::into_inner).insert(line)
 }
 
 impl Call {
@@ -148,7 +150,10 @@ impl Call {
 
     /// Tells the user which algorithm was chosen, and why, if that was asked for: once for each size.
     pub(super) fn explain<P: Problem>(&self, problem: &P, context: &Context<'_>, memory: Option<Memory>) {
-        if context.choices.explain && self.me() == 0 && is_news::<P>(problem.len(), self.team(), memory) {
+        if context.choices.explain
+            && self.me() == 0
+            && is_first_line((self.kind, problem.len(), self.team()), memory)
+        {
             tell_user(format_args!("nmad: {}", context.explain(problem, self.team(), memory)));
         }
     }

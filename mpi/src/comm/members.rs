@@ -35,7 +35,7 @@ struct Part {
 
 /// A dense table may have this many entries for each member.
 const DENSE: usize = 16;
-/// Most runs that a search looks at beyond the first: they lie between each other.
+/// A search looks at no more than this many runs after the first; several are needed if runs interleave.
 const BESIDE: usize = 8;
 
 impl Ranks {
@@ -58,7 +58,7 @@ impl Ranks {
     }
 }
 
-/// The runs for a search; none if too many of them lie between each other, or there are none.
+/// Returns the runs for a search; none if more than [`BESIDE`] of them interleave, or if a list is stored.
 fn parts(world: &Sequence) -> Option<Box<[Part]>> {
     let part = |span: Span| Part { least: span.ends().0, reach: span.ends().1, span };
     let mut parts: Box<[Part]> = world.spans().map(part).collect();

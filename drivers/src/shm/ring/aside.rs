@@ -103,7 +103,7 @@ impl Link {
                     (turn.report)(Event::Arrived { from: turn.peer, packet: &packet });
                 }
                 Aside::Chunk(about, chunk) => self.announce(about, chunk, turn)?,
-                // Its chunk is neither under way nor before it.
+                // No chunk in progress or set aside before it has this part, so `take` reports a violation.
                 Aside::Part(part, bytes) => self.incoming.take(&part, &bytes, turn)?,
             }
         }

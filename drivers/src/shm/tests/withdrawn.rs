@@ -148,8 +148,8 @@ fn chunks_and_packets_keep_their_order_when_single_copies_are_withdrawn() {
     }
 }
 
-/// Between the two is no packet, so the receiver reads of the pushed chunk, and stops there, before the rest
-/// of the first has come.
+/// No packet lies between the two, so the receiver reads the announcement of the pushed chunk, which
+/// holds back all later cells, before it has the rest of the first chunk.
 #[test]
 fn a_pushed_chunk_directly_behind_a_chunk_does_not_hide_its_rest() {
     let mut world = World::new();

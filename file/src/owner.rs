@@ -6,7 +6,7 @@ use crate::backing::Backing;
 use crate::cache::Cache;
 use crate::fault::Fault;
 use crate::request::{Answer, Ask, Request};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Reads of at least this many bytes go past the pages of an owner: copying them there would cost as much as
 /// the call.
@@ -19,12 +19,14 @@ pub struct Owner<T> {
     /// The access that holds the owner ([`Ask::Hold`]), and its process; requests of other accesses wait.
     held: Option<(usize, u32)>,
     waiting: VecDeque<(usize, T, Request)>,
+    /// Processes that have died.
+    lost: BTreeSet<usize>,
 }
 
 impl<T> Owner<T> {
     /// An owner of regions of `unit` bytes that keeps up to `bound` bytes of data.
     pub fn new(unit: u64, bound: u64) -> Owner<T> {
-        Owner { cache: Cache::new(unit, bound, LONG), held: None, waiting: VecDeque::new() }
+        Owner { cache: Cache::new(unit, bound, LONG), held: None, waiting: VecDeque::new(), lost: BTreeSet::new() }
     }
 
     /// Whether a request can be served without a call of the file system, and at once.
@@ -40,19 +42,25 @@ impl<T> Owner<T> {
             }
     }
 
-    /// Takes a request of a process. Returns the answers that are ready, also to earlier requests.
+    /// Takes a request of a process. Returns the answers that are ready, also to earlier requests. A request
+    /// of a process that has died may come later than its death is known: it is ignored, since the process
+    /// would hold the owner forever.
     pub fn ask(
         &mut self,
         backing: &impl Backing,
         (from, token): (usize, T),
         request: Request,
     ) -> Vec<(T, Answer)> {
+        if self.lost.contains(&from) {
+            return Vec::new();
+        }
         self.waiting.push_back((from, token, request));
         self.serve(backing)
     }
 
     /// A process has died: drops its requests, and serves the requests that waited for it.
     pub fn lost(&mut self, backing: &impl Backing, from: usize) -> Vec<(T, Answer)> {
+        self.lost.insert(from);
         self.waiting.retain(|(process, ..)| *process != from);
         if self.held.is_some_and(|(process, _)| process == from) {
             self.held = None;

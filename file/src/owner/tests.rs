@@ -125,6 +125,13 @@ fn a_process_that_dies_while_others_wait_for_it_lets_them_go_on() {
     assert_eq!(answers.iter().map(|(token, _)| *token).collect::<Vec<_>>(), [0]);
     owner.cache.push(&file).unwrap();
     assert_eq!(*file.bytes.borrow(), [7; 4]);
+    // Requests of the dead that come late hold nothing and write nothing.
+    for late in [hold(), write(&[(0, 4)], 9)] {
+        assert!(owner.ask(&file, (1, 1), late).is_empty());
+    }
+    assert_eq!(owner.ask(&file, (0, 0), write(&[(2, 2)], 5)).len(), 1);
+    owner.cache.push(&file).unwrap();
+    assert_eq!(*file.bytes.borrow(), [7, 7, 5, 5]);
 }
 
 /// Bytes of the file of a random program.

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Ranks of two jobs would wait for each other's processors, and some programs count which way messages go.
+/// A launcher catches signals: one at a time in a process.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn source(path: &str) -> PathBuf {
@@ -38,14 +38,9 @@ pub(crate) fn job(abi: Abi, files: &[&str], words: &[&str], ranks: u32, variable
     job
 }
 
-/// The exit code of a job, beside which no other one runs.
+/// The exit code of a job.
 pub(crate) fn launch(job: Job) -> i32 {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    launch_beside(job)
-}
-
-/// The exit code of a job that mostly waits, so that others may run meanwhile.
-fn launch_beside(job: Job) -> i32 {
     match nmad_launch::run(job) {
         Ok(ExitReport { code, .. }) => code,
         Err(why) => panic!("{why}"),
@@ -140,8 +135,7 @@ fn tools_set_and_read_variables_and_are_told_of_messages() {
 #[test]
 fn processes_are_started_meet_and_part() {
     for (abi, ranks) in [(ABIS[0], 1), (ABIS[1], 2), (ABIS[0], 3)] {
-        let code = launch_beside(job(abi, &["tests/native/spawn.c"], &[], ranks, &[]));
-        assert_eq!(code, 0, "{ranks} ranks, {abi:?}");
+        run(abi, "tests/native/spawn.c", &[], ranks, 0);
     }
 }
 
@@ -207,8 +201,7 @@ fn a_rank_that_dies_with_a_lock_or_inside_an_epoch_is_an_error_and_no_hang() {
     for (ways, lines) in [(&[][..], 1), (FRAMES, 2)] {
         let report = tempfile::NamedTempFile::new().expect("a file");
         let words = [report.path().to_str().expect("a path in text"), "flush"];
-        let job = job(ABIS[0], &["tests/native/window-death.c"], &words[..lines], 3, ways);
-        assert_eq!(launch_beside(job), 137, "{ways:?}");
+        start(ABIS[0], &["tests/native/window-death.c"], &words[..lines], 3, 137, ways);
         let told = std::fs::read_to_string(report.path()).expect("a report");
         assert_eq!(told.lines().count(), lines, "{told}");
         for line in told.lines() {

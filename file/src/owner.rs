@@ -26,7 +26,12 @@ pub struct Owner<T> {
 impl<T> Owner<T> {
     /// An owner of regions of `unit` bytes that keeps up to `bound` bytes of data.
     pub fn new(unit: u64, bound: u64) -> Owner<T> {
-        Owner { cache: Cache::new(unit, bound, LONG), held: None, waiting: VecDeque::new(), lost: BTreeSet::new() }
+        Owner {
+            cache: Cache::new(unit, bound, LONG),
+            held: None,
+            waiting: VecDeque::new(),
+            lost: BTreeSet::new(),
+        }
     }
 
     /// Whether a request can be served without a call of the file system, and at once.

@@ -31,10 +31,9 @@ impl Engine {
     /// Whether a rail might get an order now; without `urgent`, busy rails do not count.
     #[inline]
     pub(crate) fn has_orders_for(&mut self, now: Instant, urgent: bool) -> bool {
-        self.note_time(now);
         (now >= self.observers.watched.due_at && self.watch(now))
             || (!self.ready.is_empty() && (urgent || now >= self.busy_until))
-            || (now >= self.rests_until && !self.timed.is_empty() && !self.timers_rest(now))
+            || (!self.timed.is_empty() && self.has_timer(now))
             || (self.prepares && self.rails.iter().any(|rail| rail.prepared.is_some()))
     }
 

@@ -65,7 +65,7 @@ pub struct Engine {
     pub(crate) timed: Vec<(PeerId, RailId)>,
     /// No timer of a lossy link is due before this time, unless something happens.
     pub(crate) rests_until: Instant,
-    /// When the engine was last asked for orders.
+    /// When timers of lossy links were last asked for.
     pub(crate) passed_at: Instant,
     /// All rails of the only ready peer are busy until this time, unless something happens, so they are not
     /// asked for each message that joins the others.

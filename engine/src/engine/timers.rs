@@ -15,14 +15,15 @@ use crate::transfer::retention::{Cargo, ChunkCargo};
 const BACK_MIN: Duration = Duration::from_ms(500);
 
 impl Engine {
-    /// Records the time of a pass, and resets all timers if the clock went back: they would wait until it
-    /// shows their time again.
+    /// Whether a timer of a lossy link may be due. Resets all timers if the clock went back: they would wait
+    /// until it shows their time again.
     #[inline]
-    pub(crate) fn note_time(&mut self, now: Instant) {
+    pub(crate) fn has_timer(&mut self, now: Instant) -> bool {
         if now + BACK_MIN < self.passed_at {
             self.restart_timers(now);
         }
         self.passed_at = now;
+        now >= self.rests_until && !self.timers_rest(now)
     }
 
     /// Restarts all timers, so that each expires after at most its whole duration from now.

@@ -60,31 +60,6 @@ fn a_peer_without_a_link_is_lost_in_time() {
     );
 }
 
-/// The clocks go back by an hour just after the last link was lost.
-#[test]
-fn a_clock_that_goes_back_delays_neither_the_return_nor_the_end() {
-    const HOUR: i64 = 3_600_000_000_000;
-    for returns in [true, false] {
-        let mut net = with_one_left(&Config::default());
-        let jump = |net: &mut Net, by: i64| net.hosts.iter_mut().for_each(|host| host.ahead += by);
-        jump(&mut net, HOUR);
-        run(&mut net, 100);
-        let got = net.recv(1, from(0), 0, exact(1), LEN);
-        net.kill(1, 0, 1);
-        run(&mut net, 10);
-        let sent = net.send(0, 1, 0, 1, &pattern(LEN, 1));
-        jump(&mut net, -HOUR);
-        if returns {
-            net.wires().mended.insert(0);
-            run(&mut net, 2_000);
-            assert!(net.got(1, got, &pattern(LEN, 1)), "{}", net.views());
-        } else {
-            run(&mut net, 3_200);
-            assert_eq!(net.result(0, sent), Some(Err(Error::PeerLost(PeerId(1)))), "{}", net.views());
-        }
-    }
-}
-
 #[test]
 fn without_a_wait_the_loss_is_reported_at_once() {
     let mut net = with_one_left(&Config { return_within: Duration::ZERO, ..Config::default() });

@@ -1,7 +1,7 @@
 //! Bridges: rails to processes of other jobs. For the drivers a bridge is a job with ranks, a secret and an
 //! exchange of addresses; for the engine its rails and peers are additional ones of the node.
 
-use crate::card::exchange;
+use crate::card::{exchange, knows};
 use crate::error::SessionError;
 use crate::options::{Options, Sampling};
 use crate::rails::{OpenRail, open_as};
@@ -50,15 +50,8 @@ impl Session {
         let mut links: Vec<Vec<usize>> = Vec::new();
         for OpenRail { driver, reach, .. } in &mut opened {
             let candidates = unknown.iter().copied().filter(|&rank| reach.includes(job, rank as u32));
-            let knows = |rank: &usize| {
-                let told = cards.get(*rank as u32).rails;
-                // Each driver must get every address, so this must not stop at the first.
-                told.iter()
-                    .filter(|(number, address)| driver.know(PeerId(*rank as u32), *number, address))
-                    .count()
-                    > 0
-            };
-            let linked: Vec<usize> = candidates.filter(knows).collect();
+            let mut is_reached = |rank: u32| knows(&mut **driver, rank, cards.get(rank).rails.iter());
+            let linked: Vec<usize> = candidates.filter(|&rank| is_reached(rank as u32)).collect();
             linked.iter().for_each(|&rank| reached[rank] = true);
             links.push(linked);
         }

@@ -6,6 +6,7 @@ use crate::error::SessionError;
 use crate::rails::{OpenRail, Reach};
 use nmad_engine::{Driver, Engine, PeerId, RailId};
 use nmad_launch::Bootstrap;
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 /// The addresses of one rank's rails, with their numbers.
@@ -31,18 +32,29 @@ pub(crate) struct Cards {
     text: String,
     /// Where each card ends.
     ends: Vec<usize>,
+    /// The program of each rank.
+    pub(crate) programs: Vec<u32>,
+    /// Profiles that any rank lacks.
+    pub(crate) lacks: BTreeSet<u64>,
+    /// Ranks that encrypt all links over interfaces, ascending.
+    pub(crate) encrypting: Vec<u32>,
 }
 
 impl Cards {
-    /// Adds the card of the next rank. Returns false if it cannot be decoded.
+    /// Adds the card of the next rank. Returns false, and adds nothing, if it cannot be decoded.
     fn push(&mut self, text: &str) -> bool {
+        let Some(Card { lacks, program, encrypts, .. }) = Card::decode(text) else { return false };
         if self.text.capacity() - self.text.len() < text.len() {
             // Twice the room, as a string would take, is too much for a large job.
             self.text.reserve_exact(self.text.len() / 8 + text.len());
         }
+        let rank = self.ends.len() as u32;
         self.text.push_str(text);
         self.ends.push(self.text.len());
-        Card::decode(text).is_some()
+        self.programs.push(program);
+        self.lacks.extend(lacks);
+        self.encrypting.extend(encrypts.then_some(rank));
+        true
     }
 
     /// Returns the card of a rank; an empty one for a rank that has none.
@@ -176,6 +188,16 @@ pub(crate) fn exchange(
     Ok(cards)
 }
 
+/// Tells a driver the addresses of a peer. Returns whether it reaches one of them.
+pub(crate) fn knows<'a>(
+    driver: &mut dyn Driver,
+    peer: u32,
+    addresses: impl Iterator<Item = &'a (u8, String)>,
+) -> bool {
+    // The driver must get every address, so this must not stop at the first.
+    addresses.filter(|(number, address)| driver.know(PeerId(peer), *number, address)).count() > 0
+}
+
 /// Tells drivers and engine which ranks each rail reaches. Returns these ranks for each rail.
 pub(crate) fn acquaint(
     job: &dyn Bootstrap,
@@ -196,10 +218,7 @@ pub(crate) fn acquaint(
             if !reach.includes(job, peer) {
                 continue;
             }
-            // Each driver must get every address, so this must not stop at the first.
-            let known =
-                addresses.iter().filter(|(number, address)| driver.know(PeerId(peer), *number, address));
-            if known.count() > 0 || peer == job.rank() {
+            if knows(&mut **driver, peer, addresses.iter().copied()) || peer == job.rank() {
                 engine.setup().add_link(PeerId(peer), RailId(place as u8));
                 all[place].push(peer);
             }

@@ -23,7 +23,6 @@ use nmad_launch::{Bootstrap, bootstrap};
 use nmad_progress::{Helped, Node, Outcome, Progress, Sharing};
 use nmad_seal::Policy;
 use nmad_words::setting::misspelt;
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -155,7 +154,7 @@ impl Session {
         let node = Node::new(engine, drivers, sharing, tell).map_err(no_thread)?;
         node.share_cores(cores::of_node(job, &near), cores::arrange);
         let (rank, size, nodes) = (job.rank(), job.size(), job.nodes().to_vec());
-        let (program, programs) = (job.program(), cards.iter().map(|card| card.program).collect());
+        let (program, programs) = (job.program(), cards.programs.clone());
         let (job, profiles, trace) = (Mutex::new(None), Vec::new(), None);
         let (options, places) = (Options::default(), Places::behind(rails.len()));
         let receipts = receipts::Kept::default();
@@ -185,17 +184,14 @@ impl Session {
         job: &mut dyn Bootstrap,
         (cards, reached): (&Cards, &[Vec<u32>]),
     ) -> Result<(), SessionError> {
-        let lacked: BTreeSet<u64> = cards.iter().flat_map(|card| card.lacks).collect();
-        let encrypting: Vec<u32> =
-            (0..).zip(cards.iter()).filter(|(_, card)| card.encrypts).map(|(rank, _)| rank).collect();
         let peers: Vec<Vec<u32>> = self.node.with_rails(|rails| {
             let both = rails.iter().zip(reached);
-            both.map(|(rail, peers)| sampling::as_expected(&**rail, peers, &encrypting)).collect()
+            both.map(|(rail, peers)| sampling::as_expected(&**rail, peers, &cards.encrypting)).collect()
         });
         let peers: Vec<&[u32]> = peers.iter().map(|peers| &peers[..]).collect();
-        if !lacked.is_empty() {
+        if !cards.lacks.is_empty() {
             stock.cores = cores::examples(job, &cards.near(job));
-            stock.complete(&self.node, job, &lacked, &peers)?;
+            stock.complete(&self.node, job, &cards.lacks, &peers)?;
         }
         stock.apply(&self.node, job, &peers);
         self.node.set_hand_offs(stock.hand_offs_ns());

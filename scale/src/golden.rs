@@ -37,7 +37,7 @@ pub const TABLES: &[Golden] = &[
     Golden { name: "regret-two-rails", make: || regret::table(&FABRICS[2], &LENS), is_drawn: false },
 ];
 
-/// What the table of [`MANY`] ranks has.
+/// Families in the table of [`MANY`] ranks.
 const FAMILIES: [Family; 4] = [Family::Barrier, Family::Bcast, Family::Gather, Family::Scatter];
 
 fn times_of(len: u64, families: &[Family], ranks: &[usize]) -> String {

@@ -10,8 +10,11 @@ use super::case::Case;
 use super::fabric::FABRICS;
 use super::regret::MESSAGES_MAX;
 use super::stage::Stage;
+use nmad_launch::mapping;
+use nmad_launch::pmi::client::VALUES_END;
+use nmad_launch::pmi::line::Line;
 use nmad_launch::pmi::server::{Event, Server};
-use nmad_launch::{mapping, pmi::value};
+use nmad_launch::pmi::value;
 use nmad_mpi_base::algorithm::choice::Family;
 use nmad_mpi_base::algorithm::cost::log2_ceil;
 use nmad_sim::golden::table::{Table, rounded};
@@ -23,7 +26,7 @@ use std::process::ExitCode;
 /// The job of the simulated launcher.
 pub const JOB: &str = "nmad-1-0123456789abcdef";
 
-/// What the steps of a start take, in nanoseconds.
+/// Durations of the steps of a start, in nanoseconds.
 #[derive(Debug)]
 pub struct Steps {
     /// The launcher's part of a further process.
@@ -44,10 +47,11 @@ pub struct Steps {
     pub connect: [u64; 2],
 }
 
-/// What was measured on two virtual cores of an EPYC (Zen 3, Linux 6.18), whose system calls take longer than
-/// those of a bare machine: the processor time of `mpiexec` for 64 to 1,024 processes (`spawn`) and ranks
-/// (`line`), `strace` of a rank (`exec`), the processor time of 64 and 256 ranks (`card`), first messages to
-/// sleeping ranks (`connect`), one core that encrypts and sends (`far_byte`, docs/encrypt.md, and encoding).
+/// Durations measured on two virtual cores of an EPYC (Zen 3, Linux 6.18), whose system calls take longer
+/// than those of a bare machine: the processor time of `mpiexec` for 64 to 1,024 processes (`spawn`) and
+/// ranks (`line`), `strace` of a rank (`exec`), the processor time of 64 and 256 ranks (`card`), first
+/// messages to sleeping ranks (`connect`), one core that encrypts and sends (`far_byte`, docs/encrypt.md,
+/// and encoding).
 pub const STEPS: Steps = Steps {
     spawn: 240_000,
     exec: 5_000_000,
@@ -174,10 +178,8 @@ impl Start {
         let values: Vec<(String, String)> =
             others.map(|rank| (format!("card-{rank}"), value(&stage, rank))).collect();
         // A value with its key, and their lengths.
-        let len = |values: &[(String, String)]| -> u64 {
-            values.iter().map(|(key, value)| (key.len() + value.len() + 4) as u64).sum()
-        };
-        let all = len(&values) * ranks as u64 / (ranks - members).max(1) as u64;
+        let len: usize = values.iter().map(|(key, value)| key.len() + value.len() + 4).sum();
+        let all = len as u64 * ranks as u64 / (ranks - members).max(1) as u64;
         let (released, head_bytes) = match hosts {
             1 => (told, 0),
             // The head reads the values of all hosts, then sends all to each; the last host stores them.
@@ -189,8 +191,8 @@ impl Start {
         let ready = vec![released + STEPS.wake; members];
         let mut known = vec![0; members];
         let read = host.talk(&ready, |member, answer| {
-            let list = answer.and_then(|text| text.split_once("values=")).map(|(_, list)| list);
-            known[member] += list.map_or(0, |list| list.split('|').count());
+            let list = answer.and_then(|text| Line::parse(text).ok()?.get("values"));
+            known[member] += list.map_or(0, |list| list.split(VALUES_END).count());
             (known[member] < ranks).then(|| line_for(known[member], ranks))
         });
         let joined = read + STEPS.wake + ranks as u64 * STEPS.card;

@@ -75,8 +75,8 @@ impl Memory {
     }
 }
 
-/// Bytes after which a pattern repeats itself, but for the number of the repetition in its first bytes. A
-/// prime: no driver cuts data into parts of so many bytes.
+/// Bytes after which a pattern repeats itself, but for the number of the repetition in its first bytes. It
+/// is prime, so that no driver cuts data into parts of this length.
 const PERIOD: usize = 65_521;
 const FACTOR: u64 = 0xff51_afd7_ed55_8ccd;
 

@@ -314,7 +314,7 @@ impl Link {
         self.rx.due_at(EAGER_COUNT).into_iter().chain(resend).min()
     }
 
-    /// The clock went back: what was sent counts as sent now.
+    /// After the clock went back: unacknowledged packets count as sent now.
     pub(crate) fn restart_timers(&mut self, now: Instant) {
         self.recheck_timers();
         self.tx.restart_timers(now);

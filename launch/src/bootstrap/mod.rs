@@ -58,10 +58,7 @@ pub trait Bootstrap: Send {
     /// # Errors
     /// As for [`Bootstrap::get`].
     fn get_each(&mut self, name: &str, take: &mut dyn FnMut(Option<String>)) -> Result<(), LaunchError> {
-        for rank in 0..self.size() {
-            take(self.get(&format!("{name}{rank}"))?);
-        }
-        Ok(())
+        one_by_one(self, name, take)
     }
 
     /// Returns the node number of each rank, from the launcher's map. Without a map each rank gets a node
@@ -119,6 +116,18 @@ pub trait Bootstrap: Send {
     fn finish(self: Box<Self>) -> Result<(), LaunchError>;
 }
 
+/// [`Bootstrap::get_each`] with a request for each value.
+fn one_by_one<B: Bootstrap + ?Sized>(
+    job: &mut B,
+    name: &str,
+    take: &mut dyn FnMut(Option<String>),
+) -> Result<(), LaunchError> {
+    for rank in 0..job.size() {
+        take(job.get(&format!("{name}{rank}"))?);
+    }
+    Ok(())
+}
+
 /// Whether this process has tried to join its job.
 static HAS_JOINED: AtomicBool = AtomicBool::new(false);
 
@@ -138,15 +147,14 @@ pub fn refuse(code: i32, why: &str) {
 }
 
 fn try_refuse(code: i32, why: &str) -> Result<(), LaunchError> {
-    let get = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let tell = |rank: u32| {
         nmad_words::tell_user(format_args!("nmad: rank {rank} ends the job with code {code}: {why}"));
     };
-    let (fd, rank) = match choose::choose(&get)? {
+    let (fd, rank) = match choose::choose(&variable)? {
         Way::Singleton | Way::Pmi1 { size: ..2, .. } => return Ok(()),
         Way::Pmix { rank, .. } => {
             tell(rank);
-            return pmix::refuse(rank, get(find::VARIABLE).as_deref(), code, why);
+            return pmix::refuse(rank, variable(find::VARIABLE).as_deref(), code, why);
         }
         Way::PmiPort { address, id } => {
             let joined = port::join(&address, id)?;
@@ -154,12 +162,17 @@ fn try_refuse(code: i32, why: &str) -> Result<(), LaunchError> {
         }
         Way::Pmi1 { fd, rank, .. } => (crate::os::adopt(fd, "PMI_FD", &ADOPTED)?, rank),
     };
-    let given = get(crate::secret::VARIABLE);
+    let given = variable(crate::secret::VARIABLE);
     let mut client = Client::connect(fd, None, given.is_some())?;
     if !pmi1::is_ours(&client) {
         tell(rank);
     }
     client.abort(code, why)
+}
+
+/// Returns a variable of the environment that is not empty.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// Returns how long the user lets processes and agents wait for each other.
@@ -181,24 +194,23 @@ pub(crate) fn limit() -> Result<Option<Duration>, LaunchError> {
 /// A launcher that is gone or sends invalid lines; a missing PMIx library; a Slurm task without PMI.
 pub fn bootstrap() -> Result<Box<dyn Bootstrap>, LaunchError> {
     HAS_JOINED.store(true, Ordering::Relaxed);
-    let get = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let limit = limit()?;
     // PMIx counts whole seconds.
     let limit_s = limit.map(|limit| u32::try_from(limit.as_secs_f64().ceil() as u64).unwrap_or(u32::MAX));
-    Ok(match choose::choose(&get)? {
+    Ok(match choose::choose(&variable)? {
         Way::Singleton => Box::new(singleton::Singleton::new()?),
         Way::Pmix { rank, job } => {
             let expected = pmix::Expected { rank, job: &job };
-            Box::new(pmix::Pmix::join(&expected, get(find::VARIABLE).as_deref(), limit_s)?)
+            Box::new(pmix::Pmix::join(&expected, variable(find::VARIABLE).as_deref(), limit_s)?)
         }
         Way::PmiPort { address, id } => {
             let joined = port::join(&address, id)?;
-            let given = get(crate::secret::VARIABLE);
+            let given = variable(crate::secret::VARIABLE);
             Box::new(pmi1::Pmi1::join(joined.fd, joined.rank, joined.size, limit, given.as_deref())?)
         }
         Way::Pmi1 { fd, rank, size } => {
             let fd = crate::os::adopt(fd, "PMI_FD", &ADOPTED)?;
-            Box::new(pmi1::Pmi1::join(fd, rank, size, limit, get(crate::secret::VARIABLE).as_deref())?)
+            Box::new(pmi1::Pmi1::join(fd, rank, size, limit, variable(crate::secret::VARIABLE).as_deref())?)
         }
     })
 }

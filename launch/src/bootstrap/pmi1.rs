@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use super::Bootstrap;
+use super::{Bootstrap, one_by_one};
 use crate::local::JOB_PREFIX;
 use crate::pmi::client::Client;
 use crate::pmi::spawn::{Request, SPAWNED};
@@ -98,10 +98,7 @@ impl Bootstrap for Pmi1 {
         if is_ours(&self.client) {
             return self.client.get_each(name, self.size, take);
         }
-        for rank in 0..self.size {
-            take(self.client.get(&format!("{name}{rank}"))?);
-        }
-        Ok(())
+        one_by_one(self, name, take)
     }
 
     fn nodes(&self) -> &[u32] {

@@ -18,7 +18,7 @@ const SAFE_LINE: usize = 1000;
 pub(super) const MESSAGE: &str = "nmad_msg";
 
 /// Separates values in an answer with many; [`value::escape`] writes it in another form.
-pub(super) const VALUES_END: char = '|';
+pub const VALUES_END: char = '|';
 
 /// Time limit of an answer that does not depend on other ranks.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);

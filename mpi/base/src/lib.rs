@@ -1,4 +1,4 @@
-//! What MAD-MPI computes by itself: datatypes, operators, groups of ranks in little memory, and the
+//! The parts of MAD-MPI that need no session: datatypes, operators, groups of ranks in little memory, and the
 //! algorithms of collectives as schedules.
 //!
 //! This crate uses the engine's description of memory and the shared memory of `drivers/`, and is used by the

@@ -10,7 +10,7 @@ pub struct Sequence {
     rest: Option<Box<Rest>>,
 }
 
-/// What one run does not describe.
+/// A sequence that takes more than one run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Rest {
     /// All runs, the first among them.
@@ -63,7 +63,7 @@ impl Span {
         self.run.start
     }
 
-    /// How many numbers it has.
+    /// Returns the number of entries.it has.
     #[allow(clippy::len_without_is_empty, reason = "no span is empty")]
     pub fn len(&self) -> u32 {
         self.len
@@ -103,13 +103,13 @@ impl Sequence {
         })
     }
 
-    /// How many numbers.
+    /// Returns the number of entries.
     #[inline]
     pub fn len(&self) -> u32 {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether the sequence is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

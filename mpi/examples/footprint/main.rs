@@ -74,7 +74,7 @@ fn rank() -> ExitCode {
         }
     };
     println!("{} {}", heap::live() - before, heap::peak() - before);
-    // Nobody is there to whom it could say goodbye.
+    // The other ranks do not exist, so closing would wait for them in vain.
     std::mem::forget(session);
     ExitCode::SUCCESS
 }

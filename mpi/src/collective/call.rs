@@ -73,7 +73,7 @@ struct Planned {
     buffers: Buffers,
 }
 
-/// What a line about a choice is about: operation, form, bytes, ranks and nodes, memory.
+/// The key of a printed line about a choice: operation, form, bytes, ranks and nodes, memory.
 type Printed = (u8, u8, u64, [usize; 2], &'static str);
 
 /// Returns whether no such line was printed yet. A line at each call would slow down collectives that build a

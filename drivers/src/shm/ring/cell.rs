@@ -138,7 +138,7 @@ impl Range {
     }
 }
 
-/// What a consumed cell held, which is handled later ([`super::aside`]).
+/// The content of a consumed cell, set aside to be handled later ([`super::aside`]).
 #[derive(Debug)]
 pub enum Aside {
     Packet(Vec<u8>),

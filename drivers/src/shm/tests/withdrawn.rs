@@ -9,7 +9,7 @@ use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Scope};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// What the receiver reports.
+/// An event at the receiver.
 #[derive(Debug, PartialEq, Eq)]
 enum Seen {
     Landed(u64),
@@ -106,8 +106,8 @@ impl World {
     }
 }
 
-/// Packets of any length, and enough of them to fill the ring or the bounce buffer, so that there is no room
-/// for the rest of the chunk.
+/// Packets of any length, among them enough to fill the ring or the bounce buffer: the rest of the chunk then
+/// has to wait for room.
 #[test]
 fn packets_behind_a_chunk_arrive_after_it_though_single_copies_are_withdrawn() {
     for (count, len) in [(1, 40), (250, 40), (60, 250), (1, 3_000), (9, 30_000)] {

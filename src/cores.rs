@@ -76,9 +76,18 @@ pub(crate) fn machine() -> u64 {
     u64::from_str_radix(&digits, 16).unwrap_or(0)
 }
 
-/// Returns whether other ranks need the cores of this one, and the number of cores of all ranks of its
-/// node, from the cores that the ranks of its machine and node sent.
-pub(crate) fn judge(job: &dyn Bootstrap, near: &[(u32, Cores)]) -> (Sharing, usize) {
+/// What the ranks of a node know of its cores.
+pub(crate) struct Judged {
+    /// Whether other ranks need the cores of this one.
+    pub(crate) sharing: Sharing,
+    /// Cores of all ranks of the node.
+    pub(crate) cores: usize,
+    /// Nodes whose ranks have these cores, this one among them.
+    pub(crate) nodes: usize,
+}
+
+/// Judges by the cores that the ranks of this machine and node sent.
+pub(crate) fn judge(job: &dyn Bootstrap, near: &[(u32, Cores)]) -> Judged {
     let own = near.iter().find(|(rank, _)| *rank == job.rank());
     let none = Cores::default();
     let mine = own.map_or(&none, |(_, cores)| cores);
@@ -87,11 +96,20 @@ pub(crate) fn judge(job: &dyn Bootstrap, near: &[(u32, Cores)]) -> (Sharing, usi
     // A container's CPU quota may be lower than its number of cores.
     let share = std::thread::available_parallelism().map_or(1, |count| count.get());
     let is_cut = share < mine.count() && share < node.len();
-    let all = together(&node).count().max(1);
-    (
-        if is_cut { many_per_core(node.len(), share) } else { sharing(mine, &machine) },
-        if share < mine.count() { all.min(share) } else { all },
-    )
+    let ours = together(&node);
+    let all = ours.count().max(1);
+    // A container with a quota has its cores for itself.
+    let rivals = if share < mine.count() { node.len() } else { rivals(&machine, &ours) };
+    Judged {
+        sharing: if is_cut { many_per_core(node.len(), share) } else { sharing(mine, &machine) },
+        cores: if share < mine.count() { all.min(share) } else { all },
+        nodes: rivals.div_ceil(node.len().max(1)).max(1),
+    }
+}
+
+/// Returns how many ranks may run on some of these cores.
+fn rivals(ranks: &[&Cores], cores: &Cores) -> usize {
+    ranks.iter().filter(|other| other.intersects(cores)).count()
 }
 
 /// Returns the cores on which ranks of our node may run, ascending.

@@ -35,6 +35,7 @@ pub struct Session {
     program: Option<u32>,
     programs: Vec<u32>,
     cores: usize,
+    nodes_of_machine: usize,
     /// Taken when the session closes.
     pub(crate) job: Mutex<Option<Box<dyn Bootstrap>>>,
     rails: Vec<Rail>,
@@ -134,7 +135,7 @@ impl Session {
         cards: &Cards,
     ) -> Result<(Session, Vec<Vec<u32>>), SessionError> {
         let near = cards.near(job);
-        let (sharing, cores) = cores::judge(job, &near);
+        let cores::Judged { sharing, cores, nodes: nodes_of_machine } = cores::judge(job, &near);
         let mut drivers: Vec<Box<dyn Driver>> = Vec::new();
         oversubscribed.store(matches!(sharing, Sharing::Always(_)), Ordering::Relaxed);
         let (mut reaches, mut traces) = (Vec::new(), Vec::new());
@@ -152,6 +153,7 @@ impl Session {
             rails.map(|(trace, peers)| Rail { peers: peers.len() as u32, trace }).collect();
         let no_thread = |source| SessionError::System { what: "start the progress thread", source };
         let node = Node::new(engine, drivers, sharing, tell).map_err(no_thread)?;
+        let node = node.taking_turns(nodes_of_machine > 1 && matches!(sharing, Sharing::Always(_)));
         node.share_cores(cores::of_node(job, &near), cores::arrange);
         let (rank, size, nodes) = (job.rank(), job.size(), job.nodes().to_vec());
         let (program, programs) = (job.program(), cards.programs.clone());
@@ -166,6 +168,7 @@ impl Session {
             program,
             programs,
             cores,
+            nodes_of_machine,
             job,
             rails,
             profiles,
@@ -246,6 +249,12 @@ impl Session {
     /// ranks if oversubscribed.
     pub fn cores(&self) -> usize {
         self.cores
+    }
+
+    /// Returns how many nodes share these cores: hosts of a testbed or containers of one machine; 1 if this is
+    /// the only one.
+    pub fn nodes_of_machine(&self) -> usize {
+        self.nodes_of_machine
     }
 
     /// Chooses the strategy for one rank, or for all: by its name, or as `FILE.so:NAME` in a plug-in.

@@ -55,6 +55,30 @@ fn a_thread_with_a_core_of_its_own_polls_then_sleeps_and_never_yields() {
 }
 
 #[test]
+fn a_thread_that_sees_events_all_the_time_gives_way_now_and_then() {
+    let yields = |yield_us: u64| {
+        let (mut sharing, mut now_us, mut yields) = (CoreSharing::default(), 1_000, 0);
+        while now_us < 101_000 {
+            now_us += 5;
+            sharing.happened(at(now_us));
+            if sharing.gives_way(at(now_us)) {
+                now_us += yield_us;
+                yields += 1;
+                sharing.yielded(at(now_us), us(yield_us));
+            }
+        }
+        yields
+    };
+    let often = yields(3);
+    assert!((1_700..=2_000).contains(&often), "{often} in 100 ms");
+    let beside_others = yields(4_000);
+    assert!(beside_others <= 4, "something else keeps the core: {beside_others}");
+    let mut sharing = CoreSharing::default();
+    sharing.slept(at(1_000));
+    assert!(!sharing.gives_way(at(1_040)), "others had the core meanwhile");
+}
+
+#[test]
 fn a_thread_that_was_taken_off_its_core_looks_once_and_sleeps() {
     let mut sharing = CoreSharing::default();
     for kind in [Sharing::Never, Sharing::Perhaps, Sharing::Always(2)] {

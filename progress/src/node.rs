@@ -25,6 +25,8 @@ pub struct Node {
     pub(crate) shared: Arc<Shared>,
     pub(crate) helper: Helper,
     sharing: Sharing,
+    /// Ranks of other nodes need the cores of this one.
+    takes_turns: bool,
 }
 
 impl Node {
@@ -42,7 +44,13 @@ impl Node {
         let shared = Arc::new(Shared::new(Core::new(engine, rails, tell))?);
         let helper = Helper::start(shared.clone(), sharing.ranks_per_core())?;
         share::enlist(&shared.standby);
-        Ok(Node { shared, helper, sharing })
+        Ok(Node { shared, helper, sharing, takes_turns: false })
+    }
+
+    /// Sets whether there are more ranks than cores, of several nodes: hosts of a testbed, or containers.
+    #[must_use]
+    pub fn taking_turns(self, takes_turns: bool) -> Node {
+        Node { takes_turns, ..self }
     }
 
     /// Submits a request; an idle rail takes it at once, a busy one later.
@@ -221,6 +229,18 @@ impl Node {
         core.core_sharing.next(sharing, now, now.since(active))
     }
 
+    /// Lets ranks of other nodes have the core of a thread that waits and has seen an event, if it is their
+    /// turn.
+    #[inline]
+    pub(crate) fn give_way<'a>(&'a self, core: Guard<'a, Core>) -> Guard<'a, Core> {
+        if self.is_turn_over(&core) { self.shared.yield_core(core) } else { core }
+    }
+
+    #[inline]
+    pub(crate) fn is_turn_over(&self, core: &Guard<'_, Core>) -> bool {
+        self.takes_turns && core.core_sharing.gives_way(core.now)
+    }
+
     /// Returns whether others may need the core of a waiting thread: other ranks, or other threads of this
     /// process that use the node.
     #[inline]
@@ -261,6 +281,7 @@ impl Node {
             if happened {
                 *active = core.now;
                 core.happened();
+                core = self.give_way(core);
                 continue;
             }
             match self.stage(&mut core, *active) {

@@ -51,6 +51,7 @@ impl Node {
         if happened {
             *active = core.now;
             core.happened();
+            core = self.give_way(core);
         } else {
             core = match self.stage(&mut core, *active) {
                 Stage::Spin => core,

@@ -52,6 +52,9 @@ impl Node {
             if happened {
                 *active = core.now;
                 core.happened();
+                if self.is_turn_over(&core) {
+                    core.engine.post_expected();
+                }
             } else if self.next_stage(&mut core, *active) != Stage::Spin {
                 core.engine.post_expected();
             }

@@ -280,6 +280,8 @@ impl Shared {
             let _ = rustix::io::read(&self.alarm, &mut [0u8; 8]);
         }
         core.now = self.clock.now();
+        let now = core.now;
+        core.core_sharing.slept(now);
         core
     }
 }

@@ -160,7 +160,8 @@ impl Fabric {
         let measured = self.measured();
         let post = (NEAR_NS * NEAR_POST_PERCENT) as f64 / 100.0;
         let gaps = [post, measured.further.iter().map(|curve| curve.ns(0)).fold(0.0, f64::max)];
-        Cost { near, far: measured.far, gaps, cores: CORES, reads: (0, u64::MAX), line_ns: 0.0 }
+        let far = measured.far;
+        Cost { near, far, gaps, cores: CORES, reads: (0, u64::MAX), ..Cost::default() }
     }
 }
 

@@ -267,8 +267,8 @@ fn plan(talk: &mut Talk<'_>, task: &mut Task<'_>) -> Result<(Sampler, Signs), Br
                 }
                 visits += 1;
                 let mut times = visit(talk, &probe, empty_ns)?;
-                let empty_ns = empty_ns.unwrap_or(0);
-                times.iter_mut().for_each(|ns| *ns = ns.saturating_sub(empty_ns).max(1));
+                let answer_ns = if probe.method == Method::Post { 0 } else { empty_ns.unwrap_or(0) };
+                times.iter_mut().for_each(|ns| *ns = ns.saturating_sub(answer_ns).max(1));
                 times
             }
         };
@@ -297,6 +297,7 @@ fn reach(node: &Node, task: &Task<'_>) -> Reach {
         pushes: limits.push > 0 && !limits.inject,
         reads: limits.reads != Reads::Never,
         blocks: limits.blocks,
+        posts: true,
         host: true,
         hand_offs: Pair::ALL.map(|pair| match pair {
             Pair::Busy => !task.pairs.is_empty(),
@@ -315,7 +316,7 @@ fn empty(talk: &mut Talk<'_>, before_ns: Option<u64>) -> Result<u64, Broken> {
 }
 
 /// Executes the repetitions of one probe; returns nanoseconds from the beginning of the send to the end of
-/// the answer. `empty_ns` is half a round trip of empty messages, if known.
+/// the answer, or only of the call that sends. `empty_ns` is half a round trip of empty messages, if known.
 fn visit(talk: &mut Talk<'_>, probe: &Probe, empty_ns: Option<u64>) -> Result<Vec<u64>, Broken> {
     let &Probe { method, len, repetitions, round_trips } = probe;
     if method.has_blocks() {
@@ -332,7 +333,22 @@ fn visit(talk: &mut Talk<'_>, probe: &Probe, empty_ns: Option<u64>) -> Result<Ve
     for _ in 0..warm_ups {
         round_trip(talk, len, count, method)?;
     }
-    repeated((repetitions, round_trips), || round_trip(talk, len, count, method))
+    match method {
+        Method::Post => posts(talk, len, repetitions * round_trips),
+        _ => repeated((repetitions, round_trips), || round_trip(talk, len, count, method)),
+    }
+}
+
+/// Returns the nanoseconds of each call that sent a message at once, on an idle rail.
+fn posts(talk: &Talk<'_>, len: usize, count: u32) -> Result<Vec<u64>, Broken> {
+    let mut times = Vec::with_capacity(count as usize);
+    for _ in 0..count {
+        let answer = talk.post_empty();
+        let sent = talk.send_at_once(len);
+        talk.wait_all([Some(answer), sent.err()])?;
+        times.extend(sent.ok().map(nanos));
+    }
+    Ok(times)
 }
 
 /// Executes the repetitions of a probe of messages in blocks, as [`visit`] does.

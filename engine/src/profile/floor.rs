@@ -73,5 +73,5 @@ pub(super) fn confirmed(visits: &[Sample]) -> bool {
 
 /// Whether the measurement involves only this host.
 pub(super) fn is_local(method: Method) -> bool {
-    matches!(method, Method::Memcpy | Method::HandOff(_))
+    matches!(method, Method::Post | Method::Memcpy | Method::HandOff(_))
 }

@@ -124,9 +124,12 @@ impl Forecast {
         scaled(len, self.profile.body().last_ns_per_byte())
     }
 
-    /// Estimates the nanoseconds for which posting `len` bytes in a packet keeps a core: one more packet, and
-    /// a copy of the data; all of its time where copies were not measured.
+    /// Returns the nanoseconds for which posting `len` bytes in a packet keeps a core. Estimated where that was
+    /// not measured: one more packet, and a copy of the data; all of its time without measured copies.
     pub fn core_ns(&self, len: u64) -> u64 {
+        if let Some(post) = self.profile.post() {
+            return post.ns(len);
+        }
         let copy_ns = self.profile.memcpy().map(|curve| curve.ns(len));
         copy_ns.map_or(self.eager_ns(len), |copy_ns| copy_ns.saturating_add(self.packet_ns()))
     }

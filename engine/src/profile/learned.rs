@@ -304,7 +304,8 @@ impl Learned {
             Method::Copy | Method::Pair | Method::Aggregate => Way::Copy,
             Method::InPlace => Way::InPlace,
             Method::Pushed | Method::Read | Method::Rendezvous => Way::Body,
-            Method::Packed | Method::Gathered | Method::Memcpy | Method::HandOff(_) => return sample,
+            Method::Packed | Method::Gathered => return sample,
+            Method::Post | Method::Memcpy | Method::HandOff(_) => return sample,
         };
         let factor = self.ns(way, len, empty_ns) as f64 / self.base.ns(way, len).max(1.0);
         let corrected = |ns: u64| match method {

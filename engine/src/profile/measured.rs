@@ -35,6 +35,7 @@ pub struct Profile {
     copied: Curve,
     body: Curve,
     memcpy: Option<Curve>,
+    post: Option<Curve>,
     /// Shortest useful share of a body, in bytes and nanoseconds.
     chunk: (u64, u64),
     /// Time of the rendezvous handshake before the body may be sent.
@@ -68,6 +69,7 @@ impl Profile {
         let points = |method: Method| threshold::points(of(method));
         let crossing = |first, second| threshold::crossing(&points(first), &points(second));
         let memcpy = Curve::through(points(Method::Memcpy));
+        let post = Curve::through(points(Method::Post));
         let in_place_min = crossing(Method::Copy, Method::InPlace).unwrap_or(u64::MAX);
         let eager = threshold::best_eager(of(Method::Copy), of(Method::InPlace), in_place_min);
         let rendezvous = points(Method::Rendezvous);
@@ -115,6 +117,7 @@ impl Profile {
             copied,
             body,
             memcpy,
+            post,
             chunk,
             handshake_ns,
             packet_ns,
@@ -136,6 +139,7 @@ impl Profile {
             eager: line.clone(),
             copied: line.clone(),
             memcpy: None,
+            post: None,
             chunk: (chunk_min, line.ns(chunk_min)),
             handshake_ns: 2 * line.start_ns(),
             packet_ns: line.start_ns(),
@@ -185,7 +189,9 @@ impl Profile {
                 worst.max(sample.ns as f64 / least as f64 - 1.0)
             })
         };
-        let methods = Method::ALL.into_iter().filter(|method| !method.has_blocks());
+        // Data that stays in place takes less time to post than shorter data that is copied.
+        let may_fall = |method: &Method| method.has_blocks() || *method == Method::Post;
+        let methods = Method::ALL.into_iter().filter(|method| !may_fall(method));
         methods.map(|method| worst(&self.samples[method.index()])).fold(0.0, f64::max)
     }
 
@@ -256,6 +262,12 @@ impl Profile {
     /// Returns the curve of copying in memory; `None` if it was not measured.
     pub fn memcpy(&self) -> Option<&Curve> {
         self.memcpy.as_ref()
+    }
+
+    /// Returns the curve of the time for which posting a message in a packet keeps the core; `None` if it was
+    /// not measured.
+    pub fn post(&self) -> Option<&Curve> {
+        self.post.as_ref()
     }
 
     /// Returns what blocks of non-contiguous data cost; `None`: messages in blocks of several sizes were not

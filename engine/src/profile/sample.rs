@@ -63,6 +63,8 @@ pub enum Method {
     Packed,
     /// A message as for [`Method::Packed`], whose blocks the drivers leave in place: half a round trip.
     Gathered,
+    /// Posting a message in a packet: how long the call keeps the core (LogP's overhead).
+    Post,
     /// Copying from memory to memory, neither of them in a near cache; a property of the host, not of the
     /// rail.
     Memcpy,
@@ -73,7 +75,7 @@ pub enum Method {
 
 impl Method {
     /// All methods, in the order of their names in files.
-    pub const ALL: [Method; 15] = [
+    pub const ALL: [Method; 16] = [
         Method::Copy,
         Method::InPlace,
         Method::Rendezvous,
@@ -83,6 +85,7 @@ impl Method {
         Method::Aggregate,
         Method::Packed,
         Method::Gathered,
+        Method::Post,
         Method::Memcpy,
         Method::HandOff(Pair::Cache),
         Method::HandOff(Pair::Socket),
@@ -103,6 +106,7 @@ impl Method {
             Method::Aggregate => "aggregate",
             Method::Packed => "blocks-packed",
             Method::Gathered => "blocks-gathered",
+            Method::Post => "post",
             Method::Memcpy => "memcpy",
             Method::HandOff(Pair::Cache) => "hand-off-cache",
             Method::HandOff(Pair::Socket) => "hand-off-socket",
@@ -128,8 +132,9 @@ impl Method {
             Method::Aggregate => 6,
             Method::Packed => 7,
             Method::Gathered => 8,
-            Method::Memcpy => 9,
-            Method::HandOff(pair) => 10 + pair as usize,
+            Method::Post => 9,
+            Method::Memcpy => 10,
+            Method::HandOff(pair) => 11 + pair as usize,
         }
     }
 

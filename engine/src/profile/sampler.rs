@@ -16,8 +16,9 @@
 //! round trips. Receives accept any tag: one with a sender and a tag might send an Rtr, which would save
 //! the handshake that is part of the measured rendezvous. Messages of [`Method::Packed`] and
 //! [`Method::Gathered`] have [`super::sample::BLOCKS_LEN`] bytes in blocks of `probe.len`, and both hosts
-//! tell their drivers what to do with blocks. [`Method::Memcpy`] and [`Method::HandOff`] concern the host
-//! alone; their time is that of one copy or hand-off.
+//! tell their drivers what to do with blocks. The time of [`Method::Post`] is that of the call which submits
+//! the message, on an idle rail. [`Method::Memcpy`] and [`Method::HandOff`] concern the host alone; their
+//! time is that of one copy or hand-off.
 //!
 //! **An outline** of both curves comes first, at few sizes up to long ones. A very busy machine leaves time
 //! for no more, and without it nothing is known of the rail, since the noise at short sizes says nothing
@@ -77,6 +78,8 @@ pub struct Reach {
     pub reads: bool,
     /// The driver chooses between copying blocks and leaving them in place.
     pub blocks: bool,
+    /// The time of a post is measured too.
+    pub posts: bool,
     /// Copying in memory is measured too; once per host suffices.
     pub host: bool,
     /// Pairs of cores between which handing over work is measured, in the order of [`Pair::ALL`].
@@ -192,7 +195,11 @@ impl Sampler {
     pub fn measured(&mut self, probe: &Probe, times_ns: &mut [u64]) {
         let ways = if is_local(probe.method) { 1 } else { 2 };
         let sum: u64 = times_ns.iter().sum();
-        self.spent_ns += sum.max(1).saturating_mul(ways * u64::from(probe.round_trips));
+        // After its post a message makes a round trip as any other.
+        let more_ns =
+            if probe.method == Method::Post { self.expected_ns((Method::Copy, probe.len)) } else { None };
+        let all_ns = sum.saturating_add(2 * more_ns.unwrap_or(0) * times_ns.len() as u64);
+        self.spent_ns += all_ns.max(1).saturating_mul(ways * u64::from(probe.round_trips));
         let Some(sample) = Sample::low_of(probe.len, times_ns) else { return };
         let visits = self.found.entry((probe.method, probe.len)).or_default();
         visits.push(sample);
@@ -282,7 +289,7 @@ impl Sampler {
     /// Returns all points of one round: blocks, then short sizes first. The methods of one size are measured
     /// together, so that they are compared under the same conditions.
     fn grid(&self) -> VecDeque<Point> {
-        let Reach { packet_max, gathers, pushes, reads, host, hand_offs, .. } = self.reach;
+        let Reach { packet_max, gathers, pushes, reads, posts, host, hand_offs, .. } = self.reach;
         let mut points = self.blocks();
         let mut len = 1;
         while len <= self.longest() {
@@ -295,6 +302,7 @@ impl Sampler {
                 (Method::Rendezvous, len >= RENDEZVOUS_MIN),
                 (Method::Pushed, pushes && (RENDEZVOUS_MIN..=packet_max).contains(&len)),
                 (Method::Read, reads && (RENDEZVOUS_MIN..=READ_MAX).contains(&len)),
+                (Method::Post, posts && len <= packet_max),
                 (Method::Memcpy, host && (MEMCPY.0..=MEMCPY.1).contains(&len)),
             ];
             points.extend(ways.into_iter().filter(|(_, possible)| *possible).map(|(way, _)| (way, len)));

@@ -3,7 +3,7 @@
 use super::settings::{SETTINGS, Settings};
 use crate::algorithm::allreduce::Allreduce;
 use crate::algorithm::choice::{Choices, Context, Family, Problem};
-use crate::algorithm::cost::{Cost, Curve, FIGURES, SIZES};
+use crate::algorithm::cost::{Cores, Cost, Curve, FIGURES, SIZES};
 use crate::algorithm::memory::Buffers;
 use crate::algorithm::operands::Operands;
 use crate::algorithm::operator::Operator;
@@ -35,10 +35,10 @@ pub(crate) fn agree(world: &World, all: &Communicator) -> Result<()> {
     let refused = |why| Class::OTHER.error(why);
     let check = MPI_CHECK.is_on().map_err(refused)?;
     let is_off = !MPI_TRIALS.is_on().map_err(refused)?;
-    let cores = world.session().cores();
+    let cores = Cores { count: world.session().cores(), nodes: world.session().nodes_of_machine() };
     let mut figures = [0.0; AGREED];
     let (near, far) = (curve(world, true), curve(world, false));
-    figures[..FIGURES].copy_from_slice(&Cost::figures(near, far, cores, reads(world)));
+    figures[..FIGURES].copy_from_slice(&Cost::figures(near, far, post(world), cores, reads(world)));
     figures[FIGURES..AGREED - 2].copy_from_slice(&choices.figures());
     // Trials are off if any rank has NMAD_MPI_TRIALS=off.
     figures[AGREED - 2] = f64::from(u8::from(is_off));
@@ -114,6 +114,20 @@ fn curve(world: &World, near: bool) -> Option<(Curve, f64)> {
     };
     let gap = world.node().with(further).unwrap_or(0) as f64;
     ns.iter().all(|ns| ns.is_finite() && *ns > 0.0).then(|| (Curve::new(ns), gap))
+}
+
+/// For which a message to another node keeps a core: one post, or those of its parts.
+fn post(world: &World) -> Option<Curve> {
+    let peer = someone(world, false)?;
+    let rails = world.session().rails().len() as u8;
+    let ns = |engine: &mut Engine| {
+        let forecasts =
+            || (0..rails).filter_map(|rail| engine.inspect().forecast(RailId(rail), PeerId(peer)));
+        let least = |len: u64| forecasts().filter_map(|f| f.profile().post().map(|post| post.ns(len))).min();
+        SIZES.map(|len| least(len).map_or(0.0, |ns| ns as f64))
+    };
+    let ns = world.node().with(ns);
+    ns.iter().all(|ns| *ns > 0.0).then(|| Curve::new(ns))
 }
 
 /// A short message takes the fastest rail; a long one is shared out, so that all rails end together.

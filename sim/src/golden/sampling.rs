@@ -70,6 +70,7 @@ impl Bench {
             gathers,
             reads: false,
             blocks: false,
+            posts: false,
             pushes: self.card.limits().push > 0,
             host: true,
             hand_offs: [false, false, false, true, true],

@@ -104,7 +104,8 @@ impl Delay {
     pub(super) fn added_to(&self, method: Method, sample: Sample) -> Sample {
         let ways = match method {
             // The cost of blocks is a difference of such times.
-            Method::Packed | Method::Gathered | Method::Memcpy | Method::HandOff(_) => 0,
+            Method::Packed | Method::Gathered => 0,
+            Method::Post | Method::Memcpy | Method::HandOff(_) => 0,
             Method::Copy | Method::InPlace | Method::Pushed | Method::Pair | Method::Aggregate => 1,
             // The request to send, and the report that the message was read.
             Method::Read => 2,

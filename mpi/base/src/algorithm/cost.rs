@@ -8,7 +8,7 @@ use super::team::{Reach, Team};
 /// Sizes at which curves have figures, in bytes.
 pub const SIZES: [u64; 7] = [8, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20];
 /// Figures of a cost.
-pub const FIGURES: usize = 2 * SIZES.len() + 5;
+pub const FIGURES: usize = 3 * SIZES.len() + 6;
 
 /// Part of the latency of a short message for which a core is busy, at each end (LogP's o), where the time of
 /// a further message was not measured.
@@ -70,6 +70,15 @@ impl Curve {
     }
 }
 
+/// The cores of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cores {
+    /// How many its ranks may use together.
+    pub count: usize,
+    /// Nodes that share them, this one among them.
+    pub nodes: usize,
+}
+
 /// What the parts of a collective cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cost {
@@ -80,8 +89,12 @@ pub struct Cost {
     /// Time that a further short message adds for a rank that sends or receives several, within a node and
     /// between two.
     pub gaps: [f64; 2],
+    /// For which a message between two nodes keeps a core at each end; `None`: not measured.
+    pub post: Option<Curve>,
     /// Cores that the ranks of a node share.
     pub cores: usize,
+    /// Nodes that share them: hosts of a testbed or containers of one machine.
+    pub nodes: usize,
     /// Lengths of messages of a node that their receivers copy by themselves, from the first number on and
     /// below the second: their sender only announces them.
     pub reads: (u64, u64),
@@ -94,7 +107,7 @@ impl Default for Cost {
     fn default() -> Self {
         let (near, far) = (Curve::line(400.0, 0.04), Curve::line(6000.0, 0.2));
         let gaps = [&near, &far].map(|curve| OVERHEAD * curve.0[0]);
-        Cost { near, far, gaps, cores: 2, reads: (u64::MAX, 0), line_ns: 0.0 }
+        Cost { near, far, gaps, post: None, cores: 2, nodes: 1, reads: (u64::MAX, 0), line_ns: 0.0 }
     }
 }
 
@@ -104,17 +117,22 @@ impl Cost {
     pub fn figures(
         near: Option<(Curve, f64)>,
         far: Option<(Curve, f64)>,
-        cores: usize,
+        post: Option<Curve>,
+        cores: Cores,
         reads: (u64, u64),
     ) -> [f64; FIGURES] {
         let mut figures = [0.0; FIGURES];
         for (place, known) in [near, far].into_iter().enumerate() {
             let Some((Curve(ns), gap)) = known else { continue };
             figures[place * SIZES.len()..][..SIZES.len()].copy_from_slice(&ns);
-            figures[2 * SIZES.len() + place] = gap;
+            figures[3 * SIZES.len() + place] = gap;
         }
-        // The fewest cores count.
-        figures[FIGURES - 3] = 1.0 / cores.max(1) as f64;
+        if let Some(Curve(ns)) = post {
+            figures[2 * SIZES.len()..][..SIZES.len()].copy_from_slice(&ns);
+        }
+        // The fewest cores count, and the most nodes that share them.
+        figures[FIGURES - 4] = cores.nodes as f64;
+        figures[FIGURES - 3] = 1.0 / cores.count.max(1) as f64;
         // And the widest range.
         if reads.0 < reads.1 {
             figures[FIGURES - 2..].copy_from_slice(&[1.0 / reads.0.max(1) as f64, reads.1 as f64]);
@@ -125,33 +143,34 @@ impl Cost {
     /// The figures that all ranks agreed on; nominal ones where no rank had any.
     pub fn from_figures(figures: &[f64; FIGURES]) -> Cost {
         let nominal = Cost::default();
-        let curve = |place: usize, nominal: Curve| {
+        let curve = |place: usize| {
             let mut ns = [0.0; SIZES.len()];
             ns.copy_from_slice(&figures[place * SIZES.len()..][..SIZES.len()]);
-            if ns.iter().all(|&ns| ns > 0.0) { Curve(ns) } else { nominal }
+            ns.iter().all(|&ns| ns > 0.0).then_some(Curve(ns))
         };
+        let nodes = (figures[FIGURES - 4] as usize).max(1);
         let cores = (1.0 / figures[FIGURES - 3]).round().max(1.0) as usize;
         let reads = match figures[FIGURES - 1] as u64 {
             0 => nominal.reads,
             below => ((1.0 / figures[FIGURES - 2]).round() as u64, below),
         };
-        let (near, far) = (curve(0, nominal.near), curve(1, nominal.far));
-        let gap = |place: usize, curve: &Curve| match figures[2 * SIZES.len() + place] {
+        let (near, far) = (curve(0).unwrap_or(nominal.near), curve(1).unwrap_or(nominal.far));
+        let gap = |place: usize, curve: &Curve| match figures[3 * SIZES.len() + place] {
             0.0 => OVERHEAD * curve.0[0],
             // A message that others wait for takes a further one's time, too.
             gap => gap.min(curve.0[0]),
         };
         let gaps = [gap(0, &near), gap(1, &far)];
-        Cost { near, far, gaps, cores, reads, line_ns: nominal.line_ns }
+        Cost { near, far, gaps, post: curve(2), cores, nodes, reads, line_ns: nominal.line_ns }
     }
 
     fn curve(&self, team: &Team) -> &Curve {
         if team.spans_nodes() { &self.far } else { &self.near }
     }
 
-    /// How many ranks share a core.
+    /// How many ranks share a core. All nodes of a machine are taken to be as busy.
     fn sharing(&self, team: &Team) -> f64 {
-        ((team.crowd() * team.abreast()) as f64 / self.cores as f64).max(1.0)
+        ((team.crowd() * team.abreast() * self.nodes) as f64 / self.cores as f64).max(1.0)
     }
 
     /// Until a rank runs that something has arrived for, where ranks share cores.
@@ -184,11 +203,14 @@ impl Cost {
         far * self.hop(team, len) + (1.0 - far) * self.near_hop(team, len)
     }
 
-    /// Time that a further message adds for a rank that sends or receives several. Between nodes each side
-    /// handles half of the bytes, unless the wire takes longer; within a node one side copies all of them.
+    /// Time that a further message adds for a rank that sends or receives several. Between nodes that is what
+    /// it takes of a core, or on the wire if that is longer; within a node one side copies all bytes.
     fn further(&self, is_far: bool, len: u64) -> f64 {
         match is_far {
-            true => (self.gaps[1] + self.far.bytes_ns(len) / 2.0).max(self.far.wire_ns(len)),
+            true => {
+                let estimate = self.gaps[1] + self.far.bytes_ns(len) / 2.0;
+                self.post.map_or(estimate, |post| post.ns(len)).max(self.far.wire_ns(len))
+            }
             false => self.gaps[0] + self.near.bytes_ns(len),
         }
     }
@@ -288,9 +310,11 @@ impl Cost {
         self.hop(team, len) + (cores * self.sharing(team)).max(wires)
     }
 
-    /// Time of the core at one end of a message between nodes that follows others.
+    /// Time of the core at one end of a message between nodes that follows others. Where that was not
+    /// measured, each end handles half of the bytes, unless the wire takes longer.
     fn far_core_ns(&self, len: u64) -> f64 {
-        self.gaps[1] + if self.is_by_wire(len) { 0.0 } else { self.far.bytes_ns(len) / 2.0 }
+        let estimate = self.gaps[1] + if self.is_by_wire(len) { 0.0 } else { self.far.bytes_ns(len) / 2.0 };
+        self.post.map_or(estimate, |post| post.ns(len))
     }
 
     /// Whether the wire takes more than half of the bytes' time: the cores' part then overlaps with it.
@@ -402,6 +426,7 @@ mod tests {
         for (team, len) in [(&near, 1 << 10), (&near, 1 << 20), (&far, 256 << 10)] {
             assert!((ratio(team, len) - 1.0).abs() < 1e-9, "nobody reads {len} B");
         }
-        assert_eq!(Cost::from_figures(&Cost::figures(None, None, 4, reads)).reads, reads);
+        let figures = Cost::figures(None, None, None, Cores { count: 4, nodes: 1 }, reads);
+        assert_eq!(Cost::from_figures(&figures).reads, reads);
     }
 }

@@ -30,6 +30,7 @@ pub(crate) mod learned;
 pub(crate) mod learning;
 pub mod measured;
 pub(crate) mod origin;
+pub(crate) mod probe;
 pub(crate) mod recent;
 pub mod sample;
 pub mod sampler;

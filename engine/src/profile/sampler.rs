@@ -37,6 +37,7 @@ use super::curve::Curve;
 pub use super::effort::Effort;
 use super::floor::{self, Floor, Point, is_local};
 use super::measured::{Profile, Provenance, TooFew};
+pub use super::probe::{Probe, Reach};
 use super::sample::{BLOCKS, BLOCKS_LEN, Method, Pair, Sample};
 use super::threshold::{best_eager, changes_at, points, unexpected};
 use alloc::collections::{BTreeMap, VecDeque};
@@ -62,42 +63,6 @@ const BLOCKS_PART: u64 = 3_000;
 const BLOCKS_PART_ONCE: u64 = 1_000;
 /// A repetition has as many round trips as take at least this long.
 const REPETITION_NS: u64 = 4_000;
-
-/// Capabilities of a rail, and the methods to measure; by default none that not every rail has.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Reach {
-    /// Longest message that fits into a packet, in bytes of data.
-    pub packet_max: u64,
-    /// Longest message to measure, in bytes.
-    pub len_max: u64,
-    /// Packets can send data in place.
-    pub gathers: bool,
-    /// Data can follow its request to send at once.
-    pub pushes: bool,
-    /// Receivers can read messages from their sender's memory.
-    pub reads: bool,
-    /// The driver chooses between copying blocks and leaving them in place.
-    pub blocks: bool,
-    /// The time of a post is measured too.
-    pub posts: bool,
-    /// Copying in memory is measured too; once per host suffices.
-    pub host: bool,
-    /// Pairs of cores between which handing over work is measured, in the order of [`Pair::ALL`].
-    pub hand_offs: [bool; Pair::ALL.len()],
-}
-
-/// A measurement to carry out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Probe {
-    /// Method.
-    pub method: Method,
-    /// Bytes of data of each message.
-    pub len: u64,
-    /// Number of repetitions.
-    pub repetitions: u32,
-    /// Round trips (copies, hand-offs) per repetition.
-    pub round_trips: u32,
-}
 
 /// The plan of probes and the results so far.
 #[derive(Debug)]
@@ -193,13 +158,15 @@ impl Sampler {
 
     /// Adds the times of a probe, in nanoseconds; reorders `times_ns`.
     pub fn measured(&mut self, probe: &Probe, times_ns: &mut [u64]) {
-        let ways = if is_local(probe.method) { 1 } else { 2 };
-        let sum: u64 = times_ns.iter().sum();
-        // After its post a message makes a round trip as any other.
-        let more_ns =
-            if probe.method == Method::Post { self.expected_ns((Method::Copy, probe.len)) } else { None };
-        let all_ns = sum.saturating_add(2 * more_ns.unwrap_or(0) * times_ns.len() as u64);
-        self.spent_ns += all_ns.max(1).saturating_mul(ways * u64::from(probe.round_trips));
+        let sum: u64 = match probe.method {
+            // After its post a message makes a round trip as any other.
+            Method::Post => {
+                self.half_round_trip_ns((Method::Post, probe.len)).unwrap_or(0) * times_ns.len() as u64
+            }
+            _ => times_ns.iter().sum(),
+        };
+        let ways = if matches!(probe.method, Method::Memcpy | Method::HandOff(_)) { 1 } else { 2 };
+        self.spent_ns += sum.max(1).saturating_mul(ways * u64::from(probe.round_trips));
         let Some(sample) = Sample::low_of(probe.len, times_ns) else { return };
         let visits = self.found.entry((probe.method, probe.len)).or_default();
         visits.push(sample);
@@ -222,7 +189,7 @@ impl Sampler {
         let floor = self.floor();
         let on_wire = self.found.iter().filter(|(point, _)| !is_local(point.0));
         let (mut all, mut apart) = (0, 0);
-        for agree in on_wire.filter_map(|(point, visits)| floor.agree(point.1, visits)) {
+        for agree in on_wire.filter_map(|(point, visits)| floor.agree(*point, visits)) {
             all += 1;
             apart += u32::from(!agree);
         }
@@ -255,11 +222,11 @@ impl Sampler {
             return false;
         }
         let floor = self.floor();
-        let is_sure = |len: u64, visits: &[Sample]| floor.agree(len, visits) == Some(true);
+        let is_sure = |point: Point, visits: &[Sample]| floor.agree(point, visits) == Some(true);
         let longer = self.found.range((method, len + 1)..=(method, u64::MAX));
-        let confirmed = longer.filter(|(point, others)| is_sure(point.1, others));
+        let confirmed = longer.filter(|(point, others)| is_sure(**point, others));
         let least_ns = confirmed.filter_map(|(_, others)| Some(others.first()?.ns)).min();
-        let allowed = if is_sure(len, visits) { STRAY } else { STRAY_UNSURE };
+        let allowed = if is_sure((method, len), visits) { STRAY } else { STRAY_UNSURE };
         let first = visits.first().zip(least_ns);
         first.is_some_and(|(visit, ns)| visit.ns as f64 > allowed * ns as f64)
     }
@@ -398,7 +365,7 @@ impl Sampler {
         };
         let floor = self.floor();
         let is_uncertain = |point: &Point, visits: &[Sample]| {
-            visits.len() < rounds || differs(floor.plausible(point.1, visits))
+            visits.len() < rounds || differs(floor.plausible(*point, visits))
         };
         let uncertain =
             self.found.iter().filter(|(point, visits)| visits.len() < most && is_uncertain(point, visits));
@@ -442,6 +409,11 @@ impl Sampler {
         Some(if *known == len { ns } else { (ns as f64 * len as f64 / (*known).max(1) as f64) as u64 })
     }
 
+    /// Predicts half of the time of a repetition, or all of it on the host.
+    fn half_round_trip_ns(&self, (method, len): Point) -> Option<u64> {
+        self.expected_ns((if method == Method::Post { Method::Copy } else { method }, len))
+    }
+
     /// Whether a few visits of a point would cost a large part of the budget. Such a point is left out: the
     /// last line of the curve continues from the longest measured size. Points that are refined or repeated
     /// are shorter.
@@ -482,7 +454,7 @@ impl Sampler {
 
     fn probe(&self, (method, len): Point) -> Probe {
         let (least, most) = self.effort.repetitions;
-        let Some(expected_ns) = self.expected_ns((method, len)).map(|ns| ns.max(1)) else {
+        let Some(expected_ns) = self.half_round_trip_ns((method, len)).map(|ns| ns.max(1)) else {
             return Probe { method, len, repetitions: least, round_trips: 1 };
         };
         // A point may take 1/500 of the budget.

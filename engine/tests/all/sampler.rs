@@ -158,7 +158,7 @@ fn disagreement_distinguishes_busy_machines_from_quiet_ones() {
             &mut Rail::new(5_000.0, 2.0, seed),
             Box::new(move || 1.0 + other.random(300) as f64 / 100.0),
         );
-        assert!(busy > 0.2, "seed {seed}: {busy}");
+        assert!(busy > 0.25, "seed {seed}: {busy}");
     }
 }
 

@@ -5,7 +5,7 @@
 //! explain it. Times are nanoseconds of virtual time.
 
 mod absence;
-mod bus;
+pub mod bus;
 mod carry;
 mod expense;
 mod link;

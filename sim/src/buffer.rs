@@ -182,7 +182,7 @@ pub fn read(address: u64, into: &Segments) {
 
 /// Where the first byte is that is not `byte`. Whole blocks are compared at once: byte by byte, long messages
 /// would take much of the time of a run.
-fn first_other(memory: &[u8], byte: u8) -> Option<usize> {
+pub fn first_other(memory: &[u8], byte: u8) -> Option<usize> {
     let block = [byte; 4096];
     let wrong = memory.chunks(block.len()).position(|part| *part != block[..part.len()])?;
     let start = wrong * block.len();
@@ -210,46 +210,5 @@ impl std::fmt::Display for Difference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let place = if self.outside { "outside the message, near byte" } else { "at byte" };
         write!(f, "{place} {} there is {:#04x} instead of {:#04x}", self.offset, self.found, self.expected)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_byte_beside_the_message_is_seen() {
-        let mut buffer = Buffer::new(&[3, 0, 5]);
-        buffer.fill(&[1, 2, 3, 4, 5]);
-        assert_eq!(buffer.check(&[1, 2, 3, 4, 5]), Ok(()));
-        assert!(buffer.check(&[1, 2, 3, 4]).unwrap_err().outside);
-        assert_eq!(buffer.check(&[1, 2, 9, 4, 5]).unwrap_err().offset, 2);
-        let mut all = Vec::new();
-        buffer.segments().append_to(&mut all);
-        assert_eq!(all[..5], [1, 2, 3, 4, 5]);
-    }
-
-    #[test]
-    fn a_byte_that_is_written_after_the_end_is_seen() {
-        let mut buffer = Buffer::new(&[10_000]);
-        buffer.poison();
-        assert!(buffer.is_poisoned());
-        buffer.fill(&[POISON; 9_000]);
-        assert!(buffer.is_poisoned());
-        buffer.memory_mut()[9_000] = 0;
-        assert!(!buffer.is_poisoned());
-        assert_eq!(first_other(buffer.memory(), POISON), Some(9_000));
-        assert_eq!(first_other(&[FILLER; 5_000], FILLER), None);
-    }
-
-    #[test]
-    fn shared_memory_is_never_wrong() {
-        let memory = Rc::new(Buffer::new(&[100]));
-        let (mut a, b) = (Buffer::within(&memory, 100), Buffer::within(&memory, 7));
-        a.fill(&[1; 100]);
-        a.poison();
-        assert!(a.is_poisoned() && b.check(&[3; 7]).is_ok());
-        assert_eq!((a.segments().len(), b.segments().len()), (100, 7));
-        assert_eq!(memory.check(&[]), Ok(()));
     }
 }

@@ -82,7 +82,8 @@ pub struct Host {
     intruder: Option<Intruder>,
     requests: BTreeMap<Op, RequestId>,
     ops: BTreeMap<RequestId, Op>,
-    ends: BTreeMap<Op, End>,
+    /// By operation, up to the last that has ended.
+    ends: Vec<Option<End>>,
     packings: BTreeMap<usize, Packing>,
     unpackings: BTreeMap<usize, Unpacking>,
     /// None: no host exposes memory.
@@ -136,7 +137,7 @@ impl Host {
             intruder: None,
             requests: BTreeMap::new(),
             ops: BTreeMap::new(),
-            ends: BTreeMap::new(),
+            ends: Vec::new(),
             packings: BTreeMap::new(),
             unpackings: BTreeMap::new(),
             windows: None,
@@ -263,7 +264,7 @@ impl Host {
             let goes_on = match self.mode() {
                 Mode::Ready => true,
                 Mode::Waiting(ops, most) => {
-                    ops.iter().filter(|op| !self.ends.contains_key(op)).nth(*most).is_none()
+                    ops.iter().filter(|&&op| !self.has_ended(op)).nth(*most).is_none()
                 }
                 &Mode::Probing(op) => self.probe(plan, op)?,
                 Mode::Landing(_) => self.land(plan, oracle)?,
@@ -289,10 +290,26 @@ impl Host {
     /// Drops ended operations from the front of the list that the thread waits for. Otherwise a thread that
     /// waits for hundreds of requests would search the whole list each time its host runs.
     fn forget_ended(&mut self) {
+        let Mode::Waiting(ops, _) = self.mode() else { return };
+        let ended = ops.iter().take_while(|&&op| self.has_ended(op)).count();
         if let Mode::Waiting(ops, _) = &mut self.threads[self.at].mode {
-            let ended = ops.iter().take_while(|op| self.ends.contains_key(op)).count();
             ops.drain(..ended);
         }
+    }
+
+    fn end_of(&self, op: Op) -> Option<End> {
+        self.ends.get(op).copied().flatten()
+    }
+
+    fn has_ended(&self, op: Op) -> bool {
+        self.end_of(op).is_some()
+    }
+
+    fn keep_end(&mut self, op: Op, end: End) {
+        if self.ends.len() <= op {
+            self.ends.resize(op + 1, None);
+        }
+        self.ends[op] = Some(end);
     }
 
     fn step(&mut self, step: &Step, plan: &Plan, oracle: &mut DeliveryOracle) -> Result<Mode, Objection> {
@@ -323,9 +340,9 @@ impl Host {
                     });
                 }
             }
-            Step::Again(first, second) => match self.ends.get(first) {
+            Step::Again(first, second) => match self.end_of(*first) {
                 Some(End::Cancelled) => self.post(*second, plan, oracle)?,
-                _ => drop(self.ends.insert(*second, End::Otherwise)),
+                _ => self.keep_end(*second, End::Otherwise),
             },
             Step::File(_) | Step::Meet(_) => {
                 return Ok(self.file_step(step, plan, oracle).unwrap_or(Mode::Ready));

@@ -64,16 +64,3 @@ impl Machine {
         self.message_ns > 0 || self.copy.is_some()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_copy_is_fast_as_long_as_the_caches_help() {
-        let copy = Copying { start_ns: 10, near: 2_000_000_000, near_len: 1_000, far: 1_000_000_000 };
-        let machine = Machine { copy: Some(copy), ..Machine::default() };
-        assert_eq!([0, 500, 1_000, 3_000].map(|len| machine.copy_ns(len)), [0, 260, 510, 2_510]);
-        assert_eq!(Machine::default().copy_ns(1 << 20), 0);
-    }
-}

@@ -16,18 +16,3 @@ pub fn payload(id: u64, len: usize, out: &mut Vec<u8>) {
     }
     out.truncate(len);
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn messages_differ_and_a_shorter_one_is_a_prefix() {
-        let (mut a, mut b, mut c) = (Vec::new(), Vec::new(), Vec::new());
-        payload(1, 100, &mut a);
-        payload(2, 100, &mut b);
-        payload(1, 33, &mut c);
-        assert_ne!(a, b);
-        assert_eq!(a[..33], c[..]);
-    }
-}

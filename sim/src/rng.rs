@@ -97,23 +97,3 @@ fn splitmix(x: &mut u64) -> u64 {
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_seed_always_means_the_same_numbers() {
-        let mut rng = Rng::new(1);
-        let first = [rng.bits(), rng.bits(), rng.bits()];
-        assert_eq!(first, [0xcfc5d07f6f03c29b, 0xbf424132963fe08d, 0x19a37d5757aaf520]);
-    }
-
-    #[test]
-    fn lengths_stay_in_bounds_and_reach_them() {
-        let mut rng = Rng::new(2);
-        let lens: Vec<u64> = (0..10_000).map(|_| rng.len(65536)).collect();
-        assert!(lens.iter().all(|&l| l <= 65536));
-        assert!(lens.contains(&0) && lens.contains(&65536));
-    }
-}

@@ -1,7 +1,10 @@
-//! A program that replaces the ranks of a lost host (docs/ranks-die.md). The hosts are names of this machine.
+//! Hosts that are lost. A program replaces the ranks of one (docs/ranks-die.md); its hosts are names of this
+//! machine. Of two hosts without a network between them one goes on. That waits for long, so it is not among
+//! [`crate::networks`], which wait as well: tests run in the order of their names.
 
 use crate::command::run;
 use crate::install::prefix;
+use crate::networks::{hosts, program};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
@@ -39,4 +42,27 @@ fn ranks_of_a_lost_host_are_replaced_on_the_others() {
     let out = String::from_utf8(ended.stdout).expect("text");
     assert_eq!((ended.status.code(), out.as_str()), (Some(0), SUM), "{err}");
     assert!(err.contains("lost host b: "), "{err}");
+}
+
+/// Each half of the ranks loses the other half, and only one of them goes on.
+#[test]
+fn of_hosts_that_lose_all_networks_between_them_one_goes_on() {
+    let Some(testbed) = hosts(2) else { return };
+    let (_folder, program) = program("cut");
+    let mut command = Command::new(prefix().join("bin/mpiexec"));
+    command.args(["--timeout", "90", "--ft", "-n", "4"]).arg(program);
+    command.env(nmad_testbed::ENVIRONMENT, testbed.environment());
+    testbed.place(0, &mut command).expect("the host is there");
+    let mut job = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a launcher");
+    let mut lines = BufReader::new(job.stdout.take().expect("its output"));
+    let mut out = String::new();
+    lines.read_line(&mut out).expect("text");
+    for rail in 0..2 {
+        testbed.set_link(0, rail, false).expect("a rail");
+    }
+    lines.read_to_string(&mut out).expect("text");
+    let ended = job.wait_with_output().expect("it ends");
+    let err = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!((ended.status.code(), out.as_str()), (Some(0), "up\nright\n"), "{err}");
+    assert!(err.contains(" cannot reach rank "), "{err}");
 }

@@ -154,17 +154,3 @@ impl Model for Card {
         0
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::golden::networks::MX_10G;
-
-    #[test]
-    fn small_packets_take_the_core_and_chunks_do_not() {
-        let load = |len, chunk| Load { len, pieces: 0, chunk };
-        let (small, large) = (MX_10G.post(&load(8 << 10, false)), MX_10G.post(&load(4 << 20, true)));
-        assert!(small.by_core && small.core_ns > 8_000, "{small:?}");
-        assert!(!large.by_core && large.core_ns < 1_000 && large.setup_ns > 0, "{large:?}");
-    }
-}

@@ -217,7 +217,8 @@ pub fn size(len: usize) -> String {
     }
 }
 
-fn wrapped(text: &str, columns: usize) -> Vec<String> {
+/// Lines of at most so many columns, broken between words.
+pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let last = lines.len() - 1;
@@ -232,35 +233,4 @@ fn wrapped(text: &str, columns: usize) -> Vec<String> {
         }
     }
     lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_stand_beside_the_papers() {
-        let mut table = Table::new("figure", "model");
-        table.numbers(&[Number::new("bandwidth", 1180.4, 1170.0, "MB/s")]);
-        assert!(table.finish().contains("1180 MB/s  1170 MB/s     +0.9 %  follows"));
-    }
-
-    #[test]
-    #[should_panic(expected = "deviates by +20.0 %")]
-    fn a_number_that_differs_says_why() {
-        Table::new("figure", "model").numbers(&[Number::new("bandwidth", 1200.0, 1000.0, "MB/s").set()]);
-    }
-
-    #[test]
-    #[should_panic(expected = "deviates by +5.0 %")]
-    fn a_reason_goes_when_the_number_follows() {
-        let number = Number::new("bandwidth", 1050.0, 1000.0, "MB/s");
-        Table::new("figure", "model").numbers(&[number.differs("of a reason that is gone")]);
-    }
-
-    #[test]
-    fn long_lines_are_broken_between_words() {
-        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
-        assert_eq!([size(4), size(16 << 10), size(1500), size(4 << 20)], ["4", "16K", "1500", "4M"]);
-    }
 }

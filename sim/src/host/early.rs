@@ -18,7 +18,7 @@ pub(super) struct Patient {
 impl Host {
     /// A thread begins to wait for these: a blocking call, if one is left and it is a send.
     pub(super) fn be_patient(&mut self, ops: &[Op]) {
-        let mut left = ops.iter().filter(|op| !self.ends.contains_key(op));
+        let mut left = ops.iter().filter(|&&op| !self.has_ended(op));
         let (Some(op), None) = (left.next(), left.next()) else { return };
         let Some(&request) = self.requests.get(op) else { return };
         self.ask_patience(request);

@@ -65,7 +65,7 @@ impl Host {
         if let Some(op) = op {
             self.requests.remove(&op);
             let cancelled = completion.result == Err(Error::Cancelled);
-            self.ends.insert(op, if cancelled { End::Cancelled } else { End::Otherwise });
+            self.keep_end(op, if cancelled { End::Cancelled } else { End::Otherwise });
         }
         Ok(())
     }

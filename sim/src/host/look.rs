@@ -11,7 +11,7 @@ impl Host {
     /// Takes packets of a peer whose message is awaited; whether there were any.
     pub(super) fn look(&mut self) -> bool {
         let Mode::Waiting(ops, _) = self.mode() else { return false };
-        let request = ops.iter().find(|op| !self.ends.contains_key(op)).and_then(|op| self.requests.get(op));
+        let request = ops.iter().find(|&&op| !self.has_ended(op)).and_then(|op| self.requests.get(op));
         let from = request.and_then(|request| self.engine.inspect().awaited_from(*request));
         let Some(from) = from.filter(|_| self.looks) else { return false };
         let (now, mut moved) = (self.told_time(), false);
@@ -26,7 +26,7 @@ impl Host {
     /// posted. Like the library it turns the pump after some looks at the latest.
     pub(super) fn looks_on(&mut self) -> bool {
         let Mode::Waiting(ops, _) = self.mode() else { return false };
-        let request = ops.iter().find(|op| !self.ends.contains_key(op)).and_then(|op| self.requests.get(op));
+        let request = ops.iter().find(|&&op| !self.has_ended(op)).and_then(|op| self.requests.get(op));
         let from = request.and_then(|request| self.engine.inspect().awaited_from(*request));
         let is_known =
             from.filter(|_| self.looks).and_then(|from| self.engine.inspect().looks_on(from)).is_some();

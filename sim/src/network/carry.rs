@@ -111,7 +111,8 @@ impl Network {
     /// Orders that a port takes now.
     pub fn room(&self, fabric: usize, host: usize) -> usize {
         const PORT_DEPTH: usize = 256;
-        self.ports.get(&(fabric, host)).map_or(0, |port| PORT_DEPTH.saturating_sub(port.outstanding))
+        let port = self.ports.get(self.place(fabric, host)).and_then(Option::as_ref);
+        port.map_or(0, |port| PORT_DEPTH.saturating_sub(port.outstanding))
     }
 
     /// Gives a packet or chunk to the interface, at the expense of the host's core.

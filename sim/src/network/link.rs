@@ -53,7 +53,17 @@ impl Side {
 
 impl Network {
     pub(super) fn side(&mut self, key: Key) -> &mut Side {
-        self.sides.entry(key).or_default()
+        let place = self.place(key.fabric, key.me);
+        let sides = &mut self.sides[place];
+        if sides.len() <= key.peer {
+            sides.resize_with(key.peer + 1, Side::default);
+        }
+        &mut sides[key.peer]
+    }
+
+    /// A side that was used already.
+    pub(super) fn seen(&self, key: Key) -> Option<&Side> {
+        self.sides[self.place(key.fabric, key.me)].get(key.peer)
     }
 
     /// The state of the link as last reported to the engine of this side.
@@ -128,10 +138,10 @@ impl Network {
 
     /// A fault ends all links of one port.
     pub fn kill_port(&mut self, fabric: usize, host: usize, now: u64, notice_ns: [u64; 2]) {
-        let peers: Vec<usize> =
-            self.ports.keys().filter(|&&(f, h)| f == fabric && h != host).map(|&(_, h)| h).collect();
-        for peer in peers {
-            self.kill_link(Key { fabric, me: host, peer }, now, notice_ns);
+        for peer in 0..self.doing.len() {
+            if peer != host && self.has_port(fabric, peer) {
+                self.kill_link(Key { fabric, me: host, peer }, now, notice_ns);
+            }
         }
     }
 

@@ -5,7 +5,7 @@
 //! explain it. Times are nanoseconds of virtual time.
 
 mod absence;
-mod bus;
+pub mod bus;
 mod carry;
 mod expense;
 mod link;
@@ -146,8 +146,10 @@ pub struct Network {
     pub machine: Machine,
     buses: Buses,
     fabrics: Vec<Fabric>,
-    ports: BTreeMap<(usize, usize), Port>,
-    sides: BTreeMap<Key, Side>,
+    /// By fabric and host.
+    ports: Vec<Option<Port>>,
+    /// By fabric and host, and then by its peer, up to the last that was used.
+    sides: Vec<Vec<Side>>,
     /// What fails for a while.
     outages: Vec<Outage>,
     /// Links that a fault has hit, as fabric and both hosts in ascending order.
@@ -164,10 +166,11 @@ pub struct Network {
 impl Network {
     /// Hosts whose rails are the fabrics that `rails` lists, in the order of the host's own numbers.
     pub fn new(fabrics: Vec<Fabric>, rails: &[Vec<usize>], seed: u64, explain: bool) -> Network {
-        let mut ports = BTreeMap::new();
+        let places = fabrics.len() * rails.len();
+        let mut ports: Vec<Option<Port>> = (0..places).map(|_| None).collect();
         for (host, list) in rails.iter().enumerate() {
             for (number, &fabric) in list.iter().enumerate() {
-                ports.insert((fabric, host), Port::new(number as u8));
+                ports[fabric * rails.len() + host] = Some(Port::new(number as u8));
             }
         }
         Network {
@@ -183,7 +186,7 @@ impl Network {
             buses: Buses::default(),
             fabrics,
             ports,
-            sides: BTreeMap::new(),
+            sides: (0..places).map(|_| Vec::new()).collect(),
             outages: Vec::new(),
             struck: BTreeSet::new(),
             flights: BTreeMap::new(),
@@ -236,17 +239,17 @@ impl Network {
     pub fn is_idle(&self) -> bool {
         self.in_transit == 0
             && self.flights.is_empty()
-            && self.ports.iter().all(|(&(_, host), port)| self.doing[host].dead || port.inbox.is_empty())
+            && self.ports().all(|(_, host, port)| self.doing[host].dead || port.inbox.is_empty())
     }
 
     /// A host has died: its ports swallow everything and its links are lost to the others.
     pub fn kill_host(&mut self, host: usize, now: u64, notice_ns: u64) {
         self.doing[host].dead = true;
         self.flights.retain(|_, flight| flight.key.me != host);
-        let fabrics: Vec<usize> =
-            self.ports.keys().filter(|&&(_, h)| h == host).map(|&(fabric, _)| fabric).collect();
-        for fabric in fabrics {
-            self.kill_port(fabric, host, now, [notice_ns, notice_ns]);
+        for fabric in 0..self.fabrics.len() {
+            if self.has_port(fabric, host) {
+                self.kill_port(fabric, host, now, [notice_ns, notice_ns]);
+            }
         }
     }
 
@@ -259,7 +262,7 @@ impl Network {
 
     /// Fabrics that two hosts share.
     pub fn shared(&self, a: usize, b: usize) -> impl Iterator<Item = usize> + '_ {
-        (0..self.fabrics.len()).filter(move |&f| [a, b].iter().all(|&h| self.ports.contains_key(&(f, h))))
+        (0..self.fabrics.len()).filter(move |&fabric| self.has_port(fabric, a) && self.has_port(fabric, b))
     }
 
     /// Faults have left no way between two hosts: their engines may, and shall, give each other up.
@@ -275,20 +278,20 @@ impl Network {
         if self.doing[me].told_dead.contains(&peer) {
             return true;
         }
-        let told = |fabric| self.sides.get(&Key { fabric, me, peer }).map(|side| side.told);
+        let told = |fabric| self.seen(Key { fabric, me, peer }).map(|side| side.told);
         self.shared(me, peer).all(|fabric| told(fabric) == Some(Standing::Gone))
     }
 
     /// Orders for `peer` that `me` has posted and that have not left.
     pub fn waiting(&self, me: usize, peer: usize) -> usize {
-        let waiting = |fabric| self.sides.get(&Key { fabric, me, peer }).map_or(0, |side| side.waiting.len());
+        let waiting = |fabric| self.seen(Key { fabric, me, peer }).map_or(0, |side| side.waiting.len());
         self.shared(me, peer).map(waiting).sum()
     }
 
     /// Whether a link from `me` to `peer` is still to open, or to fail to: what the application has
     /// dedicated to it has to wait.
     pub fn opening(&self, me: usize, peer: usize) -> bool {
-        let standing = |fabric| self.sides.get(&Key { fabric, me, peer }).map(|side| side.standing);
+        let standing = |fabric| self.seen(Key { fabric, me, peer }).map(|side| side.standing);
         self.shared(me, peer).any(|fabric| standing(fabric) == Some(Standing::Opening))
     }
 
@@ -300,12 +303,29 @@ impl Network {
     /// The port whose interface carries what goes through this one.
     fn interface(&mut self, fabric: usize, host: usize) -> &mut Port {
         let wire = self.fabrics[fabric].wire;
-        let own = !self.ports.contains_key(&(wire, host));
+        let own = !self.has_port(wire, host);
         self.port(if own { fabric } else { wire }, host)
     }
 
     fn port(&mut self, fabric: usize, host: usize) -> &mut Port {
-        self.ports.get_mut(&(fabric, host)).expect("every rail of the scenario has a port")
+        let place = self.place(fabric, host);
+        self.ports[place].as_mut().expect("every rail of the scenario has a port")
+    }
+
+    /// Where a fabric and a host have their entry in lists of both.
+    fn place(&self, fabric: usize, host: usize) -> usize {
+        fabric * self.doing.len() + host
+    }
+
+    fn has_port(&self, fabric: usize, host: usize) -> bool {
+        self.ports.get(self.place(fabric, host)).is_some_and(Option::is_some)
+    }
+
+    /// All ports, with fabric and host.
+    fn ports(&self) -> impl Iterator<Item = (usize, usize, &Port)> {
+        let hosts = self.doing.len();
+        let ports = self.ports.iter().enumerate();
+        ports.filter_map(move |(place, port)| Some((place / hosts, place % hosts, port.as_ref()?)))
     }
 
     fn arrive(&mut self, at: u64, fabric: usize, host: usize, what: Inbound) {

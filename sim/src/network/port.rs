@@ -149,8 +149,8 @@ impl super::Network {
 
     /// Receive regions that are open anywhere on living hosts: fabric, host, receive region.
     pub fn open_regions(&self) -> impl Iterator<Item = (usize, usize, RegionId)> + '_ {
-        let living = self.ports.iter().filter(|((_, host), _)| !self.doing[*host].dead);
-        living.flat_map(|(&(fabric, host), port)| port.regions.keys().map(move |&id| (fabric, host, id)))
+        let living = self.ports().filter(|&(_, host, _)| !self.doing[host].dead);
+        living.flat_map(|(fabric, host, port)| port.regions.keys().map(move |&id| (fabric, host, id)))
     }
 
     /// The next thing that a port has to report. Bytes of chunks are in their receive region afterwards.

@@ -4,12 +4,12 @@
 use super::phase::Letter;
 
 /// From each edge, the first node of a box and the one after its last.
-type Box3 = [[usize; 2]; 3];
+pub type Box3 = [[usize; 2]; 3];
 
 /// Cuts a brick into `parts` boxes of as many nodes each, always in halves and across the longest edge. The
 /// paper's partition (ParMETIS) balances rows and not messages, and so does this: boxes inside the brick have
 /// more neighbours than those at its corners.
-fn boxes(nodes: [usize; 3], parts: usize) -> Vec<Box3> {
+pub fn boxes(nodes: [usize; 3], parts: usize) -> Vec<Box3> {
     let mut done = Vec::new();
     let mut open = vec![(nodes.map(|count| [0, count]), parts)];
     while let Some((whole, parts)) = open.pop() {
@@ -28,12 +28,12 @@ fn boxes(nodes: [usize; 3], parts: usize) -> Vec<Box3> {
     done
 }
 
-/// A value of the vector.
-const VALUE: usize = 8;
+/// Bytes of a value of the vector.
+pub const VALUE: usize = 8;
 
 /// The messages of an iteration on `parts` hosts: of each pair of neighbours the nodes of the sender that are
 /// next to one of the receiver's, a value of eight bytes each. A row has 27 entries, so corners count.
-pub(super) fn letters(nodes: [usize; 3], parts: usize) -> Vec<Letter> {
+pub fn letters(nodes: [usize; 3], parts: usize) -> Vec<Letter> {
     let boxes = boxes(nodes, parts);
     let mut letters = Vec::new();
     for (from, own) in boxes.iter().enumerate() {
@@ -49,23 +49,4 @@ pub(super) fn letters(nodes: [usize; 3], parts: usize) -> Vec<Letter> {
         }
     }
     letters
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn halves_of_a_cube_exchange_a_face() {
-        let letters = letters([8, 8, 8], 2);
-        assert_eq!(letters, [(0, 1, 64 * VALUE), (1, 0, 64 * VALUE)]);
-    }
-
-    #[test]
-    fn every_node_is_in_one_box() {
-        let nodes = [40, 30, 20];
-        let boxes = boxes(nodes, 12);
-        let volume = |each: &Box3| each.iter().map(|edge| edge[1] - edge[0]).product::<usize>();
-        assert_eq!((boxes.len(), boxes.iter().map(volume).sum::<usize>()), (12, 24_000));
-    }
 }

@@ -7,9 +7,9 @@
 //! rails once in a millisecond meanwhile.
 
 pub mod chart;
-mod mesh;
+pub mod mesh;
 mod minife;
-mod phase;
+pub mod phase;
 mod spots;
 mod timeline;
 mod toys;
@@ -71,7 +71,7 @@ const E5_2670: Machine = Machine {
 
 /// A network of the paper and what its library does on it.
 #[derive(Debug, Clone, Copy)]
-struct Network {
+pub struct Network {
     card: &'static Card,
     /// In titles.
     title: &'static str,
@@ -103,7 +103,7 @@ const PEER_CREDIT: u64 = 8 << 20;
 
 /// "The eager-limit on our platform cannot be pushed beyond 128Kb" (section 4.1), although 256 KB are set;
 /// figure 8 has 64 KB.
-const INFINIBAND: Network = Network {
+pub const INFINIBAND: Network = Network {
     card: &FDR10,
     title: "InfiniBand",
     low_max: 64 << 10,

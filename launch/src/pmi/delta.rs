@@ -6,6 +6,7 @@
 //! text differs is written as it is; one that begins with `~` gets another `~` in front.
 
 use std::fmt::Write;
+use std::ops::Range;
 
 /// First byte of a difference.
 const MARK: char = '~';
@@ -16,39 +17,31 @@ const REACH: usize = 26;
 /// Longest number in digits, so that it and every difference fit into 64 bits.
 const DIGITS_MAX: usize = 18;
 
-/// A piece of a value: a number without leading zeros, or the text up to the next one.
-#[derive(Debug, PartialEq, Eq, Clone, Copy)]
-enum Piece<'a> {
-    Text(&'a str),
-    Number(i64),
+/// The places of the numbers of a text, in its order.
+struct Numbers<'a> {
+    bytes: &'a [u8],
+    at: usize,
 }
 
-/// The pieces of the rest of a value.
-struct Pieces<'a>(&'a str);
-
-/// Returns the number at the beginning of a text that does not continue one, and its length.
-fn number(text: &str) -> Option<(i64, usize)> {
-    let len = text.bytes().take_while(u8::is_ascii_digit).count();
-    let has_zero = len > 1 && text.starts_with('0');
-    let number = text.get(..len).filter(|_| (1..=DIGITS_MAX).contains(&len) && !has_zero)?;
-    Some((number.parse().ok()?, len))
+impl Numbers<'_> {
+    fn of(text: &str) -> Numbers<'_> {
+        Numbers { bytes: text.as_bytes(), at: 0 }
+    }
 }
 
-impl<'a> Iterator for Pieces<'a> {
-    type Item = Piece<'a>;
+impl Iterator for Numbers<'_> {
+    type Item = Range<usize>;
 
-    fn next(&mut self) -> Option<Piece<'a>> {
-        if let Some((number, len)) = number(self.0) {
-            self.0 = &self.0[len..];
-            return Some(Piece::Number(number));
+    /// Returns the next number without leading zeros that is short enough. All other digits are text.
+    fn next(&mut self) -> Option<Range<usize>> {
+        loop {
+            let start = self.at + self.bytes[self.at..].iter().position(u8::is_ascii_digit)?;
+            let digits = self.bytes[start..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+            self.at = start + digits;
+            if digits == 1 || (digits <= DIGITS_MAX && self.bytes[start] != b'0') {
+                return Some(start..self.at);
+            }
         }
-        let bytes = self.0.as_bytes();
-        let begins = |at: usize| bytes[at].is_ascii_digit() && !bytes[at - 1].is_ascii_digit();
-        let mut ends = (1..bytes.len()).filter(|&at| begins(at));
-        let end = ends.find(|&at| number(&self.0[at..]).is_some()).unwrap_or(bytes.len());
-        let (text, rest) = self.0.split_at(end);
-        self.0 = rest;
-        (!text.is_empty()).then_some(Piece::Text(text))
     }
 }
 
@@ -67,21 +60,28 @@ pub fn write(before: &str, value: &str, out: &mut String) {
 }
 
 fn difference(before: &str, value: &str, out: &mut String) -> Option<()> {
-    let (mut old, mut equal) = (Pieces(before), 0);
-    for piece in Pieces(value) {
-        match (old.next()?, piece) {
-            (Piece::Number(old), Piece::Number(new)) if old != new => {
-                (0..equal / REACH).for_each(|_| out.push('Z'));
-                out.push(char::from(b'a' + (equal % REACH) as u8));
-                write!(out, "{}", new - old).ok()?;
-                equal = 0;
-            }
-            (Piece::Number(_), Piece::Number(_)) => equal += 1,
-            (old, new) if old == new => {}
+    let (mut olds, mut news) = (Numbers::of(before), Numbers::of(value));
+    let (mut old_end, mut new_end, mut equal) = (0, 0, 0);
+    loop {
+        let (old, new) = match (olds.next(), news.next()) {
+            (Some(old), Some(new)) => (old, new),
+            (None, None) => return (before[old_end..] == value[new_end..]).then_some(()),
             _ => return None,
+        };
+        if before[old_end..old.start] != value[new_end..new.start] {
+            return None;
         }
+        (old_end, new_end) = (old.end, new.end);
+        let (old, new) = (&before[old], &value[new]);
+        if old == new {
+            equal += 1;
+            continue;
+        }
+        (0..equal / REACH).for_each(|_| out.push('Z'));
+        out.push(char::from(b'a' + (equal % REACH) as u8));
+        write!(out, "{}", new.parse::<i64>().ok()? - old.parse::<i64>().ok()?).ok()?;
+        equal = 0;
     }
-    old.next().is_none().then_some(())
 }
 
 /// Reads what [`write()`] has written behind `before`; `None` if it is malformed.
@@ -91,23 +91,16 @@ pub fn read(before: &str, text: &str) -> Option<String> {
         return Some(rest.to_owned());
     }
     let mut value = String::with_capacity(before.len() + rest.len());
-    let mut equal = 0;
-    let mut change = next_change(&mut rest)?;
-    for piece in Pieces(before) {
-        match (piece, change) {
-            (Piece::Text(text), _) => value.push_str(text),
-            (Piece::Number(old), Some((skipped, by))) if skipped == equal => {
-                let new = old.checked_add(by).filter(|new| *new >= 0)?;
-                write!(value, "{new}").ok()?;
-                (change, equal) = (next_change(&mut rest)?, 0);
-            }
-            (Piece::Number(old), _) => {
-                write!(value, "{old}").ok()?;
-                equal += 1;
-            }
-        }
+    let (mut numbers, mut copied) = (Numbers::of(before), 0);
+    while let Some((equal, by)) = next_change(&mut rest)? {
+        let place = numbers.nth(equal)?;
+        let new = before[place.clone()].parse::<i64>().ok()?.checked_add(by).filter(|new| *new >= 0)?;
+        value.push_str(&before[copied..place.start]);
+        write!(value, "{new}").ok()?;
+        copied = place.end;
     }
-    change.is_none().then_some(value)
+    value.push_str(&before[copied..]);
+    Some(value)
 }
 
 /// Takes the next change: the equal numbers before it, and the difference. `Some(None)`: there is none.

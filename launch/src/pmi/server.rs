@@ -210,7 +210,8 @@ impl Server {
     }
 
     /// Releases the fence when all hosts are in it, with the values that their ranks put.
-    pub fn release(&mut self, put: impl IntoIterator<Item = (String, String)>) -> Vec<Event> {
+    pub fn release(&mut self, put: Vec<(String, String)>) -> Vec<Event> {
+        self.space.reserve(put.len());
         self.space.extend(put);
         self.answers.clear();
         self.members.iter_mut().for_each(|m| m.waiting = false);
@@ -348,7 +349,7 @@ impl Server {
         }
         match &mut self.fresh {
             Some(fresh) => Ok(vec![Event::Fence(std::mem::take(fresh))]),
-            None => Ok(self.release([])),
+            None => Ok(self.release(Vec::new())),
         }
     }
 

@@ -113,7 +113,7 @@ impl Party {
         let put = read.ok_or("the values of ranks on other hosts arrived malformed")?;
         self.fences = release.fence;
         self.reported_waiting = None;
-        for event in self.server.release(put.into_iter().flatten()) {
+        for event in self.server.release(put.into_iter().flatten().collect()) {
             self.reply(event);
         }
         Ok(())

@@ -3,9 +3,9 @@
 //! A host runs the launcher's server that ships ([`Server`]), which answers one line of its ranks at a time.
 //! The ranks send what the client that ships sends; a test compares the lines. The head of the job takes the
 //! values of each host, and sends those of all ranks down the tree of the launcher ([`tree`]): each host
-//! decrypts them, and encrypts and sends them to the hosts below it, one after the other. Agents connect to each
-//! other while ranks start, which takes less time. All hosts do the same, so that one of them is run line by
-//! line. How long each step takes was measured ([`Steps`]); every rank has a core of its own.
+//! decrypts them, and encrypts and sends them to the hosts below it, one after the other. Agents connect to
+//! each other while ranks start, which takes less time. All hosts do the same, so that one of them is run
+//! line by line. How long each step takes was measured ([`Steps`]); every rank has a core of its own.
 
 use super::case::Case;
 use super::fabric::FABRICS;

@@ -55,7 +55,8 @@ impl Crew {
             (JobDown::End, Some(party)) => party.ranks.signal(libc::SIGKILL),
             (JobDown::Release(release), Some(party)) => {
                 if let Err(why) = party.release(&release) {
-                    party.say(JobUp::Failed { code: 1, why }, head);
+                    head.send(&Up::Note(why));
+                    party.ranks.signal(libc::SIGKILL);
                 }
             }
             (JobDown::Spawned(member, started), Some(party)) => {

@@ -51,6 +51,9 @@ pub struct RemoteJob {
     name: String,
     secret: Secret,
     nodes: Vec<u32>,
+    /// The map of its nodes and the number of each rank's program, which every host gets.
+    mapping: String,
+    programs: Vec<u32>,
     /// Initial values in its key-value space.
     preset: Vec<(String, String)>,
     /// By host.
@@ -81,6 +84,8 @@ impl RemoteJob {
             put: Vec::new(),
             release: None,
             unreachable: Unreachable::default(),
+            mapping: mapping::write(&nodes),
+            programs: job.programs_of_ranks().collect(),
             job,
             nodes,
             parts,
@@ -110,10 +115,9 @@ impl RemoteJob {
 
     /// Returns the work of the host `node`, whose name is `host`.
     pub fn work(&self, node: u32, host: &str) -> Work {
-        let programs: Vec<u32> = self.job.programs_of_ranks().collect();
         let place = |&rank: &u32| Place {
             rank,
-            program: programs[rank as usize],
+            program: self.programs[rank as usize],
             reads_stdin: self.job.reads_stdin(rank),
         };
         let folder = std::env::current_dir().unwrap_or_default();
@@ -123,7 +127,7 @@ impl RemoteJob {
             job: self.name.clone(),
             secret: self.secret.bytes(),
             size: self.job.count(),
-            mapping: mapping::write(&self.nodes),
+            mapping: self.mapping.clone(),
             preset: self.preset.clone(),
             host: host.to_owned(),
             programs: self.job.programs.iter().map(|program| Command::of(program, &folder)).collect(),

@@ -1,5 +1,5 @@
-//! Connects an agent to its head or another agent: at all addresses at the same time, since it is unknown which of them is
-//! reachable.
+//! Connects an agent to its head or to another agent: at all addresses at the same time, since it is unknown
+//! which of them is reachable.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -19,8 +19,8 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// Longest greeting in bytes.
 const GREETING_MAX: usize = 1024;
 
-/// Connects to the head, or to an agent that passes its messages on, as the agent of host `node`, with a proof
-/// of the secret.
+/// Connects to the head, or to an agent that passes its messages on, as the agent of host `node`, with a
+/// proof of the secret.
 ///
 /// # Errors
 /// The reason for each address, as a message for the user.

@@ -132,8 +132,8 @@ pub enum JobUp {
     Waiting(u32),
     /// A rank will not join any further fence.
     Absent(Absent),
-    /// All ranks here are in a fence; with the values that they put before, as [`crate::pmi::delta::write_pairs`] writes
-    /// them.
+    /// All ranks here are in a fence; with the values that they put before, as
+    /// [`crate::pmi::delta::write_pairs`] writes them.
     Fence(String),
     /// A rank cannot reach another one.
     Unreachable { by: u32, rank: u32 },

@@ -19,7 +19,7 @@ enum Parent {
     Missing,
     /// A thread connects, and closes the pipe when it has ended.
     Joining(Receiver<Result<Channel, String>>, std::io::PipeReader),
-    Joined(Channel),
+    Joined(Box<Channel>),
 }
 
 /// A source of events.
@@ -115,7 +115,7 @@ impl Relay {
                     self.children.remove(number);
                 }
             }
-            Ready::Parent => return self.from_parent(),
+            Ready::Parent => return self.listen_to_parent(),
         }
         Vec::new()
     }
@@ -130,10 +130,10 @@ impl Relay {
         }
     }
 
-    fn from_parent(&mut self) -> Vec<Down> {
+    fn listen_to_parent(&mut self) -> Vec<Down> {
         if let Parent::Joining(result, _) = &self.parent {
             let joined = result.try_recv().ok().and_then(Result::ok);
-            self.parent = joined.map_or(Parent::Missing, Parent::Joined);
+            self.parent = joined.map_or(Parent::Missing, |parent| Parent::Joined(Box::new(parent)));
         }
         let Parent::Joined(parent) = &mut self.parent else { return Vec::new() };
         parent.write();
@@ -154,5 +154,102 @@ impl Relay {
     /// Passes a message on to the connected agents.
     pub fn pass_on(&mut self, message: &Down) {
         self.children.iter_mut().for_each(|(_, child)| child.send(message));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::remote::message::Release;
+    use std::net::{TcpListener, TcpStream};
+    use std::time::Duration;
+
+    const LIMIT: Duration = Duration::from_secs(20);
+
+    /// The head's end and the agent's end of a connection.
+    fn head() -> (Channel, Channel) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let agent = TcpStream::connect(listener.local_addr().expect("an address")).expect("it listens");
+        let (head, _) = listener.accept().expect("it comes");
+        (Channel::new(head).expect("a channel"), Channel::new(agent).expect("a channel"))
+    }
+
+    /// An agent that does nothing but this.
+    struct Agent {
+        relay: Relay,
+        head: Channel,
+        agent: Channel,
+    }
+
+    impl Agent {
+        fn new(secret: [u8; 32], node: u32) -> Agent {
+            let (head, agent) = head();
+            Agent { relay: Relay::new(secret, node), head, agent }
+        }
+
+        /// Handles events, in their order; returns what the head and this agent have got.
+        fn turn(&mut self) -> (Option<Up>, Vec<Down>) {
+            let (mut fds, what): (Vec<_>, Vec<_>) = self.relay.interests().into_iter().unzip();
+            rustix::event::poll(&mut fds, Some(&rustix::time::Timespec { tv_sec: 0, tv_nsec: 1_000_000 }))
+                .expect("poll");
+            let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+            let ready = what.into_iter().zip(ready).filter(|(_, is_ready)| *is_ready).map(|(what, _)| what);
+            let ready: Vec<Ready> = ready.collect();
+            let got = ready.into_iter().flat_map(|ready| self.relay.handle(ready, &mut self.agent)).collect();
+            self.head.read();
+            (self.head.take(), got)
+        }
+
+        /// Waits for something that this agent tells the head.
+        fn told(&mut self, other: Option<&mut Agent>) -> RelayUp {
+            let (limit, mut other) = (Instant::now() + LIMIT, other);
+            loop {
+                if let (Some(Up::Relay(message)), _) = self.turn() {
+                    return message;
+                }
+                other.iter_mut().for_each(|other| _ = other.turn());
+                assert!(Instant::now() < limit, "nothing is told");
+            }
+        }
+    }
+
+    #[test]
+    fn agents_pass_messages_on_and_the_head_is_told_who_is_connected() {
+        let secret = Secret::random().expect("a secret").bytes();
+        let [mut parent, mut child] = [0, 7].map(|node| Agent::new(secret, node));
+        parent.relay.listen(1, &mut parent.agent);
+        let RelayUp::Port(addresses) = parent.told(None) else { panic!("it has a port") };
+        child.relay.join(addresses);
+        assert!(matches!(parent.told(Some(&mut child)), RelayUp::Connected(7)));
+        assert!(parent.relay.port.is_none(), "all have come");
+        let release = Release { fence: 3, put: vec!["k v\n".into()], is_for_all: true };
+        // Only the end of a fence comes from a parent.
+        parent.relay.pass_on(&Down::Signal(9));
+        parent.relay.pass_on(&Down::Job(0, JobDown::Release(release)));
+        let limit = Instant::now() + LIMIT;
+        let got = loop {
+            if let Some(message) = child.turn().1.pop() {
+                break message;
+            }
+            assert!(Instant::now() < limit, "nothing comes");
+        };
+        assert!(matches!(got, Down::Job(0, JobDown::Release(release)) if release.fence == 3));
+        drop(child);
+        assert!(matches!(parent.told(None), RelayUp::Gone(7)));
+    }
+
+    #[test]
+    fn an_agent_that_cannot_connect_goes_on_without_a_parent() {
+        let [mut parent, mut child] = [1, 2].map(|byte| Agent::new([byte; 32], 5));
+        parent.relay.listen(1, &mut parent.agent);
+        let RelayUp::Port(addresses) = parent.told(None) else { panic!("it has a port") };
+        // It knows another secret.
+        child.relay.join(vec![*addresses.last().expect("one")]);
+        let limit = Instant::now() + LIMIT;
+        while !matches!(child.relay.parent, Parent::Missing) {
+            assert!(parent.turn().0.is_none() && child.turn().1.is_empty());
+            assert!(Instant::now() < limit, "it still connects");
+        }
+        assert!(parent.relay.children.is_empty() && parent.relay.port.is_some());
     }
 }

@@ -190,8 +190,8 @@ fn a_machine_whose_network_dies_ends_the_job_and_its_ranks_end_too() {
     }
 }
 
-/// Values come to six machines along the tree of agents; to a machine that a firewall keeps from its parent, from
-/// the launcher.
+/// Values come to six machines along the tree of agents. A machine that a firewall keeps from its parent gets
+/// them from the launcher.
 #[test]
 fn values_come_along_the_tree_and_around_a_firewall() {
     let Some(machines) = Machines::of(7) else { return };

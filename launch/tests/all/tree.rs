@@ -22,19 +22,20 @@ fn connections(process: Pid) -> usize {
     tables.lines().filter(is_ours).count()
 }
 
-/// Enters two fences, the first when the file `1` exists. The last rank enters the second one when the file `2`
-/// exists. Another request in the fence shows that the agent has handled the rank's line.
+/// Enters two fences, the first when the file `1` exists. The last rank enters the second one when the file
+/// `2` exists. Another request in the fence shows that the agent has handled the rank's line.
 const SCRIPT: &str = "\
     ask() { echo cmd=$1 >&$PMI_FD; }
     answer() { read -r -u $PMI_FD line; }
     wait_for() { until test -e $FOLDER/$1; do sleep 0.01; done; }
     ask 'init pmi_version=1 pmi_subversion=1 library=LIBRARY'; answer
     wait_for 1
-    ask \"put kvsname=$(ask get_my_kvsname; answer; echo ${line##*=}) key=k$PMI_RANK value=v$PMI_RANK\"; answer
+    name=$(ask get_my_kvsname; answer; echo ${line##*=})
+    ask \"put kvsname=$name key=k$PMI_RANK value=v$PMI_RANK\"; answer
     ask barrier_in; answer; echo one
     test $PMI_RANK = 8 && wait_for 2
     ask barrier_in; ask get_appnum; answer; echo in $PMI_RANK; answer; echo out $PMI_RANK
-    ask \"get kvsname=$(ask get_my_kvsname; answer; echo ${line##*=}) key=k3\"; answer; echo ${line##*=}
+    ask \"get kvsname=$name key=k3\"; answer; echo ${line##*=}
     ask finalize; answer";
 
 #[test]

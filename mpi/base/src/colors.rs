@@ -1,6 +1,6 @@
-//! The colors and keys by which the ranks of a communicator are split, in little memory: ranks of one color at
-//! equal distances, with keys at equal distances, are one run. Programs mostly split by rows, columns, nodes or
-//! halves, which take a run for each color, however many ranks there are.
+//! The colors and keys by which the ranks of a communicator are split, in little memory: ranks of one color
+//! at equal distances, with keys at equal distances, are one run. Programs mostly split by rows, columns,
+//! nodes or halves, which take a run for each color, however many ranks there are.
 
 use std::collections::BTreeMap;
 
@@ -62,7 +62,8 @@ impl Colors {
         }
     }
 
-    /// Adds those of higher ranks, as [`Colors::write`] has written them. Returns whether they are well-formed.
+    /// Adds those of higher ranks, as [`Colors::write`] has written them. Returns whether they are well
+    /// formed.
     #[must_use]
     pub fn add(&mut self, written: &[u8]) -> bool {
         let mut rest = written;

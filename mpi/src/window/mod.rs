@@ -27,6 +27,7 @@ pub(crate) mod operation;
 mod outgoing;
 mod passive;
 mod peers;
+mod places;
 mod plan;
 mod row;
 mod service;

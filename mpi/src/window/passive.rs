@@ -144,8 +144,8 @@ impl Window {
     /// `MPI_Win_flush` and its like for one rank.
     #[inline]
     pub(crate) fn flush_rank(&self, call: &str, rank: i32, at_target: bool) -> Result<()> {
-        if self.target(rank)?.is_none() {
-            return Ok(());
+        if !self.peers.has(rank) {
+            return self.target(rank).map(drop);
         }
         if self.epoch.whole() != Whole::LockAll && !self.epoch.of(rank).is_locked() {
             return Err(self.unlocked(call, rank));

@@ -5,6 +5,7 @@
 use newmadeleine::across::Process;
 use newmadeleine::engine::Exposure;
 use nmad_rma::Base;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How the memory of a rank is accessed.
@@ -47,77 +48,56 @@ impl Peer {
 /// All ranks of a window.
 pub(super) struct Peers {
     count: i32,
-    /// The first rank that each record is for. The record of the last one is for all ranks behind it.
-    firsts: Box<[i32]>,
-    records: Box<[Peer]>,
-    own: Stretch,
-}
-
-/// The most ranks in a row that have a record of their own, as those of our node usually are.
-#[derive(Debug, Clone, Copy, Default)]
-struct Stretch {
+    /// The most ranks in a row that have a record of their own, as those of our node usually are, and the
+    /// first of them.
+    own: Box<[Peer]>,
     first: i32,
-    len: u32,
-    /// The first one's record.
-    record: usize,
-}
-
-impl Stretch {
-    fn of(firsts: &[i32], count: i32) -> Stretch {
-        let (mut longest, mut this) = (Stretch::default(), Stretch::default());
-        for (record, &first) in firsts.iter().enumerate() {
-            let next = firsts.get(record + 1).copied().unwrap_or(count);
-            if next != first + 1 {
-                this = Stretch::default();
-                continue;
-            }
-            this = match this.len {
-                0 => Stretch { first, len: 1, record },
-                len => Stretch { len: len + 1, ..this },
-            };
-            if this.len > longest.len {
-                longest = this;
-            }
-        }
-        longest
-    }
+    /// The records of the others, each for the ranks from this one on to the next record or those of `own`.
+    others: Box<[(i32, Peer)]>,
 }
 
 impl Peers {
     /// Stores the ranks, which come in order.
     pub(super) fn new(ranks: impl Iterator<Item = Peer>) -> Peers {
-        let (mut firsts, mut records, mut count) = (Vec::new(), Vec::<Peer>::new(), 0);
+        let (mut records, mut count) = (Vec::<(i32, Peer)>::new(), 0);
         for peer in ranks {
-            if !records.last().is_some_and(|last| last.is_like(&peer)) {
-                firsts.push(count);
-                records.push(peer);
+            if !records.last().is_some_and(|(_, last)| last.is_like(&peer)) {
+                records.push((count, peer));
             }
             count += 1;
         }
-        Peers { count, own: Stretch::of(&firsts, count), firsts: firsts.into(), records: records.into() }
+        let stretch = stretch(&records, count);
+        let first = records.get(stretch.start).map_or(0, |(first, _)| *first);
+        let own = records.splice(stretch, []).map(|(_, peer)| peer).collect();
+        Peers { count, own, first, others: records.into() }
     }
 
     pub(super) fn len(&self) -> i32 {
         self.count
     }
 
+    /// Whether there is such a rank.
+    #[inline]
+    pub(super) fn has(&self, rank: i32) -> bool {
+        // A negative rank is beyond every length.
+        (rank as u32) < self.count as u32
+    }
+
     /// A rank; none: there is no such one.
     #[inline(always)]
     pub(super) fn get(&self, rank: i32) -> Option<&Peer> {
         // A rank before the first one is beyond every length.
-        let place = rank.wrapping_sub(self.own.first) as u32;
-        match place < self.own.len {
-            true => self.records.get(self.own.record + place as usize),
-            false => self.search(rank),
+        match self.own.get(rank.wrapping_sub(self.first) as u32 as usize) {
+            Some(peer) => Some(peer),
+            None => self.search(rank),
         }
     }
 
+    #[cold]
     #[inline(never)]
     fn search(&self, rank: i32) -> Option<&Peer> {
-        let is_there = (0..self.count).contains(&rank);
-        self.records[..]
-            .get(self.firsts.partition_point(|first| *first <= rank).wrapping_sub(1))
-            .filter(|_| is_there)
+        let place = self.others.partition_point(|(first, _)| *first <= rank).checked_sub(1)?;
+        self.has(rank).then(|| &self.others[place].1)
     }
 
     /// A rank of the window.
@@ -126,10 +106,27 @@ impl Peers {
         self.get(rank).expect("a rank of the window")
     }
 
-    /// The records, each with the first rank that it is for. Those of our node are for one rank.
+    /// The records in the order of ranks, each with the first rank that it is for. Those of our node are for
+    /// one rank.
     pub(super) fn records(&self) -> impl Iterator<Item = (i32, &Peer)> {
-        self.firsts.iter().copied().zip(&self.records)
+        let (before, after) = self.others.split_at(self.others.partition_point(|one| one.0 < self.first));
+        let own = (self.first..).zip(&self.own);
+        let [before, after] = [before, after].map(|part| part.iter().map(|(first, peer)| (*first, peer)));
+        before.chain(own).chain(after)
     }
+}
+
+/// The longest stretch of records that are for one rank each.
+fn stretch(records: &[(i32, Peer)], count: i32) -> Range<usize> {
+    let (mut longest, mut start) = (0..0, 0);
+    for (place, (first, _)) in records.iter().enumerate() {
+        if records.get(place + 1).map_or(count, |next| next.0) != first + 1 {
+            start = place + 1;
+        } else if place + 1 - start > longest.len() {
+            longest = start..place + 1;
+        }
+    }
+    longest
 }
 
 /// A mark for each rank.
@@ -142,19 +139,21 @@ impl Marks {
     }
 
     pub(super) fn set(&self, rank: i32, is_marked: bool) {
-        let (word, bit) = (&self.0[rank as usize / 64], 1 << (rank % 64));
+        let (word, bit) = (&self.0[rank as usize / 64], 1 << (rank as u32 % 64));
         match is_marked {
             true => word.fetch_or(bit, Ordering::Relaxed),
             false => word.fetch_and(!bit, Ordering::Relaxed),
         };
     }
 
+    #[inline]
     pub(super) fn is_set(&self, rank: i32) -> bool {
-        self.0[rank as usize / 64].load(Ordering::Relaxed) & 1 << (rank % 64) != 0
+        let rank = rank as u32;
+        self.0[rank as usize / 64].load(Ordering::Relaxed) >> (rank % 64) & 1 != 0
     }
 
     /// The marked ones of some ranks, in their order.
-    pub(super) fn of(&self, ranks: std::ops::Range<i32>) -> impl Iterator<Item = i32> + '_ {
+    pub(super) fn of(&self, ranks: Range<i32>) -> impl Iterator<Item = i32> + '_ {
         let words = ranks.start / 64..(ranks.end + 63) / 64;
         let used = words.filter(|&word| self.0[word as usize].load(Ordering::Relaxed) != 0);
         let all = used.flat_map(|word| 64 * word..64 * word + 64);
@@ -174,8 +173,9 @@ mod tests {
     fn ranks_of_other_nodes_with_equal_memory_share_a_record() {
         let all = || (0..1000).map(|rank| peer(8, (500..564).contains(&rank).then(|| rank - 500)));
         let peers = Peers::new(all());
-        assert_eq!((peers.len(), peers.records.len()), (1000, 66));
-        assert_eq!((peers.own.first, peers.own.len, peers.own.record), (500, 64, 1));
+        assert_eq!((peers.len(), peers.first, peers.own.len(), peers.others.len()), (1000, 500, 64, 2));
+        let firsts: Vec<i32> = peers.records().map(|(first, _)| first).collect();
+        assert_eq!(firsts, [0].into_iter().chain(500..565).collect::<Vec<_>>());
         for (rank, expected) in (0..).zip(all()) {
             let found = peers.of(rank);
             assert_eq!((found.size, found.locks), (expected.size, expected.locks), "{rank}");
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!((0..6).map(|rank| peers.of(rank).size).collect::<Vec<_>>(), sizes);
         let near = Peers::new((0..3).map(|rank| peer(8, Some(rank))));
         assert!(
-            near.own.len == 3 && near.get(2).is_some() && near.get(3).is_none() && near.get(-1).is_none()
+            near.own.len() == 3 && near.get(2).is_some() && near.get(3).is_none() && near.get(-1).is_none()
         );
         assert!(Peers::new(std::iter::empty()).get(0).is_none());
     }

@@ -94,7 +94,7 @@ pub struct Start {
 
 /// A port of a rail of a rank, as arbitrary as those that Linux gives (32,768 to 60,999).
 fn port(rank: usize, rail: usize) -> u64 {
-    let mixed = (2 * rank + rail + 1) as u64 * 0x9e37_79b9_7f4a_7c15;
+    let mixed = ((2 * rank + rail + 1) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     32_768 + (mixed >> 32) % 28_232
 }
 

@@ -83,17 +83,19 @@ impl Peers {
         (rank as u32) < self.count as u32
     }
 
-    /// A rank; none: there is no such one.
+    /// A rank of the stretch with records of their own; none: it is another one, or there is no such one.
     #[inline(always)]
-    pub(super) fn get(&self, rank: i32) -> Option<&Peer> {
+    pub(super) fn own(&self, rank: i32) -> Option<&Peer> {
         // A rank before the first one is beyond every length.
-        match self.own.get(rank.wrapping_sub(self.first) as u32 as usize) {
-            Some(peer) => Some(peer),
-            None => self.search(rank),
-        }
+        self.own.get(rank.wrapping_sub(self.first) as u32 as usize)
     }
 
-    #[cold]
+    /// A rank; none: there is no such one.
+    #[inline]
+    pub(super) fn get(&self, rank: i32) -> Option<&Peer> {
+        self.own(rank).or_else(|| self.search(rank))
+    }
+
     #[inline(never)]
     fn search(&self, rank: i32) -> Option<&Peer> {
         let place = self.others.partition_point(|(first, _)| *first <= rank).checked_sub(1)?;

@@ -36,7 +36,8 @@ Examples:
   nmad sim --scale regret --family allreduce --fabric dragonfly
                                        what each choice takes longer than the best algorithm in hindsight
   nmad sim --scale model               the model beside the packet-level simulator, for few ranks
-  nmad sim --scale start               the start of jobs, from their first processes to a first allreduce")]
+  nmad sim --scale start               the start of jobs, from their first processes to a first allreduce
+  nmad sim --scale windows             windows, partitioned messages and splits of communicators")]
 pub(crate) struct SimArgs {
     #[command(flatten)]
     seeds: Sim,

@@ -11,6 +11,7 @@
 #[allow(unsafe_code)]
 pub mod base;
 pub mod frame;
+mod lanes;
 pub mod locks;
 pub mod origin;
 pub mod place;

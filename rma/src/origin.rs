@@ -8,6 +8,7 @@
 
 use crate::base::{lent, lent_mut};
 use crate::frame::{Frame, Kind, answer_tag, data_tag};
+use crate::lanes::Lanes;
 use crate::place::Place;
 use crate::reaching::Reaching;
 use crate::target::{ACKNOWLEDGEMENT, Fault};
@@ -31,7 +32,7 @@ const MANY: usize = 4096;
 
 /// Messages and answers under way, of all ranks.
 pub struct Origin {
-    lanes: Box<[Lane]>,
+    lanes: Lanes<Lane>,
     arena: Vec<Vec<u8>>,
     next: u32,
     /// Things under way, to all ranks.
@@ -107,8 +108,7 @@ pub struct To {
 impl Origin {
     /// Nothing is under way, to this number of ranks.
     pub fn new(ranks: usize) -> Origin {
-        let lanes = (0..ranks).map(|_| Lane::default()).collect();
-        Origin { lanes, arena: Vec::new(), next: 0, flying: 0 }
+        Origin { lanes: Lanes::new(ranks), arena: Vec::new(), next: 0, flying: 0 }
     }
 
     /// To ask something of a rank; `operation`: as part of an operation that has a request.
@@ -123,20 +123,19 @@ impl Origin {
 
     /// Whether something was asked of a rank of which only an answer to a flush says that it is done.
     pub fn owes(&self, rank: usize) -> bool {
-        self.lanes[rank].owes
+        self.lanes.get(rank).is_some_and(|lane| lane.owes)
     }
 
     /// Whether it pays to look which of the messages to a rank have left.
     pub fn has_many(&self, rank: usize) -> bool {
-        let Lane { flying, reaching, .. } = &self.lanes[rank];
-        flying.len() + reaching.len() >= MANY
+        self.lanes.get(rank).is_some_and(|lane| lane.flying.len() + lane.reaching.len() >= MANY)
     }
 
     /// Takes out what is under way to a rank. Its end is the caller's to find, who then says that it has
     /// [`Origin::landed`].
     #[must_use]
     pub fn take_flying(&mut self, rank: usize) -> Vec<Flying> {
-        std::mem::take(&mut self.lanes[rank].flying)
+        self.lanes.known(rank).map(|lane| std::mem::take(&mut lane.flying)).unwrap_or_default()
     }
 
     /// This number of things that were taken out have ended.
@@ -150,13 +149,13 @@ impl Origin {
 
     /// The network does something at a rank.
     pub fn reaches(&mut self, rank: usize, reaching: Reaching) {
-        self.lanes[rank].reaching.push(reaching);
+        self.lanes.get_mut(rank).reaching.push(reaching);
     }
 
     /// Takes out what the network does at a rank. Its end is the caller's to find.
     #[must_use]
     pub fn take_reaching(&mut self, rank: usize) -> Vec<Reaching> {
-        std::mem::take(&mut self.lanes[rank].reaching)
+        self.lanes.known(rank).map(|lane| std::mem::take(&mut lane.reaching)).unwrap_or_default()
     }
 
     /// A name for an answer or for data.
@@ -287,7 +286,7 @@ impl<P: Port> Asking<'_, P> {
     }
 
     fn lane(&mut self) -> &mut Lane {
-        &mut self.origin.lanes[self.to.rank]
+        self.origin.lanes.get_mut(self.to.rank)
     }
 
     fn add(&mut self, flying: Flying) {

@@ -4,6 +4,7 @@
 use crate::Claims;
 use crate::base::{Base, lent};
 use crate::frame::{Frame, Kind, answer_tag, data_tag};
+use crate::lanes::Lanes;
 use crate::locks::{Locks, Ticket};
 use crate::place::Place;
 use crate::serving::{Incoming, Queue};
@@ -105,9 +106,9 @@ pub struct Target {
     /// The first thing that went wrong for an origin since its last flush.
     faults: BTreeMap<usize, Fault>,
     /// By rank: exposures of its memory that it has announced, and that we have not used.
-    posts: Box<[u32]>,
+    posts: Lanes<u32>,
     /// By rank: ends of its accesses that it has announced, and that we have not used.
-    completes: Box<[u32]>,
+    completes: Lanes<u32>,
 }
 
 /// A lock that a rank waits for.
@@ -125,8 +126,8 @@ impl Target {
             answers: Vec::new(),
             tickets: VecDeque::new(),
             faults: BTreeMap::new(),
-            posts: vec![0; ranks].into(),
-            completes: vec![0; ranks].into(),
+            posts: Lanes::new(ranks),
+            completes: Lanes::new(ranks),
         }
     }
 
@@ -143,24 +144,24 @@ impl Target {
     /// Notes that a rank has announced that its memory is exposed, or that its accesses have ended.
     pub fn announced(&mut self, rank: usize, kind: Kind) {
         match kind {
-            Kind::Post => self.posts[rank] += 1,
-            Kind::Complete => self.completes[rank] += 1,
+            Kind::Post => *self.posts.get_mut(rank) += 1,
+            Kind::Complete => *self.completes.get_mut(rank) += 1,
             _ => {}
         }
     }
 
     /// Uses an exposure that a rank has announced; false: there is none.
     pub fn take_post(&mut self, rank: usize) -> bool {
-        let is_there = self.posts[rank] > 0;
-        self.posts[rank] -= u32::from(is_there);
-        is_there
+        let Some(posts) = self.posts.known(rank).filter(|posts| **posts > 0) else { return false };
+        *posts -= 1;
+        true
     }
 
     /// Uses an end of accesses of each of these ranks, if all have announced it.
     pub fn take_completes(&mut self, ranks: impl Iterator<Item = usize> + Clone) -> bool {
-        let are_there = ranks.clone().all(|rank| self.completes[rank] > 0);
+        let are_there = ranks.clone().all(|rank| self.completes.get(rank).is_some_and(|count| *count > 0));
         if are_there {
-            ranks.for_each(|rank| self.completes[rank] -= 1);
+            ranks.for_each(|rank| *self.completes.get_mut(rank) -= 1);
         }
         are_there
     }

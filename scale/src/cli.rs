@@ -7,6 +7,7 @@ use super::packet;
 use super::regret::{self, Cell};
 use super::start;
 use super::times::{self, HEADS, Row};
+use super::windows;
 use clap::{Args, ValueEnum};
 use nmad_mpi_base::algorithm::choice::Family;
 use nmad_words::{JSON_SCHEMA, USAGE, is_heard, say_line, tell_user};
@@ -17,7 +18,7 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 pub struct Scale {
     /// Instead of seeds: collectives of up to 100,000 ranks: their times, the regret of the choice of
-    /// algorithms, or the model beside the packet-level simulator; or the start of a job
+    /// algorithms, or the model beside the packet-level simulator; the start of a job; or windows
     #[arg(long, value_name = "WHAT", num_args = 0..=1, default_missing_value = "times",
         conflicts_with_all = ["seed", "explain", "golden"])]
     scale: Option<What>,
@@ -51,6 +52,8 @@ enum What {
     Model,
     /// The start of a job, until its first allreduce
     Start,
+    /// Windows, partitioned messages and splits
+    Windows,
 }
 
 fn family(text: &str) -> Result<Family, String> {
@@ -83,9 +86,13 @@ impl Scale {
             tell_user(format_args!("nmad sim: --svg draws times: leave {what:?} out"));
             return Some(ExitCode::from(USAGE));
         }
-        let is_narrowed = self.family.is_some() || self.size.is_some() || self.ranks.is_some();
-        if is_narrowed && what == What::Start {
+        let is_narrowed = self.family.is_some() || self.size.is_some();
+        if what == What::Start && (is_narrowed || self.ranks.is_some()) {
             tell_user("nmad sim: the start of a job has one table: leave --family, --size and --ranks out");
+            return Some(ExitCode::from(USAGE));
+        }
+        if what == What::Windows && is_narrowed {
+            tell_user("nmad sim: windows have one table: leave --family and --size out");
             return Some(ExitCode::from(USAGE));
         }
         Some(match what {
@@ -93,6 +100,7 @@ impl Scale {
             What::Regret => self.regret(json),
             What::Model => self.model(json),
             What::Start => start::run(json),
+            What::Windows => windows::run(json, &self.ranks(&windows::RANKS)),
         })
     }
 

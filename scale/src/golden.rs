@@ -2,9 +2,10 @@
 
 use super::fabric::FABRICS;
 use super::packet;
-use super::regret::{self, LENS};
+use super::regret::{self, LENS, LONGEST};
 use super::start;
 use super::times::{self, MANY, RANKS, Row};
+use super::windows;
 use nmad_mpi_base::algorithm::choice::Family;
 use nmad_sim::golden::show;
 use std::path::Path;
@@ -29,16 +30,34 @@ pub struct Golden {
 pub const TABLES: &[Golden] = &[
     Golden { name: "model", make: || packet::table(Family::ALL, &mut |_, _, _| {}), is_drawn: false },
     Golden { name: "start", make: start::table, is_drawn: false },
+    Golden { name: "windows", make: || windows::table(&windows::RANKS), is_drawn: false },
     Golden { name: "times-1K", make: || times_of(1 << 10, Family::ALL, &RANKS), is_drawn: true },
     Golden { name: "times-1M", make: || times_of(1 << 20, Family::ALL, &RANKS), is_drawn: true },
     Golden { name: "times-100000", make: || times_of(1 << 10, &FAMILIES, &[MANY]), is_drawn: false },
+    Golden { name: "times-100000-8", make: || times_of(8, &SHORT, &[MANY]), is_drawn: false },
+    Golden { name: "times-100000-1M", make: || times_of(1 << 20, &LONG, &[MANY]), is_drawn: false },
     Golden { name: "regret-fat-tree", make: || regret::table(&FABRICS[0], &LENS), is_drawn: false },
     Golden { name: "regret-dragonfly", make: || regret::table(&FABRICS[1], &LENS), is_drawn: false },
     Golden { name: "regret-two-rails", make: || regret::table(&FABRICS[2], &LENS), is_drawn: false },
+    Golden { name: "regret-64M-fat-tree", make: || regret::table(&FABRICS[0], &[LONGEST]), is_drawn: false },
+    Golden { name: "regret-64M-dragonfly", make: || regret::table(&FABRICS[1], &[LONGEST]), is_drawn: false },
+    Golden { name: "regret-64M-two-rails", make: || regret::table(&FABRICS[2], &[LONGEST]), is_drawn: false },
 ];
 
 /// Families in the table of [`MANY`] ranks.
-const FAMILIES: [Family; 4] = [Family::Barrier, Family::Bcast, Family::Gather, Family::Scatter];
+const FAMILIES: [Family; 7] = [
+    Family::Barrier,
+    Family::Bcast,
+    Family::Reduce,
+    Family::Allreduce,
+    Family::Gather,
+    Family::Scatter,
+    Family::Scan,
+];
+/// Those in its table of short blocks.
+const SHORT: [Family; 3] = [Family::Allgather, Family::Alltoall, Family::ReduceScatter];
+/// Those in its table of long vectors.
+const LONG: [Family; 4] = [Family::Bcast, Family::Reduce, Family::Allreduce, Family::Scan];
 
 fn times_of(len: u64, families: &[Family], ranks: &[usize]) -> String {
     let fabric = &FABRICS[0];

@@ -22,4 +22,5 @@ pub mod rounds;
 pub mod stage;
 pub mod start;
 pub mod times;
+pub mod windows;
 pub mod world;

@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 pub const RANKS: [usize; 3] = [64, 512, 4096];
 /// Bytes of a vector or block.
 pub const LENS: [u64; 4] = [8, 4 << 10, 256 << 10, 8 << 20];
+/// Bytes of the vectors of a table of its own. Blocks of as many bytes are more than [`RECEIVED_MAX`].
+pub const LONGEST: u64 = 64 << 20;
 /// Cells in which a rank has a longer receive buffer are left out: 64 ranks of a host would need 64 GiB.
 pub const RECEIVED_MAX: u64 = 1 << 30;
 /// Messages of a job that is run for the table; longer ones take minutes. They are left out, and so are cells

@@ -29,6 +29,7 @@ fn commands_without_ranks_print_what_the_schema_says() {
     objects("io", &nmad(&["info", "--io", "/tmp", "--ranks", "4", "--json"]));
     objects("sim", &nmad(&["sim", "--seed", "1..3", "--json"]));
     objects("scale", &nmad(&["sim", "--scale", "--family", "barrier", "--json"]));
+    objects("windows", &nmad(&["sim", "--scale", "windows", "--ranks", "256", "--json"]));
     objects("bench", &nmad(&["bench", "decision", "--repeat", "2", "--strategy", "split", "--json"]));
 }
 

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::net::SendFlags;
 
 use super::line::{Line, LineBuffer};
-use super::{spawn, value};
+use super::{delta, spawn, value};
 use crate::LaunchError;
 
 /// Longest line for Slurm and old MPICH, which read lines, with their own words, into 1024 bytes.
@@ -111,13 +111,18 @@ impl Client {
             let line = format!("cmd=nmad_values kvsname={} name={name} from={from} count={count}", self.kvs);
             let answer = self.ask(&line, "nmad_values", format!("asked for keys from {name}{from} on"))?;
             answer.accepted()?;
-            for first in answer.need("values")?.split(VALUES_END) {
+            let mut first = String::new();
+            for text in answer.need("values")?.split(VALUES_END) {
                 let key = format!("{name}{from}");
+                let Some(value) = delta::read(&first, text) else {
+                    return Err(LaunchError::Value { key, why: "the launcher sends it malformed".into() });
+                };
+                first = value;
                 if from >= count {
                     let why = format!("the launcher sends more than the {count} that were asked for");
                     return Err(LaunchError::Value { key, why });
                 }
-                take(if first.is_empty() { None } else { Some(self.whole(&key, first)?) });
+                take(if first.is_empty() { None } else { Some(self.whole(&key, &first)?) });
                 from += 1;
             }
         }

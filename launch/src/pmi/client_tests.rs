@@ -101,6 +101,12 @@ fn numbered_values_come_many_in_a_line() {
     assert!(text(client.get_each("card-", 2, &mut drop)).contains("more than the 2"));
     let (mut client, _thread) = connected(&["cmd=nmad_values rc=0 values=foreign"]);
     assert!(text(client.get_each("card-", 1, &mut drop)).contains("does not begin with a count"));
+    let (mut client, _thread) = connected(&["cmd=nmad_values rc=0 values=1:p9|~b1|~b1"]);
+    let mut values = Vec::new();
+    client.get_each("card-", 3, &mut |value| values.push(value)).unwrap();
+    assert_eq!(values, ["p9", "p10", "p11"].map(value));
+    let (mut client, _thread) = connected(&["cmd=nmad_values rc=0 values=1:p9|~c1"]);
+    assert!(text(client.get_each("card-", 2, &mut drop)).contains("sends it malformed"));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! PMI-1: the protocol between a rank and its launcher, with client and server.
 //!
-//! [`mod@line`] is the grammar, [`value`] encodes any text for it, [`client`] is the rank's side, and
+//! [`mod@line`] is the grammar, [`value`] encodes any text for it, [`delta`] shortens
+//! values that resemble each other, [`client`] is the rank's side, and
 //! [`server`] the launcher's side, without I/O. This layer knows ranks, keys and fences; it must never know
 //! how a process is started or what a value means.
 //!
@@ -9,6 +10,7 @@
 //! ([`spawn`]).
 
 pub mod client;
+pub mod delta;
 pub mod line;
 pub mod server;
 pub mod spawn;

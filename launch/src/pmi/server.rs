@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::client::{MESSAGE, VALUES_END};
 use super::line::Line;
-use super::{LINE_MAX, spawn, value};
+use super::{LINE_MAX, delta, spawn, value};
 
 /// Longest key in bytes. The limits are Hydra's, which all clients are known to accept.
 pub const KEY_MAX: usize = 64;
@@ -211,6 +211,7 @@ impl Server {
 
     /// Releases the fence when all hosts are in it, with the values that their ranks put.
     pub fn release(&mut self, put: Vec<(String, String)>) -> Vec<Event> {
+        self.space.reserve(put.len());
         self.space.extend(put);
         self.answers.clear();
         self.members.iter_mut().for_each(|m| m.waiting = false);
@@ -297,7 +298,8 @@ impl Server {
         Ok(self.space.get(key).filter(|_| ours).map(String::as_str))
     }
 
-    /// Answers a request of our library for the values of numbered keys with as many as fit into a line.
+    /// Answers a request of our library for the values of numbered keys with as many as fit into a line, each
+    /// as its difference from the one before ([`delta`]).
     /// With a request for each value, a host would get its number of ranks times that of the job. All ranks
     /// request the same values, so answers are cached until a value is added.
     fn values(&mut self, line: &Line<'_>) -> Result<String, String> {
@@ -319,15 +321,19 @@ impl Server {
 
     fn numbered(&self, name: &str, numbers: Range<u32>) -> String {
         let mut answer = String::from("cmd=nmad_values rc=0 values=");
+        let mut before = "";
         for number in numbers.clone() {
             let value = self.space.get(&format!("{name}{number}")).map_or("", |value| value);
-            if answer.len() + value.len() >= VALUES_MAX {
-                break;
-            }
+            let end = answer.len();
             if number > numbers.start {
                 answer.push(VALUES_END);
             }
-            answer.push_str(value);
+            delta::write(before, value, &mut answer);
+            if answer.len() > VALUES_MAX {
+                answer.truncate(end);
+                break;
+            }
+            before = value;
         }
         answer
     }

@@ -3,14 +3,15 @@
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 
 use super::channel::Channel;
 use super::crew::{self, Crew};
-use super::join::join;
-use super::message::{Down, Intro, Node, Up};
+use super::join::{candidates, join};
+use super::message::{Down, Intro, JobDown, Node, Up};
+use super::relay::{self, Relay};
 use super::starter::Leaders;
 use crate::local::SPEAKER;
 use crate::local::run::wait_for;
@@ -41,9 +42,9 @@ fn serve(letter: Option<&str>) -> Result<(), String> {
     let signals = Signals::catch().map_err(|error| error.to_string())?;
     let mut leaders = Leaders::default();
     leaders.start_tree(&intro.below, &intro).map_err(|error| error.to_string())?;
-    let head = join(&intro.secret, &intro.addresses, node)?;
-    let crew = Crew::new();
-    let mut agent = Agent { crew, leaders, head, signals, watches: intro.input_stays };
+    let head = join(&intro.secret, &candidates(&intro.addresses), node)?;
+    let (crew, relay) = (Crew::new(), Relay::new(intro.secret, node));
+    let mut agent = Agent { crew, leaders, head, relay, signals, watches: intro.input_stays };
     while agent.turn().map_err(|error| error.to_string())? {}
     Ok(())
 }
@@ -89,6 +90,7 @@ enum Ready {
     Head,
     Stdin,
     Leader(usize),
+    Relay(relay::Ready),
     Crew(crew::Ready),
 }
 
@@ -97,6 +99,7 @@ struct Agent {
     crew: Crew,
     leaders: Leaders,
     head: Channel,
+    relay: Relay,
     signals: Signals,
     /// Whether the end of standard input ends the job.
     watches: bool,
@@ -117,6 +120,11 @@ impl Agent {
                         self.head.send(&Up::Note(line));
                     }
                 }
+                Ready::Relay(ready) => {
+                    for message in self.relay.handle(ready, &mut self.head) {
+                        self.handle(message);
+                    }
+                }
                 Ready::Crew(ready) => self.crew.handle(ready, &mut self.head),
             }
         }
@@ -129,7 +137,9 @@ impl Agent {
         Ok(self.head.is_open())
     }
 
-    fn wait(&self) -> Result<Vec<Ready>, LaunchError> {
+    fn wait(&mut self) -> Result<Vec<Ready>, LaunchError> {
+        let due = self.relay.overdue();
+        let timeout = due.map(|due| due.saturating_duration_since(Instant::now()));
         let mut all = vec![
             (PollFd::new(&self.signals, PollFlags::IN), Ready::Signals),
             (PollFd::new(&self.head, self.head.wants()), Ready::Head),
@@ -140,9 +150,10 @@ impl Agent {
         for (number, fd) in self.leaders.outputs() {
             all.push((PollFd::from_borrowed_fd(fd, PollFlags::IN), Ready::Leader(number)));
         }
+        all.extend(self.relay.interests().into_iter().map(|(fd, ready)| (fd, Ready::Relay(ready))));
         all.extend(self.crew.interests().into_iter().map(|(fd, ready)| (fd, Ready::Crew(ready))));
         let (mut fds, what): (Vec<_>, Vec<_>) = all.into_iter().unzip();
-        wait_for(&mut fds, None)?;
+        wait_for(&mut fds, timeout)?;
         let ready = fds.iter().zip(what).filter(|(fd, _)| !fd.revents().is_empty());
         Ok(ready.map(|(_, what)| what).collect())
     }
@@ -165,8 +176,11 @@ impl Agent {
         }
     }
 
-    /// Handles a message of the head. False: the job is over.
+    /// Handles a message of the head, which may have come through another agent. False: the job is over.
     fn handle(&mut self, message: Down) -> bool {
+        if matches!(&message, Down::Job(_, JobDown::Release(release)) if release.is_for_all) {
+            self.relay.pass_on(&message);
+        }
         match message {
             Down::Bye => return false,
             Down::Job(job, message) => self.crew.handle_job(job, message, &mut self.head),
@@ -175,6 +189,8 @@ impl Agent {
             Down::InputEnd => self.crew.end_input(),
             Down::Deaf(which) => self.crew.close_output(which),
             Down::Taken(count) => self.crew.taken(count),
+            Down::Listen(count) => self.relay.listen(count, &mut self.head),
+            Down::Parent(addresses) => self.relay.join(addresses),
             // A head does not send a second proof.
             Down::Proof { .. } => {}
         }

@@ -10,6 +10,7 @@ use super::party::Party;
 use crate::RankEnd;
 use crate::local::input::Input;
 use crate::local::spawn;
+use crate::pmi::delta;
 use crate::pmi::server::{Event, Server};
 
 /// Limit of unacknowledged output to the head, in bytes; the last output of ended ranks may exceed it. The
@@ -52,7 +53,12 @@ impl Crew {
         match (message, party) {
             (JobDown::Start(work), _) => self.start(job, *work, head),
             (JobDown::End, Some(party)) => party.ranks.signal(libc::SIGKILL),
-            (JobDown::Release(put), Some(party)) => party.release(put),
+            (JobDown::Release(release), Some(party)) => {
+                if let Err(why) = party.release(&release) {
+                    head.send(&Up::Note(why));
+                    party.ranks.signal(libc::SIGKILL);
+                }
+            }
             (JobDown::Spawned(member, started), Some(party)) => {
                 party.reply(Server::spawned(member, started.as_ref().copied().map_err(|why| &**why)));
             }
@@ -202,7 +208,7 @@ impl Crew {
             Event::Fence(put) => {
                 // Before the fence message, whose answer resets what was reported.
                 party.report_fence(head);
-                party.say(JobUp::Fence(put), head);
+                party.say(JobUp::Fence(delta::write_pairs(&put)), head);
             }
             reply @ Event::Reply(..) => party.reply(reply),
         }

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 
+use super::message::Down;
 use crate::local::input::in_foreground;
 
 /// Bytes that are sent at once.
@@ -24,6 +25,15 @@ pub enum Piece {
     Bytes(Vec<u8>),
     /// The end of input.
     End,
+}
+
+impl From<Piece> for Down {
+    fn from(piece: Piece) -> Down {
+        match piece {
+            Piece::Bytes(bytes) => Down::Input(bytes),
+            Piece::End => Down::InputEnd,
+        }
+    }
 }
 
 impl Feed {

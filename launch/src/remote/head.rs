@@ -9,12 +9,13 @@ use rustix::event::{PollFd, PollFlags};
 use super::Machines;
 use super::admission::Admission;
 use super::channel::silence_of_agents;
-use super::feed::{Feed, Piece};
+use super::feed::Feed;
 use super::hosts::{Hosts, State};
 use super::jobs::{self, Asker, RemoteJob};
 use super::message::{Down, Intro, JobDown, JobUp, Node, Up};
 use super::start::{Letter, start_agents};
 use super::starter::{Gone, Leaders};
+use super::tree;
 use crate::local::desk::Desk;
 use crate::local::ending::{Order, is_death};
 use crate::local::output::Taker;
@@ -240,6 +241,7 @@ impl Head {
             self.coming = None;
             for node in self.hosts.in_state(State::Here) {
                 self.hosts.get_mut(node).state = State::Running;
+                tree::prepare(&mut self.hosts, node);
                 self.start_ranks(0, node);
             }
         }
@@ -327,6 +329,7 @@ impl Head {
                 let order = self.desk.interrupted(signal);
                 self.carry_out(order);
             }
+            Up::Relay(message) => tree::said(&mut self.hosts, &self.jobs, node, message),
             // An agent that sends a second hello, or names an invalid host or job.
             Up::Hello { .. } | Up::Proof(_) | Up::Below { .. } | Up::Job(..) => {}
         }
@@ -355,8 +358,8 @@ impl Head {
                 self.check_fence();
             }
             JobUp::Fence(put) => {
-                if let Some(release) = job.fence(node, put) {
-                    self.tell_job(number, release);
+                if job.fence(node, put) {
+                    tree::release(&mut self.hosts, &self.jobs, number);
                 }
             }
             JobUp::Unreachable { by, rank } => {
@@ -411,6 +414,7 @@ impl Head {
     fn lose(&mut self, node: u32, why: &str) {
         let started = self.hosts.get_mut(node).state == State::Running;
         self.hosts.lose(node);
+        tree::lost(&mut self.hosts, &self.jobs, node);
         self.leaders.give_up(node);
         self.feed.gone(node);
         let host = self.hosts.name(node);
@@ -463,10 +467,7 @@ impl Head {
 
     fn read_input(&mut self) {
         let Some((piece, readers)) = self.feed.read() else { return };
-        let message = match piece {
-            Piece::Bytes(bytes) => Down::Input(bytes),
-            Piece::End => Down::InputEnd,
-        };
+        let message = Down::from(piece);
         readers.into_iter().for_each(|node| self.hosts.send(node, &message));
     }
 
@@ -487,8 +488,7 @@ impl Head {
             let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
             let channels = self.hosts.iter().filter_map(|(_, host)| host.channel.as_ref());
             // Connections with an unsent goodbye.
-            let late =
-                channels.filter(|channel| channel.is_open() && channel.wants().contains(PollFlags::OUT));
+            let late = channels.filter(|one| one.is_open() && one.wants().contains(PollFlags::OUT));
             fds.extend(late.map(|channel| PollFd::new(channel, PollFlags::OUT)));
             wait_for(&mut fds, Some(left))?;
             self.signals.take();

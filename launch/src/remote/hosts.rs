@@ -23,6 +23,8 @@ pub struct Host {
     pub name: String,
     pub state: State,
     pub channel: Option<Channel>,
+    /// Whether another host passes messages on to it.
+    pub has_parent: bool,
     /// Bytes of its output that wait for a slow reader of ours.
     pub owed: u32,
 }
@@ -35,8 +37,13 @@ pub struct Hosts {
 impl Hosts {
     /// Makes the hosts of a job, before anything is started.
     pub fn of(machines: &Machines) -> Hosts {
-        let host =
-            |name: &String| Host { name: name.clone(), state: State::Expected, channel: None, owed: 0 };
+        let host = |name: &String| Host {
+            name: name.clone(),
+            state: State::Expected,
+            channel: None,
+            has_parent: false,
+            owed: 0,
+        };
         Hosts { list: machines.hosts.iter().map(host).collect() }
     }
 
@@ -58,6 +65,16 @@ impl Hosts {
     /// Returns the name of a host.
     pub fn name(&self, node: u32) -> &str {
         &self.list[node as usize].name
+    }
+
+    /// Returns the state of a host.
+    pub fn state(&self, node: u32) -> State {
+        self.list[node as usize].state
+    }
+
+    /// Returns whether another host passes messages on to this one.
+    pub fn has_parent(&self, node: u32) -> bool {
+        self.list[node as usize].has_parent
     }
 
     /// Returns whether each host is in this state or lost.

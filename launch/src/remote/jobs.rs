@@ -3,7 +3,7 @@
 
 use super::environment;
 use super::hosts::{Hosts, State};
-use super::message::{Command, JobDown, Place, Work, pairs_out};
+use super::message::{Command, Place, Release, Work, pairs_out};
 use crate::deaths::Unreachable;
 use crate::local::run::job_name;
 use crate::local::{Inherit, Placement};
@@ -51,12 +51,17 @@ pub struct RemoteJob {
     name: String,
     secret: Secret,
     nodes: Vec<u32>,
+    /// The map of its nodes and the number of each rank's program, which every host gets.
+    mapping: String,
+    programs: Vec<u32>,
     /// Initial values in its key-value space.
     preset: Vec<(String, String)>,
     /// By host.
     parts: Vec<Part>,
     /// Values that ranks put since the last fence, from the hosts that have entered the current one.
-    put: Vec<(String, String)>,
+    put: Vec<String>,
+    /// The end of the last fence.
+    release: Option<Release>,
     unreachable: Unreachable,
     start: Start,
 }
@@ -77,7 +82,10 @@ impl RemoteJob {
             preset: request.map(|(_, request)| request.preput.clone()).unwrap_or_default(),
             start: request.map_or(Start::Done, |(asker, _)| Start::Open(asker, None)),
             put: Vec::new(),
+            release: None,
             unreachable: Unreachable::default(),
+            mapping: mapping::write(&nodes),
+            programs: job.programs_of_ranks().collect(),
             job,
             nodes,
             parts,
@@ -107,10 +115,9 @@ impl RemoteJob {
 
     /// Returns the work of the host `node`, whose name is `host`.
     pub fn work(&self, node: u32, host: &str) -> Work {
-        let programs: Vec<u32> = self.job.programs_of_ranks().collect();
         let place = |&rank: &u32| Place {
             rank,
-            program: programs[rank as usize],
+            program: self.programs[rank as usize],
             reads_stdin: self.job.reads_stdin(rank),
         };
         let folder = std::env::current_dir().unwrap_or_default();
@@ -120,7 +127,7 @@ impl RemoteJob {
             job: self.name.clone(),
             secret: self.secret.bytes(),
             size: self.job.count(),
-            mapping: mapping::write(&self.nodes),
+            mapping: self.mapping.clone(),
             preset: self.preset.clone(),
             host: host.to_owned(),
             programs: self.job.programs.iter().map(|program| Command::of(program, &folder)).collect(),
@@ -191,17 +198,28 @@ impl RemoteJob {
         self.parts[node as usize].absent = Some(absent);
     }
 
-    /// Records that all ranks of a host are in the fence. Returns the release message if all hosts are.
-    pub fn fence(&mut self, node: u32, put: Vec<(String, String)>) -> Option<JobDown> {
-        self.put.extend(put);
+    /// Records that all ranks of a host are in the fence. Returns whether all hosts are, which ends it.
+    pub fn fence(&mut self, node: u32, put: String) -> bool {
+        if !put.is_empty() {
+            self.put.push(put);
+        }
         self.parts[node as usize].fenced = true;
         if !self.parts.iter().all(|part| part.fenced || part.ranks.is_empty()) {
-            return None;
+            return false;
         }
         for part in &mut self.parts {
             (part.fenced, part.waiting) = (false, None);
         }
-        Some(JobDown::Release(std::mem::take(&mut self.put)))
+        let fence = self.release.as_ref().map_or(1, |last| last.fence + 1);
+        // A job of all hosts: the user's. A spawned one may have few.
+        let is_for_all = self.parts.iter().all(|part| !part.ranks.is_empty());
+        self.release = Some(Release { fence, put: std::mem::take(&mut self.put), is_for_all });
+        true
+    }
+
+    /// Returns the end of the last fence, if one has ended.
+    pub fn release(&self) -> Option<&Release> {
+        self.release.as_ref()
     }
 
     /// Returns the reason why the fence can never complete, if so.
@@ -302,10 +320,11 @@ mod tests {
     fn a_fence_opens_when_all_hosts_are_in_it() {
         let mut job = job();
         job.waits(0, 2);
-        assert!(job.fence(0, vec![("x".into(), "1".into())]).is_none());
+        assert!(!job.fence(0, "x 1\n".into()));
         assert_eq!(job.stuck(), None);
-        let Some(JobDown::Release(put)) = job.fence(1, Vec::new()) else { panic!("all are in it") };
-        assert_eq!(put, [("x".to_string(), "1".to_string())]);
+        assert!(job.fence(1, String::new()));
+        let release = job.release().expect("all are in it");
+        assert_eq!((release.fence, &release.put[..]), (1, &["x 1\n".to_string()][..]));
         job.is_absent(1, Absent { rank: 1, gone: true });
         assert_eq!(job.stuck(), None, "no rank waits in the next one");
         job.waits(0, 0);

@@ -1,5 +1,5 @@
-//! Connects an agent to its head: at all addresses at the same time, since it is unknown which of them is
-//! reachable.
+//! Connects an agent to its head or to another agent: at all addresses at the same time, since it is unknown
+//! which of them is reachable.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -19,14 +19,14 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// Longest greeting in bytes.
 const GREETING_MAX: usize = 1024;
 
-/// Connects to the head as the agent of host `node`, with a proof of the secret.
+/// Connects to the head, or to an agent that passes its messages on, as the agent of host `node`, with a
+/// proof of the secret.
 ///
 /// # Errors
 /// The reason for each address, as a message for the user.
 pub fn join(secret: &[u8; 32], addresses: &[SocketAddr], node: u32) -> Result<Channel, String> {
-    let candidates = candidates(addresses);
     let (sender, answers) = channel();
-    for &address in &candidates {
+    for &address in addresses {
         let (sender, secret) = (sender.clone(), *secret);
         std::thread::spawn(move || sender.send((address, greet(&secret, address, node).map(Box::new))));
     }
@@ -53,8 +53,8 @@ pub fn join(secret: &[u8; 32], addresses: &[SocketAddr], node: u32) -> Result<Ch
     }
 }
 
-/// Sorts the addresses: the one that ssh came from is usually reachable.
-fn candidates(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
+/// Sorts the addresses of the head: the one that ssh came from is usually reachable.
+pub fn candidates(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
     let port = addresses.first().map_or(0, SocketAddr::port);
     let ssh = std::env::var("SSH_CONNECTION").ok();
     let ip: Option<IpAddr> = ssh.as_deref().and_then(|text| text.split(' ').next()?.parse().ok());

@@ -15,7 +15,7 @@ use crate::pmi::server::{Absent, Phase};
 use crate::pmi::spawn::Request;
 
 /// Version of the protocol; different versions do not understand each other.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/5");
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/6");
 
 /// Prefix of the first line on an agent's standard input.
 const GREETING: &str = "nmad-agent";
@@ -106,6 +106,19 @@ pub enum Up {
     Below { node: u32, why: String },
     /// This agent received a signal.
     Interrupted(i32),
+    /// A message about the connections to other agents.
+    Relay(RelayUp),
+}
+
+/// Messages from an agent to the head about its connections to other agents.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum RelayUp {
+    /// Addresses at which other agents reach this one, the answer to [`Down::Listen`].
+    Port(Vec<SocketAddr>),
+    /// The agent of this host has connected to this one.
+    Connected(u32),
+    /// The connection of the agent of this host to this one has ended.
+    Gone(u32),
 }
 
 /// Messages from an agent to the head about one job.
@@ -119,8 +132,9 @@ pub enum JobUp {
     Waiting(u32),
     /// A rank will not join any further fence.
     Absent(Absent),
-    /// All ranks here are in a fence; with the values that they put before.
-    Fence(Vec<(String, String)>),
+    /// All ranks here are in a fence; with the values that they put before, as
+    /// [`crate::pmi::delta::write_pairs`] writes them.
+    Fence(String),
     /// A rank cannot reach another one.
     Unreachable { by: u32, rank: u32 },
     /// A member, by its number on this host, asks for more processes.
@@ -146,6 +160,10 @@ pub enum Down {
     Deaf(u8),
     /// The head has taken this number of bytes of output.
     Taken(u32),
+    /// Open a port for this number of other agents, to which this one will pass messages on.
+    Listen(u32),
+    /// Connect to the agent at these addresses, which will pass messages on to this one.
+    Parent(Vec<SocketAddr>),
     /// The job is over.
     Bye,
 }
@@ -157,14 +175,25 @@ pub enum JobDown {
     Start(Box<Work>),
     /// Kill all ranks, since another host could not start its ranks or was lost.
     End,
-    /// All hosts are in the fence; with all values that were put.
-    Release(Vec<(String, String)>),
+    /// All hosts are in the fence.
+    Release(Release),
     /// The answer to the spawn request of a member: the number of processes, or the refusal.
     Spawned(u32, Result<u32, String>),
     /// End this rank, which another one cannot reach.
     EndUnreachable(u32),
     /// Ranks of the job have died.
     Died(Vec<u32>),
+}
+
+/// The end of a fence.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Release {
+    /// The number of the fence, counted from 1. A host may get a release twice.
+    pub fence: u32,
+    /// All values that were put, as the hosts sent them.
+    pub put: Vec<String>,
+    /// Whether agents pass it on to those that are connected to them.
+    pub is_for_all: bool,
 }
 
 /// Work of one host.

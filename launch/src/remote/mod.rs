@@ -6,7 +6,8 @@
 //! input ([`message::Intro`]), so it is on no command line. The agent then connects to the head over TCP;
 //! both prove that they know the secret ([`proof`]). On that connection the head sends the ranks to start,
 //! signals and input; the agent sends output, ends of ranks and the values that ranks put. Ranks use PMI-1
-//! with their agent.
+//! with their agent. The values of all ranks, which each host gets at the end of a fence, go along a tree of
+//! agents ([`tree`]).
 //!
 //! An agent whose connection or standard input ends kills its ranks: no rank outlives the head, the ssh or
 //! the network between them. The head detects a silent host by TCP keepalive ([`channel`]).
@@ -18,6 +19,7 @@
 //! | `message`, `channel`, `proof` | messages of head and agent, their transport, proof of identity |
 //! | `head`, `hosts`, `jobs`, `feed`, `admission` | the launcher: loop, hosts and jobs, input, admission |
 //! | `agent`, `crew`, `party`, `join` | the host's side: loop, all ranks, those of a job, connection |
+//! | `tree`, `relay` | messages that agents pass on: the head's side and the agents' |
 //! | `allocation`, `handover` | Slurm, Flux and PBS; PRRTE and Hydra |
 //! | `environment` | environment variables for other hosts |
 
@@ -37,8 +39,10 @@ mod layout;
 mod message;
 mod party;
 mod proof;
+mod relay;
 pub(crate) mod start;
 pub mod starter;
+pub mod tree;
 pub mod way;
 
 pub use layout::{Machine, Machines, Share, place, slots};

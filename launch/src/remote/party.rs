@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStringExt;
 use rustix::process::Rlimit;
 
 use super::channel::Channel;
-use super::message::{Command, JobUp, Place, Up, Work, pairs_in};
+use super::message::{Command, JobUp, Place, Release, Up, Work, pairs_in};
 use crate::binding::topology::Topology;
 use crate::binding::{self, quota};
 use crate::local::guard::Guard;
@@ -16,6 +16,7 @@ use crate::local::output::LineStart;
 use crate::local::ranks::Ranks;
 use crate::local::spawn::Seat;
 use crate::local::{Inherit, Program};
+use crate::pmi::delta;
 use crate::pmi::server::{Absent, Event, Server};
 use crate::{LaunchError, RankStatus, Secret};
 
@@ -26,6 +27,8 @@ pub struct Party {
     pub ranks: Ranks,
     pub places: Vec<Place>,
     pub server: Server,
+    /// Fences that have ended.
+    fences: u32,
     reported_waiting: Option<u32>,
     reported_absent: Option<Absent>,
 }
@@ -89,7 +92,8 @@ impl Party {
         let members = places.iter().map(|place| (place.rank, place.program));
         let mut server = Server::part(&work.job, members, work.size, &work.mapping);
         work.preset.iter().for_each(|(key, value)| server.preset(key, value));
-        Ok((Party { job, ranks, places, server, reported_waiting: None, reported_absent: None }, pipes))
+        let (reported_waiting, reported_absent) = (None, None);
+        Ok((Party { job, ranks, places, server, fences: 0, reported_waiting, reported_absent }, pipes))
     }
 
     /// Sends a message about this job to the head.
@@ -97,12 +101,22 @@ impl Party {
         head.send(&Up::Job(self.job, message));
     }
 
-    /// Releases the fence, since all hosts are in it.
-    pub fn release(&mut self, put: Vec<(String, String)>) {
+    /// Ends the fence, since all hosts are in it. A second message about the same fence changes nothing.
+    ///
+    /// # Errors
+    /// The values of other hosts are malformed.
+    pub fn release(&mut self, release: &Release) -> Result<(), String> {
+        if release.fence <= self.fences {
+            return Ok(());
+        }
+        let read = release.put.iter().map(|part| delta::read_pairs(part)).collect::<Option<Vec<_>>>();
+        let put = read.ok_or("the values of ranks on other hosts arrived malformed")?;
+        self.fences = release.fence;
         self.reported_waiting = None;
-        for event in self.server.release(put) {
+        for event in self.server.release(put.into_iter().flatten().collect()) {
             self.reply(event);
         }
+        Ok(())
     }
 
     /// Records the end of a member, and reports it to the head.

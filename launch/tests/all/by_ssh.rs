@@ -44,13 +44,18 @@ struct Machines {
 impl Machines {
     /// None, if this cannot be tested here.
     fn start() -> Option<Machines> {
+        Machines::of(HOSTS)
+    }
+
+    /// This number of machines.
+    fn of(hosts: u32) -> Option<Machines> {
         static REASON: OnceLock<Option<String>> = OnceLock::new();
         if let Some(reason) = REASON.get_or_init(reason_to_skip) {
             eprintln!("skipped: {reason}");
             return None;
         }
         let rails = vec![Rate::Unlimited];
-        let testbed = Testbed::build(&Spec::new(HOSTS, rails)).expect("a testbed");
+        let testbed = Testbed::build(&Spec::new(hosts, rails)).expect("a testbed");
         let machines = Machines { testbed, folder: tempfile::tempdir().expect("a folder") };
         std::fs::create_dir_all("/run/sshd").expect("sshd wants it");
         for key in ["host", "user", "stranger"] {
@@ -59,7 +64,7 @@ impl Machines {
             assert!(made.is_ok_and(|status| status.success()), "ssh-keygen");
         }
         machines.configure();
-        for host in 0..HOSTS {
+        for host in 0..hosts {
             let mut sshd = Command::new(SSHD);
             sshd.args(["-D", "-e", "-f", &machines.path("sshd_config")]).stderr(Stdio::piped());
             // It ends with the testbed.
@@ -183,4 +188,33 @@ fn a_machine_whose_network_dies_ends_the_job_and_its_ranks_end_too() {
         assert!(Instant::now() < limit, "a rank lives on: {ranks:?}");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Values come to six machines along the tree of agents. A machine that a firewall keeps from its parent gets
+/// them from the launcher.
+#[test]
+fn values_come_along_the_tree_and_around_a_firewall() {
+    let Some(machines) = Machines::of(7) else { return };
+    let words = ["-hosts", "host1,host2,host3,host4,host5,host6", "--timeout", "60", PROBE, "rank", "ring"];
+    let ring = || {
+        let (code, out, err) = machines.run("user", &words);
+        assert_eq!((code, err.as_str(), out.lines().count()), (0, "", 6), "{out}");
+    };
+    ring();
+    let run = |host, program: &str, args: &[&str]| {
+        let mut command = Command::new(program);
+        command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = machines.testbed.run(host, command).expect("it starts");
+        told(child.wait_with_output().expect("its output"))
+    };
+    // The first machine is the parent of the fifth one. Packets to its addresses are dropped there.
+    let (_, addresses, _) = run(1, "hostname", &["-I"]);
+    for address in addresses.split_whitespace() {
+        let family = if address.contains(':') { "-6" } else { "-4" };
+        let (code, _, err) = run(5, "ip", &[family, "route", "add", "blackhole", address]);
+        assert_eq!(code, 0, "ip route: {err}");
+    }
+    let start = Instant::now();
+    ring();
+    assert!(start.elapsed() < Duration::from_secs(20), "it took {:?}", start.elapsed());
 }

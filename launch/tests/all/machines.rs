@@ -11,13 +11,13 @@ use rustix::process::{Pid, Signal, kill_process};
 const NOTICED: Duration = Duration::from_secs(5);
 
 /// Machines, and what leads to them.
-struct Machines {
-    folder: tempfile::TempDir,
+pub(crate) struct Machines {
+    pub(crate) folder: tempfile::TempDir,
 }
 
 impl Machines {
     /// `WHERE` tells a rank its machine, and the file of that name has the process of its agent.
-    fn new() -> Machines {
+    pub(crate) fn new() -> Machines {
         Machines::behind("exec sh -c \"exec $*\"")
     }
 
@@ -35,7 +35,7 @@ impl Machines {
         Machines { folder }
     }
 
-    fn start_with(&self, words: &[&str], env: &[(&str, &str)]) -> Launcher {
+    pub(crate) fn start_with(&self, words: &[&str], env: &[(&str, &str)]) -> Launcher {
         let agent = self.folder.path().join("agent");
         let mut all = vec!["-launcher-exec", agent.to_str().expect("text")];
         all.extend(words);
@@ -55,7 +55,7 @@ impl Machines {
         self.run(&[options, &[PROBE, "rank"], words].concat())
     }
 
-    fn agent_of(&self, host: &str) -> Pid {
+    pub(crate) fn agent_of(&self, host: &str) -> Pid {
         let text = std::fs::read_to_string(self.folder.path().join(host)).expect("it was started");
         Pid::from_raw(text.trim().parse().expect("a number")).expect("a process")
     }

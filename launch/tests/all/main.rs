@@ -10,4 +10,5 @@ mod probe;
 mod signals;
 mod spawn;
 mod streams;
+mod tree;
 mod variables;

@@ -7,6 +7,7 @@
 #![deny(unsafe_code)]
 
 pub mod algorithm;
+pub mod colors;
 pub mod constant;
 pub mod datatype;
 pub mod error;
@@ -14,5 +15,6 @@ pub mod handle;
 pub mod op;
 pub mod sequence;
 pub mod shown;
+pub mod tree;
 
 pub use error::{Class, Error, Result};

@@ -1,5 +1,6 @@
 //! Splitting by a shared property: memory, a unit of hardware, a directory. Each process sends its request
-//! and its properties to all others, and all choose from them alike.
+//! and its properties to all others, and all choose from them alike; not if all ask for shared memory without
+//! a hint.
 
 use super::create::{party, split};
 use super::party::{decode, encode};
@@ -57,7 +58,12 @@ pub(crate) fn by_type(
         Some(SplitType::HwUnguided) | None => None,
     };
     let own = row(world, alone, split_type, asked.as_deref());
-    let all = decode(&block_on(party.gather(encode(&own.numbers())))?);
+    // All processes know the nodes of all: only hints and units have to be told.
+    let knows = matches!((split_type, &asked), (Some(SplitType::Shared) | None, None));
+    let all = match block_on(party.greatest([i64::from(!knows)]))? {
+        [0] => Vec::new(),
+        _ => decode(&block_on(party.gather(encode(&own.numbers())))?),
+    };
     let rows: Vec<Row> =
         all.as_chunks::<ROW>().0.iter().map(Row::of).filter(|row| row.hint != NONE).collect();
     let chosen = if split_type == Some(SplitType::HwUnguided) { unguided(&rows) } else { None };

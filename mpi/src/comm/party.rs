@@ -10,6 +10,8 @@ use crate::world::{from_session, world};
 use newmadeleine::engine::{Context, PeerId, Source, Tag, TagMatch};
 use newmadeleine::{Hints, Segments};
 use nmad_file::Kept;
+use nmad_mpi_base::colors::Colors;
+use nmad_mpi_base::tree;
 use std::sync::Arc;
 
 /// Some processes, a context and a tag for what they tell each other; rank 0 leads.
@@ -75,11 +77,27 @@ impl Party {
         for &child in &self.children() {
             all.extend(self.recv_any(child).await?);
         }
+        self.conclude(all).await
+    }
+
+    /// The colors and keys of everybody.
+    pub(super) async fn colors(&self, color: i32, key: i32) -> Result<Vec<u8>> {
+        let mut all = Colors::of(self.rank as u32, color, key);
+        for &child in &self.children() {
+            if !all.add(&self.recv_any(child).await?) {
+                return Err(Class::INTERN.error(format!("the colors of rank {child} arrived malformed")));
+            }
+        }
+        self.conclude(all.write()).await
+    }
+
+    /// Gives what the subtree of this rank has to its parent; what the leader has of everybody.
+    async fn conclude(&self, mine: Vec<u8>) -> Result<Vec<u8>> {
         if self.rank > 0 {
-            self.send_any(self.parent(), &all).await?;
+            self.send_any(self.parent(), &mine).await?;
             return self.spread(None).await;
         }
-        self.spread(Some(all)).await
+        self.spread(Some(mine)).await
     }
 
     /// What the leader has. The leader, and nobody else, gives it.
@@ -112,20 +130,17 @@ impl Party {
         self.spread(theirs).await
     }
 
-    /// A binomial tree: children are further away by a power of two.
     fn children(&self) -> Vec<i32> {
-        let steps = (0..31).map(|bit| 1 << bit).take_while(|step| self.rank & step == 0);
-        steps.map(|step| self.rank + step).take_while(|&child| child < self.members.len()).collect()
+        tree::children(self.rank, self.members.len())
     }
 
     fn parent(&self) -> i32 {
-        self.rank & (self.rank - 1)
+        tree::parent(self.rank)
     }
 
     /// How many ranks the subtree of a child has.
     fn below(&self, child: i32) -> usize {
-        let step = child & -child;
-        step.min(self.members.len() - child) as usize
+        tree::below(child, self.members.len()) as usize
     }
 
     fn to(&self, rank: i32) -> Result<(u32, Context, u64)> {

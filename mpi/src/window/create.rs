@@ -2,14 +2,15 @@
 
 use super::dynamic::Attached;
 use super::epoch::Epoch;
-use super::locks::{self, Words};
+use super::locks::Words;
 use super::memory::Common;
-use super::row::{Row, gather, mark, readable};
-use super::{Flavor, Peer, Predefined, WINDOWS, Way, Window, lock, service, settings};
+use super::peers::{Marks, Peer, Peers, Way};
+use super::places::{PAGE, Places};
+use super::row::{Near, Reach, gather};
+use super::{Flavor, Predefined, WINDOWS, Window, lock, service, settings};
 use crate::api;
 use crate::collective::share_memory;
-use crate::comm::{self, Named};
-use crate::constant::SplitType;
+use crate::comm::{self, Members, Named};
 use crate::errhandler;
 use crate::error::{Class, Error, Result};
 use crate::group::Group;
@@ -21,13 +22,11 @@ use newmadeleine::engine::{Exposure, PeerId};
 use newmadeleine::{SharedMemory, huge};
 use nmad_rma::{Base, Origin, Target};
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// `MPI_WIN_UNIFIED`
 const UNIFIED: i32 = 321;
-/// Windows begin on pages.
-const PAGE: usize = SharedMemory::SHORT_PAGE;
 /// The hint by which the memory of each rank begins on a page of its own.
 const APART: &str = "alloc_shared_noncontig";
 /// The key that says whether our memory is of huge pages.
@@ -55,6 +54,8 @@ pub(crate) struct Wish {
 /// The ranks of our node.
 struct Node {
     comm: Comm,
+    /// Their processes.
+    ranks: Arc<Members>,
     place: usize,
     /// Where the memory of each begins in what they have in common.
     starts: Vec<usize>,
@@ -110,9 +111,19 @@ fn check(wish: &Wish) -> Result<()> {
     Ok(())
 }
 
+/// The processes of our node, in the order of ranks: all processes know which they are. Those of several jobs
+/// do not, so that each is alone there.
+fn node_of(on: &Named) -> Result<Group> {
+    let session = world()?.session();
+    let (nodes, own, is_one_job) = (session.nodes(), session.rank(), on.comm.bridges().is_empty());
+    let node = |process: u32| nodes.get(process as usize).filter(|_| is_one_job);
+    let is_near = |process: &u32| *process == own || (is_one_job && node(*process) == node(own));
+    Ok(Group::new(on.comm.local().processes().filter(is_near)))
+}
+
 impl Node {
     fn find(on: &Named, wish: &Wish, (shares, unit): (bool, usize)) -> Result<Node> {
-        let comm = comm::by_type::by_type(on.handle, Some(SplitType::Shared), on.comm.rank(), None)?;
+        let comm = comm::create::create(on.handle, &node_of(on)?)?;
         let ranks = comm::share(comm)?;
         let place = ranks.rank().max(0) as usize;
         let is_apart =
@@ -140,7 +151,8 @@ impl Node {
         let common = common.map(|memory| Common::new(memory, places.len, places.huge));
         let huge = places.huge.and(huge);
         let leader = on.comm.local().rank_of(ranks.local().world(0).unwrap_or(0)).unwrap_or(0);
-        Ok(Node { comm, place, starts: places.starts, common, huge, unit, leader: leader.into() })
+        let (starts, leader, ranks) = (places.starts, leader.into(), ranks.local().clone());
+        Ok(Node { comm, ranks, place, starts, common, huge, unit, leader })
     }
 
     /// Whether its ranks can share memory: one needs nobody for that.
@@ -155,72 +167,92 @@ impl Node {
     }
 }
 
-/// Where the memory of the ranks of a node is in what they have in common: behind their locks.
-#[derive(Debug, PartialEq, Eq)]
-struct Places {
-    starts: Vec<usize>,
-    /// Bytes of all.
-    len: usize,
-    /// Where memory of huge pages begins; none: no rank's would fill one.
-    huge: Option<usize>,
-}
-
-impl Places {
-    /// `is_apart`: each begins on a page of its own. `huge`: the bytes of a huge page. What begins on a page
-    /// begins at a multiple of `least`, too.
-    fn of(sizes: &[usize], is_apart: bool, huge: Option<usize>, least: usize) -> Places {
-        let all: usize = sizes.iter().sum();
-        let fills =
-            |page: &usize| if is_apart { sizes.iter().any(|size| size >= page) } else { all >= *page };
-        let huge = huge.filter(fills);
-        let unit = |size: usize| huge.filter(|&page| size >= page).unwrap_or(PAGE).max(least);
-        let begin = (sizes.len() * locks::LEN).next_multiple_of(huge.unwrap_or(PAGE).max(least));
-        let (mut end, mut starts) = (begin, Vec::new());
-        for &size in sizes {
-            if is_apart {
-                end = end.next_multiple_of(unit(size));
-            }
-            starts.push(end);
-            end += size;
-        }
-        // The last word is for whoever makes it.
-        let len = (end + size_of::<u64>()).next_multiple_of(huge.unwrap_or(PAGE).max(least));
-        Places { starts, len, huge: huge.map(|_| begin) }
-    }
-}
-
 fn assemble(on: &Named, node: &Node, wish: &Wish) -> Result<Win> {
     let (base, allocated) = own_memory(node, wish);
     let failed = base.is_none();
     let base = base.unwrap_or(Base::BOTTOM);
     let exposure = expose(base, wish, on.comm.local().len());
-    let mark = mark();
-    let row = Row {
-        size: wish.size,
-        unit: wish.unit,
-        base: base.address() as i64,
-        process: std::process::id().into(),
-        mark: [std::ptr::from_ref(mark).expose_provenance() as i64, mark.load(Ordering::Relaxed) as i64],
-        leader: node.leader,
-        place: node.place as i64,
-        has_common: node.shares().into(),
-        failed: failed.into(),
-        keys: Default::default(),
-        atomic: 0,
-    };
-    let row = row.exposed(&exposure);
-    let rows: Vec<Row> = gather(row.numbers(), on.handle)?.iter().map(Row::of).collect();
-    let refused = refusal(wish, &rows);
-    if let Some(error) = refused {
+    let told = Told::find(on, node, wish, (failed, base, &exposure))?;
+    if let Some(error) = told.refusal(wish) {
         world()?.node().conceal(&exposure);
         allocated.iter().for_each(|base| _ = memory::release(base.pointer()));
         return Err(error);
     }
-    let window = Arc::new(window(on, node, wish, &rows, (base, allocated, exposure)));
+    let window = Arc::new(window(on, node, wish, &told, (base, allocated, exposure)));
     let handle = Win(WINDOWS.insert(window.clone()));
     window.handle.store(handle.0, Ordering::Relaxed);
     service::begin(world()?, &window);
     Ok(handle)
+}
+
+/// What ranks have told each other.
+struct Told {
+    /// Of the ranks of our node, in their order.
+    near: Vec<Near>,
+    /// Bytes of memory and of its unit: of each rank, or once if all ranks have as many.
+    sizes: Vec<[i64; 2]>,
+    /// How the network reaches each rank; empty: it reaches none.
+    reach: Vec<Reach>,
+    /// Network adapters may change words of the memory of some ranks.
+    adapters_change: bool,
+    /// All ranks have memory in common.
+    is_common: bool,
+    /// The first rank that has no memory left.
+    failed: Option<i32>,
+}
+
+impl Told {
+    /// Tells the others what this rank has. All ranks of a window mostly have as much memory, which a network
+    /// mostly does not reach without their help: then they exchange the greatest of a few numbers, and
+    /// nothing of each.
+    fn find(
+        on: &Named,
+        node: &Node,
+        wish: &Wish,
+        (failed, base, exposure): (bool, Base, &Exposure),
+    ) -> Result<Told> {
+        let (size, unit, leader, own) = (wish.size, wish.unit, node.leader, Reach::own(base, exposure));
+        // Greater for lower ranks.
+        let failed = if failed { i64::from(i32::MAX - on.comm.rank()) } else { 0 };
+        let near = gather(Near::own(base).numbers(), node.comm)?.iter().map(Near::of).collect();
+        let flags = [!exposure.is_empty(), own.atomic != 0, !node.shares()].map(i64::from);
+        let ends = [size, -size, unit, -unit, leader, -leader, failed, flags[0], flags[1], flags[2]];
+        let all = comm::create::greatest(&on.comm, ends)?;
+        let is_equal = |place: usize| all[place] == -all[place + 1];
+        let sizes = match is_equal(0) && is_equal(2) {
+            true => vec![[size, unit]],
+            false => gather([size, unit], on.handle)?,
+        };
+        let reach = match all[7] {
+            0 => Vec::new(),
+            _ => gather(own.numbers(), on.handle)?.iter().map(Reach::of).collect(),
+        };
+        Ok(Told {
+            near,
+            sizes,
+            reach,
+            adapters_change: all[8] != 0,
+            is_common: is_equal(4) && all[9] == 0,
+            failed: (all[6] > 0).then(|| i32::MAX - all[6] as i32),
+        })
+    }
+
+    /// Bytes of the memory of a rank and of its unit.
+    fn size(&self, rank: i32) -> [i64; 2] {
+        self.sizes[if self.sizes.len() == 1 { 0 } else { rank as usize }]
+    }
+
+    /// Why there cannot be such a window; the same in all ranks.
+    fn refusal(&self, wish: &Wish) -> Option<Error> {
+        if wish.flavor == Flavor::Shared && !self.is_common {
+            let text = "the ranks of the communicator cannot share memory: make one of those that can with \
+                        MPI_Comm_split_type";
+            return Some(Class::RMA_SHARED.error(text));
+        }
+        let rank = self.failed?;
+        let text = format!("rank {rank} has no {} B of memory left for the window", self.size(rank)[0]);
+        Some(Class::NO_MEM.error(text))
+    }
 }
 
 /// The memory of this rank (none: there is none left), and what of it was allocated for it alone. No bytes
@@ -248,31 +280,17 @@ fn expose(base: Base, wish: &Wish, ranks: i32) -> Exposure {
     world.map_or_else(Exposure::default, |world| world.node().expose(&base.segments(0, wish.size as u64)))
 }
 
-/// Why there cannot be such a window; the same in all ranks.
-fn refusal(wish: &Wish, rows: &[Row]) -> Option<Error> {
-    let is_common = rows.iter().all(|row| row.leader == rows[0].leader && row.has_common != 0);
-    if wish.flavor == Flavor::Shared && !is_common {
-        let text = "the ranks of the communicator cannot share memory: make one of those that can with \
-                    MPI_Comm_split_type";
-        return Some(Class::RMA_SHARED.error(text));
-    }
-    let rank = rows.iter().position(|row| row.failed != 0)?;
-    let text = format!("rank {rank} has no {} B of memory left for the window", rows[rank].size);
-    Some(Class::NO_MEM.error(text))
-}
-
 fn window(
     on: &Named,
     node: &Node,
     wish: &Wish,
-    rows: &[Row],
+    told: &Told,
     (base, allocated, exposure): (Base, Option<Base>, Exposure),
 ) -> Window {
-    let me = on.comm.rank() as usize;
-    let peers: Box<[Peer]> =
-        (0..rows.len()).map(|rank| peer(on, node, wish.flavor, rows, rank, me)).collect();
+    let ranks = on.comm.local().processes().zip(0..);
+    let peers = Peers::new(ranks.map(|ids| peer(on, node, wish.flavor, told, ids)));
     let words = node.common.as_ref().map_or_else(Words::own, |common| Words::Common(common.clone()));
-    let ranks = peers.len();
+    let ranks = peers.len() as usize;
     let info = Infos::default();
     HINTS.iter().for_each(|(key, value)| info.set(key, value));
     if wish.flavor == Flavor::Shared {
@@ -289,6 +307,7 @@ fn window(
     Window {
         flavor: wish.flavor,
         on: on.clone(),
+        asked: Marks::new(peers.len()),
         peers,
         base,
         size: wish.size as u64,
@@ -299,7 +318,7 @@ fn window(
         serving: Mutex::new(Target::new(ranks)),
         attached: Mutex::new(Attached::default()),
         exposure,
-        adapters_change: rows.iter().any(|row| row.atomic != 0),
+        adapters_change: told.adapters_change,
         allocated,
         attributes: crate::attribute::Attributes::default(),
         predefined: Predefined {
@@ -316,38 +335,30 @@ fn window(
 }
 
 /// How a rank is reached.
-fn peer(on: &Named, node: &Node, flavor: Flavor, rows: &[Row], rank: usize, me: usize) -> Peer {
-    let row = &rows[rank];
-    let is_near = row.leader == node.leader && node.common.is_some();
-    let seen = match flavor {
-        _ if rank == me => Some(rows[me].base()),
-        Flavor::Allocate | Flavor::Shared if is_near => node.base(row.place as usize),
+fn peer(on: &Named, node: &Node, flavor: Flavor, told: &Told, (process, rank): (u32, i32)) -> Peer {
+    let is_own = rank == on.comm.rank();
+    let place = node.ranks.rank_of(process).map(|place| place as usize);
+    let near = place.filter(|_| is_own || node.common.is_some());
+    let seen = match (flavor, near) {
+        (_, Some(place)) if is_own => Some(told.near[place].base()),
+        (Flavor::Allocate | Flavor::Shared, Some(place)) => node.base(place),
         _ => None,
     };
-    let process = on.comm.local().world(rank as i32).unwrap_or(u32::MAX);
     let copies = |world: &World| world.node().with(|engine| engine.inspect().copies(PeerId(process)));
     let is_found = || {
-        let may = flavor == Flavor::Create && is_near && world().is_ok_and(copies);
-        if may { readable(row) } else { None }
+        let near = near.filter(|_| flavor == Flavor::Create && world().is_ok_and(copies));
+        near.and_then(|place| told.near[place].readable())
     };
-    let exposure = row.exposure();
-    let is_reached = || !exposure.is_empty();
-    let way = Way::of(seen, is_found, is_reached);
-    let exposure = matches!(way, Way::Network).then(|| Box::new(exposure));
-    let locks = match is_near {
-        true => Some(row.place as usize),
-        false => (rank == me).then_some(0),
+    let exposure = told.reach.get(rank as usize).map(Reach::exposure).filter(|one| !one.is_empty());
+    let way = Way::of(seen, is_found, || exposure.is_some());
+    let base = match (near, told.reach.get(rank as usize)) {
+        (Some(place), _) => told.near[place].base as u64,
+        (None, reach) => reach.map_or(0, |reach| reach.base as u64),
     };
-    Peer {
-        process,
-        size: row.size as u64,
-        unit: row.unit,
-        base: row.base as u64,
-        way,
-        exposure,
-        locks,
-        is_asked: AtomicBool::new(false),
-    }
+    let exposure = exposure.filter(|_| matches!(way, Way::Network)).map(Box::new);
+    let locks = if node.common.is_some() { near } else { near.map(|_| 0) };
+    let [size, unit] = told.size(rank);
+    Peer { size: size as u64, unit, base, way, exposure, locks }
 }
 
 /// Ends the service of a window: all ranks of it load from its memory, and store to it, until the process
@@ -372,7 +383,7 @@ pub(crate) fn free(win: &mut Win) -> Result<()> {
         return Err(window.out_of_sync(text));
     }
     window.attributes.delete_all(win.0)?;
-    let flushed = window.flush(world, 0..window.peers.len() as i32, true);
+    let flushed = window.flush(world, 0..window.peers.len(), true);
     api::barrier(window.on.handle)?;
     // Others have their answers; the engine may still want to send them again.
     window.until(world, "MPI_Win_free", || Ok((!lock(&window.serving).is_busy()).then_some(())))?;
@@ -412,49 +423,12 @@ impl Window {
         }
         let peer = match self.target(rank)? {
             Some(peer) => Some(peer),
-            None => self.peers.iter().find(|peer| peer.size > 0),
+            None => self.peers.records().map(|(_, peer)| peer).find(|peer| peer.size > 0),
         };
         Ok(match peer {
             Some(Peer { way: Way::Direct(_), size: 0, unit, .. }) => (0, *unit, std::ptr::null_mut()),
             Some(Peer { way: Way::Direct(base), size, unit, .. }) => (*size as i64, *unit, base.pointer()),
             _ => (0, 1, std::ptr::null_mut()),
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn memory_that_fills_a_huge_page_begins_on_one() {
-        const HUGE_PAGE: usize = 2 << 20;
-        let huge = Some(HUGE_PAGE);
-        let of = |sizes: &[usize], is_apart| Places::of(sizes, is_apart, huge, PAGE);
-        // Each on a page of its own; the second one is too short for a huge one.
-        let apart = of(&[3 << 20, 100, 2 << 20], true);
-        assert_eq!(apart.starts, [2 << 20, 5 << 20, 6 << 20]);
-        assert_eq!((apart.len, apart.huge), (10 << 20, Some(2 << 20)));
-        // One behind the other.
-        let dense = of(&[1 << 20, 1 << 20, 8], false);
-        assert_eq!(dense.starts, [2 << 20, 3 << 20, 4 << 20]);
-        assert_eq!((dense.len, dense.huge), (6 << 20, Some(2 << 20)));
-        // Nobody fills one, or the system gives none.
-        let small = Places::of(&[5000, 8], true, None, PAGE);
-        assert_eq!((&small.starts[..], small.len, small.huge), (&[4096, 12288][..], 16384, None));
-        assert_eq!(of(&[5000, 8], true), small);
-        assert_eq!(Places::of(&[3 << 20, 100, 2 << 20], true, None, PAGE).starts[0], 4096);
-    }
-
-    #[test]
-    fn memory_begins_where_the_program_wants_it() {
-        const UNIT: usize = 1 << 16;
-        let apart = Places::of(&[8, 100_000, 8], true, None, UNIT);
-        assert_eq!(apart.starts, [UNIT, 2 * UNIT, 4 * UNIT]);
-        // One behind the other: only the first can be.
-        assert_eq!(Places::of(&[8, 8], false, None, UNIT).starts, [UNIT, UNIT + 8]);
-        // Huge pages are longer, or not.
-        assert_eq!(Places::of(&[2 << 20, 8], true, Some(2 << 20), UNIT).starts, [2 << 20, 4 << 20]);
-        assert_eq!(Places::of(&[2 << 20, 8], true, Some(2 << 20), 4 << 20).starts, [4 << 20, 8 << 20]);
     }
 }

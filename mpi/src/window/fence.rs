@@ -44,7 +44,7 @@ impl Window {
             let text = format_args!("MPI_Win_fence: MPI_MODE_NOPRECEDE, but memory was accessed before");
             return Err(self.out_of_sync(text));
         }
-        let flushed = self.flush(world, 0..self.peers.len() as i32, true);
+        let flushed = self.flush(world, 0..self.peers.len(), true);
         // The others wait, also for one that has failed.
         barrier(self.on.handle)?;
         let next = if assertion & NOSUCCEED == 0 { Whole::Fence } else { Whole::None };

@@ -26,6 +26,8 @@ mod memory;
 pub(crate) mod operation;
 mod outgoing;
 mod passive;
+mod peers;
+mod places;
 mod plan;
 mod row;
 mod service;
@@ -48,11 +50,11 @@ pub(crate) use fence::mode;
 use dynamic::Attached;
 use epoch::Epoch;
 use locks::{Locks, Words};
-use newmadeleine::across::Process;
 use newmadeleine::engine::Exposure;
 use nmad_rma::{self as rma, Base, Origin};
+use peers::{Marks, Peer, Peers, Way};
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32};
+use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// All windows.
@@ -77,38 +79,6 @@ pub enum Flavor {
     Shared = 314,
 }
 
-/// How the memory of a rank is accessed.
-#[derive(Debug, Clone)]
-enum Way {
-    /// It begins here.
-    Direct(Base),
-    /// By copies to and from this process of the node.
-    Copies(Process),
-    /// By the network, which reaches it without its help; else with frames.
-    Network,
-    /// With frames.
-    Frames,
-}
-
-/// A rank of the window, as origins see it.
-struct Peer {
-    /// In the job.
-    process: u32,
-    /// Bytes of its memory.
-    size: u64,
-    /// Bytes of its unit of displacements.
-    unit: i64,
-    /// Where its memory begins in its own process.
-    base: u64,
-    way: Way,
-    /// How the network reaches it, if it does.
-    exposure: Option<Box<Exposure>>,
-    /// Its place among the locks that are here; none: they are on another node.
-    locks: Option<usize>,
-    /// Something was asked of it with frames since the last flush.
-    is_asked: AtomicBool,
-}
-
 /// Numbers that attributes point to.
 struct Predefined {
     size: AtomicI64,
@@ -122,7 +92,9 @@ pub(crate) struct Window {
     flavor: Flavor,
     /// A communicator of its own, of which the program knows nothing.
     on: Named,
-    peers: Box<[Peer]>,
+    peers: Peers,
+    /// By rank: something was asked of it with frames since the last flush.
+    asked: Marks,
     /// Our memory.
     base: Base,
     size: u64,
@@ -177,13 +149,18 @@ impl Window {
     }
 
     fn peer(&self, rank: i32) -> &Peer {
-        &self.peers[rank as usize]
+        self.peers.of(rank)
+    }
+
+    /// The process of a rank.
+    fn process(&self, rank: i32) -> u32 {
+        self.on.comm.local().world(rank).unwrap_or(u32::MAX)
     }
 
     /// The rank of an access; none: it goes to no process.
     #[inline]
     fn target(&self, rank: i32) -> Result<Option<&Peer>> {
-        match self.peers.get(rank as usize) {
+        match self.peers.get(rank) {
             Some(peer) => Ok(Some(peer)),
             None if rank == PROC_NULL => Ok(None),
             None => Err(self.no_rank(rank)),

@@ -17,7 +17,6 @@ use newmadeleine::{RequestId, Segments};
 use nmad_rma::{self as rma, Asking, Failure, Flying, Operation, Outcome, Place, Port, Reaching};
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// The node, for messages about windows.
 pub(super) struct Ports<'a>(pub(super) &'a World);
@@ -45,12 +44,11 @@ impl Window {
         operation: Option<&Arc<Operation>>,
         ask: impl FnOnce(Asking<'_, Ports<'_>>) -> R,
     ) -> R {
-        let peer = self.peer(rank);
         let (context, frames) = (self.on.comm.context(), service::frames(self));
-        let to = rma::To { rank: rank as usize, peer: PeerId(peer.process), context, frames };
+        let to = rma::To { rank: rank as usize, peer: PeerId(self.process(rank)), context, frames };
         let mut origin = lock(&self.origin);
         let answer = ask(origin.asking(&mut Ports(world), to, operation));
-        peer.is_asked.store(true, Ordering::Relaxed);
+        self.asked.set(rank, true);
         answer
     }
 
@@ -59,12 +57,11 @@ impl Window {
     /// # Errors
     /// An operation has failed, or a rank is gone.
     pub(super) fn flush(&self, world: &World, ranks: Range<i32>, at_target: bool) -> Result<()> {
-        let is_asked = |rank: &i32| self.peer(*rank).is_asked.load(Ordering::Relaxed);
-        if !ranks.clone().any(|rank| is_asked(&rank)) {
+        if self.asked.of(ranks.clone()).next().is_none() {
             return Ok(());
         }
         let _one_at_a_time = lock(&self.flushing);
-        let asked: Vec<i32> = ranks.filter(is_asked).collect();
+        let asked: Vec<i32> = self.asked.of(ranks).collect();
         let mut ended = self.land_all_reaching(world, asked.iter().copied());
         if at_target {
             asked.iter().for_each(|&rank| self.ask(world, rank, None, |to| to.flush()));
@@ -100,11 +97,11 @@ impl Window {
             .cloned()
             .or_else(|| scratch.as_deref_mut().map(memory::word))
             .unwrap_or_else(Segments::empty);
-        let begun = world.node().access(PeerId(far.peer.process), act, (at, exposure), &data);
+        let begun = world.node().access(PeerId(self.process(far.rank)), act, (at, exposure), &data);
         let Some(request) = begun else { return Ok(false) };
         let reaching = Reaching { request, act, place: far.place.clone(), data, scratch };
         lock(&self.origin).reaches(far.rank as usize, reaching);
-        far.peer.is_asked.store(true, Ordering::Relaxed);
+        self.asked.set(far.rank, true);
         Ok(true)
     }
 
@@ -114,8 +111,7 @@ impl Window {
     /// A rank is gone.
     pub(super) fn settle(&self, world: &World, ranks: Range<i32>) -> Result<()> {
         let _one_at_a_time = lock(&self.flushing);
-        let asked = ranks.filter(|&rank| self.peer(rank).is_asked.load(Ordering::Relaxed));
-        self.land_all_reaching(world, asked)
+        self.land_all_reaching(world, self.asked.of(ranks))
     }
 
     fn land_all_reaching(&self, world: &World, ranks: impl Iterator<Item = i32>) -> Result<()> {
@@ -146,7 +142,7 @@ impl Window {
     fn land(&self, world: &World, rank: i32) -> Result<()> {
         let flying = {
             let mut origin = lock(&self.origin);
-            self.peer(rank).is_asked.store(origin.owes(rank as usize), Ordering::Relaxed);
+            self.asked.set(rank, origin.owes(rank as usize));
             origin.take_flying(rank as usize)
         };
         let mut failed = Ok(());

@@ -57,7 +57,7 @@ impl Window {
         self.check_no_epoch("MPI_Win_lock_all")?;
         let unchecked = assertion & mode::NOCHECK != 0;
         if !unchecked {
-            self.take_locks(world, 0..self.peers.len() as i32, false)?;
+            self.take_locks(world, 0..self.peers.len(), false)?;
         }
         self.epoch.set_unchecked(unchecked);
         self.epoch.set_whole(Whole::LockAll);
@@ -112,7 +112,7 @@ impl Window {
             return Err(self.out_of_sync(text));
         }
         let single = if self.epoch.is_unchecked() { Single::Unchecked } else { Single::Shared };
-        let ended = self.end_of_lock(world, 0..self.peers.len() as i32, single);
+        let ended = self.end_of_lock(world, 0..self.peers.len(), single);
         self.epoch.set_whole(Whole::None);
         ended
     }
@@ -144,13 +144,15 @@ impl Window {
     /// `MPI_Win_flush` and its like for one rank.
     #[inline]
     pub(crate) fn flush_rank(&self, call: &str, rank: i32, at_target: bool) -> Result<()> {
-        let Some(peer) = self.target(rank)? else { return Ok(()) };
+        if !self.peers.has(rank) {
+            return self.target(rank).map(drop);
+        }
         if self.epoch.whole() != Whole::LockAll && !self.epoch.of(rank).is_locked() {
             return Err(self.unlocked(call, rank));
         }
         // Direct stores become visible before any later access.
         fence(Ordering::SeqCst);
-        if !peer.is_asked.load(Ordering::Relaxed) {
+        if !self.asked.is_set(rank) {
             return Ok(());
         }
         self.flush(world()?, rank..rank + 1, at_target)
@@ -162,7 +164,7 @@ impl Window {
             return Err(self.out_of_sync(format_args!("{call}: no rank is locked")));
         }
         fence(Ordering::SeqCst);
-        self.flush(world()?, 0..self.peers.len() as i32, at_target)
+        self.flush(world()?, 0..self.peers.len(), at_target)
     }
 
     #[cold]

@@ -88,7 +88,7 @@ impl Window {
     /// Elements in a row in memory that this process sees, if the type has not to be asked and all is right.
     #[inline(always)]
     fn row(&self, (rank, disp, count, datatype): Target) -> Option<Row<'_>> {
-        let peer = self.peers.get(rank as usize)?;
+        let peer = self.peers.own(rank)?;
         let Way::Direct(base) = peer.way else { return None };
         let len = dense_len(datatype, count)?;
         // What begins before the window begins far behind it. A dynamic one has no bytes of its own.

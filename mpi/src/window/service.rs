@@ -184,14 +184,14 @@ impl Claims for Claimed<'_> {
 impl Window {
     /// Whether other processes copy to and from the memory of this one.
     fn is_copied(&self) -> bool {
-        self.peers.iter().any(|peer| matches!(peer.way, Way::Copies(_)))
+        self.peers.records().any(|(_, peer)| matches!(peer.way, Way::Copies(_)))
     }
 
     /// Does a part of a copy that is under way to or from our memory, if there is one.
     fn help_to_copy(&self) -> bool {
         let joint = self.own_locks().joint();
         let Some(part) = joint.part() else { return false };
-        let origin = usize::try_from(part.origin).ok().and_then(|rank| self.peers.get(rank));
+        let origin = i32::try_from(part.origin).ok().and_then(|rank| self.peers.get(rank));
         let process = origin.and_then(|origin| match &origin.way {
             Way::Copies(process) => Some(process),
             _ => None,
@@ -215,7 +215,7 @@ impl Exposed for Window {
     }
 
     fn peer(&self, rank: usize) -> PeerId {
-        PeerId(self.peers[rank].process)
+        PeerId(self.process(rank as i32))
     }
 
     fn rank_of(&self, peer: PeerId) -> Option<usize> {

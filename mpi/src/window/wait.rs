@@ -50,13 +50,13 @@ impl Window {
 
     /// Our place among the ranks of this node.
     fn place(&self) -> usize {
-        self.peers[self.on.comm.rank() as usize].locks.unwrap_or(0)
+        self.peer(self.rank()).locks.unwrap_or(0)
     }
 
     /// The places and processes of the others.
     fn neighbors(&self) -> impl Iterator<Item = (usize, u32)> {
         let me = self.place();
-        let here = self.peers.iter().filter_map(|peer| Some((peer.locks?, peer.process)));
+        let here = self.peers.records().filter_map(|(rank, peer)| Some((peer.locks?, self.process(rank))));
         here.filter(move |(place, _)| *place != me)
     }
 
@@ -83,7 +83,7 @@ impl Window {
     }
 
     fn look_for_the_lost(&self, world: &World, what: &str) -> Result<()> {
-        let Some((rank, why)) = first_lost(world, self.peers.iter().map(|peer| peer.process)) else {
+        let Some((rank, why)) = first_lost(world, self.on.comm.local().processes()) else {
             return Ok(());
         };
         Err(self.error(class_of_loss(), format_args!("{what}: rank {rank} is gone: {why}")))

@@ -6,7 +6,7 @@ use nmad_scale::case::Case;
 use nmad_scale::fabric::FABRICS;
 use nmad_scale::golden::{FOLDER, PICTURES, TABLES};
 use nmad_scale::packet;
-use nmad_scale::regret::Cell;
+use nmad_scale::regret::{Cell, LONGEST};
 use nmad_scale::stage::Stage;
 use nmad_scale::times::{MANY, Row, drawn};
 use std::collections::BTreeSet;
@@ -37,8 +37,13 @@ fn tables_have_these_rows() {
             has(&format!("regret-{}", fabric.name), &row);
         }
     }
+    let long = Case { stage: Stage::block(&FABRICS[2], 64), family: Family::Bcast, len: LONGEST };
+    let row: Vec<String> = Cell::of(long).row().into_iter().map(|cell| cell.1).collect();
+    has("regret-64M-two-rails", &row);
     let many = Case { stage: Stage::block(&FABRICS[0], MANY), family: Family::Gather, len: 1 << 10 };
     has("times-100000", &Row::of(many).cells());
+    let many = Case { family: Family::Bcast, len: 1 << 20, ..many };
+    has("times-100000-1M", &Row::of(many).cells());
     for (family, ranks) in [(Family::Scan, 256), (Family::Reduce, 1024), (Family::Barrier, 16_384)] {
         let case = Case { stage: Stage::block(&FABRICS[0], ranks), family, len: 1 << 10 };
         has("times-1K", &Row::of(case).cells());

@@ -4,3 +4,4 @@ mod golden;
 mod results;
 mod start;
 mod times;
+mod windows;

@@ -16,6 +16,7 @@ use crate::strategies;
 use crate::trace::{FileAccess, Trace};
 use nmad_drivers::around::trace::TraceHandle;
 use nmad_drivers::interpreted;
+use nmad_engine::Pair;
 use nmad_engine::{
     Accuracy, Driver, Engine, Error, Feed, InForce, PeerId, RailId, Receipt, Statistics, StrategyId, Taught,
 };
@@ -35,6 +36,10 @@ pub struct Session {
     program: Option<u32>,
     programs: Vec<u32>,
     cores: usize,
+    /// See [`Session::caches`].
+    caches: Vec<(u32, u32)>,
+    /// See [`Session::across_ns`].
+    across_ns: u64,
     /// Taken when the session closes.
     pub(crate) job: Mutex<Option<Box<dyn Bootstrap>>>,
     rails: Vec<Rail>,
@@ -155,6 +160,7 @@ impl Session {
         node.share_cores(cores::of_node(job, &near), cores::arrange);
         let (rank, size, nodes) = (job.rank(), job.size(), job.nodes().to_vec());
         let (program, programs) = (job.program(), cards.programs.clone());
+        let caches = cores::caches(job, &near);
         let (job, profiles, trace) = (Mutex::new(None), Vec::new(), None);
         let (options, places) = (Options::default(), Places::behind(rails.len()));
         let receipts = receipts::Kept::default();
@@ -166,6 +172,8 @@ impl Session {
             program,
             programs,
             cores,
+            caches,
+            across_ns: 0,
             job,
             rails,
             profiles,
@@ -195,6 +203,9 @@ impl Session {
         }
         stock.apply(&self.node, job, &peers);
         self.node.set_hand_offs(stock.hand_offs_ns());
+        if !self.caches.is_empty() {
+            self.across_ns = further_ns(&stock.hand_offs_ns());
+        }
         self.profiles = stock.list();
         Ok(())
     }
@@ -246,6 +257,18 @@ impl Session {
     /// ranks if oversubscribed.
     pub fn cores(&self) -> usize {
         self.cores
+    }
+
+    /// Returns the ranks of this node in ascending order, each with the number of the last-level cache that
+    /// its cores share; none unless each rank is bound to the cores of one cache, and there are several.
+    pub fn caches(&self) -> &[(u32, u32)] {
+        &self.caches
+    }
+
+    /// Returns what a message between two ranks of this node takes longer if they share no cache, in
+    /// nanoseconds; zero if that was not measured.
+    pub fn across_ns(&self) -> u64 {
+        self.across_ns
     }
 
     /// Chooses the strategy for one rank, or for all: by its name, or as `FILE.so:NAME` in a plug-in.
@@ -453,6 +476,15 @@ impl Session {
             job.abort(code, why);
         }
         std::process::exit(code)
+    }
+}
+
+/// Returns what handing over work to a core of another cache takes longer than to one of the same.
+fn further_ns(hand_offs_ns: &[Option<u64>; Pair::ALL.len()]) -> u64 {
+    let ns = |pair| Pair::ALL.iter().position(|&known| known == pair).and_then(|at| hand_offs_ns[at]);
+    match (ns(Pair::Cache), ns(Pair::Socket).max(ns(Pair::Across))) {
+        (Some(near), Some(far)) => far.saturating_sub(near),
+        _ => 0,
     }
 }
 

@@ -51,8 +51,9 @@ impl Case {
             type Answer = Vec<(&'static str, f64)>;
             fn ask<P: Problem>(self, make: &dyn Fn(usize) -> P) -> Self::Answer {
                 let (problem, Fitting(team, cost)) = (make(0), self);
+                let cost = cost.with_data(problem.data(team));
                 let fits = P::algorithms().iter().filter(|algorithm| (algorithm.fits)(&problem, team));
-                fits.map(|algorithm| (algorithm.name, (algorithm.cost)(&problem, team, cost))).collect()
+                fits.map(|algorithm| (algorithm.name, (algorithm.cost)(&problem, team, &cost))).collect()
             }
         }
         self.put(Fitting(&self.team(), &self.stage.fabric.cost()))
@@ -78,6 +79,7 @@ impl Case {
             type Answer = ();
             fn ask<P: Problem>(self, make: &dyn Fn(usize) -> P) {
                 let (team, cost) = (self.0.team(), self.0.stage.fabric.cost());
+                let cost = cost.with_data(make(0).data(&team));
                 let context = Context { cost: &cost, choices: &Choices::default(), inner: false };
                 let known = P::algorithms().iter().find(|algorithm| algorithm.name == self.1);
                 let Some(Algorithm { build, .. }) = known else { return };
@@ -132,7 +134,7 @@ impl Case {
 
     /// The ranks and their hosts, seen from rank 0.
     pub fn team(&self) -> Team {
-        Team::new(&self.stage.nodes(), 0)
+        Team::with_caches(&self.stage.nodes(), Some(&self.stage.caches()), 0)
     }
 
     /// Bytes of the receive buffer of a rank that gets most.

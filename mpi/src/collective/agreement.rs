@@ -17,10 +17,12 @@ use crate::fault;
 use crate::op::{Op, Predefined};
 use crate::world::World;
 use newmadeleine::engine::{Engine, PeerId, RailId};
-use newmadeleine::setting::{MPI_CHECK, MPI_TRIALS};
+use newmadeleine::setting::{MPI_CACHE_RANKS, MPI_CHECK, MPI_TRIALS};
 use std::sync::Arc;
 
-const AGREED: usize = FIGURES + Family::ALL.len() + 2;
+const AGREED: usize = FIGURES + Family::ALL.len() + OTHERS;
+/// Figures that are neither costs nor choices.
+const OTHERS: usize = 3;
 
 /// Agrees with all other processes. `all` is the communicator of all of them; collective.
 ///
@@ -37,9 +39,10 @@ pub(crate) fn agree(world: &World, all: &Communicator) -> Result<()> {
     let is_off = !MPI_TRIALS.is_on().map_err(refused)?;
     let cores = world.session().cores();
     let mut figures = [0.0; AGREED];
-    let (near, far) = (curve(world, true), curve(world, false));
-    figures[..FIGURES].copy_from_slice(&Cost::figures(near, far, cores, reads(world)));
-    figures[FIGURES..AGREED - 2].copy_from_slice(&choices.figures());
+    let (curves, across_ns) = ([true, false].map(|near| curve(world, near)), world.session().across_ns());
+    figures[..FIGURES].copy_from_slice(&Cost::figures(curves, across_ns as f64, cores, reads(world)));
+    figures[FIGURES..AGREED - OTHERS].copy_from_slice(&choices.figures());
+    figures[AGREED - 3] = f64::from(cache_ranks().map_err(refused)?);
     // Trials are off if any rank has NMAD_MPI_TRIALS=off.
     figures[AGREED - 2] = f64::from(u8::from(is_off));
     figures[AGREED - 1] = f64::from(u8::from(check));
@@ -61,13 +64,21 @@ pub(crate) fn agree(world: &World, all: &Communicator) -> Result<()> {
 fn from_figures(choices: &Choices, figures: &[f64; AGREED]) -> Settings {
     let (mut cost, mut named) = ([0.0; FIGURES], [0.0; Family::ALL.len()]);
     cost.copy_from_slice(&figures[..FIGURES]);
-    named.copy_from_slice(&figures[FIGURES..AGREED - 2]);
+    named.copy_from_slice(&figures[FIGURES..AGREED - OTHERS]);
     Settings {
         cost: Cost::from_figures(&cost),
         choices: choices.agreed(&named),
+        cache_ranks: figures[AGREED - 3] as u32,
         tries: figures[AGREED - 2] == 0.0,
         check: figures[AGREED - 1] > 0.0,
     }
+}
+
+/// Ranks that share a cache, as the user says; zero if not.
+fn cache_ranks() -> std::result::Result<u32, String> {
+    let Some(text) = MPI_CACHE_RANKS.text()? else { return Ok(0) };
+    let wrong = || format!("{}: '{text}' is no number of ranks", MPI_CACHE_RANKS.name);
+    if text == MPI_CACHE_RANKS.default { Ok(0) } else { text.parse().map_err(|_| wrong()) }
 }
 
 /// Each figure becomes the greatest that any process of a communicator has.

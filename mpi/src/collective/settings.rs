@@ -11,6 +11,8 @@ pub(super) struct Settings {
     pub(super) choices: Choices,
     /// Algorithms are tried ([`super::trial`]).
     pub(super) tries: bool,
+    /// Ranks of a node that share a cache, in their order; zero: as the session says.
+    pub(super) cache_ranks: u32,
     /// Ranks compare what they call.
     pub(super) check: bool,
 }

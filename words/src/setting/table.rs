@@ -99,6 +99,10 @@ settings! {
     MPI_ALLTOALL: Mpi, ALGORITHM, "auto", "The algorithm of MPI_Alltoall", "to compare";
     MPI_BARRIER: Mpi, ALGORITHM, "auto", "The algorithm of MPI_Barrier", "to compare";
     MPI_BCAST: Mpi, ALGORITHM, "auto", "The algorithm of MPI_Bcast", "to compare";
+    MPI_CACHE_RANKS: Mpi, Form("NUMBER"), "system",
+        "How many ranks of a node share a last-level cache, in their order: collectives may treat caches apart. \
+         By default as the system says of the cores to which ranks are bound",
+        "a virtual machine hides its caches, or ranks are not bound";
     MPI_CHECK: Mpi, Switch, "off",
         "Finds collectives that do not match on all ranks, and buffers that overlap",
         "a program hangs or has wrong results";

@@ -41,7 +41,7 @@ impl Problem for Barrier {
                 Algorithm {
                     name: "binomial",
                     fits: |_, _| true,
-                    cost: |_, team, cost| 2.0 * cost.tree(team, |_| 0),
+                    cost: |_, team, cost| 2.0 * cost.tree(team, 0, |_| 0),
                     build: |_, team, _, builder| {
                         come(team, builder);
                         leave(team, builder);
@@ -58,7 +58,7 @@ impl Problem for Barrier {
                     fits: |_, team| team.has_levels(),
                     cost: |_, team, cost| {
                         let [local, leaders] = team.shapes();
-                        2.0 * cost.tree(local, |_| 0) + Barrier.inner_cost(leaders, cost)
+                        2.0 * cost.tree(local, 0, |_| 0) + Barrier.inner_cost(leaders, cost)
                     },
                     build: two_level,
                 },

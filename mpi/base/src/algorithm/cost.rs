@@ -4,11 +4,12 @@
 //! on one set of figures before the first choice ([`Cost::figures`], [`Cost::from_figures`]).
 
 use super::team::{Reach, Team};
+use std::borrow::Cow;
 
 /// Sizes at which curves have figures, in bytes.
 pub const SIZES: [u64; 7] = [8, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20];
 /// Figures of a cost.
-pub const FIGURES: usize = 2 * SIZES.len() + 5;
+pub const FIGURES: usize = 2 * SIZES.len() + 6;
 
 /// Part of the latency of a short message for which a core is busy, at each end (LogP's o), where the time of
 /// a further message was not measured.
@@ -73,8 +74,10 @@ impl Curve {
 /// What the parts of a collective cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cost {
-    /// Between two ranks of a node.
+    /// Between two ranks of a node, whose cores share a cache.
     pub near: Curve,
+    /// What a message within a node takes beyond that if the cores share no cache, in nanoseconds.
+    pub across_ns: f64,
     /// Between two nodes.
     pub far: Curve,
     /// Time that a further short message adds for a rank that sends or receives several, within a node and
@@ -87,6 +90,17 @@ pub struct Cost {
     pub reads: (u64, u64),
     /// The way of a cache line between two cores in nanoseconds, as measured in this job; zero: not measured.
     pub line_ns: f64,
+    /// The memory that the cores of a node share.
+    pub memory: Memory,
+}
+
+/// What limits copies and reductions by all cores of a node at once.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Memory {
+    /// Nanoseconds for each byte that any core reads or writes; zero: not known, or it is in caches.
+    pub ns_per_byte: f64,
+    /// Bytes that a rank may work on without it: its part of the cache.
+    pub cached: u64,
 }
 
 impl Default for Cost {
@@ -94,7 +108,16 @@ impl Default for Cost {
     fn default() -> Self {
         let (near, far) = (Curve::line(400.0, 0.04), Curve::line(6000.0, 0.2));
         let gaps = [&near, &far].map(|curve| OVERHEAD * curve.0[0]);
-        Cost { near, far, gaps, cores: 2, reads: (u64::MAX, 0), line_ns: 0.0 }
+        Cost {
+            near,
+            across_ns: 0.0,
+            far,
+            gaps,
+            cores: 2,
+            reads: (u64::MAX, 0),
+            line_ns: 0.0,
+            memory: Memory::default(),
+        }
     }
 }
 
@@ -102,12 +125,13 @@ impl Cost {
     /// The figures that ranks agree on: each takes the largest that any rank names. Zero: not known here.
     /// `near` and `far` are curves, each with the time of a further short message.
     pub fn figures(
-        near: Option<(Curve, f64)>,
-        far: Option<(Curve, f64)>,
+        [near, far]: [Option<(Curve, f64)>; 2],
+        across_ns: f64,
         cores: usize,
         reads: (u64, u64),
     ) -> [f64; FIGURES] {
         let mut figures = [0.0; FIGURES];
+        figures[FIGURES - 4] = across_ns;
         for (place, known) in [near, far].into_iter().enumerate() {
             let Some((Curve(ns), gap)) = known else { continue };
             figures[place * SIZES.len()..][..SIZES.len()].copy_from_slice(&ns);
@@ -142,11 +166,33 @@ impl Cost {
             gap => gap.min(curve.0[0]),
         };
         let gaps = [gap(0, &near), gap(1, &far)];
-        Cost { near, far, gaps, cores, reads, line_ns: nominal.line_ns }
+        Cost {
+            near,
+            across_ns: figures[FIGURES - 4],
+            far,
+            gaps,
+            cores,
+            reads,
+            line_ns: nominal.line_ns,
+            memory: nominal.memory,
+        }
     }
 
-    fn curve(&self, team: &Team) -> &Curve {
-        if team.spans_nodes() { &self.far } else { &self.near }
+    /// The same for collectives in which each rank works on so many bytes. Collectives within another one work
+    /// on the same data.
+    pub fn with_data(&self, bytes: u64) -> Cow<'_, Cost> {
+        let Memory { ns_per_byte, cached } = self.memory;
+        if ns_per_byte == 0.0 || cached == 0 {
+            return Cow::Borrowed(self);
+        }
+        let memory = Memory { ns_per_byte: if bytes > cached { ns_per_byte } else { 0.0 }, cached: 0 };
+        Cow::Owned(Cost { memory, ..self.clone() })
+    }
+
+    /// Time of a node's memory for copies or reductions of `len` bytes by each of so many ranks: all bytes are
+    /// read and written once.
+    fn moved(&self, team: &Team, ranks: f64, len: u64) -> f64 {
+        ranks * team.abreast() as f64 * 2.0 * len as f64 * self.memory.ns_per_byte
     }
 
     /// How many ranks share a core.
@@ -161,18 +207,22 @@ impl Cost {
 
     /// One message that others wait for.
     pub fn hop(&self, team: &Team, len: u64) -> f64 {
-        self.curve(team).ns(len) + self.switch_ns(team)
+        match team.spans_nodes() {
+            true => self.far.ns(len) + self.switch_ns(team),
+            false => self.near_hop(team, None, len),
+        }
     }
 
-    /// A message within a node that others wait for.
-    pub fn near_hop(&self, team: &Team, len: u64) -> f64 {
-        self.near.ns(len) + self.switch_ns(team)
+    /// A message within a node that others wait for, between ranks of a distance or any.
+    fn near_hop(&self, team: &Team, reach: Option<Reach>, len: u64) -> f64 {
+        let across = if team.across_caches(reach) > 0.0 { self.across_ns } else { 0.0 };
+        self.near.ns(len) + across + self.switch_ns(team)
     }
 
     /// A message that others wait for, between ranks of a distance.
     pub fn hop_over(&self, team: &Team, reach: Reach, len: u64) -> f64 {
         match team.leaving(reach) {
-            0 => self.near_hop(team, len),
+            0 => self.near_hop(team, Some(reach), len),
             _ => self.hop(team, len),
         }
     }
@@ -180,8 +230,10 @@ impl Cost {
     /// A message on its way along all ranks, one after the other: those of a node are near each other unless
     /// ranks lie by turns.
     pub fn pass(&self, team: &Team, len: u64) -> f64 {
-        let far = team.leaving(Reach::Shift(1)) as f64 / team.crowd() as f64;
-        far * self.hop(team, len) + (1.0 - far) * self.near_hop(team, len)
+        let next = Reach::Shift(1);
+        let far = team.leaving(next) as f64 / team.crowd() as f64;
+        let near = self.near.ns(len) + team.across_caches(Some(next)) * self.across_ns + self.switch_ns(team);
+        far * self.hop(team, len) + (1.0 - far) * near
     }
 
     /// Time that a further message adds for a rank that sends or receives several. Between nodes each side
@@ -198,7 +250,10 @@ impl Cost {
     pub fn exchange(&self, team: &Team, reach: Reach, len: u64) -> f64 {
         let rivals = self.sharing(team) - 1.0;
         match team.leaving(reach) {
-            0 => self.near_hop(team, len) + rivals * self.further(false, len),
+            0 => {
+                let core = self.near_hop(team, Some(reach), len) + rivals * self.further(false, len);
+                core.max(self.moved(team, team.crowd() as f64, len))
+            }
             leaving => {
                 let wire = (leaving * team.abreast() - 1) as f64 * self.far.wire_ns(len);
                 self.hop(team, len) + wire + rivals * self.further(true, len)
@@ -208,10 +263,11 @@ impl Cost {
 
     /// A round of a ring: every rank sends to the next one what the one before sent it.
     pub fn ring(&self, team: &Team, len: u64) -> f64 {
-        let leaving = team.leaving(Reach::Shift(1)).max(1) * team.abreast();
-        let wire = (leaving - 1) as f64 * self.far.wire_ns(len);
+        let leaving = team.leaving(Reach::Shift(1));
+        let wire = (leaving.max(1) * team.abreast() - 1) as f64 * self.far.wire_ns(len);
         let rivals = self.sharing(team) - 1.0;
-        self.pass(team, len) + wire + rivals * self.further(team.spans_nodes(), len)
+        let round = self.pass(team, len) + wire + rivals * self.further(team.spans_nodes(), len);
+        round.max(self.moved(team, (team.crowd() - leaving) as f64, len))
     }
 
     /// Rounds in which every rank sends to the one 1, 2, 4, ... further; `len` is the length in each round.
@@ -226,9 +282,11 @@ impl Cost {
                 sum += self.exchange(team, reach, len);
                 continue;
             }
-            let near = self.near_hop(team, len) + (self.sharing(team) - 1.0) * self.further(false, len);
-            sum += near.max((leaving * team.abreast()) as f64 * self.far.wire_ns(len));
-            crossing = crossing.max(self.far.ns(len) - self.near.ns(len));
+            let rivals = self.sharing(team) - 1.0;
+            let near = self.near_hop(team, None, len) + rivals * self.further(false, len);
+            let memory = self.moved(team, (team.crowd() - leaving) as f64, len);
+            sum += near.max(memory).max((leaving * team.abreast()) as f64 * self.far.wire_ns(len));
+            crossing = crossing.max(self.far.ns(len) - self.near.ns(len) - self.across_ns);
         }
         sum + crossing
     }
@@ -242,10 +300,14 @@ impl Cost {
             true => (ins + outs) * self.far_core_ns(len),
             false => ins * self.further(false, len) + outs * self.gaps[0],
         };
-        let rivals = if ways == [1, 1] { team.leaving(Reach::Shift(1)) } else { team.crowd() };
-        let rivals = (rivals * team.abreast()) as f64;
-        let wire = if is_far { ins.max(outs) * rivals * self.far.wire_ns(len) } else { 0.0 };
-        count.saturating_sub(1) as f64 * (core * self.sharing(team)).max(wire)
+        let leaving = match is_far {
+            true if ways == [1, 1] => team.leaving(Reach::Shift(1)),
+            true => team.crowd(),
+            false => 0,
+        };
+        let wire = ins.max(outs) * (leaving * team.abreast()) as f64 * self.far.wire_ns(len);
+        let memory = ins * self.moved(team, (team.crowd() - leaving) as f64, len);
+        count.saturating_sub(1) as f64 * (core * self.sharing(team)).max(wire).max(memory)
     }
 
     /// Splits a number of other ranks into those on our node and those on other nodes.
@@ -273,6 +335,7 @@ impl Cost {
         let (near, far) = Cost::split(team, messages);
         let copies_in_a_row = (near / self.cores as f64).max(1.0);
         let copies = (copies_in_a_row - 1.0) * self.near.bytes_ns(len);
+        let copies = copies.max(self.moved(team, near, len) - self.near.bytes_ns(len));
         let announced = (near + far.min(1.0) - 1.0) * self.gaps[0];
         self.hop(team, len) + announced + copies + (far - 1.0).max(0.0) * self.further(true, len)
     }
@@ -285,7 +348,8 @@ impl Cost {
         let cores =
             near * (2.0 * self.gaps[0] + self.near.bytes_ns(len)) + far * (2.0 * self.far_core_ns(len));
         let wires = far * (team.crowd() * team.abreast()) as f64 * self.far.wire_ns(len);
-        self.hop(team, len) + (cores * self.sharing(team)).max(wires)
+        let memory = self.moved(team, team.crowd() as f64 * near, len);
+        self.hop(team, len) + (cores * self.sharing(team)).max(wires).max(memory)
     }
 
     /// Time of the core at one end of a message between nodes that follows others.
@@ -306,7 +370,7 @@ impl Cost {
     /// One rank leaves `len` bytes in memory that the ranks of its node see, and others look at them: a
     /// message without what it costs a core at each end.
     pub fn post(&self, team: &Team, len: u64) -> f64 {
-        self.near_hop(team, len) - 2.0 * OVERHEAD * self.near.0[0]
+        self.near_hop(team, None, len) - 2.0 * OVERHEAD * self.near.0[0]
     }
 
     /// A rank looks at what each of the others has left there, `len` bytes each.
@@ -340,16 +404,24 @@ impl Cost {
     pub fn pairwise(&self, team: &Team, len: u64) -> f64 {
         let (near, far) = Cost::split(team, team.size().saturating_sub(1));
         let rivals = self.sharing(team) - 1.0;
-        let within = self.near_hop(team, len) + rivals * self.further(false, len);
+        let within = self.near_hop(team, None, len) + rivals * self.further(false, len);
+        let within = within.max(self.moved(team, team.crowd() as f64, len));
         let wire = (team.crowd() * team.abreast() - 1) as f64 * self.far.wire_ns(len);
         let between = self.hop(team, len) + wire + rivals * self.further(true, len);
         near * within + far * between
     }
 
-    /// One dependent message over each distance 1, 2, 4, ...; `len` is the length in each round.
-    pub fn tree(&self, team: &Team, len: impl Fn(u32) -> u64) -> f64 {
-        let rounds = 0..log2_ceil(team.size());
-        rounds.map(|round| self.hop_over(team, Reach::Shift(1 << round), len(round))).sum()
+    /// One dependent message over each distance 1, 2, 4, ... of a binomial tree, which is turned so that it
+    /// begins at `root`; `len` is the length in each round.
+    pub fn tree(&self, team: &Team, root: usize, len: impl Fn(u32) -> u64) -> f64 {
+        let reach = |distance| if root == 0 { Reach::Flip(distance) } else { Reach::Shift(distance) };
+        let round = |round: u32| {
+            let reach = reach(1 << round);
+            let at_once = if team.leaving(reach) == 0 { team.crowd() >> (round + 1) } else { 0 };
+            let memory = self.moved(team, at_once as f64, len(round));
+            self.hop_over(team, reach, len(round)).max(memory)
+        };
+        (0..log2_ceil(team.size())).map(round).sum()
     }
 
     /// A reduction of `len` bytes by one rank, while the others wait for it.
@@ -359,7 +431,8 @@ impl Cost {
 
     /// A reduction of `len` bytes by every rank.
     pub fn reduce(&self, team: &Team, len: u64) -> f64 {
-        self.reduce_alone(len) * self.sharing(team)
+        let memory = self.moved(team, team.crowd() as f64, len);
+        (self.reduce_alone(len) * self.sharing(team)).max(memory)
     }
 
     /// A copy of `len` bytes by one rank.
@@ -369,7 +442,8 @@ impl Cost {
 
     /// A copy of `len` bytes by every rank.
     pub fn copy(&self, team: &Team, len: u64) -> f64 {
-        self.copy_alone(len) * self.sharing(team)
+        let memory = self.moved(team, team.crowd() as f64, len);
+        (self.copy_alone(len) * self.sharing(team)).max(memory)
     }
 }
 
@@ -402,6 +476,6 @@ mod tests {
         for (team, len) in [(&near, 1 << 10), (&near, 1 << 20), (&far, 256 << 10)] {
             assert!((ratio(team, len) - 1.0).abs() < 1e-9, "nobody reads {len} B");
         }
-        assert_eq!(Cost::from_figures(&Cost::figures(None, None, 4, reads)).reads, reads);
+        assert_eq!(Cost::from_figures(&Cost::figures([None; 2], 0.0, 4, reads)).reads, reads);
     }
 }

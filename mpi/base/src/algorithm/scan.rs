@@ -83,7 +83,7 @@ impl Problem for Scan {
                 },
                 Algorithm {
                     name: TWO_LEVEL,
-                    fits: |_, team| team.has_levels() && team.is_ordered_by_node(),
+                    fits: |_, team| team.has_levels() && team.is_ordered_by_group(),
                     cost: two_level_cost,
                     build: two_level,
                 },
@@ -204,7 +204,7 @@ fn two_level_cost(problem: &Scan, team: &Team, cost: &Cost) -> f64 {
 fn two_level(problem: &Scan, team: &Team, context: &Context<'_>, builder: &mut Builder) {
     let (operands, context) = (&problem.operands, context.within());
     let Scan { from, is_exclusive, .. } = *problem;
-    let (local, is_first_node) = (team.levels(0).local, team.node_place() == 0);
+    let (local, is_first_node) = (team.levels(0).local, team.group_place() == 0);
     let scan = |from: Spot, into: Spot, is_exclusive: bool| Scan {
         from,
         into,

@@ -80,12 +80,12 @@ pub(super) fn two_level_cost(problem: &Allgather, team: &Team, cost: &Cost) -> f
 /// Each node gathers at its leader, the leaders exchange what their nodes have, each leader tells its node.
 pub(super) fn two_level(problem: &Allgather, team: &Team, context: &Context<'_>, builder: &mut Builder) {
     let Levels { local, leaders } = team.levels(0);
-    let (order, begins) = team.by_node();
+    let (order, begins) = team.by_group();
     let all = problem.recv.total(0..team.size());
     let start = builder.scratch(all);
     let rows = Blocks::rows(start, order.iter().map(|rank| problem.recv.len(rank as usize)));
     let begins: Vec<usize> = begins.iter().map(|begin| begin as usize).collect();
-    let first = begins[team.node_place()];
+    let first = begins[team.group_place()];
     let own = (first..first + local.size()).map(|row| rows.place(row).len());
     let gather = Gather {
         send: Some(problem.own(team)),

@@ -91,7 +91,7 @@ impl Problem for Allreduce {
                 },
                 Algorithm {
                     name: TWO_LEVEL,
-                    fits: |p, team| team.has_levels() && (p.is_commutative() || team.is_ordered_by_node()),
+                    fits: |p, team| team.has_levels() && (p.is_commutative() || team.is_ordered_by_group()),
                     cost: |p, team, cost| {
                         let [local, leaders] = team.shapes();
                         let within = p.reduction().inner_cost(local, cost);

@@ -46,7 +46,7 @@ impl Problem for Bcast {
                 Algorithm {
                     name: "binomial",
                     fits: |_, _| true,
-                    cost: |p, team, cost| cost.tree(team, |_| p.len()),
+                    cost: |p, team, cost| cost.tree(team, p.root, |_| p.len()),
                     build: |p, team, _, builder| trees::binomial(p, team, builder),
                 },
                 Algorithm {
@@ -82,7 +82,10 @@ impl Problem for Bcast {
                 Algorithm {
                     name: TWO_LEVEL,
                     fits: |_, team| team.has_levels(),
-                    cost: |p, team, cost| team.shapes().iter().map(|level| p.inner_cost(level, cost)).sum(),
+                    cost: |p, team, cost| {
+                        let at_root = Bcast { data: p.data.clone(), root: 0 };
+                        team.shapes().iter().map(|level| at_root.inner_cost(level, cost)).sum()
+                    },
                     build: two_level,
                 },
             ]

@@ -77,10 +77,11 @@ impl Problem for Reduce {
                     name: "binomial",
                     fits: |_, _| true,
                     cost: |p, team, cost| {
+                        let turn = if p.is_commutative() { p.root } else { 0 };
                         let combined = f64::from(log2_ceil(team.size())) * cost.reduce(team, p.len());
                         let extra =
                             if p.is_commutative() || p.root == 0 { 0.0 } else { cost.hop(team, p.len()) };
-                        cost.tree(team, |_| p.len()) + combined + extra
+                        cost.tree(team, turn, |_| p.len()) + combined + extra
                     },
                     build: |p, team, _, builder| trees::binomial(p, team, builder),
                 },

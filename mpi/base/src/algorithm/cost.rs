@@ -191,7 +191,7 @@ impl Cost {
 
     /// Time of a node's memory for copies or reductions of `len` bytes by each of so many ranks: all bytes are
     /// read and written once.
-    fn moved(&self, team: &Team, ranks: f64, len: u64) -> f64 {
+    pub fn moved(&self, team: &Team, ranks: f64, len: u64) -> f64 {
         ranks * team.abreast() as f64 * 2.0 * len as f64 * self.memory.ns_per_byte
     }
 
@@ -300,14 +300,18 @@ impl Cost {
             true => (ins + outs) * self.far_core_ns(len),
             false => ins * self.further(false, len) + outs * self.gaps[0],
         };
-        let leaving = match is_far {
-            true if ways == [1, 1] => team.leaving(Reach::Shift(1)),
-            true => team.crowd(),
-            false => 0,
-        };
-        let wire = ins.max(outs) * (leaving * team.abreast()) as f64 * self.far.wire_ns(len);
-        let memory = ins * self.moved(team, (team.crowd() - leaving) as f64, len);
-        count.saturating_sub(1) as f64 * (core * self.sharing(team)).max(wire).max(memory)
+        let rivals = if ways == [1, 1] { team.leaving(Reach::Shift(1)) } else { team.crowd() };
+        let rivals = (rivals * team.abreast()) as f64;
+        let wire = if is_far { ins.max(outs) * rivals * self.far.wire_ns(len) } else { 0.0 };
+        count.saturating_sub(1) as f64 * (core * self.sharing(team)).max(wire)
+    }
+
+    /// Time of a node's memory for a pipeline on a tree of `arity` branches, in which each rank copies or
+    /// reduces `len` bytes. On a chain the first piece waits for those that follow it on each node: for a
+    /// quarter of them, since they come one by one, and move one by one.
+    pub fn through_memory(&self, team: &Team, arity: usize, len: u64) -> f64 {
+        let others = if arity == 1 && team.spans_nodes() { team.group_count() - 1 } else { 0 };
+        self.moved(team, team.crowd() as f64, len) * (1.0 + others as f64 / 4.0)
     }
 
     /// Splits a number of other ranks into those on our node and those on other nodes.
@@ -323,7 +327,9 @@ impl Cost {
         }
         let (near, far) = Cost::split(team, messages);
         let last = self.further(team.spans_nodes(), len);
-        self.hop(team, len) + near * self.further(false, len) + far * self.further(true, len) - last
+        let row =
+            self.hop(team, len) + near * self.further(false, len) + far * self.further(true, len) - last;
+        row.max(self.moved(team, near, len))
     }
 
     /// The same from one rank to as many others. Ranks copy the messages that they read at the same time, as
@@ -429,10 +435,14 @@ impl Cost {
         len as f64 * REDUCE_NS_PER_BYTE
     }
 
+    /// A reduction of `len` bytes by every rank, as far as cores limit it.
+    pub fn reduce_by_cores(&self, team: &Team, len: u64) -> f64 {
+        self.reduce_alone(len) * self.sharing(team)
+    }
+
     /// A reduction of `len` bytes by every rank.
     pub fn reduce(&self, team: &Team, len: u64) -> f64 {
-        let memory = self.moved(team, team.crowd() as f64, len);
-        (self.reduce_alone(len) * self.sharing(team)).max(memory)
+        self.reduce_by_cores(team, len).max(self.moved(team, team.crowd() as f64, len))
     }
 
     /// A copy of `len` bytes by one rank.

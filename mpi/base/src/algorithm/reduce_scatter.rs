@@ -110,7 +110,7 @@ impl Problem for ReduceScatter {
                             let (reach, len) = (Reach::Flip(team.size() >> k), p.len() >> k);
                             cost.exchange(team, reach, len) + cost.reduce(team, len)
                         };
-                        (1..=team.size().ilog2()).map(round).sum::<f64>() + cost.copy(team, p.len())
+                        (1..=team.size().ilog2()).map(round).sum::<f64>()
                     },
                     build: |p, team, _, builder| halving(p, team, builder),
                 },

@@ -83,9 +83,8 @@ fn predicted(arity: usize, (len, piece): (u64, u64), team: &Team, cost: &Cost) -
     let second = (arity - 1) as f64 * cost.stream(team, [0, 1], (2, piece));
     // Sending in pieces takes no less time than sending the whole, which the engine divides by itself.
     let first = depth.saturating_sub(1) as f64 * (hop + second);
-    first
-        + (cost.hop(team, piece) + second + cost.stream(team, [1, arity], (count, piece)))
-            .max(cost.hop(team, len))
+    let streamed = cost.hop(team, piece) + second + cost.stream(team, [1, arity], (count, piece));
+    (first + streamed.max(cost.hop(team, len))).max(cost.through_memory(team, arity, len))
 }
 
 #[cfg(test)]

@@ -78,7 +78,10 @@ impl Problem for Reduce {
                     fits: |_, _| true,
                     cost: |p, team, cost| {
                         let turn = if p.is_commutative() { p.root } else { 0 };
-                        let combined = f64::from(log2_ceil(team.size())) * cost.reduce(team, p.len());
+                        let rounds = f64::from(log2_ceil(team.size()));
+                        let combined = rounds * cost.reduce_by_cores(team, p.len());
+                        // All ranks but the root send once.
+                        let combined = combined.max(cost.reduce(team, p.len()));
                         let extra =
                             if p.is_commutative() || p.root == 0 { 0.0 } else { cost.hop(team, p.len()) };
                         cost.tree(team, turn, |_| p.len()) + combined + extra
@@ -90,7 +93,9 @@ impl Problem for Reduce {
                     fits: |_, _| true,
                     cost: |p, team, cost| {
                         let others = team.size() - 1;
-                        cost.row(team, others, p.len()) + others as f64 * cost.reduce_alone(p.len())
+                        let combined = others as f64 * cost.reduce_alone(p.len());
+                        let near = others.min(team.crowd()) as f64;
+                        (cost.row(team, others, p.len()) + combined).max(cost.moved(team, near, 2 * p.len()))
                     },
                     build: |p, team, _, builder| trees::flat(p, team, builder),
                 },

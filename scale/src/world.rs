@@ -292,7 +292,7 @@ impl<'a, W: Watch> World<'a, W> {
 
     /// Work of a core on memory, which the cores of a host share unless all data of a rank is in its cache.
     fn through_memory(&mut self, rank: usize, now: u64, cost: u64, moved: u64) -> u64 {
-        if self.is_cached {
+        if self.is_cached || moved == 0 {
             return now + cost;
         }
         let memory = &mut self.memories[self.nodes[rank] as usize];

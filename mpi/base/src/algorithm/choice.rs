@@ -315,7 +315,13 @@ pub const AUTO: &str = "auto";
 /// do within a node may be of two levels again, with the caches.
 pub const TWO_LEVEL: &str = "two_level";
 
+/// The name of all algorithms that pass pieces along a tree of all levels.
+pub const MULTI_LEVEL: &str = "multi_level";
+
+/// The name of all algorithms in which each rank of a node leads a part of a vector.
+pub const GRID: &str = "grid";
+
 /// Whether an algorithm may be part of another one, in a team.
 fn is_for_inner(name: &str, team: &Team) -> bool {
-    name != TWO_LEVEL || !team.spans_nodes()
+    ![TWO_LEVEL, GRID].contains(&name) || !team.spans_nodes()
 }

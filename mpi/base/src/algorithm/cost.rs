@@ -205,10 +205,14 @@ impl Cost {
         (self.sharing(team) - 1.0) * SWITCH_NS
     }
 
-    /// One message that others wait for.
+    /// One message that others wait for. Between nodes it shares the wires with those of teams that work at
+    /// the same time.
     pub fn hop(&self, team: &Team, len: u64) -> f64 {
         match team.spans_nodes() {
-            true => self.far.ns(len) + self.switch_ns(team),
+            true => {
+                let beside = (team.abreast() - 1) as f64 * self.far.wire_ns(len);
+                self.far.ns(len) + beside + self.switch_ns(team)
+            }
             false => self.near_hop(team, None, len),
         }
     }
@@ -245,6 +249,11 @@ impl Cost {
         }
     }
 
+    /// A further message to another node, beside those of teams that work at the same time.
+    fn further_far(&self, team: &Team, len: u64) -> f64 {
+        self.further(true, len).max(team.abreast() as f64 * self.far.wire_ns(len))
+    }
+
     /// A message from every rank at once to one of a distance: those that leave a node share its rails, and
     /// all of them its cores.
     pub fn exchange(&self, team: &Team, reach: Reach, len: u64) -> f64 {
@@ -255,7 +264,7 @@ impl Cost {
                 core.max(self.moved(team, team.crowd() as f64, len))
             }
             leaving => {
-                let wire = (leaving * team.abreast() - 1) as f64 * self.far.wire_ns(len);
+                let wire = ((leaving - 1) * team.abreast()) as f64 * self.far.wire_ns(len);
                 self.hop(team, len) + wire + rivals * self.further(true, len)
             }
         }
@@ -264,7 +273,7 @@ impl Cost {
     /// A round of a ring: every rank sends to the next one what the one before sent it.
     pub fn ring(&self, team: &Team, len: u64) -> f64 {
         let leaving = team.leaving(Reach::Shift(1));
-        let wire = (leaving.max(1) * team.abreast() - 1) as f64 * self.far.wire_ns(len);
+        let wire = (leaving.max(1) - 1) as f64 * team.abreast() as f64 * self.far.wire_ns(len);
         let rivals = self.sharing(team) - 1.0;
         let round = self.pass(team, len) + wire + rivals * self.further(team.spans_nodes(), len);
         round.max(self.moved(team, (team.crowd() - leaving) as f64, len))
@@ -306,6 +315,23 @@ impl Cost {
         count.saturating_sub(1) as f64 * (core * self.sharing(team)).max(wire)
     }
 
+    /// Time of a core that passes a message on which others follow: within a node its receiver copies it.
+    pub fn passed_on(&self, team: &Team, len: u64) -> f64 {
+        let core = if team.spans_nodes() { self.far_core_ns(len) } else { self.gaps[0] };
+        core * self.sharing(team)
+    }
+
+    /// Time of a core that receives a message which others follow.
+    pub fn taken(&self, team: &Team, len: u64) -> f64 {
+        let core = if team.spans_nodes() { self.far_core_ns(len) } else { self.further(false, len) };
+        core * self.sharing(team)
+    }
+
+    /// Time of a node's wires for a message.
+    pub fn wire(&self, len: u64) -> f64 {
+        self.far.wire_ns(len)
+    }
+
     /// Time of a node's memory for a pipeline on a tree of `arity` branches, in which each rank copies or
     /// reduces `len` bytes. On a chain the first piece waits for those that follow it on each node: for a
     /// quarter of them, since they come one by one, and move one by one.
@@ -326,9 +352,9 @@ impl Cost {
             return 0.0;
         }
         let (near, far) = Cost::split(team, messages);
-        let last = self.further(team.spans_nodes(), len);
-        let row =
-            self.hop(team, len) + near * self.further(false, len) + far * self.further(true, len) - last;
+        let further_far = self.further_far(team, len);
+        let last = if team.spans_nodes() { further_far } else { self.further(false, len) };
+        let row = self.hop(team, len) + near * self.further(false, len) + far * further_far - last;
         row.max(self.moved(team, near, len))
     }
 
@@ -343,7 +369,7 @@ impl Cost {
         let copies = (copies_in_a_row - 1.0) * self.near.bytes_ns(len);
         let copies = copies.max(self.moved(team, near, len) - self.near.bytes_ns(len));
         let announced = (near + far.min(1.0) - 1.0) * self.gaps[0];
-        self.hop(team, len) + announced + copies + (far - 1.0).max(0.0) * self.further(true, len)
+        self.hop(team, len) + announced + copies + (far - 1.0).max(0.0) * self.further_far(team, len)
     }
 
     /// Every rank sends a message to each other one in a row, and receives as many. Latency is paid once,
@@ -412,7 +438,7 @@ impl Cost {
         let rivals = self.sharing(team) - 1.0;
         let within = self.near_hop(team, None, len) + rivals * self.further(false, len);
         let within = within.max(self.moved(team, team.crowd() as f64, len));
-        let wire = (team.crowd() * team.abreast() - 1) as f64 * self.far.wire_ns(len);
+        let wire = ((team.crowd() - 1) * team.abreast()) as f64 * self.far.wire_ns(len);
         let between = self.hop(team, len) + wire + rivals * self.further(true, len);
         near * within + far * between
     }

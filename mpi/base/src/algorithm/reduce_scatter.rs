@@ -25,6 +25,17 @@ pub struct ReduceScatter {
 }
 
 impl ReduceScatter {
+    /// Nearly equal parts of all operands. `spots`: those, and where our part of the result goes.
+    pub fn in_parts(spots: (Spot, Spot), operands: &Operands, parts: usize) -> ReduceScatter {
+        let ends = (0..parts).map(|part| operands.share(parts, part).end);
+        ReduceScatter {
+            from: spots.0,
+            into: spots.1,
+            operands: operands.clone(),
+            bounds: std::iter::once(0).chain(ends).collect(),
+        }
+    }
+
     fn part(&self, rank: usize) -> Range<i64> {
         self.bounds[rank]..self.bounds[rank + 1]
     }

@@ -319,6 +319,17 @@ impl Team {
         Levels { local: self.subset(&own, self.abreast_within()), leaders }
     }
 
+    /// The teams that we are in, from the outermost level on: the leaders of all groups if we are one, then the
+    /// same of our group. `root` is the first of each that it is in.
+    pub fn path(&self, root: usize) -> Vec<Team> {
+        if !self.has_levels() {
+            debug_assert_eq!(root, 0);
+            return vec![self.clone()];
+        }
+        let Levels { local, leaders } = self.levels(root);
+        leaders.into_iter().chain(local.path(0)).collect()
+    }
+
     /// The members of each group, in the order of [`Team::levels`].
     pub fn groups_from(&self, root: usize) -> impl Iterator<Item = Vec<usize>> {
         self.group_order(root).map(move |group| self.led(group, root).collect())
@@ -354,7 +365,12 @@ impl Team {
 
     /// Our group's number in that order.
     pub fn group_place(&self) -> usize {
-        self.groups().of(self.me)
+        self.group_of(self.me)
+    }
+
+    /// The number of a member's group.
+    pub fn group_of(&self, rank: usize) -> usize {
+        self.groups().of(rank)
     }
 
     /// Some members, of which we must be one.

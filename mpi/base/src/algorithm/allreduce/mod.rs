@@ -1,11 +1,12 @@
 //! Allreduce: operands of all ranks are combined, and all get the result.
 
 mod doubling;
+mod grid;
 mod rabenseifner;
 mod ring;
 
 use super::bcast::Bcast;
-use super::choice::{Algorithm, Combines, Context, Direct, Family, Problem, TWO_LEVEL};
+use super::choice::{Algorithm, Combines, Context, Direct, Family, GRID, Problem, TWO_LEVEL};
 use super::operands::Operands;
 use super::place::Spot;
 use super::reduce::Reduce;
@@ -98,6 +99,12 @@ impl Problem for Allreduce {
                         within + p.inner_cost(leaders, cost) + p.broadcast().inner_cost(local, cost)
                     },
                     build: two_level,
+                },
+                Algorithm {
+                    name: GRID,
+                    fits: |p, team| team.is_grid() && p.is_commutative() && p.operands.is_plain(),
+                    cost: grid::cost,
+                    build: grid::build,
                 },
             ]
         }

@@ -5,9 +5,11 @@ mod scatter_allgather;
 mod trees;
 
 use super::board;
-use super::choice::{Algorithm, Context, Direct, Family, Memory, Problem, TWO_LEVEL};
+use super::choice::{Algorithm, Context, Direct, Family, MULTI_LEVEL, Memory, Problem, TWO_LEVEL};
+use super::cost::Cost;
+use super::levels;
 use super::place::Place;
-use super::schedule::Builder;
+use super::schedule::{Builder, SLOTS};
 use super::team::Team;
 use pipeline::Pipeline;
 
@@ -88,9 +90,23 @@ impl Problem for Bcast {
                     },
                     build: two_level,
                 },
+                Algorithm {
+                    name: MULTI_LEVEL,
+                    fits: |_, team| team.has_levels(),
+                    cost: |p, team, cost| levels(p, team, cost).cost,
+                    build: |p, team, context, builder| {
+                        let pipeline = levels(p, team, context.cost);
+                        let links = pipeline.links(team, p.root, context.cost);
+                        pipeline::relay(p, &links, pipeline.piece, builder);
+                    },
+                },
             ]
         }
     }
+}
+
+fn levels(problem: &Bcast, team: &Team, cost: &Cost) -> levels::Pipeline {
+    levels::Pipeline::new(levels::Flow::Down, (problem.len(), SLOTS.into()), team, cost)
 }
 
 /// The leaders of all nodes first, then each node.

@@ -1,5 +1,6 @@
 //! One collective with its number of ranks and bytes: its problems, its algorithms, and its run.
 
+use super::fabric::CACHE_CORES;
 use super::job::Job;
 use super::stage::{Outcome, Stage, Watch};
 use super::world::World;
@@ -134,7 +135,7 @@ impl Case {
 
     /// The ranks and their hosts, seen from rank 0.
     pub fn team(&self) -> Team {
-        Team::with_caches(&self.stage.nodes(), Some(&self.stage.caches()), 0)
+        Team::with_caches(&self.stage.nodes(), (Some(&self.stage.caches()), CACHE_CORES as u32), 0)
     }
 
     /// Bytes of the receive buffer of a rank that gets most.

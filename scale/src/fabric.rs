@@ -165,6 +165,8 @@ impl Fabric {
             across_ns: (ACROSS_NS - NEAR_NS) as f64,
             far: measured.far,
             gaps,
+            send_gap: measured.further[0].ns(0),
+            alone: (measured.eager_max + 1, 1e9 / self.rails[0].card.bandwidth as f64),
             cores: CORES,
             reads: (0, u64::MAX),
             line_ns: 0.0,

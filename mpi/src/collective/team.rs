@@ -21,9 +21,11 @@ impl Communicator {
         }
         let world = world()?;
         let nodes = foreign::nodes(world, self.local());
-        let caches = foreign::caches(world, self.local(), settings().cache_ranks);
+        let [told, known] = settings().cache_ranks;
+        let caches = foreign::caches(world, self.local(), told);
+        let caches = (caches.as_deref(), if told > 0 { told } else { known });
         let me = self.rank().max(0) as usize;
-        Ok(self.desk().team.get_or_init(|| Team::with_caches(&nodes, caches.as_deref(), me)))
+        Ok(self.desk().team.get_or_init(|| Team::with_caches(&nodes, caches, me)))
     }
 
     /// The edges of its topology.

@@ -115,6 +115,10 @@ settings! {
     MPI_INITIAL_ERRHANDLER: Mpi,
         Words(&["mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"]), "mpi_errors_are_fatal",
         "The initial error handler (MPI 4.1, section 11.5)", "";
+    MPI_MEMORY: Mpi, Size { least: 0 }, "0",
+        "Bytes that the memory of a node reads and writes in a second for all of its cores, for the choice of \
+         algorithms of long collectives; 0: not known",
+        "many ranks of a node have long collectives: what the benchmark STREAM measures, for example 200GB";
     MPI_REDUCE: Mpi, ALGORITHM, "auto", "The algorithm of MPI_Reduce", "to compare";
     MPI_REDUCE_SCATTER: Mpi, ALGORITHM, "auto", "The algorithm of MPI_Reduce_scatter", "to compare";
     MPI_SCAN: Mpi, ALGORITHM, "auto", "The algorithm of MPI_Scan", "to compare";

@@ -1,6 +1,6 @@
 //! Barrier: nobody leaves before everybody has come. Messages are empty.
 
-use super::board;
+use super::board::{self, tiers};
 use super::choice::{Algorithm, Context, Direct, Family, Memory, Problem, TWO_LEVEL};
 use super::cost::log2_ceil;
 use super::place::{Buffer, Place, Spot};
@@ -21,11 +21,18 @@ impl Problem for Barrier {
 
     fn direct() -> &'static [Direct<Self>] {
         const {
-            &[Direct {
-                memory: Memory::Board,
-                fits: |_, team| board::serves(team, 0),
-                cost: |_, team, cost| cost.look(team, 0),
-            }]
+            &[
+                Direct {
+                    memory: Memory::Board,
+                    fits: |_, team| board::serves(team, 0),
+                    cost: |_, team, cost| cost.look(team, 0),
+                },
+                Direct {
+                    memory: Memory::Boards,
+                    fits: |_, team| tiers::serves(team, 0),
+                    cost: |_, team, cost| cost.boards(team, 0),
+                },
+            ]
         }
     }
 

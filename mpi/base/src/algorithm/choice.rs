@@ -1,10 +1,11 @@
 //! Which algorithm a collective runs: the one that is predicted to end first, or the one that the user names.
 
+use super::board::{self, tiers};
 use super::cost::Cost;
 use super::operands::Operands;
+use super::pool;
 use super::schedule::Builder;
 use super::team::Team;
-use super::{board, pool};
 use nmad_words::setting;
 use std::fmt::Write;
 
@@ -29,6 +30,8 @@ pub const FIRST: u32 = 4;
 pub enum Memory {
     /// Short collectives ([`super::board`]).
     Board,
+    /// Short collectives of many ranks ([`super::board::tiers`]).
+    Boards,
     /// Long reductions ([`super::pool`]).
     Pool,
 }
@@ -38,6 +41,7 @@ impl Memory {
     pub fn name(self) -> &'static str {
         match self {
             Memory::Board => "board",
+            Memory::Boards => "boards",
             Memory::Pool => "pool",
         }
     }
@@ -73,6 +77,17 @@ impl<P: Combines> Direct<P> {
         fits: |p, team| p.operands().is_plain() && board::serves(team, p.len()),
         cost: |p, team, cost| {
             cost.look(team, p.len()) + cost.reduce(team, p.len() * (team.size() as u64 - 1))
+        },
+    };
+
+    /// On boards of groups each leader combines the operands of its group, then those of all groups.
+    pub const ON_BOARDS: Direct<P> = Direct {
+        memory: Memory::Boards,
+        fits: |p, team| p.operands().is_plain() && tiers::serves(team, p.len()),
+        cost: |p, team, cost| {
+            let [group, groups] = tiers::shape(team.size());
+            let combined = cost.reduce(team, p.len() * (group + groups - 2) as u64);
+            cost.boards(team, p.len()) + combined
         },
     };
 

@@ -3,13 +3,14 @@
 //! The curves come from what the rails were measured to do (P4). All ranks must choose alike, so they agree
 //! on one set of figures before the first choice ([`Cost::figures`], [`Cost::from_figures`]).
 
-use super::team::{Reach, Team};
-use std::borrow::Cow;
+mod agreed;
+mod curve;
 
-/// Sizes at which curves have figures, in bytes.
-pub const SIZES: [u64; 7] = [8, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20];
-/// Figures of a cost.
-pub const FIGURES: usize = 2 * SIZES.len() + 6;
+use super::board::tiers;
+use super::team::{Reach, Team};
+pub use agreed::{FIGURES, Node};
+pub use curve::{Curve, SIZES};
+use std::borrow::Cow;
 
 /// Part of the latency of a short message for which a core is busy, at each end (LogP's o), where the time of
 /// a further message was not measured.
@@ -32,45 +33,6 @@ const REDUCE_NS_PER_BYTE: f64 = 0.03;
 /// A copy in a cache, likewise.
 const COPY_NS_PER_BYTE: f64 = 0.02;
 
-/// Nanoseconds from the post of a message to its arrival, by its size.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Curve([f64; SIZES.len()]);
-
-impl Curve {
-    /// A curve through figures at [`SIZES`].
-    pub const fn new(ns: [f64; SIZES.len()]) -> Curve {
-        Curve(ns)
-    }
-
-    /// A straight line.
-    pub fn line(latency_ns: f64, ns_per_byte: f64) -> Curve {
-        Curve(SIZES.map(|size| latency_ns + size as f64 * ns_per_byte))
-    }
-
-    /// Nanoseconds for a message of `len` bytes.
-    pub fn ns(&self, len: u64) -> f64 {
-        let above = SIZES.iter().position(|&size| len <= size).unwrap_or(SIZES.len() - 1);
-        if above == 0 {
-            return self.0[0];
-        }
-        let (x0, x1) = (SIZES[above - 1] as f64, SIZES[above] as f64);
-        let slope = (self.0[above] - self.0[above - 1]) / (x1 - x0);
-        self.0[above - 1] + (len as f64 - x0) * slope.max(0.0)
-    }
-
-    /// Nanoseconds for which `len` bytes keep a wire busy, whoever sends them: by the slope of the longest.
-    fn wire_ns(&self, len: u64) -> f64 {
-        let [.., (x0, y0), (x1, y1)] =
-            std::array::from_fn::<_, { SIZES.len() }, _>(|i| (SIZES[i], self.0[i]));
-        len as f64 * ((y1 - y0) / (x1 - x0) as f64).max(0.0)
-    }
-
-    /// Nanoseconds that a message takes beyond those of a short one.
-    fn bytes_ns(&self, len: u64) -> f64 {
-        (self.ns(len) - self.0[0]).max(0.0)
-    }
-}
-
 /// What the parts of a collective cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cost {
@@ -83,6 +45,10 @@ pub struct Cost {
     /// Time that a further short message adds for a rank that sends or receives several, within a node and
     /// between two.
     pub gaps: [f64; 2],
+    /// The same for a rank that only sends, to other nodes.
+    pub send_gap: f64,
+    /// Messages between nodes below this length take one rail, whose wire is busy for this time for each byte.
+    pub alone: (u64, f64),
     /// Cores that the ranks of a node share.
     pub cores: usize,
     /// Lengths of messages of a node that their receivers copy by themselves, from the first number on and
@@ -113,6 +79,8 @@ impl Default for Cost {
             across_ns: 0.0,
             far,
             gaps,
+            send_gap: gaps[1],
+            alone: (0, 0.0),
             cores: 2,
             reads: (u64::MAX, 0),
             line_ns: 0.0,
@@ -122,63 +90,7 @@ impl Default for Cost {
 }
 
 impl Cost {
-    /// The figures that ranks agree on: each takes the largest that any rank names. Zero: not known here.
-    /// `near` and `far` are curves, each with the time of a further short message.
-    pub fn figures(
-        [near, far]: [Option<(Curve, f64)>; 2],
-        across_ns: f64,
-        cores: usize,
-        reads: (u64, u64),
-    ) -> [f64; FIGURES] {
-        let mut figures = [0.0; FIGURES];
-        figures[FIGURES - 4] = across_ns;
-        for (place, known) in [near, far].into_iter().enumerate() {
-            let Some((Curve(ns), gap)) = known else { continue };
-            figures[place * SIZES.len()..][..SIZES.len()].copy_from_slice(&ns);
-            figures[2 * SIZES.len() + place] = gap;
-        }
-        // The fewest cores count.
-        figures[FIGURES - 3] = 1.0 / cores.max(1) as f64;
-        // And the widest range.
-        if reads.0 < reads.1 {
-            figures[FIGURES - 2..].copy_from_slice(&[1.0 / reads.0.max(1) as f64, reads.1 as f64]);
-        }
-        figures
-    }
-
-    /// The figures that all ranks agreed on; nominal ones where no rank had any.
-    pub fn from_figures(figures: &[f64; FIGURES]) -> Cost {
-        let nominal = Cost::default();
-        let curve = |place: usize, nominal: Curve| {
-            let mut ns = [0.0; SIZES.len()];
-            ns.copy_from_slice(&figures[place * SIZES.len()..][..SIZES.len()]);
-            if ns.iter().all(|&ns| ns > 0.0) { Curve(ns) } else { nominal }
-        };
-        let cores = (1.0 / figures[FIGURES - 3]).round().max(1.0) as usize;
-        let reads = match figures[FIGURES - 1] as u64 {
-            0 => nominal.reads,
-            below => ((1.0 / figures[FIGURES - 2]).round() as u64, below),
-        };
-        let (near, far) = (curve(0, nominal.near), curve(1, nominal.far));
-        let gap = |place: usize, curve: &Curve| match figures[2 * SIZES.len() + place] {
-            0.0 => OVERHEAD * curve.0[0],
-            // A message that others wait for takes a further one's time, too.
-            gap => gap.min(curve.0[0]),
-        };
-        let gaps = [gap(0, &near), gap(1, &far)];
-        Cost {
-            near,
-            across_ns: figures[FIGURES - 4],
-            far,
-            gaps,
-            cores,
-            reads,
-            line_ns: nominal.line_ns,
-            memory: nominal.memory,
-        }
-    }
-
-    /// The same for collectives in which each rank works on so many bytes. Collectives within another one work
+    /// The cost of collectives in which each rank works on so many bytes. Collectives within another one work
     /// on the same data.
     pub fn with_data(&self, bytes: u64) -> Cow<'_, Cost> {
         let Memory { ns_per_byte, cached } = self.memory;
@@ -210,7 +122,7 @@ impl Cost {
     pub fn hop(&self, team: &Team, len: u64) -> f64 {
         match team.spans_nodes() {
             true => {
-                let beside = (team.abreast() - 1) as f64 * self.far.wire_ns(len);
+                let beside = (team.abreast() - 1) as f64 * self.wire_ns(len);
                 self.far.ns(len) + beside + self.switch_ns(team)
             }
             false => self.near_hop(team, None, len),
@@ -244,14 +156,20 @@ impl Cost {
     /// handles half of the bytes, unless the wire takes longer; within a node one side copies all of them.
     fn further(&self, is_far: bool, len: u64) -> f64 {
         match is_far {
-            true => (self.gaps[1] + self.far.bytes_ns(len) / 2.0).max(self.far.wire_ns(len)),
+            true => (self.gaps[1] + self.far.bytes_ns(len) / 2.0).max(self.wire_ns(len)),
             false => self.gaps[0] + self.near.bytes_ns(len),
         }
     }
 
     /// A further message to another node, beside those of teams that work at the same time.
     fn further_far(&self, team: &Team, len: u64) -> f64 {
-        self.further(true, len).max(team.abreast() as f64 * self.far.wire_ns(len))
+        self.further(true, len).max(team.abreast() as f64 * self.wire_ns(len))
+    }
+
+    /// The same for a rank that sends to several nodes.
+    fn sent(&self, team: &Team, len: u64) -> f64 {
+        let core = self.send_gap + self.far.bytes_ns(len) / 2.0;
+        core.max(team.abreast() as f64 * self.wire_ns(len))
     }
 
     /// A message from every rank at once to one of a distance: those that leave a node share its rails, and
@@ -264,7 +182,7 @@ impl Cost {
                 core.max(self.moved(team, team.crowd() as f64, len))
             }
             leaving => {
-                let wire = ((leaving - 1) * team.abreast()) as f64 * self.far.wire_ns(len);
+                let wire = ((leaving - 1) * team.abreast()) as f64 * self.wire_ns(len);
                 self.hop(team, len) + wire + rivals * self.further(true, len)
             }
         }
@@ -273,7 +191,7 @@ impl Cost {
     /// A round of a ring: every rank sends to the next one what the one before sent it.
     pub fn ring(&self, team: &Team, len: u64) -> f64 {
         let leaving = team.leaving(Reach::Shift(1));
-        let wire = (leaving.max(1) - 1) as f64 * team.abreast() as f64 * self.far.wire_ns(len);
+        let wire = (leaving.max(1) - 1) as f64 * team.abreast() as f64 * self.wire_ns(len);
         let rivals = self.sharing(team) - 1.0;
         let round = self.pass(team, len) + wire + rivals * self.further(team.spans_nodes(), len);
         round.max(self.moved(team, (team.crowd() - leaving) as f64, len))
@@ -294,7 +212,7 @@ impl Cost {
             let rivals = self.sharing(team) - 1.0;
             let near = self.near_hop(team, None, len) + rivals * self.further(false, len);
             let memory = self.moved(team, (team.crowd() - leaving) as f64, len);
-            sum += near.max(memory).max((leaving * team.abreast()) as f64 * self.far.wire_ns(len));
+            sum += near.max(memory).max((leaving * team.abreast()) as f64 * self.wire_ns(len));
             crossing = crossing.max(self.far.ns(len) - self.near.ns(len) - self.across_ns);
         }
         sum + crossing
@@ -311,25 +229,36 @@ impl Cost {
         };
         let rivals = if ways == [1, 1] { team.leaving(Reach::Shift(1)) } else { team.crowd() };
         let rivals = (rivals * team.abreast()) as f64;
-        let wire = if is_far { ins.max(outs) * rivals * self.far.wire_ns(len) } else { 0.0 };
+        let wire = if is_far { ins.max(outs) * rivals * self.wire_ns(len) } else { 0.0 };
         count.saturating_sub(1) as f64 * (core * self.sharing(team)).max(wire)
     }
 
-    /// Time of a core that passes a message on which others follow: within a node its receiver copies it.
+    /// Time of a node's wires for a message: of those of one rail if it is short.
+    pub fn wire_ns(&self, len: u64) -> f64 {
+        let (below, alone) = self.alone;
+        let shared = self.far.wire_ns_per_byte();
+        len as f64 * if len < below { shared.max(alone) } else { shared }
+    }
+
+    /// Time of a core that passes a message on which others follow: within a node its receiver copies it, and a
+    /// long one to another node takes two control messages at each end.
     pub fn passed_on(&self, team: &Team, len: u64) -> f64 {
-        let core = if team.spans_nodes() { self.far_core_ns(len) } else { self.gaps[0] };
+        let core = match team.spans_nodes() {
+            true if self.is_by_wire(len) => 2.0 * self.send_gap,
+            true => self.send_gap + self.far.bytes_ns(len) / 2.0,
+            false => self.gaps[0],
+        };
         core * self.sharing(team)
     }
 
     /// Time of a core that receives a message which others follow.
     pub fn taken(&self, team: &Team, len: u64) -> f64 {
-        let core = if team.spans_nodes() { self.far_core_ns(len) } else { self.further(false, len) };
+        let core = match team.spans_nodes() {
+            true if self.is_by_wire(len) => 2.0 * self.gaps[1],
+            true => self.far_core_ns(len),
+            false => self.further(false, len),
+        };
         core * self.sharing(team)
-    }
-
-    /// Time of a node's wires for a message.
-    pub fn wire(&self, len: u64) -> f64 {
-        self.far.wire_ns(len)
     }
 
     /// Time of a node's memory for a pipeline on a tree of `arity` branches, in which each rank copies or
@@ -369,7 +298,7 @@ impl Cost {
         let copies = (copies_in_a_row - 1.0) * self.near.bytes_ns(len);
         let copies = copies.max(self.moved(team, near, len) - self.near.bytes_ns(len));
         let announced = (near + far.min(1.0) - 1.0) * self.gaps[0];
-        self.hop(team, len) + announced + copies + (far - 1.0).max(0.0) * self.further_far(team, len)
+        self.hop(team, len) + announced + copies + (far - 1.0).max(0.0) * self.sent(team, len)
     }
 
     /// Every rank sends a message to each other one in a row, and receives as many. Latency is paid once,
@@ -379,7 +308,7 @@ impl Cost {
         let (near, far) = Cost::split(team, team.size().saturating_sub(1));
         let cores =
             near * (2.0 * self.gaps[0] + self.near.bytes_ns(len)) + far * (2.0 * self.far_core_ns(len));
-        let wires = far * (team.crowd() * team.abreast()) as f64 * self.far.wire_ns(len);
+        let wires = far * (team.crowd() * team.abreast()) as f64 * self.wire_ns(len);
         let memory = self.moved(team, team.crowd() as f64 * near, len);
         self.hop(team, len) + (cores * self.sharing(team)).max(wires).max(memory)
     }
@@ -391,7 +320,7 @@ impl Cost {
 
     /// Whether the wire takes more than half of the bytes' time: the cores' part then overlaps with it.
     fn is_by_wire(&self, len: u64) -> bool {
-        2.0 * self.far.wire_ns(len) > self.far.bytes_ns(len)
+        2.0 * self.wire_ns(len) > self.far.bytes_ns(len)
     }
 
     /// The way of a cache line between two cores: a message without what it costs a core at each end.
@@ -407,8 +336,19 @@ impl Cost {
 
     /// A rank looks at what each of the others has left there, `len` bytes each.
     pub fn look(&self, team: &Team, len: u64) -> f64 {
+        self.look_at(team, team.size(), len)
+    }
+
+    /// The same of some ranks, itself among them.
+    fn look_at(&self, team: &Team, ranks: usize, len: u64) -> f64 {
         let further = self.near.bytes_ns(len) + FURTHER_LINE * self.line();
-        self.post(team, len) + team.size().saturating_sub(2) as f64 * further
+        self.post(team, len) + ranks.saturating_sub(2) as f64 * further
+    }
+
+    /// Leaders of groups look at their groups and at each other, and the others at them; `len` bytes each.
+    pub fn boards(&self, team: &Team, len: u64) -> f64 {
+        let looks = tiers::shape(team.size()).map(|ranks| self.look_at(team, ranks, len));
+        looks.iter().sum::<f64>() + self.post(team, len)
     }
 
     /// Bytes that one core has written and another one fetches, by the time of a line: zero if that was not
@@ -438,7 +378,7 @@ impl Cost {
         let rivals = self.sharing(team) - 1.0;
         let within = self.near_hop(team, None, len) + rivals * self.further(false, len);
         let within = within.max(self.moved(team, team.crowd() as f64, len));
-        let wire = ((team.crowd() - 1) * team.abreast()) as f64 * self.far.wire_ns(len);
+        let wire = ((team.crowd() - 1) * team.abreast()) as f64 * self.wire_ns(len);
         let between = self.hop(team, len) + wire + rivals * self.further(true, len);
         near * within + far * between
     }
@@ -512,6 +452,8 @@ mod tests {
         for (team, len) in [(&near, 1 << 10), (&near, 1 << 20), (&far, 256 << 10)] {
             assert!((ratio(team, len) - 1.0).abs() < 1e-9, "nobody reads {len} B");
         }
-        assert_eq!(Cost::from_figures(&Cost::figures([None; 2], 0.0, 4, reads)).reads, reads);
+        let memory = Memory { ns_per_byte: 0.01, cached: 1 << 20 };
+        let node = Node { cores: 4, reads, memory };
+        assert_eq!(Cost::from_figures(&Cost::figures([None; 2], 0.0, node, (0, 0.0))).reads, reads);
     }
 }

@@ -50,6 +50,15 @@ struct Level {
     wire: f64,
 }
 
+/// The levels of a team, each with its best number of branches.
+struct Levels {
+    leaders: Level,
+    /// All levels within a group.
+    within: Level,
+    /// Time for each piece of the busiest core that is not the leader of an outermost group.
+    others: f64,
+}
+
 impl Pipeline {
     /// The pipeline with the best length of pieces, of which there are `pieces_max` at most; the same on all
     /// ranks.
@@ -65,15 +74,30 @@ impl Pipeline {
     }
 
     fn predicted(&self, team: &Team, cost: &Cost) -> f64 {
-        let [local, leaders] = team.shapes();
-        let [within, among] = [local, leaders].map(|level| self.best(level, cost).1);
-        // A leader receives each piece, and does its part in both levels.
-        let core =
-            self.taken(if team.spans_nodes() { leaders } else { local }, cost) + within.core + among.core;
-        let further = (self.count() - 1) as f64 * core.max(among.wire);
+        let Levels { leaders, within, others } = self.levels(team, cost);
+        // The leader of the outermost group receives each piece, and does its part in all levels.
+        let first = self.taken(&team.shapes()[1], cost) + within.core + leaders.core;
+        let further = (self.count() - 1) as f64 * first.max(others).max(leaders.wire);
         let copies = if self.flow == Flow::Up { 2 } else { 1 };
         let memory = cost.moved(team, team.crowd() as f64, copies * self.len);
-        among.first + (within.first + further).max(memory)
+        leaders.first + (within.first + further).max(memory)
+    }
+
+    fn levels(&self, team: &Team, cost: &Cost) -> Levels {
+        let [local, leaders] = team.shapes();
+        let (leaders, taken) = (self.best(leaders, cost).1, self.taken(local, cost));
+        if !local.has_levels() {
+            let within = self.best(local, cost).1;
+            return Levels { leaders, within, others: taken + within.core };
+        }
+        let inner = self.levels(local, cost);
+        let within = Level {
+            first: inner.leaders.first + inner.within.first,
+            core: inner.leaders.core + inner.within.core,
+            wire: 0.0,
+        };
+        let others = inner.others.max(taken + inner.leaders.core + inner.within.core);
+        Levels { leaders, within, others }
     }
 
     fn count(&self) -> u64 {
@@ -101,7 +125,7 @@ impl Pipeline {
             depth += 1;
         }
         let (child, further) = (self.child(team, cost), (arity - 1) as f64);
-        let wire = if team.spans_nodes() { cost.wire(self.piece) } else { 0.0 };
+        let wire = if team.spans_nodes() { cost.wire_ns(self.piece) } else { 0.0 };
         let combined = if self.flow == Flow::Up { cost.reduce_alone(self.piece) } else { 0.0 };
         Level {
             first: f64::from(depth) * (cost.hop(team, self.piece) + combined + further * child.max(wire)),

@@ -24,6 +24,8 @@ struct Members {
     /// The cache of each member among those of its node, where it is known. Ranks know those of their own
     /// node, so they count only within a team of one node.
     caches: Option<Sequence>,
+    /// Ranks of a cache on any node, known on all nodes alike: for predictions. Zero: not known.
+    cache_ranks: u32,
     /// Most members on one node.
     crowd: usize,
     /// Teams with members on the same nodes that work at the same time, this one among them.
@@ -43,6 +45,7 @@ impl PartialEq for Members {
         self.parties == other.parties
             && self.nodes == other.nodes
             && self.caches == other.caches
+            && self.cache_ranks == other.cache_ranks
             && self.abreast == other.abreast
     }
 }
@@ -78,19 +81,22 @@ pub struct Grid {
 struct Places {
     nodes: Sequence,
     caches: Option<Sequence>,
+    cache_ranks: u32,
 }
 
 impl Team {
     /// The local group of a communicator, whose members are on these nodes. `me` is our rank.
     pub fn new(nodes: &[u32], me: usize) -> Team {
-        Team::with_caches(nodes, None, me)
+        Team::with_caches(nodes, (None, 0), me)
     }
 
-    /// The same, with the cache of each member among those of its node. Those of other nodes than ours do not
-    /// count.
-    pub fn with_caches(nodes: &[u32], caches: Option<&[u32]>, me: usize) -> Team {
+    /// The same, with the cache of each member among those of its node, where it is known: those of other nodes
+    /// than ours do not count. And how many ranks of any node share a cache, which predictions assume, the same
+    /// on all ranks; zero: not known.
+    pub fn with_caches(nodes: &[u32], caches: (Option<&[u32]>, u32), me: usize) -> Team {
         let sequence = |numbers: &[u32]| numbers.iter().copied().collect();
-        let places = Places { nodes: sequence(nodes), caches: caches.map(sequence) };
+        let (caches, cache_ranks) = (caches.0.map(sequence), caches.1);
+        let places = Places { nodes: sequence(nodes), caches, cache_ranks };
         Team::of((0..nodes.len() as u32).into(), places, me, 1)
     }
 
@@ -110,17 +116,19 @@ impl Team {
             false => (theirs.chain(ours).collect(), remote + self.me, remote),
         };
         // For messages in rounds: nobody asks on which nodes they are.
-        let places = Places { nodes: parties.clone(), caches: None };
+        let places = Places { nodes: parties.clone(), caches: None, cache_ranks: 0 };
         (Team::of(parties, places, me, 1), first)
     }
 
-    fn of(parties: Sequence, Places { nodes, caches }: Places, me: usize, abreast: usize) -> Team {
+    fn of(parties: Sequence, places: Places, me: usize, abreast: usize) -> Team {
+        let Places { nodes, caches, cache_ranks } = places;
         let mut sorted: Vec<u32> = nodes.iter().collect();
         sorted.sort_unstable();
         let crowd = sorted.chunk_by(|a, b| a == b).map(<[u32]>::len).max().unwrap_or(1);
         let (groups, crossing) = (OnceLock::new(), OnceLock::new());
         let (shapes, column) = (OnceLock::new(), OnceLock::new());
-        let members = Members { parties, nodes, caches, crowd, abreast, groups, crossing, shapes, column };
+        let members =
+            Members { parties, nodes, caches, cache_ranks, crowd, abreast, groups, crossing, shapes, column };
         Team { members: Arc::new(members), me }
     }
 
@@ -259,7 +267,10 @@ impl Team {
     pub fn shapes(&self) -> &[Team; 2] {
         self.members.shapes.get_or_init(|| {
             let (ranks, groups) = (self.largest_group(), self.group_count());
-            let local = self.places(std::iter::repeat_n(0, ranks).collect());
+            let local = match self.spans_nodes() {
+                true => self.node(ranks),
+                false => self.places(std::iter::repeat_n(0, ranks).collect()),
+            };
             let leaders = self.places((0..groups as u32).into());
             [
                 Team::of((0..ranks as u32).into(), local, 0, self.abreast_within()),
@@ -277,13 +288,20 @@ impl Team {
         })
     }
 
+    /// So many members on one node.
+    fn node(&self, ranks: usize) -> Places {
+        let each = self.members.cache_ranks;
+        let caches = (each > 0).then(|| (0..ranks as u32).map(|rank| rank / each).collect());
+        Places { nodes: std::iter::repeat_n(0, ranks).collect(), caches, cache_ranks: each }
+    }
+
     /// Members in these groups: on these nodes, or of these caches of one node.
     fn places(&self, groups: Sequence) -> Places {
         match self.spans_nodes() {
-            true => Places { nodes: groups, caches: None },
+            true => Places { nodes: groups, caches: None, cache_ranks: 0 },
             false => {
                 let nodes = std::iter::repeat_n(0, groups.len() as usize).collect();
-                Places { nodes, caches: Some(groups) }
+                Places { nodes, caches: Some(groups), cache_ranks: 0 }
             }
         }
     }
@@ -378,8 +396,9 @@ impl Team {
         let me = members.iter().position(|&rank| rank == self.me).expect("we are among them");
         let parties = members.iter().map(|&rank| self.party(rank)).collect();
         let of_each = |all: &Sequence| members.iter().map(|&rank| at(all, rank)).collect();
-        let Members { nodes, caches, .. } = &*self.members;
-        let places = Places { nodes: of_each(nodes), caches: caches.as_ref().map(of_each) };
+        let Members { nodes, caches, cache_ranks, .. } = &*self.members;
+        let caches = caches.as_ref().map(of_each);
+        let places = Places { nodes: of_each(nodes), caches, cache_ranks: *cache_ranks };
         Team::of(parties, places, me, abreast)
     }
 }
@@ -438,8 +457,10 @@ mod tests {
     #[test]
     fn within_a_node_caches_are_groups() {
         let caches = [0, 0, 1, 1, 0, 0, 1, 1];
-        let team = Team::with_caches(&[0, 0, 0, 0, 1, 1, 1, 1], Some(&caches), 5);
+        let team = Team::with_caches(&[0, 0, 0, 0, 1, 1, 1, 1], (Some(&caches), 2), 5);
         assert_eq!((team.group_count(), team.across_caches(None)), (2, 1.0), "nodes come first");
+        let shape = &team.shapes()[0];
+        assert_eq!((shape.group_count(), shape.has_levels()), (2, true), "as on our node");
         let local = team.levels(5).local;
         assert_eq!((local.group_count(), local.largest_group(), local.has_levels()), (2, 2, true));
         assert!(!local.spans_nodes() && local.is_grid());
@@ -453,7 +474,7 @@ mod tests {
         assert_eq!([1, 2].map(shift), [0.5, 1.0]);
         let unknown = Team::new(&[0; 4], 0);
         assert_eq!((unknown.across_caches(None), unknown.has_levels()), (1.0, false));
-        let one = Team::with_caches(&[0; 4], Some(&[3; 4]), 0);
+        let one = Team::with_caches(&[0; 4], (Some(&[3; 4]), 4), 0);
         assert_eq!((one.across_caches(None), one.has_levels()), (0.0, false));
     }
 

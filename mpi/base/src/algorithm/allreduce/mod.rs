@@ -58,7 +58,7 @@ impl Problem for Allreduce {
     }
 
     fn direct() -> &'static [Direct<Self>] {
-        const { &[Direct::ON_BOARD, Direct::IN_POOL] }
+        const { &[Direct::ON_BOARD, Direct::ON_BOARDS, Direct::IN_POOL] }
     }
 
     fn algorithms() -> &'static [Algorithm<Self>] {

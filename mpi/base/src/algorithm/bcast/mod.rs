@@ -4,7 +4,7 @@ mod pipeline;
 mod scatter_allgather;
 mod trees;
 
-use super::board;
+use super::board::{self, tiers};
 use super::choice::{Algorithm, Context, Direct, Family, MULTI_LEVEL, Memory, Problem, TWO_LEVEL};
 use super::cost::Cost;
 use super::levels;
@@ -34,11 +34,19 @@ impl Problem for Bcast {
 
     fn direct() -> &'static [Direct<Self>] {
         const {
-            &[Direct {
-                memory: Memory::Board,
-                fits: |p, team| board::serves(team, p.len()),
-                cost: |p, team, cost| cost.post(team, p.len()),
-            }]
+            &[
+                Direct {
+                    memory: Memory::Board,
+                    fits: |p, team| board::serves(team, p.len()),
+                    cost: |p, team, cost| cost.post(team, p.len()),
+                },
+                Direct {
+                    memory: Memory::Boards,
+                    fits: |p, team| tiers::serves(team, p.len()),
+                    // To the leader of the root's group, to all leaders, and to their groups.
+                    cost: |p, team, cost| 3.0 * cost.post(team, p.len()),
+                },
+            ]
         }
     }
 

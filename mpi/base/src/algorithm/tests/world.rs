@@ -131,7 +131,8 @@ fn solve<P: Problem>(
     seed: u64,
 ) -> bool {
     let Layout { nodes, caches } = layout;
-    let teams = (0..nodes.len()).map(|me| Team::with_caches(nodes, caches.as_deref(), me));
+    let cache_ranks = if caches.is_some() { 2 } else { 0 };
+    let teams = (0..nodes.len()).map(|me| Team::with_caches(nodes, (caches.as_deref(), cache_ranks), me));
     let problems: Vec<(Team, P)> = teams.map(|team| (team.clone(), problem(team.me()))).collect();
     let fits: Vec<bool> = problems.iter().map(|(team, problem)| (algorithm.fits)(problem, team)).collect();
     assert!(fits.iter().all(|fit| *fit == fits[0]), "{}: ranks disagree whether it fits", algorithm.name);

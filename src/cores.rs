@@ -121,6 +121,15 @@ fn numbered<'c>(host: &topology::Topology, ranks: impl Iterator<Item = &'c (u32,
     if is_one { Vec::new() } else { numbers }
 }
 
+/// Returns what handing over work to a core of another cache takes longer than to one of the same.
+pub(crate) fn across_ns(hand_offs_ns: &[Option<u64>; Pair::ALL.len()]) -> u64 {
+    let ns = |pair| Pair::ALL.iter().position(|&known| known == pair).and_then(|at| hand_offs_ns[at]);
+    match (ns(Pair::Cache), ns(Pair::Socket).max(ns(Pair::Across))) {
+        (Some(near), Some(far)) => far.saturating_sub(near),
+        _ => 0,
+    }
+}
+
 /// Returns the topology of cores of our node, as far as the system describes it.
 pub(crate) fn arrange(cores: &[usize]) -> Topology {
     arranged(&topology::Topology::of(cores))

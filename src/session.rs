@@ -16,7 +16,6 @@ use crate::strategies;
 use crate::trace::{FileAccess, Trace};
 use nmad_drivers::around::trace::TraceHandle;
 use nmad_drivers::interpreted;
-use nmad_engine::Pair;
 use nmad_engine::{
     Accuracy, Driver, Engine, Error, Feed, InForce, PeerId, RailId, Receipt, Statistics, StrategyId, Taught,
 };
@@ -204,7 +203,7 @@ impl Session {
         stock.apply(&self.node, job, &peers);
         self.node.set_hand_offs(stock.hand_offs_ns());
         if !self.caches.is_empty() {
-            self.across_ns = further_ns(&stock.hand_offs_ns());
+            self.across_ns = cores::across_ns(&stock.hand_offs_ns());
         }
         self.profiles = stock.list();
         Ok(())
@@ -476,15 +475,6 @@ impl Session {
             job.abort(code, why);
         }
         std::process::exit(code)
-    }
-}
-
-/// Returns what handing over work to a core of another cache takes longer than to one of the same.
-fn further_ns(hand_offs_ns: &[Option<u64>; Pair::ALL.len()]) -> u64 {
-    let ns = |pair| Pair::ALL.iter().position(|&known| known == pair).and_then(|at| hand_offs_ns[at]);
-    match (ns(Pair::Cache), ns(Pair::Socket).max(ns(Pair::Across))) {
-        (Some(near), Some(far)) => far.saturating_sub(near),
-        _ => 0,
     }
 }
 

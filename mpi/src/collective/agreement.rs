@@ -77,8 +77,8 @@ fn from_figures(choices: &Choices, figures: &[f64; AGREED]) -> Settings {
     }
 }
 
-/// The memory of our node, as far as the user says how fast it is. A core's part of its cache counts as that of
-/// a rank.
+/// The memory of our node, as far as the user says how fast it is. A core's part of its cache counts as
+/// that of a rank.
 fn memory() -> std::result::Result<Memory, String> {
     let bytes = MPI_MEMORY.text()?.map_or(Ok(0), |text| MPI_MEMORY.size(&text))?;
     Ok(match bytes {

@@ -160,10 +160,8 @@ pub(crate) fn reduce(
     if let Some(way) = call.on_board(&problem, len, combine)? {
         return Ok(call.done(way));
     }
-    if let Some(way) = call.on_boards(&problem, len, grouped)? {
-        return Ok(call.done(way));
-    }
-    if let Some(way) = call.in_pool(&problem, len, pooled)? {
+    let grouped = call.on_boards(&problem, len, grouped)?;
+    if let Some(way) = grouped.map_or_else(|| call.in_pool(&problem, len, pooled), |way| Ok(Some(way)))? {
         return Ok(call.done(way));
     }
     let alike = Alike { root: Some(Root::Rank(rank as u32)), ..reduction.alike() };

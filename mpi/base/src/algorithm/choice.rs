@@ -1,4 +1,5 @@
-//! Which algorithm a collective runs: the one that is predicted to end first, or the one that the user names.
+//! Which algorithm a collective runs: the one that is predicted to end first, or the one that the user
+//! names.
 
 use super::board::{self, tiers};
 use super::cost::Cost;
@@ -21,8 +22,8 @@ pub struct Algorithm<P: 'static> {
     pub build: fn(&P, &Team, &Context<'_>, &mut Builder),
 }
 
-/// The blocking collective of a communicator for which such memory is made: many communicators never have as
-/// many.
+/// The blocking collective of a communicator for which such memory is made: many communicators never have
+/// as many.
 pub const FIRST: u32 = 4;
 
 /// Memory that all ranks of a node see, in which they do a collective without messages.
@@ -137,8 +138,8 @@ pub trait Problem: Sized + 'static {
         fitting.map(|algorithm| (algorithm.cost)(self, team, cost)).fold(f64::INFINITY, f64::min)
     }
 
-    /// Predicted nanoseconds of two levels that move blocks of `block` bytes: of each rank within a group, and
-    /// of all ranks of a group between the leaders. `of` makes the problem with blocks of a length.
+    /// Predicted nanoseconds of two levels that move blocks of `block` bytes: of each rank within a group,
+    /// and of all ranks of a group between the leaders. `of` makes the problem with blocks of a length.
     fn by_groups(block: u64, team: &Team, cost: &Cost, of: impl Fn(u64) -> Self) -> f64 {
         let [local, leaders] = team.shapes();
         of(block).inner_cost(local, cost) + of(local.blocks(block)).inner_cost(leaders, cost)
@@ -160,8 +161,8 @@ pub struct Context<'a> {
     pub cost: &'a Cost,
     /// What the user wants.
     pub choices: &'a Choices,
-    /// Within another algorithm: nodes are not treated apart (caches are), and nothing that the user has named
-    /// counts.
+    /// Within another algorithm: nodes are not treated apart (caches are), and nothing that the user has
+    /// named counts.
     pub inner: bool,
 }
 
@@ -326,8 +327,8 @@ impl Context<'_> {
 
 /// The name by which users leave the choice to us.
 pub const AUTO: &str = "auto";
-/// The name of all algorithms that treat the groups of a team apart: nodes, or caches within a node. What they
-/// do within a node may be of two levels again, with the caches.
+/// The name of all algorithms that treat the groups of a team apart: nodes, or caches within a node. What
+/// they do within a node may be of two levels again, with the caches.
 pub const TWO_LEVEL: &str = "two_level";
 
 /// The name of all algorithms that pass pieces along a tree of all levels.

@@ -12,12 +12,12 @@ pub use agreed::{FIGURES, Node};
 pub use curve::{Curve, SIZES};
 use std::borrow::Cow;
 
-/// Part of the latency of a short message for which a core is busy, at each end (LogP's o), where the time of
-/// a further message was not measured.
+/// Part of the latency of a short message for which a core is busy, at each end (LogP's o), where the time
+/// of a further message was not measured.
 const OVERHEAD: f64 = 0.4;
-/// Part of the way of a cache line that each further one adds: a core has several under way at once. Nominal;
-/// with it, and with half, an allreduce of 2 KB goes over the board up to 8 ranks that have a core each, with
-/// twice up to 4.
+/// Part of the way of a cache line that each further one adds: a core has several under way at once.
+/// Nominal; with it, and with half, an allreduce of 2 KB goes over the board up to 8 ranks that have a core
+/// each, with twice up to 4.
 const FURTHER_LINE: f64 = 0.25;
 /// What each line of many adds that another core has written, as a part of its way beyond [`HIDDEN_NS`]: in
 /// reductions of 64 KiB to 4 MiB in the pool 32 to 37 ns where a line alone takes 240, and 4 ns where it
@@ -47,14 +47,16 @@ pub struct Cost {
     pub gaps: [f64; 2],
     /// The same for a rank that only sends, to other nodes.
     pub send_gap: f64,
-    /// Messages between nodes below this length take one rail, whose wire is busy for this time for each byte.
+    /// Messages between nodes below this length take one rail, whose wire is busy for this time for each
+    /// byte.
     pub alone: (u64, f64),
     /// Cores that the ranks of a node share.
     pub cores: usize,
     /// Lengths of messages of a node that their receivers copy by themselves, from the first number on and
     /// below the second: their sender only announces them.
     pub reads: (u64, u64),
-    /// The way of a cache line between two cores in nanoseconds, as measured in this job; zero: not measured.
+    /// The way of a cache line between two cores in nanoseconds, as measured in this job; zero: not
+    /// measured.
     pub line_ns: f64,
     /// The memory that the cores of a node share.
     pub memory: Memory,
@@ -90,8 +92,8 @@ impl Default for Cost {
 }
 
 impl Cost {
-    /// The cost of collectives in which each rank works on so many bytes. Collectives within another one work
-    /// on the same data.
+    /// The cost of collectives in which each rank works on so many bytes. Collectives within another one
+    /// work on the same data.
     pub fn with_data(&self, bytes: u64) -> Cow<'_, Cost> {
         let Memory { ns_per_byte, cached } = self.memory;
         if ns_per_byte == 0.0 || cached == 0 {
@@ -101,8 +103,8 @@ impl Cost {
         Cow::Owned(Cost { memory, ..self.clone() })
     }
 
-    /// Time of a node's memory for copies or reductions of `len` bytes by each of so many ranks: all bytes are
-    /// read and written once.
+    /// Time of a node's memory for copies or reductions of `len` bytes by each of so many ranks: all bytes
+    /// are read and written once.
     pub fn moved(&self, team: &Team, ranks: f64, len: u64) -> f64 {
         ranks * team.abreast() as f64 * 2.0 * len as f64 * self.memory.ns_per_byte
     }
@@ -143,8 +145,8 @@ impl Cost {
         }
     }
 
-    /// A message on its way along all ranks, one after the other: those of a node are near each other unless
-    /// ranks lie by turns.
+    /// A message on its way along all ranks, one after the other: those of a node are near each other
+    /// unless ranks lie by turns.
     pub fn pass(&self, team: &Team, len: u64) -> f64 {
         let next = Reach::Shift(1);
         let far = team.leaving(next) as f64 / team.crowd() as f64;
@@ -218,8 +220,8 @@ impl Cost {
         sum + crossing
     }
 
-    /// Time of the messages after the first of `count` in a pipeline: the slower of wire and core. Each rank
-    /// receives from `ways[0]` ranks and sends to `ways[1]` ranks.
+    /// Time of the messages after the first of `count` in a pipeline: the slower of wire and core. Each
+    /// rank receives from `ways[0]` ranks and sends to `ways[1]` ranks.
     pub fn stream(&self, team: &Team, ways: [usize; 2], (count, len): (u64, u64)) -> f64 {
         let is_far = team.spans_nodes();
         let [ins, outs] = ways.map(|others| others as f64);
@@ -240,8 +242,8 @@ impl Cost {
         len as f64 * if len < below { shared.max(alone) } else { shared }
     }
 
-    /// Time of a core that passes a message on which others follow: within a node its receiver copies it, and a
-    /// long one to another node takes two control messages at each end.
+    /// Time of a core that passes a message on which others follow: within a node its receiver copies it,
+    /// and a long one to another node takes two control messages at each end.
     pub fn passed_on(&self, team: &Team, len: u64) -> f64 {
         let core = match team.spans_nodes() {
             true if self.is_by_wire(len) => 2.0 * self.send_gap,
@@ -287,8 +289,8 @@ impl Cost {
         row.max(self.moved(team, near, len))
     }
 
-    /// The same from one rank to as many others. Ranks copy the messages that they read at the same time, as
-    /// many of them as have a core.
+    /// The same from one rank to as many others. Ranks copy the messages that they read at the same time,
+    /// as many of them as have a core.
     pub fn fan_out(&self, team: &Team, messages: usize, len: u64) -> f64 {
         if messages == 0 || !(self.reads.0..self.reads.1).contains(&len) {
             return self.row(team, messages, len);
@@ -357,9 +359,9 @@ impl Cost {
         (len / LINE) as f64 * (self.line_ns - HIDDEN_NS).max(0.0) * FETCHED_LINE
     }
 
-    /// A reduction of `len` bytes of each rank, which go through such memory, and of which each rank combines
-    /// a part; two meetings. Each rank reads what those of other cores have for its part, and where all get
-    /// everything each core the sums.
+    /// A reduction of `len` bytes of each rank, which go through such memory, and of which each rank
+    /// combines a part; two meetings. Each rank reads what those of other cores have for its part, and
+    /// where all get everything each core the sums.
     pub fn pooled(&self, team: &Team, len: u64, is_for_all: bool) -> f64 {
         let ranks = team.size().max(2) as f64;
         let others = len - len / ranks as u64;

@@ -1,6 +1,6 @@
 //! A pipeline on a tree of all levels of a machine: the root and the leaders of other nodes are a tree, the
-//! leader of a node and those of its caches, the leader of a cache and its other ranks. So a leader passes a
-//! piece into its node, or a sum out of it, while the next one is under way.
+//! leader of a node and those of its caches, the leader of a cache and its other ranks. So a leader passes
+//! a piece into its node, or a sum out of it, while the next one is under way.
 
 use super::cost::Cost;
 use super::team::Team;
@@ -60,8 +60,8 @@ struct Levels {
 }
 
 impl Pipeline {
-    /// The pipeline with the best length of pieces, of which there are `pieces_max` at most; the same on all
-    /// ranks.
+    /// The pipeline with the best length of pieces, of which there are `pieces_max` at most; the same on
+    /// all ranks.
     pub fn new(flow: Flow, (len, pieces_max): (u64, u64), team: &Team, cost: &Cost) -> Pipeline {
         let least = len.div_ceil(pieces_max).max(1);
         let lengths = PIECES.map(|power| 1 << power).filter(|&piece| piece > least && piece < len);

@@ -6,8 +6,8 @@ use crate::sequence::Sequence;
 use groups::{Groups, at};
 use std::sync::{Arc, OnceLock};
 
-/// Ranks that run an algorithm together, in the order in which non-commutative operators take them. Cheap to
-/// clone: its members are stored once.
+/// Ranks that run an algorithm together, in the order in which non-commutative operators take them. Cheap
+/// to clone: its members are stored once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Team {
     members: Arc<Members>,
@@ -90,9 +90,9 @@ impl Team {
         Team::with_caches(nodes, (None, 0), me)
     }
 
-    /// The same, with the cache of each member among those of its node, where it is known: those of other nodes
-    /// than ours do not count. And how many ranks of any node share a cache, which predictions assume, the same
-    /// on all ranks; zero: not known.
+    /// The same, with the cache of each member among those of its node, where it is known: those of other
+    /// nodes than ours do not count. And how many ranks of any node share a cache, which predictions
+    /// assume, the same on all ranks; zero: not known.
     pub fn with_caches(nodes: &[u32], caches: (Option<&[u32]>, u32), me: usize) -> Team {
         let sequence = |numbers: &[u32]| numbers.iter().copied().collect();
         let (caches, cache_ranks) = (caches.0.map(sequence), caches.1);
@@ -217,8 +217,8 @@ impl Team {
         if self.spans_nodes() { self.crossing(reach) } else { 0 }
     }
 
-    /// The part of messages within a node that go from one cache to another, as far as it is known: all if it
-    /// is not.
+    /// The part of messages within a node that go from one cache to another, as far as it is known: all if
+    /// it is not.
     pub fn across_caches(&self, reach: Option<Reach>) -> f64 {
         if self.spans_nodes() || self.members.caches.is_none() {
             return 1.0;
@@ -337,8 +337,8 @@ impl Team {
         Levels { local: self.subset(&own, self.abreast_within()), leaders }
     }
 
-    /// The teams that we are in, from the outermost level on: the leaders of all groups if we are one, then the
-    /// same of our group. `root` is the first of each that it is in.
+    /// The teams that we are in, from the outermost level on: the leaders of all groups if we are one, then
+    /// the same of our group. `root` is the first of each that it is in.
     pub fn path(&self, root: usize) -> Vec<Team> {
         if !self.has_levels() {
             debug_assert_eq!(root, 0);
@@ -374,8 +374,8 @@ impl Team {
         (0..groups.count()).map(|number| groups.member(number, choose(groups.size(number)))).collect()
     }
 
-    /// The whole team, group by group, as [`Team::levels`] of rank 0 has it, and where each group begins; the
-    /// end of the last one comes last.
+    /// The whole team, group by group, as [`Team::levels`] of rank 0 has it, and where each group begins;
+    /// the end of the last one comes last.
     pub fn by_group(&self) -> (&Sequence, &Sequence) {
         let groups = self.groups();
         (&groups.members, &groups.starts)

@@ -1,6 +1,6 @@
-//! Allreduce by all ranks of each node: they combine a part of the vector each, every part is combined between
-//! the nodes by the ranks that have it, and the ranks of a node give each other the parts. So all cores and
-//! rails of a node work at once, for any number of nodes and ranks.
+//! Allreduce by all ranks of each node: they combine a part of the vector each, every part is combined
+//! between the nodes by the ranks that have it, and the ranks of a node give each other the parts. So all
+//! cores and rails of a node work at once, for any number of nodes and ranks.
 
 use super::Allreduce;
 use crate::algorithm::allgather::Allgather;

@@ -1,7 +1,7 @@
 //! Boards for nodes of many ranks: one for each group of ranks in a row, and one for the first ranks of all
-//! groups, their *leaders*. On one board each rank looks at the slot of every other one; here a rank looks at
-//! those of its group, and a leader at those of the other leaders. Ranks in a row share caches where they are
-//! bound in order.
+//! groups, their *leaders*. On one board each rank looks at the slot of every other one; here a rank looks
+//! at those of its group, and a leader at those of the other leaders. Ranks in a row share caches where
+//! they are bound in order.
 
 use super::ring::{POST_MAX, Ring};
 use super::{Pause, RANKS_MAX, Turn, is_of_one_node};
@@ -15,13 +15,14 @@ use nmad_engine::Segments;
 /// Most ranks: beyond, nobody has measured or predicted anything.
 const MANY_MAX: usize = 1024;
 
-/// Whether ranks can do an operation on such boards in which each posts `len` bytes at most. Fewer ranks have
-/// one board.
+/// Whether ranks can do an operation on such boards in which each posts `len` bytes at most. Fewer ranks
+/// have one board.
 pub fn serves(team: &Team, len: u64) -> bool {
     len <= POST_MAX as u64 && team.size() > RANKS_MAX && is_of_one_node(team, MANY_MAX)
 }
 
-/// Ranks of a full group among so many, and groups: about as many of both, and a power of two, as caches have.
+/// Ranks of a full group among so many, and groups: about as many of both, and a power of two, as caches
+/// have.
 pub const fn shape(size: usize) -> [usize; 2] {
     let mut group = 1;
     while group * group < size {

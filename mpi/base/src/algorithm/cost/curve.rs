@@ -29,8 +29,8 @@ impl Curve {
         self.0[above - 1] + (len as f64 - x0) * slope.max(0.0)
     }
 
-    /// Nanoseconds for which a byte of a long message keeps a wire busy, whoever sends it: by the slope of the
-    /// longest.
+    /// Nanoseconds for which a byte of a long message keeps a wire busy, whoever sends it: by the slope of
+    /// the longest.
     pub(super) fn wire_ns_per_byte(&self) -> f64 {
         let [.., (x0, y0), (x1, y1)] =
             std::array::from_fn::<_, { SIZES.len() }, _>(|i| (SIZES[i], self.0[i]));

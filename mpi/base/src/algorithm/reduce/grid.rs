@@ -1,6 +1,6 @@
-//! Reduce by all ranks of each node: they combine a part of the vector each, every part is reduced between the
-//! nodes by the ranks that have it, and the root collects the parts from its node. So all cores and rails of a
-//! node work at once.
+//! Reduce by all ranks of each node: they combine a part of the vector each, every part is reduced between
+//! the nodes by the ranks that have it, and the root collects the parts from its node. So all cores and
+//! rails of a node work at once.
 
 use super::Reduce;
 use crate::algorithm::choice::{Context, Problem};

@@ -9,7 +9,7 @@ mod pipeline;
 mod trees;
 
 use super::choice::{Algorithm, Combines, Context, Direct, Family, GRID, MULTI_LEVEL, Problem, TWO_LEVEL};
-use super::cost::{Cost, log2_ceil};
+use super::cost::Cost;
 use super::levels;
 use super::operands::{MOST_PIECES, Operands};
 use super::place::Spot;
@@ -78,27 +78,13 @@ impl Problem for Reduce {
                 Algorithm {
                     name: "binomial",
                     fits: |_, _| true,
-                    cost: |p, team, cost| {
-                        let turn = if p.is_commutative() { p.root } else { 0 };
-                        let rounds = f64::from(log2_ceil(team.size()));
-                        let combined = rounds * cost.reduce_by_cores(team, p.len());
-                        // All ranks but the root send once.
-                        let combined = combined.max(cost.reduce(team, p.len()));
-                        let extra =
-                            if p.is_commutative() || p.root == 0 { 0.0 } else { cost.hop(team, p.len()) };
-                        cost.tree(team, turn, |_| p.len()) + combined + extra
-                    },
+                    cost: trees::binomial_cost,
                     build: |p, team, _, builder| trees::binomial(p, team, builder),
                 },
                 Algorithm {
                     name: "flat",
                     fits: |_, _| true,
-                    cost: |p, team, cost| {
-                        let others = team.size() - 1;
-                        let combined = others as f64 * cost.reduce_alone(p.len());
-                        let near = others.min(team.crowd()) as f64;
-                        (cost.row(team, others, p.len()) + combined).max(cost.moved(team, near, 2 * p.len()))
-                    },
+                    cost: trees::flat_cost,
                     build: |p, team, _, builder| trees::flat(p, team, builder),
                 },
                 Algorithm {

@@ -117,6 +117,37 @@ pub(crate) fn of_node(job: &dyn Bootstrap, near: &[(u32, Cores)]) -> Vec<usize> 
     together(&of_ranks_here(job, near)).numbers()
 }
 
+/// Returns the ranks of our node in ascending order, each with the number of the last-level cache that it is
+/// bound to; none if the system does not describe caches, a rank may leave its cache, or there is only one.
+pub(crate) fn caches(job: &dyn Bootstrap, near: &[(u32, Cores)]) -> Vec<(u32, u32)> {
+    let host = topology::Topology::of(&of_node(job, near));
+    let (nodes, own) = (job.nodes(), job.rank() as usize);
+    let here = near.iter().filter(|(rank, _)| nodes[*rank as usize] == nodes[own]);
+    numbered(&host, here)
+}
+
+fn numbered<'c>(host: &topology::Topology, ranks: impl Iterator<Item = &'c (u32, Cores)>) -> Vec<(u32, u32)> {
+    let caches = if host.is_told(Level::L3) { host.parts(Level::L3) } else { Vec::new() };
+    let caches: Vec<Cores> = caches.into_iter().map(Cores::of).collect();
+    let number = |(rank, cores): &(u32, Cores)| {
+        let mut holding = (0..).zip(&caches).filter(|(_, cache)| cache.intersects(cores));
+        holding.next().filter(|_| holding.next().is_none()).map(|(number, _)| (*rank, number))
+    };
+    let mut numbers: Vec<(u32, u32)> = ranks.map(number).collect::<Option<_>>().unwrap_or_default();
+    numbers.sort_unstable();
+    let is_one = numbers.iter().all(|(_, cache)| *cache == numbers[0].1);
+    if is_one { Vec::new() } else { numbers }
+}
+
+/// Returns what handing over work to a core of another cache takes longer than to one of the same.
+pub(crate) fn across_ns(hand_offs_ns: &[Option<u64>; Pair::ALL.len()]) -> u64 {
+    let ns = |pair| Pair::ALL.iter().position(|&known| known == pair).and_then(|at| hand_offs_ns[at]);
+    match (ns(Pair::Cache), ns(Pair::Socket).max(ns(Pair::Across))) {
+        (Some(near), Some(far)) => far.saturating_sub(near),
+        _ => 0,
+    }
+}
+
 /// Returns the topology of cores of our node, as far as the system describes it.
 pub(crate) fn arrange(cores: &[usize]) -> Topology {
     arranged(&topology::Topology::of(cores))
@@ -212,6 +243,26 @@ mod tests {
         }
         let shown = arranged(&topology::Topology::read(folder.path(), &[0, 1, 2]));
         assert_eq!([shown.pair(0, 1), shown.pair(0, 2)], [Pair::Cache, Pair::Unknown], "sockets are hidden");
+    }
+
+    #[test]
+    fn ranks_that_are_bound_to_caches_have_their_numbers() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (number, cache) in [(0, "0-1"), (1, "0-1"), (2, "2-3"), (3, "2-3")] {
+            let place = folder.path().join(format!("cpu/cpu{number}/cache/index3"));
+            std::fs::create_dir_all(&place).expect("a folder");
+            std::fs::write(place.join("shared_cpu_list"), cache).expect("a file");
+        }
+        let of = |processors: &[usize], ranks: &[(u32, &[usize])]| {
+            let ranks: Vec<_> =
+                ranks.iter().map(|(rank, cores)| (*rank, Cores::of(cores.iter().copied()))).collect();
+            numbered(&topology::Topology::read(folder.path(), processors), ranks.iter())
+        };
+        let all = [0, 1, 2, 3];
+        assert_eq!(of(&all, &[(8, &[2]), (3, &[1]), (5, &[0, 1])]), [(3, 0), (5, 0), (8, 1)]);
+        assert_eq!(of(&all, &[(3, &[1, 2]), (8, &[3])]), [], "one may leave its cache");
+        assert_eq!(of(&all, &[(3, &[2]), (8, &[3])]), [], "one cache");
+        assert_eq!(of(&[0, 1, 7], &[(3, &[0]), (8, &[7])]), [], "nothing is known of one cache");
     }
 
     #[test]

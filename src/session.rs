@@ -36,6 +36,10 @@ pub struct Session {
     programs: Vec<u32>,
     cores: usize,
     nodes_of_machine: usize,
+    /// See [`Session::caches`].
+    caches: Vec<(u32, u32)>,
+    /// See [`Session::across_ns`].
+    across_ns: u64,
     /// Taken when the session closes.
     pub(crate) job: Mutex<Option<Box<dyn Bootstrap>>>,
     rails: Vec<Rail>,
@@ -157,6 +161,7 @@ impl Session {
         node.share_cores(cores::of_node(job, &near), cores::arrange);
         let (rank, size, nodes) = (job.rank(), job.size(), job.nodes().to_vec());
         let (program, programs) = (job.program(), cards.programs.clone());
+        let caches = cores::caches(job, &near);
         let (job, profiles, trace) = (Mutex::new(None), Vec::new(), None);
         let (options, places) = (Options::default(), Places::behind(rails.len()));
         let receipts = receipts::Kept::default();
@@ -169,6 +174,8 @@ impl Session {
             programs,
             cores,
             nodes_of_machine,
+            caches,
+            across_ns: 0,
             job,
             rails,
             profiles,
@@ -198,6 +205,9 @@ impl Session {
         }
         stock.apply(&self.node, job, &peers);
         self.node.set_hand_offs(stock.hand_offs_ns());
+        if !self.caches.is_empty() {
+            self.across_ns = cores::across_ns(&stock.hand_offs_ns());
+        }
         self.profiles = stock.list();
         Ok(())
     }
@@ -255,6 +265,18 @@ impl Session {
     /// the only one.
     pub fn nodes_of_machine(&self) -> usize {
         self.nodes_of_machine
+    }
+
+    /// Returns the ranks of this node in ascending order, each with the number of the last-level cache that
+    /// its cores share; none unless each rank is bound to the cores of one cache, and there are several.
+    pub fn caches(&self) -> &[(u32, u32)] {
+        &self.caches
+    }
+
+    /// Returns what a message between two ranks of this node takes longer if they share no cache, in
+    /// nanoseconds; zero if that was not measured.
+    pub fn across_ns(&self) -> u64 {
+        self.across_ns
     }
 
     /// Chooses the strategy for one rank, or for all: by its name, or as `FILE.so:NAME` in a plug-in.

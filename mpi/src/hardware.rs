@@ -115,6 +115,20 @@ fn processors(system: &Path, kind: Kind, cpu: u32) -> Option<Vec<u32>> {
     }
 }
 
+/// Bytes of the last-level cache of this process's lowest processor, divided by the processors that share it;
+/// none if the system does not say.
+pub(crate) fn cached() -> Option<u64> {
+    let set = sched_getaffinity(None).ok()?;
+    let cpu = (0..CpuSet::MAX_CPU).find(|&cpu| set.is_set(cpu))?;
+    cached_in(&Path::new("/sys/devices/system/cpu").join(format!("cpu{cpu}/cache/index3")))
+}
+
+fn cached_in(cache: &Path) -> Option<u64> {
+    let text = std::fs::read_to_string(cache.join("size")).ok()?;
+    let kilobytes: u64 = text.trim().strip_suffix('K')?.parse().ok()?;
+    Some(1024 * kilobytes / list(&cache.join("shared_cpu_list"))?.len() as u64)
+}
+
 /// The processors that share a cache which holds data.
 fn cache(cpu: &Path, level: &str) -> Option<Vec<u32>> {
     let text = |path: &Path, name| std::fs::read_to_string(path.join(name)).unwrap_or_default();
@@ -163,6 +177,15 @@ mod tests {
             }
         }
         folder
+    }
+
+    #[test]
+    fn the_processors_of_a_cache_share_its_bytes() {
+        let machine = machine();
+        let cache = machine.path().join("cpu/cpu0/cache/index2");
+        assert_eq!(cached_in(&cache), None, "the system does not say");
+        std::fs::write(cache.join("size"), "32768K\n").unwrap();
+        assert_eq!(cached_in(&cache), Some(8 << 20));
     }
 
     #[test]

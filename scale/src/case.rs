@@ -1,5 +1,6 @@
 //! One collective with its number of ranks and bytes: its problems, its algorithms, and its run.
 
+use super::fabric::CACHE_CORES;
 use super::job::Job;
 use super::stage::{Outcome, Stage, Watch};
 use super::world::World;
@@ -51,8 +52,9 @@ impl Case {
             type Answer = Vec<(&'static str, f64)>;
             fn ask<P: Problem>(self, make: &dyn Fn(usize) -> P) -> Self::Answer {
                 let (problem, Fitting(team, cost)) = (make(0), self);
+                let cost = cost.with_data(problem.data(team));
                 let fits = P::algorithms().iter().filter(|algorithm| (algorithm.fits)(&problem, team));
-                fits.map(|algorithm| (algorithm.name, (algorithm.cost)(&problem, team, cost))).collect()
+                fits.map(|algorithm| (algorithm.name, (algorithm.cost)(&problem, team, &cost))).collect()
             }
         }
         self.put(Fitting(&self.team(), &self.stage.fabric.cost()))
@@ -78,6 +80,7 @@ impl Case {
             type Answer = ();
             fn ask<P: Problem>(self, make: &dyn Fn(usize) -> P) {
                 let (team, cost) = (self.0.team(), self.0.stage.fabric.cost());
+                let cost = cost.with_data(make(0).data(&team));
                 let context = Context { cost: &cost, choices: &Choices::default(), inner: false };
                 let known = P::algorithms().iter().find(|algorithm| algorithm.name == self.1);
                 let Some(Algorithm { build, .. }) = known else { return };
@@ -132,7 +135,7 @@ impl Case {
 
     /// The ranks and their hosts, seen from rank 0.
     pub fn team(&self) -> Team {
-        Team::new(&self.stage.nodes(), 0)
+        Team::with_caches(&self.stage.nodes(), (Some(&self.stage.caches()), CACHE_CORES as u32), 0)
     }
 
     /// Bytes of the receive buffer of a rank that gets most.

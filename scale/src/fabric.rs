@@ -2,7 +2,7 @@
 //! them.
 
 use super::rounds::{further_ns, profile};
-use nmad_mpi_base::algorithm::cost::{Cost, Curve, SIZES};
+use nmad_mpi_base::algorithm::cost::{Cost, Curve, Memory, SIZES};
 use nmad_sim::golden::card::Card;
 use nmad_sim::golden::machines::TODAY;
 use nmad_sim::golden::ping_pong::{Exchange, Stage};
@@ -156,12 +156,22 @@ impl Fabric {
 
     /// The figures from which algorithms are chosen: those that ranks on such hosts agree on at the start.
     pub fn cost(&self) -> Cost {
-        let near = Curve::line(ACROSS_NS as f64, 1e3 / COPY_MB as f64);
+        let near = Curve::line(NEAR_NS as f64, 1e3 / COPY_MB as f64);
         let measured = self.measured();
         let post = (NEAR_NS * NEAR_POST_PERCENT) as f64 / 100.0;
         let gaps = [post, measured.further.iter().map(|curve| curve.ns(0)).fold(0.0, f64::max)];
-        let far = measured.far;
-        Cost { near, far, gaps, cores: CORES, reads: (0, u64::MAX), ..Cost::default() }
+        Cost {
+            near,
+            across_ns: (ACROSS_NS - NEAR_NS) as f64,
+            far: measured.far,
+            gaps,
+            send_gap: measured.further[0].ns(0),
+            alone: (measured.eager_max + 1, 1e9 / self.rails[0].card.bandwidth as f64),
+            cores: CORES,
+            reads: (0, u64::MAX),
+            memory: Memory { ns_per_byte: 1e3 / MEMORY_MB as f64, cached: CACHED },
+            ..Cost::default()
+        }
     }
 }
 

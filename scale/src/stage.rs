@@ -1,6 +1,6 @@
 //! The machine of a job, the observer of its run, and the outcome.
 
-use super::fabric::{CORES, Fabric};
+use super::fabric::{CACHE_CORES, CORES, Fabric};
 
 /// How ranks are placed on hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +42,16 @@ impl Stage {
             Placement::RoundRobin => rank % self.hosts(),
         };
         (0..self.ranks).map(|rank| host(rank) as u32).collect()
+    }
+
+    /// The cache of each rank's core within its host.
+    pub fn caches(&self) -> Vec<u32> {
+        let mut members = vec![0u32; self.hosts()];
+        let cache = |node: u32| {
+            members[node as usize] += 1;
+            (members[node as usize] - 1) / CACHE_CORES as u32
+        };
+        self.nodes().into_iter().map(cache).collect()
     }
 }
 

@@ -9,7 +9,7 @@
 //! as in MAD-MPI. All times are in picoseconds.
 
 use super::fabric::{
-    ACROSS_NS, CACHE_CORES, CACHED, COPY_MB, Fabric, MEMORY_MB, Measured, NEAR_NS, NEAR_POST_PERCENT, ps,
+    ACROSS_NS, CACHED, COPY_MB, Fabric, MEMORY_MB, Measured, NEAR_NS, NEAR_POST_PERCENT, ps,
 };
 use super::job::{Job, What};
 use super::links::{Links, Way};
@@ -107,14 +107,9 @@ impl<'a, W: Watch> World<'a, W> {
     /// A run before its first event. `data`: bytes that each rank works on.
     pub fn new(stage: &Stage, (job, data): (&'a Job, u64), watch: &'a mut W) -> World<'a, W> {
         let nodes = stage.nodes();
-        let mut members = vec![0u32; stage.hosts()];
-        let cache = |&node: &u32| {
-            members[node as usize] += 1;
-            (members[node as usize] - 1) / CACHE_CORES as u32
-        };
         World {
             job,
-            caches: nodes.iter().map(cache).collect(),
+            caches: stage.caches(),
             nodes,
             cost: stage.fabric.cost(),
             notice_ps: (stage.fabric.measured().far.ns(0) * 1e3) as u64,
@@ -297,7 +292,7 @@ impl<'a, W: Watch> World<'a, W> {
 
     /// Work of a core on memory, which the cores of a host share unless all data of a rank is in its cache.
     fn through_memory(&mut self, rank: usize, now: u64, cost: u64, moved: u64) -> u64 {
-        if self.is_cached {
+        if self.is_cached || moved == 0 {
             return now + cost;
         }
         let memory = &mut self.memories[self.nodes[rank] as usize];

@@ -152,7 +152,7 @@ fn served(ranks: u32) -> Server {
 fn team(ranks: u32) -> Team {
     let nodes: Vec<u32> = (0..ranks).map(|rank| rank / launcher::CORES).collect();
     let team = Team::new(&nodes, 0);
-    assert!(team.node_count() == ranks.div_ceil(launcher::CORES) as usize && !team.shapes().is_empty());
+    assert!(team.group_count() == ranks.div_ceil(launcher::CORES) as usize && !team.shapes().is_empty());
     team.leaving(Reach::Shift(1));
     team.column();
     team

@@ -3,7 +3,7 @@
 use super::settings::{SETTINGS, Settings};
 use crate::algorithm::allreduce::Allreduce;
 use crate::algorithm::choice::{Choices, Context, Family, Problem};
-use crate::algorithm::cost::{Cores, Cost, Curve, FIGURES, SIZES};
+use crate::algorithm::cost::{Cost, Curve, FIGURES, Memory, Node, SIZES};
 use crate::algorithm::memory::Buffers;
 use crate::algorithm::operands::Operands;
 use crate::algorithm::operator::Operator;
@@ -14,13 +14,16 @@ use crate::comm::Communicator;
 use crate::datatype::{Basic, Datatype};
 use crate::error::{Class, Result};
 use crate::fault;
+use crate::hardware;
 use crate::op::{Op, Predefined};
 use crate::world::World;
 use newmadeleine::engine::{Engine, PeerId, RailId};
-use newmadeleine::setting::{MPI_CHECK, MPI_TRIALS};
+use newmadeleine::setting::{MPI_CACHE_RANKS, MPI_CHECK, MPI_MEMORY, MPI_TRIALS};
 use std::sync::Arc;
 
-const AGREED: usize = FIGURES + Family::ALL.len() + 2;
+const AGREED: usize = FIGURES + Family::ALL.len() + OTHERS;
+/// Figures that are neither costs nor choices.
+const OTHERS: usize = 4;
 
 /// Agrees with all other processes. `all` is the communicator of all of them; collective.
 ///
@@ -35,11 +38,20 @@ pub(crate) fn agree(world: &World, all: &Communicator) -> Result<()> {
     let refused = |why| Class::OTHER.error(why);
     let check = MPI_CHECK.is_on().map_err(refused)?;
     let is_off = !MPI_TRIALS.is_on().map_err(refused)?;
-    let cores = Cores { count: world.session().cores(), nodes: world.session().nodes_of_machine() };
+    let session = world.session();
     let mut figures = [0.0; AGREED];
-    let (near, far) = (curve(world, true), curve(world, false));
-    figures[..FIGURES].copy_from_slice(&Cost::figures(near, far, post(world), cores, reads(world)));
-    figures[FIGURES..AGREED - 2].copy_from_slice(&choices.figures());
+    let (curves, across_ns) = ([true, false].map(|near| curve(world, near)), session.across_ns());
+    let node = Node {
+        cores: session.cores(),
+        nodes: session.nodes_of_machine(),
+        post: post(world),
+        reads: reads(world),
+        memory: memory().map_err(refused)?,
+    };
+    figures[..FIGURES].copy_from_slice(&Cost::figures(curves, across_ns as f64, node, alone(world)));
+    figures[FIGURES..AGREED - OTHERS].copy_from_slice(&choices.figures());
+    figures[AGREED - 4] = f64::from(most_of_a_cache(world));
+    figures[AGREED - 3] = f64::from(cache_ranks().map_err(refused)?);
     // Trials are off if any rank has NMAD_MPI_TRIALS=off.
     figures[AGREED - 2] = f64::from(u8::from(is_off));
     figures[AGREED - 1] = f64::from(u8::from(check));
@@ -61,13 +73,53 @@ pub(crate) fn agree(world: &World, all: &Communicator) -> Result<()> {
 fn from_figures(choices: &Choices, figures: &[f64; AGREED]) -> Settings {
     let (mut cost, mut named) = ([0.0; FIGURES], [0.0; Family::ALL.len()]);
     cost.copy_from_slice(&figures[..FIGURES]);
-    named.copy_from_slice(&figures[FIGURES..AGREED - 2]);
+    named.copy_from_slice(&figures[FIGURES..AGREED - OTHERS]);
     Settings {
         cost: Cost::from_figures(&cost),
         choices: choices.agreed(&named),
+        cache_ranks: [figures[AGREED - 3], figures[AGREED - 4]].map(|figure| figure as u32),
         tries: figures[AGREED - 2] == 0.0,
         check: figures[AGREED - 1] > 0.0,
     }
+}
+
+/// The memory of our node, as far as the user says how fast it is. A core's part of its cache counts as
+/// that of a rank.
+fn memory() -> std::result::Result<Memory, String> {
+    let bytes = MPI_MEMORY.text()?.map_or(Ok(0), |text| MPI_MEMORY.size(&text))?;
+    Ok(match bytes {
+        0 => Memory::default(),
+        _ => Memory { ns_per_byte: 1e9 / bytes as f64, cached: hardware::cached().unwrap_or(0).max(1) },
+    })
+}
+
+/// Below which length messages to other nodes take one rail, and what a byte takes there.
+fn alone(world: &World) -> (u64, f64) {
+    let rails = world.session().rails().len() as u8;
+    let Some(peer) = someone(world, false).map(PeerId) else { return (0, 0.0) };
+    let known = |engine: &mut Engine| {
+        let below = engine.inspect().eager_max(peer)? as u64 + 1;
+        let forecasts = (0..rails).filter_map(|rail| engine.inspect().forecast(RailId(rail), peer));
+        let fastest = forecasts.min_by_key(|forecast| forecast.eager_ns(SIZES[0]))?;
+        let longest = SIZES[SIZES.len() - 1];
+        let ns = fastest.body_ns(longest).saturating_sub(fastest.body_ns(0));
+        Some((below, ns as f64 / longest as f64))
+    };
+    world.node().with(known).unwrap_or((0, 0.0))
+}
+
+/// The most ranks of our node that share a cache; zero if that is not known.
+fn most_of_a_cache(world: &World) -> u32 {
+    let caches = world.session().caches();
+    let count = |cache| caches.iter().filter(|(_, other)| *other == cache).count() as u32;
+    caches.iter().map(|(_, cache)| count(*cache)).max().unwrap_or(0)
+}
+
+/// Ranks that share a cache, as the user says; zero if not.
+fn cache_ranks() -> std::result::Result<u32, String> {
+    let Some(text) = MPI_CACHE_RANKS.text()? else { return Ok(0) };
+    let wrong = || format!("{}: '{text}' is no number of ranks", MPI_CACHE_RANKS.name);
+    if text == MPI_CACHE_RANKS.default { Ok(0) } else { text.parse().map_err(|_| wrong()) }
 }
 
 /// Each figure becomes the greatest that any process of a communicator has.
@@ -116,7 +168,7 @@ fn curve(world: &World, near: bool) -> Option<(Curve, f64)> {
     ns.iter().all(|ns| ns.is_finite() && *ns > 0.0).then(|| (Curve::new(ns), gap))
 }
 
-/// For which a message to another node keeps a core: one post, or those of its parts.
+/// For which an eager message to another node keeps a core.
 fn post(world: &World) -> Option<Curve> {
     let peer = someone(world, false)?;
     let rails = world.session().rails().len() as u8;

@@ -82,7 +82,7 @@ type Printed = (u8, u8, u64, [usize; 2], &'static str);
 fn is_first_line((kind, len, team): (Kind, u64, &Team), memory: Option<Memory>) -> bool {
     static PRINTED: Mutex<BTreeSet<Printed>> = Mutex::new(BTreeSet::new());
     let Kind { operation, form } = kind;
-    let size = [team.size(), team.node_count()];
+    let size = [team.size(), team.group_count()];
     let line = (operation as u8, form as u8, len, size, memory.map_or("", Memory::name));
     PRINTED.lock().unwrap_or_else(PoisonError::into_inner).insert(line)
 }

@@ -7,7 +7,8 @@ use super::posted::{Rest, Way};
 use super::settings::settings;
 use super::shared::{Chosen, Means, Place};
 use super::trial::Attempt;
-use crate::algorithm::board::{Board, Flag, Pause, Ranks, Turn};
+use crate::algorithm::board::tiers::Tiers;
+use crate::algorithm::board::{Board, Flag, Pause, RANKS_MAX, Ranks, Turn};
 use crate::algorithm::check::Form;
 use crate::algorithm::choice::{Context, FIRST, Memory, Problem};
 use crate::algorithm::cost::Cost;
@@ -151,6 +152,17 @@ impl Call {
             Some(Ok(left)) => Parted::Left(Some(*left)),
             _ => Parted::Here(Way::Later(ended, Some(rest()))),
         })
+    }
+
+    /// Does a blocking collective of many ranks on the boards of groups, if that was chosen; as
+    /// [`Call::on_board`].
+    pub(super) fn on_boards<P: Problem>(
+        &self,
+        problem: &impl Fn() -> P,
+        len: Option<u64>,
+        work: impl FnOnce(&mut Tiers, Pause<'_>) -> Result<()>,
+    ) -> Result<Option<Way>> {
+        if self.size() <= RANKS_MAX { Ok(None) } else { self.in_memory(problem, len, work) }
     }
 
     /// Does a long reduction in the pool, if that was chosen; as [`Call::on_board`].

@@ -7,7 +7,8 @@ use crate::algorithm::allgather::Allgather;
 use crate::algorithm::alltoall::Alltoall;
 use crate::algorithm::barrier::Barrier;
 use crate::algorithm::bcast::Bcast;
-use crate::algorithm::board::Turn;
+use crate::algorithm::board::tiers::Tiers;
+use crate::algorithm::board::{Pause, Turn};
 use crate::algorithm::check::{Alike, Amount, Form, Operation, Root};
 use crate::algorithm::gather::Gather;
 use crate::algorithm::inter::{Groups, Role};
@@ -35,6 +36,9 @@ impl Call {
 pub(crate) fn barrier(form: Form, comm: Comm) -> Result<Ready> {
     let call = Call::new(Operation::Barrier, form, comm)?;
     if let Some(way) = call.on_board(&|| Barrier, Some(0), || Ok(Turn::barrier(call.size())))? {
+        return Ok(call.done(way));
+    }
+    if let Some(way) = call.on_boards(&|| Barrier, Some(0), |boards, pause| boards.barrier(pause))? {
         return Ok(call.done(way));
     }
     let key = call.key(0, false, [None, None]);
@@ -69,6 +73,10 @@ pub(crate) fn bcast(
     };
     let problem = || Bcast { data: data.place(Buffer::Recv), root: rank };
     if let Some(way) = call.on_board(&problem, Some(data.len()), spread)? {
+        return Ok(call.done(way));
+    }
+    let spread = |boards: &mut Tiers, pause: Pause<'_>| boards.bcast(rank, &data.memory(buffer)?, pause);
+    if let Some(way) = call.on_boards(&problem, Some(data.len()), spread)? {
         return Ok(call.done(way));
     }
     let amount = if is_bystander { Amount::default() } else { data.amount() };

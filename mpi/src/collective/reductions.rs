@@ -7,6 +7,7 @@ use super::call::{Call, Ready};
 use super::desk::Key;
 use super::settings::settings;
 use crate::algorithm::allreduce::Allreduce;
+use crate::algorithm::board::tiers::Tiers;
 use crate::algorithm::board::{Pause, Turn};
 use crate::algorithm::check::{Alike, Form, Operation, Root, number};
 use crate::algorithm::inter::Role;
@@ -144,6 +145,10 @@ pub(crate) fn reduce(
         let sums = Sums { operator: &reduction.operands.operator, bounds: &reduction.shares(call.size()) };
         pool.combine(&own, &sums, (Wanted::AtRoot(rank), &into), pause)
     };
+    let grouped = |boards: &mut Tiers, pause: Pause<'_>| {
+        let (own, into) = memory()?;
+        boards.reduce((rank, &own, &into), (&reduction.operands.operator, count), pause)
+    };
     let problem = || Reduce {
         from: operands_at(in_place),
         into: is_root.then_some(RECV),
@@ -155,7 +160,8 @@ pub(crate) fn reduce(
     if let Some(way) = call.on_board(&problem, len, combine)? {
         return Ok(call.done(way));
     }
-    if let Some(way) = call.in_pool(&problem, len, pooled)? {
+    let grouped = call.on_boards(&problem, len, grouped)?;
+    if let Some(way) = grouped.map_or_else(|| call.in_pool(&problem, len, pooled), |way| Ok(Some(way)))? {
         return Ok(call.done(way));
     }
     let alike = Alike { root: Some(Root::Rank(rank as u32)), ..reduction.alike() };
@@ -201,11 +207,18 @@ pub(crate) fn allreduce(
         let sums = Sums { operator: &reduction.operands.operator, bounds: &reduction.shares(call.size()) };
         pool.combine(&own, &sums, (Wanted::Everywhere, &into), pause)
     };
+    let grouped = |boards: &mut Tiers, pause: Pause<'_>| {
+        let (own, into) = reduction.memory(buffers, in_place)?;
+        boards.allreduce([&own, &into], (&reduction.operands.operator, count), pause)
+    };
     let problem =
         || Allreduce { from: operands_at(in_place), into: RECV, operands: reduction.operands.clone() };
     let len = reduction.len(&call);
     call.measure(&problem, len);
     if let Some(way) = call.on_board(&problem, len, combine)? {
+        return Ok(call.done(way));
+    }
+    if let Some(way) = call.on_boards(&problem, len, grouped)? {
         return Ok(call.done(way));
     }
     if let Some(way) = call.in_pool(&problem, len, pooled)? {

@@ -11,6 +11,9 @@ pub(super) struct Settings {
     pub(super) choices: Choices,
     /// Algorithms are tried ([`super::trial`]).
     pub(super) tries: bool,
+    /// Ranks of a node that share a cache, in their order, as the user says, and the most of any cache as
+    /// sessions say; zero: neither.
+    pub(super) cache_ranks: [u32; 2],
     /// Ranks compare what they call.
     pub(super) check: bool,
 }

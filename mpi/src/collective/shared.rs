@@ -1,5 +1,6 @@
-//! The board and the pool of a communicator, and what was chosen for them.
+//! The boards and the pool of a communicator, and what was chosen for them.
 
+use crate::algorithm::board::tiers::Tiers;
 use crate::algorithm::board::{Board, POST_MAX};
 use crate::algorithm::choice::{Family, Memory};
 use crate::algorithm::pool::Pool;
@@ -21,6 +22,7 @@ const LONG: usize = class(POST_MAX as u64) + 1;
 /// What a communicator has of both.
 pub(super) struct Shared {
     board: Place<Board>,
+    boards: Place<Tiers>,
     pool: Place<Pool>,
     pub(super) nonblocking: Nonblocking,
     /// Nanoseconds of a cache line between cores of the ranks, if that was measured.
@@ -33,7 +35,14 @@ impl Default for Shared {
         let chosen = std::array::from_fn(|_| std::array::from_fn(|_| Chosen::default()));
         let nonblocking = Nonblocking::default();
         let line_ns = OnceLock::new();
-        Shared { board: Place::default(), pool: Place::default(), nonblocking, line_ns, chosen }
+        Shared {
+            board: Place::default(),
+            boards: Place::default(),
+            pool: Place::default(),
+            nonblocking,
+            line_ns,
+            chosen,
+        }
     }
 }
 
@@ -71,6 +80,7 @@ impl Chosen {
     const SCHEDULE: u8 = 1;
     const BOARD: u8 = 2;
     const POOL: u8 = 3;
+    const BOARDS: u8 = 4;
     /// The line for the user was written.
     pub(super) const TOLD: u8 = 1 << 7;
 
@@ -78,6 +88,7 @@ impl Chosen {
         match memory {
             None => Self::SCHEDULE,
             Some(Memory::Board) => Self::BOARD,
+            Some(Memory::Boards) => Self::BOARDS,
             Some(Memory::Pool) => Self::POOL,
         }
     }
@@ -150,6 +161,26 @@ impl Means for Board {
 
     fn memory(&self) -> &SharedMemory {
         Board::memory(self)
+    }
+}
+
+impl Means for Tiers {
+    const MEMORY: Memory = Memory::Boards;
+
+    fn place(shared: &Shared) -> &Place<Self> {
+        &shared.boards
+    }
+
+    fn len(size: usize) -> usize {
+        Tiers::len(size)
+    }
+
+    fn new(memory: SharedMemory, size: usize, me: usize) -> Self {
+        Tiers::new(memory, size, me)
+    }
+
+    fn memory(&self) -> &SharedMemory {
+        Tiers::memory(self)
     }
 }
 

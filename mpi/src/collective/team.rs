@@ -1,5 +1,6 @@
 //! The processes that take part in the collectives of a communicator, and its neighbours.
 
+use super::settings::settings;
 use crate::algorithm::neighbor::Neighbors;
 use crate::algorithm::team::Team;
 use crate::comm::{Communicator, foreign};
@@ -9,7 +10,7 @@ use crate::topology::Topology;
 use crate::world::world;
 
 impl Communicator {
-    /// The local group and its nodes.
+    /// The local group, its nodes, and the caches of our node.
     ///
     /// # Errors
     /// MPI is not initialised, or finalised.
@@ -18,8 +19,13 @@ impl Communicator {
         if let Some(team) = self.desk().team.get() {
             return Ok(team);
         }
-        let local = foreign::nodes(world()?, self.local());
-        Ok(self.desk().team.get_or_init(|| Team::new(&local, self.rank().max(0) as usize)))
+        let world = world()?;
+        let nodes = foreign::nodes(world, self.local());
+        let [told, known] = settings().cache_ranks;
+        let caches = foreign::caches(world, self.local(), told);
+        let caches = (caches.as_deref(), if told > 0 { told } else { known });
+        let me = self.rank().max(0) as usize;
+        Ok(self.desk().team.get_or_init(|| Team::with_caches(&nodes, caches, me)))
     }
 
     /// The edges of its topology.

@@ -11,6 +11,7 @@ mod data;
 mod errors;
 mod gathered;
 mod inter;
+mod many;
 mod operator;
 mod parts;
 mod point;
@@ -100,6 +101,12 @@ const ALL: &[Case] = &[
     case("collectives combine data", 4, colls::reductions),
     case("three ranks combine data", 3, colls::reductions),
     case("collectives of long data", 3, colls::long),
+    with(
+        "NMAD_MPI_ALLREDUCE",
+        "boards",
+        case("short collectives of more ranks than a board serves", 34, many::short),
+    ),
+    with("NMAD_MPI_CACHE_RANKS", "2", case("ranks of caches combine data", 5, colls::reductions)),
     case("collectives are right while algorithms are tried", 3, trials::all),
     with("NMAD_MPI_ALLREDUCE", "ring", case("an algorithm that is asked for", 4, colls::long)),
     case("collectives at once, in any order", 4, colls::at_once),

@@ -99,6 +99,10 @@ settings! {
     MPI_ALLTOALL: Mpi, ALGORITHM, "auto", "The algorithm of MPI_Alltoall", "to compare";
     MPI_BARRIER: Mpi, ALGORITHM, "auto", "The algorithm of MPI_Barrier", "to compare";
     MPI_BCAST: Mpi, ALGORITHM, "auto", "The algorithm of MPI_Bcast", "to compare";
+    MPI_CACHE_RANKS: Mpi, Form("NUMBER"), "system",
+        "How many ranks of a node share a last-level cache, in their order: collectives may treat caches \
+         apart. By default as the system says of the cores to which ranks are bound",
+        "a virtual machine hides its caches, or ranks are not bound";
     MPI_CHECK: Mpi, Switch, "off",
         "Finds collectives that do not match on all ranks, and buffers that overlap",
         "a program hangs or has wrong results";
@@ -111,6 +115,10 @@ settings! {
     MPI_INITIAL_ERRHANDLER: Mpi,
         Words(&["mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"]), "mpi_errors_are_fatal",
         "The initial error handler (MPI 4.1, section 11.5)", "";
+    MPI_MEMORY: Mpi, Size { least: 0 }, "0",
+        "Bytes that the memory of a node reads and writes in a second for all of its cores, for the choice \
+         of algorithms of long collectives; 0: not known",
+        "many ranks of a node have long collectives: what the benchmark STREAM measures, for example 200GB";
     MPI_REDUCE: Mpi, ALGORITHM, "auto", "The algorithm of MPI_Reduce", "to compare";
     MPI_REDUCE_SCATTER: Mpi, ALGORITHM, "auto", "The algorithm of MPI_Reduce_scatter", "to compare";
     MPI_SCAN: Mpi, ALGORITHM, "auto", "The algorithm of MPI_Scan", "to compare";

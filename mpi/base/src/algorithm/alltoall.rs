@@ -48,6 +48,10 @@ impl Problem for Alltoall {
         self.block.unwrap_or(0)
     }
 
+    fn data(&self, team: &Team) -> u64 {
+        2 * team.blocks(self.len())
+    }
+
     fn direct() -> &'static [Direct<Self>] {
         const {
             &[Direct {
@@ -195,7 +199,7 @@ fn two_level_cost(problem: &Alltoall, team: &Team, cost: &Cost) -> f64 {
 fn two_level(problem: &Alltoall, team: &Team, context: &Context<'_>, builder: &mut Builder) {
     let Grid { local, column } = team.grid();
     let (nodes, block) = (column.size(), problem.len());
-    let by_node: Vec<Vec<usize>> = team.nodes_from(0).collect();
+    let by_node: Vec<Vec<usize>> = team.groups_from(0).collect();
     let (context, send) = (context.within(), problem.send.as_ref().unwrap_or(&problem.recv));
     let at_place = |place: usize| {
         let ranks: Vec<usize> = by_node.iter().map(|node| node[place]).collect();

@@ -1,6 +1,6 @@
 //! Barrier: nobody leaves before everybody has come. Messages are empty.
 
-use super::board;
+use super::board::{self, tiers};
 use super::choice::{Algorithm, Context, Direct, Family, Memory, Problem, TWO_LEVEL};
 use super::cost::log2_ceil;
 use super::place::{Buffer, Place, Spot};
@@ -21,11 +21,18 @@ impl Problem for Barrier {
 
     fn direct() -> &'static [Direct<Self>] {
         const {
-            &[Direct {
-                memory: Memory::Board,
-                fits: |_, team| board::serves(team, 0),
-                cost: |_, team, cost| cost.look(team, 0),
-            }]
+            &[
+                Direct {
+                    memory: Memory::Board,
+                    fits: |_, team| board::serves(team, 0),
+                    cost: |_, team, cost| cost.look(team, 0),
+                },
+                Direct {
+                    memory: Memory::Boards,
+                    fits: |_, team| tiers::serves(team, 0),
+                    cost: |_, team, cost| cost.boards(team, 0),
+                },
+            ]
         }
     }
 
@@ -41,7 +48,7 @@ impl Problem for Barrier {
                 Algorithm {
                     name: "binomial",
                     fits: |_, _| true,
-                    cost: |_, team, cost| 2.0 * cost.tree(team, |_| 0),
+                    cost: |_, team, cost| 2.0 * cost.tree(team, 0, |_| 0),
                     build: |_, team, _, builder| {
                         come(team, builder);
                         leave(team, builder);
@@ -58,7 +65,7 @@ impl Problem for Barrier {
                     fits: |_, team| team.has_levels(),
                     cost: |_, team, cost| {
                         let [local, leaders] = team.shapes();
-                        2.0 * cost.tree(local, |_| 0) + Barrier.inner_cost(leaders, cost)
+                        2.0 * cost.tree(local, 0, |_| 0) + Barrier.inner_cost(leaders, cost)
                     },
                     build: two_level,
                 },

@@ -14,6 +14,7 @@ mod parts;
 mod ranks;
 mod ring;
 mod table;
+pub mod tiers;
 mod turn;
 
 pub use later::Flag;

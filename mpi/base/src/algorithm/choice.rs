@@ -1,10 +1,12 @@
-//! Which algorithm a collective runs: the one that is predicted to end first, or the one that the user names.
+//! Which algorithm a collective runs: the one that is predicted to end first, or the one that the user
+//! names.
 
+use super::board::{self, tiers};
 use super::cost::Cost;
 use super::operands::Operands;
+use super::pool;
 use super::schedule::Builder;
 use super::team::Team;
-use super::{board, pool};
 use nmad_words::setting;
 use std::fmt::Write;
 
@@ -20,8 +22,8 @@ pub struct Algorithm<P: 'static> {
     pub build: fn(&P, &Team, &Context<'_>, &mut Builder),
 }
 
-/// The blocking collective of a communicator for which such memory is made: many communicators never have as
-/// many.
+/// The blocking collective of a communicator for which such memory is made: many communicators never have
+/// as many.
 pub const FIRST: u32 = 4;
 
 /// Memory that all ranks of a node see, in which they do a collective without messages.
@@ -29,6 +31,8 @@ pub const FIRST: u32 = 4;
 pub enum Memory {
     /// Short collectives ([`super::board`]).
     Board,
+    /// Short collectives of many ranks ([`super::board::tiers`]).
+    Boards,
     /// Long reductions ([`super::pool`]).
     Pool,
 }
@@ -38,6 +42,7 @@ impl Memory {
     pub fn name(self) -> &'static str {
         match self {
             Memory::Board => "board",
+            Memory::Boards => "boards",
             Memory::Pool => "pool",
         }
     }
@@ -76,6 +81,17 @@ impl<P: Combines> Direct<P> {
         },
     };
 
+    /// On boards of groups each leader combines the operands of its group, then those of all groups.
+    pub const ON_BOARDS: Direct<P> = Direct {
+        memory: Memory::Boards,
+        fits: |p, team| p.operands().is_plain() && tiers::serves(team, p.len()),
+        cost: |p, team, cost| {
+            let [group, groups] = tiers::shape(team.size());
+            let combined = cost.reduce(team, p.len() * (group + groups - 2) as u64);
+            cost.boards(team, p.len()) + combined
+        },
+    };
+
     /// In the pool each rank combines a part of all of them.
     pub const IN_POOL: Direct<P> = Direct {
         memory: Memory::Pool,
@@ -110,22 +126,29 @@ pub trait Problem: Sized + 'static {
     /// Bytes that describe its size, for the log.
     fn len(&self) -> u64;
 
-    /// Predicted nanoseconds of the best algorithm within one of two levels.
+    /// Bytes of a rank's buffers, the same on all ranks.
+    fn data(&self, _: &Team) -> u64 {
+        2 * self.len()
+    }
+
+    /// Predicted nanoseconds of the best algorithm within another one.
     fn inner_cost(&self, team: &Team, cost: &Cost) -> f64 {
-        let algorithms = Self::algorithms().iter().filter(|algorithm| algorithm.name != TWO_LEVEL);
+        let algorithms = Self::algorithms().iter().filter(|algorithm| is_for_inner(algorithm.name, team));
         let fitting = algorithms.filter(|algorithm| (algorithm.fits)(self, team));
         fitting.map(|algorithm| (algorithm.cost)(self, team, cost)).fold(f64::INFINITY, f64::min)
     }
 
-    /// Predicted nanoseconds of two levels that move blocks of `block` bytes: of each rank within a node, and
-    /// of all ranks of a node between the leaders. `of` makes the problem with blocks of a length.
-    fn by_nodes(block: u64, team: &Team, cost: &Cost, of: impl Fn(u64) -> Self) -> f64 {
+    /// Predicted nanoseconds of two levels that move blocks of `block` bytes: of each rank within a group,
+    /// and of all ranks of a group between the leaders. `of` makes the problem with blocks of a length.
+    fn by_groups(block: u64, team: &Team, cost: &Cost, of: impl Fn(u64) -> Self) -> f64 {
         let [local, leaders] = team.shapes();
         of(block).inner_cost(local, cost) + of(local.blocks(block)).inner_cost(leaders, cost)
     }
 
     /// Does it within a schedule, by the algorithm that suits a team best.
     fn build(&self, team: &Team, context: &Context<'_>, builder: &mut Builder) {
+        let cost = context.cost.with_data(self.data(team));
+        let context = &Context { cost: &cost, ..*context };
         let algorithm = context.choose(self, team);
         (algorithm.build)(self, team, context, builder);
     }
@@ -138,7 +161,8 @@ pub struct Context<'a> {
     pub cost: &'a Cost,
     /// What the user wants.
     pub choices: &'a Choices,
-    /// Within an algorithm of two levels: no further levels, and nothing that the user has named.
+    /// Within another algorithm: nodes are not treated apart (caches are), and nothing that the user has
+    /// named counts.
     pub inner: bool,
 }
 
@@ -229,9 +253,10 @@ impl Context<'_> {
         if let Some(named) = self.named::<P>().and_then(|place| algorithms.get(place)).filter(fits) {
             return named;
         }
-        let offered = algorithms.iter().filter(|a| !(self.inner && a.name == TWO_LEVEL)).filter(fits);
+        let offered = algorithms.iter().filter(|a| !self.inner || is_for_inner(a.name, team)).filter(fits);
         // Each cost is computed once: that of two levels is a choice of its own.
-        let costs = offered.map(|algorithm| ((algorithm.cost)(problem, team, self.cost), algorithm));
+        let cost = self.cost.with_data(problem.data(team));
+        let costs = offered.map(|algorithm| ((algorithm.cost)(problem, team, &cost), algorithm));
         costs.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(&algorithms[0], |(_, best)| best)
     }
 
@@ -253,23 +278,25 @@ impl Context<'_> {
                 return None;
             }
         }
-        let cost = |direct: &Direct<P>| (direct.cost)(problem, team, self.cost);
+        let known = self.cost.with_data(problem.data(team));
+        let cost = |direct: &Direct<P>| (direct.cost)(problem, team, &known);
         let best = P::direct().iter().filter(fits).min_by(|a, b| cost(a).total_cmp(&cost(b)))?;
-        (cost(best) < (chosen.cost)(problem, team, self.cost)).then_some(best.memory)
+        (cost(best) < (chosen.cost)(problem, team, &known)).then_some(best.memory)
     }
 
     /// Places, among [`Problem::names`], of the algorithms that fit and are predicted to take at most
     /// `within` times as long as the best; the best first.
     pub fn promising<P: Problem>(&self, problem: &P, team: &Team, within: f64) -> Vec<usize> {
         let fitting = P::all().enumerate().filter(|(_, offer)| (offer.fits)(problem, team));
+        let cost = self.cost.with_data(problem.data(team));
         let mut costs: Vec<(f64, usize)> =
-            fitting.map(|(place, offer)| ((offer.cost)(problem, team, self.cost), place)).collect();
+            fitting.map(|(place, offer)| ((offer.cost)(problem, team, &cost), place)).collect();
         costs.sort_by(|a, b| a.0.total_cmp(&b.0));
         let most = within * costs.first().map_or(0.0, |best| best.0);
         costs.into_iter().take_while(|&(ns, _)| ns <= most).map(|(_, place)| place).collect()
     }
 
-    /// The same context within an algorithm of two levels.
+    /// The same context within another algorithm.
     #[must_use]
     pub fn within(&self) -> Self {
         Context { inner: true, ..*self }
@@ -283,8 +310,9 @@ impl Context<'_> {
         if self.named::<P>().is_some_and(|place| P::names().get(place) == Some(&chosen)) {
             let _ = write!(line, " (asked for by {})", P::FAMILY.variable());
         }
+        let known = self.cost.with_data(problem.data(team));
         for Offer { name, fits, cost } in P::all() {
-            let us = cost(problem, team, self.cost) / 1000.0;
+            let us = cost(problem, team, &known) / 1000.0;
             let _ = match fits(problem, team) {
                 true => write!(line, ", {name} {us:.1} us"),
                 false => write!(line, ", {name} does not fit"),
@@ -299,5 +327,17 @@ impl Context<'_> {
 
 /// The name by which users leave the choice to us.
 pub const AUTO: &str = "auto";
-/// The name of all algorithms that treat nodes apart.
+/// The name of all algorithms that treat the groups of a team apart: nodes, or caches within a node. What
+/// they do within a node may be of two levels again, with the caches.
 pub const TWO_LEVEL: &str = "two_level";
+
+/// The name of all algorithms that pass pieces along a tree of all levels.
+pub const MULTI_LEVEL: &str = "multi_level";
+
+/// The name of all algorithms in which each rank of a node leads a part of a vector.
+pub const GRID: &str = "grid";
+
+/// Whether an algorithm may be part of another one, in a team.
+fn is_for_inner(name: &str, team: &Team) -> bool {
+    ![TWO_LEVEL, GRID].contains(&name) || !team.spans_nodes()
+}

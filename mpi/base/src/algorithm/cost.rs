@@ -3,19 +3,21 @@
 //! The curves come from what the rails were measured to do (P4). All ranks must choose alike, so they agree
 //! on one set of figures before the first choice ([`Cost::figures`], [`Cost::from_figures`]).
 
+mod agreed;
+mod curve;
+
+use super::board::tiers;
 use super::team::{Reach, Team};
+pub use agreed::{FIGURES, Node};
+pub use curve::{Curve, SIZES};
+use std::borrow::Cow;
 
-/// Sizes at which curves have figures, in bytes.
-pub const SIZES: [u64; 7] = [8, 512, 4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20];
-/// Figures of a cost.
-pub const FIGURES: usize = 3 * SIZES.len() + 6;
-
-/// Part of the latency of a short message for which a core is busy, at each end (LogP's o), where the time of
-/// a further message was not measured.
+/// Part of the latency of a short message for which a core is busy, at each end (LogP's o), where the time
+/// of a further message was not measured.
 const OVERHEAD: f64 = 0.4;
-/// Part of the way of a cache line that each further one adds: a core has several under way at once. Nominal;
-/// with it, and with half, an allreduce of 2 KB goes over the board up to 8 ranks that have a core each, with
-/// twice up to 4.
+/// Part of the way of a cache line that each further one adds: a core has several under way at once.
+/// Nominal; with it, and with half, an allreduce of 2 KB goes over the board up to 8 ranks that have a core
+/// each, with twice up to 4.
 const FURTHER_LINE: f64 = 0.25;
 /// What each line of many adds that another core has written, as a part of its way beyond [`HIDDEN_NS`]: in
 /// reductions of 64 KiB to 4 MiB in the pool 32 to 37 ns where a line alone takes 240, and 4 ns where it
@@ -31,65 +33,24 @@ const REDUCE_NS_PER_BYTE: f64 = 0.03;
 /// A copy in a cache, likewise.
 const COPY_NS_PER_BYTE: f64 = 0.02;
 
-/// Nanoseconds from the post of a message to its arrival, by its size.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Curve([f64; SIZES.len()]);
-
-impl Curve {
-    /// A curve through figures at [`SIZES`].
-    pub const fn new(ns: [f64; SIZES.len()]) -> Curve {
-        Curve(ns)
-    }
-
-    /// A straight line.
-    pub fn line(latency_ns: f64, ns_per_byte: f64) -> Curve {
-        Curve(SIZES.map(|size| latency_ns + size as f64 * ns_per_byte))
-    }
-
-    /// Nanoseconds for a message of `len` bytes.
-    pub fn ns(&self, len: u64) -> f64 {
-        let above = SIZES.iter().position(|&size| len <= size).unwrap_or(SIZES.len() - 1);
-        if above == 0 {
-            return self.0[0];
-        }
-        let (x0, x1) = (SIZES[above - 1] as f64, SIZES[above] as f64);
-        let slope = (self.0[above] - self.0[above - 1]) / (x1 - x0);
-        self.0[above - 1] + (len as f64 - x0) * slope.max(0.0)
-    }
-
-    /// Nanoseconds for which `len` bytes keep a wire busy, whoever sends them: by the slope of the longest.
-    fn wire_ns(&self, len: u64) -> f64 {
-        let [.., (x0, y0), (x1, y1)] =
-            std::array::from_fn::<_, { SIZES.len() }, _>(|i| (SIZES[i], self.0[i]));
-        len as f64 * ((y1 - y0) / (x1 - x0) as f64).max(0.0)
-    }
-
-    /// Nanoseconds that a message takes beyond those of a short one.
-    fn bytes_ns(&self, len: u64) -> f64 {
-        (self.ns(len) - self.0[0]).max(0.0)
-    }
-}
-
-/// The cores of a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cores {
-    /// How many its ranks may use together.
-    pub count: usize,
-    /// Nodes that share them, this one among them.
-    pub nodes: usize,
-}
-
 /// What the parts of a collective cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cost {
-    /// Between two ranks of a node.
+    /// Between two ranks of a node, whose cores share a cache.
     pub near: Curve,
+    /// What a message within a node takes beyond that if the cores share no cache, in nanoseconds.
+    pub across_ns: f64,
     /// Between two nodes.
     pub far: Curve,
     /// Time that a further short message adds for a rank that sends or receives several, within a node and
     /// between two.
     pub gaps: [f64; 2],
-    /// For which a message between two nodes keeps a core at each end; `None`: not measured.
+    /// The same for a rank that only sends, to other nodes.
+    pub send_gap: f64,
+    /// Messages between nodes below this length take one rail, whose wire is busy for this time for each
+    /// byte.
+    pub alone: (u64, f64),
+    /// For which an eager message between two nodes keeps a core at each end; `None`: not measured.
     pub post: Option<Curve>,
     /// Cores that the ranks of a node share.
     pub cores: usize,
@@ -98,8 +59,20 @@ pub struct Cost {
     /// Lengths of messages of a node that their receivers copy by themselves, from the first number on and
     /// below the second: their sender only announces them.
     pub reads: (u64, u64),
-    /// The way of a cache line between two cores in nanoseconds, as measured in this job; zero: not measured.
+    /// The way of a cache line between two cores in nanoseconds, as measured in this job; zero: not
+    /// measured.
     pub line_ns: f64,
+    /// The memory that the cores of a node share.
+    pub memory: Memory,
+}
+
+/// What limits copies and reductions by all cores of a node at once.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Memory {
+    /// Nanoseconds for each byte that any core reads or writes; zero: not known, or it is in caches.
+    pub ns_per_byte: f64,
+    /// Bytes that a rank may work on without it: its part of the cache.
+    pub cached: u64,
 }
 
 impl Default for Cost {
@@ -107,65 +80,39 @@ impl Default for Cost {
     fn default() -> Self {
         let (near, far) = (Curve::line(400.0, 0.04), Curve::line(6000.0, 0.2));
         let gaps = [&near, &far].map(|curve| OVERHEAD * curve.0[0]);
-        Cost { near, far, gaps, post: None, cores: 2, nodes: 1, reads: (u64::MAX, 0), line_ns: 0.0 }
+        Cost {
+            near,
+            across_ns: 0.0,
+            far,
+            gaps,
+            send_gap: gaps[1],
+            alone: (0, 0.0),
+            post: None,
+            cores: 2,
+            nodes: 1,
+            reads: (u64::MAX, 0),
+            line_ns: 0.0,
+            memory: Memory::default(),
+        }
     }
 }
 
 impl Cost {
-    /// The figures that ranks agree on: each takes the largest that any rank names. Zero: not known here.
-    /// `near` and `far` are curves, each with the time of a further short message.
-    pub fn figures(
-        near: Option<(Curve, f64)>,
-        far: Option<(Curve, f64)>,
-        post: Option<Curve>,
-        cores: Cores,
-        reads: (u64, u64),
-    ) -> [f64; FIGURES] {
-        let mut figures = [0.0; FIGURES];
-        for (place, known) in [near, far].into_iter().enumerate() {
-            let Some((Curve(ns), gap)) = known else { continue };
-            figures[place * SIZES.len()..][..SIZES.len()].copy_from_slice(&ns);
-            figures[3 * SIZES.len() + place] = gap;
+    /// The cost of collectives in which each rank works on so many bytes. Collectives within another one
+    /// work on the same data.
+    pub fn with_data(&self, bytes: u64) -> Cow<'_, Cost> {
+        let Memory { ns_per_byte, cached } = self.memory;
+        if ns_per_byte == 0.0 || cached == 0 {
+            return Cow::Borrowed(self);
         }
-        if let Some(Curve(ns)) = post {
-            figures[2 * SIZES.len()..][..SIZES.len()].copy_from_slice(&ns);
-        }
-        // The fewest cores count, and the most nodes that share them.
-        figures[FIGURES - 4] = cores.nodes as f64;
-        figures[FIGURES - 3] = 1.0 / cores.count.max(1) as f64;
-        // And the widest range.
-        if reads.0 < reads.1 {
-            figures[FIGURES - 2..].copy_from_slice(&[1.0 / reads.0.max(1) as f64, reads.1 as f64]);
-        }
-        figures
+        let memory = Memory { ns_per_byte: if bytes > cached { ns_per_byte } else { 0.0 }, cached: 0 };
+        Cow::Owned(Cost { memory, ..self.clone() })
     }
 
-    /// The figures that all ranks agreed on; nominal ones where no rank had any.
-    pub fn from_figures(figures: &[f64; FIGURES]) -> Cost {
-        let nominal = Cost::default();
-        let curve = |place: usize| {
-            let mut ns = [0.0; SIZES.len()];
-            ns.copy_from_slice(&figures[place * SIZES.len()..][..SIZES.len()]);
-            ns.iter().all(|&ns| ns > 0.0).then_some(Curve(ns))
-        };
-        let nodes = (figures[FIGURES - 4] as usize).max(1);
-        let cores = (1.0 / figures[FIGURES - 3]).round().max(1.0) as usize;
-        let reads = match figures[FIGURES - 1] as u64 {
-            0 => nominal.reads,
-            below => ((1.0 / figures[FIGURES - 2]).round() as u64, below),
-        };
-        let (near, far) = (curve(0).unwrap_or(nominal.near), curve(1).unwrap_or(nominal.far));
-        let gap = |place: usize, curve: &Curve| match figures[3 * SIZES.len() + place] {
-            0.0 => OVERHEAD * curve.0[0],
-            // A message that others wait for takes a further one's time, too.
-            gap => gap.min(curve.0[0]),
-        };
-        let gaps = [gap(0, &near), gap(1, &far)];
-        Cost { near, far, gaps, post: curve(2), cores, nodes, reads, line_ns: nominal.line_ns }
-    }
-
-    fn curve(&self, team: &Team) -> &Curve {
-        if team.spans_nodes() { &self.far } else { &self.near }
+    /// Time of a node's memory for copies or reductions of `len` bytes by each of so many ranks: all bytes
+    /// are read and written once.
+    pub fn moved(&self, team: &Team, ranks: f64, len: u64) -> f64 {
+        ranks * team.abreast() as f64 * 2.0 * len as f64 * self.memory.ns_per_byte
     }
 
     /// How many ranks share a core. All nodes of a machine are taken to be as busy.
@@ -178,41 +125,63 @@ impl Cost {
         (self.sharing(team) - 1.0) * SWITCH_NS
     }
 
-    /// One message that others wait for.
+    /// One message that others wait for. Between nodes it shares the wires with those of teams that work at
+    /// the same time.
     pub fn hop(&self, team: &Team, len: u64) -> f64 {
-        self.curve(team).ns(len) + self.switch_ns(team)
+        match team.spans_nodes() {
+            true => {
+                let beside = (team.abreast() - 1) as f64 * self.wire_ns(len);
+                self.far.ns(len) + beside + self.switch_ns(team)
+            }
+            false => self.near_hop(team, None, len),
+        }
     }
 
-    /// A message within a node that others wait for.
-    pub fn near_hop(&self, team: &Team, len: u64) -> f64 {
-        self.near.ns(len) + self.switch_ns(team)
+    /// A message within a node that others wait for, between ranks of a distance or any.
+    fn near_hop(&self, team: &Team, reach: Option<Reach>, len: u64) -> f64 {
+        let across = if team.across_caches(reach) > 0.0 { self.across_ns } else { 0.0 };
+        self.near.ns(len) + across + self.switch_ns(team)
     }
 
     /// A message that others wait for, between ranks of a distance.
     pub fn hop_over(&self, team: &Team, reach: Reach, len: u64) -> f64 {
         match team.leaving(reach) {
-            0 => self.near_hop(team, len),
+            0 => self.near_hop(team, Some(reach), len),
             _ => self.hop(team, len),
         }
     }
 
-    /// A message on its way along all ranks, one after the other: those of a node are near each other unless
-    /// ranks lie by turns.
+    /// A message on its way along all ranks, one after the other: those of a node are near each other
+    /// unless ranks lie by turns.
     pub fn pass(&self, team: &Team, len: u64) -> f64 {
-        let far = team.leaving(Reach::Shift(1)) as f64 / team.crowd() as f64;
-        far * self.hop(team, len) + (1.0 - far) * self.near_hop(team, len)
+        let next = Reach::Shift(1);
+        let far = team.leaving(next) as f64 / team.crowd() as f64;
+        let near = self.near.ns(len) + team.across_caches(Some(next)) * self.across_ns + self.switch_ns(team);
+        far * self.hop(team, len) + (1.0 - far) * near
     }
 
     /// Time that a further message adds for a rank that sends or receives several. Between nodes that is what
-    /// it takes of a core, or on the wire if that is longer; within a node one side copies all bytes.
+    /// it takes of a core, each end handling half of the bytes where that was not measured, or on the wire if
+    /// that is longer; within a node one side copies all bytes.
     fn further(&self, is_far: bool, len: u64) -> f64 {
         match is_far {
             true => {
                 let estimate = self.gaps[1] + self.far.bytes_ns(len) / 2.0;
-                self.post.map_or(estimate, |post| post.ns(len)).max(self.far.wire_ns(len))
+                self.posted(len).unwrap_or(estimate).max(self.wire_ns(len))
             }
             false => self.gaps[0] + self.near.bytes_ns(len),
         }
+    }
+
+    /// A further message to another node, beside those of teams that work at the same time.
+    fn further_far(&self, team: &Team, len: u64) -> f64 {
+        self.further(true, len).max(team.abreast() as f64 * self.wire_ns(len))
+    }
+
+    /// The same for a rank that sends to several nodes.
+    fn sent(&self, team: &Team, len: u64) -> f64 {
+        let core = self.posted(len).unwrap_or(self.send_gap + self.far.bytes_ns(len) / 2.0);
+        core.max(team.abreast() as f64 * self.wire_ns(len))
     }
 
     /// A message from every rank at once to one of a distance: those that leave a node share its rails, and
@@ -220,9 +189,12 @@ impl Cost {
     pub fn exchange(&self, team: &Team, reach: Reach, len: u64) -> f64 {
         let rivals = self.sharing(team) - 1.0;
         match team.leaving(reach) {
-            0 => self.near_hop(team, len) + rivals * self.further(false, len),
+            0 => {
+                let core = self.near_hop(team, Some(reach), len) + rivals * self.further(false, len);
+                core.max(self.moved(team, team.crowd() as f64, len))
+            }
             leaving => {
-                let wire = (leaving * team.abreast() - 1) as f64 * self.far.wire_ns(len);
+                let wire = ((leaving - 1) * team.abreast()) as f64 * self.wire_ns(len);
                 self.hop(team, len) + wire + rivals * self.further(true, len)
             }
         }
@@ -230,10 +202,11 @@ impl Cost {
 
     /// A round of a ring: every rank sends to the next one what the one before sent it.
     pub fn ring(&self, team: &Team, len: u64) -> f64 {
-        let leaving = team.leaving(Reach::Shift(1)).max(1) * team.abreast();
-        let wire = (leaving - 1) as f64 * self.far.wire_ns(len);
+        let leaving = team.leaving(Reach::Shift(1));
+        let wire = (leaving.max(1) - 1) as f64 * team.abreast() as f64 * self.wire_ns(len);
         let rivals = self.sharing(team) - 1.0;
-        self.pass(team, len) + wire + rivals * self.further(team.spans_nodes(), len)
+        let round = self.pass(team, len) + wire + rivals * self.further(team.spans_nodes(), len);
+        round.max(self.moved(team, (team.crowd() - leaving) as f64, len))
     }
 
     /// Rounds in which every rank sends to the one 1, 2, 4, ... further; `len` is the length in each round.
@@ -248,15 +221,17 @@ impl Cost {
                 sum += self.exchange(team, reach, len);
                 continue;
             }
-            let near = self.near_hop(team, len) + (self.sharing(team) - 1.0) * self.further(false, len);
-            sum += near.max((leaving * team.abreast()) as f64 * self.far.wire_ns(len));
-            crossing = crossing.max(self.far.ns(len) - self.near.ns(len));
+            let rivals = self.sharing(team) - 1.0;
+            let near = self.near_hop(team, None, len) + rivals * self.further(false, len);
+            let memory = self.moved(team, (team.crowd() - leaving) as f64, len);
+            sum += near.max(memory).max((leaving * team.abreast()) as f64 * self.wire_ns(len));
+            crossing = crossing.max(self.far.ns(len) - self.near.ns(len) - self.across_ns);
         }
         sum + crossing
     }
 
-    /// Time of the messages after the first of `count` in a pipeline: the slower of wire and core. Each rank
-    /// receives from `ways[0]` ranks and sends to `ways[1]` ranks.
+    /// Time of the messages after the first of `count` in a pipeline: the slower of wire and core. Each
+    /// rank receives from `ways[0]` ranks and sends to `ways[1]` ranks.
     pub fn stream(&self, team: &Team, ways: [usize; 2], (count, len): (u64, u64)) -> f64 {
         let is_far = team.spans_nodes();
         let [ins, outs] = ways.map(|others| others as f64);
@@ -266,8 +241,46 @@ impl Cost {
         };
         let rivals = if ways == [1, 1] { team.leaving(Reach::Shift(1)) } else { team.crowd() };
         let rivals = (rivals * team.abreast()) as f64;
-        let wire = if is_far { ins.max(outs) * rivals * self.far.wire_ns(len) } else { 0.0 };
+        let wire = if is_far { ins.max(outs) * rivals * self.wire_ns(len) } else { 0.0 };
         count.saturating_sub(1) as f64 * (core * self.sharing(team)).max(wire)
+    }
+
+    /// Time of a node's wires for a message: of those of one rail if it is short.
+    pub fn wire_ns(&self, len: u64) -> f64 {
+        let (below, alone) = self.alone;
+        let shared = self.far.wire_ns_per_byte();
+        len as f64 * if len < below { shared.max(alone) } else { shared }
+    }
+
+    /// Time of a core that passes a message on which others follow: within a node its receiver copies it,
+    /// and a long one to another node takes two control messages at each end.
+    pub fn passed_on(&self, team: &Team, len: u64) -> f64 {
+        let core = match (team.spans_nodes(), self.posted(len)) {
+            (true, Some(ns)) => ns,
+            (true, None) if self.is_by_wire(len) => 2.0 * self.send_gap,
+            (true, None) => self.send_gap + self.far.bytes_ns(len) / 2.0,
+            (false, _) => self.gaps[0],
+        };
+        core * self.sharing(team)
+    }
+
+    /// Time of a core that receives a message which others follow.
+    pub fn taken(&self, team: &Team, len: u64) -> f64 {
+        let core = match (team.spans_nodes(), self.posted(len)) {
+            (true, Some(ns)) => ns,
+            (true, None) if self.is_by_wire(len) => 2.0 * self.gaps[1],
+            (true, None) => self.far_core_ns(len),
+            (false, _) => self.further(false, len),
+        };
+        core * self.sharing(team)
+    }
+
+    /// Time of a node's memory for a pipeline on a tree of `arity` branches, in which each rank copies or
+    /// reduces `len` bytes. On a chain the first piece waits for those that follow it on each node: for a
+    /// quarter of them, since they come one by one, and move one by one.
+    pub fn through_memory(&self, team: &Team, arity: usize, len: u64) -> f64 {
+        let others = if arity == 1 && team.spans_nodes() { team.group_count() - 1 } else { 0 };
+        self.moved(team, team.crowd() as f64, len) * (1.0 + others as f64 / 4.0)
     }
 
     /// Splits a number of other ranks into those on our node and those on other nodes.
@@ -282,12 +295,14 @@ impl Cost {
             return 0.0;
         }
         let (near, far) = Cost::split(team, messages);
-        let last = self.further(team.spans_nodes(), len);
-        self.hop(team, len) + near * self.further(false, len) + far * self.further(true, len) - last
+        let further_far = self.further_far(team, len);
+        let last = if team.spans_nodes() { further_far } else { self.further(false, len) };
+        let row = self.hop(team, len) + near * self.further(false, len) + far * further_far - last;
+        row.max(self.moved(team, near, len))
     }
 
-    /// The same from one rank to as many others. Ranks copy the messages that they read at the same time, as
-    /// many of them as have a core.
+    /// The same from one rank to as many others. Ranks copy the messages that they read at the same time,
+    /// as many of them as have a core.
     pub fn fan_out(&self, team: &Team, messages: usize, len: u64) -> f64 {
         if messages == 0 || !(self.reads.0..self.reads.1).contains(&len) {
             return self.row(team, messages, len);
@@ -295,8 +310,9 @@ impl Cost {
         let (near, far) = Cost::split(team, messages);
         let copies_in_a_row = (near / self.cores as f64).max(1.0);
         let copies = (copies_in_a_row - 1.0) * self.near.bytes_ns(len);
+        let copies = copies.max(self.moved(team, near, len) - self.near.bytes_ns(len));
         let announced = (near + far.min(1.0) - 1.0) * self.gaps[0];
-        self.hop(team, len) + announced + copies + (far - 1.0).max(0.0) * self.further(true, len)
+        self.hop(team, len) + announced + copies + (far - 1.0).max(0.0) * self.sent(team, len)
     }
 
     /// Every rank sends a message to each other one in a row, and receives as many. Latency is paid once,
@@ -306,20 +322,26 @@ impl Cost {
         let (near, far) = Cost::split(team, team.size().saturating_sub(1));
         let cores =
             near * (2.0 * self.gaps[0] + self.near.bytes_ns(len)) + far * (2.0 * self.far_core_ns(len));
-        let wires = far * (team.crowd() * team.abreast()) as f64 * self.far.wire_ns(len);
-        self.hop(team, len) + (cores * self.sharing(team)).max(wires)
+        let wires = far * (team.crowd() * team.abreast()) as f64 * self.wire_ns(len);
+        let memory = self.moved(team, team.crowd() as f64 * near, len);
+        self.hop(team, len) + (cores * self.sharing(team)).max(wires).max(memory)
     }
 
     /// Time of the core at one end of a message between nodes that follows others. Where that was not
     /// measured, each end handles half of the bytes, unless the wire takes longer.
     fn far_core_ns(&self, len: u64) -> f64 {
         let estimate = self.gaps[1] + if self.is_by_wire(len) { 0.0 } else { self.far.bytes_ns(len) / 2.0 };
-        self.post.map_or(estimate, |post| post.ns(len))
+        self.posted(len).unwrap_or(estimate)
+    }
+
+    /// Time of the core at one end of an eager message between nodes, if it was measured.
+    fn posted(&self, len: u64) -> Option<f64> {
+        self.post.filter(|_| len < self.alone.0).map(|post| post.ns(len))
     }
 
     /// Whether the wire takes more than half of the bytes' time: the cores' part then overlaps with it.
     fn is_by_wire(&self, len: u64) -> bool {
-        2.0 * self.far.wire_ns(len) > self.far.bytes_ns(len)
+        2.0 * self.wire_ns(len) > self.far.bytes_ns(len)
     }
 
     /// The way of a cache line between two cores: a message without what it costs a core at each end.
@@ -330,13 +352,24 @@ impl Cost {
     /// One rank leaves `len` bytes in memory that the ranks of its node see, and others look at them: a
     /// message without what it costs a core at each end.
     pub fn post(&self, team: &Team, len: u64) -> f64 {
-        self.near_hop(team, len) - 2.0 * OVERHEAD * self.near.0[0]
+        self.near_hop(team, None, len) - 2.0 * OVERHEAD * self.near.0[0]
     }
 
     /// A rank looks at what each of the others has left there, `len` bytes each.
     pub fn look(&self, team: &Team, len: u64) -> f64 {
+        self.look_at(team, team.size(), len)
+    }
+
+    /// The same of some ranks, itself among them.
+    fn look_at(&self, team: &Team, ranks: usize, len: u64) -> f64 {
         let further = self.near.bytes_ns(len) + FURTHER_LINE * self.line();
-        self.post(team, len) + team.size().saturating_sub(2) as f64 * further
+        self.post(team, len) + ranks.saturating_sub(2) as f64 * further
+    }
+
+    /// Leaders of groups look at their groups and at each other, and the others at them; `len` bytes each.
+    pub fn boards(&self, team: &Team, len: u64) -> f64 {
+        let looks = tiers::shape(team.size()).map(|ranks| self.look_at(team, ranks, len));
+        looks.iter().sum::<f64>() + self.post(team, len)
     }
 
     /// Bytes that one core has written and another one fetches, by the time of a line: zero if that was not
@@ -345,9 +378,9 @@ impl Cost {
         (len / LINE) as f64 * (self.line_ns - HIDDEN_NS).max(0.0) * FETCHED_LINE
     }
 
-    /// A reduction of `len` bytes of each rank, which go through such memory, and of which each rank combines
-    /// a part; two meetings. Each rank reads what those of other cores have for its part, and where all get
-    /// everything each core the sums.
+    /// A reduction of `len` bytes of each rank, which go through such memory, and of which each rank
+    /// combines a part; two meetings. Each rank reads what those of other cores have for its part, and
+    /// where all get everything each core the sums.
     pub fn pooled(&self, team: &Team, len: u64, is_for_all: bool) -> f64 {
         let ranks = team.size().max(2) as f64;
         let others = len - len / ranks as u64;
@@ -364,16 +397,24 @@ impl Cost {
     pub fn pairwise(&self, team: &Team, len: u64) -> f64 {
         let (near, far) = Cost::split(team, team.size().saturating_sub(1));
         let rivals = self.sharing(team) - 1.0;
-        let within = self.near_hop(team, len) + rivals * self.further(false, len);
-        let wire = (team.crowd() * team.abreast() - 1) as f64 * self.far.wire_ns(len);
+        let within = self.near_hop(team, None, len) + rivals * self.further(false, len);
+        let within = within.max(self.moved(team, team.crowd() as f64, len));
+        let wire = ((team.crowd() - 1) * team.abreast()) as f64 * self.wire_ns(len);
         let between = self.hop(team, len) + wire + rivals * self.further(true, len);
         near * within + far * between
     }
 
-    /// One dependent message over each distance 1, 2, 4, ...; `len` is the length in each round.
-    pub fn tree(&self, team: &Team, len: impl Fn(u32) -> u64) -> f64 {
-        let rounds = 0..log2_ceil(team.size());
-        rounds.map(|round| self.hop_over(team, Reach::Shift(1 << round), len(round))).sum()
+    /// One dependent message over each distance 1, 2, 4, ... of a binomial tree, which is turned so that it
+    /// begins at `root`; `len` is the length in each round.
+    pub fn tree(&self, team: &Team, root: usize, len: impl Fn(u32) -> u64) -> f64 {
+        let reach = |distance| if root == 0 { Reach::Flip(distance) } else { Reach::Shift(distance) };
+        let round = |round: u32| {
+            let reach = reach(1 << round);
+            let at_once = if team.leaving(reach) == 0 { team.crowd() >> (round + 1) } else { 0 };
+            let memory = self.moved(team, at_once as f64, len(round));
+            self.hop_over(team, reach, len(round)).max(memory)
+        };
+        (0..log2_ceil(team.size())).map(round).sum()
     }
 
     /// A reduction of `len` bytes by one rank, while the others wait for it.
@@ -381,9 +422,14 @@ impl Cost {
         len as f64 * REDUCE_NS_PER_BYTE
     }
 
+    /// A reduction of `len` bytes by every rank, as far as cores limit it.
+    pub fn reduce_by_cores(&self, team: &Team, len: u64) -> f64 {
+        self.reduce_alone(len) * self.sharing(team)
+    }
+
     /// A reduction of `len` bytes by every rank.
     pub fn reduce(&self, team: &Team, len: u64) -> f64 {
-        self.reduce_alone(len) * self.sharing(team)
+        self.reduce_by_cores(team, len).max(self.moved(team, team.crowd() as f64, len))
     }
 
     /// A copy of `len` bytes by one rank.
@@ -393,7 +439,8 @@ impl Cost {
 
     /// A copy of `len` bytes by every rank.
     pub fn copy(&self, team: &Team, len: u64) -> f64 {
-        self.copy_alone(len) * self.sharing(team)
+        let memory = self.moved(team, team.crowd() as f64, len);
+        (self.copy_alone(len) * self.sharing(team)).max(memory)
     }
 }
 
@@ -426,7 +473,8 @@ mod tests {
         for (team, len) in [(&near, 1 << 10), (&near, 1 << 20), (&far, 256 << 10)] {
             assert!((ratio(team, len) - 1.0).abs() < 1e-9, "nobody reads {len} B");
         }
-        let figures = Cost::figures(None, None, None, Cores { count: 4, nodes: 1 }, reads);
-        assert_eq!(Cost::from_figures(&figures).reads, reads);
+        let memory = Memory { ns_per_byte: 0.01, cached: 1 << 20 };
+        let node = Node { cores: 4, reads, memory };
+        assert_eq!(Cost::from_figures(&Cost::figures([None; 2], 0.0, node, (0, 0.0))).reads, reads);
     }
 }

@@ -36,6 +36,10 @@ impl Problem for Gather {
         self.block.unwrap_or(0)
     }
 
+    fn data(&self, team: &Team) -> u64 {
+        2 * team.blocks(self.len())
+    }
+
     fn direct() -> &'static [Direct<Self>] {
         const {
             &[Direct {
@@ -60,7 +64,7 @@ impl Problem for Gather {
                     fits: |p, _| p.block.is_some(),
                     cost: |p, team, cost| {
                         let copied = p.len() * team.size().next_power_of_two() as u64;
-                        cost.tree(team, |round| p.len() << round) + cost.copy_alone(copied)
+                        cost.tree(team, p.root, |round| p.len() << round) + cost.copy_alone(copied)
                     },
                     build: |p, team, _, builder| binomial(p, team, builder),
                 },
@@ -135,7 +139,7 @@ fn at_root(problem: &Gather, team: &Team, tree: &Binomial, builder: &mut Builder
 }
 
 fn two_level_cost(problem: &Gather, team: &Team, cost: &Cost) -> f64 {
-    Gather::by_nodes(problem.len(), team, cost, |block| Gather {
+    Gather::by_groups(problem.len(), team, cost, |block| Gather {
         send: None,
         recv: None,
         block: Some(block),
@@ -149,7 +153,8 @@ fn two_level(problem: &Gather, team: &Team, context: &Context<'_>, builder: &mut
     let (root, block, context) = (problem.root, problem.len(), context.within());
     let Levels { local, leaders } = team.levels(root);
     let recv = problem.recv.as_ref().filter(|_| team.me() == root);
-    let nodes: Vec<Vec<usize>> = if leaders.is_some() { team.nodes_from(root).collect() } else { Vec::new() };
+    let nodes: Vec<Vec<usize>> =
+        if leaders.is_some() { team.groups_from(root).collect() } else { Vec::new() };
     let rows = |start: Spot, count: usize| Blocks::rows(start, (0..count).map(|_| block));
     let start = if leaders.is_some() && recv.is_none() { local.blocks(block) } else { 0 };
     let start = builder.scratch(start);
@@ -169,7 +174,7 @@ fn two_level(problem: &Gather, team: &Team, context: &Context<'_>, builder: &mut
         Blocks::places([vec![Place::bytes(Spot::start(Buffer::Recv), 0)], others].concat())
     });
     let send = recv.is_none().then(|| Place::bytes(start, local.blocks(block)));
-    let even = (nodes.len() * team.crowd() == team.size()).then(|| local.blocks(block));
+    let even = (nodes.len() * team.largest_group() == team.size()).then(|| local.blocks(block));
     let between = Gather { send, recv: whole, block: even, root: 0, left: None };
     builder.stage(2, |builder| between.build(&leaders, &context, builder));
     for (from, into) in later {

@@ -26,6 +26,7 @@ pub mod cost;
 pub mod gather;
 pub mod halving;
 pub mod inter;
+pub mod levels;
 pub mod line;
 #[allow(unsafe_code)]
 pub mod memory;

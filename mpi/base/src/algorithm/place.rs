@@ -249,6 +249,11 @@ impl Blocks {
         is_even.then(|| Place::strided(start, (ranks.len() as i64, block, step * block)))
     }
 
+    /// Bytes of each block, if all are known to have as many.
+    pub fn each(&self) -> Option<u64> {
+        matches!(self.0, Layout::Even { .. }).then(|| self.len(0))
+    }
+
     /// Whether any row of blocks is one place.
     pub const fn is_even(&self) -> bool {
         !matches!(self.0, Layout::Places(_))

@@ -25,6 +25,17 @@ pub struct ReduceScatter {
 }
 
 impl ReduceScatter {
+    /// Nearly equal parts of all operands. `spots`: those, and where our part of the result goes.
+    pub fn in_parts(spots: (Spot, Spot), operands: &Operands, parts: usize) -> ReduceScatter {
+        let ends = (0..parts).map(|part| operands.share(parts, part).end);
+        ReduceScatter {
+            from: spots.0,
+            into: spots.1,
+            operands: operands.clone(),
+            bounds: std::iter::once(0).chain(ends).collect(),
+        }
+    }
+
     fn part(&self, rank: usize) -> Range<i64> {
         self.bounds[rank]..self.bounds[rank + 1]
     }
@@ -110,13 +121,13 @@ impl Problem for ReduceScatter {
                             let (reach, len) = (Reach::Flip(team.size() >> k), p.len() >> k);
                             cost.exchange(team, reach, len) + cost.reduce(team, len)
                         };
-                        (1..=team.size().ilog2()).map(round).sum::<f64>() + cost.copy(team, p.len())
+                        (1..=team.size().ilog2()).map(round).sum::<f64>()
                     },
                     build: |p, team, _, builder| halving(p, team, builder),
                 },
                 Algorithm {
                     name: TWO_LEVEL,
-                    fits: |p, team| p.has_equal_parts() && team.is_grid() && team.is_ordered_by_node(),
+                    fits: |p, team| p.has_equal_parts() && team.is_grid() && team.is_ordered_by_group(),
                     cost: two_level_cost,
                     build: two_level,
                 },
@@ -203,7 +214,7 @@ fn halving(problem: &ReduceScatter, team: &Team, builder: &mut Builder) {
 /// What the ranks of a node do first, and what it is predicted to take: the parts of all nodes at once, for
 /// which they are put in another order, or those of one node after the other.
 fn within_nodes(problem: &ReduceScatter, team: &Team, cost: &Cost) -> (Within, f64) {
-    let ([local, _], nodes) = (team.shapes(), team.node_count());
+    let ([local, _], nodes) = (team.shapes(), team.group_count());
     let at_once = problem.of_level(1).inner_cost(local, cost) + cost.copy(team, problem.len());
     let in_turn = nodes as f64 * problem.of_level(nodes).inner_cost(local, cost);
     if at_once < in_turn { (Within::AtOnce, at_once) } else { (Within::InTurn, in_turn) }
@@ -215,7 +226,7 @@ enum Within {
 }
 
 fn two_level_cost(problem: &ReduceScatter, team: &Team, cost: &Cost) -> f64 {
-    let between = problem.of_level(team.crowd()).inner_cost(team.column(), cost);
+    let between = problem.of_level(team.largest_group()).inner_cost(team.column(), cost);
     within_nodes(problem, team, cost).1 + between
 }
 

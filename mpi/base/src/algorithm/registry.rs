@@ -105,8 +105,10 @@ mod tests {
         let (memory, line) = direct(&free, &[0; 2], 8);
         assert!(memory == Some(Memory::Board) && line.contains("2 ranks: board, "), "{line}");
         let (memory, line) = direct_on(2, &free, &[0; 4], 1 << 20);
-        assert!(memory == Some(Memory::Pool) && line.contains("board does not fit, pool "), "{line}");
+        assert!(memory == Some(Memory::Pool) && line.contains("boards does not fit, pool "), "{line}");
         assert_eq!(direct(&free, &[0; 32], 2000).0, None, "each rank would combine what all have");
+        let (memory, line) = direct_on(64, &free, &[0; 64], 8);
+        assert!(memory == Some(Memory::Boards) && line.contains("board does not fit, boards "), "{line}");
         assert_eq!(direct(&free, &[0, 0, 1, 1], 8).0, None, "no memory of two nodes");
         let named = |name| read("NMAD_MPI_ALLREDUCE", name).expect("there is one");
         assert_eq!(direct(&named("ring"), &[0; 2], 8).0, None);

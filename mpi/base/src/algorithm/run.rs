@@ -79,7 +79,8 @@ impl Run {
     pub fn bind(&mut self, sequence: u64, buffers: Buffers) {
         debug_assert!(self.is_over());
         self.memory.bind(buffers);
-        self.tag = sequence << SLOT_BITS;
+        // Numbers come again after 2^34 collectives of a kind; the highest bit marks other messages.
+        self.tag = sequence << SLOT_BITS & (u64::MAX >> 1);
     }
 
     /// Refuses buffers that overlap.

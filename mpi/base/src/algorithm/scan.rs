@@ -75,15 +75,17 @@ impl Problem for Scan {
                         // The first piece goes from rank to rank, one of which works at a time; with the
                         // others all of them do.
                         let first = cost.pass(team, piece) + cost.reduce_alone(piece);
-                        let further = (pieces - 1) as f64 * cost.reduce(team, piece);
+                        let further = (pieces - 1) as f64 * cost.reduce_by_cores(team, piece);
                         let stream = cost.stream(team, [1, 1], (pieces, piece));
-                        (team.size() - 1) as f64 * first + stream + further
+                        let streamed = (team.size() - 1) as f64 * first + stream + further;
+                        // Our operands are copied, and what arrives is copied and reduced.
+                        streamed.max(cost.through_memory(team, 1, 3 * p.len()))
                     },
                     build: |p, team, _, builder| chain(p, team, builder),
                 },
                 Algorithm {
                     name: TWO_LEVEL,
-                    fits: |_, team| team.has_levels() && team.is_ordered_by_node(),
+                    fits: |_, team| team.has_levels() && team.is_ordered_by_group(),
                     cost: two_level_cost,
                     build: two_level,
                 },
@@ -204,7 +206,7 @@ fn two_level_cost(problem: &Scan, team: &Team, cost: &Cost) -> f64 {
 fn two_level(problem: &Scan, team: &Team, context: &Context<'_>, builder: &mut Builder) {
     let (operands, context) = (&problem.operands, context.within());
     let Scan { from, is_exclusive, .. } = *problem;
-    let (local, is_first_node) = (team.levels(0).local, team.node_place() == 0);
+    let (local, is_first_node) = (team.levels(0).local, team.group_place() == 0);
     let scan = |from: Spot, into: Spot, is_exclusive: bool| Scan {
         from,
         into,

@@ -28,6 +28,10 @@ impl Problem for Scatter {
         self.block.unwrap_or(0)
     }
 
+    fn data(&self, team: &Team) -> u64 {
+        2 * team.blocks(self.len())
+    }
+
     fn direct() -> &'static [Direct<Self>] {
         const {
             &[Direct {
@@ -52,7 +56,7 @@ impl Problem for Scatter {
                     fits: |p, _| p.block.is_some(),
                     cost: |p, team, cost| {
                         let copied = p.len() * team.size().next_power_of_two() as u64;
-                        cost.tree(team, |round| p.len() << round) + cost.copy_alone(copied)
+                        cost.tree(team, p.root, |round| p.len() << round) + cost.copy_alone(copied)
                     },
                     build: |p, team, _, builder| binomial(p, team, builder),
                 },
@@ -127,7 +131,7 @@ fn at_root(problem: &Scatter, team: &Team, tree: &Binomial, builder: &mut Builde
 }
 
 fn two_level_cost(problem: &Scatter, team: &Team, cost: &Cost) -> f64 {
-    Scatter::by_nodes(problem.len(), team, cost, |block| Scatter {
+    Scatter::by_groups(problem.len(), team, cost, |block| Scatter {
         send: None,
         recv: None,
         block: Some(block),
@@ -142,7 +146,7 @@ fn two_level(problem: &Scatter, team: &Team, context: &Context<'_>, builder: &mu
     let send = problem.send.as_ref().filter(|_| team.me() == root);
     let rows = |start: Spot, count: usize| Blocks::rows(start, (0..count).map(|_| block));
     let own = leaders.map(|leaders| {
-        let nodes: Vec<Vec<usize>> = team.nodes_from(root).collect();
+        let nodes: Vec<Vec<usize>> = team.groups_from(root).collect();
         let whole = send.map(|send| {
             let for_node = |ranks: &Vec<usize>| builder.gathered_blocks(send, ranks);
             let others: Vec<Place> = nodes[1..].iter().map(for_node).collect();
@@ -150,7 +154,7 @@ fn two_level(problem: &Scatter, team: &Team, context: &Context<'_>, builder: &mu
         });
         let start = builder.scratch(if send.is_none() { local.blocks(block) } else { 0 });
         let recv = send.is_none().then(|| Place::bytes(start, local.blocks(block)));
-        let even = (nodes.len() * team.crowd() == team.size()).then(|| local.blocks(block));
+        let even = (nodes.len() * team.largest_group() == team.size()).then(|| local.blocks(block));
         let between = Scatter { send: whole, recv, block: even, root: 0 };
         builder.stage(1, |builder| between.build(&leaders, &context, builder));
         match send {

@@ -14,14 +14,14 @@ pub struct Seats {
 }
 
 /// Bits of a tag for the place of a message within a schedule; the rest numbers the collective.
-pub const SLOT_BITS: u32 = 24;
+pub const SLOT_BITS: u32 = 28;
 /// Slots of one stage; a stage has no more messages between two parties.
 pub const SLOTS: u32 = 1 << STAGE_SHIFT;
 const STAGE_SHIFT: u32 = SLOT_BITS - STAGE_BITS * STAGES;
 /// Bits that number a stage within another, from one.
 const STAGE_BITS: u32 = 2;
 /// How deep stages lie in each other.
-const STAGES: u32 = 3;
+const STAGES: u32 = 5;
 /// Scratch memory is handed out in units of a cache line.
 const LINE: i64 = 64;
 

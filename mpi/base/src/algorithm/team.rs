@@ -1,10 +1,13 @@
-//! A team: the ranks that run an algorithm, and their nodes.
+//! A team: the ranks that run an algorithm, their nodes, and their caches within a node.
+
+mod groups;
 
 use crate::sequence::Sequence;
+use groups::{Groups, at};
 use std::sync::{Arc, OnceLock};
 
-/// Ranks that run an algorithm together, in the order in which non-commutative operators take them. Cheap to
-/// clone: its members are stored once.
+/// Ranks that run an algorithm together, in the order in which non-commutative operators take them. Cheap
+/// to clone: its members are stored once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Team {
     members: Arc<Members>,
@@ -18,14 +21,19 @@ struct Members {
     parties: Sequence,
     /// The node of each member.
     nodes: Sequence,
+    /// The cache of each member among those of its node, where it is known. Ranks know those of their own
+    /// node, so they count only within a team of one node.
+    caches: Option<Sequence>,
+    /// Ranks of a cache on any node, known on all nodes alike: for predictions. Zero: not known.
+    cache_ranks: u32,
     /// Most members on one node.
     crowd: usize,
     /// Teams with members on the same nodes that work at the same time, this one among them.
     abreast: usize,
-    /// The members node by node.
+    /// The members group by group.
     groups: OnceLock<Groups>,
-    /// For each distance of two to a power, see [`Team::leaving`].
-    leaving: OnceLock<Box<[[u32; 2]]>>,
+    /// For each distance of two to a power, see [`Team::crossing`].
+    crossing: OnceLock<Box<[[u32; 2]]>>,
     /// See [`Team::shapes`].
     shapes: OnceLock<[Team; 2]>,
     /// See [`Team::column`].
@@ -34,67 +42,15 @@ struct Members {
 
 impl PartialEq for Members {
     fn eq(&self, other: &Members) -> bool {
-        self.parties == other.parties && self.nodes == other.nodes && self.abreast == other.abreast
+        self.parties == other.parties
+            && self.nodes == other.nodes
+            && self.caches == other.caches
+            && self.cache_ranks == other.cache_ranks
+            && self.abreast == other.abreast
     }
 }
 
 impl Eq for Members {}
-
-/// The members of a team, node by node in the order of their first members.
-#[derive(Debug)]
-struct Groups {
-    members: Sequence,
-    /// Where each group begins in `members`, and the end of the last.
-    starts: Sequence,
-    /// The group of each member.
-    of: Sequence,
-}
-
-impl Groups {
-    fn new(nodes: &Sequence) -> Groups {
-        let nodes: Vec<u32> = nodes.iter().collect();
-        let mut order: Vec<u32> = (0..nodes.len() as u32).collect();
-        order.sort_by_key(|&member| nodes[member as usize]);
-        let mut groups: Vec<&[u32]> =
-            order.chunk_by(|&a, &b| nodes[a as usize] == nodes[b as usize]).collect();
-        groups.sort_by_key(|group| group[0]);
-        let (mut of, mut starts) = (vec![0; nodes.len()], vec![0]);
-        for (number, group) in groups.iter().enumerate() {
-            group.iter().for_each(|&member| of[member as usize] = number as u32);
-            starts.push(starts[number] + group.len() as u32);
-        }
-        let members = groups.iter().copied().flatten().copied().collect();
-        Groups { members, starts: starts.into_iter().collect(), of: of.into_iter().collect() }
-    }
-
-    fn count(&self) -> usize {
-        self.starts.len() as usize - 1
-    }
-
-    /// How many members a group has.
-    fn size(&self, number: usize) -> usize {
-        (at(&self.starts, number + 1) - at(&self.starts, number)) as usize
-    }
-
-    /// A member of a group, by its place there.
-    fn member(&self, number: usize, place: usize) -> usize {
-        at(&self.members, at(&self.starts, number) as usize + place) as usize
-    }
-
-    fn group(&self, number: usize) -> impl Iterator<Item = usize> + Clone {
-        (0..self.size(number)).map(move |place| self.member(number, place))
-    }
-
-    /// The group of a member.
-    fn of(&self, member: usize) -> usize {
-        at(&self.of, member) as usize
-    }
-}
-
-/// A number that is there.
-fn at(sequence: &Sequence, place: usize) -> u32 {
-    sequence.get(place as u32).expect("ranks and nodes of a team are below its size")
-}
 
 /// Which partner each rank has in a round of an algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,27 +61,43 @@ pub enum Reach {
     Flip(usize),
 }
 
-/// The nodes of a team.
+/// The groups of a team.
 pub struct Levels {
-    /// The members on our node; the first is its leader.
+    /// The members of our group; the first is its leader.
     pub local: Team,
-    /// The leaders of all nodes; none unless we are one.
+    /// The leaders of all groups; none unless we are one.
     pub leaders: Option<Team>,
 }
 
-/// The members as a grid, with a row for each node.
+/// The members as a grid, with a row for each group.
 pub struct Grid {
-    /// Our row: the members on our node.
+    /// Our row: the members of our group.
     pub local: Team,
-    /// Our column: the members of all nodes that have our place there.
+    /// Our column: the members of all groups that have our place there.
     pub column: Team,
+}
+
+/// Where members are; see [`Members`].
+struct Places {
+    nodes: Sequence,
+    caches: Option<Sequence>,
+    cache_ranks: u32,
 }
 
 impl Team {
     /// The local group of a communicator, whose members are on these nodes. `me` is our rank.
     pub fn new(nodes: &[u32], me: usize) -> Team {
-        let parties = (0..nodes.len() as u32).into();
-        Team::of(parties, nodes.iter().copied().collect(), me, 1)
+        Team::with_caches(nodes, (None, 0), me)
+    }
+
+    /// The same, with the cache of each member among those of its node, where it is known: those of other
+    /// nodes than ours do not count. And how many ranks of any node share a cache, which predictions
+    /// assume, the same on all ranks; zero: not known.
+    pub fn with_caches(nodes: &[u32], caches: (Option<&[u32]>, u32), me: usize) -> Team {
+        let sequence = |numbers: &[u32]| numbers.iter().copied().collect();
+        let (caches, cache_ranks) = (caches.0.map(sequence), caches.1);
+        let places = Places { nodes: sequence(nodes), caches, cache_ranks };
+        Team::of((0..nodes.len() as u32).into(), places, me, 1)
     }
 
     /// The same team, seen from another member.
@@ -144,23 +116,27 @@ impl Team {
             false => (theirs.chain(ours).collect(), remote + self.me, remote),
         };
         // For messages in rounds: nobody asks on which nodes they are.
-        (Team::of(parties.clone(), parties, me, 1), first)
+        let places = Places { nodes: parties.clone(), caches: None, cache_ranks: 0 };
+        (Team::of(parties, places, me, 1), first)
     }
 
-    fn of(parties: Sequence, nodes: Sequence, me: usize, abreast: usize) -> Team {
+    fn of(parties: Sequence, places: Places, me: usize, abreast: usize) -> Team {
+        let Places { nodes, caches, cache_ranks } = places;
         let mut sorted: Vec<u32> = nodes.iter().collect();
         sorted.sort_unstable();
         let crowd = sorted.chunk_by(|a, b| a == b).map(<[u32]>::len).max().unwrap_or(1);
-        let (groups, leaving) = (OnceLock::new(), OnceLock::new());
+        let (groups, crossing) = (OnceLock::new(), OnceLock::new());
         let (shapes, column) = (OnceLock::new(), OnceLock::new());
-        Team {
-            members: Arc::new(Members { parties, nodes, crowd, abreast, groups, leaving, shapes, column }),
-            me,
-        }
+        let members =
+            Members { parties, nodes, caches, cache_ranks, crowd, abreast, groups, crossing, shapes, column };
+        Team { members: Arc::new(members), me }
     }
 
     fn groups(&self) -> &Groups {
-        self.members.groups.get_or_init(|| Groups::new(&self.members.nodes))
+        self.members.groups.get_or_init(|| {
+            let Members { nodes, caches, .. } = &*self.members;
+            Groups::new(caches.as_ref().filter(|_| !self.spans_nodes()).unwrap_or(nodes))
+        })
     }
 
     /// Members.
@@ -203,9 +179,14 @@ impl Team {
         self.members.abreast
     }
 
-    /// Nodes that members are on.
-    pub fn node_count(&self) -> usize {
+    /// Groups of members: nodes, or caches in a team of one node.
+    pub fn group_count(&self) -> usize {
         self.groups().count()
+    }
+
+    /// Most members of one group.
+    pub fn largest_group(&self) -> usize {
+        if self.spans_nodes() { self.crowd() } else { self.groups().largest }
     }
 
     /// Whether they are on more than one node.
@@ -213,43 +194,60 @@ impl Team {
         self.crowd() < self.size()
     }
 
-    /// Whether two levels differ from one: several nodes, and several members on one of them.
+    /// Whether two levels differ from one: several groups, and several members in one of them.
     pub fn has_levels(&self) -> bool {
-        self.spans_nodes() && self.crowd() > 1
+        match self.spans_nodes() {
+            true => self.crowd() > 1,
+            false => self.members.caches.is_some() && (2..self.size()).contains(&self.group_count()),
+        }
     }
 
-    /// Whether there are levels, with as many members on each node.
+    /// Whether there are levels, with as many members in each group.
     pub fn is_grid(&self) -> bool {
-        self.has_levels() && self.node_count() * self.crowd() == self.size()
+        self.has_levels() && self.group_count() * self.largest_group() == self.size()
     }
 
-    /// Whether the members of each node follow each other, so that nodes can be combined in order.
-    pub fn is_ordered_by_node(&self) -> bool {
+    /// Whether the members of each group follow each other, so that groups can be combined in order.
+    pub fn is_ordered_by_group(&self) -> bool {
         self.groups().members == (0..self.size() as u32).into()
     }
 
     /// The most members of one node that have their partner on another one.
     pub fn leaving(&self, reach: Reach) -> usize {
-        let size = self.size();
-        if !self.spans_nodes() {
-            return 0;
+        if self.spans_nodes() { self.crossing(reach) } else { 0 }
+    }
+
+    /// The part of messages within a node that go from one cache to another, as far as it is known: all if
+    /// it is not.
+    pub fn across_caches(&self, reach: Option<Reach>) -> f64 {
+        if self.spans_nodes() || self.members.caches.is_none() {
+            return 1.0;
         }
+        match reach {
+            Some(reach) => self.crossing(reach) as f64 / self.largest_group() as f64,
+            None => f64::from(u8::from(self.group_count() > 1)),
+        }
+    }
+
+    /// The most members of one group that have their partner in another one.
+    fn crossing(&self, reach: Reach) -> usize {
+        let size = self.size();
         let (distance, kind) = match reach {
             Reach::Shift(distance) => (distance % size.max(1), 0),
             Reach::Flip(distance) => (distance, 1),
         };
         if !distance.is_power_of_two() {
-            return if distance == 0 { 0 } else { self.crowd() };
+            return if distance == 0 { 0 } else { self.largest_group() };
         }
         let rounds = size.next_power_of_two().ilog2();
-        let all = self.members.leaving.get_or_init(|| {
+        let all = self.members.crossing.get_or_init(|| {
             let both = |distance| [Reach::Shift(distance), Reach::Flip(distance)];
-            (0..rounds).map(|round| both(1 << round).map(|reach| self.count_leaving(reach))).collect()
+            (0..rounds).map(|round| both(1 << round).map(|reach| self.count_crossing(reach))).collect()
         });
         all.get(distance.ilog2() as usize).map_or(0, |counts| counts[kind] as usize)
     }
 
-    fn count_leaving(&self, reach: Reach) -> u32 {
+    fn count_crossing(&self, reach: Reach) -> u32 {
         let (size, groups) = (self.size(), self.groups());
         let (of, mut counts) = (groups.of.iter().collect::<Vec<u32>>(), vec![0; groups.count()]);
         for rank in 0..size {
@@ -264,24 +262,53 @@ impl Team {
         counts.into_iter().max().unwrap_or(0)
     }
 
-    /// A team like that of the fullest node, and one like that of all leaders: the same on all ranks, to
+    /// A team like that of the largest group, and one like that of all leaders: the same on all ranks, to
     /// predict what two levels take.
     pub fn shapes(&self) -> &[Team; 2] {
-        self.members
-            .shapes
-            .get_or_init(|| [Team::new(&vec![0; self.crowd()], 0), Team::new(&self.numbers_of_nodes(), 0)])
+        self.members.shapes.get_or_init(|| {
+            let (ranks, groups) = (self.largest_group(), self.group_count());
+            let local = match self.spans_nodes() {
+                true => self.node(ranks),
+                false => self.places(std::iter::repeat_n(0, ranks).collect()),
+            };
+            let leaders = self.places((0..groups as u32).into());
+            [
+                Team::of((0..ranks as u32).into(), local, 0, self.abreast_within()),
+                Team::of((0..groups as u32).into(), leaders, 0, 1),
+            ]
+        })
     }
 
     /// A team like a column of a [`Grid`], likewise.
     pub fn column(&self) -> &Team {
         self.members.column.get_or_init(|| {
-            let nodes: Sequence = (0..self.node_count() as u32).into();
-            Team::of(nodes.clone(), nodes, 0, self.crowd())
+            let groups: Sequence = (0..self.group_count() as u32).into();
+            let places = self.places(groups.clone());
+            Team::of(groups, places, 0, self.largest_group())
         })
     }
 
-    fn numbers_of_nodes(&self) -> Vec<u32> {
-        (0..self.node_count() as u32).collect()
+    /// So many members on one node.
+    fn node(&self, ranks: usize) -> Places {
+        let each = self.members.cache_ranks;
+        let caches = (each > 0).then(|| (0..ranks as u32).map(|rank| rank / each).collect());
+        Places { nodes: std::iter::repeat_n(0, ranks).collect(), caches, cache_ranks: each }
+    }
+
+    /// Members in these groups: on these nodes, or of these caches of one node.
+    fn places(&self, groups: Sequence) -> Places {
+        match self.spans_nodes() {
+            true => Places { nodes: groups, caches: None, cache_ranks: 0 },
+            false => {
+                let nodes = std::iter::repeat_n(0, groups.len() as usize).collect();
+                Places { nodes, caches: Some(groups), cache_ranks: 0 }
+            }
+        }
+    }
+
+    /// Teams within groups that share cores: those of all caches of a node.
+    fn abreast_within(&self) -> usize {
+        if self.spans_nodes() { 1 } else { self.group_count() * self.abreast() }
     }
 
     /// The groups in the order in which a collective from or to `root` takes them: its own first.
@@ -299,7 +326,7 @@ impl Team {
         own.then_some(root).into_iter().chain(members.filter(move |&member| !own || member != root))
     }
 
-    /// The team by nodes. `root` leads its node, and its node comes first.
+    /// The team by groups. `root` leads its group, and its group comes first.
     pub fn levels(&self, root: usize) -> Levels {
         let groups = self.groups();
         let own: Vec<usize> = self.led(groups.of(self.me), root).collect();
@@ -307,52 +334,72 @@ impl Team {
             let leader = |group| self.led(group, root).next().unwrap_or(root);
             self.subset(&self.group_order(root).map(leader).collect::<Vec<_>>(), 1)
         });
-        Levels { local: self.subset(&own, 1), leaders }
+        Levels { local: self.subset(&own, self.abreast_within()), leaders }
     }
 
-    /// The members of each node, in the order of [`Team::levels`].
-    pub fn nodes_from(&self, root: usize) -> impl Iterator<Item = Vec<usize>> {
+    /// The teams that we are in, from the outermost level on: the leaders of all groups if we are one, then
+    /// the same of our group. `root` is the first of each that it is in.
+    pub fn path(&self, root: usize) -> Vec<Team> {
+        if !self.has_levels() {
+            debug_assert_eq!(root, 0);
+            return vec![self.clone()];
+        }
+        let Levels { local, leaders } = self.levels(root);
+        leaders.into_iter().chain(local.path(0)).collect()
+    }
+
+    /// The members of each group, in the order of [`Team::levels`].
+    pub fn groups_from(&self, root: usize) -> impl Iterator<Item = Vec<usize>> {
         self.group_order(root).map(move |group| self.led(group, root).collect())
     }
 
     /// The team as a grid; see [`Team::is_grid`].
     pub fn grid(&self) -> Grid {
-        let local: Vec<usize> = self.groups().group(self.node_place()).collect();
+        let local: Vec<usize> = self.groups().group(self.group_place()).collect();
         let place = local.iter().position(|&member| member == self.me).unwrap_or(0);
         let column = self.one_of_each(|_| place);
-        Grid { local: self.subset(&local, 1), column: self.subset(&column, self.crowd()) }
+        let row = self.subset(&local, self.abreast_within());
+        Grid { local: row, column: self.subset(&column, self.largest_group()) }
     }
 
-    /// The last members of all nodes; none unless we are one.
+    /// The last members of all groups; none unless we are one.
     pub fn lasts(&self) -> Option<Team> {
         let lasts = self.one_of_each(|size| size - 1);
         lasts.contains(&self.me).then(|| self.subset(&lasts, 1))
     }
 
-    /// A member of each node, by the place there that `choose` returns for the number of members.
+    /// A member of each group, by the place there that `choose` returns for the number of members.
     fn one_of_each(&self, choose: impl Fn(usize) -> usize) -> Vec<usize> {
         let groups = self.groups();
         (0..groups.count()).map(|number| groups.member(number, choose(groups.size(number)))).collect()
     }
 
-    /// The whole team, node by node, as [`Team::levels`] of rank 0 has it, and where each node begins; the
-    /// end of the last one comes last.
-    pub fn by_node(&self) -> (&Sequence, &Sequence) {
+    /// The whole team, group by group, as [`Team::levels`] of rank 0 has it, and where each group begins;
+    /// the end of the last one comes last.
+    pub fn by_group(&self) -> (&Sequence, &Sequence) {
         let groups = self.groups();
         (&groups.members, &groups.starts)
     }
 
-    /// Our node's number in that order.
-    pub fn node_place(&self) -> usize {
-        self.groups().of(self.me)
+    /// Our group's number in that order.
+    pub fn group_place(&self) -> usize {
+        self.group_of(self.me)
+    }
+
+    /// The number of a member's group.
+    pub fn group_of(&self, rank: usize) -> usize {
+        self.groups().of(rank)
     }
 
     /// Some members, of which we must be one.
     fn subset(&self, members: &[usize], abreast: usize) -> Team {
         let me = members.iter().position(|&rank| rank == self.me).expect("we are among them");
         let parties = members.iter().map(|&rank| self.party(rank)).collect();
-        let nodes = members.iter().map(|&rank| at(&self.members.nodes, rank)).collect();
-        Team::of(parties, nodes, me, abreast)
+        let of_each = |all: &Sequence| members.iter().map(|&rank| at(all, rank)).collect();
+        let Members { nodes, caches, cache_ranks, .. } = &*self.members;
+        let caches = caches.as_ref().map(of_each);
+        let places = Places { nodes: of_each(nodes), caches, cache_ranks: *cache_ranks };
+        Team::of(parties, places, me, abreast)
     }
 }
 
@@ -370,7 +417,7 @@ mod tests {
                     None => by_node.push(vec![rank]),
                 }
             }
-            assert_eq!(by_node.len(), Team::new(&nodes, 0).node_count());
+            assert_eq!(by_node.len(), Team::new(&nodes, 0).group_count());
             for me in 0..nodes.len() {
                 let levels = Team::new(&nodes, root).seen_from(me).levels(root);
                 let own = by_node.iter().find(|node| node.contains(&me)).expect("a node has it");
@@ -388,7 +435,7 @@ mod tests {
         for nodes in [[0, 0, 1, 1, 2, 2], [7, 3, 9, 7, 3, 9], [1, 2, 2, 1, 5, 5]] {
             let team = Team::new(&nodes, 0);
             assert!(team.is_grid());
-            let rows: Vec<Vec<usize>> = team.nodes_from(0).collect();
+            let rows: Vec<Vec<usize>> = team.groups_from(0).collect();
             for (me, place) in rows.iter().flat_map(|row| row.iter().zip(0..)) {
                 let (Grid { local, column }, lasts) = {
                     let team = team.seen_from(*me);
@@ -405,6 +452,30 @@ mod tests {
         assert!(
             ![vec![0, 0, 1], vec![0, 0], vec![0, 1, 2]].iter().any(|nodes| Team::new(nodes, 0).is_grid())
         );
+    }
+
+    #[test]
+    fn within_a_node_caches_are_groups() {
+        let caches = [0, 0, 1, 1, 0, 0, 1, 1];
+        let team = Team::with_caches(&[0, 0, 0, 0, 1, 1, 1, 1], (Some(&caches), 2), 5);
+        assert_eq!((team.group_count(), team.across_caches(None)), (2, 1.0), "nodes come first");
+        let shape = &team.shapes()[0];
+        assert_eq!((shape.group_count(), shape.has_levels()), (2, true), "as on our node");
+        let local = team.levels(5).local;
+        assert_eq!((local.group_count(), local.largest_group(), local.has_levels()), (2, 2, true));
+        assert!(!local.spans_nodes() && local.is_grid());
+        let [within, among] = local.shapes();
+        assert_eq!([within, among].map(Team::size), [2, 2]);
+        assert_eq!([within, among].map(|team| team.across_caches(None)), [0.0, 1.0]);
+        assert_eq!((within.abreast(), local.column().abreast()), (2, 2), "they share the cores of the node");
+        let deepest = local.levels(1).local;
+        assert!(!deepest.has_levels() && (0..2).all(|rank| deepest.party(rank) >= 4));
+        let shift = |distance| local.across_caches(Some(Reach::Shift(distance)));
+        assert_eq!([1, 2].map(shift), [0.5, 1.0]);
+        let unknown = Team::new(&[0; 4], 0);
+        assert_eq!((unknown.across_caches(None), unknown.has_levels()), (1.0, false));
+        let one = Team::with_caches(&[0; 4], (Some(&[3; 4]), 4), 0);
+        assert_eq!((one.across_caches(None), one.has_levels()), (0.0, false));
     }
 
     #[test]

@@ -148,6 +148,25 @@ pub(crate) fn close(world: &World, bridges: Vec<Arc<Bridge>>) {
     }
 }
 
+/// The cache of each process, for those of our node: see [`newmadeleine::Session::caches`], or so many
+/// processes in a row, unless it is zero. None if nothing is known of them.
+pub(crate) fn caches(world: &World, members: &Members, each: u32) -> Option<Vec<u32>> {
+    let (known, nodes, me) = (world.session().caches(), world.session().nodes(), world.session().rank());
+    let told: Vec<(u32, u32)> = match each {
+        0 => Vec::new(),
+        _ => {
+            let own = (0u32..).zip(nodes).filter(|(_, node)| Some(*node) == nodes.get(me as usize));
+            own.zip(0..).map(|((process, _), place)| (process, place / each)).collect()
+        }
+    };
+    let known = if each == 0 { known } else { &told };
+    if known.is_empty() {
+        return None;
+    }
+    let of = |process| known.binary_search_by_key(&process, |known| known.0).map_or(0, |at| known[at].1);
+    Some(members.processes().map(of).collect())
+}
+
 /// The node of each process as far as all that take part see it alike: processes of several jobs count as
 /// processes of as many nodes.
 pub(crate) fn nodes(world: &World, members: &Members) -> Vec<u32> {

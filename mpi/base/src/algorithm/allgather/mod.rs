@@ -44,6 +44,10 @@ impl Problem for Allgather {
         self.recv.len(0)
     }
 
+    fn data(&self, team: &Team) -> u64 {
+        2 * self.recv.total(0..team.size())
+    }
+
     fn direct() -> &'static [Direct<Self>] {
         const {
             &[Direct {

@@ -69,28 +69,41 @@ fn copy_rows(
 
 pub(super) fn two_level_cost(problem: &Allgather, team: &Team, cost: &Cost) -> f64 {
     let ([local, leaders], all) = (team.shapes(), problem.recv.total(0..team.size()));
-    let gather = cost.row(local, local.size() - 1, problem.mean(team));
+    let gather = Gather { send: None, recv: None, block: problem.recv.each(), root: 0, left: None };
+    let gather = match gather.block {
+        Some(_) => gather.inner_cost(local, cost),
+        None => cost.row(local, local.size() - 1, problem.mean(team)),
+    };
     let rows =
         Blocks::rows(Spot::start(Buffer::Recv), (0..leaders.size()).map(|_| all / leaders.size() as u64));
     let among = Allgather { send: None, recv: rows }.inner_cost(leaders, cost);
     let told = Bcast { data: Place::bytes(Spot::start(Buffer::Recv), all), root: 0 }.inner_cost(local, cost);
-    gather + among + told + cost.copy(team, all)
+    let copied = if problem.recv.is_even() && team.is_ordered_by_group() { 0 } else { all };
+    gather + among + told + cost.copy(team, copied)
+}
+
+/// The receive buffer, if the blocks of a group lie in a row there, and those of all groups in their order.
+fn rows_in_place(problem: &Allgather, team: &Team) -> Option<Spot> {
+    let all = problem.recv.range(0..team.size()).filter(|_| team.is_ordered_by_group())?;
+    all.is_contiguous().then_some(all.spot)
 }
 
 /// Each node gathers at its leader, the leaders exchange what their nodes have, each leader tells its node.
 pub(super) fn two_level(problem: &Allgather, team: &Team, context: &Context<'_>, builder: &mut Builder) {
     let Levels { local, leaders } = team.levels(0);
-    let (order, begins) = team.by_node();
+    let (order, begins) = team.by_group();
     let all = problem.recv.total(0..team.size());
-    let start = builder.scratch(all);
+    let in_place = rows_in_place(problem, team);
+    let start = in_place.unwrap_or_else(|| builder.scratch(all));
     let rows = Blocks::rows(start, order.iter().map(|rank| problem.recv.len(rank as usize)));
     let begins: Vec<usize> = begins.iter().map(|begin| begin as usize).collect();
-    let first = begins[team.node_place()];
+    let first = begins[team.group_place()];
     let own = (first..first + local.size()).map(|row| rows.place(row).len());
+    let is_there = in_place.is_some() && problem.send.is_none() && local.me() == 0;
     let gather = Gather {
-        send: Some(problem.own(team)),
+        send: (!is_there).then(|| problem.own(team)),
         recv: Some(Blocks::rows(rows.place(first).spot, own)),
-        block: None,
+        block: problem.recv.each(),
         root: 0,
         left: None,
     };
@@ -103,5 +116,7 @@ pub(super) fn two_level(problem: &Allgather, team: &Team, context: &Context<'_>,
     }
     let all = Bcast { data: Place::bytes(start, all), root: 0 };
     builder.stage(3, |builder| all.build(&local, &context, builder));
-    copy_rows(&rows, &problem.recv, order.iter().map(|rank| rank as usize).enumerate(), builder);
+    if in_place.is_none() {
+        copy_rows(&rows, &problem.recv, order.iter().map(|rank| rank as usize).enumerate(), builder);
+    }
 }

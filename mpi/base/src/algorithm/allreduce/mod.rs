@@ -1,11 +1,12 @@
 //! Allreduce: operands of all ranks are combined, and all get the result.
 
 mod doubling;
+mod grid;
 mod rabenseifner;
 mod ring;
 
 use super::bcast::Bcast;
-use super::choice::{Algorithm, Combines, Context, Direct, Family, Problem, TWO_LEVEL};
+use super::choice::{Algorithm, Combines, Context, Direct, Family, GRID, Problem, TWO_LEVEL};
 use super::operands::Operands;
 use super::place::Spot;
 use super::reduce::Reduce;
@@ -57,7 +58,7 @@ impl Problem for Allreduce {
     }
 
     fn direct() -> &'static [Direct<Self>] {
-        const { &[Direct::ON_BOARD, Direct::IN_POOL] }
+        const { &[Direct::ON_BOARD, Direct::ON_BOARDS, Direct::IN_POOL] }
     }
 
     fn algorithms() -> &'static [Algorithm<Self>] {
@@ -91,13 +92,19 @@ impl Problem for Allreduce {
                 },
                 Algorithm {
                     name: TWO_LEVEL,
-                    fits: |p, team| team.has_levels() && (p.is_commutative() || team.is_ordered_by_node()),
+                    fits: |p, team| team.has_levels() && (p.is_commutative() || team.is_ordered_by_group()),
                     cost: |p, team, cost| {
                         let [local, leaders] = team.shapes();
                         let within = p.reduction().inner_cost(local, cost);
                         within + p.inner_cost(leaders, cost) + p.broadcast().inner_cost(local, cost)
                     },
                     build: two_level,
+                },
+                Algorithm {
+                    name: GRID,
+                    fits: |p, team| team.is_grid() && p.is_commutative() && p.operands.is_plain(),
+                    cost: grid::cost,
+                    build: grid::build,
                 },
             ]
         }

@@ -4,10 +4,12 @@ mod pipeline;
 mod scatter_allgather;
 mod trees;
 
-use super::board;
-use super::choice::{Algorithm, Context, Direct, Family, Memory, Problem, TWO_LEVEL};
+use super::board::{self, tiers};
+use super::choice::{Algorithm, Context, Direct, Family, MULTI_LEVEL, Memory, Problem, TWO_LEVEL};
+use super::cost::Cost;
+use super::levels;
 use super::place::Place;
-use super::schedule::Builder;
+use super::schedule::{Builder, SLOTS};
 use super::team::Team;
 use pipeline::Pipeline;
 
@@ -32,11 +34,19 @@ impl Problem for Bcast {
 
     fn direct() -> &'static [Direct<Self>] {
         const {
-            &[Direct {
-                memory: Memory::Board,
-                fits: |p, team| board::serves(team, p.len()),
-                cost: |p, team, cost| cost.post(team, p.len()),
-            }]
+            &[
+                Direct {
+                    memory: Memory::Board,
+                    fits: |p, team| board::serves(team, p.len()),
+                    cost: |p, team, cost| cost.post(team, p.len()),
+                },
+                Direct {
+                    memory: Memory::Boards,
+                    fits: |p, team| tiers::serves(team, p.len()),
+                    // To the leader of the root's group, to all leaders, and to their groups.
+                    cost: |p, team, cost| 3.0 * cost.post(team, p.len()),
+                },
+            ]
         }
     }
 
@@ -46,7 +56,7 @@ impl Problem for Bcast {
                 Algorithm {
                     name: "binomial",
                     fits: |_, _| true,
-                    cost: |p, team, cost| cost.tree(team, |_| p.len()),
+                    cost: |p, team, cost| cost.tree(team, p.root, |_| p.len()),
                     build: |p, team, _, builder| trees::binomial(p, team, builder),
                 },
                 Algorithm {
@@ -82,12 +92,29 @@ impl Problem for Bcast {
                 Algorithm {
                     name: TWO_LEVEL,
                     fits: |_, team| team.has_levels(),
-                    cost: |p, team, cost| team.shapes().iter().map(|level| p.inner_cost(level, cost)).sum(),
+                    cost: |p, team, cost| {
+                        let at_root = Bcast { data: p.data.clone(), root: 0 };
+                        team.shapes().iter().map(|level| at_root.inner_cost(level, cost)).sum()
+                    },
                     build: two_level,
+                },
+                Algorithm {
+                    name: MULTI_LEVEL,
+                    fits: |_, team| team.has_levels(),
+                    cost: |p, team, cost| levels(p, team, cost).cost,
+                    build: |p, team, context, builder| {
+                        let pipeline = levels(p, team, context.cost);
+                        let links = pipeline.links(team, p.root, context.cost);
+                        pipeline::relay(p, &links, pipeline.piece, builder);
+                    },
                 },
             ]
         }
     }
+}
+
+fn levels(problem: &Bcast, team: &Team, cost: &Cost) -> levels::Pipeline {
+    levels::Pipeline::new(levels::Flow::Down, (problem.len(), SLOTS.into()), team, cost)
 }
 
 /// The leaders of all nodes first, then each node.

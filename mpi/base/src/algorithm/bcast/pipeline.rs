@@ -7,6 +7,7 @@
 use super::Bcast;
 use crate::algorithm::choice::Problem;
 use crate::algorithm::cost::Cost;
+use crate::algorithm::levels::Links;
 use crate::algorithm::place::Place;
 use crate::algorithm::schedule::{Builder, SLOTS, Step};
 use crate::algorithm::team::Team;
@@ -39,40 +40,46 @@ impl Pipeline {
         }
         let place = (team.me() + size - root) % size;
         let party = |place: usize| team.party((place + root) % size);
-        let is_root = place == 0;
-        let row = match (problem.data.is_contiguous(), is_root) {
-            (true, _) => problem.data.clone(),
-            (false, true) => builder.gathered(&problem.data),
-            (false, false) => Place::bytes(builder.scratch(problem.len()), problem.len()),
-        };
-        builder.round();
-        let mut arrivals: Vec<Step> = Vec::new();
-        if !is_root {
-            let parent = party((place - 1) / self.arity);
-            for (slot, piece) in (0..).zip(self.pieces(problem.len())) {
-                arrivals.push(builder.recv(parent, slot, row.slice(piece), &[]));
-            }
-        }
         let children =
             (1..=self.arity).map(|branch| place * self.arity + branch).filter(|&place| place < size);
-        let children: Vec<u32> = children.map(party).collect();
-        for (slot, piece) in (0..).zip(self.pieces(problem.len())) {
-            let after: Vec<Step> = arrivals.get(slot as usize).copied().into_iter().collect();
-            for &child in &children {
-                builder.send(child, slot, row.slice(piece.clone()), &after);
-            }
-        }
-        if !is_root && !problem.data.is_contiguous() {
-            builder.round();
-            builder.copy(row, problem.data.clone(), &[]);
-        }
+        let links = Links {
+            parent: (place > 0).then(|| party((place - 1) / self.arity)),
+            children: children.map(party).collect(),
+        };
+        relay(problem, &links, self.piece, builder);
     }
+}
 
-    /// The pieces of a message, the same on all ranks; at least one.
-    fn pieces(&self, len: u64) -> impl Iterator<Item = Range<u64>> {
-        let (piece, count) = (self.piece, len.div_ceil(self.piece).max(1));
-        (0..count).map(move |index| index * piece..((index + 1) * piece).min(len))
+/// Passes pieces on to the children, each as soon as it has come.
+pub(super) fn relay(problem: &Bcast, links: &Links, piece: u64, builder: &mut Builder) {
+    let row = match (problem.data.is_contiguous(), links.parent) {
+        (true, _) => problem.data.clone(),
+        (false, None) => builder.gathered(&problem.data),
+        (false, Some(_)) => Place::bytes(builder.scratch(problem.len()), problem.len()),
+    };
+    builder.round();
+    let mut arrivals: Vec<Step> = Vec::new();
+    if let Some(parent) = links.parent {
+        for (slot, piece) in (0..).zip(pieces(problem.len(), piece)) {
+            arrivals.push(builder.recv(parent, slot, row.slice(piece), &[]));
+        }
     }
+    for (slot, piece) in (0..).zip(pieces(problem.len(), piece)) {
+        let after: Vec<Step> = arrivals.get(slot as usize).copied().into_iter().collect();
+        for &child in &links.children {
+            builder.send(child, slot, row.slice(piece.clone()), &after);
+        }
+    }
+    if links.parent.is_some() && !problem.data.is_contiguous() {
+        builder.round();
+        builder.copy(row, problem.data.clone(), &[]);
+    }
+}
+
+/// The pieces of a message, the same on all ranks; at least one.
+fn pieces(len: u64, piece: u64) -> impl Iterator<Item = Range<u64>> {
+    let count = len.div_ceil(piece).max(1);
+    (0..count).map(move |index| index * piece..((index + 1) * piece).min(len))
 }
 
 fn predicted(arity: usize, (len, piece): (u64, u64), team: &Team, cost: &Cost) -> f64 {
@@ -83,9 +90,8 @@ fn predicted(arity: usize, (len, piece): (u64, u64), team: &Team, cost: &Cost) -
     let second = (arity - 1) as f64 * cost.stream(team, [0, 1], (2, piece));
     // Sending in pieces takes no less time than sending the whole, which the engine divides by itself.
     let first = depth.saturating_sub(1) as f64 * (hop + second);
-    first
-        + (cost.hop(team, piece) + second + cost.stream(team, [1, arity], (count, piece)))
-            .max(cost.hop(team, len))
+    let streamed = cost.hop(team, piece) + second + cost.stream(team, [1, arity], (count, piece));
+    (first + streamed.max(cost.hop(team, len))).max(cost.through_memory(team, arity, len))
 }
 
 #[cfg(test)]

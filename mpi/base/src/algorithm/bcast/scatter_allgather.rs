@@ -12,7 +12,7 @@ use crate::algorithm::tree::Binomial;
 
 pub(super) fn cost(problem: &Bcast, team: &Team, cost: &Cost) -> f64 {
     let part = problem.len().div_ceil(team.size() as u64);
-    let scatter = cost.tree(team, |round| part << round);
+    let scatter = cost.tree(team, problem.root, |round| part << round);
     scatter + (team.size() - 1) as f64 * cost.ring(team, part)
 }
 

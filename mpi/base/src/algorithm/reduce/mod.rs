@@ -3,13 +3,15 @@
 //! The result is that of combining in the order of ranks, whatever the tree; only commutative operators may
 //! be combined in another order (MPI 6.9.1).
 
+mod grid;
 mod halving;
 mod pipeline;
 mod trees;
 
-use super::choice::{Algorithm, Combines, Context, Direct, Family, Problem, TWO_LEVEL};
-use super::cost::log2_ceil;
-use super::operands::Operands;
+use super::choice::{Algorithm, Combines, Context, Direct, Family, GRID, MULTI_LEVEL, Problem, TWO_LEVEL};
+use super::cost::Cost;
+use super::levels;
+use super::operands::{MOST_PIECES, Operands};
 use super::place::Spot;
 use super::schedule::Builder;
 use super::team::Team;
@@ -67,7 +69,7 @@ impl Problem for Reduce {
     }
 
     fn direct() -> &'static [Direct<Self>] {
-        const { &[Direct::ON_BOARD, Direct::IN_POOL] }
+        const { &[Direct::ON_BOARD, Direct::ON_BOARDS, Direct::IN_POOL] }
     }
 
     fn algorithms() -> &'static [Algorithm<Self>] {
@@ -76,21 +78,13 @@ impl Problem for Reduce {
                 Algorithm {
                     name: "binomial",
                     fits: |_, _| true,
-                    cost: |p, team, cost| {
-                        let combined = f64::from(log2_ceil(team.size())) * cost.reduce(team, p.len());
-                        let extra =
-                            if p.is_commutative() || p.root == 0 { 0.0 } else { cost.hop(team, p.len()) };
-                        cost.tree(team, |_| p.len()) + combined + extra
-                    },
+                    cost: trees::binomial_cost,
                     build: |p, team, _, builder| trees::binomial(p, team, builder),
                 },
                 Algorithm {
                     name: "flat",
                     fits: |_, _| true,
-                    cost: |p, team, cost| {
-                        let others = team.size() - 1;
-                        cost.row(team, others, p.len()) + others as f64 * cost.reduce_alone(p.len())
-                    },
+                    cost: trees::flat_cost,
                     build: |p, team, _, builder| trees::flat(p, team, builder),
                 },
                 Algorithm {
@@ -126,9 +120,29 @@ impl Problem for Reduce {
                     },
                     build: two_level,
                 },
+                Algorithm {
+                    name: GRID,
+                    fits: |p, team| team.is_grid() && p.is_commutative() && p.operands.is_plain(),
+                    cost: grid::cost,
+                    build: grid::build,
+                },
+                Algorithm {
+                    name: MULTI_LEVEL,
+                    fits: |p, team| team.has_levels() && p.is_commutative(),
+                    cost: |p, team, cost| levels(p, team, cost).cost,
+                    build: |p, team, context, builder| {
+                        let pipeline = levels(p, team, context.cost);
+                        let links = pipeline.links(team, p.root, context.cost);
+                        pipeline::relay(p, &links, pipeline.piece, builder);
+                    },
+                },
             ]
         }
     }
+}
+
+fn levels(problem: &Reduce, team: &Team, cost: &Cost) -> levels::Pipeline {
+    levels::Pipeline::new(levels::Flow::Up, (problem.len(), MOST_PIECES), team, cost)
 }
 
 /// Each node at its leader, then the leaders.

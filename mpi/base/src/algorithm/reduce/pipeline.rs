@@ -5,6 +5,7 @@
 
 use super::Reduce;
 use crate::algorithm::cost::Cost;
+use crate::algorithm::levels::Links;
 use crate::algorithm::operands::MOST_PIECES;
 use crate::algorithm::schedule::{Builder, Step};
 use crate::algorithm::team::Team;
@@ -34,36 +35,40 @@ impl Pipeline {
     /// The tree ends at the root. On a chain each rank receives from the next higher one, so that an
     /// arriving operand is the right one.
     pub(super) fn build(&self, problem: &Reduce, team: &Team, builder: &mut Builder) {
-        let (size, root, operands) = (team.size(), problem.root, &problem.operands);
+        let (size, root) = (team.size(), problem.root);
         let place = (team.me() + size - root) % size;
         let party = |place: usize| team.party((place + root) % size);
-        let pieces = operands.pieces(0..operands.count, self.piece);
-        let children: Vec<usize> = (1..=self.arity)
-            .map(|branch| place * self.arity + branch)
-            .filter(|&place| place < size)
-            .collect();
-        let sum = if children.is_empty() { problem.from } else { problem.result(builder) };
-        let mut sums: Vec<Option<Step>> = vec![None; pieces.len()];
-        for (number, &child) in children.iter().enumerate() {
-            // The operands of the first child become the sum.
-            let theirs = if number == 0 { sum } else { problem.scratch(builder) };
-            let from = if number == 0 { problem.from } else { theirs };
-            for (slot, piece) in pieces.iter().enumerate() {
-                let place = operands.part(theirs, piece);
-                let arrived = builder.recv(party(child), slot as u32, place, &[]);
-                let after: Vec<Step> = sums[slot].into_iter().chain([arrived]).collect();
-                let (from, into) = (operands.at(from, piece.start), operands.at(sum, piece.start));
-                sums[slot] = Some(builder.reduce(from, into, piece.end - piece.start, &after));
-            }
+        let children =
+            (1..=self.arity).map(|branch| place * self.arity + branch).filter(|&place| place < size);
+        let links = Links {
+            parent: (place > 0).then(|| party((place - 1) / self.arity)),
+            children: children.map(party).collect(),
+        };
+        relay(problem, &links, self.piece, builder);
+    }
+}
+
+/// Combines pieces of the children with ours, and passes each on as soon as it is complete.
+pub(super) fn relay(problem: &Reduce, links: &Links, piece: u64, builder: &mut Builder) {
+    let operands = &problem.operands;
+    let pieces = operands.pieces(0..operands.count, piece);
+    let sum = if links.children.is_empty() { problem.from } else { problem.result(builder) };
+    let mut sums: Vec<Option<Step>> = vec![None; pieces.len()];
+    for (number, &child) in links.children.iter().enumerate() {
+        // The operands of the first child become the sum.
+        let theirs = if number == 0 { sum } else { problem.scratch(builder) };
+        let from = if number == 0 { problem.from } else { theirs };
+        for (slot, piece) in pieces.iter().enumerate() {
+            let place = operands.part(theirs, piece);
+            let arrived = builder.recv(child, slot as u32, place, &[]);
+            let after: Vec<Step> = sums[slot].into_iter().chain([arrived]).collect();
+            let (from, into) = (operands.at(from, piece.start), operands.at(sum, piece.start));
+            sums[slot] = Some(builder.reduce(from, into, piece.end - piece.start, &after));
         }
-        if place > 0 {
-            let parent = party((place - 1) / self.arity);
-            for (slot, piece) in pieces.iter().enumerate() {
-                builder.send(parent, slot as u32, operands.part(sum, piece), sums[slot].as_slice());
-            }
-        } else {
-            problem.deliver(sum, builder);
-        }
+    }
+    let Some(parent) = links.parent else { return problem.deliver(sum, builder) };
+    for (slot, piece) in pieces.iter().enumerate() {
+        builder.send(parent, slot as u32, operands.part(sum, piece), sums[slot].as_slice());
     }
 }
 
@@ -75,6 +80,8 @@ fn predicted(arity: usize, (len, piece): (u64, u64), team: &Team, cost: &Cost) -
     let branches = arity as f64;
     let second = (branches - 1.0) * cost.stream(team, [1, 0], (2, piece));
     let step = hop + branches * cost.reduce_alone(piece) + second;
-    let further = (count - 1) as f64 * branches * cost.reduce(team, piece);
-    depth as f64 * step + cost.stream(team, [arity, 1], (count, piece)) + further
+    let further = (count - 1) as f64 * branches * cost.reduce_by_cores(team, piece);
+    let streamed = depth as f64 * step + cost.stream(team, [arity, 1], (count, piece)) + further;
+    // Each piece is copied and reduced.
+    streamed.max(cost.through_memory(team, arity, 2 * len))
 }

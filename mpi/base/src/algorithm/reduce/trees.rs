@@ -1,10 +1,29 @@
 //! Reduce along a tree: each rank combines whole vectors.
 
 use super::Reduce;
+use crate::algorithm::choice::Problem;
+use crate::algorithm::cost::{Cost, log2_ceil};
 use crate::algorithm::place::Spot;
 use crate::algorithm::schedule::{Builder, Step};
 use crate::algorithm::team::Team;
 use crate::algorithm::tree::Binomial;
+
+pub(super) fn binomial_cost(problem: &Reduce, team: &Team, cost: &Cost) -> f64 {
+    let (is_commutative, len) = (problem.is_commutative(), problem.len());
+    let turn = if is_commutative { problem.root } else { 0 };
+    let combined = f64::from(log2_ceil(team.size())) * cost.reduce_by_cores(team, len);
+    // All ranks but the root send once.
+    let combined = combined.max(cost.reduce(team, len));
+    let extra = if is_commutative || problem.root == 0 { 0.0 } else { cost.hop(team, len) };
+    cost.tree(team, turn, |_| len) + combined + extra
+}
+
+pub(super) fn flat_cost(problem: &Reduce, team: &Team, cost: &Cost) -> f64 {
+    let (others, len) = (team.size() - 1, problem.len());
+    let combined = others as f64 * cost.reduce_alone(len);
+    let near = others.min(team.crowd()) as f64;
+    (cost.row(team, others, len) + combined).max(cost.moved(team, near, 2 * len))
+}
 
 /// The binomial tree. The subtree of a rank is a row of ranks, so that operands are combined in order; the
 /// tree is turned to the root only if the order does not matter.

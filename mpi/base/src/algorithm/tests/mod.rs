@@ -8,6 +8,7 @@ mod moves;
 mod parts;
 mod pools;
 mod reductions;
+mod tiers;
 #[allow(unsafe_code)]
 mod types;
 mod world;

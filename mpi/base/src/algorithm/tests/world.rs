@@ -57,12 +57,28 @@ pub(super) struct Buffers {
     pub(super) recv: Vec<Memory>,
 }
 
-/// Node layouts of `size` ranks: one node, nodes in a row, nodes by turns.
-pub(super) fn layouts(size: usize) -> Vec<Vec<u32>> {
-    let mut layouts = vec![vec![0; size]];
+/// The node of each rank, and its cache there if that is known.
+#[derive(Debug)]
+struct Layout {
+    nodes: Vec<u32>,
+    caches: Option<Vec<u32>>,
+}
+
+/// Layouts of `size` ranks: one node, nodes in a row, nodes by turns; one node with caches in a row, with
+/// caches by turns, and nodes with caches.
+fn layouts(size: usize) -> Vec<Layout> {
+    let each = |place: fn(u32) -> u32| (0..size as u32).map(place).collect::<Vec<u32>>();
+    let layout = |node: fn(u32) -> u32, cache: Option<fn(u32) -> u32>| Layout {
+        nodes: each(node),
+        caches: cache.map(each),
+    };
+    let mut layouts = vec![layout(|_| 0, None)];
     if size > 2 {
-        layouts.push((0..size as u32).map(|rank| rank / 3).collect());
-        layouts.push((0..size as u32).map(|rank| rank % 2).collect());
+        layouts.push(layout(|rank| rank / 3, None));
+        layouts.push(layout(|rank| rank % 2, None));
+        layouts.push(layout(|_| 0, Some(|rank| rank / 3)));
+        layouts.push(layout(|_| 0, Some(|rank| rank % 2)));
+        layouts.push(layout(|rank| rank / 4, Some(|rank| rank % 4 / 2)));
     }
     layouts
 }
@@ -106,22 +122,26 @@ pub(super) fn run_again(runs: &mut [Run], buffers: &mut Buffers, seed: u64) -> V
 }
 
 /// Does one problem by one algorithm on all ranks; false: it does not fit.
-pub(super) fn solve<P: Problem>(
+fn solve<P: Problem>(
     algorithm: &Algorithm<P>,
-    nodes: &[u32],
+    layout: &Layout,
     operator: Option<&Operator>,
     problem: impl Fn(usize) -> P,
     buffers: &mut Buffers,
     seed: u64,
 ) -> bool {
-    let teams = (0..nodes.len()).map(|me| Team::new(nodes, me));
+    let Layout { nodes, caches } = layout;
+    let cache_ranks = if caches.is_some() { 2 } else { 0 };
+    let teams = (0..nodes.len()).map(|me| Team::with_caches(nodes, (caches.as_deref(), cache_ranks), me));
     let problems: Vec<(Team, P)> = teams.map(|team| (team.clone(), problem(team.me()))).collect();
     let fits: Vec<bool> = problems.iter().map(|(team, problem)| (algorithm.fits)(problem, team)).collect();
     assert!(fits.iter().all(|fit| *fit == fits[0]), "{}: ranks disagree whether it fits", algorithm.name);
     if !fits[0] {
         return false;
     }
-    let (cost, choices) = (Cost::default(), Choices::default());
+    // Between caches messages take so long that levels are the best in each level.
+    let (across_ns, choices) = (if caches.is_some() { 1e6 } else { 0.0 }, Choices::default());
+    let cost = Cost { across_ns, ..Cost::default() };
     let context = Context { cost: &cost, choices: &choices, inner: false };
     let costs: Vec<f64> = problems.iter().map(|(t, p)| (algorithm.cost)(p, t, &cost)).collect();
     assert!(costs.iter().all(|c| *c == costs[0] && c.is_finite()), "{}: costs {costs:?}", algorithm.name);
@@ -134,11 +154,11 @@ pub(super) fn solve<P: Problem>(
         builder.finish()
     });
     let ended = run(schedules.collect(), buffers, seed);
-    assert!(ended.iter().all(Result::is_ok), "{} over {nodes:?}: {ended:?}", algorithm.name);
+    assert!(ended.iter().all(Result::is_ok), "{} over {layout:?}: {ended:?}", algorithm.name);
     true
 }
 
-/// Tries all algorithms of a problem with all sizes and node layouts, and asks for the expected buffers.
+/// Tries all algorithms of a problem with all sizes and layouts, and asks for the expected buffers.
 pub(super) fn try_all<P: Problem>(
     sizes: &[usize],
     operator: Option<&Operator>,
@@ -147,15 +167,15 @@ pub(super) fn try_all<P: Problem>(
     let mut done = std::collections::BTreeSet::new();
     for &size in sizes {
         let Case { problem, before, after } = case(size);
-        for (index, nodes) in layouts(size).iter().enumerate() {
+        for (index, layout) in layouts(size).iter().enumerate() {
             for (number, algorithm) in P::algorithms().iter().enumerate() {
                 let mut buffers = before.clone();
                 let seed = (size * 31 + index * 7 + number) as u64;
-                if solve(algorithm, nodes, operator, &problem, &mut buffers, seed) {
+                if solve(algorithm, layout, operator, &problem, &mut buffers, seed) {
                     let wrong = (0..size).find(|&rank| {
                         buffers.send[rank] != after.send[rank] || buffers.recv[rank] != after.recv[rank]
                     });
-                    assert!(wrong.is_none(), "{} over {nodes:?}: rank {wrong:?} is wrong", algorithm.name);
+                    assert!(wrong.is_none(), "{} over {layout:?}: rank {wrong:?} is wrong", algorithm.name);
                     done.insert(algorithm.name);
                 }
             }

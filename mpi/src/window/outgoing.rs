@@ -56,6 +56,7 @@ impl Window {
     ///
     /// # Errors
     /// An operation has failed, or a rank is gone.
+    #[inline(never)]
     pub(super) fn flush(&self, world: &World, ranks: Range<i32>, at_target: bool) -> Result<()> {
         if self.asked.of(ranks.clone()).next().is_none() {
             return Ok(());

@@ -142,10 +142,10 @@ impl Window {
     }
 
     /// `MPI_Win_flush` and its like for one rank.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn flush_rank(&self, call: &str, rank: i32, at_target: bool) -> Result<()> {
         if !self.peers.has(rank) {
-            return self.target(rank).map(drop);
+            return self.flush_nobody(rank);
         }
         if self.epoch.whole() != Whole::LockAll && !self.epoch.of(rank).is_locked() {
             return Err(self.unlocked(call, rank));
@@ -156,6 +156,11 @@ impl Window {
             return Ok(());
         }
         self.flush(world()?, rank..rank + 1, at_target)
+    }
+
+    #[cold]
+    fn flush_nobody(&self, rank: i32) -> Result<()> {
+        self.target(rank).map(drop)
     }
 
     /// The same for all.

@@ -474,7 +474,7 @@ mod tests {
             assert!((ratio(team, len) - 1.0).abs() < 1e-9, "nobody reads {len} B");
         }
         let memory = Memory { ns_per_byte: 0.01, cached: 1 << 20 };
-        let node = Node { cores: 4, reads, memory };
+        let node = Node { cores: 4, nodes: 1, post: None, reads, memory };
         assert_eq!(Cost::from_figures(&Cost::figures([None; 2], 0.0, node, (0, 0.0))).reads, reads);
     }
 }

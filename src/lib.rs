@@ -60,6 +60,7 @@ pub mod futures;
 mod info;
 mod latest;
 mod lines;
+mod machine;
 mod memory;
 mod notices;
 mod observations;

@@ -34,12 +34,10 @@ pub struct Session {
     nodes: Vec<u32>,
     program: Option<u32>,
     programs: Vec<u32>,
-    cores: usize,
-    nodes_of_machine: usize,
-    /// See [`Session::caches`].
-    caches: Vec<(u32, u32)>,
-    /// See [`Session::across_ns`].
-    across_ns: u64,
+    pub(crate) cores: usize,
+    pub(crate) nodes_of_machine: usize,
+    pub(crate) caches: Vec<(u32, u32)>,
+    pub(crate) across_ns: u64,
     /// Taken when the session closes.
     pub(crate) job: Mutex<Option<Box<dyn Bootstrap>>>,
     rails: Vec<Rail>,
@@ -253,30 +251,6 @@ impl Session {
     /// Returns the profiles of the rails: an entry for each rail and each distance of its peers.
     pub fn profiles(&self) -> &[ProfileInfo] {
         &self.profiles
-    }
-
-    /// Returns the number of cores that the ranks of this node may use together; less than the number of
-    /// ranks if oversubscribed.
-    pub fn cores(&self) -> usize {
-        self.cores
-    }
-
-    /// Returns how many nodes share these cores: hosts of a testbed or containers of one machine; 1 if this is
-    /// the only one.
-    pub fn nodes_of_machine(&self) -> usize {
-        self.nodes_of_machine
-    }
-
-    /// Returns the ranks of this node in ascending order, each with the number of the last-level cache that
-    /// its cores share; none unless each rank is bound to the cores of one cache, and there are several.
-    pub fn caches(&self) -> &[(u32, u32)] {
-        &self.caches
-    }
-
-    /// Returns what a message between two ranks of this node takes longer if they share no cache, in
-    /// nanoseconds; zero if that was not measured.
-    pub fn across_ns(&self) -> u64 {
-        self.across_ns
     }
 
     /// Chooses the strategy for one rank, or for all: by its name, or as `FILE.so:NAME` in a plug-in.

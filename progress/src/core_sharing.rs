@@ -72,10 +72,10 @@ const FEW: u32 = 64;
 /// After the second long time the thread does not yield, or polls less, for as long as that one took. The
 /// factor doubles with each further long time, up to PART: so long times are at most one part in PART.
 const PART: u64 = 64;
-/// Time after which a waiting thread yields to ranks of other nodes that need its core, though messages come: a
-/// sleep and a wakeup take as long. Otherwise two ranks that feed each other keep both cores for whole time
-/// slices (3 ms), and the next rank of a chain does not run. Ranks of one node do not yield so: pairs that run
-/// at the same time would lose each other (streams of 64 KiB take twice as long).
+/// Time after which a waiting thread yields to ranks of other nodes that need its core, though messages come:
+/// a sleep and a wakeup take as long. Otherwise two ranks that feed each other keep both cores for whole time
+/// slices (3 ms), and the next rank of a chain does not run. Ranks of one node do not yield so: pairs that
+/// run at the same time would lose each other (streams of 64 KiB take twice as long).
 const TURN: Duration = Duration::from_us(50);
 /// Surplus of waits that ended after a switch over waits of the same length that ended without one. A
 /// message that is there at once counts for neither: its sender may have had this core before.

@@ -72,7 +72,7 @@ fn a_thread_that_sees_events_all_the_time_gives_way_now_and_then() {
     let often = yields(3);
     assert!((1_700..=2_000).contains(&often), "{often} in 100 ms");
     let beside_others = yields(4_000);
-    assert!(beside_others <= 4, "something else keeps the core: {beside_others}");
+    assert!(beside_others <= 8, "something else keeps the core: {beside_others}");
     let mut sharing = CoreSharing::default();
     sharing.slept(at(1_000));
     assert!(!sharing.gives_way(at(1_040)), "others had the core meanwhile");

@@ -124,8 +124,8 @@ impl Forecast {
         scaled(len, self.profile.body().last_ns_per_byte())
     }
 
-    /// Returns the nanoseconds for which posting `len` bytes in a packet keeps a core. Estimated where that was
-    /// not measured: one more packet, and a copy of the data; all of its time without measured copies.
+    /// Returns the nanoseconds for which posting `len` bytes in a packet keeps a core. Estimated where that
+    /// was not measured: one more packet, and a copy of the data; all of its time without measured copies.
     pub fn core_ns(&self, len: u64) -> u64 {
         if let Some(post) = self.profile.post() {
             return post.ns(len);

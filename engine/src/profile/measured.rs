@@ -68,8 +68,7 @@ impl Profile {
         let of = |method: Method| &by_method[method.index()][..];
         let points = |method: Method| threshold::points(of(method));
         let crossing = |first, second| threshold::crossing(&points(first), &points(second));
-        let memcpy = Curve::through(points(Method::Memcpy));
-        let post = Curve::through(points(Method::Post));
+        let [memcpy, post] = [Method::Memcpy, Method::Post].map(|method| Curve::through(points(method)));
         let in_place_min = crossing(Method::Copy, Method::InPlace).unwrap_or(u64::MAX);
         let eager = threshold::best_eager(of(Method::Copy), of(Method::InPlace), in_place_min);
         let rendezvous = points(Method::Rendezvous);
@@ -79,8 +78,7 @@ impl Profile {
         }
         let eager_curve = if eager.len() < 2 { &body } else { &eager };
         let eager_curve = Curve::through(eager_curve.iter().copied()).ok_or(TooFew)?;
-        let copied = points(Method::Copy);
-        let copied = if copied.len() < 2 { None } else { Curve::through(copied) };
+        let copied = Some(points(Method::Copy)).filter(|copied| copied.len() >= 2).and_then(Curve::through);
         let copied = copied.unwrap_or_else(|| eager_curve.clone());
         let (read_min, read_max) = threshold::read(&eager, &points(Method::Read), &body);
         let body = Curve::through(body).ok_or(TooFew)?;

@@ -147,6 +147,8 @@ int main(int argc, char **argv) {
         MPI_Comm first;
         MPI_Comm_dup(MPI_COMM_WORLD, &first);
         name(first);
+        /* All have the new communicator before the first rank may die. */
+        MPI_Barrier(comm);
         if (me == 0) {
             fprintf(stderr, "restart: %d ranks compute\n", size);
         }

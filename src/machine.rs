@@ -21,7 +21,7 @@ impl Session {
         &self.caches
     }
 
-    /// Returns what a message between two ranks of this node takes longer if they share no cache, in
+    /// Returns the extra time of a message between two ranks of this node that share no cache, in
     /// nanoseconds; zero if that was not measured.
     pub fn across_ns(&self) -> u64 {
         self.across_ns

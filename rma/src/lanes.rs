@@ -1,5 +1,5 @@
-//! What is under way, by rank. A process has operations with few of many ranks, so that ranks are stored in
-//! pages, each made with its first operation.
+//! State of unfinished operations, by target rank. A process has operations with few of many ranks, so ranks
+//! are stored in pages, each made with its first operation.
 
 /// Ranks of a page. A page of lanes takes 1.3 KB; with half as many, the list of pages takes a byte for each
 /// rank of the window instead of half a byte.

@@ -134,7 +134,7 @@ pub fn write_pairs(pairs: &[(String, String)]) -> String {
 /// Reads what [`write_pairs`] has written; `None` if it is malformed.
 pub fn read_pairs(text: &str) -> Option<Vec<(String, String)>> {
     let mut pairs: Vec<(String, String)> = Vec::new();
-    for line in text.lines() {
+    for line in text.split_terminator('\n') {
         let (key, value) = line.split_once(' ')?;
         let (old_key, old_value) = pairs.last().map_or(("", ""), |(key, value)| (key, value));
         pairs.push((read(old_key, key)?, read(old_value, value)?));

@@ -66,16 +66,19 @@ impl Relay {
         let Ok((reader, writer)) = std::io::pipe() else { return };
         let (sender, result) = channel();
         let (secret, node) = (self.secret, self.node);
-        std::thread::spawn(move || {
+        let connect = move || {
             // The receiver is gone only if the agent ends.
             let _ = sender.send(join(&secret, &addresses, node));
             drop(writer);
-        });
-        self.parent = Parent::Joining(result, reader);
+        };
+        // Without a thread the head serves this host.
+        if std::thread::Builder::new().spawn(connect).is_ok() {
+            self.parent = Parent::Joining(result, reader);
+        }
     }
 
-    /// Returns the descriptors to wait for. Those whose handling changes the numbers of others come after
-    /// them.
+    /// Returns the descriptors to wait for. Higher numbers come first: handling one may change those above
+    /// it.
     pub fn interests(&self) -> Vec<(PollFd<'_>, Ready)> {
         let mut all = Vec::new();
         for (number, (_, child)) in self.children.iter().enumerate().rev() {

@@ -31,7 +31,7 @@ pub fn prepare(hosts: &mut Hosts, node: u32) {
     }
 }
 
-/// Handles what the agent of host `node` says about its connections to others.
+/// Handles a report of host `node` about its connections to other agents.
 pub fn said(hosts: &mut Hosts, jobs: &[RemoteJob], node: u32, message: RelayUp) {
     let below = children(node, hosts.iter().count());
     match message {

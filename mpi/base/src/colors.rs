@@ -18,13 +18,13 @@ struct Run {
 }
 
 impl Run {
-    /// Returns this run and a later one as one, if they are.
+    /// Joins a later run to this one if it continues it.
     fn with(&self, later: &Run) -> Option<Run> {
         let step = later.first.checked_sub(self.first + (self.len - 1) * self.step)?;
+        let len = self.len.checked_add(later.len).filter(|_| step > 0)?;
         let last_key = i64::from(self.key) + i64::from(self.len - 1) * self.key_step;
         let key_step = i64::from(later.key) - last_key;
         let continues = |run: &Run| run.len == 1 || (run.step, run.key_step) == (step, key_step);
-        let len = self.len + later.len;
         (continues(self) && continues(later)).then_some(Run { len, step, key_step, ..*self })
     }
 
@@ -94,7 +94,7 @@ impl Colors {
         out
     }
 
-    /// Returns the ranks of a color, in the order of their keys, and of ranks where keys are equal.
+    /// Returns the ranks of a color, sorted by key, then by rank.
     pub fn ranks(&self, color: i32) -> Vec<u32> {
         let own = self.runs.iter().filter(|run| run.color == color);
         let mut ranks: Vec<(i32, u32)> = own.flat_map(|run| run.ranks()).collect();

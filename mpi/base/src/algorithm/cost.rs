@@ -120,7 +120,7 @@ impl Cost {
         ((team.crowd() * team.abreast() * self.nodes) as f64 / self.cores as f64).max(1.0)
     }
 
-    /// Until a rank runs that something has arrived for, where ranks share cores.
+    /// Delay until the receiver of a message runs, where ranks share cores.
     fn switch_ns(&self, team: &Team) -> f64 {
         (self.sharing(team) - 1.0) * SWITCH_NS
     }

@@ -1,6 +1,6 @@
-//! A pipeline on a tree of all levels of a machine: the root and the leaders of other nodes are a tree, the
-//! leader of a node and those of its caches, the leader of a cache and its other ranks. So a leader passes
-//! a piece into its node, or a sum out of it, while the next one is under way.
+//! A pipeline on a tree of all levels of a machine: one tree joins the root and the leaders of other nodes,
+//! one a node's leader and its cache leaders, one a cache's leader and its ranks. So a leader passes a piece
+//! into its node, or a sum out of it, while the next one is under way.
 
 use super::cost::Cost;
 use super::team::Team;
@@ -37,7 +37,7 @@ pub struct Pipeline {
 
 /// Lengths of pieces, as powers of two.
 const PIECES: Range<u32> = 12..22;
-/// Branches of a level's tree that are considered; all other ranks are considered, too.
+/// Numbers of branches tried for a level's tree; a flat tree is tried, too.
 const ARITIES: [usize; 5] = [1, 2, 3, 4, 7];
 
 /// What one level adds, in nanoseconds.
@@ -55,7 +55,7 @@ struct Levels {
     leaders: Level,
     /// All levels within a group.
     within: Level,
-    /// Time for each piece of the busiest core that is not the leader of an outermost group.
+    /// Time per piece of the busiest core, leaders of outermost groups excepted.
     others: f64,
 }
 

@@ -12,7 +12,7 @@ use crate::error::Result;
 use nmad_drivers::node::Segment as SharedMemory;
 use nmad_engine::Segments;
 
-/// Most ranks: beyond, nobody has measured or predicted anything.
+/// Most ranks; larger nodes were neither measured nor predicted.
 const MANY_MAX: usize = 1024;
 
 /// Whether ranks can do an operation on such boards in which each posts `len` bytes at most. Fewer ranks
@@ -37,7 +37,7 @@ pub struct Tiers {
     memory: SharedMemory,
     /// The board of our group.
     within: Tier,
-    /// That of the leaders; others than them leave it alone.
+    /// The board of the leaders; no other rank uses it.
     among: Tier,
     group: usize,
     scratch: Scratch,
@@ -55,16 +55,18 @@ impl Tier {
     fn run(&mut self, memory: &SharedMemory, turn: &Turn<'_>, pause: Pause<'_>) -> Result<()> {
         let Tier { ring, number } = self;
         *number += 1;
+        // A call does several such operations, and the one before may not have told of its changes.
+        let mut has_changed = true;
         if let Some(posted) = &turn.posted {
             let post = loop {
                 match ring.open(memory, *number, posted.len() as usize) {
                     Some(post) => break post,
-                    None => pause(memory, false)?,
+                    None => pause(memory, std::mem::take(&mut has_changed))?,
                 }
             };
             posted.post(ring, memory, post);
+            has_changed = true;
         }
-        let mut has_changed = true;
         for rank in turn.awaits.clone() {
             while !ring.is_there(memory, rank, *number) {
                 pause(memory, std::mem::take(&mut has_changed))?;

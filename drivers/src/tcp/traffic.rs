@@ -446,11 +446,11 @@ impl Traffic {
                 }
             }
             if link.has_kept() {
-                self.lists.continuing.push(index);
                 break;
             }
         }
-        if link.failed.is_some() {
+        // No event of the socket tells of bytes that were read already.
+        if link.has_kept() || link.failed.is_some() {
             self.lists.continuing.push(index);
         }
         if !matches!(link.stream, Stream::Between) {

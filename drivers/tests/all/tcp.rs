@@ -1,9 +1,10 @@
 //! What TCP rails do with peers that are not what they should be.
 
+use nmad_drivers::conformance::memory::Memory;
 use nmad_drivers::handshake::sealed;
 use nmad_drivers::interface::Interface;
 use nmad_drivers::tcp::{TcpConfig, TcpRail};
-use nmad_engine::packet::{Packet, PeerId};
+use nmad_engine::packet::{Packet, PeerId, RegionId};
 use nmad_engine::transfer::driver::{Departure, Driver, Event, Order, Scope};
 use nmad_wire::{Control, Header, Hello, Kind};
 use std::io::{Read, Write};
@@ -286,6 +287,37 @@ fn a_malformed_packet_ends_that_link_only() {
     }));
     c.flush();
     until(&mut [&mut a, &mut c], "arrived 16");
+}
+
+/// A chunk and a packet of each of many peers lie in the sockets before the first is read, so that each read of
+/// a chunk's end takes the packet along.
+#[test]
+fn a_packet_behind_a_chunk_arrives_however_many_peers_send() {
+    const PEERS: u32 = 12;
+    const LEN: usize = 100_000;
+    let mut receiver = open(config(0));
+    let mut senders: Vec<_> = (1..=PEERS).map(|rank| open(config(rank))).collect();
+    let (source, target) = (Memory::pattern(LEN, 1), Memory::zeroed(LEN));
+    for (rank, sender) in (1..).zip(&mut senders) {
+        connect((&mut receiver, 0), (sender, rank));
+    }
+    for (rank, sender) in (1..).zip(&mut senders) {
+        let (to, region) = (PeerId(0), RegionId(u64::from(rank)));
+        let key = receiver.open(region, PeerId(rank), target.segments());
+        let from = source.segments();
+        sender.send(Departure::Order(Order::Chunk { to, number: 0, ack: 0, region, key, offset: 0, from }));
+        let bytes = Header { kind: Kind::Packet, len: 16, number: 1, ack: 0 }.encode().to_vec();
+        let packet = Packet { bytes, in_place: Vec::new() };
+        sender.send(Departure::Order(Order::Packet { to, number: 1, packet }));
+        sender.flush();
+        until(&mut [sender], "sent 1");
+    }
+    let (begun, mut seen) = (Instant::now(), Vec::new());
+    let arrived = |seen: &[String]| seen.iter().filter(|line| line.starts_with("arrived")).count();
+    while arrived(&seen) < PEERS as usize {
+        seen.extend(poll(&mut receiver));
+        assert!(begun.elapsed() < Duration::from_secs(10), "{seen:?}");
+    }
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::task::{self, Async, block_on};
 use crate::topology::Topology;
 use crate::world::world;
 use newmadeleine::engine::Context;
+use nmad_mpi_base::colors::Colors;
 use std::sync::Arc;
 
 /// Tags of agreements; those of collective operations are below.
@@ -133,14 +134,14 @@ pub(crate) fn split(
 ) -> Result<Comm> {
     let old = share(handle)?;
     let party = party(&old);
-    let mine = color.map_or(i64::from(UNDEFINED), i64::from);
+    let mine = color.unwrap_or(UNDEFINED);
     let (all, others, number) = block_on(async {
-        let all = party.gather(encode(&[mine, i64::from(key)])).await?;
+        let all = party.colors(mine, key).await?;
         let others = if old.remote().is_some() { party.exchange(all.clone()).await? } else { Vec::new() };
         Ok((all, others, agree::number(&party).await?))
     })?;
-    let local = part(old.local(), &all, mine);
-    let remote = old.remote().map(|remote| part(remote, &others, mine));
+    let local = part(old.local(), &all, mine)?;
+    let remote = old.remote().map(|remote| part(remote, &others, mine)).transpose()?;
     if color.is_none() || remote.as_ref().is_some_and(|remote| remote.len() == 0) {
         context::release(number);
         return Ok(Comm::NULL);
@@ -152,13 +153,12 @@ pub(crate) fn split(
 }
 
 /// The members of one color, ordered by key and then by rank.
-fn part(members: &Members, colors_and_keys: &[u8], color: i64) -> Members {
-    let told = decode(colors_and_keys);
-    let pairs = told.as_chunks::<2>().0.iter().zip(members.processes());
-    let mut chosen: Vec<_> =
-        pairs.filter(|(pair, _)| pair[0] == color).map(|(pair, process)| (pair[1], process)).collect();
-    chosen.sort_by_key(|&(key, _)| key);
-    Members::new(chosen.into_iter().map(|(_, process)| process))
+fn part(members: &Members, written: &[u8], color: i32) -> Result<Members> {
+    let mut colors = Colors::default();
+    if !colors.add(written) {
+        return Err(Class::INTERN.error("the colors of the other ranks arrived malformed"));
+    }
+    Ok(Members::new(colors.ranks(color).into_iter().filter_map(|rank| members.world(rank as i32))))
 }
 
 /// Of the same processes, without attributes and hints; and the numbers that all of them give, in the order

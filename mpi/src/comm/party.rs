@@ -10,6 +10,7 @@ use crate::world::{from_session, world};
 use newmadeleine::engine::{Context, PeerId, Source, Tag, TagMatch};
 use newmadeleine::{Hints, Segments};
 use nmad_file::Kept;
+use nmad_mpi_base::colors::Colors;
 use nmad_mpi_base::tree;
 use std::sync::Arc;
 
@@ -77,6 +78,17 @@ impl Party {
             all.extend(self.recv_any(child).await?);
         }
         self.conclude(all).await
+    }
+
+    /// The colors and keys of everybody.
+    pub(super) async fn colors(&self, color: i32, key: i32) -> Result<Vec<u8>> {
+        let mut all = Colors::of(self.rank as u32, color, key);
+        for &child in &self.children() {
+            if !all.add(&self.recv_any(child).await?) {
+                return Err(Class::INTERN.error(format!("the colors of rank {child} arrived malformed")));
+            }
+        }
+        self.conclude(all.write()).await
     }
 
     /// Gives what the subtree of this rank has to its parent; what the leader has of everybody.

@@ -3,7 +3,7 @@
 //! | | connections | datagrams |
 //! |---|---|---|
 //! | hello | once, after the connection is set up | repeated in different lengths until it is answered |
-//! | time limit | until a connection is established | for the whole handshake |
+//! | time limit | until a connection is established, and for the hello | for the whole handshake |
 //! | both sides begin at once | the lower rank refuses | the lower rank does not answer |
 //! | the higher rank's proof | waits for the end of the other connection | is sent at once |
 //! | a wrong MAC | another secret: refused | an old message: ignored |

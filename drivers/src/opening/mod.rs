@@ -62,7 +62,7 @@ pub struct Local {
     pub rail: u8,
     /// Secret of the job.
     pub secret: [u8; 32],
-    /// Time limit for opening a link, and for a stranger's proof.
+    /// Time limit for opening a link, and for a stranger's hello.
     pub bound: Duration,
     /// Which links are encrypted.
     pub encrypt: Policy,

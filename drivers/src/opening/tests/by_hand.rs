@@ -81,7 +81,7 @@ impl Hand {
         self.actions()
     }
 
-    fn fail(&mut self, id: Id, kind: FailureKind) -> Vec<Action> {
+    pub(super) fn fail(&mut self, id: Id, kind: FailureKind) -> Vec<Action> {
         self.machine.failed(id, kind, format!("{kind:?}"), self.now_ms, &self.known);
         self.actions()
     }
@@ -470,7 +470,8 @@ fn strangers_expire_and_the_silent_ones_make_room() {
     hand.now_ms += 1;
     assert!(hand.machine.has_room(hand.now_ms));
     assert!(!hand.actions().contains(&Action::Drop { id: welcomed }));
-    hand.step(BOUND_MS);
+    assert!(!hand.step(2 * BOUND_MS).contains(&Action::Drop { id: welcomed }), "its system tells its end");
+    hand.fail(welcomed, FailureKind::Ended);
     hand.step(1000);
     assert!(hand.machine.is_idle(), "the last line of the log is written, too");
     let mut hand = Hand::new(DATAGRAMS);

@@ -1,7 +1,7 @@
 //! Tests that processes without the secret take neither the places nor the attempts of peers.
 
-use super::by_hand::{BOUND_MS, DATAGRAMS, Hand, hello, is_welcomed, reach, refused, sealed};
-use crate::opening::{Action, Id, Medium, Origin};
+use super::by_hand::{DATAGRAMS, Hand, hello, is_welcomed, reach, refused, sealed};
+use crate::opening::{Action, FailureKind, Id, Medium, Origin};
 use nmad_engine::packet::PeerId;
 use nmad_wire::{Control, Hello, RefusalCode};
 use std::net::{IpAddr, Ipv4Addr};
@@ -84,12 +84,14 @@ fn a_recorded_hello_takes_no_more_than_the_places_of_its_own_rank() {
     let (second, _) = hand.accept_hello(of_two(76));
     hand.now_ms += 1;
     let (other, _) = hand.accept_hello(hello(7));
-    let (_, actions) = hand.accept_hello(of_two(77));
+    let (third, actions) = hand.accept_hello(of_two(77));
     assert!(actions.contains(&Action::Drop { id: first }), "{actions:?}");
     assert!(![second, other].into_iter().any(|id| actions.contains(&Action::Drop { id })), "{actions:?}");
     let (again, actions) = hand.accept_hello(of_two(77));
     assert_eq!(actions, [Action::Drop { id: again }], "not a word");
-    hand.step(BOUND_MS);
+    for id in [second, other, third] {
+        hand.fail(id, FailureKind::Ended);
+    }
     hand.step(1000);
     assert!(hand.machine.is_idle());
     // Over datagrams a hello is repeated, until another one has replaced it.

@@ -13,7 +13,6 @@ use crate::algorithm::check::Form;
 use crate::algorithm::choice::{Context, FIRST, Memory, Problem};
 use crate::algorithm::cost::Cost;
 use crate::algorithm::line;
-use crate::algorithm::pool::Pool;
 use crate::error::Result;
 use crate::task;
 use crate::world::world;
@@ -165,19 +164,9 @@ impl Call {
         if self.size() <= RANKS_MAX { Ok(None) } else { self.in_memory(problem, len, work) }
     }
 
-    /// Does a long reduction in the pool, if that was chosen; as [`Call::on_board`].
-    pub(super) fn in_pool<P: Problem>(
-        &self,
-        problem: &impl Fn() -> P,
-        len: Option<u64>,
-        work: impl FnOnce(&mut Pool, Pause<'_>) -> Result<()>,
-    ) -> Result<Option<Way>> {
-        self.in_memory(problem, len, work)
-    }
-
-    /// Does a blocking collective by a method in memory.
+    /// Does a blocking collective by a method in memory, if that was chosen; as [`Call::on_board`].
     #[inline]
-    fn in_memory<T: Means, P: Problem>(
+    pub(super) fn in_memory<T: Means, P: Problem>(
         &self,
         problem: &impl Fn() -> P,
         len: Option<u64>,

@@ -161,7 +161,7 @@ pub(crate) fn reduce(
         return Ok(call.done(way));
     }
     let grouped = call.on_boards(&problem, len, grouped)?;
-    if let Some(way) = grouped.map_or_else(|| call.in_pool(&problem, len, pooled), |way| Ok(Some(way)))? {
+    if let Some(way) = grouped.map_or_else(|| call.in_memory(&problem, len, pooled), |way| Ok(Some(way)))? {
         return Ok(call.done(way));
     }
     let alike = Alike { root: Some(Root::Rank(rank as u32)), ..reduction.alike() };
@@ -221,7 +221,7 @@ pub(crate) fn allreduce(
     if let Some(way) = call.on_boards(&problem, len, grouped)? {
         return Ok(call.done(way));
     }
-    if let Some(way) = call.in_pool(&problem, len, pooled)? {
+    if let Some(way) = call.in_memory(&problem, len, pooled)? {
         return Ok(call.done(way));
     }
     let key = reduction.key(&call, 0, in_place);
@@ -314,7 +314,7 @@ fn scattered(
     if let Some(way) = call.on_board(&problem, len, combine)? {
         return Ok(call.done(way));
     }
-    if let Some(way) = call.in_pool(&problem, len, pooled)? {
+    if let Some(way) = call.in_memory(&problem, len, pooled)? {
         return Ok(call.done(way));
     }
     // Where parts begin, which differs if counts do.

@@ -144,62 +144,29 @@ pub(super) trait Means: Sized {
     fn memory(&self) -> &SharedMemory;
 }
 
-impl Means for Board {
-    const MEMORY: Memory = Memory::Board;
+/// The functions of a method are those of its type.
+macro_rules! means {
+    ($($means:ident: $memory:ident at $place:ident),*) => {$(
+        impl Means for $means {
+            const MEMORY: Memory = Memory::$memory;
 
-    fn place(shared: &Shared) -> &Place<Self> {
-        &shared.board
-    }
+            fn place(shared: &Shared) -> &Place<Self> {
+                &shared.$place
+            }
 
-    fn len(size: usize) -> usize {
-        Board::len(size)
-    }
+            fn len(size: usize) -> usize {
+                $means::len(size)
+            }
 
-    fn new(memory: SharedMemory, size: usize, me: usize) -> Self {
-        Board::new(memory, size, me)
-    }
+            fn new(memory: SharedMemory, size: usize, me: usize) -> Self {
+                $means::new(memory, size, me)
+            }
 
-    fn memory(&self) -> &SharedMemory {
-        Board::memory(self)
-    }
+            fn memory(&self) -> &SharedMemory {
+                $means::memory(self)
+            }
+        }
+    )*};
 }
 
-impl Means for Tiers {
-    const MEMORY: Memory = Memory::Boards;
-
-    fn place(shared: &Shared) -> &Place<Self> {
-        &shared.boards
-    }
-
-    fn len(size: usize) -> usize {
-        Tiers::len(size)
-    }
-
-    fn new(memory: SharedMemory, size: usize, me: usize) -> Self {
-        Tiers::new(memory, size, me)
-    }
-
-    fn memory(&self) -> &SharedMemory {
-        Tiers::memory(self)
-    }
-}
-
-impl Means for Pool {
-    const MEMORY: Memory = Memory::Pool;
-
-    fn place(shared: &Shared) -> &Place<Self> {
-        &shared.pool
-    }
-
-    fn len(size: usize) -> usize {
-        Pool::len(size)
-    }
-
-    fn new(memory: SharedMemory, size: usize, me: usize) -> Self {
-        Pool::new(memory, size, me)
-    }
-
-    fn memory(&self) -> &SharedMemory {
-        Pool::memory(self)
-    }
-}
+means!(Board: Board at board, Tiers: Boards at boards, Pool: Pool at pool);

@@ -24,6 +24,18 @@ pub struct Links {
     pub children: Vec<u32>,
 }
 
+impl Links {
+    /// Those of a tree in which each rank has `arity` children, from the root on in order of the ranks.
+    pub fn of_tree(team: &Team, root: usize, arity: usize) -> Links {
+        let size = team.size();
+        let place = (team.me() + size - root) % size;
+        let party = |place: usize| team.party((place + root) % size);
+        let children = (1..=arity).map(|branch| place * arity + branch).filter(|&place| place < size);
+        let parent = (place > 0).then(|| party((place - 1) / arity));
+        Links { parent, children: children.map(party).collect() }
+    }
+}
+
 /// A pipeline: the length of pieces, and what it is predicted to take.
 #[derive(Debug, Clone, Copy)]
 pub struct Pipeline {

@@ -34,19 +34,10 @@ impl Pipeline {
     }
 
     pub(super) fn build(&self, problem: &Bcast, team: &Team, builder: &mut Builder) {
-        let (size, root) = (team.size(), problem.root);
-        if size == 1 {
+        if team.size() == 1 {
             return;
         }
-        let place = (team.me() + size - root) % size;
-        let party = |place: usize| team.party((place + root) % size);
-        let children =
-            (1..=self.arity).map(|branch| place * self.arity + branch).filter(|&place| place < size);
-        let links = Links {
-            parent: (place > 0).then(|| party((place - 1) / self.arity)),
-            children: children.map(party).collect(),
-        };
-        relay(problem, &links, self.piece, builder);
+        relay(problem, &Links::of_tree(team, problem.root, self.arity), self.piece, builder);
     }
 }
 

@@ -35,16 +35,7 @@ impl Pipeline {
     /// The tree ends at the root. On a chain each rank receives from the next higher one, so that an
     /// arriving operand is the right one.
     pub(super) fn build(&self, problem: &Reduce, team: &Team, builder: &mut Builder) {
-        let (size, root) = (team.size(), problem.root);
-        let place = (team.me() + size - root) % size;
-        let party = |place: usize| team.party((place + root) % size);
-        let children =
-            (1..=self.arity).map(|branch| place * self.arity + branch).filter(|&place| place < size);
-        let links = Links {
-            parent: (place > 0).then(|| party((place - 1) / self.arity)),
-            children: children.map(party).collect(),
-        };
-        relay(problem, &links, self.piece, builder);
+        relay(problem, &Links::of_tree(team, problem.root, self.arity), self.piece, builder);
     }
 }
 

@@ -1,7 +1,7 @@
 /* Collectives in all three forms, against what a loop over the ranks says. */
 #include "random.h"
 
-#define RANKS 64
+#define RANKS 256
 
 static MPI_Comm comm;
 static MPI_Request request;
@@ -51,6 +51,8 @@ static int drawn_len(void)
 {
     static const int lens[5] = {1, 8, 300, 5000, 40000};
     int limit = lens[below(5)];
+    /* The memory of all ranks together stays the same. */
+    if (world > 64) limit = 1 + limit * 64 / world * 64 / world;
     return below(limit + 1);
 }
 
@@ -158,7 +160,7 @@ static void alltoall(void)
 static int uneven(int one, int other, int longest)
 {
     if (in_place && one > other) return uneven(other, one, longest);
-    return (int)(mixed(name + (uint64_t)(one * 64 + other)) % (unsigned)(longest + 1));
+    return (int)(mixed(name + (uint64_t)(one * RANKS + other)) % (unsigned)(longest + 1));
 }
 
 static void alltoallv(void)

@@ -4,6 +4,7 @@
 
 struct shape shapes[SHAPES];
 uint64_t drawn;
+int world;
 static long round_now;
 static unsigned long seed;
 
@@ -129,6 +130,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    world = size;
     seed = argc > 1 ? strtoul(argv[1], NULL, 10) : 1;
     long rounds = argc > 2 ? strtol(argv[2], NULL, 10) : 50;
     int len = 64 << 20;

@@ -24,6 +24,8 @@ extern struct shape shapes[SHAPES];
 
 /* What everybody draws alike. */
 extern uint64_t drawn;
+/* Number of ranks of MPI_COMM_WORLD. */
+extern int world;
 
 static inline uint64_t mixed(uint64_t word)
 {

@@ -15,6 +15,9 @@ use std::time::Duration;
 const TRIES: usize = 3;
 /// Connections that a peer may close: a peer to which very many connect at once has to drop some.
 const ENDED_MAX: usize = 20;
+/// Time limits after which the user gets a message that a peer is slow: a host with many ranks a core has
+/// answered by then, a stopped process has not.
+const SLOW: u32 = 6;
 /// Time to wait for the other side's connection before the next try, in milliseconds.
 const CROSSED_MS: u64 = 500;
 /// Hellos of one length before a shorter one is tried.
@@ -30,7 +33,7 @@ pub(super) struct Attempt {
     pub(super) peer: PeerId,
     /// When the attempt fails; none once the peer is known to be alive.
     until_ms: Option<u64>,
-    /// When the user gets a message that the peer is slow; none: the message was printed.
+    /// When there is a message that the peer is slow; none: it was printed.
     slow_ms: Option<u64>,
     /// Number of tries over all addresses, repetitions included.
     tried: usize,
@@ -68,7 +71,7 @@ impl Attempt {
         Attempt {
             peer,
             until_ms,
-            slow_ms: until_ms,
+            slow_ms: Some(now_ms + (bound * SLOW).as_millis() as u64),
             tried: 0,
             unreached: 0,
             ended: 0,
@@ -226,17 +229,17 @@ impl Opening {
         self.attempts[at].stage = Stage::Resting { until_ms: now_ms };
     }
 
-    /// Warns once about a peer that is alive but slow.
+    /// Warns about a peer that is alive but slow. The user learns of the first one, the log of all.
     fn warn_slow(&mut self, at: usize, now_ms: u64) {
-        let (bound, name) = (self.local.bound, &self.local.name);
+        let (limit, name) = (self.local.bound * SLOW, &self.local.name);
         let attempt = &mut self.attempts[at];
         if attempt.slow_ms.is_some_and(|slow_ms| now_ms >= slow_ms) {
             attempt.slow_ms = None;
-            let (peer, level) =
-                (attempt.peer.0, if self.local.within_host { Level::Info } else { Level::Warn });
+            let is_told = std::mem::replace(&mut self.has_told_of_slow, true) || self.local.within_host;
+            let (peer, level) = (attempt.peer.0, if is_told { Level::Info } else { Level::Warn });
             log::log!(
                 level,
-                "rail {name}: peer {peer} has not answered within {bound:?}, but it is alive; still waiting"
+                "rail {name}: peer {peer} has not answered within {limit:?}, but it is alive; still waiting"
             );
         }
     }

@@ -244,6 +244,8 @@ pub struct Opening {
     begun: u64,
     notices: Notices,
     spent: Spent,
+    /// The user has learnt of a peer that is slow to answer.
+    has_told_of_slow: bool,
 }
 
 impl Opening {
@@ -259,6 +261,7 @@ impl Opening {
             begun: 0,
             notices: Notices::default(),
             spent: Spent::default(),
+            has_told_of_slow: false,
         }
     }
 

@@ -2,7 +2,7 @@
 //! send, the large ones in place behind it (P1 section 5.3).
 
 use crate::command::{Ended, run};
-use crate::install;
+use crate::install::{self, source};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,17 +15,6 @@ const SMALL: u64 = PAIRS * 64;
 const LARGE: u64 = PAIRS * (256 << 10);
 /// Messages that it sends.
 const ROUNDS: usize = 3;
-
-/// The program, in a folder for its traces.
-fn program() -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let program = folder.path().join("mixed");
-    let source = format!("{}/tests/all/blocks/mixed.c", env!("CARGO_MANIFEST_DIR"));
-    let mut command = Command::new(install::prefix().join("bin/mpicc"));
-    let ended = run(command.args(["-Wall", "-Werror", "-O1", &source, "-o"]).arg(&program));
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
-    (folder, program)
-}
 
 /// Requests to send with blocks that rank 0 gave its rails, and the bytes of chunks by rail.
 fn posted(folder: &Path) -> (Vec<String>, BTreeMap<String, u64>) {
@@ -76,7 +65,7 @@ fn job(rails: Option<&str>, (folder, program): &(TempDir, PathBuf)) -> Option<En
 #[test]
 fn small_blocks_leave_with_the_request_and_large_ones_follow_over_every_rail() {
     for rails in [Some("4gbit"), Some("4gbit,1gbit"), None] {
-        let program = program();
+        let program = install::compiled("mixed", &[source("cli/tests/all/blocks/mixed.c")]);
         let Some(ended) = job(rails, &program) else { return };
         assert_eq!((ended.code, &*ended.out), (Some(0), "all right\n"), "{rails:?}: {}", ended.err);
         let (requests, chunks) = posted(program.0.path());

@@ -35,6 +35,21 @@ pub(crate) fn prefix() -> &'static Path {
     MOVED.get_or_init(|| FOLDER.get_or_init(install).path().join("moved"))
 }
 
+/// A program of this name, compiled with the installed mpicc, in a folder for its files.
+pub(crate) fn compiled(name: &str, sources: &[PathBuf]) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join(name);
+    let mut command = Command::new(prefix().join("bin/mpicc"));
+    let ended = run(command.args(["-Wall", "-Werror", "-O1"]).args(sources).arg("-o").arg(&program));
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    (folder, program)
+}
+
+/// A source of this project.
+pub(crate) fn source(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
 fn text(path: &Path) -> &str {
     path.to_str().expect("a path in text")
 }

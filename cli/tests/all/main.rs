@@ -10,6 +10,7 @@ mod install;
 mod io;
 mod jobs;
 mod json;
+mod many;
 mod messages;
 mod model;
 mod networks;

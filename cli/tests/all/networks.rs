@@ -2,7 +2,7 @@
 //! addresses on both hosts, no network. Jobs start, connect, spawn and send, and print only their results.
 
 use crate::command::{Ended, run};
-use crate::install;
+use crate::install::{self, source};
 use nmad_testbed::{Rate, Spec, Testbed};
 use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
@@ -17,13 +17,7 @@ const TOGETHER: &str = "2 ranks, 2 on this node, 2 right, 1 connected, 2 spawned
 
 /// A program of this folder, compiled with the installed mpicc, in a folder for other files.
 pub(crate) fn program(name: &str) -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let program = folder.path().join(name);
-    let source = format!("{}/tests/all/networks/{name}.c", env!("CARGO_MANIFEST_DIR"));
-    let mut command = Command::new(install::prefix().join("bin/mpicc"));
-    let ended = run(command.args(["-Wall", "-Werror", "-O1", &source, "-o"]).arg(&program));
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
-    (folder, program)
+    install::compiled(name, &[source(&format!("cli/tests/all/networks/{name}.c"))])
 }
 
 /// Returns two hosts joined by rails; `None` if no testbed can be made here, which the test then prints.

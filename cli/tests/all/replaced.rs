@@ -3,7 +3,7 @@
 //! [`crate::networks`], which wait as well: tests run in the order of their names.
 
 use crate::command::run;
-use crate::install::prefix;
+use crate::install::{compiled, prefix};
 use crate::networks::{hosts, program};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
@@ -14,11 +14,7 @@ const SUM: &str = "sum 9.787606036044 after 2000 rounds of 5 ranks\n";
 
 #[test]
 fn ranks_of_a_lost_host_are_replaced_on_the_others() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let program = folder.path().join("restart");
-    let source = prefix().join("share/doc/nmad/examples/restart.c");
-    let ended = run(Command::new(prefix().join("bin/mpicc")).arg(source).arg("-o").arg(&program));
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let (folder, program) = compiled("restart", &[prefix().join("share/doc/nmad/examples/restart.c")]);
     // Stands in for ssh: writes its process number to the file of the host's name, then becomes the agent.
     let (place, script) = (folder.path().display(), folder.path().join("agent"));
     let lines = format!(

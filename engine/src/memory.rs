@@ -12,7 +12,7 @@ pub mod together;
 
 pub use buffer::Buffer;
 pub(crate) use buffer::{Spare, UNIT};
-pub use copying::{copy, copy_overlapping};
+pub use copying::{copy, copy_overlapping, copy_slice};
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;

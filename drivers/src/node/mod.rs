@@ -1,7 +1,8 @@
 //! Primitives that processes of one node use to reach each other: a segment shared by two of them
 //! ([`Segment`]) and the descriptors by which the second one gets it ([`descriptors`]), single copies from
 //! process to process ([`across`]), copies carried out by both ([`joint`]), the protocol by which both
-//! claim pieces of shared work ([`claim`]), huge pages ([`huge`]), and the distance of their cores.
+//! claim pieces of shared work ([`claim`]), huge pages ([`huge`]), blocks on their way into a
+//! segment ([`put_gathered`]), and the distance of their cores.
 //!
 //! This module is below the driver `shm`, whose links use segments; the layers above use it for collectives
 //! and windows within a node. It knows neither links nor messages.
@@ -10,6 +11,7 @@
 pub mod across;
 pub(crate) mod claim;
 pub(crate) mod descriptors;
+mod gather;
 #[allow(unsafe_code)]
 pub mod huge;
 pub mod joint;
@@ -17,6 +19,7 @@ pub mod joint;
 mod segment;
 pub(crate) mod word;
 
+pub use gather::put_gathered;
 pub use segment::Segment;
 
 /// Identifies the largest cache that this core shares with others: equal for cores that share it; zero: not

@@ -53,6 +53,8 @@ pub struct Link {
     /// Bytes of the last packet in the bounce buffer, limited to what is worth prefetching for the next
     /// one.
     pub(super) prefetch_len: usize,
+    /// Reused to gather short blocks.
+    pub(super) blocks: Vec<u8>,
     pub(super) consumer: Consumer,
     /// Number of cells of the last received packet.
     pub(super) row: u64,
@@ -90,6 +92,7 @@ impl Link {
             producer: Producer::default(),
             ranges: Ranges::new(BOUNCE),
             prefetch_len: 0,
+            blocks: Vec::new(),
             consumer: Consumer::default(),
             row: 1,
             gathered: [[0; CONTENT]; cell::ROW],

@@ -1,7 +1,7 @@
 //! Packets that are too long for a row of cells: they lie in a range of the sender's bounce buffer, which a
 //! cell names.
 
-use crate::node::Segment;
+use crate::node::{Segment, put_gathered};
 use crate::shm::layout::{BOUNCE, PACKET};
 use crate::shm::link::Link;
 use crate::shm::ring::cell::{self, Range};
@@ -32,12 +32,19 @@ impl Link {
         let data = len.saturating_sub(size_of::<AloneHead>()) as u64;
         let writing = self.probe.begin(&self.shared, selector, (data, content.shape()));
         let is_non_temporal = writing.is_some_and(|(choice, _)| choice.method == Method::NonTemporal);
-        let put = if is_non_temporal { Segment::put_non_temporal } else { Segment::put };
         let mut at = end.bounce(start);
-        content.each(|part| {
+        let put = if is_non_temporal { Segment::put_non_temporal } else { Segment::put };
+        let mut put = |part: &[u8]| {
             put(segment, at, part);
             at += part.len();
-        });
+        };
+        match content.short_blocks() {
+            Some((head, blocks)) => {
+                head.iter().for_each(|word| put(&word.to_ne_bytes()));
+                put_gathered(segment, at, blocks, &mut self.blocks);
+            }
+            None => content.each(put),
+        }
         if is_non_temporal {
             Segment::order();
         }

@@ -23,6 +23,7 @@ pub mod write;
 
 use crate::node::word::Word;
 use crate::shm::shape::Shape;
+use nmad_engine::memory::Segments;
 use nmad_engine::packet::Packet;
 use std::sync::atomic::Ordering;
 
@@ -36,6 +37,10 @@ pub trait Content {
     /// The shape of the data.
     fn shape(&self) -> Shape {
         Shape::Whole
+    }
+    /// The words before the data, and the data, if that is in short blocks.
+    fn short_blocks(&self) -> Option<(&[u64], &Segments)> {
+        None
     }
 }
 

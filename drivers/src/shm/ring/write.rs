@@ -7,7 +7,7 @@ use crate::shm::link::Link;
 use crate::shm::selector::Selector;
 use crate::shm::shape::Shape;
 use crate::shm::shared::IMPOSSIBLE;
-use nmad_engine::memory::Segments;
+use nmad_engine::memory::{Segments, copy_slice};
 use nmad_engine::packet::{Key, Packet};
 use nmad_engine::transfer::driver::{Order, Sent};
 use nmad_wire::AloneHead;
@@ -31,6 +31,10 @@ impl Content for Parts<'_> {
 
     fn shape(&self) -> Shape {
         Shape::of(self.data)
+    }
+
+    fn short_blocks(&self) -> Option<(&[u64], &Segments)> {
+        (self.shape() == Shape::ShortBlocks).then_some((self.head, self.data))
     }
 }
 
@@ -188,7 +192,7 @@ impl Link {
     fn put_row(&mut self, len: usize, content: &impl Content) {
         let (mut row, mut at) = ([0; cell::ROW * CONTENT], 0);
         content.each(|part| {
-            row[at..at + part.len()].copy_from_slice(part);
+            copy_slice(part, &mut row[at..at + part.len()]);
             at += part.len();
         });
         let (cells, head) = (self.shared.ours(), self.head(cell::PACKET, len as u32));

@@ -277,10 +277,35 @@ impl<'a, 's> Parts<'a, 's> {
         }
         let start = bytes.len();
         bytes.extend_from_slice(part);
-        let end = bytes.len();
+        self.staged(start);
+    }
+
+    /// Adds the staged bytes from `start` on.
+    fn staged(&mut self, start: usize) {
+        let end = self.staging.bytes.len();
         match self.list.last_mut() {
             Some(Part::Staged(range)) => range.end = end,
             _ => self.list.push(Part::Staged(start..end)),
+        }
+    }
+
+    /// Adds the bytes of user memory from `skip` on, as far as there is room. It may have a million pieces:
+    /// each call visits only those that it adds, and short ones are copied together.
+    fn add_memory(&mut self, memory: &'a Segments, skip: u64) {
+        if memory.is_all_finer_than(self.staging.block_min) {
+            let start = self.staging.bytes.len();
+            if !self.is_full() && skip < memory.len() {
+                memory.slice(skip, (STAGED - start) as u64).append_to(&mut self.staging.bytes);
+                self.offered += self.staging.bytes.len() - start;
+                self.staged(start);
+            }
+            return;
+        }
+        for part in memory.slices_from(skip) {
+            if self.is_full() {
+                break;
+            }
+            self.add(part);
         }
     }
 
@@ -296,13 +321,7 @@ impl<'a, 's> Parts<'a, 's> {
             Order::Chunk { from, .. } => {
                 outgoing.header.iter().for_each(|header| add(header));
                 add(padding::bytes(from.len() as u32));
-                // The memory may have a million pieces; each call visits only those that it adds.
-                for part in from.slices_from(skip) {
-                    if self.is_full() {
-                        break;
-                    }
-                    self.add(part);
-                }
+                self.add_memory(from, skip);
             }
             Order::Connect { .. } | Order::Close { .. } | Order::Accept { .. } => {}
         }
@@ -327,7 +346,7 @@ fn send_in_place(
     data: &Segments,
 ) -> Result<usize, Errno> {
     let mut parts = Parts::behind(head, staging);
-    data.slices().for_each(|part| parts.add(part));
+    parts.add_memory(data, 0);
     match parts.offered == size_of_val(head) + data.len() as usize {
         true => parts.send(fd),
         false => Ok(0),

@@ -31,8 +31,9 @@ pub(super) enum Pieces {
 #[derive(Debug)]
 pub struct Tile {
     pub(super) list: Box<[Inside]>,
-    /// Bytes of one repetition.
+    /// Bytes of one repetition, and of its longest piece.
     pub(super) len: u64,
+    longest: usize,
     pub(super) stride: isize,
 }
 
@@ -62,8 +63,9 @@ impl Tile {
             all += len as u64;
             Inside { offset, len, before }
         };
-        let list = pieces.filter(|(_, len)| *len > 0).map(inside).collect();
-        Tile { list, len: all, stride }
+        let list: Box<[Inside]> = pieces.filter(|(_, len)| *len > 0).map(inside).collect();
+        let longest = list.iter().map(|piece| piece.len).max().unwrap_or(0);
+        Tile { list, len: all, longest, stride }
     }
 
     /// Returns the displacement of the first piece; `None`: there is none.
@@ -152,6 +154,18 @@ impl Segments {
     pub fn is_finer_than(&self, bytes: u64) -> bool {
         let count = self.count() as u64;
         count > 1 && self.len() < count.saturating_mul(bytes)
+    }
+
+    /// Whether it is known to consist of pieces that are all shorter than `bytes`; false for lists, whose
+    /// pieces are not looked at.
+    #[inline]
+    pub fn is_all_finer_than(&self, bytes: u64) -> bool {
+        let longest = match &self.pieces {
+            Pieces::One(_) | Pieces::Many(..) => return false,
+            Pieces::Strided { piece, .. } => *piece,
+            Pieces::Tiled { tile, .. } => tile.longest,
+        };
+        (longest as u64) < bytes
     }
 }
 

@@ -189,7 +189,7 @@ impl Agent {
             Down::InputEnd => self.crew.end_input(),
             Down::Deaf(which) => self.crew.close_output(which),
             Down::Taken(count) => self.crew.taken(count),
-            Down::Listen(count) => self.relay.listen(count, &mut self.head),
+            Down::Listen(listen) => self.relay.listen(listen, &mut self.head),
             Down::Parent(addresses) => self.relay.join(addresses),
             // A head does not send a second proof.
             Down::Proof { .. } => {}

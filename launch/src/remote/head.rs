@@ -329,7 +329,7 @@ impl Head {
                 let order = self.desk.interrupted(signal);
                 self.carry_out(order);
             }
-            Up::Relay(message) => tree::said(&mut self.hosts, &self.jobs, node, message),
+            Up::Relay(message) => tree::handle_report(&mut self.hosts, &self.jobs, node, message),
             // An agent that sends a second hello, or names an invalid host or job.
             Up::Hello { .. } | Up::Proof(_) | Up::Below { .. } | Up::Job(..) => {}
         }
@@ -414,7 +414,7 @@ impl Head {
     fn lose(&mut self, node: u32, why: &str) {
         let started = self.hosts.get_mut(node).state == State::Running;
         self.hosts.lose(node);
-        tree::lost(&mut self.hosts, &self.jobs, node);
+        tree::serve_children(&mut self.hosts, &self.jobs, node);
         self.leaders.give_up(node);
         self.feed.gone(node);
         let host = self.hosts.name(node);

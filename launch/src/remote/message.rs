@@ -15,7 +15,7 @@ use crate::pmi::server::{Absent, Phase};
 use crate::pmi::spawn::Request;
 
 /// Version of the protocol; different versions do not understand each other.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/6");
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/7");
 
 /// Prefix of the first line on an agent's standard input.
 const GREETING: &str = "nmad-agent";
@@ -160,12 +160,19 @@ pub enum Down {
     Deaf(u8),
     /// The head has taken this number of bytes of output.
     Taken(u32),
-    /// Open a port for this number of other agents, to which this one will pass messages on.
-    Listen(u32),
+    /// Open a port for other agents, to which this one will pass messages on.
+    Listen(Listen),
     /// Connect to the agent at these addresses, which will pass messages on to this one.
     Parent(Vec<SocketAddr>),
     /// The job is over.
     Bye,
+}
+
+/// The port of an agent for those to which it passes messages on.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Listen {
+    /// Their hosts, with names for messages to the user.
+    pub children: Vec<(u32, String)>,
 }
 
 /// Messages from the head to an agent about one job.

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -173,6 +174,8 @@ pub enum Down {
 pub struct Listen {
     /// Their hosts, with names for messages to the user.
     pub children: Vec<(u32, String)>,
+    /// How long one may not answer before its connection is closed.
+    pub silence: Duration,
 }
 
 /// Messages from the head to an agent about one job.

@@ -9,7 +9,7 @@ use std::time::Instant;
 use rustix::event::{PollFd, PollFlags};
 
 use super::admission::Admission;
-use super::channel::{Channel, silence_of_agents};
+use super::channel::Channel;
 use super::join::join;
 use super::message::{Down, JobDown, Listen, RelayUp, Up};
 use crate::{Secret, host_name};
@@ -63,10 +63,9 @@ impl Relay {
     /// Opens a port for the children, and reports its addresses to the head. If that fails, the head sends
     /// to the children directly.
     pub fn listen(&mut self, listen: Listen, head: &mut Channel) {
-        let Listen { children: missing } = listen;
+        let Listen { children: missing, silence } = listen;
         // `admit` checks the number of the host.
-        let open = |silence| Admission::open(Secret::from_bytes(self.secret), u32::MAX, silence);
-        let admission = silence_of_agents(false).and_then(open);
+        let admission = Admission::open(Secret::from_bytes(self.secret), u32::MAX, silence);
         let opened = admission.and_then(|admission| Ok((admission.addresses()?, admission)));
         let Ok((addresses, admission)) = opened else { return };
         self.port = Some(Port { admission, missing });
@@ -242,7 +241,7 @@ mod tests {
         /// Opens a port for children with these numbers.
         fn listen(&mut self, children: &[u32]) -> Vec<SocketAddr> {
             let children = children.iter().map(|node| (*node, format!("host{node}"))).collect();
-            self.relay.listen(Listen { children }, &mut self.agent);
+            self.relay.listen(Listen { children, silence: LIMIT }, &mut self.agent);
             let Up::Relay(RelayUp::Port(addresses)) = self.told(None) else { panic!("no port") };
             addresses
         }
@@ -262,6 +261,8 @@ mod tests {
         let [mut parent, mut child] = [0, 7].map(|node| Agent::new(secret, node));
         parent.connect(&mut child);
         assert!(parent.relay.port.is_none(), "all have come");
+        let silence = rustix::net::sockopt::tcp_user_timeout(&parent.relay.children[0].channel);
+        assert_eq!(silence.map(u128::from), Ok(LIMIT.as_millis()), "as the head has said");
         let release = Release { fence: 3, put: vec!["k v\n".into()], is_for_all: true };
         // Only the end of a fence comes from a parent.
         parent.relay.pass_on(&Down::Signal(9));

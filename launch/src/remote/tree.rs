@@ -3,6 +3,7 @@
 //! that are not, and those whose parent is lost.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use super::hosts::{Hosts, State};
 use super::jobs::RemoteJob;
@@ -23,12 +24,13 @@ pub fn parent(node: u32) -> Option<u32> {
     (node / WIDTH as u32).checked_sub(1)
 }
 
-/// Lets a host open a port for those to which it passes messages on.
-pub fn prepare(hosts: &mut Hosts, node: u32) {
+/// Lets a host open a port for those to which it passes messages on: those that do not
+/// answer for `silence` are disconnected.
+pub fn prepare(hosts: &mut Hosts, node: u32, silence: Duration) {
     let named = |child| (child, hosts.name(child).to_owned());
     let children: Vec<_> = children(node, hosts.iter().count()).map(named).collect();
     if !children.is_empty() {
-        hosts.send(node, &Down::Listen(Listen { children }));
+        hosts.send(node, &Down::Listen(Listen { children, silence }));
     }
 }
 

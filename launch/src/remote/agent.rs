@@ -138,7 +138,7 @@ impl Agent {
     }
 
     fn wait(&mut self) -> Result<Vec<Ready>, LaunchError> {
-        let due = self.relay.overdue();
+        let due = self.relay.overdue(&mut self.head);
         let timeout = due.map(|due| due.saturating_duration_since(Instant::now()));
         let mut all = vec![
             (PollFd::new(&self.signals, PollFlags::IN), Ready::Signals),

@@ -241,7 +241,7 @@ impl Head {
             self.coming = None;
             for node in self.hosts.in_state(State::Here) {
                 self.hosts.get_mut(node).state = State::Running;
-                tree::prepare(&mut self.hosts, node, self.admission.silence());
+                tree::prepare(&mut self.hosts, node, self.admission.silence(), self.limit);
                 self.start_ranks(0, node);
             }
         }

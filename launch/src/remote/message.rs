@@ -176,6 +176,8 @@ pub struct Listen {
     pub children: Vec<(u32, String)>,
     /// How long one may not answer before its connection is closed.
     pub silence: Duration,
+    /// Time limit for them to connect.
+    pub limit: Duration,
 }
 
 /// Messages from the head to an agent about one job.

@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 
@@ -42,13 +42,16 @@ struct Port {
     admission: Admission,
     /// Children that are not connected, with the names of their hosts.
     missing: Vec<(u32, String)>,
+    /// Time when the port is closed although children are missing.
+    until: Option<Instant>,
+    limit: Duration,
 }
 
 /// The connections to other agents.
 pub struct Relay {
     secret: [u8; 32],
     node: u32,
-    /// Open until all children are connected.
+    /// Open until all children are connected, or until its time limit.
     port: Option<Port>,
     children: Vec<Child>,
     parent: Parent,
@@ -63,12 +66,12 @@ impl Relay {
     /// Opens a port for the children, and reports its addresses to the head. If that fails, the head sends
     /// to the children directly.
     pub fn listen(&mut self, listen: Listen, head: &mut Channel) {
-        let Listen { children: missing, silence } = listen;
+        let Listen { children: missing, silence, limit } = listen;
         // `admit` checks the number of the host.
         let admission = Admission::open(Secret::from_bytes(self.secret), u32::MAX, silence);
         let opened = admission.and_then(|admission| Ok((admission.addresses()?, admission)));
         let Ok((addresses, admission)) = opened else { return };
-        self.port = Some(Port { admission, missing });
+        self.port = Some(Port { admission, missing, until: Instant::now().checked_add(limit), limit });
         head.send(&Up::Relay(RelayUp::Port(addresses)));
     }
 
@@ -109,9 +112,23 @@ impl Relay {
         all
     }
 
-    /// Closes connections that are not authenticated in time; returns the next deadline.
-    pub fn overdue(&mut self) -> Option<Instant> {
-        self.port.as_mut()?.admission.overdue(Instant::now())
+    /// Closes connections that are not authenticated in time, and the port at its time limit; returns the
+    /// next deadline.
+    pub fn overdue(&mut self, head: &mut Channel) -> Option<Instant> {
+        let (port, now) = (self.port.as_mut()?, Instant::now());
+        if port.until.is_none_or(|until| now < until) {
+            return [port.admission.overdue(now), port.until].into_iter().flatten().min();
+        }
+        let missing: Vec<&str> = port.missing.iter().map(|(_, host)| &**host).collect();
+        head.send(&Up::Note(format!(
+            "{} did not connect to {} within {} s (NMAD_LAUNCH_TIMEOUT): mpiexec sends to them directly, which \
+             is slower with many hosts; does a firewall between these hosts block TCP?",
+            missing.join(", "),
+            host_name(),
+            port.limit.as_secs_f64(),
+        )));
+        self.port = None;
+        None
     }
 
     /// Handles an event; returns the messages of the parent.
@@ -187,7 +204,6 @@ mod tests {
     use super::*;
     use crate::remote::message::Release;
     use std::net::{TcpListener, TcpStream};
-    use std::time::Duration;
 
     const LIMIT: Duration = Duration::from_secs(20);
 
@@ -229,7 +245,7 @@ mod tests {
         fn told(&mut self, other: Option<&mut Agent>) -> Up {
             let (limit, mut other) = (Instant::now() + LIMIT, other);
             loop {
-                self.relay.overdue();
+                self.relay.overdue(&mut self.agent);
                 if let (Some(message), _) = self.turn() {
                     return message;
                 }
@@ -239,9 +255,9 @@ mod tests {
         }
 
         /// Opens a port for children with these numbers.
-        fn listen(&mut self, children: &[u32]) -> Vec<SocketAddr> {
+        fn listen(&mut self, children: &[u32], limit: Duration) -> Vec<SocketAddr> {
             let children = children.iter().map(|node| (*node, format!("host{node}"))).collect();
-            self.relay.listen(Listen { children, silence: LIMIT }, &mut self.agent);
+            self.relay.listen(Listen { children, silence: LIMIT, limit }, &mut self.agent);
             let Up::Relay(RelayUp::Port(addresses)) = self.told(None) else { panic!("no port") };
             addresses
         }
@@ -249,7 +265,7 @@ mod tests {
         /// Lets another agent connect to this one.
         fn connect(&mut self, child: &mut Agent) {
             let node = child.relay.node;
-            let addresses = self.listen(&[node]);
+            let addresses = self.listen(&[node], LIMIT);
             child.relay.join(addresses);
             assert!(matches!(self.told(Some(child)), Up::Relay(RelayUp::Connected(other)) if other == node));
         }
@@ -282,7 +298,7 @@ mod tests {
     #[test]
     fn an_agent_that_cannot_connect_goes_on_without_a_parent() {
         let [mut parent, mut child] = [1, 2].map(|byte| Agent::new([byte; 32], 5));
-        let addresses = parent.listen(&[5]);
+        let addresses = parent.listen(&[5], LIMIT);
         // It knows another secret.
         child.relay.join(vec![*addresses.last().expect("one")]);
         let limit = Instant::now() + LIMIT;
@@ -297,7 +313,7 @@ mod tests {
     fn only_missing_children_are_admitted() {
         let secret = Secret::random().expect("a secret").bytes();
         let [mut parent, mut child, mut again, mut other] = [0, 5, 5, 9].map(|node| Agent::new(secret, node));
-        let addresses = parent.listen(&[5, 6]);
+        let addresses = parent.listen(&[5, 6], LIMIT);
         child.relay.join(addresses.clone());
         assert!(matches!(parent.told(Some(&mut child)), Up::Relay(RelayUp::Connected(5))));
         for (agent, words) in [(&mut again, "host number 5"), (&mut other, "host number 9")] {
@@ -306,5 +322,14 @@ mod tests {
             assert!(text.contains("refused a connection") && text.contains(words), "{text}");
         }
         assert!(parent.relay.children.len() == 1 && parent.relay.port.is_some());
+    }
+
+    #[test]
+    fn the_port_is_closed_at_its_time_limit() {
+        let mut parent = Agent::new([3; 32], 0);
+        parent.listen(&[5, 6], Duration::from_millis(10));
+        let Up::Note(text) = parent.told(None) else { panic!("no message for the user") };
+        assert!(text.contains("host5, host6 did not connect to") && text.contains("0.01 s"), "{text}");
+        assert!(parent.relay.port.is_none());
     }
 }

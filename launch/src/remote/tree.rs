@@ -24,13 +24,13 @@ pub fn parent(node: u32) -> Option<u32> {
     (node / WIDTH as u32).checked_sub(1)
 }
 
-/// Lets a host open a port for those to which it passes messages on: those that do not
-/// answer for `silence` are disconnected.
-pub fn prepare(hosts: &mut Hosts, node: u32, silence: Duration) {
+/// Lets a host open a port for those to which it passes messages on: they have to connect within `limit`,
+/// and are disconnected when they do not answer for `silence`.
+pub fn prepare(hosts: &mut Hosts, node: u32, silence: Duration, limit: Duration) {
     let named = |child| (child, hosts.name(child).to_owned());
     let children: Vec<_> = children(node, hosts.iter().count()).map(named).collect();
     if !children.is_empty() {
-        hosts.send(node, &Down::Listen(Listen { children, silence }));
+        hosts.send(node, &Down::Listen(Listen { children, silence, limit }));
     }
 }
 

@@ -179,7 +179,7 @@ impl Agent {
     /// Handles a message of the head, which may have come through another agent. False: the job is over.
     fn handle(&mut self, message: Down) -> bool {
         if matches!(&message, Down::Job(_, JobDown::Release(release)) if release.is_for_all) {
-            self.relay.pass_on(&message);
+            self.relay.pass_on(&message, &mut self.head);
         }
         match message {
             Down::Bye => return false,

@@ -34,6 +34,7 @@ pub enum Ready {
 /// A connected child.
 struct Child {
     node: u32,
+    host: String,
     channel: Channel,
 }
 
@@ -164,11 +165,11 @@ impl Relay {
                 host_name()
             )));
         };
-        port.missing.swap_remove(at);
+        let (_, host) = port.missing.swap_remove(at);
         if port.missing.is_empty() {
             self.port = None;
         }
-        self.children.push(Child { node, channel });
+        self.children.push(Child { node, host, channel });
         head.send(&Up::Relay(RelayUp::Connected(node)));
     }
 
@@ -193,9 +194,22 @@ impl Relay {
         messages
     }
 
-    /// Passes a message on to the connected children.
-    pub fn pass_on(&mut self, message: &Down) {
-        self.children.iter_mut().for_each(|child| child.channel.send(message));
+    /// Passes a message on to the connected children. One that has not taken the message before is
+    /// disconnected, so that a stopped agent costs the memory of one message: the head sends to it directly.
+    pub fn pass_on(&mut self, message: &Down, head: &mut Channel) {
+        self.children.retain_mut(|Child { node, host, channel }| {
+            channel.write();
+            if !channel.wants().contains(PollFlags::OUT) {
+                channel.send(message);
+                return true;
+            }
+            head.send(&Up::Note(format!(
+                "the agent of {host} does not read what {} sends it: is it stopped? mpiexec sends to it directly",
+                host_name()
+            )));
+            head.send(&Up::Relay(RelayUp::Gone(*node)));
+            false
+        });
     }
 }
 
@@ -281,8 +295,8 @@ mod tests {
         assert_eq!(silence.map(u128::from), Ok(LIMIT.as_millis()), "as the head has said");
         let release = Release { fence: 3, put: vec!["k v\n".into()], is_for_all: true };
         // Only the end of a fence comes from a parent.
-        parent.relay.pass_on(&Down::Signal(9));
-        parent.relay.pass_on(&Down::Job(0, JobDown::Release(release)));
+        parent.relay.pass_on(&Down::Signal(9), &mut parent.agent);
+        parent.relay.pass_on(&Down::Job(0, JobDown::Release(release)), &mut parent.agent);
         let limit = Instant::now() + LIMIT;
         let got = loop {
             if let Some(message) = child.turn().1.pop() {
@@ -331,5 +345,22 @@ mod tests {
         let Up::Note(text) = parent.told(None) else { panic!("no message for the user") };
         assert!(text.contains("host5, host6 did not connect to") && text.contains("0.01 s"), "{text}");
         assert!(parent.relay.port.is_none());
+    }
+
+    #[test]
+    fn a_stopped_child_costs_the_memory_of_one_message() {
+        let secret = Secret::random().expect("a secret").bytes();
+        let [mut parent, mut child] = [0, 7].map(|node| Agent::new(secret, node));
+        parent.connect(&mut child);
+        let release = |fence| Release { fence, put: vec!["k v\n".repeat(1 << 20)], is_for_all: true };
+        let mut sent = 0;
+        while !parent.relay.children.is_empty() {
+            sent += 1;
+            assert!(sent < 100, "the child never reads");
+            parent.relay.pass_on(&Down::Job(0, JobDown::Release(release(sent))), &mut parent.agent);
+        }
+        let Up::Note(text) = parent.told(None) else { panic!("no message for the user") };
+        assert!(text.contains("the agent of host7 does not read"), "{text}");
+        assert!(matches!(parent.told(None), Up::Relay(RelayUp::Gone(7))));
     }
 }

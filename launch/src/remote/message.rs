@@ -193,7 +193,9 @@ pub enum JobDown {
     Spawned(u32, Result<u32, String>),
     /// End this rank, which another one cannot reach.
     EndUnreachable(u32),
-    /// Ranks of the job have died.
+    /// Ranks of the job have died. It may overtake a [`JobDown::Release`] that comes along the tree, which
+    /// does not matter: ranks read deaths from a pipe and the end of a fence from their PMI connection, so
+    /// they see no order of the two on one host either.
     Died(Vec<u32>),
 }
 

@@ -122,8 +122,8 @@ impl Relay {
         }
         let missing: Vec<&str> = port.missing.iter().map(|(_, host)| &**host).collect();
         head.send(&Up::Note(format!(
-            "{} did not connect to {} within {} s (NMAD_LAUNCH_TIMEOUT): mpiexec sends to them directly, which \
-             is slower with many hosts; does a firewall between these hosts block TCP?",
+            "{} did not connect to {} within {} s (NMAD_LAUNCH_TIMEOUT): mpiexec sends to them directly, \
+             which is slower with many hosts; does a firewall between these hosts block TCP?",
             missing.join(", "),
             host_name(),
             port.limit.as_secs_f64(),
@@ -204,7 +204,8 @@ impl Relay {
                 return true;
             }
             head.send(&Up::Note(format!(
-                "the agent of {host} does not read what {} sends it: is it stopped? mpiexec sends to it directly",
+                "the agent of {host} does not read what {} sends it: is it stopped? mpiexec sends \
+                 to it directly",
                 host_name()
             )));
             head.send(&Up::Relay(RelayUp::Gone(*node)));

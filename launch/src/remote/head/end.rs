@@ -100,8 +100,8 @@ impl Head {
                 self.give_up(node);
                 let host = self.hosts.name(node);
                 self.desk.tell(&format!(
-                    "the agent of {host} did not report the end of its ranks within {} s after SIGKILL: is it \
-                     stopped? ranks may still run there",
+                    "the agent of {host} did not report the end of its ranks within {} s after SIGKILL: is \
+                     it stopped? ranks may still run there",
                     DYING.as_secs()
                 ));
             }

@@ -21,8 +21,8 @@ impl<T: Default> Lanes<T> {
         Some(&self.pages[rank / PAGE].as_ref()?[rank % PAGE])
     }
 
-    /// Returns the value of a rank to change it, if it is not known to be the default.
-    pub(crate) fn known(&mut self, rank: usize) -> Option<&mut T> {
+    /// Returns the value of a rank to change it; none: its page does not exist, and the value is the default.
+    pub(crate) fn existing_mut(&mut self, rank: usize) -> Option<&mut T> {
         Some(&mut self.pages[rank / PAGE].as_mut()?[rank % PAGE])
     }
 
@@ -40,13 +40,13 @@ mod tests {
     #[test]
     fn only_pages_with_a_changed_value_are_made() {
         let mut lanes: Lanes<u32> = Lanes::new(2 * PAGE + 1);
-        assert!(lanes.get(2 * PAGE).is_none() && lanes.known(0).is_none());
+        assert!(lanes.get(2 * PAGE).is_none() && lanes.existing_mut(0).is_none());
         *lanes.get_mut(2 * PAGE) += 7;
         *lanes.get_mut(PAGE) += 1;
         assert_eq!(
             [0, PAGE - 1, PAGE, 2 * PAGE].map(|rank| lanes.get(rank).copied()),
             [None, None, Some(1), Some(7)]
         );
-        assert_eq!(lanes.known(PAGE + 1).copied(), Some(0));
+        assert_eq!(lanes.existing_mut(PAGE + 1).copied(), Some(0));
     }
 }

@@ -135,7 +135,7 @@ impl Origin {
     /// [`Origin::landed`].
     #[must_use]
     pub fn take_flying(&mut self, rank: usize) -> Vec<Flying> {
-        self.lanes.known(rank).map(|lane| std::mem::take(&mut lane.flying)).unwrap_or_default()
+        self.lanes.existing_mut(rank).map(|lane| std::mem::take(&mut lane.flying)).unwrap_or_default()
     }
 
     /// This number of things that were taken out have ended.
@@ -155,7 +155,7 @@ impl Origin {
     /// Takes out what the network does at a rank. Its end is the caller's to find.
     #[must_use]
     pub fn take_reaching(&mut self, rank: usize) -> Vec<Reaching> {
-        self.lanes.known(rank).map(|lane| std::mem::take(&mut lane.reaching)).unwrap_or_default()
+        self.lanes.existing_mut(rank).map(|lane| std::mem::take(&mut lane.reaching)).unwrap_or_default()
     }
 
     /// A name for an answer or for data.

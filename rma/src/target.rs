@@ -152,7 +152,7 @@ impl Target {
 
     /// Uses an exposure that a rank has announced; false: there is none.
     pub fn take_post(&mut self, rank: usize) -> bool {
-        let Some(posts) = self.posts.known(rank).filter(|posts| **posts > 0) else { return false };
+        let Some(posts) = self.posts.existing_mut(rank).filter(|posts| **posts > 0) else { return false };
         *posts -= 1;
         true
     }

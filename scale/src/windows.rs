@@ -274,7 +274,7 @@ pub fn split(stage: Stage, color: &dyn Fn(u32) -> i32) -> (u64, u64) {
         let mut all = Colors::of(rank as u32, color(rank as u32), rank);
         for child in tree::children(rank, ranks) {
             assert!(
-                all.add(&std::mem::take(&mut written[child as usize])),
+                all.add(&std::mem::take(&mut written[child as usize]), ranks as u32),
                 "a subtree writes what can be read"
             );
         }

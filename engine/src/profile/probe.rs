@@ -1,8 +1,8 @@
-//! What a sampler measures of a rail, and one of its measurements.
+//! The input of a sampler: what a rail supports, and a single measurement to carry out on it.
 
 use super::sample::{Method, Pair};
 
-/// Capabilities of a rail, and the methods to measure; by default none that not every rail has.
+/// Capabilities of a rail, and the methods to measure. The default has no optional capability.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reach {
     /// Longest message that fits into a packet, in bytes of data.

@@ -103,7 +103,8 @@ pub fn read(before: &str, text: &str) -> Option<String> {
     Some(value)
 }
 
-/// Takes the next change: the equal numbers before it, and the difference. `Some(None)`: there is none.
+/// Removes the next change from the front of `rest`; returns how many numbers before it are equal, and its
+/// difference. `Some(None)`: `rest` is empty; `None`: it is malformed.
 fn next_change(rest: &mut &str) -> Option<Option<(usize, i64)>> {
     if rest.is_empty() {
         return Some(None);

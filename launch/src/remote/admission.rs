@@ -45,6 +45,11 @@ impl Admission {
         Ok(Admission { listener, secret, hosts, silence, strangers: Vec::new() })
     }
 
+    /// Returns how long a host may not answer before it is lost.
+    pub fn silence(&self) -> Duration {
+        self.silence
+    }
+
     /// Returns the addresses of the port.
     pub fn addresses(&self) -> Result<Vec<SocketAddr>, LaunchError> {
         let failed = "cannot list the addresses of this host";

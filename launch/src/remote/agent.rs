@@ -138,7 +138,7 @@ impl Agent {
     }
 
     fn wait(&mut self) -> Result<Vec<Ready>, LaunchError> {
-        let due = self.relay.overdue();
+        let due = self.relay.overdue(&mut self.head);
         let timeout = due.map(|due| due.saturating_duration_since(Instant::now()));
         let mut all = vec![
             (PollFd::new(&self.signals, PollFlags::IN), Ready::Signals),
@@ -179,7 +179,7 @@ impl Agent {
     /// Handles a message of the head, which may have come through another agent. False: the job is over.
     fn handle(&mut self, message: Down) -> bool {
         if matches!(&message, Down::Job(_, JobDown::Release(release)) if release.is_for_all) {
-            self.relay.pass_on(&message);
+            self.relay.pass_on(&message, &mut self.head);
         }
         match message {
             Down::Bye => return false,
@@ -189,7 +189,7 @@ impl Agent {
             Down::InputEnd => self.crew.end_input(),
             Down::Deaf(which) => self.crew.close_output(which),
             Down::Taken(count) => self.crew.taken(count),
-            Down::Listen(count) => self.relay.listen(count, &mut self.head),
+            Down::Listen(listen) => self.relay.listen(listen, &mut self.head),
             Down::Parent(addresses) => self.relay.join(addresses),
             // A head does not send a second proof.
             Down::Proof { .. } => {}

@@ -1,5 +1,6 @@
-//! The head of a job on several hosts: the loop that starts agents, handles their messages, and ends the
-//! job.
+//! The head of a job on several hosts: the loop that starts agents and handles their messages.
+
+mod end;
 
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -28,9 +29,6 @@ use crate::{ExitReport, Job, LaunchError, Placement, RankEnd, Secret};
 
 /// Time limit for agents to connect, unless `NMAD_LAUNCH_TIMEOUT` changes it.
 const COMING: Duration = Duration::from_secs(60);
-
-/// Time limit for the commands that started agents to end after them.
-const LEAVING: Duration = Duration::from_secs(2);
 
 /// Interval of checks whether this process is in the foreground of its terminal again.
 const FOREGROUND_EVERY: Duration = Duration::from_millis(500);
@@ -72,8 +70,8 @@ struct Head {
     job: Job,
     /// The job of the user, and those that its ranks have spawned.
     jobs: Vec<RemoteJob>,
-    /// Deadline for all agents to connect.
-    coming: Option<Instant>,
+    /// Deadline for all agents to connect, and later for agents to report the end of killed ranks.
+    deadline: Option<Instant>,
     limit: Duration,
     /// The file for agents that get no input; removed with this value.
     _letter: Option<Letter>,
@@ -108,7 +106,7 @@ impl Head {
             desk: Desk::open(&job)?,
             job,
             jobs: vec![users],
-            coming: Instant::now().checked_add(limit),
+            deadline: Instant::now().checked_add(limit),
             limit,
             _letter: letter,
         })
@@ -120,12 +118,8 @@ impl Head {
         }
         self.acknowledge_output();
         let now = Instant::now();
-        if self.coming.is_some_and(|coming| coming <= now) {
-            self.coming = None;
-            let limit = self.limit.as_secs();
-            for node in self.hosts.in_state(State::Expected) {
-                self.lose(node, &format!("its agent did not connect within {limit} s (NMAD_LAUNCH_TIMEOUT)"));
-            }
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            self.give_up_late();
         }
         let order = self.desk.overdue(now, self.any_alive());
         self.carry_out(order);
@@ -134,7 +128,7 @@ impl Head {
 
     fn wait(&mut self) -> Result<Vec<Ready>, LaunchError> {
         let now = Instant::now();
-        let due = [self.desk.due(), self.admission.overdue(now), self.coming].into_iter().flatten().min();
+        let due = [self.desk.due(), self.admission.overdue(now), self.deadline].into_iter().flatten().min();
         let mut timeout = due.map(|due| due.saturating_duration_since(now));
         if self.feed.is_in_background() {
             timeout = Some(timeout.unwrap_or(Duration::MAX).min(FOREGROUND_EVERY));
@@ -238,10 +232,10 @@ impl Head {
         (host.state, host.channel) = (State::Here, Some(channel));
         self.leaders.came(node);
         if self.hosts.all(State::Here) {
-            self.coming = None;
+            self.deadline = None;
             for node in self.hosts.in_state(State::Here) {
                 self.hosts.get_mut(node).state = State::Running;
-                tree::prepare(&mut self.hosts, node);
+                tree::prepare(&mut self.hosts, node, self.admission.silence(), self.limit);
                 self.start_ranks(0, node);
             }
         }
@@ -329,7 +323,7 @@ impl Head {
                 let order = self.desk.interrupted(signal);
                 self.carry_out(order);
             }
-            Up::Relay(message) => tree::said(&mut self.hosts, &self.jobs, node, message),
+            Up::Relay(message) => tree::handle_report(&mut self.hosts, &self.jobs, node, message),
             // An agent that sends a second hello, or names an invalid host or job.
             Up::Hello { .. } | Up::Proof(_) | Up::Below { .. } | Up::Job(..) => {}
         }
@@ -397,71 +391,11 @@ impl Head {
         self.carry_out(order);
     }
 
-    /// Handles the end of a command that started an agent; the host is lost, unless it already was.
-    fn leader_gone(&mut self, gone: Gone) {
-        let nodes = match gone.node {
-            Some(node) => vec![node],
-            None => self.hosts.iter().map(|(node, _)| node).collect(),
-        };
-        for node in nodes.into_iter().filter(|_| self.any_alive()).collect::<Vec<_>>() {
-            if self.hosts.get_mut(node).state != State::Lost {
-                self.lose(node, &gone.why);
-            }
-        }
-    }
-
-    /// Handles the loss of a host, which ends the job without `--ft`.
-    fn lose(&mut self, node: u32, why: &str) {
-        let started = self.hosts.get_mut(node).state == State::Running;
-        self.hosts.lose(node);
-        tree::lost(&mut self.hosts, &self.jobs, node);
-        self.leaders.give_up(node);
-        self.feed.gone(node);
-        let host = self.hosts.name(node);
-        let lost = format!("lost host {host}: {why}");
-        let died: Vec<Vec<u32>> = self.jobs.iter_mut().map(|job| job.lose(node)).collect();
-        if started && self.job.ft {
-            let alive = self.any_alive();
-            self.desk.host_lost(&lost, alive);
-            for (job, died) in (0..).zip(died).filter(|(_, died)| !died.is_empty()) {
-                self.tell_job(job, JobDown::Died(died));
-                self.answered(node, job, Some(lost.clone()));
-            }
-            return self.check_fence();
-        }
-        let reason = match started {
-            true => lost,
-            false => format!("cannot start ranks on {host}: {why}"),
-        };
-        self.end(1, reason, "ending the job");
-    }
-
     fn check_fence(&mut self) {
         if !self.desk.is_ending()
             && let Some(why) = self.jobs.iter().find_map(RemoteJob::stuck)
         {
             self.end(1, why, "ending the job");
-        }
-    }
-
-    fn end(&mut self, code: i32, reason: String, then: &str) {
-        let order = self.desk.end(code, reason, then);
-        self.carry_out(order);
-    }
-
-    fn carry_out(&mut self, order: Order) {
-        for signal in order.signals() {
-            self.hosts.tell(&Down::Signal(signal));
-        }
-        if order != Order::None {
-            // Hosts without started ranks are given up.
-            for state in [State::Expected, State::Here] {
-                for node in self.hosts.in_state(state) {
-                    self.jobs[0].lose(node);
-                    self.hosts.lose(node);
-                    self.leaders.give_up(node);
-                }
-            }
         }
     }
 
@@ -476,25 +410,5 @@ impl Head {
         if self.desk.sinks.iter().all(|sink| sink.has_room()) {
             self.hosts.acknowledge_output();
         }
-    }
-
-    /// Ends the agents, and waits for the commands that started them.
-    fn leave(mut self) -> Result<ExitReport, LaunchError> {
-        self.hosts.tell(&Down::Bye);
-        let end = Instant::now() + LEAVING;
-        self.leaders.reap();
-        while self.leaders.any_alive() && Instant::now() < end {
-            let left = end.saturating_duration_since(Instant::now());
-            let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
-            let channels = self.hosts.iter().filter_map(|(_, host)| host.channel.as_ref());
-            // Connections with an unsent goodbye.
-            let late = channels.filter(|one| one.is_open() && one.wants().contains(PollFlags::OUT));
-            fds.extend(late.map(|channel| PollFd::new(channel, PollFlags::OUT)));
-            wait_for(&mut fds, Some(left))?;
-            self.signals.take();
-            self.leaders.reap();
-            self.hosts.iter_mut().filter_map(|(_, host)| host.channel.as_mut()).for_each(|one| one.write());
-        }
-        Ok(self.desk.report())
     }
 }

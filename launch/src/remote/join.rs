@@ -26,13 +26,16 @@ const GREETING_MAX: usize = 1024;
 /// The reason for each address, as a message for the user.
 pub fn join(secret: &[u8; 32], addresses: &[SocketAddr], node: u32) -> Result<Channel, String> {
     let (sender, answers) = channel();
+    let mut failures = Vec::new();
     for &address in addresses {
         let (sender, secret) = (sender.clone(), *secret);
-        std::thread::spawn(move || sender.send((address, greet(&secret, address, node).map(Box::new))));
+        let greet = move || sender.send((address, greet(&secret, address, node).map(Box::new)));
+        if let Err(error) = std::thread::Builder::new().spawn(greet) {
+            failures.push(format!("{address}: cannot start a thread: {error}; see `ulimit -u`"));
+        }
     }
     drop(sender);
     let end = Instant::now() + LIMIT + Duration::from_secs(5);
-    let mut failures = Vec::new();
     loop {
         match answers.recv_timeout(end.saturating_duration_since(Instant::now())) {
             Ok((address, Ok(greeted))) => {

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,7 @@ use crate::pmi::server::{Absent, Phase};
 use crate::pmi::spawn::Request;
 
 /// Version of the protocol; different versions do not understand each other.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/6");
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/7");
 
 /// Prefix of the first line on an agent's standard input.
 const GREETING: &str = "nmad-agent";
@@ -160,12 +161,23 @@ pub enum Down {
     Deaf(u8),
     /// The head has taken this number of bytes of output.
     Taken(u32),
-    /// Open a port for this number of other agents, to which this one will pass messages on.
-    Listen(u32),
+    /// Open a port for other agents, to which this one will pass messages on.
+    Listen(Listen),
     /// Connect to the agent at these addresses, which will pass messages on to this one.
     Parent(Vec<SocketAddr>),
     /// The job is over.
     Bye,
+}
+
+/// The port of an agent for those to which it passes messages on.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Listen {
+    /// Their hosts, with names for messages to the user.
+    pub children: Vec<(u32, String)>,
+    /// How long one may not answer before its connection is closed.
+    pub silence: Duration,
+    /// Time limit for them to connect.
+    pub limit: Duration,
 }
 
 /// Messages from the head to an agent about one job.
@@ -181,7 +193,9 @@ pub enum JobDown {
     Spawned(u32, Result<u32, String>),
     /// End this rank, which another one cannot reach.
     EndUnreachable(u32),
-    /// Ranks of the job have died.
+    /// Ranks of the job have died. It may overtake a [`JobDown::Release`] that comes along the tree, which
+    /// does not matter: ranks read deaths from a pipe and the end of a fence from their PMI connection, so
+    /// they see no order of the two on one host either.
     Died(Vec<u32>),
 }
 

@@ -18,6 +18,7 @@
 //! | `start`, `starter` | starting agents, and the commands that started them |
 //! | `message`, `channel`, `proof` | messages of head and agent, their transport, proof of identity |
 //! | `head`, `hosts`, `jobs`, `feed`, `admission` | the launcher: loop, hosts and jobs, input, admission |
+//! | `head/end` | the end of a job |
 //! | `agent`, `crew`, `party`, `join` | the host's side: loop, all ranks, those of a job, connection |
 //! | `tree`, `relay` | messages that agents pass on: the head's side and the agents' |
 //! | `allocation`, `handover` | Slurm, Flux and PBS; PRRTE and Hydra |

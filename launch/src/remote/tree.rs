@@ -3,10 +3,11 @@
 //! that are not, and those whose parent is lost.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use super::hosts::{Hosts, State};
 use super::jobs::RemoteJob;
-use super::message::{Down, JobDown, RelayUp};
+use super::message::{Down, JobDown, Listen, RelayUp};
 
 /// Hosts that one host sends to. Predicted for 256 and 1,024 hosts, 3 and 4 are the best; 2 and 8 take 17 to
 /// 20 % longer (docs/scale.md has a table).
@@ -23,31 +24,33 @@ pub fn parent(node: u32) -> Option<u32> {
     (node / WIDTH as u32).checked_sub(1)
 }
 
-/// Lets a host open a port for those to which it passes messages on.
-pub fn prepare(hosts: &mut Hosts, node: u32) {
-    let below = children(node, hosts.iter().count()).len() as u32;
-    if below > 0 {
-        hosts.send(node, &Down::Listen(below));
+/// Lets a host open a port for those to which it passes messages on: they have to connect within `limit`,
+/// and are disconnected when they do not answer for `silence`.
+pub fn prepare(hosts: &mut Hosts, node: u32, silence: Duration, limit: Duration) {
+    let named = |child| (child, hosts.name(child).to_owned());
+    let children: Vec<_> = children(node, hosts.iter().count()).map(named).collect();
+    if !children.is_empty() {
+        hosts.send(node, &Down::Listen(Listen { children, silence, limit }));
     }
 }
 
 /// Handles a report of host `node` about its connections to other agents.
-pub fn said(hosts: &mut Hosts, jobs: &[RemoteJob], node: u32, message: RelayUp) {
+pub fn handle_report(hosts: &mut Hosts, jobs: &[RemoteJob], node: u32, report: RelayUp) {
     let below = children(node, hosts.iter().count());
-    match message {
+    match report {
         RelayUp::Port(addresses) => {
             let message = Down::Parent(addresses);
             below.for_each(|child| hosts.send(child, &message));
         }
         RelayUp::Connected(child) if below.contains(&child) => hosts.get_mut(child).has_parent = true,
         RelayUp::Gone(child) if below.contains(&child) => serve(hosts, jobs, child),
-        // An agent connected with the number of a host that is not below this one.
+        // The agent is malformed: it admits only hosts below its own.
         RelayUp::Connected(_) | RelayUp::Gone(_) => {}
     }
 }
 
-/// Records the loss of a host.
-pub fn lost(hosts: &mut Hosts, jobs: &[RemoteJob], node: u32) {
+/// Serves the hosts to which a lost host passed messages on.
+pub fn serve_children(hosts: &mut Hosts, jobs: &[RemoteJob], node: u32) {
     let count = hosts.iter().count();
     children(node, count).for_each(|child| serve(hosts, jobs, child));
 }

@@ -403,3 +403,15 @@ fn a_spawn_that_a_machine_cannot_start_is_refused_and_the_job_goes_on() {
     assert!(done.out.contains("rc=-1") && done.out.contains("/no/such/folder"), "{done:?}");
     assert_eq!(done.out.matches(" of 2 nodes [0, 1]").count(), 2, "{done:?}");
 }
+
+#[test]
+fn a_stopped_agent_does_not_delay_the_end_of_a_job() {
+    let machines = Machines::new();
+    let launcher = machines.start(&["-hosts", "a,b", "sh", "-c", "echo up; exec sleep 600"]);
+    assert_eq!((launcher.line(), launcher.line()), ("up\n".into(), "up\n".into()));
+    kill_process(machines.agent_of("b"), Signal::STOP).expect("it lives");
+    launcher.signal(Signal::INT);
+    let done = launcher.done();
+    let text = "the agent of b did not report the end of its ranks within 10 s after SIGKILL: is it stopped?";
+    assert!(done.code == 130 && done.err.contains(text), "{done:?}");
+}

@@ -18,14 +18,19 @@ struct Run {
 }
 
 impl Run {
-    /// Joins a later run to this one if it continues it.
-    fn with(&self, later: &Run) -> Option<Run> {
+    /// Returns this run and a later one as one, if the later one continues it.
+    fn merged(&self, later: &Run) -> Option<Run> {
         let step = later.first.checked_sub(self.first + (self.len - 1) * self.step)?;
         let len = self.len.checked_add(later.len).filter(|_| step > 0)?;
         let last_key = i64::from(self.key) + i64::from(self.len - 1) * self.key_step;
         let key_step = i64::from(later.key) - last_key;
         let continues = |run: &Run| run.len == 1 || (run.step, run.key_step) == (step, key_step);
         (continues(self) && continues(later)).then_some(Run { len, step, key_step, ..*self })
+    }
+
+    /// Its last rank.
+    fn end(&self) -> Option<u32> {
+        self.step.checked_mul(self.len - 1)?.checked_add(self.first)
     }
 
     /// Its ranks with their keys.
@@ -53,7 +58,7 @@ impl Colors {
 
     fn push(&mut self, run: Run) {
         let last = self.last.get(&run.color).copied();
-        match last.and_then(|last| Some((last, self.runs[last].with(&run)?))) {
+        match last.and_then(|last| Some((last, self.runs[last].merged(&run)?))) {
             Some((last, both)) => self.runs[last] = both,
             None => {
                 self.last.insert(run.color, self.runs.len());
@@ -62,14 +67,18 @@ impl Colors {
         }
     }
 
-    /// Adds those of higher ranks, as [`Colors::write`] has written them. Returns whether they are well
-    /// formed.
+    /// Adds those of higher ranks, as [`Colors::write`] has written them, of `ranks` ranks in all. Returns
+    /// whether they are well formed, and no more than these ranks.
     #[must_use]
-    pub fn add(&mut self, written: &[u8]) -> bool {
+    pub fn add(&mut self, written: &[u8], ranks: u32) -> bool {
+        let mut left = self.runs.iter().fold(ranks, |left, run| left.saturating_sub(run.len));
         let mut rest = written;
         let mut before = Run { color: 0, first: 0, len: 0, step: 0, key: 0, key_step: 0 };
         while !rest.is_empty() {
             let Some(run) = read(&mut rest, &before) else { return false };
+            let remains = left.checked_sub(run.len).filter(|_| run.end().is_some_and(|end| end < ranks));
+            let Some(remains) = remains else { return false };
+            left = remains;
             self.push(run);
             before = run;
         }
@@ -136,8 +145,7 @@ fn read(rest: &mut &[u8], before: &Run) -> Option<Run> {
         1 => (0, 0),
         _ => (u32::try_from(number(0)?).ok().filter(|step| *step > 0)?, number(0)?),
     };
-    // Neither a rank nor a key is beyond its type.
-    step.checked_mul(len - 1)?.checked_add(first)?;
+    // No key is beyond its type.
     let last = key_step.checked_mul(i64::from(len) - 1)?.checked_add(key.into())?;
     i32::try_from(last).ok()?;
     Some(Run { color, first, len, step, key, key_step })
@@ -154,7 +162,7 @@ mod tests {
         let (color, key) = of(rank as u32);
         let mut colors = Colors::of(rank as u32, color, key);
         for child in tree::children(rank, ranks) {
-            assert!(colors.add(&gathered(of, ranks, child)));
+            assert!(colors.add(&gathered(of, ranks, child), ranks as u32));
         }
         colors.write()
     }
@@ -162,7 +170,7 @@ mod tests {
     fn check(of: &dyn Fn(u32) -> (i32, i32), ranks: u32) -> usize {
         let written = gathered(of, ranks as i32, 0);
         let mut colors = Colors::default();
-        assert!(colors.add(&written));
+        assert!(colors.add(&written, ranks));
         let mut expected: BTreeMap<i32, Vec<(i32, u32)>> = BTreeMap::new();
         (0..ranks).for_each(|rank| expected.entry(of(rank).0).or_default().push((of(rank).1, rank)));
         for (color, mut members) in expected {
@@ -194,13 +202,26 @@ mod tests {
     fn malformed_bytes_are_refused() {
         let written = Colors::of(7, 1, 2).write();
         for end in 1..written.len() {
-            assert!(!Colors::default().add(&written[..end]), "{end}");
+            assert!(!Colors::default().add(&written[..end], 8), "{end}");
         }
         for bytes in
             [vec![0x80; 11], vec![0, 0, 0, 0], vec![0, 1, 0, 2], [&[0, 0, 0, 4][..], &[0xff; 9]].concat()]
         {
-            assert!(!Colors::default().add(&bytes), "{bytes:?}");
+            assert!(!Colors::default().add(&bytes, 8), "{bytes:?}");
         }
+    }
+
+    #[test]
+    fn more_ranks_than_there_are_are_refused() {
+        let written = gathered(&|_| (0, 0), 8, 0);
+        assert!(Colors::default().add(&written, 8));
+        assert!(!Colors::default().add(&written, 7), "a rank that is not there");
+        assert!(!Colors::of(0, 0, 0).add(&written, 8), "more ranks in all");
+        let run = Run { color: 0, first: 0, len: u32::MAX, step: 1, key: 0, key_step: 0 };
+        let many = Colors { runs: vec![run], ..Colors::default() };
+        assert!(!Colors::default().add(&many.write(), 8));
+        let repeated = Colors { runs: vec![Run { len: 8, ..run }; 1000], ..Colors::default() };
+        assert!(!Colors::default().add(&repeated.write(), 8));
     }
 
     proptest! {

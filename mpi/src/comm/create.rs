@@ -155,7 +155,7 @@ pub(crate) fn split(
 /// The members of one color, ordered by key and then by rank.
 fn part(members: &Members, written: &[u8], color: i32) -> Result<Members> {
     let mut colors = Colors::default();
-    if !colors.add(written) {
+    if !colors.add(written, members.len() as u32) {
         return Err(Class::INTERN.error("the colors of the other ranks arrived malformed"));
     }
     Ok(Members::new(colors.ranks(color).into_iter().filter_map(|rank| members.world(rank as i32))))

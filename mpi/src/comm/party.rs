@@ -84,7 +84,7 @@ impl Party {
     pub(super) async fn colors(&self, color: i32, key: i32) -> Result<Vec<u8>> {
         let mut all = Colors::of(self.rank as u32, color, key);
         for &child in &self.children() {
-            if !all.add(&self.recv_any(child).await?) {
+            if !all.add(&self.recv_any(child).await?, self.members.len() as u32) {
                 return Err(Class::INTERN.error(format!("the colors of rank {child} arrived malformed")));
             }
         }

@@ -296,7 +296,7 @@ impl Context<'_> {
         costs.into_iter().take_while(|&(ns, _)| ns <= most).map(|(_, place)| place).collect()
     }
 
-    /// The same context within another algorithm.
+    /// Returns this context for the algorithms of which another one consists.
     #[must_use]
     pub fn within(&self) -> Self {
         Context { inner: true, ..*self }

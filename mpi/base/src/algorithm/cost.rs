@@ -36,16 +36,16 @@ const COPY_NS_PER_BYTE: f64 = 0.02;
 /// What the parts of a collective cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cost {
-    /// Between two ranks of a node, whose cores share a cache.
+    /// Time of a message between two ranks of a node whose cores share a cache.
     pub near: Curve,
-    /// What a message within a node takes beyond that if the cores share no cache, in nanoseconds.
+    /// Nanoseconds to add to `near` if the cores share no cache.
     pub across_ns: f64,
-    /// Between two nodes.
+    /// Time of a message between two nodes.
     pub far: Curve,
     /// Time that a further short message adds for a rank that sends or receives several, within a node and
     /// between two.
     pub gaps: [f64; 2],
-    /// The same for a rank that only sends, to other nodes.
+    /// Time that a further short message to another node adds for a rank that only sends.
     pub send_gap: f64,
     /// Messages between nodes below this length take one rail, whose wire is busy for this time for each
     /// byte.
@@ -66,7 +66,7 @@ pub struct Cost {
     pub memory: Memory,
 }
 
-/// What limits copies and reductions by all cores of a node at once.
+/// The memory bandwidth of a node, which limits copies and reductions by all of its cores at once.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Memory {
     /// Nanoseconds for each byte that any core reads or writes; zero: not known, or it is in caches.

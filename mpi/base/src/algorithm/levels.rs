@@ -76,7 +76,7 @@ impl Pipeline {
     /// all ranks.
     pub fn new(flow: Flow, (len, pieces_max): (u64, u64), team: &Team, cost: &Cost) -> Pipeline {
         let least = len.div_ceil(pieces_max).max(1);
-        let lengths = PIECES.map(|power| 1 << power).filter(|&piece| piece > least && piece < len);
+        let lengths = PIECES.map(|power| 1 << power).filter(|&piece| piece >= least && piece < len);
         let with = |piece: u64| {
             let pipeline = Pipeline { flow, len, piece, cost: 0.0 };
             Pipeline { cost: pipeline.predicted(team, cost), ..pipeline }
@@ -172,5 +172,23 @@ impl Pipeline {
             links.children.extend(children.map(|child| level.party(child)));
         }
         links
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_length_of_pieces_is_taken_up_to_the_most_pieces() {
+        let nodes: Vec<u32> = (0..64).map(|rank| rank / 8).collect();
+        let (team, cost, len) = (Team::new(&nodes, 0), Cost::default(), 4 << 20);
+        for flow in [Flow::Down, Flow::Up] {
+            let piece = |pieces_max| Pipeline::new(flow, (len, pieces_max), &team, &cost).piece;
+            let best = piece(len);
+            assert!(best < len && len.is_multiple_of(best), "{best}");
+            assert_eq!(piece(len / best), best);
+            assert!(piece(len / best - 1) > best);
+        }
     }
 }

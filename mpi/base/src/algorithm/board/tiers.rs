@@ -35,10 +35,10 @@ pub const fn shape(size: usize) -> [usize; 2] {
 #[derive(Debug)]
 pub struct Tiers {
     memory: SharedMemory,
-    /// The board of our group.
-    within: Tier,
+    /// The board of this rank's group.
+    group_board: Tier,
     /// The board of the leaders; no other rank uses it.
-    among: Tier,
+    leader_board: Tier,
     group: usize,
     scratch: Scratch,
 }
@@ -51,7 +51,7 @@ struct Tier {
 }
 
 impl Tier {
-    /// Does our part of an operation.
+    /// Does this rank's part of an operation.
     fn run(&mut self, memory: &SharedMemory, turn: &Turn<'_>, pause: Pause<'_>) -> Result<()> {
         let Tier { ring, number } = self;
         *number += 1;
@@ -88,10 +88,10 @@ impl Tiers {
     pub fn new(memory: SharedMemory, size: usize, me: usize) -> Tiers {
         let [group, groups] = shape(size);
         let first = me - me % group;
-        let within = Ring::new(Ring::len(first), group.min(size - first), me - first);
-        let among = Ring::new(Ring::len(size), groups, me / group);
-        let [within, among] = [within, among].map(|ring| Tier { ring, number: 0 });
-        Tiers { memory, within, among, group, scratch: Scratch::new(POST_MAX) }
+        let of_group = Ring::new(Ring::len(first), group.min(size - first), me - first);
+        let of_leaders = Ring::new(Ring::len(size), groups, me / group);
+        let [group_board, leader_board] = [of_group, of_leaders].map(|ring| Tier { ring, number: 0 });
+        Tiers { memory, group_board, leader_board, group, scratch: Scratch::new(POST_MAX) }
     }
 
     /// The memory that the ranks share.
@@ -100,39 +100,43 @@ impl Tiers {
     }
 
     fn leads(&self) -> bool {
-        self.within.ring.me == 0
+        self.group_board.ring.me == 0
     }
 
-    /// Nobody leaves before everybody has come.
+    /// Returns when all ranks have called it.
     ///
     /// # Errors
-    /// What `pause` says, as for all operations.
+    /// The error of `pause`, as in all operations here.
     pub fn barrier(&mut self, pause: Pause<'_>) -> Result<()> {
-        let mut come = Turn::barrier(self.within.ring.size);
+        let mut arrival = Turn::barrier(self.group_board.ring.size);
         if !self.leads() {
-            come.awaits = 0..0;
+            arrival.awaits = 0..0;
         }
-        self.within.run(&self.memory, &come, pause)?;
+        self.group_board.run(&self.memory, &arrival, pause)?;
         if self.leads() {
-            self.among.run(&self.memory, &Turn::barrier(self.among.ring.size), pause)?;
+            self.leader_board.run(&self.memory, &Turn::barrier(self.leader_board.ring.size), pause)?;
         }
         self.spread(&Segments::empty(), pause)
     }
 
-    /// The data of the root goes to all.
+    /// Copies the data of the root to all ranks.
     pub fn bcast(&mut self, root: usize, data: &Segments, pause: Pause<'_>) -> Result<()> {
         let (place, group) = (root % self.group, root / self.group);
-        let is_here = self.among.ring.me == group;
+        let is_here = self.leader_board.ring.me == group;
         if is_here {
-            self.within.run(&self.memory, &turn(self.within.ring.me, place, data), pause)?;
+            self.group_board.run(&self.memory, &bcast_turn(self.group_board.ring.me, place, data), pause)?;
         }
         if self.leads() {
-            self.among.run(&self.memory, &turn(self.among.ring.me, group, data), pause)?;
+            self.leader_board.run(
+                &self.memory,
+                &bcast_turn(self.leader_board.ring.me, group, data),
+                pause,
+            )?;
         }
         if is_here { Ok(()) } else { self.spread(data, pause) }
     }
 
-    /// The operands of all, combined in the order of ranks, go into `into` of each.
+    /// Combines the operands of all ranks, in the order of ranks, into `into` of each rank.
     pub fn allreduce(
         &mut self,
         [own, into]: [&Segments; 2],
@@ -141,14 +145,14 @@ impl Tiers {
     ) -> Result<()> {
         self.collect(own, into, (operator, count), pause)?;
         if self.leads() {
-            let all = 0..self.among.ring.size;
+            let all = 0..self.leader_board.ring.size;
             let combined = Turn::combine(into.clone(), all, (operator, 0..count), into.clone());
-            self.among.run(&self.memory, &combined, pause)?;
+            self.leader_board.run(&self.memory, &combined, pause)?;
         }
         self.spread(into, pause)
     }
 
-    /// The same into `into` of the root only.
+    /// Combines the operands of all ranks, in the order of ranks, into `into` of the root.
     pub fn reduce(
         &mut self,
         (root, own, into): (usize, &Segments, &Segments),
@@ -158,11 +162,11 @@ impl Tiers {
         let (place, group) = (root % self.group, root / self.group);
         let sum = self.scratch.lend(own.len() as usize);
         self.collect(own, &sum, (operator, count), pause)?;
-        let is_here = self.among.ring.me == group;
+        let is_here = self.leader_board.ring.me == group;
         if self.leads() {
-            let all = if is_here { 0..self.among.ring.size } else { 0..0 };
+            let all = if is_here { 0..self.leader_board.ring.size } else { 0..0 };
             let combined = Turn::combine(sum.clone(), all, (operator, 0..count), sum.clone());
-            self.among.run(&self.memory, &combined, pause)?;
+            self.leader_board.run(&self.memory, &combined, pause)?;
         }
         match (is_here, place) {
             (false, _) => Ok(()),
@@ -175,16 +179,16 @@ impl Tiers {
             (true, _) => {
                 let posted = self.leads().then_some(sum);
                 let mut last = Turn::spread(0, posted, (0, into.clone()));
-                if self.within.ring.me != place {
+                if self.group_board.ring.me != place {
                     last.awaits = 0..0;
                     last.then = super::turn::Then::Nothing;
                 }
-                self.within.run(&self.memory, &last, pause)
+                self.group_board.run(&self.memory, &last, pause)
             }
         }
     }
 
-    /// The leader combines what its group has.
+    /// Combines the operands of a group into `into` of its leader.
     fn collect(
         &mut self,
         own: &Segments,
@@ -192,19 +196,19 @@ impl Tiers {
         (operator, count): (&Operator, i64),
         pause: Pause<'_>,
     ) -> Result<()> {
-        let all = if self.leads() { 0..self.within.ring.size } else { 0..0 };
+        let all = if self.leads() { 0..self.group_board.ring.size } else { 0..0 };
         let combined = Turn::combine(own.clone(), all, (operator, 0..count), into.clone());
-        self.within.run(&self.memory, &combined, pause)
+        self.group_board.run(&self.memory, &combined, pause)
     }
 
-    /// The data of the leader goes to its group.
+    /// Copies the data of a leader to its group.
     fn spread(&mut self, data: &Segments, pause: Pause<'_>) -> Result<()> {
-        self.within.run(&self.memory, &turn(self.within.ring.me, 0, data), pause)
+        self.group_board.run(&self.memory, &bcast_turn(self.group_board.ring.me, 0, data), pause)
     }
 }
 
-/// The part of rank `me` where the data of a root goes to all.
-fn turn(me: usize, root: usize, data: &Segments) -> Turn<'static> {
+/// The part of rank `me` in a broadcast from `root` on one board.
+fn bcast_turn(me: usize, root: usize, data: &Segments) -> Turn<'static> {
     match me == root {
         true => Turn::spread(root, Some(data.clone()), (0, Segments::empty())),
         false => Turn::spread(root, None, (0, data.clone())),

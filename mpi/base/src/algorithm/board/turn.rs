@@ -85,7 +85,7 @@ impl Deref for Held<'_> {
 }
 
 impl<'a> Turn<'a> {
-    /// Nobody leaves before everybody has come.
+    /// Waits for an empty post of each of `size` ranks.
     #[inline]
     pub fn barrier(size: usize) -> Turn<'a> {
         Turn { posted: Some(Outgoing::Data(Segments::empty())), awaits: 0..size, then: Then::Nothing }

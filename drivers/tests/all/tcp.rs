@@ -289,8 +289,8 @@ fn a_malformed_packet_ends_that_link_only() {
     until(&mut [&mut a, &mut c], "arrived 16");
 }
 
-/// A chunk and a packet of each of many peers lie in the sockets before the first is read, so that each read of
-/// a chunk's end takes the packet along.
+/// A chunk and a packet of each of many peers lie in the sockets before the first is read, so that each read
+/// of a chunk's end takes the packet along.
 #[test]
 fn a_packet_behind_a_chunk_arrives_however_many_peers_send() {
     const PEERS: u32 = 12;

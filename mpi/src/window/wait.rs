@@ -82,7 +82,7 @@ impl Window {
         }
     }
 
-    fn look_for_the_lost(&self, world: &World, what: &str) -> Result<()> {
+    pub(super) fn look_for_the_lost(&self, world: &World, what: &str) -> Result<()> {
         let Some((rank, why)) = first_lost(world, self.on.comm.local().processes()) else {
             return Ok(());
         };

@@ -19,6 +19,7 @@ use crate::reaching::Reaching;
 use crate::target::{ACKNOWLEDGEMENT, Fault};
 use crate::{Outcome, Port};
 use nmad_engine::{Act, Context, Error, PeerId, RequestId, Segments, Source, Tag, TagMatch};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Data of up to this many bytes travel in the frame.
@@ -40,6 +41,8 @@ const FEW: usize = 16;
 /// Messages and answers under way, of all ranks.
 pub struct Origin {
     lanes: Lanes<Lane>,
+    /// Answers that say as well that the lock of a rank is had.
+    awaited: BTreeMap<usize, Flying>,
     arena: Vec<Vec<u8>>,
     next: u32,
     /// Things under way, to all ranks.
@@ -56,19 +59,8 @@ struct Lane {
     gathered: Vec<u8>,
     /// Something was asked of which only an answer to a flush says that it is done.
     owes: bool,
-    locking: Locking,
-}
-
-/// What is known of the lock of a rank.
-#[derive(Default)]
-enum Locking {
-    /// It is had, or was not asked for.
-    #[default]
-    Known,
-    /// It was asked for.
-    Asked,
-    /// Something was asked behind it, whose answer will come when it is had.
-    Awaited(Flying),
+    /// Its lock was asked for, and may not be had yet.
+    is_locking: bool,
 }
 
 /// One thing that is under way.
@@ -128,7 +120,7 @@ pub struct To {
 impl Origin {
     /// Nothing is under way, to this number of ranks.
     pub fn new(ranks: usize) -> Origin {
-        Origin { lanes: Lanes::new(ranks), arena: Vec::new(), next: 0, flying: 0 }
+        Origin { lanes: Lanes::new(ranks), awaited: BTreeMap::new(), arena: Vec::new(), next: 0, flying: 0 }
     }
 
     /// To ask something of a rank; `operation`: as part of an operation that has a request.
@@ -149,7 +141,7 @@ impl Origin {
     /// Whether it pays to look which of the messages to a rank have left.
     pub fn has_many(&self, rank: usize) -> bool {
         self.lanes.get(rank).is_some_and(|lane| {
-            let many = if lane.is_locking() { FEW } else { MANY };
+            let many = if lane.is_locking { FEW } else { MANY };
             lane.flying.len() + lane.reaching.len() >= many
         })
     }
@@ -157,25 +149,22 @@ impl Origin {
     /// Whether the lock of a rank was asked for, and may not be had yet. An answer to a flush will say that
     /// it is.
     pub fn is_locking(&self, rank: usize) -> bool {
-        self.lanes.get(rank).is_some_and(Lane::is_locking)
+        self.lanes.get(rank).is_some_and(|lane| lane.is_locking)
     }
 
     /// Looks for the answer that says that a lock is had, which was asked for with a flush; none: it has not
     /// come.
     pub fn look_for_lock(&mut self, rank: usize, port: &mut impl Port) -> Option<Result<(), Failure>> {
-        let Some(Lane { locking: Locking::Awaited(answer), .. }) = self.lanes.known(rank) else {
-            return Some(Ok(()));
-        };
+        let Some(answer) = self.awaited.get(&rank) else { return Some(Ok(())) };
         let outcome = answer.request().and_then(|request| port.take(request))?;
         self.take_locking(rank).map(|answer| answer.ended(outcome))
     }
 
     /// Takes out the answer that says that a lock is had, if one is awaited. Its end is the caller's to find.
     pub fn take_locking(&mut self, rank: usize) -> Option<Flying> {
-        match std::mem::take(&mut self.lanes.known(rank)?.locking) {
-            Locking::Awaited(answer) => Some(answer),
-            _ => None,
-        }
+        let answer = self.awaited.remove(&rank)?;
+        self.lanes.get_mut(rank).is_locking = false;
+        Some(answer)
     }
 
     /// Takes out what is under way to a rank. Its end is the caller's to find, who then says that it has
@@ -221,12 +210,6 @@ impl Origin {
             self.arena.push(Vec::with_capacity(len.max(PART)));
         }
         self.arena.last_mut().expect("just made")
-    }
-}
-
-impl Lane {
-    fn is_locking(&self) -> bool {
-        !matches!(self.locking, Locking::Known)
     }
 }
 
@@ -327,11 +310,9 @@ impl<P: Port> Asking<'_, P> {
     pub fn lock(mut self, kind: locks::Kind) {
         let frame = Frame { op: kind as u8, ..Frame::plain(Kind::Lock, 0) };
         self.ask_without_answer(&frame, &Segments::empty());
-        let before = std::mem::replace(&mut self.lane().locking, Locking::Asked);
-        if let Locking::Awaited(answer) = before {
-            // Nobody waits for the lock before any more, since a rank was lost. Its answer may come.
-            std::mem::forget(answer);
-        }
+        self.lane().is_locking = true;
+        // Nobody waits for an answer from before any more, since a rank was lost. It may come.
+        self.origin.awaited.remove(&self.to.rank).map_or((), std::mem::forget);
     }
 
     /// Announces something that has no answer.
@@ -406,11 +387,11 @@ impl<P: Port> Asking<'_, P> {
         let answer = Flying::Acknowledgement(request, answer);
         let lane = self.lane();
         lane.owes = false;
-        if let Locking::Asked = lane.locking {
-            lane.locking = Locking::Awaited(answer);
+        if lane.is_locking && !self.origin.awaited.contains_key(&self.to.rank) {
+            self.origin.awaited.insert(self.to.rank, answer);
             return;
         }
-        lane.flying.push(answer);
+        self.lane().flying.push(answer);
         self.origin.flying += 1;
     }
 

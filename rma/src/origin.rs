@@ -312,7 +312,7 @@ impl<P: Port> Asking<'_, P> {
         self.ask_without_answer(&frame, &Segments::empty());
         self.lane().is_locking = true;
         // Nobody waits for an answer from before any more, since a rank was lost. It may come.
-        self.origin.awaited.remove(&self.to.rank).map_or((), std::mem::forget);
+        self.origin.awaited.remove(&self.to.rank).into_iter().for_each(std::mem::forget);
     }
 
     /// Announces something that has no answer.

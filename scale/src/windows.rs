@@ -322,7 +322,7 @@ pub struct Row {
     pub fence: u64,
     /// A lock, a put of 8 B, and an unlock at the same core of the next host.
     pub lock: Option<u64>,
-    /// The locks of all ranks, puts of 8 B to one rank of another host or to several, and the end of the locks.
+    /// The locks of all ranks, puts of 8 B to one rank of another host or to several, and their end.
     pub all: [Option<u64>; 2],
     /// Puts to four neighbours, and a fence.
     pub halo: u64,

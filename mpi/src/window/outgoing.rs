@@ -2,9 +2,8 @@
 //! wait for their end.
 
 use super::epoch::{Single, Whole};
-use super::passive::WAITING;
 use super::plan::Far;
-use super::wait::end_of;
+use super::wait::{WAITING, end_of};
 use super::word::WORD;
 use super::{Window, lock, service};
 use crate::error::{Class, Error, Result};
@@ -206,6 +205,21 @@ impl Window {
             },
         };
         self.error(class, format_args!("rank {rank} as the target: {text}"))
+    }
+
+    /// Waits until it is known that the locks of these ranks of other nodes are had. Other threads go on
+    /// meanwhile: who has a lock may wait for what they do.
+    pub(super) fn await_locks(&self, world: &World, ranks: impl Iterator<Item = i32>) -> Result<()> {
+        let is_locking = |rank: &i32| lock(&self.origin).is_locking(*rank as usize);
+        let ranks: Vec<i32> = ranks.filter(is_locking).collect();
+        ranks.iter().for_each(|&rank| self.ask(world, rank, None, |to| to.flush()));
+        for rank in ranks {
+            let had = self.until(world, WAITING, || {
+                Ok(lock(&self.origin).look_for_lock(rank as usize, &mut Ports(world)))
+            })?;
+            self.meaning(world, rank, had)?;
+        }
+        Ok(())
     }
 
     /// Prepares an access: asks for the rank's lock if that was left to its first access, and looks for what

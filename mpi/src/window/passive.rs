@@ -1,10 +1,9 @@
 //! Locks: epochs that only their origin knows of.
 
+use super::Window;
 use super::epoch::{Single, Whole};
 use super::fence::mode;
 use super::locks::Locks;
-use super::outgoing::Ports;
-use super::{Window, lock};
 use crate::error::{Class, Error, Result};
 use crate::world::{World, world};
 use nmad_rma::locks::Kind;
@@ -15,9 +14,6 @@ use std::sync::atomic::{Ordering, fence};
 pub(crate) const EXCLUSIVE: i32 = 301;
 /// `MPI_LOCK_SHARED`
 pub(crate) const SHARED: i32 = 302;
-
-/// What a thread that waits for a lock says if a rank is gone.
-pub(super) const WAITING: &str = "waiting for a lock, which a rank that is gone may hold";
 
 impl Window {
     /// `MPI_Win_lock`
@@ -60,8 +56,7 @@ impl Window {
         Ok(())
     }
 
-    /// `MPI_Win_lock_all`: takes the locks of our node. Ranks of other nodes are asked for theirs when they are
-    /// accessed.
+    /// `MPI_Win_lock_all`: takes the locks of our node. Ranks of others are asked when they are accessed.
     pub(crate) fn lock_all(&self, assertion: i32) -> Result<()> {
         let world = world()?;
         self.check_assertion("MPI_Win_lock_all", assertion, mode::NOCHECK)?;
@@ -90,21 +85,6 @@ impl Window {
         if !alone {
             // The next one may share it.
             self.wake(locks, |wake| world.node().submit(wake));
-        }
-        Ok(())
-    }
-
-    /// Waits until it is known that the locks of these ranks of other nodes are had. Other threads go on
-    /// meanwhile: who has a lock may wait for what they do.
-    pub(super) fn await_locks(&self, world: &World, ranks: impl Iterator<Item = i32>) -> Result<()> {
-        let is_locking = |rank: &i32| lock(&self.origin).is_locking(*rank as usize);
-        let ranks: Vec<i32> = ranks.filter(is_locking).collect();
-        ranks.iter().for_each(|&rank| self.ask(world, rank, None, |to| to.flush()));
-        for rank in ranks {
-            let had = self.until(world, WAITING, || {
-                Ok(lock(&self.origin).look_for_lock(rank as usize, &mut Ports(world)))
-            })?;
-            self.meaning(world, rank, had)?;
         }
         Ok(())
     }

@@ -192,8 +192,8 @@ mod tests {
             }
         };
         std::thread::scope(|scope| {
-            [0, 1].map(|_| scope.spawn(share));
-            [0, 1].map(|_| scope.spawn(alone));
+            (0..2).for_each(|_| drop(scope.spawn(share)));
+            (0..2).for_each(|_| drop(scope.spawn(alone)));
         });
     }
 }

@@ -36,7 +36,7 @@ pub enum Kind {
     Swap,
     /// Say when all that was asked before is done.
     Flush,
-    /// Say when the lock is ours.
+    /// Keep what follows until the lock is ours.
     Lock,
     /// As flush; then the lock is free.
     Unlock,
@@ -74,7 +74,7 @@ pub fn answer_tag(id: u32) -> Tag {
 pub struct Frame {
     /// The request.
     pub kind: Kind,
-    /// The operator's number; of a lock: whether it is exclusive.
+    /// The operator's number; of a lock: its kind, or when it is given back whether it was had alone.
     pub op: u8,
     /// The number of the predefined type that all data are of.
     pub basic: u8,

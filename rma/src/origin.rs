@@ -5,15 +5,21 @@
 //! arena until the engine has taken them; it is used again when nothing is under way. An operation is
 //! complete at the origin when its messages have ended, and at the target when a flush, which follows it in
 //! order, is answered.
+//!
+//! A request for a lock has no answer either: it leaves with the first access, and the target keeps all that
+//! follows it until the lock is given. So the answer to a flush, or to the end of the lock, says as well that
+//! the lock was had.
 
 use crate::base::{lent, lent_mut};
 use crate::frame::{Frame, Kind, answer_tag, data_tag};
 use crate::lanes::Lanes;
+use crate::locks;
 use crate::place::Place;
 use crate::reaching::Reaching;
 use crate::target::{ACKNOWLEDGEMENT, Fault};
 use crate::{Outcome, Port};
 use nmad_engine::{Act, Context, Error, PeerId, RequestId, Segments, Source, Tag, TagMatch};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Data of up to this many bytes travel in the frame.
@@ -29,10 +35,14 @@ const GATHERED: usize = 4096;
 const PART: usize = 64 << 10;
 /// Things under way to one rank after which those that have left are looked for.
 const MANY: usize = 4096;
+/// The same as long as it is not known that its lock is had: its target keeps their data until then.
+const FEW: usize = 16;
 
 /// Messages and answers under way, of all ranks.
 pub struct Origin {
     lanes: Lanes<Lane>,
+    /// Answers that say as well that the lock of a rank is had.
+    awaited: BTreeMap<usize, Flying>,
     arena: Vec<Vec<u8>>,
     next: u32,
     /// Things under way, to all ranks.
@@ -49,6 +59,8 @@ struct Lane {
     gathered: Vec<u8>,
     /// Something was asked of which only an answer to a flush says that it is done.
     owes: bool,
+    /// Its lock was asked for, and may not be had yet.
+    is_locking: bool,
 }
 
 /// One thing that is under way.
@@ -108,7 +120,7 @@ pub struct To {
 impl Origin {
     /// Nothing is under way, to this number of ranks.
     pub fn new(ranks: usize) -> Origin {
-        Origin { lanes: Lanes::new(ranks), arena: Vec::new(), next: 0, flying: 0 }
+        Origin { lanes: Lanes::new(ranks), awaited: BTreeMap::new(), arena: Vec::new(), next: 0, flying: 0 }
     }
 
     /// To ask something of a rank; `operation`: as part of an operation that has a request.
@@ -128,7 +140,31 @@ impl Origin {
 
     /// Whether it pays to look which of the messages to a rank have left.
     pub fn has_many(&self, rank: usize) -> bool {
-        self.lanes.get(rank).is_some_and(|lane| lane.flying.len() + lane.reaching.len() >= MANY)
+        self.lanes.get(rank).is_some_and(|lane| {
+            let many = if lane.is_locking { FEW } else { MANY };
+            lane.flying.len() + lane.reaching.len() >= many
+        })
+    }
+
+    /// Whether the lock of a rank was asked for, and may not be had yet. An answer to a flush will say that
+    /// it is.
+    pub fn is_locking(&self, rank: usize) -> bool {
+        self.lanes.get(rank).is_some_and(|lane| lane.is_locking)
+    }
+
+    /// Looks for the answer that says that a lock is had, which was asked for with a flush; none: it has not
+    /// come.
+    pub fn look_for_lock(&mut self, rank: usize, port: &mut impl Port) -> Option<Result<(), Failure>> {
+        let Some(answer) = self.awaited.get(&rank) else { return Some(Ok(())) };
+        let outcome = answer.request().and_then(|request| port.take(request))?;
+        self.take_locking(rank).map(|answer| answer.ended(outcome))
+    }
+
+    /// Takes out the answer that says that a lock is had, if one is awaited. Its end is the caller's to find.
+    pub fn take_locking(&mut self, rank: usize) -> Option<Flying> {
+        let answer = self.awaited.remove(&rank)?;
+        self.lanes.get_mut(rank).is_locking = false;
+        Some(answer)
     }
 
     /// Takes out what is under way to a rank. Its end is the caller's to find, who then says that it has
@@ -270,14 +306,13 @@ impl<P: Port> Asking<'_, P> {
         self.ask_for_all(Kind::Unlock, alone.into());
     }
 
-    /// Asks for a lock, which is had when the request ends.
-    #[must_use]
-    pub fn lock(mut self, alone: bool) -> RequestId {
-        let id = self.origin.name();
-        let request = self.receive(id, Segments::empty());
-        let frame = Frame { op: alone.into(), ..Frame::plain(Kind::Lock, id) };
-        self.ask(&frame, &Segments::empty());
-        request
+    /// Asks for a lock, together with what is asked next. All of that is done when the lock is had.
+    pub fn lock(mut self, kind: locks::Kind) {
+        let frame = Frame { op: kind as u8, ..Frame::plain(Kind::Lock, 0) };
+        self.ask_without_answer(&frame, &Segments::empty());
+        self.lane().is_locking = true;
+        // Nobody waits for an answer from before any more, since a rank was lost. It may come.
+        self.origin.awaited.remove(&self.to.rank).into_iter().for_each(std::mem::forget);
     }
 
     /// Announces something that has no answer.
@@ -349,10 +384,15 @@ impl<P: Port> Asking<'_, P> {
         let mut answer = Box::new([0; ACKNOWLEDGEMENT]);
         let request = self.receive(id, lent_mut(&mut answer[..]));
         self.ask(&Frame { op, ..Frame::plain(kind, id) }, &Segments::empty());
-        self.origin.flying += 1;
+        let answer = Flying::Acknowledgement(request, answer);
         let lane = self.lane();
         lane.owes = false;
-        lane.flying.push(Flying::Acknowledgement(request, answer));
+        if lane.is_locking && !self.origin.awaited.contains_key(&self.to.rank) {
+            self.origin.awaited.insert(self.to.rank, answer);
+            return;
+        }
+        self.lane().flying.push(answer);
+        self.origin.flying += 1;
     }
 
     /// The operation, which has a request, waits with everything else to its rank.

@@ -5,7 +5,7 @@ use crate::Claims;
 use crate::base::{Base, lent};
 use crate::frame::{Frame, Kind, answer_tag, data_tag};
 use crate::lanes::Lanes;
-use crate::locks::{Locks, Ticket};
+use crate::locks::{self, Locks, Ticket};
 use crate::place::Place;
 use crate::serving::{Incoming, Queue};
 use nmad_engine::{Context, PeerId, RequestId, Segments, Source, Tag, TagMatch};
@@ -101,8 +101,12 @@ pub struct Target {
     queues: BTreeMap<usize, Queue>,
     /// Answers that the engine reads.
     answers: Vec<(RequestId, Vec<u8>)>,
-    /// Locks that were asked for.
+    /// Turns to have the lock, in their order.
     tickets: VecDeque<Asked>,
+    /// Ranks that wait for it, and their messages that follow the request for it.
+    held: BTreeMap<usize, VecDeque<Incoming>>,
+    /// Of these ranks those that need not wait for their turn.
+    early: usize,
     /// The first thing that went wrong for an origin since its last flush.
     faults: BTreeMap<usize, Fault>,
     /// By rank: exposures of its memory that it has announced, and that we have not used.
@@ -111,11 +115,12 @@ pub struct Target {
     completes: Lanes<u32>,
 }
 
-/// A lock that a rank waits for.
+/// A turn that a rank waits for, or one that it does not need any more.
 struct Asked {
     rank: usize,
-    id: u32,
     ticket: Ticket,
+    kind: locks::Kind,
+    is_over: bool,
 }
 
 impl Target {
@@ -125,6 +130,8 @@ impl Target {
             queues: BTreeMap::new(),
             answers: Vec::new(),
             tickets: VecDeque::new(),
+            held: BTreeMap::new(),
+            early: 0,
             faults: BTreeMap::new(),
             posts: Lanes::new(ranks),
             completes: Lanes::new(ranks),
@@ -166,6 +173,20 @@ impl Target {
         are_there
     }
 
+    /// Messages of a rank that wait: for its lock, or for what was asked before.
+    fn waiting(&mut self, rank: usize) -> &mut VecDeque<Incoming> {
+        match self.held.get_mut(&rank) {
+            Some(held) => held,
+            None => &mut self.queues.entry(rank).or_default().incoming,
+        }
+    }
+
+    /// Whether a further message of a rank has to wait.
+    fn has_waiting(&self, rank: usize) -> bool {
+        self.held.contains_key(&rank)
+            || self.queues.get(&rank).is_some_and(|queue| !queue.incoming.is_empty())
+    }
+
     /// Does what has been asked, as far as it can be done now; true: something was done.
     pub fn serve<E: Exposed, P: Claims>(&mut self, exposed: &E, port: &mut P) -> bool {
         let mut turn = Turn { exposed, port, target: self, worked: false };
@@ -187,6 +208,8 @@ enum Step {
     Done,
     /// Something before it is not done.
     Later,
+    /// It is done, and nothing behind it before the lock is had.
+    Held,
 }
 
 impl<E: Exposed, P: Claims> Turn<'_, E, P> {
@@ -203,9 +226,8 @@ impl<E: Exposed, P: Claims> Turn<'_, E, P> {
             let mut incoming = Incoming::receive(self.port, claim);
             // Nobody else knows the context.
             let Some(rank) = rank else { continue };
-            let waits = self.target.queues.get(&rank).is_some_and(|queue| !queue.incoming.is_empty());
-            if waits || !self.serve_message(rank, &mut incoming) {
-                self.target.queues.entry(rank).or_default().incoming.push_back(incoming);
+            if self.target.has_waiting(rank) || !self.serve_message(rank, &mut incoming) {
+                self.target.waiting(rank).push_back(incoming);
             }
         }
         self.give_locks();
@@ -225,9 +247,10 @@ impl<E: Exposed, P: Claims> Turn<'_, E, P> {
             self.worked = true;
             queue.incoming.pop_front();
         }
-        let kept = self.target.queues.entry(rank).or_default();
-        kept.incoming = queue.incoming;
-        if kept.is_empty() {
+        if !queue.incoming.is_empty() {
+            *self.target.waiting(rank) = queue.incoming;
+        }
+        if self.target.queues.get(&rank).is_some_and(Queue::is_empty) {
             self.target.queues.remove(&rank);
         }
     }
@@ -238,10 +261,14 @@ impl<E: Exposed, P: Claims> Turn<'_, E, P> {
             return false;
         }
         while let Some((frame, data, len)) = incoming.frame() {
-            if matches!(self.step(rank, &frame, data), Step::Later) {
+            let step = self.step(rank, &frame, data);
+            if let Step::Later = step {
                 return false;
             }
             incoming.advance(len);
+            if let Step::Held = step {
+                return false;
+            }
         }
         true
     }
@@ -259,8 +286,12 @@ impl<E: Exposed, P: Claims> Turn<'_, E, P> {
             Kind::Accumulate | Kind::Fetch | Kind::Swap => self.combine(rank, frame, data),
             Kind::Flush => self.acknowledge(rank, frame.id),
             Kind::Lock => {
-                let ticket = self.exposed.locks().ask(frame.op != 0);
-                self.target.tickets.push_back(Asked { rank, id: frame.id, ticket });
+                let kind = locks::Kind::of(frame.op);
+                let ticket = self.exposed.locks().ask(kind == locks::Kind::Alone);
+                self.target.tickets.push_back(Asked { rank, ticket, kind, is_over: false });
+                self.target.early += usize::from(kind == locks::Kind::Early);
+                self.target.held.insert(rank, VecDeque::new());
+                return Step::Held;
             }
             Kind::Unlock => {
                 self.exposed.locks().release(frame.op != 0);
@@ -390,17 +421,40 @@ impl<E: Exposed, P: Claims> Turn<'_, E, P> {
         }
     }
 
-    /// Gives locks to those whose turn it is.
+    /// Gives locks to those whose turn it is, and to those that need not wait for it.
     fn give_locks(&mut self) {
-        while let Some(first) = self.target.tickets.front() {
-            if !self.exposed.locks().has_turn(first.ticket) {
+        let exposed = self.exposed;
+        let locks = exposed.locks();
+        loop {
+            while let Some(first) = self.target.tickets.pop_front_if(|first| locks.has_turn(first.ticket)) {
+                match first.is_over {
+                    true => locks.release(false),
+                    false => self.give_lock(first.rank, first.kind),
+                }
+            }
+            if self.target.early == 0 {
                 return;
             }
-            let (rank, id) = (first.rank, first.id);
-            self.target.tickets.pop_front();
-            self.worked = true;
-            self.answer(rank, id, Vec::new());
+            let is_early = |asked: &&mut Asked| asked.kind == locks::Kind::Early && !asked.is_over;
+            let mut early = Vec::new();
+            for asked in self.target.tickets.iter_mut().filter(is_early).take_while(|_| locks.join()) {
+                asked.is_over = true;
+                early.push(asked.rank);
+            }
+            if early.is_empty() {
+                return;
+            }
+            early.into_iter().for_each(|rank| self.give_lock(rank, locks::Kind::Early));
         }
+    }
+
+    /// A rank has the lock: goes on with what it has asked behind.
+    fn give_lock(&mut self, rank: usize, kind: locks::Kind) {
+        self.worked = true;
+        self.target.early -= usize::from(kind == locks::Kind::Early);
+        let held = self.target.held.remove(&rank).unwrap_or_default();
+        self.target.queues.entry(rank).or_default().incoming = held;
+        self.serve_queue(rank);
     }
 }
 

@@ -20,7 +20,7 @@ use nmad_mpi_base::algorithm::schedule::{Builder, Schedule, Step};
 use nmad_mpi_base::colors::Colors;
 use nmad_mpi_base::tree;
 use nmad_rma::frame::Kind;
-use nmad_rma::{Asking, Origin, To};
+use nmad_rma::{Asking, Origin, To, locks};
 use nmad_sim::buffer;
 use nmad_sim::golden::table::{Table, rounded};
 use nmad_words::{JSON_SCHEMA, say_line};
@@ -63,7 +63,7 @@ impl Port for Recorder {
     }
 
     fn receive(&mut self, _: (Source, Context, TagMatch), _: Segments) -> RequestId {
-        // Without an error the answers to a lock and to a flush are empty.
+        // Without an error the answer to a flush is empty.
         self.expected = Some(0);
         RequestId(1)
     }
@@ -78,10 +78,12 @@ impl Port for Recorder {
 pub enum Ask {
     /// A put, and its flush.
     Put(u64),
-    /// A lock for this origin alone.
+    /// A lock for this origin alone, which is waited for.
     Lock,
     /// A put, and the end of the lock.
     PutUnlock(u64),
+    /// A put as the only access while all ranks are locked.
+    PutOfAll(u64),
     /// That memory is exposed, or that accesses have ended.
     Announce(Kind),
 }
@@ -102,10 +104,18 @@ impl Ask {
                 ask(&put(len));
                 ask(&|to| to.flush());
             }
-            Ask::Lock => ask(&|to| _ = to.lock(true)),
+            Ask::Lock => {
+                ask(&|to| to.lock(locks::Kind::Alone));
+                ask(&|to| to.flush());
+            }
             Ask::PutUnlock(len) => {
                 ask(&put(len));
                 ask(&|to| to.unlock(true));
+            }
+            Ask::PutOfAll(len) => {
+                ask(&|to| to.lock(locks::Kind::Early));
+                ask(&put(len));
+                ask(&|to| to.unlock(false));
             }
             Ask::Announce(kind) => ask(&|to| to.announce(kind)),
         }
@@ -292,9 +302,12 @@ pub fn arbitrary(stage: Stage) -> impl Fn(u32) -> i32 {
 }
 
 /// Numbers of ranks in the table.
-pub const RANKS: [usize; 5] = [64, 256, 1024, 4096, 16_384];
+pub const RANKS: [usize; 6] = [2, 64, 256, 1024, 4096, 16_384];
 /// Bytes of a put to a neighbour.
 const HALO: u64 = 1 << 10;
+/// Targets of puts while all ranks are locked, and how far they are apart.
+const TARGETS: [i64; 2] = [1, 16];
+const APART: i64 = 8;
 /// Bytes and parts of a partitioned message.
 const PARTS: (u64, u64) = (1 << 20, 16);
 
@@ -309,6 +322,8 @@ pub struct Row {
     pub fence: u64,
     /// A lock, a put of 8 B, and an unlock at the same core of the next host.
     pub lock: Option<u64>,
+    /// The locks of all ranks, puts of 8 B to one rank of another host or to several, and their end.
+    pub all: [Option<u64>; 2],
     /// Puts to four neighbours, and a fence.
     pub halo: u64,
     /// The same between post, start, complete and wait.
@@ -333,6 +348,10 @@ impl Row {
             creation: [false, true].map(|differ| creation_ps(stage, differ)),
             fence: act().barrier().ps(0),
             lock: (stage.hosts() > 1).then(|| act().ask(&[row], &locked, 0).ps(0)),
+            all: TARGETS.map(|count| {
+                let targets: Vec<i64> = (0..count).map(|at| row + APART * at).collect();
+                (stage.hosts() > 1).then(|| act().ask(&targets, &[Ask::PutOfAll(8)], 0).ps(0))
+            }),
             halo: act().ask(&neighbours, &[put], HALO).barrier().ps(HALO),
             post: act().ask(&neighbours, &announced, HALO).ps(HALO),
             ring: [parts, 1].map(|parts| act().ring(len, parts).ps(len)),
@@ -348,19 +367,23 @@ impl Row {
         let us = |ps: Option<u64>| ps.map_or("-".into(), |ps| rounded(ps as f64 / 1e6));
         let [equal, different] = self.creation;
         let [hosts, any] = self.split;
-        let times = [equal, different, Some(self.fence), self.lock, Some(self.halo), Some(self.post)];
+        let [one, several] = self.all;
+        let times = [equal, different, Some(self.fence), self.lock, one, several];
+        let times = times.into_iter().chain([self.halo, self.post].map(Some));
         let rest = [self.ring[0], self.ring[1], hosts.0, any.0].map(Some);
-        let times = times.into_iter().chain(rest).map(us);
+        let times = times.chain(rest).map(us);
         let bytes = [hosts.1, any.1].map(|len| len.to_string());
         [self.ranks.to_string()].into_iter().chain(times).chain(bytes).collect()
     }
 }
 
 /// Heads of the cells.
-const HEADS: [&str; 13] = [
-    "ranks", "create", "differ", "fence", "lock", "halo", "post", "parts", "whole", "split", "any", "B",
-    "B any",
+const HEADS: [&str; 15] = [
+    "ranks", "create", "differ", "fence", "lock", "all 1", "all 16", "halo", "post", "parts", "whole",
+    "split", "any", "B", "B any",
 ];
+/// Of them those of times.
+const TIMES: std::ops::Range<usize> = 1..13;
 
 /// The table of rows.
 pub fn table(ranks: &[usize]) -> String {
@@ -369,7 +392,8 @@ pub fn table(ranks: &[usize]) -> String {
     table.note(
         "Hosts of 64 cores, ranks in blocks; microseconds until the last rank has ended. create: a window; \
          differ: one whose ranks have memory of different sizes. fence: without accesses. lock: lock, put of \
-         8 B and unlock at the same core of the next host. halo: puts of 1 KiB to the ranks 1 and 64 before \
+         8 B and unlock at the same core of the next host. all 1, all 16: lock_all, puts of 8 B to so many \
+         ranks, from that one on by eights, and unlock_all. halo: puts of 1 KiB to the ranks 1 and 64 before \
          and behind, and a fence; post: the same with post, start, complete and wait. parts: 1 MiB in 16 \
          parts from each rank to the next; whole: in one message. split: MPI_Comm_split by hosts, any: by \
          arbitrary colors, as many as hosts; B: bytes that describe it. -: nothing but loads and stores.",
@@ -389,8 +413,8 @@ pub fn run(json: bool, ranks: &[usize]) -> ExitCode {
         let cells = Row::of(Stage::block(&FABRICS[0], ranks)).cells();
         let number = |cell: &String| if cell == "-" { "null".into() } else { cell.clone() };
         let of = |(head, cell): (&&str, &String)| format!("\"{}\":{}", head.replace(' ', "_"), number(cell));
-        let us: Vec<String> = HEADS[1..11].iter().zip(&cells[1..11]).map(of).collect();
-        let bytes: Vec<String> = ["split", "any"].iter().zip(&cells[11..]).map(of).collect();
+        let us: Vec<String> = HEADS[TIMES].iter().zip(&cells[TIMES]).map(of).collect();
+        let bytes: Vec<String> = ["split", "any"].iter().zip(&cells[TIMES.end..]).map(of).collect();
         say_line(format_args!(
             "{{\"schema\":{JSON_SCHEMA},\"kind\":\"windows\",\"ranks\":{ranks},\"us\":{{{}}},\
              \"bytes\":{{{}}}}}",

@@ -6,9 +6,9 @@ use crate::messages::{Calling, Inside, Outside, Requests};
 use crate::network::Shared;
 use crate::payload::payload;
 use crate::workload::access::{Access, CONTEXT, Number, RANGES, Touch, WORD, addend, value};
-use nmad_engine::packet::{PeerId, RequestId};
-use nmad_engine::{Completion, Context, Engine, Outcome, Segments, Tag};
-use nmad_rma::locks::{Locks, WORDS};
+use nmad_engine::packet::PeerId;
+use nmad_engine::{Completion, Context, Engine, Segments, Tag};
+use nmad_rma::locks::{Kind, Locks, WORDS};
 use nmad_rma::{
     self as rma, Asking, Base, Element, Exposed, Failure, Fault, Flying, Operator, Origin, Place, Target,
 };
@@ -115,14 +115,10 @@ impl Windows {
         self.land(target)
     }
 
-    /// Asks for the lock of a host's memory.
-    pub fn lock(&mut self, target: usize, alone: bool, call: Calling<'_>) -> RequestId {
-        self.ask(target, call, |to| to.lock(alone))
-    }
-
-    /// How a request for a lock has ended, if it has.
-    pub fn locked(&mut self, request: RequestId, engine: &mut Engine) -> Option<Outcome> {
-        self.requests.take(request, engine)
+    /// Asks for the lock of a host's memory, which is had when what is asked next is done.
+    pub fn lock(&mut self, target: usize, alone: bool, call: Calling<'_>) {
+        let kind = if alone { Kind::Alone } else { Kind::Early };
+        self.ask(target, call, |to| to.lock(kind));
     }
 
     /// Begins to complete everything that was asked of a host, and gives back its lock.
@@ -196,8 +192,10 @@ impl Windows {
     }
 
     fn land(&mut self, target: usize) -> Landing {
-        let flying = self.origin.take_flying(target);
-        Landing { target, count: flying.len(), flying, failure: None }
+        let mut flying = self.origin.take_flying(target);
+        let count = flying.len();
+        flying.extend(self.origin.take_locking(target));
+        Landing { target, count, flying, failure: None }
     }
 }
 

@@ -53,8 +53,6 @@ enum Mode {
     Filing,
     /// Until all threads of the application are there.
     Meeting(usize),
-    /// Until it has the lock of a host.
-    Locking(usize, RequestId),
     Done,
 }
 
@@ -270,7 +268,6 @@ impl Host {
                 Mode::Landing(_) => self.land(plan, oracle)?,
                 Mode::Filing => self.filed(plan, oracle)?,
                 &Mode::Meeting(number) => self.has_met(number),
-                &Mode::Locking(target, request) => self.is_locked(target, request)?,
                 Mode::Computing(_) | Mode::Done => false,
             };
             if !goes_on {

@@ -21,4 +21,5 @@ mod plugins;
 mod replaced;
 mod settings;
 mod trace;
+mod windows;
 mod words;

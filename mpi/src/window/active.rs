@@ -67,7 +67,7 @@ impl Window {
         }
         ranks.iter().for_each(|&rank| self.epoch.set(rank, Single::Started));
         self.epoch.set_whole(Whole::Started);
-        *self.epoch.started() = ranks;
+        *self.epoch.some() = ranks;
         Ok(())
     }
 
@@ -78,7 +78,7 @@ impl Window {
             let text = format_args!("MPI_Win_complete: MPI_Win_start was not called");
             return Err(self.out_of_sync(text));
         }
-        let ranks = std::mem::take(&mut *self.epoch.started());
+        let ranks = std::mem::take(&mut *self.epoch.some());
         let mut ended = Ok(());
         // This is the last chance to learn of errors at a target.
         for &rank in &ranks {

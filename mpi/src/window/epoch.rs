@@ -15,7 +15,7 @@ pub(super) enum Whole {
     Fence,
     /// Accesses were begun since.
     Fenced,
-    /// All ranks are locked, shared.
+    /// All ranks are locked, shared. Those of other nodes are asked for their locks when they are accessed.
     LockAll,
     /// Ranks were named by `MPI_Win_start`.
     Started,
@@ -34,6 +34,8 @@ pub(super) enum Single {
     Unchecked,
     /// `MPI_Win_start` has named it.
     Started,
+    /// It was accessed since `MPI_Win_lock_all`, so it was asked for its lock.
+    Begun,
 }
 
 impl Whole {
@@ -53,13 +55,14 @@ impl Whole {
 impl Single {
     #[inline]
     fn of(number: u8) -> Single {
-        use Single::{Alone, None, Shared, Started, Unchecked};
+        use Single::{Alone, Begun, None, Shared, Started, Unchecked};
         match number {
             0 => None,
             1 => Shared,
             2 => Alone,
             3 => Unchecked,
-            _ => Started,
+            4 => Started,
+            _ => Begun,
         }
     }
 
@@ -77,8 +80,8 @@ pub(super) struct Epoch {
     locked: AtomicU32,
     /// `MPI_Win_lock_all` has locked nobody (`MPI_MODE_NOCHECK`).
     unchecked: AtomicU8,
-    /// Whom `MPI_Win_start` has named.
-    started: Mutex<Vec<i32>>,
+    /// Whom `MPI_Win_start` has named, or who was asked for a lock since `MPI_Win_lock_all`.
+    some: Mutex<Vec<i32>>,
     /// Ranks that may access us since `MPI_Win_post`; none: it was not called.
     exposed: Mutex<Option<Vec<i32>>>,
 }
@@ -90,7 +93,7 @@ impl Epoch {
             ranks: (0..ranks).map(|_| AtomicU8::new(Single::None as u8)).collect(),
             locked: AtomicU32::new(0),
             unchecked: AtomicU8::new(0),
-            started: Mutex::default(),
+            some: Mutex::default(),
             exposed: Mutex::default(),
         }
     }
@@ -140,8 +143,18 @@ impl Epoch {
         self.unchecked.load(Ordering::Relaxed) != 0
     }
 
-    pub(super) fn started(&self) -> MutexGuard<'_, Vec<i32>> {
-        super::lock(&self.started)
+    pub(super) fn some(&self) -> MutexGuard<'_, Vec<i32>> {
+        super::lock(&self.some)
+    }
+
+    /// Whether a rank of another node has to be asked for its lock before it is accessed; takes note of it.
+    pub(super) fn begins(&self, rank: i32) -> bool {
+        let begins = self.whole() == Whole::LockAll && !self.is_unchecked() && self.of(rank) == Single::None;
+        if begins {
+            self.set(rank, Single::Begun);
+            self.some().push(rank);
+        }
+        begins
     }
 
     pub(super) fn exposed(&self) -> MutexGuard<'_, Option<Vec<i32>>> {

@@ -11,6 +11,7 @@ use crate::constant::PROC_NULL;
 use crate::datatype::{Basic, Datatype};
 use crate::error::{Class, Error, Result};
 use crate::handle::{Op, Request, Type, Win};
+use crate::lost::Checks;
 use crate::memory::is_nowhere;
 use crate::message;
 use crate::objects::{committed, predefined_operator};
@@ -238,7 +239,7 @@ impl Far<'_> {
     /// Asks the target.
     fn ask(&self, asked: Asked<'_>, ask: impl FnOnce(Asking<'_, Ports<'_>>)) -> Result<()> {
         let world = world()?;
-        self.window.tidy(world, self.rank)?;
+        self.window.prepare(world, self)?;
         self.window.ask(world, self.rank, asked, ask);
         Ok(())
     }
@@ -359,7 +360,7 @@ fn requested(
         return Ok(State::ended(Status::EMPTY).into_request());
     }
     let on = window.on.clone();
-    let work = Requested { window, rank, operation };
+    let work = Requested { window, rank, operation, checks: Checks::default() };
     Ok(State::Task(task::start(world, Box::new(work)), on).into_request())
 }
 

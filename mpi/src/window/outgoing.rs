@@ -1,11 +1,13 @@
 //! The origin's side of windows: operations on the memory of other ranks leave through the node, and calls
 //! wait for their end.
 
+use super::epoch::{Single, Whole};
 use super::plan::Far;
-use super::wait::end_of;
+use super::wait::{WAITING, end_of};
 use super::word::WORD;
 use super::{Window, lock, service};
 use crate::error::{Class, Error, Result};
+use crate::lost::Checks;
 use crate::memory;
 use crate::point::send::STANDARD;
 use crate::request::Ended;
@@ -14,6 +16,7 @@ use crate::task::{Served, Work};
 use crate::world::{World, from_session};
 use newmadeleine::engine::{Act, Context, Engine, Envelope, Error as Lost, PeerId, Source, TagMatch, To};
 use newmadeleine::{RequestId, Segments};
+use nmad_rma::locks::Kind;
 use nmad_rma::{self as rma, Asking, Failure, Flying, Operation, Outcome, Place, Port, Reaching};
 use std::ops::Range;
 use std::sync::Arc;
@@ -44,12 +47,15 @@ impl Window {
         operation: Option<&Arc<Operation>>,
         ask: impl FnOnce(Asking<'_, Ports<'_>>) -> R,
     ) -> R {
-        let (context, frames) = (self.on.comm.context(), service::frames(self));
-        let to = rma::To { rank: rank as usize, peer: PeerId(self.process(rank)), context, frames };
         let mut origin = lock(&self.origin);
-        let answer = ask(origin.asking(&mut Ports(world), to, operation));
+        let answer = ask(origin.asking(&mut Ports(world), self.to(rank), operation));
         self.asked.set(rank, true);
         answer
+    }
+
+    fn to(&self, rank: i32) -> rma::To {
+        let (context, frames) = (self.on.comm.context(), service::frames(self));
+        rma::To { rank: rank as usize, peer: PeerId(self.process(rank)), context, frames }
     }
 
     /// Waits until everything that was asked of some ranks is complete, here or at the target.
@@ -60,6 +66,10 @@ impl Window {
     pub(super) fn flush(&self, world: &World, ranks: Range<i32>, at_target: bool) -> Result<()> {
         if self.asked.of(ranks.clone()).next().is_none() {
             return Ok(());
+        }
+        if self.epoch.whole() == Whole::LockAll {
+            let begun = |rank: &i32| self.epoch.of(*rank) == Single::Begun;
+            self.await_locks(world, self.asked.of(ranks.clone()).filter(begun))?;
         }
         let _one_at_a_time = lock(&self.flushing);
         let asked: Vec<i32> = self.asked.of(ranks).collect();
@@ -85,10 +95,11 @@ impl Window {
         act: Act,
         data: Option<&Segments>,
     ) -> Result<bool> {
-        self.tidy(world, far.rank)?;
         let (&Place::One(offset, _), Some(exposure)) = (&far.place, &far.peer.exposure) else {
             return Ok(false);
         };
+        self.prepare(world, far)?;
+        self.await_locks(world, std::iter::once(far.rank))?;
         let at = far.peer.base.wrapping_add(offset);
         if act.is_atomic() && !at.is_multiple_of(WORD) {
             return Ok(false);
@@ -196,9 +207,36 @@ impl Window {
         self.error(class, format_args!("rank {rank} as the target: {text}"))
     }
 
-    /// Looks for what has left, if there is much: its memory can be used again.
-    pub(super) fn tidy(&self, world: &World, rank: i32) -> Result<()> {
-        if lock(&self.origin).has_many(rank as usize) {
+    /// Waits until it is known that the locks of these ranks of other nodes are had. Other threads go on
+    /// meanwhile: who has a lock may wait for what they do.
+    pub(super) fn await_locks(&self, world: &World, ranks: impl Iterator<Item = i32>) -> Result<()> {
+        let is_locking = |rank: &i32| lock(&self.origin).is_locking(*rank as usize);
+        let ranks: Vec<i32> = ranks.filter(is_locking).collect();
+        ranks.iter().for_each(|&rank| self.ask(world, rank, None, |to| to.flush()));
+        for rank in ranks {
+            let had = self.until(world, WAITING, || {
+                Ok(lock(&self.origin).look_for_lock(rank as usize, &mut Ports(world)))
+            })?;
+            self.meaning(world, rank, had)?;
+        }
+        Ok(())
+    }
+
+    /// Prepares an access: asks for the rank's lock if that was left to its first access, and looks for what
+    /// has left, if there is much, so that its memory can be used again.
+    pub(super) fn prepare(&self, world: &World, far: &Far<'_>) -> Result<()> {
+        let rank = far.rank;
+        let has_many = {
+            let mut origin = lock(&self.origin);
+            // Other threads see that it was asked for when the request is there, which theirs then follow.
+            if far.peer.locks.is_none() && self.epoch.begins(rank) {
+                origin.asking(&mut Ports(world), self.to(rank), None).lock(Kind::Early);
+                self.asked.set(rank, true);
+            }
+            origin.has_many(rank as usize)
+        };
+        if has_many {
+            self.await_locks(world, std::iter::once(rank))?;
             let _one_at_a_time = lock(&self.flushing);
             self.land_reaching(world, rank)?;
             self.land(world, rank)?;
@@ -212,12 +250,20 @@ pub(super) struct Requested {
     pub(super) window: Arc<Window>,
     pub(super) rank: i32,
     pub(super) operation: Arc<Operation>,
+    pub(super) checks: Checks,
 }
 
 impl Work for Requested {
     fn advance(&mut self, world: &World) -> Option<Ended> {
-        let Requested { window, rank, operation } = self;
-        operation.advance(&mut Ports(world)).then(|| match operation.take_failure() {
+        let Requested { window, rank, operation, checks } = self;
+        if !operation.advance(&mut Ports(world)) {
+            if !checks.is_due() || !lock(&window.origin).is_locking(*rank as usize) {
+                return None;
+            }
+            let lost = window.look_for_the_lost(world, WAITING).err()?;
+            return Some(Ended::badly(Status::EMPTY, lost));
+        }
+        Some(match operation.take_failure() {
             None => Ended::well(Status::EMPTY),
             Some(failure) => Ended::badly(Status::EMPTY, window.failure(world, *rank, failure)),
         })

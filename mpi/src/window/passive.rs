@@ -3,18 +3,17 @@
 use super::Window;
 use super::epoch::{Single, Whole};
 use super::fence::mode;
+use super::locks::Locks;
 use crate::error::{Class, Error, Result};
 use crate::world::{World, world};
-use nmad_rma::Failure;
+use nmad_rma::locks::Kind;
+use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 
 /// `MPI_LOCK_EXCLUSIVE`
 pub(crate) const EXCLUSIVE: i32 = 301;
 /// `MPI_LOCK_SHARED`
 pub(crate) const SHARED: i32 = 302;
-
-/// What a thread that waits for a lock says if a rank is gone.
-pub(super) const WAITING: &str = "waiting for a lock, which a rank that is gone may hold";
 
 impl Window {
     /// `MPI_Win_lock`
@@ -45,45 +44,47 @@ impl Window {
             self.epoch.set(rank, Single::Unchecked);
             return Ok(());
         }
-        self.take_locks(world, rank..rank + 1, alone)?;
+        match self.locks(self.peer(rank)) {
+            Some(locks) => self.take_lock(world, locks, alone)?,
+            None => {
+                let kind = if alone { Kind::Alone } else { Kind::Shared };
+                self.ask(world, rank, None, |to| to.lock(kind));
+                self.await_locks(world, std::iter::once(rank))?;
+            }
+        }
         self.epoch.set(rank, if alone { Single::Alone } else { Single::Shared });
         Ok(())
     }
 
-    /// `MPI_Win_lock_all`
+    /// `MPI_Win_lock_all`: takes the locks of our node. Ranks of others are asked when they are accessed.
     pub(crate) fn lock_all(&self, assertion: i32) -> Result<()> {
         let world = world()?;
         self.check_assertion("MPI_Win_lock_all", assertion, mode::NOCHECK)?;
         self.check_no_epoch("MPI_Win_lock_all")?;
         let unchecked = assertion & mode::NOCHECK != 0;
         if !unchecked {
-            self.take_locks(world, 0..self.peers.len(), false)?;
+            // In the order of ranks, in which everybody waits.
+            self.near_locks().try_for_each(|locks| self.take_lock(world, locks, false))?;
         }
         self.epoch.set_unchecked(unchecked);
         self.epoch.set_whole(Whole::LockAll);
         Ok(())
     }
 
-    /// Takes the locks of some ranks: asks all of them, then waits in their order, in which everybody waits.
-    fn take_locks(&self, world: &World, ranks: std::ops::Range<i32>, alone: bool) -> Result<()> {
-        let mut asked = Vec::new();
-        for rank in ranks.clone().filter(|&rank| self.peer(rank).locks.is_none()) {
-            asked.push((rank, self.ask(world, rank, None, |rank| rank.lock(alone))));
+    /// The locks of the ranks of our node.
+    fn near_locks(&self) -> impl Iterator<Item = Locks<'_>> {
+        self.peers.records().filter_map(|(_, peer)| self.locks(peer))
+    }
+
+    /// Waits for a lock of our node.
+    fn take_lock(&self, world: &World, locks: Locks<'_>, alone: bool) -> Result<()> {
+        let ticket = locks.turns().ask(alone);
+        if !locks.turns().has_turn(ticket) {
+            self.until_turn(world, locks, ticket)?;
         }
-        for rank in ranks {
-            let Some(locks) = self.locks(self.peer(rank)) else { continue };
-            let ticket = locks.turns().ask(alone);
-            if !locks.turns().has_turn(ticket) {
-                self.until_turn(world, locks, ticket)?;
-            }
-            if !alone {
-                // The next one may share it.
-                self.wake(locks, |wake| world.node().submit(wake));
-            }
-        }
-        for (rank, request) in asked {
-            let outcome = self.until(world, WAITING, || Ok(world.node().take(request)))?;
-            self.meaning(world, rank, outcome.map(drop).map_err(Failure::Lost))?;
+        if !alone {
+            // The next one may share it.
+            self.wake(locks, |wake| world.node().submit(wake));
         }
         Ok(())
     }
@@ -99,7 +100,12 @@ impl Window {
             let text = format_args!("MPI_Win_unlock: rank {rank} is not locked");
             return Err(self.out_of_sync(text));
         }
-        let ended = self.end_of_lock(world, rank..rank + 1, single);
+        let (near, ranks) = (self.locks(self.peer(rank)), rank..rank + 1);
+        let far = if near.is_some() { &[][..] } else { &[rank] };
+        let ended = match single {
+            Single::Unchecked => self.flush(world, ranks, true),
+            _ => self.end_of_locks(world, ranks, single == Single::Alone, far, near.into_iter()),
+        };
         self.epoch.set(rank, Single::None);
         ended
     }
@@ -111,32 +117,34 @@ impl Window {
             let text = format_args!("MPI_Win_unlock_all: MPI_Win_lock_all was not called");
             return Err(self.out_of_sync(text));
         }
-        let single = if self.epoch.is_unchecked() { Single::Unchecked } else { Single::Shared };
-        let ended = self.end_of_lock(world, 0..self.peers.len(), single);
+        let (all, begun) = (0..self.peers.len(), std::mem::take(&mut *self.epoch.some()));
+        let ended = match self.epoch.is_unchecked() {
+            true => self.flush(world, all, true),
+            false => self.end_of_locks(world, all, false, &begun, self.near_locks()),
+        };
+        begun.into_iter().for_each(|rank| self.epoch.set(rank, Single::None));
         self.epoch.set_whole(Whole::None);
         ended
     }
 
-    /// Completes everything to some ranks, then gives back their locks: where frames carry both, with one
+    /// Completes everything to some ranks, then gives back their locks: those of `far` with frames, with one
     /// answer for both.
-    fn end_of_lock(&self, world: &World, ranks: std::ops::Range<i32>, single: Single) -> Result<()> {
-        if single == Single::Unchecked {
-            return self.flush(world, ranks, true);
-        }
+    fn end_of_locks<'a>(
+        &self,
+        world: &World,
+        ranks: Range<i32>,
+        alone: bool,
+        far: &[i32],
+        near: impl Iterator<Item = Locks<'a>>,
+    ) -> Result<()> {
         // Frames follow each other, but nothing that the network does.
         let settled = self.settle(world, ranks.clone());
-        let alone = single == Single::Alone;
-        let far = |rank: &i32| self.peer(*rank).locks.is_none();
-        for rank in ranks.clone().filter(far) {
-            self.ask(world, rank, None, |rank| rank.unlock(alone));
-        }
-        let ended = settled.and(self.flush(world, ranks.clone(), true));
+        far.iter().for_each(|&rank| self.ask(world, rank, None, |rank| rank.unlock(alone)));
+        let ended = settled.and(self.flush(world, ranks, true));
         fence(Ordering::SeqCst);
-        for rank in ranks {
-            if let Some(locks) = self.locks(self.peer(rank)) {
-                locks.turns().release(alone);
-                self.wake(locks, |wake| world.node().submit(wake));
-            }
+        for locks in near {
+            locks.turns().release(alone);
+            self.wake(locks, |wake| world.node().submit(wake));
         }
         ended
     }

@@ -2,7 +2,6 @@
 
 use super::Window;
 use super::locks::Locks;
-use super::passive::WAITING;
 use crate::error::Result;
 use crate::health::class_of_loss;
 use crate::lost::{Checks, first_lost};
@@ -13,6 +12,9 @@ use newmadeleine::RequestId;
 use newmadeleine::engine::Engine;
 use newmadeleine::progress::{Outcome, Patience};
 use nmad_rma::locks::Ticket;
+
+/// What a thread that waits for a lock says if a rank is gone.
+pub(super) const WAITING: &str = "waiting for a lock, which a rank that is gone may hold";
 
 impl Window {
     /// Waits until `look` has found something.
@@ -82,7 +84,7 @@ impl Window {
         }
     }
 
-    fn look_for_the_lost(&self, world: &World, what: &str) -> Result<()> {
+    pub(super) fn look_for_the_lost(&self, world: &World, what: &str) -> Result<()> {
         let Some((rank, why)) = first_lost(world, self.on.comm.local().processes()) else {
             return Ok(());
         };

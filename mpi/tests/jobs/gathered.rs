@@ -2,7 +2,7 @@
 
 use crate::point::{INT, WORLD, into, out, pattern, rank};
 use nmad_mpi::api::{self, Values};
-use nmad_mpi::constant::ThreadLevel;
+use nmad_mpi::constant::{PROC_NULL, ThreadLevel};
 use nmad_mpi::{Info, Type};
 
 /// `MPI_T_PVAR_CLASS_COUNTER`
@@ -45,6 +45,32 @@ pub fn puts() {
     api::win_unlock_all(win).unwrap();
     api::barrier(WORLD).unwrap();
     assert!(rank() == 0 || memory == data);
+    api::win_free(&mut win).unwrap();
+}
+
+/// With all ranks locked, no packet goes to those that are not accessed, and one request to one that is.
+pub fn locks() {
+    const LONG: Type = Type::UNSIGNED_LONG_LONG;
+    const EPOCHS: u64 = 100;
+    let mut memory = [0_u64; EPOCHS as usize];
+    let len = size_of_val(&memory) as i64;
+    let mut win = api::win_create(memory.as_mut_ptr().cast(), len, 8, Info::NULL, WORLD).unwrap();
+    let epochs = |accessed: i32| {
+        let before = packets();
+        for index in 0..EPOCHS {
+            api::win_lock_all(0, win).unwrap();
+            let from = std::ptr::from_ref(&index).cast();
+            api::put(from, 1, LONG, accessed, index as i64, 1, LONG, win).unwrap();
+            api::win_unlock_all(win).unwrap();
+        }
+        packets() - before
+    };
+    if rank() == 0 {
+        let sent = [PROC_NULL, 0, 1].map(epochs);
+        assert!(sent[..2] == [0, 0] && (EPOCHS..2 * EPOCHS).contains(&sent[2]), "{sent:?} packets");
+    }
+    api::barrier(WORLD).unwrap();
+    assert!((0..EPOCHS).eq(memory), "{memory:?}");
     api::win_free(&mut win).unwrap();
 }
 

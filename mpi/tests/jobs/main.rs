@@ -142,6 +142,11 @@ const ALL: &[Case] = &[
         case("accesses with requests go on while their origin computes", 2, background::accesses),
     ),
     with("NMAD_DRIVER", "tcp", case("a thousand puts leave in a few packets", 2, gathered::puts)),
+    with(
+        "NMAD_MPI_WINDOW",
+        "frames",
+        case("only those are asked for a lock that are accessed", 2, gathered::locks),
+    ),
     with("NMAD_DRIVER", "tcp", case("small partitions leave together", 2, gathered::partitions)),
     case("long windows of a rank alone have huge pages where there are some", 1, windows::huge_pages),
     case("long windows of several ranks have huge pages where there are some", 2, windows::huge_pages),

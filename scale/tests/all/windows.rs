@@ -10,10 +10,12 @@ use std::path::Path;
 #[test]
 fn an_origin_sends_few_messages() {
     let lens = |ask: Ask| ask.messages().iter().map(|each| (each.len, each.answer)).collect::<Vec<_>>();
-    let (lock, put) = (lens(Ask::Lock), lens(Ask::PutUnlock(8)));
+    let (lock, put, all) = (lens(Ask::Lock), lens(Ask::PutUnlock(8)), lens(Ask::PutOfAll(8)));
+    // The frames of the lock, of the put and of the unlock leave in one message.
+    let frame = lock[0].0 / 2;
     assert!(matches!(lock[..], [(_, Some(0))]), "{lock:?}");
-    // The frames of the put and of the unlock leave in one message.
-    assert!(matches!(put[..], [(len, Some(0))] if len == 2 * lock[0].0 + 8), "{put:?}");
+    assert!(matches!(put[..], [(len, Some(0))] if len == 2 * frame + 8), "{put:?}");
+    assert!(matches!(all[..], [(len, Some(0))] if len == 3 * frame + 8), "{all:?}");
     let far = lens(Ask::Put(1 << 20));
     assert!(matches!(far[..], [(_, None), (1_048_576, None), (_, Some(0))]), "{far:?}");
     assert!(matches!(lens(Ask::Announce(Kind::Post))[..], [(_, None)]));

@@ -9,7 +9,6 @@ use crate::oracle::Objection;
 use crate::oracle::delivery::DeliveryOracle;
 use crate::workload::access::Number;
 use crate::workload::{Plan, Step};
-use nmad_engine::packet::RequestId;
 use nmad_engine::{Instant, pump};
 
 impl Host {
@@ -39,7 +38,8 @@ impl Host {
                 Mode::Landing(self.with_windows(|windows, call| windows.flush(target, call)))
             }
             Step::Lock { target, alone } => {
-                Mode::Locking(target, self.with_windows(|windows, call| windows.lock(target, alone, call)))
+                self.with_windows(|windows, call| windows.lock(target, alone, call));
+                Mode::Ready
             }
             Step::Unlock { target, alone } => {
                 Mode::Landing(self.with_windows(|windows, call| windows.unlock(target, alone, call)))
@@ -110,19 +110,6 @@ impl Host {
         let network = lock(&self.network);
         oracle.memory.landed(plan, (self.id, target), accesses, failure, &*network)?;
         Ok(true)
-    }
-
-    /// Whether the host has the lock that it has asked for.
-    pub(super) fn is_locked(&mut self, target: usize, request: RequestId) -> Result<bool, Objection> {
-        let Some(windows) = &mut self.windows else { return Ok(true) };
-        match windows.locked(request, &mut self.engine) {
-            None => Ok(false),
-            Some(Ok(_)) => {
-                self.note(&[28, target as u64], || format!("has the lock of h{target}"));
-                Ok(true)
-            }
-            Some(Err(why)) => Err(format!("h{} does not get the lock of h{target}: {why}", self.id)),
-        }
     }
 
     fn with_windows<R>(&mut self, ask: impl FnOnce(&mut Windows, Calling<'_>) -> R) -> R {

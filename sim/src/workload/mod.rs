@@ -110,7 +110,7 @@ pub enum Step {
     Access(Number),
     /// Waits until all accesses to this host are complete.
     Flush(usize),
-    /// Waits for the lock of another host's memory.
+    /// Asks for the lock of another host's memory.
     Lock {
         /// Whose.
         target: usize,

@@ -190,6 +190,16 @@ fn updates_of_windows_arrive_once_are_atomic_and_keep_their_order() {
 }
 
 #[test]
+fn an_exclusive_lock_keeps_out_who_has_locked_all_and_waits_until_all_are_unlocked() {
+    for (turn, flavor) in ["allocate", "create", "dynamic"].into_iter().enumerate() {
+        for (ranks, ways) in [(2, FRAMES), (4, FRAMES), (3, &[][..])] {
+            let words = ["5", "300", flavor];
+            start(ABIS[turn % 2], &["tests/native/window-locks.c"], &words, ranks, 0, ways);
+        }
+    }
+}
+
+#[test]
 fn what_a_program_gets_wrong_with_windows_is_told() {
     for ways in [&[][..], FRAMES] {
         ABIS.into_iter().for_each(|abi| start(abi, &["tests/native/window-errors.c"], &[], 2, 0, ways));
@@ -198,10 +208,10 @@ fn what_a_program_gets_wrong_with_windows_is_told() {
 
 #[test]
 fn a_rank_that_dies_with_a_lock_or_inside_an_epoch_is_an_error_and_no_hang() {
-    for (ways, lines) in [(&[][..], 1), (FRAMES, 2)] {
+    for (ways, count, lines) in [(&[][..], 1, 1), (FRAMES, 2, 6)] {
         let report = tempfile::NamedTempFile::new().expect("a file");
         let words = [report.path().to_str().expect("a path in text"), "flush"];
-        start(ABIS[0], &["tests/native/window-death.c"], &words[..lines], 3, 137, ways);
+        start(ABIS[0], &["tests/native/window-death.c"], &words[..count], 3, 137, ways);
         let told = std::fs::read_to_string(report.path()).expect("a report");
         assert_eq!(told.lines().count(), lines, "{told}");
         for line in told.lines() {
